@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `make help` lists the targets. One non-recursive makefile; everything built goes to build/<variant>/.
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+SHELL := /bin/bash
+
+VARIANT ?= release
+B := build/$(VARIANT)
+prefix ?= /usr/local
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
+
+CC := gcc
+BPF_CLANG ?= clang
+BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+
+include packages.mk
+
+# Upstream first: a stage uses only what stands before it, and its tests link nothing else.
+STAGES := base broker capture drain process symbol resolve aggregate query render export
+
+# --- flags -------------------------------------------------------------------------------------
+
+VERSION := 0.1.0
+WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+CPPFLAGS := -D_GNU_SOURCE -DPILOTLIGHT_VERSION='"$(VERSION)"' -iquote daemon -iquote include -iquote bpf -iquote $(B) -iquote .
+CFLAGS := -std=gnu17 -g $(WARNINGS)
+LDLIBS := -lbpf -lelf -lz -lxxhash -l:libiberty.a -lm
+
+ifeq ($(VARIANT),release)
+CFLAGS += -O2 -fno-omit-frame-pointer -fstack-protector-strong -D_FORTIFY_SOURCE=2
+else ifeq ($(VARIANT),debug)
+CFLAGS += -O0
+else ifeq ($(VARIANT),asan)
+CFLAGS += -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+else ifeq ($(VARIANT),tsan)
+CFLAGS += -O1 -fsanitize=thread
+else ifeq ($(VARIANT),coverage)
+CFLAGS += -O0 --coverage
+else ifeq ($(VARIANT),fuzz)
+CC := clang
+CFLAGS += -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+else
+$(error VARIANT=$(VARIANT): there are release, debug, asan, tsan, coverage and fuzz)
+endif
+CFLAGS += $(EXTRA_CFLAGS)
+
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -iquote bpf -iquote include \
+	$(if $(MULTIARCH),-I/usr/include/$(MULTIARCH))
+
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDLIBS) | $(BPF_FLAGS)
+$(shell mkdir -p $(B); [ "$$(cat $(B)/flags 2>/dev/null)" = '$(subst ','\'',$(FLAGS))' ] || printf '%s\n' '$(subst ','\'',$(FLAGS))' > $(B)/flags)
+
+# --- what is built -----------------------------------------------------------------------------
+
+.PHONY: all
+all: build-packages
+	$(Q)$(MAKE) --no-print-directory programs
+
+.PHONY: programs
+programs: $(B)/pilotlight
+
+BPF_SOURCES := $(wildcard bpf/*.bpf.c)
+SKELETONS := $(BPF_SOURCES:bpf/%.bpf.c=$(B)/%.skel.h)
+
+$(B)/bpf/%.o: bpf/%.bpf.c $(B)/flags
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -MF $(B)/bpf/$*.d -MT $@ -c $< -o $@
+$(B)/%.skel.h: $(B)/bpf/%.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen object $(B)/bpf/$*.linked.o $<
+	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/$*.linked.o name $* > $@
+
+$(B)/%.o: %.c $(B)/flags | $(SKELETONS)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# Embedded by the assembler, which leaves no dependencies behind.
+$(B)/daemon/render/flamegraph_assets.o: daemon/render/flamegraph.js daemon/render/flamegraph.css
+
+define stage_archive
+$(B)/lib/$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard daemon/$(1)/*.c))
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	$(Q)rm -f $$@ && ar rcsD $$@ $$(filter %.o,$$^)
+endef
+$(foreach stage,$(STAGES),$(eval $(call stage_archive,$(stage))))
+
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+# The archives of a stage and all that is upstream of it, downstream first.
+upto = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2)) $(call upto,$(1),$(wordlist 2,$(words $(2)),$(2))))
+archives = $(patsubst %,$(B)/lib/%.a,$(call reverse,$(call upto,$(1),$(STAGES))))
+ARCHIVES := $(patsubst %,$(B)/lib/%.a,$(call reverse,$(STAGES)))
+
+PROGRAM_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c) $(wildcard daemon/*.c))
+$(B)/pilotlight: $(PROGRAM_OBJECTS) $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -o $@
+
+# --- tests -------------------------------------------------------------------------------------
+
+UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES),$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
+KERNEL_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*_kernel_test.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
+
+HARNESS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/harness/corpus_main.c,$(wildcard tests/harness/*.c)))
+# Every allocation of the code under test can be made to fail (tests/harness/failing_allocation.h).
+TEST_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup
+
+define stage_tests
+$(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
+	$$(call say,LINK,$$@)
+	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $$(filter %.o,$$^) $(call archives,$(1)) $(LDLIBS) -lcmocka -o $$@
+endef
+$(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
+
+# A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
+FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/harness/corpus_main.o) $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(filter %_fuzz.o,$^) $(FUZZ_MAIN) $(ARCHIVES) $(LDLIBS) -o $@
+
+# Programs with a known right profile: frame pointers throughout, nothing inlined behind our back.
+$(B)/workloads/%: tests/workloads/%.c $(B)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE $< -o $@ -lpthread -lm
+
+.PHONY: unit-tests kernel-tests fuzzers workloads
+unit-tests: $(UNIT_TESTS)
+kernel-tests: $(KERNEL_TESTS)
+fuzzers: $(FUZZERS:%=$(B)/tests/fuzz/%)
+workloads: $(WORKLOADS)
+
+.PHONY: check
+check: build-packages test-packages
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan unit-tests fuzzers
+	$(Q)$(MAKE) --no-print-directory VARIANT=release programs kernel-tests workloads bench
+	$(Q)tests/run
+
+.PHONY: fuzz
+FUZZ_SECONDS ?= 60
+fuzz: build-packages fuzz-packages
+	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
+	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
+
+.PHONY: bench
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+bench: $(BENCHES)
+$(B)/bench/%: $(B)/tests/bench/%.o $(ARCHIVES)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -o $@
+
+# --- for people --------------------------------------------------------------------------------
+
+.PHONY: quickstart
+quickstart: all
+	$(Q)$(B)/pilotlight record -d 10 -o flamegraph.svg
+
+.PHONY: install
+install: programs
+	install -D -m 0755 $(B)/pilotlight $(DESTDIR)$(prefix)/bin/pilotlight
+	install -D -m 0644 tools/pilotlight.1 $(DESTDIR)$(prefix)/share/man/man1/pilotlight.1
+
+.PHONY: format clean help
+format: ; $(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+clean: ; $(Q)rm -rf build
+help:
+	@echo 'make              build pilotlight (VARIANT=release|debug|asan|tsan|coverage|fuzz)'
+	@echo 'make quickstart   build, profile the whole system for ten seconds: flamegraph.svg'
+	@echo 'make check        build and run every test'
+	@echo 'make fuzz         run each fuzz target for FUZZ_SECONDS (60)'
+	@echo 'make bench        build what tests/bench/ runs'
+	@echo 'make install      to $$DESTDIR$$prefix'
+	@echo 'V=1 shows commands.'
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * On-CPU sampling: one program, attached to a perf event on each CPU. It counts stacks into the
+ * window's maps and never decides what they mean. How it goes about it: sampler.bpf.h.
+ */
+#include "kernel_types.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "sampler.bpf.h"
+
+/* The sizes here are the least that loads; capture computes the real ones from rate and budget. */
+#define STACKMAP(name, frame_bytes, flags)                               \
+	struct {                                                         \
+		__uint(type, BPF_MAP_TYPE_STACK_TRACE);                  \
+		__uint(map_flags, flags);                                \
+		__uint(max_entries, 64);                                 \
+		__uint(key_size, sizeof(__u32));                         \
+		__uint(value_size, PILOTLIGHT_STACK_DEPTH *frame_bytes); \
+	} name SEC(".maps")
+
+#define HASHMAP(name, key_type, value_type)      \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, 64);         \
+		__type(key, key_type);           \
+		__type(value, value_type);       \
+	} name SEC(".maps")
+
+STACKMAP(stacks_0, 8, 0);
+STACKMAP(stacks_1, 8, 0);
+STACKMAP(build_id_stacks_0, 32, BPF_F_STACK_BUILD_ID);
+STACKMAP(build_id_stacks_1, 32, BPF_F_STACK_BUILD_ID);
+HASHMAP(counts_0, struct pilotlight_sample_key, struct pilotlight_sample_count);
+HASHMAP(counts_1, struct pilotlight_sample_key, struct pilotlight_sample_count);
+HASHMAP(user_stacks_0, struct pilotlight_user_stack_key, __s64);
+HASHMAP(user_stacks_1, struct pilotlight_user_stack_key, __s64);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PILOTLIGHT_SET_COUNT);
+	__type(key, __u32);
+	__type(value, struct pilotlight_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+/* Twice the longest record: the verifier wants room for the greatest offset plus the greatest size.
+ */
+struct scratch {
+	__u8 bytes[2 * PILOTLIGHT_RING_SAMPLE_BYTES_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} wanted_tgids SEC(".maps");
+
+/*
+ * Updating an array of maps waits until every running program has ended (synchronize_rcu() in the
+ * kernel's maybe_wait_bpf_programs()); drain uses this one for nothing else.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(max_entries, 1);
+			__type(key, __u32);
+			__type(value, __u32);
+		});
+} barrier SEC(".maps");
+
+/* Which set is written. Mapped into the engine, which flips it. */
+volatile __u32 active_set;
+
+/* Processes that should have been sampled and were not, since wanted_tgids was full. */
+__u32 children_not_followed;
+
+/* Set before loading. */
+const volatile __u32 pid_namespace_inum; /* 0: the initial one, where no translation is needed */
+const volatile __u8 wants_kernel = 1;
+const volatile __u8 filters_tgids;
+
+#define USER_STACK	    BPF_F_USER_STACK
+#define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
+
+enum { PID_NAMESPACE_LEVELS = 33 }; /* the kernel's MAX_PID_NS_LEVEL, and the initial one */
+
+/* The ring wakes its reader when it is half full; until then the next flip is soon enough. */
+static __always_inline __u64 wakeup_flags(void)
+{
+	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
+
+	return waiting > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+/* The task's pid in the engine's pid namespace, or 0 where it has none. */
+static __always_inline __u32 pid_in_namespace(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+
+	for (__u32 i = 0; i < PID_NAMESPACE_LEVELS && i <= level; i++) {
+		struct upid upid;
+
+		if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[i]))
+			return 0;
+		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace_inum)
+			return (__u32)upid.nr;
+	}
+	return 0;
+}
+
+static __always_inline __u32 tgid_of(struct task_struct *task)
+{
+	if (pid_namespace_inum)
+		return pid_in_namespace(BPF_CORE_READ(task, group_leader));
+	return (__u32)BPF_CORE_READ(task, tgid);
+}
+
+static __always_inline void describe_task(struct pilotlight_process *process, __u32 *tid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	process->start_ns = BPF_CORE_READ(leader, start_boottime);
+	process->exec_id = BPF_CORE_READ(task, self_exec_id);
+	if (pid_namespace_inum) {
+		process->tgid = pid_in_namespace(leader);
+		*tid = pid_in_namespace(task);
+	} else {
+		__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+		process->tgid = pid_tgid >> 32;
+		*tid = (__u32)pid_tgid;
+	}
+}
+
+/*
+ * The whole sample through the ring. The build-ids, if no other call has used up the interrupt's
+ * one request; raw ips in the same form otherwise.
+ */
+static __always_inline void send_sample(void *ctx, struct pilotlight_counters *counters,
+	const struct pilotlight_sample_key *key, __u32 set)
+{
+	struct pilotlight_ring_sample *sample;
+	struct scratch *scratch;
+	__u32 zero = 0, kernel_count, user_count, size;
+	long bytes;
+
+	scratch = bpf_map_lookup_elem(&scratches, &zero);
+	if (!scratch)
+		goto failed;
+	sample = (struct pilotlight_ring_sample *)scratch->bytes;
+
+	bytes = wants_kernel ? bpf_get_stack(ctx, sample + 1, PILOTLIGHT_STACK_DEPTH * 8, 0) : 0;
+	kernel_count = stack_entries(bytes, 8);
+	size = sizeof(*sample) + kernel_count * 8;
+	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
+		goto failed;
+	bytes = bpf_get_stack(ctx, scratch->bytes + size,
+		PILOTLIGHT_STACK_DEPTH * sizeof(struct pilotlight_user_frame), USER_BUILD_ID_STACK);
+	user_count = stack_entries(bytes, sizeof(struct pilotlight_user_frame));
+	size += user_count * sizeof(struct pilotlight_user_frame);
+	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
+		goto failed;
+
+	sample->time_ns = bpf_ktime_get_ns();
+	sample->process = key->process;
+	sample->tid = key->tid;
+	sample->kernel_count = kernel_count;
+	sample->user_count = user_count;
+	sample->set = set;
+	sample->reserved = 0;
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	if (bpf_ringbuf_output(&ring, sample, size, wakeup_flags())) {
+		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
+		return;
+	}
+	counters->stored[PILOTLIGHT_PATH_RING]++;
+	return;
+failed:
+	counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
+}
+
+/* Adds to an entry that exists. */
+static __always_inline int count_again(void *counts, const struct pilotlight_sample_key *key,
+	struct pilotlight_counters *counters, __u64 now)
+{
+	struct pilotlight_sample_count *entry = bpf_map_lookup_elem(counts, key);
+
+	if (!entry)
+		return 0;
+	__sync_fetch_and_add(&entry->count, 1);
+	entry->last_ns = now;
+	counters->stored[PILOTLIGHT_PATH_MAP]++;
+	return 1;
+}
+
+/*
+ * The build-id stack of a raw stack: remembered from earlier in the window, or asked for. Returns
+ * 0, or -ENOMEM when the map is full, which the kernel answers before it has looked anything up.
+ */
+static __always_inline int find_build_ids(void *ctx, void *build_id_stacks, void *user_stacks,
+	const struct pilotlight_sample_key *key, struct pilotlight_counters *counters,
+	__s64 *ret_id)
+{
+	struct pilotlight_user_stack_key user_key = {
+		.process = key->process,
+		.user_stack = key->user_stack,
+	};
+	__s64 *known = bpf_map_lookup_elem(user_stacks, &user_key);
+	long id;
+
+	if (known) {
+		*ret_id = *known;
+		return 0;
+	}
+	counters->events[PILOTLIGHT_EVENT_BUILD_ID_CALL]++;
+	id = bpf_get_stackid(ctx, build_id_stacks, USER_STACK);
+	switch (stack_answer_of(id)) {
+	case STACK_MAP_FULL:
+		return -SAMPLER_ENOMEM;
+	case STACK_COLLIDED:
+		counters->events[PILOTLIGHT_EVENT_BUILD_ID_COLLISION]++;
+		break;
+	default:
+		break;
+	}
+	*ret_id = stack_id_of(id);
+	/* When this map is full, the next sample asks again: slower, and right. */
+	bpf_map_update_elem(user_stacks, &user_key, ret_id, BPF_ANY);
+	return 0;
+}
+
+static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_stacks,
+	void *counts, void *user_stacks, struct pilotlight_counters *counters,
+	struct pilotlight_sample_key *key, __u32 set)
+{
+	struct pilotlight_sample_count entry = { .count = 1,
+		.build_id_stack = PILOTLIGHT_STACK_NONE };
+	enum stack_answer user, kernel = STACK_ABSENT;
+	long id;
+
+	id = bpf_get_stackid(ctx, stacks, USER_STACK);
+	user = stack_answer_of(id);
+	key->user_stack = stack_id_of(id);
+	key->kernel_stack = PILOTLIGHT_STACK_NONE;
+	if (wants_kernel) {
+		id = bpf_get_stackid(ctx, stacks, 0);
+		kernel = stack_answer_of(id);
+		key->kernel_stack = stack_id_of(id);
+	}
+	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
+		if (user == STACK_MAP_FULL || kernel == STACK_MAP_FULL)
+			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
+		else
+			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
+		send_sample(ctx, counters, key, set);
+		return;
+	}
+
+	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
+	if (count_again(counts, key, counters, entry.first_ns))
+		return;
+	if (user == STACK_STORED && find_build_ids(ctx, build_id_stacks, user_stacks, key, counters,
+					    &entry.build_id_stack)) {
+		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
+		send_sample(ctx, counters, key, set);
+		return;
+	}
+	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
+	if (bpf_map_update_elem(counts, key, &entry, BPF_NOEXIST) == 0) {
+		counters->stored[PILOTLIGHT_PATH_MAP]++;
+		return;
+	}
+	if (count_again(counts, key, counters, entry.first_ns))
+		return;
+	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
+	send_sample(ctx, counters, key, set);
+}
+
+SEC("perf_event")
+int sample_cpu(void *ctx)
+{
+	struct pilotlight_sample_key key = { 0 };
+	struct pilotlight_counters *counts;
+	__u32 set = active_set & 1;
+
+	counts = bpf_map_lookup_elem(&counters, &set);
+	if (!counts)
+		return 0;
+	counts->fired++;
+	if ((__u32)bpf_get_current_pid_tgid() == 0) {
+		counts->dropped[PILOTLIGHT_DROP_IDLE]++;
+		return 0;
+	}
+	describe_task(&key.process, &key.tid);
+	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &key.process.tgid)) {
+		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
+		return 0;
+	}
+	if (set == 0)
+		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, &user_stacks_0, counts,
+			&key, set);
+	else
+		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, &user_stacks_1, counts,
+			&key, set);
+	return 0;
+}
+
+/* Children of the processes that are asked for are asked for as well. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 parent_tgid = tgid_of(parent), child_tgid = tgid_of(child);
+	__u8 one = 1;
+
+	if (parent_tgid == child_tgid || !bpf_map_lookup_elem(&wanted_tgids, &parent_tgid))
+		return 0;
+	if (bpf_map_update_elem(&wanted_tgids, &child_tgid, &one, BPF_ANY))
+		__sync_fetch_and_add(&children_not_followed, 1);
+	return 0;
+}
+
+/* Its pid may come again as somebody else's. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(forget_exit, struct task_struct *task)
+{
+	__u32 tgid = tgid_of(task);
+
+	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
+		bpf_map_delete_elem(&wanted_tgids, &tgid);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregate/aggregator.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { NO_BINARY = UINT32_MAX };
+
+struct aggregator {
+	struct profile *profile;
+	const struct binary_table *binaries;
+	/* By the binary table's id, and the other way round. */
+	uint32_t *profile_binaries;
+	size_t profile_binaries_count, profile_binaries_capacity;
+	uint32_t *table_binaries;
+	size_t table_binaries_count, table_binaries_capacity;
+};
+
+int aggregator_new(struct profile *profile, const struct binary_table *binaries,
+	struct aggregator **ret_aggregator)
+{
+	struct aggregator *aggregator = calloc(1, sizeof(*aggregator));
+
+	if (!aggregator)
+		return -ENOMEM;
+	aggregator->profile = profile;
+	aggregator->binaries = binaries;
+	*ret_aggregator = aggregator;
+	return 0;
+}
+
+void aggregator_free(struct aggregator *aggregator)
+{
+	if (!aggregator)
+		return;
+	free(aggregator->profile_binaries);
+	free(aggregator->table_binaries);
+	free(aggregator);
+}
+
+/* Sets array[position] = value; what lies between the old end and it is NO_BINARY. */
+static int set_at(
+	uint32_t **array, size_t *count, size_t *capacity, size_t position, uint32_t value)
+{
+	int r = ARRAY_RESERVE(*array, capacity, position + 1, UINT32_MAX);
+
+	if (r < 0)
+		return r;
+	while (*count <= position)
+		(*array)[(*count)++] = NO_BINARY;
+	(*array)[position] = value;
+	return 0;
+}
+
+static int add_binary(struct aggregator *aggregator, uint32_t table_binary, uint32_t *ret_binary)
+{
+	struct profile_binary added = { 0 };
+	struct binary binary;
+	uint32_t id = (uint32_t)aggregator->profile->binaries.count;
+	int r;
+
+	binary_table_get(aggregator->binaries, table_binary, &binary);
+	added.kind = binary.kind;
+	added.build_id = binary.build_id;
+	if (binary.image && binary.image->segment_count > 0) {
+		added.text_vaddr = binary.image->segments[0].vaddr;
+		added.text_bytes = binary.image->segments[0].file_bytes;
+		added.text_offset = binary.image->segments[0].offset;
+	}
+	r = profile_add_string(aggregator->profile, binary.path, &added.path);
+	if (r < 0)
+		return r;
+	r = set_at(&aggregator->table_binaries, &aggregator->table_binaries_count,
+		&aggregator->table_binaries_capacity, id, table_binary);
+	if (r < 0)
+		return r;
+	r = profile_add_binary(aggregator->profile, &added, &id);
+	if (r < 0)
+		return r;
+	r = set_at(&aggregator->profile_binaries, &aggregator->profile_binaries_count,
+		&aggregator->profile_binaries_capacity, table_binary, id);
+	if (r < 0)
+		return r;
+	*ret_binary = id;
+	return 0;
+}
+
+static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uint32_t *ret_binary)
+{
+	if (table_binary < aggregator->profile_binaries_count &&
+		aggregator->profile_binaries[table_binary] != NO_BINARY) {
+		*ret_binary = aggregator->profile_binaries[table_binary];
+		return 0;
+	}
+	return add_binary(aggregator, table_binary, ret_binary);
+}
+
+static int add_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
+	uint32_t *ret_location)
+{
+	struct profile *profile = aggregator->profile;
+	struct profile_frame frame = { 0 };
+	uint32_t binary;
+	int r;
+
+	if (resolved->binary == RESOLVED_SYNTHETIC)
+		return profile_add_synthetic(profile, resolved->name, ret_location);
+	r = find_binary(aggregator, resolved->binary, &binary);
+	if (r < 0)
+		return r;
+	r = profile_add_location(profile, binary, resolved->address, ret_location);
+	if (r < 0 || !resolved->name || profile->locations.items[*ret_location].frame_count > 0)
+		return r;
+	r = profile_add_string(profile, resolved->name, &frame.function);
+	if (r < 0)
+		return r;
+	return profile_name_location(profile, *ret_location, &frame, 1);
+}
+
+static int add_stack(struct aggregator *aggregator, const struct resolved_frame *frames,
+	size_t count, uint32_t *ret_node)
+{
+	struct resolved_frame none = { .binary = RESOLVED_SYNTHETIC, .name = "[no stack]" };
+	uint32_t node = PROFILE_ROOT, location;
+	int r;
+
+	if (count == 0) {
+		frames = &none;
+		count = 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		r = add_location(aggregator, &frames[i], &location);
+		if (r < 0)
+			return r;
+		r = profile_add_node(aggregator->profile, node, location, &node);
+		if (r < 0)
+			return r;
+	}
+	*ret_node = node;
+	return 0;
+}
+
+int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct profile_thread thread = {
+		.process_start_ns = sample->process.start_ns,
+		.tgid = sample->process.tgid,
+		.tid = sample->tid,
+	};
+	struct profile_sample added = {
+		.count = sample->count,
+		.first_ns = sample->first_ns,
+		.last_ns = sample->last_ns,
+	};
+	int r;
+
+	r = profile_add_string(aggregator->profile, sample->comm, &thread.comm);
+	if (r < 0)
+		return r;
+	r = profile_add_thread(aggregator->profile, &thread, &added.thread);
+	if (r < 0)
+		return r;
+	r = add_stack(aggregator, frames, count, &added.node);
+	if (r < 0)
+		return r;
+	return profile_add_sample(aggregator->profile, &added);
+}
+
+uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary)
+{
+	return profile_binary < aggregator->table_binaries_count
+		       ? aggregator->table_binaries[profile_binary]
+		       : (uint32_t)NO_BINARY;
+}

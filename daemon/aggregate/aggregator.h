@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Resolved stacks become a profile: each distinct stack is one node of its tree, however many
+ * processes and address spaces share it. One owner, one thread.
+ */
+#pragma once
+
+#include "aggregate/profile.h"
+#include "resolve/resolver.h"
+
+#include <stddef.h>
+
+struct aggregator;
+
+/* Both are borrowed and must outlive the aggregator. */
+int aggregator_new(struct profile *profile, const struct binary_table *binaries,
+	struct aggregator **ret_aggregator);
+void aggregator_free(struct aggregator *aggregator);
+DEFINE_CLEANUP(struct aggregator, aggregator_free);
+
+/*
+ * Adds a sample with its frames, root first. Returns 0, -ENOMEM or -E2BIG (the profile's budget is
+ * used up): then the sample is not in the profile, and the caller counts it.
+ */
+int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count);
+
+/* The id in the binary table of a binary of the profile; UINT32_MAX for synthetic ones. */
+uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary);

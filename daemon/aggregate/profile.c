@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregate/profile.h"
+
+#include "base/array.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	NO_BINARY = UINT32_MAX,
+	STRING_SHARE = 4, /* strings may take a quarter of the budget */
+};
+
+int profile_new(size_t limit_bytes, struct profile **ret_profile)
+{
+	_cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof(*profile));
+	struct profile_node root = { .parent = PROFILE_ROOT, .location = UINT32_MAX };
+	int r;
+
+	if (!profile)
+		return -ENOMEM;
+	profile->limit_bytes = limit_bytes;
+	profile->synthetic_binary = NO_BINARY;
+	r = string_pool_init(&profile->strings, limit_bytes / STRING_SHARE);
+	if (r < 0)
+		return r;
+	r = ARRAY_RESERVE(profile->nodes.items, &profile->nodes.capacity, 1, 16);
+	if (r < 0)
+		return r;
+	profile->nodes.items[profile->nodes.count++] = root;
+	*ret_profile = TAKE_PTR(profile);
+	return 0;
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	string_pool_done(&profile->strings);
+	free(profile->binaries.items);
+	free(profile->frames.items);
+	free(profile->locations.items);
+	free(profile->nodes.items);
+	free(profile->threads.items);
+	free(profile->samples.items);
+	hash_index_done(&profile->location_index);
+	hash_index_done(&profile->node_index);
+	hash_index_done(&profile->thread_index);
+	hash_index_done(&profile->sample_index);
+	free(profile);
+}
+
+#define TABLE_BYTES(table) ((table)->capacity * sizeof(*(table)->items))
+
+size_t profile_bytes(const struct profile *profile)
+{
+	return sizeof(*profile) + string_pool_bytes(&profile->strings) +
+	       TABLE_BYTES(&profile->binaries) + TABLE_BYTES(&profile->frames) +
+	       TABLE_BYTES(&profile->locations) + TABLE_BYTES(&profile->nodes) +
+	       TABLE_BYTES(&profile->threads) + TABLE_BYTES(&profile->samples) +
+	       hash_index_bytes(&profile->location_index) + hash_index_bytes(&profile->node_index) +
+	       hash_index_bytes(&profile->thread_index) + hash_index_bytes(&profile->sample_index);
+}
+
+/*
+ * Makes room for one more element, and for its index where there is one. Only growth is weighed
+ * against the budget, since that is when memory is taken: an array that doubles adds as many bytes
+ * as it has.
+ */
+static int make_room(struct profile *profile, void *items, size_t *capacity, size_t count,
+	size_t element_bytes, struct hash_index *index)
+{
+	size_t growth = 0;
+	int r;
+
+	if (count == *capacity)
+		growth += (*capacity ? *capacity : 16) * element_bytes;
+	if (index && hash_index_is_full(index))
+		growth += hash_index_bytes(index);
+	if (growth > 0 && profile_bytes(profile) + growth > profile->limit_bytes)
+		return -E2BIG;
+	if (index) {
+		r = hash_index_reserve(index);
+		if (r < 0)
+			return r;
+	}
+	return array_reserve(items, capacity, count + 1, element_bytes, UINT32_MAX - 1);
+}
+
+#define MAKE_ROOM(profile, table, index)                                          \
+	make_room((profile), &(table)->items, &(table)->capacity, (table)->count, \
+		sizeof(*(table)->items), (index))
+
+int profile_add_binary(
+	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary)
+{
+	int r = MAKE_ROOM(profile, &profile->binaries, NULL);
+
+	if (r < 0)
+		return r;
+	*ret_binary = (uint32_t)profile->binaries.count;
+	profile->binaries.items[profile->binaries.count++] = *binary;
+	return 0;
+}
+
+int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string)
+{
+	return string_pool_intern(&profile->strings, string, strlen(string), ret_string);
+}
+
+struct location_key {
+	uint64_t address;
+	uint32_t binary;
+};
+
+static bool location_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_location *location =
+		&((const struct profile *)owner)->locations.items[id];
+	const struct location_key *wanted = key;
+
+	return location->address == wanted->address && location->binary == wanted->binary;
+}
+
+int profile_add_location(
+	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location)
+{
+	struct location_key key = { .address = address, .binary = binary };
+	uint64_t hash = hash_pair(address, binary);
+	uint32_t id;
+	int r;
+
+	assert(binary < profile->binaries.count);
+	id = hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
+	if (id == HASH_INDEX_NONE) {
+		r = MAKE_ROOM(profile, &profile->locations, &profile->location_index);
+		if (r < 0)
+			return r;
+		id = (uint32_t)profile->locations.count++;
+		profile->locations.items[id] =
+			(struct profile_location){ .address = address, .binary = binary };
+		hash_index_insert(&profile->location_index, hash, id);
+	}
+	*ret_location = id;
+	return 0;
+}
+
+int profile_name_location(struct profile *profile, uint32_t location,
+	const struct profile_frame *frames, uint32_t count)
+{
+	size_t first = profile->frames.count;
+	int r;
+
+	assert(location < profile->locations.count);
+	for (uint32_t i = 0; i < count; i++) {
+		r = MAKE_ROOM(profile, &profile->frames, NULL);
+		if (r < 0) {
+			profile->frames.count = first;
+			return r;
+		}
+		profile->frames.items[profile->frames.count++] = frames[i];
+	}
+	profile->locations.items[location].first_frame = (uint32_t)first;
+	profile->locations.items[location].frame_count = count;
+	return 0;
+}
+
+int profile_add_synthetic(struct profile *profile, const char *text, uint32_t *ret_location)
+{
+	struct profile_binary binary = { .kind = BINARY_SYNTHETIC };
+	struct profile_frame frame = { 0 };
+	uint32_t location;
+	int r;
+
+	r = profile_add_string(profile, text, &frame.function);
+	if (r < 0)
+		return r;
+	if (profile->synthetic_binary == NO_BINARY) {
+		r = profile_add_binary(profile, &binary, &profile->synthetic_binary);
+		if (r < 0)
+			return r;
+	}
+	/* The text is the identity: its string id stands in the place of an address. */
+	r = profile_add_location(profile, profile->synthetic_binary, frame.function, &location);
+	if (r < 0)
+		return r;
+	if (profile->locations.items[location].frame_count == 0) {
+		r = profile_name_location(profile, location, &frame, 1);
+		if (r < 0)
+			return r;
+	}
+	*ret_location = location;
+	return 0;
+}
+
+static bool node_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_node *node = &((const struct profile *)owner)->nodes.items[id];
+	const struct profile_node *wanted = key;
+
+	return node->parent == wanted->parent && node->location == wanted->location;
+}
+
+int profile_add_node(
+	struct profile *profile, uint32_t parent, uint32_t location, uint32_t *ret_node)
+{
+	struct profile_node node = { .parent = parent, .location = location };
+	uint64_t hash = hash_pair(parent, location);
+	uint32_t id;
+	int r;
+
+	assert(parent < profile->nodes.count && location < profile->locations.count);
+	id = hash_index_find(&profile->node_index, hash, node_equal, profile, &node);
+	if (id == HASH_INDEX_NONE) {
+		r = MAKE_ROOM(profile, &profile->nodes, &profile->node_index);
+		if (r < 0)
+			return r;
+		id = (uint32_t)profile->nodes.count++;
+		profile->nodes.items[id] = node;
+		hash_index_insert(&profile->node_index, hash, id);
+	}
+	*ret_node = id;
+	return 0;
+}
+
+static bool thread_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_thread *thread = &((const struct profile *)owner)->threads.items[id];
+	const struct profile_thread *wanted = key;
+
+	return thread->tgid == wanted->tgid && thread->tid == wanted->tid &&
+	       thread->comm == wanted->comm && thread->process_start_ns == wanted->process_start_ns;
+}
+
+int profile_add_thread(
+	struct profile *profile, const struct profile_thread *thread, uint32_t *ret_thread)
+{
+	uint64_t hash = hash_pair(
+		hash_pair(thread->tid, thread->tgid), thread->process_start_ns ^ thread->comm);
+	uint32_t id;
+	int r;
+
+	id = hash_index_find(&profile->thread_index, hash, thread_equal, profile, thread);
+	if (id == HASH_INDEX_NONE) {
+		r = MAKE_ROOM(profile, &profile->threads, &profile->thread_index);
+		if (r < 0)
+			return r;
+		id = (uint32_t)profile->threads.count++;
+		profile->threads.items[id] = *thread;
+		hash_index_insert(&profile->thread_index, hash, id);
+	}
+	*ret_thread = id;
+	return 0;
+}
+
+static bool sample_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_sample *sample = &((const struct profile *)owner)->samples.items[id];
+	const struct profile_sample *wanted = key;
+
+	return sample->node == wanted->node && sample->thread == wanted->thread;
+}
+
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+{
+	uint64_t hash = hash_pair(sample->node, sample->thread);
+	struct profile_sample *known;
+	uint32_t id;
+	int r;
+
+	assert(sample->node < profile->nodes.count && sample->thread < profile->threads.count);
+	id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, sample);
+	if (id == HASH_INDEX_NONE) {
+		r = MAKE_ROOM(profile, &profile->samples, &profile->sample_index);
+		if (r < 0)
+			return r;
+		id = (uint32_t)profile->samples.count++;
+		profile->samples.items[id] = *sample;
+		hash_index_insert(&profile->sample_index, hash, id);
+		return 0;
+	}
+	known = &profile->samples.items[id];
+	known->count += sample->count;
+	if (sample->first_ns < known->first_ns)
+		known->first_ns = sample->first_ns;
+	if (sample->last_ns > known->last_ns)
+		known->last_ns = sample->last_ns;
+	return 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A profile: what some CPUs did in some stretch of time, as tables of numbers that point at each
+ * other. It is filled by aggregate, given its names by query, and read by render and export, which
+ * are pure functions of it.
+ *
+ * Identity comes before names (I2): a location is (binary, address), an address is a link-time
+ * vaddr and never a run-time one, so that one piece of code is one location in all processes. A
+ * stack is a node of the stack tree: the path from the root to it. Ids are positions in the tables.
+ * The whole is bounded by a budget in bytes (I4); what does not fit is -E2BIG and the caller
+ * counts. One owner; one thread.
+ */
+#pragma once
+
+#include "base/build_id.h"
+#include "base/cleanup.h"
+#include "base/hash_index.h"
+#include "base/string_pool.h"
+#include "drain/accounts.h"
+#include "resolve/binary_kind.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_binary {
+	enum binary_kind kind;
+	struct build_id build_id; /* size 0: none */
+	uint32_t path; /* string: /usr/bin/xz, [kernel.kallsyms], [vdso], a module's name */
+	/* The first executable PT_LOAD; all 0 where it is not known or there is none. */
+	uint64_t text_vaddr, text_bytes, text_offset;
+};
+
+/*
+ * A function at some place of the source. A location has a chain of them, innermost first: all but
+ * the last were inlined into the next.
+ */
+struct profile_frame {
+	uint32_t function; /* string, demangled; 0: unknown */
+	uint32_t file;	   /* string; 0: unknown */
+	uint32_t line;	   /* 0: unknown */
+	uint32_t column;   /* 0: unknown */
+};
+
+/*
+ * `address` is where the code was: the instruction pointer of a leaf, one less than the return
+ * address of a caller. In a BINARY_KERNEL it counts from the start of the image, in BINARY_JIT it
+ * is the run-time address. A BINARY_SYNTHETIC location has one frame with its text.
+ */
+struct profile_location {
+	uint64_t address;
+	uint32_t binary;
+	uint32_t first_frame;
+	uint32_t frame_count; /* 0: nameless (as yet) */
+};
+
+/* Node 0 is the root, of itself; parent < own id for all others. */
+struct profile_node {
+	uint32_t parent;
+	uint32_t location;
+};
+
+struct profile_thread {
+	uint64_t process_start_ns; /* CLOCK_BOOTTIME; 0: unknown */
+	uint32_t tgid, tid;
+	uint32_t comm; /* string */
+};
+
+struct profile_sample {
+	uint64_t count;
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC */
+	uint32_t thread;
+	uint32_t node;
+};
+
+#define PROFILE_TABLE(type)             \
+	struct {                        \
+		type *items;            \
+		size_t count, capacity; \
+	}
+
+struct profile {
+	/* What it is of. */
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
+	uint64_t period_ns;	   /* of CPU time that one sample stands for */
+	uint32_t cpu_count;
+	uint32_t event; /* string: "cpu-clock", "cycles" */
+	struct accounts accounts;
+
+	struct string_pool strings;
+	PROFILE_TABLE(struct profile_binary) binaries;
+	PROFILE_TABLE(struct profile_frame) frames;
+	PROFILE_TABLE(struct profile_location) locations;
+	PROFILE_TABLE(struct profile_node) nodes;
+	PROFILE_TABLE(struct profile_thread) threads;
+	PROFILE_TABLE(struct profile_sample) samples;
+
+	/* Private to profile.c. */
+	size_t limit_bytes;
+	struct hash_index location_index, node_index, thread_index, sample_index;
+	uint32_t synthetic_binary;
+};
+
+enum { PROFILE_ROOT = 0 };
+
+/* Returns 0 or -ENOMEM. */
+int profile_new(size_t limit_bytes, struct profile **ret_profile);
+void profile_free(struct profile *profile);
+DEFINE_CLEANUP(struct profile, profile_free);
+
+/* The bytes that all tables and indexes hold at the moment. */
+size_t profile_bytes(const struct profile *profile);
+
+/* The functions below return 0, -ENOMEM or -E2BIG (the budget is used up); they intern what is
+ * equal to what is there, except for binaries, whose identity is their owner's affair. */
+int profile_add_binary(
+	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary);
+int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
+int profile_add_location(
+	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
+int profile_add_synthetic(struct profile *profile, const char *text, uint32_t *ret_location);
+int profile_add_node(
+	struct profile *profile, uint32_t parent, uint32_t location, uint32_t *ret_node);
+int profile_add_thread(
+	struct profile *profile, const struct profile_thread *thread, uint32_t *ret_thread);
+
+/* Adds sample->count to the sample with its thread and node, and widens its time. */
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
+
+/* Appends a chain of frames, innermost first, and makes it the location's. */
+int profile_name_location(struct profile *profile, uint32_t location,
+	const struct profile_frame *frames, uint32_t count);

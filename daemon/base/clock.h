@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clocks that a profile is dated by. */
+#pragma once
+
+#include <stdint.h>
+
+enum { NSEC_PER_SEC = 1000000000 };
+
+/* CLOCK_MONOTONIC, as bpf_ktime_get_ns() and the side-band's records have it. */
+uint64_t clock_monotonic_ns(void);
+
+/* Since 1970, CLOCK_REALTIME. */
+uint64_t clock_realtime_ns(void);
+
+/* CPU time of the calling process, user and system, all threads. */
+uint64_t clock_process_cpu_ns(void);

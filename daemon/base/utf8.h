@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text from outside becomes text that may be shown (I8). */
+#pragma once
+
+#include <stddef.h>
+
+/* The longest clean string, with its NUL: longer names lose their middle. */
+enum { UTF8_CLEAN_BYTES = 1025 };
+
+/*
+ * Copies `size` bytes to `clean` (UTF8_CLEAN_BYTES of room) as valid UTF-8 with a NUL at the end:
+ * an invalid byte, a NUL or a control character becomes U+FFFD, and what exceeds the room loses its
+ * middle to "…". Returns the length without the NUL.
+ */
+size_t utf8_clean(char *clean, const char *bytes, size_t size);
+
+/*
+ * The length in bytes of the valid UTF-8 sequence that begins `bytes` (1 to 4), or 0 where there is
+ * none. Overlong forms, surrogates and values above U+10FFFF are not valid (RFC 3629).
+ */
+size_t utf8_sequence(const char *bytes, size_t size);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/broker.h"
+
+#include "broker/regular_file.h"
+#include "broker/start_time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MODULE_NAME_MAX = 64 };
+
+struct broker {
+	char *proc_root;
+	char *debug_root;
+	char *sys_root;
+};
+
+static int copy_root(char **ret_root, const char *root, const char *usual)
+{
+	*ret_root = strdup(root ? root : usual);
+	return *ret_root ? 0 : -ENOMEM;
+}
+
+int broker_new(const struct broker_options *options, struct broker **ret_broker)
+{
+	static const struct broker_options usual;
+	_cleanup_(broker_freep) struct broker *broker = calloc(1, sizeof(*broker));
+
+	if (!broker)
+		return -ENOMEM;
+	if (!options)
+		options = &usual;
+	if (copy_root(&broker->proc_root, options->proc_root, "/proc") < 0 ||
+		copy_root(&broker->debug_root, options->debug_root, "/usr/lib/debug") < 0 ||
+		copy_root(&broker->sys_root, options->sys_root, "/sys") < 0)
+		return -ENOMEM;
+	*ret_broker = TAKE_PTR(broker);
+	return 0;
+}
+
+void broker_free(struct broker *broker)
+{
+	if (!broker)
+		return;
+	free(broker->proc_root);
+	free(broker->debug_root);
+	free(broker->sys_root);
+	free(broker);
+}
+
+static int join_path(char path[PATH_MAX], const char *root, const char *rest)
+{
+	int length = snprintf(path, PATH_MAX, "%s/%s", root, rest);
+
+	return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* A folder or file that only the kernel or the administrator puts there. */
+static int open_trusted(const char *root, const char *rest, int flags, int *ret_fd)
+{
+	char path[PATH_MAX];
+	int r = join_path(path, root, rest);
+	int fd;
+
+	if (r < 0)
+		return r;
+	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/*
+ * /proc/PID. The descriptor stands for the process, not for the number: once the process is gone,
+ * nothing opens below it, even if another process has the pid. So the start time need be asked
+ * once, by whoever has opened what it wanted.
+ */
+static int open_process(struct broker *broker, const struct broker_process *process, int *ret_fd)
+{
+	char name[16];
+	int r;
+
+	if (process->pid <= 0)
+		return -ESRCH;
+	(void) snprintf(name, sizeof(name), "%d", process->pid);
+	r = open_trusted(broker->proc_root, name, O_PATH | O_DIRECTORY, ret_fd);
+	return r == -ENOENT ? -ESRCH : r;
+}
+
+static int check_process(int process_fd, const struct broker_process *process)
+{
+	return process->start_ns ? start_time_check(process_fd, process->start_ns) : 0;
+}
+
+/* A file of /proc/PID that every process has: where it is missing, the process is. */
+static int open_of_process(
+	struct broker *broker, const struct broker_process *process, const char *name, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r = open_process(broker, process, &process_fd);
+
+	if (r < 0)
+		return r;
+	fd = openat(process_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	r = check_process(process_fd, process);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int broker_open_maps(struct broker *broker, const struct broker_process *process, int *ret_fd)
+{
+	return open_of_process(broker, process, "maps", ret_fd);
+}
+
+int broker_open_process_file(struct broker *broker, const struct broker_process *process,
+	enum broker_process_file file, int *ret_fd)
+{
+	static const char *const names[] = {
+		[BROKER_PROCESS_STAT] = "stat",
+		[BROKER_PROCESS_STATUS] = "status",
+		[BROKER_PROCESS_COMM] = "comm",
+	};
+
+	if ((unsigned int) file >= sizeof(names) / sizeof(names[0]))
+		return -EINVAL;
+	return open_of_process(broker, process, names[file], ret_fd);
+}
+
+static int open_below_root(int process_fd, const char *path, int *ret_fd)
+{
+	_cleanup_close_ int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root_fd < 0)
+		return -errno;
+	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
+}
+
+int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
+	uint64_t end, const char *path, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	char name[64];
+	int r, checked;
+
+	if (start >= end || (path && path[0] != '/'))
+		return -EINVAL;
+	r = open_process(broker, process, &process_fd);
+	if (r < 0)
+		return r;
+	(void) snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long) start,
+		(unsigned long long) end);
+	r = regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, &fd);
+	if (path && (r == -ENOENT || r == -EACCES || r == -EPERM))
+		r = open_below_root(process_fd, path, &fd);
+	/* Asked even after a failure: -ENOENT says something else of a process that is gone. */
+	checked = start_time_check(process_fd, process->start_ns);
+	if (checked < 0)
+		return checked;
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int broker_open_path(struct broker *broker, const char *path, int *ret_fd)
+{
+	(void) broker;
+	if (path[0] != '/')
+		return -EINVAL;
+	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
+}
+
+static int open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)
+{
+	char hex[BUILD_ID_HEX_BYTES], name[BUILD_ID_HEX_BYTES + 32], path[PATH_MAX];
+	int r;
+
+	(void) build_id_format(id, hex);
+	(void) snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", hex, hex + 2);
+	r = join_path(path, broker->debug_root, name);
+	if (r < 0)
+		return r;
+	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
+}
+
+int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)
+{
+	static const uint8_t usual_sizes[] = { 8, 16, BUILD_ID_BYTES };
+	struct build_id padded = *id;
+	int r;
+
+	if (id->size < 2 || id->size > BUILD_ID_BYTES)
+		return -EINVAL;
+	r = open_debug_file(broker, id, ret_fd);
+	for (size_t i = 0; r == -ENOENT && i < sizeof(usual_sizes); i++) {
+		if (usual_sizes[i] <= id->size)
+			continue;
+		padded.size = usual_sizes[i];
+		r = open_debug_file(broker, &padded, ret_fd);
+	}
+	return r;
+}
+
+int broker_open_kernel_file(struct broker *broker, enum broker_kernel_file file, int *ret_fd)
+{
+	switch (file) {
+	case BROKER_KALLSYMS:
+		return open_trusted(broker->proc_root, "kallsyms", O_RDONLY, ret_fd);
+	case BROKER_MODULES:
+		return open_trusted(broker->proc_root, "modules", O_RDONLY, ret_fd);
+	case BROKER_KERNEL_NOTES:
+		return open_trusted(broker->sys_root, "kernel/notes", O_RDONLY, ret_fd);
+	}
+	return -EINVAL;
+}
+
+static bool is_module_name(const char *name)
+{
+	size_t length = strnlen(name, MODULE_NAME_MAX);
+
+	return length > 0 && length < MODULE_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+		       length;
+}
+
+int broker_open_module_note(struct broker *broker, const char *name, int *ret_fd)
+{
+	char rest[MODULE_NAME_MAX + 64];
+
+	if (!is_module_name(name))
+		return -EINVAL;
+	(void) snprintf(rest, sizeof(rest), "module/%s/notes/.note.gnu.build-id", name);
+	return open_trusted(broker->sys_root, rest, O_RDONLY, ret_fd);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The one narrow way to files of other processes and of the kernel. The broker opens and checks; it
+ * never reads what it has opened (I6). Today it lives in the caller's process; each request is a
+ * few fixed-size words with at most one path, so that it can move behind a socket without a change
+ * to its callers. Requests do not block on anything but the file system.
+ *
+ * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
+ * -ESRCH the process is gone or another one has its pid, -ENOENT no such file, -EACCES or -EPERM a
+ * privilege is missing, -EINVAL not a regular file or a request that makes no sense, -ELOOP a path
+ * that leads through another process's descriptors.
+ */
+#pragma once
+
+#include "base/build_id.h"
+#include "base/cleanup.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct broker;
+
+/* NULL stands for the value in quotes. */
+struct broker_options {
+	const char *proc_root;	/* "/proc"; another one in tests */
+	const char *debug_root; /* "/usr/lib/debug" */
+	const char *sys_root;	/* "/sys" */
+};
+
+/* `options` may be NULL and is copied. Returns 0 or -ENOMEM. */
+int broker_new(const struct broker_options *options, struct broker **ret_broker);
+void broker_free(struct broker *broker);
+DEFINE_CLEANUP(struct broker, broker_free);
+
+/* What tells a process from a later one with its pid; `start_ns` 0 means that any will do. */
+struct broker_process {
+	pid_t pid;
+	uint64_t start_ns; /* CLOCK_BOOTTIME; compared at the clock tick of /proc/PID/stat, give or
+			      take one */
+};
+
+/* /proc/PID/maps. Its access is checked at open, so the descriptor may be passed on. */
+int broker_open_maps(struct broker *broker, const struct broker_process *process, int *ret_fd);
+
+/*
+ * The file behind the mapping [start, end): /proc/PID/map_files/START-END, which finds deleted
+ * files and those of other mount namespaces and follows no link that another user could set; where
+ * that is not to be had, `path` (absolute, or NULL) below /proc/PID/root. Regular files only. The
+ * caller must check that it is the file that it expects (its build-id).
+ */
+int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
+	uint64_t end, const char *path, int *ret_fd);
+
+/* An absolute `path` as the engine itself would see it: for processes that are gone. Regular files
+ * only. */
+int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
+
+/*
+ * <debug_root>/.build-id/xx/rest.debug. An id whose zeros at the end may be padding or its own is
+ * also looked for at the usual lengths of 8, 16 and 20 bytes.
+ */
+int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd);
+
+enum broker_kernel_file {
+	BROKER_KALLSYMS, /* CAP_SYSLOG, checked at open, decides whether it has addresses */
+	BROKER_MODULES,
+	BROKER_KERNEL_NOTES, /* /sys/kernel/notes */
+};
+int broker_open_kernel_file(struct broker *broker, enum broker_kernel_file file, int *ret_fd);
+
+/* /sys/module/NAME/notes/.note.gnu.build-id; a name with anything but [A-Za-z0-9_-] is -EINVAL. */
+int broker_open_module_note(struct broker *broker, const char *name, int *ret_fd);
+
+/* The auxiliary files by which a process is known when it was there before us. */
+enum broker_process_file {
+	BROKER_PROCESS_STAT,
+	BROKER_PROCESS_STATUS,
+	BROKER_PROCESS_COMM,
+};
+int broker_open_process_file(struct broker *broker, const struct broker_process *process,
+	enum broker_process_file file, int *ret_fd);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything that needs privilege to sample: the BPF programs and maps, the perf events that drive
+ * them, and the side-band rings. It never looks at a sample; drain does, through the descriptors in
+ * struct capture_maps. One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "capture/map_sizes.h"
+#include "capture/sideband.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct capture;
+
+struct capture_settings {
+	uint32_t rate_hz;
+	bool wants_kernel;
+	bool filters_processes; /* only processes that capture_follow() named, and their children */
+	size_t map_budget_bytes; /* for all BPF maps together */
+	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
+};
+
+/* What drain needs; borrowed from the capture. */
+struct capture_maps {
+	struct capture_map_set {
+		int stacks_fd;		/* raw ips, user and kernel */
+		int build_id_stacks_fd; /* user */
+		int counts_fd;		/* pilotlight_sample_key → pilotlight_sample_count */
+		int user_stacks_fd;	/* pilotlight_user_stack_key → build-id stack id */
+	} sets[2];
+	int counters_fd; /* by set: pilotlight_counters for each possible CPU */
+	int ring_fd;
+	int barrier_fd;		       /* updating it waits for running programs */
+	int barrier_inner_fd;	       /* what it is updated with */
+	volatile uint32_t *active_set; /* the programs' own variable, mapped */
+	struct map_sizes sizes;
+};
+
+/* What capture has cost so far. */
+struct capture_cost {
+	uint64_t program_runs; /* by the kernel's BPF statistics, apart from our own counters */
+	uint64_t program_ns;
+	uint64_t map_bytes;	 /* as the kernel charges them */
+	uint64_t sideband_bytes; /* of the perf rings */
+	/* Not a cost but a want: processes that should have been sampled, beyond the filter's bound. */
+	uint64_t children_not_followed;
+};
+
+/*
+ * Loads programs and maps and opens the side-band; nothing samples yet. On failure `fault` says
+ * what to do about it.
+ */
+int capture_open(
+	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault);
+void capture_free(struct capture *capture);
+DEFINE_CLEANUP(struct capture, capture_free);
+
+/* Adds a process to those that are sampled, with all that it forks from now on. */
+int capture_follow(struct capture *capture, pid_t pid);
+
+/* Attaches the sampler to every CPU that is online: the last thing before time counts. */
+int capture_start(struct capture *capture, struct fault *fault);
+/* Detaches it. What was captured can still be drained. */
+void capture_stop(struct capture *capture);
+
+/*
+ * Follows CPUs that have come or gone since the last call; cheap when none has. Returns the number
+ * of CPUs sampled, or -errno.
+ */
+int capture_follow_cpus(struct capture *capture);
+
+/* "cycles" or "cpu-clock": what drives the sampler. Valid after capture_start(). */
+const char *capture_event_name(const struct capture *capture);
+uint32_t capture_cpu_count(const struct capture *capture);
+
+const struct capture_maps *capture_maps(const struct capture *capture);
+struct sideband *capture_sideband(struct capture *capture);
+
+/*
+ * How many samples should have fired by the time that the events were enabled and their period; 0
+ * where the period is not fixed (a PMU's frequency mode).
+ */
+uint64_t capture_expected_samples(struct capture *capture);
+
+void capture_read_cost(const struct capture *capture, struct capture_cost *ret_cost);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/cpu_events.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "capture/perf_event.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* What may drive the sampler, best first. */
+static const struct source {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+	uint8_t precise_ip;
+} sources[] = {
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 3 },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 2 },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 1 },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0 },
+	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0 },
+};
+
+struct cpu_event {
+	uint32_t cpu;
+	int fd;
+	struct bpf_link *link; /* owns the attachment, and the fd with it */
+	uint64_t enabled_ns;   /* when last read */
+};
+
+struct cpu_events {
+	const struct bpf_program *program;
+	uint32_t rate_hz;
+	size_t source; /* the first of `sources` that has not failed */
+	struct cpu_event *items;
+	size_t count, capacity;
+	uint64_t closed_enabled_ns; /* of events that are closed */
+};
+
+static void close_event(struct cpu_event *event)
+{
+	if (event->link)
+		(void)bpf_link__destroy(event->link);
+	else if (event->fd >= 0)
+		(void)close(event->fd);
+}
+
+void cpu_events_free(struct cpu_events *events)
+{
+	if (!events)
+		return;
+	cpu_events_stop(events);
+	free(events->items);
+	free(events);
+}
+
+int cpu_events_new(
+	const struct bpf_program *program, uint32_t rate_hz, struct cpu_events **ret_events)
+{
+	struct cpu_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return -ENOMEM;
+	events->program = program;
+	events->rate_hz = rate_hz;
+	*ret_events = events;
+	return 0;
+}
+
+static int open_event(const struct source *source, uint32_t rate_hz, uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = source->type,
+		.config = source->config,
+		.sample_freq = rate_hz,
+		.freq = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.precise_ip = source->precise_ip,
+		.disabled = 1,
+		/* With a precise event the registers are not the sample's: the kernel wants the
+		 * stack walked by perf before BPF may ask for it. */
+		.sample_type = source->precise_ip ? PERF_SAMPLE_CALLCHAIN : 0,
+	};
+
+	return perf_event_open_cpu(&attr, cpu);
+}
+
+/* Opens and attaches with one source. Returns 0 or -errno. */
+static int start_event(
+	struct cpu_events *events, const struct source *source, struct cpu_event *event)
+{
+	event->fd = open_event(source, events->rate_hz, event->cpu);
+	if (event->fd < 0)
+		return event->fd;
+	/* Attaching enables it. */
+	event->link = bpf_program__attach_perf_event(events->program, event->fd);
+	if (!event->link) {
+		int error = -errno;
+
+		close_event(event);
+		return error;
+	}
+	return 0;
+}
+
+static int add_cpu(struct cpu_events *events, uint32_t cpu)
+{
+	struct cpu_event event = { .cpu = cpu, .fd = -1 };
+	int r;
+
+	r = ARRAY_RESERVE(events->items, &events->capacity, events->count + 1, SIZE_MAX);
+	if (r < 0)
+		return r;
+	for (size_t i = events->source; i < ARRAY_SIZE(sources); i++) {
+		r = start_event(events, &sources[i], &event);
+		if (r == 0) {
+			events->source = i;
+			events->items[events->count++] = event;
+			return 0;
+		}
+		if (r == -ENODEV) /* the CPU has gone, or a PMU that it lacks */
+			continue;
+	}
+	return r;
+}
+
+static void remove_event(struct cpu_events *events, size_t i)
+{
+	(void)perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns);
+	events->closed_enabled_ns += events->items[i].enabled_ns;
+	close_event(&events->items[i]);
+	events->items[i] = events->items[--events->count];
+}
+
+static bool is_wanted(const uint32_t *cpus, size_t count, uint32_t cpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+static bool is_sampled(const struct cpu_events *events, uint32_t cpu)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (events->items[i].cpu == cpu)
+			return true;
+	return false;
+}
+
+int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count)
+{
+	int r;
+
+	for (size_t i = 0; i < events->count;) {
+		if (is_wanted(cpus, count, events->items[i].cpu) &&
+			perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns))
+			i++;
+		else
+			remove_event(events, i);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is_sampled(events, cpus[i]))
+			continue;
+		r = add_cpu(events, cpus[i]);
+		if (r < 0 && r != -ENODEV)
+			return r;
+	}
+	return 0;
+}
+
+void cpu_events_stop(struct cpu_events *events)
+{
+	while (events->count > 0)
+		remove_event(events, events->count - 1);
+}
+
+size_t cpu_events_count(const struct cpu_events *events)
+{
+	return events->count;
+}
+
+const char *cpu_events_name(const struct cpu_events *events)
+{
+	return events->count > 0 || events->closed_enabled_ns > 0 ? sources[events->source].name
+								  : "";
+}
+
+uint64_t cpu_events_expected(struct cpu_events *events)
+{
+	uint64_t enabled_ns = events->closed_enabled_ns;
+
+	if (sources[events->source].type != PERF_TYPE_SOFTWARE)
+		return 0;
+	for (size_t i = 0; i < events->count; i++) {
+		(void)perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns);
+		enabled_ns += events->items[i].enabled_ns;
+	}
+	return (uint64_t)((unsigned __int128)enabled_ns * events->rate_hz / NSEC_PER_SEC);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/map_sizes.h"
+
+#include "pilotlight/event.h"
+
+#include <stdbool.h>
+
+enum {
+	STACK_SLOTS_MIN = 64,
+	STACK_SLOTS_MAX = 1 << 16,
+	/* Buckets for each sample of a window: even if each has two stacks of its own, one in four
+	 * collides; in practice stacks repeat, and it is a few in a hundred. */
+	SLOTS_PER_SAMPLE = 4,
+	PERIOD_MS_MAX = 2000,
+	PERIOD_MS_MIN = 100,
+	RING_BYTES_MIN = 64 * 1024,
+	RING_BYTES_MAX = 4 * 1024 * 1024,
+	RING_SHARE = 8,		     /* of the budget, at most */
+	RING_RECORD_BYTES = 2048,    /* what a ring sample usually takes */
+	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
+	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
+};
+
+static uint64_t power_of_two_at_least(uint64_t n)
+{
+	uint64_t power = 1;
+
+	while (power < n)
+		power *= 2;
+	return power;
+}
+
+static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
+{
+	return n < low ? low : n > high ? high : n;
+}
+
+size_t map_sizes_bytes(const struct map_sizes *sizes)
+{
+	size_t frames = PILOTLIGHT_STACK_DEPTH;
+	size_t set = 0;
+
+	set += sizes->stack_slots * (frames * sizeof(uint64_t) + STACK_BUCKET_BYTES);
+	set += sizes->build_id_stack_slots *
+	       (frames * sizeof(struct pilotlight_user_frame) + STACK_BUCKET_BYTES);
+	set += sizes->count_slots *
+	       (sizeof(struct pilotlight_sample_key) + sizeof(struct pilotlight_sample_count) +
+		       HASH_ENTRY_BYTES);
+	set += sizes->user_stack_slots *
+	       (sizeof(struct pilotlight_user_stack_key) + sizeof(int64_t) + HASH_ENTRY_BYTES);
+	return PILOTLIGHT_SET_COUNT * set + sizes->ring_bytes;
+}
+
+/*
+ * The maps that go with raw stackmaps of `slots`. A stack that has won its bucket in the raw map
+ * should not lose it in the build-id map, so both need the same number of buckets, which the kernel
+ * rounds up to a power of two; the entries behind the buckets need not be as many, since kernel
+ * stacks take some of the raw ones. One more than half of a power of two gives that power's buckets
+ * with half of its memory.
+ */
+static void set_stack_slots(struct map_sizes *sizes, uint32_t slots)
+{
+	sizes->stack_slots = slots;
+	sizes->build_id_stack_slots = slots / 2 + 1;
+	sizes->count_slots = slots;
+	sizes->user_stack_slots = slots / 2 + 1;
+	sizes->total_bytes = map_sizes_bytes(sizes);
+}
+
+void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
+	uint32_t forced_stack_slots, struct map_sizes *ret_sizes)
+{
+	uint64_t samples_per_second = (uint64_t)rate_hz * cpu_count;
+	uint64_t wanted, ring_max;
+	struct map_sizes sizes = { 0 };
+
+	if (samples_per_second == 0)
+		samples_per_second = 1;
+	ring_max = clamp(budget_bytes / RING_SHARE, RING_BYTES_MIN, RING_BYTES_MAX);
+	sizes.ring_bytes = RING_BYTES_MIN;
+	while (sizes.ring_bytes * 2 <= ring_max &&
+		sizes.ring_bytes < samples_per_second * RING_RECORD_BYTES / 2)
+		sizes.ring_bytes *= 2;
+
+	wanted = samples_per_second * PERIOD_MS_MAX / 1000 * SLOTS_PER_SAMPLE;
+	if (forced_stack_slots)
+		wanted = forced_stack_slots;
+	set_stack_slots(&sizes,
+		(uint32_t)power_of_two_at_least(clamp(wanted, STACK_SLOTS_MIN, STACK_SLOTS_MAX)));
+	while (!forced_stack_slots && sizes.total_bytes > budget_bytes &&
+		sizes.stack_slots > STACK_SLOTS_MIN)
+		set_stack_slots(&sizes, sizes.stack_slots / 2);
+
+	sizes.drain_period_ms = (uint32_t)clamp(
+		(uint64_t)sizes.stack_slots * 1000 / SLOTS_PER_SAMPLE / samples_per_second,
+		PERIOD_MS_MIN, PERIOD_MS_MAX);
+	*ret_sizes = sizes;
+}

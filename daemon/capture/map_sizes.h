@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How big the maps are, computed from the work: rate × CPUs × drain period, under a budget in
+ * bytes. Where the budget is too small for the period, the period gives way, not the samples.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_sizes {
+	uint32_t stack_slots;	       /* of a raw stackmap: a power of two */
+	uint32_t build_id_stack_slots; /* see map_sizes_compute() */
+	uint32_t count_slots;
+	uint32_t user_stack_slots;
+	uint32_t ring_bytes;	  /* a power of two, at least a page */
+	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
+	size_t total_bytes;	  /* of both sets and the ring */
+};
+
+/* Bytes that a map of `slots` entries takes; the kernel's own overhead included. */
+size_t map_sizes_bytes(const struct map_sizes *sizes);
+
+/*
+ * `forced_stack_slots` other than 0 fixes the raw stackmaps' size. Never fails: what comes out at
+ * the least is 64 slots and a ring of 64 KiB, however small the budget.
+ */
+void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
+	uint32_t forced_stack_slots, struct map_sizes *ret_sizes);

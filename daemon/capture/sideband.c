@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/sideband.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "capture/perf_event.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+	PENDING_RECORDS_MAX = 1 << 16,
+	PENDING_TEXT_MAX = 8 << 20,
+	RECORD_BYTES_MAX = 1 << 16, /* perf_event_header.size is 16 bits wide */
+};
+
+struct ring {
+	uint32_t cpu;
+	int fd;
+	uint64_t enabled_ns; /* when last read */
+	struct perf_event_mmap_page *page;
+};
+
+/* A record that has been taken from its ring; its text stands in the pending text. */
+struct pending_record {
+	struct sideband_record record;
+	uint64_t sequence; /* keeps records of one time in the order of their ring */
+	size_t text;
+};
+
+struct sideband {
+	size_t ring_bytes;
+	size_t page_bytes;
+	int epoll_fd;
+	struct ring *rings;
+	size_t ring_count, ring_capacity;
+	struct pending_record *pending;
+	size_t pending_count, pending_capacity;
+	char *text;
+	size_t text_bytes, text_capacity;
+	uint64_t sequence;
+	struct sideband_counters counters;
+	unsigned char wrapped[RECORD_BYTES_MAX];
+};
+
+static void ring_close(struct sideband *sideband, struct ring *ring)
+{
+	if (ring->page)
+		(void)munmap(ring->page, sideband->page_bytes + sideband->ring_bytes);
+	if (ring->fd >= 0)
+		(void)close(ring->fd);
+}
+
+void sideband_free(struct sideband *sideband)
+{
+	if (!sideband)
+		return;
+	for (size_t i = 0; i < sideband->ring_count; i++)
+		ring_close(sideband, &sideband->rings[i]);
+	if (sideband->epoll_fd >= 0)
+		(void)close(sideband->epoll_fd);
+	free(sideband->rings);
+	free(sideband->pending);
+	free(sideband->text);
+	free(sideband);
+}
+DEFINE_CLEANUP(struct sideband, sideband_free);
+
+int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
+{
+	_cleanup_(sideband_freep) struct sideband *sideband = calloc(1, sizeof(*sideband));
+
+	if (!sideband)
+		return -ENOMEM;
+	sideband->ring_bytes = ring_bytes;
+	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (sideband->epoll_fd < 0)
+		return -errno;
+	*ret_sideband = TAKE_PTR(sideband);
+	return 0;
+}
+
+static int open_event(uint32_t cpu, uint32_t watermark_bytes)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = watermark_bytes,
+	};
+	int fd;
+
+	fd = perf_event_open_cpu(&attr, cpu);
+	if (fd == -EINVAL) {
+		attr.build_id =
+			0; /* since 5.12; before, files are told apart by device and inode */
+		fd = perf_event_open_cpu(&attr, cpu);
+	}
+	return fd;
+}
+
+static int ring_open(struct sideband *sideband, uint32_t cpu)
+{
+	struct ring ring = { .cpu = cpu, .fd = -1 };
+	struct epoll_event event = { .events = EPOLLIN };
+	void *page;
+	int r;
+
+	r = ARRAY_RESERVE(
+		sideband->rings, &sideband->ring_capacity, sideband->ring_count + 1, SIZE_MAX);
+	if (r < 0)
+		return r;
+	ring.fd = open_event(cpu, (uint32_t)sideband->ring_bytes / 4);
+	if (ring.fd < 0)
+		return ring.fd;
+	page = mmap(NULL, sideband->page_bytes + sideband->ring_bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED, ring.fd, 0);
+	if (page == MAP_FAILED) {
+		r = -errno;
+		goto failed;
+	}
+	ring.page = page;
+	if (epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring.fd, &event) < 0) {
+		r = -errno;
+		goto failed;
+	}
+	sideband->rings[sideband->ring_count++] = ring;
+	return 0;
+failed:
+	ring_close(sideband, &ring);
+	return r;
+}
+
+/* Keeps a copy of a record until its turn comes. */
+static int keep_record(struct sideband *sideband, const struct sideband_record *record)
+{
+	size_t text_size = record->text ? strlen(record->text) + 1 : 0;
+	struct pending_record *pending;
+	int r;
+
+	r = ARRAY_RESERVE(sideband->text, &sideband->text_capacity,
+		sideband->text_bytes + text_size, PENDING_TEXT_MAX);
+	if (r == 0)
+		r = ARRAY_RESERVE(sideband->pending, &sideband->pending_capacity,
+			sideband->pending_count + 1, PENDING_RECORDS_MAX);
+	if (r == -E2BIG) {
+		sideband->counters.refused++;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	pending = &sideband->pending[sideband->pending_count++];
+	pending->record = *record;
+	pending->sequence = sideband->sequence++;
+	pending->text = sideband->text_bytes;
+	if (text_size)
+		memcpy(sideband->text + sideband->text_bytes, record->text, text_size);
+	sideband->text_bytes += text_size;
+	return 0;
+}
+
+static int take_record(struct sideband *sideband, const void *bytes, size_t size)
+{
+	struct sideband_record record;
+	int r = sideband_record_parse(bytes, size, &record);
+
+	if (r == -ENOMSG)
+		return 0;
+	if (r < 0) {
+		sideband->counters.malformed++;
+		return 0;
+	}
+	if (record.kind == SIDEBAND_LOST) {
+		sideband->counters.lost += record.lost;
+		return 0;
+	}
+	sideband->counters.records++;
+	return keep_record(sideband, &record);
+}
+
+/* Returns 0 or -ENOMEM, with what was read off the ring either way. */
+static int ring_read(struct sideband *sideband, struct ring *ring)
+{
+	const unsigned char *data = (const unsigned char *)ring->page + sideband->page_bytes;
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	int r = 0;
+
+	while (r == 0 && head - tail >= sizeof(struct perf_event_header)) {
+		size_t at = tail & (sideband->ring_bytes - 1);
+		struct perf_event_header header;
+		const unsigned char *bytes = data + at;
+
+		/* Records are aligned to 8 bytes, as the header is long: it never wraps. */
+		memcpy(&header, bytes, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail) {
+			sideband->counters.malformed++;
+			tail = head;
+			break;
+		}
+		if (at + header.size > sideband->ring_bytes) {
+			size_t first = sideband->ring_bytes - at;
+
+			memcpy(sideband->wrapped, bytes, first);
+			memcpy(sideband->wrapped + first, data, header.size - first);
+			bytes = sideband->wrapped;
+		}
+		r = take_record(sideband, bytes, header.size);
+		tail += header.size;
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return r;
+}
+
+static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t count)
+{
+	size_t kept = 0;
+	int r;
+
+	for (size_t i = 0; i < sideband->ring_count; i++) {
+		struct ring ring = sideband->rings[i];
+
+		if (has_cpu(cpus, count, ring.cpu) &&
+			perf_event_advance(ring.fd, &ring.enabled_ns)) {
+			sideband->rings[kept++] = ring;
+			continue;
+		}
+		(void)ring_read(sideband, &ring);
+		ring_close(sideband, &ring);
+	}
+	sideband->ring_count = kept;
+
+	for (size_t i = 0; i < count; i++) {
+		bool known = false;
+
+		for (size_t j = 0; j < kept; j++)
+			known = known || sideband->rings[j].cpu == cpus[i];
+		if (known)
+			continue;
+		r = ring_open(sideband, cpus[i]);
+		if (r == -ENODEV)
+			continue; /* it has gone again */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int sideband_poll_fd(const struct sideband *sideband)
+{
+	return sideband->epoll_fd;
+}
+
+static int compare_pending(const void *a, const void *b)
+{
+	const struct pending_record *first = a, *second = b;
+
+	if (first->record.time_ns != second->record.time_ns)
+		return first->record.time_ns < second->record.time_ns ? -1 : 1;
+	return first->sequence < second->sequence ? -1 : 1;
+}
+
+/* Forgets the first `count` pending records and the text that only they had. */
+static void forget_pending(struct sideband *sideband, size_t count)
+{
+	size_t text_bytes = 0;
+
+	sideband->pending_count -= count;
+	memmove(sideband->pending, sideband->pending + count,
+		sideband->pending_count * sizeof(*sideband->pending));
+	if (sideband->pending_count == 0) {
+		sideband->text_bytes = 0;
+		return;
+	}
+	/* What waits is the newest and its text stands near the end, but not in the order of time.
+	 */
+	for (size_t i = 0; i < sideband->pending_count; i++)
+		if (i == 0 || sideband->pending[i].text < text_bytes)
+			text_bytes = sideband->pending[i].text;
+	sideband->text_bytes -= text_bytes;
+	memmove(sideband->text, sideband->text + text_bytes, sideband->text_bytes);
+	for (size_t i = 0; i < sideband->pending_count; i++)
+		sideband->pending[i].text -= text_bytes;
+}
+
+int sideband_read(
+	struct sideband *sideband, uint64_t until_ns, sideband_function function, void *context)
+{
+	size_t count = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < sideband->ring_count && r == 0; i++)
+		r = ring_read(sideband, &sideband->rings[i]);
+	if (sideband->pending_count == 0)
+		return r;
+
+	qsort(sideband->pending, sideband->pending_count, sizeof(*sideband->pending),
+		compare_pending);
+	for (; count < sideband->pending_count; count++) {
+		struct pending_record *pending = &sideband->pending[count];
+
+		if (pending->record.time_ns >= until_ns)
+			break;
+		if (pending->record.text)
+			pending->record.text = sideband->text + pending->text;
+		function(context, &pending->record);
+	}
+	forget_pending(sideband, count);
+	return r;
+}
+
+void sideband_counters(const struct sideband *sideband, struct sideband_counters *ret_counters)
+{
+	*ret_counters = sideband->counters;
+}
+
+size_t sideband_bytes(const struct sideband *sideband)
+{
+	return sideband->ring_count * (sideband->page_bytes + sideband->ring_bytes);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "drain/accounts.h"
+
+#include "base/array.h"
+
+#include <assert.h>
+
+void accounts_add(struct accounts *sum, const struct accounts *part)
+{
+	sum->fired += part->fired;
+	for (size_t i = 0; i < ARRAY_SIZE(sum->stored); i++)
+		sum->stored[i] += part->stored[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->dropped); i++)
+		sum->dropped[i] += part->dropped[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->events); i++)
+		sum->events[i] += part->events[i];
+}
+
+void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters)
+{
+	sum->fired += counters->fired;
+	for (size_t i = 0; i < ARRAY_SIZE(counters->stored); i++)
+		sum->stored[i] += counters->stored[i];
+	for (size_t i = 0; i < ARRAY_SIZE(counters->dropped); i++)
+		sum->dropped[i] += counters->dropped[i];
+	for (size_t i = 0; i < ARRAY_SIZE(counters->events); i++)
+		sum->events[i] += counters->events[i];
+}
+
+void accounts_move(struct accounts *accounts, enum pilotlight_path path,
+	enum pilotlight_drop reason, uint64_t count)
+{
+	assert(accounts->stored[path] >= count);
+	accounts->stored[path] -= count;
+	accounts->dropped[reason] += count;
+}
+
+uint64_t accounts_stored(const struct accounts *accounts)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(accounts->stored); i++)
+		sum += accounts->stored[i];
+	return sum;
+}
+
+uint64_t accounts_lost(const struct accounts *accounts)
+{
+	uint64_t sum = 0;
+
+	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++)
+		if (accounts_drop_is_loss(reason))
+			sum += accounts->dropped[reason];
+	return sum;
+}
+
+bool accounts_close(const struct accounts *accounts)
+{
+	return accounts->fired == accounts_stored(accounts) + accounts_lost(accounts) +
+					  accounts->dropped[PILOTLIGHT_DROP_IDLE] +
+					  accounts->dropped[PILOTLIGHT_DROP_FILTERED];
+}
+
+const char *accounts_drop_name(enum pilotlight_drop reason)
+{
+	switch (reason) {
+	case PILOTLIGHT_DROP_IDLE:
+		return "idle";
+	case PILOTLIGHT_DROP_FILTERED:
+		return "filtered";
+	case PILOTLIGHT_DROP_RING_FULL:
+		return "ring full";
+	case PILOTLIGHT_DROP_BPF_ERROR:
+		return "BPF error";
+	case PILOTLIGHT_DROP_UNREAD:
+		return "unread";
+	case PILOTLIGHT_DROP_MALFORMED:
+		return "malformed";
+	case PILOTLIGHT_DROP_PROFILE_FULL:
+		return "profile full";
+	case PILOTLIGHT_DROP_COUNT:
+		break;
+	}
+	assert(false);
+	return "";
+}
+
+bool accounts_drop_is_loss(enum pilotlight_drop reason)
+{
+	return reason != PILOTLIGHT_DROP_IDLE && reason != PILOTLIGHT_DROP_FILTERED;
+}

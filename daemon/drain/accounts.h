@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The books of a window, or of a whole recording (I1): fired = Σ stored + Σ dropped, always. Every
+ * hop that cannot carry a sample on moves it from stored to dropped, by reason.
+ */
+#pragma once
+
+#include "pilotlight/event.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct accounts {
+	uint64_t fired;
+	uint64_t stored[PILOTLIGHT_PATH_COUNT];
+	uint64_t dropped[PILOTLIGHT_DROP_COUNT];
+	uint64_t events[PILOTLIGHT_EVENT_COUNT];
+};
+
+void accounts_add(struct accounts *sum, const struct accounts *part);
+
+/* Adds one CPU's counters. */
+void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters);
+
+/* `count` samples that came by `path` could not be carried on. */
+void accounts_move(struct accounts *accounts, enum pilotlight_path path,
+	enum pilotlight_drop reason, uint64_t count);
+
+uint64_t accounts_stored(const struct accounts *accounts);
+
+/* What was lost, as opposed to idle time and processes that were not asked for. */
+uint64_t accounts_lost(const struct accounts *accounts);
+
+bool accounts_close(const struct accounts *accounts);
+
+/* "ring full", for messages and synthetic frames; "idle", "filtered" for what is not a loss. */
+const char *accounts_drop_name(enum pilotlight_drop reason);
+bool accounts_drop_is_loss(enum pilotlight_drop reason);

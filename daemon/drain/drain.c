@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a window is emptied, and what proves it whole:
+ *  1. The active set is switched and the barrier waited for: no program that saw the old number is
+ *     still running, so its maps and counters are at rest.
+ *  2. The counters say how many samples went into the maps and how many into the ring.
+ *  3. What comes out of both is counted. What BPF counted and nobody can read is dropped as unread.
+ * Ring records tell their set; those of the other set, which is being filled meanwhile, wait.
+ */
+#include "drain/drain.h"
+
+#include "base/array.h"
+#include "base/log.h"
+#include "drain/ring_sample.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+/* What the ring has given of a set so far, since records may come before their window is drained.
+ */
+struct ring_accounts {
+	uint64_t received;
+	uint64_t malformed;
+	uint64_t refused;
+};
+
+struct drain {
+	const struct capture_maps *maps;
+	struct ring_buffer *ring;
+	int poll_fd;
+	uint32_t idle_set;
+	size_t cpu_count; /* possible ones: the length of a per-CPU value */
+	struct pilotlight_counters *cpu_counters;
+	struct pilotlight_sample_key *keys;
+	struct pilotlight_sample_count *counts;
+	/* Ring records of the active set, each with its size before it. */
+	char *waiting;
+	size_t waiting_bytes, waiting_capacity;
+	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT];
+	/* Valid during drain_window(). */
+	drain_function function;
+	void *context;
+};
+
+static void hand_out(struct drain *drain, const struct ring_sample *ring)
+{
+	struct raw_sample sample = {
+		.process = ring->header.process,
+		.tid = ring->header.tid,
+		.comm = ring->header.comm,
+		.count = 1,
+		.first_ns = ring->header.time_ns,
+		.last_ns = ring->header.time_ns,
+		.path = PILOTLIGHT_PATH_RING,
+		.kernel_ips = (const uint64_t *)ring->kernel_ips,
+		.kernel_count = ring->header.kernel_count,
+		.user_frames = ring->user_frames,
+		.user_count = ring->header.user_count,
+	};
+
+	if (drain->function(drain->context, &sample) < 0)
+		drain->ring_accounts[drain->idle_set].refused++;
+}
+
+/* Each waiting record stands behind its size, padded so that the next one is aligned too. */
+static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
+{
+	uint64_t length = size;
+	size_t padded = (size + 7) & ~(size_t)7;
+	int r;
+
+	r = ARRAY_RESERVE(drain->waiting, &drain->waiting_capacity,
+		drain->waiting_bytes + sizeof(length) + padded,
+		2 * (size_t)drain->maps->sizes.ring_bytes);
+	if (r < 0)
+		return r;
+	memcpy(drain->waiting + drain->waiting_bytes, &length, sizeof(length));
+	memcpy(drain->waiting + drain->waiting_bytes + sizeof(length), bytes, size);
+	drain->waiting_bytes += sizeof(length) + padded;
+	return 0;
+}
+
+static int take_record(void *context, void *bytes, size_t size)
+{
+	struct drain *drain = context;
+	struct ring_sample sample;
+
+	if (ring_sample_parse(bytes, size, &sample) < 0) {
+		/* Whose it was cannot be told: the window that is being drained answers for it. */
+		drain->ring_accounts[drain->idle_set].received++;
+		drain->ring_accounts[drain->idle_set].malformed++;
+		return 0;
+	}
+	if (sample.header.set != drain->idle_set) {
+		/* If it cannot be kept, its window will miss it: unread. */
+		(void)keep_waiting(drain, bytes, size);
+		return 0;
+	}
+	drain->ring_accounts[drain->idle_set].received++;
+	hand_out(drain, &sample);
+	return 0;
+}
+
+/* Those that waited are of the set that was active then: the idle one now, unless a flip failed. */
+static void take_waiting(struct drain *drain)
+{
+	size_t at = 0, kept = 0;
+
+	while (at < drain->waiting_bytes) {
+		char *entry = drain->waiting + at;
+		struct ring_sample sample;
+		uint64_t size, entry_bytes;
+
+		memcpy(&size, entry, sizeof(size));
+		entry_bytes = sizeof(size) + ((size + 7) & ~(uint64_t)7);
+		at += entry_bytes;
+		if (ring_sample_parse(entry + sizeof(size), size, &sample) < 0)
+			continue;
+		if (sample.header.set == drain->idle_set) {
+			drain->ring_accounts[drain->idle_set].received++;
+			hand_out(drain, &sample);
+			continue;
+		}
+		memmove(drain->waiting + kept, entry, entry_bytes);
+		kept += entry_bytes;
+	}
+	drain->waiting_bytes = kept;
+}
+
+/*
+ * The ring is readable as soon as it holds anything, but BPF wakes its reader only when it is half
+ * full: an edge-triggered descriptor tells of the waking alone.
+ */
+static int open_poll_fd(int ring_fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	_cleanup_close_ int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, ring_fd, &event) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
+{
+	_cleanup_(drain_freep) struct drain *drain = calloc(1, sizeof(*drain));
+	int cpus = libbpf_num_possible_cpus();
+
+	if (!drain)
+		return -ENOMEM;
+	drain->poll_fd = -1;
+	if (cpus < 0)
+		return cpus;
+	drain->maps = maps;
+	drain->idle_set = 1;
+	drain->cpu_count = (size_t)cpus;
+	drain->cpu_counters = calloc(drain->cpu_count, sizeof(*drain->cpu_counters));
+	drain->keys = calloc(maps->sizes.count_slots, sizeof(*drain->keys));
+	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
+	if (!drain->cpu_counters || !drain->keys || !drain->counts)
+		return -ENOMEM;
+	drain->ring = ring_buffer__new(maps->ring_fd, take_record, drain, NULL);
+	if (!drain->ring)
+		return -errno;
+	drain->poll_fd = open_poll_fd(maps->ring_fd);
+	if (drain->poll_fd < 0)
+		return drain->poll_fd;
+	*ret_drain = TAKE_PTR(drain);
+	return 0;
+}
+
+void drain_free(struct drain *drain)
+{
+	if (!drain)
+		return;
+	ring_buffer__free(drain->ring);
+	if (drain->poll_fd >= 0)
+		(void)close(drain->poll_fd);
+	free(drain->cpu_counters);
+	free(drain->keys);
+	free(drain->counts);
+	free(drain->waiting);
+	free(drain);
+}
+
+int drain_poll_fd(const struct drain *drain)
+{
+	return drain->poll_fd;
+}
+
+int drain_flip(struct drain *drain)
+{
+	uint32_t zero = 0, idle = *drain->maps->active_set;
+
+	__atomic_store_n(drain->maps->active_set, !idle, __ATOMIC_RELEASE);
+	if (bpf_map_update_elem(
+		    drain->maps->barrier_fd, &zero, &drain->maps->barrier_inner_fd, BPF_ANY)) {
+		int error = -errno;
+
+		/* Both sets stay whole: what went to the other one meanwhile is counted there. */
+		__atomic_store_n(drain->maps->active_set, idle, __ATOMIC_RELEASE);
+		return error;
+	}
+	drain->idle_set = idle;
+	return 0;
+}
+
+/* Reads the idle set's accounts and sets them to zero. */
+static int read_counters(struct drain *drain, struct accounts *accounts)
+{
+	uint32_t set = drain->idle_set;
+
+	if (bpf_map_lookup_elem(drain->maps->counters_fd, &set, drain->cpu_counters))
+		return -errno;
+	for (size_t i = 0; i < drain->cpu_count; i++)
+		accounts_add_counters(accounts, &drain->cpu_counters[i]);
+	memset(drain->cpu_counters, 0, drain->cpu_count * sizeof(*drain->cpu_counters));
+	if (bpf_map_update_elem(drain->maps->counters_fd, &set, drain->cpu_counters, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/*
+ * The frames behind a stack id. A stack that cannot be read leaves its sample without these frames,
+ * not the books without the sample.
+ */
+static size_t read_ips(int map_fd, int64_t id, uint64_t ips[PILOTLIGHT_STACK_DEPTH])
+{
+	uint32_t key = (uint32_t)id;
+	size_t count = 0;
+
+	if (id == PILOTLIGHT_STACK_NONE || bpf_map_lookup_elem(map_fd, &key, ips))
+		return 0;
+	while (count < PILOTLIGHT_STACK_DEPTH && ips[count])
+		count++;
+	return count;
+}
+
+static size_t read_frames(
+	int map_fd, int64_t id, struct pilotlight_user_frame frames[PILOTLIGHT_STACK_DEPTH])
+{
+	uint32_t key = (uint32_t)id;
+	size_t count = 0;
+
+	if (id == PILOTLIGHT_STACK_NONE || bpf_map_lookup_elem(map_fd, &key, frames))
+		return 0;
+	while (count < PILOTLIGHT_STACK_DEPTH && frames[count].status != PILOTLIGHT_FRAME_EMPTY)
+		count++;
+	return count;
+}
+
+static void hand_out_count(struct drain *drain, const struct pilotlight_sample_key *key,
+	struct pilotlight_sample_count *count, struct accounts *accounts)
+{
+	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
+	struct pilotlight_user_frame user_frames[PILOTLIGHT_STACK_DEPTH];
+	uint64_t kernel_ips[PILOTLIGHT_STACK_DEPTH], user_ips[PILOTLIGHT_STACK_DEPTH];
+	struct raw_sample sample = {
+		.process = key->process,
+		.tid = key->tid,
+		.comm = count->comm,
+		.count = count->count,
+		.first_ns = count->first_ns,
+		.last_ns = count->last_ns,
+		.path = PILOTLIGHT_PATH_MAP,
+		.kernel_ips = kernel_ips,
+		.user_frames = user_frames,
+		.user_ips = user_ips,
+	};
+
+	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
+	sample.kernel_count = read_ips(set->stacks_fd, key->kernel_stack, kernel_ips);
+	sample.user_count =
+		read_frames(set->build_id_stacks_fd, count->build_id_stack, user_frames);
+	if (sample.user_count == 0)
+		sample.user_ip_count = read_ips(set->stacks_fd, key->user_stack, user_ips);
+	if (drain->function(drain->context, &sample) < 0)
+		accounts_move(
+			accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, count->count);
+}
+
+/* Reads and empties the counts, and tells how many samples were in them. */
+static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t *ret_samples)
+{
+	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
+	uint64_t in_maps = accounts->stored[PILOTLIGHT_PATH_MAP];
+	uint32_t position, read = 0, capacity = drain->maps->sizes.count_slots;
+	bool first = true, done = false;
+	uint64_t samples = 0;
+
+	/* In one go as a rule; the kernel may stop at a bucket that does not fit any more. */
+	while (!done) {
+		uint32_t n = capacity;
+
+		if (bpf_map_lookup_and_delete_batch(set->counts_fd, first ? NULL : &position,
+			    &position, drain->keys, drain->counts, &n, NULL)) {
+			if (errno != ENOENT)
+				return -errno;
+			done = true;
+		}
+		first = false;
+		for (uint32_t i = 0; i < n; i++) {
+			if (drain->counts[i].count > in_maps - samples)
+				return -EPROTO;
+			samples += drain->counts[i].count;
+			hand_out_count(drain, &drain->keys[i], &drain->counts[i], accounts);
+		}
+		read += n;
+	}
+	log_debug("window: %u entries with %llu samples", read, (unsigned long long)samples);
+	*ret_samples = samples;
+	return 0;
+}
+
+/* Empties the map of build-id stacks; the buffers for counts are bigger than it needs. */
+static int clear_user_stacks(struct drain *drain, int map_fd)
+{
+	uint32_t position, n = drain->maps->sizes.user_stack_slots;
+	bool first = true;
+
+	_Static_assert(sizeof(*drain->keys) >= sizeof(struct pilotlight_user_stack_key) &&
+			       sizeof(*drain->counts) >= sizeof(int64_t),
+		"the buffers serve both maps");
+	while (bpf_map_lookup_and_delete_batch(map_fd, first ? NULL : &position, &position,
+		       drain->keys, drain->counts, &n, NULL) == 0) {
+		first = false;
+		n = drain->maps->sizes.user_stack_slots;
+	}
+	return errno == ENOENT ? 0 : -errno;
+}
+
+/* A stackmap's keys are its bucket numbers, so the next one follows from the last though it is
+ * gone. */
+static int clear_stackmap(int map_fd)
+{
+	uint32_t key;
+	bool first = true;
+
+	while (bpf_map_get_next_key(map_fd, first ? NULL : &key, &key) == 0) {
+		first = false;
+		if (bpf_map_delete_elem(map_fd, &key) && errno != ENOENT)
+			return -errno;
+	}
+	return 0;
+}
+
+static int clear_set(struct drain *drain)
+{
+	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
+	int r = clear_stackmap(set->stacks_fd);
+
+	if (r == 0)
+		r = clear_stackmap(set->build_id_stacks_fd);
+	if (r == 0)
+		r = clear_user_stacks(drain, set->user_stacks_fd);
+	return r;
+}
+
+/* Closes the ring's part of the books. */
+static int settle_ring(struct drain *drain, struct accounts *accounts)
+{
+	struct ring_accounts *ring = &drain->ring_accounts[drain->idle_set];
+	uint64_t stored = accounts->stored[PILOTLIGHT_PATH_RING];
+	int r = 0;
+
+	if (ring->received > stored) {
+		r = -EPROTO;
+	} else {
+		accounts_move(accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_UNREAD,
+			stored - ring->received);
+		accounts_move(
+			accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_MALFORMED, ring->malformed);
+		accounts_move(accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_PROFILE_FULL,
+			ring->refused);
+	}
+	*ring = (struct ring_accounts){ 0 };
+	return r;
+}
+
+int drain_window(
+	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts)
+{
+	struct accounts accounts = { 0 };
+	uint64_t in_maps, samples = 0;
+	int r;
+
+	drain->function = function;
+	drain->context = context;
+	r = read_counters(drain, &accounts);
+	if (r < 0)
+		return r;
+	take_waiting(drain);
+	r = ring_buffer__consume(drain->ring);
+	if (r < 0)
+		return r;
+	r = settle_ring(drain, &accounts);
+	if (r < 0)
+		return r;
+	in_maps = accounts.stored[PILOTLIGHT_PATH_MAP];
+	r = drain_counts(drain, &accounts, &samples);
+	if (r < 0)
+		return r;
+	accounts_move(&accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_UNREAD, in_maps - samples);
+	r = clear_set(drain);
+	if (r < 0)
+		return r;
+	*ret_accounts = accounts;
+	return 0;
+}

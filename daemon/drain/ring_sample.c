@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "drain/ring_sample.h"
+
+#include <errno.h>
+#include <string.h>
+
+int ring_sample_parse(const void *bytes, size_t size, struct ring_sample *ret_sample)
+{
+	struct ring_sample sample;
+	const char *frames = (const char *)bytes + sizeof(sample.header);
+	size_t kernel_bytes, user_bytes;
+
+	if (size < sizeof(sample.header))
+		return -EINVAL;
+	memcpy(&sample.header, bytes, sizeof(sample.header));
+	if (sample.header.kernel_count > PILOTLIGHT_STACK_DEPTH ||
+		sample.header.user_count > PILOTLIGHT_STACK_DEPTH ||
+		sample.header.set >= PILOTLIGHT_SET_COUNT)
+		return -EINVAL;
+	kernel_bytes = sample.header.kernel_count * sizeof(*sample.kernel_ips);
+	user_bytes = sample.header.user_count * sizeof(*sample.user_frames);
+	if (size != sizeof(sample.header) + kernel_bytes + user_bytes)
+		return -EINVAL;
+	sample.header.comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
+	sample.kernel_ips = (const __u64 *)(const void *)frames;
+	sample.user_frames =
+		(const struct pilotlight_user_frame *)(const void *)(frames + kernel_bytes);
+	*ret_sample = sample;
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/pprof_tables.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for the texts that are not the profile's: the names of types and keys, the comments. */
+enum { OWN_TEXT_BYTES = 16 * 1024 };
+
+void pprof_tables_done(struct pprof_tables *tables)
+{
+	free(tables->samples);
+	free(tables->location_ids);
+	free(tables->mappings);
+	free(tables->string_ids);
+	free(tables->functions);
+	string_pool_done(&tables->strings);
+	hash_index_done(&tables->function_index);
+	*tables = (struct pprof_tables){ 0 };
+}
+
+static int allocate(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+	size_t string_limit = profile->strings.size + OWN_TEXT_BYTES +
+			      profile->binaries.count * BUILD_ID_HEX_BYTES;
+
+	/* One more than the count, since nothing may be had for 0 bytes. */
+	tables->samples = calloc(profile->samples.count + 1, sizeof(*tables->samples));
+	tables->location_ids = calloc(profile->locations.count + 1, sizeof(*tables->location_ids));
+	tables->mappings = calloc(profile->binaries.count + 1, sizeof(*tables->mappings));
+	tables->string_ids = calloc(profile->strings.count + 1, sizeof(*tables->string_ids));
+	if (!tables->samples || !tables->location_ids || !tables->mappings || !tables->string_ids)
+		return -ENOMEM;
+	return string_pool_init(&tables->strings, string_limit);
+}
+
+static int compare_u32(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/*
+ * By stack, then by labels. A thread has more to its identity than its labels tell (the start of
+ * its process), so that two samples of a profile may be one here.
+ */
+static int compare_samples(const void *first, const void *second, void *profile)
+{
+	const struct profile *of = profile;
+	const struct profile_sample *a = &of->samples.items[*(const uint32_t *)first];
+	const struct profile_sample *b = &of->samples.items[*(const uint32_t *)second];
+	const struct profile_thread *s = &of->threads.items[a->thread];
+	const struct profile_thread *t = &of->threads.items[b->thread];
+	int order = compare_u32(a->node, b->node);
+
+	if (order == 0)
+		order = compare_u32(s->tgid, t->tgid);
+	if (order == 0)
+		order = compare_u32(s->tid, t->tid);
+	if (order == 0)
+		order = compare_u32(s->comm, t->comm);
+	return order;
+}
+
+bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second)
+{
+	return compare_samples(&first, &second, (void *)tables->profile) == 0;
+}
+
+static void find_samples(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+
+	for (uint32_t i = 0; i < profile->samples.count; i++) {
+		uint32_t node = profile->samples.items[i].node;
+
+		if (profile->samples.items[i].count == 0)
+			continue;
+		tables->samples[tables->sample_count++] = i;
+		if (node == PROFILE_ROOT)
+			tables->extra_location_ids[PPROF_NO_STACK] = 1;
+		for (; node != PROFILE_ROOT; node = profile->nodes.items[node].parent)
+			tables->location_ids[profile->nodes.items[node].location] = 1;
+	}
+	qsort_r(tables->samples, tables->sample_count, sizeof(*tables->samples), compare_samples,
+		(void *)profile);
+}
+
+/* A location of the mapping: what the mapping may say of itself. */
+static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *profile,
+	const struct profile_location *location)
+{
+	const struct profile_frame *frames = profile->frames.items + location->first_frame;
+
+	if (mapping->id == 0)
+		*mapping = (struct pprof_mapping){
+			.id = 1, .has_functions = true, .has_files = true, .has_lines = true
+		};
+	if (location->frame_count == 0)
+		mapping->has_functions = mapping->has_files = mapping->has_lines = false;
+	if (location->frame_count > 1)
+		mapping->has_inlined = true;
+	for (uint32_t i = 0; i < location->frame_count; i++) {
+		mapping->has_functions &= frames[i].function != 0;
+		mapping->has_files &= frames[i].file != 0;
+		mapping->has_lines &= frames[i].line != 0;
+	}
+}
+
+/* Turns the marks of what is used into numbers from 1. */
+static void number(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < profile->locations.count; i++) {
+		const struct profile_location *location = &profile->locations.items[i];
+
+		if (tables->location_ids[i] == 0)
+			continue;
+		tables->location_ids[i] = ++id;
+		if (profile->binaries.items[location->binary].kind != BINARY_SYNTHETIC)
+			add_to_mapping(&tables->mappings[location->binary], profile, location);
+	}
+	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++)
+		if (accounts_drop_is_loss(reason) && profile->accounts.dropped[reason] > 0)
+			tables->extra_location_ids[reason] = ++id;
+	if (tables->extra_location_ids[PPROF_NO_STACK] > 0)
+		tables->extra_location_ids[PPROF_NO_STACK] = ++id;
+
+	id = 0;
+	for (size_t i = 0; i < profile->binaries.count; i++)
+		if (tables->mappings[i].id > 0)
+			tables->mappings[i].id = ++id;
+}
+
+int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile)
+{
+	int r;
+
+	*tables = (struct pprof_tables){ .profile = profile };
+	r = allocate(tables);
+	if (r < 0) {
+		pprof_tables_done(tables);
+		return r;
+	}
+	find_samples(tables);
+	number(tables);
+	return 0;
+}
+
+int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string)
+{
+	return string_pool_intern(&tables->strings, text, strlen(text), ret_string);
+}
+
+int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, uint32_t *ret_string)
+{
+	uint32_t *known = &tables->string_ids[profile_string];
+
+	/* The empty string is 0 on both sides, and as cheap to look up as to remember. */
+	if (*known == 0) {
+		const char *text = string_pool_get(&tables->profile->strings, profile_string);
+		int r = pprof_tables_text(tables, text, known);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_string = *known;
+	return 0;
+}
+
+static bool function_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct pprof_tables *tables = owner;
+	const struct pprof_function *known = &tables->functions[id];
+	const struct pprof_function *wanted = key;
+
+	return known->name == wanted->name && known->file == wanted->file;
+}
+
+int pprof_tables_function(
+	struct pprof_tables *tables, const struct pprof_function *function, uint32_t *ret_id)
+{
+	uint64_t hash = hash_pair(function->name, function->file);
+	uint32_t position;
+	int r;
+
+	position = hash_index_find(&tables->function_index, hash, function_equal, tables, function);
+	if (position == HASH_INDEX_NONE) {
+		/* At most one for each frame of the profile and for each extra location. */
+		r = ARRAY_RESERVE(tables->functions, &tables->function_capacity,
+			tables->function_count + 1,
+			tables->profile->frames.count + PPROF_EXTRA_COUNT);
+		if (r < 0)
+			return r;
+		r = hash_index_reserve(&tables->function_index);
+		if (r < 0)
+			return r;
+		position = (uint32_t)tables->function_count++;
+		tables->functions[position] = *function;
+		hash_index_insert(&tables->function_index, hash, position);
+	}
+	*ret_id = position + 1;
+	return 0;
+}

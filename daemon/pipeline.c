@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline.h"
+
+#include "aggregate/aggregator.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker/broker.h"
+#include "drain/drain.h"
+#include "process/process_scan.h"
+#include "process/process_table.h"
+#include "resolve/binary_table.h"
+#include "resolve/kernel_symbols.h"
+#include "symbol/elf_symbol_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+enum {
+	/* How long a mapping may wait to be looked at: a file that a short process unlinks should
+	 * still be there. A full ring wakes us earlier. */
+	SIDEBAND_PERIOD_MS = 20,
+};
+
+struct pipeline {
+	struct pipeline_settings settings;
+	struct broker *broker;
+	struct capture *capture;
+	struct drain *drain;
+	struct process_table *processes;
+	struct kernel_symbols *kernel;
+	struct binary_table *binaries;
+	struct resolver *resolver;
+	struct profile *profile;
+	struct aggregator *aggregator;
+	struct symbol_source *symbols;
+	int epoll_fd, timer_fd;
+	uint64_t started_ns;	/* CLOCK_MONOTONIC */
+	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
+	uint64_t last_flip_ns;
+	struct pipeline_report report;
+};
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	symbol_source_free(pipeline->symbols);
+	aggregator_free(pipeline->aggregator);
+	profile_free(pipeline->profile);
+	resolver_free(pipeline->resolver);
+	binary_table_free(pipeline->binaries);
+	kernel_symbols_free(pipeline->kernel);
+	process_table_free(pipeline->processes);
+	drain_free(pipeline->drain);
+	capture_free(pipeline->capture);
+	broker_free(pipeline->broker);
+	if (pipeline->timer_fd >= 0)
+		(void)close(pipeline->timer_fd);
+	if (pipeline->epoll_fd >= 0)
+		(void)close(pipeline->epoll_fd);
+	free(pipeline);
+}
+
+/* Descriptors are held for files that may vanish; the bound of binary_table is below any hard
+ * limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_stages(struct pipeline *pipeline)
+{
+	const struct broker_options options = { .proc_root = "/proc",
+		.debug_root = "/usr/lib/debug" };
+	int r;
+
+	r = broker_new(&options, &pipeline->broker);
+	if (r == 0)
+		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
+	if (r == 0)
+		r = process_table_new(&process_table_default_limits, &pipeline->processes);
+	if (r == 0)
+		r = kernel_symbols_new(pipeline->broker, &pipeline->kernel);
+	if (r == 0)
+		r = binary_table_new(&binary_table_default_limits, pipeline->broker,
+			pipeline->processes, &pipeline->binaries);
+	if (r == 0)
+		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
+			pipeline->binaries, &pipeline->resolver);
+	if (r == 0)
+		r = profile_new(pipeline->settings.profile_budget_bytes, &pipeline->profile);
+	if (r == 0)
+		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
+	if (r == 0)
+		r = elf_symbol_source_new(&pipeline->symbols);
+	return r;
+}
+
+static int watch(struct pipeline *pipeline, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_polling(struct pipeline *pipeline)
+{
+	int r;
+
+	pipeline->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	pipeline->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pipeline->epoll_fd < 0 || pipeline->timer_fd < 0)
+		return -errno;
+	r = watch(pipeline, pipeline->timer_fd);
+	if (r == 0)
+		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)));
+	if (r == 0)
+		r = watch(pipeline, drain_poll_fd(pipeline->drain));
+	return r;
+}
+
+int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
+	struct fault *fault)
+{
+	_cleanup_(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	int r;
+
+	if (!pipeline)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	pipeline->settings = *settings;
+	pipeline->epoll_fd = pipeline->timer_fd = -1;
+	raise_descriptor_limit();
+	r = capture_open(&settings->capture, &pipeline->capture, fault);
+	if (r < 0)
+		return r;
+	r = open_stages(pipeline);
+	if (r == 0)
+		r = open_polling(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set up the profiler: %s", strerror(-r));
+	*ret_pipeline = TAKE_PTR(pipeline);
+	return 0;
+}
+
+int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
+{
+	int r = capture_follow(pipeline->capture, pid);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot follow process %d: %s", (int)pid, strerror(-r));
+	return 0;
+}
+
+static void take_mapping(struct pipeline *pipeline, const struct sideband_record *record)
+{
+	struct process_mapping_event event = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.path = record->text,
+		.build_id = record->build_id,
+		.inode = record->inode,
+		.device_major = record->device_major,
+		.device_minor = record->device_minor,
+	};
+	struct process_mapping mapping = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+	};
+
+	/* What a bound refuses is counted by the table; its frames will be nameless. */
+	if (process_table_map(
+		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) == 0)
+		binary_table_note_mapping(pipeline->binaries, record->pid, &mapping);
+}
+
+static void take_sideband(void *context, const struct sideband_record *record)
+{
+	struct pipeline *pipeline = context;
+
+	switch (record->kind) {
+	case SIDEBAND_MAP:
+		take_mapping(pipeline, record);
+		break;
+	case SIDEBAND_EXEC:
+		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
+		break;
+	case SIDEBAND_FORK:
+		(void)process_table_fork(
+			pipeline->processes, record->pid, record->parent, record->time_ns);
+		break;
+	case SIDEBAND_EXIT:
+		/* A process is gone with its last thread; its leader's record is near enough, since
+		 * an ended image is still found. */
+		if (record->pid == record->tid)
+			process_table_exit(pipeline->processes, record->pid, record->time_ns);
+		break;
+	case SIDEBAND_COMM:
+	case SIDEBAND_LOST:
+		break;
+	}
+}
+
+static int read_sideband(struct pipeline *pipeline)
+{
+	return sideband_read(
+		capture_sideband(pipeline->capture), clock_monotonic_ns(), take_sideband, pipeline);
+}
+
+static int take_sample(void *context, const struct raw_sample *sample)
+{
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	struct pipeline *pipeline = context;
+	int count = resolver_resolve(pipeline->resolver, sample, frames);
+
+	if (count < 0)
+		return count;
+	return aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
+}
+
+static int drain(struct pipeline *pipeline, struct fault *fault)
+{
+	struct accounts accounts;
+	uint64_t flipped_ns;
+	int r;
+
+	r = drain_flip(pipeline->drain);
+	if (r < 0)
+		return fault_set(fault, r, "cannot switch the BPF maps: %s", strerror(-r));
+	/* First who was who until now, then what they did. */
+	flipped_ns = clock_monotonic_ns();
+	r = read_sideband(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = drain_window(pipeline->drain, take_sample, pipeline, &accounts);
+	if (r < 0)
+		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
+	if (!accounts_close(&accounts))
+		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
+	accounts_add(&pipeline->report.accounts, &accounts);
+	pipeline->report.windows++;
+	/* Samples that are still to come are of the set that is active since the flip before. */
+	process_table_retire(pipeline->processes, pipeline->last_flip_ns);
+	pipeline->last_flip_ns = flipped_ns;
+	return 0;
+}
+
+static uint64_t drain_period_ns(const struct pipeline *pipeline)
+{
+	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
+}
+
+int pipeline_start(struct pipeline *pipeline, struct fault *fault)
+{
+	struct itimerspec period = {
+		.it_interval = { .tv_nsec = SIDEBAND_PERIOD_MS * 1000000L },
+		.it_value = { .tv_nsec = SIDEBAND_PERIOD_MS * 1000000L },
+	};
+	int r;
+
+	/* The side-band tells of everything from here on, so what it does not tell is in /proc. */
+	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", clock_monotonic_ns());
+	if (r < 0)
+		return fault_set(fault, r, "cannot read /proc: %s", strerror(-r));
+	r = read_sideband(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	if (timerfd_settime(pipeline->timer_fd, 0, &period, NULL) < 0)
+		return fault_set(fault, -errno, "cannot set a timer: %s", strerror(errno));
+	pipeline->profile->start_ns = clock_realtime_ns();
+	pipeline->started_ns = clock_monotonic_ns();
+	pipeline->next_drain_ns = pipeline->started_ns + drain_period_ns(pipeline);
+	return capture_start(pipeline->capture, fault);
+}
+
+int pipeline_poll_fd(const struct pipeline *pipeline)
+{
+	return pipeline->epoll_fd;
+}
+
+int pipeline_run(struct pipeline *pipeline, struct fault *fault)
+{
+	struct epoll_event events[4];
+	uint64_t now_ns, ticks;
+	bool is_due;
+	int n, r;
+
+	if (read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
+		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
+	now_ns = clock_monotonic_ns();
+	n = epoll_wait(drain_poll_fd(pipeline->drain), events, 4, 0);
+	is_due = n > 0 || now_ns >= pipeline->next_drain_ns;
+	if (!is_due) {
+		r = read_sideband(pipeline);
+		return r < 0 ? fault_set(fault, r, "cannot read the side-band: %s", strerror(-r))
+			     : 0;
+	}
+	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
+	r = capture_follow_cpus(pipeline->capture);
+	if (r < 0)
+		log_debug("cannot follow the CPUs: %s, continuing with those there were",
+			strerror(-r));
+	return drain(pipeline, fault);
+}
+
+/* The binary's own file and its separate debug file, for the symbol source. */
+static int open_for_naming(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
+{
+	struct pipeline *pipeline = context;
+	uint32_t id = aggregator_table_binary(pipeline->aggregator, profile_binary);
+	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
+	struct binary binary;
+
+	if (id == UINT32_MAX)
+		return -ENOENT;
+	binary_table_get(pipeline->binaries, id, &binary);
+	opened.build_id = binary.build_id;
+	opened.path = binary.path;
+	if (binary.fd >= 0)
+		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
+	else if (binary.path[0] == '/')
+		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
+	if (binary.build_id.size > 0)
+		(void)broker_open_debug_file(pipeline->broker, &binary.build_id, &opened.debug_fd);
+	if (opened.fd < 0 && opened.debug_fd < 0)
+		return -ENOENT;
+	*ret_binary = opened;
+	return 0;
+}
+
+int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
+{
+	struct profile *profile = pipeline->profile;
+	int r;
+
+	capture_stop(pipeline->capture);
+	pipeline->report.elapsed_ns = clock_monotonic_ns() - pipeline->started_ns;
+	/* Both sets: the one that was active, and what a flip that failed may have left. */
+	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
+		r = drain(pipeline, fault);
+		if (r < 0)
+			return r;
+	}
+	profile->end_ns = clock_realtime_ns();
+	profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
+	profile->cpu_count = capture_cpu_count(pipeline->capture);
+	profile->accounts = pipeline->report.accounts;
+	r = profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
+	if (r == 0)
+		r = naming_run(profile, pipeline->symbols, open_for_naming, pipeline,
+			&pipeline->report.naming);
+	if (r == -E2BIG) {
+		log_warning(
+			"the profile's memory budget is used up, continuing without some names");
+		r = 0;
+	}
+	if (r < 0)
+		return fault_set(fault, r, "cannot read symbols: %s", strerror(-r));
+	return 0;
+}
+
+const struct profile *pipeline_profile(const struct pipeline *pipeline)
+{
+	return pipeline->profile;
+}
+
+void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
+{
+	pipeline->report.expected = capture_expected_samples(pipeline->capture);
+	capture_read_cost(pipeline->capture, &pipeline->report.capture);
+	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
+	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	*ret_report = pipeline->report;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process/process_scan.h"
+
+#include "base/cleanup.h"
+#include "process/line_reader.h"
+#include "process/maps_line.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* The usual limit of 65530 mappings, with paths of 128 bytes each, comes to 13 MiB. */
+enum { MAPS_BYTES_MAX = 16 << 20 };
+
+/* What one scan of a process carries along. */
+struct scan {
+	struct process_table *table;
+	pid_t pid;
+	uint64_t time_ns;
+	char path[MAPS_LINE_BYTES_MAX];
+};
+
+static void closedirp(DIR **folder)
+{
+	if (*folder)
+		(void) closedir(*folder);
+}
+
+static int add_line(struct scan *scan, const char *text, size_t size)
+{
+	struct maps_line line;
+	struct process_mapping_event event;
+
+	if (maps_line_parse(text, size, &line) < 0 || !line.is_executable ||
+		maps_line_path(&line, scan->path, sizeof(scan->path)) < 0)
+		return 0;
+	event = (struct process_mapping_event){
+		.start = line.start,
+		.end = line.end,
+		.offset = line.offset,
+		.path = scan->path,
+		.inode = line.inode,
+		.device_major = line.device_major,
+		.device_minor = line.device_minor,
+	};
+	return process_table_map(scan->table, scan->pid, scan->time_ns, &event, NULL);
+}
+
+/* A mapping that a bound refuses does not keep the others out. */
+static int add_lines(struct scan *scan, struct line_reader *reader)
+{
+	size_t line_count = 0, size;
+	bool was_refused = false;
+	const char *line;
+	int r;
+
+	while ((r = line_reader_next(reader, &line, &size)) > 0) {
+		line_count++;
+		r = add_line(scan, line, size);
+		if (r == -E2BIG)
+			was_refused = true;
+		else if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	if (line_count == 0)
+		return -ESRCH;
+	return was_refused ? -E2BIG : 0;
+}
+
+int process_scan_one(
+	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct broker_process process = { .pid = pid };
+	struct scan scan = { .table = table, .pid = pid, .time_ns = time_ns };
+	_cleanup_(line_reader_done) struct line_reader reader = { .fd = -1 };
+	_cleanup_close_ int fd = -1;
+	int r = broker_open_maps(broker, &process, &fd);
+
+	if (r < 0)
+		return r;
+	r = line_reader_init(&reader, fd, MAPS_LINE_BYTES_MAX, MAPS_BYTES_MAX);
+	if (r < 0)
+		return r;
+	return add_lines(&scan, &reader);
+}
+
+/* Is it the name of a process's folder? */
+static bool parse_pid(const char *name, pid_t *ret_pid)
+{
+	char *end;
+	long pid;
+
+	if (name[0] < '1' || name[0] > '9')
+		return false;
+	errno = 0;
+	pid = strtol(name, &end, 10);
+	if (errno || *end || pid > INT32_MAX)
+		return false;
+	*ret_pid = (pid_t) pid;
+	return true;
+}
+
+static bool is_of_the_process(int error)
+{
+	return error == -ESRCH || error == -ENOENT || error == -EACCES || error == -EPERM ||
+	       error == -E2BIG;
+}
+
+int process_scan_all(
+	struct broker *broker, struct process_table *table, const char *proc_root, uint64_t time_ns)
+{
+	_cleanup_(closedirp) DIR *folder = opendir(proc_root);
+	struct dirent *entry;
+	pid_t pid;
+	int r;
+
+	if (!folder)
+		return -errno;
+	while (errno = 0, entry = readdir(folder)) {
+		if (!parse_pid(entry->d_name, &pid))
+			continue;
+		r = process_scan_one(broker, table, pid, time_ns);
+		if (r < 0 && !is_of_the_process(r))
+			return r;
+	}
+	return -errno;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which file was mapped where, in which process, at what time. Fed by the side-band's records in
+ * the order of their time stamps, and once by /proc for the processes that already ran. A process
+ * is a sequence of images: fork copies the parent's, execve() begins a new one. An image that has
+ * ended stays until process_table_retire() says that no sample from its time can still come.
+ *
+ * Bounds (I4): the number of images, of mappings in one image and in all, of files, and the bytes
+ * of paths; beyond them the oldest ended image goes first, then new facts are refused, each
+ * counted. A process that calls execve() all the time keeps 256 images and pushes out none but its
+ * own. One owner, one thread. Times are CLOCK_MONOTONIC in ns.
+ */
+#pragma once
+
+#include "base/build_id.h"
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_table;
+
+struct process_table_limits {
+	size_t images;		   /* 16384 */
+	size_t mappings_per_image; /* 4096 */
+	size_t files;		   /* 16384 */
+	size_t path_bytes;	   /* 4 MiB */
+	size_t mappings;	   /* of all images, at 32 bytes; 262144. 0: 16 for each image */
+};
+extern const struct process_table_limits process_table_default_limits;
+
+struct process_table_counters {
+	uint64_t images_evicted;
+	uint64_t images_refused;
+	uint64_t mappings_refused;
+	uint64_t files_refused;
+};
+
+/*
+ * A mapped file; one id a (path, build-id or device and inode). Ids are not used again. The path is
+ * what the kernel reported without " (deleted)": any bytes but NUL, and not always UTF-8.
+ */
+struct mapped_file {
+	const char *path; /* borrowed; valid until the table changes. "[vdso]", "//anon", … */
+	struct build_id build_id; /* size 0: not known (as yet) or none */
+	uint64_t inode;		  /* 0: not known, or no file */
+	uint32_t device_major, device_minor;
+	bool is_regular; /* has an absolute path: a file that can hold code with a name */
+};
+
+struct process_mapping {
+	uint64_t start, end, offset;
+	uint32_t file;
+};
+
+/* As the side-band and /proc report it. */
+struct process_mapping_event {
+	uint64_t start, end, offset;
+	const char *path; /* NUL-terminated; anonymous memory is "", "//anon" or "[anon:NAME]" */
+	struct build_id build_id;
+	uint64_t inode;
+	uint32_t device_major, device_minor;
+};
+
+/* `limits` is copied. Returns 0 or -ENOMEM. */
+int process_table_new(const struct process_table_limits *limits, struct process_table **ret_table);
+void process_table_free(struct process_table *table);
+DEFINE_CLEANUP(struct process_table, process_table_free);
+
+/*
+ * Facts. Each returns 0, -ENOMEM, -E2BIG where a bound refuses it (counted), or -EINVAL for a pid
+ * below 1 or an empty mapping. A fact about a process that the table does not know makes it known;
+ * where that fact is a mapping, the image is taken to have been there always.
+ */
+
+/* pid == parent's is a new thread, which changes nothing. */
+int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
+/* A new image without mappings. */
+int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns);
+/*
+ * Replaces what it covers of earlier mappings, even where it is refused itself: rather no name than
+ * the wrong one. A process that maps after its end has not ended, only its first thread has.
+ */
+int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping_event *event, uint32_t *ret_file);
+/* The last thread's end. Its last image is still found for later times, until it retires. */
+void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/* Ended images whose end is before `time_ns` go. */
+void process_table_retire(struct process_table *table, uint64_t time_ns);
+
+/* Does the table have an image of `pid` at `time_ns`? */
+bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
+pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/*
+ * The mapping that holds `ip` in the image of `pid` at `time_ns`; where a later one overlaps an
+ * earlier one, the later has replaced that part of it. False: there is none.
+ */
+bool process_table_find(const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t ip,
+	struct process_mapping *ret_mapping);
+
+/* The mappings of the image of `pid` at `time_ns`, borrowed until the table changes. */
+size_t process_table_mappings(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping **ret_mappings);
+
+void process_table_file(
+	const struct process_table *table, uint32_t file, struct mapped_file *ret_file);
+/* When a build-id becomes known later, by reading the file. Ignored where one is known. */
+void process_table_set_build_id(
+	struct process_table *table, uint32_t file, const struct build_id *id);
+/* A file with that build-id. False: none is known. */
+bool process_table_find_build_id(
+	const struct process_table *table, const struct build_id *id, uint32_t *ret_file);
+
+void process_table_counters(const struct process_table *table, struct process_table_counters *ret);
+size_t process_table_bytes(const struct process_table *table);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a profile is of, in words and figures, the same in all renderers. Each function fills the
+ * caller's buffer, which is of the size named here, and returns it. Nothing depends on the locale
+ * or the time zone.
+ */
+#pragma once
+
+#include "aggregate/profile.h"
+
+enum {
+	CAPTION_BYTES = 1280, /* a pooled string and a sentence */
+	CAPTION_COUNT_BYTES = 28,
+	CAPTION_SHARE_BYTES = 24,
+	CAPTION_LOSSES_BYTES = 512,
+};
+
+/* "cpu-clock at 99 Hz on 4 CPUs"; what is not known is left out. */
+const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES]);
+
+/* "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. */
+const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]);
+
+/* "1,234,567". */
+const char *caption_count(uint64_t count, char text[CAPTION_COUNT_BYTES]);
+
+/* "12.34": hundredths of a per cent, rounded to the nearest; "0.00" of nothing. */
+const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE_BYTES]);
+
+/* "ring full 3, profile full 2", or "nothing". */
+const char *caption_losses(const struct profile *profile, char text[CAPTION_LOSSES_BYTES]);

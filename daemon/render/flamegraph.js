@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Brings the picture to life: zoom, search, keyboard. The picture is whole without it. Frames stand
+ * in the document in pre-order, so the tree is known from their depths; a frame's place is counted
+ * in samples, and whatever is shown is laid out anew for the window's width.
+ */
+(function () {
+"use strict";
+
+const svg = document.currentScript ? document.currentScript.closest("svg.flamegraph")
+	: document.documentElement;
+const standalone = svg === document.documentElement;
+const SVG = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
+const MARGIN = 16, PADDING = 4, BASELINE = 13, NARROWEST = 0.2, WIDTH_MIN = 400;
+const layer = svg.querySelector(".frames"), labels = svg.querySelector(".labels");
+const head = svg.querySelector(".head"), subtitle = svg.querySelector(".subtitle");
+const heading = svg.querySelector(".head .title");
+const row = +layer.dataset.row, upward = !svg.dataset.inverted;
+const binaries = JSON.parse(svg.querySelector(".binaries").textContent);
+const headingText = heading.textContent, subtitleText = subtitle.textContent;
+const height = svg.viewBox.baseVal.height;
+
+function make(parent, name, attributes, text) {
+	const element = document.createElementNS(SVG, name);
+	for (const key in attributes)
+		element.setAttribute(key, attributes[key]);
+	if (text !== undefined)
+		element.textContent = text;
+	parent.appendChild(element);
+	return element;
+}
+
+function readFrames() {
+	const frames = [], path = [];
+	let bottom;
+	for (const rect of layer.children) {
+		const lines = rect.firstElementChild.textContent.split("\n");
+		const y = +rect.getAttribute("y");
+		if (bottom === undefined)
+			bottom = y;
+		const f = {
+			rect, y, index: frames.length, name: lines[0],
+			depth: Math.abs(y - bottom) / row,
+			elided: rect.getAttribute("class")[0] === "e",
+			total: +rect.dataset.n, self: +(rect.dataset.s || 0),
+			binary: binaries[rect.dataset.b], children: [], start: 0, used: 0,
+			parent: null, state: "", x: 0, width: 0, hit: false,
+		};
+		f.parent = f.depth > 0 ? path[f.depth - 1] : null;
+		path[f.depth] = f;
+		if (f.parent) {
+			const p = f.parent;
+			/* What was elided stands last, just before its parent's own samples. */
+			f.start = f.elided ? p.start + p.total - p.self - f.total : p.start + p.used;
+			if (!f.elided)
+				p.used += f.total;
+			p.children.push(f);
+		}
+		frames.push(f);
+	}
+	for (const f of frames)
+		f.children.sort((a, b) => a.start - b.start);
+	return frames;
+}
+
+const frames = readFrames();
+const root = frames[0];
+const byRect = new Map(frames.map(f => [f.rect, f]));
+let view = root, current = null, hovered = null, term = "", width = 0, column = 7.23;
+
+/* --- words and figures --- */
+
+function share(part, whole) {
+	return (whole > 0 ? 100 * part / whole : 0).toFixed(2) + " %";
+}
+
+function count(n) {
+	return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function columns(character) {
+	const point = character.codePointAt(0);
+	return point >= 0x1100 && point !== 0x2026 && point !== 0xfffd ? 2 : 1;
+}
+
+function elide(text, room) {
+	let used = 0, fits = "";
+	if (text.length * 2 <= room)
+		return text;
+	for (const character of text) {
+		used += columns(character);
+		if (used > room) {
+			let kept = Array.from(fits), wide = kept.reduce((n, c) => n + columns(c), 0);
+			while (kept.length > 0 && wide > room - 1)
+				wide -= columns(kept.pop());
+			return kept.join("") + "\u2026";
+		}
+		fits += character;
+	}
+	return text;
+}
+
+/* The middle goes, since both ends of a long name or path tell something. */
+function elideMiddle(text, room) {
+	const characters = Array.from(text);
+	if (characters.length <= room)
+		return text;
+	const ends = Math.max(1, Math.floor((room - 1) / 2));
+	return characters.slice(0, ends).join("") + "\u2026" + characters.slice(-ends).join("");
+}
+
+/* For text in the proportional font, whose width only the browser knows. */
+function fit(element, text, room) {
+	element.textContent = text;
+	for (let n = text.length; n > 4 && element.getComputedTextLength() > room;) {
+		n = Math.min(n - 1, Math.floor(n * room / element.getComputedTextLength()));
+		element.textContent = elideMiddle(text, n);
+	}
+}
+
+/* --- layout --- */
+
+function pathTo(f) {
+	const path = [];
+	for (; f; f = f.parent)
+		path[f.depth] = f;
+	return path;
+}
+
+function place(f, ancestors, scale) {
+	let state = "", x = (f.start - view.start) * scale, w = f.total * scale;
+	if (f === view || ancestors.has(f)) {
+		state = f === view ? "" : "dim";
+		x = 0;
+		w = width - 2 * MARGIN;
+	} else if (f.depth <= view.depth || f.start < view.start ||
+		f.start + f.total > view.start + view.total || w < NARROWEST) {
+		state = "gone";
+	}
+	if (state !== f.state) {
+		f.rect.classList.remove("dim", "gone");
+		if (state)
+			f.rect.classList.add(state);
+		f.state = state;
+	}
+	if (state === "gone" || (x === f.x && w === f.width))
+		return;
+	f.x = x;
+	f.width = w;
+	f.rect.setAttribute("x", +(MARGIN + x).toFixed(2));
+	f.rect.setAttribute("width", +w.toFixed(2));
+}
+
+function label(fragment, f) {
+	const room = Math.floor((f.width - 2 * PADDING) / column);
+	if (f.state === "gone" || room < 3)
+		return;
+	make(fragment, "text", { x: +(MARGIN + f.x + PADDING).toFixed(2), y: f.y + BASELINE },
+		elide(f.name, room));
+}
+
+function layout() {
+	const scale = view.total > 0 ? (width - 2 * MARGIN) / view.total : 0;
+	const ancestors = new Set(pathTo(view).slice(0, -1));
+	const fragment = document.createDocumentFragment();
+	for (const f of frames) {
+		place(f, ancestors, scale);
+		label(fragment, f);
+	}
+	labels.replaceChildren(fragment);
+	drawRing();
+	drawHeading();
+}
+
+/* The picture is as wide as its room, and one of its units is one pixel. */
+function resize() {
+	const room = Math.max(WIDTH_MIN, Math.floor(svg.getBoundingClientRect().width));
+	if (room === width)
+		return;
+	width = room;
+	svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+	layout();
+}
+
+function measure() {
+	const probe = make(labels, "text", {}, "M".repeat(40));
+	column = probe.getComputedTextLength() / 40 || column;
+	probe.remove();
+}
+
+/* --- heading: where we are, what is under the pointer, search --- */
+
+const crumbs = make(head, "text", { class: "crumbs", x: MARGIN, y: 50 });
+const name = make(head, "text", { class: "name", x: MARGIN, y: 71 });
+const figures = make(head, "text", { class: "figures", x: MARGIN, y: 88 });
+const box = make(head, "foreignObject", { class: "search", y: 11, width: 240, height: 28 });
+const matched = make(head, "text", { class: "share", y: 50 });
+const input = document.createElementNS(XHTML, "input");
+input.setAttribute("type", "text");
+input.setAttribute("placeholder", "Search, also by regular expression");
+input.setAttribute("aria-label", "Search frames by text or regular expression");
+input.setAttribute("spellcheck", "false");
+box.appendChild(input);
+matched.setAttribute("role", "status");
+
+function crumb(text, target) {
+	const span = make(crumbs, "tspan", { class: "crumb", tabindex: 0, role: "link" }, text);
+	span.addEventListener("click", () => zoom(target));
+	span.addEventListener("keydown", event => {
+		if (event.key === "Enter")
+			zoom(target);
+	});
+	return span;
+}
+
+function drawCrumbs(room) {
+	const path = pathTo(view).slice(1, -1);
+	/* As many of the nearest ancestors as fit, so that the way back is at hand. */
+	for (let shown = Math.min(path.length, 12); ; shown--) {
+		crumbs.replaceChildren();
+		crumb("\u2715 Reset zoom", root);
+		if (shown < path.length)
+			make(crumbs, "tspan", { dx: 8 }, "\u2026");
+		for (const f of shown > 0 ? path.slice(-shown) : []) {
+			make(crumbs, "tspan", { dx: 8 }, "\u203a");
+			crumb(elideMiddle(f.name, 24), f).setAttribute("dx", 8);
+		}
+		make(crumbs, "tspan", { dx: 8 }, "\u203a");
+		make(crumbs, "tspan", { dx: 8 }, elideMiddle(view.name, 40));
+		if (shown === 0 || crumbs.getComputedTextLength() <= room)
+			return;
+	}
+}
+
+function drawHeading() {
+	const zoomed = view !== root;
+	box.setAttribute("x", width - MARGIN - 240);
+	matched.setAttribute("x", width - MARGIN);
+	fit(heading, headingText, width - 2 * MARGIN - 260);
+	drawMatched();
+	const room = width - 2 * MARGIN - (matched.textContent ? matched.getComputedTextLength() + 20 : 0);
+	fit(subtitle, zoomed ? "" : subtitleText, room);
+	if (zoomed)
+		drawCrumbs(room);
+	else
+		crumbs.replaceChildren();
+	show(hovered || current);
+}
+
+function describe(f) {
+	const parts = [];
+	if (!f.elided)
+		parts.push(`self ${count(f.self)} (${share(f.self, root.total)})`);
+	parts.push(`total ${count(f.total)} (${share(f.total, root.total)})`);
+	if (view !== root && f.depth >= view.depth)
+		parts.push(`${share(f.total, view.total)} of zoomed`);
+	if (f.binary) {
+		if (f.binary[0])
+			parts.push(f.binary[0]);
+		if (f.binary[1])
+			parts.push(`build-id ${f.binary[1]}`);
+	}
+	return parts.join("  \u00b7  ");
+}
+
+function show(f) {
+	const room = width - 2 * MARGIN;
+	name.textContent = f ? elideMiddle(f.name, Math.floor(room / column)) : "";
+	figures.setAttribute("class", f ? "figures" : "figures hint");
+	fit(figures, f ? describe(f)
+		: "Click a frame to zoom; / to search; arrow keys and Enter to go around; Esc to go back.",
+		room);
+}
+
+/* --- zoom and keyboard --- */
+
+function zoom(f) {
+	if (f.elided)
+		f = f.parent;
+	view = f;
+	layout();
+	remember();
+}
+
+const ring = make(svg, "rect", { class: "ring", height: row - 1 });
+layer.after(ring);
+
+function drawRing() {
+	const on = current && current.state !== "gone";
+	ring.setAttribute("class", on ? "ring on" : "ring");
+	if (!on)
+		return;
+	ring.setAttribute("x", MARGIN + current.x);
+	ring.setAttribute("y", current.y);
+	ring.setAttribute("width", Math.max(2, current.width));
+}
+
+/* One stop for the Tab key; which frame is current is told by aria-activedescendant. */
+function select(f) {
+	if (current)
+		for (const attribute of ["id", "role", "aria-label", "aria-level"])
+			current.rect.removeAttribute(attribute);
+	current = f;
+	f.rect.setAttribute("id", "current-frame");
+	f.rect.setAttribute("role", "treeitem");
+	f.rect.setAttribute("aria-level", f.depth + 1);
+	f.rect.setAttribute("aria-label", `${f.name}, ${describe(f)}`);
+	layer.setAttribute("aria-activedescendant", "current-frame");
+	drawRing();
+	show(f);
+}
+
+function isShown(f) {
+	return f && f.state !== "gone";
+}
+
+function neighbour(f, step) {
+	for (let i = f.index + step; i >= 0 && i < frames.length; i += step)
+		if (frames[i].depth === f.depth && isShown(frames[i]))
+			return frames[i];
+	return null;
+}
+
+function widest(f) {
+	return f.children.filter(isShown).reduce((a, b) => a && a.total >= b.total ? a : b, null);
+}
+
+function move(key) {
+	const f = isShown(current) ? current : view;
+	const towardsRoot = upward ? "ArrowDown" : "ArrowUp";
+	if (!isShown(current))
+		return f;
+	switch (key) {
+	case "ArrowLeft":
+		return neighbour(f, -1);
+	case "ArrowRight":
+		return neighbour(f, 1);
+	case "Home":
+		return root;
+	default:
+		return key === towardsRoot ? f.parent : widest(f);
+	}
+}
+
+function escape() {
+	if (term) {
+		input.value = "";
+		search("");
+	} else if (view !== root) {
+		zoom(root);
+	}
+	input.blur();
+}
+
+function onKey(event) {
+	const find = event.key === "f" && (event.ctrlKey || event.metaKey) && standalone;
+	if (event.key === "Escape") {
+		escape();
+	} else if (event.target === input) {
+		return;
+	} else if (find || (event.key === "/" && !event.ctrlKey && !event.metaKey)) {
+		input.focus();
+		input.select();
+	} else if (event.ctrlKey || event.metaKey || event.altKey) {
+		return;
+	} else if (/^Arrow|^Home$/.test(event.key)) {
+		const next = move(event.key);
+		layer.focus({ preventScroll: true });
+		if (next)
+			select(next);
+	} else if ((event.key === "Enter" || event.key === " ") && isShown(current) &&
+		!event.target.closest(".crumb")) {
+		zoom(current);
+	} else {
+		return;
+	}
+	event.preventDefault();
+}
+
+/* --- search --- */
+
+/* The text as it stands, in any case, or as a regular expression where it is one. */
+function matcher(text) {
+	const lower = text.toLowerCase();
+	let expression = null;
+	try {
+		expression = new RegExp(text, "i");
+		/* While "a|" is being typed it would match everything. */
+		if (expression.test(""))
+			expression = null;
+	} catch (error) {
+		expression = null;
+	}
+	return string => string.toLowerCase().includes(lower) ||
+		(expression !== null && expression.test(string));
+}
+
+function search(text) {
+	const matches = text ? matcher(text) : () => false;
+	const known = new Map();
+	term = text;
+	for (const f of frames) {
+		let hit = known.get(f.name);
+		if (hit === undefined)
+			known.set(f.name, hit = matches(f.name));
+		hit = hit && !f.elided;
+		if (hit !== f.hit)
+			f.rect.classList.toggle("hit", hit);
+		f.hit = hit;
+	}
+	layer.classList.toggle("searching", text !== "");
+	drawHeading();
+	remember();
+}
+
+/* The samples in `of` below or in a match, each counted once however many matches it is in. */
+function matchedSamples(of) {
+	let sum = 0, covered = -1;
+	for (const f of frames) {
+		if (covered >= 0 && f.depth > covered)
+			continue;
+		covered = f.hit ? f.depth : -1;
+		if (f.hit)
+			sum += Math.max(0, Math.min(f.start + f.total, of.start + of.total) -
+				Math.max(f.start, of.start));
+	}
+	return sum;
+}
+
+function drawMatched() {
+	let text = "";
+	if (term) {
+		text = `matched: ${share(matchedSamples(root), root.total)}`;
+		if (view !== root)
+			text += ` (${share(matchedSamples(view), view.total)} of zoomed)`;
+	}
+	matched.textContent = text;
+}
+
+/* --- the address remembers the view --- */
+
+function remember() {
+	if (!standalone)
+		return;
+	const state = new URLSearchParams();
+	if (view !== root)
+		state.set("frame", view.index);
+	if (term)
+		state.set("search", term);
+	try {
+		history.replaceState(null, "", "#" + state);
+	} catch (error) {
+		/* Some origins may not change their address; all else works there. */
+	}
+}
+
+function recall() {
+	const state = new URLSearchParams(standalone ? location.hash.slice(1) : "");
+	const f = frames[+state.get("frame")];
+	if (f && !f.elided)
+		view = f;
+	input.value = state.get("search") || "";
+	if (input.value)
+		search(input.value);
+}
+
+/* --- begin --- */
+
+function listen() {
+	const keys = standalone ? window : svg;
+	layer.addEventListener("click", event => {
+		const f = byRect.get(event.target.closest("rect"));
+		if (!f)
+			return;
+		layer.focus({ preventScroll: true });
+		select(f.elided ? f.parent : f);
+		zoom(f);
+	});
+	layer.addEventListener("mouseover", event => {
+		hovered = byRect.get(event.target.closest("rect")) || null;
+		show(hovered || current);
+	});
+	layer.addEventListener("mouseleave", () => {
+		hovered = null;
+		show(current);
+	});
+	input.addEventListener("input", () => search(input.value));
+	keys.addEventListener("keydown", onKey);
+	window.addEventListener("resize", resize);
+	if (standalone)
+		window.addEventListener("scroll", () =>
+			head.setAttribute("transform", `translate(0 ${Math.max(0, window.scrollY)})`));
+}
+
+svg.classList.add("live");
+svg.style.width = "100%";
+svg.style.height = height + "px";
+svg.setAttribute("preserveAspectRatio", "xMinYMin meet");
+layer.setAttribute("tabindex", 0);
+layer.setAttribute("role", "tree");
+layer.setAttribute("aria-label", headingText);
+labels.setAttribute("aria-hidden", "true");
+/* The heading says the same at once; the browser's own tooltips would cover the frames. */
+for (const f of frames)
+	f.rect.firstElementChild.remove();
+if (!standalone)
+	svg.querySelector("title").remove();
+measure();
+listen();
+width = 0;
+recall();
+resize();
+if (standalone && upward && view === root)
+	window.scrollTo(0, document.documentElement.scrollHeight);
+}());

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/flamegraph_frames.h"
+
+#include "render/caption.h"
+#include "render/svg_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum {
+	COLUMN_HUNDREDTHS = 723, /* of the 12 px fixed-width font */
+	LABEL_PADDING_PX = 4,
+	LABEL_COLUMNS_MIN = 3,
+	LABEL_BASELINE_PX = 13,
+};
+
+/* Where a frame stands, in samples from the left. */
+struct placed {
+	const struct frame *frame;
+	uint64_t offset;
+};
+
+struct drawing {
+	const struct profile *profile;
+	const struct frame_tree *tree;
+	const struct flamegraph_geometry *geometry;
+	struct output *output;
+	uint64_t samples;
+	uint64_t *next_offsets; /* by depth: where the next frame begins */
+	uint32_t *listed;	/* by binary: its position in the list; FRAME_NONE: not in it */
+	uint32_t listed_count;
+};
+
+static void drawing_done(struct drawing *drawing)
+{
+	free(drawing->next_offsets);
+	free(drawing->listed);
+}
+
+static uint64_t inner_hundredths(const struct flamegraph_geometry *geometry)
+{
+	return (geometry->width_px - 2 * FLAMEGRAPH_MARGIN_PX) * 100;
+}
+
+uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples)
+{
+	uint64_t width = inner_hundredths(geometry);
+
+	return (uint64_t)(((unsigned __int128)samples * geometry->min_hundredths + width - 1) /
+			  width);
+}
+
+/* A position among the samples as hundredths of a pixel from the frames' left edge. */
+static uint64_t scale(const struct drawing *drawing, uint64_t offset)
+{
+	uint64_t width = inner_hundredths(drawing->geometry);
+
+	if (drawing->samples == 0)
+		return offset ? width : 0;
+	return (uint64_t)((unsigned __int128)offset * width / drawing->samples);
+}
+
+static bool is_elided_drawn(
+	const struct flamegraph_geometry *geometry, const struct frame *frame, uint64_t samples)
+{
+	return frame->elided > 0 && frame->elided >= flamegraph_minimum(geometry, samples);
+}
+
+uint64_t flamegraph_rows(const struct flamegraph_geometry *geometry, const struct frame_tree *tree)
+{
+	uint64_t depth = tree->depth;
+
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->frames[i].depth == depth &&
+			is_elided_drawn(geometry, &tree->frames[i], tree->frames[0].total))
+			return depth + 2;
+	return depth + 1;
+}
+
+static uint64_t row_px(const struct flamegraph_geometry *geometry, uint32_t depth)
+{
+	uint64_t row = geometry->inverted ? depth : geometry->rows - 1 - depth;
+
+	return geometry->top_px + row * FLAMEGRAPH_ROW_PX;
+}
+
+static void write_rectangle(const struct drawing *drawing, char kind, unsigned shade,
+	uint32_t depth, uint64_t offset, uint64_t total)
+{
+	uint64_t left = scale(drawing, offset);
+	uint64_t width = drawing->samples ? scale(drawing, offset + total) - left
+					  : inner_hundredths(drawing->geometry);
+	struct output *output = drawing->output;
+
+	output_string(output, "<rect class=\"");
+	output_char(output, kind);
+	output_char(output, (char)('0' + shade));
+	output_string(output, "\" x=\"");
+	svg_write_hundredths(output, left + FLAMEGRAPH_MARGIN_PX * 100);
+	output_string(output, "\" y=\"");
+	output_u64(output, row_px(drawing->geometry, depth));
+	output_string(output, "\" width=\"");
+	svg_write_hundredths(output, width);
+	output_printf(output, "\" height=\"%d\" data-n=\"", FLAMEGRAPH_FRAME_PX);
+	output_u64(output, total);
+}
+
+static void write_samples(const struct drawing *drawing, uint64_t total)
+{
+	char count[CAPTION_COUNT_BYTES], share[CAPTION_SHARE_BYTES];
+
+	output_char(drawing->output, '\n');
+	output_string(drawing->output, caption_count(total, count));
+	output_string(drawing->output, total == 1 ? " sample, " : " samples, ");
+	output_string(drawing->output, caption_share(total, drawing->samples, share));
+	output_string(drawing->output, " %</title></rect>\n");
+}
+
+/* Kinds as the style sheet's class names have them. */
+static char kind_letter(enum frame_kind kind)
+{
+	static const char letters[FRAME_KIND_COUNT] = {
+		[FRAME_KERNEL] = 'k',
+		[FRAME_EXECUTABLE] = 'x',
+		[FRAME_LIBRARY] = 'l',
+		[FRAME_JIT] = 'j',
+		[FRAME_SYNTHETIC] = 's',
+		[FRAME_INLINED] = 'i',
+		[FRAME_COMM] = 'c',
+		[FRAME_ROOT] = 'r',
+	};
+
+	return letters[kind];
+}
+
+static void write_frame(struct drawing *drawing, const struct placed *placed)
+{
+	const struct frame *frame = placed->frame;
+	const struct frame_label *label = &drawing->tree->labels->items[frame->label];
+	struct output *output = drawing->output;
+	char name[FRAME_NAME_BYTES];
+	size_t size = frame_label_format(label, name);
+
+	write_rectangle(drawing, kind_letter(label->kind),
+		(unsigned)(hash_bytes(name, size) % FLAMEGRAPH_SHADES), frame->depth,
+		placed->offset, frame->total);
+	if (frame->self > 0) {
+		output_string(output, "\" data-s=\"");
+		output_u64(output, frame->self);
+	}
+	if (frame->binary != FRAME_NONE) {
+		if (drawing->listed[frame->binary] == FRAME_NONE)
+			drawing->listed[frame->binary] = drawing->listed_count++;
+		output_string(output, "\" data-b=\"");
+		output_u64(output, drawing->listed[frame->binary]);
+	}
+	output_string(output, "\"><title>");
+	svg_write_text(output, name);
+	write_samples(drawing, frame->total);
+}
+
+/* What was elided stands at the right of the children, before the frame's own samples. */
+static void write_elided(const struct drawing *drawing, const struct placed *placed)
+{
+	const struct frame *frame = placed->frame;
+	uint64_t offset = placed->offset + frame->total - frame->self - frame->elided;
+	char count[CAPTION_COUNT_BYTES];
+
+	if (!is_elided_drawn(drawing->geometry, frame, drawing->samples))
+		return;
+	write_rectangle(drawing, 'e', 0, frame->depth + 1, offset, frame->elided);
+	output_string(drawing->output, "\"><title>");
+	output_string(drawing->output, caption_count(frame->elided_count, count));
+	output_string(drawing->output, frame->elided_count == 1 ? " frame" : " frames");
+	output_string(drawing->output, " too narrow to draw");
+	write_samples(drawing, frame->elided);
+}
+
+static struct placed place(struct drawing *drawing, const struct frame *frame)
+{
+	struct placed placed = { .frame = frame, .offset = drawing->next_offsets[frame->depth] };
+
+	drawing->next_offsets[frame->depth] += frame->total;
+	drawing->next_offsets[frame->depth + 1] = placed.offset;
+	return placed;
+}
+
+static void write_label(const struct drawing *drawing, const struct placed *placed)
+{
+	const struct frame *frame = placed->frame;
+	uint64_t left = scale(drawing, placed->offset);
+	uint64_t width = scale(drawing, placed->offset + frame->total) - left;
+	struct output *output = drawing->output;
+	char name[FRAME_NAME_BYTES];
+	size_t columns;
+
+	if (drawing->samples == 0)
+		width = inner_hundredths(drawing->geometry);
+	if (width < 2 * LABEL_PADDING_PX * 100 + LABEL_COLUMNS_MIN * COLUMN_HUNDREDTHS)
+		return;
+	columns = (width - 2 * LABEL_PADDING_PX * 100) / COLUMN_HUNDREDTHS;
+	(void)frame_label_format(&drawing->tree->labels->items[frame->label], name);
+	svg_elide_text(name, sizeof(name), columns);
+	output_string(output, "<text x=\"");
+	svg_write_hundredths(output, left + (FLAMEGRAPH_MARGIN_PX + LABEL_PADDING_PX) * 100);
+	output_printf(output, "\" y=\"%" PRIu64 "\">",
+		row_px(drawing->geometry, frame->depth) + LABEL_BASELINE_PX);
+	svg_write_text(output, name);
+	output_string(output, "</text>\n");
+}
+
+/* [["/usr/bin/xz","b61d…"],…], each where data-b points. */
+static int write_binaries(const struct drawing *drawing)
+{
+	const struct profile *profile = drawing->profile;
+	struct output *output = drawing->output;
+	_cleanup_free_ uint32_t *order = calloc((size_t)drawing->listed_count + 1, sizeof(*order));
+	char hex[BUILD_ID_HEX_BYTES];
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->binaries.count; i++)
+		if (drawing->listed[i] != FRAME_NONE)
+			order[drawing->listed[i]] = i;
+	output_string(output, "<metadata class=\"binaries\">[");
+	for (uint32_t i = 0; i < drawing->listed_count; i++) {
+		const struct profile_binary *binary = &profile->binaries.items[order[i]];
+
+		output_string(output, i > 0 ? ",\n[\"" : "[\"");
+		svg_write_json(output, string_pool_get(&profile->strings, binary->path));
+		output_string(output, "\",\"");
+		output_string(output, build_id_format(&binary->build_id, hex));
+		output_string(output, "\"]");
+	}
+	output_string(output, "]</metadata>\n");
+	return 0;
+}
+
+static int drawing_init(struct drawing *drawing)
+{
+	size_t binary_count = drawing->profile->binaries.count;
+
+	drawing->next_offsets = calloc((size_t)drawing->tree->depth + 2, sizeof(uint64_t));
+	drawing->listed = calloc(binary_count + 1, sizeof(*drawing->listed));
+	if (!drawing->next_offsets || !drawing->listed)
+		return -ENOMEM;
+	for (size_t i = 0; i < binary_count; i++)
+		drawing->listed[i] = FRAME_NONE;
+	return 0;
+}
+
+int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
+	const struct flamegraph_geometry *geometry, struct output *output)
+{
+	_cleanup_(drawing_done) struct drawing drawing = { .profile = profile,
+		.tree = tree,
+		.geometry = geometry,
+		.output = output,
+		.samples = tree->frames[0].total };
+	struct placed placed;
+	int r;
+
+	r = drawing_init(&drawing);
+	if (r < 0)
+		return r;
+	output_printf(output, "<g class=\"frames\" data-row=\"%d\">\n", FLAMEGRAPH_ROW_PX);
+	for (size_t i = 0; i < tree->count; i++) {
+		placed = place(&drawing, &tree->frames[i]);
+		write_frame(&drawing, &placed);
+		write_elided(&drawing, &placed);
+	}
+	output_string(output, "</g>\n<g class=\"labels\">\n");
+	drawing.next_offsets[0] = 0;
+	for (size_t i = 0; i < tree->count; i++) {
+		placed = place(&drawing, &tree->frames[i]);
+		write_label(&drawing, &placed);
+	}
+	output_string(output, "</g>\n");
+	return write_binaries(&drawing);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Folded stacks: one line a distinct stack of names, `comm;frame;…;frame COUNT`, root first, lines
+ * in the order of their frames. A suffix gives the kind: _[k] kernel, _[j] JIT, _[i] inlined. A ';'
+ * inside a name is written as ':', since it separates frames; a name has no line breaks. What was
+ * lost has lines without a comm: `[lost: ring full] COUNT` (I1). Nothing is elided: the counts add
+ * up to all samples, stored and lost.
+ */
+#pragma once
+
+#include "aggregate/profile.h"
+#include "base/output.h"
+
+struct folded_options {
+	bool omit_kinds; /* no suffixes */
+};
+
+/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+int folded_write(
+	const struct profile *profile, const struct folded_options *options, struct output *output);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The names under which a profile's frames are shown, as numbers that sort as the names do. A label
+ * is a text and a kind; two locations with the same label are the same frame to a person. Labels
+ * are numbered in the order of (text bytes, address, kind), which depends on the names alone and
+ * not on the order in which the profile was filled. Texts are borrowed from the profile, which must
+ * outlive the labels and stay as it is. Memory: some 40 bytes a location, frame and distinct name.
+ * Read-only once built; owned by whoever called frame_labels_new().
+ */
+#pragma once
+
+#include "aggregate/profile.h"
+
+#include <stdbool.h>
+
+/* Kinds beyond those of binaries. */
+enum frame_kind {
+	FRAME_KERNEL = BINARY_KERNEL,
+	FRAME_EXECUTABLE = BINARY_EXECUTABLE,
+	FRAME_LIBRARY = BINARY_LIBRARY,
+	FRAME_JIT = BINARY_JIT,
+	FRAME_SYNTHETIC = BINARY_SYNTHETIC,
+	FRAME_INLINED,
+	FRAME_COMM,
+	FRAME_ROOT,
+	FRAME_KIND_COUNT,
+};
+
+/* "kernel", "executable", … */
+const char *frame_kind_name(enum frame_kind kind);
+
+enum {
+	FRAME_NAME_BYTES =
+		1088, /* the longest pooled string, "[", "+0x", 16 digits, "]" and a NUL */
+	FRAME_LOSS_BYTES = 48,
+};
+#define FRAME_NONE UINT32_MAX
+
+struct frame_label {
+	const char *text; /* not terminated at text_bytes; a binary's base name if has_address */
+	uint64_t address;
+	uint16_t text_bytes;
+	uint8_t kind; /* enum frame_kind */
+	bool has_address;
+};
+
+/* The frames of a location, outermost first: labels chain[first] to chain[first + count - 1]. */
+struct frame_chain {
+	uint32_t first, count; /* count is 1 at least */
+	uint32_t binary_rank;  /* the position of its binary in the order of (path, build-id) */
+};
+
+struct frame_labels {
+	struct frame_label *items; /* in their order */
+	size_t count, capacity;
+	struct frame_chain *chains; /* by location */
+	uint32_t *chain;
+	size_t chain_count, chain_capacity;
+	uint32_t *comms;			/* a label by thread */
+	uint32_t *ranked_binaries;		/* a binary by rank */
+	uint32_t root;				/* the label "all" */
+	uint32_t losses[PILOTLIGHT_DROP_COUNT]; /* FRAME_NONE: no such loss */
+	char loss_texts[PILOTLIGHT_DROP_COUNT][FRAME_LOSS_BYTES];
+};
+
+/* Returns 0, -ENOMEM, or -E2BIG when there are more than 2^32 frames. */
+int frame_labels_new(const struct profile *profile, struct frame_labels **ret_labels);
+void frame_labels_free(struct frame_labels *labels);
+DEFINE_CLEANUP(struct frame_labels, frame_labels_free);
+
+/*
+ * What is shown: the text, or `[binary+0xvaddr]` for a location that has no name. Valid UTF-8
+ * without control characters, as the string pool's are. Returns the length without the NUL.
+ */
+size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_BYTES]);
+
+/* The samples that the frame of a loss stands for; 0 for what is not a loss (I1). */
+uint64_t frame_loss(const struct profile *profile, enum pilotlight_drop reason);
+
+/* All samples that are drawn: those of the profile and those lost. */
+uint64_t frame_samples(const struct profile *profile);

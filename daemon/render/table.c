@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/table.h"
+
+#include "render/caption.h"
+#include "render/function_totals.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	SHARE_MIN = 10000, /* a function with less than one of so many samples is left out */
+	NAME_COLUMNS_MAX = 64,
+};
+
+static void write_header(const struct profile *profile, struct output *output)
+{
+	const struct accounts *accounts = &profile->accounts;
+	char text[CAPTION_BYTES], losses[CAPTION_LOSSES_BYTES];
+
+	output_printf(output, "# event    %s\n", caption_source(profile, text));
+	if (*caption_time(profile, text))
+		output_printf(output, "# time     %s\n", text);
+	output_printf(output,
+		"# samples  %" PRIu64 " fired = %" PRIu64 " stored + %" PRIu64 " idle + %" PRIu64
+		" filtered + %" PRIu64 " lost\n",
+		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
+		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
+	output_printf(output, "# lost     %s\n", caption_losses(profile, losses));
+}
+
+/* How many of the functions are shown. */
+static bool shown(const struct function_totals *totals, const struct table_options *options,
+	const struct function_total *function, size_t shown_already)
+{
+	if (options->functions_max > 0)
+		return shown_already < options->functions_max;
+	return function->total >= totals->samples / SHARE_MIN;
+}
+
+/* Columns that a name takes, as far as counting code points tells. */
+static size_t name_columns(const char *name)
+{
+	size_t columns = 0;
+
+	for (; *name; name++)
+		columns += ((unsigned char)*name & 0xc0) != 0x80;
+	return columns;
+}
+
+/* Wide enough for most names; the few that are longer push their binary to the right. */
+static size_t name_width(const struct function_totals *totals, const struct table_options *options)
+{
+	char name[FRAME_NAME_BYTES];
+	size_t width = strlen("function"), rows = 0, columns;
+
+	for (size_t i = 0; i < totals->count; i++) {
+		if (!shown(totals, options, &totals->items[i], rows))
+			continue;
+		rows++;
+		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
+		columns = name_columns(name);
+		if (columns > width)
+			width = columns;
+		if (width >= NAME_COLUMNS_MAX)
+			return NAME_COLUMNS_MAX;
+	}
+	return width;
+}
+
+static void write_row(const struct profile *profile, const struct function_totals *totals,
+	const struct function_total *function, size_t width, struct output *output)
+{
+	const struct frame_label *label = &totals->labels->items[function->label];
+	const struct profile_binary *binary = &profile->binaries.items[function->binary];
+	const char *path = string_pool_get(&profile->strings, binary->path);
+	char self[CAPTION_SHARE_BYTES], total[CAPTION_SHARE_BYTES], name[FRAME_NAME_BYTES];
+
+	(void)frame_label_format(label, name);
+	output_printf(output, "%7s %9" PRIu64 " %8s %9" PRIu64 "  %-10s  %s",
+		caption_share(function->self, totals->samples, self), function->self,
+		caption_share(function->total, totals->samples, total), function->total,
+		frame_kind_name(label->kind), name);
+	if (*path) {
+		for (size_t i = name_columns(name); i < width; i++)
+			output_char(output, ' ');
+		output_string(output, "  ");
+		output_string(output, path);
+	}
+	output_char(output, '\n');
+}
+
+int table_write(
+	const struct profile *profile, const struct table_options *options, struct output *output)
+{
+	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
+	size_t rows = 0, width;
+	int r;
+
+	r = function_totals_new(profile, &totals);
+	if (r < 0)
+		return r;
+	write_header(profile, output);
+	width = name_width(totals, options);
+	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", "self", "total %",
+		"total", "kind", (int)width, "function", "binary");
+	for (size_t i = 0; i < totals->count; i++) {
+		if (!shown(totals, options, &totals->items[i], rows))
+			continue;
+		write_row(profile, totals, &totals->items[i], width, output);
+		rows++;
+	}
+	if (totals->without_stack > 0)
+		output_printf(
+			output, "# %" PRIu64 " samples have no stack\n", totals->without_stack);
+	if (rows < totals->count)
+		output_printf(output, "# %zu more functions\n", totals->count - rows);
+	return 0;
+}

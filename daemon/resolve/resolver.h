@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Raw frames become locations: (binary, link-time address). A build-id and an offset already are an
+ * identity; a raw ip becomes one through its process's mappings at the time of the sample, a kernel
+ * ip through kallsyms. What cannot be true ends the stack there, and is counted: the frames beyond
+ * it were never callers. One owner, one thread.
+ */
+#pragma once
+
+#include "drain/drain.h"
+#include "resolve/binary_table.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct resolver;
+
+enum {
+	/* User and kernel frames, and what says that a stack was cut. */
+	RESOLVED_FRAMES_MAX = 2 * PILOTLIGHT_STACK_DEPTH + 2,
+	RESOLVED_SYNTHETIC = UINT32_MAX - 1, /* in place of a binary: the frame is its name */
+};
+
+struct resolved_frame {
+	uint64_t address; /* as struct profile_location has it */
+	uint32_t binary;  /* of the binary table, or RESOLVED_SYNTHETIC */
+	const char *name; /* kernel and synthetic frames: borrowed for the call; else NULL */
+};
+
+/* Why frames ended before their root, in samples; and what else could not be told. */
+struct resolver_counters {
+	uint64_t cut_garbage;  /* an address in no executable code of that process */
+	uint64_t cut_depth;    /* as many frames as the kernel gives */
+	uint64_t cut_unknown;  /* raw addresses of a process that nobody knows */
+	uint64_t cut_full;     /* the binary table is at its bound */
+	uint64_t files_unread; /* binaries whose file could not be opened */
+};
+
+/* All are borrowed and must outlive the resolver. */
+int resolver_new(struct broker *broker, struct process_table *processes,
+	struct kernel_symbols *kernel, struct binary_table *binaries,
+	struct resolver **ret_resolver);
+void resolver_free(struct resolver *resolver);
+DEFINE_CLEANUP(struct resolver, resolver_free);
+
+/*
+ * The frames of `sample`, root first. Returns their number, 0 for a sample without any stack; or
+ * -ENOMEM.
+ */
+int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
+
+void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve/symbol_snapshot.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "resolve/kallsyms_line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SYMBOLS_MAX = 1 << 20,
+	NAME_BYTES_MAX = 64 << 20,
+	LAST_SYMBOL_BYTES = 64 * 1024, /* as far as an image's last symbol may reach */
+};
+
+/* The best first: what is chosen where several symbols have one address. */
+enum rank {
+	RANK_GLOBAL,
+	RANK_WEAK,
+	RANK_LOCAL,
+	RANK_MARK,   /* the bounds of sections, which say nothing about the code */
+	RANK_BOUNDS, /* nameless: where text ends */
+};
+
+struct symbol {
+	uint64_t address;
+	uint32_t name; /* offset in names */
+	uint16_t image;
+	uint8_t rank;
+	bool is_image; /* it is its image's start itself */
+};
+_Static_assert(sizeof(struct symbol) == 16, "there are some 200,000 of them");
+_Static_assert(KERNEL_IMAGES_MAX <= UINT16_MAX, "an image's id fits a symbol");
+
+void symbol_snapshot_done(struct symbol_snapshot *snapshot)
+{
+	free(snapshot->symbols);
+	free(snapshot->names);
+	free(snapshot->starts);
+	*snapshot = (struct symbol_snapshot){ 0 };
+}
+
+static bool is_named(const struct kallsyms_line *line, const char *name)
+{
+	return line->name_size == strlen(name) && memcmp(line->name, name, line->name_size) == 0;
+}
+
+static bool starts_with(const char *text, size_t size, const char *prefix)
+{
+	return size >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends_with(const struct kallsyms_line *line, const char *suffix)
+{
+	size_t size = strlen(suffix);
+
+	return line->name_size >= size &&
+	       memcmp(line->name + line->name_size - size, suffix, size) == 0;
+}
+
+static enum rank rank_of(const struct kallsyms_line *line)
+{
+	static const char *const ends[] = { "_etext", "_einittext" };
+	static const char *const marks[] = { "_text", "_stext", "_sinittext" };
+	bool is_kernel = line->module_size == 0;
+
+	if (!memchr("tTwW", line->type, 4))
+		return RANK_BOUNDS;
+	for (size_t i = 0; is_kernel && i < ARRAY_SIZE(ends); i++)
+		if (is_named(line, ends[i]))
+			return RANK_BOUNDS;
+	for (size_t i = 0; is_kernel && i < ARRAY_SIZE(marks); i++)
+		if (is_named(line, marks[i]))
+			return RANK_MARK;
+	if (is_kernel && starts_with(line->name, line->name_size, "__") &&
+		(ends_with(line, "_text_start") || ends_with(line, "_text_end")))
+		return RANK_MARK;
+	if (line->type == 'T')
+		return RANK_GLOBAL;
+	return line->type == 't' ? RANK_LOCAL : RANK_WEAK;
+}
+
+/* Memory that the kernel writes code to itself; its symbols have no module in common. */
+static bool is_written_at_run_time(const struct kallsyms_line *line)
+{
+	return (line->module_size == 3 && memcmp(line->module, "bpf", 3) == 0) ||
+	       starts_with(line->module, line->module_size, "__builtin__");
+}
+
+static int find_module(struct symbol_snapshot *snapshot, struct kernel_images *images,
+	const struct kallsyms_line *line, uint32_t *ret_image)
+{
+	int r;
+
+	if (line->module_size != snapshot->module_size ||
+		memcmp(line->module, snapshot->module_name, line->module_size) != 0) {
+		r = kernel_images_intern(images, KERNEL_IMAGE_MODULE, line->module,
+			line->module_size, &snapshot->module);
+		if (r < 0)
+			return r;
+		snapshot->module_size = 0;
+		if (line->module_size <= sizeof(snapshot->module_name)) {
+			memcpy(snapshot->module_name, line->module, line->module_size);
+			snapshot->module_size = line->module_size;
+		}
+	}
+	*ret_image = snapshot->module;
+	return 0;
+}
+
+static int find_image(struct symbol_snapshot *snapshot, struct kernel_images *images,
+	const struct kallsyms_line *line, struct symbol *symbol)
+{
+	uint32_t image = 0;
+	int r = 0;
+
+	if (line->module_size > 0 && is_written_at_run_time(line)) {
+		symbol->is_image = true;
+		r = kernel_images_intern(
+			images, KERNEL_IMAGE_SYMBOL, line->name, line->name_size, &image);
+	} else if (line->module_size > 0) {
+		r = find_module(snapshot, images, line, &image);
+	}
+	/* No image, no identity: then it only ends what is before it. */
+	if (r == -E2BIG) {
+		symbol->rank = RANK_BOUNDS;
+		r = 0;
+	}
+	symbol->image = (uint16_t) image;
+	return r;
+}
+
+static int add_name(
+	struct symbol_snapshot *snapshot, const struct kallsyms_line *line, uint32_t *ret_name)
+{
+	int r = ARRAY_RESERVE(snapshot->names, &snapshot->names_capacity,
+		snapshot->names_size + line->name_size + 1, NAME_BYTES_MAX);
+
+	if (r < 0)
+		return r;
+	*ret_name = (uint32_t) snapshot->names_size;
+	memcpy(snapshot->names + snapshot->names_size, line->name, line->name_size);
+	snapshot->names[snapshot->names_size + line->name_size] = '\0';
+	snapshot->names_size += line->name_size + 1;
+	return 0;
+}
+
+int symbol_snapshot_add(struct symbol_snapshot *snapshot, struct kernel_images *images,
+	const char *text, size_t size)
+{
+	struct symbol symbol = { 0 };
+	struct kallsyms_line line;
+	int r;
+
+	if (kallsyms_line_parse(text, size, &line) < 0 || line.address == 0)
+		return 0;
+	if (line.module_size == 0 && is_named(&line, "_text"))
+		snapshot->text_start = line.address;
+	if (line.module_size == 0 && is_named(&line, "_stext"))
+		snapshot->stext_start = line.address;
+	symbol.address = line.address;
+	symbol.rank = (uint8_t) rank_of(&line);
+	r = find_image(snapshot, images, &line, &symbol);
+	if (r < 0)
+		return r;
+	r = ARRAY_RESERVE(snapshot->symbols, &snapshot->capacity, snapshot->count + 1, SYMBOLS_MAX);
+	if (r == 0 && symbol.rank != RANK_BOUNDS)
+		r = add_name(snapshot, &line, &symbol.name);
+	if (r == 0)
+		snapshot->symbols[snapshot->count++] = symbol;
+	return r;
+}
+
+static int reserve_starts(struct symbol_snapshot *snapshot, size_t count)
+{
+	int r;
+
+	if (count <= snapshot->starts_count)
+		return 0;
+	r = ARRAY_RESERVE(snapshot->starts, &snapshot->starts_capacity, count, KERNEL_IMAGES_MAX);
+	if (r < 0)
+		return r;
+	memset(snapshot->starts + snapshot->starts_count, 0,
+		(count - snapshot->starts_count) * sizeof(*snapshot->starts));
+	snapshot->starts_count = count;
+	return 0;
+}
+
+int symbol_snapshot_set_start(struct symbol_snapshot *snapshot, uint32_t image, uint64_t start)
+{
+	int r = reserve_starts(snapshot, (size_t) image + 1);
+
+	if (r == 0)
+		snapshot->starts[image] = start;
+	return r;
+}
+
+static int compare_addresses(const void *first, const void *second)
+{
+	const struct symbol *a = first, *b = second;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+static void sort(struct symbol_snapshot *snapshot)
+{
+	for (size_t i = 1; i < snapshot->count; i++)
+		if (snapshot->symbols[i - 1].address > snapshot->symbols[i].address) {
+			qsort(snapshot->symbols, snapshot->count, sizeof(*snapshot->symbols),
+				compare_addresses);
+			return;
+		}
+}
+
+/* Images without a known start begin at their lowest symbol of code. */
+static int find_starts(struct symbol_snapshot *snapshot)
+{
+	uint64_t kernel_start = snapshot->text_start ? snapshot->text_start : snapshot->stext_start;
+	size_t image_count = 1;
+	int r;
+
+	for (size_t i = 0; i < snapshot->count; i++)
+		if (snapshot->symbols[i].image >= image_count)
+			image_count = (size_t) snapshot->symbols[i].image + 1;
+	r = reserve_starts(snapshot, image_count);
+	if (r < 0)
+		return r;
+	if (kernel_start)
+		snapshot->starts[0] = kernel_start;
+	for (size_t i = 0; i < snapshot->count; i++) {
+		const struct symbol *symbol = &snapshot->symbols[i];
+
+		if (symbol->rank != RANK_BOUNDS && snapshot->starts[symbol->image] == 0)
+			snapshot->starts[symbol->image] = symbol->address;
+	}
+	return 0;
+}
+
+static bool is_better(
+	const struct symbol_snapshot *snapshot, const struct symbol *a, const struct symbol *b)
+{
+	const char *name_a = snapshot->names + a->name, *name_b = snapshot->names + b->name;
+	size_t size_a, size_b;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->rank == RANK_BOUNDS)
+		return a->image < b->image;
+	if ((name_a[0] == '_') != (name_b[0] == '_'))
+		return name_b[0] == '_';
+	size_a = strlen(name_a);
+	size_b = strlen(name_b);
+	if (size_a != size_b)
+		return size_a < size_b;
+	return strcmp(name_a, name_b) < 0;
+}
+
+/* One symbol an address, and of the bounds only those that end something. */
+static void choose(struct symbol_snapshot *snapshot)
+{
+	struct symbol *symbols = snapshot->symbols;
+	size_t kept = 0;
+
+	for (size_t i = 0, next; i < snapshot->count; i = next) {
+		struct symbol best = symbols[i];
+
+		for (next = i + 1; next < snapshot->count && symbols[next].address == best.address;
+			next++)
+			if (is_better(snapshot, &symbols[next], &best))
+				best = symbols[next];
+		/* Below its image's start, as the code that sets up a module, it would have no
+		 * offset. */
+		if (!best.is_image && best.address < snapshot->starts[best.image])
+			best.rank = RANK_BOUNDS;
+		if (best.rank != RANK_BOUNDS || (kept > 0 && symbols[kept - 1].rank != RANK_BOUNDS))
+			symbols[kept++] = best;
+	}
+	snapshot->count = kept;
+}
+
+/* Into memory of just that size: arrays grow to twice what they need, and many names were dropped.
+ */
+static int compact(struct symbol_snapshot *snapshot)
+{
+	_cleanup_free_ struct symbol *symbols = NULL;
+	_cleanup_free_ char *names = NULL;
+	size_t size = 0;
+
+	for (size_t i = 0; i < snapshot->count; i++)
+		if (snapshot->symbols[i].rank != RANK_BOUNDS)
+			size += strlen(snapshot->names + snapshot->symbols[i].name) + 1;
+	symbols = malloc(snapshot->count * sizeof(*symbols) + 1);
+	names = malloc(size + 1);
+	if (!symbols || !names)
+		return -ENOMEM;
+	size = 0;
+	for (size_t i = 0; i < snapshot->count; i++) {
+		symbols[i] = snapshot->symbols[i];
+		if (symbols[i].rank == RANK_BOUNDS)
+			continue;
+		symbols[i].name = (uint32_t) size;
+		size = (size_t) (stpcpy(names + size, snapshot->names + snapshot->symbols[i].name) -
+				 names) +
+		       1;
+	}
+	free(snapshot->symbols);
+	free(snapshot->names);
+	snapshot->symbols = TAKE_PTR(symbols);
+	snapshot->capacity = snapshot->count;
+	snapshot->names = TAKE_PTR(names);
+	snapshot->names_size = snapshot->names_capacity = size;
+	return 0;
+}
+
+int symbol_snapshot_seal(struct symbol_snapshot *snapshot)
+{
+	int r;
+
+	if (snapshot->count == 0)
+		return -EPERM;
+	sort(snapshot);
+	r = find_starts(snapshot);
+	if (r < 0)
+		return r;
+	choose(snapshot);
+	return compact(snapshot);
+}
+
+/* How many symbols begin at or before `address`. */
+static size_t count_up_to(const struct symbol_snapshot *snapshot, uint64_t address)
+{
+	size_t low = 0, high = snapshot->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot->symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool symbol_snapshot_find(const struct symbol_snapshot *snapshot, uint64_t address,
+	const char **ret_name, uint32_t *ret_image, uint64_t *ret_offset)
+{
+	size_t next = count_up_to(snapshot, address);
+	const struct symbol *symbol;
+	bool is_last_of_image;
+
+	if (next == 0)
+		return false;
+	symbol = &snapshot->symbols[next - 1];
+	is_last_of_image =
+		next == snapshot->count || snapshot->symbols[next].image != symbol->image;
+	if (symbol->rank == RANK_BOUNDS ||
+		(is_last_of_image && address - symbol->address >= LAST_SYMBOL_BYTES))
+		return false;
+	*ret_name = snapshot->names + symbol->name;
+	*ret_image = symbol->image;
+	*ret_offset =
+		address - (symbol->is_image ? symbol->address : snapshot->starts[symbol->image]);
+	return true;
+}
+
+size_t symbol_snapshot_bytes(const struct symbol_snapshot *snapshot)
+{
+	return snapshot->capacity * sizeof(*snapshot->symbols) + snapshot->names_capacity +
+	       snapshot->starts_capacity * sizeof(*snapshot->starts);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libiberty bounds its recursion, but neither its output nor its time. Output is collected through
+ * its callbacks, which leave by longjmp() at the bound: that ends the printing too, however long it
+ * would have gone on. The searches that print nothing meanwhile are each recognized by the letters
+ * without which they cannot happen; a letter inside an identifier counts as well, which costs an
+ * innocent name now and then, but lets no guilty one pass.
+ */
+#include "symbol/demangle.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+enum {
+	STYLE = DMGL_PARAMS | DMGL_ANSI,
+	/* Beyond it libiberty refuses C++ names unless told that there is stack enough. */
+	SHORT_NAME_BYTES = 1024,
+	/* Back references can make a name of n of them e^(n/e) long: a million parts for 37. */
+	BACK_REFERENCES_MAX = 37,
+	TEMPLATE_PARAMETER_TRIALS_MAX = 12,
+	SAVED_TEMPLATES_MAX = 32 * 1024,
+	D_NAME_BYTES_MAX = 512,
+	D_BACK_REFERENCES_MAX = 16,
+	D_TEMPLATES_MAX = 8,
+};
+
+struct demangled {
+	char *bytes; /* owned */
+	size_t size, capacity;
+	jmp_buf too_long;
+};
+
+static void demangled_done(struct demangled *demangled)
+{
+	free(demangled->bytes);
+}
+
+/*
+ * Libiberty holds memory across a call in one case, a Rust identifier in Punycode, which prints at
+ * least one byte beyond ASCII. It is let return from there: there is other text between any two.
+ */
+static bool may_leave(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (!isascii((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+static void collect(const char *text, size_t size, void *context)
+{
+	struct demangled *demangled = context;
+
+	if (size >= DEMANGLE_OUTPUT_BYTES_MAX - demangled->size ||
+		ARRAY_RESERVE(demangled->bytes, &demangled->capacity, demangled->size + size + 1,
+			DEMANGLE_OUTPUT_BYTES_MAX) < 0) {
+		if (may_leave(text, size))
+			longjmp(demangled->too_long, 1);
+		/* Full from now on, so that the next text leaves. */
+		demangled->size = DEMANGLE_OUTPUT_BYTES_MAX;
+		return;
+	}
+	memcpy(demangled->bytes + demangled->size, text, size);
+	demangled->size += size;
+	demangled->bytes[demangled->size] = '\0';
+}
+
+static char *demangle_with(int (*demangler)(const char *, int, demangle_callbackref, void *),
+	const char *symbol, int options)
+{
+	_cleanup_(demangled_done) struct demangled demangled = { 0 };
+
+	if (setjmp(demangled.too_long) != 0)
+		return NULL;
+	if (!demangler(symbol, options, collect, &demangled))
+		return NULL;
+	if (demangled.size == 0 || demangled.size >= DEMANGLE_OUTPUT_BYTES_MAX)
+		return NULL;
+	return TAKE_PTR(demangled.bytes);
+}
+
+static size_t count(const char *text, const char *part)
+{
+	size_t n = 0;
+
+	while ((text = strstr(text, part))) {
+		n++;
+		text++;
+	}
+	return n;
+}
+
+/* Of S_, S0_ and so on, each of which repeats an earlier part of the name. */
+static size_t count_back_references(const char *symbol)
+{
+	bool is_reference = false;
+	size_t n = 0;
+
+	for (const char *c = symbol; *c; c++)
+		if (*c == '_') {
+			n += is_reference;
+			is_reference = false;
+		} else if (*c == 'S') {
+			is_reference = true;
+		} else if (!isupper((unsigned char)*c) && !isdigit((unsigned char)*c)) {
+			is_reference = false;
+		}
+	return n;
+}
+
+/* Each T_I in a conversion's type is read on trial, and again after it: twice for each level. */
+static bool has_nested_trials(const char *symbol)
+{
+	size_t n = 0;
+
+	if (!strstr(symbol, "cv"))
+		return false;
+	for (const char *c = symbol; (c = strchr(c, 'T'));) {
+		c++;
+		c += strspn(c, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+		if (*c != '_')
+			continue;
+		c += strspn(c, "_");
+		n += *c == 'I';
+	}
+	return n > TEMPLATE_PARAMETER_TRIALS_MAX;
+}
+
+static bool is_plain_parameter(const char *type)
+{
+	type += strspn(type, "PROKV");
+	if (*type++ != 'T')
+		return false;
+	type += strspn(type, "0123456789");
+	return *type == '_';
+}
+
+/*
+ * The parameter pack of an expansion is searched for in all that is expanded, and what is referred
+ * to twice is searched twice.
+ */
+static bool has_deep_expansion(const char *symbol)
+{
+	bool has_expression = strchr(symbol, 'X') || strchr(symbol, 'A') || strstr(symbol, "DT") ||
+			      strstr(symbol, "Dt") || strstr(symbol, "DO") || strstr(symbol, "Dv");
+	bool is_deep = has_expression &&
+		       (strstr(symbol, "sp") || strstr(symbol, "sZ") || strstr(symbol, "sP"));
+
+	for (const char *c = symbol; !is_deep && (c = strstr(c, "Dp"));) {
+		c += 2;
+		is_deep = !is_plain_parameter(c);
+	}
+	return is_deep && count_back_references(symbol) > BACK_REFERENCES_MAX;
+}
+
+static char *demangle_cplus(const char *symbol, size_t size)
+{
+	int options = STYLE;
+
+	if (has_nested_trials(symbol) || has_deep_expansion(symbol))
+		return NULL;
+	if (size > SHORT_NAME_BYTES) {
+		size_t references = count(symbol, "RT") + count(symbol, "OT");
+
+		/* For each of these references libiberty has each template on its stack. */
+		if (references > 0 && count(symbol, "I") > SAVED_TEMPLATES_MAX / references)
+			return NULL;
+		options |= DMGL_NO_RECURSE_LIMIT;
+	}
+	return demangle_with(cplus_demangle_v3_callback, symbol, options);
+}
+
+/* A function or trait type that says it binds billions of lifetimes has them counted one by one. */
+static bool has_many_lifetimes(const char *symbol)
+{
+	for (const char *c = symbol; (c = strchr(c, 'G')); c++) {
+		size_t digits = 0;
+
+		if (c[-1] != 'F' && c[-1] != 'D')
+			continue;
+		while (isalnum((unsigned char)c[1 + digits]))
+			digits++;
+		if (digits > 2 && c[1 + digits] == '_')
+			return true;
+	}
+	return false;
+}
+
+static char *demangle_d(const char *symbol, size_t size)
+{
+	if (size > D_NAME_BYTES_MAX || count(symbol, "Q") > D_BACK_REFERENCES_MAX ||
+		count(symbol, "__T") + count(symbol, "__U") > D_TEMPLATES_MAX)
+		return NULL;
+	return dlang_demangle(symbol, STYLE | DMGL_DLANG);
+}
+
+char *demangle(const char *symbol)
+{
+	size_t size = strnlen(symbol, DEMANGLE_INPUT_BYTES_MAX + 1);
+	char *demangled;
+
+	if (size < 3 || size > DEMANGLE_INPUT_BYTES_MAX || symbol[0] != '_')
+		return NULL;
+	switch (symbol[1]) {
+	case 'R':
+		return has_many_lifetimes(symbol)
+			       ? NULL
+			       : demangle_with(rust_demangle_callback, symbol, STYLE);
+	case 'D':
+		return demangle_d(symbol, size);
+	case 'Z':
+		/* Rust's older names are C++ names too, but for their hash. */
+		demangled = demangle_with(rust_demangle_callback, symbol, STYLE);
+		return demangled ? demangled : demangle_cplus(symbol, size);
+	case 'G':
+		return demangle_cplus(symbol, size);
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/elf_file.h"
+
+#include <byteswap.h>
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint16_t to_u16(const struct elf_file *file, uint16_t value)
+{
+	return file->is_swapped ? bswap_16(value) : value;
+}
+
+static uint32_t to_u32(const struct elf_file *file, uint32_t value)
+{
+	return file->is_swapped ? bswap_32(value) : value;
+}
+
+static uint64_t to_u64(const struct elf_file *file, uint64_t value)
+{
+	return file->is_swapped ? bswap_64(value) : value;
+}
+
+uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return to_u32(file, value);
+}
+
+int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size)
+{
+	uint8_t *position = bytes;
+
+	if (offset > file->size_bytes || size > file->size_bytes - offset)
+		return -ENOEXEC;
+	while (size > 0) {
+		ssize_t n = pread(file->fd, position, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -ENOEXEC;
+		position += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int elf_file_read_phdr(const struct elf_file *file, uint32_t index, Elf64_Phdr *ret_phdr)
+{
+	union {
+		Elf32_Phdr narrow;
+		Elf64_Phdr wide;
+	} raw;
+	size_t size = file->is_64 ? sizeof(raw.wide) : sizeof(raw.narrow);
+	int r;
+
+	r = elf_file_read(file, file->phdr_offset + (uint64_t)index * size, &raw, size);
+	if (r < 0)
+		return r;
+	if (file->is_64)
+		*ret_phdr = (Elf64_Phdr){
+			.p_type = to_u32(file, raw.wide.p_type),
+			.p_flags = to_u32(file, raw.wide.p_flags),
+			.p_offset = to_u64(file, raw.wide.p_offset),
+			.p_vaddr = to_u64(file, raw.wide.p_vaddr),
+			.p_filesz = to_u64(file, raw.wide.p_filesz),
+			.p_memsz = to_u64(file, raw.wide.p_memsz),
+			.p_align = to_u64(file, raw.wide.p_align),
+		};
+	else
+		*ret_phdr = (Elf64_Phdr){
+			.p_type = to_u32(file, raw.narrow.p_type),
+			.p_flags = to_u32(file, raw.narrow.p_flags),
+			.p_offset = to_u32(file, raw.narrow.p_offset),
+			.p_vaddr = to_u32(file, raw.narrow.p_vaddr),
+			.p_filesz = to_u32(file, raw.narrow.p_filesz),
+			.p_memsz = to_u32(file, raw.narrow.p_memsz),
+			.p_align = to_u32(file, raw.narrow.p_align),
+		};
+	return 0;
+}
+
+int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *ret_shdr)
+{
+	union {
+		Elf32_Shdr narrow;
+		Elf64_Shdr wide;
+	} raw;
+	size_t size = file->is_64 ? sizeof(raw.wide) : sizeof(raw.narrow);
+	int r;
+
+	r = elf_file_read(file, file->shdr_offset + (uint64_t)index * size, &raw, size);
+	if (r < 0)
+		return r;
+	if (file->is_64)
+		*ret_shdr = (Elf64_Shdr){
+			.sh_type = to_u32(file, raw.wide.sh_type),
+			.sh_flags = to_u64(file, raw.wide.sh_flags),
+			.sh_addr = to_u64(file, raw.wide.sh_addr),
+			.sh_offset = to_u64(file, raw.wide.sh_offset),
+			.sh_size = to_u64(file, raw.wide.sh_size),
+			.sh_link = to_u32(file, raw.wide.sh_link),
+			.sh_addralign = to_u64(file, raw.wide.sh_addralign),
+			.sh_entsize = to_u64(file, raw.wide.sh_entsize),
+		};
+	else
+		*ret_shdr = (Elf64_Shdr){
+			.sh_type = to_u32(file, raw.narrow.sh_type),
+			.sh_flags = to_u32(file, raw.narrow.sh_flags),
+			.sh_addr = to_u32(file, raw.narrow.sh_addr),
+			.sh_offset = to_u32(file, raw.narrow.sh_offset),
+			.sh_size = to_u32(file, raw.narrow.sh_size),
+			.sh_link = to_u32(file, raw.narrow.sh_link),
+			.sh_addralign = to_u32(file, raw.narrow.sh_addralign),
+			.sh_entsize = to_u32(file, raw.narrow.sh_entsize),
+		};
+	return 0;
+}
+
+size_t elf_file_symbol_bytes(const struct elf_file *file)
+{
+	return file->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+Elf64_Sym elf_file_decode_symbol(const struct elf_file *file, const uint8_t *bytes)
+{
+	Elf64_Sym wide;
+	Elf32_Sym narrow;
+
+	if (file->is_64) {
+		memcpy(&wide, bytes, sizeof(wide));
+		wide.st_name = to_u32(file, wide.st_name);
+		wide.st_shndx = to_u16(file, wide.st_shndx);
+		wide.st_value = to_u64(file, wide.st_value);
+		wide.st_size = to_u64(file, wide.st_size);
+		return wide;
+	}
+	memcpy(&narrow, bytes, sizeof(narrow));
+	return (Elf64_Sym){
+		.st_name = to_u32(file, narrow.st_name),
+		.st_info = narrow.st_info,
+		.st_other = narrow.st_other,
+		.st_shndx = to_u16(file, narrow.st_shndx),
+		.st_value = to_u32(file, narrow.st_value),
+		.st_size = to_u32(file, narrow.st_size),
+	};
+}
+
+/* An empty table may be anywhere; its offset is not looked at. */
+static bool is_inside(const struct elf_file *file, uint64_t offset, uint64_t count, size_t size)
+{
+	return count == 0 ||
+	       (offset <= file->size_bytes && count <= (file->size_bytes - offset) / size);
+}
+
+static int count_sections(struct elf_file *file, uint16_t shdr_bytes, size_t shdr_size)
+{
+	Elf64_Shdr first;
+	int r;
+
+	if (file->shdr_offset == 0 || shdr_bytes != shdr_size)
+		return -ENOEXEC;
+	if (file->shdr_count == 0) {
+		r = elf_file_read_shdr(file, 0, &first);
+		if (r < 0)
+			return r;
+		if (first.sh_size > UINT32_MAX)
+			return -ENOEXEC;
+		file->shdr_count = (uint32_t)first.sh_size;
+	}
+	return is_inside(file, file->shdr_offset, file->shdr_count, shdr_size) ? 0 : -ENOEXEC;
+}
+
+static int check_tables(struct elf_file *file, uint16_t phdr_bytes, uint16_t shdr_bytes)
+{
+	size_t phdr_size = file->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	size_t shdr_size = file->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+	int r;
+
+	if (file->phdr_count > 0 && phdr_bytes != phdr_size)
+		return -ENOEXEC;
+	if (file->phdr_count != PN_XNUM &&
+		!is_inside(file, file->phdr_offset, file->phdr_count, phdr_size))
+		return -ENOEXEC;
+	/* What runs needs no sections: a table that is damaged is no table. */
+	r = count_sections(file, shdr_bytes, shdr_size);
+	if (r == -ENOEXEC) {
+		file->shdr_count = 0;
+		r = 0;
+	}
+	return r;
+}
+
+static int parse_wide(struct elf_file *file)
+{
+	Elf64_Ehdr header;
+	int r;
+
+	r = elf_file_read(file, 0, &header, sizeof(header));
+	if (r < 0)
+		return r;
+	file->type = to_u16(file, header.e_type);
+	file->machine = to_u16(file, header.e_machine);
+	file->phdr_offset = to_u64(file, header.e_phoff);
+	file->phdr_count = to_u16(file, header.e_phnum);
+	file->shdr_offset = to_u64(file, header.e_shoff);
+	file->shdr_count = to_u16(file, header.e_shnum);
+	return check_tables(
+		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
+}
+
+static int parse_narrow(struct elf_file *file)
+{
+	Elf32_Ehdr header;
+	int r;
+
+	r = elf_file_read(file, 0, &header, sizeof(header));
+	if (r < 0)
+		return r;
+	file->type = to_u16(file, header.e_type);
+	file->machine = to_u16(file, header.e_machine);
+	file->phdr_offset = to_u32(file, header.e_phoff);
+	file->phdr_count = to_u16(file, header.e_phnum);
+	file->shdr_offset = to_u32(file, header.e_shoff);
+	file->shdr_count = to_u16(file, header.e_shnum);
+	return check_tables(
+		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
+}
+
+int elf_file_init(struct elf_file *ret_file, int fd)
+{
+	const uint8_t host_order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
+	struct elf_file file = { .fd = fd };
+	uint8_t ident[EI_NIDENT];
+	struct stat status;
+	int r;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	/* A pipe or a device could keep its reader waiting. */
+	if (!S_ISREG(status.st_mode))
+		return -ENOEXEC;
+	file.size_bytes = (uint64_t)status.st_size;
+
+	r = elf_file_read(&file, 0, ident, sizeof(ident));
+	if (r < 0)
+		return r;
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return -ENOEXEC;
+	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
+		return -ENOEXEC;
+	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
+		return -ENOEXEC;
+	file.is_64 = ident[EI_CLASS] == ELFCLASS64;
+	file.is_swapped = ident[EI_DATA] != host_order;
+
+	r = file.is_64 ? parse_wide(&file) : parse_narrow(&file);
+	if (r < 0)
+		return r;
+	*ret_file = file;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an ELF file says of itself in its headers: identity and executable segments. The file is
+ * hostile (I8): each offset and count is checked against the file, and what is read is bounded,
+ * whatever its size. A value object; no ownership.
+ */
+#pragma once
+
+#include "base/build_id.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ELF_IMAGE_SEGMENTS_MAX = 16 };
+
+/* An executable PT_LOAD. */
+struct elf_segment {
+	uint64_t offset;     /* in the file */
+	uint64_t vaddr;	     /* at link time */
+	uint64_t file_bytes; /* p_filesz */
+};
+
+struct elf_image {
+	struct build_id build_id; /* size 0: none */
+	uint16_t machine;	  /* EM_… */
+	uint16_t type;		  /* ET_… */
+	bool has_interpreter;	  /* PT_INTERP: a dynamically linked program, or libc.so.6 */
+	uint8_t segment_count;
+	struct elf_segment segments[ELF_IMAGE_SEGMENTS_MAX];
+};
+
+/*
+ * Reads the headers of `fd` (borrowed; its position is left alone). Both classes and byte orders.
+ * Returns 0; -ENOEXEC not an ELF file, or a damaged one; -E2BIG more executable segments or headers
+ * than anyone has; another -errno from reading.
+ */
+int elf_image_read(int fd, struct elf_image *ret_image);
+
+/*
+ * The link-time vaddr of a file offset: vaddr = offset - p_offset + p_vaddr of the executable
+ * PT_LOAD that holds it. False where none does: such a frame is garbage.
+ */
+bool elf_image_find_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/*
+ * What crosses from the BPF programs to the engine. Fixed widths, padding by hand; the engine and
+ * the programs of one build always match, so the layout carries no version of its own.
+ *
+ * A sample reaches the engine by one of two ways. Nearly all are counted in place: a
+ * (sample_key → sample_count) entry whose stack ids point into the window's stackmaps. What the
+ * maps cannot hold (another stack in its slot, a map that is full) goes through the ring buffer as
+ * a ring_sample with its frames.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	PILOTLIGHT_COMM_BYTES = 16,
+	PILOTLIGHT_STACK_DEPTH =
+		127, /* kernel.perf_event_max_stack at its default, and its bound */
+	PILOTLIGHT_BUILD_ID_BYTES = 20,
+	PILOTLIGHT_SET_COUNT = 2, /* one is written by BPF while the other is drained */
+};
+
+/* In place of a stack id. Ids are 64 bits wide, so that a walker of our own may hash into them. */
+#define PILOTLIGHT_STACK_NONE (-1LL) /* there is no such stack: a kernel thread, user mode */
+
+/* Why a sample that fired was not stored (I1). Counted in BPF up to ..._BPF_COUNT, then in drain.
+ */
+enum pilotlight_drop {
+	PILOTLIGHT_DROP_IDLE,	   /* the CPU had nothing to run: not a loss */
+	PILOTLIGHT_DROP_FILTERED,  /* of a process that was not asked for: not a loss */
+	PILOTLIGHT_DROP_RING_FULL, /* the maps could not hold it and the ring was full */
+	PILOTLIGHT_DROP_BPF_ERROR, /* a helper failed in a way that nobody expects */
+	PILOTLIGHT_DROP_BPF_COUNT,
+	PILOTLIGHT_DROP_UNREAD =
+		PILOTLIGHT_DROP_BPF_COUNT, /* counted by BPF, missing from its map */
+	PILOTLIGHT_DROP_MALFORMED,	   /* a ring record that does not parse */
+	PILOTLIGHT_DROP_PROFILE_FULL,	   /* the profile's memory budget is used up */
+	PILOTLIGHT_DROP_COUNT,
+};
+
+/* How a stored sample came, by path; per CPU and per set. */
+enum pilotlight_path {
+	PILOTLIGHT_PATH_MAP,
+	PILOTLIGHT_PATH_RING,
+	PILOTLIGHT_PATH_COUNT,
+};
+
+/* What cost a sample something short of its loss. */
+enum pilotlight_event {
+	PILOTLIGHT_EVENT_BUILD_ID_CALL,	     /* stacks new to the window */
+	PILOTLIGHT_EVENT_BUILD_ID_COLLISION, /* same addresses, other contents: the raw ips serve */
+	PILOTLIGHT_EVENT_STACK_COLLISION,    /* another stack held the slot: the ring serves */
+	PILOTLIGHT_EVENT_STACKMAP_FULL,
+	PILOTLIGHT_EVENT_COUNTS_FULL,
+	PILOTLIGHT_EVENT_COUNT,
+};
+
+/* A set's accounts on one CPU. fired = Σ stored + Σ dropped. */
+struct pilotlight_counters {
+	__u64 fired;
+	__u64 stored[PILOTLIGHT_PATH_COUNT];
+	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
+	__u64 events[PILOTLIGHT_EVENT_COUNT];
+};
+
+/* A program image: what keeps one address space from the next under the same pid. */
+struct pilotlight_process {
+	__u64 start_ns; /* of the thread group leader, CLOCK_BOOTTIME */
+	__u32 tgid;	/* in the engine's pid namespace; 0: outside of it */
+	__u32 exec_id;	/* grows by one with each execve() */
+};
+_Static_assert(sizeof(struct pilotlight_process) == 16, "padding");
+
+struct pilotlight_sample_key {
+	struct pilotlight_process process;
+	__s64 user_stack;
+	__s64 kernel_stack;
+	__u32 tid;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct pilotlight_sample_key) == 40, "padding");
+
+struct pilotlight_sample_count {
+	__u64 count;
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
+	__s64 build_id_stack; /* in the build-id stackmap, or PILOTLIGHT_STACK_NONE: use user_stack
+			       */
+	char comm[PILOTLIGHT_COMM_BYTES];
+};
+_Static_assert(sizeof(struct pilotlight_sample_count) == 48, "padding");
+
+/* Which build-id stack belongs to a raw stack of a program image. */
+struct pilotlight_user_stack_key {
+	struct pilotlight_process process;
+	__s64 user_stack;
+};
+_Static_assert(sizeof(struct pilotlight_user_stack_key) == 24, "padding");
+
+/* The kernel's struct bpf_stack_build_id. */
+enum {
+	PILOTLIGHT_FRAME_EMPTY = 0,
+	PILOTLIGHT_FRAME_BUILD_ID = 1, /* build_id and a file offset */
+	PILOTLIGHT_FRAME_IP = 2,
+};
+struct pilotlight_user_frame {
+	__s32 status;
+	__u8 build_id[PILOTLIGHT_BUILD_ID_BYTES];
+	__u64 offset_or_ip;
+};
+_Static_assert(sizeof(struct pilotlight_user_frame) == 32, "the kernel's layout");
+
+/*
+ * A sample with its frames, leaf first: `kernel_count` ips of 8 bytes, then `user_count`
+ * pilotlight_user_frame. The record is exactly as long as they need.
+ */
+struct pilotlight_ring_sample {
+	__u64 time_ns;
+	struct pilotlight_process process;
+	__u32 tid;
+	__u16 kernel_count;
+	__u16 user_count;
+	__u32 set; /* whose accounts count it */
+	__u32 reserved;
+	char comm[PILOTLIGHT_COMM_BYTES];
+};
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 56, "padding");
+
+#define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
+	(sizeof(struct pilotlight_ring_sample) + \
+		PILOTLIGHT_STACK_DEPTH * (sizeof(__u64) + sizeof(struct pilotlight_user_frame)))

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a Debian machine needs, and how it gets it: README names the reason for each.
+
+BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libxxhash-dev libiberty-dev
+TEST_PACKAGES := libcmocka-dev binutils g++
+FUZZ_PACKAGES := libclang-rt-14-dev
+
+# $(call need,packages): installs what is missing, or says what to install.
+define need
+@missing=$$(for p in $(1); do dpkg-query -W -f='$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
+if [ -n "$$missing" ] && command -v dpkg-query >/dev/null; then \
+	if [ "$$(id -u)" != 0 ]; then \
+		echo "Missing packages; as root: apt-get install" $$missing >&2; exit 1; \
+	fi; \
+	echo "  APT      $$(echo $$missing)"; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$missing; } >build/apt.log 2>&1 </dev/null || \
+		{ tail -n 20 build/apt.log >&2; echo "apt-get could not install:" $$missing >&2; exit 1; }; \
+fi
+endef
+
+.PHONY: build-packages test-packages fuzz-packages
+build-packages: ; $(call need,$(BUILD_PACKAGES))
+test-packages: ; $(call need,$(TEST_PACKAGES))
+fuzz-packages: ; $(call need,$(FUZZ_PACKAGES))

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregate/aggregator.h"
+#include "process/process_scan.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct fixture {
+	struct broker *broker;
+	struct process_table *processes;
+	struct binary_table *binaries;
+	struct profile *profile;
+	struct aggregator *aggregator;
+	uint32_t kernel, jit;
+};
+
+static int open_fixture(struct fixture *fixture, size_t profile_budget)
+{
+	const struct broker_options options = { .proc_root = "/proc",
+		.debug_root = "/usr/lib/debug" };
+	const struct kernel_image image = { .name = "[kernel.kallsyms]" };
+	int r;
+
+	*fixture = (struct fixture){ 0 };
+	r = broker_new(&options, &fixture->broker);
+	if (r == 0)
+		r = process_table_new(&process_table_default_limits, &fixture->processes);
+	if (r == 0)
+		r = binary_table_new(&binary_table_default_limits, fixture->broker,
+			fixture->processes, &fixture->binaries);
+	if (r == 0)
+		r = profile_new(profile_budget, &fixture->profile);
+	if (r == 0)
+		r = aggregator_new(fixture->profile, fixture->binaries, &fixture->aggregator);
+	if (r == 0)
+		r = binary_table_find_jit(fixture->binaries, 7, 1, &fixture->jit);
+	if (r == 0)
+		r = binary_table_find_kernel_image(fixture->binaries, 0, &image, &fixture->kernel);
+	return r;
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	aggregator_free(fixture->aggregator);
+	profile_free(fixture->profile);
+	binary_table_free(fixture->binaries);
+	process_table_free(fixture->processes);
+	broker_free(fixture->broker);
+}
+
+static struct raw_sample sample_of(uint32_t tid, const char *comm)
+{
+	return (struct raw_sample){
+		.process = { .tgid = 7, .start_ns = 1 },
+		.tid = tid,
+		.comm = comm,
+		.count = 2,
+		.first_ns = 10,
+		.last_ns = 20,
+	};
+}
+
+static void one_stack_of_two_threads_is_one_node(void **state)
+{
+	struct raw_sample first = sample_of(7, "main"), second = sample_of(8, "worker");
+	struct fixture fixture;
+	struct resolved_frame frames[2];
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	frames[0] = (struct resolved_frame){ .binary = fixture.jit, .address = 0x7000 };
+	frames[1] = (struct resolved_frame){
+		.binary = fixture.kernel,
+		.address = 0x10,
+		.name = "do_idle",
+	};
+	assert_int_equal(aggregator_add(fixture.aggregator, &first, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &second, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &first, frames, 2), 0);
+	assert_int_equal(fixture.profile->nodes.count, 3);
+	assert_int_equal(fixture.profile->threads.count, 2);
+	assert_int_equal(fixture.profile->samples.count, 2);
+	assert_int_equal(fixture.profile->samples.items[0].count, 4);
+	assert_int_equal(fixture.profile->samples.items[1].count, 2);
+	close_fixture(&fixture);
+}
+
+static void binaries_are_found_from_both_sides(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+	struct resolved_frame frames[2];
+	uint32_t jit;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	frames[0] = (struct resolved_frame){ .binary = RESOLVED_SYNTHETIC, .name = "[unknown]" };
+	frames[1] = (struct resolved_frame){ .binary = fixture.jit, .address = 0x7000 };
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, frames, 2), 0);
+	jit = fixture.profile->locations.items[fixture.profile->nodes.items[2].location].binary;
+	assert_int_equal(fixture.profile->binaries.items[jit].kind, BINARY_JIT);
+	assert_int_equal(aggregator_table_binary(fixture.aggregator, jit), fixture.jit);
+	assert_int_equal(
+		aggregator_table_binary(fixture.aggregator, fixture.profile->synthetic_binary),
+		UINT32_MAX);
+	assert_int_equal(aggregator_table_binary(fixture.aggregator, 1000), UINT32_MAX);
+	close_fixture(&fixture);
+}
+
+static void names_of_the_kernel_come_at_once(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+	struct resolved_frame frame;
+	const struct profile_location *location;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	frame = (struct resolved_frame){
+		.binary = fixture.kernel,
+		.address = 0x10,
+		.name = "do_idle",
+	};
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	location = &fixture.profile->locations.items[0];
+	assert_int_equal(location->frame_count, 1);
+	assert_string_equal(string_pool_get(&fixture.profile->strings,
+				    fixture.profile->frames.items[location->first_frame].function),
+		"do_idle");
+	close_fixture(&fixture);
+}
+
+static void a_sample_without_frames_is_still_one(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, 0), 0);
+	assert_int_equal(fixture.profile->samples.count, 1);
+	assert_int_equal(fixture.profile->samples.items[0].count, 2);
+	assert_int_equal(
+		fixture.profile->binaries.items[fixture.profile->locations.items[0].binary].kind,
+		BINARY_SYNTHETIC);
+	close_fixture(&fixture);
+}
+
+static void a_full_profile_refuses(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	struct resolved_frame frame = { 0 };
+	struct fixture fixture;
+	uint64_t added = 0;
+	int r = 0;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 64 << 10), 0);
+	frame.binary = fixture.jit;
+	while (r == 0) {
+		frame.address++;
+		r = aggregator_add(fixture.aggregator, &sample, &frame, 1);
+		added += r == 0;
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_true(added > 100);
+	assert_int_equal(fixture.profile->samples.count, added);
+	close_fixture(&fixture);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		struct resolved_frame frames[2] = { { .name = "do_idle" } };
+
+		fail_allocation(n);
+		r = open_fixture(&fixture, 1 << 20);
+		if (r == 0) {
+			frames[0].binary = fixture.kernel;
+			frames[1].binary = fixture.jit;
+			r = aggregator_add(fixture.aggregator, &sample, frames, 2);
+		}
+		close_fixture(&fixture);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_stack_of_two_threads_is_one_node),
+		cmocka_unit_test(binaries_are_found_from_both_sides),
+		cmocka_unit_test(names_of_the_kernel_come_at_once),
+		cmocka_unit_test(a_sample_without_frames_is_still_one),
+		cmocka_unit_test(a_full_profile_refuses),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

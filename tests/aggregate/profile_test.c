@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregate/profile.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { PLENTY = 64 << 20 };
+
+static void equal_stacks_are_one_node(void **state)
+{
+	struct profile_binary binary = { .kind = BINARY_EXECUTABLE };
+	struct profile *profile;
+	uint32_t id, main_location, work_location, node, again, other;
+
+	(void)state;
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
+	assert_int_equal(profile_add_location(profile, id, 0x1000, &main_location), 0);
+	assert_int_equal(profile_add_location(profile, id, 0x2000, &work_location), 0);
+	assert_int_equal(profile_add_location(profile, id, 0x1000, &again), 0);
+	assert_int_equal(again, main_location);
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, main_location, &node), 0);
+	assert_int_equal(profile_add_node(profile, node, work_location, &other), 0);
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, main_location, &again), 0);
+	assert_int_equal(again, node);
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, work_location, &again), 0);
+	assert_int_not_equal(again, other);
+	assert_int_equal(profile->nodes.items[other].parent, node);
+	profile_free(profile);
+}
+
+static void the_same_address_in_two_binaries_is_two_locations(void **state)
+{
+	struct profile_binary binary = { .kind = BINARY_LIBRARY };
+	struct profile *profile;
+	uint32_t first, second, a, b;
+
+	(void)state;
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &first), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &second), 0);
+	assert_int_equal(profile_add_location(profile, first, 0x1000, &a), 0);
+	assert_int_equal(profile_add_location(profile, second, 0x1000, &b), 0);
+	assert_int_not_equal(a, b);
+	profile_free(profile);
+}
+
+static void samples_of_one_stack_and_thread_add_up(void **state)
+{
+	struct profile_thread thread = { .tgid = 1, .tid = 2 };
+	struct profile_sample sample = { .count = 3, .first_ns = 50, .last_ns = 60 };
+	struct profile *profile;
+
+	(void)state;
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	assert_int_equal(profile_add_thread(profile, &thread, &sample.thread), 0);
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	sample.first_ns = 10;
+	sample.last_ns = 20;
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	assert_int_equal(profile->samples.count, 1);
+	assert_int_equal(profile->samples.items[0].count, 6);
+	assert_int_equal(profile->samples.items[0].first_ns, 10);
+	assert_int_equal(profile->samples.items[0].last_ns, 60);
+	thread.tid = 3;
+	assert_int_equal(profile_add_thread(profile, &thread, &sample.thread), 0);
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	assert_int_equal(profile->samples.count, 2);
+	profile_free(profile);
+}
+
+static void synthetic_frames_are_known_by_their_text(void **state)
+{
+	struct profile *profile;
+	uint32_t first, second, third;
+
+	(void)state;
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	assert_int_equal(profile_add_synthetic(profile, "[unknown]", &first), 0);
+	assert_int_equal(profile_add_synthetic(profile, "[no stack]", &second), 0);
+	assert_int_equal(profile_add_synthetic(profile, "[unknown]", &third), 0);
+	assert_int_equal(first, third);
+	assert_int_not_equal(first, second);
+	assert_int_equal(profile->binaries.count, 1);
+	assert_int_equal(profile->binaries.items[0].kind, BINARY_SYNTHETIC);
+	assert_string_equal(
+		string_pool_get(&profile->strings,
+			profile->frames.items[profile->locations.items[first].first_frame]
+				.function),
+		"[unknown]");
+	profile_free(profile);
+}
+
+static void the_budget_holds(void **state)
+{
+	const size_t budget = 256 * 1024;
+	struct profile_binary binary = { .kind = BINARY_LIBRARY };
+	struct profile *profile;
+	uint32_t id, location, node = PROFILE_ROOT;
+	size_t depth = 0;
+	int r = 0;
+
+	(void)state;
+	assert_int_equal(profile_new(budget, &profile), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
+	while (r == 0) {
+		r = profile_add_location(profile, id, depth, &location);
+		if (r == 0)
+			r = profile_add_node(profile, node, location, &node);
+		depth++;
+		assert_true(profile_bytes(profile) <= budget);
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_true(depth > 1000);
+	/* What is there can still be found. */
+	assert_int_equal(profile_add_location(profile, id, 5, &location), 0);
+	profile_free(profile);
+}
+
+static int build_something(struct profile **ret_profile)
+{
+	struct profile_binary binary = { .kind = BINARY_LIBRARY };
+	struct profile_thread thread = { .tgid = 1 };
+	struct profile_frame frames[40] = { 0 };
+	struct profile_sample sample = { .count = 1 };
+	uint32_t id, location;
+	int r;
+
+	r = profile_new(PLENTY, ret_profile);
+	if (r < 0)
+		return r;
+	r = profile_add_binary(*ret_profile, &binary, &id);
+	if (r == 0)
+		r = profile_add_location(*ret_profile, id, 1, &location);
+	if (r == 0)
+		r = profile_name_location(*ret_profile, location, frames, 40);
+	if (r == 0)
+		r = profile_add_node(*ret_profile, PROFILE_ROOT, location, &sample.node);
+	if (r == 0)
+		r = profile_add_thread(*ret_profile, &thread, &sample.thread);
+	if (r == 0)
+		r = profile_add_sample(*ret_profile, &sample);
+	if (r == 0)
+		r = profile_add_synthetic(*ret_profile, "[unknown]", &location);
+	return r;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct profile *profile = NULL;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = build_something(&profile);
+		profile_free(profile);
+		profile = NULL;
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_stacks_are_one_node),
+		cmocka_unit_test(the_same_address_in_two_binaries_is_two_locations),
+		cmocka_unit_test(samples_of_one_stack_and_thread_add_up),
+		cmocka_unit_test(synthetic_frames_are_known_by_their_text),
+		cmocka_unit_test(the_budget_holds),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

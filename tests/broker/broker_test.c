@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/cleanup.h"
+#include "broker/broker.h"
+#include "broker/start_time.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A folder that stands for /proc, /sys and /usr/lib/debug, with one process: 77. */
+struct tree {
+	char root[64], proc[80], sys[80], debug[80];
+	struct broker *broker;
+};
+
+static const struct broker_process process_77 = { .pid = 77 };
+
+/* Room for the start of a process that ticks 100 times a second: tick 123456. */
+enum { TICK_NS = 10000000 };
+#define STAT_77                                                                       \
+	"77 (a) b (c) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2 " \
+	"18446744073709551615\n"
+
+static void write_file(const char *root, const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void make_folder(const char *root, const char *name)
+{
+	char path[512];
+
+	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_link(const char *target, const char *root, const char *name)
+{
+	char path[512];
+
+	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void make_process(struct tree *tree)
+{
+	char path[512];
+
+	make_folder(tree->proc, "77");
+	make_folder(tree->proc, "77/map_files");
+	make_folder(tree->proc, "77/root");
+	make_folder(tree->proc, "77/root/lib");
+	write_file(tree->proc, "77/stat", STAT_77);
+	write_file(tree->proc, "77/status", "Name:\ta\n");
+	write_file(tree->proc, "77/comm", "a\n");
+	write_file(tree->proc, "77/maps", "the maps\n");
+	write_file(tree->root, "outside", "outside\n");
+	write_file(tree->proc, "77/root/lib/inside", "inside\n");
+	(void) snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	make_link("../../../outside", tree->proc, "77/map_files/1000-2000");
+	make_link("../root/fifo", tree->proc, "77/map_files/2000-3000");
+	make_link("/dev/null", tree->proc, "77/map_files/4000-5000");
+	make_link("/lib/inside", tree->proc, "77/root/absolute");
+	make_link("../../../../../lib/inside", tree->proc, "77/root/upwards");
+	make_link("/proc/self/fd/0", tree->proc, "77/root/magic");
+}
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct broker_options options;
+
+	assert_non_null(tree);
+	strcpy(tree->root, "/tmp/broker_test.XXXXXX");
+	assert_non_null(mkdtemp(tree->root));
+	(void) snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->root);
+	(void) snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->root);
+	(void) snprintf(tree->debug, sizeof(tree->debug), "%s/debug", tree->root);
+	make_folder(tree->root, "proc");
+	make_folder(tree->root, "sys");
+	make_folder(tree->root, "debug");
+	make_process(tree);
+	options = (struct broker_options){
+		.proc_root = tree->proc,
+		.debug_root = tree->debug,
+		.sys_root = tree->sys,
+	};
+	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	*state = tree;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void) status;
+	(void) type;
+	(void) walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	broker_free(tree->broker);
+	assert_int_equal(nftw(tree->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(tree);
+	return 0;
+}
+
+/* Is `fd` what reads as `text`, and closed on exec and read-only? Closes it. */
+static void assert_reads(int fd, const char *text)
+{
+	char bytes[64] = "";
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, bytes, sizeof(bytes) - 1) >= 0);
+	assert_string_equal(bytes, text);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(close(fd), 0);
+}
+
+static void files_of_a_process_open(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -1;
+
+	assert_int_equal(broker_open_maps(tree->broker, &process_77, &fd), 0);
+	assert_reads(fd, "the maps\n");
+	assert_int_equal(
+		broker_open_process_file(tree->broker, &process_77, BROKER_PROCESS_COMM, &fd), 0);
+	assert_reads(fd, "a\n");
+	assert_int_equal(
+		broker_open_process_file(tree->broker, &process_77, BROKER_PROCESS_STATUS, &fd), 0);
+	assert_reads(fd, "Name:\ta\n");
+	assert_int_equal(
+		broker_open_process_file(tree->broker, &process_77, BROKER_PROCESS_STAT, &fd), 0);
+	assert_int_equal(close(fd), 0);
+	fd = -7;
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &process_77, (enum broker_process_file) 9, &fd),
+		-EINVAL);
+	assert_int_equal(fd, -7);
+}
+
+static void start_time_tells_processes_apart(void **state)
+{
+	static const struct {
+		uint64_t start_ns;
+		int result;
+	} cases[] = {
+		{ 123456ULL * TICK_NS, 0 },
+		{ 123456ULL * TICK_NS + TICK_NS - 1, 0 },
+		{ 123457ULL * TICK_NS, 0 },
+		{ 123455ULL * TICK_NS, 0 },
+		{ 123455ULL * TICK_NS - 1, -ESRCH },
+		{ 123458ULL * TICK_NS, -ESRCH },
+		{ 1, -ESRCH },
+		{ UINT64_MAX, -ESRCH },
+	};
+	struct tree *tree = *state;
+
+	if (sysconf(_SC_CLK_TCK) != 100) {
+		print_message(
+			"skipped: the clock ticks %ld times a second\n", sysconf(_SC_CLK_TCK));
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct broker_process process = { .pid = 77, .start_ns = cases[i].start_ns };
+		int fd = -7;
+
+		assert_int_equal(broker_open_maps(tree->broker, &process, &fd), cases[i].result);
+		if (cases[i].result == 0)
+			assert_reads(fd, "the maps\n");
+		else
+			assert_int_equal(fd, -7);
+		fd = -7;
+		assert_int_equal(
+			broker_open_mapping(tree->broker, &process, 0x1000, 0x2000, NULL, &fd),
+			cases[i].result);
+		if (cases[i].result == 0)
+			assert_reads(fd, "outside\n");
+		else
+			assert_int_equal(fd, -7);
+	}
+}
+
+static void unknown_processes_are_gone(void **state)
+{
+	static const pid_t pids[] = { 78, 0, -1, INT32_MIN };
+	struct tree *tree = *state;
+	int fd = -7;
+
+	for (size_t i = 0; i < sizeof(pids) / sizeof(pids[0]); i++) {
+		struct broker_process process = { .pid = pids[i] };
+
+		assert_int_equal(broker_open_maps(tree->broker, &process, &fd), -ESRCH);
+		assert_int_equal(broker_open_mapping(tree->broker, &process, 0x1000, 0x2000,
+					 "/lib/inside", &fd),
+			-ESRCH);
+	}
+	assert_int_equal(fd, -7);
+}
+
+static void a_process_that_vanishes_meanwhile_is_gone(void **state)
+{
+	struct tree *tree = *state;
+	char path[512];
+	int fd = -7;
+
+	(void) snprintf(path, sizeof(path), "%s/77/maps", tree->proc);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(broker_open_maps(tree->broker, &process_77, &fd), -ESRCH);
+	(void) snprintf(path, sizeof(path), "%s/77/stat", tree->proc);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), -ESRCH);
+	assert_int_equal(fd, -7);
+}
+
+static void mappings_open_by_address_then_by_path(void **state)
+{
+	struct tree *tree = *state;
+	struct broker *broker = tree->broker;
+	int fd = -7;
+
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x1000, 0x2000, "/lib/inside", &fd), 0);
+	assert_reads(fd, "outside\n");
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, "/lib/inside", &fd), 0);
+	assert_reads(fd, "inside\n");
+	fd = -7;
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, NULL, &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, "/nothing", &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, "lib/inside", &fd),
+		-EINVAL);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x2000, 0x2000, NULL, &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+}
+
+static void links_stay_inside_the_root_of_the_process(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 1, 2, "/absolute", &fd), 0);
+	assert_reads(fd, "inside\n");
+	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 1, 2, "/upwards", &fd), 0);
+	assert_reads(fd, "inside\n");
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 1, 2, "/../../../outside", &fd),
+		-ENOENT);
+	/* The link's target is in the root of the test, not in that of the process. */
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 1, 2, "/magic", &fd), -ENOENT);
+}
+
+static void only_regular_files_open(void **state)
+{
+	struct tree *tree = *state;
+	struct broker *broker = tree->broker;
+	char path[512];
+	int fd = -7;
+
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x2000, 0x3000, NULL, &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x4000, 0x5000, "/lib/inside", &fd),
+		-EINVAL);
+	assert_int_equal(broker_open_mapping(broker, &process_77, 1, 2, "/fifo", &fd), -EINVAL);
+	assert_int_equal(broker_open_mapping(broker, &process_77, 1, 2, "/lib", &fd), -EINVAL);
+	(void) snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
+	assert_int_equal(broker_open_path(broker, path, &fd), -EINVAL);
+	assert_int_equal(broker_open_path(broker, "/dev/null", &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+}
+
+static void paths_open_as_the_caller_sees_them(void **state)
+{
+	struct tree *tree = *state;
+	char path[512];
+	int fd = -7;
+
+	(void) snprintf(path, sizeof(path), "%s/outside", tree->root);
+	assert_int_equal(broker_open_path(tree->broker, path, &fd), 0);
+	assert_reads(fd, "outside\n");
+	fd = -7;
+	assert_int_equal(broker_open_path(tree->broker, path + 1, &fd), -EINVAL);
+	assert_int_equal(broker_open_path(tree->broker, "", &fd), -EINVAL);
+	assert_int_equal(broker_open_path(tree->broker, "/no/such/file", &fd), -ENOENT);
+	assert_int_equal(broker_open_path(tree->broker, "/proc/self/fd/0", &fd), -ELOOP);
+	assert_int_equal(fd, -7);
+}
+
+static void debug_files_open_by_build_id(void **state)
+{
+	static const uint8_t bytes[BUILD_ID_BYTES] = { 0xab, 0xcd, 0xef, 0x01, 0x02 };
+	struct tree *tree = *state;
+	struct build_id id = { .size = 0 };
+	int fd = -7;
+
+	make_folder(tree->debug, ".build-id");
+	make_folder(tree->debug, ".build-id/ab");
+	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), -EINVAL);
+	build_id_set_padded(&id, bytes);
+	assert_int_equal(id.size, 5);
+	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+	write_file(tree->debug, ".build-id/ab/cdef0102000000000000000000000000000000.debug",
+		"twenty\n");
+	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), 0);
+	assert_reads(fd, "twenty\n");
+	write_file(tree->debug, ".build-id/ab/cdef0102.debug", "five\n");
+	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), 0);
+	assert_reads(fd, "five\n");
+}
+
+static void kernel_files_open(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	assert_int_equal(broker_open_kernel_file(tree->broker, BROKER_KALLSYMS, &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_kernel_file(tree->broker, (enum broker_kernel_file) 9, &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+	write_file(tree->proc, "kallsyms", "kallsyms\n");
+	write_file(tree->proc, "modules", "modules\n");
+	make_folder(tree->sys, "kernel");
+	write_file(tree->sys, "kernel/notes", "notes\n");
+	assert_int_equal(broker_open_kernel_file(tree->broker, BROKER_KALLSYMS, &fd), 0);
+	assert_reads(fd, "kallsyms\n");
+	assert_int_equal(broker_open_kernel_file(tree->broker, BROKER_MODULES, &fd), 0);
+	assert_reads(fd, "modules\n");
+	assert_int_equal(broker_open_kernel_file(tree->broker, BROKER_KERNEL_NOTES, &fd), 0);
+	assert_reads(fd, "notes\n");
+}
+
+static void module_notes_open_by_name(void **state)
+{
+	static const char *const bad[] = { "", "..", "a/b", "x.y", "name with space", "ext4\n",
+		"a_name_that_is_longer_than_the_kernel_gives_room_to_any_of_its_modules" };
+	struct tree *tree = *state;
+	int fd = -7;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(broker_open_module_note(tree->broker, bad[i], &fd), -EINVAL);
+	assert_int_equal(broker_open_module_note(tree->broker, "ext4", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+	make_folder(tree->sys, "module");
+	make_folder(tree->sys, "module/nf_Conn-9");
+	make_folder(tree->sys, "module/nf_Conn-9/notes");
+	write_file(tree->sys, "module/nf_Conn-9/notes/.note.gnu.build-id", "note\n");
+	assert_int_equal(broker_open_module_note(tree->broker, "nf_Conn-9", &fd), 0);
+	assert_reads(fd, "note\n");
+}
+
+static void start_times_parse(void **state)
+{
+	static const char *const bad[] = { "", "77", "77 (a", "77 (a)", "77 (a) S 1 2 3",
+		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 1234",
+		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 -5 1000\n",
+		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 \n",
+		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 99999999999999999999 1\n" };
+	static const char hostile[] =
+		"1 () 9 9) S\n(\n) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 ";
+	uint64_t ticks = 7;
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(start_time_parse(bad[i], strlen(bad[i]), &ticks), -EINVAL);
+	assert_int_equal(ticks, 7);
+	assert_int_equal(start_time_parse(STAT_77, strlen(STAT_77), &ticks), 0);
+	assert_int_equal(ticks, 123456);
+	assert_int_equal(start_time_parse(hostile, strlen(hostile), &ticks), 0);
+	assert_int_equal(ticks, 5);
+}
+
+/* The kernel's own /proc, with a file that is gone from its folder and a process that ends. */
+static void a_live_process_opens(void **state)
+{
+	_cleanup_(broker_freep) struct broker *broker = NULL;
+	struct broker_process process = { .pid = getpid() };
+	char path[] = "/tmp/broker_test.XXXXXX";
+	void *mapped;
+	int file, fd = -1, r;
+	pid_t child;
+
+	(void) state;
+	assert_int_equal(broker_new(NULL, &broker), 0);
+	file = mkstemp(path);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, "deleted\n", 8), 8);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	assert_int_equal(unlink(path), 0);
+	r = broker_open_mapping(
+		broker, &process, (uintptr_t) mapped, (uintptr_t) mapped + 4096, NULL, &fd);
+	if (r == 0)
+		assert_reads(fd, "deleted\n");
+	else
+		assert_true(r == -EPERM || r == -EACCES);
+	assert_int_equal(broker_open_maps(broker, &process, &fd), 0);
+	assert_int_equal(close(fd), 0);
+	process.start_ns = 1;
+	assert_int_equal(broker_open_maps(broker, &process, &fd), -ESRCH);
+	assert_int_equal(munmap(mapped, 4096), 0);
+	assert_int_equal(close(file), 0);
+
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	process = (struct broker_process){ .pid = child };
+	assert_int_equal(broker_open_maps(broker, &process, &fd), -ESRCH);
+	if (r < 0) {
+		print_message("skipped: /proc/PID/map_files: %s\n", strerror(-r));
+		skip();
+	}
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct broker *broker = NULL;
+	size_t n;
+	int r;
+
+	(void) state;
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = broker_new(NULL, &broker);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_null(broker);
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(n, 4);
+	broker_free(broker);
+	broker_free(NULL);
+}
+
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(files_of_a_process_open),
+		IN_TREE(start_time_tells_processes_apart),
+		IN_TREE(unknown_processes_are_gone),
+		IN_TREE(a_process_that_vanishes_meanwhile_is_gone),
+		IN_TREE(mappings_open_by_address_then_by_path),
+		IN_TREE(links_stay_inside_the_root_of_the_process),
+		IN_TREE(only_regular_files_open),
+		IN_TREE(paths_open_as_the_caller_sees_them),
+		IN_TREE(debug_files_open_by_build_id),
+		IN_TREE(kernel_files_open),
+		IN_TREE(module_notes_open_by_name),
+		cmocka_unit_test(start_times_parse),
+		cmocka_unit_test(a_live_process_opens),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/map_sizes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { MIB = 1 << 20 };
+
+static uint32_t buckets(uint32_t entries)
+{
+	uint32_t power = 1;
+
+	while (power < entries)
+		power *= 2;
+	return power;
+}
+
+static void check_invariants(const struct map_sizes *sizes)
+{
+	assert_int_equal(sizes->stack_slots & (sizes->stack_slots - 1), 0);
+	assert_int_equal(sizes->ring_bytes & (sizes->ring_bytes - 1), 0);
+	assert_true(sizes->ring_bytes >= 64 * 1024);
+	assert_true(sizes->stack_slots >= 64);
+	/* Both stackmaps hash into the same number of buckets. */
+	assert_int_equal(buckets(sizes->build_id_stack_slots), sizes->stack_slots);
+	assert_int_equal(map_sizes_bytes(sizes), sizes->total_bytes);
+	assert_in_range(sizes->drain_period_ms, 100, 2000);
+}
+
+static void small_machine_has_the_long_period(void **state)
+{
+	struct map_sizes sizes;
+
+	(void)state;
+	map_sizes_compute(99, 2, 20 * MIB, 0, &sizes);
+	check_invariants(&sizes);
+	assert_int_equal(sizes.drain_period_ms, 2000);
+	assert_true(sizes.stack_slots >= 4 * 99 * 2 * 2);
+	assert_true(sizes.total_bytes <= 20 * MIB);
+}
+
+static void budget_shortens_the_period(void **state)
+{
+	struct map_sizes sizes;
+
+	(void)state;
+	map_sizes_compute(999, 4, 20 * MIB, 0, &sizes);
+	check_invariants(&sizes);
+	assert_true(sizes.total_bytes <= 20 * MIB);
+	assert_true(sizes.drain_period_ms < 2000);
+	/* A window's samples still fit four times over. */
+	assert_true(999ULL * 4 * sizes.drain_period_ms / 1000 * 4 <= sizes.stack_slots);
+}
+
+static void sizes_stay_within_the_budget_or_at_the_least(void **state)
+{
+	const uint32_t rates[] = { 1, 19, 99, 999, 20000 }, cpus[] = { 1, 2, 64, 512 };
+	const size_t budgets[] = { 0, MIB, 20 * MIB, 256 * MIB };
+	struct map_sizes sizes;
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++)
+		for (size_t j = 0; j < 4; j++)
+			for (size_t k = 0; k < 4; k++) {
+				map_sizes_compute(rates[i], cpus[j], budgets[k], 0, &sizes);
+				check_invariants(&sizes);
+				assert_true(
+					sizes.total_bytes <= budgets[k] || sizes.stack_slots == 64);
+			}
+}
+
+static void forced_size_is_kept(void **state)
+{
+	struct map_sizes sizes;
+
+	(void)state;
+	map_sizes_compute(999, 4, 20 * MIB, 64, &sizes);
+	check_invariants(&sizes);
+	assert_int_equal(sizes.stack_slots, 64);
+	map_sizes_compute(99, 1, MIB, 8192, &sizes);
+	check_invariants(&sizes);
+	assert_int_equal(sizes.stack_slots, 8192);
+	map_sizes_compute(99, 1, MIB, 100, &sizes);
+	assert_int_equal(sizes.stack_slots, 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(small_machine_has_the_long_period),
+		cmocka_unit_test(budget_shortens_the_period),
+		cmocka_unit_test(sizes_stay_within_the_budget_or_at_the_least),
+		cmocka_unit_test(forced_size_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

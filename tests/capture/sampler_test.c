@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The decisions of the BPF sampler, compiled for the host. */
+#include "bpf/sampler.bpf.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void answers_of_the_kernel_are_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(SAMPLER_EFAULT, EFAULT);
+	assert_int_equal(SAMPLER_EEXIST, EEXIST);
+	assert_int_equal(SAMPLER_ENOMEM, ENOMEM);
+	assert_int_equal(stack_answer_of(0), STACK_STORED);
+	assert_int_equal(stack_answer_of(16383), STACK_STORED);
+	assert_int_equal(stack_answer_of(-EFAULT), STACK_ABSENT);
+	assert_int_equal(stack_answer_of(-EEXIST), STACK_COLLIDED);
+	assert_int_equal(stack_answer_of(-ENOMEM), STACK_MAP_FULL);
+	assert_int_equal(stack_answer_of(-EINVAL), STACK_ERROR);
+}
+
+static void only_what_the_maps_cannot_hold_goes_through_the_ring(void **state)
+{
+	(void)state;
+	assert_true(stack_answer_needs_ring(STACK_COLLIDED));
+	assert_true(stack_answer_needs_ring(STACK_MAP_FULL));
+	assert_false(stack_answer_needs_ring(STACK_STORED));
+	assert_false(stack_answer_needs_ring(STACK_ABSENT));
+}
+
+static void absent_stacks_have_no_id(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_id_of(0), 0);
+	assert_int_equal(stack_id_of(77), 77);
+	assert_int_equal(stack_id_of(-EFAULT), PILOTLIGHT_STACK_NONE);
+	assert_int_equal(stack_id_of(-EINVAL), PILOTLIGHT_STACK_NONE);
+}
+
+static void entries_are_counted_within_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_entries(-EFAULT, 8), 0);
+	assert_int_equal(stack_entries(0, 8), 0);
+	assert_int_equal(stack_entries(24, 8), 3);
+	assert_int_equal(stack_entries(64, 32), 2);
+	assert_int_equal(stack_entries(PILOTLIGHT_STACK_DEPTH * 8, 8), PILOTLIGHT_STACK_DEPTH);
+	assert_int_equal(stack_entries(1 << 20, 8), PILOTLIGHT_STACK_DEPTH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_of_the_kernel_are_told_apart),
+		cmocka_unit_test(only_what_the_maps_cannot_hold_goes_through_the_ring),
+		cmocka_unit_test(absent_stacks_have_no_id),
+		cmocka_unit_test(entries_are_counted_within_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

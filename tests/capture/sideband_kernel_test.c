@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The side-band on the running kernel: what a process does is told, in order, with build-ids. */
+#include "base/clock.h"
+#include "capture/cpu_list.h"
+#include "capture/sideband.h"
+#include "tests/harness/privilege.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct seen {
+	pid_t child;
+	uint64_t last_ns;
+	unsigned forks, execs, exits, maps, build_ids, out_of_order;
+	unsigned maps_before_exec;
+};
+
+static void see(void *context, const struct sideband_record *record)
+{
+	struct seen *seen = context;
+
+	if (record->time_ns < seen->last_ns)
+		seen->out_of_order++;
+	seen->last_ns = record->time_ns;
+	if (record->pid != seen->child)
+		return;
+	switch (record->kind) {
+	case SIDEBAND_FORK:
+		assert_int_equal(record->parent, getpid());
+		seen->forks++;
+		break;
+	case SIDEBAND_EXEC:
+		assert_string_equal(record->text, "true");
+		seen->execs++;
+		break;
+	case SIDEBAND_EXIT:
+		seen->exits++;
+		break;
+	case SIDEBAND_MAP:
+		seen->maps++;
+		if (seen->execs == 0)
+			seen->maps_before_exec++;
+		if (record->build_id.size > 0)
+			seen->build_ids++;
+		assert_true(record->start < record->end);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct sideband *open_sideband(size_t ring_bytes)
+{
+	struct sideband *sideband;
+	uint32_t *cpus;
+	int count;
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	count = cpu_list_read_online(&cpus);
+	assert_true(count > 0);
+	assert_int_equal(sideband_open(ring_bytes, &sideband), 0);
+	assert_int_equal(sideband_set_cpus(sideband, cpus, (size_t)count), 0);
+	free(cpus);
+	return sideband;
+}
+
+static pid_t run_true(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		(void)execl("/bin/true", "true", NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return child;
+}
+
+static void a_process_is_told_from_fork_to_exit(void **state)
+{
+	struct sideband *sideband = open_sideband(512 << 10);
+	struct seen seen = { 0 };
+
+	(void)state;
+	seen.child = run_true();
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	assert_int_equal(seen.forks, 1);
+	assert_int_equal(seen.execs, 1);
+	assert_int_equal(seen.exits, 1);
+	assert_true(seen.maps >= 3); /* the program, its interpreter, its library */
+	assert_true(seen.build_ids >= 2);
+	assert_int_equal(seen.maps_before_exec, 0);
+	assert_int_equal(seen.out_of_order, 0);
+	sideband_free(sideband);
+}
+
+static void later_records_wait_for_their_turn(void **state)
+{
+	struct sideband *sideband = open_sideband(512 << 10);
+	struct seen seen = { 0 };
+	uint64_t before_ns;
+
+	(void)state;
+	before_ns = clock_monotonic_ns();
+	seen.child = run_true();
+	assert_int_equal(sideband_read(sideband, before_ns, see, &seen), 0);
+	assert_int_equal(seen.forks + seen.execs + seen.exits + seen.maps, 0);
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	assert_int_equal(seen.forks, 1);
+	assert_int_equal(seen.exits, 1);
+	assert_int_equal(seen.out_of_order, 0);
+	sideband_free(sideband);
+}
+
+static void a_ring_that_is_too_small_says_so(void **state)
+{
+	struct sideband *sideband = open_sideband(4096);
+	struct sideband_counters counters;
+	struct seen seen = { .child = -1 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		(void)run_true();
+	/* The kernel reports a loss with the next record that fits. */
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	for (int i = 0; i < 4; i++)
+		(void)run_true();
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	sideband_counters(sideband, &counters);
+	assert_true(counters.records > 0);
+	assert_true(counters.lost > 0);
+	assert_int_equal(counters.malformed, 0);
+	sideband_free(sideband);
+}
+
+static void cpus_can_leave_and_come_back(void **state)
+{
+	struct sideband *sideband = open_sideband(64 << 10);
+	struct seen seen = { 0 };
+	uint32_t *cpus;
+	int count;
+
+	(void)state;
+	assert_int_equal(sideband_set_cpus(sideband, NULL, 0), 0);
+	assert_int_equal(sideband_bytes(sideband), 0);
+	(void)run_true();
+	count = cpu_list_read_online(&cpus);
+	assert_int_equal(sideband_set_cpus(sideband, cpus, (size_t)count), 0);
+	free(cpus);
+	seen.child = run_true();
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	assert_int_equal(seen.forks, 1);
+	sideband_free(sideband);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_told_from_fork_to_exit),
+		cmocka_unit_test(later_records_wait_for_their_turn),
+		cmocka_unit_test(a_ring_that_is_too_small_says_so),
+		cmocka_unit_test(cpus_can_leave_and_come_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "drain/accounts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_sample_is_stored_or_dropped(void **state)
+{
+	const struct pilotlight_counters counters = {
+		.fired = 100,
+		.stored = { 40, 5 },
+		.dropped = { 30, 20, 4, 1 },
+		.events = { 7, 0, 5, 0, 0 },
+	};
+	struct accounts accounts = { 0 };
+
+	(void)state;
+	accounts_add_counters(&accounts, &counters);
+	assert_true(accounts_close(&accounts));
+	assert_int_equal(accounts_stored(&accounts), 45);
+	assert_int_equal(accounts_lost(&accounts), 5);
+	accounts_add_counters(&accounts, &counters);
+	assert_int_equal(accounts.fired, 200);
+	assert_int_equal(accounts.events[PILOTLIGHT_EVENT_STACK_COLLISION], 10);
+	accounts.fired++;
+	assert_false(accounts_close(&accounts));
+}
+
+static void moving_keeps_the_sum(void **state)
+{
+	struct accounts sum = { 0 }, accounts = { .fired = 10, .stored = { 10, 0 } };
+
+	(void)state;
+	accounts_move(&accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, 3);
+	assert_int_equal(accounts_stored(&accounts), 7);
+	assert_int_equal(accounts_lost(&accounts), 3);
+	assert_true(accounts_close(&accounts));
+	accounts_add(&sum, &accounts);
+	accounts_add(&sum, &accounts);
+	assert_int_equal(sum.fired, 20);
+	assert_int_equal(sum.dropped[PILOTLIGHT_DROP_PROFILE_FULL], 6);
+	assert_true(accounts_close(&sum));
+}
+
+static void every_reason_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (enum pilotlight_drop a = 0; a < PILOTLIGHT_DROP_COUNT; a++) {
+		assert_true(strlen(accounts_drop_name(a)) > 0);
+		for (enum pilotlight_drop b = 0; b < a; b++)
+			assert_string_not_equal(accounts_drop_name(a), accounts_drop_name(b));
+	}
+	assert_false(accounts_drop_is_loss(PILOTLIGHT_DROP_IDLE));
+	assert_false(accounts_drop_is_loss(PILOTLIGHT_DROP_FILTERED));
+	assert_true(accounts_drop_is_loss(PILOTLIGHT_DROP_RING_FULL));
+	assert_true(accounts_drop_is_loss(PILOTLIGHT_DROP_PROFILE_FULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sample_is_stored_or_dropped),
+		cmocka_unit_test(moving_keeps_the_sum),
+		cmocka_unit_test(every_reason_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

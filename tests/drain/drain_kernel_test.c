@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Drain on real BPF maps: with what the sampler puts there, and with books that we falsify. */
+#include "base/clock.h"
+#include "drain/drain.h"
+#include "tests/harness/privilege.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RATE_HZ = 999 };
+
+struct fixture {
+	struct capture *capture;
+	struct drain *drain;
+	struct accounts total;
+	uint64_t samples, with_build_id, ring_samples, of_followed;
+	uint32_t followed;
+	int refusal;
+};
+
+static void open_fixture(struct fixture *fixture, bool filters, uint32_t stack_slots)
+{
+	const struct capture_settings settings = {
+		.rate_hz = RATE_HZ,
+		.wants_kernel = true,
+		.filters_processes = filters,
+		.map_budget_bytes = 16 << 20,
+		.stack_slots = stack_slots,
+	};
+	struct fault fault = { 0 };
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	*fixture = (struct fixture){ 0 };
+	if (capture_open(&settings, &fixture->capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+	assert_int_equal(drain_new(capture_maps(fixture->capture), &fixture->drain), 0);
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	drain_free(fixture->drain);
+	capture_free(fixture->capture);
+}
+
+static int count_sample(void *context, const struct raw_sample *sample)
+{
+	struct fixture *fixture = context;
+
+	if (fixture->refusal < 0)
+		return fixture->refusal;
+	fixture->samples += sample->count;
+	assert_true(sample->first_ns <= sample->last_ns);
+	assert_true(strlen(sample->comm) < PILOTLIGHT_COMM_BYTES);
+	if (sample->user_count > 0 && sample->user_frames[0].status == PILOTLIGHT_FRAME_BUILD_ID)
+		fixture->with_build_id += sample->count;
+	if (sample->path == PILOTLIGHT_PATH_RING)
+		fixture->ring_samples += sample->count;
+	if (sample->process.tgid == fixture->followed)
+		fixture->of_followed += sample->count;
+	return 0;
+}
+
+static int drain_once(struct fixture *fixture)
+{
+	struct accounts accounts = { 0 };
+	int r;
+
+	assert_int_equal(drain_flip(fixture->drain), 0);
+	r = drain_window(fixture->drain, count_sample, fixture, &accounts);
+	if (r == 0) {
+		assert_true(accounts_close(&accounts));
+		accounts_add(&fixture->total, &accounts);
+	}
+	return r;
+}
+
+/* Uses CPU time, in user mode and in the kernel, for a counted number of rounds. */
+static void work(unsigned rounds)
+{
+	static volatile unsigned sink;
+	char bytes[4096];
+
+	while (rounds-- > 0) {
+		FILE *zero = fopen("/dev/zero", "r");
+
+		for (unsigned i = 0; i < 200000; i++)
+			sink += i;
+		if (zero) {
+			sink += (unsigned)fread(bytes, 1, sizeof(bytes), zero);
+			(void)fclose(zero);
+		}
+	}
+}
+
+static void record(struct fixture *fixture, unsigned windows)
+{
+	struct fault fault = { 0 };
+
+	if (capture_start(fixture->capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+	for (unsigned i = 0; i < windows; i++) {
+		work(300);
+		assert_int_equal(drain_once(fixture), 0);
+	}
+	capture_stop(fixture->capture);
+	assert_int_equal(drain_once(fixture), 0);
+	assert_int_equal(drain_once(fixture), 0);
+}
+
+/* The kernel's own count of program runs is a witness that is not ours. */
+static void check_against_the_kernel(struct fixture *fixture)
+{
+	struct capture_cost cost;
+
+	capture_read_cost(fixture->capture, &cost);
+	if (cost.program_runs == 0)
+		return;
+	assert_int_equal(fixture->total.fired, cost.program_runs);
+	assert_true(cost.map_bytes > 0);
+}
+
+static void what_fired_is_stored_or_dropped(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 0);
+	record(&fixture, 5);
+	assert_true(fixture.total.fired > 0);
+	assert_true(fixture.samples > 0);
+	assert_int_equal(fixture.samples, accounts_stored(&fixture.total));
+	assert_int_equal(accounts_lost(&fixture.total), 0);
+	assert_true(fixture.with_build_id > 0);
+	check_against_the_kernel(&fixture);
+	close_fixture(&fixture);
+}
+
+static void small_maps_lose_nothing(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 64);
+	record(&fixture, 5);
+	assert_int_equal(fixture.samples, accounts_stored(&fixture.total));
+	assert_int_equal(accounts_lost(&fixture.total), 0);
+	assert_int_equal(fixture.ring_samples, fixture.total.stored[PILOTLIGHT_PATH_RING]);
+	check_against_the_kernel(&fixture);
+	close_fixture(&fixture);
+}
+
+static void refused_samples_are_dropped_from_the_books(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 0);
+	fixture.refusal = -E2BIG;
+	record(&fixture, 2);
+	assert_int_equal(accounts_stored(&fixture.total), 0);
+	assert_true(fixture.total.dropped[PILOTLIGHT_DROP_PROFILE_FULL] > 0);
+	close_fixture(&fixture);
+}
+
+static void only_followed_processes_and_their_children_are_sampled(void **state)
+{
+	struct fixture fixture;
+	struct fault fault = { 0 };
+	pid_t child;
+	int ready[2];
+
+	(void)state;
+	open_fixture(&fixture, true, 0);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		char byte;
+		pid_t grandchild;
+
+		(void)!read(ready[0], &byte, 1);
+		grandchild = fork();
+		work(100);
+		if (grandchild > 0)
+			(void)waitpid(grandchild, NULL, 0);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	fixture.followed = (uint32_t)child;
+	assert_int_equal(capture_follow(fixture.capture, child), 0);
+	assert_int_equal(capture_start(fixture.capture, &fault), 0);
+	assert_int_equal(write(ready[1], "", 1), 1);
+	work(100);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	capture_stop(fixture.capture);
+	assert_int_equal(drain_once(&fixture), 0);
+	assert_true(fixture.of_followed > 0);
+	assert_true(fixture.samples > fixture.of_followed);		  /* the grandchild */
+	assert_true(fixture.total.dropped[PILOTLIGHT_DROP_FILTERED] > 0); /* ourselves */
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	close_fixture(&fixture);
+}
+
+/* Writes what a CPU's program would have counted; returns the possible CPUs' counters to free. */
+static void falsify_counters(struct fixture *fixture, const struct pilotlight_counters *counters)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct pilotlight_counters *values = calloc((size_t)cpus, sizeof(*values));
+	uint32_t set = 0;
+
+	assert_non_null(values);
+	values[0] = *counters;
+	assert_int_equal(bpf_map_update_elem(capture_maps(fixture->capture)->counters_fd, &set,
+				 values, BPF_ANY),
+		0);
+	free(values);
+}
+
+static void put_count(struct fixture *fixture, uint32_t tid, uint64_t count)
+{
+	const struct pilotlight_sample_key key = {
+		.tid = tid,
+		.user_stack = PILOTLIGHT_STACK_NONE,
+		.kernel_stack = PILOTLIGHT_STACK_NONE,
+	};
+	const struct pilotlight_sample_count value = {
+		.count = count,
+		.build_id_stack = PILOTLIGHT_STACK_NONE,
+		.comm = "false books xxx",
+	};
+
+	assert_int_equal(bpf_map_update_elem(capture_maps(fixture->capture)->sets[0].counts_fd,
+				 &key, &value, BPF_ANY),
+		0);
+}
+
+static void what_is_counted_and_not_there_is_unread(void **state)
+{
+	const struct pilotlight_counters counters = { .fired = 12, .stored = { 10, 2 } };
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 64);
+	falsify_counters(&fixture, &counters);
+	put_count(&fixture, 1, 4);
+	put_count(&fixture, 2, 3);
+	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(fixture.samples, 7);
+	assert_int_equal(fixture.total.stored[PILOTLIGHT_PATH_MAP], 7);
+	assert_int_equal(fixture.total.stored[PILOTLIGHT_PATH_RING], 0);
+	assert_int_equal(fixture.total.dropped[PILOTLIGHT_DROP_UNREAD], 5);
+	/* Both sets are clean afterwards. */
+	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(fixture.samples, 7);
+	assert_int_equal(fixture.total.fired, 12);
+	close_fixture(&fixture);
+}
+
+static void what_is_there_and_not_counted_is_a_bug(void **state)
+{
+	const struct pilotlight_counters counters = { .fired = 3, .stored = { 3, 0 } };
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 64);
+	falsify_counters(&fixture, &counters);
+	put_count(&fixture, 1, 4);
+	assert_int_equal(drain_once(&fixture), -EPROTO);
+	close_fixture(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_fired_is_stored_or_dropped),
+		cmocka_unit_test(small_maps_lose_nothing),
+		cmocka_unit_test(refused_samples_are_dropped_from_the_books),
+		cmocka_unit_test(only_followed_processes_and_their_children_are_sampled),
+		cmocka_unit_test(what_is_counted_and_not_there_is_unread),
+		cmocka_unit_test(what_is_there_and_not_counted_is_a_bug),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

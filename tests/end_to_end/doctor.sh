@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `pilotlight doctor` with all privileges, with none, and where /proc and /sys are missing.
+. "$(dirname "$0")/lib.sh"
+
+# state NAME: of a check in $tmp/out.
+state() {
+	awk -v name="$1" 'index($0, "  " name "  ") && $1 ~ /^(ok|limited|missing|unknown)$/ { print $1; exit }' \
+		"$tmp/out"
+}
+
+# doctor STATUS COMMAND...: runs COMMAND with standard output in $tmp/out.
+doctor() {
+	local expected=$1 status
+
+	shift
+	timeout 20 "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	[ $status = "$expected" ] && [ ! -s "$tmp/err" ] && return
+	note "status $status instead of $expected: $(cat "$tmp/err")"
+	return 1
+}
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# Everything that is not ok says how to get it, but for what cannot be got.
+remedies_are_there() {
+	[ -s "$tmp/out" ] && awk '
+	/^  (limited|missing)/ { if (wants) exit 1; wants = 1 }
+	/^           remedy  ./ { wants = 0 }
+	END { exit wants }' "$tmp/out"
+}
+
+closing_line_is() {
+	tail -n 1 "$tmp/out" | grep -q "^$1" && return
+	note "$(tail -n 1 "$tmp/out")"
+	return 1
+}
+
+has_no_escapes() {
+	! grep -q $'\033' "$tmp/out"
+}
+
+# On a terminal of its own. script(1) passes on what the terminal would have shown.
+on_terminal() {
+	script -qec "$1" /dev/null </dev/null >"$tmp/out" 2>"$tmp/err"
+}
+
+json_agrees() {
+	python3 - "$tmp/out" "$1" <<'END'
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+assert report["ready"] is (sys.argv[2] == "true"), report["ready"]
+assert len(report["checks"]) > 30
+for check in report["checks"]:
+    assert check["state"] in ("ok", "limited", "missing", "unknown"), check
+    assert check["name"] and check["group"] and check["found"], check
+    assert check["state"] == "ok" or check["lost"], check
+    assert check["state"] != "ok" or (check["lost"] is None and check["remedy"] is None), check
+END
+}
+
+parsers() {
+	gcc -std=gnu17 -D_GNU_SOURCE -fsanitize=address,undefined -iquote "$root" \
+		"$root/tests/end_to_end/doctor_text_test.c" "$root/tools/doctor_text.c" \
+		-lcmocka -o "$tmp/doctor_text_test" && "$tmp/doctor_text_test" 2>"$tmp/err" >/dev/null ||
+		{ note "$(cat "$tmp/err")"; return 1; }
+}
+
+with_all_privileges() {
+	check "root: ready" doctor 0 "$pilotlight" doctor
+	check "root: says so" closing_line_is "Ready: "
+	check "root: capabilities" [ "$(state CAP_BPF)$(state CAP_PERFMON)" = okok ]
+	check "root: programs load" [ "$(state 'perf_event programs')" = ok ]
+	check "root: what is not ok has a remedy" remedies_are_there
+	check "root: no colour in a file" has_no_escapes
+	check "json: ready" doctor 0 "$pilotlight" doctor --json
+	if has python3; then
+		check "json: valid" python3 -m json.tool "$tmp/out" "$tmp/json"
+		check "json: complete" json_agrees true
+	else
+		skip "json: valid" "needs python3"
+		skip "json: complete" "needs python3"
+	fi
+	DEBUGINFOD_URLS=$'"quoted\\\x01\xff' check "json: hostile text" doctor 0 \
+		"$pilotlight" doctor --json
+	if has python3; then
+		check "json: hostile text is escaped" json_agrees true
+	else
+		skip "json: hostile text is escaped" "needs python3"
+	fi
+}
+
+with_none() {
+	cp "$pilotlight" "$tmp/pilotlight"
+	chmod 755 "$tmp/pilotlight"
+	check "nobody: not ready" doctor 1 "${nobody[@]}" "$tmp/pilotlight" doctor
+	check "nobody: says so" closing_line_is "Not ready: .*CAP_BPF, CAP_PERFMON"
+	check "nobody: capabilities are missing" [ "$(state CAP_BPF)" = missing ]
+	check "nobody: what BPF can do is not known" [ "$(state 'perf_event programs')" = unknown ]
+	check "nobody: what is not ok has a remedy" remedies_are_there
+	check "one capability: is seen" doctor 1 "${nobody[@]}" \
+		--inh-caps=+syslog --ambient-caps=+syslog "$tmp/pilotlight" doctor
+	check "one capability: and no other" \
+		[ "$(state CAP_SYSLOG) $(state CAP_BPF)" = "ok missing" ]
+}
+
+in_namespaces() {
+	if unshare --user --map-root-user true 2>/dev/null; then
+		check "user namespace: not ready" doctor 1 unshare --user --map-root-user \
+			"$pilotlight" doctor
+		check "user namespace: capabilities of no use" \
+			[ "$(state CAP_BPF) $(state 'perf_event programs')" = "ok missing" ]
+	else
+		skip "user namespace: not ready" "user namespaces are refused"
+		skip "user namespace: capabilities of no use" "user namespaces are refused"
+	fi
+	check "pid namespace: ready" doctor 0 unshare --fork --pid --mount-proc "$pilotlight" doctor
+	check "pid namespace: is named" [ "$(state 'pid namespace')" = limited ]
+	check "no /proc, no /sys: not ready" doctor 1 unshare --mount sh -c \
+		'mount -t tmpfs tmpfs /proc && mount -t tmpfs tmpfs /sys && exec "$1" doctor' \
+		sh "$pilotlight"
+	check "no /proc, no /sys: BTF is missing, capabilities are not known" \
+		[ "$(state BTF) $(state CAP_BPF)" = "missing unknown" ]
+}
+
+at_its_edges() {
+	check "an unknown option is a usage error" eval \
+		'"$pilotlight" doctor --nonsense 2>"$tmp/err"; [ $? = 2 ] && grep -q ^pilotlight: "$tmp/err"'
+	check "a full disk is an error" eval \
+		'"$pilotlight" doctor 2>"$tmp/err" >/dev/full; [ $? = 1 ] && grep -q "No space" "$tmp/err"'
+	if has script; then
+		on_terminal "env -u NO_COLOR TERM=xterm $pilotlight doctor"
+		check "a terminal has colour" eval '! has_no_escapes'
+		on_terminal "env NO_COLOR=1 TERM=xterm $pilotlight doctor"
+		check "NO_COLOR is respected" has_no_escapes
+	else
+		skip "a terminal has colour" "needs script(1)"
+		skip "NO_COLOR is respected" "needs script(1)"
+	fi
+}
+
+need_root
+need_programs
+plan 29
+
+if has gcc && [ -e /usr/include/cmocka.h ]; then
+	check "parsers" parsers
+else
+	skip "parsers" "needs gcc and cmocka"
+fi
+with_all_privileges
+with_none
+in_namespaces
+at_its_edges
+finish

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A CPU goes and comes back in the middle of a recording.
+. "$(dirname "$0")/lib.sh"
+
+switch=/sys/devices/system/cpu/cpu1/online
+
+bring_back() {
+	echo 1 >"$switch" 2>/dev/null
+	clean_up
+}
+
+# The command of the recording: work on both CPUs, CPU 1 off, work, CPU 1 on, work on CPU 1.
+unplug_and_plug() {
+	"$workloads/threads" 1 2 || exit 1
+	echo 0 >"$switch" || exit 1
+	"$workloads/threads" 2 2 || exit 1
+	echo 1 >"$switch" || exit 1
+	# The recorder may notice the CPU a little later than we do.
+	taskset -c 1 "$workloads/execer" 2 /bin/true || exit 1
+	taskset -c 1 "$workloads/shares" 2 || exit 1
+}
+
+samples_come_from_the_cpu() {
+	local count
+
+	count=$(folded_count "$tmp/out.folded" shares '')
+	note "$count samples of shares, of 198 or so"
+	[ "$count" -ge 150 ]
+}
+
+need_root
+need_programs
+[ -w "$switch" ] && [ "$(cat "$switch")" = 1 ] || skip_all "CPU 1 cannot be switched off"
+has taskset || skip_all "needs taskset"
+trap bring_back EXIT
+(echo 0 >"$switch" && echo 1 >"$switch") 2>/dev/null || skip_all "CPU 1 cannot be switched off"
+plan 4
+
+export -f unplug_and_plug
+export workloads switch
+check "record succeeds" record "$tmp/out.folded" -F 99 -a -- bash -c unplug_and_plug
+check "the CPU is back" [ "$(cat "$switch")" = 1 ]
+check "the accounts close" accounts_close "$tmp/out.folded.log"
+check "the CPU that came back is sampled" samples_come_from_the_cpu
+finish

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Processes in pid and mount namespaces of their own keep comm and symbols, and the recorder works
+# inside such namespaces itself.
+. "$(dirname "$0")/lib.sh"
+
+# In its own namespaces, with the binary on a file system that nobody else can see.
+run_contained() {
+	unshare --fork --pid --mount --mount-proc bash -c '
+		mount -t tmpfs tmpfs /mnt && cp "$1/shares" /mnt/contained && exec /mnt/contained 3
+	' contained "$workloads"
+}
+
+# The recorder in namespaces of its own, with work inside; outside, `outsider` works.
+record_contained() {
+	unshare --fork --pid --mount --mount-proc "$pilotlight" record -F 999 "$@" \
+		-o "$tmp/inside.folded" -- "$workloads/shares" 3 2>"$tmp/inside.folded.log"
+}
+
+has_shares() {
+	local frame
+
+	for frame in hot_60 hot_30 hot_10; do
+		note "$frame of $2: $(folded_share "$1" "$2" "$frame") %"
+		within "$(folded_share "$1" "$2" "$frame")" "${frame#hot_}" 4 || return
+	done
+}
+
+outsider_is_counted() {
+	local count
+
+	count=$(folded_count "$tmp/inside.folded" outsider '')
+	note "$count samples of the process outside"
+	[ "$count" -gt 1000 ]
+}
+
+need_root
+need_programs
+unshare --fork --pid --mount --mount-proc true 2>/dev/null || skip_all "unshare is refused"
+mountpoint -q /mnt && skip_all "/mnt is in use"
+plan 8
+
+export -f run_contained
+export workloads
+check "a container: record succeeds" record "$tmp/out.folded" -F 999 -a -- bash -c run_contained
+check "a container: comm and symbols" has_shares "$tmp/out.folded" contained
+check "a container: the accounts close" accounts_close "$tmp/out.folded.log"
+
+check "inside: record succeeds" record_contained
+check "inside: comm and symbols" has_shares "$tmp/inside.folded" shares
+check "inside: the accounts close" accounts_close "$tmp/inside.folded.log"
+
+cp "$workloads/shares" "$tmp/outsider"
+start "$tmp/outsider" 600
+check "inside, all processes: record succeeds" record_contained -a
+check "inside, all processes: those outside are counted" outsider_is_counted
+stop_started
+finish

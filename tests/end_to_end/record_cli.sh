@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `pilotlight record` promises at its edges: exit statuses, output formats, messages, and that
+# a failure leaves nothing behind.
+. "$(dirname "$0")/lib.sh"
+
+# run EXPECTED_STATUS ARGUMENTS...: pilotlight's output in $tmp/out and $tmp/err.
+run() {
+	local expected=$1 status
+
+	shift
+	"$pilotlight" "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	[ $status = "$expected" ] && return
+	note "status $status instead of $expected; $(cat "$tmp/err")"
+	return 1
+}
+
+# The error is one sentence that begins with our name.
+says_one_sentence() {
+	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
+	note "$(cat "$tmp/err")"
+	return 1
+}
+
+fails() {
+	run 1 "$@" && says_one_sentence
+}
+
+misused() {
+	run 2 "$@" && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ]
+}
+
+is_folded() {
+	[ -s "$1" ] && ! grep -qvE '^.*[^ ] [0-9]+$' "$1"
+}
+
+is_svg() {
+	grep -q '<svg' "$1" && tail -c 20 "$1" | grep -q '</svg>'
+}
+
+is_pprof() {
+	[ "$(head -c 2 "$1" | od -An -tx1)" = " 1f 8b" ] && gzip -t "$1"
+}
+
+is_empty_folder() {
+	[ -z "$(ls -A "$1")" ] && return
+	note "left behind: $(ls -A "$1")"
+	return 1
+}
+
+formats() {
+	mkdir "$tmp/formats"
+	check "-o x.svg is a flame graph" run 0 record -d 1 -o "$tmp/formats/x.svg"
+	check "... with its beginning and its end" is_svg "$tmp/formats/x.svg"
+	check "-o x.folded succeeds" run 0 record -d 1 -o "$tmp/formats/x.folded"
+	check "... and is folded stacks" is_folded "$tmp/formats/x.folded"
+	check "-o x.pb.gz succeeds" run 0 record -d 1 -o "$tmp/formats/x.pb.gz"
+	check "... and is gzip from end to end" is_pprof "$tmp/formats/x.pb.gz"
+	check "-o x.txt succeeds" run 0 record -d 1 -o "$tmp/formats/x.txt"
+	check "... and has text" [ -s "$tmp/formats/x.txt" ]
+	check "-f outdoes the ending" run 0 record -d 1 -f folded -o "$tmp/formats/y.svg"
+	check "... and is folded stacks" is_folded "$tmp/formats/y.svg"
+	check "-o - -f folded succeeds" run 0 record -d 1 -f folded -o -
+	check "... and standard output has nothing else" is_folded "$tmp/out"
+	rm -f "$tmp"/formats/{x,y}.*
+	check "nothing lies beside the outputs" is_empty_folder "$tmp/formats"
+	check "-q says nothing" run 0 record -d 1 -q -o "$tmp/quiet.svg"
+	check "... on standard error" [ ! -s "$tmp/err" ]
+}
+
+usage() {
+	check "no subcommand is a usage error" misused
+	check "an unknown subcommand is a usage error" misused nonsense
+	check "an unknown option is a usage error" misused record --nonsense
+	check "-F abc is a usage error" misused record -F abc
+	check "-F 0 is a usage error" misused record -F 0
+	check "-F -5 is a usage error" misused record -F -5
+	check "-F 99999999999999999999 is a usage error" misused record -F 99999999999999999999
+	check "-d abc is a usage error" misused record -d abc
+	check "-d without its argument is a usage error" misused record -d
+	check "-p abc is a usage error" misused record -p abc
+	check "-f nonsense is a usage error" misused record -d 1 -f nonsense -o "$tmp/x"
+	check "an ending that names no format is a usage error" misused record -d 1 -o "$tmp/x.nonsense"
+	check "-p with -a is a usage error" misused record -d 1 -a -p $$
+	check "-p with a COMMAND is a usage error" misused record -p $$ -- true
+}
+
+commands() {
+	local gone
+
+	check "COMMAND's status 0 is passed on" run 0 record -o "$tmp/c.svg" -- true
+	check "COMMAND's status 7 is passed on" run 7 record -o "$tmp/c.svg" -- sh -c 'exit 7'
+	check "... and the output is complete" is_svg "$tmp/c.svg"
+	check "COMMAND killed by TERM is 143" run 143 record -o "$tmp/c.svg" -- \
+		sh -c 'kill -TERM $$'
+	mkdir "$tmp/none"
+	check "a COMMAND that does not exist fails" fails record -o "$tmp/none/c.svg" -- \
+		/nonexistent/command
+	check "... and leaves nothing behind" is_empty_folder "$tmp/none"
+	true &
+	gone=$!
+	wait "$gone"
+	check "a process that is gone fails" fails record -d 1 -p "$gone" -o "$tmp/none/p.svg"
+	check "... and is named" grep -q "$gone" "$tmp/err"
+	check "... and leaves nothing behind" is_empty_folder "$tmp/none"
+}
+
+one_process() {
+	local pid other
+
+	start "$workloads/shares" 60
+	pid=${started[-1]}
+	start "$workloads/deep" 60
+	other=${started[-1]}
+	check "-p records the process" run 0 record -d 2 -F 199 -p "$pid" -o "$tmp/p.folded"
+	check "... with its samples" at_least "$(folded_count "$tmp/p.folded" shares hot_60)" 50
+	check "... and no other's" [ "$(folded_count "$tmp/p.folded" deep '')" = 0 ]
+	check "-p twice records both" run 0 record -d 2 -F 199 -p "$pid" -p "$other" \
+		-o "$tmp/p.folded"
+	check "... with the samples of the second" at_least \
+		"$(folded_count "$tmp/p.folded" deep deep_work)" 50
+	check "--no-kernel has no kernel frames" run 0 record -d 1 --no-kernel -o "$tmp/u.folded"
+	check "... at all" [ "$(grep -c '_\[k\]' "$tmp/u.folded")" = 0 ]
+	stop_started
+}
+
+# As a user sees it: Ctrl-C once it is running, here once its sampler is attached.
+interrupted() {
+	local pid status
+
+	env --default-signal=INT "$pilotlight" record -o "$tmp/int.svg" 2>"$tmp/err" &
+	pid=$!
+	started+=("$pid")
+	until ls -l "/proc/$pid/fd" 2>/dev/null | grep -q 'perf_event'; do
+		kill -0 "$pid" 2>/dev/null || break
+	done
+	kill -INT "$pid"
+	wait "$pid"
+	status=$?
+	check "interrupted: exit status 0" [ $status = 0 ]
+	check "interrupted: the output is complete" is_svg "$tmp/int.svg"
+	check "interrupted: the accounts are there" grep -q '^samples ' "$tmp/err"
+}
+
+outputs_that_fail() {
+	mkdir "$tmp/failing"
+	check "a folder that does not exist fails" fails record -d 1 -o /nonexistent/x.svg
+	check "a folder in place of a file fails" fails record -d 1 -f svg \
+		-o "$tmp/failing"
+	check "/proc fails" fails record -d 1 -o /proc/x.svg
+	check "standard output that is full fails" eval \
+		"$pilotlight record -d 1 -f svg -o - >/dev/full 2>$tmp/err; [ \$? = 1 ] && says_one_sentence"
+	if mknod "$tmp/failing/full" c 1 7 2>/dev/null && ! echo x 2>/dev/null >"$tmp/failing/full"
+	then
+		check "a full device fails" fails record -d 1 -f svg -o "$tmp/failing/full"
+		check "... and stays what it was" [ -c "$tmp/failing/full" ]
+		rm -f "$tmp/failing/full"
+	else
+		skip "a full device fails" "devices are not allowed in $tmp"
+		skip "... and stays what it was" "devices are not allowed in $tmp"
+	fi
+	check "the folder has nothing else in it" is_empty_folder "$tmp/failing"
+}
+
+# In a mount namespace of its own, on a file system of one page.
+full_disk() {
+	check "a full disk fails" unshare --mount bash -c '
+		mount -t tmpfs -o size=8k tmpfs "$2/failing" && echo old >"$2/failing/x.svg" || exit 9
+		"$1" record -d 1 -o "$2/failing/x.svg" 2>"$2/err"
+		echo $? >"$2/status"
+		ls -A "$2/failing" >"$2/listing"
+		cat "$2/failing/x.svg" >"$2/content"
+	' full_disk "$pilotlight" "$tmp"
+	check "... with status 1" [ "$(cat "$tmp/status")" = 1 ]
+	check "... and one sentence" says_one_sentence
+	check "... and nothing left behind" [ "$(cat "$tmp/listing")" = x.svg ]
+	check "... and the old file untouched" [ "$(cat "$tmp/content")" = old ]
+}
+
+without_privilege() {
+	mkdir -m 777 "$tmp/nobody"
+	cp "$pilotlight" "$tmp/pilotlight"
+	chmod 755 "$tmp/pilotlight"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$tmp/pilotlight" record -d 1 \
+		-o "$tmp/nobody/x.svg" 2>"$tmp/err" >"$tmp/out"
+	check "without privilege: status 1" [ $? = 1 ]
+	check "without privilege: one sentence" says_one_sentence
+	check "without privilege: it names a remedy" grep -qE 'root|sudo|CAP_' "$tmp/err"
+	check "without privilege: nothing is left behind" is_empty_folder "$tmp/nobody"
+
+	unshare --mount bash -c 'mount -t tmpfs tmpfs /sys/kernel/btf &&
+		exec "$1" record -d 1 -o "$2/nobody/x.svg"' no_btf "$pilotlight" "$tmp" 2>"$tmp/err"
+	check "without BTF: status 1" [ $? = 1 ]
+	check "without BTF: one sentence" says_one_sentence
+	check "without BTF: it is named" grep -q 'BTF' "$tmp/err"
+	check "without BTF: nothing is left behind" is_empty_folder "$tmp/nobody"
+}
+
+need_root
+need_programs
+plan 68
+cd "$tmp" || exit 1
+
+usage
+formats
+commands
+one_process
+interrupted
+outputs_that_fail
+full_disk
+without_privilege
+finish

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The test runner counts what happened: programs that crash, fail, skip, print too little or are not
+# there. It is run on a tree of its own, whose "programs" are scripts.
+
+set -u
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+number=0
+
+# check NAME: the last command's status says whether it holds.
+check() {
+	local status=$?
+
+	number=$((number + 1))
+	if [[ $status -eq 0 ]]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		sed 's/^/# /' "$scratch/output" 2>/dev/null
+	fi
+}
+
+new_tree() {
+	rm -rf "$scratch/tests" "$scratch/build"
+	mkdir -p "$scratch"/tests/{stage,fuzz,end_to_end,data/fuzz/parser} \
+		"$scratch"/build/{asan,release}/tests/{stage,fuzz}
+}
+
+# program FOLDER NAME: a program with its source; what it does comes by standard input.
+program() {
+	: >"$scratch/tests/$2.c"
+	{ echo '#!/bin/bash'; cat; } >"$scratch/build/$1/tests/$2"
+	chmod +x "$scratch/build/$1/tests/$2"
+}
+
+# script NAME
+script() {
+	{ echo '#!/bin/bash'; cat; } >"$scratch/tests/end_to_end/$1.sh"
+	chmod +x "$scratch/tests/end_to_end/$1.sh"
+}
+
+# totals STATUS LAST_LINE [NAME]...: is this how the run ends?
+totals() {
+	local wanted_status=$1 wanted=$2
+
+	shift 2
+	"$top/tests/run" --build "$scratch/build" --tests "$scratch/tests" "$@" \
+		>"$scratch/output" 2>&1
+	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
+}
+
+echo 1..27
+
+new_tree
+program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
+totals 0 '2 passed, 0 failed, 0 skipped'
+check 'passing tests are counted, not files'
+
+program asan stage/bad_test <<<'printf "1..2\nok 1 - a\nnot ok 2 - b\n# why it failed\n"; exit 1'
+totals 1 '3 passed, 1 failed, 0 skipped'
+check 'a failing test is counted'
+grep -q 'why it failed' "$scratch/output"
+check 'what a failing test prints is shown'
+totals 0 '2 passed, 0 failed, 0 skipped' stage/good
+check 'a name selects'
+totals 1 '0 passed, 0 failed, 0 skipped' no_such_name
+check 'no test at all is no success'
+
+new_tree
+program asan stage/skips_test <<<'printf "1..2\nno such device\nnot ok 1 # SKIP a\nok 2 - b\n"'
+totals 0 '1 passed, 0 failed, 1 skipped'
+check 'a skip of cmocka is a skip'
+grep -q 'skipped: a: no such device' "$scratch/output"
+check 'the reason of a skip is shown'
+
+new_tree
+program asan stage/crash_test <<<'printf "1..3\nok 1 - a\n"; kill -ABRT $$'
+totals 1 '1 passed, 2 failed, 0 skipped'
+check 'tests that a crash has kept from running are failures'
+
+new_tree
+program asan stage/late_test <<<'printf "1..1\nok 1 - a\n"; kill -SEGV $$'
+totals 1 '1 passed, 1 failed, 0 skipped'
+check 'a crash after the last test is a failure'
+
+new_tree
+program asan stage/leak_test <<<'printf "1..1\nok 1 - a\n"; exit 23'
+totals 1 '1 passed, 1 failed, 0 skipped'
+check 'an exit status alone is a failure'
+
+new_tree
+program asan stage/silent_test <<<'exit 0'
+totals 1 '0 passed, 1 failed, 0 skipped'
+check 'a program without a plan is a failure'
+
+new_tree
+program asan stage/empty_test <<<'echo 1..0'
+totals 1 '0 passed, 1 failed, 0 skipped'
+check 'a program without tests is a failure'
+
+new_tree
+program asan stage/short_test <<<'printf "1..5\nok 1 - a\n"'
+totals 1 '1 passed, 4 failed, 0 skipped'
+check 'fewer tests than planned are failures'
+
+new_tree
+program asan stage/long_test <<<'printf "1..1\nok 1 - a\nok 2 - b\n"'
+totals 1 '2 passed, 1 failed, 0 skipped'
+check 'more tests than planned are a failure'
+
+new_tree
+program asan stage/setup_test <<<'printf "1..2\nnot ok 0 - g [  FAILED  ] GROUP SETUP\n"; exit 1'
+totals 1 '0 passed, 3 failed, 0 skipped'
+check 'a setup that fails keeps its tests from running'
+
+new_tree
+: >"$scratch/tests/stage/missing_test.c"
+: >"$scratch/tests/stage/missing_kernel_test.c"
+: >"$scratch/tests/fuzz/missing_fuzz.c"
+totals 1 '0 passed, 3 failed, 0 skipped'
+check 'what was not built is a failure'
+
+new_tree
+program asan stage/stale_test <<<'exit 1'
+rm "$scratch/tests/stage/stale_test.c"
+program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'
+totals 0 '1 passed, 0 failed, 0 skipped'
+check 'a program whose source is gone is not run'
+
+new_tree
+program asan fuzz/parser_fuzz <<<'[[ -d $1 ]] && echo "1 inputs"'
+totals 1 '0 passed, 1 failed, 0 skipped'
+check 'a fuzz target without a corpus is a failure'
+: >"$scratch/tests/data/fuzz/parser/empty"
+totals 0 '1 passed, 0 failed, 0 skipped'
+check 'a fuzz target over its corpus is one test'
+program asan fuzz/parser_fuzz <<<'echo "ERROR: AddressSanitizer" >&2; exit 1'
+totals 1 '0 passed, 1 failed, 0 skipped' && grep -q 'ERROR: AddressSanitizer' "$scratch/output"
+check 'a finding in the corpus is a failure and shown'
+
+new_tree
+program release stage/good_kernel_test <<<'printf "1..1\nok 1 - a\n"'
+if [[ $EUID -eq 0 ]]; then
+	totals 0 '1 passed, 0 failed, 0 skipped'
+else
+	totals 0 '0 passed, 0 failed, 1 skipped'
+fi
+check 'kernel tests run as root only'
+
+new_tree
+script good <<<'printf "ok 1 - a\nok 2 - b # SKIP not here\n1..2\n"'
+totals 0 '1 passed, 0 failed, 1 skipped'
+check 'a script is counted by its TAP, with the plan at its end'
+
+script good <<<'echo "1..0 # SKIP needs root"'
+totals 0 '0 passed, 0 failed, 1 skipped'
+check 'a script that skips all is a skip'
+
+script good <<<'echo 1..1; echo "not ok 1 # SKIP a"'
+totals 1 '0 passed, 1 failed, 0 skipped'
+check 'a script has no dialect: "not ok" is a failure'
+
+script good <<<'echo 1..1; [[ $PILOTLIGHT == */release/pilotlight ]] && echo "ok 1 - a"; cat'
+script lib <<<'exit 1'
+totals 0 '1 passed, 0 failed, 0 skipped'
+check 'scripts are told where pilotlight is, get no input, and lib.sh is none'
+
+chmod -x "$scratch/tests/end_to_end/good.sh"
+totals 1 '0 passed, 1 failed, 0 skipped'
+check 'a script that cannot be executed is a failure'
+
+"$top/tests/run" --no-such-option >"$scratch/output" 2>&1
+[[ $? -eq 2 ]]
+check 'an unknown option is a mistake'

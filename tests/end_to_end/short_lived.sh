@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Processes that end long before anybody looks at them keep their names and their symbols.
+. "$(dirname "$0")/lib.sh"
+
+# named FILE COMM FRAME LEAST: at least LEAST samples, nine of ten with the frame, none unknown.
+named() {
+	local all with_frame
+
+	all=$(folded_count "$1" "$2" '')
+	with_frame=$(folded_count "$1" "$2" "$3")
+	note "$with_frame of $all samples of $2 have $3"
+	[ "$all" -ge "$4" ] && [ $((with_frame * 10)) -ge $((all * 9)) ]
+}
+
+# Whatever has the children's own function belongs to the children's own comm.
+children_have_their_comm() {
+	local all own
+
+	all=$(folded_count "$1" '' short_lived_work)
+	own=$(folded_count "$1" short_lived short_lived_work)
+	note "$own of $all samples in short_lived_work have the comm short_lived"
+	[ "$all" -gt 100 ] && [ "$own" = "$all" ]
+}
+
+# What the children do besides is exec, the dynamic linker and exit, all of which has names.
+children_have_names() {
+	local all unknown
+
+	all=$(folded_count "$1" short_lived '')
+	unknown=$(grep '^short_lived;' "$1" | grep -cE '\[(unknown|short_lived)[^;]*\]')
+	note "$unknown stacks of $all samples have a frame of short_lived without a name"
+	[ "$all" -gt 100 ] && [ "$unknown" = 0 ]
+}
+
+run_ten() {
+	local i
+
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		cp "$workloads/fifty_ms" "$tmp/leaving"
+		"$tmp/leaving" unlink || exit 1
+		[ ! -e "$tmp/leaving" ] || exit 1
+	done
+}
+
+need_root
+need_programs
+plan 11
+
+check "one process: record succeeds" record "$tmp/one.folded" -F 999 -- "$workloads/fifty_ms"
+check "one process of 50 ms has its comm and its function" \
+	named "$tmp/one.folded" fifty_ms fifty_ms_work 30
+
+cp "$workloads/fifty_ms" "$tmp/fifty_gone"
+check "unlinked: record succeeds" record "$tmp/gone.folded" -F 999 -- "$tmp/fifty_gone" unlink
+check "unlinked: the file is gone" [ ! -e "$tmp/fifty_gone" ]
+check "unlinked: it has its comm and its function" \
+	named "$tmp/gone.folded" fifty_gone fifty_ms_work 30
+
+export -f run_ten
+export workloads tmp
+check "ten in a row: record succeeds" record "$tmp/ten.folded" -F 999 -a -- bash -c run_ten
+check "ten in a row: each is gone, all have their function" \
+	named "$tmp/ten.folded" leaving fifty_ms_work 300
+
+check "spawner: record succeeds" record "$tmp/spawner.folded" -F 999 -a -- \
+	"$workloads/spawner" 300 5 4
+check "spawner: the accounts close" accounts_close "$tmp/spawner.folded.log"
+check "spawner: children have their comm" children_have_their_comm "$tmp/spawner.folded"
+check "spawner: children have their names" children_have_names "$tmp/spawner.folded"
+finish

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Facts in any order, told to a table so small that every bound is hit. */
+#include "process/process_table.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+enum {
+	OPERATION_BYTES = 8,
+	OPERATION_COUNT = 7,
+	OPERATIONS_MAX = 4096,
+	ADDRESS_SCALE = 16,
+};
+
+/* {kind, pid, parent or file, time, start, length, offset, build-id} */
+static int map(
+	struct process_table *table, const uint8_t *operation, uint64_t time_ns, uint32_t *ret_file)
+{
+	static const char *const paths[] = { "/a", "/b (deleted)", "", "//anon", "[anon:x]",
+		"[vdso]", "/" };
+	struct process_mapping_event event = {
+		.start = operation[4] * ADDRESS_SCALE,
+		.end = (operation[4] + operation[5]) * ADDRESS_SCALE,
+		.offset = operation[6],
+		.path = paths[operation[2] % (sizeof(paths) / sizeof(paths[0]))],
+		.inode = operation[2] / 16,
+	};
+
+	if (operation[7] & 1)
+		(void) build_id_set(&event.build_id, &operation[7], 1);
+	return process_table_map(table, operation[1] % 16, time_ns, &event, ret_file);
+}
+
+static void check_image(const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t ip)
+{
+	const struct process_mapping *all = NULL;
+	size_t count = process_table_mappings(table, pid, time_ns, &all);
+	struct process_mapping found;
+	struct mapped_file file;
+	bool holds_ip = false;
+
+	for (size_t i = 0; i < count; i++) {
+		assert(all[i].start < all[i].end);
+		assert(i == 0 || all[i - 1].end <= all[i].start);
+		holds_ip |= all[i].start <= ip && ip < all[i].end;
+		process_table_file(table, all[i].file, &file);
+		assert(strlen(file.path) > 0);
+	}
+	assert(process_table_find(table, pid, time_ns, ip, &found) == holds_ip);
+	assert(count == 0 || process_table_has(table, pid, time_ns));
+	assert(count <= 6);
+}
+
+static void check_map(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
+{
+	uint64_t start = operation[4] * ADDRESS_SCALE;
+	struct process_mapping found;
+	struct build_id id;
+	uint32_t file, other;
+	int r = map(table, operation, time_ns, &file);
+
+	if (r == 0) {
+		assert(process_table_find(table, operation[1] % 16, UINT64_MAX, start, &found));
+		assert(found.file == file);
+		(void) build_id_set(&id, &operation[6], 1);
+		process_table_set_build_id(table, file, &id);
+		(void) process_table_find_build_id(table, &id, &other);
+	} else if (operation[1] % 16 > 0 && operation[5] > 0) {
+		assert(!process_table_find(table, operation[1] % 16, UINT64_MAX, start, &found));
+	}
+}
+
+static void run(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
+{
+	pid_t pid = operation[1] % 16;
+
+	switch (operation[0] % OPERATION_COUNT) {
+	case 0:
+	case 1:
+		check_map(table, operation, time_ns);
+		break;
+	case 2:
+		(void) process_table_fork(table, pid, operation[2] % 16, time_ns);
+		break;
+	case 3:
+		(void) process_table_exec(table, pid, time_ns);
+		break;
+	case 4:
+		process_table_exit(table, pid, time_ns);
+		break;
+	case 5:
+		process_table_retire(table, time_ns / 2);
+		break;
+	default:
+		break;
+	}
+	check_image(table, pid, time_ns, operation[4] * ADDRESS_SCALE);
+	check_image(table, pid, operation[6] * 256U, operation[5] * ADDRESS_SCALE);
+	(void) process_table_parent(table, pid, time_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	const struct process_table_limits limits = {
+		.images = 12,
+		.mappings_per_image = 6,
+		.files = 20,
+		.path_bytes = 60,
+		.mappings = 40,
+	};
+	struct process_table_counters counters;
+	struct process_table *table;
+	size_t count = size / OPERATION_BYTES;
+
+	if (process_table_new(&limits, &table) < 0)
+		return 0;
+	for (size_t i = 0; i < count && i < OPERATIONS_MAX; i++) {
+		const uint8_t *operation = bytes + i * OPERATION_BYTES;
+
+		/* Time passes, but some facts come late. */
+		run(table, operation, 256 * i + 512 - 2 * operation[3]);
+		assert(process_table_bytes(table) < 64 * 1024);
+	}
+	process_table_counters(table, &counters);
+	process_table_free(table);
+	return 0;
+}

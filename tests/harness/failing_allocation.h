@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes allocations fail. Tests link with --wrap, so each malloc, calloc, realloc, reallocarray and
+ * strdup of the code under test passes here; those inside shared libraries do not.
+ *
+ *	for (size_t n = 0;; n++) {
+ *		fail_allocation(n);
+ *		r = thing_new(&thing);
+ *		if (!allocation_failed())
+ *			break;
+ *		assert_int_equal(r, -ENOMEM);
+ *	}
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The allocation after the next `n` ones fails, once; and allocation_failed() is false again. */
+void fail_allocation(size_t n);
+
+/* Has the one that was to fail been reached? Disarms it if not. */
+bool allocation_failed(void);

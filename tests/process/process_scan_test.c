@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process/process_scan.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A folder that stands for /proc. */
+struct tree {
+	char proc[64];
+	struct broker *broker;
+	struct process_table *table;
+};
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct broker_options options = { 0 };
+
+	assert_non_null(tree);
+	strcpy(tree->proc, "/tmp/process_scan_test.XXXXXX");
+	assert_non_null(mkdtemp(tree->proc));
+	options.proc_root = tree->proc;
+	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	assert_int_equal(process_table_new(&process_table_default_limits, &tree->table), 0);
+	*state = tree;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void) status;
+	(void) type;
+	(void) walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	process_table_free(tree->table);
+	broker_free(tree->broker);
+	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(tree);
+	return 0;
+}
+
+static FILE *create_maps(const struct tree *tree, const char *name)
+{
+	char path[128];
+	FILE *maps;
+
+	(void) snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+	(void) snprintf(path, sizeof(path), "%s/%s/maps", tree->proc, name);
+	maps = fopen(path, "w");
+	assert_non_null(maps);
+	return maps;
+}
+
+static void write_maps(const struct tree *tree, const char *name, const char *text)
+{
+	FILE *maps = create_maps(tree, name);
+
+	assert_true(fputs(text, maps) >= 0);
+	assert_int_equal(fclose(maps), 0);
+}
+
+static void assert_file_at(
+	const struct tree *tree, pid_t pid, uint64_t ip, const char *path, uint64_t inode)
+{
+	struct process_mapping mapping;
+	struct mapped_file file;
+
+	assert_true(process_table_find(tree->table, pid, 0, ip, &mapping));
+	process_table_file(tree->table, mapping.file, &file);
+	assert_string_equal(file.path, path);
+	assert_int_equal(file.inode, inode);
+}
+
+static void executable_mappings_are_added(void **state)
+{
+	struct tree *tree = *state;
+	const struct process_mapping *all;
+
+	write_maps(tree, "12",
+		"1000-2000 r--p 00000000 fe:01 7                /bin/a\n"
+		"2000-3000 r-xp 00001000 fe:01 7                /bin/a\n"
+		"3000-4000 rwxp 00000000 00:00 0 \n"
+		"5000-6000 r-xp 00000000 fe:01 8                /b c\\012d (deleted)\n"
+		"this is no line\n"
+		"7000-8000 r-xp 00000000 00:00 0                [vdso]\n"
+		"9000-a000 rwxp 00000000 00:00 0                [anon:jit]");
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_table_mappings(tree->table, 12, 0, &all), 5);
+	assert_int_equal(all[0].offset, 0x1000);
+	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
+	assert_file_at(tree, 12, 0x3fff, "//anon", 0);
+	assert_file_at(tree, 12, 0x5000, "/b c\nd", 8);
+	assert_file_at(tree, 12, 0x7000, "[vdso]", 0);
+	assert_file_at(tree, 12, 0x9000, "//anon", 0);
+}
+
+static void what_cannot_be_scanned_says_so(void **state)
+{
+	struct tree *tree = *state;
+
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -ESRCH);
+	write_maps(tree, "12", "");
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -ESRCH);
+	write_maps(tree, "13", "1000-2000 r--p 00000000 fe:01 7 /bin/a\n");
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), 0);
+	assert_false(process_table_has(tree->table, 13, 100));
+}
+
+static void hostile_lengths_are_bounded(void **state)
+{
+	struct tree *tree = *state;
+	FILE *maps = create_maps(tree, "12");
+	char path[PATH_MAX];
+
+	memset(path, 'x', sizeof(path));
+	(void) fprintf(maps, "1000-2000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
+	(void) fprintf(maps, "2000-3000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 1, path);
+	(void) fprintf(maps, "3000-4000 r-xp 00000000 fe:01 7 /");
+	for (size_t i = 0; i < 100; i++)
+		(void) fprintf(maps, "%.*s", PATH_MAX, path);
+	(void) fprintf(maps, "\n4000-5000 r-xp 00000000 fe:01 7 /end\n");
+	assert_int_equal(fclose(maps), 0);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -E2BIG);
+	assert_file_at(tree, 12, 0x4000, "/end", 7);
+	assert_true(process_table_find(tree->table, 12, 0, 0x1000, &(struct process_mapping){ 0 }));
+	assert_false(
+		process_table_find(tree->table, 12, 0, 0x2000, &(struct process_mapping){ 0 }));
+	assert_false(
+		process_table_find(tree->table, 12, 0, 0x3000, &(struct process_mapping){ 0 }));
+
+	maps = create_maps(tree, "13");
+	for (size_t i = 0; i < (16 << 20) / sizeof(path) + 1; i++)
+		(void) fprintf(maps, "1000-2000 r--p 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
+	assert_int_equal(fclose(maps), 0);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), -E2BIG);
+}
+
+static void all_processes_are_added(void **state)
+{
+	static const char line[] = "2000-3000 r-xp 00001000 fe:01 7 /bin/a\n";
+	struct tree *tree = *state;
+	char path[128];
+
+	write_maps(tree, "12", line);
+	write_maps(tree, "345", line);
+	write_maps(tree, "6", "");
+	write_maps(tree, "7x", line);
+	write_maps(tree, "012", line);
+	write_maps(tree, "99999999999", line);
+	write_maps(tree, "self", line);
+	(void) snprintf(path, sizeof(path), "%s/8", tree->proc);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
+	assert_file_at(tree, 345, 0x2000, "/bin/a", 7);
+	for (pid_t pid = 6; pid <= 8; pid++)
+		assert_false(process_table_has(tree->table, pid, 100));
+	assert_int_equal(
+		process_scan_all(tree->broker, tree->table, "/no/such/folder", 100), -ENOENT);
+}
+
+/* A process that runs out of room does not keep the others out. */
+static void a_full_table_is_not_an_error_of_all(void **state)
+{
+	const struct process_table_limits limits = { 10, 1, 10, 1000, 0 };
+	struct tree *tree = *state;
+	struct process_table *table;
+
+	write_maps(tree, "12",
+		"2000-3000 r-xp 00001000 fe:01 7 /a\n"
+		"4000-5000 r-xp 00001000 fe:01 7 /a\n");
+	assert_int_equal(process_table_new(&limits, &table), 0);
+	assert_int_equal(process_scan_one(tree->broker, table, 12, 100), -E2BIG);
+	assert_int_equal(process_scan_all(tree->broker, table, tree->proc, 100), 0);
+	assert_true(process_table_has(table, 12, 100));
+	process_table_free(table);
+}
+
+static void the_live_system_is_scanned(void **state)
+{
+	struct process_table *table;
+	struct process_mapping mapping;
+	struct mapped_file file;
+	struct broker *broker;
+	char path[PATH_MAX];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	(void) state;
+	assert_true(size > 0);
+	path[size] = '\0';
+	assert_int_equal(broker_new(NULL, &broker), 0);
+	assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
+	assert_int_equal(process_scan_all(broker, table, "/proc", 100), 0);
+	assert_true(process_table_find(
+		table, getpid(), 100, (uint64_t) (uintptr_t) the_live_system_is_scanned, &mapping));
+	process_table_file(table, mapping.file, &file);
+	assert_string_equal(file.path, path);
+	assert_true(file.is_regular);
+	process_table_free(table);
+	broker_free(broker);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct tree *tree = *state;
+	size_t n;
+	int r;
+
+	write_maps(tree, "12", "2000-3000 r-xp 00001000 fe:01 7 /a\n");
+	for (n = 0;; n++) {
+		struct process_table *table;
+
+		assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
+		fail_allocation(n);
+		r = process_scan_all(tree->broker, table, tree->proc, 1);
+		if (!allocation_failed()) {
+			process_table_free(table);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		process_table_free(table);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 4);
+}
+
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(executable_mappings_are_added),
+		IN_TREE(what_cannot_be_scanned_says_so),
+		IN_TREE(hostile_lengths_are_bounded),
+		IN_TREE(all_processes_are_added),
+		IN_TREE(a_full_table_is_not_an_error_of_all),
+		cmocka_unit_test(the_live_system_is_scanned),
+		IN_TREE(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

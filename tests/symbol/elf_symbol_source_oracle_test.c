@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names as other tools give them: for thousands of addresses of programs built here and of programs
+ * that the machine has, llvm-symbolizer names the function and nm lists the symbols. Whatever the
+ * two tools and we do not agree on falls into one of the classes that disagreement() names, and is
+ * checked against nm's list; all else is an error.
+ */
+#include "symbol/elf_symbol_source.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbol/demangle.h"
+#include "symbol/elf_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ADDRESSES_SPREAD = 4000, ADDRESSES_MAX = 20000, SYMBOLS_MAX = 400000, PATH_BYTES = 512 };
+
+struct known_symbol {
+	uint64_t start, size;
+	char *name; /* owned */
+};
+
+/* One file: what is asked of it and what the tools say. */
+struct question {
+	struct symbol_request requests[ADDRESSES_MAX];
+	size_t count;
+	struct known_symbol *symbols; /* owned */
+	size_t symbol_count, symbol_capacity;
+	size_t named, aliases, stretched, enclosing;
+};
+
+static char folder[] = "/tmp/symbols_XXXXXX";
+
+static bool run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A shell command; its complaints are of no interest. */
+static bool run(const char *format, ...)
+{
+	char command[4 * PATH_BYTES];
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	assert_in_range(length, 1, (int)sizeof(command) - 1);
+	return system(command) == 0;
+}
+
+static bool has_tools(void)
+{
+	if (run("command -v llvm-symbolizer >/dev/null 2>&1 && command -v nm >/dev/null 2>&1"))
+		return true;
+	print_message("skipped: llvm-symbolizer or nm is not installed\n");
+	return false;
+}
+
+static void question_free(struct question *question)
+{
+	for (size_t i = 0; i < question->symbol_count; i++)
+		free(question->symbols[i].name);
+	free(question->symbols);
+	free(question);
+}
+DEFINE_CLEANUP(struct question, question_free);
+
+/* "address [size] type name", the size only where it is known. */
+static void read_symbols(struct question *question, const char *path, bool is_dynamic)
+{
+	_cleanup_free_ char *line = NULL;
+	char command[PATH_BYTES], type, name[32768];
+	size_t capacity = 0;
+	FILE *nm;
+
+	(void)snprintf(command, sizeof(command), "nm -S --defined-only %s '%s' 2>/dev/null",
+		is_dynamic ? "-D" : "", path);
+	nm = popen(command, "r");
+	assert_non_null(nm);
+	while (getline(&line, &capacity, nm) > 0) {
+		struct known_symbol symbol = { 0 };
+
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %c %32767s", &symbol.start, &symbol.size,
+			    &type, name) != 4) {
+			symbol.size = 0;
+			if (sscanf(line, "%" SCNx64 " %c %32767s", &symbol.start, &type, name) != 3)
+				continue;
+		}
+		if (!strchr("tTwWiu", type))
+			continue;
+		if (strchr(name, '@') > name)
+			*strchr(name, '@') = '\0';
+		symbol.name = strdup(name);
+		assert_non_null(symbol.name);
+		assert_int_equal(ARRAY_RESERVE(question->symbols, &question->symbol_capacity,
+					 question->symbol_count + 1, SYMBOLS_MAX),
+			0);
+		question->symbols[question->symbol_count++] = symbol;
+	}
+	assert_int_equal(pclose(nm), 0);
+}
+
+static int compare_requests(const void *a, const void *b)
+{
+	const struct symbol_request *first = a, *second = b;
+
+	return first->vaddr < second->vaddr ? -1 : first->vaddr > second->vaddr;
+}
+
+static void add_address(struct question *question, const struct elf_image *image, uint64_t vaddr)
+{
+	for (size_t i = 0; i < image->segment_count; i++)
+		if (vaddr >= image->segments[i].vaddr &&
+			vaddr - image->segments[i].vaddr < image->segments[i].file_bytes &&
+			question->count < ADDRESSES_MAX)
+			question->requests[question->count++] =
+				(struct symbol_request){ .vaddr = vaddr };
+}
+
+/* Over all the text at even distances, and where symbols begin and end. */
+static void choose_addresses(struct question *question, const struct elf_image *image)
+{
+	size_t stride = question->symbol_count / ((ADDRESSES_MAX - ADDRESSES_SPREAD) / 3) + 1;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segments[i];
+		uint64_t step = segment->file_bytes / (ADDRESSES_SPREAD / image->segment_count) + 1;
+
+		for (uint64_t at = 0; at < segment->file_bytes; at += step)
+			add_address(question, image, segment->vaddr + at);
+	}
+	for (size_t i = 0; i < question->symbol_count; i += stride) {
+		const struct known_symbol *symbol = &question->symbols[i];
+
+		add_address(question, image, symbol->start);
+		add_address(question, image, symbol->start + symbol->size - 1);
+		add_address(question, image, symbol->start + symbol->size);
+	}
+	qsort(question->requests, question->count, sizeof(question->requests[0]), compare_requests);
+	for (size_t i = 0; i < question->count; i++)
+		if (kept == 0 || question->requests[kept - 1].vaddr != question->requests[i].vaddr)
+			question->requests[kept++] = question->requests[i];
+	question->count = kept;
+}
+
+/* Does a symbol of that name, as it is shown, begin at `start` (any: UINT64_MAX)? */
+static const struct known_symbol *find_symbol(const struct question *question, const char *shown,
+	uint64_t vaddr, const struct known_symbol *alias_of)
+{
+	for (size_t i = 0; i < question->symbol_count; i++) {
+		const struct known_symbol *symbol = &question->symbols[i];
+		_cleanup_free_ char *demangled = NULL;
+
+		if (symbol->start > vaddr || (alias_of && symbol->start != alias_of->start))
+			continue;
+		if (symbol->size > 0 && vaddr - symbol->start >= symbol->size)
+			continue;
+		if (strcmp(symbol->name, shown) == 0)
+			return symbol;
+		demangled = demangle(symbol->name);
+		if (demangled && strcmp(demangled, shown) == 0)
+			return symbol;
+	}
+	return NULL;
+}
+
+/* NULL where the answers agree or differ for a known reason; else what is wrong. */
+static const char *disagreement(
+	struct question *question, uint64_t vaddr, const char *ours, const char *theirs)
+{
+	const struct known_symbol *own, *other;
+
+	if (!ours && !theirs)
+		return NULL;
+	if (ours)
+		question->named++;
+	if (ours && theirs && strcmp(ours, theirs) == 0)
+		return NULL;
+	own = ours ? find_symbol(question, ours, vaddr, NULL) : NULL;
+	if (ours && !own)
+		return "we give a name that nm does not have there";
+	if (!ours) {
+		/*
+		 * llvm-symbolizer stretches a symbol without a size as far as the next symbol,
+		 * beyond its section and beyond the end of the function that it is a label in.
+		 */
+		other = find_symbol(question, theirs, vaddr, NULL);
+		if (!other || other->size > 0)
+			return "we miss a name";
+		question->stretched++;
+		return NULL;
+	}
+	if (!theirs) {
+		/*
+		 * It looks at the last symbol that begins before the address and at no other: not
+		 * at a function that encloses it and goes on behind it.
+		 */
+		if (own->size == 0)
+			return "we stretch a symbol";
+		question->enclosing++;
+		return NULL;
+	}
+	/* Which of several names for one place is shown is a matter of taste. */
+	if (find_symbol(question, theirs, vaddr, own)) {
+		question->aliases++;
+		return NULL;
+	}
+	/* It prefers a label within a function, which has no size, to the function. */
+	other = find_symbol(question, theirs, vaddr, NULL);
+	if (other && other->size == 0 && own->size > 0) {
+		question->enclosing++;
+		return NULL;
+	}
+	return "the names differ";
+}
+
+/* Reads one answer: the function, a source line that is not looked at, an empty line. */
+static char *read_answer(FILE *symbolizer)
+{
+	_cleanup_free_ char *line = NULL, *rest = NULL;
+	size_t capacity = 0, rest_capacity = 0;
+	char *version, *demangled;
+
+	assert_true(getline(&line, &capacity, symbolizer) > 0);
+	while (getline(&rest, &rest_capacity, symbolizer) > 0 && rest[0] != '\n')
+		continue;
+	line[strcspn(line, "\n")] = '\0';
+	if (strcmp(line, "??") == 0)
+		return NULL;
+	version = strchr(line, '@');
+	if (version > line)
+		*version = '\0';
+	demangled = demangle(line);
+	return demangled ? demangled : TAKE_PTR(line);
+}
+
+static void compare_answers(
+	struct question *question, const char *path, const struct symbol_batch *batch)
+{
+	char command[2 * PATH_BYTES], addresses[PATH_BYTES];
+	size_t differences = 0;
+	FILE *file;
+
+	(void)snprintf(addresses, sizeof(addresses), "%s/addresses", folder);
+	file = fopen(addresses, "we");
+	assert_non_null(file);
+	for (size_t i = 0; i < question->count; i++)
+		(void)fprintf(file, "0x%" PRIx64 "\n", question->requests[i].vaddr);
+	assert_int_equal(fclose(file), 0);
+
+	(void)snprintf(command, sizeof(command),
+		"llvm-symbolizer --obj='%s' --no-inlines --functions=linkage --no-demangle < '%s'",
+		path, addresses);
+	file = popen(command, "r");
+	assert_non_null(file);
+	for (size_t i = 0; i < question->count; i++) {
+		const struct symbol_request *request = &question->requests[i];
+		_cleanup_free_ char *theirs = read_answer(file);
+		const char *ours = NULL, *wrong;
+
+		if (request->frame_count > 0)
+			ours = string_pool_get(
+				batch->strings, batch->frames[request->first_frame].function);
+		wrong = disagreement(question, request->vaddr, ours, theirs);
+		if (wrong && differences++ < 10)
+			print_error("%s 0x%" PRIx64 ": %s: \"%s\", llvm-symbolizer \"%s\"\n", path,
+				request->vaddr, wrong, ours ? ours : "", theirs ? theirs : "");
+	}
+	(void)pclose(file);
+	print_message("%s: %zu addresses, %zu named; other alias %zu, stretched by "
+		      "llvm-symbolizer %zu, enclosing %zu\n",
+		path, question->count, question->named, question->aliases, question->stretched,
+		question->enclosing);
+	assert_int_equal(differences, 0);
+}
+
+/*
+ * Asks about `path`, with the separate debug file `debug` if not NULL, and compares with what the
+ * tools say of `oracle`. Returns the number of names.
+ */
+static size_t compare(const char *path, const char *debug, const char *oracle, bool is_dynamic)
+{
+	_cleanup_(question_freep) struct question *question = calloc(1, sizeof(*question));
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int debug_fd = debug ? open(debug, O_RDONLY | O_CLOEXEC) : -1;
+	struct symbol_binary binary = { .path = path, .fd = fd, .debug_fd = debug_fd };
+	struct symbol_source *source;
+	struct string_pool strings;
+	struct symbol_batch batch = { .strings = &strings };
+	struct elf_image image;
+	size_t named;
+
+	assert_non_null(question);
+	assert_true(fd >= 0);
+	assert_true(!debug || debug_fd >= 0);
+	assert_int_equal(elf_image_read(fd, &image), 0);
+	assert_true(image.segment_count > 0);
+	binary.build_id = image.build_id;
+	read_symbols(question, oracle, is_dynamic);
+	choose_addresses(question, &image);
+
+	batch.requests = question->requests;
+	batch.request_count = question->count;
+	assert_int_equal(string_pool_init(&strings, 64 << 20), 0);
+	assert_int_equal(elf_symbol_source_new(&source), 0);
+	assert_int_equal(source->lookup(source, &binary, &batch), 0);
+	compare_answers(question, oracle, &batch);
+	named = question->named;
+	symbol_source_free(source);
+	symbol_batch_done(&batch);
+	string_pool_done(&strings);
+	return named;
+}
+
+static const char c_source[] =
+	"#include <stdio.h>\n"
+	"static int __attribute__((noinline)) local(int n) { return n * 3; }\n"
+	"int __attribute__((noinline)) exported(int n) { return local(n) + 1; }\n"
+	"int aliased(int n) __attribute__((alias(\"exported\")));\n"
+	"int weak_alias(int n) __attribute__((weak, alias(\"exported\")));\n"
+	"int _underscored(int n) __attribute__((alias(\"exported\")));\n"
+	"int picked(int n);\n"
+	"static int fast(int n) { return n + 7; }\n"
+	"static int (*pick(void))(int) { return fast; }\n"
+	"int picked(int n) __attribute__((ifunc(\"pick\")));\n"
+	"__asm__(\".text\\n.globl bare\\nbare: nop\\nnop\\nret\\n\");\n"
+	"int main(int argc, char **argv)\n"
+	"{ (void) argv; printf(\"%d\", exported(argc) + picked(argc)); }\n";
+
+static const char cplus_source[] =
+	"#include <algorithm>\n#include <map>\n#include <string>\n#include <vector>\n"
+	"namespace outer { template <class T> struct holder {\n"
+	"  std::vector<T> all; std::map<std::string, T> by_name;\n"
+	"  __attribute__((noinline)) holder() : all(3) {}\n"
+	"  __attribute__((noinline)) ~holder() {}\n"
+	"  __attribute__((noinline)) void sort()\n"
+	"  { std::sort(all.begin(), all.end(), [](const T &a, const T &b) { return b < a; }); }\n"
+	"  template <class... A> __attribute__((noinline)) void add(const A &...more)\n"
+	"  { (all.push_back(more), ...); by_name[\"x\"] = all.back(); } }; }\n"
+	"int main() { outer::holder<int> i; i.add(1, 2, 3); i.sort();\n"
+	"  outer::holder<std::string> s; s.add(std::string(\"a\")); s.sort(); }\n";
+
+static void write_source(const char *name, const char *text)
+{
+	char path[PATH_BYTES];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Builds folder/name, or says that it cannot be built here. */
+static bool build(const char *name, const char *compiler)
+{
+	if (run("cd '%s' && %s -o %s 2>/dev/null", folder, compiler, name))
+		return true;
+	print_message("not compared: \"%s\" does not work here\n", compiler);
+	return false;
+}
+
+static void programs_built_here_agree(void **state)
+{
+	static const char *const builds[][2] = {
+		{ "static_address", "gcc -O1 -no-pie -fno-pie c.c" },
+		{ "pie", "gcc -O1 -pie -fPIE c.c" },
+		{ "id_none", "gcc -O1 -Wl,--build-id=none c.c" },
+		{ "id_md5", "gcc -O1 -Wl,--build-id=md5 c.c" },
+		{ "id_8", "gcc -O1 -Wl,--build-id=0x0123456789abcdef c.c" },
+		{ "shared", "gcc -O1 -shared -fPIC c.c" },
+		{ "cold", "g++ -O2 -freorder-functions -ffunction-sections cplus.cc" },
+		{ "cplus", "g++ -O1 cplus.cc" },
+		{ "whole", "gcc -O1 -static c.c" },
+		/* p_vaddr is not p_offset there. */
+		{ "lld", "clang -O1 -fuse-ld=lld -Wl,--build-id c.c" },
+	};
+	char path[PATH_BYTES];
+	size_t built = 0;
+
+	(void)state;
+	if (!has_tools())
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		if (!build(builds[i][0], builds[i][1]))
+			continue;
+		built++;
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, builds[i][0]);
+		assert_true(compare(path, NULL, path, false) > 10);
+	}
+	if (built == 0)
+		skip();
+}
+
+static void stripped_programs_agree(void **state)
+{
+	static const char *const ids[] = { "sha1", "md5", "0x0123456789abcdef", "none" };
+	char whole[PATH_BYTES], stripped[PATH_BYTES], debug[PATH_BYTES];
+	size_t exported, all;
+
+	(void)state;
+	if (!has_tools())
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		(void)snprintf(whole, sizeof(whole), "%s/program_%s", folder, ids[i]);
+		(void)snprintf(stripped, sizeof(stripped), "%s.stripped", whole);
+		(void)snprintf(debug, sizeof(debug), "%s.debug", whole);
+		if (!run("cd '%s' && g++ -O1 -g -rdynamic -Wl,--build-id=%s cplus.cc -o '%s' "
+			 "2>/dev/null && objcopy --only-keep-debug '%s' '%s' && "
+			 "strip -o '%s' '%s'",
+			    folder, ids[i], whole, whole, debug, stripped, whole)) {
+			print_message("skipped: g++, objcopy or strip does not work here\n");
+			skip();
+		}
+		exported = compare(stripped, NULL, stripped, true);
+		assert_true(exported > 10);
+		if (strcmp(ids[i], "none") == 0) {
+			/* Nothing says that the debug file belongs to it. */
+			assert_int_equal(compare(stripped, debug, stripped, true), exported);
+			continue;
+		}
+		all = compare(stripped, debug, whole, false);
+		assert_true(all > exported);
+	}
+}
+
+static void programs_of_the_machine_agree(void **state)
+{
+	static const char *const paths[] = { "/bin/bash", "/usr/bin/python3", "/usr/bin/perl",
+		"/usr/bin/git", "/lib/x86_64-linux-gnu/libc.so.6",
+		"/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/aarch64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib64/libstdc++.so.6" };
+	size_t compared = 0;
+
+	(void)state;
+	if (!has_tools())
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (access(paths[i], R_OK) < 0)
+			continue;
+		if (run("nm '%s' >/dev/null 2>&1 && test -n \"$(nm '%s' 2>/dev/null)\"", paths[i],
+			    paths[i]))
+			(void)compare(paths[i], NULL, paths[i], false);
+		else
+			(void)compare(paths[i], NULL, paths[i], true);
+		compared++;
+	}
+	if (compared == 0) {
+		print_message("skipped: none of the programs is on this machine\n");
+		skip();
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	write_source("c.c", c_source);
+	write_source("cplus.cc", cplus_source);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return run("rm -rf '%s'", folder) ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_built_here_agree),
+		cmocka_unit_test(stripped_programs_agree),
+		cmocka_unit_test(programs_of_the_machine_agree),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

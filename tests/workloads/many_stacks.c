@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * many_stacks [SECONDS [PATHS]]: PATHS (65536) different paths of calls to step_left and step_right
+ * share 40 % of the units, and the_hot_path has 60 %.
+ */
+#include "work.h"
+
+enum { HOT_UNITS = 60, COLD_UNITS = 40 };
+
+static uint64_t step_left(uint32_t path, unsigned levels, uint64_t seed);
+static uint64_t step_right(uint32_t path, unsigned levels, uint64_t seed);
+
+static NOINLINE uint64_t the_hot_path(uint64_t seed)
+{
+	return work_units(HOT_UNITS, seed) + 1;
+}
+
+static inline __attribute__((always_inline)) uint64_t step(
+	uint32_t path, unsigned levels, uint64_t seed)
+{
+	if (levels == 0)
+		return work_units(COLD_UNITS, seed) + 1;
+	if (path & 1)
+		return step_right(path >> 1, levels - 1, seed) + 1;
+	return step_left(path >> 1, levels - 1, seed) + 2;
+}
+
+static NOINLINE uint64_t step_left(uint32_t path, unsigned levels, uint64_t seed)
+{
+	return step(path, levels, seed) + 3;
+}
+
+static NOINLINE uint64_t step_right(uint32_t path, unsigned levels, uint64_t seed)
+{
+	return step(path, levels, seed) + 4;
+}
+
+int main(int argc, char **argv)
+{
+	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
+	uint32_t paths = (uint32_t)number_argument(argc, argv, 2, 65536), path = 0;
+	unsigned levels = 0;
+	uint64_t seed = 1;
+
+	while (levels < 31 && UINT32_C(1) << levels < paths)
+		levels++;
+	while (now_seconds(CLOCK_MONOTONIC) < end)
+		for (int round = 0; round < 100; round++) {
+			seed = the_hot_path(seed);
+			seed = step_left(path, levels, seed);
+			/* Far apart and all of them, since the stride is odd. */
+			path = (path + 40503) & ((UINT32_C(1) << levels) - 1);
+		}
+	keep(seed);
+	return 0;
+}

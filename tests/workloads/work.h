@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the workloads are made of: work that is counted rather than timed, so that the share of each
+ * function follows from the source. A unit is a chain of dependent multiplications, whose pace does
+ * not depend on where the code happens to lie.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+/* Some 0.4 µs on a machine of today. */
+enum { UNIT_STEPS = 300 };
+
+/* A leaf that calls nothing gets a frame only if it asks for its address; without one the walk by
+ * frame pointers would pass over its caller. */
+static NOINLINE __attribute__((unused)) uint64_t work_units(uint64_t units, uint64_t seed)
+{
+	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
+	for (uint64_t i = 0; i < units * UNIT_STEPS; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		__asm__ volatile("" : "+r"(seed));
+	}
+	return seed;
+}
+
+static inline double now_seconds(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The argument `index`, or `fallback` where there is none; ends the program over nonsense. */
+static inline double number_argument(int argc, char **argv, int index, double fallback)
+{
+	char *end;
+	double value;
+
+	if (index >= argc)
+		return fallback;
+	value = strtod(argv[index], &end);
+	if (end == argv[index] || *end || !(value >= 0) || value > 1e9) {
+		(void)fprintf(stderr, "%s: not a number: %s\n", argv[0], argv[index]);
+		exit(2);
+	}
+	return value;
+}
+
+/* Keeps a result alive, and with it the work that made it. */
+static inline void keep(uint64_t value)
+{
+	__asm__ volatile("" : : "r"(value));
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A check of the doctor: a row of a table, whose function looks at one thing and says what it has
+ * found. Checks borrow the facts that several of them need from struct doctor_host, open what they
+ * look at without waiting, and leave nothing behind.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum doctor_state {
+	DOCTOR_OK,
+	DOCTOR_LIMITED, /* works, with less */
+	DOCTOR_MISSING,
+	DOCTOR_UNKNOWN, /* cannot be told without more privilege, or without /proc */
+};
+
+/* Read once, before the first check. */
+struct doctor_host {
+	bool has_capabilities; /* was /proc/self/status to be read? */
+	uint64_t capabilities; /* the effective set, bits as in linux/capability.h */
+	bool has_version;
+	unsigned major, minor;	    /* of the kernel */
+	uint64_t memory_lock_bytes; /* UINT64_MAX: no limit */
+	int bpf_error; /* 0, or the -errno of loading the smallest perf_event program */
+};
+
+struct doctor_finding {
+	enum doctor_state state;
+	char found[256];
+	const char *lost;   /* in place of the check's own, where that does not fit; else NULL */
+	const char *remedy; /* likewise */
+};
+
+struct doctor_check {
+	const char *name;
+	void (*function)(const struct doctor_host *host, const struct doctor_check *check,
+		struct doctor_finding *finding);
+	int argument;	    /* of the function: a capability, a map type */
+	bool is_required;   /* without it there is no recording at all */
+	const char *lost;   /* what is lost without it; NULL where it is always fine */
+	const char *remedy; /* one concrete command or setting */
+};
+
+struct doctor_group {
+	const char *title;
+	const struct doctor_check *checks;
+	size_t count;
+};
+
+extern const struct doctor_group doctor_capabilities, doctor_settings, doctor_kernel, doctor_perf,
+	doctor_bpf, doctor_system;
+
+void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+bool doctor_has_capability(const struct doctor_host *host, int capability);
+
+/* MISSING where every capability that it takes was there, UNKNOWN where privilege may be the cause.
+ */
+enum doctor_state doctor_refusal(const struct doctor_host *host);
+
+bool doctor_is_since(const struct doctor_host *host, unsigned major, unsigned minor);
+
+/*
+ * The first `size` - 1 bytes of a file, NUL-terminated and without the newline at the end. Returns
+ * 0 or -errno.
+ */
+int doctor_read_file(const char *path, char *ret_text, size_t size);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command that people type: a table of subcommands. */
+#include "base/array.h"
+#include "tools/doctor.h"
+#include "tools/exit_status.h"
+#include "tools/record.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command {
+	const char *name;
+	int (*function)(int argc, char **argv);
+	const char *line;
+} commands[] = {
+	{ "record", record_main, "profile now: this machine, some processes, or a command" },
+	{ "doctor", doctor_main, "what this machine offers a profiler, and what it lacks" },
+};
+
+static void print_usage(FILE *file)
+{
+	(void)fputs("usage: pilotlight COMMAND [ARGUMENT...]\n\n", file);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].line);
+	(void)fputs("\n`pilotlight COMMAND --help` says more; so does pilotlight(1).\n", file);
+}
+
+int main(int argc, char **argv)
+{
+	/* A reader of our output that goes away is an error to report like any other. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_usage(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		(void)puts("pilotlight " PILOTLIGHT_VERSION);
+		return EXIT_SUCCESS;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].function(argc - 1, argv + 1);
+	(void)fprintf(
+		stderr, "pilotlight: there is no command '%s'; see `pilotlight --help`\n", argv[1]);
+	return EXIT_USAGE;
+}

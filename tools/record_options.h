@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `pilotlight record` was asked to do. */
+#pragma once
+
+#include "base/output.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct profile;
+
+struct record_format {
+	const char *name;   /* for -f */
+	const char *ending; /* of file names */
+	int (*write)(const struct profile *profile, struct output *output);
+};
+
+enum { RECORD_PIDS_MAX = 1024 };
+
+struct record_options {
+	uint32_t rate_hz;
+	uint64_t duration_ns; /* 0: until stopped, or the command ends */
+	pid_t pids[RECORD_PIDS_MAX];
+	size_t pid_count;
+	const char *path;
+	const struct record_format *format;
+	uint32_t stack_slots; /* 0: computed */
+	bool wants_kernel;
+	bool wants_all;
+	bool is_quiet;
+	bool is_verbose;
+	char **command; /* NULL: none; ends with NULL; borrowed from argv */
+};
+
+enum record_parse {
+	RECORD_PARSE_RUN,
+	RECORD_PARSE_HELP,  /* it was asked for, and printed */
+	RECORD_PARSE_WRONG, /* used wrongly; standard error says how */
+};
+enum record_parse record_options_parse(int argc, char **argv, struct record_options *ret_options);

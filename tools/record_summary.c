@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/record_summary.h"
+
+#include "base/clock.h"
+#include "render/caption.h"
+#include "render/comm_totals.h"
+#include "render/function_totals.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { HOTTEST = 5 };
+
+void record_cost_read(struct record_cost *ret_cost)
+{
+	_cleanup_fclose_ FILE *status = fopen("/proc/self/status", "re");
+	struct record_cost cost = { .cpu_ns = clock_process_cpu_ns() };
+	char line[256];
+	uint64_t kib;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
+			cost.peak_rss_bytes = kib * 1024;
+	*ret_cost = cost;
+}
+
+static double per_cent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_samples(FILE *file, const struct pipeline_report *report)
+{
+	const struct accounts *accounts = &report->accounts;
+
+	(void)fprintf(file,
+		"samples    %" PRIu64 " fired = %" PRIu64 " stored + %" PRIu64 " idle + %" PRIu64
+		" filtered + %" PRIu64 " lost",
+		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
+		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
+	if (report->expected)
+		(void)fprintf(file, " (%" PRIu64 " expected)", report->expected);
+	(void)fputc('\n', file);
+}
+
+static void print_lost(
+	FILE *file, const struct profile *profile, const struct pipeline_report *report)
+{
+	const struct resolver_counters *resolver = &report->resolver;
+	const struct {
+		const char *name;
+		uint64_t count;
+	} cuts[] = {
+		{ "no code there", resolver->cut_garbage },
+		{ "depth", resolver->cut_depth },
+		{ "unknown process", resolver->cut_unknown },
+		{ "too many binaries", resolver->cut_full },
+	};
+	char losses[CAPTION_LOSSES_BYTES];
+	bool is_first = true;
+
+	(void)fprintf(file, "lost       %s", caption_losses(profile, losses));
+	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+		if (cuts[i].count == 0)
+			continue;
+		(void)fprintf(file, "%s%s %" PRIu64, is_first ? "; stacks cut short: " : ", ",
+			cuts[i].name, cuts[i].count);
+		is_first = false;
+	}
+	if (report->capture.children_not_followed > 0)
+		(void)fprintf(file, "; %" PRIu64 " child processes not followed",
+			report->capture.children_not_followed);
+	if (report->sideband.lost + report->sideband.refused > 0)
+		(void)fprintf(file, "; %" PRIu64 " side-band records",
+			report->sideband.lost + report->sideband.refused);
+	(void)fputc('\n', file);
+}
+
+static int print_processes(FILE *file, const struct profile *profile)
+{
+	_cleanup_(comm_totals_freep) struct comm_totals *totals = NULL;
+	int r = comm_totals_new(profile, &totals);
+
+	if (r < 0)
+		return r;
+	(void)fprintf(file, "processes  %zu", totals->process_count);
+	for (size_t i = 0; i < totals->count && i < HOTTEST; i++)
+		(void)fprintf(file, "%s%s %.1f %%", i == 0 ? "; hottest: " : ", ",
+			string_pool_get(&profile->strings, totals->items[i].comm),
+			per_cent(totals->items[i].samples, totals->samples));
+	(void)fputc('\n', file);
+	return 0;
+}
+
+static int print_functions(FILE *file, const struct profile *profile)
+{
+	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
+	char name[FRAME_NAME_BYTES];
+	int r = function_totals_new(profile, &totals);
+
+	if (r < 0)
+		return r;
+	(void)fputs("functions ", file);
+	for (size_t i = 0; i < totals->count && i < HOTTEST && totals->items[i].self > 0; i++) {
+		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
+		(void)fprintf(file, "%s %.60s %.1f %%", i == 0 ? "" : ",", name,
+			per_cent(totals->items[i].self, totals->samples));
+	}
+	(void)fputc('\n', file);
+	return 0;
+}
+
+static void print_cost(FILE *file, const struct profile *profile,
+	const struct pipeline_report *report, const struct record_cost *cost)
+{
+	const double mib = 1024 * 1024;
+	uint64_t maps = report->capture.map_bytes;
+	uint64_t machine_ns = report->elapsed_ns * profile->cpu_count;
+
+	(void)fputs("cost       ", file);
+	if (report->capture.program_runs > 0)
+		(void)fprintf(file, "BPF %.1f us a sample, %.1f ms in all; ",
+			(double)report->capture.program_ns / 1e3 /
+				(double)report->capture.program_runs,
+			(double)report->capture.program_ns / 1e6);
+	(void)fprintf(file,
+		"CPU %.0f ms (%.2f %% of the machine); memory %.1f MiB at most with %.1f MiB of "
+		"maps\n",
+		(double)cost->cpu_ns / 1e6,
+		per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns),
+		(double)(cost->peak_rss_bytes + maps) / mib, (double)maps / mib);
+}
+
+int record_summary_print(FILE *file, const struct profile *profile,
+	const struct pipeline_report *report, const struct record_cost *cost)
+{
+	int r;
+
+	print_samples(file, report);
+	print_lost(file, profile, report);
+	r = print_processes(file, profile);
+	if (r == 0)
+		r = print_functions(file, profile);
+	if (r == 0)
+		print_cost(file, profile, report, cost);
+	return r;
+}

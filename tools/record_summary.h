@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a recording saw, in five lines that begin with a key: samples, lost, processes, functions,
+ * cost. */
+#pragma once
+
+#include "pipeline.h"
+
+#include <stdio.h>
+
+struct record_cost {
+	uint64_t cpu_ns;	 /* of our process, user and system, start-up included */
+	uint64_t peak_rss_bytes; /* VmHWM */
+};
+
+/* Both as they are now. */
+void record_cost_read(struct record_cost *ret_cost);
+
+/* Returns 0 or -ENOMEM. */
+int record_summary_print(FILE *file, const struct profile *profile,
+	const struct pipeline_report *report, const struct record_cost *cost);
