@@ -87,7 +87,7 @@ static int open_process(struct broker *broker, const struct broker_process *proc
 
 	if (process->pid <= 0)
 		return -ESRCH;
-	(void) snprintf(name, sizeof(name), "%d", process->pid);
+	(void)snprintf(name, sizeof(name), "%d", process->pid);
 	r = open_trusted(broker->proc_root, name, O_PATH | O_DIRECTORY, ret_fd);
 	return r == -ENOENT ? -ESRCH : r;
 }
@@ -130,7 +130,7 @@ int broker_open_process_file(struct broker *broker, const struct broker_process 
 		[BROKER_PROCESS_COMM] = "comm",
 	};
 
-	if ((unsigned int) file >= sizeof(names) / sizeof(names[0]))
+	if ((unsigned int)file >= sizeof(names) / sizeof(names[0]))
 		return -EINVAL;
 	return open_of_process(broker, process, names[file], ret_fd);
 }
@@ -156,8 +156,8 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
 	r = open_process(broker, process, &process_fd);
 	if (r < 0)
 		return r;
-	(void) snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long) start,
-		(unsigned long long) end);
+	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
+		(unsigned long long)end);
 	r = regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, &fd);
 	if (path && (r == -ENOENT || r == -EACCES || r == -EPERM))
 		r = open_below_root(process_fd, path, &fd);
@@ -173,7 +173,7 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
 
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd)
 {
-	(void) broker;
+	(void)broker;
 	if (path[0] != '/')
 		return -EINVAL;
 	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
@@ -184,8 +184,8 @@ static int open_debug_file(struct broker *broker, const struct build_id *id, int
 	char hex[BUILD_ID_HEX_BYTES], name[BUILD_ID_HEX_BYTES + 32], path[PATH_MAX];
 	int r;
 
-	(void) build_id_format(id, hex);
-	(void) snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", hex, hex + 2);
+	(void)build_id_format(id, hex);
+	(void)snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", hex, hex + 2);
 	r = join_path(path, broker->debug_root, name);
 	if (r < 0)
 		return r;
@@ -238,6 +238,6 @@ int broker_open_module_note(struct broker *broker, const char *name, int *ret_fd
 
 	if (!is_module_name(name))
 		return -EINVAL;
-	(void) snprintf(rest, sizeof(rest), "module/%s/notes/.note.gnu.build-id", name);
+	(void)snprintf(rest, sizeof(rest), "module/%s/notes/.note.gnu.build-id", name);
 	return open_trusted(broker->sys_root, rest, O_RDONLY, ret_fd);
 }

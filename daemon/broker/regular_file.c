@@ -26,7 +26,7 @@ static int walk_to(int folder_fd, const char *path, enum regular_file_walk walk)
 	for (int i = 0; i < WALK_ATTEMPTS; i++) {
 		fd = syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
 		if (fd >= 0)
-			return (int) fd;
+			return (int)fd;
 		if (errno != EAGAIN && errno != EINTR)
 			break;
 	}
@@ -48,7 +48,7 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	(void) snprintf(link, sizeof(link), "/proc/self/fd/%d", found_fd);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found_fd);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;

@@ -25,7 +25,7 @@ int start_time_parse(const char *stat, size_t size, uint64_t *ret_ticks)
 	if (!at)
 		return -EINVAL;
 	for (int field = FIRST_FIELD_AFTER_NAME - 1; field < START_TIME_FIELD; field++) {
-		at = memchr(at, ' ', (size_t) (end - at));
+		at = memchr(at, ' ', (size_t)(end - at));
 		if (!at)
 			return -EINVAL;
 		at++;
@@ -34,7 +34,7 @@ int start_time_parse(const char *stat, size_t size, uint64_t *ret_ticks)
 		return -EINVAL;
 	for (; at < end && *at >= '0' && *at <= '9'; at++)
 		if (__builtin_mul_overflow(ticks, 10, &ticks) ||
-			__builtin_add_overflow(ticks, (uint64_t) (*at - '0'), &ticks))
+			__builtin_add_overflow(ticks, (uint64_t)(*at - '0'), &ticks))
 			return -EINVAL;
 	/* A number that the end of the text cuts off is not a number. */
 	if (at == end || *at != ' ')
@@ -56,7 +56,7 @@ static int read_start_ticks(int process_fd, uint64_t *ret_ticks)
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	return start_time_parse(stat, (size_t) size, ret_ticks);
+	return start_time_parse(stat, (size_t)size, ret_ticks);
 }
 
 int start_time_check(int process_fd, uint64_t start_ns)
@@ -70,6 +70,6 @@ int start_time_check(int process_fd, uint64_t start_ns)
 	if (ticks_per_second <= 0 || ticks_per_second > NSEC_PER_SEC)
 		return -EINVAL;
 	/* Either side may have been rounded, so neighbours are equal. */
-	wanted = start_ns / (NSEC_PER_SEC / (uint64_t) ticks_per_second);
+	wanted = start_ns / (NSEC_PER_SEC / (uint64_t)ticks_per_second);
 	return (ticks > wanted ? ticks - wanted : wanted - ticks) <= 1 ? 0 : -ESRCH;
 }

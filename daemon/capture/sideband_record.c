@@ -69,7 +69,7 @@ static int load_text(const struct body *body, size_t offset, const char **ret_te
 
 	if (!memchr(text, '\0', body->size - offset))
 		return -EINVAL;
-	*ret_text = (const char *) text;
+	*ret_text = (const char *)text;
 	return 0;
 }
 
@@ -106,8 +106,8 @@ static int parse_map(const struct body *body, struct sideband_record *record)
 	if (!(map.protection & PROT_EXEC))
 		return -ENOMSG;
 	record->kind = SIDEBAND_MAP;
-	record->pid = (pid_t) map.pid;
-	record->tid = (pid_t) map.tid;
+	record->pid = (pid_t)map.pid;
+	record->tid = (pid_t)map.tid;
 	record->start = map.address;
 	record->offset = map.offset;
 	return 0;
@@ -121,8 +121,8 @@ static int parse_comm(const struct body *body, struct sideband_record *record)
 	if (r < 0)
 		return r;
 	record->kind = body->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
-	record->pid = (pid_t) comm.pid;
-	record->tid = (pid_t) comm.tid;
+	record->pid = (pid_t)comm.pid;
+	record->tid = (pid_t)comm.tid;
 	return load_text(body, sizeof(comm), &record->text);
 }
 
@@ -135,9 +135,9 @@ static int parse_task(
 	if (r < 0)
 		return r;
 	record->kind = kind;
-	record->pid = (pid_t) task.pid;
-	record->tid = (pid_t) task.tid;
-	record->parent = (pid_t) task.parent_pid;
+	record->pid = (pid_t)task.pid;
+	record->tid = (pid_t)task.tid;
+	record->parent = (pid_t)task.parent_pid;
 	return 0;
 }
 
@@ -184,9 +184,9 @@ int sideband_record_parse(const void *bytes, size_t size, struct sideband_record
 	memcpy(&header, bytes, sizeof(header));
 	if (header.size != size || size < sizeof(header) + sizeof(id))
 		return -EINVAL;
-	memcpy(&id, (const uint8_t *) bytes + size - sizeof(id), sizeof(id));
+	memcpy(&id, (const uint8_t *)bytes + size - sizeof(id), sizeof(id));
 	body = (struct body){
-		.bytes = (const uint8_t *) bytes + sizeof(header),
+		.bytes = (const uint8_t *)bytes + sizeof(header),
 		.size = size - sizeof(header) - sizeof(id),
 		.misc = header.misc,
 	};

@@ -69,7 +69,7 @@ static int make_key(const struct process_mapping_event *event, struct file_key *
 		key.path = ANONYMOUS;
 		key.path_size = strlen(ANONYMOUS);
 	}
-	(void) maps_line_strip_deleted(key.path, &key.path_size);
+	(void)maps_line_strip_deleted(key.path, &key.path_size);
 	*ret_key = key;
 	return 0;
 }
@@ -82,7 +82,7 @@ static uint64_t hash_build_id(const struct build_id *id)
 static uint64_t hash_key(const struct file_key *key)
 {
 	const struct process_mapping_event *event = key->event;
-	uint64_t device = (uint64_t) event->device_major << 32 | event->device_minor;
+	uint64_t device = (uint64_t)event->device_major << 32 | event->device_minor;
 	uint64_t identity = event->build_id.size ? hash_build_id(&event->build_id)
 						 : hash_pair(event->inode, device);
 
@@ -146,12 +146,12 @@ static int reserve_entry(struct file_table *table, size_t path_size)
 static uint32_t add_entry(struct file_table *table, const struct file_key *key)
 {
 	const struct process_mapping_event *event = key->event;
-	uint32_t file = (uint32_t) table->count++;
+	uint32_t file = (uint32_t)table->count++;
 
 	table->entries[file] = (struct file_entry){
 		.has_build_id_key = event->build_id.size > 0,
-		.path = (uint32_t) table->paths_size,
-		.path_size = (uint32_t) key->path_size,
+		.path = (uint32_t)table->paths_size,
+		.path_size = (uint32_t)key->path_size,
 		.device_major = event->device_major,
 		.device_minor = event->device_minor,
 		.inode = event->inode,

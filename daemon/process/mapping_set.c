@@ -87,7 +87,7 @@ static int make_room(struct mapping_set **set, size_t count, struct mapping_budg
 		grown->count = 0;
 	}
 	grown->references = 1;
-	grown->capacity = (uint32_t) capacity;
+	grown->capacity = (uint32_t)capacity;
 	budget->used += capacity - freed;
 	*set = grown;
 	return 0;
@@ -167,7 +167,7 @@ static int apply(struct mapping_set **set, const struct change *change, size_t l
 	struct mapping_budget *budget)
 {
 	uint32_t count = *set ? (*set)->count : 0;
-	size_t count_then = (size_t) count - (change->after - change->first) + change->piece_count;
+	size_t count_then = (size_t)count - (change->after - change->first) + change->piece_count;
 	struct process_mapping *mappings;
 	int r;
 
@@ -187,7 +187,7 @@ static int apply(struct mapping_set **set, const struct change *change, size_t l
 	memmove(mappings + change->first + change->piece_count, mappings + change->after,
 		(count - change->after) * sizeof(*mappings));
 	memcpy(mappings + change->first, change->pieces, change->piece_count * sizeof(*mappings));
-	(*set)->count = (uint32_t) count_then;
+	(*set)->count = (uint32_t)count_then;
 	return 0;
 }
 

@@ -28,10 +28,10 @@ static bool take_number(
 	for (; rest->at < rest->end; rest->at++) {
 		int digit = hex_digit(*rest->at);
 
-		if (digit < 0 || (unsigned int) digit >= base)
+		if (digit < 0 || (unsigned int)digit >= base)
 			break;
 		if (__builtin_mul_overflow(number, base, &number) ||
-			__builtin_add_overflow(number, (uint64_t) digit, &number))
+			__builtin_add_overflow(number, (uint64_t)digit, &number))
 			return false;
 	}
 	if (rest->at == first || number > limit || rest->at == rest->end || *rest->at != delimiter)
@@ -73,10 +73,10 @@ int maps_line_parse(const char *line, size_t size, struct maps_line *ret_line)
 		return -EINVAL;
 	while (rest.at < rest.end && *rest.at == ' ')
 		rest.at++;
-	parsed.device_major = (uint32_t) major;
-	parsed.device_minor = (uint32_t) minor;
+	parsed.device_major = (uint32_t)major;
+	parsed.device_minor = (uint32_t)minor;
 	parsed.path = rest.at;
-	parsed.path_size = (size_t) (rest.end - rest.at);
+	parsed.path_size = (size_t)(rest.end - rest.at);
 	if (memchr(parsed.path, '\0', parsed.path_size))
 		return -EINVAL;
 	parsed.is_deleted = maps_line_strip_deleted(parsed.path, &parsed.path_size);

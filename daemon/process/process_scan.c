@@ -2,7 +2,7 @@
 #include "process/process_scan.h"
 
 #include "base/cleanup.h"
-#include "process/line_reader.h"
+#include "base/line_reader.h"
 #include "process/maps_line.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ struct scan {
 static void closedirp(DIR **folder)
 {
 	if (*folder)
-		(void) closedir(*folder);
+		(void)closedir(*folder);
 }
 
 static int add_line(struct scan *scan, const char *text, size_t size)
@@ -98,7 +98,7 @@ static bool parse_pid(const char *name, pid_t *ret_pid)
 	pid = strtol(name, &end, 10);
 	if (errno || *end || pid > INT32_MAX)
 		return false;
-	*ret_pid = (pid_t) pid;
+	*ret_pid = (pid_t)pid;
 	return true;
 }
 

@@ -94,7 +94,7 @@ void process_table_free(struct process_table *table)
 
 static uint32_t *bucket_of(const struct process_table *table, pid_t pid)
 {
-	return &table->buckets[hash_pair((uint64_t) pid, 0) & (table->bucket_count - 1)];
+	return &table->buckets[hash_pair((uint64_t)pid, 0) & (table->bucket_count - 1)];
 }
 
 /* Where the id of the newest image of `pid` stands, or the end of its bucket. */
@@ -257,7 +257,7 @@ static int take_slot(struct process_table *table, uint32_t *ret_id)
 		table->limits.images);
 	if (r < 0)
 		return r;
-	*ret_id = (uint32_t) table->image_count++;
+	*ret_id = (uint32_t)table->image_count++;
 	return 0;
 }
 
@@ -275,7 +275,7 @@ static int begin_image(
 	int r;
 
 	if (newest && !has_free_slot(table))
-		list_ended(table, (uint32_t) (newest - table->images), time_ns);
+		list_ended(table, (uint32_t)(newest - table->images), time_ns);
 	evict_oldest_of_pid(table, pid);
 	r = take_slot(table, &id);
 	if (r == -E2BIG)
@@ -353,7 +353,7 @@ static int mapped_image(
 	if (!image)
 		return begin_image(table, pid, 0, ret_image);
 	if (image->end_ns != LIVE)
-		unlist(table, (uint32_t) (image - table->images));
+		unlist(table, (uint32_t)(image - table->images));
 	*ret_image = image;
 	return 0;
 }
@@ -413,7 +413,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 			table->limits.mappings_per_image, &table->budget);
 	/* Only a mapping after the end belies it. */
 	if (end_ns != LIVE && time_ns < end_ns)
-		list_ended(table, (uint32_t) (image - table->images), end_ns);
+		list_ended(table, (uint32_t)(image - table->images), end_ns);
 	return r;
 }
 

@@ -82,6 +82,7 @@ int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
 /*
  * Replaces what it covers of earlier mappings, even where it is refused itself: rather no name than
  * the wrong one. A process that maps after its end has not ended, only its first thread has.
+ * `ret_file` may be NULL.
  */
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file);

@@ -12,6 +12,7 @@ const svg = document.currentScript ? document.currentScript.closest("svg.flamegr
 const standalone = svg === document.documentElement;
 const SVG = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
 const MARGIN = 16, PADDING = 4, BASELINE = 13, NARROWEST = 0.2, WIDTH_MIN = 400;
+const GAP = 0.5, GAP_FROM = 3;
 const layer = svg.querySelector(".frames"), labels = svg.querySelector(".labels");
 const head = svg.querySelector(".head"), subtitle = svg.querySelector(".subtitle");
 const heading = svg.querySelector(".head .title");
@@ -148,7 +149,7 @@ function place(f, ancestors, scale) {
 	f.x = x;
 	f.width = w;
 	f.rect.setAttribute("x", +(MARGIN + x).toFixed(2));
-	f.rect.setAttribute("width", +w.toFixed(2));
+	f.rect.setAttribute("width", +(w > GAP_FROM ? w - GAP : w).toFixed(2));
 }
 
 function label(fragment, f) {

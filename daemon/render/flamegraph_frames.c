@@ -9,6 +9,8 @@
 
 enum {
 	COLUMN_HUNDREDTHS = 723, /* of the 12 px fixed-width font */
+	GAP_HUNDREDTHS = 50,	 /* between siblings that are wider than: */
+	GAP_FROM_HUNDREDTHS = 300,
 	LABEL_PADDING_PX = 4,
 	LABEL_COLUMNS_MIN = 3,
 	LABEL_BASELINE_PX = 13,
@@ -100,7 +102,7 @@ static void write_rectangle(const struct drawing *drawing, char kind, unsigned s
 	output_string(output, "\" y=\"");
 	output_u64(output, row_px(drawing->geometry, depth));
 	output_string(output, "\" width=\"");
-	svg_write_hundredths(output, width);
+	svg_write_hundredths(output, width > GAP_FROM_HUNDREDTHS ? width - GAP_HUNDREDTHS : width);
 	output_printf(output, "\" height=\"%d\" data-n=\"", FLAMEGRAPH_FRAME_PX);
 	output_u64(output, total);
 }

@@ -10,7 +10,7 @@
  * The tree is taken in slices of so many samples, since totals are sums over stacks: memory then
  * grows with the slice, and the slice fits the caches.
  */
-enum { SLICE_SAMPLES = 32 * 1024 };
+enum { SLICE_SAMPLES = 64 * 1024 };
 
 /* `functions` runs parallel to labels->chain; `on_path` counts a function's frames on the path. */
 struct tally {

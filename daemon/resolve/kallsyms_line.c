@@ -27,7 +27,7 @@ static size_t parse_address(const char *text, size_t size, uint64_t *ret_address
 	for (i = 0; i < size && hex_digit(text[i]) >= 0; i++) {
 		if (i == ADDRESS_DIGITS_MAX)
 			return 0;
-		address = address << 4 | (uint64_t) hex_digit(text[i]);
+		address = address << 4 | (uint64_t)hex_digit(text[i]);
 	}
 	*ret_address = address;
 	return i;
@@ -37,10 +37,10 @@ static int parse_name(const char *text, size_t size, struct kallsyms_line *line)
 {
 	const char *tab = memchr(text, '\t', size);
 	const char *module = tab ? tab + 1 : text + size;
-	size_t module_size = size - (size_t) (module - text);
+	size_t module_size = size - (size_t)(module - text);
 
 	line->name = text;
-	line->name_size = tab ? (size_t) (tab - text) : size;
+	line->name_size = tab ? (size_t)(tab - text) : size;
 	if (line->name_size == 0 || memchr(text, '\0', size) || memchr(text, ' ', line->name_size))
 		return -EINVAL;
 	if (!tab)
@@ -74,16 +74,16 @@ int modules_line_parse(const char *line, size_t size, struct kallsyms_line *ret_
 	const char *at = line, *end = line + size;
 
 	for (int field = 0; field < MODULES_FIELDS_BEFORE_ADDRESS; field++) {
-		at = memchr(at, ' ', (size_t) (end - at));
+		at = memchr(at, ' ', (size_t)(end - at));
 		if (!at)
 			return -EINVAL;
 		if (field == 0)
-			parsed.name_size = (size_t) (at - line);
+			parsed.name_size = (size_t)(at - line);
 		at++;
 	}
 	if (parsed.name_size == 0 || memchr(line, '\0', parsed.name_size) || end - at < 3 ||
 		at[0] != '0' || at[1] != 'x' ||
-		parse_address(at + 2, (size_t) (end - at - 2), &parsed.address) == 0)
+		parse_address(at + 2, (size_t)(end - at - 2), &parsed.address) == 0)
 		return -EINVAL;
 	*ret_line = parsed;
 	return 0;

@@ -3,15 +3,19 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
+	/* BPF programs come and go for ever; they leave room for modules. */
+	SYMBOL_IMAGES_MAX = KERNEL_IMAGES_MAX / 8 * 7,
 	NAME_BYTES_MAX = KERNEL_IMAGES_MAX * 128,
 	NOTES_BYTES_MAX = 16 * 1024,
 	NOTE_ALIGNMENT = 4,
@@ -25,8 +29,8 @@ struct kernel_image_entry {
 };
 
 struct image_key {
-	uint32_t name;
 	enum kernel_image_kind kind;
+	const char *name; /* clean, as the pool keeps it */
 };
 
 static bool is_current_image(const void *owner, uint32_t id, const void *wanted)
@@ -35,26 +39,41 @@ static bool is_current_image(const void *owner, uint32_t id, const void *wanted)
 	const struct kernel_image_entry *entry = &images->entries[id];
 	const struct image_key *key = wanted;
 
-	return entry->is_current && entry->name == key->name && entry->kind == key->kind;
+	return entry->is_current && entry->kind == key->kind &&
+	       strcmp(string_pool_get(&images->names, entry->name), key->name) == 0;
 }
 
+static uint64_t hash_key(const struct image_key *key)
+{
+	return hash_pair(hash_bytes(key->name, strlen(key->name)), key->kind);
+}
+
+/* The name is interned last, so that one that is refused leaves nothing behind. */
 static int add(struct kernel_images *images, const struct image_key *key, uint32_t *ret_image)
 {
-	int r = ARRAY_RESERVE(
-		images->entries, &images->capacity, images->count + 1, KERNEL_IMAGES_MAX);
+	size_t limit = key->kind == KERNEL_IMAGE_SYMBOL ? SYMBOL_IMAGES_MAX : KERNEL_IMAGES_MAX;
+	uint64_t hash = hash_key(key);
+	uint32_t name;
+	int r;
 
+	if (images->count >= limit)
+		return -E2BIG;
+	r = ARRAY_RESERVE(images->entries, &images->capacity, images->count + 1, KERNEL_IMAGES_MAX);
 	if (r < 0)
 		return r;
 	r = hash_index_reserve(&images->index);
 	if (r < 0)
 		return r;
-	*ret_image = (uint32_t) images->count++;
+	r = string_pool_intern(&images->names, key->name, strlen(key->name), &name);
+	if (r < 0)
+		return r;
+	*ret_image = (uint32_t)images->count++;
 	images->entries[*ret_image] = (struct kernel_image_entry){
-		.name = key->name,
+		.name = name,
 		.kind = key->kind,
 		.is_current = true,
 	};
-	hash_index_insert(&images->index, hash_pair(key->name, key->kind), *ret_image);
+	hash_index_insert(&images->index, hash, *ret_image);
 	return 0;
 }
 
@@ -85,14 +104,12 @@ void kernel_images_done(struct kernel_images *images)
 int kernel_images_intern(struct kernel_images *images, enum kernel_image_kind kind,
 	const char *name, size_t size, uint32_t *ret_image)
 {
-	struct image_key key = { .kind = kind };
+	char clean[UTF8_CLEAN_BYTES];
+	struct image_key key = { .kind = kind, .name = clean };
 	uint32_t image;
-	int r = string_pool_intern(&images->names, name, size, &key.name);
 
-	if (r < 0)
-		return r;
-	image = hash_index_find(
-		&images->index, hash_pair(key.name, kind), is_current_image, images, &key);
+	(void)utf8_clean(clean, name, size);
+	image = hash_index_find(&images->index, hash_key(&key), is_current_image, images, &key);
 	if (image == HASH_INDEX_NONE)
 		return add(images, &key, ret_image);
 	*ret_image = image;
@@ -139,19 +156,16 @@ static int read_notes(int fd, struct build_id *ret_id)
 		if (size < 0 && errno != EINTR)
 			return -errno;
 		if (size > 0)
-			used += (size_t) size;
+			used += (size_t)size;
 	} while (size != 0 && used < sizeof(notes));
 	return find_build_id(notes, used, ret_id);
 }
 
-int kernel_images_read_build_id(
-	struct kernel_images *images, struct broker *broker, uint32_t *image)
+static int read_build_id(const struct kernel_images *images, struct broker *broker, uint32_t image,
+	struct build_id *ret_id)
 {
-	struct kernel_image_entry *entry = &images->entries[*image];
-	struct image_key key = { .name = entry->name, .kind = entry->kind };
+	const struct kernel_image_entry *entry = &images->entries[image];
 	_cleanup_close_ int fd = -1;
-	struct build_id id;
-	uint32_t successor;
 	int r;
 
 	if (entry->kind == KERNEL_IMAGE_KERNEL)
@@ -159,12 +173,27 @@ int kernel_images_read_build_id(
 	else
 		r = broker_open_module_note(
 			broker, string_pool_get(&images->names, entry->name), &fd);
-	if (r < 0 || read_notes(fd, &id) < 0)
+	return r < 0 ? r : read_notes(fd, ret_id);
+}
+
+int kernel_images_read_build_id(
+	struct kernel_images *images, struct broker *broker, uint32_t *image)
+{
+	struct kernel_image_entry *entry = &images->entries[*image];
+	char name[UTF8_CLEAN_BYTES];
+	struct image_key key = { .kind = entry->kind, .name = name };
+	struct build_id id;
+	uint32_t successor;
+	int r;
+
+	if (read_build_id(images, broker, *image, &id) < 0)
 		return 0;
 	if (entry->build_id.size == 0)
 		entry->build_id = id;
 	if (build_id_equal(&entry->build_id, &id))
 		return 0;
+	/* The pool's own copy would move under the hands of the intern. */
+	(void)snprintf(name, sizeof(name), "%s", string_pool_get(&images->names, entry->name));
 	r = add(images, &key, &successor);
 	if (r < 0)
 		return r;

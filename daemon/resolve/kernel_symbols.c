@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "resolve/kernel_symbols.h"
 
-#include "process/line_reader.h"
+#include "base/line_reader.h"
 #include "resolve/kallsyms_line.h"
 #include "resolve/kernel_images.h"
 #include "resolve/symbol_snapshot.h"
@@ -131,20 +131,21 @@ int kernel_symbols_renew(struct kernel_symbols *symbols)
 int kernel_symbols_parse(struct kernel_symbols *symbols, const char *text, size_t size)
 {
 	_cleanup_(symbol_snapshot_done) struct symbol_snapshot snapshot = { 0 };
-	const char *end = text + size;
+	int r;
 
 	if (size > TEXT_BYTES_MAX)
 		return -E2BIG;
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t) (end - text));
-		size_t line_size = (size_t) ((newline ? newline : end) - text);
-		int r = 0;
+	while (size > 0) {
+		const char *newline = memchr(text, '\n', size);
+		size_t line_size = newline ? (size_t)(newline - text) : size;
+		size_t used = newline ? line_size + 1 : line_size;
 
-		if (line_size <= LINE_BYTES_MAX)
-			r = take_symbol(symbols, &snapshot, text, line_size);
+		r = line_size <= LINE_BYTES_MAX ? take_symbol(symbols, &snapshot, text, line_size)
+						: 0;
 		if (r < 0)
 			return r;
-		text += line_size + 1;
+		text += used;
+		size -= used;
 	}
 	return replace_snapshot(symbols, &snapshot);
 }

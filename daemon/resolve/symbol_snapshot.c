@@ -128,7 +128,7 @@ static int find_image(struct symbol_snapshot *snapshot, struct kernel_images *im
 		symbol->rank = RANK_BOUNDS;
 		r = 0;
 	}
-	symbol->image = (uint16_t) image;
+	symbol->image = (uint16_t)image;
 	return r;
 }
 
@@ -140,7 +140,7 @@ static int add_name(
 
 	if (r < 0)
 		return r;
-	*ret_name = (uint32_t) snapshot->names_size;
+	*ret_name = (uint32_t)snapshot->names_size;
 	memcpy(snapshot->names + snapshot->names_size, line->name, line->name_size);
 	snapshot->names[snapshot->names_size + line->name_size] = '\0';
 	snapshot->names_size += line->name_size + 1;
@@ -161,7 +161,7 @@ int symbol_snapshot_add(struct symbol_snapshot *snapshot, struct kernel_images *
 	if (line.module_size == 0 && is_named(&line, "_stext"))
 		snapshot->stext_start = line.address;
 	symbol.address = line.address;
-	symbol.rank = (uint8_t) rank_of(&line);
+	symbol.rank = (uint8_t)rank_of(&line);
 	r = find_image(snapshot, images, &line, &symbol);
 	if (r < 0)
 		return r;
@@ -190,7 +190,7 @@ static int reserve_starts(struct symbol_snapshot *snapshot, size_t count)
 
 int symbol_snapshot_set_start(struct symbol_snapshot *snapshot, uint32_t image, uint64_t start)
 {
-	int r = reserve_starts(snapshot, (size_t) image + 1);
+	int r = reserve_starts(snapshot, (size_t)image + 1);
 
 	if (r == 0)
 		snapshot->starts[image] = start;
@@ -223,7 +223,7 @@ static int find_starts(struct symbol_snapshot *snapshot)
 
 	for (size_t i = 0; i < snapshot->count; i++)
 		if (snapshot->symbols[i].image >= image_count)
-			image_count = (size_t) snapshot->symbols[i].image + 1;
+			image_count = (size_t)snapshot->symbols[i].image + 1;
 	r = reserve_starts(snapshot, image_count);
 	if (r < 0)
 		return r;
@@ -238,23 +238,25 @@ static int find_starts(struct symbol_snapshot *snapshot)
 	return 0;
 }
 
+static bool has_better_name(const char *a, const char *b)
+{
+	size_t size_a = strlen(a), size_b = strlen(b);
+
+	if ((a[0] == '_') != (b[0] == '_'))
+		return b[0] == '_';
+	if (size_a != size_b)
+		return size_a < size_b;
+	return strcmp(a, b) < 0;
+}
+
 static bool is_better(
 	const struct symbol_snapshot *snapshot, const struct symbol *a, const struct symbol *b)
 {
-	const char *name_a = snapshot->names + a->name, *name_b = snapshot->names + b->name;
-	size_t size_a, size_b;
-
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
 	if (a->rank == RANK_BOUNDS)
 		return a->image < b->image;
-	if ((name_a[0] == '_') != (name_b[0] == '_'))
-		return name_b[0] == '_';
-	size_a = strlen(name_a);
-	size_b = strlen(name_b);
-	if (size_a != size_b)
-		return size_a < size_b;
-	return strcmp(name_a, name_b) < 0;
+	return has_better_name(snapshot->names + a->name, snapshot->names + b->name);
 }
 
 /* One symbol an address, and of the bounds only those that end something. */
@@ -300,9 +302,9 @@ static int compact(struct symbol_snapshot *snapshot)
 		symbols[i] = snapshot->symbols[i];
 		if (symbols[i].rank == RANK_BOUNDS)
 			continue;
-		symbols[i].name = (uint32_t) size;
-		size = (size_t) (stpcpy(names + size, snapshot->names + snapshot->symbols[i].name) -
-				 names) +
+		symbols[i].name = (uint32_t)size;
+		size = (size_t)(stpcpy(names + size, snapshot->names + snapshot->symbols[i].name) -
+				names) +
 		       1;
 	}
 	free(snapshot->symbols);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libiberty bounds its recursion, but neither its output nor its time. Output is collected through
- * its callbacks, which leave by longjmp() at the bound: that ends the printing too, however long it
- * would have gone on. The searches that print nothing meanwhile are each recognized by the letters
- * without which they cannot happen; a letter inside an identifier counts as well, which costs an
- * innocent name now and then, but lets no guilty one pass.
+ * libiberty bounds its recursion, but neither its output nor its time. The output is collected
+ * through its callbacks, which leave by longjmp() at the bound: that ends the printing too, however
+ * long it would have gone on. The searches that print nothing meanwhile are each recognized by the
+ * letters without which they cannot happen; a letter inside an identifier counts as well, which
+ * costs an innocent name now and then, but lets no guilty one pass.
  */
 #include "symbol/demangle.h"
 
@@ -27,14 +27,20 @@ enum {
 	BACK_REFERENCES_MAX = 37,
 	TEMPLATE_PARAMETER_TRIALS_MAX = 12,
 	SAVED_TEMPLATES_MAX = 32 * 1024,
+	LIFETIME_DIGITS_MAX = 2,
+	CRATE_HASH_DIGITS_MIN = 8, /* of 64 bits, to the base of 62 */
+	CRATE_HASH_DIGITS_MAX = 11,
 	D_NAME_BYTES_MAX = 512,
-	D_BACK_REFERENCES_MAX = 16,
-	D_TEMPLATES_MAX = 8,
+	D_TRIALS_MAX = 28, /* in halves: each two double the time */
 };
+
+typedef int demangler_function(
+	const char *symbol, int options, demangle_callbackref collect, void *context);
 
 struct demangled {
 	char *bytes; /* owned */
 	size_t size, capacity;
+	bool is_rust;
 	jmp_buf too_long;
 };
 
@@ -44,11 +50,13 @@ static void demangled_done(struct demangled *demangled)
 }
 
 /*
- * Libiberty holds memory across a call in one case, a Rust identifier in Punycode, which prints at
+ * libiberty holds memory across a call in one case, a Rust identifier in Punycode, which prints at
  * least one byte beyond ASCII. It is let return from there: there is other text between any two.
  */
-static bool may_leave(const char *text, size_t size)
+static bool may_leave(const struct demangled *demangled, const char *text, size_t size)
 {
+	if (!demangled->is_rust)
+		return true;
 	for (size_t i = 0; i < size; i++)
 		if (!isascii((unsigned char)text[i]))
 			return false;
@@ -59,10 +67,13 @@ static void collect(const char *text, size_t size, void *context)
 {
 	struct demangled *demangled = context;
 
+	/* An empty identifier may be NULL. */
+	if (size == 0)
+		return;
 	if (size >= DEMANGLE_OUTPUT_BYTES_MAX - demangled->size ||
 		ARRAY_RESERVE(demangled->bytes, &demangled->capacity, demangled->size + size + 1,
 			DEMANGLE_OUTPUT_BYTES_MAX) < 0) {
-		if (may_leave(text, size))
+		if (may_leave(demangled, text, size))
 			longjmp(demangled->too_long, 1);
 		/* Full from now on, so that the next text leaves. */
 		demangled->size = DEMANGLE_OUTPUT_BYTES_MAX;
@@ -73,18 +84,23 @@ static void collect(const char *text, size_t size, void *context)
 	demangled->bytes[demangled->size] = '\0';
 }
 
-static char *demangle_with(int (*demangler)(const char *, int, demangle_callbackref, void *),
-	const char *symbol, int options)
+/* Apart from its caller, whose locals survive the jump whatever a compiler keeps in registers. */
+static __attribute__((noinline)) bool fill(
+	struct demangled *demangled, demangler_function *demangler, const char *symbol, int options)
 {
-	_cleanup_(demangled_done) struct demangled demangled = { 0 };
+	if (setjmp(demangled->too_long) != 0)
+		return false;
+	return demangler(symbol, options, collect, demangled) && demangled->size > 0 &&
+	       demangled->size < DEMANGLE_OUTPUT_BYTES_MAX;
+}
 
-	if (setjmp(demangled.too_long) != 0)
-		return NULL;
-	if (!demangler(symbol, options, collect, &demangled))
-		return NULL;
-	if (demangled.size == 0 || demangled.size >= DEMANGLE_OUTPUT_BYTES_MAX)
-		return NULL;
-	return TAKE_PTR(demangled.bytes);
+static char *demangle_with(demangler_function *demangler, const char *symbol, int options)
+{
+	_cleanup_(demangled_done) struct demangled demangled = {
+		.is_rust = demangler == rust_demangle_callback,
+	};
+
+	return fill(&demangled, demangler, symbol, options) ? TAKE_PTR(demangled.bytes) : NULL;
 }
 
 static size_t count(const char *text, const char *part)
@@ -178,26 +194,65 @@ static char *demangle_cplus(const char *symbol, size_t size)
 	return demangle_with(cplus_demangle_v3_callback, symbol, options);
 }
 
-/* A function or trait type that says it binds billions of lifetimes has them counted one by one. */
-static bool has_many_lifetimes(const char *symbol)
+/*
+ * A type that says it binds billions of lifetimes (FG…_, DG…_) has them counted one by one. The
+ * same letters may be in the hash of a crate (Cs…_), which is not shown: there they can be
+ * replaced. Returns false where they stay.
+ */
+static bool replace_lifetimes(char *symbol)
 {
-	for (const char *c = symbol; (c = strchr(c, 'G')); c++) {
+	size_t crate = 0;
+
+	for (size_t i = 2; symbol[i]; i++) {
 		size_t digits = 0;
 
-		if (c[-1] != 'F' && c[-1] != 'D')
+		if (symbol[i] == 's' && symbol[i - 1] == 'C')
+			crate = i;
+		else if (symbol[i] == '_')
+			crate = 0;
+		if (symbol[i] != 'G' || (symbol[i - 1] != 'F' && symbol[i - 1] != 'D'))
 			continue;
-		while (isalnum((unsigned char)c[1 + digits]))
+		while (isalnum((unsigned char)symbol[i + 1 + digits]))
 			digits++;
-		if (digits > 2 && c[1 + digits] == '_')
-			return true;
+		if (digits <= LIFETIME_DIGITS_MAX || symbol[i + 1 + digits] != '_')
+			continue;
+		if (crate == 0 || i + digits - crate < CRATE_HASH_DIGITS_MIN ||
+			i + digits - crate > CRATE_HASH_DIGITS_MAX)
+			return false;
+		symbol[i] = '0';
 	}
-	return false;
+	return true;
+}
+
+static char *demangle_rust(const char *symbol, size_t size)
+{
+	char harmless[DEMANGLE_INPUT_BYTES_MAX + 1];
+
+	memcpy(harmless, symbol, size + 1);
+	if (!replace_lifetimes(harmless))
+		return NULL;
+	return demangle_with(rust_demangle_callback, harmless, STYLE);
+}
+
+/*
+ * What may be a nested function's type is read on trial, the length of a template's symbol is tried
+ * in several ways, and types refer back to others: each multiplies the time of what is around it.
+ */
+static bool has_d_trials(const char *symbol)
+{
+	size_t n = 4 * (count(symbol, "__T") + count(symbol, "__U"));
+
+	for (const char *c = symbol; *c; c++)
+		if (strchr("FMRUVWY", *c))
+			n += 2;
+		else if (*c == 'Q')
+			n++;
+	return n > D_TRIALS_MAX;
 }
 
 static char *demangle_d(const char *symbol, size_t size)
 {
-	if (size > D_NAME_BYTES_MAX || count(symbol, "Q") > D_BACK_REFERENCES_MAX ||
-		count(symbol, "__T") + count(symbol, "__U") > D_TEMPLATES_MAX)
+	if (size > D_NAME_BYTES_MAX || has_d_trials(symbol))
 		return NULL;
 	return dlang_demangle(symbol, STYLE | DMGL_DLANG);
 }
@@ -211,9 +266,7 @@ char *demangle(const char *symbol)
 		return NULL;
 	switch (symbol[1]) {
 	case 'R':
-		return has_many_lifetimes(symbol)
-			       ? NULL
-			       : demangle_with(rust_demangle_callback, symbol, STYLE);
+		return demangle_rust(symbol, size);
 	case 'D':
 		return demangle_d(symbol, size);
 	case 'Z':

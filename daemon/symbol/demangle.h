@@ -15,7 +15,9 @@ enum {
 /*
  * The demangled form of `symbol`, to be freed by the caller; NULL where it is not mangled, where a
  * bound is exceeded or memory is short: then the symbol is its own name. Rust's hash suffix goes.
- * D names are bounded more tightly (512 bytes), for libiberty ends the process where memory for one
- * of them cannot be had. Needs up to 4 MiB of stack.
+ *
+ * Of D names those stay mangled that have more than 512 bytes, or nest functions and templates
+ * deeply; and where memory for a D name is short libiberty ends the process: there are no callbacks
+ * for them. Needs up to 4 MiB of stack.
  */
 char *demangle(const char *symbol);

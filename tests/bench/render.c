@@ -26,7 +26,7 @@ enum {
 	CALLEES = 5,
 	DEPTH_MIN = 24,
 	DEPTH_SPREAD = 21,
-	ENTROPY = 3,
+	ENTROPY = 2,
 	WALKS_PER_STACK = 100,
 };
 
@@ -80,9 +80,7 @@ static int add_sites(struct generator *generator)
 	for (uint32_t i = 0; r == 0 && i < SITES; i++) {
 		uint32_t function = i % FUNCTIONS;
 
-		(void)snprintf(text, sizeof(text),
-			"example::module%u::class%u::method_%u(int, char const*)", function % 97,
-			function % 631, function);
+		write_name(text, sizeof(text), function);
 		r = profile_add_string(profile, text, &frame.function);
 		if (r == 0)
 			r = profile_add_location(profile, binaries[function % BINARIES],
@@ -168,7 +166,7 @@ int main(int argc, char **argv)
 	static struct output output;
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	_cleanup_close_ int fd = -1;
-	struct rusage usage;
+	struct rusage usage, usage_before;
 	uint64_t before, cpu;
 	int r, finished;
 
@@ -184,6 +182,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	output_init_fd(&output, fd);
+	(void)getrusage(RUSAGE_SELF, &usage_before);
 	before = clock_process_cpu_ns();
 	r = render(profile, argv[2], &output);
 	finished = output_finish(&output);
@@ -193,10 +192,10 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "render: %s\n", strerror(r < 0 ? -r : -finished));
 		return 1;
 	}
-	printf("%-7s %8zu stacks %9zu nodes %7.1f MiB profile %7.3f s CPU %7.1f MiB peak %8.1f MiB "
-	       "out\n",
-		argv[2], profile->samples.count, profile->nodes.count,
-		(double)profile_bytes(profile) / (1 << 20), (double)cpu / 1e9,
-		(double)usage.ru_maxrss / 1024, (double)output.written_bytes / (1 << 20));
+	printf("%-6s %8zu stacks %9zu nodes %7.3f s CPU %7.1f MiB peak (%.1f before) %7.1f MiB "
+	       "written\n",
+		argv[2], profile->samples.count, profile->nodes.count, (double)cpu / 1e9,
+		(double)usage.ru_maxrss / 1024, (double)usage_before.ru_maxrss / 1024,
+		(double)output.written_bytes / (1 << 20));
 	return 0;
 }

@@ -39,7 +39,7 @@ static void write_file(const char *root, const char *name, const char *text)
 	char path[512];
 	FILE *file;
 
-	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
@@ -50,7 +50,7 @@ static void make_folder(const char *root, const char *name)
 {
 	char path[512];
 
-	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
 	assert_int_equal(mkdir(path, 0755), 0);
 }
 
@@ -58,7 +58,7 @@ static void make_link(const char *target, const char *root, const char *name)
 {
 	char path[512];
 
-	(void) snprintf(path, sizeof(path), "%s/%s", root, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
 	assert_int_equal(symlink(target, path), 0);
 }
 
@@ -76,7 +76,7 @@ static void make_process(struct tree *tree)
 	write_file(tree->proc, "77/maps", "the maps\n");
 	write_file(tree->root, "outside", "outside\n");
 	write_file(tree->proc, "77/root/lib/inside", "inside\n");
-	(void) snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
 	assert_int_equal(mkfifo(path, 0644), 0);
 	make_link("../../../outside", tree->proc, "77/map_files/1000-2000");
 	make_link("../root/fifo", tree->proc, "77/map_files/2000-3000");
@@ -94,9 +94,9 @@ static int set_up(void **state)
 	assert_non_null(tree);
 	strcpy(tree->root, "/tmp/broker_test.XXXXXX");
 	assert_non_null(mkdtemp(tree->root));
-	(void) snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->root);
-	(void) snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->root);
-	(void) snprintf(tree->debug, sizeof(tree->debug), "%s/debug", tree->root);
+	(void)snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->root);
+	(void)snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->root);
+	(void)snprintf(tree->debug, sizeof(tree->debug), "%s/debug", tree->root);
 	make_folder(tree->root, "proc");
 	make_folder(tree->root, "sys");
 	make_folder(tree->root, "debug");
@@ -113,9 +113,9 @@ static int set_up(void **state)
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
-	(void) status;
-	(void) type;
-	(void) walk;
+	(void)status;
+	(void)type;
+	(void)walk;
 	return remove(path);
 }
 
@@ -160,7 +160,7 @@ static void files_of_a_process_open(void **state)
 	assert_int_equal(close(fd), 0);
 	fd = -7;
 	assert_int_equal(broker_open_process_file(
-				 tree->broker, &process_77, (enum broker_process_file) 9, &fd),
+				 tree->broker, &process_77, (enum broker_process_file)9, &fd),
 		-EINVAL);
 	assert_int_equal(fd, -7);
 }
@@ -230,10 +230,10 @@ static void a_process_that_vanishes_meanwhile_is_gone(void **state)
 	char path[512];
 	int fd = -7;
 
-	(void) snprintf(path, sizeof(path), "%s/77/maps", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/77/maps", tree->proc);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(broker_open_maps(tree->broker, &process_77, &fd), -ESRCH);
-	(void) snprintf(path, sizeof(path), "%s/77/stat", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/77/stat", tree->proc);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), -ESRCH);
@@ -296,7 +296,7 @@ static void only_regular_files_open(void **state)
 		-EINVAL);
 	assert_int_equal(broker_open_mapping(broker, &process_77, 1, 2, "/fifo", &fd), -EINVAL);
 	assert_int_equal(broker_open_mapping(broker, &process_77, 1, 2, "/lib", &fd), -EINVAL);
-	(void) snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
 	assert_int_equal(broker_open_path(broker, path, &fd), -EINVAL);
 	assert_int_equal(broker_open_path(broker, "/dev/null", &fd), -EINVAL);
 	assert_int_equal(fd, -7);
@@ -308,7 +308,7 @@ static void paths_open_as_the_caller_sees_them(void **state)
 	char path[512];
 	int fd = -7;
 
-	(void) snprintf(path, sizeof(path), "%s/outside", tree->root);
+	(void)snprintf(path, sizeof(path), "%s/outside", tree->root);
 	assert_int_equal(broker_open_path(tree->broker, path, &fd), 0);
 	assert_reads(fd, "outside\n");
 	fd = -7;
@@ -349,7 +349,7 @@ static void kernel_files_open(void **state)
 
 	assert_int_equal(broker_open_kernel_file(tree->broker, BROKER_KALLSYMS, &fd), -ENOENT);
 	assert_int_equal(
-		broker_open_kernel_file(tree->broker, (enum broker_kernel_file) 9, &fd), -EINVAL);
+		broker_open_kernel_file(tree->broker, (enum broker_kernel_file)9, &fd), -EINVAL);
 	assert_int_equal(fd, -7);
 	write_file(tree->proc, "kallsyms", "kallsyms\n");
 	write_file(tree->proc, "modules", "modules\n");
@@ -393,7 +393,7 @@ static void start_times_parse(void **state)
 		"1 () 9 9) S\n(\n) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 ";
 	uint64_t ticks = 7;
 
-	(void) state;
+	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(start_time_parse(bad[i], strlen(bad[i]), &ticks), -EINVAL);
 	assert_int_equal(ticks, 7);
@@ -406,14 +406,14 @@ static void start_times_parse(void **state)
 /* The kernel's own /proc, with a file that is gone from its folder and a process that ends. */
 static void a_live_process_opens(void **state)
 {
-	_cleanup_(broker_freep) struct broker *broker = NULL;
+	struct broker *broker;
 	struct broker_process process = { .pid = getpid() };
 	char path[] = "/tmp/broker_test.XXXXXX";
 	void *mapped;
 	int file, fd = -1, r;
 	pid_t child;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	file = mkstemp(path);
 	assert_true(file >= 0);
@@ -422,7 +422,7 @@ static void a_live_process_opens(void **state)
 	assert_ptr_not_equal(mapped, MAP_FAILED);
 	assert_int_equal(unlink(path), 0);
 	r = broker_open_mapping(
-		broker, &process, (uintptr_t) mapped, (uintptr_t) mapped + 4096, NULL, &fd);
+		broker, &process, (uintptr_t)mapped, (uintptr_t)mapped + 4096, NULL, &fd);
 	if (r == 0)
 		assert_reads(fd, "deleted\n");
 	else
@@ -441,6 +441,7 @@ static void a_live_process_opens(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	process = (struct broker_process){ .pid = child };
 	assert_int_equal(broker_open_maps(broker, &process, &fd), -ESRCH);
+	broker_free(broker);
 	if (r < 0) {
 		print_message("skipped: /proc/PID/map_files: %s\n", strerror(-r));
 		skip();
@@ -453,7 +454,7 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void) state;
+	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = broker_new(NULL, &broker);

@@ -67,7 +67,7 @@ static void mapping_with_an_inode(void **state)
 {
 	struct sideband_record record;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(PARSE(map_by_inode, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_MAP);
 	assert_int_equal(record.time_ns, 123456789);
@@ -89,7 +89,7 @@ static void mapping_with_a_build_id(void **state)
 	struct sideband_record record;
 	char hex[BUILD_ID_HEX_BYTES];
 
-	(void) state;
+	(void)state;
 	assert_int_equal(PARSE(map_by_build_id, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_MAP);
 	assert_int_equal(record.inode, 0);
@@ -104,7 +104,7 @@ static void tasks_and_names(void **state)
 {
 	struct sideband_record record;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(PARSE(comm, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_COMM);
 	assert_int_equal(record.pid, 1234);
@@ -157,7 +157,7 @@ static void uninteresting_records_say_so(void **state)
 {
 	struct sideband_record record = { .time_ns = 7 };
 
-	(void) state;
+	(void)state;
 	assert_int_equal(PARSE(throttle, &record), -ENOMSG);
 	assert_int_equal(record.time_ns, 7);
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 64, "\x03"), -ENOMSG);
@@ -167,7 +167,7 @@ static void uninteresting_records_say_so(void **state)
 
 static void lies_are_refused(void **state)
 {
-	(void) state;
+	(void)state;
 	/* The size of the record, one off either way. */
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 6, "\x67"), -EINVAL);
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 6, "\x69"), -EINVAL);
@@ -193,7 +193,7 @@ static void assert_cut_records_parse_or_fail(const char *golden, size_t size, si
 	for (size_t cut = 0; cut < size; cut++) {
 		struct sideband_record record = { .time_ns = 7 };
 		char *bytes = malloc(cut ? cut : 1);
-		uint16_t cut_size = (uint16_t) cut;
+		uint16_t cut_size = (uint16_t)cut;
 		int r;
 
 		assert_non_null(bytes);
@@ -214,7 +214,7 @@ static void assert_cut_records_parse_or_fail(const char *golden, size_t size, si
 
 static void short_records_are_refused(void **state)
 {
-	(void) state;
+	(void)state;
 	ASSERT_CUT(map_by_inode, 8 + 64 + 1 + 24);
 	ASSERT_CUT(map_by_build_id, 8 + 64 + 1 + 24);
 	ASSERT_CUT(comm, 8 + 8 + 1 + 24);
@@ -228,7 +228,7 @@ static void no_alignment_is_needed(void **state)
 	struct sideband_record record;
 	char bytes[sizeof(map_by_inode) + 8];
 
-	(void) state;
+	(void)state;
 	for (size_t shift = 0; shift < 8; shift++) {
 		memcpy(bytes + shift, map_by_inode, sizeof(map_by_inode) - 1);
 		assert_int_equal(

@@ -25,8 +25,9 @@ samples_come_from_the_cpu() {
 	local count
 
 	count=$(folded_count "$tmp/out.folded" shares '')
-	note "$count samples of shares, of 198 or so"
-	[ "$count" -ge 150 ]
+	# All of its 2 seconds on a machine without other work; without events on the CPU, none.
+	note "$count samples of shares, of 198"
+	[ "$count" -ge 40 ]
 }
 
 need_root

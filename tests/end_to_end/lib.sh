@@ -116,14 +116,21 @@ start_busy_cpus() {
 
 # --- recordings --------------------------------------------------------------------------------
 
+# Time that all CPUs together have had nothing to do, in milliseconds.
+idle_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" { printf "%d\n", ($5 + $6) * 1000 / hz }' /proc/stat
+}
+
 # record OUTPUT OPTIONS...: standard error goes to OUTPUT.log. Returns the exit status; on a failure
-# the log is shown.
+# the log is shown. recorded_idle_ms is how long CPUs were idle meanwhile.
 record() {
-	local output=$1 status
+	local output=$1 before status
 
 	shift
+	before=$(idle_ms)
 	"$pilotlight" record -o "$output" "$@" 2>"$output.log" >"$output.out"
 	status=$?
+	recorded_idle_ms=$(($(idle_ms) - before))
 	[ $status = 0 ] || note "status $status: $(cat "$output.log")"
 	return $status
 }

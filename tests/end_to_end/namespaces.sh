@@ -22,7 +22,7 @@ has_shares() {
 
 	for frame in hot_60 hot_30 hot_10; do
 		note "$frame of $2: $(folded_share "$1" "$2" "$frame") %"
-		within "$(folded_share "$1" "$2" "$frame")" "${frame#hot_}" 4 || return
+		within "$(folded_share "$1" "$2" "$frame")" "${frame#hot_}" 8 || return
 	done
 }
 
@@ -31,7 +31,7 @@ outsider_is_counted() {
 
 	count=$(folded_count "$tmp/inside.folded" outsider '')
 	note "$count samples of the process outside"
-	[ "$count" -gt 1000 ]
+	[ "$count" -gt 100 ]
 }
 
 need_root

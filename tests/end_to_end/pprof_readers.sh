@@ -76,6 +76,10 @@ read_with() {
 
 # --- the known profile -------------------------------------------------------------------------
 
+write_known_profile() {
+	"$fixture" "$tmp/known.pb.gz" && "$fixture" "$tmp/known.folded"
+}
+
 top_is_right() {
 	prints go_pprof -top "$tmp/known.pb.gz" <<-'END'
 		Type: cpu
@@ -200,7 +204,8 @@ recording_has_identity() {
 }
 
 recording_has_names() {
-	go_pprof -top "$tmp/recording.pb.gz" | head -n 40 | grep -q 'hot_60'
+	go_pprof -top -nodecount=0 -nodefraction=0 "$tmp/recording.pb.gz" >"$tmp/top" &&
+		grep -q ' hot_60$' "$tmp/top" && grep -q ' hot_10$' "$tmp/top"
 }
 
 pprof_format_agrees_on_the_recording() {
@@ -242,8 +247,7 @@ pprof='' no_npm=''
 plan 16
 build_go_pprof
 install_npm_readers
-check 'the known profile is written' \
-	eval '"$fixture" "$tmp/known.pb.gz" && "$fixture" "$tmp/known.folded"'
+check 'the known profile is written' write_known_profile
 go_check 'pprof -top has names and times' top_is_right
 go_check 'pprof -top has counts' counts_are_right
 go_check 'pprof -traces has stacks, leaf first' traces_are_right

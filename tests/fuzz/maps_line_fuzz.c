@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char path[MAPS_LINE_BYTES_MAX], small[8];
 	struct maps_line line;
 
-	if (maps_line_parse((const char *) bytes, size, &line) < 0)
+	if (maps_line_parse((const char *)bytes, size, &line) < 0)
 		return 0;
 	assert(line.start < line.end);
 	assert(line.path_size <= size);
@@ -19,6 +19,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		assert(strlen(path) <= line.path_size);
 	else
 		assert(line.path_size >= sizeof(path));
-	(void) maps_line_path(&line, small, sizeof(small));
+	(void)maps_line_path(&line, small, sizeof(small));
 	return 0;
 }

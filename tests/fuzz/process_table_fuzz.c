@@ -30,7 +30,7 @@ static int map(
 	};
 
 	if (operation[7] & 1)
-		(void) build_id_set(&event.build_id, &operation[7], 1);
+		(void)build_id_set(&event.build_id, &operation[7], 1);
 	return process_table_map(table, operation[1] % 16, time_ns, &event, ret_file);
 }
 
@@ -65,9 +65,9 @@ static void check_map(struct process_table *table, const uint8_t *operation, uin
 	if (r == 0) {
 		assert(process_table_find(table, operation[1] % 16, UINT64_MAX, start, &found));
 		assert(found.file == file);
-		(void) build_id_set(&id, &operation[6], 1);
+		(void)build_id_set(&id, &operation[6], 1);
 		process_table_set_build_id(table, file, &id);
-		(void) process_table_find_build_id(table, &id, &other);
+		(void)process_table_find_build_id(table, &id, &other);
 	} else if (operation[1] % 16 > 0 && operation[5] > 0) {
 		assert(!process_table_find(table, operation[1] % 16, UINT64_MAX, start, &found));
 	}
@@ -83,10 +83,10 @@ static void run(struct process_table *table, const uint8_t *operation, uint64_t 
 		check_map(table, operation, time_ns);
 		break;
 	case 2:
-		(void) process_table_fork(table, pid, operation[2] % 16, time_ns);
+		(void)process_table_fork(table, pid, operation[2] % 16, time_ns);
 		break;
 	case 3:
-		(void) process_table_exec(table, pid, time_ns);
+		(void)process_table_exec(table, pid, time_ns);
 		break;
 	case 4:
 		process_table_exit(table, pid, time_ns);
@@ -99,7 +99,7 @@ static void run(struct process_table *table, const uint8_t *operation, uint64_t 
 	}
 	check_image(table, pid, time_ns, operation[4] * ADDRESS_SCALE);
 	check_image(table, pid, operation[6] * 256U, operation[5] * ADDRESS_SCALE);
-	(void) process_table_parent(table, pid, time_ns);
+	(void)process_table_parent(table, pid, time_ns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

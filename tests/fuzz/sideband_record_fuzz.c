@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (record.text) {
 		const char *end = record.text + strlen(record.text);
 
-		assert(record.text > (const char *) bytes && end < (const char *) bytes + size);
+		assert(record.text > (const char *)bytes && end < (const char *)bytes + size);
 	}
 	return 0;
 }

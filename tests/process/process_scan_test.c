@@ -39,9 +39,9 @@ static int set_up(void **state)
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
-	(void) status;
-	(void) type;
-	(void) walk;
+	(void)status;
+	(void)type;
+	(void)walk;
 	return remove(path);
 }
 
@@ -61,9 +61,9 @@ static FILE *create_maps(const struct tree *tree, const char *name)
 	char path[128];
 	FILE *maps;
 
-	(void) snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
 	assert_int_equal(mkdir(path, 0755), 0);
-	(void) snprintf(path, sizeof(path), "%s/%s/maps", tree->proc, name);
+	(void)snprintf(path, sizeof(path), "%s/%s/maps", tree->proc, name);
 	maps = fopen(path, "w");
 	assert_non_null(maps);
 	return maps;
@@ -131,12 +131,12 @@ static void hostile_lengths_are_bounded(void **state)
 	char path[PATH_MAX];
 
 	memset(path, 'x', sizeof(path));
-	(void) fprintf(maps, "1000-2000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
-	(void) fprintf(maps, "2000-3000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 1, path);
-	(void) fprintf(maps, "3000-4000 r-xp 00000000 fe:01 7 /");
+	(void)fprintf(maps, "1000-2000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
+	(void)fprintf(maps, "2000-3000 r-xp 00000000 fe:01 7 /%.*s\n", PATH_MAX - 1, path);
+	(void)fprintf(maps, "3000-4000 r-xp 00000000 fe:01 7 /");
 	for (size_t i = 0; i < 100; i++)
-		(void) fprintf(maps, "%.*s", PATH_MAX, path);
-	(void) fprintf(maps, "\n4000-5000 r-xp 00000000 fe:01 7 /end\n");
+		(void)fprintf(maps, "%.*s", PATH_MAX, path);
+	(void)fprintf(maps, "\n4000-5000 r-xp 00000000 fe:01 7 /end\n");
 	assert_int_equal(fclose(maps), 0);
 	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -E2BIG);
 	assert_file_at(tree, 12, 0x4000, "/end", 7);
@@ -148,7 +148,7 @@ static void hostile_lengths_are_bounded(void **state)
 
 	maps = create_maps(tree, "13");
 	for (size_t i = 0; i < (16 << 20) / sizeof(path) + 1; i++)
-		(void) fprintf(maps, "1000-2000 r--p 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
+		(void)fprintf(maps, "1000-2000 r--p 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
 	assert_int_equal(fclose(maps), 0);
 	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), -E2BIG);
 }
@@ -166,7 +166,7 @@ static void all_processes_are_added(void **state)
 	write_maps(tree, "012", line);
 	write_maps(tree, "99999999999", line);
 	write_maps(tree, "self", line);
-	(void) snprintf(path, sizeof(path), "%s/8", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/8", tree->proc);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
 	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
@@ -203,14 +203,14 @@ static void the_live_system_is_scanned(void **state)
 	char path[PATH_MAX];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	(void) state;
+	(void)state;
 	assert_true(size > 0);
 	path[size] = '\0';
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
 	assert_int_equal(process_scan_all(broker, table, "/proc", 100), 0);
 	assert_true(process_table_find(
-		table, getpid(), 100, (uint64_t) (uintptr_t) the_live_system_is_scanned, &mapping));
+		table, getpid(), 100, (uint64_t)(uintptr_t)the_live_system_is_scanned, &mapping));
 	process_table_file(table, mapping.file, &file);
 	assert_string_equal(file.path, path);
 	assert_true(file.is_regular);

@@ -14,7 +14,7 @@
 
 static int new_table(void **state)
 {
-	return process_table_new(&process_table_default_limits, (struct process_table **) state);
+	return process_table_new(&process_table_default_limits, (struct process_table **)state);
 }
 
 static int free_table(void **state)
@@ -49,9 +49,9 @@ static const char *mappings(const struct process_table *table, pid_t pid, uint64
 		struct mapped_file file;
 
 		process_table_file(table, all[i].file, &file);
-		used += (size_t) snprintf(text + used, sizeof(text) - used, "%llx-%llx+%llx %s,",
-			(unsigned long long) all[i].start, (unsigned long long) all[i].end,
-			(unsigned long long) all[i].offset, file.path);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx-%llx+%llx %s,",
+			(unsigned long long)all[i].start, (unsigned long long)all[i].end,
+			(unsigned long long)all[i].offset, file.path);
 		assert_true(used < sizeof(text));
 	}
 	return text;
@@ -112,7 +112,7 @@ static void later_mappings_replace_what_they_cover(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct process_table *table = *state;
-		pid_t pid = (pid_t) i + 1;
+		pid_t pid = (pid_t)i + 1;
 
 		assert_int_equal(map(table, pid, 1, 0x1000, 0x5000, 0x100, "/o"), 0);
 		assert_int_equal(map(table, pid, 1, 0x9000, 0xa000, 0, "/z"), 0);
@@ -386,7 +386,7 @@ static void the_oldest_ended_image_makes_room(void **state)
 	struct process_table_counters counters;
 	struct process_table *table;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (pid_t pid = 1; pid <= 3; pid++)
 		assert_int_equal(process_table_exec(table, pid, 10), 0);
@@ -440,7 +440,7 @@ static void the_bounds_on_mappings_hold(void **state)
 	struct process_table_counters counters;
 	struct process_table *table;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(map(table, 1, 1, 0x1000 * i, 0x1000 * i + 0xf00, 0, "/a"), 0);
@@ -472,7 +472,7 @@ static void a_shared_set_shrinks_in_little_room(void **state)
 	const struct process_table_limits limits = { 10, 10, 1, 1000, 10 };
 	struct process_table *table;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(map(table, 1, 1, 0x1000 * i, 0x1000 * i + 0xf00, 0, "/a"), 0);
@@ -494,7 +494,7 @@ static void churn_is_flat(void **state)
 
 	assert_int_equal(map(table, 1, 1, 0x1000, 0x2000, 0, "/sh"), 0);
 	for (uint64_t i = 0; i < 36000; i++) {
-		pid_t pid = 2 + (pid_t) (i % 500);
+		pid_t pid = 2 + (pid_t)(i % 500);
 
 		assert_int_equal(process_table_fork(table, pid, 1, 100 * i), 0);
 		assert_int_equal(process_table_exec(table, pid, 100 * i + 10), 0);
@@ -533,7 +533,7 @@ static void failing_allocations_leave_the_table_whole(void **state)
 	size_t n;
 	int r;
 
-	(void) state;
+	(void)state;
 	for (n = 0;; n++) {
 		struct process_table *table = NULL;
 		bool failed;

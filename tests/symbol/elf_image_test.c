@@ -134,30 +134,43 @@ static void an_id_longer_than_the_kernel_has_is_none(void **state)
 	assert_int_equal(image.build_id.size, 0);
 }
 
+/* Puts the build-id's note behind another one, far from the first page, and says which id is read.
+ */
+static uint8_t read_second_note(uint32_t alignment, uint32_t first_bytes, uint32_t cut_bytes)
+{
+	struct fixture fixture = {
+		.build_id = id_bytes, .build_id_bytes = 20, .note_alignment = alignment
+	};
+	const size_t far = 32 * 1024, segment = offsetof(Elf64_Phdr, p_offset);
+	struct elf_image image;
+
+	fixture_build(&fixture);
+	memcpy(fixture.bytes + far, fixture.bytes + fixture.note, 16);
+	fixture_patch(&fixture, far + 4, 4, 4);
+	fixture_patch(&fixture, far + 8, NT_GNU_PROPERTY_TYPE_0, 4);
+	memcpy(fixture.bytes + far + first_bytes, fixture.bytes + fixture.note, 36);
+	memset(fixture.bytes + fixture.note, 0, 36);
+	fixture.size = far + first_bytes + 36;
+	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + segment, far, 8);
+	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_filesz),
+		first_bytes + 36 - cut_bytes, 8);
+	assert_int_equal(read_fixture(&fixture, &image), 0);
+	if (image.build_id.size > 0)
+		assert_memory_equal(image.build_id.bytes, id_bytes, 20);
+	return image.build_id.size;
+}
+
 static void an_id_may_follow_other_notes(void **state)
 {
-	static const uint8_t other[24] = {
-		[0] = 4, [4] = 8, [8] = 5, [12] = 'G', [13] = 'N', [14] = 'U'
-	};
-	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
-	struct elf_image image;
-	size_t far;
-
 	(void)state;
-	if (BYTE_ORDER != LITTLE_ENDIAN)
-		fixture.is_swapped = true;
-	fixture_build(&fixture);
-	/* Far from the first page, behind another note. */
-	far = 32 * 1024;
-	memcpy(fixture.bytes + far, other, sizeof(other));
-	memcpy(fixture.bytes + far + sizeof(other), fixture.bytes + fixture.note, 36);
-	fixture.size = far + sizeof(other) + 36;
-	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + 8, far, 8);
-	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + 32, sizeof(other) + 36, 8);
-	memset(fixture.bytes + fixture.note, 0, 36);
-	assert_int_equal(read_fixture(&fixture, &image), 0);
-	assert_int_equal(image.build_id.size, 20);
-	assert_memory_equal(image.build_id.bytes, id_bytes, 20);
+	assert_int_equal(read_second_note(4, 20, 0), 20);
+	assert_int_equal(read_second_note(8, 24, 0), 20);
+	/* Where the other alignment would have it. */
+	assert_int_equal(read_second_note(4, 24, 0), 0);
+	assert_int_equal(read_second_note(8, 20, 0), 0);
+	/* An id that is cut off by the end of the notes. */
+	assert_int_equal(read_second_note(4, 20, 1), 0);
+	assert_int_equal(read_second_note(8, 24, 20), 0);
 }
 
 static void notes_beyond_the_bound_are_not_read(void **state)

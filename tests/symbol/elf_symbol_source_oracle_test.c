@@ -9,7 +9,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "symbol/demangle.h"
+#include "symbol/elf_file.h"
 #include "symbol/elf_image.h"
 
 #include <errno.h>
@@ -36,6 +38,7 @@ struct question {
 	size_t count;
 	struct known_symbol *symbols; /* owned */
 	size_t symbol_count, symbol_capacity;
+	struct elf_file file; /* the one that is asked about */
 	size_t named, aliases, stretched, enclosing;
 };
 
@@ -153,25 +156,58 @@ static void choose_addresses(struct question *question, const struct elf_image *
 	question->count = kept;
 }
 
-/* Does a symbol of that name, as it is shown, begin at `start` (any: UINT64_MAX)? */
+/* A raw name as the pool keeps it: demangled, made printable, without the middle where it is long.
+ */
+static void show_name(char shown[UTF8_CLEAN_BYTES], const char *name)
+{
+	_cleanup_free_ char *demangled = demangle(name);
+
+	if (demangled)
+		name = demangled;
+	(void)utf8_clean(shown, name, strlen(name));
+}
+
+/* A symbol of the shown name that contains the address, and begins where `alias_of` does if not
+ * NULL. */
 static const struct known_symbol *find_symbol(const struct question *question, const char *shown,
 	uint64_t vaddr, const struct known_symbol *alias_of)
 {
 	for (size_t i = 0; i < question->symbol_count; i++) {
 		const struct known_symbol *symbol = &question->symbols[i];
-		_cleanup_free_ char *demangled = NULL;
+		char name[UTF8_CLEAN_BYTES];
 
 		if (symbol->start > vaddr || (alias_of && symbol->start != alias_of->start))
 			continue;
 		if (symbol->size > 0 && vaddr - symbol->start >= symbol->size)
 			continue;
-		if (strcmp(symbol->name, shown) == 0)
-			return symbol;
-		demangled = demangle(symbol->name);
-		if (demangled && strcmp(demangled, shown) == 0)
+		show_name(name, symbol->name);
+		if (strcmp(name, shown) == 0)
 			return symbol;
 	}
 	return NULL;
+}
+
+/* Does a section or a function end after the symbol's start and up to the address? */
+static bool is_stretched(
+	const struct question *question, const struct known_symbol *symbol, uint64_t vaddr)
+{
+	for (size_t i = 0; i < question->symbol_count; i++) {
+		const struct known_symbol *other = &question->symbols[i];
+
+		if (other->size > 0 && other->start + other->size > symbol->start &&
+			other->start + other->size <= vaddr)
+			return true;
+	}
+	for (uint32_t i = 1; i < question->file.shdr_count; i++) {
+		Elf64_Shdr shdr;
+
+		assert_int_equal(elf_file_read_shdr(&question->file, i, &shdr), 0);
+		if ((shdr.sh_flags & SHF_EXECINSTR) && symbol->start >= shdr.sh_addr &&
+			symbol->start <= shdr.sh_addr + shdr.sh_size &&
+			vaddr >= shdr.sh_addr + shdr.sh_size)
+			return true;
+	}
+	return false;
 }
 
 /* NULL where the answers agree or differ for a known reason; else what is wrong. */
@@ -195,7 +231,7 @@ static const char *disagreement(
 		 * beyond its section and beyond the end of the function that it is a label in.
 		 */
 		other = find_symbol(question, theirs, vaddr, NULL);
-		if (!other || other->size > 0)
+		if (!other || other->size > 0 || !is_stretched(question, other, vaddr))
 			return "we miss a name";
 		question->stretched++;
 		return NULL;
@@ -225,23 +261,23 @@ static const char *disagreement(
 }
 
 /* Reads one answer: the function, a source line that is not looked at, an empty line. */
-static char *read_answer(FILE *symbolizer)
+static bool read_answer(FILE *symbolizer, char shown[UTF8_CLEAN_BYTES])
 {
 	_cleanup_free_ char *line = NULL, *rest = NULL;
 	size_t capacity = 0, rest_capacity = 0;
-	char *version, *demangled;
+	char *version;
 
 	assert_true(getline(&line, &capacity, symbolizer) > 0);
 	while (getline(&rest, &rest_capacity, symbolizer) > 0 && rest[0] != '\n')
 		continue;
 	line[strcspn(line, "\n")] = '\0';
 	if (strcmp(line, "??") == 0)
-		return NULL;
+		return false;
 	version = strchr(line, '@');
 	if (version > line)
 		*version = '\0';
-	demangled = demangle(line);
-	return demangled ? demangled : TAKE_PTR(line);
+	show_name(shown, line);
+	return true;
 }
 
 static void compare_answers(
@@ -259,13 +295,15 @@ static void compare_answers(
 	assert_int_equal(fclose(file), 0);
 
 	(void)snprintf(command, sizeof(command),
-		"llvm-symbolizer --obj='%s' --no-inlines --functions=linkage --no-demangle < '%s'",
-		path, addresses);
+		"llvm-symbolizer --obj='%s' --no-inlines --functions=linkage --no-demangle "
+		"--debug-file-directory='%s' < '%s'",
+		path, folder, addresses);
 	file = popen(command, "r");
 	assert_non_null(file);
 	for (size_t i = 0; i < question->count; i++) {
 		const struct symbol_request *request = &question->requests[i];
-		_cleanup_free_ char *theirs = read_answer(file);
+		char shown[UTF8_CLEAN_BYTES];
+		const char *theirs = read_answer(file, shown) ? shown : NULL;
 		const char *ours = NULL, *wrong;
 
 		if (request->frame_count > 0)
@@ -305,6 +343,7 @@ static size_t compare(const char *path, const char *debug, const char *oracle, b
 	assert_true(!debug || debug_fd >= 0);
 	assert_int_equal(elf_image_read(fd, &image), 0);
 	assert_true(image.segment_count > 0);
+	assert_int_equal(elf_file_init(&question->file, fd), 0);
 	binary.build_id = image.build_id;
 	read_symbols(question, oracle, is_dynamic);
 	choose_addresses(question, &image);
@@ -406,7 +445,7 @@ static void programs_built_here_agree(void **state)
 static void stripped_programs_agree(void **state)
 {
 	static const char *const ids[] = { "sha1", "md5", "0x0123456789abcdef", "none" };
-	char whole[PATH_BYTES], stripped[PATH_BYTES], debug[PATH_BYTES];
+	char whole[PATH_BYTES], stripped[PATH_BYTES + 16], debug[PATH_BYTES + 16];
 	size_t exported, all;
 
 	(void)state;

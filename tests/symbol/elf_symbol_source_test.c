@@ -206,7 +206,7 @@ static void what_names_no_code_is_passed_over(void **state)
 		{ "undefined", TEXT, 0x10, GLOBAL, SHN_UNDEF },
 		{ "absolute", TEXT, 0x10, GLOBAL, SHN_ABS },
 		{ "elsewhere", TEXT, 0x10, GLOBAL, 99 },
-		{ "", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "", TEXT_2 + 0x20, 0x10, GLOBAL, FIXTURE_TEXT_2 },
 		{ "before_its_section", TEXT - 8, 0x10, GLOBAL, FIXTURE_TEXT },
 		{ "behind_its_section", TEXT_2, 0x10, GLOBAL, FIXTURE_TEXT },
 		{ "not_in_memory", 0, 0x10000000, GLOBAL, FIXTURE_STRINGS },
@@ -215,7 +215,8 @@ static void what_names_no_code_is_passed_over(void **state)
 	};
 	static const struct expectation expectations[] = { { 1, NULL }, { TEXT, NULL },
 		{ TEXT + 8, NULL }, { TEXT + 0x20, "endless" }, { TEXT + 0xfff, "endless" },
-		{ TEXT + 0x1000, NULL }, { TEXT_2, NULL }, { FIXTURE_DATA_VADDR, NULL } };
+		{ TEXT + 0x1000, NULL }, { TEXT_2, NULL }, { TEXT_2 + 0x20, NULL },
+		{ FIXTURE_DATA_VADDR, NULL } };
 	struct fixture fixture = { 0 };
 
 	(void)state;

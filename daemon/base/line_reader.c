@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "process/line_reader.h"
+#include "base/line_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,10 +48,10 @@ static int fill(struct line_reader *reader)
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	if ((size_t) size > reader->remaining_bytes)
+	if ((size_t)size > reader->remaining_bytes)
 		return -E2BIG;
-	reader->remaining_bytes -= (size_t) size;
-	reader->end += (size_t) size;
+	reader->remaining_bytes -= (size_t)size;
+	reader->end += (size_t)size;
 	reader->is_at_end = size == 0;
 	return 0;
 }
@@ -69,7 +69,7 @@ int line_reader_next(struct line_reader *reader, const char **ret_line, size_t *
 		int r;
 
 		if (newline || (reader->is_at_end && size > 0)) {
-			*ret_size = newline ? (size_t) (newline - first) : size;
+			*ret_size = newline ? (size_t)(newline - first) : size;
 			*ret_line = first;
 			reader->start += *ret_size + (newline ? 1 : 0);
 			reader->is_skipping = false;

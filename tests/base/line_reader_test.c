@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "process/line_reader.h"
+#include "base/line_reader.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void lines_come_in_order(void **state)
 	};
 	char joined[128];
 
-	(void) state;
+	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(read_lines(cases[i].text, 8, 1000, joined, sizeof(joined)), 0);
 		assert_string_equal(joined, cases[i].joined);
@@ -79,7 +79,7 @@ static void long_lines_are_passed_over(void **state)
 	};
 	char joined[128];
 
-	(void) state;
+	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(read_lines(cases[i].text, 8, 1000, joined, sizeof(joined)), 0);
 		assert_string_equal(joined, cases[i].joined);
@@ -89,15 +89,15 @@ static void long_lines_are_passed_over(void **state)
 /* Every line length around every buffer size, against the obvious answer. */
 static void any_length_fits_any_buffer(void **state)
 {
-	(void) state;
+	(void)state;
 	for (size_t room = 1; room <= 12; room++)
 		for (size_t length = 0; length <= 40; length++) {
 			char text[128], wanted[128], joined[128];
 
-			(void) snprintf(text, sizeof(text), "x\n%.*s\ny\n", (int) length,
+			(void)snprintf(text, sizeof(text), "x\n%.*s\ny\n", (int)length,
 				"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
-			(void) snprintf(wanted, sizeof(wanted), "x|%.*s%sy|",
-				length > room ? 0 : (int) length, "abcdefghijklmnopqrstuvwxyz",
+			(void)snprintf(wanted, sizeof(wanted), "x|%.*s%sy|",
+				length > room ? 0 : (int)length, "abcdefghijklmnopqrstuvwxyz",
 				length > room ? "" : "|");
 			assert_int_equal(read_lines(text, room, 1000, joined, sizeof(joined)), 0);
 			assert_string_equal(joined, wanted);
@@ -108,7 +108,7 @@ static void the_limit_holds(void **state)
 {
 	char joined[128];
 
-	(void) state;
+	(void)state;
 	assert_int_equal(read_lines("1\n2\n3\n", 8, 6, joined, sizeof(joined)), 0);
 	assert_int_equal(read_lines("1\n2\n3\n", 8, 5, joined, sizeof(joined)), -E2BIG);
 }
@@ -119,7 +119,7 @@ static void a_failing_read_is_reported(void **state)
 	const char *line;
 	size_t size;
 
-	(void) state;
+	(void)state;
 	assert_int_equal(line_reader_init(&reader, -1, 8, 100), 0);
 	assert_int_equal(line_reader_next(&reader, &line, &size), -EBADF);
 	line_reader_done(&reader);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the profile counts: its samples, and what was lost of them. */
+#include "export/pprof_fields.h"
+#include "export/pprof_writer.h"
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+static void put_values(struct pprof_writer *writer, uint64_t count)
+{
+	size_t begin = protobuf_begin(&writer->part, SAMPLE_VALUE);
+	uint64_t cpu_ns;
+
+	if (__builtin_mul_overflow(count, writer->profile->period_ns, &cpu_ns))
+		cpu_ns = UINT64_MAX;
+	protobuf_varint(&writer->part, pprof_saturate(count));
+	protobuf_varint(&writer->part, pprof_saturate(cpu_ns));
+	protobuf_end(&writer->part, begin);
+}
+
+static void put_label(struct pprof_writer *writer, uint32_t key, uint32_t field, uint64_t value)
+{
+	size_t begin = protobuf_begin(&writer->part, SAMPLE_LABEL);
+
+	protobuf_u64(&writer->part, LABEL_KEY, key);
+	protobuf_u64(&writer->part, field, value);
+	protobuf_end(&writer->part, begin);
+}
+
+static int put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
+{
+	uint32_t comm;
+	int r;
+
+	r = pprof_tables_string(&writer->tables, thread->comm, &comm);
+	if (r < 0)
+		return r;
+	/* An empty text would be taken for a number. */
+	if (comm != 0)
+		put_label(writer, writer->keys.comm, LABEL_TEXT, comm);
+	put_label(writer, writer->keys.pid, LABEL_NUMBER, thread->tgid);
+	put_label(writer, writer->keys.tid, LABEL_NUMBER, thread->tid);
+	return 0;
+}
+
+static void put_stack(struct pprof_writer *writer, uint32_t node)
+{
+	const struct profile_node *nodes = writer->profile->nodes.items;
+	size_t begin = protobuf_begin(&writer->part, SAMPLE_LOCATION);
+
+	if (node == PROFILE_ROOT)
+		protobuf_varint(&writer->part, writer->tables.extra_location_ids[PPROF_NO_STACK]);
+	for (; node != PROFILE_ROOT; node = nodes[node].parent)
+		protobuf_varint(&writer->part, writer->tables.location_ids[nodes[node].location]);
+	protobuf_end(&writer->part, begin);
+}
+
+int pprof_write_samples(struct pprof_writer *writer)
+{
+	const struct pprof_tables *tables = &writer->tables;
+
+	for (size_t i = 0; i < tables->sample_count;) {
+		uint32_t first = tables->samples[i];
+		const struct profile_sample *sample = &writer->profile->samples.items[first];
+		size_t begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
+		uint64_t count = 0;
+		int r;
+
+		for (; i < tables->sample_count; i++) {
+			if (!pprof_tables_same_sample(tables, first, tables->samples[i]))
+				break;
+			count = add(
+				count, writer->profile->samples.items[tables->samples[i]].count);
+		}
+		put_stack(writer, sample->node);
+		put_values(writer, count);
+		r = put_labels(writer, &writer->profile->threads.items[sample->thread]);
+		if (r < 0)
+			return r;
+		protobuf_end(&writer->part, begin);
+		r = pprof_writer_send(writer);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int pprof_write_losses(struct pprof_writer *writer)
+{
+	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++) {
+		uint32_t location = writer->tables.extra_location_ids[reason];
+		size_t begin, stack;
+		int r;
+
+		if (location == 0)
+			continue;
+		begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
+		stack = protobuf_begin(&writer->part, SAMPLE_LOCATION);
+		protobuf_varint(&writer->part, location);
+		protobuf_end(&writer->part, stack);
+		put_values(writer, writer->profile->accounts.dropped[reason]);
+		protobuf_end(&writer->part, begin);
+		r = pprof_writer_send(writer);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/pprof_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of a part in the buffer: a field or two for each node of a stack or frame of a location. */
+enum {
+	PART_BYTES = 8 * 1024,
+	PART_BYTES_PER_ELEMENT = 40,
+};
+
+void pprof_writer_free(struct pprof_writer *writer)
+{
+	if (!writer)
+		return;
+	gzip_free(writer->gzip);
+	protobuf_done(&writer->part);
+	pprof_tables_done(&writer->tables);
+	free(writer);
+}
+
+int pprof_writer_new(const struct profile *profile, int compression_level, struct output *output,
+	struct pprof_writer **ret_writer)
+{
+	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = calloc(1, sizeof(*writer));
+	size_t elements = profile->nodes.count + profile->frames.count;
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->profile = profile;
+	protobuf_init(&writer->part, PART_BYTES + elements * PART_BYTES_PER_ELEMENT);
+	r = pprof_tables_init(&writer->tables, profile);
+	if (r < 0)
+		return r;
+	r = gzip_new(output, compression_level, &writer->gzip);
+	if (r < 0)
+		return r;
+	output_init(&writer->plain, gzip_write, writer->gzip);
+	*ret_writer = TAKE_PTR(writer);
+	return 0;
+}
+
+int pprof_writer_send(struct pprof_writer *writer)
+{
+	if (writer->part.error < 0)
+		return writer->part.error;
+	output_write(&writer->plain, writer->part.bytes, writer->part.size);
+	protobuf_clear(&writer->part);
+	return writer->plain.error;
+}
+
+uint64_t pprof_saturate(uint64_t value)
+{
+	return value < INT64_MAX ? value : INT64_MAX;
+}

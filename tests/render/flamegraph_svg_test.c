@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/flamegraph_svg.h"
+
+#include "render/flamegraph_assets.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/render/example_profile.h"
+#include "tests/render/rendered.h"
+
+#include <sys/wait.h>
+
+static char *draw(const struct profile *profile, const struct flamegraph_svg_options *options)
+{
+	static struct rendering rendering;
+
+	assert_int_equal(flamegraph_svg_write(profile, options, rendering_begin(&rendering)), 0);
+	return rendering_end(&rendering);
+}
+
+/* Puts `placeholder` in the place of an asset, which must be in the text as it is in its file. */
+static void cut_out(char *text, const char *asset, const char *asset_end, const char *placeholder)
+{
+	char *found = strstr(text, asset);
+
+	assert_non_null(found);
+	assert_int_equal(strlen(asset), asset_end - asset);
+	memmove(found + strlen(placeholder), found + strlen(asset),
+		strlen(found + strlen(asset)) + 1);
+	memcpy(found, placeholder, strlen(placeholder));
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		count++;
+	return count;
+}
+
+static void machine_is_golden_in_any_order(void **state)
+{
+	struct flamegraph_svg_options options = { .title = "A busy machine" };
+
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
+		_cleanup_free_ char *text = draw(profile, &options);
+
+		cut_out(text, flamegraph_css, flamegraph_css_end, "@style@\n");
+		cut_out(text, flamegraph_js, flamegraph_js_end, "@script@\n");
+		assert_golden(text, "tests/data/render/machine.svg");
+	}
+}
+
+static void assets_cannot_end_early(void **state)
+{
+	(void)state;
+	assert_null(strstr(flamegraph_js, "]]>"));
+	assert_null(strpbrk(flamegraph_css, "<&"));
+	assert_true(flamegraph_js_end - flamegraph_js > 1000);
+	assert_true(flamegraph_css_end - flamegraph_css > 1000);
+}
+
+/* Runs what there is of real parsers over the text; returns false if there is none. */
+static bool parses_as_xml(const char *text)
+{
+	static const char command[] =
+		"if command -v xmllint >/dev/null; then xmllint --huge --noout - >&2; "
+		"elif command -v python3 >/dev/null; then "
+		"python3 -c 'import sys, xml.etree.ElementTree as e; e.parse(sys.stdin.buffer)' "
+		">&2; "
+		"else cat >/dev/null; exit 99; fi";
+	FILE *parser = popen(command, "w");
+	int status;
+
+	assert_non_null(parser);
+	assert_int_equal(fwrite(text, 1, strlen(text), parser), strlen(text));
+	status = pclose(parser);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 99)
+		return false;
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return true;
+}
+
+static void is_well_formed(void **state)
+{
+	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
+	_cleanup_(profile_freep) struct profile *hostile = example_hostile();
+	_cleanup_free_ char *first = NULL, *second = NULL;
+	struct flamegraph_svg_options options = { .title = "</title>\x01\xff]]><script>\"" };
+
+	(void)state;
+	first = draw(machine, &(struct flamegraph_svg_options){ 0 });
+	second = draw(hostile, &options);
+	if (!parses_as_xml(first) || !parses_as_xml(second)) {
+		print_message("skipped: neither xmllint nor python3 is there to parse XML\n");
+		skip();
+	}
+}
+
+static void hostile_names_are_escaped(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_hostile();
+	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+
+	(void)state;
+	assert_int_equal(count_of(text, "<script>"), 1);
+	assert_int_equal(count_of(text, "]]>"), 1);
+	assert_null(strstr(text, "<rect/>"));
+	assert_non_null(strstr(text, "&lt;/title&gt;&lt;script&gt;alert(1)"));
+	assert_non_null(strstr(text, "&lt;&amp;event&gt;"));
+	assert_non_null(strstr(text, "evil&quot; onload="));
+}
+
+/* Frames and, of those that end in them, samples: all that there are (I1). */
+static void samples_are_conserved(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	uint64_t sum = 0;
+
+	(void)state;
+	assert_null(strstr(text, "class=\"e0\""));
+	for (const char *next = text; (next = strstr(next, "data-s=\"")); next++)
+		sum += strtoull(next + strlen("data-s=\""), NULL, 10);
+	assert_int_equal(
+		sum, accounts_stored(&profile->accounts) + accounts_lost(&profile->accounts));
+}
+
+static void narrow_frames_are_merged_and_told_of(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+	char stack[64];
+
+	(void)state;
+	example_add(profile, "c|100000|x:main|x:wide");
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(stack, sizeof(stack), "c|10|x:main|x:narrow_%d|x:above", i);
+		example_add(profile, stack);
+	}
+	text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	assert_null(strstr(text, "narrow_"));
+	assert_non_null(
+		strstr(text, "<title>300 frames too narrow to draw\n3,000 samples, 2.91 %"));
+	assert_non_null(strstr(text, "300 frames, with 3,000 samples (2.91 %), too narrow"));
+	free(TAKE_PTR(text));
+	text = draw(profile, &(struct flamegraph_svg_options){ .min_hundredths = 1 });
+	assert_int_equal(count_of(text, "<title>narrow_"), 300);
+	assert_null(strstr(text, "too narrow"));
+}
+
+/* Where the root is drawn: below all others, or above them. */
+static void root_stands_where_asked(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *classic = NULL, *inverted = NULL;
+
+	(void)state;
+	example_add(profile, "c|1|x:main");
+	classic = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	inverted = draw(profile, &(struct flamegraph_svg_options){ .inverted = true });
+	assert_non_null(strstr(classic, "x=\"16\" y=\"132\" width=\"1167.5\" height=\"17\" "
+					"data-n=\"1\"><title>all\n"));
+	assert_non_null(strstr(inverted, "x=\"16\" y=\"96\" width=\"1167.5\" height=\"17\" "
+					 "data-n=\"1\"><title>all\n"));
+	assert_non_null(strstr(inverted, " data-inverted=\"1\""));
+}
+
+static void width_is_kept_in_bounds(void **state)
+{
+	static const struct {
+		unsigned wanted;
+		const char *expected;
+	} cases[] = { { 0, "width=\"1200\"" }, { 1, "width=\"400\"" }, { 800, "width=\"800\"" },
+		{ 1000000, "width=\"20000\"" } };
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct flamegraph_svg_options options = { .width_px = cases[i].wanted };
+		_cleanup_free_ char *text = draw(profile, &options);
+
+		assert_non_null(strstr(text, cases[i].expected));
+	}
+}
+
+static void nothing_is_a_picture_too(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+
+	(void)state;
+	assert_non_null(strstr(text, "<title>all\n0 samples, 0.00 %"));
+	assert_non_null(strstr(text, ">Flame graph</title>"));
+	assert_int_equal(count_of(text, "data-n="), 1);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	static struct output output;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		output_init(&output, discard, NULL);
+		fail_allocation(n);
+		r = flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, &output);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 15);
+}
+
+static void output_errors_stick(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	static struct output output;
+
+	(void)state;
+	output_init(&output, no_space, NULL);
+	assert_int_equal(
+		flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, &output), 0);
+	assert_int_equal(output_finish(&output), -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(machine_is_golden_in_any_order),
+		cmocka_unit_test(assets_cannot_end_early),
+		cmocka_unit_test(is_well_formed),
+		cmocka_unit_test(hostile_names_are_escaped),
+		cmocka_unit_test(samples_are_conserved),
+		cmocka_unit_test(narrow_frames_are_merged_and_told_of),
+		cmocka_unit_test(root_stands_where_asked),
+		cmocka_unit_test(width_is_kept_in_bounds),
+		cmocka_unit_test(nothing_is_a_picture_too),
+		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(output_errors_stick),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/folded.h"
+
+#include "tests/harness/failing_allocation.h"
+#include "tests/render/example_profile.h"
+#include "tests/render/rendered.h"
+
+static char *fold(const struct profile *profile, bool omit_kinds)
+{
+	static struct rendering rendering;
+	struct folded_options options = { .omit_kinds = omit_kinds };
+
+	assert_int_equal(folded_write(profile, &options, rendering_begin(&rendering)), 0);
+	return rendering_end(&rendering);
+}
+
+static uint64_t sum_of_counts(const char *text)
+{
+	uint64_t sum = 0;
+
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+		const char *count = memrchr(text, ' ', (size_t)(end - text));
+
+		assert_non_null(count);
+		sum += strtoull(count + 1, NULL, 10);
+	}
+	return sum;
+}
+
+static void machine_is_golden_in_any_order(void **state)
+{
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
+		_cleanup_free_ char *text = fold(profile, false);
+
+		assert_golden(text, "tests/data/render/machine.folded");
+		assert_int_equal(sum_of_counts(text),
+			accounts_stored(&profile->accounts) + accounts_lost(&profile->accounts));
+	}
+}
+
+static void kinds_have_suffixes(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *with = NULL, *without = NULL;
+
+	(void)state;
+	example_add(profile, "c|2|x:main|l:outer~inner|j:jitted|k:sys");
+	example_lose(profile, PILOTLIGHT_DROP_UNREAD, 5);
+	example_lose(profile, PILOTLIGHT_DROP_FILTERED, 6);
+	with = fold(profile, false);
+	without = fold(profile, true);
+	assert_string_equal(
+		with, "[lost: unread] 5\nc;main;outer;inner_[i];jitted_[j];sys_[k] 2\n");
+	assert_string_equal(without, "[lost: unread] 5\nc;main;outer;inner;jitted;sys 2\n");
+}
+
+static void hostile_names_stay_in_their_frames(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_hostile();
+	_cleanup_free_ char *text = fold(profile, true);
+	size_t lines = 0;
+
+	(void)state;
+	for (const char *c = text; (c = strchr(c, '\n')); c++)
+		lines++;
+	assert_int_equal(lines, 6);
+	assert_non_null(
+		strstr(text, "</title><script>alert(1)</script>;]]>&lt;\"';a:b:c;<rect/> 50\n"));
+	assert_non_null(strstr(text, "[unknown];[+0x") ? NULL : text);
+	assert_non_null(strstr(text, "x 1\n"));
+	assert_int_equal(sum_of_counts(text), accounts_stored(&profile->accounts));
+}
+
+static void nothing_gives_nothing(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = fold(profile, false);
+
+	(void)state;
+	assert_string_equal(text, "");
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	static struct output output;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		output_init(&output, discard, NULL);
+		fail_allocation(n);
+		r = folded_write(profile, &(struct folded_options){ 0 }, &output);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 10);
+}
+
+static void output_errors_stick(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	static struct output output;
+
+	(void)state;
+	output_init(&output, no_space, NULL);
+	assert_int_equal(folded_write(profile, &(struct folded_options){ 0 }, &output), 0);
+	assert_int_equal(output_finish(&output), -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(machine_is_golden_in_any_order),
+		cmocka_unit_test(kinds_have_suffixes),
+		cmocka_unit_test(hostile_names_stay_in_their_frames),
+		cmocka_unit_test(nothing_gives_nothing),
+		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(output_errors_stick),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

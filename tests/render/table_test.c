@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/table.h"
+
+#include "tests/harness/failing_allocation.h"
+#include "tests/render/example_profile.h"
+#include "tests/render/rendered.h"
+
+static char *tabulate(const struct profile *profile, size_t functions_max)
+{
+	static struct rendering rendering;
+	struct table_options options = { .functions_max = functions_max };
+
+	assert_int_equal(table_write(profile, &options, rendering_begin(&rendering)), 0);
+	return rendering_end(&rendering);
+}
+
+static size_t count_lines(const char *text, bool headers)
+{
+	size_t count = 0;
+
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+		count += (*text == '#') == headers;
+	return count;
+}
+
+static void machine_is_golden_in_any_order(void **state)
+{
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
+		_cleanup_free_ char *text = tabulate(profile, 0);
+
+		assert_golden(text, "tests/data/render/machine.txt");
+	}
+}
+
+static void most_functions_that_are_asked_for(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	_cleanup_free_ char *text = tabulate(profile, 3);
+
+	(void)state;
+	assert_int_equal(count_lines(text, false), 3);
+	assert_non_null(strstr(text, "rc_encode"));
+	assert_non_null(strstr(text, " more functions\n"));
+}
+
+static void small_functions_are_counted_not_listed(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(profile, "c|1000000|x:large");
+	example_add(profile, "c|99|x:small");
+	example_add(profile, "c|101|x:just");
+	text = tabulate(profile, 0);
+	assert_int_equal(count_lines(text, false), 2);
+	assert_non_null(strstr(text, "just"));
+	assert_null(strstr(text, "small"));
+	assert_non_null(strstr(text, "# 1 more functions\n"));
+}
+
+static void nothing_is_a_header(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = tabulate(profile, 0);
+
+	(void)state;
+	assert_int_equal(count_lines(text, false), 0);
+	assert_non_null(strstr(text, "0 fired = 0 stored + 0 idle + 0 filtered + 0 lost"));
+	assert_non_null(strstr(text, "# lost     nothing\n"));
+}
+
+static void hostile_names_keep_their_lines(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_hostile();
+	_cleanup_free_ char *text = tabulate(profile, 0);
+
+	(void)state;
+	assert_int_equal(count_lines(text, false), 10);
+	assert_non_null(strstr(text, "# 1 samples have no stack\n"));
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	static struct output output;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		output_init(&output, discard, NULL);
+		fail_allocation(n);
+		r = table_write(profile, &(struct table_options){ 0 }, &output);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(machine_is_golden_in_any_order),
+		cmocka_unit_test(most_functions_that_are_asked_for),
+		cmocka_unit_test(small_functions_are_counted_not_listed),
+		cmocka_unit_test(nothing_is_a_header),
+		cmocka_unit_test(hostile_names_keep_their_lines),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
