@@ -37,8 +37,14 @@ STACKMAP(build_id_stacks_0, 32, BPF_F_STACK_BUILD_ID);
 STACKMAP(build_id_stacks_1, 32, BPF_F_STACK_BUILD_ID);
 HASHMAP(counts_0, struct pilotlight_sample_key, struct pilotlight_sample_count);
 HASHMAP(counts_1, struct pilotlight_sample_key, struct pilotlight_sample_count);
-HASHMAP(user_stacks_0, struct pilotlight_user_stack_key, __s64);
-HASHMAP(user_stacks_1, struct pilotlight_user_stack_key, __s64);
+
+/* Outlives the windows: most stacks are asked for once in a process's life. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct pilotlight_known_stack_key);
+	__type(value, struct pilotlight_known_stack);
+} known_stacks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -89,8 +95,9 @@ struct {
 		});
 } barrier SEC(".maps");
 
-/* Which set is written. Mapped into the engine, which flips it. */
-volatile __u32 active_set;
+/* The window that is written, into the set of its parity. Mapped into the engine, which counts on.
+ */
+volatile __u32 active_window;
 
 /* Processes that should have been sampled and were not, since wanted_tgids was full. */
 __u32 children_not_followed;
@@ -140,11 +147,12 @@ static __always_inline __u32 tgid_of(struct task_struct *task)
 
 static __always_inline void describe_task(struct pilotlight_process *process, __u32 *tid)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	/* Typed by BTF, so that these are plain loads and not calls. */
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *leader = task->group_leader;
 
-	process->start_ns = BPF_CORE_READ(leader, start_boottime);
-	process->exec_id = BPF_CORE_READ(task, self_exec_id);
+	process->start_ns = leader->start_boottime;
+	process->exec_id = task->self_exec_id;
 	if (pid_namespace_inum) {
 		process->tgid = pid_in_namespace(leader);
 		*tid = pid_in_namespace(task);
@@ -218,22 +226,23 @@ static __always_inline int count_again(void *counts, const struct pilotlight_sam
 }
 
 /*
- * The build-id stack of a raw stack: remembered from earlier in the window, or asked for. Returns
- * 0, or -ENOMEM when the map is full, which the kernel answers before it has looked anything up.
+ * The build-id stack of a raw stack: known, or asked for now. Returns 0, or -ENOMEM when the map is
+ * full, which the kernel answers before it has looked anything up.
  */
-static __always_inline int find_build_ids(void *ctx, void *build_id_stacks, void *user_stacks,
-	const struct pilotlight_sample_key *key, struct pilotlight_counters *counters,
+static __always_inline int find_build_ids(void *ctx, void *build_id_stacks,
+	const struct pilotlight_sample_key *key, __u32 window, struct pilotlight_counters *counters,
 	__s64 *ret_id)
 {
-	struct pilotlight_user_stack_key user_key = {
+	struct pilotlight_known_stack_key known_key = {
 		.process = key->process,
 		.user_stack = key->user_stack,
 	};
-	__s64 *known = bpf_map_lookup_elem(user_stacks, &user_key);
+	struct pilotlight_known_stack *known = bpf_map_lookup_elem(&known_stacks, &known_key);
+	struct pilotlight_known_stack answer = { .window = window };
 	long id;
 
 	if (known) {
-		*ret_id = *known;
+		*ret_id = known_build_id_stack(known, window);
 		return 0;
 	}
 	counters->events[PILOTLIGHT_EVENT_BUILD_ID_CALL]++;
@@ -247,15 +256,16 @@ static __always_inline int find_build_ids(void *ctx, void *build_id_stacks, void
 	default:
 		break;
 	}
-	*ret_id = stack_id_of(id);
-	/* When this map is full, the next sample asks again: slower, and right. */
-	bpf_map_update_elem(user_stacks, &user_key, ret_id, BPF_ANY);
+	answer.build_id_stack = stack_id_of(id);
+	*ret_id = answer.build_id_stack;
+	/* If it cannot be noted, the next sample asks again: slower, and right. */
+	bpf_map_update_elem(&known_stacks, &known_key, &answer, BPF_ANY);
 	return 0;
 }
 
 static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_stacks,
-	void *counts, void *user_stacks, struct pilotlight_counters *counters,
-	struct pilotlight_sample_key *key, __u32 set)
+	void *counts, struct pilotlight_counters *counters, struct pilotlight_sample_key *key,
+	__u32 window)
 {
 	struct pilotlight_sample_count entry = { .count = 1,
 		.build_id_stack = PILOTLIGHT_STACK_NONE };
@@ -276,17 +286,17 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
 		else
 			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
-		send_sample(ctx, counters, key, set);
+		send_sample(ctx, counters, key, window & 1);
 		return;
 	}
 
 	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
 	if (count_again(counts, key, counters, entry.first_ns))
 		return;
-	if (user == STACK_STORED && find_build_ids(ctx, build_id_stacks, user_stacks, key, counters,
+	if (user == STACK_STORED && find_build_ids(ctx, build_id_stacks, key, window, counters,
 					    &entry.build_id_stack)) {
 		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
-		send_sample(ctx, counters, key, set);
+		send_sample(ctx, counters, key, window & 1);
 		return;
 	}
 	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
@@ -297,7 +307,7 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	if (count_again(counts, key, counters, entry.first_ns))
 		return;
 	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
-	send_sample(ctx, counters, key, set);
+	send_sample(ctx, counters, key, window & 1);
 }
 
 SEC("perf_event")
@@ -305,7 +315,7 @@ int sample_cpu(void *ctx)
 {
 	struct pilotlight_sample_key key = { 0 };
 	struct pilotlight_counters *counts;
-	__u32 set = active_set & 1;
+	__u32 window = active_window, set = window & 1;
 
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (!counts)
@@ -321,11 +331,9 @@ int sample_cpu(void *ctx)
 		return 0;
 	}
 	if (set == 0)
-		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, &user_stacks_0, counts,
-			&key, set);
+		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counts, &key, window);
 	else
-		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, &user_stacks_1, counts,
-			&key, set);
+		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counts, &key, window);
 	return 0;
 }
 

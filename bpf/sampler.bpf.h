@@ -5,9 +5,9 @@
  *
  * The order of things, and why:
  *  1. The raw-ip stackmap answers "seen before in this window?" at the price of a hash.
- *  2. Only a (program image, raw stack) that is new to the window asks for build-ids, and at most
- *     once an interrupt: with interrupts off the kernel gives the mmap lock back through one
- * per-CPU irq_work, and a second request in the same run would get raw ips.
+ *  2. Only a (program image, raw stack) that is not known from this window or an earlier one asks
+ *     for build-ids, and at most once an interrupt: with interrupts off the kernel gives the mmap
+ * lock back through one per-CPU irq_work, and a second request in the same run would get raw ips.
  *  3. What the maps cannot hold goes through the ring buffer with its frames, so that the stack
  * that collides, which may be the hottest one, is never the one that is missing.
  */
@@ -47,6 +47,15 @@ static inline enum stack_answer stack_answer_of(long id)
 static inline __s64 stack_id_of(long id)
 {
 	return id >= 0 ? id : PILOTLIGHT_STACK_NONE;
+}
+
+/*
+ * The build-id stack of a known stack: of an earlier window, its id means nothing any more, and the
+ * engine has the answer already.
+ */
+static inline __s64 known_build_id_stack(const struct pilotlight_known_stack *known, __u32 window)
+{
+	return known->window == window ? known->build_id_stack : PILOTLIGHT_STACK_NONE;
 }
 
 /* Must a sample with these two raw stacks go through the ring? */

@@ -221,11 +221,16 @@ static int take_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
-	int count = resolver_resolve(pipeline->resolver, sample, frames);
+	bool lacks_build_ids;
+	int count, r;
 
+	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
-	return aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
+	r = aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
+	if (r < 0)
+		return r;
+	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
 }
 
 static int drain(struct pipeline *pipeline, struct fault *fault)

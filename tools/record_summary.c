@@ -46,25 +46,15 @@ static void print_samples(FILE *file, const struct pipeline_report *report)
 static void print_lost(
 	FILE *file, const struct profile *profile, const struct pipeline_report *report)
 {
-	const struct resolver_counters *resolver = &report->resolver;
-	const struct {
-		const char *name;
-		uint64_t count;
-	} cuts[] = {
-		{ "no code there", resolver->cut_garbage },
-		{ "depth", resolver->cut_depth },
-		{ "unknown process", resolver->cut_unknown },
-		{ "too many binaries", resolver->cut_full },
-	};
 	char losses[CAPTION_LOSSES_BYTES];
 	bool is_first = true;
 
 	(void)fprintf(file, "lost       %s", caption_losses(profile, losses));
-	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
-		if (cuts[i].count == 0)
+	for (enum resolver_cut cut = RESOLVER_CUT_NONE + 1; cut < RESOLVER_CUT_COUNT; cut++) {
+		if (report->resolver.cuts[cut] == 0)
 			continue;
 		(void)fprintf(file, "%s%s %" PRIu64, is_first ? "; stacks cut short: " : ", ",
-			cuts[i].name, cuts[i].count);
+			resolver_cut_name(cut), report->resolver.cuts[cut]);
 		is_first = false;
 	}
 	if (report->capture.children_not_followed > 0)

@@ -73,8 +73,7 @@ static void set_sizes(struct capture *capture, const struct capture_settings *se
 		{ programs->maps.build_id_stacks_1, sizes->build_id_stack_slots },
 		{ programs->maps.counts_0, sizes->count_slots },
 		{ programs->maps.counts_1, sizes->count_slots },
-		{ programs->maps.user_stacks_0, sizes->user_stack_slots },
-		{ programs->maps.user_stacks_1, sizes->user_stack_slots },
+		{ programs->maps.known_stacks, sizes->known_stack_slots },
 		{ programs->maps.ring, sizes->ring_bytes },
 		{ programs->maps.wanted_tgids,
 			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
@@ -151,18 +150,17 @@ static int hand_out_maps(struct capture *capture, struct fault *fault)
 		.stacks_fd = bpf_map__fd(programs->maps.stacks_0),
 		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_0),
 		.counts_fd = bpf_map__fd(programs->maps.counts_0),
-		.user_stacks_fd = bpf_map__fd(programs->maps.user_stacks_0),
 	};
 	maps->sets[1] = (struct capture_map_set){
 		.stacks_fd = bpf_map__fd(programs->maps.stacks_1),
 		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_1),
 		.counts_fd = bpf_map__fd(programs->maps.counts_1),
-		.user_stacks_fd = bpf_map__fd(programs->maps.user_stacks_1),
 	};
+	maps->known_stacks_fd = bpf_map__fd(programs->maps.known_stacks);
 	maps->counters_fd = bpf_map__fd(programs->maps.counters);
 	maps->ring_fd = bpf_map__fd(programs->maps.ring);
 	maps->barrier_fd = bpf_map__fd(programs->maps.barrier);
-	maps->active_set = &programs->bss->active_set;
+	maps->active_window = &programs->bss->active_window;
 	capture->barrier_inner_fd = bpf_map_create(
 		BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
 	if (capture->barrier_inner_fd < 0)

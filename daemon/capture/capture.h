@@ -32,13 +32,13 @@ struct capture_maps {
 		int stacks_fd;		/* raw ips, user and kernel */
 		int build_id_stacks_fd; /* user */
 		int counts_fd;		/* pilotlight_sample_key → pilotlight_sample_count */
-		int user_stacks_fd;	/* pilotlight_user_stack_key → build-id stack id */
 	} sets[2];
-	int counters_fd; /* by set: pilotlight_counters for each possible CPU */
+	int known_stacks_fd; /* pilotlight_known_stack_key → pilotlight_known_stack */
+	int counters_fd;     /* by set: pilotlight_counters for each possible CPU */
 	int ring_fd;
-	int barrier_fd;		       /* updating it waits for running programs */
-	int barrier_inner_fd;	       /* what it is updated with */
-	volatile uint32_t *active_set; /* the programs' own variable, mapped */
+	int barrier_fd;			  /* updating it waits for running programs */
+	int barrier_inner_fd;		  /* what it is updated with */
+	volatile uint32_t *active_window; /* the programs' own variable, mapped */
 	struct map_sizes sizes;
 };
 
@@ -48,7 +48,8 @@ struct capture_cost {
 	uint64_t program_ns;
 	uint64_t map_bytes;	 /* as the kernel charges them */
 	uint64_t sideband_bytes; /* of the perf rings */
-	/* Not a cost but a want: processes that should have been sampled, beyond the filter's bound. */
+	/* Not a cost but a want: processes that should have been sampled, beyond the filter's
+	 * bound. */
 	uint64_t children_not_followed;
 };
 

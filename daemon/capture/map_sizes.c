@@ -13,6 +13,7 @@ enum {
 	SLOTS_PER_SAMPLE = 4,
 	PERIOD_MS_MAX = 2000,
 	PERIOD_MS_MIN = 100,
+	KNOWN_STACKS_PER_SLOT = 4, /* they outlive the windows, and take a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
 	RING_SHARE = 8,		     /* of the budget, at most */
@@ -38,7 +39,7 @@ static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
 size_t map_sizes_bytes(const struct map_sizes *sizes)
 {
 	size_t frames = PILOTLIGHT_STACK_DEPTH;
-	size_t set = 0;
+	size_t set = 0, known;
 
 	set += sizes->stack_slots * (frames * sizeof(uint64_t) + STACK_BUCKET_BYTES);
 	set += sizes->build_id_stack_slots *
@@ -46,9 +47,10 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 	set += sizes->count_slots *
 	       (sizeof(struct pilotlight_sample_key) + sizeof(struct pilotlight_sample_count) +
 		       HASH_ENTRY_BYTES);
-	set += sizes->user_stack_slots *
-	       (sizeof(struct pilotlight_user_stack_key) + sizeof(int64_t) + HASH_ENTRY_BYTES);
-	return PILOTLIGHT_SET_COUNT * set + sizes->ring_bytes;
+	known = sizes->known_stack_slots *
+		(sizeof(struct pilotlight_known_stack_key) + sizeof(struct pilotlight_known_stack) +
+			HASH_ENTRY_BYTES);
+	return PILOTLIGHT_SET_COUNT * set + known + sizes->ring_bytes;
 }
 
 /*
@@ -63,7 +65,7 @@ static void set_stack_slots(struct map_sizes *sizes, uint32_t slots)
 	sizes->stack_slots = slots;
 	sizes->build_id_stack_slots = slots / 2 + 1;
 	sizes->count_slots = slots;
-	sizes->user_stack_slots = slots / 2 + 1;
+	sizes->known_stack_slots = slots * KNOWN_STACKS_PER_SLOT;
 	sizes->total_bytes = map_sizes_bytes(sizes);
 }
 

@@ -12,7 +12,7 @@ struct map_sizes {
 	uint32_t stack_slots;	       /* of a raw stackmap: a power of two */
 	uint32_t build_id_stack_slots; /* see map_sizes_compute() */
 	uint32_t count_slots;
-	uint32_t user_stack_slots;
+	uint32_t known_stack_slots;
 	uint32_t ring_bytes;	  /* a power of two, at least a page */
 	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
 	size_t total_bytes;	  /* of both sets and the ring */

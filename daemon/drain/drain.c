@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How a window is emptied, and what proves it whole:
- *  1. The active set is switched and the barrier waited for: no program that saw the old number is
- *     still running, so its maps and counters are at rest.
+ *  1. The window's number goes up, and with its parity the set that is written; the barrier waits
+ *     until no program that saw the old number still runs: its maps and counters are at rest.
  *  2. The counters say how many samples went into the maps and how many into the ring.
  *  3. What comes out of both is counted. What BPF counted and nobody can read is dropped as unread.
  * Ring records tell their set; those of the other set, which is being filled meanwhile, wait.
@@ -194,18 +194,18 @@ int drain_poll_fd(const struct drain *drain)
 
 int drain_flip(struct drain *drain)
 {
-	uint32_t zero = 0, idle = *drain->maps->active_set;
+	uint32_t zero = 0, window = *drain->maps->active_window;
 
-	__atomic_store_n(drain->maps->active_set, !idle, __ATOMIC_RELEASE);
+	__atomic_store_n(drain->maps->active_window, window + 1, __ATOMIC_RELEASE);
 	if (bpf_map_update_elem(
 		    drain->maps->barrier_fd, &zero, &drain->maps->barrier_inner_fd, BPF_ANY)) {
 		int error = -errno;
 
 		/* Both sets stay whole: what went to the other one meanwhile is counted there. */
-		__atomic_store_n(drain->maps->active_set, idle, __ATOMIC_RELEASE);
+		__atomic_store_n(drain->maps->active_window, window, __ATOMIC_RELEASE);
 		return error;
 	}
-	drain->idle_set = idle;
+	drain->idle_set = window % PILOTLIGHT_SET_COUNT;
 	return 0;
 }
 
@@ -253,6 +253,17 @@ static size_t read_frames(
 	return count;
 }
 
+/* The stack will be asked for its build-ids when it is next seen. */
+static void forget_stack(struct drain *drain, const struct pilotlight_sample_key *key)
+{
+	const struct pilotlight_known_stack_key known = {
+		.process = key->process,
+		.user_stack = key->user_stack,
+	};
+
+	(void)bpf_map_delete_elem(drain->maps->known_stacks_fd, &known);
+}
+
 static void hand_out_count(struct drain *drain, const struct pilotlight_sample_key *key,
 	struct pilotlight_sample_count *count, struct accounts *accounts)
 {
@@ -271,14 +282,17 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 		.user_frames = user_frames,
 		.user_ips = user_ips,
 	};
+	int r;
 
 	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
 	sample.kernel_count = read_ips(set->stacks_fd, key->kernel_stack, kernel_ips);
 	sample.user_count =
 		read_frames(set->build_id_stacks_fd, count->build_id_stack, user_frames);
-	if (sample.user_count == 0)
-		sample.user_ip_count = read_ips(set->stacks_fd, key->user_stack, user_ips);
-	if (drain->function(drain->context, &sample) < 0)
+	sample.user_ip_count = read_ips(set->stacks_fd, key->user_stack, user_ips);
+	r = drain->function(drain->context, &sample);
+	if (r == DRAIN_ASK_AGAIN)
+		forget_stack(drain, key);
+	if (r < 0)
 		accounts_move(
 			accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, count->count);
 }
@@ -316,23 +330,6 @@ static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t
 	return 0;
 }
 
-/* Empties the map of build-id stacks; the buffers for counts are bigger than it needs. */
-static int clear_user_stacks(struct drain *drain, int map_fd)
-{
-	uint32_t position, n = drain->maps->sizes.user_stack_slots;
-	bool first = true;
-
-	_Static_assert(sizeof(*drain->keys) >= sizeof(struct pilotlight_user_stack_key) &&
-			       sizeof(*drain->counts) >= sizeof(int64_t),
-		"the buffers serve both maps");
-	while (bpf_map_lookup_and_delete_batch(map_fd, first ? NULL : &position, &position,
-		       drain->keys, drain->counts, &n, NULL) == 0) {
-		first = false;
-		n = drain->maps->sizes.user_stack_slots;
-	}
-	return errno == ENOENT ? 0 : -errno;
-}
-
 /* A stackmap's keys are its bucket numbers, so the next one follows from the last though it is
  * gone. */
 static int clear_stackmap(int map_fd)
@@ -353,11 +350,7 @@ static int clear_set(struct drain *drain)
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
 	int r = clear_stackmap(set->stacks_fd);
 
-	if (r == 0)
-		r = clear_stackmap(set->build_id_stacks_fd);
-	if (r == 0)
-		r = clear_user_stacks(drain, set->user_stacks_fd);
-	return r;
+	return r < 0 ? r : clear_stackmap(set->build_id_stacks_fd);
 }
 
 /* Closes the ring's part of the books. */

@@ -26,16 +26,20 @@ struct raw_sample {
 	enum pilotlight_path path;
 	const uint64_t *kernel_ips;
 	size_t kernel_count;
-	/* By build-id, or where `user_count` is 0 and there was a stack, raw: */
+	/* By build-id, unless they were asked for earlier or could not be had. */
 	const struct pilotlight_user_frame *user_frames;
 	size_t user_count;
+	/* The same stack, raw; none by PILOTLIGHT_PATH_RING. */
 	const uint64_t *user_ips;
 	size_t user_ip_count;
 };
 
+enum { DRAIN_ASK_AGAIN = 1 };
+
 /*
- * Takes a sample. Returns 0, or -errno when it cannot carry it on: its count then moves from stored
- * to PILOTLIGHT_DROP_PROFILE_FULL.
+ * Takes a sample. Returns 0; DRAIN_ASK_AGAIN where the stack came without its build-ids and they
+ * are not known from earlier, so that the next window has them; or -errno when it cannot carry the
+ * sample on: its count then moves from stored to PILOTLIGHT_DROP_PROFILE_FULL.
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 

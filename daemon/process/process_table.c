@@ -25,6 +25,7 @@ struct image {
 	pid_t pid, parent;
 	uint64_t start_ns, end_ns; /* end: LIVE, or when it did */
 	struct mapping_set *mappings;
+	uint64_t version; /* another one after each change of the mappings */
 	uint32_t older, newer;		    /* of the same pid */
 	uint32_t next;			    /* in the bucket, or of the free ones */
 	uint32_t ended_before, ended_after; /* neighbours in the list of ended images */
@@ -41,6 +42,7 @@ struct process_table {
 	size_t bucket_count; /* a power of two */
 	struct mapping_budget budget;
 	struct file_table files;
+	uint64_t last_version;
 };
 
 const struct process_table_limits process_table_default_limits = {
@@ -288,6 +290,7 @@ static int begin_image(
 		.parent = parent,
 		.start_ns = time_ns,
 		.end_ns = LIVE,
+		.version = ++table->last_version,
 		.ended_before = NONE,
 		.ended_after = NONE,
 	};
@@ -407,6 +410,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	r = mapped_image(table, pid, &image, &end_ns);
 	if (r < 0)
 		return r;
+	image->version = ++table->last_version;
 	r = map_file(table, image, event, ret_file);
 	if (r < 0)
 		mapping_set_cut(&image->mappings, event->start, event->end,
@@ -415,6 +419,13 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	if (end_ns != LIVE && time_ns < end_ns)
 		list_ended(table, (uint32_t)(image - table->images), end_ns);
 	return r;
+}
+
+uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	const struct image *image = image_at(table, pid, time_ns);
+
+	return image ? image->version : 0;
 }
 
 void process_table_retire(struct process_table *table, uint64_t time_ns)

@@ -95,6 +95,12 @@ void process_table_retire(struct process_table *table, uint64_t time_ns);
 /* Does the table have an image of `pid` at `time_ns`? */
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
+/*
+ * What is known of the image's mappings is the same as long as this number is: it belongs to one
+ * image and one state of it, for ever. 0: the table has no such image.
+ */
+uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns);
+
 /* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);
 

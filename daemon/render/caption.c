@@ -27,12 +27,14 @@ static void append(char *text, size_t room, size_t *size, const char *format, ..
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES])
 {
 	const char *event = string_pool_get(&profile->strings, profile->event);
+	uint64_t hz = 0;
 	size_t size = 0;
 
-	append(text, CAPTION_BYTES, &size, "%s", *event ? event : "samples");
 	if (profile->period_ns > 0)
-		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " Hz",
-			(NSEC_PER_SEC + profile->period_ns / 2) / profile->period_ns);
+		hz = (NSEC_PER_SEC + profile->period_ns / 2) / profile->period_ns;
+	append(text, CAPTION_BYTES, &size, "%s", *event ? event : "samples");
+	if (hz > 0)
+		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " Hz", hz);
 	if (profile->cpu_count > 0)
 		append(text, CAPTION_BYTES, &size, " on %" PRIu32 " CPU%s", profile->cpu_count,
 			profile->cpu_count == 1 ? "" : "s");

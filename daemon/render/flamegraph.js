@@ -194,6 +194,7 @@ function measure() {
 const crumbs = make(head, "text", { class: "crumbs", x: MARGIN, y: 50 });
 const name = make(head, "text", { class: "name", x: MARGIN, y: 71 });
 const figures = make(head, "text", { class: "figures", x: MARGIN, y: 88 });
+const hint = make(head, "text", { class: "hint", x: MARGIN, y: 71 });
 const box = make(head, "foreignObject", { class: "search", y: 11, width: 240, height: 28 });
 const matched = make(head, "text", { class: "share", y: 50 });
 const input = document.createElementNS(XHTML, "input");
@@ -228,7 +229,7 @@ function drawCrumbs(room) {
 		}
 		make(crumbs, "tspan", { dx: 8 }, "\u203a");
 		make(crumbs, "tspan", { dx: 8 }, elideMiddle(view.name, 40));
-		if (shown === 0 || crumbs.getComputedTextLength() <= room)
+		if (shown === 0 || crumbs.getBBox().width <= room)
 			return;
 	}
 }
@@ -267,10 +268,8 @@ function describe(f) {
 function show(f) {
 	const room = width - 2 * MARGIN;
 	name.textContent = f ? elideMiddle(f.name, Math.floor(room / column)) : "";
-	figures.setAttribute("class", f ? "figures" : "figures hint");
-	fit(figures, f ? describe(f)
-		: "Click a frame to zoom; / to search; arrow keys and Enter to go around; Esc to go back.",
-		room);
+	fit(figures, f ? describe(f) : "", room);
+	fit(hint, f ? "" : "Click a frame to zoom, / to search, arrow keys and Enter to go around, Esc to go back.", room);
 }
 
 /* --- zoom and keyboard --- */

@@ -139,7 +139,7 @@ static void write_legend(const struct page *page, uint64_t y)
 			continue;
 		name = frame_kind_name(entries[i].kind);
 		write_swatch(page->output, x, y, entries[i].letter, name);
-		x += SWATCH_PX + 5 + strlen(name) * 7 + 18;
+		x += SWATCH_PX + 5 + strlen(name) * 8 + 14;
 	}
 	if (page->tree->elided_count > 0)
 		write_swatch(page->output, x, y, 'e', "too narrow to draw");

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "process/process_scan.h"
+#include "resolve/stack_cache.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct resolver {
 	struct process_table *processes;
 	struct kernel_symbols *kernel;
 	struct binary_table *binaries;
+	struct stack_cache *stacks;
 	uint64_t kernel_renewed_ns;
 	bool kernel_is_read;
 	struct resolver_counters counters;
@@ -36,7 +38,8 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	struct kernel_symbols *kernel, struct binary_table *binaries,
 	struct resolver **ret_resolver)
 {
-	struct resolver *resolver = calloc(1, sizeof(*resolver));
+	_cleanup_(resolver_freep) struct resolver *resolver = calloc(1, sizeof(*resolver));
+	int r;
 
 	if (!resolver)
 		return -ENOMEM;
@@ -44,12 +47,18 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	resolver->processes = processes;
 	resolver->kernel = kernel;
 	resolver->binaries = binaries;
-	*ret_resolver = resolver;
+	r = stack_cache_new(&stack_cache_default_limits, &resolver->stacks);
+	if (r < 0)
+		return r;
+	*ret_resolver = TAKE_PTR(resolver);
 	return 0;
 }
 
 void resolver_free(struct resolver *resolver)
 {
+	if (!resolver)
+		return;
+	stack_cache_free(resolver->stacks);
 	free(resolver);
 }
 
@@ -64,11 +73,20 @@ static void push(struct stack *stack, uint32_t binary, uint64_t address, const c
 		(struct resolved_frame){ .address = address, .binary = binary, .name = name };
 }
 
-/* The stack ends here, and says why. */
-static void cut(struct stack *stack, uint64_t *counter, const char *reason)
+static const struct {
+	const char *name;
+	const char *frame;
+} cuts[] = {
+	[RESOLVER_CUT_NONE] = { "whole", NULL },
+	[RESOLVER_CUT_GARBAGE] = { "no code there", "[truncated: no code there]" },
+	[RESOLVER_CUT_DEPTH] = { "depth", "[truncated: depth]" },
+	[RESOLVER_CUT_UNKNOWN] = { "unknown process", "[unknown]" },
+	[RESOLVER_CUT_FULL] = { "too many binaries", "[truncated: too many binaries]" },
+};
+
+const char *resolver_cut_name(enum resolver_cut cut)
 {
-	*counter += stack->sample->count;
-	push(stack, RESOLVED_SYNTHETIC, 0, reason);
+	return cuts[cut].name;
 }
 
 /*
@@ -219,50 +237,90 @@ static bool know_process(struct resolver *resolver, const struct stack *stack)
 		       resolver->broker, resolver->processes, stack->pid, sample->first_ns) == 0;
 }
 
-static int resolve_user(struct resolver *resolver, struct stack *stack)
+/* Pushes the user's frames, and says why they end. */
+static int resolve_user_frames(
+	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
 	size_t total = sample->user_count ? sample->user_count : sample->user_ip_count;
-	bool is_known = total == 0 || know_process(resolver, stack);
-	size_t pushed = 0;
+	bool is_known = know_process(resolver, stack);
+	size_t first = stack->count;
 	int r;
 
+	*ret_cut = total == PILOTLIGHT_STACK_DEPTH ? RESOLVER_CUT_DEPTH : RESOLVER_CUT_NONE;
 	for (size_t i = 0; i < total; i++) {
-		uint64_t ip = sample->user_count ? sample->user_frames[i].offset_or_ip
-						 : sample->user_ips[i];
-		bool has_build_id = sample->user_count &&
-				    sample->user_frames[i].status == PILOTLIGHT_FRAME_BUILD_ID;
+		const struct pilotlight_user_frame raw = {
+			.status = PILOTLIGHT_FRAME_IP,
+			.offset_or_ip = sample->user_count ? 0 : sample->user_ips[i],
+		};
+		const struct pilotlight_user_frame *frame =
+			sample->user_count ? &sample->user_frames[i] : &raw;
+		bool is_raw = frame->status != PILOTLIGHT_FRAME_BUILD_ID;
 
-		if (!has_build_id && ip >= CONTEXT_MARKER_MIN)
+		if (is_raw && frame->offset_or_ip >= CONTEXT_MARKER_MIN)
 			continue;
-		if (!has_build_id && !is_known) {
-			resolver->counters.cut_unknown += sample->count;
-			push(stack, RESOLVED_SYNTHETIC, 0, "[unknown]");
+		if (is_raw && !is_known) {
+			*ret_cut = RESOLVER_CUT_UNKNOWN;
 			return 0;
 		}
-		if (sample->user_count)
-			r = push_user_frame(resolver, stack, &sample->user_frames[i], pushed > 0);
-		else
-			r = push_ip(resolver, stack, ip, pushed > 0);
-		if (r == -E2BIG) {
-			cut(stack, &resolver->counters.cut_full, "[truncated: too many binaries]");
-			return 0;
-		}
+		r = push_user_frame(resolver, stack, frame, stack->count > first);
+		if (r == 1)
+			continue;
+		if (r < 0 && r != -E2BIG)
+			return r;
+		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
+		return 0;
+	}
+	return 0;
+}
+
+/* The user's stack out of the cache, or resolved and put there. */
+static int resolve_user(struct resolver *resolver, struct stack *stack, bool *ret_lacks_build_ids)
+{
+	const struct raw_sample *sample = stack->sample;
+	struct cached_stack cached = {
+		.version = process_table_version(resolver->processes, stack->pid, sample->first_ns),
+		.ips = sample->user_ips,
+		.ip_count = sample->user_ip_count,
+	};
+	bool is_cacheable = cached.version > 0 && cached.ip_count > 0;
+	enum resolver_cut cut = RESOLVER_CUT_NONE;
+	size_t first = stack->count;
+	int r;
+
+	if (sample->user_count == 0 && sample->user_ip_count == 0)
+		return 0;
+	if (is_cacheable && stack_cache_find(resolver->stacks, &cached)) {
+		memcpy(stack->frames + first, cached.frames,
+			cached.frame_count * sizeof(*cached.frames));
+		stack->count += cached.frame_count;
+		cut = (enum resolver_cut)cached.cut;
+		resolver->counters.stacks_cached++;
+	} else {
+		r = resolve_user_frames(resolver, stack, &cut);
 		if (r < 0)
 			return r;
-		if (r == 0) {
-			cut(stack, &resolver->counters.cut_garbage, "[truncated: no code there]");
-			return 0;
+		cached.frames = stack->frames + first;
+		cached.frame_count = stack->count - first;
+		cached.cut = cut;
+		/* What a bound has refused may be had later. */
+		if (is_cacheable && cut != RESOLVER_CUT_FULL) {
+			r = stack_cache_add(resolver->stacks, &cached);
+			if (r < 0)
+				return r;
 		}
-		pushed++;
+		*ret_lacks_build_ids = sample->user_count == 0;
+		resolver->counters.stacks_resolved++;
 	}
-	if (total == PILOTLIGHT_STACK_DEPTH)
-		cut(stack, &resolver->counters.cut_depth, "[truncated: depth]");
+	if (cut != RESOLVER_CUT_NONE) {
+		resolver->counters.cuts[cut] += sample->count;
+		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);
+	}
 	return 0;
 }
 
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX])
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
 {
 	struct stack stack = {
 		.sample = sample,
@@ -271,10 +329,11 @@ int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 	};
 	int r;
 
+	*ret_lacks_build_ids = false;
 	r = resolve_kernel(resolver, &stack);
 	if (r < 0)
 		return r;
-	r = resolve_user(resolver, &stack);
+	r = resolve_user(resolver, &stack, ret_lacks_build_ids);
 	if (r < 0)
 		return r;
 	for (size_t i = 0, j = stack.count; i + 1 < j; i++) {

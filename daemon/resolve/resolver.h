@@ -10,6 +10,7 @@
 #include "drain/drain.h"
 #include "resolve/binary_table.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,13 +28,24 @@ struct resolved_frame {
 	const char *name; /* kernel and synthetic frames: borrowed for the call; else NULL */
 };
 
-/* Why frames ended before their root, in samples; and what else could not be told. */
+/* Why a stack ended before its root. */
+enum resolver_cut {
+	RESOLVER_CUT_NONE,
+	RESOLVER_CUT_GARBAGE, /* an address in no executable code of that process */
+	RESOLVER_CUT_DEPTH,   /* as many frames as the kernel gives */
+	RESOLVER_CUT_UNKNOWN, /* raw addresses of a process that nobody knows */
+	RESOLVER_CUT_FULL,    /* the binary table is at its bound */
+	RESOLVER_CUT_COUNT,
+};
+
+/* "no code there", for messages. */
+const char *resolver_cut_name(enum resolver_cut cut);
+
 struct resolver_counters {
-	uint64_t cut_garbage;  /* an address in no executable code of that process */
-	uint64_t cut_depth;    /* as many frames as the kernel gives */
-	uint64_t cut_unknown;  /* raw addresses of a process that nobody knows */
-	uint64_t cut_full;     /* the binary table is at its bound */
-	uint64_t files_unread; /* binaries whose file could not be opened */
+	uint64_t cuts[RESOLVER_CUT_COUNT]; /* samples */
+	uint64_t files_unread;		   /* frames in binaries whose file could not be opened */
+	uint64_t stacks_cached;		   /* user stacks that were known from earlier */
+	uint64_t stacks_resolved;
 };
 
 /* All are borrowed and must outlive the resolver. */
@@ -45,9 +57,10 @@ DEFINE_CLEANUP(struct resolver, resolver_free);
 
 /*
  * The frames of `sample`, root first. Returns their number, 0 for a sample without any stack; or
- * -ENOMEM.
+ * -ENOMEM. `ret_lacks_build_ids` tells that the stack came raw and was not known from earlier: it
+ * was resolved by the process's mappings, and it would be good to have its build-ids once.
  */
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids);
 
 void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters);

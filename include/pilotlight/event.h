@@ -47,7 +47,7 @@ enum pilotlight_path {
 
 /* What cost a sample something short of its loss. */
 enum pilotlight_event {
-	PILOTLIGHT_EVENT_BUILD_ID_CALL,	     /* stacks new to the window */
+	PILOTLIGHT_EVENT_BUILD_ID_CALL,	     /* stacks that were not known */
 	PILOTLIGHT_EVENT_BUILD_ID_COLLISION, /* same addresses, other contents: the raw ips serve */
 	PILOTLIGHT_EVENT_STACK_COLLISION,    /* another stack held the slot: the ring serves */
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
@@ -89,12 +89,24 @@ struct pilotlight_sample_count {
 };
 _Static_assert(sizeof(struct pilotlight_sample_count) == 48, "padding");
 
-/* Which build-id stack belongs to a raw stack of a program image. */
-struct pilotlight_user_stack_key {
+/*
+ * User stacks whose build-ids have been asked for: in this window, where the id is valid, or in an
+ * earlier one, whose answer the engine remembers by the stack's addresses. A stack id is the number
+ * of a slot, so another stack may come to have it: then the engine does not know the addresses,
+ * resolves them itself, and takes the entry out.
+ */
+struct pilotlight_known_stack_key {
 	struct pilotlight_process process;
 	__s64 user_stack;
 };
-_Static_assert(sizeof(struct pilotlight_user_stack_key) == 24, "padding");
+_Static_assert(sizeof(struct pilotlight_known_stack_key) == 24, "padding");
+
+struct pilotlight_known_stack {
+	__s64 build_id_stack; /* or PILOTLIGHT_STACK_NONE: the raw ips serve */
+	__u32 window;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct pilotlight_known_stack) == 16, "padding");
 
 /* The kernel's struct bpf_stack_build_id. */
 enum {

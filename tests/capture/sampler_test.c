@@ -42,6 +42,16 @@ static void absent_stacks_have_no_id(void **state)
 	assert_int_equal(stack_id_of(-EINVAL), PILOTLIGHT_STACK_NONE);
 }
 
+static void an_answer_is_valid_in_its_own_window_only(void **state)
+{
+	const struct pilotlight_known_stack known = { .window = 7, .build_id_stack = 42 };
+
+	(void)state;
+	assert_int_equal(known_build_id_stack(&known, 7), 42);
+	assert_int_equal(known_build_id_stack(&known, 8), PILOTLIGHT_STACK_NONE);
+	assert_int_equal(known_build_id_stack(&known, 9), PILOTLIGHT_STACK_NONE);
+}
+
 static void entries_are_counted_within_bounds(void **state)
 {
 	(void)state;
@@ -59,6 +69,7 @@ int main(void)
 		cmocka_unit_test(answers_of_the_kernel_are_told_apart),
 		cmocka_unit_test(only_what_the_maps_cannot_hold_goes_through_the_ring),
 		cmocka_unit_test(absent_stacks_have_no_id),
+		cmocka_unit_test(an_answer_is_valid_in_its_own_window_only),
 		cmocka_unit_test(entries_are_counted_within_bounds),
 	};
 

@@ -177,7 +177,12 @@ check_kind() {
 
 	shift 2
 	check "$name: record succeeds" record "$output" -F 499 -- "$@"
-	check "$name" "$kind_check" "$output"
+	if "$kind_check" "$output"; then
+		ok "$name"
+	else
+		not_ok "$name"
+		note "$(cat "$output.log"; cut -c 1-200 "$output" | head -n 20)"
+	fi
 }
 
 check_kinds() {

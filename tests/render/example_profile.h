@@ -2,7 +2,7 @@
 /*
  * Profiles for tests, written as text: "comm|count|frame|…|frame", root first. A frame is
  * "kind:name" with the kind k (kernel), x (the comm's executable), l (libc), m (another library), j
- * (JIT), s (synthetic) or u (no path). "outer~inner" is one location with inner inlined into outer,
+ * (JIT), s (synthetic) or u (no path). "outer^inner" is one location with inner inlined into outer,
  * "+1f" a nameless location at that address, and "name@2" another address of the same function.
  */
 #pragma once
@@ -91,12 +91,12 @@ static inline uint32_t example_location(
 	if (names[0] == '+' || profile->locations.items[location].frame_count > 0)
 		return location;
 	names[strcspn(names, "@")] = '\0';
-	for (char *next = names; (next = strchr(next, '~')); next++)
+	for (char *next = names; (next = strchr(next, '^')); next++)
 		count++;
 	count++;
 	assert_in_range(count, 1, 8);
 	for (uint32_t i = count; i-- > 0;) {
-		name = strsep(&rest, "~");
+		name = strsep(&rest, "^");
 		chain[i].function = example_string(profile, name);
 	}
 	assert_int_equal(profile_name_location(profile, location, chain, count), 0);
@@ -157,8 +157,8 @@ static inline void example_lose(
 static inline struct profile *example_machine(bool backwards)
 {
 	static const char *const stacks[] = {
-		"xz|310|" EXAMPLE_START "|x:lzma_code|x:lzma_encode~rc_encode",
-		"xz|95|" EXAMPLE_START "|x:lzma_code|x:lzma_encode@2~rc_encode~rc_shift_low",
+		"xz|310|" EXAMPLE_START "|x:lzma_code|x:lzma_encode^rc_encode",
+		"xz|95|" EXAMPLE_START "|x:lzma_code|x:lzma_encode^rc_encode^rc_shift_low",
 		"xz|140|" EXAMPLE_START "|x:lzma_code|x:lzma_mf_bt4_find",
 		"xz|44|" EXAMPLE_START
 		"|x:lzma_code|x:lzma_mf_bt4_find@2|l:__memcpy_avx_unaligned_erms",
@@ -210,7 +210,7 @@ static inline struct profile *example_hostile(void)
 	char stack[EXAMPLE_NAME_BYTES];
 	size_t size;
 
-	example_add(profile, "</title><script>alert(1)</script>|50|x:]]>&lt;\"'|l:a;b;c~<rect/>");
+	example_add(profile, "</title><script>alert(1)</script>|50|x:]]>&lt;\"'|l:a;b;c^<rect/>");
 	example_add(profile, "evil\" onload=\"alert(1)|20|x:\xff\xfe\x01\x7f|j:&amp;\n--><!--");
 	example_add(profile, "|7|x:|u:+0|l:back\\slash\"quote");
 	example_add(profile, "x|1");

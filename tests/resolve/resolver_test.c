@@ -25,6 +25,7 @@ struct fixture {
 	struct binary_table *binaries;
 	struct resolver *resolver;
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	bool lacks_build_ids;
 };
 
 static const char kallsyms[] = "ffffffff81000000 T _text\n"
@@ -67,6 +68,12 @@ static void close_fixture(struct fixture *fixture)
 	broker_free(fixture->broker);
 }
 
+static int resolve(struct fixture *fixture, const struct raw_sample *sample)
+{
+	return resolver_resolve(
+		fixture->resolver, sample, fixture->frames, &fixture->lacks_build_ids);
+}
+
 static struct raw_sample sample_of_self(void)
 {
 	return (struct raw_sample){
@@ -107,7 +114,7 @@ static void raw_addresses_become_binaries_and_vaddrs(void **state)
 	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 
 	/* Root first; the caller stands one before its return address. */
 	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
@@ -150,7 +157,7 @@ static void build_id_and_offset_meet_the_raw_address(void **state)
 	frames[1].offset_or_ip = ip + 1;
 	sample.user_frames = frames;
 	sample.user_count = 2;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	/* By either way, one location. */
 	assert_int_equal(fixture.frames[0].binary, fixture.frames[1].binary);
 	assert_int_equal(fixture.frames[0].address, vaddr_of(ip, &path));
@@ -181,18 +188,18 @@ static void garbage_ends_the_stack_and_is_counted(void **state)
 	frames[2] = frames[0];
 	sample.user_frames = frames;
 	sample.user_count = 3;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	assert_int_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
 	assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
 	resolver_counters(fixture.resolver, &counters);
-	assert_int_equal(counters.cut_garbage, 5);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 5);
 
 	/* The same for a raw address that nothing is mapped at. */
 	frames[1].status = PILOTLIGHT_FRAME_IP;
 	frames[1].offset_or_ip = 0x1234;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	resolver_counters(fixture.resolver, &counters);
-	assert_int_equal(counters.cut_garbage, 10);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 10);
 	close_fixture(&fixture);
 }
 
@@ -208,10 +215,10 @@ static void unknown_process_has_one_unknown_frame(void **state)
 	sample.process.tgid = INT32_MAX;
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
 	assert_string_equal(fixture.frames[0].name, "[unknown]");
 	resolver_counters(fixture.resolver, &counters);
-	assert_int_equal(counters.cut_unknown, 5);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_UNKNOWN], 5);
 	close_fixture(&fixture);
 }
 
@@ -228,7 +235,7 @@ static void anonymous_code_belongs_to_its_process(void **state)
 	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
 	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_JIT);
 	assert_int_equal(fixture.frames[0].address, ips[0]);
@@ -252,7 +259,7 @@ static void the_vdso_is_a_library_with_an_image(void **state)
 	ips[0] = base + 0x800;
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
 	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
 	assert_string_equal(binary.path, "[vdso]");
 	assert_int_equal(binary.kind, BINARY_LIBRARY);
@@ -274,7 +281,7 @@ static void kernel_frames_have_names_and_no_run_time_address(void **state)
 	assert_int_equal(open_fixture(&fixture), 0);
 	sample.kernel_ips = ips;
 	sample.kernel_count = 3;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_KERNEL);
 	assert_string_equal(fixture.frames[1].name, "do_idle");
@@ -298,7 +305,7 @@ static void kernel_stands_on_user(void **state)
 	sample.kernel_count = 1;
 	sample.user_ips = user_ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	assert_null(fixture.frames[0].name);
 	assert_string_equal(fixture.frames[1].name, "do_idle");
 	close_fixture(&fixture);
@@ -317,11 +324,10 @@ static void full_depth_says_that_there_was_more(void **state)
 		ips[i] = address_of(open_fixture) + 1;
 	sample.user_ips = ips;
 	sample.user_ip_count = PILOTLIGHT_STACK_DEPTH;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames),
-		PILOTLIGHT_STACK_DEPTH + 1);
+	assert_int_equal(resolve(&fixture, &sample), PILOTLIGHT_STACK_DEPTH + 1);
 	assert_string_equal(fixture.frames[0].name, "[truncated: depth]");
 	resolver_counters(fixture.resolver, &counters);
-	assert_int_equal(counters.cut_depth, 5);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_DEPTH], 5);
 	close_fixture(&fixture);
 }
 
@@ -332,7 +338,63 @@ static void sample_without_a_stack_has_no_frames(void **state)
 
 	(void)state;
 	assert_int_equal(open_fixture(&fixture), 0);
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 0);
+	assert_int_equal(resolve(&fixture, &sample), 0);
+	close_fixture(&fixture);
+}
+
+static void a_stack_is_resolved_once_in_each_state_of_its_process(void **state)
+{
+	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 8 };
+	const struct process_mapping_event event = {
+		.start = 0x10000,
+		.end = 0x11000,
+		.path = "//anon",
+	};
+	struct raw_sample sample = sample_of_self();
+	struct resolved_frame first[2];
+	struct resolver_counters counters;
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	sample.user_ips = ips;
+	sample.user_ip_count = 2;
+	assert_int_equal(resolve(&fixture, &sample), 2);
+	assert_true(fixture.lacks_build_ids);
+	memcpy(first, fixture.frames, sizeof(first));
+	assert_int_equal(resolve(&fixture, &sample), 2);
+	assert_false(fixture.lacks_build_ids);
+	assert_memory_equal(first, fixture.frames, sizeof(first));
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.stacks_resolved, 1);
+	assert_int_equal(counters.stacks_cached, 1);
+
+	assert_int_equal(process_table_map(fixture.processes, getpid(), 2500, &event, NULL), 0);
+	assert_int_equal(resolve(&fixture, &sample), 2);
+	assert_true(fixture.lacks_build_ids);
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.stacks_resolved, 2);
+	close_fixture(&fixture);
+}
+
+static void a_cut_is_remembered_and_counted_each_time(void **state)
+{
+	uint64_t ips[] = { address_of(strtoul), 0x1234 };
+	struct raw_sample sample = sample_of_self();
+	struct resolver_counters counters;
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	sample.user_ips = ips;
+	sample.user_ip_count = 2;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(resolve(&fixture, &sample), 2);
+		assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
+	}
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.stacks_cached, 2);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 15);
 	close_fixture(&fixture);
 }
 
@@ -356,9 +418,9 @@ static void descriptors_are_bounded(void **state)
 		0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
 	sample.user_ips = more;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
 	for (uint32_t i = 0; i < binary_table_count(fixture.binaries); i++) {
 		struct binary binary;
 
@@ -389,10 +451,10 @@ static void binaries_are_bounded(void **state)
 		0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolver_resolve(fixture.resolver, &sample, fixture.frames), 2);
+	assert_int_equal(resolve(&fixture, &sample), 2);
 	assert_string_equal(fixture.frames[0].name, "[truncated: too many binaries]");
 	resolver_counters(fixture.resolver, &counters);
-	assert_int_equal(counters.cut_full, 5);
+	assert_int_equal(counters.cuts[RESOLVER_CUT_FULL], 5);
 	close_fixture(&fixture);
 }
 
@@ -411,7 +473,7 @@ static void failing_allocations_are_reported_or_cost_only_names(void **state)
 		fail_allocation(n);
 		r = open_fixture(&fixture);
 		if (r == 0) {
-			r = resolver_resolve(fixture.resolver, &sample, fixture.frames);
+			r = resolve(&fixture, &sample);
 			if (r >= 0)
 				assert_in_range(r, 1, 3);
 		}
@@ -438,6 +500,8 @@ int main(void)
 		cmocka_unit_test(kernel_stands_on_user),
 		cmocka_unit_test(full_depth_says_that_there_was_more),
 		cmocka_unit_test(sample_without_a_stack_has_no_frames),
+		cmocka_unit_test(a_stack_is_resolved_once_in_each_state_of_its_process),
+		cmocka_unit_test(a_cut_is_remembered_and_counted_each_time),
 		cmocka_unit_test(descriptors_are_bounded),
 		cmocka_unit_test(binaries_are_bounded),
 		cmocka_unit_test(failing_allocations_are_reported_or_cost_only_names),

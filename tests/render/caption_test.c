@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/caption.h"
+
+#include "tests/render/example_profile.h"
+
+static void source_tells_what_is_known(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_BYTES], event[2000];
+
+	(void)state;
+	assert_string_equal(caption_source(profile, text), "samples");
+	profile->event = example_string(profile, "cycles");
+	profile->period_ns = 10101010;
+	profile->cpu_count = 1;
+	assert_string_equal(caption_source(profile, text), "cycles at 99 Hz on 1 CPU");
+	profile->cpu_count = 128;
+	profile->period_ns = 1001001;
+	assert_string_equal(caption_source(profile, text), "cycles at 999 Hz on 128 CPUs");
+	profile->period_ns = UINT64_MAX;
+	assert_string_equal(caption_source(profile, text), "cycles on 128 CPUs");
+
+	memset(event, 'e', sizeof(event) - 1);
+	event[sizeof(event) - 1] = '\0';
+	profile->event = example_string(profile, event);
+	assert_true(strlen(caption_source(profile, text)) > 1000);
+}
+
+static void time_is_utc_and_as_long_as_it_was(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_BYTES];
+
+	(void)state;
+	assert_string_equal(caption_time(profile, text), "");
+	profile->start_ns = 951782400000000000;
+	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC");
+	profile->end_ns = profile->start_ns + 75990000000;
+	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC, 75.9 s");
+	profile->start_ns = profile->end_ns = UINT64_MAX;
+	assert_string_equal(caption_time(profile, text), "2554-07-21 23:34:33 UTC");
+}
+
+static void counts_have_groups_of_three(void **state)
+{
+	char text[CAPTION_COUNT_BYTES];
+
+	(void)state;
+	assert_string_equal(caption_count(0, text), "0");
+	assert_string_equal(caption_count(999, text), "999");
+	assert_string_equal(caption_count(1000, text), "1,000");
+	assert_string_equal(caption_count(123456, text), "123,456");
+	assert_string_equal(caption_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
+}
+
+static void shares_are_rounded(void **state)
+{
+	char text[CAPTION_SHARE_BYTES];
+
+	(void)state;
+	assert_string_equal(caption_share(0, 0, text), "0.00");
+	assert_string_equal(caption_share(1, 0, text), "0.00");
+	assert_string_equal(caption_share(1, 3, text), "33.33");
+	assert_string_equal(caption_share(2, 3, text), "66.67");
+	assert_string_equal(caption_share(3, 3, text), "100.00");
+	assert_string_equal(caption_share(UINT64_MAX, UINT64_MAX, text), "100.00");
+	assert_string_equal(caption_share(1, UINT64_MAX, text), "0.00");
+	assert_string_equal(caption_share(UINT64_MAX, 1, text), "42949672.95");
+}
+
+static void losses_are_listed_by_reason(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_LOSSES_BYTES];
+
+	(void)state;
+	assert_string_equal(caption_losses(profile, text), "nothing");
+	example_lose(profile, PILOTLIGHT_DROP_IDLE, 5);
+	assert_string_equal(caption_losses(profile, text), "nothing");
+	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 3);
+	example_lose(profile, PILOTLIGHT_DROP_PROFILE_FULL, 2);
+	assert_string_equal(caption_losses(profile, text), "ring full 3, profile full 2");
+	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
+		profile->accounts.dropped[i] = UINT64_MAX;
+	assert_true(strlen(caption_losses(profile, text)) < CAPTION_LOSSES_BYTES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(source_tells_what_is_known),
+		cmocka_unit_test(time_is_utc_and_as_long_as_it_was),
+		cmocka_unit_test(counts_have_groups_of_three),
+		cmocka_unit_test(shares_are_rounded),
+		cmocka_unit_test(losses_are_listed_by_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
