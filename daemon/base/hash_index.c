@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum { CAPACITY_MIN = 64, CAPACITY_MAX = 1U << 30 };
@@ -94,17 +96,28 @@ void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id)
 	index->count++;
 }
 
+/*
+ * What is hashed is often chosen by others (names, addresses), who could make it collide if they
+ * knew the function: so it is another one in each process. Set once, before main().
+ */
+static uint64_t seed;
+
+__attribute__((constructor)) static void choose_seed(void)
+{
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uint64_t)getpid() * 0x9e3779b97f4a7c15ULL;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t size)
 {
-	return XXH3_64bits(bytes, size);
+	return XXH3_64bits_withSeed(bytes, size, seed);
 }
 
 uint64_t hash_pair(uint64_t first, uint64_t second)
 {
-	uint64_t hash =
-		first * 0x9e3779b97f4a7c15ULL ^ (second + 0x7f4a7c15U) * 0xc2b2ae3d27d4eb4fULL;
+	uint64_t hash = (first ^ seed) * 0x9e3779b97f4a7c15ULL;
 
-	hash ^= hash >> 29;
-	hash *= 0xbf58476d1ce4e5b9ULL;
+	hash = (hash ^ hash >> 32 ^ second) * 0xbf58476d1ce4e5b9ULL;
+	hash = (hash ^ hash >> 29 ^ seed) * 0xc2b2ae3d27d4eb4fULL;
 	return hash ^ hash >> 32;
 }

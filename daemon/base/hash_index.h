@@ -44,6 +44,9 @@ size_t hash_index_bytes(const struct hash_index *index);
 /* Adds an element that hash_index_find() has missed, after hash_index_reserve(). */
 void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id);
 
-/* XXH3 of some bytes, and a cheap mix of two integers, for use with the above. */
+/*
+ * XXH3 of some bytes, and a mix of two integers, for use with the above. Seeded: equal within one
+ * process, and nowhere else.
+ */
 uint64_t hash_bytes(const void *bytes, size_t size);
 uint64_t hash_pair(uint64_t first, uint64_t second);

@@ -35,7 +35,8 @@ struct capture {
 	uint32_t cpu_count;
 };
 
-static int log_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int log_libbpf(
+	enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char text[1024];
 	int n;

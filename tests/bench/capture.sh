@@ -4,8 +4,8 @@
 #
 #	make bench && tests/bench/capture.sh [ROUNDS [PATHS]]
 #
-# One process a CPU runs C stacks of up to 30 frames over PATHS (64) call paths. Three contenders take
-# turns, a second each, ROUNDS (20) times: the sampler, a plain build-id stackmap, a plain raw-ip
+# One process a CPU runs C stacks of up to 30 frames over PATHS (64) call paths. Three contenders
+# take turns, a second each, ROUNDS (20) times: the sampler, a plain build-id stackmap, a plain raw-ip
 # stackmap, all with kernel and user stacks and a hash of counts. The figures are medians over the
 # rounds of run_time_ns / run_cnt as the kernel keeps them (BPF_ENABLE_STATS); samples of idle CPUs
 # do not count. A ratio is the median of each round's own, so that what else the machine does falls

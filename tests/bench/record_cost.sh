@@ -5,7 +5,8 @@
 #
 #	make && make workloads && tests/bench/record_cost.sh [SECONDS [ROUNDS]]
 #
-# All CPUs are busy. The tools take turns, SECONDS (30) each, ROUNDS (3) times; the table has medians.
+# All CPUs are busy. The tools take turns, SECONDS (30) each, ROUNDS (3) times; the table has
+# medians.
 #   CPU     user and system time of the tool and what it starts, from its start to its end
 #   BPF     time in BPF programs, which runs on the CPUs that are sampled, outside of the tool's own
 #           time; perf has none, and its work in the interrupt is not told by anybody
@@ -28,7 +29,7 @@ load=()
 statistics=$(cat /proc/sys/kernel/bpf_stats_enabled 2>/dev/null)
 
 clean_up() {
-	[ ${#load[@]} = 0 ] || kill -KILL "${load[@]}" 2>/dev/null
+	[ ${#load[@]} = 0 ] || { kill -KILL "${load[@]}"; wait "${load[@]}"; } 2>/dev/null
 	[ -z "$statistics" ] || echo "$statistics" >/proc/sys/kernel/bpf_stats_enabled
 	rm -rf "$tmp"
 }
@@ -74,16 +75,15 @@ run_perf() {
 	append_bpf perf - 0
 }
 
-# Its own END block looks at the kernel's statistics, when it is about to go.
+# It looks at the kernel's statistics itself, when it is about to go.
 run_bpftrace() {
 	local ms mib
 
+	# A string in bpftrace has 64 bytes.
+	printf 'bpftool prog show >%s/programs\nbpftool map show >%s/maps\n' "$tmp" "$tmp" >"$tmp/look"
 	measure bpftrace bpftrace --unsafe -e '
 		profile:hz:99 { @[kstack, ustack, comm] = count(); }
-		interval:s:'"$seconds"' {
-			system("bpftool prog show >'"$tmp"'/programs; bpftool map show >'"$tmp"'/maps");
-			exit();
-		}'
+		interval:s:'"$seconds"' { system("sh '"$tmp"'/look"); exit(); }'
 	ms=$(awk '/: perf_event / { for (i = 1; i < NF; i++) if ($i == "run_time_ns") sum += $(i + 1) }
 		END { print sum / 1e6 }' "$tmp/programs")
 	mib=$(awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^memlock$/) { sub(/B$/, "", $(i + 1)); sum += $(i + 1) } }
@@ -108,7 +108,7 @@ print_row() {
 		printf "%-12s %8.2f s %10s %8.3f %% %10.1f MiB", tool, cpu,
 			bpf == "-" ? "?" : sprintf("%.1f ms", bpf),
 			100 * (cpu + bpf / 1000) / machine, rss / 1024 + maps
-		printf maps > 0 ? "  (%.1f MiB of maps)\n" : "\n", maps
+		print (maps > 0 ? sprintf("  (%.1f MiB of maps)", maps) : "")
 	}'
 }
 

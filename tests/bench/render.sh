@@ -25,8 +25,12 @@ measure() {
 	[ $status = 0 ] || { echo "$name failed: $(tail -n 1 "$folder/errors")"; return; }
 	seconds=$(tail -n 1 "$folder/time")
 	awk -v name="$name" -v bytes="$(stat -c %s "$folder/out")" '{
-		printf "%-20s %7.3f s CPU %7s MiB peak %24.1f MiB written\n", name, $1 + $2,
-			NF > 2 ? sprintf("%.1f", $3 / 1024) : "?", bytes / 1048576 }' <<<"$seconds"
+		peak = "?"
+		if (NF > 2)
+			peak = sprintf("%.1f", $3 / 1024)
+		printf("%-20s %7.3f s CPU %7s MiB peak %7.1f MiB written\n", name, $1 + $2, peak,
+			bytes / 1048576)
+	}' <<<"$seconds"
 }
 
 for stacks in 100000 1000000; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is shown is what happens: against programs whose profile follows from their source, and against
-# perf on a mix of real programs.
+# What is shown is what happens: against programs whose profile follows from their source, and
+# against perf on a mix of real programs.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_OF_MIX=12

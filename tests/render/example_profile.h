@@ -187,8 +187,7 @@ static inline struct profile *example_machine(bool backwards)
 		"|l:epoll_wait|" EXAMPLE_SYSCALL "|k:do_epoll_wait|k:schedule",
 		"sshd|9|x:+1a40|x:+52b0|l:read|" EXAMPLE_SYSCALL "|k:vfs_read|k:sock_read_iter",
 		"sshd|4|s:[truncated]|u:+7f|l:read",
-		"kworker/"
-		"0:1|15|k:ret_from_fork|k:kthread|k:worker_thread|k:process_one_work|k:wb_workfn",
+		"kworker/0:1|15|k:kthread|k:worker_thread|k:process_one_work|k:wb_workfn",
 	};
 	struct profile *profile = example_of(stacks, sizeof(stacks) / sizeof(stacks[0]), backwards);
 

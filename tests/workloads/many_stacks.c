@@ -5,21 +5,21 @@
  */
 #include "work.h"
 
-enum { HOT_UNITS = 60, COLD_UNITS = 40 };
+enum { TURN_UNITS = 20, TURNS = 5 };
 
 static uint64_t step_left(uint32_t path, unsigned levels, uint64_t seed);
 static uint64_t step_right(uint32_t path, unsigned levels, uint64_t seed);
 
 static NOINLINE uint64_t the_hot_path(uint64_t seed)
 {
-	return work_units(HOT_UNITS, seed) + 1;
+	return work_units(TURN_UNITS, seed) + 1;
 }
 
 static inline __attribute__((always_inline)) uint64_t step(
 	uint32_t path, unsigned levels, uint64_t seed)
 {
 	if (levels == 0)
-		return work_units(COLD_UNITS, seed) + 1;
+		return work_units(TURN_UNITS, seed) + 1;
 	if (path & 1)
 		return step_right(path >> 1, levels - 1, seed) + 1;
 	return step_left(path >> 1, levels - 1, seed) + 2;
@@ -35,19 +35,29 @@ static NOINLINE uint64_t step_right(uint32_t path, unsigned levels, uint64_t see
 	return step(path, levels, seed) + 4;
 }
 
+/* Three turns of five are the hot path's, and two those of one cold path. */
+static uint64_t run_round(
+	uint8_t turns[TURNS], uint64_t *random, uint32_t path, unsigned levels, uint64_t seed)
+{
+	shuffle(turns, TURNS, random);
+	for (int i = 0; i < TURNS; i++)
+		seed = turns[i] ? the_hot_path(seed) : step_left(path, levels, seed);
+	return seed;
+}
+
 int main(int argc, char **argv)
 {
 	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
 	uint32_t paths = (uint32_t)number_argument(argc, argv, 2, 65536), path = 0;
+	uint8_t turns[TURNS] = { 1, 1, 1, 0, 0 };
+	uint64_t seed = 1, random = (uint64_t)getpid();
 	unsigned levels = 0;
-	uint64_t seed = 1;
 
 	while (levels < 31 && UINT32_C(1) << levels < paths)
 		levels++;
 	while (now_seconds(CLOCK_MONOTONIC) < end)
-		for (int round = 0; round < 100; round++) {
-			seed = the_hot_path(seed);
-			seed = step_left(path, levels, seed);
+		for (int i = 0; i < 100; i++) {
+			seed = run_round(turns, &random, path, levels, seed);
 			/* Far apart and all of them, since the stride is odd. */
 			path = (path + 40503) & ((UINT32_C(1) << levels) - 1);
 		}

@@ -55,6 +55,23 @@ static inline double number_argument(int argc, char **argv, int index, double fa
 	return value;
 }
 
+/*
+ * Puts the items in another order, each as likely as any other. Turns that came in a fixed order
+ * could march in step with the samples, which are as regular, and one of them would have them all.
+ */
+static inline void shuffle(uint8_t *items, unsigned count, uint64_t *random)
+{
+	for (unsigned i = count - 1; i > 0; i--) {
+		unsigned j;
+		uint8_t item = items[i];
+
+		*random = *random * 6364136223846793005u + 1442695040888963407u;
+		j = (unsigned)(*random >> 33) % (i + 1);
+		items[i] = items[j];
+		items[j] = item;
+	}
+}
+
 /* Keeps a result alive, and with it the work that made it. */
 static inline void keep(uint64_t value)
 {
