@@ -86,6 +86,12 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 	return 0;
 }
 
+/*
+ * Without attr.build_id, though it would save the engine the reading: the kernel then marks the
+ * records of everybody else's events as having build-ids too, since it forgets to take the mark off
+ * the header that they share (perf_event_mmap_output(), seen on 6.18). A perf that records beside
+ * us would read an inode number as a build-id, and abort.
+ */
 static int open_event(uint32_t cpu, uint32_t watermark_bytes)
 {
 	struct perf_event_attr attr = {
@@ -97,7 +103,6 @@ static int open_event(uint32_t cpu, uint32_t watermark_bytes)
 		.sample_id_all = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = 1,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
@@ -106,15 +111,8 @@ static int open_event(uint32_t cpu, uint32_t watermark_bytes)
 		.watermark = 1,
 		.wakeup_watermark = watermark_bytes,
 	};
-	int fd;
 
-	fd = perf_event_open_cpu(&attr, cpu);
-	if (fd == -EINVAL) {
-		attr.build_id =
-			0; /* since 5.12; before, files are told apart by device and inode */
-		fd = perf_event_open_cpu(&attr, cpu);
-	}
-	return fd;
+	return perf_event_open_cpu(&attr, cpu);
 }
 
 static int ring_open(struct sideband *sideband, uint32_t cpu)

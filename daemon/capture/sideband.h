@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel's own account of who maps what: one perf ring a CPU with the records of execve(),
- * fork, exit, comm and executable mmap() of every process, each with its build-id, at the moment it
+ * fork, exit, comm and executable mmap() of every process, each with its file, at the moment it
  * happens. It costs nothing per sample, and it is how a process that is gone before the drain keeps
  * its name and its files. One owner, one thread.
  */

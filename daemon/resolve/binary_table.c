@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	ANCESTORS_MAX = 4,     /* whose mount namespace is tried for a process that is gone */
@@ -170,8 +171,21 @@ struct whereabouts {
 	pid_t pid;
 	uint64_t time_ns;
 	uint64_t start, end; /* 0: by path only */
+	uint64_t inode;	     /* 0: not known */
 	const char *path;
 };
+
+/* A path may lead to another file by now: an upgrade, a build. */
+static int check_inode(int fd, uint64_t inode)
+{
+	struct stat status;
+
+	if (inode == 0)
+		return 0;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	return status.st_ino == inode ? 0 : -ESTALE;
+}
 
 /*
  * Opens and reads headers: in the process, in the mount namespaces of its ancestors if it is gone,
@@ -198,7 +212,9 @@ static int open_file(struct binary_table *table, const struct whereabouts *where
 		}
 		if (r < 0)
 			continue;
-		r = elf_image_read(fd, &image);
+		r = check_inode(fd, where->inode);
+		if (r == 0)
+			r = elf_image_read(fd, &image);
 		if (r < 0)
 			continue;
 		if (expected && !build_id_equal(&image.build_id, expected)) {
@@ -248,6 +264,11 @@ static int add_build_id(struct binary_table *table, const struct build_id *id, c
 	return r;
 }
 
+static bool may_try_again(const struct entry *entry)
+{
+	return !entry->image && entry->attempts < OPEN_ATTEMPTS_MAX;
+}
+
 /* One attempt at the file of an entry that has no image yet. */
 static void try_open(struct binary_table *table, uint32_t binary, const struct whereabouts *where)
 {
@@ -255,41 +276,17 @@ static void try_open(struct binary_table *table, uint32_t binary, const struct w
 	_cleanup_close_ int fd = -1;
 	struct elf_image image;
 
-	if (entry->image || entry->attempts >= OPEN_ATTEMPTS_MAX)
+	if (!may_try_again(entry))
 		return;
 	entry->attempts++;
 	if (open_file(table, where, &entry->build_id, &fd, &image) == 0)
 		take_image(table, binary, &image, &fd);
 }
 
-void binary_table_note_mapping(
-	struct binary_table *table, pid_t pid, const struct process_mapping *mapping)
-{
-	struct whereabouts where = {
-		.pid = pid,
-		.time_ns = UINT64_MAX,
-		.start = mapping->start,
-		.end = mapping->end,
-	};
-	struct mapped_file file;
-	struct identity identity;
-	uint32_t binary;
-
-	process_table_file(table->processes, mapping->file, &file);
-	if (file.build_id.size == 0 || !file.is_regular)
-		return;
-	identity = build_id_identity(&file.build_id);
-	if (find(table, &identity) != HASH_INDEX_NONE)
-		return;
-	where.path = file.path;
-	/* At a bound the sample that needs it will be refused and counted. */
-	if (add_build_id(table, &file.build_id, file.path, &binary) == 0)
-		try_open(table, binary, &where);
-}
-
 /*
- * Files that were mapped before the side-band began have no build-id in the process table. Reads
- * one, and says in the table what it is.
+ * The binary of a mapped file whose build-id is not known: reads it, and tells the process table
+ * what it is. A file that cannot be opened has an identity all the same, and another chance with
+ * the next process that maps it.
  */
 static int read_file(struct binary_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping *mapping, const struct mapped_file *file, uint32_t *ret_binary)
@@ -299,38 +296,51 @@ static int read_file(struct binary_table *table, pid_t pid, uint64_t time_ns,
 		.time_ns = time_ns,
 		.start = mapping->start,
 		.end = mapping->end,
+		.inode = file->inode,
 		.path = file->path,
 	};
 	struct identity identity = { .kind = IDENTITY_FILE, .first = mapping->file };
 	_cleanup_close_ int fd = -1;
 	struct elf_image image;
 	uint32_t binary;
+	bool is_open;
 	int r;
 
 	binary = find(table, &identity);
-	if (binary != HASH_INDEX_NONE) {
+	if (binary != HASH_INDEX_NONE && !may_try_again(&table->entries[binary])) {
 		*ret_binary = binary;
 		return 0;
 	}
-	r = open_file(table, &where, NULL, &fd, &image);
-	if (r < 0 || image.build_id.size == 0) {
-		int error = add(table, &identity, BINARY_LIBRARY, file->path, ret_binary);
-
-		if (error == 0 && r == 0)
-			take_image(table, *ret_binary, &image, &fd);
-		return error;
+	is_open = open_file(table, &where, NULL, &fd, &image) == 0;
+	if (is_open && image.build_id.size > 0) {
+		identity = build_id_identity(&image.build_id);
+		binary = find(table, &identity);
 	}
-	identity = build_id_identity(&image.build_id);
-	binary = find(table, &identity);
 	if (binary == HASH_INDEX_NONE) {
-		r = add_build_id(table, &image.build_id, file->path, &binary);
+		r = add(table, &identity, BINARY_LIBRARY, where.path, &binary);
 		if (r < 0)
 			return r;
 	}
-	take_image(table, binary, &image, &fd);
-	process_table_set_build_id(table->processes, mapping->file, &image.build_id);
+	table->entries[binary].attempts++;
 	*ret_binary = binary;
+	if (!is_open)
+		return 0;
+	take_image(table, binary, &image, &fd);
+	if (image.build_id.size > 0)
+		process_table_set_build_id(table->processes, mapping->file, &image.build_id);
 	return 0;
+}
+
+void binary_table_note_mapping(
+	struct binary_table *table, pid_t pid, const struct process_mapping *mapping)
+{
+	struct mapped_file file;
+	uint32_t binary;
+
+	process_table_file(table->processes, mapping->file, &file);
+	/* At a bound the sample that needs it will be refused and counted. */
+	if (file.is_regular && file.build_id.size == 0)
+		(void)read_file(table, pid, UINT64_MAX, mapping, &file, &binary);
 }
 
 /* The mapping of `pid` that shows the file with `id`; files without a known id are read for it. */
@@ -364,37 +374,46 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 	return false;
 }
 
+/* Where the file with `id` may be: in the process that was sampled, or in any that is known. */
+static bool find_whereabouts(struct binary_table *table, const struct build_id *id, pid_t pid,
+	uint64_t time_ns, struct whereabouts *where)
+{
+	struct process_mapping mapping = { 0 };
+	struct mapped_file file;
+
+	*where = (struct whereabouts){ .pid = pid, .time_ns = time_ns };
+	if (!find_in_process(table, id, pid, time_ns, &mapping) &&
+		!process_table_find_build_id(table->processes, id, &mapping.file))
+		return false;
+	process_table_file(table->processes, mapping.file, &file);
+	where->start = mapping.start;
+	where->end = mapping.end;
+	where->path = file.path;
+	return true;
+}
+
 int binary_table_find_build_id(struct binary_table *table, const struct build_id *id, pid_t pid,
 	uint64_t time_ns, uint32_t *ret_binary)
 {
 	struct identity identity = build_id_identity(id);
-	struct whereabouts where = { .pid = pid, .time_ns = time_ns, .path = "" };
-	struct process_mapping mapping;
-	struct mapped_file file;
-	uint32_t binary, file_id;
+	uint32_t binary = find(table, &identity);
+	struct whereabouts where;
+	bool has_file;
 	int r;
 
-	binary = find(table, &identity);
-	if (binary != HASH_INDEX_NONE && table->entries[binary].image)
-		goto found;
-	if (find_in_process(table, id, pid, time_ns, &mapping)) {
-		process_table_file(table->processes, mapping.file, &file);
-		where.start = mapping.start;
-		where.end = mapping.end;
-		where.path = file.path;
-	} else if (process_table_find_build_id(table->processes, id, &file_id)) {
-		process_table_file(table->processes, file_id, &file);
-		where.path = file.path;
+	if (binary == HASH_INDEX_NONE || may_try_again(&table->entries[binary])) {
+		has_file = find_whereabouts(table, id, pid, time_ns, &where);
+		binary = find(table, &identity); /* reading the process's files may have made it */
+		if (binary == HASH_INDEX_NONE) {
+			r = add_build_id(table, id, has_file ? where.path : "", &binary);
+			if (r < 0)
+				return r;
+		}
+		if (has_file)
+			try_open(table, binary, &where);
+		else
+			table->entries[binary].attempts++;
 	}
-	binary = find(table, &identity); /* reading the process's files may have made it */
-	if (binary == HASH_INDEX_NONE) {
-		r = add_build_id(table, id, where.path, &binary);
-		if (r < 0)
-			return r;
-	}
-	if (where.path[0])
-		try_open(table, binary, &where);
-found:
 	table->entries[binary].is_sampled = true;
 	*ret_binary = binary;
 	return 0;

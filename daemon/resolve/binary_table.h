@@ -44,7 +44,7 @@ int binary_table_new(const struct binary_table_limits *limits, struct broker *br
 void binary_table_free(struct binary_table *table);
 DEFINE_CLEANUP(struct binary_table, binary_table_free);
 
-/* A file has just been mapped: if its build-id is new, it is opened while it can be. */
+/* A file has just been mapped: if it is new, it is opened and read while it can be. */
 void binary_table_note_mapping(
 	struct binary_table *table, pid_t pid, const struct process_mapping *mapping);
 

@@ -242,7 +242,7 @@ if has perf && has gcc && has xz; then
 	start_mix
 	# With build-ids in perf's own records: the kernel marks a record as having one for every
 	# reader once some reader, such as our side-band, has asked for them.
-	start perf record -q -a -g --buildid-mmap --no-buildid-cache -F 999 -o "$tmp/perf.data" -- "$pilotlight" record -q -F 999 \
+	start perf record -q -a -g --no-buildid-cache -F 999 -o "$tmp/perf.data" -- "$pilotlight" record -q -F 999 \
 		-d $SECONDS_OF_MIX -o "$tmp/mix.folded"
 	if wait "${started[-1]}"; then ok "mix: both record"; else not_ok "mix: both record"; fi
 	stop_started
