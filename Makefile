@@ -29,7 +29,7 @@ VERSION := 0.1.0
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CPPFLAGS := -D_GNU_SOURCE -DPILOTLIGHT_VERSION='"$(VERSION)"' -iquote daemon -iquote include -iquote bpf -iquote $(B) -iquote .
 CFLAGS := -std=gnu17 -g $(WARNINGS)
-LDLIBS := -lbpf -lelf -lz -lxxhash -l:libiberty.a -lm
+LDLIBS := -lbpf -lz -lxxhash -l:libiberty.a -lm
 
 ifeq ($(VARIANT),release)
 CFLAGS += -O2 -fno-omit-frame-pointer -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -106,7 +106,7 @@ $(B)/pilotlight: $(PROGRAM_OBJECTS) $(ARCHIVES)
 
 # --- tests -------------------------------------------------------------------------------------
 
-UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES),$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
+UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES) tools,$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
 KERNEL_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*_kernel_test.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
@@ -122,6 +122,11 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
 endef
 $(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
 
+# The command's own parts: all but its main().
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(filter-out $(B)/tools/pilotlight.o,$(PROGRAM_OBJECTS)) $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -lcmocka -o $@
+
 # A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/harness/corpus_main.o) $(ARCHIVES)
@@ -129,7 +134,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/test
 	$(Q)$(CC) $(CFLAGS) $(filter %_fuzz.o,$^) $(FUZZ_MAIN) $(ARCHIVES) $(LDLIBS) -o $@
 
 # Programs with a known right profile: frame pointers throughout, nothing inlined behind our back.
-$(B)/workloads/%: tests/workloads/%.c $(B)/flags
+$(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE $< -o $@ -lpthread -lm

@@ -290,6 +290,9 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 		return;
 	}
 
+	if (user == STACK_ERROR || kernel == STACK_ERROR)
+		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
+
 	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
 	if (count_again(counts, key, counters, entry.first_ns))
 		return;

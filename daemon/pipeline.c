@@ -41,6 +41,7 @@ struct pipeline {
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;
+	uint64_t sideband_lost; /* records, when /proc was last read for them */
 	struct pipeline_report report;
 };
 
@@ -200,21 +201,39 @@ static void take_sideband(void *context, const struct sideband_record *record)
 			pipeline->processes, record->pid, record->parent, record->time_ns);
 		break;
 	case SIDEBAND_EXIT:
-		/* A process is gone with its last thread; its leader's record is near enough, since
-		 * an ended image is still found. */
-		if (record->pid == record->tid)
-			process_table_exit(pipeline->processes, record->pid, record->time_ns);
+		process_table_exit(pipeline->processes, record->pid, record->time_ns);
+		/* The first thread is as a rule the last: if not, /proc knows how many are left. */
+		if (record->pid == record->tid &&
+			process_table_is_live(pipeline->processes, record->pid))
+			(void)process_scan_check(
+				pipeline->broker, pipeline->processes, record->pid);
+		break;
+	case SIDEBAND_KERNEL_SYMBOL:
+		resolver_kernel_changed(pipeline->resolver);
 		break;
 	case SIDEBAND_COMM:
-	case SIDEBAND_LOST:
+	case SIDEBAND_LOST: /* a counter of the side-band's */
 		break;
 	}
 }
 
+/* Takes what the side-band has told; where it has lost records, /proc has to tell. */
 static int read_sideband(struct pipeline *pipeline)
 {
-	return sideband_read(
-		capture_sideband(pipeline->capture), clock_monotonic_ns(), take_sideband, pipeline);
+	struct sideband *sideband = capture_sideband(pipeline->capture);
+	uint64_t now_ns = clock_monotonic_ns();
+	struct sideband_counters counters;
+	uint64_t lost;
+	int r;
+
+	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
+	sideband_counters(sideband, &counters);
+	lost = counters.lost + counters.refused;
+	if (r < 0 || lost == pipeline->sideband_lost)
+		return r;
+	pipeline->sideband_lost = lost;
+	process_scan_check_all(pipeline->broker, pipeline->processes);
+	return process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
 }
 
 static int take_sample(void *context, const struct raw_sample *sample)
@@ -318,6 +337,17 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	return drain(pipeline, fault);
 }
 
+/* Is it still the file that the addresses were found in? It may have been written to since. */
+static bool has_image(int fd, const struct elf_image *image)
+{
+	struct elf_image now;
+
+	return elf_image_read(fd, &now) == 0 && build_id_equal(&now.build_id, &image->build_id) &&
+	       now.segment_count == image->segment_count &&
+	       memcmp(now.segments, image->segments, now.segment_count * sizeof(*now.segments)) ==
+		       0;
+}
+
 /* The binary's own file and its separate debug file, for the symbol source. */
 static int open_for_naming(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
 {
@@ -329,12 +359,16 @@ static int open_for_naming(void *context, uint32_t profile_binary, struct symbol
 	if (id == UINT32_MAX)
 		return -ENOENT;
 	binary_table_get(pipeline->binaries, id, &binary);
+	if (!binary.image)
+		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
 	if (binary.fd >= 0)
 		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
 	else if (binary.path[0] == '/')
 		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
+	if (opened.fd >= 0 && !has_image(opened.fd, binary.image))
+		(void)close(TAKE_FD(opened.fd));
 	if (binary.build_id.size > 0)
 		(void)broker_open_debug_file(pipeline->broker, &binary.build_id, &opened.debug_fd);
 	if (opened.fd < 0 && opened.debug_fd < 0)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that is there whole or not at all: it is written under a temporary name beside its own and
- * renamed at the end. What is no regular file (a terminal, a pipe, /dev/full) is written as it is;
- * "-" is standard output.
+ * A file that is there whole or not at all: it is written without a name (O_TMPFILE) in the folder
+ * of the file that it is to become, so that nothing is left behind whatever ends the program. Where
+ * the file system has no such files, it has a temporary name while it is written, and signals wait
+ * meanwhile; only SIGKILL can then leave it there.
+ *
+ * Links are followed: the file that they lead to is replaced, and they stay. A file that was there
+ * hands its mode on, and its owner where that is allowed. What is no regular file (a terminal, a
+ * pipe, /dev/full), or has no name of its own, is written as it is. "-" is standard output, and so
+ * is whatever leads to the same file.
  */
 #pragma once
 
@@ -11,13 +17,18 @@
 
 struct output_file;
 
-/* Creates the temporary file, so that a place that cannot be written to is known at once. */
+/* Finds and checks the place, so that one that cannot be written to is known at once. */
 int output_file_open(const char *path, struct output_file **ret_file, struct fault *fault);
 
-/* Borrowed. */
-int output_file_fd(const struct output_file *file);
+/*
+ * To be called once, when there is something to write: `ret_fd` is borrowed. Waits where the file
+ * is a pipe that nobody reads yet.
+ */
+int output_file_begin(struct output_file *file, int *ret_fd, struct fault *fault);
 
-/* Makes it the file; `error` (0 or -errno) is how writing went. Returns 0 or -errno with `fault`.
+/*
+ * Makes it the file, after output_file_begin(); `error` (0 or -errno) is how writing went, and its
+ * failure leaves what was there before. Returns 0 or -errno with `fault`.
  */
 int output_file_commit(struct output_file *file, int error, struct fault *fault);
 

@@ -7,90 +7,55 @@
 #include "tools/exit_status.h"
 #include "tools/output_file.h"
 #include "tools/record_options.h"
+#include "tools/record_processes.h"
+#include "tools/record_signals.h"
 #include "tools/record_summary.h"
 #include "tools/workload_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 enum {
 	MAP_BUDGET_BYTES = 20 << 20,
 	PROFILE_BUDGET_BYTES = 24 << 20,
 	PROGRESS_PERIOD_MS = 1000,
+	COMMAND_PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
 };
 
 struct recording {
 	struct record_options options;
+	struct record_signals signals;
+	struct record_processes *processes; /* of -p; NULL: none */
+	struct workload_command *command;   /* NULL: none */
 	struct output_file *file;
-	struct workload_command *command; /* NULL: none */
 	struct pipeline *pipeline;
-	int signal_fd;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	uint64_t started_ns, next_progress_ns;
 	bool shows_progress;
+	bool ended_with_command; /* by itself, so that its exit status is ours */
 };
 
 static void recording_done(struct recording *recording)
 {
 	pipeline_free(recording->pipeline);
-	workload_command_free(recording->command);
 	output_file_free(recording->file);
-	if (recording->signal_fd >= 0)
-		(void)close(recording->signal_fd);
-}
-
-/* Ctrl-C and its like end the recording, not the program. */
-static int block_signals(struct recording *recording, struct fault *fault)
-{
-	sigset_t stops;
-
-	(void)sigemptyset(&stops);
-	(void)sigaddset(&stops, SIGINT);
-	(void)sigaddset(&stops, SIGTERM);
-	(void)sigaddset(&stops, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
-	recording->signal_fd = signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recording->signal_fd < 0)
-		return fault_set(fault, -errno, "cannot receive signals: %s", strerror(errno));
-	return 0;
-}
-
-/* A PID that is none, or a thread's, is a mistake that the user would rather hear of now. */
-static int check_pid(pid_t pid, struct fault *fault)
-{
-	_cleanup_fclose_ FILE *status = NULL;
-	char path[64], line[256];
-	int tgid = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	if (tgid == 0)
-		return fault_set(fault, -ESRCH,
-			"no process has the PID %d, so there is nothing to sample; `ps -e` lists "
-			"those "
-			"there are",
-			(int)pid);
-	if (tgid != pid)
-		return fault_set(fault, -ESRCH,
-			"%d is a thread of process %d, and processes are what -p takes; use -p %d",
-			(int)pid, tgid, tgid);
-	return 0;
+	workload_command_free(recording->command);
+	record_processes_free(recording->processes);
+	record_signals_done(&recording->signals);
 }
 
 static int follow_processes(struct recording *recording, struct fault *fault)
 {
+	const struct record_options *options = &recording->options;
 	int r = 0;
 
-	for (size_t i = 0; i < recording->options.pid_count && r == 0; i++)
-		r = pipeline_follow(recording->pipeline, recording->options.pids[i], fault);
-	if (r == 0 && recording->command && !recording->options.wants_all)
+	for (size_t i = 0; i < options->pid_count && r == 0; i++)
+		r = pipeline_follow(recording->pipeline, options->pids[i], fault);
+	if (r == 0 && recording->processes)
+		r = record_processes_check(recording->processes, fault);
+	if (r == 0 && recording->command && !options->wants_all)
 		r = pipeline_follow(
 			recording->pipeline, workload_command_pid(recording->command), fault);
 	return r;
@@ -110,16 +75,20 @@ static int prepare(struct recording *recording, struct fault *fault)
 		},
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 	};
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < options->pid_count && r == 0; i++)
-		r = check_pid(options->pids[i], fault);
+	r = record_options_check_rate(
+		options->rate_hz, "/proc/sys/kernel/perf_event_max_sample_rate", fault);
+	if (r == 0 && options->pid_count > 0)
+		r = record_processes_open(
+			options->pids, options->pid_count, &recording->processes, fault);
+	if (r == 0)
+		r = record_signals_init(&recording->signals, fault);
 	if (r == 0)
 		r = output_file_open(options->path, &recording->file, fault);
 	if (r == 0 && options->command)
-		r = workload_command_fork(options->command, &recording->command, fault);
-	if (r == 0)
-		r = block_signals(recording, fault);
+		r = workload_command_fork(
+			options->command, &recording->signals.original, &recording->command, fault);
 	if (r == 0)
 		r = pipeline_open(&settings, &recording->pipeline, fault);
 	if (r == 0)
@@ -152,36 +121,63 @@ static void show_progress(struct recording *recording, uint64_t now_ns)
 	(void)fprintf(stderr, "\r%5.0f s  %" PRIu64 " samples, %" PRIu64 " lost%s\033[K",
 		(double)(now_ns - recording->started_ns) / 1e9, accounts_stored(&report.accounts),
 		accounts_lost(&report.accounts),
-		recording->end_ns == UINT64_MAX && !recording->command ? "; Ctrl-C ends it" : "");
+		recording->end_ns == UINT64_MAX && !recording->command && !recording->processes
+			? "; Ctrl-C ends it"
+			: "");
 }
 
-/* Until a signal, the duration's end or the command's. */
-static int sample(struct recording *recording, struct fault *fault)
+/* How long to wait for events at most: until the end, or what is to be shown. */
+static int poll_timeout_ms(const struct recording *recording, uint64_t now_ns)
 {
+	uint64_t left_ms = PROGRESS_PERIOD_MS;
+
+	if (recording->end_ns - now_ns < left_ms * 1000000)
+		left_ms = (recording->end_ns - now_ns) / 1000000 + 1;
+	return (int)left_ms;
+}
+
+static int sample_until_end(struct recording *recording, struct fault *fault)
+{
+	struct record_processes *processes = recording->processes;
 	struct pollfd fds[] = {
 		{ .fd = pipeline_poll_fd(recording->pipeline), .events = POLLIN },
-		{ .fd = recording->signal_fd, .events = POLLIN },
+		{ .fd = recording->signals.fd, .events = POLLIN },
 		{ .fd = recording->command ? workload_command_poll_fd(recording->command) : -1,
 			.events = POLLIN },
+		{ .fd = processes ? record_processes_poll_fd(processes) : -1, .events = POLLIN },
 	};
 	int r = 0;
 
 	while (r == 0) {
 		uint64_t now_ns = clock_monotonic_ns();
-		int timeout_ms = -1;
 
 		show_progress(recording, now_ns);
 		if (now_ns >= recording->end_ns)
-			break;
-		if (recording->end_ns - now_ns < 1000 * 1000000ULL)
-			timeout_ms = (int)((recording->end_ns - now_ns) / 1000000) + 1;
-		if (poll(fds, 3, timeout_ms) < 0 && errno != EINTR)
-			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+			return 0;
+		if (poll(fds, 4, poll_timeout_ms(recording, now_ns)) < 0) {
+			if (errno != EINTR)
+				return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+			continue;
+		}
 		if (fds[1].revents || fds[2].revents)
-			break;
+			return 0;
+		if (fds[3].revents && record_processes_count(processes) == 0)
+			return 0;
 		if (fds[0].revents)
 			r = pipeline_run(recording->pipeline, fault);
 	}
+	return r;
+}
+
+/* Until a signal, the duration's end, or that of the command or the processes. */
+static int sample(struct recording *recording, struct fault *fault)
+{
+	int r = sample_until_end(recording, fault);
+	bool is_interrupted = record_signals_take(&recording->signals);
+
+	/* A Ctrl-C ends the command as well, and that is then no end of its own. */
+	recording->ended_with_command = !is_interrupted && recording->command &&
+					!workload_command_is_running(recording->command);
 	if (recording->shows_progress)
 		(void)fputs("\r\033[K", stderr);
 	return r;
@@ -190,11 +186,14 @@ static int sample(struct recording *recording, struct fault *fault)
 static int write_profile(struct recording *recording, struct fault *fault)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
-	int r, error;
+	int r, error, fd;
 
 	if (!output)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	output_init_fd(output, output_file_fd(recording->file));
+	r = output_file_begin(recording->file, &fd, fault);
+	if (r < 0)
+		return r;
+	output_init_fd(output, fd);
 	r = recording->options.format->write(pipeline_profile(recording->pipeline), output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)
@@ -220,11 +219,72 @@ static int summarize(struct recording *recording, struct fault *fault)
 	return 0;
 }
 
+static const char *sentence(const struct fault *fault, int error)
+{
+	return fault->text[0] ? fault->text : strerror(-error);
+}
+
+/* What went wrong is said here, since it may be two things. */
+static int record(struct recording *recording)
+{
+	struct fault sampling = { 0 }, finishing = { 0 };
+	int sampled, r;
+
+	sampled = sample(recording, &sampling);
+	/* From here on Ctrl-C ends the program. */
+	record_signals_release(&recording->signals);
+	if (sampled < 0)
+		log_error("%s, continuing with what was recorded until then",
+			sentence(&sampling, sampled));
+	r = pipeline_finish(recording->pipeline, &finishing);
+	if (r == 0)
+		r = write_profile(recording, &finishing);
+	if (r == 0)
+		r = summarize(recording, &finishing);
+	if (r < 0)
+		log_error("%s", sentence(&finishing, r));
+	return sampled < 0 ? sampled : r;
+}
+
+/* After a failure of ours the command is not ours to end. */
+static void leave_command(struct recording *recording)
+{
+	if (recording->command && workload_command_is_running(recording->command))
+		log_warning("'%s' goes on as process %d", recording->options.command[0],
+			(int)workload_command_pid(recording->command));
+}
+
+static int finish_command(struct recording *recording)
+{
+	const char *name = recording->options.command[0];
+	int pid = (int)workload_command_pid(recording->command);
+
+	if (recording->ended_with_command)
+		return workload_command_status(recording->command);
+	record_signals_hold(&recording->signals);
+	switch (workload_command_end(
+		recording->command, recording->signals.fd, COMMAND_PATIENCE_MS)) {
+	case WORKLOAD_END_DONE:
+		break;
+	case WORKLOAD_END_KILLED:
+		log_warning("'%s' (process %d) did not end within %d s of SIGTERM and was killed",
+			name, pid, COMMAND_PATIENCE_MS / 1000);
+		break;
+	case WORKLOAD_END_HURRIED:
+		log_warning("'%s' (process %d) was killed before it ended", name, pid);
+		break;
+	case WORKLOAD_END_IMPOSSIBLE:
+		log_warning("'%s' (process %d) cannot be ended and goes on", name, pid);
+		break;
+	}
+	return EXIT_SUCCESS;
+}
+
 int record_main(int argc, char **argv)
 {
-	_cleanup_(recording_done) struct recording recording = { .signal_fd = -1 };
+	_cleanup_(recording_done) struct recording recording = { .signals.fd = -1 };
 	struct fault fault = { 0 };
-	int status = EXIT_SUCCESS, r;
+	int r;
 
 	switch (record_options_parse(argc, argv, &recording.options)) {
 	case RECORD_PARSE_RUN:
@@ -241,19 +301,13 @@ int record_main(int argc, char **argv)
 	r = prepare(&recording, &fault);
 	if (r == 0)
 		r = start(&recording, &fault);
-	if (r == 0)
-		r = sample(&recording, &fault);
-	if (r == 0)
-		r = pipeline_finish(recording.pipeline, &fault);
-	if (r == 0 && recording.command)
-		status = workload_command_finish(recording.command);
-	if (r == 0)
-		r = write_profile(&recording, &fault);
-	if (r == 0)
-		r = summarize(&recording, &fault);
 	if (r < 0) {
-		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
+		log_error("%s", sentence(&fault, r));
 		return EXIT_FAILURE;
 	}
-	return status;
+	if (record(&recording) < 0) {
+		leave_command(&recording);
+		return EXIT_FAILURE;
+	}
+	return recording.command ? finish_command(&recording) : EXIT_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include "tools/record_options.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "export/pprof.h"
 #include "render/flamegraph_svg.h"
@@ -10,9 +11,8 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -60,14 +60,16 @@ static const struct record_format formats[] = {
 };
 
 static const char help[] =
-	"usage: pilotlight record [OPTION...] [-- COMMAND [ARGUMENT...]]\n"
+	"usage: pilotlight record [OPTION...] [--] [COMMAND [ARGUMENT...]]\n"
 	"\n"
 	"Samples every CPU and leaves a flame graph: until Ctrl-C, for -d seconds, or until "
 	"COMMAND\n"
-	"ends. With COMMAND or -p, only those processes and what they start are sampled.\n"
+	"or every PID has ended. With COMMAND or -p, only those processes and what they start\n"
+	"are sampled. A COMMAND that outlives -d or Ctrl-C is ended.\n"
 	"\n"
-	"  -F HZ              samples a second on each CPU (99)\n"
-	"  -d SECONDS         how long\n"
+	"  -F HZ              samples a second on each CPU (99); not above the sysctl\n"
+	"                     kernel.perf_event_max_sample_rate\n"
+	"  -d SECONDS         how long; or a number with a unit: ms, s, min, h\n"
 	"  -p PID             this process and what it forks; may be given more than once\n"
 	"  -a                 every process, although there is a COMMAND\n"
 	"  -o FILE            where to (flamegraph.svg); `-` is standard output\n"
@@ -77,7 +79,9 @@ static const char help[] =
 	"  --stack-slots N    force the size of the stack maps, for tests\n"
 	"  -q                 say nothing but errors\n"
 	"  -v                 say more\n"
-	"  -h, --help         this\n";
+	"  -h, --help         this\n"
+	"\n"
+	"Fewer samples fired than expected are normal where idle CPUs stop their timers.\n";
 
 /* Prints what is wrong and with what. */
 static enum record_parse wrong(const char *sentence, const char *what)
@@ -255,4 +259,18 @@ enum record_parse record_options_parse(int argc, char **argv, struct record_opti
 	if (r == RECORD_PARSE_RUN)
 		*ret_options = options;
 	return r;
+}
+
+int record_options_check_rate(uint32_t rate_hz, const char *limit_path, struct fault *fault)
+{
+	_cleanup_fclose_ FILE *file = fopen(limit_path, "re");
+	uint32_t limit_hz;
+
+	if (!file || fscanf(file, "%" SCNu32, &limit_hz) != 1 || rate_hz <= limit_hz)
+		return 0;
+	return fault_set(fault, -EINVAL,
+		"cannot sample %" PRIu32 " times a second, since the kernel allows %" PRIu32
+		"; use -F %" PRIu32
+		" or less, or `sysctl kernel.perf_event_max_sample_rate=%" PRIu32 "`",
+		rate_hz, limit_hz, limit_hz, rate_hz);
 }

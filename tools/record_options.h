@@ -2,6 +2,7 @@
 /* What `pilotlight record` was asked to do. */
 #pragma once
 
+#include "base/fault.h"
 #include "base/output.h"
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@ enum { RECORD_PIDS_MAX = 1024 };
 
 struct record_options {
 	uint32_t rate_hz;
-	uint64_t duration_ns; /* 0: until stopped, or the command ends */
+	uint64_t duration_ns; /* 0: until stopped, or what is sampled ends */
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
 	const char *path;
@@ -40,3 +41,9 @@ enum record_parse {
 	RECORD_PARSE_WRONG, /* used wrongly; standard error says how */
 };
 enum record_parse record_options_parse(int argc, char **argv, struct record_options *ret_options);
+
+/*
+ * Does the kernel sample at this rate? `limit_path` is its perf_event_max_sample_rate file; without
+ * that, anything goes. Returns 0, or -EINVAL with the two rates and the remedy in `fault`.
+ */
+int record_options_check_rate(uint32_t rate_hz, const char *limit_path, struct fault *fault);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/workload_command.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
+#include <poll.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,53 +17,63 @@ struct workload_command {
 	int pidfd;
 	int start_fd; /* a byte lets the child go on; its end without one ends the child */
 	int error_fd; /* the child's errno, if execve() failed */
+	bool is_started;
 	bool is_reaped;
 	int wait_status;
 };
 
-static void run_child(char **argv, int start_fd, int error_fd)
+/* What the child inherits and must have as our caller had it. */
+struct inherited {
+	const sigset_t *mask;
+	void (*on_child)(int);
+};
+
+static void run_child(char **argv, const struct inherited *inherited, int start_fd, int error_fd)
 {
-	sigset_t none;
 	char byte;
 	int error;
 
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
+	/* With our mask until then: a Ctrl-C that comes too early ends the recording first. */
 	if (read(start_fd, &byte, 1) != 1)
 		_exit(127);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGCHLD, inherited->on_child);
+	(void)sigprocmask(SIG_SETMASK, inherited->mask, NULL);
 	(void)execvp(argv[0], argv);
 	error = errno;
 	(void)!write(error_fd, &error, sizeof(error));
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-int workload_command_fork(char **argv, struct workload_command **ret_command, struct fault *fault)
+int workload_command_fork(char **argv, const sigset_t *mask, struct workload_command **ret_command,
+	struct fault *fault)
 {
 	_cleanup_(workload_command_freep) struct workload_command *command =
 		calloc(1, sizeof(*command));
-	int start[2] = { -1, -1 }, error[2] = { -1, -1 };
+	_cleanup_close_ int start_fd = -1, error_fd = -1;
+	struct inherited inherited = { .mask = mask };
+	int ends[2];
 
 	if (!command)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	command->argv = argv;
 	command->pidfd = command->start_fd = command->error_fd = -1;
-	if (pipe2(start, O_CLOEXEC) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return fault_set(fault, -errno, "cannot make a pipe: %s", strerror(errno));
-	command->start_fd = start[1];
-	if (pipe2(error, O_CLOEXEC) < 0) {
-		(void)close(start[0]);
+	start_fd = ends[0];
+	command->start_fd = ends[1];
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return fault_set(fault, -errno, "cannot make a pipe: %s", strerror(errno));
-	}
-	command->error_fd = error[0];
+	command->error_fd = ends[0];
+	error_fd = ends[1];
+	/* Were it ignored, as a caller may have left it, the kernel would keep no exit status. */
+	inherited.on_child = signal(SIGCHLD, SIG_DFL);
 	command->pid = fork();
 	if (command->pid == 0) {
 		/* Our end of the start pipe must not keep the child waiting for itself. */
-		(void)close(start[1]);
-		run_child(argv, start[0], error[1]);
+		(void)close(command->start_fd);
+		run_child(argv, &inherited, start_fd, error_fd);
 	}
-	(void)close(start[0]);
-	(void)close(error[1]);
 	if (command->pid < 0)
 		return fault_set(fault, -errno, "cannot fork: %s", strerror(errno));
 	command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
@@ -81,37 +93,90 @@ int workload_command_poll_fd(const struct workload_command *command)
 	return command->pidfd;
 }
 
+/* `options` is 0 or WNOHANG. */
+static void reap(struct workload_command *command, int options)
+{
+	pid_t pid;
+
+	if (command->is_reaped)
+		return;
+	do {
+		pid = waitpid(command->pid, &command->wait_status, options);
+	} while (pid < 0 && errno == EINTR);
+	command->is_reaped = pid != 0;
+}
+
 int workload_command_start(struct workload_command *command, struct fault *fault)
 {
+	ssize_t size;
 	int error = 0;
 
 	if (write(command->start_fd, "", 1) != 1)
-		return fault_set(fault, -EPIPE, "the command ended before it began");
+		return fault_set(fault, -EPIPE, "the command was killed before it began");
+	command->is_started = true;
 	/* The pipe closes with the child's execve(). */
-	if (read(command->error_fd, &error, sizeof(error)) == sizeof(error))
-		return fault_set(
-			fault, -error, "cannot run '%s': %s", command->argv[0], strerror(error));
-	return 0;
+	do {
+		size = read(command->error_fd, &error, sizeof(error));
+	} while (size < 0 && errno == EINTR);
+	if (size != sizeof(error))
+		return 0;
+	reap(command, 0);
+	return fault_set(fault, -error, "cannot run '%s': %s", command->argv[0], strerror(error));
 }
 
-static void reap(struct workload_command *command)
+bool workload_command_is_running(struct workload_command *command)
 {
-	while (!command->is_reaped) {
-		if (waitpid(command->pid, &command->wait_status, 0) >= 0 || errno != EINTR)
-			command->is_reaped = true;
+	reap(command, WNOHANG);
+	return !command->is_reaped;
+}
+
+int workload_command_status(const struct workload_command *command)
+{
+	return WIFSIGNALED(command->wait_status) ? 128 + WTERMSIG(command->wait_status)
+						 : WEXITSTATUS(command->wait_status);
+}
+
+/* Returns whether `hurry_fd` became readable first. */
+static bool wait_for_end(const struct workload_command *command, int hurry_fd, int patience_ms)
+{
+	uint64_t end_ns = clock_monotonic_ns() + (uint64_t)patience_ms * 1000000;
+	struct pollfd fds[] = {
+		{ .fd = command->pidfd, .events = POLLIN },
+		{ .fd = hurry_fd, .events = POLLIN },
+	};
+
+	for (;;) {
+		uint64_t now_ns = clock_monotonic_ns();
+		uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
+		int n = poll(fds, 2, (int)((left_ns + 999999) / 1000000));
+
+		if (n > 0)
+			return !fds[0].revents;
+		if (n == 0 || errno != EINTR)
+			return false;
 	}
 }
 
-int workload_command_finish(struct workload_command *command)
+enum workload_end workload_command_end(
+	struct workload_command *command, int hurry_fd, int patience_ms)
 {
-	if (!command->is_reaped &&
-		waitpid(command->pid, &command->wait_status, WNOHANG) == command->pid)
-		command->is_reaped = true;
-	if (!command->is_reaped)
-		(void)kill(command->pid, SIGTERM);
-	reap(command);
-	return WIFSIGNALED(command->wait_status) ? 128 + WTERMSIG(command->wait_status)
-						 : WEXITSTATUS(command->wait_status);
+	bool is_hurried;
+
+	if (!workload_command_is_running(command))
+		return WORKLOAD_END_DONE;
+	if (kill(command->pid, SIGTERM) < 0)
+		return WORKLOAD_END_IMPOSSIBLE;
+	(void)kill(command->pid, SIGCONT);
+	is_hurried = wait_for_end(command, hurry_fd, patience_ms);
+	if (!workload_command_is_running(command))
+		return WORKLOAD_END_DONE;
+	if (kill(command->pid, SIGKILL) < 0)
+		return WORKLOAD_END_IMPOSSIBLE;
+	/* What is stuck in the kernel must not hold us. */
+	(void)wait_for_end(command, -1, patience_ms);
+	if (workload_command_is_running(command))
+		return WORKLOAD_END_IMPOSSIBLE;
+	return is_hurried ? WORKLOAD_END_HURRIED : WORKLOAD_END_KILLED;
 }
 
 void workload_command_free(struct workload_command *command)
@@ -122,9 +187,9 @@ void workload_command_free(struct workload_command *command)
 		(void)close(command->start_fd);
 	if (command->error_fd >= 0)
 		(void)close(command->error_fd);
-	if (command->pid > 0 && !command->is_reaped) {
+	if (command->pid > 0 && !command->is_started && !command->is_reaped) {
 		(void)kill(command->pid, SIGKILL);
-		reap(command);
+		reap(command, 0);
 	}
 	if (command->pidfd >= 0)
 		(void)close(command->pidfd);

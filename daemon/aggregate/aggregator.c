@@ -8,10 +8,15 @@
 
 enum { NO_BINARY = UINT32_MAX };
 
+#define SEGMENTS ((size_t)ELF_IMAGE_SEGMENTS_MAX)
+
 struct aggregator {
 	struct profile *profile;
 	const struct binary_table *binaries;
-	/* By the binary table's id, and the other way round. */
+	/*
+	 * By the binary table's id and the executable segment, and the other way round: a mapping
+	 * of pprof has one offset, so each segment is a binary of the profile.
+	 */
 	uint32_t *profile_binaries;
 	size_t profile_binaries_count, profile_binaries_capacity;
 	uint32_t *table_binaries;
@@ -54,22 +59,27 @@ static int set_at(
 	return 0;
 }
 
-static int add_binary(struct aggregator *aggregator, uint32_t table_binary, uint32_t *ret_binary)
+static size_t segment_of(const struct elf_image *image, uint64_t address)
 {
-	struct profile_binary added = { 0 };
-	struct binary binary;
+	for (size_t i = 0; image && i < image->segment_count; i++)
+		if (address - image->segments[i].vaddr < image->segments[i].file_bytes)
+			return i;
+	return 0;
+}
+
+static int add_binary(struct aggregator *aggregator, uint32_t table_binary,
+	const struct binary *binary, size_t segment, uint32_t *ret_binary)
+{
+	struct profile_binary added = { .kind = binary->kind, .build_id = binary->build_id };
 	uint32_t id = (uint32_t)aggregator->profile->binaries.count;
 	int r;
 
-	binary_table_get(aggregator->binaries, table_binary, &binary);
-	added.kind = binary.kind;
-	added.build_id = binary.build_id;
-	if (binary.image && binary.image->segment_count > 0) {
-		added.text_vaddr = binary.image->segments[0].vaddr;
-		added.text_bytes = binary.image->segments[0].file_bytes;
-		added.text_offset = binary.image->segments[0].offset;
+	if (binary->image && segment < binary->image->segment_count) {
+		added.text_vaddr = binary->image->segments[segment].vaddr;
+		added.text_bytes = binary->image->segments[segment].file_bytes;
+		added.text_offset = binary->image->segments[segment].offset;
 	}
-	r = profile_add_string(aggregator->profile, binary.path, &added.path);
+	r = profile_add_string(aggregator->profile, binary->path, &added.path);
 	if (r < 0)
 		return r;
 	r = set_at(&aggregator->table_binaries, &aggregator->table_binaries_count,
@@ -80,21 +90,28 @@ static int add_binary(struct aggregator *aggregator, uint32_t table_binary, uint
 	if (r < 0)
 		return r;
 	r = set_at(&aggregator->profile_binaries, &aggregator->profile_binaries_count,
-		&aggregator->profile_binaries_capacity, table_binary, id);
+		&aggregator->profile_binaries_capacity, table_binary * SEGMENTS + segment, id);
 	if (r < 0)
 		return r;
 	*ret_binary = id;
 	return 0;
 }
 
-static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uint32_t *ret_binary)
+static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uint64_t address,
+	uint32_t *ret_binary)
 {
-	if (table_binary < aggregator->profile_binaries_count &&
-		aggregator->profile_binaries[table_binary] != NO_BINARY) {
-		*ret_binary = aggregator->profile_binaries[table_binary];
+	struct binary binary;
+	size_t segment, place;
+
+	binary_table_get(aggregator->binaries, table_binary, &binary);
+	segment = segment_of(binary.image, address);
+	place = table_binary * SEGMENTS + segment;
+	if (place < aggregator->profile_binaries_count &&
+		aggregator->profile_binaries[place] != NO_BINARY) {
+		*ret_binary = aggregator->profile_binaries[place];
 		return 0;
 	}
-	return add_binary(aggregator, table_binary, ret_binary);
+	return add_binary(aggregator, table_binary, &binary, segment, ret_binary);
 }
 
 static int add_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
@@ -107,7 +124,7 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 
 	if (resolved->binary == RESOLVED_SYNTHETIC)
 		return profile_add_synthetic(profile, resolved->name, ret_location);
-	r = find_binary(aggregator, resolved->binary, &binary);
+	r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
 	if (r < 0)
 		return r;
 	r = profile_add_location(profile, binary, resolved->address, ret_location);

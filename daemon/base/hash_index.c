@@ -115,9 +115,7 @@ uint64_t hash_bytes(const void *bytes, size_t size)
 
 uint64_t hash_pair(uint64_t first, uint64_t second)
 {
-	uint64_t hash = (first ^ seed) * 0x9e3779b97f4a7c15ULL;
+	const uint64_t both[] = { first, second };
 
-	hash = (hash ^ hash >> 32 ^ second) * 0xbf58476d1ce4e5b9ULL;
-	hash = (hash ^ hash >> 29 ^ seed) * 0xc2b2ae3d27d4eb4fULL;
-	return hash ^ hash >> 32;
+	return XXH3_64bits_withSeed(both, sizeof(both), seed);
 }

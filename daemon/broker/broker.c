@@ -144,21 +144,28 @@ static int open_below_root(int process_fd, const char *path, int *ret_fd)
 	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
 }
 
+static int open_map_file(int process_fd, uint64_t start, uint64_t end, int *ret_fd)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
+		(unsigned long long)end);
+	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
+}
+
 int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int process_fd = -1, fd = -1;
-	char name[64];
+	bool is_by_path = start == 0 && end == 0;
 	int r, checked;
 
-	if (start >= end || (path && path[0] != '/'))
+	if ((path && path[0] != '/') || (is_by_path ? !path : start >= end))
 		return -EINVAL;
 	r = open_process(broker, process, &process_fd);
 	if (r < 0)
 		return r;
-	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
-		(unsigned long long)end);
-	r = regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, &fd);
+	r = is_by_path ? -ENOENT : open_map_file(process_fd, start, end, &fd);
 	if (path && (r == -ENOENT || r == -EACCES || r == -EPERM))
 		r = open_below_root(process_fd, path, &fd);
 	/* Asked even after a failure: -ENOENT says something else of a process that is gone. */

@@ -45,8 +45,10 @@ int broker_open_maps(struct broker *broker, const struct broker_process *process
 /*
  * The file behind the mapping [start, end): /proc/PID/map_files/START-END, which finds deleted
  * files and those of other mount namespaces and follows no link that another user could set; where
- * that is not to be had, `path` (absolute, or NULL) below /proc/PID/root. Regular files only. The
- * caller must check that it is the file that it expects (its build-id).
+ * that is not to be had, `path` (absolute, or NULL) below /proc/PID/root. With start and end 0 only
+ * there, in the mount namespace and root of a process that need not map the file: an ancestor of
+ * one that is gone. Regular files only. The caller must check that it is the file that it expects
+ * (its build-id).
  */
 int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);

@@ -50,6 +50,18 @@ __attribute__((format(printf, 2, 0))) static int log_libbpf(
 	return n;
 }
 
+/* How many frames the kernel walks, and so how wide the stackmaps may be. */
+static uint32_t stack_depth(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+	unsigned depth;
+
+	if (!file || fscanf(file, "%u", &depth) != 1 || depth == 0 ||
+		depth > PILOTLIGHT_STACK_DEPTH)
+		return PILOTLIGHT_STACK_DEPTH;
+	return depth;
+}
+
 /* The pid namespace that tgids are to be of; 0: the initial one, where BPF has them at hand. */
 static uint32_t pid_namespace_inum(void)
 {
@@ -58,6 +70,13 @@ static uint32_t pid_namespace_inum(void)
 	if (stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == INITIAL_PID_NAMESPACE_INUM)
 		return 0;
 	return (uint32_t)status.st_ino;
+}
+
+static uint32_t frame_bytes(const struct bpf_map *stackmap)
+{
+	return bpf_map__map_flags(stackmap) & BPF_F_STACK_BUILD_ID
+		       ? sizeof(struct pilotlight_user_frame)
+		       : sizeof(uint64_t);
 }
 
 static void set_sizes(struct capture *capture, const struct capture_settings *settings)
@@ -82,6 +101,10 @@ static void set_sizes(struct capture *capture, const struct capture_settings *se
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		(void)bpf_map__set_max_entries(entries[i].map, entries[i].entries);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (bpf_map__type(entries[i].map) == BPF_MAP_TYPE_STACK_TRACE)
+			(void)bpf_map__set_value_size(
+				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
 }
 
 static int fault_of_load(int error, struct fault *fault)
@@ -209,7 +232,7 @@ int capture_open(
 			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
 	capture->cpu_count = (uint32_t)count;
 	map_sizes_compute(settings->rate_hz, capture->cpu_count, settings->map_budget_bytes,
-		settings->stack_slots, &capture->handed_out.sizes);
+		settings->stack_slots, stack_depth(), &capture->handed_out.sizes);
 
 	r = load_programs(capture, settings, fault);
 	if (r < 0)

@@ -35,7 +35,7 @@ struct cpu_event {
 struct cpu_events {
 	const struct bpf_program *program;
 	uint32_t rate_hz;
-	size_t source; /* the first of `sources` that has not failed */
+	size_t source; /* the first of `sources` that has not failed on any CPU */
 	struct cpu_event *items;
 	size_t count, capacity;
 	uint64_t closed_enabled_ns; /* of events that are closed */
@@ -116,16 +116,9 @@ static int add_cpu(struct cpu_events *events, uint32_t cpu)
 	r = ARRAY_RESERVE(events->items, &events->capacity, events->count + 1, SIZE_MAX);
 	if (r < 0)
 		return r;
-	for (size_t i = events->source; i < ARRAY_SIZE(sources); i++) {
-		r = start_event(events, &sources[i], &event);
-		if (r == 0) {
-			events->source = i;
-			events->items[events->count++] = event;
-			return 0;
-		}
-		if (r == -ENODEV) /* the CPU has gone, or a PMU that it lacks */
-			continue;
-	}
+	r = start_event(events, &sources[events->source], &event);
+	if (r == 0)
+		events->items[events->count++] = event;
 	return r;
 }
 
@@ -153,6 +146,21 @@ static bool is_sampled(const struct cpu_events *events, uint32_t cpu)
 	return false;
 }
 
+/* A CPU that has gone meanwhile is passed over, if it is not the only one. */
+static int add_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_sampled(events, cpus[i]))
+			continue;
+		r = add_cpu(events, cpus[i]);
+		if (r < 0 && r != -ENODEV)
+			return r;
+	}
+	return events->count > 0 ? 0 : r;
+}
+
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count)
 {
 	int r;
@@ -164,14 +172,15 @@ int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t 
 		else
 			remove_event(events, i);
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (is_sampled(events, cpus[i]))
-			continue;
-		r = add_cpu(events, cpus[i]);
-		if (r < 0 && r != -ENODEV)
+	/* All CPUs are driven by the same source: where one CPU refuses it, it is the next for all.
+	 */
+	for (;;) {
+		r = add_cpus(events, cpus, count);
+		if (r == 0 || events->source + 1 == ARRAY_SIZE(sources))
 			return r;
+		cpu_events_stop(events);
+		events->source++;
 	}
-	return 0;
 }
 
 void cpu_events_stop(struct cpu_events *events)

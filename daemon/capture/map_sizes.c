@@ -38,7 +38,7 @@ static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
 
 size_t map_sizes_bytes(const struct map_sizes *sizes)
 {
-	size_t frames = PILOTLIGHT_STACK_DEPTH;
+	size_t frames = sizes->stack_depth;
 	size_t set = 0, known;
 
 	set += sizes->stack_slots * (frames * sizeof(uint64_t) + STACK_BUCKET_BYTES);
@@ -70,11 +70,11 @@ static void set_stack_slots(struct map_sizes *sizes, uint32_t slots)
 }
 
 void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
-	uint32_t forced_stack_slots, struct map_sizes *ret_sizes)
+	uint32_t forced_stack_slots, uint32_t stack_depth, struct map_sizes *ret_sizes)
 {
 	uint64_t samples_per_second = (uint64_t)rate_hz * cpu_count;
 	uint64_t wanted, ring_max;
-	struct map_sizes sizes = { 0 };
+	struct map_sizes sizes = { .stack_depth = stack_depth };
 
 	if (samples_per_second == 0)
 		samples_per_second = 1;

@@ -13,6 +13,7 @@ struct map_sizes {
 	uint32_t build_id_stack_slots; /* see map_sizes_compute() */
 	uint32_t count_slots;
 	uint32_t known_stack_slots;
+	uint32_t stack_depth;	  /* frames of a stack */
 	uint32_t ring_bytes;	  /* a power of two, at least a page */
 	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
 	size_t total_bytes;	  /* of both sets and the ring */
@@ -22,8 +23,9 @@ struct map_sizes {
 size_t map_sizes_bytes(const struct map_sizes *sizes);
 
 /*
+ * `stack_depth` is the kernel's (kernel.perf_event_max_stack), at most PILOTLIGHT_STACK_DEPTH.
  * `forced_stack_slots` other than 0 fixes the raw stackmaps' size. Never fails: what comes out at
  * the least is 64 slots and a ring of 64 KiB, however small the budget.
  */
 void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
-	uint32_t forced_stack_slots, struct map_sizes *ret_sizes);
+	uint32_t forced_stack_slots, uint32_t stack_depth, struct map_sizes *ret_sizes);

@@ -106,6 +106,7 @@ static int open_event(uint32_t cpu, uint32_t watermark_bytes)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,

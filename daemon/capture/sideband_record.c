@@ -164,6 +164,9 @@ static int parse_body(uint32_t type, const struct body *body, struct sideband_re
 		return parse_task(body, SIDEBAND_FORK, record);
 	case PERF_RECORD_EXIT:
 		return parse_task(body, SIDEBAND_EXIT, record);
+	case PERF_RECORD_KSYMBOL:
+		record->kind = SIDEBAND_KERNEL_SYMBOL;
+		return 0;
 	case PERF_RECORD_LOST:
 		return parse_lost(body, record);
 	default:

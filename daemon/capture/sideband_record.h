@@ -14,7 +14,8 @@ enum sideband_kind {
 	SIDEBAND_COMM, /* a thread has a new name */
 	SIDEBAND_EXEC, /* a process has a new image, and a new name */
 	SIDEBAND_FORK,
-	SIDEBAND_EXIT, /* of one thread */
+	SIDEBAND_EXIT,		/* of one thread */
+	SIDEBAND_KERNEL_SYMBOL, /* kernel code has come or gone: a BPF program, a trampoline */
 	SIDEBAND_LOST,
 };
 

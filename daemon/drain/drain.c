@@ -56,6 +56,7 @@ static void hand_out(struct drain *drain, const struct ring_sample *ring)
 		.first_ns = ring->header.time_ns,
 		.last_ns = ring->header.time_ns,
 		.path = PILOTLIGHT_PATH_RING,
+		.depth_max = drain->maps->sizes.stack_depth,
 		.kernel_ips = (const uint64_t *)ring->kernel_ips,
 		.kernel_count = ring->header.kernel_count,
 		.user_frames = ring->user_frames,
@@ -228,27 +229,27 @@ static int read_counters(struct drain *drain, struct accounts *accounts)
  * The frames behind a stack id. A stack that cannot be read leaves its sample without these frames,
  * not the books without the sample.
  */
-static size_t read_ips(int map_fd, int64_t id, uint64_t ips[PILOTLIGHT_STACK_DEPTH])
+static size_t read_ips(int map_fd, uint32_t depth, int64_t id, uint64_t ips[PILOTLIGHT_STACK_DEPTH])
 {
 	uint32_t key = (uint32_t)id;
 	size_t count = 0;
 
 	if (id == PILOTLIGHT_STACK_NONE || bpf_map_lookup_elem(map_fd, &key, ips))
 		return 0;
-	while (count < PILOTLIGHT_STACK_DEPTH && ips[count])
+	while (count < depth && ips[count])
 		count++;
 	return count;
 }
 
-static size_t read_frames(
-	int map_fd, int64_t id, struct pilotlight_user_frame frames[PILOTLIGHT_STACK_DEPTH])
+static size_t read_frames(int map_fd, uint32_t depth, int64_t id,
+	struct pilotlight_user_frame frames[PILOTLIGHT_STACK_DEPTH])
 {
 	uint32_t key = (uint32_t)id;
 	size_t count = 0;
 
 	if (id == PILOTLIGHT_STACK_NONE || bpf_map_lookup_elem(map_fd, &key, frames))
 		return 0;
-	while (count < PILOTLIGHT_STACK_DEPTH && frames[count].status != PILOTLIGHT_FRAME_EMPTY)
+	while (count < depth && frames[count].status != PILOTLIGHT_FRAME_EMPTY)
 		count++;
 	return count;
 }
@@ -268,6 +269,7 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 	struct pilotlight_sample_count *count, struct accounts *accounts)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
+	uint32_t depth = drain->maps->sizes.stack_depth;
 	struct pilotlight_user_frame user_frames[PILOTLIGHT_STACK_DEPTH];
 	uint64_t kernel_ips[PILOTLIGHT_STACK_DEPTH], user_ips[PILOTLIGHT_STACK_DEPTH];
 	struct raw_sample sample = {
@@ -278,6 +280,7 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 		.first_ns = count->first_ns,
 		.last_ns = count->last_ns,
 		.path = PILOTLIGHT_PATH_MAP,
+		.depth_max = depth,
 		.kernel_ips = kernel_ips,
 		.user_frames = user_frames,
 		.user_ips = user_ips,
@@ -285,10 +288,10 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 	int r;
 
 	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
-	sample.kernel_count = read_ips(set->stacks_fd, key->kernel_stack, kernel_ips);
+	sample.kernel_count = read_ips(set->stacks_fd, depth, key->kernel_stack, kernel_ips);
 	sample.user_count =
-		read_frames(set->build_id_stacks_fd, count->build_id_stack, user_frames);
-	sample.user_ip_count = read_ips(set->stacks_fd, key->user_stack, user_ips);
+		read_frames(set->build_id_stacks_fd, depth, count->build_id_stack, user_frames);
+	sample.user_ip_count = read_ips(set->stacks_fd, depth, key->user_stack, user_ips);
 	r = drain->function(drain->context, &sample);
 	if (r == DRAIN_ASK_AGAIN)
 		forget_stack(drain, key);

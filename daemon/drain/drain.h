@@ -24,6 +24,7 @@ struct raw_sample {
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;
+	size_t depth_max; /* a stack of so many frames may have had more */
 	const uint64_t *kernel_ips;
 	size_t kernel_count;
 	/* By build-id, unless they were asked for earlier or could not be had. */

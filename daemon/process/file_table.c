@@ -2,6 +2,8 @@
 #include "process/file_table.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash_index.h"
 #include "process/maps_line.h"
 
 #include <assert.h>
@@ -13,13 +15,24 @@
 /* What the side-band calls memory without a file. */
 #define ANONYMOUS "//anon"
 
+enum { NONE = UINT32_MAX, BUCKETS_MIN = 64, FILES_MAX = 1 << 30 };
+
+/* A place in a chain of a bucket. */
+struct file_link {
+	uint32_t bucket, before, after;
+};
+
 struct file_entry {
-	struct build_id build_id;
-	bool has_build_id_key; /* is the build-id part of its identity, or learnt later? */
-	uint32_t path;
-	uint32_t path_size;
-	uint32_t device_major, device_minor;
+	char *path; /* owned; NULL: the id is free */
+	uint64_t identity;
 	uint64_t inode;
+	uint32_t device_major, device_minor;
+	uint32_t path_size;
+	uint32_t references;
+	struct build_id build_id;
+	bool has_build_id_key; /* is the build-id part of its key, or learnt later? */
+	struct file_link links[FILE_INDEXES];
+	uint32_t unused_before, unused_after; /* in the list of the unused; after: or of the free */
 };
 
 struct file_key {
@@ -28,21 +41,37 @@ struct file_key {
 	const struct process_mapping_event *event;
 };
 
-void file_table_init(struct file_table *table, size_t limit, size_t path_bytes)
+int file_table_init(struct file_table *table, size_t limit, size_t path_bytes)
 {
 	*table = (struct file_table){
-		.limit = limit < UINT32_MAX ? limit : UINT32_MAX - 1,
-		.paths_limit = path_bytes < UINT32_MAX ? path_bytes : UINT32_MAX,
+		.limit = limit < FILES_MAX ? limit : FILES_MAX,
+		.free_file = NONE,
+		.oldest_unused = NONE,
+		.newest_unused = NONE,
+		.path_bytes_limit = path_bytes,
+		.bucket_count = BUCKETS_MIN,
 	};
+	while (table->bucket_count < table->limit)
+		table->bucket_count *= 2;
+	for (int i = 0; i < FILE_INDEXES; i++) {
+		table->buckets[i] = malloc(table->bucket_count * sizeof(*table->buckets[i]));
+		if (!table->buckets[i])
+			return -ENOMEM;
+		memset(table->buckets[i], 0xff, table->bucket_count * sizeof(*table->buckets[i]));
+	}
+	return 0;
 }
 
 void file_table_done(struct file_table *table)
 {
+	for (size_t i = 0; i < table->count; i++)
+		free(table->entries[i].path);
 	free(table->entries);
-	free(table->paths);
-	hash_index_done(&table->by_identity);
-	hash_index_done(&table->by_build_id);
+	for (int i = 0; i < FILE_INDEXES; i++)
+		free(table->buckets[i]);
 }
+
+/* --- keys --- */
 
 static bool starts_with(const char *path, const char *prefix)
 {
@@ -89,15 +118,12 @@ static uint64_t hash_key(const struct file_key *key)
 	return hash_pair(hash_bytes(key->path, key->path_size), identity);
 }
 
-static bool has_identity(const void *owner, uint32_t id, const void *wanted)
+static bool has_key(const struct file_entry *entry, const struct file_key *key)
 {
-	const struct file_table *table = owner;
-	const struct file_entry *entry = &table->entries[id];
-	const struct file_key *key = wanted;
 	const struct process_mapping_event *event = key->event;
 
 	if (entry->path_size != key->path_size ||
-		memcmp(table->paths + entry->path, key->path, key->path_size) != 0 ||
+		memcmp(entry->path, key->path, key->path_size) != 0 ||
 		entry->has_build_id_key != (event->build_id.size > 0))
 		return false;
 	if (entry->has_build_id_key)
@@ -106,60 +132,176 @@ static bool has_identity(const void *owner, uint32_t id, const void *wanted)
 	       entry->device_minor == event->device_minor;
 }
 
-static bool has_build_id(const void *owner, uint32_t id, const void *wanted)
-{
-	const struct file_table *table = owner;
+/* --- the chains --- */
 
-	return build_id_equal(&table->entries[id].build_id, wanted);
+static uint32_t bucket_of(const struct file_table *table, uint64_t hash)
+{
+	return (uint32_t)(hash & (table->bucket_count - 1));
 }
 
-/* Where several files share a build-id, the first stands for them all. */
-static void index_build_id(struct file_table *table, uint32_t file)
+/* Behind the file `before`, or first in its bucket where that is NONE. */
+static void chain(struct file_table *table, enum file_index index, uint32_t bucket, uint32_t before,
+	uint32_t file)
 {
-	const struct build_id *id = &table->entries[file].build_id;
-	uint64_t hash = hash_build_id(id);
+	uint32_t *place = before == NONE ? &table->buckets[index][bucket]
+					 : &table->entries[before].links[index].after;
 
-	if (hash_index_find(&table->by_build_id, hash, has_build_id, table, id) != HASH_INDEX_NONE)
-		return;
-	/* Short of memory, the file is still itself; it is only not found by its build-id. */
-	if (hash_index_reserve(&table->by_build_id) < 0)
-		return;
-	hash_index_insert(&table->by_build_id, hash, file);
+	table->entries[file].links[index] =
+		(struct file_link){ .bucket = bucket, .before = before, .after = *place };
+	if (*place != NONE)
+		table->entries[*place].links[index].before = file;
+	*place = file;
 }
 
-static int reserve_entry(struct file_table *table, size_t path_size)
+static void unchain(struct file_table *table, enum file_index index, uint32_t file)
 {
-	int r = ARRAY_RESERVE(table->entries, &table->capacity, table->count + 1, table->limit);
+	const struct file_link *link = &table->entries[file].links[index];
 
-	if (r < 0)
-		return r;
-	r = ARRAY_RESERVE(table->paths, &table->paths_capacity, table->paths_size + path_size + 1,
-		table->paths_limit);
-	if (r < 0)
-		return r;
-	r = hash_index_reserve(&table->by_identity);
-	if (r < 0)
-		return r;
-	return hash_index_reserve(&table->by_build_id);
+	if (link->before == NONE)
+		table->buckets[index][link->bucket] = link->after;
+	else
+		table->entries[link->before].links[index].after = link->after;
+	if (link->after != NONE)
+		table->entries[link->after].links[index].before = link->before;
 }
 
-static uint32_t add_entry(struct file_table *table, const struct file_key *key)
+static uint32_t find_key(const struct file_table *table, const struct file_key *key, uint64_t hash)
+{
+	uint32_t file = table->buckets[FILE_BY_KEY][bucket_of(table, hash)];
+
+	while (file != NONE && !has_key(&table->entries[file], key))
+		file = table->entries[file].links[FILE_BY_KEY].after;
+	return file;
+}
+
+static uint32_t find_build_id(const struct file_table *table, const struct build_id *id)
+{
+	uint32_t file = table->buckets[FILE_BY_BUILD_ID][bucket_of(table, hash_build_id(id))];
+
+	while (file != NONE && !build_id_equal(&table->entries[file].build_id, id))
+		file = table->entries[file].links[FILE_BY_BUILD_ID].after;
+	return file;
+}
+
+/* --- the unused --- */
+
+static void list_unused(struct file_table *table, uint32_t file)
+{
+	struct file_entry *entry = &table->entries[file];
+
+	entry->unused_before = table->newest_unused;
+	entry->unused_after = NONE;
+	if (table->newest_unused == NONE)
+		table->oldest_unused = file;
+	else
+		table->entries[table->newest_unused].unused_after = file;
+	table->newest_unused = file;
+}
+
+static void unlist_unused(struct file_table *table, uint32_t file)
+{
+	const struct file_entry *entry = &table->entries[file];
+
+	if (entry->unused_before == NONE)
+		table->oldest_unused = entry->unused_after;
+	else
+		table->entries[entry->unused_before].unused_after = entry->unused_after;
+	if (entry->unused_after == NONE)
+		table->newest_unused = entry->unused_before;
+	else
+		table->entries[entry->unused_after].unused_before = entry->unused_before;
+}
+
+static bool forget_oldest_unused(struct file_table *table)
+{
+	uint32_t file = table->oldest_unused;
+	struct file_entry *entry;
+
+	if (file == NONE)
+		return false;
+	entry = &table->entries[file];
+	unlist_unused(table, file);
+	unchain(table, FILE_BY_KEY, file);
+	if (entry->build_id.size > 0)
+		unchain(table, FILE_BY_BUILD_ID, file);
+	table->path_bytes -= entry->path_size + 1;
+	free(entry->path);
+	*entry = (struct file_entry){ .unused_after = table->free_file };
+	table->free_file = file;
+	return true;
+}
+
+void file_table_take(struct file_table *table, uint32_t file)
+{
+	assert(file < table->count && table->entries[file].path);
+	if (table->entries[file].references++ == 0)
+		unlist_unused(table, file);
+}
+
+void file_table_drop(struct file_table *table, uint32_t file)
+{
+	assert(file < table->count && table->entries[file].references > 0);
+	if (--table->entries[file].references == 0)
+		list_unused(table, file);
+}
+
+/* --- new files --- */
+
+/* A free id that is not yet taken off the free ones, and room for a path with its NUL. */
+static int make_room(struct file_table *table, size_t path_bytes, uint32_t *ret_file)
+{
+	int r;
+
+	if (path_bytes > table->path_bytes_limit)
+		return -E2BIG;
+	while (path_bytes > table->path_bytes_limit - table->path_bytes)
+		if (!forget_oldest_unused(table))
+			return -E2BIG;
+	if (table->free_file == NONE && table->count == table->limit &&
+		!forget_oldest_unused(table))
+		return -E2BIG;
+	if (table->free_file == NONE) {
+		r = ARRAY_RESERVE(table->entries, &table->capacity, table->count + 1, table->limit);
+		if (r < 0)
+			return r;
+		table->entries[table->count] = (struct file_entry){ .unused_after = NONE };
+		table->free_file = (uint32_t)table->count++;
+	}
+	*ret_file = table->free_file;
+	return 0;
+}
+
+static int add_entry(
+	struct file_table *table, const struct file_key *key, uint64_t hash, uint32_t *ret_file)
 {
 	const struct process_mapping_event *event = key->event;
-	uint32_t file = (uint32_t)table->count++;
+	_cleanup_free_ char *path = malloc(key->path_size + 1);
+	uint32_t file;
+	int r;
 
+	if (!path)
+		return -ENOMEM;
+	r = make_room(table, key->path_size + 1, &file);
+	if (r < 0)
+		return r;
+	memcpy(path, key->path, key->path_size);
+	path[key->path_size] = '\0';
+	table->path_bytes += key->path_size + 1;
+	table->free_file = table->entries[file].unused_after;
 	table->entries[file] = (struct file_entry){
-		.has_build_id_key = event->build_id.size > 0,
-		.path = (uint32_t)table->paths_size,
-		.path_size = (uint32_t)key->path_size,
+		.path = TAKE_PTR(path),
+		.identity = ++table->last_identity,
+		.inode = event->inode,
 		.device_major = event->device_major,
 		.device_minor = event->device_minor,
-		.inode = event->inode,
+		.path_size = (uint32_t)key->path_size,
+		.references = 1,
+		.has_build_id_key = event->build_id.size > 0,
 	};
-	memcpy(table->paths + table->paths_size, key->path, key->path_size);
-	table->paths[table->paths_size + key->path_size] = '\0';
-	table->paths_size += key->path_size + 1;
-	return file;
+	chain(table, FILE_BY_KEY, bucket_of(table, hash), NONE, file);
+	file_table_set_build_id(table, file, &event->build_id);
+	*ret_file = file;
+	return 0;
 }
 
 int file_table_intern(
@@ -173,53 +315,50 @@ int file_table_intern(
 	if (r < 0)
 		return r;
 	hash = hash_key(&key);
-	file = hash_index_find(&table->by_identity, hash, has_identity, table, &key);
-	if (file == HASH_INDEX_NONE) {
-		r = reserve_entry(table, key.path_size);
-		if (r < 0)
-			return r;
-		file = add_entry(table, &key);
-		hash_index_insert(&table->by_identity, hash, file);
-		file_table_set_build_id(table, file, &event->build_id);
-	}
+	file = find_key(table, &key, hash);
+	if (file == NONE)
+		return add_entry(table, &key, hash, ret_file);
+	file_table_take(table, file);
 	*ret_file = file;
 	return 0;
 }
+
+/* --- what is known of a file --- */
 
 void file_table_get(const struct file_table *table, uint32_t file, struct mapped_file *ret_file)
 {
 	const struct file_entry *entry;
 
-	assert(file < table->count);
+	assert(file < table->count && table->entries[file].path);
 	entry = &table->entries[file];
 	*ret_file = (struct mapped_file){
-		.path = table->paths + entry->path,
+		.identity = entry->identity,
+		.path = entry->path,
 		.build_id = entry->build_id,
 		.inode = entry->inode,
 		.device_major = entry->device_major,
 		.device_minor = entry->device_minor,
-		.is_regular = is_regular_path(table->paths + entry->path),
+		.is_regular = is_regular_path(entry->path),
 	};
 }
 
+/* Of files that share a build-id, the first stands for them all as long as it is there. */
 void file_table_set_build_id(struct file_table *table, uint32_t file, const struct build_id *id)
 {
-	assert(file < table->count);
+	assert(file < table->count && table->entries[file].path);
 	if (id->size == 0 || table->entries[file].build_id.size > 0)
 		return;
+	chain(table, FILE_BY_BUILD_ID, bucket_of(table, hash_build_id(id)),
+		find_build_id(table, id), file);
 	table->entries[file].build_id = *id;
-	index_build_id(table, file);
 }
 
 bool file_table_find_build_id(
 	const struct file_table *table, const struct build_id *id, uint32_t *ret_file)
 {
-	uint32_t file;
+	uint32_t file = id->size > 0 ? find_build_id(table, id) : NONE;
 
-	if (id->size == 0)
-		return false;
-	file = hash_index_find(&table->by_build_id, hash_build_id(id), has_build_id, table, id);
-	if (file == HASH_INDEX_NONE)
+	if (file == NONE)
 		return false;
 	*ret_file = file;
 	return true;
@@ -227,12 +366,18 @@ bool file_table_find_build_id(
 
 bool file_table_is_anonymous(const struct file_table *table, uint32_t file)
 {
-	assert(file < table->count);
-	return strcmp(table->paths + table->entries[file].path, ANONYMOUS) == 0;
+	assert(file < table->count && table->entries[file].path);
+	return strcmp(table->entries[file].path, ANONYMOUS) == 0;
+}
+
+size_t file_table_path_bytes(const struct file_table *table, uint32_t file)
+{
+	assert(file < table->count && table->entries[file].path);
+	return (size_t)table->entries[file].path_size + 1;
 }
 
 size_t file_table_bytes(const struct file_table *table)
 {
-	return table->capacity * sizeof(*table->entries) + table->paths_capacity +
-	       hash_index_bytes(&table->by_identity) + hash_index_bytes(&table->by_build_id);
+	return table->capacity * sizeof(*table->entries) + table->path_bytes +
+	       FILE_INDEXES * table->bucket_count * sizeof(*table->buckets[0]);
 }

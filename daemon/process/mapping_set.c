@@ -31,6 +31,8 @@ void mapping_set_release(struct mapping_set *set, struct mapping_budget *budget)
 {
 	if (!set || --set->references > 0)
 		return;
+	for (uint32_t i = 0; i < set->count; i++)
+		file_table_drop(budget->files, set->mappings[i].file);
 	budget->used -= set->capacity;
 	free(set);
 }
@@ -82,9 +84,12 @@ static int make_room(struct mapping_set **set, size_t count, struct mapping_budg
 		return -ENOMEM;
 	if (is_shared) {
 		memcpy(grown, old, set_bytes(old->count));
+		for (uint32_t i = 0; i < old->count; i++)
+			file_table_take(budget->files, old->mappings[i].file);
 		old->references--;
 	} else if (!old) {
 		grown->count = 0;
+		grown->path_bytes = 0;
 	}
 	grown->references = 1;
 	grown->capacity = (uint32_t)capacity;
@@ -121,13 +126,19 @@ static void cover(const struct mapping_set *set, uint64_t start, uint64_t end,
 	}
 }
 
-/* Lets `mapping` take in what touches it of the same file. */
+/*
+ * Lets `mapping` take in what touches it of the same file. Where the whole begins with something
+ * that is there, it keeps that one's offset, so that it may turn out to be the same.
+ */
 static void merge(const struct mapping_set *set, struct change *change,
 	struct process_mapping *left, struct process_mapping *mapping,
 	struct process_mapping *right)
 {
-	const struct process_mapping *next;
+	const struct process_mapping *next, *first;
 
+	first = change->first < change->after ? &set->mappings[change->first] : NULL;
+	if (first && first->file == mapping->file && first->start == mapping->start)
+		mapping->offset = first->offset;
 	if (!left->end && set && change->first > 0 &&
 		set->mappings[change->first - 1].end == mapping->start)
 		*left = set->mappings[--change->first];
@@ -163,54 +174,81 @@ static bool changes_nothing(const struct mapping_set *set, const struct change *
 	return true;
 }
 
-static int apply(struct mapping_set **set, const struct change *change, size_t limit,
-	struct mapping_budget *budget)
+static size_t path_bytes_then(
+	const struct mapping_set *set, const struct change *change, const struct file_table *files)
+{
+	size_t bytes = set ? set->path_bytes : 0;
+
+	for (uint32_t i = 0; i < change->piece_count; i++)
+		bytes += file_table_path_bytes(files, change->pieces[i].file);
+	for (uint32_t i = change->first; i < change->after; i++)
+		bytes -= file_table_path_bytes(files, set->mappings[i].file);
+	return bytes;
+}
+
+static void replace(struct mapping_set *set, const struct change *change, struct file_table *files)
+{
+	struct process_mapping *mappings = set->mappings;
+
+	for (uint32_t i = 0; i < change->piece_count; i++)
+		file_table_take(files, change->pieces[i].file);
+	for (uint32_t i = change->first; i < change->after; i++)
+		file_table_drop(files, mappings[i].file);
+	memmove(mappings + change->first + change->piece_count, mappings + change->after,
+		(set->count - change->after) * sizeof(*mappings));
+	memcpy(mappings + change->first, change->pieces, change->piece_count * sizeof(*mappings));
+	set->count -= change->after - change->first;
+	set->count += change->piece_count;
+}
+
+static int apply(struct mapping_set **set, const struct change *change,
+	struct mapping_budget *budget, bool *is_changed)
 {
 	uint32_t count = *set ? (*set)->count : 0;
 	size_t count_then = (size_t)count - (change->after - change->first) + change->piece_count;
-	struct process_mapping *mappings;
+	size_t bytes = *set ? (*set)->path_bytes : 0;
+	size_t bytes_then = path_bytes_then(*set, change, budget->files);
 	int r;
 
 	if (changes_nothing(*set, change))
 		return 0;
-	if (count_then > limit && count_then > count)
+	if ((count_then > budget->count_per_set && count_then > count) ||
+		(bytes_then > budget->path_bytes_per_set && bytes_then > bytes))
 		return -E2BIG;
 	if (count_then == 0) {
 		mapping_set_release(*set, budget);
 		*set = NULL;
-		return 0;
+	} else {
+		r = make_room(set, count_then, budget);
+		if (r < 0)
+			return r;
+		replace(*set, change, budget->files);
+		(*set)->path_bytes = bytes_then;
 	}
-	r = make_room(set, count_then, budget);
-	if (r < 0)
-		return r;
-	mappings = (*set)->mappings;
-	memmove(mappings + change->first + change->piece_count, mappings + change->after,
-		(count - change->after) * sizeof(*mappings));
-	memcpy(mappings + change->first, change->pieces, change->piece_count * sizeof(*mappings));
-	(*set)->count = (uint32_t)count_then;
+	*is_changed = true;
 	return 0;
 }
 
-int mapping_set_put(struct mapping_set **set, const struct process_mapping *mapping, bool merges,
-	size_t limit, struct mapping_budget *budget)
+int mapping_set_put(struct mapping_set **set, const struct process_mapping *mapping,
+	struct mapping_budget *budget, bool *is_changed)
 {
 	struct process_mapping left, right, whole = *mapping;
 	struct change change = { 0 };
 
 	assert(mapping->start < mapping->end);
 	cover(*set, mapping->start, mapping->end, &change, &left, &right);
-	if (merges)
+	if (file_table_is_anonymous(budget->files, mapping->file))
 		merge(*set, &change, &left, &whole, &right);
 	if (left.end)
 		add_piece(&change, &left);
 	add_piece(&change, &whole);
 	if (right.end)
 		add_piece(&change, &right);
-	return apply(set, &change, limit, budget);
+	return apply(set, &change, budget, is_changed);
 }
 
-void mapping_set_cut(struct mapping_set **set, uint64_t start, uint64_t end, size_t limit,
-	struct mapping_budget *budget)
+void mapping_set_cut(struct mapping_set **set, uint64_t start, uint64_t end,
+	struct mapping_budget *budget, bool *is_changed)
 {
 	struct process_mapping left, right;
 	struct change change = { 0 };
@@ -221,13 +259,14 @@ void mapping_set_cut(struct mapping_set **set, uint64_t start, uint64_t end, siz
 		add_piece(&change, &left);
 	if (right.end)
 		add_piece(&change, &right);
-	r = apply(set, &change, limit, budget);
+	r = apply(set, &change, budget, is_changed);
 	if ((r == -E2BIG || r == -ENOSPC) && change.piece_count == 2) {
 		change.piece_count = 1;
-		r = apply(set, &change, limit, budget);
+		r = apply(set, &change, budget, is_changed);
 	}
 	if (r < 0) {
 		mapping_set_release(*set, budget);
 		*set = NULL;
+		*is_changed = true;
 	}
 }

@@ -2,8 +2,10 @@
 #include "process/process_scan.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/line_reader.h"
 #include "process/maps_line.h"
+#include "process/process_status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,6 +44,7 @@ static int add_line(struct scan *scan, const char *text, size_t size)
 		.inode = line.inode,
 		.device_major = line.device_major,
 		.device_minor = line.device_minor,
+		.was_there = true,
 	};
 	return process_table_map(scan->table, scan->pid, scan->time_ns, &event, NULL);
 }
@@ -69,7 +72,16 @@ static int add_lines(struct scan *scan, struct line_reader *reader)
 	return was_refused ? -E2BIG : 0;
 }
 
-int process_scan_one(
+static int read_status(struct broker *broker, pid_t pid, struct process_status *ret_status)
+{
+	struct broker_process process = { .pid = pid };
+	_cleanup_close_ int fd = -1;
+	int r = broker_open_process_file(broker, &process, BROKER_PROCESS_STATUS, &fd);
+
+	return r < 0 ? r : process_status_read(fd, ret_status);
+}
+
+static int scan_mappings(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	struct broker_process process = { .pid = pid };
@@ -84,6 +96,46 @@ int process_scan_one(
 	if (r < 0)
 		return r;
 	return add_lines(&scan, &reader);
+}
+
+int process_scan_one(
+	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	int r = scan_mappings(broker, table, pid, time_ns);
+	int checked;
+
+	if (r < 0 && r != -E2BIG)
+		return r;
+	/* A count that is not to be had is no reason to do without the mappings. */
+	checked = process_scan_check(broker, table, pid);
+	return checked == -ENOMEM ? checked : r;
+}
+
+int process_scan_check(struct broker *broker, struct process_table *table, pid_t pid)
+{
+	uint64_t time_ns = clock_monotonic_ns();
+	struct process_status status;
+	int r = read_status(broker, pid, &status);
+
+	if (r < 0 && r != -ESRCH)
+		return r;
+	/* The first thread stays, and is counted, until the last one has ended. */
+	if (r == 0 && status.is_zombie && status.threads > 0)
+		status.threads--;
+	if (r == -ESRCH || status.threads == 0)
+		process_table_gone(table, pid, time_ns);
+	else
+		process_table_set_threads(table, pid, time_ns, status.threads);
+	return 0;
+}
+
+void process_scan_check_all(struct broker *broker, struct process_table *table)
+{
+	size_t cursor = 0;
+	pid_t pid;
+
+	while (process_table_next_live(table, &cursor, &pid))
+		(void)process_scan_check(broker, table, pid);
 }
 
 /* Is it the name of a process's folder? */

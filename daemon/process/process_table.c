@@ -1,48 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The images of one pid are a chain from the newest to the oldest; the newest hangs in a hash
- * bucket of its pid. Images that have ended are also in a list by the time of their end, whose
- * first is the next to go. An image is live until it is in that list.
- */
 #include "process/process_table.h"
 
-#include "base/array.h"
 #include "process/file_table.h"
+#include "process/image_table.h"
 #include "process/mapping_set.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 enum {
-	NONE = UINT32_MAX,
-	IMAGES_PER_PID = 256,
 	MAPPINGS_PER_IMAGE_MEAN = 16,
-};
-
-#define LIVE UINT64_MAX
-
-struct image {
-	pid_t pid, parent;
-	uint64_t start_ns, end_ns; /* end: LIVE, or when it did */
-	struct mapping_set *mappings;
-	uint64_t version; /* another one after each change of the mappings */
-	uint32_t older, newer;		    /* of the same pid */
-	uint32_t next;			    /* in the bucket, or of the free ones */
-	uint32_t ended_before, ended_after; /* neighbours in the list of ended images */
+	IMAGE_SHARE = 4, /* one image may have 1/4 of the files and of the paths' bytes */
 };
 
 struct process_table {
-	struct process_table_limits limits;
 	struct process_table_counters counters;
-	struct image *images;
-	size_t image_count, image_capacity;
-	uint32_t free_image;
-	uint32_t first_ended, last_ended;
-	uint32_t *buckets;   /* newest image of each pid */
-	size_t bucket_count; /* a power of two */
+	struct image_table images;
 	struct mapping_budget budget;
 	struct file_table files;
-	uint64_t last_version;
 };
 
 const struct process_table_limits process_table_default_limits = {
@@ -56,26 +31,26 @@ const struct process_table_limits process_table_default_limits = {
 int process_table_new(const struct process_table_limits *limits, struct process_table **ret_table)
 {
 	_cleanup_(process_table_freep) struct process_table *table = calloc(1, sizeof(*table));
-	size_t bucket_count = 64;
+	size_t files_per_image = limits->files / IMAGE_SHARE;
+	int r;
 
 	if (!table)
 		return -ENOMEM;
-	table->limits = *limits;
-	if (table->limits.images >= NONE)
-		table->limits.images = NONE - 1;
-	table->budget.limit = limits->mappings;
-	if (table->budget.limit == 0)
-		table->budget.limit = table->limits.images * MAPPINGS_PER_IMAGE_MEAN;
-	table->free_image = table->first_ended = table->last_ended = NONE;
-	file_table_init(&table->files, limits->files, limits->path_bytes);
-
-	while (bucket_count < table->limits.images)
-		bucket_count *= 2;
-	table->buckets = malloc(bucket_count * sizeof(*table->buckets));
-	if (!table->buckets)
-		return -ENOMEM;
-	memset(table->buckets, 0xff, bucket_count * sizeof(*table->buckets));
-	table->bucket_count = bucket_count;
+	table->budget = (struct mapping_budget){
+		.limit = limits->mappings ? limits->mappings
+					  : limits->images * MAPPINGS_PER_IMAGE_MEAN,
+		.count_per_set = limits->mappings_per_image < files_per_image
+					 ? limits->mappings_per_image
+					 : files_per_image,
+		.path_bytes_per_set = limits->path_bytes / IMAGE_SHARE,
+		.files = &table->files,
+	};
+	r = image_table_init(&table->images, limits->images, &table->budget);
+	if (r < 0)
+		return r;
+	r = file_table_init(&table->files, limits->files, limits->path_bytes);
+	if (r < 0)
+		return r;
 	*ret_table = TAKE_PTR(table);
 	return 0;
 }
@@ -84,225 +59,43 @@ void process_table_free(struct process_table *table)
 {
 	if (!table)
 		return;
-	for (size_t i = 0; i < table->image_count; i++)
-		mapping_set_release(table->images[i].mappings, &table->budget);
-	free(table->images);
-	free(table->buckets);
+	image_table_done(&table->images);
 	file_table_done(&table->files);
 	free(table);
 }
 
-/* --- the chains --- */
-
-static uint32_t *bucket_of(const struct process_table *table, pid_t pid)
-{
-	return &table->buckets[hash_pair((uint64_t)pid, 0) & (table->bucket_count - 1)];
-}
-
-/* Where the id of the newest image of `pid` stands, or the end of its bucket. */
-static uint32_t *newest_place(const struct process_table *table, pid_t pid)
-{
-	uint32_t *place = bucket_of(table, pid);
-
-	while (*place != NONE && table->images[*place].pid != pid)
-		place = &table->images[*place].next;
-	return place;
-}
-
-static struct image *newest_image(const struct process_table *table, pid_t pid)
-{
-	uint32_t id = *newest_place(table, pid);
-
-	return id == NONE ? NULL : &table->images[id];
-}
-
-static const struct image *image_at(const struct process_table *table, pid_t pid, uint64_t time_ns)
-{
-	uint32_t id = *newest_place(table, pid);
-
-	while (id != NONE && table->images[id].start_ns > time_ns)
-		id = table->images[id].older;
-	return id == NONE ? NULL : &table->images[id];
-}
-
-static void chain_newest(struct process_table *table, uint32_t id)
-{
-	struct image *image = &table->images[id];
-	uint32_t *place = newest_place(table, image->pid);
-
-	image->newer = NONE;
-	image->older = *place;
-	image->next = NONE;
-	if (image->older != NONE) {
-		image->next = table->images[image->older].next;
-		table->images[image->older].newer = id;
-	}
-	*place = id;
-}
-
-static void unchain(struct process_table *table, uint32_t id)
-{
-	struct image *image = &table->images[id];
-	uint32_t *place;
-
-	if (image->older != NONE)
-		table->images[image->older].newer = image->newer;
-	if (image->newer != NONE) {
-		table->images[image->newer].older = image->older;
-		return;
-	}
-	place = newest_place(table, image->pid);
-	*place = image->next;
-	if (image->older != NONE) {
-		table->images[image->older].next = image->next;
-		*place = image->older;
-	}
-}
-
-/* --- the list of the ended --- */
-
-static void unlist(struct process_table *table, uint32_t id)
-{
-	struct image *image = &table->images[id];
-
-	if (image->ended_before == NONE)
-		table->first_ended = image->ended_after;
-	else
-		table->images[image->ended_before].ended_after = image->ended_after;
-	if (image->ended_after == NONE)
-		table->last_ended = image->ended_before;
-	else
-		table->images[image->ended_after].ended_before = image->ended_before;
-	image->end_ns = LIVE;
-}
-
-/* Ends come in the order of time but for those that two sources report, so the place is near. */
-static void list_ended(struct process_table *table, uint32_t id, uint64_t time_ns)
-{
-	struct image *image = &table->images[id];
-	uint32_t before = table->last_ended;
-
-	if (image->end_ns != LIVE)
-		return;
-	image->end_ns = time_ns < LIVE ? time_ns : LIVE - 1;
-	while (before != NONE && table->images[before].end_ns > image->end_ns)
-		before = table->images[before].ended_before;
-	image->ended_before = before;
-	image->ended_after =
-		before == NONE ? table->first_ended : table->images[before].ended_after;
-	if (before == NONE)
-		table->first_ended = id;
-	else
-		table->images[before].ended_after = id;
-	if (image->ended_after == NONE)
-		table->last_ended = id;
-	else
-		table->images[image->ended_after].ended_before = id;
-}
-
-static void remove_ended(struct process_table *table, uint32_t id)
-{
-	struct image *image = &table->images[id];
-
-	unlist(table, id);
-	unchain(table, id);
-	mapping_set_release(image->mappings, &table->budget);
-	image->mappings = NULL;
-	image->next = table->free_image;
-	table->free_image = id;
-}
-
-static bool evict_oldest_ended(struct process_table *table)
-{
-	if (table->first_ended == NONE)
-		return false;
-	remove_ended(table, table->first_ended);
-	table->counters.images_evicted++;
-	return true;
-}
-
-/* Else a process that does nothing but execve() would push out the images of all others. */
-static void evict_oldest_of_pid(struct process_table *table, pid_t pid)
-{
-	uint32_t id = *newest_place(table, pid);
-	size_t count = 0;
-
-	while (id != NONE && ++count < IMAGES_PER_PID)
-		id = table->images[id].older;
-	if (id == NONE)
-		return;
-	while (table->images[id].older != NONE)
-		id = table->images[id].older;
-	remove_ended(table, id);
-	table->counters.images_evicted++;
-}
-
 /* --- facts --- */
 
-static bool has_free_slot(const struct process_table *table)
-{
-	return table->free_image != NONE || table->image_count < table->limits.images;
-}
-
-static int take_slot(struct process_table *table, uint32_t *ret_id)
-{
-	int r;
-
-	if (!has_free_slot(table) && !evict_oldest_ended(table))
-		return -E2BIG;
-	if (table->free_image != NONE) {
-		*ret_id = table->free_image;
-		table->free_image = table->images[*ret_id].next;
-		return 0;
-	}
-	r = ARRAY_RESERVE(table->images, &table->image_capacity, table->image_count + 1,
-		table->limits.images);
-	if (r < 0)
-		return r;
-	*ret_id = (uint32_t)table->image_count++;
-	return 0;
-}
-
-/*
- * The next image of `pid`, which ends the one before. It begins at `time_ns`, but 0 stands for as
- * early as may be. Its mappings are none yet.
- */
 static int begin_image(
 	struct process_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image)
 {
-	struct image *newest = newest_image(table, pid);
-	pid_t parent = newest ? newest->parent : 0;
-	struct image *image;
-	uint32_t id, older;
-	int r;
+	int r = image_table_begin(&table->images, pid, time_ns, ret_image);
 
-	if (newest && !has_free_slot(table))
-		list_ended(table, (uint32_t)(newest - table->images), time_ns);
-	evict_oldest_of_pid(table, pid);
-	r = take_slot(table, &id);
 	if (r == -E2BIG)
 		table->counters.images_refused++;
-	if (r < 0)
-		return r;
-	image = &table->images[id];
-	*image = (struct image){
-		.pid = pid,
-		.parent = parent,
-		.start_ns = time_ns,
-		.end_ns = LIVE,
-		.version = ++table->last_version,
-		.ended_before = NONE,
-		.ended_after = NONE,
-	};
-	older = *newest_place(table, pid);
-	if (older != NONE) {
-		list_ended(table, older, time_ns);
-		if (image->start_ns < table->images[older].start_ns)
-			image->start_ns = table->images[older].start_ns;
-	}
-	chain_newest(table, id);
-	*ret_image = image;
-	return 0;
+	return r;
+}
+
+/* A sign of life at `time_ns`: an image that had ended before has not. Is it live then? */
+static bool is_live_at(struct process_table *table, struct image *image, uint64_t time_ns)
+{
+	if (image->end_ns == IMAGE_LIVE)
+		return true;
+	if (time_ns < image->end_ns)
+		return false;
+	image_table_revive(&table->images, image);
+	image->threads = 1;
+	return true;
+}
+
+static void add_thread(struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct image *image = image_table_newest(&table->images, pid);
+
+	if (!image || time_ns < image->start_ns || time_ns < image->counted_ns)
+		return;
+	if (is_live_at(table, image, time_ns) && image->threads < UINT32_MAX)
+		image->threads++;
 }
 
 int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uint64_t time_ns)
@@ -312,13 +105,15 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uin
 
 	if (pid <= 0)
 		return -EINVAL;
-	if (pid == parent)
+	if (pid == parent) {
+		add_thread(table, pid, time_ns);
 		return 0;
+	}
 	r = begin_image(table, pid, time_ns, &child);
 	if (r < 0)
 		return r;
 	child->parent = parent;
-	source = newest_image(table, parent);
+	source = image_table_newest(&table->images, parent);
 	if (source)
 		child->mappings = mapping_set_share(source->mappings);
 	return 0;
@@ -335,43 +130,52 @@ int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
 
 void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	uint32_t id = *newest_place(table, pid);
+	struct image *image = image_table_newest(&table->images, pid);
 
-	if (id == NONE)
+	if (!image || time_ns < image->start_ns)
 		return;
-	/* Of two ends the later one counts. */
-	if (table->images[id].end_ns < time_ns)
-		unlist(table, id);
-	list_ended(table, id, time_ns);
+	if (image->end_ns == IMAGE_LIVE) {
+		if (time_ns < image->counted_ns)
+			return;
+		if (image->threads > 1) {
+			image->threads--;
+			return;
+		}
+	} else if (image->end_ns < time_ns) {
+		/* It was counted too low: of two ends the later one counts. */
+		image_table_revive(&table->images, image);
+	}
+	image_table_end(&table->images, image, time_ns);
 }
 
-/* The image that a mapping goes to, taken off the list of the ended, so that it cannot be evicted.
- */
-static int mapped_image(
-	struct process_table *table, pid_t pid, struct image **ret_image, uint64_t *ret_end_ns)
+void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	struct image *image = newest_image(table, pid);
+	struct image *image = image_table_newest(&table->images, pid);
 
-	*ret_end_ns = image ? image->end_ns : LIVE;
-	if (!image)
-		return begin_image(table, pid, 0, ret_image);
-	if (image->end_ns != LIVE)
-		unlist(table, (uint32_t)(image - table->images));
-	*ret_image = image;
-	return 0;
+	if (image && image->start_ns <= time_ns)
+		image_table_end(&table->images, image, time_ns);
+}
+
+void process_table_set_threads(
+	struct process_table *table, pid_t pid, uint64_t time_ns, uint32_t threads)
+{
+	struct image *image = image_table_newest(&table->images, pid);
+
+	if (!image || image->end_ns != IMAGE_LIVE || time_ns < image->start_ns)
+		return;
+	image->threads = threads > 0 ? threads : 1;
+	image->counted_ns = time_ns;
 }
 
 /* The room comes from the oldest ended images as long as there are any. */
-static int put_mapping(
-	struct process_table *table, struct image *image, const struct process_mapping *mapping)
+static int put_mapping(struct process_table *table, struct image *image,
+	const struct process_mapping *mapping, bool *is_changed)
 {
-	bool merges = file_table_is_anonymous(&table->files, mapping->file);
 	int r;
 
 	do
-		r = mapping_set_put(&image->mappings, mapping, merges,
-			table->limits.mappings_per_image, &table->budget);
-	while (r == -ENOSPC && evict_oldest_ended(table));
+		r = mapping_set_put(&image->mappings, mapping, &table->budget, is_changed);
+	while (r == -ENOSPC && image_table_evict_oldest_ended(&table->images));
 	if (r == -E2BIG || r == -ENOSPC) {
 		table->counters.mappings_refused++;
 		return -E2BIG;
@@ -380,7 +184,7 @@ static int put_mapping(
 }
 
 static int map_file(struct process_table *table, struct image *image,
-	const struct process_mapping_event *event, uint32_t *ret_file)
+	const struct process_mapping_event *event, bool *is_changed, uint32_t *ret_file)
 {
 	struct process_mapping mapping = {
 		.start = event->start,
@@ -391,8 +195,10 @@ static int map_file(struct process_table *table, struct image *image,
 
 	if (r == -E2BIG)
 		table->counters.files_refused++;
-	if (r == 0)
-		r = put_mapping(table, image, &mapping);
+	if (r < 0)
+		return r;
+	r = put_mapping(table, image, &mapping, is_changed);
+	file_table_drop(&table->files, mapping.file);
 	if (r == 0 && ret_file)
 		*ret_file = mapping.file;
 	return r;
@@ -401,49 +207,66 @@ static int map_file(struct process_table *table, struct image *image,
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file)
 {
+	bool is_changed = false;
 	struct image *image;
 	uint64_t end_ns;
-	int r;
+	int r = 0;
 
 	if (pid <= 0 || event->start >= event->end)
 		return -EINVAL;
-	r = mapped_image(table, pid, &image, &end_ns);
+	image = image_table_newest(&table->images, pid);
+	if (!image)
+		r = begin_image(table, pid, 0, &image);
 	if (r < 0)
 		return r;
-	image->version = ++table->last_version;
-	r = map_file(table, image, event, ret_file);
+	/* Off the list of the ended meanwhile, so that it is not evicted for its own mapping. */
+	end_ns = is_live_at(table, image, time_ns) ? IMAGE_LIVE : image->end_ns;
+	image_table_revive(&table->images, image);
+	r = map_file(table, image, event, &is_changed, ret_file);
 	if (r < 0)
-		mapping_set_cut(&image->mappings, event->start, event->end,
-			table->limits.mappings_per_image, &table->budget);
-	/* Only a mapping after the end belies it. */
-	if (end_ns != LIVE && time_ns < end_ns)
-		list_ended(table, (uint32_t)(image - table->images), end_ns);
+		mapping_set_cut(
+			&image->mappings, event->start, event->end, &table->budget, &is_changed);
+	if (is_changed)
+		image->version = ++table->images.last_version;
+	if (is_changed && !event->was_there && image->changed_ns < time_ns)
+		image->changed_ns = time_ns;
+	if (end_ns != IMAGE_LIVE)
+		image_table_end(&table->images, image, end_ns);
 	return r;
-}
-
-uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns)
-{
-	const struct image *image = image_at(table, pid, time_ns);
-
-	return image ? image->version : 0;
 }
 
 void process_table_retire(struct process_table *table, uint64_t time_ns)
 {
-	while (table->first_ended != NONE && table->images[table->first_ended].end_ns < time_ns)
-		remove_ended(table, table->first_ended);
+	image_table_retire(&table->images, time_ns);
 }
 
 /* --- questions --- */
 
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	return image_at(table, pid, time_ns) != NULL;
+	return image_table_at(&table->images, pid, time_ns) != NULL;
+}
+
+bool process_table_is_live(const struct process_table *table, pid_t pid)
+{
+	const struct image *image = image_table_newest(&table->images, pid);
+
+	return image && image->end_ns == IMAGE_LIVE;
+}
+
+uint64_t process_table_version(
+	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns)
+{
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
+
+	if (ret_changed_ns)
+		*ret_changed_ns = image ? image->changed_ns : 0;
+	return image ? image->version : 0;
 }
 
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	const struct image *image = image_at(table, pid, time_ns);
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
 
 	return image ? image->parent : 0;
 }
@@ -451,7 +274,7 @@ pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_
 bool process_table_find(const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t ip,
 	struct process_mapping *ret_mapping)
 {
-	const struct image *image = image_at(table, pid, time_ns);
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
 	const struct process_mapping *mapping;
 
 	if (!image)
@@ -466,7 +289,7 @@ bool process_table_find(const struct process_table *table, pid_t pid, uint64_t t
 size_t process_table_mappings(const struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping **ret_mappings)
 {
-	const struct image *image = image_at(table, pid, time_ns);
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
 
 	if (!image || !image->mappings)
 		return 0;
@@ -495,12 +318,25 @@ bool process_table_find_build_id(
 void process_table_counters(const struct process_table *table, struct process_table_counters *ret)
 {
 	*ret = table->counters;
+	ret->images_evicted = table->images.evicted;
+}
+
+bool process_table_next_live(const struct process_table *table, size_t *cursor, pid_t *ret_pid)
+{
+	while (*cursor < table->images.count) {
+		const struct image *image = &table->images.images[(*cursor)++];
+
+		if (image->pid > 0 && image->end_ns == IMAGE_LIVE) {
+			*ret_pid = image->pid;
+			return true;
+		}
+	}
+	return false;
 }
 
 size_t process_table_bytes(const struct process_table *table)
 {
-	return sizeof(*table) + table->image_capacity * sizeof(*table->images) +
-	       table->bucket_count * sizeof(*table->buckets) +
+	return sizeof(*table) + image_table_bytes(&table->images) +
 	       table->budget.used * sizeof(struct process_mapping) +
 	       file_table_bytes(&table->files);
 }

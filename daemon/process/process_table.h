@@ -2,13 +2,16 @@
 /*
  * Which file was mapped where, in which process, at what time. Fed by the side-band's records in
  * the order of their time stamps, and once by /proc for the processes that already ran. A process
- * is a sequence of images: fork copies the parent's, execve() begins a new one. An image that has
- * ended stays until process_table_retire() says that no sample from its time can still come.
+ * is a sequence of images: fork copies the parent's, execve() begins a new one, and the end of its
+ * last thread ends it. An image that has ended stays until process_table_retire() says that no
+ * sample from its time can still come.
  *
  * Bounds (I4): the number of images, of mappings in one image and in all, of files, and the bytes
- * of paths; beyond them the oldest ended image goes first, then new facts are refused, each
+ * of paths. Room for images and mappings comes from the oldest ended image, room for files and
+ * paths from the file that no image has mapped for longest; then new facts are refused, each
  * counted. A process that calls execve() all the time keeps 256 images and pushes out none but its
- * own. One owner, one thread. Times are CLOCK_MONOTONIC in ns.
+ * own. One image can have a quarter of the files and of the paths' bytes. One owner, one thread.
+ * Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -24,7 +27,8 @@ struct process_table;
 
 struct process_table_limits {
 	size_t images;		   /* 16384 */
-	size_t mappings_per_image; /* 4096 */
+	size_t mappings_per_image; /* 4096; of different files or not, at most a quarter of `files`
+				    */
 	size_t files;		   /* 16384 */
 	size_t path_bytes;	   /* 4 MiB */
 	size_t mappings;	   /* of all images, at 32 bytes; 262144. 0: 16 for each image */
@@ -39,11 +43,14 @@ struct process_table_counters {
 };
 
 /*
- * A mapped file; one id a (path, build-id or device and inode). Ids are not used again. The path is
- * what the kernel reported without " (deleted)": any bytes but NUL, and not always UTF-8.
+ * A mapped file; one id a (path, build-id or device and inode). The id of a file that no image maps
+ * may become another file's, so ids are good until the table changes; an identity is given once.
+ * The path is what the kernel reported without " (deleted)": any bytes but NUL, and not always
+ * UTF-8.
  */
 struct mapped_file {
-	const char *path; /* borrowed; valid until the table changes. "[vdso]", "//anon", … */
+	uint64_t identity; /* not 0 */
+	const char *path;  /* borrowed; valid until the table changes. "[vdso]", "//anon", … */
 	struct build_id build_id; /* size 0: not known (as yet) or none */
 	uint64_t inode;		  /* 0: not known, or no file */
 	uint32_t device_major, device_minor;
@@ -62,6 +69,7 @@ struct process_mapping_event {
 	struct build_id build_id;
 	uint64_t inode;
 	uint32_t device_major, device_minor;
+	bool was_there; /* found in /proc: mapped at some unknown time before */
 };
 
 /* `limits` is copied. Returns 0 or -ENOMEM. */
@@ -75,9 +83,9 @@ DEFINE_CLEANUP(struct process_table, process_table_free);
  * where that fact is a mapping, the image is taken to have been there always.
  */
 
-/* pid == parent's is a new thread, which changes nothing. */
+/* pid == parent's is one more thread of the newest image; of an unknown process it is nothing. */
 int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
-/* A new image without mappings. */
+/* A new image without mappings and with one thread. */
 int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns);
 /*
  * Replaces what it covers of earlier mappings, even where it is refused itself: rather no name than
@@ -86,20 +94,49 @@ int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
  */
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file);
-/* The last thread's end. Its last image is still found for later times, until it retires. */
+/*
+ * The end of a thread, whichever it is: each EXIT record is to be told. The image ends with the
+ * last one that is known of, and is still found for later times until it retires. A thread that
+ * ends, maps or begins after the end belies it.
+ */
 void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns);
+/*
+ * What /proc says of the live threads at `time_ns`: those that begin or end before are part of it.
+ * Ignored where the newest image has ended, or begins later. Without it, an image that is first
+ * known by a mapping has one thread: rather an end that the next fact belies than none.
+ */
+void process_table_set_threads(
+	struct process_table *table, pid_t pid, uint64_t time_ns, uint32_t threads);
+/*
+ * The process is seen to be gone at `time_ns`: its newest image ends, however many threads it
+ * seemed to have, which lost records make too many. Nothing where it began later.
+ */
+void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /* Ended images whose end is before `time_ns` go. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
+
+/* Has the newest image of `pid` not ended? */
+bool process_table_is_live(const struct process_table *table, pid_t pid);
 
 /* Does the table have an image of `pid` at `time_ns`? */
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
  * What is known of the image's mappings is the same as long as this number is: it belongs to one
- * image and one state of it, for ever. 0: the table has no such image.
+ * image and one state of it, for ever. 0: the table has no such image. `ret_changed_ns`, which may
+ * be NULL, is the time of the last record that changed them: at least the image's start, and 0
+ * where nobody has seen them change, or there is no image. An ip of an earlier time may be of
+ * another mapping than the one that is found now.
  */
-uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns);
+uint64_t process_table_version(
+	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns);
+
+/*
+ * Each process whose newest image is live, in no order; `*cursor` starts at 0. What ends between
+ * two calls is left out, what begins may be. False: there are no more.
+ */
+bool process_table_next_live(const struct process_table *table, size_t *cursor, pid_t *ret_pid);
 
 /* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);

@@ -65,12 +65,12 @@ static int ask(struct naming *naming, const struct symbol_binary *binary,
 	for (size_t i = 0; i < count; i++)
 		requests[i].vaddr = nameless[i].address;
 	r = naming->source->lookup(naming->source, binary, &batch);
-	if (r == -ENODATA || r == -ENOEXEC) {
+	if (r == -ENOMEM || r == -E2BIG)
+		return r;
+	if (r < 0) {
 		naming->counters.binaries_failed++;
 		return 0;
 	}
-	if (r < 0)
-		return r;
 
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].frame_count == 0)

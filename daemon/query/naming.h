@@ -14,7 +14,7 @@ struct naming_counters {
 	uint64_t locations; /* that could have a name */
 	uint64_t named;
 	uint64_t binaries;
-	uint64_t binaries_failed; /* no file, no symbols, or a damaged file */
+	uint64_t binaries_failed; /* no file, no symbols, or a file that its source cannot read */
 };
 
 /*
@@ -24,6 +24,9 @@ struct naming_counters {
 typedef int (*naming_open)(
 	void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
 
-/* Returns 0 or -ENOMEM; -E2BIG when the profile's budget is used up, with what was named so far. */
+/*
+ * Returns 0 or -ENOMEM; -E2BIG when the profile's budget is used up, with what was named so far. No
+ * other error of opening or of the source is one of the profile: it costs that binary's names.
+ */
 int naming_run(struct profile *profile, struct symbol_source *source, naming_open open_binary,
 	void *context, struct naming_counters *ret_counters);

@@ -2,13 +2,15 @@
 #include "resolve/binary_table.h"
 
 #include "base/array.h"
-#include "base/string_pool.h"
+#include "base/hash_index.h"
 #include "resolve/vdso_image.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum {
 	ANCESTORS_MAX = 4,     /* whose mount namespace is tried for a process that is gone */
@@ -18,14 +20,16 @@ enum {
 const struct binary_table_limits binary_table_default_limits = {
 	.binaries_max = 16384,
 	.descriptors_max = 512,
+	.path_bytes_max = 4 << 20,
 };
 
 enum identity_kind {
 	IDENTITY_BUILD_ID,
-	IDENTITY_FILE,	 /* first: the process table's file */
+	IDENTITY_FILE,	 /* first: the identity of the process table's file */
 	IDENTITY_KERNEL, /* first: the image of kernel_symbols */
 	IDENTITY_JIT,	 /* first: pid, second: its start */
 	IDENTITY_VDSO,
+	IDENTITY_UNREAD, /* first: the binary that it stands for */
 };
 
 /* Compared as bytes: without padding. */
@@ -41,7 +45,7 @@ struct entry {
 	struct identity identity;
 	enum binary_kind kind;
 	struct build_id build_id;
-	uint32_t path;
+	char *path; /* as the kernel has it: to be opened; whoever shows it cleans it */
 	struct elf_image *image;
 	int fd;
 	bool is_sampled;
@@ -52,13 +56,12 @@ struct binary_table {
 	struct binary_table_limits limits;
 	struct broker *broker;
 	struct process_table *processes;
-	struct string_pool paths;
+	size_t path_bytes;
 	struct entry *entries;
 	size_t count, capacity;
 	struct hash_index index;
 	size_t descriptors;
 	size_t oldest_unsampled; /* no open, unsampled entry stands before it */
-	uint64_t vdso_bytes;	 /* of our own; 0: not known */
 };
 
 static void entry_close(struct binary_table *table, struct entry *entry)
@@ -77,8 +80,8 @@ void binary_table_free(struct binary_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		entry_close(table, &table->entries[i]);
 		free(table->entries[i].image);
+		free(table->entries[i].path);
 	}
-	string_pool_done(&table->paths);
 	hash_index_done(&table->index);
 	free(table->entries);
 	free(table);
@@ -88,16 +91,12 @@ int binary_table_new(const struct binary_table_limits *limits, struct broker *br
 	struct process_table *processes, struct binary_table **ret_table)
 {
 	_cleanup_(binary_table_freep) struct binary_table *table = calloc(1, sizeof(*table));
-	int r;
 
 	if (!table)
 		return -ENOMEM;
 	table->limits = *limits;
 	table->broker = broker;
 	table->processes = processes;
-	r = string_pool_init(&table->paths, limits->binaries_max * 256);
-	if (r < 0)
-		return r;
 	*ret_table = TAKE_PTR(table);
 	return 0;
 }
@@ -119,8 +118,11 @@ static int add(struct binary_table *table, const struct identity *identity, enum
 	const char *path, uint32_t *ret_binary)
 {
 	struct entry entry = { .identity = *identity, .kind = kind, .fd = -1 };
+	size_t path_bytes = strlen(path) + 1;
 	int r;
 
+	if (table->path_bytes + path_bytes > table->limits.path_bytes_max)
+		return -E2BIG;
 	r = ARRAY_RESERVE(
 		table->entries, &table->capacity, table->count + 1, table->limits.binaries_max);
 	if (r < 0)
@@ -128,9 +130,10 @@ static int add(struct binary_table *table, const struct identity *identity, enum
 	r = hash_index_reserve(&table->index);
 	if (r < 0)
 		return r;
-	r = string_pool_intern(&table->paths, path, strlen(path), &entry.path);
-	if (r < 0)
-		return r;
+	entry.path = strdup(path);
+	if (!entry.path)
+		return -ENOMEM;
+	table->path_bytes += path_bytes;
 	*ret_binary = (uint32_t)table->count++;
 	table->entries[*ret_binary] = entry;
 	hash_index_insert(&table->index, hash_bytes(identity, sizeof(*identity)), *ret_binary);
@@ -155,72 +158,89 @@ static void keep_descriptor(struct binary_table *table, struct entry *entry, int
 	table->descriptors++;
 }
 
-/* A program is what the kernel executes; what is loaded into one has a name with ".so" in it. */
+static bool is_shared_object_name(const char *path)
+{
+	const char *ending = strstr(path, ".so");
+
+	while (ending && ending[3] != '\0' && ending[3] != '.')
+		ending = strstr(ending + 3, ".so");
+	return ending != NULL;
+}
+
+/*
+ * A program is what the kernel executes. Position-independent ones are of the same type as
+ * libraries; they have an interpreter, as has libc.so.6, or are static and have none, as ld.so.
+ */
 static enum binary_kind kind_of_file(const struct elf_image *image, const char *path)
 {
 	const char *base = strrchr(path, '/');
-	bool is_shared_object = strstr(base ? base : path, ".so") != NULL;
 
-	if (image->type == 2 /* ET_EXEC */)
+	if (image->type == ET_EXEC)
 		return BINARY_EXECUTABLE;
-	return is_shared_object ? BINARY_LIBRARY : BINARY_EXECUTABLE;
+	return is_shared_object_name(base ? base : path) ? BINARY_LIBRARY : BINARY_EXECUTABLE;
 }
 
 /* Where a file may be found: the mapping of a process, by range and by path. */
 struct whereabouts {
-	pid_t pid;
+	struct broker_process process;
 	uint64_t time_ns;
 	uint64_t start, end; /* 0: by path only */
 	uint64_t inode;	     /* 0: not known */
+	uint32_t device_major, device_minor;
 	const char *path;
 };
 
-/* A path may lead to another file by now: an upgrade, a build. */
-static int check_inode(int fd, uint64_t inode)
+/*
+ * Is it the file that was mapped? Its build-id tells, or its inode; and where only a path has led
+ * to it, through another process's root or our own, its device as well.
+ */
+static int check_file(int fd, const struct whereabouts *where, const struct build_id *expected,
+	bool is_by_path, const struct elf_image *image)
 {
 	struct stat status;
 
-	if (inode == 0)
-		return 0;
+	if (expected)
+		return build_id_equal(&image->build_id, expected) ? 0 : -ESTALE;
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	return status.st_ino == inode ? 0 : -ESTALE;
+	if (where->inode && status.st_ino != where->inode)
+		return -ESTALE;
+	if (is_by_path && (!where->inode || major(status.st_dev) != where->device_major ||
+				  minor(status.st_dev) != where->device_minor))
+		return -ESTALE;
+	return 0;
 }
 
-/*
- * Opens and reads headers: in the process, in the mount namespaces of its ancestors if it is gone,
- * in our own. `expected` (may be NULL) decides whether a path leads to the same file.
- */
+/* In the process itself, in its ancestors' mount namespaces if it is gone, and in our own. */
+enum { OPEN_WAYS = 1 + ANCESTORS_MAX + 1 };
+
+/* Opens and reads headers. `expected` may be NULL. */
 static int open_file(struct binary_table *table, const struct whereabouts *where,
 	const struct build_id *expected, int *ret_fd, struct elf_image *ret_image)
 {
-	struct broker_process process = { .pid = where->pid };
+	struct broker_process process = where->process;
 	int r = -ESRCH;
 
-	for (int i = 0; i <= ANCESTORS_MAX + 1; i++) {
+	for (int way = 0; way < OPEN_WAYS; way++) {
 		_cleanup_close_ int fd = -1;
 		struct elf_image image;
 
-		if (i <= ANCESTORS_MAX && process.pid > 0) {
-			r = broker_open_mapping(table->broker, &process, i == 0 ? where->start : 0,
-				i == 0 ? where->end : 0, where->path, &fd);
-			process.pid =
-				process_table_parent(table->processes, process.pid, where->time_ns);
-		} else {
-			i = ANCESTORS_MAX + 1;
+		if (process.pid <= 0)
+			way = OPEN_WAYS - 1;
+		if (way == OPEN_WAYS - 1)
 			r = broker_open_path(table->broker, where->path, &fd);
-		}
-		if (r < 0)
-			continue;
-		r = check_inode(fd, where->inode);
+		else
+			r = broker_open_mapping(table->broker, &process,
+				way == 0 ? where->start : 0, way == 0 ? where->end : 0, where->path,
+				&fd);
+		process.pid = process_table_parent(table->processes, process.pid, where->time_ns);
+		process.start_ns = 0;
 		if (r == 0)
 			r = elf_image_read(fd, &image);
+		if (r == 0)
+			r = check_file(fd, where, expected, way > 0, &image);
 		if (r < 0)
 			continue;
-		if (expected && !build_id_equal(&image.build_id, expected)) {
-			r = -ESTALE;
-			continue;
-		}
 		*ret_fd = TAKE_FD(fd);
 		*ret_image = image;
 		return 0;
@@ -241,7 +261,7 @@ static void take_image(
 		return;
 	*entry->image = *image;
 	entry->build_id = image->build_id;
-	entry->kind = kind_of_file(image, string_pool_get(&table->paths, entry->path));
+	entry->kind = kind_of_file(image, entry->path);
 	keep_descriptor(table, entry, fd);
 }
 
@@ -288,18 +308,21 @@ static void try_open(struct binary_table *table, uint32_t binary, const struct w
  * what it is. A file that cannot be opened has an identity all the same, and another chance with
  * the next process that maps it.
  */
-static int read_file(struct binary_table *table, pid_t pid, uint64_t time_ns,
-	const struct process_mapping *mapping, const struct mapped_file *file, uint32_t *ret_binary)
+static int read_file(struct binary_table *table, const struct broker_process *process,
+	uint64_t time_ns, const struct process_mapping *mapping, const struct mapped_file *file,
+	uint32_t *ret_binary)
 {
 	struct whereabouts where = {
-		.pid = pid,
+		.process = *process,
 		.time_ns = time_ns,
 		.start = mapping->start,
 		.end = mapping->end,
 		.inode = file->inode,
+		.device_major = file->device_major,
+		.device_minor = file->device_minor,
 		.path = file->path,
 	};
-	struct identity identity = { .kind = IDENTITY_FILE, .first = mapping->file };
+	struct identity identity = { .kind = IDENTITY_FILE, .first = file->identity };
 	_cleanup_close_ int fd = -1;
 	struct elf_image image;
 	uint32_t binary;
@@ -334,19 +357,21 @@ static int read_file(struct binary_table *table, pid_t pid, uint64_t time_ns,
 void binary_table_note_mapping(
 	struct binary_table *table, pid_t pid, const struct process_mapping *mapping)
 {
+	const struct broker_process process = { .pid = pid };
 	struct mapped_file file;
 	uint32_t binary;
 
 	process_table_file(table->processes, mapping->file, &file);
 	/* At a bound the sample that needs it will be refused and counted. */
 	if (file.is_regular && file.build_id.size == 0)
-		(void)read_file(table, pid, UINT64_MAX, mapping, &file, &binary);
+		(void)read_file(table, &process, UINT64_MAX, mapping, &file, &binary);
 }
 
 /* The mapping of `pid` that shows the file with `id`; files without a known id are read for it. */
-static bool find_in_process(struct binary_table *table, const struct build_id *id, pid_t pid,
-	uint64_t time_ns, struct process_mapping *ret_mapping)
+static bool find_in_process(struct binary_table *table, const struct build_id *id,
+	const struct broker_process *process, uint64_t time_ns, struct process_mapping *ret_mapping)
 {
+	pid_t pid = process->pid;
 	const struct process_mapping *mappings;
 	size_t count = process_table_mappings(table->processes, pid, time_ns, &mappings);
 
@@ -364,7 +389,7 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 		if (!file.is_regular)
 			continue;
 		if (file.build_id.size == 0 &&
-			read_file(table, pid, time_ns, &mapping, &file, &binary) == 0)
+			read_file(table, process, time_ns, &mapping, &file, &binary) == 0)
 			process_table_file(table->processes, mapping.file, &file);
 		if (file.build_id.size > 0 && build_id_equal(&file.build_id, id)) {
 			*ret_mapping = mapping;
@@ -375,14 +400,14 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 }
 
 /* Where the file with `id` may be: in the process that was sampled, or in any that is known. */
-static bool find_whereabouts(struct binary_table *table, const struct build_id *id, pid_t pid,
-	uint64_t time_ns, struct whereabouts *where)
+static bool find_whereabouts(struct binary_table *table, const struct build_id *id,
+	const struct broker_process *process, uint64_t time_ns, struct whereabouts *where)
 {
 	struct process_mapping mapping = { 0 };
 	struct mapped_file file;
 
-	*where = (struct whereabouts){ .pid = pid, .time_ns = time_ns };
-	if (!find_in_process(table, id, pid, time_ns, &mapping) &&
+	*where = (struct whereabouts){ .process = *process, .time_ns = time_ns };
+	if (!find_in_process(table, id, process, time_ns, &mapping) &&
 		!process_table_find_build_id(table->processes, id, &mapping.file))
 		return false;
 	process_table_file(table->processes, mapping.file, &file);
@@ -392,8 +417,8 @@ static bool find_whereabouts(struct binary_table *table, const struct build_id *
 	return true;
 }
 
-int binary_table_find_build_id(struct binary_table *table, const struct build_id *id, pid_t pid,
-	uint64_t time_ns, uint32_t *ret_binary)
+int binary_table_find_build_id(struct binary_table *table, const struct build_id *id,
+	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary)
 {
 	struct identity identity = build_id_identity(id);
 	uint32_t binary = find(table, &identity);
@@ -402,7 +427,7 @@ int binary_table_find_build_id(struct binary_table *table, const struct build_id
 	int r;
 
 	if (binary == HASH_INDEX_NONE || may_try_again(&table->entries[binary])) {
-		has_file = find_whereabouts(table, id, pid, time_ns, &where);
+		has_file = find_whereabouts(table, id, process, time_ns, &where);
 		binary = find(table, &identity); /* reading the process's files may have made it */
 		if (binary == HASH_INDEX_NONE) {
 			r = add_build_id(table, id, has_file ? where.path : "", &binary);
@@ -446,8 +471,8 @@ static int find_vdso(
 	return 0;
 }
 
-int binary_table_find_mapping(struct binary_table *table, pid_t pid, uint64_t time_ns,
-	const struct process_mapping *mapping, uint32_t *ret_binary)
+int binary_table_find_mapping(struct binary_table *table, const struct broker_process *process,
+	uint64_t time_ns, const struct process_mapping *mapping, uint32_t *ret_binary)
 {
 	struct mapped_file file;
 	uint32_t binary;
@@ -457,8 +482,9 @@ int binary_table_find_mapping(struct binary_table *table, pid_t pid, uint64_t ti
 	if (strcmp(file.path, "[vdso]") == 0)
 		return find_vdso(table, mapping, ret_binary);
 	if (file.build_id.size > 0)
-		return binary_table_find_build_id(table, &file.build_id, pid, time_ns, ret_binary);
-	r = read_file(table, pid, time_ns, mapping, &file, &binary);
+		return binary_table_find_build_id(
+			table, &file.build_id, process, time_ns, ret_binary);
+	r = read_file(table, process, time_ns, mapping, &file, &binary);
 	if (r < 0)
 		return r;
 	table->entries[binary].is_sampled = true;
@@ -503,6 +529,25 @@ int binary_table_find_jit(
 	return 0;
 }
 
+int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+{
+	struct identity identity = { .kind = IDENTITY_UNREAD, .first = binary };
+	uint32_t unread = find(table, &identity);
+	int r;
+
+	assert(binary < table->count);
+	if (unread == HASH_INDEX_NONE) {
+		r = add(table, &identity, table->entries[binary].kind, table->entries[binary].path,
+			&unread);
+		if (r < 0)
+			return r;
+		table->entries[unread].build_id = table->entries[binary].build_id;
+		table->entries[unread].attempts = OPEN_ATTEMPTS_MAX;
+	}
+	*ret_binary = unread;
+	return 0;
+}
+
 void binary_table_get(const struct binary_table *table, uint32_t binary, struct binary *ret_binary)
 {
 	const struct entry *entry;
@@ -512,7 +557,7 @@ void binary_table_get(const struct binary_table *table, uint32_t binary, struct 
 	*ret_binary = (struct binary){
 		.kind = entry->kind,
 		.build_id = entry->build_id,
-		.path = string_pool_get(&table->paths, entry->path),
+		.path = entry->path,
 		.image = entry->image,
 		.fd = entry->fd,
 	};

@@ -27,13 +27,14 @@ struct binary_table;
 struct binary_table_limits {
 	size_t binaries_max;
 	size_t descriptors_max;
+	size_t path_bytes_max;
 };
 extern const struct binary_table_limits binary_table_default_limits;
 
 struct binary {
 	enum binary_kind kind;
 	struct build_id build_id;      /* size 0: none */
-	const char *path;	       /* borrowed; valid until the table changes */
+	const char *path;	       /* borrowed; as the kernel has it, not always UTF-8 */
 	const struct elf_image *image; /* NULL: the file could not be read */
 	int fd;			       /* borrowed; -1: none */
 };
@@ -50,16 +51,22 @@ void binary_table_note_mapping(
 
 /*
  * The functions below find or make an entry. They return 0, -ENOMEM, or -E2BIG at the bound.
- * `pid` and `time_ns` tell in whose mappings a file may be found.
+ * `process` and `time_ns` tell in whose mappings a file may be found.
  */
-int binary_table_find_build_id(struct binary_table *table, const struct build_id *id, pid_t pid,
-	uint64_t time_ns, uint32_t *ret_binary);
-int binary_table_find_mapping(struct binary_table *table, pid_t pid, uint64_t time_ns,
-	const struct process_mapping *mapping, uint32_t *ret_binary);
+int binary_table_find_build_id(struct binary_table *table, const struct build_id *id,
+	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary);
+int binary_table_find_mapping(struct binary_table *table, const struct broker_process *process,
+	uint64_t time_ns, const struct process_mapping *mapping, uint32_t *ret_binary);
 int binary_table_find_kernel_image(struct binary_table *table, uint32_t image,
 	const struct kernel_image *description, uint32_t *ret_binary);
 int binary_table_find_jit(
 	struct binary_table *table, pid_t pid, uint64_t process_start_ns, uint32_t *ret_binary);
+
+/*
+ * The stand-in for a binary whose file cannot be read: its addresses are file offsets. It never
+ * gets an image or names, so that an offset is never taken for a vaddr.
+ */
+int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary);
 
 void binary_table_get(const struct binary_table *table, uint32_t binary, struct binary *ret_binary);
 size_t binary_table_count(const struct binary_table *table);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Modules and BPF programs come and go; this bounds how often a stray address has us look again. */
+/* Reading kallsyms takes some 50 ms of CPU time. */
 #define KERNEL_RENEWAL_NS (5ULL * NSEC_PER_SEC)
 /* Where the file behind a build-id cannot be read: no file's text reaches so far. */
 #define OFFSET_PLAUSIBLE_MAX (1ULL << 40)
@@ -21,15 +21,16 @@ struct resolver {
 	struct kernel_symbols *kernel;
 	struct binary_table *binaries;
 	struct stack_cache *stacks;
-	uint64_t kernel_renewed_ns;
-	bool kernel_is_read;
+	bool kernel_has_changed;
+	uint64_t kernel_interval_ns, kernel_next_renewal_ns;
 	struct resolver_counters counters;
 };
 
 /* A stack while it is resolved: leaf first, turned around at the end. */
 struct stack {
 	const struct raw_sample *sample;
-	pid_t pid;
+	struct broker_process process;
+
 	struct resolved_frame *frames;
 	size_t count;
 };
@@ -47,6 +48,7 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	resolver->processes = processes;
 	resolver->kernel = kernel;
 	resolver->binaries = binaries;
+	resolver->kernel_interval_ns = KERNEL_RENEWAL_NS;
 	r = stack_cache_new(&stack_cache_default_limits, &resolver->stacks);
 	if (r < 0)
 		return r;
@@ -89,28 +91,44 @@ const char *resolver_cut_name(enum resolver_cut cut)
 	return cuts[cut].name;
 }
 
+static bool knows_kernel_stack(const struct resolver *resolver, const struct raw_sample *sample)
+{
+	struct kernel_symbol symbol;
+
+	for (size_t i = 0; i < sample->kernel_count; i++)
+		if (sample->kernel_ips[i] < CONTEXT_MARKER_MIN &&
+			!kernel_symbols_find(resolver->kernel, sample->kernel_ips[i], &symbol))
+			return false;
+	return true;
+}
+
 /*
- * Reads kallsyms anew if one of the sample's addresses is in nothing that it had. Before the frames
- * are made, since they borrow its names.
+ * Reads kallsyms anew if the kernel has said that its code has changed, or if an address is in
+ * nothing that it had: then less and less often, since it may never be. Before the frames are made,
+ * for they borrow its names.
  */
 static void follow_kernel(struct resolver *resolver, const struct raw_sample *sample)
 {
-	struct kernel_symbol symbol;
 	uint64_t now_ns;
-	bool is_current = true;
 
-	for (size_t i = 0; is_current && i < sample->kernel_count; i++)
-		is_current = sample->kernel_ips[i] >= CONTEXT_MARKER_MIN ||
-			     kernel_symbols_find(resolver->kernel, sample->kernel_ips[i], &symbol);
-	if (is_current)
+	if (sample->kernel_count == 0)
+		return;
+	if (!resolver->kernel_has_changed && knows_kernel_stack(resolver, sample))
 		return;
 	now_ns = clock_monotonic_ns();
-	if (resolver->kernel_is_read && now_ns - resolver->kernel_renewed_ns < KERNEL_RENEWAL_NS)
+	if (now_ns < resolver->kernel_next_renewal_ns)
 		return;
-	resolver->kernel_is_read = true;
-	resolver->kernel_renewed_ns = now_ns;
+	resolver->kernel_interval_ns =
+		resolver->kernel_has_changed ? KERNEL_RENEWAL_NS : 2 * resolver->kernel_interval_ns;
+	resolver->kernel_has_changed = false;
+	resolver->kernel_next_renewal_ns = now_ns + resolver->kernel_interval_ns;
 	/* Without it kernel frames are nameless; doctor tells why. */
 	(void)kernel_symbols_renew(resolver->kernel);
+}
+
+void resolver_kernel_changed(struct resolver *resolver)
+{
+	resolver->kernel_has_changed = true;
 }
 
 static int resolve_kernel(struct resolver *resolver, struct stack *stack)
@@ -157,14 +175,17 @@ static int push_offset(struct resolver *resolver, struct stack *stack, uint32_t 
 {
 	struct binary description;
 	uint64_t address;
+	int r;
 
 	binary_table_get(resolver->binaries, binary, &description);
 	if (is_return)
 		offset--;
 	if (!description.image) {
-		/* Identity is all there is, and the offset has to stand for the vaddr. */
 		if (offset >= OFFSET_PLAUSIBLE_MAX)
 			return 0;
+		r = binary_table_find_unread(resolver->binaries, binary, &binary);
+		if (r < 0)
+			return r;
 		resolver->counters.files_unread++;
 		address = offset;
 	} else if (!elf_image_find_vaddr(description.image, offset, &address)) {
@@ -178,7 +199,7 @@ static bool find_mapping(struct resolver *resolver, const struct stack *stack, u
 	struct process_mapping *mapping)
 {
 	return process_table_find(
-		resolver->processes, stack->pid, stack->sample->first_ns, ip, mapping);
+		resolver->processes, stack->process.pid, stack->sample->first_ns, ip, mapping);
 }
 
 /* Returns 1, 0 where no code can be at `ip`, or -errno. */
@@ -196,14 +217,14 @@ static int push_ip(struct resolver *resolver, struct stack *stack, uint64_t ip, 
 	process_table_file(resolver->processes, mapping.file, &file);
 	if (!file.is_regular && strcmp(file.path, "[vdso]") != 0) {
 		r = binary_table_find_jit(
-			resolver->binaries, stack->pid, sample->process.start_ns, &binary);
+			resolver->binaries, stack->process.pid, sample->process.start_ns, &binary);
 		if (r < 0)
 			return r;
 		push(stack, binary, where, NULL);
 		return 1;
 	}
 	r = binary_table_find_mapping(
-		resolver->binaries, stack->pid, sample->first_ns, &mapping, &binary);
+		resolver->binaries, &stack->process, sample->first_ns, &mapping, &binary);
 	if (r < 0)
 		return r;
 	return push_offset(resolver, stack, binary, ip - mapping.start + mapping.offset, is_return);
@@ -220,7 +241,7 @@ static int push_user_frame(struct resolver *resolver, struct stack *stack,
 		return push_ip(resolver, stack, frame->offset_or_ip, is_return);
 	build_id_set_padded(&id, frame->build_id);
 	r = binary_table_find_build_id(
-		resolver->binaries, &id, stack->pid, stack->sample->first_ns, &binary);
+		resolver->binaries, &id, &stack->process, stack->sample->first_ns, &binary);
 	if (r < 0)
 		return r;
 	return push_offset(resolver, stack, binary, frame->offset_or_ip, is_return);
@@ -231,10 +252,11 @@ static bool know_process(struct resolver *resolver, const struct stack *stack)
 {
 	const struct raw_sample *sample = stack->sample;
 
-	if (process_table_has(resolver->processes, stack->pid, sample->first_ns))
+	if (process_table_has(resolver->processes, stack->process.pid, sample->first_ns))
 		return true;
-	return process_scan_one(
-		       resolver->broker, resolver->processes, stack->pid, sample->first_ns) == 0;
+	return process_scan_one(resolver->broker, resolver->processes, stack->process.pid,
+		       sample->first_ns) == 0 &&
+	       process_table_has(resolver->processes, stack->process.pid, sample->first_ns);
 }
 
 /* Pushes the user's frames, and says why they end. */
@@ -247,7 +269,7 @@ static int resolve_user_frames(
 	size_t first = stack->count;
 	int r;
 
-	*ret_cut = total == PILOTLIGHT_STACK_DEPTH ? RESOLVER_CUT_DEPTH : RESOLVER_CUT_NONE;
+	*ret_cut = total > 0 && total == sample->depth_max ? RESOLVER_CUT_DEPTH : RESOLVER_CUT_NONE;
 	for (size_t i = 0; i < total; i++) {
 		const struct pilotlight_user_frame raw = {
 			.status = PILOTLIGHT_FRAME_IP,
@@ -274,44 +296,70 @@ static int resolve_user_frames(
 	return 0;
 }
 
-/* The user's stack out of the cache, or resolved and put there. */
-static int resolve_user(struct resolver *resolver, struct stack *stack, bool *ret_lacks_build_ids)
+/*
+ * What has been resolved by build-ids is an answer. A raw stack is one as well if each of its
+ * addresses was in a known mapping; if not, its build-ids may know better.
+ */
+static bool is_answer(const struct raw_sample *sample, enum resolver_cut cut)
+{
+	if (cut == RESOLVER_CUT_FULL)
+		return false;
+	return sample->user_count > 0 || cut == RESOLVER_CUT_NONE || cut == RESOLVER_CUT_DEPTH;
+}
+
+/* Out of the cache, or resolved and put there. */
+static int find_user_frames(struct resolver *resolver, struct stack *stack,
+	enum resolver_cut *ret_cut, bool *ret_lacks_build_ids)
 {
 	const struct raw_sample *sample = stack->sample;
 	struct cached_stack cached = {
-		.version = process_table_version(resolver->processes, stack->pid, sample->first_ns),
+		.process = sample->process,
 		.ips = sample->user_ips,
 		.ip_count = sample->user_ip_count,
 	};
-	bool is_cacheable = cached.version > 0 && cached.ip_count > 0;
-	enum resolver_cut cut = RESOLVER_CUT_NONE;
 	size_t first = stack->count;
+	uint64_t changed_ns = 0;
+	bool is_cacheable;
+	int r;
+
+	cached.version = process_table_version(
+		resolver->processes, stack->process.pid, sample->first_ns, &changed_ns);
+	/* As long as the mappings are now what they were when the sample was taken. */
+	is_cacheable = cached.ip_count > 0 && sample->first_ns > changed_ns;
+	if (sample->user_count == 0 && is_cacheable &&
+		stack_cache_find(resolver->stacks, &cached)) {
+		memcpy(stack->frames + first, cached.frames,
+			cached.frame_count * sizeof(*cached.frames));
+		stack->count += cached.frame_count;
+		*ret_cut = (enum resolver_cut)cached.cut;
+		resolver->counters.stacks_cached++;
+		return 0;
+	}
+
+	r = resolve_user_frames(resolver, stack, ret_cut);
+	if (r < 0)
+		return r;
+	resolver->counters.stacks_resolved++;
+	*ret_lacks_build_ids = sample->user_count == 0;
+	cached.frames = stack->frames + first;
+	cached.frame_count = stack->count - first;
+	cached.cut = *ret_cut;
+	if (!is_cacheable || !is_answer(sample, *ret_cut))
+		return 0;
+	return stack_cache_add(resolver->stacks, &cached);
+}
+
+static int resolve_user(struct resolver *resolver, struct stack *stack, bool *ret_lacks_build_ids)
+{
+	const struct raw_sample *sample = stack->sample;
+	enum resolver_cut cut = RESOLVER_CUT_NONE;
 	int r;
 
 	if (sample->user_count == 0 && sample->user_ip_count == 0)
 		return 0;
-	if (is_cacheable && stack_cache_find(resolver->stacks, &cached)) {
-		memcpy(stack->frames + first, cached.frames,
-			cached.frame_count * sizeof(*cached.frames));
-		stack->count += cached.frame_count;
-		cut = (enum resolver_cut)cached.cut;
-		resolver->counters.stacks_cached++;
-	} else {
-		r = resolve_user_frames(resolver, stack, &cut);
-		if (r < 0)
-			return r;
-		cached.frames = stack->frames + first;
-		cached.frame_count = stack->count - first;
-		cached.cut = cut;
-		/* What a bound has refused may be had later. */
-		if (is_cacheable && cut != RESOLVER_CUT_FULL) {
-			r = stack_cache_add(resolver->stacks, &cached);
-			if (r < 0)
-				return r;
-		}
-		*ret_lacks_build_ids = sample->user_count == 0;
-		resolver->counters.stacks_resolved++;
-	}
+	r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
+	if (r < 0)
+		return r;
 	if (cut != RESOLVER_CUT_NONE) {
 		resolver->counters.cuts[cut] += sample->count;
 		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);
@@ -324,7 +372,10 @@ int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 {
 	struct stack stack = {
 		.sample = sample,
-		.pid = (pid_t)sample->process.tgid,
+		.process = {
+			.pid = (pid_t)sample->process.tgid,
+			.start_ns = sample->process.start_ns,
+		},
 		.frames = frames,
 	};
 	int r;

@@ -63,4 +63,7 @@ DEFINE_CLEANUP(struct resolver, resolver_free);
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids);
 
+/* Kernel code has come or gone: a module, a BPF program. */
+void resolver_kernel_changed(struct resolver *resolver);
+
 void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters);

@@ -13,6 +13,7 @@ const struct stack_cache_limits stack_cache_default_limits = {
 };
 
 struct entry {
+	struct pilotlight_process process;
 	uint64_t version;
 	uint32_t first_ip, ip_count;
 	uint32_t first_frame, frame_count;
@@ -59,14 +60,15 @@ static bool entry_equal(const void *owner, uint32_t id, const void *key)
 	const struct cached_stack *stack = key;
 
 	return entry->version == stack->version && entry->ip_count == stack->ip_count &&
+	       memcmp(&entry->process, &stack->process, sizeof(entry->process)) == 0 &&
 	       memcmp(cache->ips + entry->first_ip, stack->ips,
 		       stack->ip_count * sizeof(*stack->ips)) == 0;
 }
 
 static uint64_t hash_stack(const struct cached_stack *stack)
 {
-	return hash_pair(
-		hash_bytes(stack->ips, stack->ip_count * sizeof(*stack->ips)), stack->version);
+	return hash_pair(hash_bytes(stack->ips, stack->ip_count * sizeof(*stack->ips)),
+		hash_bytes(&stack->process, sizeof(stack->process)) + stack->version);
 }
 
 bool stack_cache_find(const struct stack_cache *cache, struct cached_stack *stack)
@@ -105,8 +107,18 @@ static int make_room(struct stack_cache *cache, const struct cached_stack *stack
 
 int stack_cache_add(struct stack_cache *cache, const struct cached_stack *stack)
 {
-	int r = make_room(cache, stack);
+	uint64_t hash = hash_stack(stack);
+	struct entry entry = {
+		.process = stack->process,
+		.version = stack->version,
+		.ip_count = (uint32_t)stack->ip_count,
+		.frame_count = (uint32_t)stack->frame_count,
+		.cut = stack->cut,
+	};
+	uint32_t id;
+	int r;
 
+	r = make_room(cache, stack);
 	if (r == -E2BIG) {
 		start_afresh(cache);
 		r = make_room(cache, stack);
@@ -115,19 +127,19 @@ int stack_cache_add(struct stack_cache *cache, const struct cached_stack *stack)
 		return 0; /* longer than all there is room for */
 	if (r < 0)
 		return r;
-	cache->entries[cache->count] = (struct entry){
-		.version = stack->version,
-		.first_ip = (uint32_t)cache->ip_count,
-		.ip_count = (uint32_t)stack->ip_count,
-		.first_frame = (uint32_t)cache->frame_count,
-		.frame_count = (uint32_t)stack->frame_count,
-		.cut = stack->cut,
-	};
+	entry.first_ip = (uint32_t)cache->ip_count;
+	entry.first_frame = (uint32_t)cache->frame_count;
 	memcpy(cache->ips + cache->ip_count, stack->ips, stack->ip_count * sizeof(*stack->ips));
 	memcpy(cache->frames + cache->frame_count, stack->frames,
 		stack->frame_count * sizeof(*stack->frames));
 	cache->ip_count += stack->ip_count;
 	cache->frame_count += stack->frame_count;
-	hash_index_insert(&cache->index, hash_stack(stack), (uint32_t)cache->count++);
+
+	id = hash_index_find(&cache->index, hash, entry_equal, cache, stack);
+	if (id == HASH_INDEX_NONE) {
+		id = (uint32_t)cache->count++;
+		hash_index_insert(&cache->index, hash, id);
+	}
+	cache->entries[id] = entry;
 	return 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * User stacks that have been resolved, by their raw addresses and the state of the process that
- * they were resolved in: a stack that is seen in window after window is asked for its build-ids,
+ * User stacks that have been resolved, by their raw addresses, their program image and the state
+ * of its mappings: a stack that is seen in window after window is asked for its build-ids,
  * and looked up, once. Bounded (I4): when it is full it starts afresh. One owner, one thread.
  */
 #pragma once
 
 #include "base/cleanup.h"
+#include "pilotlight/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ DEFINE_CLEANUP(struct stack_cache, stack_cache_free);
 
 /* A stack as it is known by, and what became of it. */
 struct cached_stack {
+	struct pilotlight_process process;
 	uint64_t version; /* process_table_version() */
 	const uint64_t *ips;
 	size_t ip_count;
@@ -42,5 +44,5 @@ struct cached_stack {
  */
 bool stack_cache_find(const struct stack_cache *cache, struct cached_stack *stack);
 
-/* Remembers a copy of a stack that stack_cache_find() has missed. Returns 0 or -ENOMEM. */
+/* Remembers a copy, in place of what was known of the stack. Returns 0 or -ENOMEM. */
 int stack_cache_add(struct stack_cache *cache, const struct cached_stack *stack);

@@ -31,6 +31,15 @@ uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes)
 	return to_u32(file, value);
 }
 
+/*
+ * A user's own file system may answer anything, so what means more than "this file" to the callers
+ * is not taken from it.
+ */
+static int reading_error(int error)
+{
+	return error == ENOMEM || error == E2BIG ? -EIO : -error;
+}
+
 int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size)
 {
 	uint8_t *position = bytes;
@@ -43,7 +52,7 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, siz
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
+			return reading_error(errno);
 		if (n == 0)
 			return -ENOEXEC;
 		position += n;
@@ -244,7 +253,7 @@ int elf_file_init(struct elf_file *ret_file, int fd)
 	int r;
 
 	if (fstat(fd, &status) < 0)
-		return -errno;
+		return reading_error(errno);
 	/* A pipe or a device could keep its reader waiting. */
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;

@@ -34,7 +34,10 @@ struct elf_file {
  */
 int elf_file_init(struct elf_file *ret_file, int fd);
 
-/* Fills `bytes`. Returns 0; -ENOEXEC where the file ends before; another -errno from reading. */
+/*
+ * Fills `bytes`. Returns 0; -ENOEXEC where the file ends before; another -errno from reading, but
+ * never -ENOMEM or -E2BIG.
+ */
 int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size);
 
 /* One program header; `index` < phdr_count. Errors as elf_file_read(). */

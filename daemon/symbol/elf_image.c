@@ -80,7 +80,7 @@ static int add_segment(struct elf_image *image, const Elf64_Phdr *phdr)
 		phdr->p_vaddr > UINT64_MAX - phdr->p_filesz)
 		return -ENOEXEC;
 	if (image->segment_count == ELF_IMAGE_SEGMENTS_MAX)
-		return -E2BIG;
+		return -EFBIG;
 	image->segments[image->segment_count++] = (struct elf_segment){
 		.offset = phdr->p_offset,
 		.vaddr = phdr->p_vaddr,
@@ -95,7 +95,7 @@ static int read_segments(const struct elf_file *file, uint64_t *budget, struct e
 	int r;
 
 	if (file->phdr_count > PROGRAM_HEADERS_MAX)
-		return -E2BIG;
+		return -EFBIG;
 	for (uint32_t i = 0; i < file->phdr_count; i++) {
 		r = elf_file_read_phdr(file, i, &phdr);
 		if (r < 0)

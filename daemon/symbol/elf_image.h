@@ -31,7 +31,7 @@ struct elf_image {
 
 /*
  * Reads the headers of `fd` (borrowed; its position is left alone). Both classes and byte orders.
- * Returns 0; -ENOEXEC not an ELF file, or a damaged one; -E2BIG more executable segments or headers
+ * Returns 0; -ENOEXEC not an ELF file, or a damaged one; -EFBIG more executable segments or headers
  * than anyone has; another -errno from reading.
  */
 int elf_image_read(int fd, struct elf_image *ret_image);

@@ -241,7 +241,7 @@ static int store_frames(const struct lookup *lookup)
 	int r;
 
 	if (lookup->named_count > UINT32_MAX - batch->frame_count)
-		return -E2BIG;
+		return -EFBIG;
 	r = ARRAY_RESERVE(batch->frames, &batch->frame_capacity,
 		batch->frame_count + lookup->named_count, UINT32_MAX);
 	if (r < 0)
@@ -300,7 +300,7 @@ static int elf_symbol_source_lookup(struct symbol_source *source,
 	int r;
 
 	if (batch->request_count > REQUESTS_MAX)
-		return -E2BIG;
+		return -EFBIG;
 	r = open_table(&lookup.table, binary);
 	if (r < 0 || batch->request_count == 0)
 		return r;

@@ -50,9 +50,10 @@ struct symbol_binary {
 struct symbol_source {
 	/*
 	 * Fills the requests that it can and sets frame_count to 0 for the others. Returns 0;
-	 * -ENODATA no symbols at all; -ENOEXEC a damaged file; -ENOMEM; -E2BIG the pool is full, or
-	 * the file or the batch exceeds the source's bounds; another -errno from reading. On
-	 * failure requests and frames are as they were; the pool may have gained strings.
+	 * -ENODATA no symbols at all; -ENOEXEC a damaged file; -EFBIG the file or the batch exceeds
+	 * the source's bounds; another -errno from reading: each says something of this binary
+	 * alone. -ENOMEM; -E2BIG the pool is full: nor will another binary have names. On failure
+	 * requests and frames are as they were; the pool may have gained strings.
 	 */
 	int (*lookup)(struct symbol_source *source, const struct symbol_binary *binary,
 		struct symbol_batch *batch);

@@ -35,7 +35,7 @@ static int read_sections(struct symbol_table *table, uint32_t type, Elf64_Shdr *
 	if (count == 0)
 		return -ENODATA;
 	if (count > SYMBOL_TABLE_SECTIONS_MAX)
-		return -E2BIG;
+		return -EFBIG;
 	table->sections = calloc(count, sizeof(*table->sections));
 	if (!table->sections)
 		return -ENOMEM;
@@ -74,7 +74,7 @@ static int check_symbols(struct symbol_table *table, const Elf64_Shdr *symbols)
 	if (symbols->sh_size <= symbol_bytes)
 		return -ENODATA;
 	if (symbols->sh_size / symbol_bytes > SYMBOL_TABLE_SYMBOLS_MAX)
-		return -E2BIG;
+		return -EFBIG;
 
 	r = elf_file_read_shdr(&table->file, symbols->sh_link, &strings);
 	if (r < 0)

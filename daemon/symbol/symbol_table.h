@@ -31,7 +31,7 @@ struct symbol_table {
 
 /*
  * Opens the table of `type`, SHT_SYMTAB or SHT_DYNSYM. Returns 0; -ENODATA the file has none, or an
- * empty one, or it is neither a program nor a library; -ENOEXEC not ELF, or a damaged table; -E2BIG
+ * empty one, or it is neither a program nor a library; -ENOEXEC not ELF, or a damaged table; -EFBIG
  * more sections or symbols than the bounds; -ENOMEM; another -errno from reading.
  */
 int symbol_table_open(struct symbol_table *table, int fd, uint32_t type);

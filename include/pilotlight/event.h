@@ -52,6 +52,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACK_COLLISION,    /* another stack held the slot: the ring serves */
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
+	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper gave no stack for a reason that nobody expects */
 	PILOTLIGHT_EVENT_COUNT,
 };
 

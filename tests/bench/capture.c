@@ -24,7 +24,7 @@
 
 enum {
 	ROUNDS_MAX = 1000,
-	SLOT_MS = 1000,
+	SLOT_MS_MAX = 1000,
 	MAP_BUDGET_BYTES = 20 << 20,
 	CHILDREN_MAX = 4096,
 };
@@ -40,6 +40,7 @@ struct totals {
 
 struct bench {
 	uint32_t rate_hz, rounds, paths;
+	uint32_t slot_ms; /* of one contender; not longer than a window, as in a recording */
 	struct capture *capture;
 	struct drain *drain;
 	struct accounts accounts; /* of ours */
@@ -236,17 +237,17 @@ static struct totals read_totals(const struct bench *bench, enum contender conte
 	return totals;
 }
 
-/* A second of one contender. Returns nanoseconds a sample that was not idle. */
+/* A slot of one contender. Returns nanoseconds a sample that was not idle. */
 static double run_slot(struct bench *bench, enum contender contender)
 {
 	struct totals before = read_totals(bench, contender), after;
 	uint64_t runs;
 
 	attach(bench, contender);
-	wait_ms(SLOT_MS);
+	wait_ms(bench->slot_ms);
 	detach(bench, contender);
 	after = read_totals(bench, contender);
-	bench->unemptied_ms[contender] += SLOT_MS;
+	bench->unemptied_ms[contender] += bench->slot_ms;
 	if (bench->unemptied_ms[contender] >= capture_maps(bench->capture)->sizes.drain_period_ms) {
 		empty(bench, contender);
 		bench->unemptied_ms[contender] = 0;
@@ -315,6 +316,9 @@ static void run(struct bench *bench)
 	char event_name[32] = "";
 
 	open_all(bench);
+	bench->slot_ms = capture_maps(bench->capture)->sizes.drain_period_ms;
+	if (bench->slot_ms > SLOT_MS_MAX)
+		bench->slot_ms = SLOT_MS_MAX;
 	/* The first round warms up and is not counted. */
 	for (uint32_t round = 0; round <= bench->rounds; round++)
 		for (uint32_t i = 0; i < CONTENDER_COUNT; i++) {

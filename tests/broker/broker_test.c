@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +264,31 @@ static void mappings_open_by_address_then_by_path(void **state)
 		-EINVAL);
 	assert_int_equal(
 		broker_open_mapping(broker, &process_77, 0x2000, 0x2000, NULL, &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x2000, 0, "/lib/inside", &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+}
+
+static void without_an_address_the_path_alone_opens(void **state)
+{
+	struct tree *tree = *state;
+	struct broker_process other = { .pid = 77, .start_ns = 1 };
+	int fd = -7;
+
+	make_link("../../../outside", tree->proc, "77/map_files/0-0");
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0, 0, "/lib/inside", &fd), 0);
+	assert_reads(fd, "inside\n");
+	fd = -7;
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0, 0, "/nothing", &fd), -ENOENT);
+	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 0, 0, NULL, &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0, 0, "lib/inside", &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0, 0, "/fifo", &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &other, 0, 0, "/lib/inside", &fd), -ESRCH);
 	assert_int_equal(fd, -7);
 }
 
@@ -448,6 +475,89 @@ static void a_live_process_opens(void **state)
 	}
 }
 
+/* What a process of another mount namespace tells: that its child has come and gone, or why not. */
+struct news {
+	int error;
+	pid_t child;
+};
+
+static int make_own_file(const char *folder, const char *path)
+{
+	FILE *file;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		mount("none", folder, "tmpfs", 0, NULL) < 0)
+		return errno;
+	file = fopen(path, "w");
+	if (!file || fputs("own\n", file) < 0 || fclose(file) != 0)
+		return errno;
+	return 0;
+}
+
+/* Tells its news, and lives until `life` is closed. */
+static void live_in_a_namespace(const char *folder, const char *path, int news_fd, int life)
+{
+	struct news news = { .error = make_own_file(folder, path) };
+	char byte;
+
+	if (news.error == 0) {
+		news.child = fork();
+		if (news.child == 0)
+			_exit(0);
+		if (news.child < 0 || waitpid(news.child, NULL, 0) != news.child)
+			news.error = errno;
+	}
+	if (write(news_fd, &news, sizeof(news)) == sizeof(news))
+		(void)!read(life, &byte, 1);
+	_exit(0);
+}
+
+/* A short command in a container: its file is found through its parent, which does not map it. */
+static void files_of_the_dead_open_through_their_ancestors(void **state)
+{
+	char folder[] = "/tmp/broker_test.XXXXXX", path[64];
+	struct broker_process process = { 0 };
+	int news_pipe[2], life_pipe[2], fd = -7;
+	struct broker *broker;
+	struct news news;
+	pid_t parent;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/file", folder);
+	assert_int_equal(pipe2(news_pipe, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(life_pipe, O_CLOEXEC), 0);
+	parent = fork();
+	assert_true(parent >= 0);
+	if (parent == 0) {
+		(void)close(life_pipe[1]);
+		live_in_a_namespace(folder, path, news_pipe[1], life_pipe[0]);
+	}
+	assert_int_equal(read(news_pipe[0], &news, sizeof(news)), sizeof(news));
+	assert_int_equal(broker_new(NULL, &broker), 0);
+	if (news.error == 0) {
+		process.pid = news.child;
+		assert_int_equal(
+			broker_open_mapping(broker, &process, 0x1000, 0x2000, path, &fd), -ESRCH);
+		assert_int_equal(broker_open_mapping(broker, &process, 0, 0, path, &fd), -ESRCH);
+		assert_int_equal(broker_open_path(broker, path, &fd), -ENOENT);
+		process.pid = parent;
+		assert_int_equal(broker_open_mapping(broker, &process, 0, 0, path, &fd), 0);
+		assert_reads(fd, "own\n");
+	}
+	broker_free(broker);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(close(news_pipe[i]), 0);
+		assert_int_equal(close(life_pipe[i]), 0);
+	}
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	assert_int_equal(rmdir(folder), 0);
+	if (news.error) {
+		print_message("skipped: a mount namespace: %s\n", strerror(news.error));
+		skip();
+	}
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct broker *broker = NULL;
@@ -479,6 +589,7 @@ int main(void)
 		IN_TREE(unknown_processes_are_gone),
 		IN_TREE(a_process_that_vanishes_meanwhile_is_gone),
 		IN_TREE(mappings_open_by_address_then_by_path),
+		IN_TREE(without_an_address_the_path_alone_opens),
 		IN_TREE(links_stay_inside_the_root_of_the_process),
 		IN_TREE(only_regular_files_open),
 		IN_TREE(paths_open_as_the_caller_sees_them),
@@ -487,6 +598,7 @@ int main(void)
 		IN_TREE(module_notes_open_by_name),
 		cmocka_unit_test(start_times_parse),
 		cmocka_unit_test(a_live_process_opens),
+		cmocka_unit_test(files_of_the_dead_open_through_their_ancestors),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -35,7 +35,7 @@ static void small_machine_has_the_long_period(void **state)
 	struct map_sizes sizes;
 
 	(void)state;
-	map_sizes_compute(99, 2, 20 * MIB, 0, &sizes);
+	map_sizes_compute(99, 2, 20 * MIB, 0, 127, &sizes);
 	check_invariants(&sizes);
 	assert_int_equal(sizes.drain_period_ms, 2000);
 	assert_true(sizes.stack_slots >= 4 * 99 * 2 * 2);
@@ -47,7 +47,7 @@ static void budget_shortens_the_period(void **state)
 	struct map_sizes sizes;
 
 	(void)state;
-	map_sizes_compute(999, 4, 20 * MIB, 0, &sizes);
+	map_sizes_compute(999, 4, 20 * MIB, 0, 127, &sizes);
 	check_invariants(&sizes);
 	assert_true(sizes.total_bytes <= 20 * MIB);
 	assert_true(sizes.drain_period_ms < 2000);
@@ -65,11 +65,23 @@ static void sizes_stay_within_the_budget_or_at_the_least(void **state)
 	for (size_t i = 0; i < 5; i++)
 		for (size_t j = 0; j < 4; j++)
 			for (size_t k = 0; k < 4; k++) {
-				map_sizes_compute(rates[i], cpus[j], budgets[k], 0, &sizes);
+				map_sizes_compute(rates[i], cpus[j], budgets[k], 0, 127, &sizes);
 				check_invariants(&sizes);
 				assert_true(
 					sizes.total_bytes <= budgets[k] || sizes.stack_slots == 64);
 			}
+}
+
+static void shallow_stacks_take_less(void **state)
+{
+	struct map_sizes deep, shallow;
+
+	(void)state;
+	map_sizes_compute(99, 2, 20 * MIB, 0, 127, &deep);
+	map_sizes_compute(99, 2, 20 * MIB, 0, 32, &shallow);
+	check_invariants(&shallow);
+	assert_int_equal(shallow.stack_slots, deep.stack_slots);
+	assert_true(shallow.total_bytes < deep.total_bytes / 2);
 }
 
 static void forced_size_is_kept(void **state)
@@ -77,13 +89,13 @@ static void forced_size_is_kept(void **state)
 	struct map_sizes sizes;
 
 	(void)state;
-	map_sizes_compute(999, 4, 20 * MIB, 64, &sizes);
+	map_sizes_compute(999, 4, 20 * MIB, 64, 127, &sizes);
 	check_invariants(&sizes);
 	assert_int_equal(sizes.stack_slots, 64);
-	map_sizes_compute(99, 1, MIB, 8192, &sizes);
+	map_sizes_compute(99, 1, MIB, 8192, 127, &sizes);
 	check_invariants(&sizes);
 	assert_int_equal(sizes.stack_slots, 8192);
-	map_sizes_compute(99, 1, MIB, 100, &sizes);
+	map_sizes_compute(99, 1, MIB, 100, 127, &sizes);
 	assert_int_equal(sizes.stack_slots, 128);
 }
 
@@ -93,6 +105,7 @@ int main(void)
 		cmocka_unit_test(small_machine_has_the_long_period),
 		cmocka_unit_test(budget_shortens_the_period),
 		cmocka_unit_test(sizes_stay_within_the_budget_or_at_the_least),
+		cmocka_unit_test(shallow_stacks_take_less),
 		cmocka_unit_test(forced_size_is_kept),
 	};
 

@@ -120,6 +120,16 @@ run_shares() {
 	wait
 }
 
+# A window in which the change falls may give its samples to either: a fraction of a second.
+replaced_code_is_told_apart() {
+	local output=$tmp/replaced.folded
+
+	record "$output" -F 999 -- "$workloads/replaced_code" 9000 || return
+	note "alpha has $(folded_share "$output" replaced_code alpha) %"
+	within "$(folded_share "$output" replaced_code alpha)" 25 6 &&
+		within "$(folded_share "$output" replaced_code bravo)" 75 6
+}
+
 shares_are_true() {
 	local output=$1 frame
 
@@ -222,7 +232,7 @@ was_busy() {
 
 need_root
 need_programs
-plan 14
+plan 15
 
 export workloads cpu_count
 export -f run_shares
@@ -236,12 +246,11 @@ else
 		"the machine has other work: $samples samples of 10000 a CPU"
 fi
 
+check "code that another takes the place of keeps its name" replaced_code_is_told_apart
 check_kinds
 
 if has perf && has gcc && has xz; then
 	start_mix
-	# With build-ids in perf's own records: the kernel marks a record as having one for every
-	# reader once some reader, such as our side-band, has asked for them.
 	start perf record -q -a -g --no-buildid-cache -F 999 -o "$tmp/perf.data" -- "$pilotlight" record -q -F 999 \
 		-d $SECONDS_OF_MIX -o "$tmp/mix.folded"
 	if wait "${started[-1]}"; then ok "mix: both record"; else not_ok "mix: both record"; fi

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum {
 	OPERATION_BYTES = 8,
-	OPERATION_COUNT = 7,
+	OPERATION_COUNT = 9,
+	MAPPINGS_MAX = 5, /* a quarter of the files is less than the bound on mappings */
 	OPERATIONS_MAX = 4096,
 	ADDRESS_SCALE = 16,
 };
@@ -48,10 +49,11 @@ static void check_image(const struct process_table *table, pid_t pid, uint64_t t
 		holds_ip |= all[i].start <= ip && ip < all[i].end;
 		process_table_file(table, all[i].file, &file);
 		assert(strlen(file.path) > 0);
+		assert(file.identity > 0);
 	}
 	assert(process_table_find(table, pid, time_ns, ip, &found) == holds_ip);
 	assert(count == 0 || process_table_has(table, pid, time_ns));
-	assert(count <= 6);
+	assert(count <= MAPPINGS_MAX);
 }
 
 static void check_map(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
@@ -71,6 +73,58 @@ static void check_map(struct process_table *table, const uint8_t *operation, uin
 	} else if (operation[1] % 16 > 0 && operation[5] > 0) {
 		assert(!process_table_find(table, operation[1] % 16, UINT64_MAX, start, &found));
 	}
+}
+
+/* What is known of the newest image of one process. */
+struct snapshot {
+	uint64_t version, changed_ns;
+	size_t count;
+	struct process_mapping mappings[MAPPINGS_MAX];
+	uint64_t identities[MAPPINGS_MAX];
+};
+
+static void take_snapshot(
+	const struct process_table *table, pid_t pid, struct snapshot *ret_snapshot)
+{
+	const struct process_mapping *all = NULL;
+	struct snapshot snapshot = { 0 };
+	struct mapped_file file;
+
+	snapshot.version = process_table_version(table, pid, UINT64_MAX, &snapshot.changed_ns);
+	snapshot.count = process_table_mappings(table, pid, UINT64_MAX, &all);
+	assert(snapshot.count <= MAPPINGS_MAX);
+	for (size_t i = 0; i < snapshot.count; i++) {
+		process_table_file(table, all[i].file, &file);
+		snapshot.mappings[i] = all[i];
+		snapshot.identities[i] = file.identity;
+	}
+	*ret_snapshot = snapshot;
+}
+
+static bool is_same(const struct snapshot *a, const struct snapshot *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->mappings[i].start != b->mappings[i].start ||
+			a->mappings[i].end != b->mappings[i].end ||
+			a->mappings[i].offset != b->mappings[i].offset ||
+			a->mappings[i].file != b->mappings[i].file ||
+			a->identities[i] != b->identities[i])
+			return false;
+	return true;
+}
+
+/* Whatever happened, to whomever: one version, one state; and a mapping changes it or does not. */
+static void check_version(
+	const struct snapshot *before, const struct snapshot *after, bool is_mapped)
+{
+	if (before->version == 0)
+		return;
+	if (before->version == after->version)
+		assert(is_same(before, after) && before->changed_ns == after->changed_ns);
+	else if (is_mapped)
+		assert(!is_same(before, after));
 }
 
 static void run(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
@@ -94,6 +148,12 @@ static void run(struct process_table *table, const uint8_t *operation, uint64_t 
 	case 5:
 		process_table_retire(table, time_ns / 2);
 		break;
+	case 6:
+		process_table_gone(table, pid, time_ns);
+		break;
+	case 7:
+		process_table_set_threads(table, pid, time_ns, operation[2]);
+		break;
 	default:
 		break;
 	}
@@ -108,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		.images = 12,
 		.mappings_per_image = 6,
 		.files = 20,
-		.path_bytes = 60,
+		.path_bytes = 100,
 		.mappings = 40,
 	};
 	struct process_table_counters counters;
@@ -119,9 +179,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	for (size_t i = 0; i < count && i < OPERATIONS_MAX; i++) {
 		const uint8_t *operation = bytes + i * OPERATION_BYTES;
+		struct snapshot before, after;
+		pid_t pid = (operation[1] ^ (operation[7] & 2)) % 16;
 
+		take_snapshot(table, pid, &before);
 		/* Time passes, but some facts come late. */
 		run(table, operation, 256 * i + 512 - 2 * operation[3]);
+		take_snapshot(table, pid, &after);
+		check_version(&before, &after,
+			operation[0] % OPERATION_COUNT < 2 && pid == operation[1] % 16);
 		assert(process_table_bytes(table) < 64 * 1024);
 	}
 	process_table_counters(table, &counters);

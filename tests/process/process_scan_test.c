@@ -56,6 +56,31 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void write_status(
+	const struct tree *tree, const char *name, char state, unsigned int threads)
+{
+	char path[128];
+	FILE *status;
+
+	(void)snprintf(path, sizeof(path), "%s/%s/status", tree->proc, name);
+	status = fopen(path, "w");
+	assert_non_null(status);
+	(void)fprintf(status, "Name:\ta\nState:\t%c (some state)\nThreads:\t%u\n", state, threads);
+	assert_int_equal(fclose(status), 0);
+}
+
+static void remove_process(const struct tree *tree, const char *name)
+{
+	static const char *const files[] = { "/maps", "/status", "" };
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s%s", tree->proc, name, files[i]);
+		assert_int_equal(remove(path), 0);
+	}
+}
+
+/* Of a process that sleeps, with one thread. */
 static FILE *create_maps(const struct tree *tree, const char *name)
 {
 	char path[128];
@@ -63,6 +88,7 @@ static FILE *create_maps(const struct tree *tree, const char *name)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
 	assert_int_equal(mkdir(path, 0755), 0);
+	write_status(tree, name, 'S', 1);
 	(void)snprintf(path, sizeof(path), "%s/%s/maps", tree->proc, name);
 	maps = fopen(path, "w");
 	assert_non_null(maps);
@@ -218,6 +244,110 @@ static void the_live_system_is_scanned(void **state)
 	broker_free(broker);
 }
 
+/* Has the image ended, so that it retires? */
+static bool is_kept(struct process_table *table, pid_t pid)
+{
+	process_table_retire(table, UINT64_MAX - 1);
+	return process_table_has(table, pid, UINT64_MAX - 1);
+}
+
+static const char one_line[] = "2000-3000 r-xp 00001000 fe:01 7 /bin/a\n";
+
+static void what_was_there_has_not_changed(void **state)
+{
+	struct tree *tree = *state;
+	uint64_t version, changed_ns = 99;
+
+	write_maps(tree, "12", one_line);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	version = process_table_version(tree->table, 12, 100, &changed_ns);
+	assert_true(version > 0);
+	assert_int_equal(changed_ns, 0);
+	/* A second look finds nothing new. */
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 200), 0);
+	assert_int_equal(process_table_version(tree->table, 12, 100, NULL), version);
+}
+
+static void threads_are_counted(void **state)
+{
+	struct tree *tree = *state;
+	uint64_t later_ns = UINT64_MAX / 2;
+
+	write_maps(tree, "12", one_line);
+	write_status(tree, "12", 'S', 3);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	/* Of before the count: it is part of it. */
+	process_table_exit(tree->table, 12, 101);
+	for (int i = 0; i < 2; i++) {
+		process_table_exit(tree->table, 12, later_ns);
+		assert_true(is_kept(tree->table, 12));
+	}
+	process_table_exit(tree->table, 12, later_ns);
+	assert_false(is_kept(tree->table, 12));
+	/* One that is about to vanish has none. */
+	write_maps(tree, "13", one_line);
+	write_status(tree, "13", 'S', 0);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), 0);
+	assert_false(is_kept(tree->table, 13));
+}
+
+static void a_check_corrects_the_count(void **state)
+{
+	struct tree *tree = *state;
+
+	write_maps(tree, "12", one_line);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	write_status(tree, "12", 'S', 2);
+	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), 0);
+	process_table_exit(tree->table, 12, UINT64_MAX / 2);
+	assert_true(is_kept(tree->table, 12));
+	/* The first thread has ended and is still listed. */
+	write_status(tree, "12", 'Z', 3);
+	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), 0);
+	process_table_exit(tree->table, 12, UINT64_MAX / 2);
+	assert_true(is_kept(tree->table, 12));
+	process_table_exit(tree->table, 12, UINT64_MAX / 2);
+	assert_false(is_kept(tree->table, 12));
+}
+
+static void a_check_finds_who_is_gone(void **state)
+{
+	struct tree *tree = *state;
+
+	write_maps(tree, "12", one_line);
+	write_maps(tree, "13", one_line);
+	write_maps(tree, "14", one_line);
+	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	for (pid_t pid = 12; pid <= 14; pid++)
+		for (int i = 0; i < 5; i++)
+			assert_int_equal(
+				process_table_fork(tree->table, pid, pid, UINT64_MAX / 2), 0);
+	write_status(tree, "12", 'Z', 1);
+	remove_process(tree, "13");
+	process_scan_check_all(tree->broker, tree->table);
+	assert_false(is_kept(tree->table, 12));
+	assert_false(is_kept(tree->table, 13));
+	assert_true(is_kept(tree->table, 14));
+	assert_int_equal(process_scan_check(tree->broker, tree->table, 13), 0);
+}
+
+static void what_does_not_say_changes_nothing(void **state)
+{
+	struct tree *tree = *state;
+	char path[128];
+
+	write_maps(tree, "12", one_line);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	(void)snprintf(path, sizeof(path), "%s/12/status", tree->proc);
+	assert_int_equal(truncate(path, 10), 0);
+	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), -EINVAL);
+	process_scan_check_all(tree->broker, tree->table);
+	assert_true(is_kept(tree->table, 12));
+	/* Without a count the mappings are worth having. */
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_true(is_kept(tree->table, 12));
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct tree *tree = *state;
@@ -239,7 +369,7 @@ static void failing_allocations_are_reported(void **state)
 		process_table_free(table);
 	}
 	assert_int_equal(r, 0);
-	assert_true(n >= 4);
+	assert_true(n >= 5);
 }
 
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -253,6 +383,11 @@ int main(void)
 		IN_TREE(all_processes_are_added),
 		IN_TREE(a_full_table_is_not_an_error_of_all),
 		cmocka_unit_test(the_live_system_is_scanned),
+		IN_TREE(what_was_there_has_not_changed),
+		IN_TREE(threads_are_counted),
+		IN_TREE(a_check_corrects_the_count),
+		IN_TREE(a_check_finds_who_is_gone),
+		IN_TREE(what_does_not_say_changes_nothing),
 		IN_TREE(failing_allocations_are_reported),
 	};
 

@@ -436,7 +436,7 @@ static void a_process_that_only_executes_pushes_out_its_own(void **state)
 
 static void the_bounds_on_mappings_hold(void **state)
 {
-	const struct process_table_limits limits = { 100, 4, 3, 12, 8 };
+	const struct process_table_limits limits = { 100, 4, 16, 60, 8 };
 	struct process_table_counters counters;
 	struct process_table *table;
 
@@ -449,11 +449,11 @@ static void the_bounds_on_mappings_hold(void **state)
 	assert_int_equal(map(table, 1, 1, 0x100, 0x200, 0, "/b"), -E2BIG);
 	assert_string_equal(
 		mappings(table, 1, 1), "0-100+0 /a,1000-1f00+0 /a,2000-2f00+0 /a,3000-3f00+0 /a,");
-	/* The fourth file has no entry, the third no path. */
-	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/cdefghijkl"), -E2BIG);
+	/* A quarter of the paths' bytes is 15, of which 9 are for the three others. */
+	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/cdefg"), -E2BIG);
 	assert_string_equal(mappings(table, 1, 1), "1000-1f00+0 /a,2000-2f00+0 /a,3000-3f00+0 /a,");
-	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/c"), 0);
-	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/d"), -E2BIG);
+	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/cdef"), 0);
+	assert_int_equal(map(table, 1, 1, 0, 0x100, 0, "/d"), 0);
 	/* All room is taken until an image has ended. */
 	assert_int_equal(map(table, 2, 1, 0, 0x100, 0, "/a"), -E2BIG);
 	process_table_exit(table, 1, 10);
@@ -461,25 +461,27 @@ static void the_bounds_on_mappings_hold(void **state)
 	assert_false(process_table_has(table, 1, 1));
 	process_table_counters(table, &counters);
 	assert_int_equal(counters.images_evicted, 1);
-	assert_int_equal(counters.mappings_refused, 3);
-	assert_int_equal(counters.files_refused, 2);
+	assert_int_equal(counters.mappings_refused, 4);
+	assert_int_equal(counters.files_refused, 0);
 	process_table_free(table);
 }
 
 /* Where there is room for what is left of a shared set, but not for all that it was. */
 static void a_shared_set_shrinks_in_little_room(void **state)
 {
-	const struct process_table_limits limits = { 10, 10, 1, 1000, 10 };
+	const struct process_table_limits limits = { 10, 10, 40, 60, 10 };
 	struct process_table *table;
+	char path[64] = "/";
 
 	(void)state;
+	memset(path + 1, 'b', sizeof(path) - 2);
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(map(table, 1, 1, 0x1000 * i, 0x1000 * i + 0xf00, 0, "/a"), 0);
 	assert_int_equal(process_table_fork(table, 2, 1, 2), 0);
-	assert_int_equal(map(table, 2, 3, 0, 0x3000, 0, "/b"), -E2BIG);
+	assert_int_equal(map(table, 2, 3, 0, 0x3000, 0, path), -E2BIG);
 	assert_false(has_file_at(table, 2, 3, 0, "/a"));
-	assert_int_equal(map(table, 2, 3, 0, 0x8000, 0, "/b"), -E2BIG);
+	assert_int_equal(map(table, 2, 3, 0, 0x8000, 0, path), -E2BIG);
 	assert_string_equal(mappings(table, 2, 3), "");
 	assert_string_equal(
 		mappings(table, 1, 3), "0-f00+0 /a,1000-1f00+0 /a,2000-2f00+0 /a,3000-3f00+0 /a,");

@@ -17,7 +17,8 @@ struct even_source {
 	struct symbol_source base;
 	unsigned lookups;
 	uint64_t last_vaddr;
-	int answer;
+	int answer;	  /* to all lookups */
+	int first_answer; /* to the first one */
 };
 
 static int add_frame(struct symbol_batch *batch, const char *name)
@@ -44,6 +45,8 @@ static int even_lookup(
 	source->last_vaddr = 0;
 	if (source->answer < 0)
 		return source->answer;
+	if (source->lookups == 1 && source->first_answer < 0)
+		return source->first_answer;
 	for (size_t i = 0; i < batch->request_count && r == 0; i++) {
 		struct symbol_request *request = &batch->requests[i];
 
@@ -151,10 +154,55 @@ static void binaries_without_symbols_cost_only_their_names(void **state)
 	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
 	assert_int_equal(counters.named, 0);
 	assert_int_equal(counters.binaries_failed, 3);
-	source.answer = -ENOMEM;
-	assert_int_equal(
-		naming_run(profile, &source.base, open_by_number, NULL, &counters), -ENOMEM);
 	profile_free(profile);
+}
+
+/* A file system may answer anything, and a file be as odd as it likes. */
+static void a_binary_that_fails_does_not_cost_the_others(void **state)
+{
+	static const int errors[] = { -EFBIG, -EIO, -ESTALE, -ENOEXEC, -ENODATA, -EACCES, -EBADF };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct even_source source = {
+			.base = { .lookup = even_lookup },
+			.first_answer = errors[i],
+		};
+		struct naming_counters counters;
+		struct profile *profile;
+
+		assert_int_equal(build_profile(&profile), 0);
+		assert_int_equal(
+			naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
+		assert_int_equal(source.lookups, 2);
+		assert_int_equal(profile->locations.items[0].frame_count, 0);
+		assert_string_equal(name_of(profile, 4, 1), "library:8");
+		assert_int_equal(counters.named, 3);
+		assert_int_equal(counters.binaries_failed, 2);
+		profile_free(profile);
+	}
+}
+
+static void what_no_binary_would_survive_stops(void **state)
+{
+	static const int errors[] = { -ENOMEM, -E2BIG };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct even_source source = {
+			.base = { .lookup = even_lookup },
+			.first_answer = errors[i],
+		};
+		struct naming_counters counters;
+		struct profile *profile;
+
+		assert_int_equal(build_profile(&profile), 0);
+		assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters),
+			errors[i]);
+		assert_int_equal(source.lookups, 1);
+		assert_int_equal(counters.binaries, 1);
+		profile_free(profile);
+	}
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -187,6 +235,8 @@ int main(void)
 		cmocka_unit_test(locations_get_their_chains),
 		cmocka_unit_test(names_that_are_there_stay),
 		cmocka_unit_test(binaries_without_symbols_cost_only_their_names),
+		cmocka_unit_test(a_binary_that_fails_does_not_cost_the_others),
+		cmocka_unit_test(what_no_binary_would_survive_stops),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

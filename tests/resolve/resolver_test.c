@@ -81,6 +81,7 @@ static struct raw_sample sample_of_self(void)
 		.comm = "self",
 		.count = 5,
 		.first_ns = 2000,
+		.depth_max = PILOTLIGHT_STACK_DEPTH,
 		.last_ns = 3000,
 	};
 }
@@ -377,9 +378,13 @@ static void a_stack_is_resolved_once_in_each_state_of_its_process(void **state)
 	close_fixture(&fixture);
 }
 
-static void a_cut_is_remembered_and_counted_each_time(void **state)
+static void a_cut_by_build_ids_is_remembered_and_counted_each_time(void **state)
 {
 	uint64_t ips[] = { address_of(strtoul), 0x1234 };
+	struct pilotlight_user_frame frames[] = {
+		{ .status = PILOTLIGHT_FRAME_IP, .offset_or_ip = ips[0] },
+		{ .status = PILOTLIGHT_FRAME_IP, .offset_or_ip = ips[1] },
+	};
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
 	struct fixture fixture;
@@ -388,8 +393,11 @@ static void a_cut_is_remembered_and_counted_each_time(void **state)
 	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
+	sample.user_frames = frames;
 	for (int i = 0; i < 3; i++) {
+		sample.user_count = i == 0 ? 2 : 0;
 		assert_int_equal(resolve(&fixture, &sample), 2);
+		assert_false(fixture.lacks_build_ids);
 		assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
 	}
 	resolver_counters(fixture.resolver, &counters);
@@ -398,9 +406,97 @@ static void a_cut_is_remembered_and_counted_each_time(void **state)
 	close_fixture(&fixture);
 }
 
+static void a_raw_cut_is_no_answer_and_build_ids_mend_it(void **state)
+{
+	uint64_t ips[] = { 0x1234 };
+	struct pilotlight_user_frame frame = {
+		.status = PILOTLIGHT_FRAME_IP,
+		.offset_or_ip = address_of(strtoul),
+	};
+	struct raw_sample sample = sample_of_self();
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	sample.user_ips = ips;
+	sample.user_ip_count = 1;
+	sample.user_frames = &frame;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(resolve(&fixture, &sample), 1);
+		assert_true(fixture.lacks_build_ids);
+		assert_int_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
+	}
+	sample.user_count = 1;
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_int_not_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
+	sample.user_count = 0;
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_int_not_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
+	close_fixture(&fixture);
+}
+
+static void what_came_before_a_change_says_nothing_of_what_comes_after(void **state)
+{
+	uint64_t ips[] = { address_of(strtoul) };
+	const struct process_mapping_event event = {
+		.start = 0x10000,
+		.end = 0x11000,
+		.path = "//anon",
+	};
+	struct raw_sample sample = sample_of_self();
+	struct resolver_counters counters;
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	sample.user_ips = ips;
+	sample.user_ip_count = 1;
+	/* The change is known already when the older sample comes out of its window. */
+	assert_int_equal(process_table_map(fixture.processes, getpid(), 2500, &event, NULL), 0);
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	sample.first_ns = 2600;
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_true(fixture.lacks_build_ids);
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_false(fixture.lacks_build_ids);
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.stacks_resolved, 2);
+	close_fixture(&fixture);
+}
+
+static void an_unread_file_keeps_its_offsets_apart(void **state)
+{
+	const struct process_mapping_event event = {
+		.start = 0x7000000,
+		.end = 0x7001000,
+		.offset = 0x3000,
+		.path = "/no/such/file",
+		.inode = 77,
+	};
+	uint64_t ips[] = { 0x7000123 };
+	struct raw_sample sample = sample_of_self();
+	struct fixture fixture;
+	struct binary binary;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	assert_int_equal(process_table_map(fixture.processes, getpid(), 1500, &event, NULL), 0);
+	sample.user_ips = ips;
+	sample.user_ip_count = 1;
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_int_equal(fixture.frames[0].address, 0x3123);
+	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
+	assert_null(binary.image);
+	assert_int_equal(binary.fd, -1);
+	assert_string_equal(binary.path, "/no/such/file");
+	close_fixture(&fixture);
+}
+
 static void descriptors_are_bounded(void **state)
 {
-	const struct binary_table_limits limits = { .binaries_max = 64, .descriptors_max = 1 };
+	const struct binary_table_limits limits = {
+		.binaries_max = 64, .descriptors_max = 1, .path_bytes_max = 4096
+	};
 	uint64_t ips[] = { address_of(strtoul) };
 	uint64_t more[] = { address_of(open_fixture) };
 	struct raw_sample sample = sample_of_self();
@@ -434,7 +530,9 @@ static void descriptors_are_bounded(void **state)
 
 static void binaries_are_bounded(void **state)
 {
-	const struct binary_table_limits limits = { .binaries_max = 1, .descriptors_max = 1 };
+	const struct binary_table_limits limits = {
+		.binaries_max = 1, .descriptors_max = 1, .path_bytes_max = 4096
+	};
 	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 1 };
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
@@ -501,7 +599,10 @@ int main(void)
 		cmocka_unit_test(full_depth_says_that_there_was_more),
 		cmocka_unit_test(sample_without_a_stack_has_no_frames),
 		cmocka_unit_test(a_stack_is_resolved_once_in_each_state_of_its_process),
-		cmocka_unit_test(a_cut_is_remembered_and_counted_each_time),
+		cmocka_unit_test(a_cut_by_build_ids_is_remembered_and_counted_each_time),
+		cmocka_unit_test(a_raw_cut_is_no_answer_and_build_ids_mend_it),
+		cmocka_unit_test(what_came_before_a_change_says_nothing_of_what_comes_after),
+		cmocka_unit_test(an_unread_file_keeps_its_offsets_apart),
 		cmocka_unit_test(descriptors_are_bounded),
 		cmocka_unit_test(binaries_are_bounded),
 		cmocka_unit_test(failing_allocations_are_reported_or_cost_only_names),

@@ -58,6 +58,25 @@ static void what_is_added_is_found_by_version_and_addresses(void **state)
 	assert_false(find(cache, 8, ips, 3, &found));
 	assert_false(find(cache, 7, ips, 2, &found));
 	assert_false(find(cache, 7, other, 3, &found));
+	stack.process.exec_id = 1;
+	assert_false(stack_cache_find(cache, &stack));
+	stack_cache_free(cache);
+}
+
+static void a_better_answer_takes_the_place_of_the_first(void **state)
+{
+	struct cached_stack stack = stack_of(7), found;
+	struct stack_cache *cache;
+
+	(void)state;
+	assert_int_equal(stack_cache_new(&stack_cache_default_limits, &cache), 0);
+	assert_int_equal(stack_cache_add(cache, &stack), 0);
+	stack.frame_count = 1;
+	stack.cut = RESOLVER_CUT_NONE;
+	assert_int_equal(stack_cache_add(cache, &stack), 0);
+	assert_true(find(cache, 7, ips, 3, &found));
+	assert_int_equal(found.frame_count, 1);
+	assert_int_equal(found.cut, RESOLVER_CUT_NONE);
 	stack_cache_free(cache);
 }
 
@@ -122,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_added_is_found_by_version_and_addresses),
+		cmocka_unit_test(a_better_answer_takes_the_place_of_the_first),
 		cmocka_unit_test(a_full_cache_starts_afresh),
 		cmocka_unit_test(a_stack_longer_than_the_cache_is_not_kept),
 		cmocka_unit_test(failing_allocations_are_reported),

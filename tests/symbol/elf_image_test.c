@@ -260,16 +260,16 @@ static void more_segments_than_anyone_has_are_refused(void **state)
 			memcpy(fixture.bytes + 4096 + i * sizeof(Elf64_Phdr),
 				fixture.bytes + fixture.phdrs, sizeof(Elf64_Phdr));
 		fixture.size = 4096 + count * sizeof(Elf64_Phdr);
-		assert_int_equal(read_fixture(&fixture, &image), count <= 16 ? 0 : -E2BIG);
+		assert_int_equal(read_fixture(&fixture, &image), count <= 16 ? 0 : -EFBIG);
 	}
 	/* 257 headers, and the escape for more than 65534. */
 	fixture_build(&fixture);
 	fixture_patch(&fixture, 32, 4096, 8);
 	fixture.size = sizeof(fixture.bytes);
 	fixture_patch(&fixture, 56, 257, 2);
-	assert_int_equal(read_fixture(&fixture, &image), -E2BIG);
+	assert_int_equal(read_fixture(&fixture, &image), -EFBIG);
 	fixture_patch(&fixture, 56, PN_XNUM, 2);
-	assert_int_equal(read_fixture(&fixture, &image), -E2BIG);
+	assert_int_equal(read_fixture(&fixture, &image), -EFBIG);
 }
 
 static void what_is_no_regular_file_is_refused(void **state)

@@ -348,6 +348,24 @@ static void errors_are_told(void **state)
 	}
 }
 
+static void a_file_beyond_the_bounds_is_too_big(void **state)
+{
+	struct fixture fixture = { 0 };
+	const struct expectation expectation = { TEXT, NULL };
+	struct symbol_binary binary = { .path = "fixture", .debug_fd = -1 };
+	_cleanup_close_ int fd = -1;
+
+	(void)state;
+	fixture_build(&fixture);
+	/* The number of sections is in the first one. */
+	fixture_patch(&fixture, 60, 0, 2);
+	fixture_patch(&fixture, fixture.shdrs + offsetof(Elf64_Shdr, sh_size), 1 << 17, 8);
+	fd = fixture_fd(&fixture);
+	assert_int_equal(ftruncate(fd, 16 << 20), 0);
+	binary.fd = fd;
+	assert_int_equal(look_up(&binary, &expectation, 1), -EFBIG);
+}
+
 /* Runs one lookup of two functions and checks that it did all or nothing. */
 static int look_up_twice_named(size_t limit_bytes, struct symbol_binary *binary)
 {
@@ -426,7 +444,7 @@ static void a_second_batch_follows_the_first(void **state)
 	assert_int_equal(strings.count, 2);
 	/* More than a million at once. */
 	batch.request_count = (1 << 20) + 1;
-	assert_int_equal(source->lookup(source, &binary, &batch), -E2BIG);
+	assert_int_equal(source->lookup(source, &binary, &batch), -EFBIG);
 	symbol_source_free(source);
 	symbol_batch_done(&batch);
 	string_pool_done(&strings);
@@ -442,6 +460,7 @@ int main(void)
 		cmocka_unit_test(marks_of_arm_and_riscv_are_no_names),
 		cmocka_unit_test(a_debug_file_is_believed_if_it_is_the_binarys),
 		cmocka_unit_test(errors_are_told),
+		cmocka_unit_test(a_file_beyond_the_bounds_is_too_big),
 		cmocka_unit_test(failures_leave_the_batch_as_it_was),
 		cmocka_unit_test(a_second_batch_follows_the_first),
 	};

@@ -188,7 +188,7 @@ static void tables_beyond_the_bounds_are_refused(void **state)
 	fd = fixture_fd(&fixture);
 	/* A hole: the file is as long as it says. */
 	assert_int_equal(ftruncate(fd, (off_t)(bytes + 64 * 1024)), 0);
-	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -E2BIG);
+	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -EFBIG);
 	(void)close(fd);
 
 	/* The number of sections is in the first one, and is too great. */
@@ -198,7 +198,7 @@ static void tables_beyond_the_bounds_are_refused(void **state)
 		SYMBOL_TABLE_SECTIONS_MAX + 1, 8);
 	fd = fixture_fd(&fixture);
 	assert_int_equal(ftruncate(fd, 16 * 1024 * 1024), 0);
-	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -E2BIG);
+	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -EFBIG);
 	(void)close(fd);
 
 	/* There it may also be right. */

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process/image_table.h"
+
+#include "base/array.h"
+#include "base/hash_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NONE = UINT32_MAX,
+	IMAGES_PER_PID = 256,
+	BUCKETS_MIN = 64,
+};
+
+int image_table_init(struct image_table *table, size_t limit, struct mapping_budget *budget)
+{
+	*table = (struct image_table){
+		.limit = limit < NONE ? limit : NONE - 1,
+		.free = NONE,
+		.first_ended = NONE,
+		.last_ended = NONE,
+		.bucket_count = BUCKETS_MIN,
+		.budget = budget,
+	};
+	while (table->bucket_count < table->limit)
+		table->bucket_count *= 2;
+	table->buckets = malloc(table->bucket_count * sizeof(*table->buckets));
+	if (!table->buckets)
+		return -ENOMEM;
+	memset(table->buckets, 0xff, table->bucket_count * sizeof(*table->buckets));
+	return 0;
+}
+
+void image_table_done(struct image_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		mapping_set_release(table->images[i].mappings, table->budget);
+	free(table->images);
+	free(table->buckets);
+}
+
+/* --- the chains --- */
+
+static uint32_t *bucket_of(const struct image_table *table, pid_t pid)
+{
+	return &table->buckets[hash_pair((uint64_t)pid, 0) & (table->bucket_count - 1)];
+}
+
+/* Where the id of the newest image of `pid` stands, or the end of its bucket. */
+static uint32_t *newest_place(const struct image_table *table, pid_t pid)
+{
+	uint32_t *place = bucket_of(table, pid);
+
+	while (*place != NONE && table->images[*place].pid != pid)
+		place = &table->images[*place].next;
+	return place;
+}
+
+struct image *image_table_newest(const struct image_table *table, pid_t pid)
+{
+	uint32_t id = *newest_place(table, pid);
+
+	return id == NONE ? NULL : &table->images[id];
+}
+
+struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_t time_ns)
+{
+	uint32_t id = *newest_place(table, pid);
+
+	while (id != NONE && table->images[id].start_ns > time_ns)
+		id = table->images[id].older;
+	return id == NONE ? NULL : &table->images[id];
+}
+
+static void chain_newest(struct image_table *table, uint32_t id)
+{
+	struct image *image = &table->images[id];
+	uint32_t *place = newest_place(table, image->pid);
+
+	image->newer = NONE;
+	image->older = *place;
+	image->next = NONE;
+	if (image->older != NONE) {
+		image->next = table->images[image->older].next;
+		table->images[image->older].newer = id;
+	}
+	*place = id;
+}
+
+static void unchain(struct image_table *table, uint32_t id)
+{
+	struct image *image = &table->images[id];
+	uint32_t *place;
+
+	if (image->older != NONE)
+		table->images[image->older].newer = image->newer;
+	if (image->newer != NONE) {
+		table->images[image->newer].older = image->older;
+		return;
+	}
+	place = newest_place(table, image->pid);
+	*place = image->next;
+	if (image->older != NONE) {
+		table->images[image->older].next = image->next;
+		*place = image->older;
+	}
+}
+
+/* --- the list of the ended --- */
+
+static void unlist(struct image_table *table, uint32_t id)
+{
+	struct image *image = &table->images[id];
+
+	if (image->ended_before == NONE)
+		table->first_ended = image->ended_after;
+	else
+		table->images[image->ended_before].ended_after = image->ended_after;
+	if (image->ended_after == NONE)
+		table->last_ended = image->ended_before;
+	else
+		table->images[image->ended_after].ended_before = image->ended_before;
+	image->end_ns = IMAGE_LIVE;
+}
+
+/* Ends come in the order of time but for those that two sources report, so the place is near. */
+static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
+{
+	struct image *image = &table->images[id];
+	uint32_t before = table->last_ended;
+
+	if (image->end_ns != IMAGE_LIVE)
+		return;
+	image->end_ns = time_ns < IMAGE_LIVE ? time_ns : IMAGE_LIVE - 1;
+	while (before != NONE && table->images[before].end_ns > image->end_ns)
+		before = table->images[before].ended_before;
+	image->ended_before = before;
+	image->ended_after =
+		before == NONE ? table->first_ended : table->images[before].ended_after;
+	if (before == NONE)
+		table->first_ended = id;
+	else
+		table->images[before].ended_after = id;
+	if (image->ended_after == NONE)
+		table->last_ended = id;
+	else
+		table->images[image->ended_after].ended_before = id;
+}
+
+static void remove_ended(struct image_table *table, uint32_t id)
+{
+	struct image *image = &table->images[id];
+
+	unlist(table, id);
+	unchain(table, id);
+	mapping_set_release(image->mappings, table->budget);
+	/* Without a pid it is nobody's. */
+	*image = (struct image){ .end_ns = IMAGE_LIVE, .next = table->free };
+	table->free = id;
+}
+
+bool image_table_evict_oldest_ended(struct image_table *table)
+{
+	if (table->first_ended == NONE)
+		return false;
+	remove_ended(table, table->first_ended);
+	table->evicted++;
+	return true;
+}
+
+/* Else a process that does nothing but execve() would push out the images of all others. */
+static void evict_oldest_of_pid(struct image_table *table, pid_t pid)
+{
+	uint32_t id = *newest_place(table, pid);
+	size_t count = 0;
+
+	while (id != NONE && ++count < IMAGES_PER_PID)
+		id = table->images[id].older;
+	if (id == NONE)
+		return;
+	while (table->images[id].older != NONE)
+		id = table->images[id].older;
+	remove_ended(table, id);
+	table->evicted++;
+}
+
+void image_table_retire(struct image_table *table, uint64_t time_ns)
+{
+	while (table->first_ended != NONE && table->images[table->first_ended].end_ns < time_ns)
+		remove_ended(table, table->first_ended);
+}
+
+/* --- new images --- */
+
+static bool has_free_slot(const struct image_table *table)
+{
+	return table->free != NONE || table->count < table->limit;
+}
+
+static int take_slot(struct image_table *table, uint32_t *ret_id)
+{
+	int r;
+
+	if (!has_free_slot(table) && !image_table_evict_oldest_ended(table))
+		return -E2BIG;
+	if (table->free != NONE) {
+		*ret_id = table->free;
+		table->free = table->images[*ret_id].next;
+		return 0;
+	}
+	r = ARRAY_RESERVE(table->images, &table->capacity, table->count + 1, table->limit);
+	if (r < 0)
+		return r;
+	*ret_id = (uint32_t)table->count++;
+	return 0;
+}
+
+int image_table_begin(
+	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image)
+{
+	struct image *newest = image_table_newest(table, pid);
+	pid_t parent = newest ? newest->parent : 0;
+	struct image *image;
+	uint32_t id, older;
+	int r;
+
+	if (newest && !has_free_slot(table))
+		image_table_end(table, newest, time_ns);
+	evict_oldest_of_pid(table, pid);
+	r = take_slot(table, &id);
+	if (r < 0)
+		return r;
+	image = &table->images[id];
+	*image = (struct image){
+		.pid = pid,
+		.parent = parent,
+		.start_ns = time_ns,
+		.end_ns = IMAGE_LIVE,
+		.version = ++table->last_version,
+		.threads = 1,
+		.ended_before = NONE,
+		.ended_after = NONE,
+	};
+	older = *newest_place(table, pid);
+	if (older != NONE) {
+		list_ended(table, older, time_ns);
+		if (image->start_ns < table->images[older].start_ns)
+			image->start_ns = table->images[older].start_ns;
+	}
+	image->changed_ns = image->start_ns;
+	chain_newest(table, id);
+	*ret_image = image;
+	return 0;
+}
+
+void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns)
+{
+	list_ended(table, (uint32_t)(image - table->images), time_ns);
+}
+
+void image_table_revive(struct image_table *table, struct image *image)
+{
+	if (image->end_ns != IMAGE_LIVE)
+		unlist(table, (uint32_t)(image - table->images));
+}
+
+size_t image_table_bytes(const struct image_table *table)
+{
+	return table->capacity * sizeof(*table->images) +
+	       table->bucket_count * sizeof(*table->buckets);
+}

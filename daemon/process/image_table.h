@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The images of a process_table. Those of one pid are a chain from the newest to the oldest; the
+ * newest hangs in a hash bucket of its pid. Images that have ended are also in a list by the time
+ * of their end, whose first is the next to go. An image is live until it is in that list.
+ *
+ * Bounded (I4): beyond the limit the oldest ended image goes; and a pid has 256 images at most.
+ */
+#pragma once
+
+#include "process/mapping_set.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define IMAGE_LIVE UINT64_MAX
+
+struct image {
+	pid_t pid, parent;	   /* pid 0: the slot is free */
+	uint64_t start_ns, end_ns; /* end: IMAGE_LIVE, or when it did */
+	struct mapping_set *mappings;
+	uint64_t version;    /* another one after each change of the mappings */
+	uint64_t changed_ns; /* by the last record that did; 0: none has */
+	uint64_t counted_ns; /* what began or ended before is in `threads` */
+	uint32_t threads;    /* that live; 1 where nobody has said */
+
+	/* The image_table's own. */
+	uint32_t older, newer;		    /* of the same pid */
+	uint32_t next;			    /* in the bucket, or of the free ones */
+	uint32_t ended_before, ended_after; /* neighbours in the list of ended images */
+};
+
+struct image_table {
+	struct image *images;
+	size_t count, capacity, limit;
+	uint32_t free;
+	uint32_t first_ended, last_ended;
+	uint32_t *buckets;   /* newest image of each pid */
+	size_t bucket_count; /* a power of two */
+	uint64_t last_version;
+	uint64_t evicted;
+	struct mapping_budget *budget; /* borrowed */
+};
+
+/* Returns 0 or -ENOMEM; image_table_done() is for both. */
+int image_table_init(struct image_table *table, size_t limit, struct mapping_budget *budget);
+void image_table_done(struct image_table *table);
+
+/* Borrowed until an image begins; NULL: there is none. */
+struct image *image_table_newest(const struct image_table *table, pid_t pid);
+struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_t time_ns);
+
+/*
+ * The next image of `pid`, which ends the one before and has its parent, no mappings and one
+ * thread. It begins at `time_ns`, but not before the one before; 0 stands for as early as may be.
+ * Returns 0, -ENOMEM, or -E2BIG where all images are live.
+ */
+int image_table_begin(
+	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);
+
+/* Nothing where it has ended. */
+void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns);
+/* Takes it off the list of the ended, so that it cannot be evicted. */
+void image_table_revive(struct image_table *table, struct image *image);
+
+/* False: there is no ended image. */
+bool image_table_evict_oldest_ended(struct image_table *table);
+
+/* Ended images whose end is before `time_ns` go. */
+void image_table_retire(struct image_table *table, uint64_t time_ns);
+
+size_t image_table_bytes(const struct image_table *table);

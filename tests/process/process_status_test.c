@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process/process_status.h"
+#include "tests/harness/failing_allocation.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int read_text(const char *text, size_t size, struct process_status *ret_status)
+{
+	_cleanup_close_ int fd = memfd_create("status", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, size), size);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return process_status_read(fd, ret_status);
+}
+
+static void lines_are_found(void **state)
+{
+	static const struct {
+		const char *text;
+		int r;
+		uint32_t threads;
+		bool is_zombie;
+	} cases[] = {
+		{ "Name:\ta\nState:\tS (sleeping)\nThreads:\t1\n", 0, 1, false },
+		{ "State:\tZ (zombie)\nVmPeak:\t 1 kB\nThreads:\t4294967295\nX:\t1\n", 0,
+			UINT32_MAX, true },
+		{ "State:\tX (dead)\nThreads:\t0", 0, 0, true },
+		{ "Name:\tThreads:\t9\nState:\tR (running)\nThreads:\t2\n", 0, 2, false },
+		{ "", -EINVAL, 0, false },
+		{ "Name:\ta\nState:\tS (sleeping)\n", -EINVAL, 0, false },
+		{ "Threads:\t1\nState:\tS (sleeping)\n", -EINVAL, 0, false },
+		{ "State:\tS\nThreads:\t\n", -EINVAL, 0, false },
+		{ "State:\tS\nThreads:\t-1\n", -EINVAL, 0, false },
+		{ "State:\tS\nThreads:\t1 \n", -EINVAL, 0, false },
+		{ "State:\tS\nThreads:\t4294967296\n", -EINVAL, 0, false },
+		{ "State:\nThreads:\t1\n", -EINVAL, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct process_status status = { .threads = 77 };
+
+		assert_int_equal(
+			read_text(cases[i].text, strlen(cases[i].text), &status), cases[i].r);
+		assert_int_equal(status.threads, cases[i].r < 0 ? 77 : cases[i].threads);
+		assert_int_equal(status.is_zombie, cases[i].is_zombie);
+	}
+}
+
+static void long_lists_of_groups_are_passed_over(void **state)
+{
+	static const char head[] = "State:\tS (sleeping)\nGroups:\t", tail[] = "\nThreads:\t7\n";
+	size_t groups = 65536 * 11, most = (1 << 20) + 1;
+	_cleanup_free_ char *text = malloc(most + sizeof(tail));
+	struct process_status status;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '9', most);
+	memcpy(text, head, strlen(head));
+	memcpy(text + groups, tail, sizeof(tail));
+	assert_int_equal(read_text(text, groups + strlen(tail), &status), 0);
+	assert_int_equal(status.threads, 7);
+	memset(text + groups, '9', sizeof(tail));
+	memcpy(text + most, tail, sizeof(tail));
+	assert_int_equal(read_text(text, most + strlen(tail), &status), -E2BIG);
+}
+
+static void this_process_is_read(void **state)
+{
+	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct process_status status;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(process_status_read(fd, &status), 0);
+	assert_true(status.threads >= 1);
+	assert_false(status.is_zombie);
+	assert_int_equal(process_status_read(-1, &status), -EBADF);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	static const char text[] = "State:\tS\nThreads:\t1\n";
+	struct process_status status;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = read_text(text, strlen(text), &status);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_found),
+		cmocka_unit_test(long_lists_of_groups_are_passed_over),
+		cmocka_unit_test(this_process_is_read),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

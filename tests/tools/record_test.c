@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `pilotlight record` around a pipeline that fails, and is interrupted, where a test wants it to.
+ */
+#include "pipeline.h"
+#include "tests/render/example_profile.h"
+#include "tools/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct pipeline {
+	struct profile *profile;
+	int fd; /* always readable */
+};
+
+/* What the pipeline does and has done. */
+static struct {
+	int (*run)(void);
+	int (*finish)(void);
+	int (*follow)(pid_t pid);
+	unsigned started, finished;
+} script;
+
+static char folder[] = "/tmp/record-test.XXXXXX";
+
+int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
+	struct fault *fault)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+	(void)settings;
+	(void)fault;
+	assert_non_null(pipeline);
+	pipeline->profile = example_machine(false);
+	pipeline->fd = eventfd(1, EFD_CLOEXEC);
+	*ret_pipeline = pipeline;
+	return 0;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	profile_free(pipeline->profile);
+	(void)close(pipeline->fd);
+	free(pipeline);
+}
+
+int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
+{
+	(void)pipeline;
+	(void)fault;
+	return script.follow ? script.follow(pid) : 0;
+}
+
+int pipeline_start(struct pipeline *pipeline, struct fault *fault)
+{
+	(void)pipeline;
+	(void)fault;
+	script.started++;
+	return 0;
+}
+
+int pipeline_poll_fd(const struct pipeline *pipeline)
+{
+	return pipeline->fd;
+}
+
+int pipeline_run(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = script.run ? script.run() : 0;
+
+	(void)pipeline;
+	return r < 0 ? fault_set(fault, r, "running failed") : 0;
+}
+
+int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = script.finish ? script.finish() : 0;
+
+	(void)pipeline;
+	script.finished++;
+	return r < 0 ? fault_set(fault, r, "finishing failed") : 0;
+}
+
+const struct profile *pipeline_profile(const struct pipeline *pipeline)
+{
+	return pipeline->profile;
+}
+
+void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
+{
+	const struct pipeline_report report = { .accounts = pipeline->profile->accounts,
+		.elapsed_ns = 1000000000 };
+
+	*ret_report = report;
+}
+
+static int enter_folder(void **state)
+{
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+	char command[sizeof(folder) + 16];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static size_t count_files(void)
+{
+	DIR *listing = opendir(".");
+	struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(listing);
+	while ((entry = readdir(listing)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			count++;
+	(void)closedir(listing);
+	return count;
+}
+
+static bool is_whole(const char *path)
+{
+	char command[128];
+
+	(void)snprintf(
+		command, sizeof(command), "tail -c 20 %s 2>/dev/null | grep -q '</svg>'", path);
+	return system(command) == 0;
+}
+
+static int record(char **argv)
+{
+	int argc = 0;
+
+	while (argv[argc])
+		argc++;
+	optind = 0;
+	return record_main(argc, argv);
+}
+
+#define RECORD(...) record((char *[]){ "record", __VA_ARGS__, NULL })
+
+static pid_t start_process(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_process(pid_t pid)
+{
+	siginfo_t info;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static int fail_at_once(void)
+{
+	return -EIO;
+}
+
+static int interrupt(void)
+{
+	(void)kill(getpid(), SIGINT);
+	return 0;
+}
+
+static void a_duration_ends_the_recording(void **state)
+{
+	(void)state;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
+	assert_true(is_whole("x.svg"));
+	assert_int_equal(script.finished, 1);
+	assert_int_equal(count_files(), 1);
+}
+
+static void a_signal_ends_the_recording(void **state)
+{
+	(void)state;
+	script.run = interrupt;
+	assert_int_equal(RECORD("-q", "-o", "x.svg"), 0);
+	assert_true(is_whole("x.svg"));
+}
+
+static void a_failure_while_sampling_keeps_what_there_is(void **state)
+{
+	(void)state;
+	script.run = fail_at_once;
+	assert_int_equal(RECORD("-q", "-o", "x.svg"), 1);
+	assert_int_equal(script.finished, 1);
+	assert_true(is_whole("x.svg"));
+	assert_int_equal(count_files(), 1);
+}
+
+static void a_failure_to_finish_leaves_nothing(void **state)
+{
+	(void)state;
+	script.run = fail_at_once;
+	script.finish = fail_at_once;
+	assert_int_equal(RECORD("-q", "-o", "x.svg"), 1);
+	assert_int_equal(script.finished, 1);
+	assert_int_equal(count_files(), 0);
+}
+
+static void a_failure_to_write_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-f", "svg", "-o", "/dev/full"), 1);
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "missing/x.svg"), 1);
+	assert_int_equal(script.started, 1);
+	assert_int_equal(count_files(), 0);
+}
+
+/* Ctrl-C while names are looked up. */
+static void a_signal_while_finishing_ends_the_program(void **state)
+{
+	int wait_status;
+	pid_t child;
+
+	(void)state;
+	script.run = interrupt;
+	script.finish = interrupt;
+	child = fork();
+	if (child == 0)
+		_exit(RECORD("-q", "-o", "x.svg"));
+	assert_int_equal(waitpid(child, &wait_status, 0), child);
+	assert_true(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT);
+	assert_int_equal(count_files(), 0);
+}
+
+static void a_commands_own_status_is_passed_on(void **state)
+{
+	(void)state;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c", "exit 7"), 7);
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "sh", "-c", "kill -TERM $$"), 143);
+	assert_true(is_whole("x.svg"));
+}
+
+static void a_command_that_we_end_is_no_failure(void **state)
+{
+	(void)state;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg", "--", "sleep", "1000"), 0);
+	script.run = interrupt;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sleep", "1000"), 0);
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+}
+
+static int fail_when_the_command_runs(void)
+{
+	return access("pid", F_OK) == 0 ? -EIO : 0;
+}
+
+static void a_failure_of_ours_leaves_the_command_alone(void **state)
+{
+	FILE *file;
+	int pid = 0;
+
+	(void)state;
+	script.run = fail_when_the_command_runs;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c",
+				 "echo $$ >new; mv new pid; exec sleep 1000"),
+		1);
+	file = fopen("pid", "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	(void)fclose(file);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	end_process(pid);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_command_that_cannot_run_leaves_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "/nonexistent/command"), 1);
+	assert_int_equal(count_files(), 0);
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+}
+
+static pid_t watched[2];
+
+static int end_watched(void)
+{
+	for (size_t i = 0; i < 2; i++) {
+		if (!watched[i])
+			continue;
+		end_process(watched[i]);
+		watched[i] = 0;
+		break;
+	}
+	return 0;
+}
+
+static int end_followed(pid_t pid)
+{
+	end_process(pid);
+	return 0;
+}
+
+static void the_recording_ends_with_its_processes(void **state)
+{
+	char first[16], second[16];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		watched[i] = start_process();
+	(void)snprintf(first, sizeof(first), "%d", (int)watched[0]);
+	(void)snprintf(second, sizeof(second), "%d", (int)watched[1]);
+	script.run = end_watched;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "-p", first, "-p", second), 0);
+	assert_int_equal(watched[1], 0);
+	assert_true(is_whole("x.svg"));
+	assert_true(waitpid(-1, NULL, 0) > 0);
+	assert_true(waitpid(-1, NULL, 0) > 0);
+}
+
+static void a_process_that_ends_before_sampling_is_an_error(void **state)
+{
+	pid_t pid = start_process();
+	char number[16];
+
+	(void)state;
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	script.follow = end_followed;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "-p", number), 1);
+	assert_int_equal(script.started, 0);
+	assert_int_equal(count_files(), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_duration_ends_the_recording),
+		TEST(a_signal_ends_the_recording),
+		TEST(a_failure_while_sampling_keeps_what_there_is),
+		TEST(a_failure_to_finish_leaves_nothing),
+		TEST(a_failure_to_write_is_told),
+		TEST(a_signal_while_finishing_ends_the_program),
+		TEST(a_commands_own_status_is_passed_on),
+		TEST(a_command_that_we_end_is_no_failure),
+		TEST(a_failure_of_ours_leaves_the_command_alone),
+		TEST(a_command_that_cannot_run_leaves_nothing),
+		TEST(the_recording_ends_with_its_processes),
+		TEST(a_process_that_ends_before_sampling_is_an_error),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
