@@ -99,10 +99,18 @@ upto = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2))
 archives = $(patsubst %,$(B)/lib/%.a,$(call reverse,$(call upto,$(1),$(STAGES))))
 ARCHIVES := $(patsubst %,$(B)/lib/%.a,$(call reverse,$(STAGES)))
 
-PROGRAM_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c) $(wildcard daemon/*.c))
-$(B)/pilotlight: $(PROGRAM_OBJECTS) $(ARCHIVES)
+# What puts the stages together, and the command: archives too, so that tests can put in their own.
+$(B)/lib/pipeline.a: $(patsubst %.c,$(B)/%.o,$(wildcard daemon/*.c))
+$(B)/lib/tools.a: $(patsubst %.c,$(B)/%.o,$(filter-out tools/pilotlight.c,$(wildcard tools/*.c)))
+$(B)/lib/pipeline.a $(B)/lib/tools.a:
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
+TOP_ARCHIVES := $(B)/lib/tools.a $(B)/lib/pipeline.a $(ARCHIVES)
+
+$(B)/pilotlight: $(B)/tools/pilotlight.o $(TOP_ARCHIVES)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(TOP_ARCHIVES) $(LDLIBS) -o $@
 
 # --- tests -------------------------------------------------------------------------------------
 
@@ -122,10 +130,9 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
 endef
 $(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
 
-# The command's own parts: all but its main().
-$(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(filter-out $(B)/tools/pilotlight.o,$(PROGRAM_OBJECTS)) $(ARCHIVES)
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(TOP_ARCHIVES)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -lcmocka -o $@
+	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $(filter %.o,$^) $(TOP_ARCHIVES) $(LDLIBS) -lcmocka -o $@
 
 # A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)

@@ -250,7 +250,8 @@ static int open_existing(struct output_file *file, int fd)
 	if (S_ISDIR(file->status.st_mode))
 		return -EISDIR;
 	for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
-		if (!is_stream(&file->status, stream))
+		/* Where a stream was closed, `fd` has its number. */
+		if (stream == fd || !is_stream(&file->status, stream))
 			continue;
 		file->fd = stream;
 		file->is_borrowed = true;

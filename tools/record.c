@@ -258,12 +258,15 @@ static int finish_command(struct recording *recording)
 {
 	const char *name = recording->options.command[0];
 	int pid = (int)workload_command_pid(recording->command);
+	enum workload_end end;
 
 	if (recording->ended_with_command)
 		return workload_command_status(recording->command);
 	record_signals_hold(&recording->signals);
-	switch (workload_command_end(
-		recording->command, recording->signals.fd, COMMAND_PATIENCE_MS)) {
+	end = workload_command_end(recording->command, recording->signals.fd, COMMAND_PATIENCE_MS);
+	/* One that has hurried us has been heard, and is not to end us as well. */
+	(void)record_signals_take(&recording->signals);
+	switch (end) {
 	case WORKLOAD_END_DONE:
 		break;
 	case WORKLOAD_END_KILLED:

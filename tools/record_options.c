@@ -62,10 +62,9 @@ static const struct record_format formats[] = {
 static const char help[] =
 	"usage: pilotlight record [OPTION...] [--] [COMMAND [ARGUMENT...]]\n"
 	"\n"
-	"Samples every CPU and leaves a flame graph: until Ctrl-C, for -d seconds, or until "
-	"COMMAND\n"
-	"or every PID has ended. With COMMAND or -p, only those processes and what they start\n"
-	"are sampled. A COMMAND that outlives -d or Ctrl-C is ended.\n"
+	"Samples every CPU and leaves a flame graph: until Ctrl-C, for -d seconds, or\n"
+	"until COMMAND or every PID has ended. With COMMAND or -p, only those processes\n"
+	"and what they start are sampled. A COMMAND that outlives -d or Ctrl-C is ended.\n"
 	"\n"
 	"  -F HZ              samples a second on each CPU (99); not above the sysctl\n"
 	"                     kernel.perf_event_max_sample_rate\n"

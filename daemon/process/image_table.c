@@ -238,6 +238,7 @@ int image_table_begin(
 		.parent = parent,
 		.start_ns = time_ns,
 		.end_ns = IMAGE_LIVE,
+		.found_ns = IMAGE_LIVE,
 		.version = ++table->last_version,
 		.threads = 1,
 		.ended_before = NONE,

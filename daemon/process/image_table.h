@@ -22,7 +22,8 @@ struct image {
 	uint64_t start_ns, end_ns; /* end: IMAGE_LIVE, or when it did */
 	struct mapping_set *mappings;
 	uint64_t version;    /* another one after each change of the mappings */
-	uint64_t changed_ns; /* by the last record that did; 0: none has */
+	uint64_t changed_ns; /* by the last fact that did; 0: none has */
+	uint64_t found_ns;   /* by the scan of /proc that has made it known; IMAGE_LIVE: none */
 	uint64_t counted_ns; /* what began or ended before is in `threads` */
 	uint32_t threads;    /* that live; 1 where nobody has said */
 

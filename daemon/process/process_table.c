@@ -204,19 +204,44 @@ static int map_file(struct process_table *table, struct image *image,
 	return r;
 }
 
+static int find_or_begin_image(struct process_table *table, pid_t pid, uint64_t time_ns,
+	bool was_there, struct image **ret_image)
+{
+	struct image *image = image_table_newest(&table->images, pid);
+	int r;
+
+	if (!image) {
+		r = begin_image(table, pid, 0, &image);
+		if (r < 0)
+			return r;
+		if (was_there)
+			image->found_ns = time_ns;
+	}
+	*ret_image = image;
+	return 0;
+}
+
+static void note_change(
+	struct process_table *table, struct image *image, uint64_t time_ns, bool was_there)
+{
+	image->version = ++table->images.last_version;
+	if (was_there && image->found_ns == time_ns)
+		return;
+	if (image->changed_ns < time_ns)
+		image->changed_ns = time_ns;
+}
+
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file)
 {
 	bool is_changed = false;
 	struct image *image;
 	uint64_t end_ns;
-	int r = 0;
+	int r;
 
 	if (pid <= 0 || event->start >= event->end)
 		return -EINVAL;
-	image = image_table_newest(&table->images, pid);
-	if (!image)
-		r = begin_image(table, pid, 0, &image);
+	r = find_or_begin_image(table, pid, time_ns, event->was_there, &image);
 	if (r < 0)
 		return r;
 	/* Off the list of the ended meanwhile, so that it is not evicted for its own mapping. */
@@ -227,9 +252,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 		mapping_set_cut(
 			&image->mappings, event->start, event->end, &table->budget, &is_changed);
 	if (is_changed)
-		image->version = ++table->images.last_version;
-	if (is_changed && !event->was_there && image->changed_ns < time_ns)
-		image->changed_ns = time_ns;
+		note_change(table, image, time_ns, event->was_there);
 	if (end_ns != IMAGE_LIVE)
 		image_table_end(&table->images, image, end_ns);
 	return r;

@@ -125,9 +125,10 @@ bool process_table_has(const struct process_table *table, pid_t pid, uint64_t ti
 /*
  * What is known of the image's mappings is the same as long as this number is: it belongs to one
  * image and one state of it, for ever. 0: the table has no such image. `ret_changed_ns`, which may
- * be NULL, is the time of the last record that changed them: at least the image's start, and 0
- * where nobody has seen them change, or there is no image. An ip of an earlier time may be of
- * another mapping than the one that is found now.
+ * be NULL, is the time of the last fact that changed them: at least the image's start, and 0 where
+ * nobody has seen them change, since all that one scan of /proc finds of a new image was there; or
+ * where there is no image. An ip of an earlier time may be of another mapping than the one that is
+ * found now.
  */
 uint64_t process_table_version(
 	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns);

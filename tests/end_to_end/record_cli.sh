@@ -94,6 +94,9 @@ commands() {
 	check "... and the output is complete" is_svg "$tmp/c.svg"
 	check "COMMAND killed by TERM is 143" run 143 record -o "$tmp/c.svg" -- \
 		sh -c 'kill -TERM $$'
+	check "COMMAND without -- works, and its options are its own" run 7 record -q \
+		-o "$tmp/c.svg" sh -c 'exit 7' -q
+	check "COMMAND that -d ends is no failure" run 0 record -d 1 -o "$tmp/c.svg" -- sleep 600
 	mkdir "$tmp/none"
 	check "a COMMAND that does not exist fails" fails record -o "$tmp/none/c.svg" -- \
 		/nonexistent/command
@@ -125,22 +128,171 @@ one_process() {
 	stop_started
 }
 
-# As a user sees it: Ctrl-C once it is running, here once its sampler is attached.
-interrupted() {
-	local pid status
-
-	env --default-signal=INT "$pilotlight" record -o "$tmp/int.svg" 2>"$tmp/err" &
-	pid=$!
-	started+=("$pid")
-	until ls -l "/proc/$pid/fd" 2>/dev/null | grep -q 'perf_event'; do
-		kill -0 "$pid" 2>/dev/null || break
+# start_recording ARGUMENTS...: `record` in the background, as a shell starts it in front, once it
+# holds its signals and has the kernel's events open. Its PID in $recorder, what it says in $tmp/err.
+start_recording() {
+	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
+	recorder=$!
+	started+=("$recorder")
+	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q 'perf_event'; do
+		kill -0 "$recorder" 2>/dev/null || break
 	done
-	kill -INT "$pid"
-	wait "$pid"
+}
+
+# until_there FILE: the command under $recorder makes it.
+until_there() {
+	until [ -e "$1" ]; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+}
+
+# ended_with STATUS
+ended_with() {
+	local status
+
+	wait "$recorder" 2>/dev/null
 	status=$?
-	check "interrupted: exit status 0" [ $status = 0 ]
+	[ $status = "$1" ] && return
+	note "status $status instead of $1; $(cat "$tmp/err")"
+	return 1
+}
+
+# As a user sees it: Ctrl-C once it is running.
+interrupted() {
+	start_recording -o "$tmp/int.svg"
+	kill -INT "$recorder"
+	check "interrupted: exit status 0" ended_with 0
 	check "interrupted: the output is complete" is_svg "$tmp/int.svg"
 	check "interrupted: the accounts are there" grep -q '^samples ' "$tmp/err"
+
+	mkdir "$tmp/killed"
+	start_recording -o "$tmp/killed/x.svg"
+	kill -KILL "$recorder"
+	check "killed: it is" ended_with 137
+	check "killed: nothing is left behind" is_empty_folder "$tmp/killed"
+}
+
+is_stopped() {
+	grep -q '^State:.T' "/proc/$1/status" 2>/dev/null
+}
+
+# Ctrl-C is held again: from then on it kills the command.
+holds_signals() {
+	local mask
+
+	mask=$(sed -n 's/^SigBlk:\t//p' "/proc/$1/status" 2>/dev/null)
+	[ $((0x${mask:-0} & 2)) != 0 ]
+}
+
+# Commands that do not end when they are asked to.
+stubborn_commands() {
+	local ignores='trap "" TERM; : >"$1"; exec sleep 600'
+	local name
+
+	start_recording -o "$tmp/s.svg" -- sh -c "$ignores" sh "$tmp/ready.1"
+	until_there "$tmp/ready.1"
+	kill -INT "$recorder"
+	check "a COMMAND that ignores TERM does not hold us" ended_with 0
+	check "... the output is complete" is_svg "$tmp/s.svg"
+	check "... the accounts are there" grep -q '^samples ' "$tmp/err"
+	check "... and that it was killed is said" grep -q 'within 5 s of SIGTERM and was killed' \
+		"$tmp/err"
+
+	start_recording -o "$tmp/s.svg" -- sh -c "$ignores" sh "$tmp/ready.2"
+	until_there "$tmp/ready.2"
+	kill -INT "$recorder"
+	until grep -q '^written to' "$tmp/err" && holds_signals "$recorder"; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+	kill -INT "$recorder"
+	check "a second Ctrl-C ends it at once" ended_with 0
+	check "... which is said" grep -q 'was killed before it ended' "$tmp/err"
+
+	start_recording -o "$tmp/s.svg" -- sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; kill -STOP $$
+		exec sleep 600' sh "$tmp/ready.3"
+	until_there "$tmp/ready.3"
+	until is_stopped "$(cat "$tmp/ready.3")"; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+	kill -INT "$recorder"
+	check "a COMMAND that is stopped ends" ended_with 0
+	check "... without being killed" eval '! grep -q killed "$tmp/err"'
+
+	start_recording -f svg -o /dev/full -- sh -c "$ignores" sh "$tmp/ready.4"
+	until_there "$tmp/ready.4"
+	kill -INT "$recorder"
+	check "a failure of ours is told" ended_with 1
+	name=$(sed -n "s/.*'sh' goes on as process //p" "$tmp/err")
+	started+=("$name")
+	check "... and leaves the COMMAND alone" kill -0 "$name"
+	stop_started
+}
+
+process_that_ends() {
+	local pid
+
+	start "$workloads/shares" 600
+	pid=${started[-1]}
+	start_recording -o "$tmp/e.folded" -p "$pid"
+	kill -KILL "$pid"
+	check "-p ends with its process" ended_with 0
+	check "... and the output is there" [ -e "$tmp/e.folded" ]
+	stop_started
+}
+
+# What the kernel allows, told by a file of ours in a namespace of its own.
+rate_limit() {
+	echo 1000 >"$tmp/limit"
+	unshare --mount bash -c 'mount --bind "$2/limit" \
+		/proc/sys/kernel/perf_event_max_sample_rate &&
+		exec "$1" record -d 1 -F 1500 -o "$2/rate.svg"' rate "$pilotlight" "$tmp" 2>"$tmp/err"
+	check "-F above the kernel's limit: status 1" [ $? = 1 ]
+	check "... one sentence" says_one_sentence
+	check "... which names both" grep -qE '1500.* 1000' "$tmp/err"
+	check "... and the remedies" grep -qE -- '-F 1000 .*max_sample_rate=1500' "$tmp/err"
+}
+
+# Places that are not simply a file's name.
+places() {
+	local inode
+
+	mkdir "$tmp/places"
+	echo old >"$tmp/places/real.svg"
+	chmod 640 "$tmp/places/real.svg"
+	chown 65534:65534 "$tmp/places/real.svg"
+	ln -s places/real.svg "$tmp/link.svg"
+	check "-o on a link succeeds" run 0 record -d 0.1 -o "$tmp/link.svg"
+	check "... which stays one" [ -L "$tmp/link.svg" ]
+	check "... and what it leads to is written" is_svg "$tmp/places/real.svg"
+	check "... with its owner and mode" \
+		[ "$(stat -c '%a %u %g' "$tmp/places/real.svg")" = '640 65534 65534' ]
+	rm "$tmp/places/real.svg"
+	check "nothing lies beside it" is_empty_folder "$tmp/places"
+
+	: >"$tmp/stdout.svg"
+	inode=$(stat -c %i "$tmp/stdout.svg")
+	check "-o /dev/stdout succeeds" eval \
+		'"$pilotlight" record -q -d 0.1 -f svg -o /dev/stdout >>"$tmp/stdout.svg"'
+	check "... and is a flame graph" is_svg "$tmp/stdout.svg"
+	check "... in the same file" [ "$(stat -c %i "$tmp/stdout.svg")" = "$inode" ]
+	check "... and /dev is as it was" eval '[ -L /dev/stdout ] && ! ls -A /dev | grep -q pilotlight'
+	check "-o /dev/stdout into a pipe succeeds" eval \
+		'"$pilotlight" record -q -d 0.1 -f svg -o /dev/stdout | cat >"$tmp/piped.svg"'
+	check "... and is a flame graph" is_svg "$tmp/piped.svg"
+
+	mkfifo "$tmp/pipe"
+	start cp "$tmp/pipe" "$tmp/from_pipe.svg"
+	check "-o on a pipe succeeds" run 0 record -d 0.1 -f svg -o "$tmp/pipe"
+	wait "${started[-1]}"
+	check "... and its reader has a flame graph" is_svg "$tmp/from_pipe.svg"
+
+	echo old >"$tmp/places/mounted.svg"
+	check "-o on a file that is mounted succeeds" unshare --mount bash -c '
+		mount --bind "$2/places/mounted.svg" "$2/places/mounted.svg" &&
+		exec "$1" record -q -d 0.1 -o "$2/places/mounted.svg"' mounted "$pilotlight" "$tmp"
+	check "... and is a flame graph" is_svg "$tmp/places/mounted.svg"
+	rm "$tmp/places/mounted.svg"
+	check "nothing lies beside it either" is_empty_folder "$tmp/places"
 }
 
 outputs_that_fail() {
@@ -199,7 +351,7 @@ without_privilege() {
 
 need_root
 need_programs
-plan 68
+plan 104
 cd "$tmp" || exit 1
 
 usage
@@ -207,6 +359,10 @@ formats
 commands
 one_process
 interrupted
+stubborn_commands
+process_that_ends
+rate_limit
+places
 outputs_that_fail
 full_disk
 without_privilege

@@ -332,6 +332,24 @@ static void standard_output_is_not_replaced(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+static void a_closed_standard_output_is_no_stream(void **state)
+{
+	pid_t child;
+	int wait_status;
+
+	(void)state;
+	put("x", "old", 0644);
+	child = fork();
+	if (child == 0) {
+		(void)close(STDOUT_FILENO);
+		write_file(open_file("x"), "new");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &wait_status, 0), child);
+	assert_int_equal(wait_status, 0);
+	assert_content("x", "new");
+}
+
 static void a_file_without_a_name_is_written_as_it_is(void **state)
 {
 	char path[64], content[8] = { 0 };
@@ -489,6 +507,7 @@ int main(void)
 		TEST(wrong_places_are_refused_at_once),
 		TEST(read_only_places_are_refused_at_once),
 		TEST(standard_output_is_not_replaced),
+		TEST(a_closed_standard_output_is_no_stream),
 		TEST(a_file_without_a_name_is_written_as_it_is),
 		TEST(devices_are_written_as_they_are),
 		TEST(a_pipe_is_opened_when_there_is_something_to_write),

@@ -265,6 +265,23 @@ static void a_command_that_we_end_is_no_failure(void **state)
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 }
 
+static int interrupt_when_the_command_runs(void)
+{
+	return access("ready", F_OK) == 0 ? interrupt() : 0;
+}
+
+/* The command is asked to end, and has Ctrl-C pressed then. */
+static void a_second_signal_hurries_and_is_no_failure(void **state)
+{
+	(void)state;
+	script.run = interrupt_when_the_command_runs;
+	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c",
+				 "trap 'kill -INT $PPID' TERM; : >ready; while :; do :; done"),
+		0);
+	assert_true(is_whole("x.svg"));
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+}
+
 static int fail_when_the_command_runs(void)
 {
 	return access("pid", F_OK) == 0 ? -EIO : 0;
@@ -361,6 +378,7 @@ int main(void)
 		TEST(a_signal_while_finishing_ends_the_program),
 		TEST(a_commands_own_status_is_passed_on),
 		TEST(a_command_that_we_end_is_no_failure),
+		TEST(a_second_signal_hurries_and_is_no_failure),
 		TEST(a_failure_of_ours_leaves_the_command_alone),
 		TEST(a_command_that_cannot_run_leaves_nothing),
 		TEST(the_recording_ends_with_its_processes),

@@ -207,7 +207,7 @@ static void a_stopped_command_ends_too(void **state)
 
 static void a_stubborn_command_is_killed(void **state)
 {
-	char script[] = "trap '' TERM; echo >&$1; while :; do sleep 1000; done";
+	char script[] = "trap '' TERM; echo >&$1; exec sleep 1000";
 	int hurry_fd = eventfd(0, EFD_CLOEXEC), ready;
 	struct workload_command *command = start_script(script, &ready);
 
