@@ -5,10 +5,12 @@
 #include "tools/exit_status.h"
 #include "tools/record.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
 	const char *name;
@@ -27,8 +29,21 @@ static void print_usage(FILE *file)
 	(void)fputs("\n`pilotlight COMMAND --help` says more; so does pilotlight(1).\n", file);
 }
 
+/* A descriptor that we open must not come to be the standard error of someone who closed theirs. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	fill_standard_descriptors();
 	/* A reader of our output that goes away is an error to report like any other. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {

@@ -135,6 +135,16 @@ static char kind_letter(enum frame_kind kind)
 	return letters[kind];
 }
 
+/* By FNV-1a, and not by the seeded hash: the same profile gives the same bytes, in any process. */
+static unsigned shade_of(const char *name, size_t size)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619U;
+	return (hash ^ hash >> 16) % FLAMEGRAPH_SHADES;
+}
+
 static void write_frame(struct drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
@@ -143,8 +153,7 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 	char name[FRAME_NAME_BYTES];
 	size_t size = frame_label_format(label, name);
 
-	write_rectangle(drawing, kind_letter(label->kind),
-		(unsigned)(hash_bytes(name, size) % FLAMEGRAPH_SHADES), frame->depth,
+	write_rectangle(drawing, kind_letter(label->kind), shade_of(name, size), frame->depth,
 		placed->offset, frame->total);
 	if (frame->self > 0) {
 		output_string(output, "\" data-s=\"");
