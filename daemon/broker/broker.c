@@ -183,7 +183,7 @@ int broker_open_path(struct broker *broker, const char *path, int *ret_fd)
 	(void)broker;
 	if (path[0] != '/')
 		return -EINVAL;
-	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
+	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_NO_LINKS, ret_fd);
 }
 
 static int open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)

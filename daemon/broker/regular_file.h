@@ -4,13 +4,15 @@
 
 enum regular_file_walk {
 	REGULAR_FILE_PLAIN,	 /* as any open() would walk the path, but for magic links */
-	REGULAR_FILE_IN_ROOT,	 /* `folder_fd` is the root: neither ".." nor a symlink leaves it */
+	REGULAR_FILE_NO_LINKS,	 /* as the kernel reports paths: a symlink in it was put there since
+				  */
+	REGULAR_FILE_IN_ROOT,	 /* the same, and `folder_fd` is the root */
 	REGULAR_FILE_MAGIC_LINK, /* `path` is a link of the kernel's own, such as map_files has */
 };
 
 /*
  * `path` below `folder_fd` (AT_FDCWD: of the caller). Returns 0 and an O_CLOEXEC, read-only
- * descriptor that the caller owns; -EINVAL for what is not a regular file; -ELOOP for a magic link
- * where none is expected; or what opening returned.
+ * descriptor that the caller owns; -EINVAL for what is not a regular file, is empty, or is made up
+ * by the kernel; -ELOOP for a link where none is expected; or what opening returned.
  */
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);

@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-enum { INLINE_DEPTH_MAX = 64 };
+enum {
+	INLINE_DEPTH_MAX = 64,
+	BATCH_MAX = 1 << 16, /* addresses: some 6 MiB in the source */
+};
 
 /* A location that wants a name. */
 struct nameless {
@@ -84,6 +87,18 @@ static int ask(struct naming *naming, const struct symbol_binary *binary,
 	return 0;
 }
 
+static int ask_all(struct naming *naming, const struct symbol_binary *binary,
+	const struct nameless *nameless, size_t count)
+{
+	int r = 0;
+
+	for (size_t n; count > 0 && r == 0; nameless += n, count -= n) {
+		n = count < BATCH_MAX ? count : BATCH_MAX;
+		r = ask(naming, binary, nameless, n);
+	}
+	return r;
+}
+
 static int collect(const struct profile *profile, struct nameless **ret_nameless, size_t *ret_count)
 {
 	_cleanup_free_ struct nameless *nameless = NULL;
@@ -135,7 +150,7 @@ int naming_run(struct profile *profile, struct symbol_source *source, naming_ope
 			naming.counters.binaries_failed++;
 			continue;
 		}
-		r = ask(&naming, &binary, nameless + first, next - first);
+		r = ask_all(&naming, &binary, nameless + first, next - first);
 		if (binary.fd >= 0)
 			(void)close(binary.fd);
 		if (binary.debug_fd >= 0)

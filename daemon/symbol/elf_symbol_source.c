@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+	MARKS_MAX = 1 << 18, /* a read each: an eighth of a second */
 	REQUESTS_MAX = 1 << 20,
 	/*
 	 * Names read to choose between equals, of one file. Beyond it the first one stays, so that
@@ -35,6 +36,7 @@ struct resolved_name {
 
 /* One call of lookup(). */
 struct lookup {
+	uint32_t marks_read;
 	struct elf_symbol_source *source;
 	struct symbol_batch *batch;
 	struct symbol_table table;
@@ -105,7 +107,7 @@ static bool prefer_name(void *context, uint32_t a, uint32_t b)
 }
 
 /* Marks of what is code, what data and of which kind ($a, $d, $t, $x) are no functions' names. */
-static int is_mapping_symbol(const struct lookup *lookup, uint32_t name)
+static int is_mapping_symbol(struct lookup *lookup, uint32_t name)
 {
 	const struct symbol_table *table = &lookup->table;
 	char text[2];
@@ -122,6 +124,8 @@ static int is_mapping_symbol(const struct lookup *lookup, uint32_t name)
 	}
 	if (table->strings_bytes - name < sizeof(text))
 		return false;
+	if (++lookup->marks_read > MARKS_MAX)
+		return -EFBIG;
 	r = elf_file_read(&table->file, table->strings_offset + name, text, sizeof(text));
 	if (r < 0)
 		return r;

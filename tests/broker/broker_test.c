@@ -292,21 +292,35 @@ static void without_an_address_the_path_alone_opens(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void links_stay_inside_the_root_of_the_process(void **state)
+static void no_link_in_a_path_is_followed(void **state)
 {
 	struct tree *tree = *state;
+	static const char *const links[] = { "/absolute", "/upwards", "/magic" };
 	int fd = -7;
 
-	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 1, 2, "/absolute", &fd), 0);
-	assert_reads(fd, "inside\n");
-	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 1, 2, "/upwards", &fd), 0);
-	assert_reads(fd, "inside\n");
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		assert_int_equal(
+			broker_open_mapping(tree->broker, &process_77, 1, 2, links[i], &fd),
+			-ELOOP);
+	assert_int_equal(broker_open_path(tree->broker, "/proc/self/exe", &fd), -ELOOP);
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 1, 2, "/../../../outside", &fd),
 		-ENOENT);
-	/* The link's target is in the root of the test, not in that of the process. */
-	assert_int_equal(
-		broker_open_mapping(tree->broker, &process_77, 1, 2, "/magic", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+}
+
+/* Opening some of them has effects. */
+static void files_that_the_kernel_makes_up_are_not_opened(void **state)
+{
+	struct tree *tree = *state;
+	static const char *const paths[] = { "/proc/version", "/sys/kernel/notes",
+		"/sys/kernel/tracing/free_buffer", "/sys/fs/cgroup/cgroup.procs" };
+	int fd = -7;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (access(paths[i], F_OK) == 0)
+			assert_int_equal(broker_open_path(tree->broker, paths[i], &fd), -EINVAL);
+	assert_int_equal(fd, -7);
 }
 
 static void only_regular_files_open(void **state)
@@ -590,7 +604,8 @@ int main(void)
 		IN_TREE(a_process_that_vanishes_meanwhile_is_gone),
 		IN_TREE(mappings_open_by_address_then_by_path),
 		IN_TREE(without_an_address_the_path_alone_opens),
-		IN_TREE(links_stay_inside_the_root_of_the_process),
+		IN_TREE(no_link_in_a_path_is_followed),
+		IN_TREE(files_that_the_kernel_makes_up_are_not_opened),
 		IN_TREE(only_regular_files_open),
 		IN_TREE(paths_open_as_the_caller_sees_them),
 		IN_TREE(debug_files_open_by_build_id),
