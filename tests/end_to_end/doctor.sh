@@ -115,6 +115,9 @@ in_namespaces() {
 		skip "user namespace: not ready" "user namespaces are refused"
 		skip "user namespace: capabilities of no use" "user namespaces are refused"
 	fi
+	skip_without_mounts "pid namespace: ready" "pid namespace: is named" \
+		"no /proc, no /sys: not ready" \
+		"no /proc, no /sys: BTF is missing, capabilities are not known" && return
 	check "pid namespace: ready" doctor 0 unshare --fork --pid --mount-proc "$pilotlight" doctor
 	check "pid namespace: is named" [ "$(state 'pid namespace')" = limited ]
 	check "no /proc, no /sys: not ready" doctor 1 unshare --mount sh -c \

@@ -44,6 +44,21 @@ not_ok() {
 	echo "not ok $tests - $*"
 }
 
+# May a test mount in a namespace of its own? Not in a chroot whose root is no mount point.
+has_mount_namespaces() {
+	unshare --mount true 2>/dev/null
+}
+
+# skip_without_mounts NAME...: skips all of them and succeeds where it may not.
+skip_without_mounts() {
+	local name
+
+	! has_mount_namespaces || return
+	for name; do
+		skip "$name" "mount namespaces are refused here"
+	done
+}
+
 # skip NAME WHY
 skip() {
 	tests=$((tests + 1))

@@ -242,6 +242,8 @@ process_that_ends() {
 
 # What the kernel allows, told by a file of ours in a namespace of its own.
 rate_limit() {
+	skip_without_mounts "-F above the kernel's limit: status 1" "... one sentence" \
+		"... which names both" "... and the remedies" && return
 	echo 1000 >"$tmp/limit"
 	unshare --mount bash -c 'mount --bind "$2/limit" \
 		/proc/sys/kernel/perf_event_max_sample_rate &&
@@ -286,13 +288,18 @@ places() {
 	wait "${started[-1]}"
 	check "... and its reader has a flame graph" is_svg "$tmp/from_pipe.svg"
 
+	mounted_place
+	check "nothing lies beside it either" is_empty_folder "$tmp/places"
+}
+
+mounted_place() {
+	skip_without_mounts "-o on a file that is mounted succeeds" "... and is a flame graph" && return
 	echo old >"$tmp/places/mounted.svg"
 	check "-o on a file that is mounted succeeds" unshare --mount bash -c '
 		mount --bind "$2/places/mounted.svg" "$2/places/mounted.svg" &&
 		exec "$1" record -q -d 0.1 -o "$2/places/mounted.svg"' mounted "$pilotlight" "$tmp"
 	check "... and is a flame graph" is_svg "$tmp/places/mounted.svg"
 	rm "$tmp/places/mounted.svg"
-	check "nothing lies beside it either" is_empty_folder "$tmp/places"
 }
 
 outputs_that_fail() {
@@ -317,6 +324,8 @@ outputs_that_fail() {
 
 # In a mount namespace of its own, on a file system of one page.
 full_disk() {
+	skip_without_mounts "a full disk fails" "... with status 1" "... and one sentence" \
+		"... and nothing left behind" "... and the old file untouched" && return
 	check "a full disk fails" unshare --mount bash -c '
 		mount -t tmpfs -o size=8k tmpfs "$2/failing" && echo old >"$2/failing/x.svg" || exit 9
 		"$1" record -d 1 -o "$2/failing/x.svg" 2>"$2/err"
@@ -340,7 +349,12 @@ without_privilege() {
 	check "without privilege: one sentence" says_one_sentence
 	check "without privilege: it names a remedy" grep -qE 'root|sudo|CAP_' "$tmp/err"
 	check "without privilege: nothing is left behind" is_empty_folder "$tmp/nobody"
+	without_btf
+}
 
+without_btf() {
+	skip_without_mounts "without BTF: status 1" "without BTF: one sentence" \
+		"without BTF: it is named" "without BTF: nothing is left behind" && return
 	unshare --mount bash -c 'mount -t tmpfs tmpfs /sys/kernel/btf &&
 		exec "$1" record -d 1 -o "$2/nobody/x.svg"' no_btf "$pilotlight" "$tmp" 2>"$tmp/err"
 	check "without BTF: status 1" [ $? = 1 ]

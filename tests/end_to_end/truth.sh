@@ -46,6 +46,9 @@ start_mix() {
 	done
 }
 
+# Whatever else runs on the machine is not in the mix, and may be in another root.
+MIX='cc1|as|gcc|xz|gzip|sqlite3|python3|perl|sh|bash|sort|grep|awk|mawk|gawk|sed|tr|cat|cut|wc|uniq|head'
+
 # --- leaf symbols, in percent of all samples but the idle ones ----------------------------------
 
 # Names without their arguments; a frame without a name is [unknown] in either tool.
@@ -69,19 +72,19 @@ normalise_and_sum() {
 }
 
 pilotlight_leaves() {
-	awk '{
+	awk -v mix="^($MIX)\$" '{
 		count = $NF
 		sub(/ [0-9]+$/, "")
 		n = split($0, frames, ";")
-		if (n > 1)
+		if (n > 1 && frames[1] ~ mix)
 			printf "%s\t%d\n", frames[n], count
 	}' "$1" | normalise_and_sum
 }
 
 # perf script prints a stack leaf first, below a line that begins with the comm.
 perf_leaves() {
-	perf script --no-inline -i "$1" -F comm,ip,sym 2>/dev/null | awk '
-	/^[^ \t]/ { skipped = $0 ~ /^(swapper|perf) /; wants = 1; next }
+	perf script --no-inline -i "$1" -F comm,ip,sym 2>/dev/null | awk -v mix="^($MIX) *\$" '
+	/^[^ \t]/ { skipped = $0 !~ mix; wants = 1; next }
 	NF && wants && !skipped {
 		sub(/^[ \t]*[0-9a-f]+ /, "")
 		sub(/\+0x[0-9a-f]+$/, "")
