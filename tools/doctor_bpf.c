@@ -44,20 +44,34 @@ static void check_program(const struct doctor_host *host, const struct doctor_ch
 		doctor_found(finding, DOCTOR_OK, "load");
 }
 
+/* Loads one that does nothing: libbpf's probe goes by a message that newer kernels word
+ * differently. */
 static void check_tracing(const struct doctor_host *host, const struct doctor_check *check,
 	struct doctor_finding *finding)
 {
-	int answer;
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP);
+	_cleanup_close_ int fd = -1;
+	int type;
 
 	(void)check;
 	if (is_refused(host, finding))
 		return;
-	answer = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL);
-	if (answer > 0)
+	type = libbpf_find_vmlinux_btf_id("sched_process_fork", BPF_TRACE_RAW_TP);
+	if (type < 0) {
+		doctor_found(finding, DOCTOR_MISSING, "no type of sched_process_fork in the BTF");
+		return;
+	}
+	options.attach_btf_id = (uint32_t)type;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "doctor", "GPL", instructions,
+		ARRAY_SIZE(instructions), &options);
+	if (fd >= 0)
 		doctor_found(finding, DOCTOR_OK, "load");
 	else
-		doctor_found(finding, DOCTOR_MISSING, "%s",
-			answer ? strerror(-answer) : "not in this kernel");
+		doctor_found(finding, DOCTOR_MISSING, "%s", strerror(-fd));
 }
 
 static void check_map_type(const struct doctor_host *host, const struct doctor_check *check,
@@ -168,6 +182,7 @@ static const struct doctor_check checks[] = {
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"what identifies code: all recording", NEWER },
 	{ "hash maps", check_map_type, BPF_MAP_TYPE_HASH, true, "counts: all recording", NEWER },
+	{ "LRU hash maps", check_map_type, BPF_MAP_TYPE_LRU_HASH, true, "counts: all recording", NEWER },
 	{ "per-CPU arrays", check_map_type, BPF_MAP_TYPE_PERCPU_ARRAY, true,
 		"the accounts: all recording", NEWER },
 	{ "arrays of maps", check_map_type, BPF_MAP_TYPE_ARRAY_OF_MAPS, true,

@@ -64,17 +64,18 @@ static void check_sampling(const struct doctor_host *host, const struct doctor_c
 	}
 }
 
-static int try_sideband(bool wants_build_id)
+static void check_sideband(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
 {
 	struct perf_event_attr attributes = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = wants_build_id,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -82,25 +83,13 @@ static int try_sideband(bool wants_build_id)
 	};
 	_cleanup_close_ int fd = open_event(&attributes);
 
-	return fd < 0 ? fd : 0;
-}
-
-static void check_sideband(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
-{
-	int r = try_sideband(true);
-
 	(void)check;
-	if (r == 0) {
-		doctor_found(finding, DOCTOR_OK, "with build-ids");
-	} else if (r == -EACCES || r == -EPERM) {
-		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-r));
-	} else if (try_sideband(false) == 0) {
-		doctor_found(finding, DOCTOR_LIMITED, "without build-ids");
-		finding->lost = "names in processes that end before their files are looked at";
-	} else {
-		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-r));
-	}
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "opens");
+	else if (fd == -EACCES || fd == -EPERM)
+		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-fd));
+	else
+		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
 }
 
 #define AS_ROOT "sudo pilotlight ..."

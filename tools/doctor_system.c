@@ -6,7 +6,6 @@
 #include "tools/doctor_text.h"
 
 #include <bpf/libbpf.h>
-#include <elfutils/version.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -58,15 +57,6 @@ static void check_libbpf(const struct doctor_host *host, const struct doctor_che
 	doctor_found(finding, DOCTOR_OK, "%s", libbpf_version_string());
 }
 
-static void check_libelf(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
-{
-	(void)host, (void)check;
-	/* The library itself cannot be asked for it. */
-	doctor_found(finding, DOCTOR_OK, "elfutils %d.%d when pilotlight was built",
-		_ELFUTILS_VERSION / 1000, _ELFUTILS_VERSION % 1000);
-}
-
 static void check_debug_files(const struct doctor_host *host, const struct doctor_check *check,
 	struct doctor_finding *finding)
 {
@@ -108,7 +98,6 @@ static const struct doctor_check checks[] = {
 		"BPF maps beyond it, where CAP_SYS_RESOURCE is missing too",
 		"ulimit -l unlimited, as root, in the shell that starts pilotlight" },
 	{ "libbpf", check_libbpf, 0, false, NULL, NULL },
-	{ "libelf", check_libelf, 0, false, NULL, NULL },
 	{ "debug files", check_debug_files, 0, false,
 		"names of functions that stripped binaries do not export",
 		"install the packages that carry them: apt-get install libc6-dbg, or "
