@@ -51,6 +51,8 @@ is_empty_folder() {
 
 formats() {
 	mkdir "$tmp/formats"
+	# An idle machine may have nothing to show.
+	start "$workloads/shares" 600
 	check "-o x.svg is a flame graph" run 0 record -d 1 -o "$tmp/formats/x.svg"
 	check "... with its beginning and its end" is_svg "$tmp/formats/x.svg"
 	check "-o x.folded succeeds" run 0 record -d 1 -o "$tmp/formats/x.folded"
@@ -64,6 +66,7 @@ formats() {
 	check "-o - -f folded succeeds" run 0 record -d 1 -f folded -o -
 	check "... and standard output has nothing else" is_folded "$tmp/out"
 	rm -f "$tmp"/formats/{x,y}.*
+	stop_started
 	check "nothing lies beside the outputs" is_empty_folder "$tmp/formats"
 	check "-q says nothing" run 0 record -d 1 -q -o "$tmp/quiet.svg"
 	check "... on standard error" [ ! -s "$tmp/err" ]

@@ -93,11 +93,12 @@ perf_leaves() {
 	NF { wants = 0 }' | normalise_and_sum
 }
 
-# The 20 hottest leaves of either tool lie within 3 points of each other.
+# The 20 hottest leaf symbols of either tool lie within 3 points of each other. What one of them has no
+# name for is no symbol: they look for names in different places.
 leaves_agree() {
 	awk -F '\t' '
 	{ share[FILENAME == ARGV[1] ? "a" : "b", $2] = $1 }
-	FNR <= 20 { hot[$2] }
+	$2 != "[unknown]" && ++seen[FILENAME] <= 20 { hot[$2] }
 	END {
 		for (name in hot) {
 			a = share["a", name] + 0

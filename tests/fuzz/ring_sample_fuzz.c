@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		for (size_t i = 0; i < sample.header.kernel_count; i++)
 			sum += sample.kernel_ips[i];
 		for (size_t i = 0; i < sample.header.user_count; i++)
-			sum += sample.user_frames[i].offset_or_ip + sample.user_frames[i].build_id[19];
+			sum += sample.user_frames[i].offset_or_ip +
+			       sample.user_frames[i].build_id[19];
 	}
 	free(record);
 	return sum == 42 ? 1 : 0;

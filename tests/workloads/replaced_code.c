@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * replaced_code UNITS: runs `alpha` for UNITS rounds and then `bravo` for three times as many, both
- * at one and the same address, where a page of this program's own file is mapped for each of them in
- * turn. That is what dlclose() and dlopen() come to.
+ * at one and the same address, where a page of this program's own file is mapped for each of them
+ * in turn. That is what dlclose() and dlopen() come to.
  */
+#include <fcntl.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, SPINS = 100000 };
 
 /* Each alone on its page, free of references to anything else, and with a frame. */
-#define PAGE_OF_ITS_OWN(name)                                                                      \
-	__attribute__((noinline, aligned(4096), section(".text." #name))) static uint64_t name(    \
-		uint64_t rounds)                                                                   \
-	{                                                                                          \
-		uint64_t sum = 0;                                                                  \
-                                                                                                   \
-		for (uint64_t i = 0; i < rounds * SPINS; i++)                                      \
-			__asm__ volatile("imul $3, %0\n\tadd %1, %0" : "+r"(sum) : "r"(i));        \
-		return sum;                                                                        \
+#define PAGE_OF_ITS_OWN(name)                                                                   \
+	__attribute__((noinline, aligned(4096), section(".text." #name))) static uint64_t name( \
+		uint64_t rounds)                                                                \
+	{                                                                                       \
+		uint64_t sum = 0;                                                               \
+                                                                                                \
+		for (uint64_t i = 0; i < rounds * SPINS; i++)                                   \
+			__asm__ volatile("imul $3, %0\n\tadd %1, %0" : "+r"(sum) : "r"(i));     \
+		return sum;                                                                     \
 	}
 
 PAGE_OF_ITS_OWN(alpha)
