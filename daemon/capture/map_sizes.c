@@ -8,12 +8,12 @@
 enum {
 	STACK_SLOTS_MIN = 64,
 	STACK_SLOTS_MAX = 1 << 16,
-	/* Buckets for each sample of a window: even if each has two stacks of its own, one in four
-	 * collides; in practice stacks repeat, and it is a few in a hundred. */
-	SLOTS_PER_SAMPLE = 4,
+	/* Buckets for each sample of a window: even if each has two stacks of its own, one in eight
+	 * collides; in practice stacks repeat, and it is a few in a thousand. */
+	SLOTS_PER_SAMPLE = 8,
 	PERIOD_MS_MAX = 2000,
 	PERIOD_MS_MIN = 100,
-	KNOWN_STACKS_PER_SLOT = 4, /* they outlive the windows, and take a tenth of a slot */
+	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
 	RING_SHARE = 8,		     /* of the budget, at most */
@@ -54,16 +54,15 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 }
 
 /*
- * The maps that go with raw stackmaps of `slots`. A stack that has won its bucket in the raw map
- * should not lose it in the build-id map, so both need the same number of buckets, which the kernel
- * rounds up to a power of two; the entries behind the buckets need not be as many, since kernel
- * stacks take some of the raw ones. One more than half of a power of two gives that power's buckets
- * with half of its memory.
+ * The maps that go with raw stackmaps of `slots`. Few stacks of a window are new to their process,
+ * and only those are put into the build-id map, whose entries are four times as big. One that loses
+ * its bucket there is resolved by its raw addresses; a map that is full sends its stacks through
+ * the ring.
  */
 static void set_stack_slots(struct map_sizes *sizes, uint32_t slots)
 {
 	sizes->stack_slots = slots;
-	sizes->build_id_stack_slots = slots / 2 + 1;
+	sizes->build_id_stack_slots = slots / 4 > STACK_SLOTS_MIN ? slots / 4 : STACK_SLOTS_MIN;
 	sizes->count_slots = slots;
 	sizes->known_stack_slots = slots * KNOWN_STACKS_PER_SLOT;
 	sizes->total_bytes = map_sizes_bytes(sizes);

@@ -10,7 +10,7 @@
 
 struct map_sizes {
 	uint32_t stack_slots;	       /* of a raw stackmap: a power of two */
-	uint32_t build_id_stack_slots; /* see map_sizes_compute() */
+	uint32_t build_id_stack_slots; /* for those that are new */
 	uint32_t count_slots;
 	uint32_t known_stack_slots;
 	uint32_t stack_depth;	  /* frames of a stack */

@@ -9,23 +9,13 @@
 
 enum { MIB = 1 << 20 };
 
-static uint32_t buckets(uint32_t entries)
-{
-	uint32_t power = 1;
-
-	while (power < entries)
-		power *= 2;
-	return power;
-}
-
 static void check_invariants(const struct map_sizes *sizes)
 {
 	assert_int_equal(sizes->stack_slots & (sizes->stack_slots - 1), 0);
 	assert_int_equal(sizes->ring_bytes & (sizes->ring_bytes - 1), 0);
 	assert_true(sizes->ring_bytes >= 64 * 1024);
 	assert_true(sizes->stack_slots >= 64);
-	/* Both stackmaps hash into the same number of buckets. */
-	assert_int_equal(buckets(sizes->build_id_stack_slots), sizes->stack_slots);
+	assert_in_range(sizes->build_id_stack_slots, 64, sizes->stack_slots);
 	assert_int_equal(map_sizes_bytes(sizes), sizes->total_bytes);
 	assert_in_range(sizes->drain_period_ms, 100, 2000);
 }
