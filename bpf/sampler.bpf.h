@@ -7,9 +7,9 @@
  *  1. The raw-ip stackmap answers "seen before in this window?" at the price of a hash.
  *  2. Only a (program image, raw stack) that is not known from this window or an earlier one asks
  *     for build-ids, and at most once an interrupt: with interrupts off the kernel gives the mmap
- * lock back through one per-CPU irq_work, and a second request in the same run would get raw ips.
+ *     lock back through one per-CPU irq_work, and a second request in the same run gets raw ips.
  *  3. What the maps cannot hold goes through the ring buffer with its frames, so that the stack
- * that collides, which may be the hottest one, is never the one that is missing.
+ *     that collides, which may be the hottest one, is never the one that is missing.
  */
 #pragma once
 

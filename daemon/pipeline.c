@@ -418,6 +418,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	pipeline->report.expected = capture_expected_samples(pipeline->capture);
 	capture_read_cost(pipeline->capture, &pipeline->report.capture);
 	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
+	process_table_counters(pipeline->processes, &pipeline->report.processes);
 	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
 	*ret_report = pipeline->report;
 }

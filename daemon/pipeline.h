@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "drain/accounts.h"
+#include "process/process_table.h"
 #include "query/naming.h"
 #include "resolve/resolver.h"
 
@@ -32,6 +33,7 @@ struct pipeline_report {
 	struct resolver_counters resolver;
 	struct naming_counters naming;
 	struct sideband_counters sideband;
+	struct process_table_counters processes;
 	struct capture_cost capture;
 	uint64_t expected; /* samples, by the clock; 0: cannot be told */
 	uint64_t windows;

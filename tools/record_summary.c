@@ -48,6 +48,7 @@ static void print_lost(
 {
 	char losses[CAPTION_LOSSES_BYTES];
 	bool is_first = true;
+	uint64_t refused;
 
 	(void)fprintf(file, "lost       %s", caption_losses(profile, losses));
 	for (enum resolver_cut cut = RESOLVER_CUT_NONE + 1; cut < RESOLVER_CUT_COUNT; cut++) {
@@ -60,6 +61,10 @@ static void print_lost(
 	if (report->capture.children_not_followed > 0)
 		(void)fprintf(file, "; %" PRIu64 " child processes not followed",
 			report->capture.children_not_followed);
+	refused = report->processes.images_evicted + report->processes.images_refused +
+		  report->processes.mappings_refused + report->processes.files_refused;
+	if (refused > 0)
+		(void)fprintf(file, "; %" PRIu64 " facts about processes, beyond the bounds", refused);
 	if (report->sideband.lost + report->sideband.refused > 0)
 		(void)fprintf(file, "; %" PRIu64 " side-band records",
 			report->sideband.lost + report->sideband.refused);

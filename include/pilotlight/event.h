@@ -48,7 +48,7 @@ enum pilotlight_path {
 /* What cost a sample something short of its loss. */
 enum pilotlight_event {
 	PILOTLIGHT_EVENT_BUILD_ID_CALL,	     /* stacks that were not known */
-	PILOTLIGHT_EVENT_BUILD_ID_COLLISION, /* same addresses, other contents: the raw ips serve */
+	PILOTLIGHT_EVENT_BUILD_ID_COLLISION, /* its bucket was taken: the raw ips serve */
 	PILOTLIGHT_EVENT_STACK_COLLISION,    /* another stack held the slot: the ring serves */
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
