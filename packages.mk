@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a Debian machine needs, and how it gets it: README names the reason for each.
 
-BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev zlib1g-dev libxxhash-dev libiberty-dev
+BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
+	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev
 # Beside the test library: what the results are held against, and programs to profile.
 TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg

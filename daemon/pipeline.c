@@ -10,7 +10,7 @@
 #include "process/process_table.h"
 #include "resolve/binary_table.h"
 #include "resolve/kernel_symbols.h"
-#include "symbol/elf_symbol_source.h"
+#include "extract/elf_symbol_source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle.h"
+#include "extract/demangle.h"
 
 #include <stdint.h>
 #include <stdlib.h>

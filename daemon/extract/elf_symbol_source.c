@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/elf_symbol_source.h"
+#include "extract/elf_symbol_source.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_index.h"
-#include "symbol/demangle.h"
+#include "extract/demangle.h"
 #include "symbol/elf_image.h"
-#include "symbol/symbol_match.h"
-#include "symbol/symbol_table.h"
+#include "extract/symbol_match.h"
+#include "extract/symbol_table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * letters without which they cannot happen; a letter inside an identifier counts as well, which
  * costs an innocent name now and then, but lets no guilty one pass.
  */
-#include "symbol/demangle.h"
+#include "extract/demangle.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"

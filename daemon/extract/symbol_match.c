@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/symbol_match.h"
+#include "extract/symbol_match.h"
 
 #include <errno.h>
 #include <stdlib.h>

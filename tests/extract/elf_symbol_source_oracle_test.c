@@ -5,12 +5,12 @@
  * two tools and we do not agree on falls into one of the classes that disagreement() names, and is
  * checked against nm's list; all else is an error.
  */
-#include "symbol/elf_symbol_source.h"
+#include "extract/elf_symbol_source.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "symbol/demangle.h"
+#include "extract/demangle.h"
 #include "symbol/elf_file.h"
 #include "symbol/elf_image.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/elf_symbol_source.h"
+#include "extract/elf_symbol_source.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/elf_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/symbol_table.h"
+#include "extract/symbol_table.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/elf_fixture.h"
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a symbol file is found by: a build-id, or for a file without one the hash of its two ends
+ * and its length. A value object.
+ */
+#pragma once
+
+#include "base/build_id.h"
+#include "pilotlight/symbol_file.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SYMBOL_IDENTITY_TEXT_BYTES = sizeof("htlhash:") + 2 * BUILD_ID_BYTES };
+
+struct symbol_identity {
+	enum pilotlight_symbol_identity_kind kind;
+	/* Its size may be short by zeros at the end where only the kernel's padded form is known;
+	 * comparing and finding do not mind. At least 1. */
+	struct build_id id;
+};
+
+/* Of a build-id that is there (size > 0). */
+struct symbol_identity symbol_identity_of_build_id(const struct build_id *id);
+
+/*
+ * The htlhash of a regular file's contents, which its owner may change meanwhile. The position is
+ * left alone. Returns 0; -EINVAL not a regular file or empty; another -errno from reading.
+ */
+int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity);
+
+/* The build-id if the ELF file has one, else the hash. Errors of both; -ENOEXEC not ELF. */
+int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity);
+
+bool symbol_identity_equal(const struct symbol_identity *a, const struct symbol_identity *b);
+
+/* Lower-case hex; a hash begins with "htlhash:". Returns `text`. */
+const char *symbol_identity_format(
+	const struct symbol_identity *identity, char text[SYMBOL_IDENTITY_TEXT_BYTES]);
+
+/* The reverse; upper case too. Returns 0 or -EINVAL: not 1 to 20 bytes of hex, or all zeros. */
+int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names for binaries: looks into the cache, else has a worker make the symbol file of the best that
+ * is to be had, and replaces an entry when something better has turned up. Sources by rank: the
+ * host's debug file by build-id; one from a debuginfod server, fetched by a process of its own and
+ * only where that is configured; one by .gnu_debuglink; the binary itself.
+ *
+ * Everything happens in other processes: want() and run() do not wait (I5). Results that the cache
+ * cannot take (a folder that is read-only, a full disk) are kept for the life of this struct. What
+ * could not be named is counted by reason (I1). One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "broker/broker.h"
+#include "symbol/symbol_cache.h"
+#include "symbol/symbol_source.h"
+#include "symbolize/worker_pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbolizer;
+
+struct symbolizer_options {
+	struct symbol_cache *cache; /* borrowed; NULL: nothing is kept */
+	struct broker *broker;	    /* borrowed */
+	struct worker_pool_options workers;
+	const char *debuginfod_urls; /* NULL or "": none is asked */
+};
+
+struct symbolizer_counters {
+	uint64_t wanted;			     /* binaries */
+	uint64_t cached;			     /* had their symbols in the cache */
+	uint64_t extracted;			     /* have got them from a worker */
+	uint64_t failed[PILOTLIGHT_SYMBOL_FAILURES]; /* binaries without any, by reason */
+	uint64_t units_failed;		/* parts of binaries that lack functions or lines */
+	uint64_t fetched, fetch_failed; /* debuginfod */
+	uint64_t pending;		/* still being worked on */
+};
+
+int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
+void symbolizer_free(struct symbolizer *symbolizer);
+DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
+
+/*
+ * Code of this binary has been seen. `binary` as in symbol/symbol_source.h; its descriptors are
+ * duplicated. Once a binary. Returns 0, -ENOMEM, -E2BIG too many binaries.
+ */
+int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary);
+
+/* Readable when symbolizer_run() has something to do; borrowed. */
+int symbolizer_poll_fd(const struct symbolizer *symbolizer);
+int symbolizer_run(struct symbolizer *symbolizer);
+
+/* Until nothing local is pending or the time is over; what is fetched from a server is not waited
+ * for. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0, -ETIMEDOUT, or -errno. */
+int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
+
+/* Answers from symbol files alone, by identity. Borrowed; lives as long as the symbolizer. */
+struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);
+
+void symbolizer_counters(
+	const struct symbolizer *symbolizer, struct symbolizer_counters *ret_counters);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the engine and a symbol worker say to each other over a SOCK_SEQPACKET pair: one request,
+ * one report, both of fixed size. Files come as descriptors of fixed numbers, whose presence the
+ * request tells. The worker is this same program, started as `pilotlight symbol-worker`; both sides
+ * are of one version, and `version` only guards against a program that was replaced on the disk.
+ */
+#pragma once
+
+#include "pilotlight/symbol_file.h"
+
+#include <stdint.h>
+
+enum {
+	PILOTLIGHT_WORKER_VERSION = 1,
+
+	PILOTLIGHT_WORKER_SOCKET_FD = 3,
+	PILOTLIGHT_WORKER_OUTPUT_FD = 4,
+	PILOTLIGHT_WORKER_SCRATCH_FD = 5,
+	PILOTLIGHT_WORKER_BINARY_FD = 6,
+	PILOTLIGHT_WORKER_DEBUG_FD = 7,
+	PILOTLIGHT_WORKER_ALTERNATE_FD = 8,
+};
+
+struct pilotlight_symbol_request {
+	uint32_t version;
+	uint8_t has_binary, has_debug, has_alternate; /* 0 or 1 */
+	uint8_t identity_kind;
+	uint8_t identity[20];
+	uint8_t identity_bytes;
+	uint8_t debug_rank; /* of what comes out if the debug file is taken */
+	uint8_t padding[2];
+	uint64_t scratch_bytes_max;
+	uint64_t memory_bytes_max; /* anonymous */
+	uint32_t cpu_s_max;
+	uint32_t padding_2;
+	char origin[128];
+};
+
+struct pilotlight_symbol_report {
+	uint32_t version;
+	int32_t error; /* 0, or -errno of extraction_run() */
+	uint8_t rank;
+	uint8_t has_taken_debug; /* else it belongs to another binary */
+	uint8_t has_taken_alternate;
+	uint8_t padding;
+	uint32_t units_failed;
+	uint64_t output_bytes;
+	uint64_t scratch_bytes;
+	uint64_t anonymous_bytes; /* VmHWM less what is file-backed, at the end; 0: not known */
+	uint64_t cpu_ns;
+};
+
+_Static_assert(sizeof(struct pilotlight_symbol_request) == 184, "request");
+_Static_assert(sizeof(struct pilotlight_symbol_report) == 48, "report");
