@@ -31,6 +31,24 @@ uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes)
 	return to_u32(file, value);
 }
 
+uint64_t elf_file_decode_u64(const struct elf_file *file, const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return to_u64(file, value);
+}
+
+uint64_t elf_file_decode_word(const struct elf_file *file, const uint8_t *bytes)
+{
+	return file->is_64 ? elf_file_decode_u64(file, bytes) : elf_file_decode_u32(file, bytes);
+}
+
+size_t elf_file_word_bytes(const struct elf_file *file)
+{
+	return file->is_64 ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
 /*
  * A user's own file system may answer anything, so what means more than "this file" to the callers
  * is not taken from it.
@@ -46,6 +64,10 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, siz
 
 	if (offset > file->size_bytes || size > file->size_bytes - offset)
 		return -ENOEXEC;
+	if (file->memory) {
+		memcpy(bytes, file->memory + offset, size);
+		return 0;
+	}
 	while (size > 0) {
 		ssize_t n = pread(file->fd, position, size, (off_t)offset);
 
@@ -111,23 +133,27 @@ int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *
 		return r;
 	if (file->is_64)
 		*ret_shdr = (Elf64_Shdr){
+			.sh_name = to_u32(file, raw.wide.sh_name),
 			.sh_type = to_u32(file, raw.wide.sh_type),
 			.sh_flags = to_u64(file, raw.wide.sh_flags),
 			.sh_addr = to_u64(file, raw.wide.sh_addr),
 			.sh_offset = to_u64(file, raw.wide.sh_offset),
 			.sh_size = to_u64(file, raw.wide.sh_size),
 			.sh_link = to_u32(file, raw.wide.sh_link),
+			.sh_info = to_u32(file, raw.wide.sh_info),
 			.sh_addralign = to_u64(file, raw.wide.sh_addralign),
 			.sh_entsize = to_u64(file, raw.wide.sh_entsize),
 		};
 	else
 		*ret_shdr = (Elf64_Shdr){
+			.sh_name = to_u32(file, raw.narrow.sh_name),
 			.sh_type = to_u32(file, raw.narrow.sh_type),
 			.sh_flags = to_u32(file, raw.narrow.sh_flags),
 			.sh_addr = to_u32(file, raw.narrow.sh_addr),
 			.sh_offset = to_u32(file, raw.narrow.sh_offset),
 			.sh_size = to_u32(file, raw.narrow.sh_size),
 			.sh_link = to_u32(file, raw.narrow.sh_link),
+			.sh_info = to_u32(file, raw.narrow.sh_info),
 			.sh_addralign = to_u32(file, raw.narrow.sh_addralign),
 			.sh_entsize = to_u32(file, raw.narrow.sh_entsize),
 		};
@@ -177,13 +203,16 @@ static int count_sections(struct elf_file *file, uint16_t shdr_bytes, size_t shd
 
 	if (file->shdr_offset == 0 || shdr_bytes != shdr_size)
 		return -ENOEXEC;
-	if (file->shdr_count == 0) {
+	if (file->shdr_count == 0 || file->names_section == SHN_XINDEX) {
 		r = elf_file_read_shdr(file, 0, &first);
 		if (r < 0)
 			return r;
-		if (first.sh_size > UINT32_MAX)
+		if (file->names_section == SHN_XINDEX)
+			file->names_section = first.sh_link;
+		if (file->shdr_count == 0 && first.sh_size > UINT32_MAX)
 			return -ENOEXEC;
-		file->shdr_count = (uint32_t)first.sh_size;
+		if (file->shdr_count == 0)
+			file->shdr_count = (uint32_t)first.sh_size;
 	}
 	return is_inside(file, file->shdr_offset, file->shdr_count, shdr_size) ? 0 : -ENOEXEC;
 }
@@ -222,6 +251,7 @@ static int parse_wide(struct elf_file *file)
 	file->phdr_count = to_u16(file, header.e_phnum);
 	file->shdr_offset = to_u64(file, header.e_shoff);
 	file->shdr_count = to_u16(file, header.e_shnum);
+	file->names_section = to_u16(file, header.e_shstrndx);
 	return check_tables(
 		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
 }
@@ -240,15 +270,35 @@ static int parse_narrow(struct elf_file *file)
 	file->phdr_count = to_u16(file, header.e_phnum);
 	file->shdr_offset = to_u32(file, header.e_shoff);
 	file->shdr_count = to_u16(file, header.e_shnum);
+	file->names_section = to_u16(file, header.e_shstrndx);
 	return check_tables(
 		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
 }
 
-int elf_file_init(struct elf_file *ret_file, int fd)
+/* `file` knows where its bytes are. */
+static int parse(struct elf_file *file)
 {
 	const uint8_t host_order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
-	struct elf_file file = { .fd = fd };
 	uint8_t ident[EI_NIDENT];
+	int r;
+
+	r = elf_file_read(file, 0, ident, sizeof(ident));
+	if (r < 0)
+		return r;
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return -ENOEXEC;
+	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
+		return -ENOEXEC;
+	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
+		return -ENOEXEC;
+	file->is_64 = ident[EI_CLASS] == ELFCLASS64;
+	file->is_swapped = ident[EI_DATA] != host_order;
+	return file->is_64 ? parse_wide(file) : parse_narrow(file);
+}
+
+int elf_file_init(struct elf_file *ret_file, int fd)
+{
+	struct elf_file file = { .fd = fd };
 	struct stat status;
 	int r;
 
@@ -258,20 +308,19 @@ int elf_file_init(struct elf_file *ret_file, int fd)
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;
 	file.size_bytes = (uint64_t)status.st_size;
-
-	r = elf_file_read(&file, 0, ident, sizeof(ident));
+	r = parse(&file);
 	if (r < 0)
 		return r;
-	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return -ENOEXEC;
-	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
-		return -ENOEXEC;
-	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
-		return -ENOEXEC;
-	file.is_64 = ident[EI_CLASS] == ELFCLASS64;
-	file.is_swapped = ident[EI_DATA] != host_order;
+	*ret_file = file;
+	return 0;
+}
 
-	r = file.is_64 ? parse_wide(&file) : parse_narrow(&file);
+int elf_file_init_memory(struct elf_file *ret_file, const void *bytes, size_t size)
+{
+	struct elf_file file = { .fd = -1, .memory = bytes, .size_bytes = size };
+	int r;
+
+	r = parse(&file);
 	if (r < 0)
 		return r;
 	*ret_file = file;

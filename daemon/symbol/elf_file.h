@@ -3,7 +3,8 @@
  * An ELF file's headers, read with bounded pread() into the host's own form: 64-bit structures in
  * host byte order, whatever the file's class and order. The file is hostile (I8), and it may shrink
  * while it is read, which a memory mapping would answer with SIGBUS. A value object that borrows
- * the descriptor and leaves its position alone.
+ * the descriptor and leaves its position alone. An ELF file that was unpacked to memory is read
+ * from there.
  */
 #pragma once
 
@@ -13,16 +14,18 @@
 #include <stdint.h>
 
 struct elf_file {
-	int fd;		      /* borrowed */
-	uint64_t size_bytes;  /* when it was opened */
-	bool is_64;	      /* ELFCLASS64 */
-	bool is_swapped;      /* not the host's byte order */
-	uint16_t type;	      /* ET_… */
-	uint16_t machine;     /* EM_… */
-	uint64_t phdr_offset; /* of the program headers */
+	int fd;		       /* borrowed; -1 of one in memory */
+	const uint8_t *memory; /* borrowed; NULL of one with a descriptor */
+	uint64_t size_bytes;   /* when it was opened */
+	bool is_64;	       /* ELFCLASS64 */
+	bool is_swapped;       /* not the host's byte order */
+	uint16_t type;	       /* ET_… */
+	uint16_t machine;      /* EM_… */
+	uint64_t phdr_offset;  /* of the program headers */
 	uint32_t phdr_count;
 	uint64_t shdr_offset; /* of the section headers */
 	uint32_t shdr_count;
+	uint32_t names_section; /* by index; 0, or at least shdr_count: there is none */
 };
 
 /*
@@ -33,6 +36,9 @@ struct elf_file {
  * -errno from reading.
  */
 int elf_file_init(struct elf_file *ret_file, int fd);
+
+/* The same of `size` bytes of memory, which stay as they are as long as the file is in use. */
+int elf_file_init_memory(struct elf_file *ret_file, const void *bytes, size_t size);
 
 /*
  * Fills `bytes`. Returns 0; -ENOEXEC where the file ends before; another -errno from reading, but
@@ -50,5 +56,8 @@ int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *
 size_t elf_file_symbol_bytes(const struct elf_file *file);
 Elf64_Sym elf_file_decode_symbol(const struct elf_file *file, const uint8_t *bytes);
 
-/* The 32-bit number at `bytes`, in the file's order. */
+/* The number at `bytes`, in the file's order; a word is as wide as the class has addresses. */
 uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes);
+uint64_t elf_file_decode_u64(const struct elf_file *file, const uint8_t *bytes);
+uint64_t elf_file_decode_word(const struct elf_file *file, const uint8_t *bytes);
+size_t elf_file_word_bytes(const struct elf_file *file);

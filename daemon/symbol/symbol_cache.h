@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The folder of symbol files: `<directory>/<xx>/<rest>.sym` for a build-id, `<rest>.htlhash.sym`
- * for a hash, and what is being written in `<directory>/tmp/`. Several processes may use one
- * folder at once, and any may be killed at any moment: a file appears whole, by renaming, or not at
- * all. It needs no index: the folder is the truth, and a file's time of modification is when it was
- * last used (to the hour).
+ * for a hash, and what is being written in `<directory>/tmp/`. Names are without the zero bytes
+ * that an identity ends with, as the kernel does not tell them from padding: each identity has one
+ * name, and is found by its padded form too.
  *
- * Bounded in bytes (I4): beyond that the least recently used go. A damaged file is removed when it
- * is met, counted, and made anew; it is never believed. In a folder that cannot be written to what
- * is there is used, and nothing else fails. One owner, one thread for each struct.
+ * Several processes may use one folder at once, and any may be killed at any moment: a file appears
+ * whole, by renaming, or not at all. `<directory>/lock` is held, for moments, by whoever replaces
+ * or removes one. There is no index: the folder is the truth, and a file's time of modification is
+ * when it was last used (to the hour). Names and kinds of files that are not ours are left alone,
+ * and symbolic links below the folder are not followed.
+ *
+ * Bounded in bytes (I4), a file counting for whole blocks of 4 KiB, what is in `tmp/` apart: beyond
+ * that the least recently used go. Processes that add to one folder at once see each other's files
+ * late, and may exceed the bound by a sixteenth each. A damaged file is removed when it is met,
+ * counted, and made anew; it is never believed. In a folder that cannot be written to what is there
+ * is used, and nothing else fails. One owner, one thread for each struct.
  */
 #pragma once
 
@@ -23,20 +30,22 @@
 struct symbol_cache;
 
 enum {
-	SYMBOL_CACHE_NEGATIVE_S = 24 * 60 * 60, /* how long nothing is believed to be there */
+	/* How long nothing is believed to be there, since the header's `created_s`. */
+	SYMBOL_CACHE_NEGATIVE_S = 24 * 60 * 60,
 };
 #define SYMBOL_CACHE_BYTES_DEFAULT (2ULL << 30)
 
 struct symbol_cache_counters {
 	uint64_t found, missed;
-	uint64_t damaged;	  /* removed, or passed over where that is not allowed */
-	uint64_t stored, refused; /* refused: a higher rank was there already */
-	uint64_t evicted, evicted_bytes;
+	uint64_t damaged;		 /* removed, or passed over where that is not allowed */
+	uint64_t stored, refused;	 /* refused: a higher rank was there already */
+	uint64_t evicted, evicted_bytes; /* over the bound; bytes are whole blocks */
 };
 
 /*
- * Opens the folder, and makes it (mode 0755, with its parents) if it can. Returns 0; -errno, with
- * what to do in `fault`, where there is no folder and none can be made.
+ * Opens the folder, and makes it (mode 0755, with its parents) if it can. The path may be relative
+ * and of any length. Returns 0; -errno, with what to do in `fault` (may be NULL), where there is no
+ * folder and none can be made.
  */
 int symbol_cache_open(const char *directory, uint64_t bytes_max, struct symbol_cache **ret_cache,
 	struct fault *fault);
@@ -51,19 +60,21 @@ const char *symbol_cache_directory(const struct symbol_cache *cache);
 
 /*
  * Opens the entry. A negative one that has not expired comes back as a file of rank NONE. Returns
- * 0; -ENOENT none (or expired, or damaged); -ENOMEM; another -errno from the system.
+ * 0; -ENOENT none (or expired, damaged, or of another version); -ENOMEM; another -errno from the
+ * system.
  */
 int symbol_cache_find(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_file **ret_file);
 
 /*
  * A file to write a symbol file or intermediate data to: in `tmp/`, locked (flock) as long as it is
- * open, so that nobody takes it for a dead process's. Returns 0; -EROFS, -EACCES and so on where
+ * open here or in a process that it was handed to, so that nobody takes it for a dead one's. The
+ * first call also removes what dead processes have left. Returns 0; -EROFS, -EACCES and so on where
  * the folder cannot be written to.
  */
 struct symbol_cache_draft {
 	int fd;	    /* owned; -1: none */
-	char *path; /* owned */
+	char *path; /* owned; NULL once it is committed */
 };
 int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft);
 
@@ -71,17 +82,19 @@ int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *re
 void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft);
 
 /*
- * Checks the draft's contents, makes sure they are on the disk, and renames it to its place. Then
- * older entries go if the folder is over its bound. Returns 0; -EBADMSG it is no whole symbol file
- * of this identity; -EEXIST an entry of a higher rank is there (of equal rank the new one wins,
- * but a negative entry never replaces another kind); -ENOSPC and so on.
+ * Checks the draft's contents, makes sure they are on the disk (which may take as long as the disk
+ * does, unless its writer has synced it), and renames it to its place. Nobody may write to it any
+ * more. Then older entries go if the folder is over its bound. Returns 0; -EBADMSG it is no whole
+ * symbol file of this identity; -EEXIST an entry of a higher rank is there (of equal rank the new
+ * one wins, but a negative entry never replaces another kind); -EFBIG it is more than the folder's
+ * bound alone; -EBUSY a stopped process holds the lock, after a second; -ENOSPC and so on.
  */
 int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_cache_draft *draft);
 
 /*
- * Says that there is nothing to be had, for a day. `rank` is kept as RANK_NONE; `origin` and
- * `failure` are for people. Same errors.
+ * Says that there is nothing to be had, for a day. `rank` is kept as RANK_NONE; `origin` (may be
+ * NULL) and `failure` are for people. Same errors; -EINVAL for OK and NO_SPACE, which are not kept.
  */
 int symbol_cache_put_negative(struct symbol_cache *cache, const struct symbol_identity *identity,
 	enum pilotlight_symbol_failure failure, const char *origin);
@@ -90,16 +103,17 @@ int symbol_cache_put_negative(struct symbol_cache *cache, const struct symbol_id
 int symbol_cache_remove(struct symbol_cache *cache, const struct symbol_identity *identity);
 
 /*
- * Calls `visit` for each entry until it returns an error, which is returned. `file` is NULL where
- * the entry is damaged or of another version; `error` says how. Without `is_checked` only the
- * header is read and `file` is NULL where even that fails. Order: by name.
+ * Calls `visit` for each entry until it returns an error, which is returned. With `is_checked` the
+ * whole file is, else its header alone; nothing is removed. What `error` says: -EBADMSG damaged, or
+ * another's; -EPROTONOSUPPORT another version; or why it cannot be read. Expired negative entries
+ * are visited too. Order: by name. Memory does not grow with the folder.
  */
 struct symbol_cache_entry {
-	struct symbol_identity identity;
-	const char *path; /* borrowed */
-	uint64_t bytes;
-	uint64_t used_s; /* since 1970 */
-	int error;	 /* 0, or why `header` is not to be had */
+	struct symbol_identity identity; /* its size is short by zeros where `error` is set */
+	const char *path;		 /* borrowed */
+	uint64_t bytes;			 /* of the file */
+	uint64_t used_s;		 /* since 1970 */
+	int error;			 /* 0, or why `header` is all zeros */
 	struct pilotlight_symbol_header header;
 };
 int symbol_cache_each(struct symbol_cache *cache, bool is_checked,
@@ -110,7 +124,7 @@ int symbol_cache_each(struct symbol_cache *cache, bool is_checked,
  * `is_checked`, and the least recently used until at most `bytes_max` are left. 0 or -errno.
  */
 struct symbol_cache_pruned {
-	uint64_t entries, bytes; /* that went */
+	uint64_t entries, bytes; /* that went; bytes are whole blocks */
 	uint64_t drafts;
 	uint64_t left_entries, left_bytes;
 };

@@ -74,10 +74,16 @@ struct symbol_line {
 size_t symbol_file_find_chain(
 	const struct symbol_file *file, uint64_t vaddr, struct symbol_line *ret_lines, size_t max);
 
-/* The raw tables, for exports; borrowed, NULL where the count is 0. */
+/*
+ * The raw tables, for exports; borrowed, NULL where the count is 0. Strings end with a NUL; apart
+ * from that what the entries say has not been checked.
+ */
 const struct pilotlight_symbol_boundary *symbol_file_boundaries(const struct symbol_file *file);
+const struct pilotlight_symbol_frame *symbol_file_frames(const struct symbol_file *file);
 const struct pilotlight_symbol_row *symbol_file_rows(const struct symbol_file *file);
 const struct pilotlight_symbol_segment *symbol_file_segments(const struct symbol_file *file);
+const uint32_t *symbol_file_paths(const struct symbol_file *file); /* FILES */
+const char *symbol_file_strings(const struct symbol_file *file);
 
 static inline uint64_t symbol_place_pack(uint32_t file, uint32_t line, uint32_t column)
 {

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Drafts: files in `tmp/`, each locked by its writers as long as one of them lives. Whoever can
+ * lock one has found a dead process's, or one that is just being made: the maker sees the loss of
+ * its name and makes another.
+ */
+#include "base/clock.h"
+#include "symbol/symbol_cache_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const char drafts_name[] = "tmp";
+static const char suffix[] = ".draft";
+
+enum { MAKE_ATTEMPTS = 64, DRAFT_NAME_BYTES = 64 };
+
+static void closedirp(DIR **folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+/* The folder was removed under us: the next of its name is as good. */
+static int follow_the_name(struct symbol_cache *cache)
+{
+	struct stat status;
+	int fd = -1, r;
+
+	if (fstat(cache->fd, &status) < 0)
+		return -errno;
+	if (status.st_nlink > 0)
+		return 0;
+	r = symbol_cache_folder_make(cache->directory, &fd);
+	if (r < 0)
+		return r;
+	(void)close(cache->fd);
+	cache->fd = fd;
+	cache->usage.is_known = false;
+	return 0;
+}
+
+static int open_drafts(struct symbol_cache *cache, int *ret_fd)
+{
+	int r = follow_the_name(cache);
+
+	if (r < 0)
+		return r;
+	if (mkdirat(cache->fd, drafts_name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return symbol_cache_folder_open(cache, drafts_name, O_PATH, ret_fd);
+}
+
+/* -EEXIST, -EWOULDBLOCK: another name is to be tried. */
+static int make_draft(int folder_fd, const char *name, int *ret_fd)
+{
+	_cleanup_close_ int fd =
+		openat(folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int r = -errno;
+
+		(void)unlinkat(folder_fd, name, 0);
+		return r;
+	}
+	if (!symbol_cache_folder_has(folder_fd, name, fd))
+		return -EWOULDBLOCK;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft)
+{
+	_cleanup_close_ int folder_fd = -1;
+	_cleanup_free_ char *path = NULL;
+	size_t start_bytes = strlen(cache->directory) + sizeof("//") + sizeof(drafts_name) - 1;
+	uint64_t removed;
+	char *name;
+	int fd = -1, r;
+
+	r = open_drafts(cache, &folder_fd);
+	if (r < 0)
+		return r;
+	if (!cache->has_cleared_drafts) {
+		/* What stays there costs space, and nothing else. */
+		(void)symbol_cache_clear_drafts(cache, &removed);
+		cache->has_cleared_drafts = true;
+	}
+	path = malloc(start_bytes + DRAFT_NAME_BYTES);
+	if (!path)
+		return -ENOMEM;
+	(void)snprintf(path, start_bytes, "%s/%s/", cache->directory, drafts_name);
+	name = path + strlen(path);
+	r = -EEXIST;
+	for (int i = 0; i < MAKE_ATTEMPTS && (r == -EEXIST || r == -EWOULDBLOCK); i++) {
+		(void)snprintf(name, DRAFT_NAME_BYTES, "%d-%" PRIx64 "%s", (int)getpid(),
+			clock_realtime_ns(), suffix);
+		r = make_draft(folder_fd, name, &fd);
+	}
+	if (r < 0)
+		return r;
+	*ret_draft = (struct symbol_cache_draft){ .fd = fd, .path = TAKE_PTR(path) };
+	return 0;
+}
+
+void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft)
+{
+	_cleanup_close_ int folder_fd = -1;
+	const char *name;
+
+	if (draft->path && symbol_cache_folder_open(cache, drafts_name, O_PATH, &folder_fd) == 0) {
+		name = strrchr(draft->path, '/') + 1;
+		if (symbol_cache_folder_has(folder_fd, name, draft->fd))
+			(void)unlinkat(folder_fd, name, 0);
+	}
+	closep(&draft->fd);
+	free(draft->path);
+	*draft = (struct symbol_cache_draft){ .fd = -1 };
+}
+
+int symbol_cache_draft_publish(struct symbol_cache *cache, struct symbol_cache_draft *draft,
+	int folder_fd, const char *name)
+{
+	_cleanup_close_ int drafts_fd = -1;
+	const char *draft_name = strrchr(draft->path, '/') + 1;
+	int r;
+
+	r = symbol_cache_folder_open(cache, drafts_name, O_PATH, &drafts_fd);
+	if (r < 0)
+		return r;
+	if (!symbol_cache_folder_has(drafts_fd, draft_name, draft->fd))
+		return -ESTALE;
+	if (renameat(drafts_fd, draft_name, folder_fd, name) < 0)
+		return -errno;
+	free(draft->path);
+	draft->path = NULL;
+	return 0;
+}
+
+static bool is_draft(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+
+	return (entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN) &&
+	       length >= sizeof(suffix) &&
+	       strcmp(entry->d_name + length - (sizeof(suffix) - 1), suffix) == 0;
+}
+
+/* 1: it was dead and is gone; 0: it lives, or has gone by itself. */
+static int clear_draft(int folder_fd, const char *name)
+{
+	/* For writing, as flock() over NFS takes that. */
+	_cleanup_close_ int fd =
+		openat(folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0 : -errno;
+	if (!symbol_cache_folder_has(folder_fd, name, fd))
+		return 0;
+	return unlinkat(folder_fd, name, 0) < 0 ? -errno : 1;
+}
+
+int symbol_cache_clear_drafts(const struct symbol_cache *cache, uint64_t *ret_count)
+{
+	_cleanup_(closedirp) DIR *stream = NULL;
+	_cleanup_close_ int fd = -1;
+	const struct dirent *entry;
+	uint64_t count = 0;
+	int cleared, r;
+
+	r = symbol_cache_folder_open(cache, drafts_name, O_RDONLY, &fd);
+	if (r == 0) {
+		stream = fdopendir(fd);
+		if (!stream)
+			return -errno;
+		fd = -1;
+	} else if (r != -ENOENT && r != -ENOTDIR && r != -ELOOP) {
+		return r;
+	}
+	r = 0;
+	while (stream && (entry = readdir(stream))) {
+		if (!is_draft(entry))
+			continue;
+		cleared = clear_draft(dirfd(stream), entry->d_name);
+		if (cleared > 0)
+			count++;
+		else if (cleared < 0 && r == 0)
+			r = cleared;
+	}
+	if (r == 0)
+		*ret_count = count;
+	return r;
+}

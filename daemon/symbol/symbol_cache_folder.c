@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/symbol_cache_folder.h"
+
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const char lock_name[] = "lock";
+
+enum { LOCK_ATTEMPTS = 1000, LOCK_PAUSE_NS = 1000 * 1000 };
+
+static void closedirp(DIR **folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+/* One step of the way, which others may make at the same time. */
+static int make_step(int fd, const char *name, int *ret_fd)
+{
+	int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	int next = openat(fd, name, flags);
+
+	if (next < 0 && errno == ENOENT) {
+		if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		next = openat(fd, name, flags);
+	}
+	if (next < 0)
+		return -errno;
+	*ret_fd = next;
+	return 0;
+}
+
+/* Step by step, as the whole may be longer than the kernel takes at once. */
+int symbol_cache_folder_make(const char *path, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char name[NAME_MAX + 1];
+	size_t length;
+	int next, r;
+
+	if (!*path)
+		return -ENOENT;
+	r = make_step(AT_FDCWD, *path == '/' ? "/" : ".", &fd);
+	while (r == 0) {
+		path += strspn(path, "/");
+		length = strcspn(path, "/");
+		if (length == 0)
+			break;
+		if (length >= sizeof(name))
+			return -ENAMETOOLONG;
+		memcpy(name, path, length);
+		name[length] = '\0';
+		path += length;
+		r = make_step(fd, name, &next);
+		if (r < 0)
+			break;
+		(void)close(fd);
+		fd = next;
+	}
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
+}
+
+int symbol_cache_folder_open(
+	const struct symbol_cache *cache, const char *name, int flags, int *ret_fd)
+{
+	int fd = openat(cache->fd, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+bool symbol_cache_folder_has(int folder_fd, const char *name, int fd)
+{
+	struct stat there, ours;
+
+	return fstatat(folder_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstat(fd, &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+}
+
+/*
+ * The file is the owner's alone: who can open it can hold the lock for ever. It is opened anew each
+ * time, so that neither a fork nor somebody who tidies the folder makes two holders of one lock.
+ */
+int symbol_cache_folder_lock(const struct symbol_cache *cache, int *ret_fd)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+	for (int i = 0; i < LOCK_ATTEMPTS; i++) {
+		_cleanup_close_ int fd = openat(cache->fd, lock_name,
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			if (symbol_cache_folder_has(cache->fd, lock_name, fd)) {
+				*ret_fd = TAKE_FD(fd);
+				return 0;
+			}
+			continue;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		(void)nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
+}
+
+uint64_t symbol_cache_now_s(void)
+{
+	return clock_realtime_ns() / NSEC_PER_SEC;
+}
+
+struct symbol_cache_found symbol_cache_found_set(
+	const struct symbol_identity *identity, const struct stat *status)
+{
+	return (struct symbol_cache_found){
+		.identity = *identity,
+		.bytes = (uint64_t)status->st_size,
+		.inode = status->st_ino,
+		.modified = status->st_mtim,
+	};
+}
+
+/* ENXIO: a socket. */
+static bool is_not_an_entry(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ENXIO;
+}
+
+int symbol_cache_folder_open_entry(const struct symbol_cache *cache,
+	const struct symbol_identity *identity, int *ret_fd, struct symbol_cache_found *ret_found)
+{
+	_cleanup_close_ int folder_fd = -1, fd = -1;
+	struct symbol_cache_name name;
+	struct stat status;
+	int r;
+
+	symbol_cache_name_set(&name, identity);
+	r = symbol_cache_folder_open(cache, name.folder, O_PATH, &folder_fd);
+	if (r == 0) {
+		fd = openat(folder_fd, name.file,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0)
+			r = -errno;
+		else if (fstat(fd, &status) < 0)
+			r = -errno;
+		else if (!S_ISREG(status.st_mode))
+			r = -ENOENT;
+	}
+	if (r < 0)
+		return is_not_an_entry(r) ? -ENOENT : r;
+	*ret_found = symbol_cache_found_set(identity, &status);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int symbol_cache_folder_remove(
+	const struct symbol_cache *cache, const struct symbol_cache_found *found)
+{
+	_cleanup_close_ int folder_fd = -1, lock_fd = -1;
+	struct symbol_cache_name name;
+	struct stat status;
+	int r;
+
+	symbol_cache_name_set(&name, &found->identity);
+	r = symbol_cache_folder_open(cache, name.folder, O_PATH, &folder_fd);
+	if (r < 0)
+		return is_not_an_entry(r) ? -ENOENT : r;
+	r = symbol_cache_folder_lock(cache, &lock_fd);
+	if (r < 0)
+		return r;
+	if (fstatat(folder_fd, name.file, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_ino != found->inode ||
+		(uint64_t)status.st_size != found->bytes ||
+		status.st_mtim.tv_sec != found->modified.tv_sec ||
+		status.st_mtim.tv_nsec != found->modified.tv_nsec)
+		return -ESTALE;
+	return unlinkat(folder_fd, name.file, 0) < 0 ? -errno : 0;
+}
+
+/* 1 and what it found; 0: not ours, or it has gone; -errno. */
+static int look_at(int fd, const char *folder, const struct dirent *entry,
+	struct symbol_cache_found *ret_found)
+{
+	struct symbol_identity identity;
+	struct stat status;
+
+	if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
+		return 0;
+	if (!symbol_cache_name_parse(folder, entry->d_name, &identity))
+		return 0;
+	if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(status.st_mode))
+		return 0;
+	*ret_found = symbol_cache_found_set(&identity, &status);
+	return 1;
+}
+
+int symbol_cache_folder_each(const struct symbol_cache *cache, unsigned int folder,
+	symbol_cache_visit visit, void *context)
+{
+	_cleanup_(closedirp) DIR *stream = NULL;
+	_cleanup_close_ int fd = -1;
+	struct symbol_cache_found found;
+	const struct dirent *entry;
+	char name[16];
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%02x", folder);
+	r = symbol_cache_folder_open(cache, name, O_RDONLY, &fd);
+	if (r < 0)
+		return is_not_an_entry(r) ? 0 : r;
+	stream = fdopendir(fd);
+	if (!stream)
+		return -errno;
+	fd = -1;
+	for (;;) {
+		errno = 0;
+		entry = readdir(stream);
+		if (!entry)
+			return errno == ENOENT ? 0 : -errno;
+		r = look_at(dirfd(stream), name, entry, &found);
+		if (r > 0)
+			r = visit(context, &found);
+		if (r < 0)
+			return r;
+	}
+}

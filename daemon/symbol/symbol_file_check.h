@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether bytes are a symbol file, and where its tables are. The bytes are hostile (I8): what is
+ * told of the tables holds whatever they contain, and it is all that holds.
+ */
+#pragma once
+
+#include "pilotlight/symbol_file.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SYMBOL_FILE_SEGMENTS_MAX = 64 };
+/* No binary's symbols come near it; hashing so much takes a second. */
+#define SYMBOL_FILE_BYTES_MAX (4ULL << 30)
+
+struct symbol_file_table {
+	const void *entries; /* aligned to 64 bytes; NULL where there are none */
+	uint32_t count;
+};
+
+/* The known sections by their id; [0] is not used. */
+struct symbol_file_tables {
+	struct symbol_file_table by_id[PILOTLIGHT_SYMBOL_STRINGS + 1];
+};
+
+/*
+ * Is there a header of this version, whose table of sections is whole? `bytes` are aligned to 64.
+ * Touches nothing behind the table of sections. Returns 0; -EBADMSG; -EPROTONOSUPPORT another
+ * version.
+ */
+int symbol_file_check_header(const void *bytes, uint64_t size);
+
+/*
+ * The rest, after the header: lengths and hashes of all sections. Afterwards an index covers its
+ * table's last entry, strings end with a NUL, and segments are at most SYMBOL_FILE_SEGMENTS_MAX;
+ * what the entries themselves say is not looked at. Returns 0 or -EBADMSG.
+ */
+int symbol_file_check_sections(
+	const void *bytes, uint64_t size, struct symbol_file_tables *ret_tables);

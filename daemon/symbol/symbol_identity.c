@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/symbol_identity.h"
+
+#include "symbol/elf_image.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <sha2.h>
+
+enum {
+	END_BYTES = 4096, /* that are hashed of either end of a file */
+	HASH_BYTES = 16,  /* that are kept of the digest */
+};
+
+static const char hash_prefix[] = "htlhash:";
+
+struct symbol_identity symbol_identity_of_build_id(const struct build_id *id)
+{
+	return (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id = *id };
+}
+
+/* A file that has become shorter meanwhile is -EIO. */
+static int hash_part(int fd, uint64_t offset, size_t size, SHA2_CTX *digest)
+{
+	uint8_t bytes[END_BYTES];
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t n = pread(fd, bytes + have, size - have, (off_t)(offset + have));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		have += (size_t)n;
+	}
+	SHA256Update(digest, bytes, size);
+	return 0;
+}
+
+int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity)
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_HTLHASH };
+	uint64_t size, size_big_endian;
+	struct stat status;
+	size_t end_bytes;
+	SHA2_CTX digest;
+	int r;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0)
+		return -EINVAL;
+	size = (uint64_t)status.st_size;
+	end_bytes = size < END_BYTES ? (size_t)size : END_BYTES;
+
+	/* The ends of a short file overlap, and what they share is hashed twice. */
+	SHA256Init(&digest);
+	r = hash_part(fd, 0, end_bytes, &digest);
+	if (r < 0)
+		return r;
+	r = hash_part(fd, size - end_bytes, end_bytes, &digest);
+	if (r < 0)
+		return r;
+	size_big_endian = htobe64(size);
+	SHA256Update(&digest, (const uint8_t *)&size_big_endian, sizeof(size_big_endian));
+	SHA256Final(hash, &digest);
+	r = build_id_set(&identity.id, hash, HASH_BYTES);
+	if (r < 0)
+		return r;
+	*ret_identity = identity;
+	return 0;
+}
+
+static bool is_zero(const struct build_id *id)
+{
+	static const uint8_t zeros[BUILD_ID_BYTES];
+
+	return memcmp(id->bytes, zeros, sizeof(zeros)) == 0;
+}
+
+int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity)
+{
+	struct elf_image image;
+	int r;
+
+	r = elf_image_read(fd, &image);
+	if (r < 0)
+		return r;
+	if (image.build_id.size == 0 || is_zero(&image.build_id))
+		return symbol_identity_hash_file(fd, ret_identity);
+	*ret_identity = symbol_identity_of_build_id(&image.build_id);
+	return 0;
+}
+
+bool symbol_identity_equal(const struct symbol_identity *a, const struct symbol_identity *b)
+{
+	return a->kind == b->kind && build_id_equal(&a->id, &b->id);
+}
+
+const char *symbol_identity_format(
+	const struct symbol_identity *identity, char text[SYMBOL_IDENTITY_TEXT_BYTES])
+{
+	char *hex = text;
+
+	if (identity->kind == PILOTLIGHT_SYMBOL_HTLHASH)
+		hex = stpcpy(text, hash_prefix);
+	(void)build_id_format(&identity->id, hex);
+	return text;
+}
+
+/* -1: not a hexadecimal digit */
+static int digit_value(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	if (digit >= 'A' && digit <= 'F')
+		return digit - 'A' + 10;
+	return -1;
+}
+
+int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity)
+{
+	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
+	size_t prefix_length = sizeof(hash_prefix) - 1;
+	size_t digits;
+
+	if (strncmp(text, hash_prefix, prefix_length) == 0) {
+		identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+		text += prefix_length;
+	}
+	digits = strnlen(text, 2 * BUILD_ID_BYTES + 1);
+	if (digits == 0 || digits % 2 != 0 || digits > 2 * BUILD_ID_BYTES)
+		return -EINVAL;
+	for (size_t i = 0; i < digits; i += 2) {
+		int high = digit_value(text[i]);
+		int low = digit_value(text[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -EINVAL;
+		identity.id.bytes[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	if (is_zero(&identity.id))
+		return -EINVAL;
+	identity.id.size = (uint8_t)(digits / 2);
+	*ret_identity = identity;
+	return 0;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is listed, and what is nobody's business. */
+#include "symbol/symbol_cache.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/symbol/symbol_cache_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+enum { BLOCK_BYTES = 4096, ENOUGH_BYTES = 1 << 30 };
+
+struct listing {
+	char text[2048];
+	size_t entries;
+	int stop_at, error;
+	struct symbol_identity last;
+};
+
+static int list(void *context, const struct symbol_cache_entry *entry)
+{
+	struct listing *listing = context;
+	size_t length = strlen(listing->text);
+
+	if (entry->error == 0)
+		assert_int_equal(entry->header.version, PILOTLIGHT_SYMBOL_VERSION);
+	else
+		assert_int_equal(entry->header.version, 0);
+	(void)snprintf(listing->text + length, sizeof(listing->text) - length, "%02x%02x/%d/%d:%d ",
+		entry->identity.id.bytes[0], entry->identity.id.bytes[1], entry->identity.id.size,
+		entry->header.rank, entry->error);
+	assert_non_null(strstr(entry->path, ".sym"));
+	assert_int_equal(access(entry->path, F_OK), 0);
+	return ++listing->entries == (size_t)listing->stop_at ? -ECANCELED : 0;
+}
+
+static void entries_are_listed_by_name(void **state)
+{
+	static const uint32_t numbers[] = { 0x0102, 0xff, 0x0a02, 0x0002, 0x0902 };
+	struct symbol_identity hash = cache_fixture_identity(0x0902);
+	struct symbol_identity ends_in_zeros = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
+	struct listing listing = { .stop_at = 0 };
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct symbol_identity identity = cache_fixture_identity(numbers[i]);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	}
+	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	assert_int_equal(cache_fixture_store(fixture.cache, &hash, 2, 100), 0);
+	ends_in_zeros.id = (struct build_id){ .bytes = { 0x20 }, .size = 8 };
+	assert_int_equal(cache_fixture_store(fixture.cache, &ends_in_zeros, 3, 100), 0);
+	assert_int_equal(
+		cache_fixture_store_negative(&fixture, 0x30, 2 * SYMBOL_CACHE_NEGATIVE_S), 0);
+	assert_int_equal(cache_fixture_damage(&fixture, 0x0a02), 0);
+
+	assert_int_equal(symbol_cache_each(fixture.cache, false, list, &listing), 0);
+	assert_string_equal(listing.text, "0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/1:0 "
+					  "020a/20/1:0 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
+	listing = (struct listing){ .stop_at = 0 };
+	assert_int_equal(symbol_cache_each(fixture.cache, true, list, &listing), 0);
+	assert_string_equal(listing.text, "0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/1:0 "
+					  "020a/20/0:-74 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
+	listing = (struct listing){ .stop_at = 3 };
+	assert_int_equal(symbol_cache_each(fixture.cache, false, list, &listing), -ECANCELED);
+	assert_int_equal(listing.entries, 3);
+	cache_fixture_close(&fixture);
+}
+
+static int count_in_order(void *context, const struct symbol_cache_entry *entry)
+{
+	struct listing *listing = context;
+
+	if (listing->entries++ > 0 &&
+		memcmp(listing->last.id.bytes, entry->identity.id.bytes, BUILD_ID_BYTES) >= 0)
+		listing->error++;
+	listing->last = entry->identity;
+	return entry->error;
+}
+
+/* More than are looked at in one go, all in one folder. */
+static void many_entries_are_no_more_than_few(void **state)
+{
+	enum { ENTRIES = 20000, LEFT = 10 };
+	struct symbol_identity identity = cache_fixture_identity(7);
+	struct listing listing = { .stop_at = 0 };
+	time_t start = time(NULL) - 100;
+	struct symbol_cache_pruned pruned;
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	struct symbol_cache *cache;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	/* It makes the folder, and is written over. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		/* In an order that is neither that of names nor its reverse. */
+		uint32_t number = (uint32_t)((uint64_t)i * 7919 % ENTRIES);
+		_cleanup_close_ int fd = -1;
+
+		identity.id.bytes[1] = (uint8_t)(number >> 8);
+		identity.id.bytes[2] = (uint8_t)number;
+		cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_NONE, 0);
+		fd = open(cache_fixture_path(&fixture, &identity, path),
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, file.bytes, file.size), file.size);
+		assert_int_equal(cache_fixture_use_at(&fixture, &identity, start - number), 0);
+	}
+	assert_int_equal(symbol_cache_each(fixture.cache, false, count_in_order, &listing), 0);
+	assert_int_equal(listing.entries, ENTRIES);
+	assert_int_equal(listing.error, 0);
+
+	assert_int_equal(symbol_cache_prune(fixture.cache, 19000 * BLOCK_BYTES, true, &pruned), 0);
+	assert_int_equal(pruned.entries, 1000);
+	assert_int_equal(pruned.left_entries, 19000);
+
+	/* The next to store is the one that finds the folder over its bound. */
+	assert_int_equal(
+		symbol_cache_open(fixture.folder, (LEFT + 1) * BLOCK_BYTES, &cache, NULL), 0);
+	identity = cache_fixture_identity(7);
+	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+	symbol_cache_free(cache);
+	listing = (struct listing){ .stop_at = 0 };
+	assert_int_equal(symbol_cache_each(fixture.cache, true, count_in_order, &listing), 0);
+	assert_int_equal(listing.entries, LEFT + 1);
+	for (uint32_t i = 0; i < LEFT; i++) {
+		identity.id.bytes[1] = 0;
+		identity.id.bytes[2] = (uint8_t)i;
+		assert_true(cache_fixture_has(&fixture, &identity));
+	}
+	cache_fixture_close(&fixture);
+}
+
+static void make_weird(const struct cache_fixture *fixture, const char *elsewhere)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char *const names[] = { "11/notes.txt", "11/.sym", "11/.sym.sym", "11/5A.sym",
+		"11/5.sym", "11/5a00.sym", "11/5a.htlhash.sym.x", "11/zz.sym",
+		"11/5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym", "11/5a5a.SYM", "zz", "1", "111",
+		"33" };
+	char path[CACHE_FIXTURE_PATH_BYTES];
+
+	assert_int_equal(chdir(fixture->folder), 0);
+	assert_int_equal(mkdir("11", 0755), 0);
+	assert_int_equal(mkdir("AA", 0755), 0);
+	assert_int_equal(mkdir("44", 0755), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(cache_fixture_make_file(fixture->folder, names[i]), 0);
+	/* A name of ours that is a link, a folder, a pipe, a socket; and links to folders. */
+	(void)snprintf(path, sizeof(path), "%s/file", elsewhere);
+	assert_int_equal(symlink(path, "44/01.sym"), 0);
+	assert_int_equal(mkdir("44/02.sym", 0755), 0);
+	assert_int_equal(mkfifo("44/03.sym", 0644), 0);
+	(void)strcpy(address.sun_path, "44/04.sym");
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(symlink(elsewhere, "22"), 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
+static void what_is_not_ours_is_left_alone(void **state)
+{
+	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id.size = 2 };
+	char elsewhere[] = "/tmp/symbol-cache-XXXXXX", text[64];
+	struct listing listing = { .stop_at = 0 };
+	struct symbol_cache_pruned pruned;
+	struct symbol_file_fixture file;
+	struct cache_fixture fixture;
+	_cleanup_close_ int fd = -1;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_non_null(mkdtemp(elsewhere));
+	make_weird(&fixture, elsewhere);
+	/* A right entry, were the link to it followed. */
+	identity.id.bytes[0] = 0x44;
+	identity.id.bytes[1] = 1;
+	cache_fixture_build(&file, &identity, 1, 10);
+	(void)snprintf(text, sizeof(text), "%s/file", elsewhere);
+	fd = open(text, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, file.bytes, file.size), file.size);
+
+	for (uint8_t i = 1; i <= 4; i++) {
+		identity.id.bytes[1] = i;
+		assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	}
+	identity.id.bytes[0] = 0x22;
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), -ENOTDIR);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), -ENOENT);
+	identity.id.bytes[0] = 0x33;
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), -ENOENT);
+
+	assert_int_equal(symbol_cache_each(fixture.cache, true, list, &listing), 0);
+	/* That is the name of an identity of one byte, and there is nothing in it. */
+	assert_string_equal(listing.text, "1100/1/0:-74 ");
+	assert_int_equal(symbol_cache_prune(fixture.cache, 0, true, &pruned), 0);
+	assert_int_equal(pruned.entries, 1);
+	assert_false(cache_fixture_has_file(fixture.folder, "11/.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "11/5a00.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "11/5A.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "44/01.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "44/02.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "44/03.sym"));
+	assert_true(cache_fixture_has_file(fixture.folder, "44/04.sym"));
+	assert_int_equal(access(text, F_OK), 0);
+
+	/* A link in an entry's place is replaced, what it leads to is not. */
+	identity.id.bytes[0] = 0x44;
+	identity.id.bytes[1] = 1;
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 3000), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	assert_true(lseek(fd, 0, SEEK_END) < 3000);
+	identity.id.bytes[1] = 2;
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), -EISDIR);
+
+	cache_fixture_remove_tree(elsewhere);
+	cache_fixture_close(&fixture);
+}
+
+static void a_linked_folder_of_drafts_is_not_used(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	char elsewhere[] = "/tmp/symbol-cache-XXXXXX";
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct symbol_cache_pruned pruned;
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_non_null(mkdtemp(elsewhere));
+	(void)snprintf(path, sizeof(path), "%s/tmp", fixture.folder);
+	assert_int_equal(symlink(elsewhere, path), 0);
+	assert_int_equal(cache_fixture_make_file(elsewhere, "1-2.draft"), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), -ENOTDIR);
+	assert_int_equal(symbol_cache_prune(fixture.cache, 0, false, &pruned), 0);
+	assert_int_equal(pruned.drafts, 0);
+	assert_true(cache_fixture_has_file(elsewhere, "1-2.draft"));
+	cache_fixture_remove_tree(elsewhere);
+	cache_fixture_close(&fixture);
+}
+
+static void failing_allocations_end_a_listing(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct listing listing;
+	struct cache_fixture fixture;
+	size_t n;
+	int r;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	for (n = 0;; n++) {
+		listing = (struct listing){ .stop_at = 0 };
+		fail_allocation(n);
+		r = symbol_cache_each(fixture.cache, true, list, &listing);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(listing.entries, 0);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 3);
+	cache_fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entries_are_listed_by_name),
+		cmocka_unit_test(many_entries_are_no_more_than_few),
+		cmocka_unit_test(what_is_not_ours_is_left_alone),
+		cmocka_unit_test(a_linked_folder_of_drafts_is_not_used),
+		cmocka_unit_test(failing_allocations_end_a_listing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes from the cache and what stays. */
+#include "symbol/symbol_cache.h"
+#include "tests/symbol/symbol_cache_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+enum { BLOCK_BYTES = 4096, ENOUGH_BYTES = 1 << 30 };
+
+static void the_least_recently_used_go(void **state)
+{
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+
+	(void)state;
+	/* Room for four files of two blocks each. */
+	assert_true(cache_fixture_open(&fixture, 8 * BLOCK_BYTES));
+	for (uint32_t i = 0; i < 4; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 5000), 0);
+		assert_int_equal(cache_fixture_age(&fixture, &identity, 100000 - i), 0);
+	}
+	/* 0 is used again; the two that come now push out 1 and 2. */
+	for (uint32_t i = 0; i < 6; i += i ? 1 : 4) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		if (i == 0)
+			assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+		else
+			assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 5000), 0);
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_has(&fixture, &identity), i != 1 && i != 2);
+	}
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.evicted, 2);
+	assert_int_equal(counters.evicted_bytes, 4 * BLOCK_BYTES);
+	cache_fixture_close(&fixture);
+}
+
+/* Whatever the clocks say of the others. */
+static void what_was_just_stored_stays(void **state)
+{
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 2 * BLOCK_BYTES));
+	for (uint32_t i = 0; i < 3; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+		assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+		assert_int_equal(cache_fixture_age(&fixture, &identity, -3000 - (time_t)i), 0);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_has(&fixture, &identity), i != 0);
+	}
+	cache_fixture_close(&fixture);
+}
+
+/* What was used, or replaced, after the folder was looked through is not what is to go. */
+static void use_by_others_is_seen_in_time(void **state)
+{
+	struct symbol_identity first = cache_fixture_identity(1),
+			       second = cache_fixture_identity(2);
+	struct symbol_identity third = cache_fixture_identity(3);
+	struct symbol_identity small = cache_fixture_identity(4), last = cache_fixture_identity(5);
+	struct cache_fixture fixture;
+	struct symbol_cache *other;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
+	assert_int_equal(symbol_cache_open(fixture.folder, ENOUGH_BYTES, &other, NULL), 0);
+	assert_int_equal(cache_fixture_store(other, &first, 1, 9 * BLOCK_BYTES), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &first, 9000), 0);
+	assert_int_equal(cache_fixture_store(other, &second, 1, 9 * BLOCK_BYTES), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &second, 8000), 0);
+	assert_int_equal(cache_fixture_store(other, &third, 1, 9 * BLOCK_BYTES), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &third, 7000), 0);
+	/* Now it is looked through, and found to be a block short of full. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &small, 1, 10), 0);
+	assert_int_equal(cache_fixture_find(other, &first), 1);
+	assert_int_equal(cache_fixture_store(other, &second, 2, 9 * BLOCK_BYTES), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &last, 1, BLOCK_BYTES), 0);
+	assert_true(cache_fixture_has(&fixture, &first));
+	assert_true(cache_fixture_has(&fixture, &second));
+	assert_false(cache_fixture_has(&fixture, &third));
+	symbol_cache_free(other);
+	cache_fixture_close(&fixture);
+}
+
+/* What replaces an entry counts once, and an entry that somebody else removed not at all. */
+static void sizes_are_kept_up(void **state)
+{
+	struct symbol_identity first = cache_fixture_identity(1),
+			       second = cache_fixture_identity(2);
+	struct symbol_identity third = cache_fixture_identity(3);
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 1024 * BLOCK_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &second, 1, 10), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(cache_fixture_store(fixture.cache, &first, 1, 10), 0);
+	symbol_cache_free(fixture.cache);
+	assert_int_equal(
+		symbol_cache_open(fixture.folder, 3 * BLOCK_BYTES, &fixture.cache, NULL), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(cache_fixture_store(fixture.cache, &first, 1, 10), 0);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &second), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &third, 1, 5000), 0);
+	assert_true(cache_fixture_has(&fixture, &first));
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.evicted, 0);
+	cache_fixture_close(&fixture);
+}
+
+static time_t last_use(const struct cache_fixture *fixture, const struct symbol_identity *identity)
+{
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct stat status;
+
+	assert_int_equal(stat(cache_fixture_path(fixture, identity, path), &status), 0);
+	return status.st_mtim.tv_sec;
+}
+
+static void use_is_kept_to_the_hour(void **state)
+{
+	static const struct {
+		time_t age_s;
+		bool is_touched;
+	} cases[] = { { 60, false }, { 3500, false }, { 3700, true }, { 1000000, true },
+		{ -3500, false }, { -3700, true } };
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		time_t before, start = time(NULL);
+
+		assert_int_equal(cache_fixture_age(&fixture, &identity, cases[i].age_s), 0);
+		before = last_use(&fixture, &identity);
+		assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+		if (cases[i].is_touched)
+			assert_in_range(last_use(&fixture, &identity), start - 1, time(NULL) + 1);
+		else
+			assert_int_equal(last_use(&fixture, &identity), before);
+	}
+	cache_fixture_close(&fixture);
+}
+
+static void pruning_takes_what_is_of_no_use(void **state)
+{
+	struct symbol_cache_pruned pruned = { .entries = 77 };
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(symbol_cache_prune(fixture.cache, ENOUGH_BYTES, true, &pruned), 0);
+	assert_int_equal(pruned.entries, 0);
+	assert_int_equal(pruned.left_entries, 0);
+
+	for (uint32_t i = 0; i < 5; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 5000), 0);
+		assert_int_equal(cache_fixture_age(&fixture, &identity, 1000 - i), 0);
+	}
+	assert_int_equal(cache_fixture_store_negative(&fixture, 10, 100), 0);
+	assert_int_equal(
+		cache_fixture_store_negative(&fixture, 11, SYMBOL_CACHE_NEGATIVE_S + 10), 0);
+	assert_int_equal(cache_fixture_damage(&fixture, 4), 0);
+
+	assert_int_equal(symbol_cache_prune(fixture.cache, ENOUGH_BYTES, false, &pruned), 0);
+	assert_int_equal(pruned.entries, 1);
+	assert_int_equal(pruned.bytes, BLOCK_BYTES);
+	assert_int_equal(pruned.left_entries, 6);
+	assert_int_equal(pruned.left_bytes, 11 * BLOCK_BYTES);
+
+	assert_int_equal(symbol_cache_prune(fixture.cache, ENOUGH_BYTES, true, &pruned), 0);
+	assert_int_equal(pruned.entries, 1);
+	assert_int_equal(pruned.bytes, 2 * BLOCK_BYTES);
+	assert_int_equal(pruned.left_entries, 5);
+
+	assert_int_equal(symbol_cache_prune(fixture.cache, 5 * BLOCK_BYTES + 1, false, &pruned), 0);
+	assert_int_equal(pruned.entries, 2);
+	assert_int_equal(pruned.left_entries, 3);
+	assert_int_equal(pruned.left_bytes, 5 * BLOCK_BYTES);
+	for (uint32_t i = 0; i < 11; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(
+			cache_fixture_has(&fixture, &identity), i == 2 || i == 3 || i == 10);
+	}
+	assert_int_equal(symbol_cache_prune(fixture.cache, 0, false, &pruned), 0);
+	assert_int_equal(pruned.entries, 3);
+	assert_int_equal(pruned.left_bytes, 0);
+	cache_fixture_close(&fixture);
+}
+
+/* A child with all our files, that ends when the descriptor is closed. */
+static pid_t start_holder(int *ret_end)
+{
+	int end[2];
+	pid_t child;
+
+	assert_int_equal(pipe2(end, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		char byte;
+
+		(void)close(end[1]);
+		_exit(read(end[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	(void)close(end[0]);
+	*ret_end = end[1];
+	return child;
+}
+
+static void drafts_go_with_their_writers(void **state)
+{
+	struct symbol_cache_draft draft = { .fd = -1 }, handed = { .fd = -1 };
+	struct symbol_cache_pruned pruned;
+	struct cache_fixture fixture;
+	struct symbol_cache *other;
+	char kept[256];
+	pid_t child;
+	int end;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
+	assert_int_equal(symbol_cache_begin(fixture.cache, &handed), 0);
+	assert_memory_equal(draft.path, fixture.folder, strlen(fixture.folder));
+	assert_string_not_equal(draft.path, handed.path);
+	assert_int_equal(write(draft.fd, "some", 4), 4);
+	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/1-2.draft"), 0);
+	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/notes"), 0);
+	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/.draft"), 0);
+
+	/* A process that it was handed to keeps it alive. */
+	child = start_holder(&end);
+	(void)strcpy(kept, handed.path);
+	(void)close(handed.fd);
+	assert_int_equal(symbol_cache_open(fixture.folder, ENOUGH_BYTES, &other, NULL), 0);
+	assert_int_equal(symbol_cache_prune(other, ENOUGH_BYTES, false, &pruned), 0);
+	assert_int_equal(pruned.drafts, 1);
+	assert_false(cache_fixture_has_file(fixture.folder, "tmp/1-2.draft"));
+	assert_true(cache_fixture_has_file(fixture.folder, "tmp/notes"));
+	assert_true(cache_fixture_has_file(fixture.folder, "tmp/.draft"));
+	assert_int_equal(access(draft.path, F_OK), 0);
+	assert_int_equal(access(kept, F_OK), 0);
+
+	(void)close(end);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(symbol_cache_prune(other, ENOUGH_BYTES, false, &pruned), 0);
+	assert_int_equal(pruned.drafts, 1);
+	assert_int_not_equal(access(kept, F_OK), 0);
+
+	(void)strcpy(kept, draft.path);
+	symbol_cache_draft_done(fixture.cache, &draft);
+	assert_int_not_equal(access(kept, F_OK), 0);
+	assert_int_equal(draft.fd, -1);
+	symbol_cache_draft_done(fixture.cache, &draft);
+	handed.fd = -1;
+	symbol_cache_draft_done(fixture.cache, &handed);
+
+	/* The first draft of a process clears what the dead have left. */
+	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/1-3.draft"), 0);
+	assert_int_equal(symbol_cache_begin(other, &draft), 0);
+	assert_false(cache_fixture_has_file(fixture.folder, "tmp/1-3.draft"));
+	symbol_cache_draft_done(other, &draft);
+	symbol_cache_free(other);
+	cache_fixture_close(&fixture);
+}
+
+static void a_draft_that_lost_its_name_is_not_committed(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_draft draft = { .fd = -1 };
+	struct symbol_file_fixture file;
+	struct cache_fixture fixture;
+	FILE *other;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
+	cache_fixture_build(&file, &identity, 1, 10);
+	assert_int_equal(write(draft.fd, file.bytes, file.size), file.size);
+	assert_int_equal(unlink(draft.path), 0);
+	other = fopen(draft.path, "w");
+	assert_non_null(other);
+	(void)fclose(other);
+	assert_int_equal(symbol_cache_commit(fixture.cache, &identity, &draft), -ESTALE);
+	symbol_cache_draft_done(fixture.cache, &draft);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	cache_fixture_close(&fixture);
+}
+
+static void the_lock_of_a_stopped_process_is_not_waited_for_for_ever(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	struct stat status;
+	int fd;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	(void)snprintf(path, sizeof(path), "%s/lock", fixture.folder);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), -EBUSY);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	/* Who tidies the folder ends that. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 2);
+	(void)close(fd);
+	cache_fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_least_recently_used_go),
+		cmocka_unit_test(what_was_just_stored_stays),
+		cmocka_unit_test(use_by_others_is_seen_in_time),
+		cmocka_unit_test(sizes_are_kept_up),
+		cmocka_unit_test(use_is_kept_to_the_hour),
+		cmocka_unit_test(pruning_takes_what_is_of_no_use),
+		cmocka_unit_test(drafts_go_with_their_writers),
+		cmocka_unit_test(a_draft_that_lost_its_name_is_not_committed),
+		cmocka_unit_test(the_lock_of_a_stopped_process_is_not_waited_for_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

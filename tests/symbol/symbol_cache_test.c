@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/symbol_cache.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/symbol/symbol_cache_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void entries_are_found_again(void **state)
+{
+	struct symbol_cache_counters counters;
+	struct symbol_identity identity = cache_fixture_identity(7);
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	struct stat status;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	assert_string_equal(symbol_cache_directory(fixture.cache), fixture.folder);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 2);
+	(void)snprintf(path, sizeof(path), "%s/07/005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym",
+		fixture.folder);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0400, 0400);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.missed, 1);
+	assert_int_equal(counters.found, 1);
+	assert_int_equal(counters.stored, 1);
+
+	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), 0);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	identity = cache_fixture_identity(8);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), -ENOENT);
+	cache_fixture_close(&fixture);
+}
+
+/* Stored under either form, found by both: of 1 to 20 bytes, with 0 to all but one zeros. */
+static void padded_identities_are_the_same(void **state)
+{
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	for (uint8_t size = 1; size <= BUILD_ID_BYTES; size++)
+		for (uint8_t zeros = 0; zeros<size; zeros += size> 8 ? 5 : 1) {
+			struct symbol_identity whole = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
+			struct symbol_identity padded;
+
+			whole.id.size = size;
+			memset(whole.id.bytes, 0xb0 + size, (size_t)(size - zeros));
+			padded = cache_fixture_padded(&whole);
+			assert_int_equal(cache_fixture_store(fixture.cache, &whole, 1, 10), 0);
+			assert_int_equal(cache_fixture_find(fixture.cache, &padded), 1);
+			assert_int_equal(cache_fixture_find(fixture.cache, &whole), 1);
+			assert_int_equal(cache_fixture_store(fixture.cache, &padded, 2, 10), 0);
+			assert_int_equal(cache_fixture_find(fixture.cache, &whole), 2);
+			assert_int_equal(
+				cache_fixture_store(fixture.cache, &whole, 1, 10), -EEXIST);
+			assert_int_equal(symbol_cache_remove(fixture.cache, &whole), 0);
+			assert_int_equal(cache_fixture_find(fixture.cache, &padded), -ENOENT);
+		}
+	cache_fixture_close(&fixture);
+}
+
+static void hashes_and_build_ids_are_apart(void **state)
+{
+	struct symbol_identity id = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id.size = 16 };
+	struct symbol_identity hash;
+	struct cache_fixture fixture;
+
+	(void)state;
+	memset(id.id.bytes, 0xc3, 16);
+	hash = id;
+	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	assert_int_equal(cache_fixture_store(fixture.cache, &hash, 1, 10), 0);
+	assert_true(cache_fixture_has(&fixture, &hash));
+	assert_int_equal(cache_fixture_find(fixture.cache, &id), -ENOENT);
+	assert_int_equal(cache_fixture_store(fixture.cache, &id, 3, 10), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &hash), 1);
+	assert_int_equal(cache_fixture_find(fixture.cache, &id), 3);
+	cache_fixture_close(&fixture);
+}
+
+static void lower_ranks_do_not_replace(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+	uint64_t refused = 0;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	for (int first = 1; first <= 4; first++)
+		for (int second = 1; second <= 4; second++) {
+			int r;
+
+			assert_int_equal(cache_fixture_store(
+						 fixture.cache, &identity, (unsigned int)first, 10),
+				0);
+			/* Larger, so that it is seen which of two equal ones is there. */
+			r = cache_fixture_store(
+				fixture.cache, &identity, (unsigned int)second, 5000);
+			assert_int_equal(r, second < first ? -EEXIST : 0);
+			refused += second < first;
+			assert_int_equal(cache_fixture_find(fixture.cache, &identity),
+				second < first ? first : second);
+			r = symbol_cache_put_negative(
+				fixture.cache, &identity, PILOTLIGHT_SYMBOL_TIMEOUT, "x");
+			assert_int_equal(r, -EEXIST);
+			refused++;
+			assert_int_equal(symbol_cache_remove(fixture.cache, &identity), 0);
+		}
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.refused, refused);
+	cache_fixture_close(&fixture);
+}
+
+static void equal_ranks_replace(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	struct stat status;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 3, 10), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 3, 9000), 0);
+	assert_int_equal(stat(cache_fixture_path(&fixture, &identity, path), &status), 0);
+	assert_true(status.st_size > 9000);
+	cache_fixture_close(&fixture);
+}
+
+static void negative_entries_say_why(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache *cache;
+	struct cache_fixture fixture;
+	struct symbol_file *file;
+	char origin[400];
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	cache = fixture.cache;
+	for (size_t i = 0; i < 100; i++)
+		memcpy(origin + 3 * i, "/é", 3);
+	(void)strcpy(origin + 300, "/end\xff");
+	assert_int_equal(symbol_cache_put_negative(
+				 cache, &identity, PILOTLIGHT_SYMBOL_TOO_BIG, "/bin/short"),
+		0);
+	assert_int_equal(symbol_cache_find(cache, &identity, &file), 0);
+	assert_int_equal(symbol_file_header(file)->rank, PILOTLIGHT_SYMBOL_RANK_NONE);
+	assert_int_equal(symbol_file_header(file)->failure, PILOTLIGHT_SYMBOL_TOO_BIG);
+	assert_string_equal(symbol_file_header(file)->origin, "/bin/short");
+	symbol_file_free(file);
+
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &identity, PILOTLIGHT_SYMBOL_DAMAGED, origin), 0);
+	assert_int_equal(symbol_cache_find(cache, &identity, &file), 0);
+	assert_int_equal(symbol_file_header(file)->failure, PILOTLIGHT_SYMBOL_DAMAGED);
+	assert_true(strlen(symbol_file_header(file)->origin) >= 124);
+	assert_memory_equal(symbol_file_header(file)->origin, "…", 3);
+	assert_non_null(strstr(symbol_file_header(file)->origin, "é/é/end\xef\xbf\xbd"));
+	for (const char *at = symbol_file_header(file)->origin + 3; *at; at++)
+		if (*at == (char)0xc3)
+			at++;
+		else
+			assert_true(*at != (char)0xa9);
+	symbol_file_free(file);
+
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &identity, PILOTLIGHT_SYMBOL_NO_SPACE, ""),
+		-EINVAL);
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &identity, PILOTLIGHT_SYMBOL_OK, ""), -EINVAL);
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &identity, PILOTLIGHT_SYMBOL_FAILURES, NULL),
+		-EINVAL);
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &identity, PILOTLIGHT_SYMBOL_CRASHED, NULL), 0);
+	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+	assert_int_equal(cache_fixture_find(cache, &identity), 1);
+	cache_fixture_close(&fixture);
+}
+
+static void negative_entries_expire(void **state)
+{
+	static const struct {
+		int64_t age_s;
+		bool is_expired;
+	} cases[] = { { 0, false }, { SYMBOL_CACHE_NEGATIVE_S - 1000, false },
+		{ SYMBOL_CACHE_NEGATIVE_S, true }, { INT64_C(1000000000), true }, { -1000, true } };
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_file_fixture file;
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_NONE, 0);
+		symbol_file_fixture_header(&file)->created_s -= (uint64_t)cases[i].age_s;
+		symbol_file_fixture_seal(file.bytes, file.size);
+		assert_int_equal(
+			cache_fixture_commit_bytes(fixture.cache, &identity, file.bytes, file.size),
+			0);
+		/* Use does not make it younger. */
+		assert_int_equal(cache_fixture_age(&fixture, &identity, 0), 0);
+		assert_int_equal(cache_fixture_find(fixture.cache, &identity),
+			cases[i].is_expired ? -ENOENT : 0);
+		assert_int_equal(cache_fixture_has(&fixture, &identity), !cases[i].is_expired);
+	}
+	/* Other entries are as good as ever. */
+	cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, 10);
+	symbol_file_fixture_header(&file)->created_s = 5;
+	symbol_file_fixture_seal(file.bytes, file.size);
+	assert_int_equal(
+		cache_fixture_commit_bytes(fixture.cache, &identity, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	cache_fixture_close(&fixture);
+}
+
+static int overwrite(const char *path, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	return fd >= 0 && write(fd, bytes, size) == (ssize_t)size ? 0 : -1;
+}
+
+static void damaged_entries_go(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_identity other = cache_fixture_identity(2);
+	struct symbol_cache_counters counters;
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	uint64_t damaged = 0;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	(void)cache_fixture_path(&fixture, &identity, path);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+		cache_fixture_build(&file, i == 4 ? &other : &identity, 1, 100);
+		if (i == 0)
+			file.size = 0;
+		else if (i == 1)
+			file.size = 100;
+		else if (i == 2)
+			file.size--;
+		else if (i == 3)
+			file.bytes[file.size - 5] ^= 1;
+		else if (i == 5)
+			file.bytes[100] ^= 1;
+		assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+		assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+		assert_false(cache_fixture_has(&fixture, &identity));
+		symbol_cache_counters(fixture.cache, &counters);
+		assert_int_equal(counters.damaged, ++damaged);
+	}
+	cache_fixture_close(&fixture);
+}
+
+static void damaged_entries_are_in_nobodys_way(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_counters counters;
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	(void)cache_fixture_path(&fixture, &identity, path);
+	/* Its header is right, and tells of a high rank. */
+	cache_fixture_build(&file, &identity, 4, 100);
+	file.bytes[file.size - 5] ^= 1;
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 4, 100), 0);
+	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.damaged, 1);
+	assert_int_equal(counters.refused, 0);
+
+	/* It is another's, and tells of a high rank. */
+	identity = cache_fixture_identity(2);
+	cache_fixture_build(&file, &identity, 4, 100);
+	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	identity = cache_fixture_identity(1);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	cache_fixture_close(&fixture);
+}
+
+static void other_versions_are_left_alone(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_counters counters;
+	struct symbol_cache_pruned pruned;
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	(void)cache_fixture_path(&fixture, &identity, path);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	cache_fixture_build(&file, &identity, 4, 100);
+	symbol_file_fixture_header(&file)->version++;
+	symbol_file_fixture_seal(file.bytes, file.size);
+	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(
+		symbol_cache_prune(fixture.cache, SYMBOL_CACHE_BYTES_DEFAULT, true, &pruned), 0);
+	assert_int_equal(pruned.entries, 0);
+	assert_int_equal(pruned.left_entries, 1);
+	assert_int_equal(
+		symbol_cache_put_negative(fixture.cache, &identity, PILOTLIGHT_SYMBOL_NOTHING, "x"),
+		-EEXIST);
+	assert_true(cache_fixture_has(&fixture, &identity));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.damaged, 0);
+	cache_fixture_close(&fixture);
+}
+
+static void only_what_is_right_is_committed(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_identity other = cache_fixture_identity(2);
+	struct symbol_cache_counters counters;
+	struct symbol_file_fixture file;
+	struct cache_fixture fixture;
+	struct symbol_cache *cache;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 64 * 1024));
+	cache = fixture.cache;
+	cache_fixture_build(&file, &identity, 1, 100);
+	assert_int_equal(
+		cache_fixture_commit_bytes(cache, &other, file.bytes, file.size), -EBADMSG);
+	assert_int_equal(
+		cache_fixture_commit_bytes(cache, &identity, file.bytes, file.size - 1), -EBADMSG);
+	assert_int_equal(cache_fixture_commit_bytes(cache, &identity, "", 0), -EBADMSG);
+	symbol_file_fixture_header(&file)->version++;
+	symbol_file_fixture_seal(file.bytes, file.size);
+	assert_int_equal(
+		cache_fixture_commit_bytes(cache, &identity, file.bytes, file.size), -EBADMSG);
+	cache_fixture_build(&file, &identity, 5, 100);
+	assert_int_equal(
+		cache_fixture_commit_bytes(cache, &identity, file.bytes, file.size), -EBADMSG);
+	symbol_cache_free(cache);
+	assert_int_equal(symbol_cache_open(fixture.folder, 8192, &cache, NULL), 0);
+	fixture.cache = cache;
+	assert_int_equal(cache_fixture_store(cache, &identity, 1, 8192), -EFBIG);
+	assert_false(cache_fixture_has(&fixture, &identity));
+	symbol_cache_counters(cache, &counters);
+	assert_int_equal(counters.stored, 0);
+	cache_fixture_close(&fixture);
+}
+
+static void the_folder_may_have_any_path(void **state)
+{
+	char start[] = "/tmp/symbol-cache-XXXXXX", here[CACHE_FIXTURE_PATH_BYTES];
+	struct symbol_identity identity = cache_fixture_identity(1);
+	_cleanup_free_ char *path = NULL;
+	struct symbol_cache *cache;
+	struct fault fault = { "" };
+	size_t length = 0;
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_non_null(mkdtemp(start));
+	assert_int_equal(chdir(start), 0);
+	/* Longer than the kernel takes at once. */
+	path = malloc(30 * 203 + 1);
+	assert_non_null(path);
+	for (int i = 0; i < 30; i++) {
+		memset(path + length, 'a' + i % 26, 200);
+		memcpy(path + length + 200, "/.//", i % 2 ? 1 : 3);
+		length += i % 2 ? 201 : 203;
+	}
+	path[length] = '\0';
+	assert_true(length > 4096);
+	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, &fault), 0);
+	/* It stays where it was. */
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+	assert_int_equal(cache_fixture_find(cache, &identity), 1);
+	symbol_cache_free(cache);
+	assert_int_equal(chdir(start), 0);
+	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, &fault), 0);
+	assert_int_equal(cache_fixture_find(cache, &identity), 1);
+	symbol_cache_free(cache);
+	assert_int_equal(symbol_cache_open("plain", 1 << 20, &cache, &fault), 0);
+	symbol_cache_free(cache);
+	assert_string_equal(fault.text, "");
+
+	assert_int_equal(overwrite("file", "x", 1), 0);
+	assert_int_equal(symbol_cache_open("file/x", 1 << 20, &cache, &fault), -ENOTDIR);
+	assert_non_null(strstr(fault.text, "\"file/x\""));
+	assert_non_null(strstr(fault.text, "PILOTLIGHT_SYMBOL_CACHE"));
+	assert_int_equal(symbol_cache_open("", 1 << 20, &cache, NULL), -ENOENT);
+	memset(path, 'a', 300);
+	path[300] = '\0';
+	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), -ENAMETOOLONG);
+	assert_int_equal(chdir(here), 0);
+	(void)snprintf(path, 64, "rm -rf %s", start);
+	assert_int_equal(system(path), 0);
+}
+
+static void a_removed_folder_is_made_again(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 1 << 20));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	cache_fixture_remove_tree(fixture.folder);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+	assert_true(cache_fixture_has(&fixture, &identity));
+	cache_fixture_close(&fixture);
+}
+
+/* Unset where NULL. */
+static void set(const char *name, const char *value)
+{
+	assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static void assert_default(
+	const char *named, const char *caches, const char *home, const char *expected)
+{
+	_cleanup_free_ char *directory = NULL;
+
+	set("PILOTLIGHT_SYMBOL_CACHE", named);
+	set("XDG_CACHE_HOME", caches);
+	set("HOME", home);
+	assert_int_equal(symbol_cache_default_directory(&directory), 0);
+	assert_string_equal(directory, expected);
+}
+
+static void the_folder_is_chosen_by_the_environment(void **state)
+{
+	uid_t user = geteuid();
+	char *directory;
+
+	(void)state;
+	assert_default("/else", "/caches", "/home/her", "/else");
+	assert_default("else", NULL, NULL, "else");
+	if (user == 0) {
+		assert_default("", "/caches", "/home/her", "/var/cache/pilotlight/symbols");
+		assert_int_equal(seteuid(65534), 0);
+	}
+	assert_default(NULL, "/caches", "/home/her", "/caches/pilotlight/symbols");
+	assert_default("", "", "/home/her", "/home/her/.cache/pilotlight/symbols");
+	assert_default("", "relative", "/home/her", "/home/her/.cache/pilotlight/symbols");
+	set("HOME", NULL);
+	assert_int_equal(symbol_cache_default_directory(&directory), -ENOENT);
+	set("HOME", "");
+	assert_int_equal(symbol_cache_default_directory(&directory), -ENOENT);
+	assert_int_equal(seteuid(user), 0);
+}
+
+static int use_all(const char *folder)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	struct symbol_identity identity = cache_fixture_identity(1);
+	_cleanup_free_ char *directory = NULL;
+	struct symbol_cache_pruned pruned;
+	int r;
+
+	r = symbol_cache_default_directory(&directory);
+	if (r == 0)
+		r = symbol_cache_open(folder, 1 << 20, &cache, NULL);
+	if (r == 0)
+		r = symbol_cache_put_negative(
+			cache, &identity, PILOTLIGHT_SYMBOL_CRASHED, "origin");
+	if (r == 0)
+		r = cache_fixture_store(cache, &identity, 1, 100);
+	if (r == 0)
+		r = cache_fixture_find(cache, &identity);
+	if (r == 1)
+		r = symbol_cache_prune(cache, 0, true, &pruned);
+	if (r == 0)
+		r = pruned.entries == 1 && pruned.left_entries == 0 ? 0 : -EILSEQ;
+	return r;
+}
+
+/* Removing what is over the bound is the one thing that may fail in silence. */
+static void failing_allocations_are_told(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct cache_fixture fixture;
+	size_t n, silent = 0;
+	int r, found;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 1 << 20));
+	set("PILOTLIGHT_SYMBOL_CACHE", "/else");
+	for (n = 0;; n++) {
+		(void)symbol_cache_remove(fixture.cache, &identity);
+		fail_allocation(n);
+		r = use_all(fixture.folder);
+		if (!allocation_failed())
+			break;
+		if (r == 0)
+			silent++;
+		else
+			assert_int_equal(r, -ENOMEM);
+		found = cache_fixture_find(fixture.cache, &identity);
+		assert_true(found == 0 || found == 1 || found == -ENOENT);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 10);
+	assert_true(silent <= 2);
+	cache_fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entries_are_found_again),
+		cmocka_unit_test(padded_identities_are_the_same),
+		cmocka_unit_test(hashes_and_build_ids_are_apart),
+		cmocka_unit_test(lower_ranks_do_not_replace),
+		cmocka_unit_test(equal_ranks_replace),
+		cmocka_unit_test(negative_entries_say_why),
+		cmocka_unit_test(negative_entries_expire),
+		cmocka_unit_test(damaged_entries_go),
+		cmocka_unit_test(damaged_entries_are_in_nobodys_way),
+		cmocka_unit_test(other_versions_are_left_alone),
+		cmocka_unit_test(only_what_is_right_is_committed),
+		cmocka_unit_test(the_folder_may_have_any_path),
+		cmocka_unit_test(a_removed_folder_is_made_again),
+		cmocka_unit_test(the_folder_is_chosen_by_the_environment),
+		cmocka_unit_test(failing_allocations_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
