@@ -3,7 +3,8 @@
  * Growing arrays whose contents are in an unlinked file, so that the memory an extraction needs
  * does not grow with the binary: the kernel writes pages out when it wants them back. An array is
  * contiguous and never moves: its address range is reserved at first and mapped to pieces of the
- * file as it grows. One owner, one thread.
+ * file as it grows. Blocks of the file are had before they are mapped, so that a full disk is an
+ * error and no SIGBUS. One owner, one thread.
  */
 #pragma once
 
@@ -12,12 +13,14 @@
 
 struct scratch {
 	int fd;		      /* borrowed */
-	uint64_t used_bytes;  /* of the file */
+	uint64_t used_bytes;  /* of the file; never less, even when an array is gone */
 	uint64_t limit_bytes; /* all arrays together */
 };
 
+/* `fd` is an empty file, open for reading and writing, that nobody else writes to. */
 void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes);
 
+/* All zeros is an array that is not there yet: done() takes it. */
 struct scratch_array {
 	struct scratch *scratch;
 	void *items;
@@ -25,13 +28,28 @@ struct scratch_array {
 	size_t capacity;
 	size_t item_bytes;
 	size_t items_max;
+	size_t mapped_bytes;
+	size_t reserved_bytes;
 };
 
-/* Reserves addresses for `items_max`. Returns 0 or -ENOMEM. */
+/*
+ * Reserves addresses for `items_max`, or for as many as the scratch's limit lets there be. Returns
+ * 0 or -ENOMEM.
+ */
 int scratch_array_init(
 	struct scratch_array *array, struct scratch *scratch, size_t item_bytes, size_t items_max);
 void scratch_array_done(struct scratch_array *array);
 
-/* Room for `count` items in all. New ones are zeros. Returns 0; -EFBIG beyond items_max or the
- * scratch's limit; -ENOSPC; -ENOMEM. The array is as it was on failure. */
+/*
+ * Room for `count` items in all; more than that is made ready, so that appending is O(1) on
+ * average. New ones are zeros; those that the owner had counted before are as it left them.
+ * Returns 0; -EFBIG beyond items_max or the scratch's limit; -ENOSPC; -ENOMEM. The array is as it
+ * was on failure.
+ */
 int scratch_array_reserve(struct scratch_array *array, size_t count);
+
+/* Room for one item more than there are. Errors as above. */
+static inline int scratch_array_grow(struct scratch_array *array)
+{
+	return array->count < array->capacity ? 0 : scratch_array_reserve(array, array->count + 1);
+}

@@ -11,9 +11,10 @@
  * functions or line sequences overlap, the one that begins first has the code, and of those that
  * begin together the one that was told first.
  *
- * Vaddrs outside of the code ranges are dropped and counted: linkers leave 0 or -1 in the place of
- * code that they have discarded. One owner, one thread. Functions return 0; -EFBIG beyond the
- * format's or the scratch's bounds, -ENOMEM, -ENOSPC: after those nothing more can be done.
+ * Ranges of functions and lines outside of the code are dropped and counted: linkers leave 0 or -1
+ * in the place of code that they have discarded. One owner, one thread. Functions return 0; -EFBIG
+ * beyond the format's or the scratch's bounds, -ENOMEM, -ENOSPC: after those nothing more can be
+ * done.
  */
 #pragma once
 
@@ -28,36 +29,41 @@
 
 struct symbol_builder;
 
-/* The executable memory of the binary, sorted, not overlapping; [0].vaddr is the base. */
+/* The executable memory of the binary, in any order. The least vaddr becomes the base. */
 enum { SYMBOL_BUILDER_SEGMENTS_MAX = 16 };
 struct symbol_builder_code {
 	struct pilotlight_symbol_segment segments[SYMBOL_BUILDER_SEGMENTS_MAX];
 	size_t segment_count;
 };
 
-/* Sorts the segments. -EFBIG: they span 4 GiB or more; -ENODATA: there are none. */
+/* `scratch` is borrowed. -EFBIG: the segments span 4 GiB or more, or reach the end of the
+ * addresses; -ENODATA: there are none that are not empty. */
 int symbol_builder_new(const struct symbol_builder_code *code, struct scratch *scratch,
 	struct symbol_builder **ret_builder);
 void symbol_builder_free(struct symbol_builder *builder);
 DEFINE_CLEANUP(struct symbol_builder, symbol_builder_free);
 
-/* Is it code? Of ranges: do both ends lie in one segment? */
+/* Is it code? Of ranges: do both ends lie in one segment? Not of empty ones. */
 bool symbol_builder_has_code(const struct symbol_builder *builder, uint64_t start, uint64_t end);
 
-/* A function's name as the linker knows it (demangled here, once for each) or as the source has
- * it. The id of an equal name is equal; the empty name is 0. */
+/*
+ * A function's name as the linker knows it (demangled here, once for each) or as the source has it;
+ * no NUL is needed. Ids are those of their texts in STRINGS, so those of equal names are equal. The
+ * empty name is 0, and so is, counted as a loss, one beyond three million.
+ */
 int symbol_builder_add_name(
 	struct symbol_builder *builder, const char *name, size_t length, uint32_t *ret_name);
 
-/* A source file's path. Ids are those of FILES, at least 1; the empty path is 0. */
+/* A source file's path. Ids are those of FILES, at least 1; otherwise as names. */
 int symbol_builder_add_file(
 	struct symbol_builder *builder, const char *path, size_t length, uint32_t *ret_file);
 
 /*
  * One function at a time: begin (its outermost frame is returned), then inlined calls, each after
- * its parent, and ranges of any of them in any order, then end. Ranges are [start, end); empty ones
- * and those outside of the code are dropped; an inlined call has only what lies within its parent.
- * `call` is a symbol_place_pack() of the call's place.
+ * its parent, and ranges of any of them in any order, then end, after which its frames mean nothing
+ * to the caller. Ranges are [start, end); empty ones and those outside of the code are dropped. Of
+ * calls that overlap, as a call and those in it do, the one that was told last has the code; none
+ * has what its function does not. `call` is a symbol_place_pack() of the call's place.
  */
 int symbol_builder_begin_function(
 	struct symbol_builder *builder, uint32_t name, uint32_t *ret_frame);
@@ -69,13 +75,16 @@ int symbol_builder_end_function(struct symbol_builder *builder);
 
 /*
  * One line sequence at a time: rows by ascending vaddr, of equal ones the last counts, and then the
- * first vaddr behind. Rows that go back end the sequence where they do.
+ * first vaddr behind. A row that goes back ends the sequence at the row before, and begins another.
+ * `place` is a symbol_place_pack(); 0: not known.
  */
 int symbol_builder_add_row(struct symbol_builder *builder, uint64_t vaddr, uint64_t place);
 int symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t end);
 
-/* By ascending start, not overlapping. A guess has no size of its own, and names no function that
- * is known otherwise. */
+/*
+ * By ascending start, not overlapping; what is outside of the code is dropped. A guess has no size
+ * of its own, and names no function that is known otherwise.
+ */
 int symbol_builder_add_symbol(
 	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name, bool is_guess);
 

@@ -95,15 +95,12 @@ static int check_symbols(struct symbol_table *table, const Elf64_Shdr *symbols)
 	return 0;
 }
 
-int symbol_table_open(struct symbol_table *table, int fd, uint32_t type)
+int symbol_table_open(struct symbol_table *table, const struct elf_file *file, uint32_t type)
 {
 	Elf64_Shdr symbols = { 0 };
 	int r;
 
-	*table = (struct symbol_table){ 0 };
-	r = elf_file_init(&table->file, fd);
-	if (r < 0)
-		return r;
+	*table = (struct symbol_table){ .file = *file };
 	/* In other files a symbol's value is not a vaddr. */
 	if (table->file.type != ET_EXEC && table->file.type != ET_DYN)
 		return -ENODATA;

@@ -2,7 +2,7 @@
 /*
  * One symbol table of an ELF file, read in pieces: of the symbols a chunk at a time is in memory,
  * and of the names the one that is asked for; only the sections' places are kept. The file is
- * hostile (I8) and its descriptor borrowed.
+ * hostile (I8) and its descriptor or memory borrowed.
  */
 #pragma once
 
@@ -31,10 +31,10 @@ struct symbol_table {
 
 /*
  * Opens the table of `type`, SHT_SYMTAB or SHT_DYNSYM. Returns 0; -ENODATA the file has none, or an
- * empty one, or it is neither a program nor a library; -ENOEXEC not ELF, or a damaged table; -EFBIG
+ * empty one, or it is neither a program nor a library; -ENOEXEC a damaged table; -EFBIG
  * more sections or symbols than the bounds; -ENOMEM; another -errno from reading.
  */
-int symbol_table_open(struct symbol_table *table, int fd, uint32_t type);
+int symbol_table_open(struct symbol_table *table, const struct elf_file *file, uint32_t type);
 void symbol_table_close(struct symbol_table *table);
 
 /* Calls `visit` for each symbol until it returns an error, which is returned. */

@@ -20,11 +20,19 @@ static const struct fixture_symbol two[] = {
 	{ "second", FIXTURE_TEXT_VADDR + 0x20, 0x30, GLOBAL_FUNCTION, FIXTURE_TEXT },
 };
 
+static int open_table(struct symbol_table *table, int fd)
+{
+	struct elf_file file;
+	int r = elf_file_init(&file, fd);
+
+	return r < 0 ? r : symbol_table_open(table, &file, SHT_SYMTAB);
+}
+
 static int open_fixture(const struct fixture *fixture, struct symbol_table *table, int *fd)
 {
 	*fd = fixture_fd(fixture);
 	assert_true(*fd >= 0);
-	return symbol_table_open(table, *fd, SHT_SYMTAB);
+	return open_table(table, *fd);
 }
 
 /* Opens and closes it. */
@@ -188,7 +196,7 @@ static void tables_beyond_the_bounds_are_refused(void **state)
 	fd = fixture_fd(&fixture);
 	/* A hole: the file is as long as it says. */
 	assert_int_equal(ftruncate(fd, (off_t)(bytes + 64 * 1024)), 0);
-	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -EFBIG);
+	assert_int_equal(open_table(&table, fd), -EFBIG);
 	(void)close(fd);
 
 	/* The number of sections is in the first one, and is too great. */
@@ -198,13 +206,13 @@ static void tables_beyond_the_bounds_are_refused(void **state)
 		SYMBOL_TABLE_SECTIONS_MAX + 1, 8);
 	fd = fixture_fd(&fixture);
 	assert_int_equal(ftruncate(fd, 16 * 1024 * 1024), 0);
-	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), -EFBIG);
+	assert_int_equal(open_table(&table, fd), -EFBIG);
 	(void)close(fd);
 
 	/* There it may also be right. */
 	fixture_patch(&fixture, fixture.shdrs + offsetof(Elf64_Shdr, sh_size), FIXTURE_SECTIONS, 8);
 	fd = fixture_fd(&fixture);
-	assert_int_equal(symbol_table_open(&table, fd, SHT_SYMTAB), 0);
+	assert_int_equal(open_table(&table, fd), 0);
 	assert_int_equal(table.section_count, FIXTURE_SECTIONS);
 	symbol_table_close(&table);
 }
@@ -260,7 +268,7 @@ static void failing_allocations_are_reported(void **state)
 	fd = fixture_fd(&fixture);
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = symbol_table_open(&table, fd, SHT_SYMTAB);
+		r = open_table(&table, fd);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);

@@ -1,75 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/elf_symbol_source.h"
+#include "extract/elf_sections.h"
+#include "extract/elf_symbols.h"
+#include "tests/extract/recorded_symbols.h"
 
 #include "base/cleanup.h"
-#include "symbol/elf_file.h"
-#include "symbol/elf_image.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { REQUESTS = 200 };
+enum { SCRATCH_BYTES = 32 << 20 };
 
-static void check_batch(const struct symbol_batch *batch)
+/* The builder checks order and bounds of what it is told. */
+static void read_symbols(const struct elf_file *file, struct scratch *scratch)
 {
-	for (size_t i = 0; i < batch->request_count; i++) {
-		const struct symbol_request *request = &batch->requests[i];
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = { .code_end = UINT64_MAX };
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
 
-		if (request->frame_count == 0)
-			continue;
-		if (request->frame_count != 1 || request->first_frame >= batch->frame_count)
-			abort();
-		if (*string_pool_get(
-			    batch->strings, batch->frames[request->first_frame].function) == '\0')
-			abort();
-	}
+	if (elf_symbols_new(&builder, scratch, &symbols) < 0)
+		return;
+	/* Twice, as the binary and as its debug file. */
+	if (elf_symbols_add_file(symbols, file) < 0 || elf_symbols_add_file(symbols, file) < 0)
+		return;
+	(void)elf_symbols_finish(symbols);
 }
 
-/* The file's own sections say where symbols may be. */
-static size_t fill_requests(int fd, struct symbol_request requests[REQUESTS])
+static void read_links(const struct elf_file *file)
 {
-	uint64_t step = 0x100, vaddr = 0x400000;
-	struct elf_file file;
-	Elf64_Shdr shdr;
+	struct elf_alternate_link alternate;
+	struct elf_debuglink link;
+	uint32_t crc;
 
-	if (elf_file_init(&file, fd) == 0 && file.shdr_count > 1 &&
-		elf_file_read_shdr(&file, 1, &shdr) == 0) {
-		vaddr = shdr.sh_addr;
-		step = shdr.sh_size / REQUESTS + 1;
-	}
-	for (size_t i = 0; i < REQUESTS; i++) {
-		requests[i] = (struct symbol_request){ .vaddr = vaddr };
-		if (vaddr > UINT64_MAX - step)
-			return i + 1;
-		vaddr += step;
-	}
-	return REQUESTS;
+	if (elf_sections_read_debuglink(file, &link) == 0 &&
+		(strlen(link.name) == 0 || strchr(link.name, '/')))
+		abort();
+	if (elf_sections_read_alternate_link(file, &alternate) == 0 &&
+		(strlen(alternate.path) == 0 || alternate.build_id_bytes == 0))
+		abort();
+	if (elf_sections_crc(file, &crc) < 0)
+		abort();
 }
 
-/* The input is the binary and, where it has a build-id, its debug file too. */
+/* What was unpacked is an ELF file in which nothing is compressed. */
+static void unpack(const struct elf_file *file, struct scratch *scratch)
+{
+	_cleanup_(scratch_array_done) struct scratch_array unpacked = { 0 };
+	struct elf_file inner;
+	Elf64_Shdr section;
+
+	if (scratch_array_init(&unpacked, scratch, 1, SCRATCH_BYTES) < 0 ||
+		elf_sections_unpack(file, &unpacked) < 0)
+		return;
+	if (elf_file_init_memory(&inner, unpacked.items, unpacked.count) < 0)
+		abort();
+	if (inner.shdr_count != file->shdr_count || elf_sections_are_compressed(&inner))
+		abort();
+	if (elf_sections_find(&inner, ".debug_info", &section) == -ENOEXEC)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	_cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
-	struct symbol_request requests[REQUESTS];
-	struct symbol_source *source = NULL;
-	struct string_pool strings;
-	struct elf_image image;
-	struct symbol_batch batch = { .requests = requests, .strings = &strings };
-	struct symbol_binary binary = { .path = "fuzz", .fd = fd, .debug_fd = fd };
+	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+	struct scratch scratch;
+	struct elf_file file;
 
-	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+	if (fd < 0 || elf_file_init_memory(&file, bytes, size) < 0)
 		return 0;
-	if (elf_image_read(fd, &image) == 0)
-		binary.build_id = image.build_id;
-	batch.request_count = fill_requests(fd, requests);
-	if (string_pool_init(&strings, 64 * 1024) < 0)
-		return 0;
-	if (elf_symbol_source_new(&source) == 0 && source->lookup(source, &binary, &batch) == 0)
-		check_batch(&batch);
-	symbol_source_free(source);
-	symbol_batch_done(&batch);
-	string_pool_done(&strings);
+	scratch_init(&scratch, fd, SCRATCH_BYTES);
+	read_links(&file);
+	read_symbols(&file, &scratch);
+	unpack(&file, &scratch);
 	return 0;
 }

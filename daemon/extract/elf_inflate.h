@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * zlib's compressed bytes out of a file, unpacked to the end of a scratch array: read in pieces, so
+ * that memory is constant whatever the lengths are. The file is hostile (I8).
+ */
+#pragma once
+
+#include "extract/scratch.h"
+#include "symbol/elf_file.h"
+
+#include <stdint.h>
+
+/*
+ * Appends to `unpacked`, an array of bytes, what the `size` bytes at `offset` unpack to, and stops
+ * at `unpacked_max`. Returns 0; -ENOEXEC damaged, or cut off; -ENOMEM; the scratch's errors;
+ * another -errno from reading. What was appended before a failure remains.
+ */
+int elf_inflate(const struct elf_file *file, uint64_t offset, uint64_t size, uint64_t unpacked_max,
+	struct scratch_array *unpacked);

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/elf_symbols.h"
+
+#include "extract/demangle.h"
+#include "extract/elf_debugdata.h"
+#include "extract/elf_plt.h"
+#include "extract/symbol_claims.h"
+#include "extract/symbol_names.h"
+#include "extract/symbol_table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	TABLES_OF_FILE = 3, /* .symtab, .dynsym, and what .gnu_debugdata has */
+	TABLES_MAX = ELF_SYMBOLS_FILES_MAX * TABLES_OF_FILE,
+	MARKS = 256, /* a power of two */
+};
+
+/* Flags of a claim. */
+enum {
+	CLAIM_IS_STUB = 1 << 0,	 /* the name is the one of what it jumps to */
+	CLAIM_HAS_NAME = 1 << 1, /* the name is the builder's id */
+};
+
+struct elf_symbols {
+	struct symbol_builder *builder;
+	struct scratch *scratch;
+	struct symbol_claims claims;
+	struct symbol_table tables[TABLES_MAX];
+	size_t table_count;
+	struct scratch_array debugdata[ELF_SYMBOLS_FILES_MAX]; /* what tables may be read from */
+	size_t file_count;
+
+	const struct symbol_table *table; /* whose symbols are being taken in */
+	bool has_failed;		  /* not the table, but what there is for all */
+	uint32_t marks[MARKS]; /* names of the table that are known for mapping symbols */
+
+	struct symbol_names names;
+	char name[SYMBOL_NAME_BYTES];
+};
+
+int elf_symbols_new(
+	struct symbol_builder *builder, struct scratch *scratch, struct elf_symbols **ret_symbols)
+{
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = calloc(1, sizeof(*symbols));
+	int r;
+
+	if (!symbols)
+		return -ENOMEM;
+	symbols->builder = builder;
+	symbols->scratch = scratch;
+	symbol_names_init(&symbols->names, symbols->tables);
+	r = symbol_claims_init(&symbols->claims, scratch);
+	if (r < 0)
+		return r;
+	*ret_symbols = TAKE_PTR(symbols);
+	return 0;
+}
+
+void elf_symbols_free(struct elf_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->table_count; i++)
+		symbol_table_close(&symbols->tables[i]);
+	for (size_t i = 0; i < symbols->file_count; i++)
+		scratch_array_done(&symbols->debugdata[i]);
+	symbol_claims_done(&symbols->claims);
+	free(symbols);
+}
+
+/* Marks of what is code, what data and of which kind ($a, $d, $t, $x) are no functions' names. */
+static bool is_mapping_symbol(struct elf_symbols *symbols, uint32_t name)
+{
+	const struct symbol_table *table = symbols->table;
+	uint32_t *mark = &symbols->marks[name % MARKS];
+	char text[2];
+
+	switch (table->file.machine) {
+	case EM_ARM:
+	case EM_AARCH64:
+	case EM_RISCV:
+	case EM_CSKY:
+		break;
+	default:
+		return false;
+	}
+	/* Linkers write each of these names once or twice, for thousands of symbols. */
+	if (*mark == name)
+		return true;
+	if (table->strings_bytes - name < sizeof(text))
+		return false;
+	if (elf_file_read(&table->file, table->strings_offset + name, text, sizeof(text)) < 0)
+		return false;
+	if (text[0] != '$' || !text[1] || !strchr("adtx", text[1]))
+		return false;
+	*mark = name;
+	return true;
+}
+
+static uint8_t rank_symbol(const Elf64_Sym *symbol)
+{
+	uint8_t rank = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 0 : 3;
+
+	switch (ELF64_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return rank + 3;
+	case STB_WEAK:
+		return rank + 2;
+	default:
+		return rank + 1;
+	}
+}
+
+static int add_claim(struct elf_symbols *symbols, const struct symbol_claim *claim)
+{
+	int r;
+
+	r = symbol_claims_add(&symbols->claims, claim);
+	symbols->has_failed = r < 0 && r != -E2BIG;
+	return r;
+}
+
+/* Symbols that name no code, or that contradict their section, are passed over. */
+static int add_symbol(void *context, const Elf64_Sym *symbol)
+{
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	struct elf_symbols *symbols = context;
+	const struct symbol_table *table = symbols->table;
+	const struct symbol_section *section;
+	struct symbol_claim claim;
+
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return 0;
+	/* Index 0 is "undefined"; the reserved ones (SHN_ABS, SHN_COMMON) are no sections. */
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= table->section_count)
+		return 0;
+	if (symbol->st_name == 0 || symbol->st_name >= table->strings_bytes)
+		return 0;
+	section = &table->sections[symbol->st_shndx];
+	claim = (struct symbol_claim){
+		.start = symbol->st_value,
+		.end = section->end,
+		.name = symbol->st_name,
+		.table = (uint8_t)(table - symbols->tables),
+		.rank = rank_symbol(symbol),
+		.kind = type == STT_NOTYPE ? SYMBOL_CLAIM_LABEL : SYMBOL_CLAIM_FUNCTION,
+	};
+	/* The lowest bit says that the function is Thumb code. */
+	if (table->file.machine == EM_ARM && type != STT_NOTYPE)
+		claim.start &= ~UINT64_C(1);
+	if (claim.start < section->start || claim.start >= section->end)
+		return 0;
+	if (symbol->st_size == 0)
+		claim.kind = SYMBOL_CLAIM_GUESS;
+	else if (symbol->st_size < section->end - claim.start)
+		claim.end = claim.start + symbol->st_size;
+	if (!symbol_builder_has_code(symbols->builder, claim.start, claim.start + 1))
+		return 0;
+	if (type == STT_NOTYPE &&
+		(!section->is_executable || is_mapping_symbol(symbols, symbol->st_name)))
+		return 0;
+	return add_claim(symbols, &claim);
+}
+
+static int add_stub(void *context, uint64_t start, uint64_t end, uint32_t index)
+{
+	struct elf_symbols *symbols = context;
+	const struct symbol_table *table = symbols->table;
+	uint8_t bytes[sizeof(Elf64_Sym)];
+	size_t symbol_bytes = elf_file_symbol_bytes(&table->file);
+	struct symbol_claim claim = {
+		.start = start,
+		.end = end,
+		.table = (uint8_t)(table - symbols->tables),
+		.flags = CLAIM_IS_STUB,
+		.kind = SYMBOL_CLAIM_LABEL,
+	};
+	int r;
+
+	if (index >= table->symbol_count || !symbol_builder_has_code(symbols->builder, start, end))
+		return 0;
+	r = elf_file_read(
+		&table->file, table->symbols_offset + index * symbol_bytes, bytes, symbol_bytes);
+	if (r < 0)
+		return r;
+	claim.name = elf_file_decode_symbol(&table->file, bytes).st_name;
+	if (claim.name == 0 || claim.name >= table->strings_bytes)
+		return 0;
+	return add_claim(symbols, &claim);
+}
+
+/* What came of a table of the current file: a loss leaves no traces. */
+static int settle(struct elf_symbols *symbols, int r, size_t claims_before, uint32_t contents)
+{
+	if (r == -ENOMEM || (r < 0 && symbols->has_failed))
+		return r;
+	if (r < 0) {
+		symbol_claims_truncate(&symbols->claims, claims_before);
+		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_SYMBOLS);
+	} else if (symbol_claims_count(&symbols->claims) > claims_before) {
+		symbol_builder_add_contents(symbols->builder, contents);
+	}
+	return 0;
+}
+
+/* Returns 1 if there is such a table, 0 if not; another table's loss is none of the caller's. */
+static int add_table(
+	struct elf_symbols *symbols, const struct elf_file *file, uint32_t type, uint32_t contents)
+{
+	size_t before = symbol_claims_count(&symbols->claims);
+	struct symbol_table *table = &symbols->tables[symbols->table_count];
+	int r;
+
+	r = symbol_table_open(table, file, type);
+	if (r == -ENODATA)
+		return 0;
+	if (r < 0)
+		return settle(symbols, r, before, 0);
+	symbols->table_count++;
+	symbols->table = table;
+	memset(symbols->marks, 0, sizeof(symbols->marks));
+	r = symbol_table_each(table, add_symbol, symbols);
+	r = settle(symbols, r, before, contents);
+	return r < 0 ? r : 1;
+}
+
+/* Errors of the scratch file rather than of what is unpacked to it. */
+static bool is_scratch_error(int r)
+{
+	return r == -EFBIG || r == -ENOSPC;
+}
+
+static int add_debugdata(struct elf_symbols *symbols, const struct elf_file *file)
+{
+	size_t before = symbol_claims_count(&symbols->claims);
+	struct elf_file inner;
+	int r;
+
+	r = elf_debugdata_open(
+		file, symbols->scratch, &symbols->debugdata[symbols->file_count], &inner);
+	if (r == -ENODATA)
+		return 0;
+	symbols->has_failed = is_scratch_error(r);
+	if (r < 0)
+		return settle(symbols, r, before, 0);
+	r = add_table(symbols, &inner, SHT_SYMTAB, PILOTLIGHT_SYMBOL_HAS_DEBUGDATA);
+	return r < 0 ? r : 0;
+}
+
+static int add_plt(struct elf_symbols *symbols, const struct elf_file *file)
+{
+	size_t before = symbol_claims_count(&symbols->claims);
+	int r;
+
+	r = elf_plt_each(file, symbols->scratch, add_stub, symbols);
+	symbols->has_failed |= is_scratch_error(r);
+	return settle(symbols, r, before, PILOTLIGHT_SYMBOL_HAS_PLT);
+}
+
+int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *file)
+{
+	int r;
+
+	assert(symbols->file_count < ELF_SYMBOLS_FILES_MAX);
+	r = add_table(symbols, file, SHT_SYMTAB, PILOTLIGHT_SYMBOL_HAS_SYMTAB);
+	if (r >= 0)
+		r = add_table(symbols, file, SHT_DYNSYM, PILOTLIGHT_SYMBOL_HAS_DYNSYM);
+	/* The stubs' names are in .dynsym. */
+	if (r > 0)
+		r = add_plt(symbols, file);
+	if (r >= 0)
+		r = add_debugdata(symbols, file);
+	symbols->file_count++;
+	return r < 0 ? r : 0;
+}
+
+static int add_stub_name(struct elf_symbols *symbols, const char *name, uint32_t *ret_name)
+{
+	static const char suffix[] = "@plt";
+	/* With the suffix it could not be demangled any more. */
+	_cleanup_free_ char *demangled = demangle(name), *whole = NULL;
+	size_t length;
+
+	if (demangled)
+		name = demangled;
+	length = strlen(name);
+	whole = malloc(length + sizeof(suffix));
+	if (!whole)
+		return -ENOMEM;
+	memcpy(whole, name, length);
+	memcpy(whole + length, suffix, sizeof(suffix));
+	return symbol_builder_add_name(
+		symbols->builder, whole, length + sizeof(suffix) - 1, ret_name);
+}
+
+/* Returns 1; 0 where the name cannot be read; or an error. */
+static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
+{
+	size_t length;
+	uint32_t name;
+	int r;
+
+	if (claim->flags & CLAIM_HAS_NAME)
+		return 1;
+	r = symbol_names_read(&symbols->names, claim, symbols->name, &length);
+	if (r < 0) {
+		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_NAME);
+		return 0;
+	}
+	if (claim->flags & CLAIM_IS_STUB)
+		r = add_stub_name(symbols, symbols->name, &name);
+	else
+		r = symbol_builder_add_name(symbols->builder, symbols->name, length, &name);
+	if (r < 0)
+		return r;
+	claim->name = name;
+	claim->flags |= CLAIM_HAS_NAME;
+	return 1;
+}
+
+static bool prefer_claim(
+	void *context, const struct symbol_claim *claim, const struct symbol_claim *best)
+{
+	struct elf_symbols *symbols = context;
+
+	return symbol_names_prefer(&symbols->names, claim, best);
+}
+
+static int tell_range(void *context, struct symbol_claim *claim, uint64_t start, uint64_t end)
+{
+	struct elf_symbols *symbols = context;
+	int r;
+
+	r = name_claim(symbols, claim);
+	if (r <= 0 || claim->name == 0)
+		return r < 0 ? r : 0;
+	return symbol_builder_add_symbol(
+		symbols->builder, start, end, claim->name, claim->kind == SYMBOL_CLAIM_GUESS);
+}
+
+int elf_symbols_finish(struct elf_symbols *symbols)
+{
+	return symbol_claims_each(&symbols->claims, prefer_claim, tell_range, symbols);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/extraction.h"
+
+#include "base/clock.h"
+#include "extract/debug_elf.h"
+#include "extract/dwarf_info.h"
+#include "extract/elf_sections.h"
+#include "extract/elf_symbols.h"
+#include "extract/scratch.h"
+#include "extract/symbol_builder.h"
+#include "symbol/elf_image.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROGRAM_HEADERS_MAX = 256 };
+
+struct extraction {
+	const struct pilotlight_symbol_request *request;
+	struct pilotlight_symbol_report *report;
+	struct elf_file binary, debug, alternate;
+	bool has_binary, has_debug, has_alternate;
+	struct scratch scratch;
+	struct symbol_builder *builder;
+};
+
+static struct symbol_identity identity_of(const struct pilotlight_symbol_request *request)
+{
+	struct symbol_identity identity = { .kind = request->identity_kind };
+
+	memcpy(identity.id.bytes, request->identity, sizeof(identity.id.bytes));
+	identity.id.size = request->identity_bytes <= BUILD_ID_BYTES ? request->identity_bytes : 0;
+	return identity;
+}
+
+/* Of size 0 where the file has none, or none that can be read. */
+static struct build_id build_id_of(const struct elf_file *file)
+{
+	struct elf_image image;
+
+	if (elf_image_read(file->fd, &image) < 0)
+		return (struct build_id){ .size = 0 };
+	return image.build_id;
+}
+
+static bool has_linked_crc(const struct extraction *extraction)
+{
+	struct elf_debuglink link;
+	uint32_t crc;
+
+	return extraction->has_binary &&
+	       elf_sections_read_debuglink(&extraction->binary, &link) == 0 &&
+	       elf_sections_crc(&extraction->debug, &crc) == 0 && crc == link.crc;
+}
+
+/* Is it of the same link as the binary? Without the binary, the identity has to tell. */
+static bool is_binarys_debug_file(const struct extraction *extraction)
+{
+	struct symbol_identity identity = identity_of(extraction->request);
+	struct build_id expected = { .size = 0 }, found = build_id_of(&extraction->debug);
+
+	if (extraction->has_binary) {
+		if (extraction->binary.machine != extraction->debug.machine ||
+			extraction->binary.is_64 != extraction->debug.is_64)
+			return false;
+		expected = build_id_of(&extraction->binary);
+	} else if (identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID) {
+		expected = identity.id;
+	}
+	if (expected.size > 0 && found.size > 0)
+		return build_id_equal(&expected, &found);
+	return has_linked_crc(extraction);
+}
+
+static int open_files(struct extraction *extraction, const struct extraction_files *files)
+{
+	int r = -ENODATA;
+
+	if (files->binary_fd >= 0) {
+		r = elf_file_init(&extraction->binary, files->binary_fd);
+		if (r < 0)
+			return r;
+		extraction->has_binary = true;
+	}
+	if (files->debug_fd >= 0) {
+		int debug = elf_file_init(&extraction->debug, files->debug_fd);
+
+		extraction->has_debug = debug == 0 && is_binarys_debug_file(extraction);
+		if (!extraction->has_binary)
+			r = debug < 0 ? debug : extraction->has_debug ? 0 : -ENODATA;
+	}
+	if (files->alternate_fd >= 0)
+		extraction->has_alternate =
+			elf_file_init(&extraction->alternate, files->alternate_fd) == 0;
+	return r;
+}
+
+/*
+ * A segment that begins with the file begins with its headers. No code is there, but it may be at
+ * vaddr 0, which is where linkers leave what they have discarded.
+ */
+static void leave_out_headers(
+	const struct elf_file *file, struct pilotlight_symbol_segment *segment)
+{
+	uint64_t header_bytes = file->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+	uint64_t phdr_bytes = file->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+
+	if (segment->offset != 0)
+		return;
+	if (file->phdr_offset == header_bytes)
+		header_bytes += file->phdr_count * phdr_bytes;
+	if (header_bytes >= segment->memory_bytes)
+		return;
+	segment->offset += header_bytes;
+	segment->vaddr += header_bytes;
+	segment->memory_bytes -= header_bytes;
+	segment->file_bytes -= header_bytes < segment->file_bytes ? header_bytes
+								  : segment->file_bytes;
+}
+
+static int find_code(const struct extraction *extraction, struct symbol_builder_code *ret_code)
+{
+	const struct elf_file *file =
+		extraction->has_binary ? &extraction->binary : &extraction->debug;
+	struct symbol_builder_code code = { .segment_count = 0 };
+	Elf64_Phdr phdr;
+	int r;
+
+	if (file->phdr_count > PROGRAM_HEADERS_MAX)
+		return -EFBIG;
+	for (uint32_t i = 0; i < file->phdr_count; i++) {
+		struct pilotlight_symbol_segment *segment = &code.segments[code.segment_count];
+
+		r = elf_file_read_phdr(file, i, &phdr);
+		if (r < 0)
+			return r;
+		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || phdr.p_memsz == 0)
+			continue;
+		if (code.segment_count == SYMBOL_BUILDER_SEGMENTS_MAX)
+			return -EFBIG;
+		*segment = (struct pilotlight_symbol_segment){
+			.offset = phdr.p_offset,
+			.vaddr = phdr.p_vaddr,
+			/* A debug file's contents lie elsewhere than the binary's. */
+			.file_bytes = extraction->has_binary ? phdr.p_filesz : 0,
+			.memory_bytes = phdr.p_memsz,
+		};
+		leave_out_headers(file, segment);
+		code.segment_count++;
+	}
+	*ret_code = code;
+	return 0;
+}
+
+static int read_symbols(struct extraction *extraction)
+{
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
+	int r;
+
+	r = elf_symbols_new(extraction->builder, &extraction->scratch, &symbols);
+	if (r == 0 && extraction->has_binary)
+		r = elf_symbols_add_file(symbols, &extraction->binary);
+	if (r == 0 && extraction->has_debug)
+		r = elf_symbols_add_file(symbols, &extraction->debug);
+	return r < 0 ? r : elf_symbols_finish(symbols);
+}
+
+/* Is the alternate file the one that `file` names? */
+static bool is_alternate_of(const struct extraction *extraction, const struct elf_file *file)
+{
+	struct elf_alternate_link link;
+	struct build_id id;
+
+	if (!extraction->has_alternate || elf_sections_read_alternate_link(file, &link) < 0)
+		return false;
+	id = build_id_of(&extraction->alternate);
+	return id.size > 0 && id.size == link.build_id_bytes &&
+	       memcmp(id.bytes, link.build_id, id.size) == 0;
+}
+
+/* A file whose debug sections cannot be had is one that makes no sense. */
+static int open_debug_elf(
+	struct extraction *extraction, const struct elf_file *file, struct debug_elf *ret_elf)
+{
+	int r;
+
+	r = debug_elf_open(ret_elf, file, &extraction->scratch);
+	return r == 0 || r == -ENOMEM || r == -ENOSPC ? r : -ENOEXEC;
+}
+
+static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file)
+{
+	struct debug_elf elf = { .elf = NULL }, alternate = { .elf = NULL };
+	int r = 0;
+
+	if (is_alternate_of(extraction, file)) {
+		r = open_debug_elf(extraction, &extraction->alternate, &alternate);
+		extraction->report->has_taken_alternate = r == 0;
+		/* What is left names no function that was moved there. */
+		r = r == -ENOEXEC ? 0 : r;
+	}
+	if (r == 0)
+		r = open_debug_elf(extraction, file, &elf);
+	if (r == 0)
+		r = dwarf_info_read(extraction->builder, elf.elf, alternate.elf);
+	debug_elf_done(&elf);
+	debug_elf_done(&alternate);
+	return r;
+}
+
+/* Of the debug file, else of the binary. What makes no sense is a loss, and symbols remain. */
+static int read_dwarf(struct extraction *extraction)
+{
+	const struct elf_file *files[2];
+	size_t count = 0;
+	int r;
+
+	if (extraction->has_debug)
+		files[count++] = &extraction->debug;
+	if (extraction->has_binary)
+		files[count++] = &extraction->binary;
+	for (size_t i = 0; i < count; i++) {
+		r = read_dwarf_of(extraction, files[i]);
+		if (r == 0)
+			symbol_builder_add_contents(
+				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
+		if (r == -ENOEXEC)
+			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT);
+		if (r != -ENODATA && r != -ENOEXEC)
+			return r;
+	}
+	return 0;
+}
+
+static int fill_builder(struct extraction *extraction)
+{
+	struct symbol_builder_code code;
+	int r;
+
+	r = find_code(extraction, &code);
+	if (r == 0)
+		r = symbol_builder_new(&code, &extraction->scratch, &extraction->builder);
+	if (r == 0)
+		r = read_symbols(extraction);
+	return r < 0 ? r : read_dwarf(extraction);
+}
+
+static int write_symbols(struct extraction *extraction, int fd)
+{
+	const struct pilotlight_symbol_request *request = extraction->request;
+	struct symbol_identity identity = identity_of(request);
+	char origin[sizeof(request->origin) + 1] = { 0 };
+	struct pilotlight_symbol_header header;
+	int r;
+
+	memcpy(origin, request->origin, sizeof(request->origin));
+	r = symbol_builder_write(extraction->builder, &identity, extraction->report->rank,
+		extraction->has_binary ? extraction->binary.machine : extraction->debug.machine,
+		origin, fd);
+	if (r < 0)
+		return r;
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		return -EIO;
+	extraction->report->units_failed = header.units_failed;
+	extraction->report->output_bytes = header.file_bytes;
+	return 0;
+}
+
+int extraction_run(const struct extraction_files *files,
+	const struct pilotlight_symbol_request *request,
+	struct pilotlight_symbol_report *ret_report)
+{
+	struct pilotlight_symbol_report report = { .version = PILOTLIGHT_WORKER_VERSION };
+	struct extraction extraction = { .request = request, .report = &report };
+	int r;
+
+	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max);
+	r = open_files(&extraction, files);
+	report.has_taken_debug = extraction.has_debug;
+	report.rank = extraction.has_debug ? request->debug_rank : PILOTLIGHT_SYMBOL_RANK_BINARY;
+	if (r == 0)
+		r = fill_builder(&extraction);
+	if (r == 0)
+		r = write_symbols(&extraction, files->output_fd);
+	symbol_builder_free(extraction.builder);
+	report.error = r;
+	report.scratch_bytes = extraction.scratch.used_bytes;
+	report.cpu_ns = clock_process_cpu_ns();
+	*ret_report = report;
+	return r;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/symbol_file_writer.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/utf8.h"
+#include "symbol/symbol_file_check.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+static const char ellipsis[] = "\xe2\x80\xa6";
+
+/* The file's own name is at the end of its path. */
+static void set_origin(struct pilotlight_symbol_header *header, const char *origin)
+{
+	const size_t room = sizeof(header->origin) - 1;
+	char clean[UTF8_CLEAN_BYTES];
+	size_t length = utf8_clean(clean, origin, strlen(origin));
+	size_t start;
+
+	if (length <= room) {
+		memcpy(header->origin, clean, length);
+		return;
+	}
+	start = length - (room - (sizeof(ellipsis) - 1));
+	while (((unsigned char)clean[start] & 0xc0) == 0x80)
+		start++;
+	memcpy(header->origin, ellipsis, sizeof(ellipsis) - 1);
+	memcpy(header->origin + sizeof(ellipsis) - 1, clean + start, length - start);
+}
+
+void symbol_file_writer_init(struct symbol_file_writer *writer,
+	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
+	const char *origin)
+{
+	struct pilotlight_symbol_header *header = &writer->head.header;
+
+	assert(identity->id.size > 0 && identity->id.size <= sizeof(header->identity));
+	*writer = (struct symbol_file_writer){
+		.head.header = {
+			.version = PILOTLIGHT_SYMBOL_VERSION,
+			.header_bytes = sizeof(*header),
+			.identity_bytes = identity->id.size,
+			.identity_kind = (uint8_t)identity->kind,
+			.rank = (uint8_t)rank,
+			.created_s = clock_realtime_ns() / NSEC_PER_SEC,
+		},
+	};
+	memcpy(header->magic, PILOTLIGHT_SYMBOL_MAGIC, sizeof(header->magic));
+	memcpy(header->identity, identity->id.bytes, identity->id.size);
+	set_origin(header, origin);
+}
+
+void symbol_file_writer_add(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
+	const void *contents, size_t count, size_t entry_bytes)
+{
+	size_t i = writer->head.header.section_count;
+
+	if (count == 0)
+		return;
+	assert(i < PILOTLIGHT_SYMBOL_SECTIONS_MAX);
+	writer->head.sections[i] = (struct pilotlight_symbol_section){
+		.id = id,
+		.entry_bytes = (uint32_t)entry_bytes,
+		.bytes = (uint64_t)count * entry_bytes,
+	};
+	writer->contents[i] = contents;
+	writer->head.header.section_count++;
+}
+
+static uint64_t align(uint64_t bytes)
+{
+	return (bytes + PILOTLIGHT_SYMBOL_ALIGNMENT - 1) / PILOTLIGHT_SYMBOL_ALIGNMENT *
+	       PILOTLIGHT_SYMBOL_ALIGNMENT;
+}
+
+static size_t head_bytes_of(const struct symbol_file_writer *writer)
+{
+	return sizeof(writer->head.header) +
+	       writer->head.header.section_count * sizeof(writer->head.sections[0]);
+}
+
+static void lay_out(struct symbol_file_writer *writer)
+{
+	uint64_t end = head_bytes_of(writer);
+
+	for (size_t i = 0; i < writer->head.header.section_count; i++) {
+		writer->head.sections[i].offset = align(end);
+		end = writer->head.sections[i].offset + writer->head.sections[i].bytes;
+	}
+	writer->head.header.file_bytes = end;
+}
+
+static void hash(struct symbol_file_writer *writer)
+{
+	for (size_t i = 0; i < writer->head.header.section_count; i++)
+		writer->head.sections[i].hash =
+			XXH3_64bits(writer->contents[i], writer->head.sections[i].bytes);
+	writer->head.header.header_hash = 0;
+	writer->head.header.header_hash = XXH3_64bits(&writer->head, head_bytes_of(writer));
+}
+
+int symbol_file_writer_write(struct symbol_file_writer *writer, int fd)
+{
+	static const char padding[PILOTLIGHT_SYMBOL_ALIGNMENT];
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+
+	if (!output)
+		return -ENOMEM;
+	lay_out(writer);
+	if (writer->head.header.file_bytes > SYMBOL_FILE_BYTES_MAX)
+		return -EFBIG;
+	hash(writer);
+	output_init_fd(output, fd);
+	output_write(output, &writer->head, head_bytes_of(writer));
+	for (size_t i = 0; i < writer->head.header.section_count; i++) {
+		const struct pilotlight_symbol_section *section = &writer->head.sections[i];
+
+		output_write(output, padding, section->offset - output->written_bytes);
+		output_write(output, writer->contents[i], section->bytes);
+	}
+	return output_finish(output);
+}

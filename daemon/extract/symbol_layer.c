@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/symbol_layer.h"
+
+#include "pilotlight/symbol_file.h"
+
+#include <stddef.h>
+
+struct layer_symbol {
+	uint32_t start, end;
+	uint32_t name;
+	uint32_t is_guess;
+};
+
+int symbol_layer_init(struct symbol_layer *layer, struct scratch *scratch)
+{
+	*layer = (struct symbol_layer){ 0 };
+	return scratch_array_init(
+		&layer->symbols, scratch, sizeof(struct layer_symbol), UINT32_MAX);
+}
+
+void symbol_layer_done(struct symbol_layer *layer)
+{
+	scratch_array_done(&layer->symbols);
+}
+
+int symbol_layer_add(
+	struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name, bool is_guess)
+{
+	int r;
+
+	if (start < layer->end)
+		start = layer->end;
+	if (start >= end || name == 0)
+		return 0;
+	r = scratch_array_grow(&layer->symbols);
+	if (r < 0)
+		return r;
+	((struct layer_symbol *)layer->symbols.items)[layer->symbols.count++] =
+		(struct layer_symbol){
+			.start = start, .end = end, .name = name, .is_guess = is_guess
+		};
+	layer->end = end;
+	return 0;
+}
+
+struct fold {
+	const struct layer_symbol *symbols;
+	size_t symbol_count;
+	size_t next; /* the first symbol that does not end before where we are */
+	struct frame_copies *copies;
+	struct scratch_array *boundaries;
+	uint32_t done;	/* all code before has its boundaries */
+	uint32_t frame; /* of the last boundary */
+};
+
+static int add_boundary(struct fold *fold, uint32_t offset, uint32_t frame)
+{
+	int r;
+
+	if (frame == fold->frame)
+		return 0;
+	r = scratch_array_grow(fold->boundaries);
+	if (r < 0)
+		return r;
+	((struct pilotlight_symbol_boundary *)fold->boundaries->items)[fold->boundaries->count++] =
+		(struct pilotlight_symbol_boundary){ .offset = offset, .frame = frame };
+	fold->frame = frame;
+	return 0;
+}
+
+/* The frame of code that both a symbol and a function have, or the symbol alone (0). */
+static int choose_frame(struct fold *fold, const struct layer_symbol *symbol, uint32_t frame,
+	uint32_t root, uint32_t *ret_frame)
+{
+	if (frame == 0)
+		return frame_copies_add(fold->copies, symbol->name, ret_frame);
+	if (!symbol->is_guess)
+		return frame_copies_rename(fold->copies, frame, root, symbol->name, ret_frame);
+	*ret_frame = frame;
+	return 0;
+}
+
+/* Makes the boundaries from where we are up to `end`, all of which is in `frame` by its function:
+ * 0 where there is none. */
+static int cover(struct fold *fold, uint32_t end, uint32_t frame, uint32_t root)
+{
+	while (fold->done < end) {
+		const struct layer_symbol *symbol;
+		uint32_t until = end, chosen = frame;
+		int r = 0;
+
+		while (fold->next < fold->symbol_count &&
+			fold->symbols[fold->next].end <= fold->done)
+			fold->next++;
+		symbol = fold->next < fold->symbol_count ? &fold->symbols[fold->next] : NULL;
+		if (symbol && symbol->start <= fold->done) {
+			until = symbol->end < end ? symbol->end : end;
+			r = choose_frame(fold, symbol, frame, root, &chosen);
+		} else if (symbol && symbol->start < end) {
+			until = symbol->start;
+		}
+		if (r == 0)
+			r = add_boundary(fold, fold->done, chosen);
+		if (r < 0)
+			return r;
+		fold->done = until;
+	}
+	return 0;
+}
+
+static int cover_function(void *context, uint32_t start, uint32_t end, const struct code_span *span,
+	const void *entry)
+{
+	const struct pilotlight_symbol_boundary *boundary = entry;
+	struct fold *fold = context;
+	int r = cover(fold, start, 0, 0);
+
+	return r < 0 ? r : cover(fold, end, boundary->frame, span->owner);
+}
+
+int symbol_layer_fold(const struct symbol_layer *layer, const struct code_spans *functions,
+	struct frame_copies *copies, struct scratch_array *boundaries)
+{
+	struct fold fold = {
+		.symbols = layer->symbols.items,
+		.symbol_count = layer->symbols.count,
+		.copies = copies,
+		.boundaries = boundaries,
+	};
+	int r = code_spans_each(functions, cover_function, &fold);
+
+	if (r == 0)
+		r = cover(&fold, layer->end, 0, 0);
+	return r < 0 ? r : add_boundary(&fold, fold.done, 0);
+}

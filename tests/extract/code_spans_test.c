@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/code_spans.h"
+#include "tests/extract/scratch_fixture.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct test_entry {
+	uint32_t offset;
+	uint32_t value;
+};
+
+enum { CODE_BYTES = 200, SPANS = 12 };
+
+static int add_entry(struct code_spans *spans, uint32_t offset, uint32_t value)
+{
+	int r = scratch_array_grow(&spans->entries);
+
+	if (r < 0)
+		return r;
+	((struct test_entry *)spans->entries.items)[spans->entries.count++] =
+		(struct test_entry){ offset, value };
+	return 0;
+}
+
+/* By byte of code: which value has it, and up to where what was visited reaches. */
+struct covered {
+	uint32_t values[CODE_BYTES];
+	uint32_t end;
+};
+
+static int cover(void *context, uint32_t start, uint32_t end, const struct code_span *span,
+	const void *entry)
+{
+	struct covered *covered = context;
+
+	assert_true(start < end && end <= CODE_BYTES);
+	assert_true(start >= covered->end);
+	assert_true(span->start <= start && end <= span->end);
+	for (uint32_t i = start; i < end; i++)
+		covered->values[i] = ((const struct test_entry *)entry)->value;
+	covered->end = end;
+	return 0;
+}
+
+static void the_first_to_begin_has_the_code(void **state)
+{
+	struct scratch_fixture fixture;
+
+	(void)state;
+	srandom(1);
+	for (int round = 0; round < 300; round++) {
+		struct covered covered = { 0 }, wanted = { 0 };
+		uint32_t starts[CODE_BYTES];
+		struct code_spans spans;
+		uint32_t value = 0;
+
+		assert_true(scratch_fixture_init(&fixture, 1 << 22));
+		assert_int_equal(
+			code_spans_init(&spans, &fixture.scratch, sizeof(struct test_entry)), 0);
+		for (uint32_t i = 0; i < CODE_BYTES; i++)
+			starts[i] = UINT32_MAX;
+		for (int i = 0; i < SPANS; i++) {
+			uint32_t start = (uint32_t)random() % (CODE_BYTES - 60);
+			uint32_t end = start + 1 + (uint32_t)random() % 59;
+			uint32_t first = (uint32_t)spans.entries.count;
+
+			for (uint32_t at = start; at < end; at++) {
+				if (at == start || random() % 8 == 0)
+					assert_int_equal(add_entry(&spans, at, ++value), 0);
+				if (starts[at] <= start)
+					continue;
+				starts[at] = start;
+				wanted.values[at] = value;
+			}
+			assert_int_equal(code_spans_add(&spans, start, end, first, (uint32_t)i), 0);
+		}
+		assert_int_equal(code_spans_sort(&spans), 0);
+		assert_int_equal(code_spans_each(&spans, cover, &covered), 0);
+		assert_memory_equal(covered.values, wanted.values, sizeof(wanted.values));
+		code_spans_done(&spans);
+		scratch_fixture_done(&fixture);
+	}
+}
+
+static int fail_second(void *context, uint32_t start, uint32_t end, const struct code_span *span,
+	const void *entry)
+{
+	int *calls = context;
+
+	(void)start;
+	(void)end;
+	(void)span;
+	(void)entry;
+	return ++*calls == 2 ? -EPIPE : 0;
+}
+
+static void of_one_offset_the_last_entry_counts(void **state)
+{
+	struct scratch_fixture fixture;
+	struct covered covered = { 0 };
+	struct code_spans spans;
+	int calls = 0;
+
+	(void)state;
+	assert_true(scratch_fixture_init(&fixture, 1 << 22));
+	assert_int_equal(code_spans_init(&spans, &fixture.scratch, sizeof(struct test_entry)), 0);
+	assert_int_equal(code_spans_each(&spans, cover, &covered), 0);
+	assert_int_equal(covered.end, 0);
+	for (uint32_t i = 1; i <= 4; i++)
+		assert_int_equal(add_entry(&spans, i < 3 ? 10 : 12, i), 0);
+	assert_int_equal(code_spans_add(&spans, 10, 13, 0, 1), 0);
+	assert_int_equal(code_spans_sort(&spans), 0);
+	assert_int_equal(code_spans_each(&spans, cover, &covered), 0);
+	assert_int_equal(covered.values[10], 2);
+	assert_int_equal(covered.values[11], 2);
+	assert_int_equal(covered.values[12], 4);
+	assert_int_equal(code_spans_each(&spans, fail_second, &calls), -EPIPE);
+	assert_int_equal(calls, 2);
+	code_spans_done(&spans);
+	scratch_fixture_done(&fixture);
+}
+
+static void a_full_scratch_is_an_error(void **state)
+{
+	struct scratch_fixture fixture;
+	struct code_spans spans;
+	int r = 0;
+
+	(void)state;
+	assert_true(scratch_fixture_init(&fixture, 3 * 65536));
+	assert_int_equal(code_spans_init(&spans, &fixture.scratch, sizeof(struct test_entry)), 0);
+	assert_int_equal(add_entry(&spans, 0, 1), 0);
+	for (int i = 0; r == 0 && i < 10000; i++)
+		r = code_spans_add(&spans, 0, 1, 0, 0);
+	assert_int_equal(r, -EFBIG);
+	assert_int_equal(code_spans_sort(&spans), -EFBIG);
+	code_spans_done(&spans);
+	scratch_fixture_done(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_to_begin_has_the_code),
+		cmocka_unit_test(of_one_offset_the_last_entry_counts),
+		cmocka_unit_test(a_full_scratch_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/elf_symbols.h"
+#include "tests/extract/recorded_symbols.h"
+#include "tests/extract/section_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "extract/symbol_table.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum {
+	TEXT = FIXTURE_TEXT_VADDR,
+	TEXT_2 = FIXTURE_TEXT_2_VADDR,
+	GLOBAL = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+	WEAK = ELF64_ST_INFO(STB_WEAK, STT_FUNC),
+	LOCAL = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+	IFUNC = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
+	LABEL = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE),
+	LOCAL_LABEL = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
+	OBJECT = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+	SCRATCH_BYTES = 512 << 20,
+};
+
+static const struct symbol_builder all_code = { .code_end = UINT64_MAX };
+
+/* What is asked, and the name that is expected; NULL: none. */
+struct expectation {
+	uint64_t vaddr;
+	const char *name;
+};
+
+static void assert_names(
+	const struct symbol_builder *builder, const struct expectation *expectations, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct recorded_symbol *symbol =
+			recorded_symbols_find(builder, expectations[i].vaddr);
+
+		if (!expectations[i].name) {
+			assert_null(symbol);
+			continue;
+		}
+		assert_non_null(symbol);
+		assert_string_equal(symbol->name, expectations[i].name);
+	}
+}
+
+/* Tells the builder of all that the files have, in their order. */
+static int gather(struct symbol_builder *builder, const struct elf_file *files, size_t count,
+	uint64_t limit_bytes)
+{
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
+	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+	struct scratch scratch;
+	int r;
+
+	scratch_init(&scratch, fd, limit_bytes);
+	r = elf_symbols_new(builder, &scratch, &symbols);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = elf_symbols_add_file(symbols, &files[i]);
+	return r < 0 ? r : elf_symbols_finish(symbols);
+}
+
+static struct elf_file open_memory(const struct fixture *fixture)
+{
+	struct elf_file file;
+
+	assert_int_equal(elf_file_init_memory(&file, fixture->bytes, fixture->size), 0);
+	return file;
+}
+
+static struct elf_file build(
+	struct fixture *fixture, const struct fixture_symbol *symbols, size_t count)
+{
+	fixture->symbols = symbols;
+	fixture->symbol_count = count;
+	fixture_build(fixture);
+	return open_memory(fixture);
+}
+
+static void assert_symbols(struct fixture *fixture, const struct fixture_symbol *symbols,
+	size_t symbol_count, const struct expectation *expectations, size_t count)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct elf_file file = build(fixture, symbols, symbol_count);
+
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, count);
+	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_SYMTAB);
+	assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 0);
+	assert_int_equal(builder.losses[SYMBOL_LOSS_NAME], 0);
+}
+
+static void addresses_get_the_function_that_contains_them(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "second", TEXT + 0x20, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "first", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "outer", TEXT + 0x100, 0x100, GLOBAL, FIXTURE_TEXT },
+		{ "inner", TEXT + 0x140, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "chosen", TEXT + 0x300, 0x10, IFUNC, FIXTURE_TEXT },
+		{ "far", TEXT_2, 0x10, GLOBAL, FIXTURE_TEXT_2 },
+		{ "versioned@@LIB_2.0", TEXT + 0x400, 4, GLOBAL, FIXTURE_TEXT },
+		{ "older@LIB_1.0", TEXT + 0x404, 4, GLOBAL, FIXTURE_TEXT },
+		{ "@", TEXT + 0x408, 4, GLOBAL, FIXTURE_TEXT },
+		{ "_ZN3foo3barEi", TEXT + 0x500, 4, GLOBAL, FIXTURE_TEXT },
+		{ "_ZN4core3fmt5write17h0123456789abcdefE", TEXT + 0x504, 4, LOCAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { 0, NULL }, { TEXT - 1, NULL },
+		{ TEXT, "first" }, { TEXT + 0xf, "first" }, { TEXT + 0x10, NULL },
+		{ TEXT + 0x1f, NULL }, { TEXT + 0x20, "second" }, { TEXT + 0x30, NULL },
+		{ TEXT + 0x100, "outer" }, { TEXT + 0x13f, "outer" }, { TEXT + 0x140, "inner" },
+		{ TEXT + 0x14f, "inner" }, { TEXT + 0x150, "outer" }, { TEXT + 0x1ff, "outer" },
+		{ TEXT + 0x200, NULL }, { TEXT + 0x308, "chosen" }, { TEXT + 0x402, "versioned" },
+		{ TEXT + 0x404, "older" }, { TEXT + 0x408, "@" }, { TEXT + 0x500, "_ZN3foo3barEi" },
+		{ TEXT + 0x501, "_ZN3foo3barEi" },
+		{ TEXT + 0x507, "_ZN4core3fmt5write17h0123456789abcdefE" }, { TEXT_2 + 0xf, "far" },
+		{ TEXT_2 + 0x10, NULL }, { UINT32_MAX, NULL }, { UINT64_MAX, NULL } };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
+
+		assert_symbols(&fixture, symbols, ARRAY_SIZE(symbols), expectations,
+			ARRAY_SIZE(expectations));
+	}
+}
+
+static void the_best_of_several_names_is_shown(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "a_local", TEXT, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "a_global", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "a_weak", TEXT, 0x10, WEAK, FIXTURE_TEXT },
+		{ "b", TEXT + 0x10, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "b_weak", TEXT + 0x10, 0x10, WEAK, FIXTURE_TEXT },
+		{ "__c", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "_c_is_longer", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "___c", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "d_long", TEXT + 0x30, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "short", TEXT + 0x30, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "e_b", TEXT + 0x40, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "e_a", TEXT + 0x40, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "e_c", TEXT + 0x40, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "label", TEXT + 0x50, 0x10, LABEL, FIXTURE_TEXT },
+		{ "local_function", TEXT + 0x50, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "f_version@@LONG_VERSION", TEXT + 0x60, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "f_version_x", TEXT + 0x60, 0x10, GLOBAL, FIXTURE_TEXT },
+		/* The better one is shorter than the other. */
+		{ "g_local", TEXT + 0x70, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "g", TEXT + 0x70, 0x8, GLOBAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT + 1, "a_global" },
+		{ TEXT + 0x11, "b_weak" }, { TEXT + 0x21, "_c_is_longer" },
+		{ TEXT + 0x31, "short" }, { TEXT + 0x41, "e_a" }, { TEXT + 0x51, "local_function" },
+		{ TEXT + 0x61, "f_version" }, { TEXT + 0x71, "g" }, { TEXT + 0x79, "g_local" } };
+	struct fixture_symbol reversed[ARRAY_SIZE(symbols)];
+	struct fixture fixture = { 0 };
+
+	(void)state;
+	assert_symbols(
+		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
+	/* Whatever their order in the file. */
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
+		reversed[i] = symbols[ARRAY_SIZE(symbols) - 1 - i];
+	assert_symbols(
+		&fixture, reversed, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
+}
+
+static void symbols_without_a_size_reach_to_the_next(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "start", TEXT, 0, LABEL, FIXTURE_TEXT },
+		{ "sized", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "within", TEXT + 0x28, 0, LOCAL_LABEL, FIXTURE_TEXT },
+		{ "after", TEXT + 0x40, 0, GLOBAL, FIXTURE_TEXT },
+		{ "last", TEXT + 0xff0, 0, LABEL, FIXTURE_TEXT },
+		{ "known", TEXT + 0x60, 4, LOCAL, FIXTURE_TEXT },
+		{ "unknown", TEXT + 0x60, 0, GLOBAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT, "start" },
+		{ TEXT + 0x1f, "start" }, { TEXT + 0x20, "sized" }, { TEXT + 0x28, "sized" },
+		{ TEXT + 0x2f, "sized" },
+		/* Neither beyond what is known to end, nor after what was within it. */
+		{ TEXT + 0x30, NULL }, { TEXT + 0x3f, NULL }, { TEXT + 0x40, "after" },
+		{ TEXT + 0x5f, "after" }, { TEXT + 0x63, "known" }, { TEXT + 0x64, NULL },
+		{ TEXT + 0xff1, "last" }, { TEXT + 0xfff, "last" },
+		/* Nor into another section. */
+		{ TEXT + 0x1000, NULL }, { TEXT_2, NULL } };
+	struct fixture fixture = { 0 };
+
+	(void)state;
+	assert_symbols(
+		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
+}
+
+static void what_names_no_code_is_passed_over(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "object", TEXT, 0x10, OBJECT, FIXTURE_TEXT },
+		{ "undefined", TEXT, 0x10, GLOBAL, SHN_UNDEF },
+		{ "absolute", TEXT, 0x10, GLOBAL, SHN_ABS },
+		{ "elsewhere", TEXT, 0x10, GLOBAL, 99 },
+		{ "", TEXT_2 + 0x20, 0x10, GLOBAL, FIXTURE_TEXT_2 },
+		{ "before_its_section", TEXT - 8, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "behind_its_section", TEXT_2, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "not_in_memory", 0, 0x10000000, GLOBAL, FIXTURE_STRINGS },
+		{ "data", FIXTURE_DATA_VADDR, 0x10, LABEL, FIXTURE_DATA },
+		{ "endless", TEXT + 0x20, UINT64_MAX, GLOBAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { 1, NULL }, { TEXT, NULL },
+		{ TEXT + 8, NULL }, { TEXT + 0x20, "endless" }, { TEXT + 0xfff, "endless" },
+		{ TEXT + 0x1000, NULL }, { TEXT_2, NULL }, { TEXT_2 + 0x20, NULL },
+		{ FIXTURE_DATA_VADDR, NULL } };
+	struct fixture fixture = { 0 };
+
+	(void)state;
+	assert_symbols(
+		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
+}
+
+static void marks_of_arm_and_riscv_are_no_names(void **state)
+{
+	static const uint16_t machines[] = { EM_ARM, EM_AARCH64, EM_RISCV };
+	static const struct fixture_symbol symbols[] = {
+		{ "$x", TEXT, 0, LOCAL_LABEL, FIXTURE_TEXT },
+		{ "label", TEXT + 0x10, 0, LOCAL_LABEL, FIXTURE_TEXT },
+		{ "$d.12", TEXT + 0x18, 0, LOCAL_LABEL, FIXTURE_TEXT },
+		{ "thumb", TEXT + 0x31, 0x10, GLOBAL, FIXTURE_TEXT },
+	};
+	const struct expectation expectations[] = { { TEXT, NULL }, { TEXT + 0x14, "label" },
+		{ TEXT + 0x1c, "label" }, { TEXT + 0x31, "thumb" } };
+	const struct expectation even = { TEXT + 0x30, "thumb" };
+	const struct expectation others[] = { { TEXT, "$x" }, { TEXT + 0x1c, "$d.12" } };
+	struct fixture fixture = { .is_narrow = true };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		fixture.machine = machines[i];
+		assert_symbols(&fixture, symbols, ARRAY_SIZE(symbols), expectations,
+			ARRAY_SIZE(expectations));
+	}
+	fixture.machine = EM_ARM;
+	assert_symbols(&fixture, symbols, ARRAY_SIZE(symbols), &even, 1);
+	/* Elsewhere a dollar sign is like any letter. */
+	fixture.machine = EM_386;
+	assert_symbols(&fixture, symbols, ARRAY_SIZE(symbols), others, 2);
+}
+
+static void labels_do_not_cut_functions(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "function", TEXT + 0x10, 0x20, LOCAL, FIXTURE_TEXT },
+		{ "label", TEXT + 0x18, 0, LABEL, FIXTURE_TEXT },
+		{ "sized", TEXT + 0x18, 8, LABEL, FIXTURE_TEXT },
+		{ "across", TEXT + 0x28, 0x10, LABEL, FIXTURE_TEXT },
+		{ "around", TEXT, 0x100, LABEL, FIXTURE_TEXT },
+		{ "within", TEXT + 0x80, 8, LABEL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT, "around" },
+		{ TEXT + 0x10, "function" }, { TEXT + 0x18, "function" },
+		{ TEXT + 0x28, "function" }, { TEXT + 0x2f, "function" }, { TEXT + 0x30, "across" },
+		{ TEXT + 0x37, "across" }, { TEXT + 0x38, "around" }, { TEXT + 0x80, "within" },
+		{ TEXT + 0x88, "around" }, { TEXT + 0xff, "around" }, { TEXT + 0x100, NULL } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture fixture = { 0 };
+	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
+
+	(void)state;
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+	/* Around, function, across, around, within, around. */
+	assert_int_equal(builder.count, 6);
+	/* Each name is told once, however many ranges it has. */
+	assert_int_equal(builder.name_count, 4);
+}
+
+static void guesses_are_told_as_such(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "guess", TEXT, 0, GLOBAL, FIXTURE_TEXT },
+		{ "sized", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+	};
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture fixture = { 0 };
+	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
+
+	(void)state;
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(builder.count, 2);
+	assert_true(builder.symbols[0].is_guess);
+	assert_int_equal(builder.symbols[0].end, TEXT + 0x20);
+	assert_false(builder.symbols[1].is_guess);
+}
+
+static void what_is_no_code_of_the_binary_is_not_told(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "inside", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "outside", TEXT_2, 0x10, GLOBAL, FIXTURE_TEXT_2 },
+	};
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = { .code_start = TEXT,
+		.code_end = TEXT_2 };
+	struct fixture fixture = { 0 };
+	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
+
+	(void)state;
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(builder.count, 1);
+	assert_string_equal(builder.symbols[0].name, "inside");
+}
+
+static void tables_of_all_files_are_pooled(void **state)
+{
+	static const struct fixture_symbol dynamic[] = {
+		{ "both", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "exported", TEXT + 0x10, 0x10, WEAK, FIXTURE_TEXT },
+		{ "worse", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+	};
+	static const struct fixture_symbol whole[] = {
+		{ "both@VERSION", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "hidden", TEXT + 0x10, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "best", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "local", TEXT + 0x30, 0x10, LOCAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT, "both" },
+		{ TEXT + 0x10, "exported" }, { TEXT + 0x20, "best" }, { TEXT + 0x30, "local" } };
+	struct fixture binary = { .table_type = SHT_DYNSYM }, debug = { 0 };
+	struct elf_file files[2], reversed[2];
+
+	(void)state;
+	files[0] = build(&binary, dynamic, ARRAY_SIZE(dynamic));
+	files[1] = build(&debug, whole, ARRAY_SIZE(whole));
+	reversed[0] = files[1];
+	reversed[1] = files[0];
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+
+		assert_int_equal(gather(&builder, i ? reversed : files, 2, SCRATCH_BYTES), 0);
+		assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+		assert_int_equal(builder.count, 4);
+		assert_int_equal(builder.contents,
+			PILOTLIGHT_SYMBOL_HAS_SYMTAB | PILOTLIGHT_SYMBOL_HAS_DYNSYM);
+	}
+}
+
+static const struct fixture_symbol one[] = { { "one", TEXT, 0x10, GLOBAL, FIXTURE_TEXT } };
+static const struct fixture_symbol two[] = {
+	{ "two", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
+	{ "_Z5threev", TEXT + 0x30, 0x10, GLOBAL, FIXTURE_TEXT },
+};
+
+static void a_table_without_sense_costs_nothing_else(void **state)
+{
+	static const struct {
+		size_t section, field;
+		uint64_t value;
+		size_t bytes;
+	} damages[] = {
+		{ FIXTURE_SYMBOLS, offsetof(Elf64_Shdr, sh_link), 99, 4 },
+		{ FIXTURE_SYMBOLS, offsetof(Elf64_Shdr, sh_entsize), 1, 8 },
+		{ FIXTURE_SYMBOLS, offsetof(Elf64_Shdr, sh_size), UINT64_MAX / 24 * 24, 8 },
+		{ FIXTURE_STRINGS, offsetof(Elf64_Shdr, sh_type), SHT_PROGBITS, 4 },
+	};
+	static const struct expectation expectations[] = { { TEXT, NULL }, { TEXT + 0x20, "two" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+		struct fixture damaged = { 0 }, good = { .table_type = SHT_DYNSYM };
+		struct elf_file files[2];
+
+		(void)build(&damaged, one, ARRAY_SIZE(one));
+		fixture_patch(&damaged,
+			damaged.shdrs + damages[i].section * damaged.shdr_bytes + damages[i].field,
+			damages[i].value, damages[i].bytes);
+		files[0] = open_memory(&damaged);
+		files[1] = build(&good, two, ARRAY_SIZE(two));
+		assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
+		assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+		assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 1);
+		assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_DYNSYM);
+	}
+}
+
+static void more_sections_than_anyone_has_cost_the_table(void **state)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	_cleanup_close_ int fd = -1;
+	struct fixture fixture = { 0 };
+	struct elf_file file;
+
+	(void)state;
+	(void)build(&fixture, one, ARRAY_SIZE(one));
+	fixture_patch(&fixture, offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+	fixture_patch(&fixture, fixture.shdrs + offsetof(Elf64_Shdr, sh_size), UINT32_MAX, 8);
+	fd = fixture_fd(&fixture);
+	assert_int_equal(ftruncate(fd, (off_t)UINT32_MAX * 64 + 4096), 0);
+	assert_int_equal(elf_file_init(&file, fd), 0);
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(builder.count, 0);
+	assert_int_equal(builder.contents, 0);
+	assert_true(builder.losses[SYMBOL_LOSS_SYMBOLS] > 0);
+}
+
+static void files_that_shrink_lose_names_or_tables(void **state)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	_cleanup_(recorded_symbols_done) struct symbol_builder empty = all_code;
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
+	_cleanup_close_ int fd = -1, scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
+	struct fixture fixture = { 0 };
+	struct scratch scratch;
+	struct elf_file file;
+
+	(void)state;
+	(void)build(&fixture, two, ARRAY_SIZE(two));
+	fd = fixture_fd(&fixture);
+	assert_int_equal(elf_file_init(&file, fd), 0);
+	scratch_init(&scratch, scratch_fd, SCRATCH_BYTES);
+	assert_int_equal(elf_symbols_new(&builder, &scratch, &symbols), 0);
+	assert_int_equal(elf_symbols_add_file(symbols, &file), 0);
+	/* Of the second name the end is missing. */
+	assert_int_equal(ftruncate(fd, (off_t)fixture.size - 3), 0);
+	assert_int_equal(elf_symbols_finish(symbols), 0);
+	assert_int_equal(builder.losses[SYMBOL_LOSS_NAME], 1 + 1);
+	assert_int_equal(builder.count, 0);
+
+	assert_int_equal(gather(&empty, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(empty.count, 0);
+	assert_int_equal(empty.losses[SYMBOL_LOSS_SYMBOLS], 1);
+}
+
+static void files_without_tables_have_nothing(void **state)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture fixture = { 0 };
+	struct elf_file file = build(&fixture, NULL, 0);
+
+	(void)state;
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(gather(&builder, NULL, 0, SCRATCH_BYTES), 0);
+	assert_int_equal(builder.count, 0);
+	assert_int_equal(builder.contents, 0);
+	assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 0);
+}
+
+/* Two million names for one place, all of them long: they are not all read. */
+static void many_names_of_one_place_are_bounded(void **state)
+{
+	enum { SYMBOLS = 2 * 1000 * 1000, NAME = 16000 };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	_cleanup_free_ char *names = malloc(SYMBOLS);
+	_cleanup_free_ Elf64_Sym *entries = calloc(SYMBOLS, sizeof(Elf64_Sym));
+	_cleanup_close_ int fd = -1;
+	struct fixture fixture = { 0 };
+	const off_t entries_at = 1 << 20, names_at = entries_at + SYMBOLS * sizeof(Elf64_Sym);
+	struct elf_file file;
+
+	(void)state;
+	assert_true(names && entries);
+	memset(names, 'n', SYMBOLS);
+	names[SYMBOLS - 1] = '\0';
+	for (size_t i = 1; i < SYMBOLS; i++)
+		entries[i] = (Elf64_Sym){ .st_name = (uint32_t)(i % (SYMBOLS - NAME) + 1),
+			.st_info = GLOBAL,
+			.st_shndx = FIXTURE_TEXT,
+			.st_value = TEXT,
+			.st_size = 1 + i % 0xfff };
+	(void)build(&fixture, one, 1);
+	fixture_patch(&fixture,
+		fixture.shdrs + FIXTURE_SYMBOLS * 64 + offsetof(Elf64_Shdr, sh_offset),
+		(uint64_t)entries_at, 8);
+	fixture_patch(&fixture,
+		fixture.shdrs + FIXTURE_SYMBOLS * 64 + offsetof(Elf64_Shdr, sh_size),
+		SYMBOLS * sizeof(Elf64_Sym), 8);
+	fixture_patch(&fixture,
+		fixture.shdrs + FIXTURE_STRINGS * 64 + offsetof(Elf64_Shdr, sh_offset),
+		(uint64_t)names_at, 8);
+	fixture_patch(&fixture,
+		fixture.shdrs + FIXTURE_STRINGS * 64 + offsetof(Elf64_Shdr, sh_size), SYMBOLS, 8);
+	fd = fixture_fd(&fixture);
+	assert_int_equal(pwrite(fd, entries, SYMBOLS * sizeof(Elf64_Sym), entries_at),
+		SYMBOLS * sizeof(Elf64_Sym));
+	assert_int_equal(pwrite(fd, names, SYMBOLS, names_at), SYMBOLS);
+	assert_int_equal(elf_file_init(&file, fd), 0);
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_true(builder.count > 0);
+	assert_int_equal(builder.symbols[0].start, TEXT);
+	assert_int_equal(builder.symbols[builder.count - 1].end, TEXT + 0xfff);
+}
+
+static struct elf_file build_debugdata(struct fixture *outer, const struct fixture *inner)
+{
+	static uint8_t packed[32 * 1024];
+	struct fixture_section section = {
+		.name = ".gnu_debugdata", .type = SHT_PROGBITS, .bytes = packed
+	};
+
+	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, inner->bytes,
+				 inner->size, packed, &section.size, sizeof(packed)),
+		LZMA_OK);
+	fixture_build_sections(outer, &section, 1);
+	return open_memory(outer);
+}
+
+static void the_file_within_the_file_is_read(void **state)
+{
+	static const struct expectation expectations[] = { { TEXT + 0x20, "two" },
+		{ TEXT + 0x30, "_Z5threev" } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, lost = all_code;
+	struct fixture inner = { 0 }, outer = { 0 };
+	struct elf_file file;
+
+	(void)state;
+	(void)build(&inner, two, ARRAY_SIZE(two));
+	file = build_debugdata(&outer, &inner);
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_DEBUGDATA);
+	assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 0);
+
+	outer.bytes[outer.shdrs + 3 * outer.shdr_bytes + 40] ^= 0x55;
+	file = open_memory(&outer);
+	assert_int_equal(gather(&lost, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(lost.contents, 0);
+	assert_int_equal(lost.losses[SYMBOL_LOSS_SYMBOLS], 1);
+}
+
+/* A stub at TEXT + 0x10, of 16 bytes, to the function at index 1. */
+static struct elf_file build_plt(struct fixture *fixture, uint64_t function_name)
+{
+	static const char names[] = "\0_Z3foov";
+	static const uint8_t code[32] = { [16] = 0xff, 0x25, 0x0a };
+	struct fixture out = { 0 };
+	uint8_t relocation[sizeof(Elf64_Rela)];
+	uint8_t symbols[2 * sizeof(Elf64_Sym)];
+
+	fixture_put_symbol(&out, 0, &(struct fixture_symbol){ 0 });
+	fixture_put_symbol(
+		&out, (uint32_t)function_name, &(struct fixture_symbol){ .info = GLOBAL });
+	memcpy(symbols, out.bytes, sizeof(symbols));
+	out.size = 0;
+	/* The slot is 10 bytes behind the jump. */
+	fixture_put(&out, TEXT + 0x10 + 6 + 10, 8);
+	fixture_put(&out, UINT64_C(1) << 32 | R_X86_64_JUMP_SLOT, 8);
+	fixture_put(&out, 0, 8);
+	memcpy(relocation, out.bytes, sizeof(relocation));
+
+	const struct fixture_section sections[] = {
+		{ ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT, code, sizeof(code), 0, 16,
+			16, false },
+		{ ".rela.plt", SHT_RELA, SHF_ALLOC, 0, relocation, sizeof(relocation), 3,
+			sizeof(Elf64_Rela), 8, false },
+		{ ".dynsym", SHT_DYNSYM, SHF_ALLOC, 0, symbols, sizeof(symbols), 4,
+			sizeof(Elf64_Sym), 8, false },
+		{ ".dynstr", SHT_STRTAB, SHF_ALLOC, 0, names, sizeof(names), 0, 0, 1, false },
+	};
+	fixture_build_sections(fixture, sections, ARRAY_SIZE(sections));
+	return open_memory(fixture);
+}
+
+static void stubs_are_named_after_what_they_jump_to(void **state)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, none = all_code;
+	struct fixture fixture = { 0 };
+	struct elf_file file = build_plt(&fixture, 1);
+
+	(void)state;
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(builder.count, 1);
+	assert_int_equal(builder.symbols[0].start, TEXT + 0x10);
+	assert_int_equal(builder.symbols[0].end, TEXT + 0x20);
+	assert_string_equal(builder.symbols[0].name, "foo()@plt");
+	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_PLT);
+	/* A name outside of the strings. */
+	file = build_plt(&fixture, 999);
+	assert_int_equal(gather(&none, &file, 1, SCRATCH_BYTES), 0);
+	assert_int_equal(none.count, 0);
+	assert_int_equal(none.contents, 0);
+}
+
+static void a_stub_gives_way_to_a_function(void **state)
+{
+	static const struct fixture_symbol known[] = { { "known", TEXT + 0x18, 8, LOCAL,
+		FIXTURE_TEXT } };
+	static const struct expectation expectations[] = { { TEXT + 0x10, "foo()@plt" },
+		{ TEXT + 0x17, "foo()@plt" }, { TEXT + 0x18, "known" } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture fixture = { 0 }, debug = { 0 };
+	struct elf_file files[2] = { build_plt(&fixture, 1),
+		build(&debug, known, ARRAY_SIZE(known)) };
+
+	(void)state;
+	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+}
+
+static void errors_of_builder_and_scratch_are_returned(void **state)
+{
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture inner = { 0 }, fixture = { 0 }, plt = { 0 };
+	struct elf_file files[2];
+	int r = -EFBIG;
+
+	(void)state;
+	(void)build(&inner, two, ARRAY_SIZE(two));
+	files[0] = build_debugdata(&fixture, &inner);
+	files[1] = build_plt(&plt, 1);
+	for (uint64_t pieces = 0; r < 0; pieces++) {
+		_cleanup_(recorded_symbols_done) struct symbol_builder other = all_code;
+
+		r = gather(&other, files, 2, pieces * 64 * 1024);
+		if (r == 0)
+			assert_int_equal(other.count, 3);
+		else
+			assert_int_equal(r, -EFBIG);
+		assert_int_equal(other.losses[SYMBOL_LOSS_SYMBOLS], 0);
+		assert_true(pieces < 100);
+	}
+	builder.symbols_max = 1;
+	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), -ENOSPC);
+	assert_int_equal(builder.count, 1);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct fixture inner = { 0 }, fixture = { 0 }, plt = { 0 };
+	struct elf_file files[2];
+	size_t n;
+	int r;
+
+	(void)state;
+	(void)build(&inner, two, ARRAY_SIZE(two));
+	files[0] = build_debugdata(&fixture, &inner);
+	files[1] = build_plt(&plt, 1);
+	for (n = 0;; n++) {
+		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+
+		fail_allocation(n);
+		r = gather(&builder, files, 2, SCRATCH_BYTES);
+		if (!allocation_failed())
+			break;
+		/* Where memory is short a name stays mangled. */
+		assert_true(r == -ENOMEM || (r == 0 && builder.count == 3));
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_get_the_function_that_contains_them),
+		cmocka_unit_test(the_best_of_several_names_is_shown),
+		cmocka_unit_test(symbols_without_a_size_reach_to_the_next),
+		cmocka_unit_test(what_names_no_code_is_passed_over),
+		cmocka_unit_test(marks_of_arm_and_riscv_are_no_names),
+		cmocka_unit_test(labels_do_not_cut_functions),
+		cmocka_unit_test(guesses_are_told_as_such),
+		cmocka_unit_test(what_is_no_code_of_the_binary_is_not_told),
+		cmocka_unit_test(tables_of_all_files_are_pooled),
+		cmocka_unit_test(a_table_without_sense_costs_nothing_else),
+		cmocka_unit_test(more_sections_than_anyone_has_cost_the_table),
+		cmocka_unit_test(files_that_shrink_lose_names_or_tables),
+		cmocka_unit_test(files_without_tables_have_nothing),
+		cmocka_unit_test(many_names_of_one_place_are_bounded),
+		cmocka_unit_test(the_file_within_the_file_is_read),
+		cmocka_unit_test(stubs_are_named_after_what_they_jump_to),
+		cmocka_unit_test(a_stub_gives_way_to_a_function),
+		cmocka_unit_test(errors_of_builder_and_scratch_are_returned),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
