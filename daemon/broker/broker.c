@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MODULE_NAME_MAX = 64 };
 
@@ -214,6 +215,67 @@ int broker_open_debug_file(struct broker *broker, const struct build_id *id, int
 		padded.size = usual_sizes[i];
 		r = open_debug_file(broker, &padded, ret_fd);
 	}
+	return r;
+}
+
+static bool is_same_file(int fd, const char *path)
+{
+	struct stat first, second;
+
+	return fstat(fd, &first) == 0 && stat(path, &second) == 0 &&
+	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static bool is_file_name(const char *name)
+{
+	return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+int broker_open_debuglink(
+	struct broker *broker, const char *binary_path, const char *name, int *ret_fd)
+{
+	const struct {
+		const char *root, *folder;
+	} places[] = { { "", "/" }, { "", "/.debug/" }, { broker->debug_root, "/" } };
+	const char *slash = strrchr(binary_path, '/');
+	int r = -ENOENT;
+
+	if (binary_path[0] != '/' || !is_file_name(name))
+		return -EINVAL;
+	for (size_t i = 0; r < 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+		_cleanup_close_ int fd = -1;
+		char path[PATH_MAX];
+		int length = snprintf(path, sizeof(path), "%s%.*s%s%s", places[i].root,
+			(int)(slash - binary_path), binary_path, places[i].folder, name);
+
+		if (length < 0 || (size_t)length >= sizeof(path))
+			return -ENAMETOOLONG;
+		r = regular_file_open(AT_FDCWD, path, REGULAR_FILE_NO_LINKS, &fd);
+		if (r == 0 && is_same_file(fd, binary_path))
+			r = -ENOENT;
+		if (r == 0)
+			*ret_fd = TAKE_FD(fd);
+	}
+	return r;
+}
+
+int broker_open_alternate_file(
+	struct broker *broker, const char *path, const struct build_id *id, int *ret_fd)
+{
+	static const char folder[] = "/.dwz/";
+	const char *found = NULL;
+	char below[PATH_MAX];
+	int r;
+
+	r = id->size > 0 ? broker_open_debug_file(broker, id, ret_fd) : -ENOENT;
+	if (r == 0)
+		return 0;
+	for (const char *next = strstr(path, folder); next; next = strstr(next + 1, folder))
+		found = next;
+	if (found && !strstr(found, "/../") && join_path(below, broker->debug_root, found + 1) == 0)
+		r = regular_file_open(AT_FDCWD, below, REGULAR_FILE_PLAIN, ret_fd);
+	if (r < 0 && path[0] == '/')
+		r = broker_open_path(broker, path, ret_fd);
 	return r;
 }
 

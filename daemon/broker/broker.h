@@ -63,6 +63,22 @@ int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
  */
 int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd);
 
+/*
+ * The debug file that the .gnu_debuglink of the binary at the absolute `binary_path` names, a plain
+ * file name: in the binary's folder, in .debug/ there, or in <debug_root>/<folder>. The first that
+ * is there and is not the binary itself; whether it belongs to the binary its checksum must tell.
+ */
+int broker_open_debuglink(
+	struct broker *broker, const char *binary_path, const char *name, int *ret_fd);
+
+/*
+ * The file that dwz moved common debug information to, as .gnu_debugaltlink tells: by build-id as
+ * broker_open_debug_file(), else what follows the last "/.dwz/" of `path` in <debug_root>/.dwz,
+ * else an absolute `path`. The caller must check its build-id.
+ */
+int broker_open_alternate_file(
+	struct broker *broker, const char *path, const struct build_id *id, int *ret_fd);
+
 enum broker_kernel_file {
 	BROKER_KALLSYMS, /* CAP_SYSLOG, checked at open, decides whether it has addresses */
 	BROKER_MODULES,

@@ -29,6 +29,7 @@ struct symbolizer_options {
 	struct broker *broker;	    /* borrowed */
 	struct worker_pool_options workers;
 	const char *debuginfod_urls; /* NULL or "": none is asked */
+	bool is_forced;		     /* extracts anew what the cache has */
 };
 
 struct symbolizer_counters {
@@ -39,6 +40,8 @@ struct symbolizer_counters {
 	uint64_t units_failed;		/* parts of binaries that lack functions or lines */
 	uint64_t fetched, fetch_failed; /* debuginfod */
 	uint64_t pending;		/* still being worked on */
+	uint64_t worker_cpu_ns;
+	uint64_t worker_anonymous_bytes; /* the most that one of them had */
 };
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
@@ -51,13 +54,37 @@ DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
  */
 int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary);
 
+/* What has come of a binary that was wanted, by its identity. */
+struct symbolizer_outcome {
+	bool is_pending;
+	bool was_cached;
+	enum pilotlight_symbol_failure failure; /* OK: it has symbols */
+	int error; /* with UNREADABLE, NO_SPACE and the like: -errno; 0: nothing to add */
+	uint64_t worker_cpu_ns;
+};
+/* Returns 0 or -ENOENT. */
+int symbolizer_outcome(const struct symbolizer *symbolizer, const struct symbol_identity *identity,
+	struct symbolizer_outcome *ret_outcome);
+
 /* Readable when symbolizer_run() has something to do; borrowed. */
 int symbolizer_poll_fd(const struct symbolizer *symbolizer);
 int symbolizer_run(struct symbolizer *symbolizer);
 
-/* Until nothing local is pending or the time is over; what is fetched from a server is not waited
- * for. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0, -ETIMEDOUT, or -errno. */
+/* Somebody waits now: workers get an ordinary priority. */
+void symbolizer_hurry(struct symbolizer *symbolizer);
+
+/* Hurries, until nothing local is pending or the time is over; what is fetched from a server is not
+ * waited for. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0, -ETIMEDOUT, or -errno. */
 int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
+
+/*
+ * Asks the servers for a binary's debug file and makes its symbol file, whatever the cache has, and
+ * waits. Returns 0; -ENOENT no server has it; -ETIMEDOUT; -ENODATA nothing could be made of it;
+ * -EFBIG it is too big; -ENOSYS there is no libdebuginfod; -EINVAL no server is configured; another
+ * -errno.
+ */
+int symbolizer_fetch(
+	struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns);
 
 /* Answers from symbol files alone, by identity. Borrowed; lives as long as the symbolizer. */
 struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);

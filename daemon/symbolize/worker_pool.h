@@ -7,7 +7,7 @@
  * killed on timeout. What defeats it is told by its result and costs nobody else anything (I4, I8).
  *
  * Jobs beyond those that run wait in a bounded queue, in order. Driven by the owner's poll loop.
- * One owner, one thread.
+ * One owner, one thread, with whose end the workers end.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct worker_pool_options {
 	size_t queue_max;	/* 0: 1024 */
 	uint64_t timeout_ns;	/* 0: 5 minutes; from its start */
 	uint64_t memory_bytes;	/* 0: 256 MiB, anonymous */
-	uint64_t scratch_bytes; /* 0: 8 GiB */
+	uint64_t scratch_bytes; /* 0: 8 GiB; less for small files; no file it writes is longer */
 	uint64_t output_bytes;	/* 0: 1 GiB */
 	uint32_t cpu_s;		/* 0: 120 */
 };
@@ -38,7 +38,7 @@ struct worker_job {
 	struct symbol_identity identity;
 	int binary_fd, debug_fd, alternate_fd;
 	int output_fd;	/* owned by the caller, open until the job is done */
-	int scratch_fd; /* as the next but one: taken over */
+	int scratch_fd; /* empty, for reading and writing; taken over */
 	enum pilotlight_symbol_rank debug_rank;
 	const char *origin; /* copied; cut at the beginning */
 	void *context;	    /* returned with the result */
@@ -47,8 +47,10 @@ struct worker_job {
 struct worker_result {
 	void *context;
 	enum pilotlight_symbol_failure failure; /* OK: the output is a symbol file */
-	struct pilotlight_symbol_report report; /* zeros where the worker sent none */
-	int signal;				/* that ended it; 0 */
+	/* Zeros where the worker sent none; but `error` says why one could not be started, after
+	 * which the failure is UNREADABLE. */
+	struct pilotlight_symbol_report report;
+	int signal; /* that ended it; 0 */
 };
 
 /* Returns 0, -ENOMEM or another -errno. */
@@ -72,7 +74,8 @@ int worker_pool_run(struct worker_pool *pool,
 /* Jobs that run or wait. */
 size_t worker_pool_pending(const struct worker_pool *pool);
 
-/* Somebody waits now: workers get an ordinary priority, those to come too. */
+/* Somebody waits now: workers get an ordinary priority, those to come too. Those that run keep the
+ * lowest where we lack CAP_SYS_NICE. */
 void worker_pool_hurry(struct worker_pool *pool);
 
 /*

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names out of symbol files: those of the cache's folder, and those that the folder cannot take and
+ * that live here. One symbol file is open at a time beside these. One owner, one thread.
+ */
+#pragma once
+
+#include "symbol/symbol_cache.h"
+#include "symbol/symbol_source.h"
+
+struct cached_symbol_source;
+
+/* `cache` is borrowed; NULL: there is none. Returns 0 or -ENOMEM. */
+int cached_symbol_source_new(struct symbol_cache *cache, struct cached_symbol_source **ret_source);
+void cached_symbol_source_free(struct cached_symbol_source *source);
+
+/* Takes the file over, in the place of an older one. Returns 0; -ENOMEM or -E2BIG: not taken. */
+int cached_symbol_source_keep(struct cached_symbol_source *source, struct symbol_file *file);
+
+/* The cache has something new of this identity. */
+void cached_symbol_source_forget(
+	struct cached_symbol_source *source, const struct symbol_identity *identity);
+
+/* Borrowed; its free() does nothing, for it goes with the rest. A lookup returns what
+ * symbol_source.h says; -ENODATA also for what has no symbol file. */
+struct symbol_source *cached_symbol_source_interface(struct cached_symbol_source *source);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/debug_files.h"
+
+#include "base/cleanup.h"
+#include "extract/elf_sections.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct debug_files none = {
+	.debug_fd = -1, .alternate_fd = -1, .rank = PILOTLIGHT_SYMBOL_RANK_BINARY
+};
+
+/* Relative to the debug file's own folder, where that is known. */
+static int open_beside(struct broker *broker, const char *debug_path, const char *path, int *ret_fd)
+{
+	const char *slash = debug_path ? strrchr(debug_path, '/') : NULL;
+	_cleanup_free_ char *joined = NULL, *real = NULL;
+
+	if (!slash || path[0] == '/')
+		return -ENOENT;
+	if (asprintf(&joined, "%.*s/%s", (int)(slash - debug_path), debug_path, path) < 0) {
+		joined = NULL;
+		return -ENOMEM;
+	}
+	real = realpath(joined, NULL);
+	return real ? broker_open_path(broker, real, ret_fd) : -errno;
+}
+
+static int open_alternate(struct broker *broker, int fd, const char *path, int *ret_fd)
+{
+	_cleanup_free_ struct elf_alternate_link *link = malloc(sizeof(*link));
+	struct build_id id = { 0 };
+	struct elf_file file;
+	int r;
+
+	if (!link)
+		return -ENOMEM;
+	r = elf_file_init(&file, fd);
+	if (r == 0)
+		r = elf_sections_read_alternate_link(&file, link);
+	if (r < 0)
+		return r;
+	(void)build_id_set(&id, link->build_id, link->build_id_bytes);
+	r = broker_open_alternate_file(broker, link->path, &id, ret_fd);
+	return r < 0 ? open_beside(broker, path, link->path, ret_fd) : r;
+}
+
+static int open_debuglink(struct broker *broker, const struct symbol_binary *binary, int *ret_fd)
+{
+	struct elf_debuglink link;
+	struct elf_file file;
+	int r;
+
+	if (binary->fd < 0 || !binary->path || binary->path[0] != '/')
+		return -ENOENT;
+	r = elf_file_init(&file, binary->fd);
+	if (r == 0)
+		r = elf_sections_read_debuglink(&file, &link);
+	return r == 0 ? broker_open_debuglink(broker, binary->path, link.name, ret_fd) : r;
+}
+
+static void find_debug_file(
+	struct broker *broker, const struct symbol_binary *binary, struct debug_files *files)
+{
+	if (binary->debug_fd >= 0) {
+		files->debug_fd = fcntl(binary->debug_fd, F_DUPFD_CLOEXEC, 3);
+		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
+	} else if (binary->build_id.size > 0 &&
+		   broker_open_debug_file(broker, &binary->build_id, &files->debug_fd) == 0) {
+		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
+	} else if (open_debuglink(broker, binary, &files->debug_fd) == 0) {
+		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
+	}
+	if (files->debug_fd < 0)
+		files->rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
+}
+
+void debug_files_find(
+	struct broker *broker, const struct symbol_binary *binary, struct debug_files *ret_files)
+{
+	struct debug_files files = none;
+	struct stat status;
+
+	find_debug_file(broker, binary, &files);
+	if (files.debug_fd >= 0 && fstat(files.debug_fd, &status) == 0)
+		files.changed_s = status.st_ctim.tv_sec;
+	if (files.debug_fd >= 0)
+		(void)open_alternate(
+			broker, files.debug_fd, binary->debug_path, &files.alternate_fd);
+	else if (binary->fd >= 0)
+		(void)open_alternate(broker, binary->fd, binary->path, &files.alternate_fd);
+	*ret_files = files;
+}
+
+void debug_files_take(struct broker *broker, int debug_fd, enum pilotlight_symbol_rank rank,
+	struct debug_files *ret_files)
+{
+	struct debug_files files = none;
+
+	files.debug_fd = debug_fd;
+	files.rank = rank;
+	(void)open_alternate(broker, debug_fd, NULL, &files.alternate_fd);
+	*ret_files = files;
+}
+
+void debug_files_done(struct debug_files *files)
+{
+	if (files->debug_fd >= 0)
+		(void)close(files->debug_fd);
+	if (files->alternate_fd >= 0)
+		(void)close(files->alternate_fd);
+	*files = none;
+}
+
+bool debug_files_is_debug_file(int fd)
+{
+	struct elf_file file;
+	Elf64_Shdr shdr;
+
+	if (elf_file_init(&file, fd) < 0)
+		return false;
+	for (uint32_t i = 1; i < file.shdr_count && i < SHN_LORESERVE; i++) {
+		if (elf_file_read_shdr(&file, i, &shdr) < 0)
+			return false;
+		if (shdr.sh_flags & SHF_EXECINSTR)
+			return shdr.sh_type == SHT_NOBITS;
+	}
+	return false;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "base/build_id.h"
+#include "base/cleanup.h"
+#include "symbolize/debuginfod_fetch.h"
+#include "symbolize/fetch_request.h"
+#include "symbolize/sandbox.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	EXIT_NOT_A_FETCHER = 3,
+	DESCRIPTORS = 64,
+};
+#define MEMORY_BYTES (256ULL << 20) /* the file itself is not kept in memory */
+
+/* What is used of libdebuginfod, as elfutils/debuginfod.h has it; since its version 0.180. */
+struct library {
+	void *(*begin)(void);
+	void (*set_user_data)(void *client, void *data);
+	void (*set_progress)(void *client, int (*progress)(void *client, long done, long total));
+	int (*find_debuginfo)(void *client, const unsigned char *id, int id_bytes, char **ret_path);
+};
+
+static int load_symbol(void *handle, const char *name, void *ret_function)
+{
+	void *function = dlsym(handle, name);
+
+	if (!function)
+		return -ENOSYS;
+	memcpy(ret_function, &function, sizeof(function));
+	return 0;
+}
+
+/* Here rather than by the linker: then no other process of ours need load curl. */
+static int load_library(struct library *library)
+{
+	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_GLOBAL);
+	int r;
+
+	if (!handle)
+		return -ENOSYS;
+	r = load_symbol(handle, "debuginfod_begin", &library->begin);
+	if (r == 0)
+		r = load_symbol(handle, "debuginfod_set_user_data", &library->set_user_data);
+	if (r == 0)
+		r = load_symbol(handle, "debuginfod_set_progressfn", &library->set_progress);
+	if (r == 0)
+		r = load_symbol(handle, "debuginfod_find_debuginfo", &library->find_debuginfo);
+	return r;
+}
+
+/* The length of an id of which zeros at the end may be missing. */
+static int usual_length(int id_bytes)
+{
+	static const int lengths[] = { 8, 16, BUILD_ID_BYTES };
+	size_t i = 0;
+
+	while (lengths[i] < id_bytes)
+		i++;
+	return lengths[i];
+}
+
+/* Of the file that is being fetched. */
+struct bound {
+	uint64_t bytes_max;
+	bool is_exceeded;
+};
+
+/*
+ * A file that is cut off by RLIMIT_FSIZE is to libdebuginfod one that could not be had, for which
+ * it asks again, and its own bound is only for servers that tell the length beforehand. The library
+ * is found anew as there is no other way from a client to our own data than through it.
+ */
+static int check_progress(void *client, long done, long total)
+{
+	void *(*get_user_data)(void *client);
+	struct bound *bound;
+
+	(void)total;
+	if (load_symbol(RTLD_DEFAULT, "debuginfod_get_user_data", &get_user_data) < 0)
+		return 0;
+	bound = get_user_data(client);
+	if (done > 0 && (uint64_t)done > bound->bytes_max)
+		bound->is_exceeded = true;
+	return bound->is_exceeded;
+}
+
+static int fetch(const struct fetch_request *request, int *ret_fd)
+{
+	const int lengths[] = { usual_length(request->id_bytes), request->id_bytes };
+	struct bound bound = { .bytes_max = request->bytes_max };
+	struct library library;
+	char *path = NULL;
+	void *client;
+	int fd = -ENOENT;
+	int r = load_library(&library);
+
+	if (r < 0)
+		return r;
+	client = library.begin();
+	if (!client)
+		return -ENOMEM;
+	library.set_user_data(client, &bound);
+	library.set_progress(client, check_progress);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths) && fd == -ENOENT; i++)
+		if ((i == 0 || lengths[i] != lengths[i - 1]) && !bound.is_exceeded)
+			fd = library.find_debuginfo(client, request->id, lengths[i], &path);
+	/* The client and the path go with the process, and all too soon. */
+	if (fd < 0 && bound.is_exceeded)
+		return -EFBIG;
+	if (fd < 0)
+		return fd == -ETIME ? -ETIMEDOUT : fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int receive_request(struct fetch_request *ret_request)
+{
+	ssize_t size;
+
+	do
+		size = recv(FETCH_SOCKET_FD, ret_request, sizeof(*ret_request), MSG_TRUNC);
+	while (size < 0 && errno == EINTR);
+	if (size < 0)
+		return -errno;
+	return size == sizeof(*ret_request) && ret_request->version == FETCH_VERSION &&
+			       ret_request->id_bytes > 0 && ret_request->id_bytes <= BUILD_ID_BYTES
+		       ? 0
+		       : -EPROTO;
+}
+
+static int enter_sandbox(const struct fetch_request *request)
+{
+	const struct sandbox_limits limits = {
+		.memory_bytes = MEMORY_BYTES,
+		.file_bytes = request->bytes_max,
+		.cpu_s = request->timeout_s,
+		.descriptors = DESCRIPTORS,
+		.has_threads = true,
+	};
+	int r;
+
+	/* While we may: nobody need not reach the folder from the root. */
+	if (fchdir(FETCH_FOLDER_FD) < 0)
+		return -errno;
+	r = sandbox_drop_privileges();
+	if (r == 0)
+		r = sandbox_die_with_parent(FETCH_SOCKET_FD);
+	if (r == 0)
+		r = sandbox_limit(&limits);
+	return r == 0 ? sandbox_forbid_programs() : r;
+}
+
+static int send_reply(int error, int fd)
+{
+	struct fetch_reply reply = { .version = FETCH_VERSION, .error = error };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
+	struct iovec bytes = { &reply, sizeof(reply) };
+	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
+	struct cmsghdr *header;
+
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	}
+	return sendmsg(FETCH_SOCKET_FD, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int debuginfod_fetch_main(int argc, char **argv)
+{
+	struct fetch_request request;
+	int fd = -1;
+	int r;
+
+	(void)argc;
+	(void)argv;
+	/* It is not called after the link that it was started by. */
+	(void)prctl(PR_SET_NAME, "symbol-fetch", 0, 0, 0);
+	/* A server that goes away is an error like any other. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (receive_request(&request) < 0)
+		return EXIT_NOT_A_FETCHER;
+	r = enter_sandbox(&request);
+	if (r == 0)
+		r = fetch(&request, &fd);
+	if (send_reply(r, fd) < 0)
+		return EXIT_NOT_A_FETCHER;
+	_exit(EXIT_SUCCESS);
+}

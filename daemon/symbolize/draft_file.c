@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/draft_file.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+static const struct symbol_cache_draft none = { .fd = -1 };
+
+static int open_nameless(int *ret_fd)
+{
+	static const char *const folders[] = { "/var/tmp", "/tmp" };
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && fd < 0; i++)
+		fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fd = memfd_create("symbols", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int draft_file_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft)
+{
+	*ret_draft = none;
+	if (cache && symbol_cache_begin(cache, ret_draft) == 0)
+		return 0;
+	*ret_draft = none;
+	return open_nameless(&ret_draft->fd);
+}
+
+void draft_file_end(struct symbol_cache *cache, struct symbol_cache_draft *draft)
+{
+	if (draft->path)
+		symbol_cache_draft_done(cache, draft);
+	else if (draft->fd >= 0)
+		(void)close(draft->fd);
+	*draft = none;
+}
+
+int draft_file_open_scratch(struct symbol_cache *cache, int *ret_fd)
+{
+	struct symbol_cache_draft draft;
+	int fd, r;
+
+	r = draft_file_begin(cache, &draft);
+	if (r < 0)
+		return r;
+	fd = fcntl(draft.fd, F_DUPFD_CLOEXEC, 3);
+	r = fd < 0 ? -errno : 0;
+	draft_file_end(cache, &draft);
+	if (r == 0)
+		*ret_fd = fd;
+	return r;
+}

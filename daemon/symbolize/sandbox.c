@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/sandbox.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	NOBODY = 65534,
+	CPU_GRACE_S = 5, /* between SIGXCPU, which says why, and SIGKILL */
+};
+
+/*
+ * In a user namespace nobody may have no number (EINVAL) and groups may be fixed (EPERM); root may
+ * also lack the capability. What root is worth there goes with the capabilities.
+ */
+static int tolerate(int result)
+{
+	return result < 0 && errno != EINVAL && errno != EPERM ? -errno : 0;
+}
+
+static int become_nobody(void)
+{
+	uid_t real, effective, saved;
+	int r;
+
+	if (geteuid() != 0 && getuid() != 0)
+		return 0;
+	r = tolerate(setgroups(0, NULL));
+	if (r == 0)
+		r = tolerate(setresgid(NOBODY, NOBODY, NOBODY));
+	if (r == 0)
+		r = tolerate(setresuid(NOBODY, NOBODY, NOBODY));
+	if (r < 0)
+		return r;
+	if (getresuid(&real, &effective, &saved) < 0)
+		return -errno;
+	if (effective == NOBODY && (real != NOBODY || saved != NOBODY || setuid(0) == 0))
+		return -EPERM;
+	return 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capset, &header, sets) < 0)
+		return -errno;
+	memset(sets, 0xff, sizeof(sets));
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		if (sets[i].effective || sets[i].permitted || sets[i].inheritable)
+			return -EPERM;
+	return 0;
+}
+
+int sandbox_drop_privileges(void)
+{
+	int r;
+
+	/* Nothing can be gained through the bounding set after no_new_privs; so it need not work.
+	 */
+	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	r = become_nobody();
+	if (r == 0)
+		r = drop_capabilities();
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int sandbox_die_with_parent(int socket_fd)
+{
+	struct ucred parent;
+	socklen_t size = sizeof(parent);
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &parent, &size) < 0)
+		return -errno;
+	return parent.pid == getppid() ? 0 : -ESRCH;
+}
+
+/* Never above what we were given: then it stays as it is. */
+static int set_limit(__rlimit_resource_t resource, uint64_t soft, uint64_t hard)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) < 0)
+		return -errno;
+	if (hard < limit.rlim_max)
+		limit.rlim_max = hard;
+	limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+	return setrlimit(resource, &limit) < 0 ? -errno : 0;
+}
+
+int sandbox_limit(const struct sandbox_limits *limits)
+{
+	const struct {
+		__rlimit_resource_t resource;
+		uint64_t value; /* 0: left alone */
+		uint64_t grace;
+	} bounds[] = {
+		{ RLIMIT_DATA, SANDBOX_HAS_SANITIZER ? 0 : limits->memory_bytes, 0 },
+		{ RLIMIT_AS, SANDBOX_HAS_SANITIZER ? 0 : limits->address_bytes, 0 },
+		{ RLIMIT_FSIZE, limits->file_bytes, 0 },
+		{ RLIMIT_STACK, limits->stack_bytes, 0 },
+		{ RLIMIT_CPU, limits->cpu_s, CPU_GRACE_S },
+		{ RLIMIT_NOFILE, limits->descriptors, 0 },
+	};
+	int r = set_limit(RLIMIT_CORE, 0, 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(bounds) && r == 0; i++)
+		if (bounds[i].value)
+			r = set_limit(bounds[i].resource, bounds[i].value,
+				bounds[i].value + bounds[i].grace);
+	if (r == 0 && !limits->has_threads)
+		r = set_limit(RLIMIT_NPROC, 0, 0);
+	return r;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/wanted_table.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+void wanted_close_files(struct wanted *wanted)
+{
+	if (wanted->fd >= 0)
+		(void)close(TAKE_FD(wanted->fd));
+	if (wanted->debug_fd >= 0)
+		(void)close(TAKE_FD(wanted->debug_fd));
+}
+
+static void wanted_done(struct wanted *wanted)
+{
+	wanted_close_files(wanted);
+	free(wanted->path);
+	free(wanted->debug_path);
+}
+
+void wanted_table_done(struct wanted_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		wanted_done(&table->items[i]);
+	free(table->items);
+	hash_index_done(&table->index);
+	*table = (struct wanted_table){ 0 };
+}
+
+static bool is_of(const void *owner, uint32_t id, const void *key)
+{
+	const struct wanted_table *table = owner;
+
+	return symbol_identity_equal(&table->items[id].identity, key);
+}
+
+/* The padding is part of it: two sizes may be one identity. */
+static uint64_t hash(const struct symbol_identity *identity)
+{
+	return hash_bytes(identity->id.bytes, sizeof(identity->id.bytes));
+}
+
+struct wanted *wanted_table_find(
+	const struct wanted_table *table, const struct symbol_identity *identity)
+{
+	uint32_t id = hash_index_find(&table->index, hash(identity), is_of, table, identity);
+
+	return id == HASH_INDEX_NONE ? NULL : &table->items[id];
+}
+
+static int copy(char **ret_copy, const char *text)
+{
+	*ret_copy = text ? strdup(text) : NULL;
+	return text && !*ret_copy ? -ENOMEM : 0;
+}
+
+static int duplicate(int *ret_fd, int fd)
+{
+	*ret_fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+	return fd >= 0 && *ret_fd < 0 ? -errno : 0;
+}
+
+static int fill(struct wanted *wanted, const struct symbol_binary *binary)
+{
+	int r;
+
+	r = copy(&wanted->path, binary->path ? binary->path : "");
+	if (r == 0)
+		r = copy(&wanted->debug_path, binary->debug_path);
+	if (r == 0)
+		r = duplicate(&wanted->fd, binary->fd);
+	if (r == 0)
+		r = duplicate(&wanted->debug_fd, binary->debug_fd);
+	return r;
+}
+
+int wanted_table_add(struct wanted_table *table, const struct symbol_identity *identity,
+	const struct symbol_binary *binary, uint32_t *ret_id)
+{
+	struct wanted wanted = {
+		.identity = *identity,
+		.fd = -1,
+		.debug_fd = -1,
+		.draft = { .fd = -1 },
+	};
+	int r;
+
+	r = ARRAY_RESERVE(table->items, &table->capacity, table->count + 1, WANTED_MAX);
+	if (r == 0)
+		r = hash_index_reserve(&table->index);
+	if (r == 0)
+		r = fill(&wanted, binary);
+	if (r < 0) {
+		wanted_done(&wanted);
+		return r;
+	}
+	hash_index_insert(&table->index, hash(identity), (uint32_t)table->count);
+	*ret_id = (uint32_t)table->count;
+	table->items[table->count++] = wanted;
+	return 0;
+}

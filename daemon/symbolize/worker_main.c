@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "extract/extraction.h"
+#include "symbolize/process_memory.h"
+#include "symbolize/sandbox.h"
+#include "symbolize/worker_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Not 1, which is libiberty's (worker_outcome.h). */
+enum { EXIT_NOT_A_WORKER = 3 };
+
+#define STACK_BYTES (16ULL << 20) /* four times what demangling may need */
+
+/*
+ * What may be mapped: arrays in the scratch file reserve its whole length each, and the binary's
+ * files are mapped. It bounds the page tables, which no other limit counts.
+ */
+enum { ADDRESS_SHARES = 64 };
+#define ADDRESS_BYTES_MIN (64ULL << 30)
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int receive_request(struct pilotlight_symbol_request *ret_request)
+{
+	struct pilotlight_symbol_request request;
+	ssize_t size;
+
+	do
+		size = recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), MSG_TRUNC);
+	while (size < 0 && errno == EINTR);
+	if (size < 0)
+		return -errno;
+	if (size != sizeof(request) || request.version != PILOTLIGHT_WORKER_VERSION ||
+		!(request.has_binary || request.has_debug) ||
+		memchr(request.origin, '\0', sizeof(request.origin)) == NULL)
+		return -EPROTO;
+	if (!is_open(PILOTLIGHT_WORKER_OUTPUT_FD) || !is_open(PILOTLIGHT_WORKER_SCRATCH_FD) ||
+		(request.has_binary && !is_open(PILOTLIGHT_WORKER_BINARY_FD)) ||
+		(request.has_debug && !is_open(PILOTLIGHT_WORKER_DEBUG_FD)) ||
+		(request.has_alternate && !is_open(PILOTLIGHT_WORKER_ALTERNATE_FD)))
+		return -EBADF;
+	*ret_request = request;
+	return 0;
+}
+
+static int enter_sandbox(const struct pilotlight_symbol_request *request)
+{
+	const uint64_t shares_max = (UINT64_MAX - ADDRESS_BYTES_MIN) / ADDRESS_SHARES;
+	const uint64_t scratch_bytes = request->scratch_bytes_max;
+	const struct sandbox_limits limits = {
+		.memory_bytes = request->memory_bytes_max,
+		.address_bytes =
+			ADDRESS_BYTES_MIN +
+			ADDRESS_SHARES * (scratch_bytes < shares_max ? scratch_bytes : shares_max),
+		.file_bytes = scratch_bytes,
+		.stack_bytes = STACK_BYTES,
+		.cpu_s = request->cpu_s_max,
+		.descriptors = 1,
+	};
+	int r = sandbox_drop_privileges();
+
+	if (r == 0)
+		r = sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD);
+	if (r == 0)
+		r = sandbox_limit(&limits);
+	if (r == 0)
+		r = sandbox_forbid_calls();
+	return r;
+}
+
+static int work(const struct pilotlight_symbol_request *request,
+	struct pilotlight_symbol_report *ret_report)
+{
+	const struct extraction_files files = {
+		.binary_fd = request->has_binary ? PILOTLIGHT_WORKER_BINARY_FD : -1,
+		.debug_fd = request->has_debug ? PILOTLIGHT_WORKER_DEBUG_FD : -1,
+		.alternate_fd = request->has_alternate ? PILOTLIGHT_WORKER_ALTERNATE_FD : -1,
+		.scratch_fd = PILOTLIGHT_WORKER_SCRATCH_FD,
+		.output_fd = PILOTLIGHT_WORKER_OUTPUT_FD,
+	};
+	int r = enter_sandbox(request);
+
+	return r == 0 ? extraction_run(&files, request, ret_report) : r;
+}
+
+int worker_main(int argc, char **argv)
+{
+	struct pilotlight_symbol_request request;
+	struct pilotlight_symbol_report report = { 0 };
+	int status_fd;
+	int r;
+
+	(void)argc;
+	(void)argv;
+	/* It is not called after the link that it was started by. */
+	(void)prctl(PR_SET_NAME, "symbol-worker", 0, 0, 0);
+	/* A file that grows too long is an error to report like any other. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (receive_request(&request) < 0)
+		return EXIT_NOT_A_WORKER;
+	/* Now, as there will be no opening any more. */
+	status_fd = process_memory_open();
+	r = work(&request, &report);
+	report.version = PILOTLIGHT_WORKER_VERSION;
+	report.error = r;
+	report.cpu_ns = clock_process_cpu_ns();
+	report.anonymous_bytes = process_memory_peak_anonymous(status_fd);
+	if (send(PILOTLIGHT_WORKER_SOCKET_FD, &report, sizeof(report), MSG_NOSIGNAL) < 0)
+		return EXIT_NOT_A_WORKER;
+	/* All that is left is to tidy up memory, for which nobody waits. */
+	_exit(EXIT_SUCCESS);
+}

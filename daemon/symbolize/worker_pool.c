@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/worker_pool.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "symbolize/child_process.h"
+#include "symbolize/worker_outcome.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+enum {
+	WORKERS_DEFAULT = 2,
+	QUEUE_DEFAULT = 1024,
+	CPU_S_DEFAULT = 120,
+};
+#define TIMEOUT_NS_DEFAULT    (5 * 60 * (uint64_t)NSEC_PER_SEC)
+#define MEMORY_BYTES_DEFAULT  (256ULL << 20)
+#define SCRATCH_BYTES_DEFAULT (8ULL << 30)
+#define OUTPUT_BYTES_DEFAULT  (1ULL << 30)
+
+/*
+ * What a job may put on the disk meanwhile depends on its files, so that a small one that unpacks
+ * to a thousand times its size is stopped early. Debug information unpacks to four times its size,
+ * and what is made of it takes about as much again.
+ */
+#define SCRATCH_BYTES_MIN (512ULL << 20)
+enum { SCRATCH_SHARES = 32 };
+
+/* A job as it waits: all its descriptors but the output's are the pool's. */
+struct waiting_job {
+	struct pilotlight_symbol_request request;
+	int binary_fd, debug_fd, alternate_fd, output_fd, scratch_fd;
+	void *context;
+};
+
+static const struct waiting_job no_job = {
+	.binary_fd = -1,
+	.debug_fd = -1,
+	.alternate_fd = -1,
+	.output_fd = -1,
+	.scratch_fd = -1,
+};
+
+struct worker {
+	struct child_process *child; /* NULL: none runs */
+	struct pilotlight_symbol_request request;
+	int output_fd;
+	void *context;
+};
+
+struct worker_pool {
+	struct worker_pool_options options;
+	char *program; /* NULL: this one */
+	int epoll_fd;
+	bool is_hurried;
+	struct worker *workers; /* workers_max of them */
+	size_t running;
+	struct waiting_job *queue; /* a ring of queue_max */
+	size_t queue_first, queue_count;
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static void waiting_job_done(struct waiting_job *job)
+{
+	close_fd(&job->binary_fd);
+	close_fd(&job->debug_fd);
+	close_fd(&job->alternate_fd);
+	close_fd(&job->scratch_fd);
+}
+
+void worker_pool_free(struct worker_pool *pool)
+{
+	if (!pool)
+		return;
+	if (pool->workers)
+		for (size_t i = 0; i < pool->options.workers_max; i++)
+			child_process_free(pool->workers[i].child);
+	for (size_t i = 0; i < pool->queue_count; i++)
+		waiting_job_done(&pool->queue[(pool->queue_first + i) % pool->options.queue_max]);
+	close_fd(&pool->epoll_fd);
+	free(pool->workers);
+	free(pool->queue);
+	free(pool->program);
+	free(pool);
+}
+
+static void set_defaults(struct worker_pool_options *options)
+{
+	if (!options->workers_max)
+		options->workers_max = WORKERS_DEFAULT;
+	if (!options->queue_max)
+		options->queue_max = QUEUE_DEFAULT;
+	if (!options->timeout_ns)
+		options->timeout_ns = TIMEOUT_NS_DEFAULT;
+	if (!options->memory_bytes)
+		options->memory_bytes = MEMORY_BYTES_DEFAULT;
+	if (!options->scratch_bytes)
+		options->scratch_bytes = SCRATCH_BYTES_DEFAULT;
+	if (!options->output_bytes)
+		options->output_bytes = OUTPUT_BYTES_DEFAULT;
+	if (!options->cpu_s)
+		options->cpu_s = CPU_S_DEFAULT;
+}
+
+int worker_pool_new(const struct worker_pool_options *options, struct worker_pool **ret_pool)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return -ENOMEM;
+	pool->epoll_fd = -1;
+	pool->options = *options;
+	set_defaults(&pool->options);
+	if (options->program) {
+		pool->program = strdup(options->program);
+		if (!pool->program)
+			return -ENOMEM;
+	}
+	pool->workers = calloc(pool->options.workers_max, sizeof(*pool->workers));
+	pool->queue = calloc(pool->options.queue_max, sizeof(*pool->queue));
+	if (!pool->workers || !pool->queue)
+		return -ENOMEM;
+	pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (pool->epoll_fd < 0)
+		return -errno;
+	*ret_pool = TAKE_PTR(pool);
+	return 0;
+}
+
+/* The end of a path tells more than its beginning. */
+static void set_origin(char *field, size_t field_bytes, const char *origin)
+{
+	static const char ellipsis[] = "…";
+	size_t length = strlen(origin);
+	size_t kept = field_bytes - sizeof(ellipsis);
+
+	if (length < field_bytes) {
+		memcpy(field, origin, length + 1);
+		return;
+	}
+	origin += length - kept;
+	/* Not from the middle of a UTF-8 sequence. */
+	while (((unsigned char)*origin & 0xc0) == 0x80)
+		origin++;
+	memcpy(field, ellipsis, sizeof(ellipsis) - 1);
+	memcpy(field + sizeof(ellipsis) - 1, origin, strlen(origin) + 1);
+}
+
+static uint64_t length_of(int fd)
+{
+	struct stat stat;
+
+	return fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size > 0 ? (uint64_t)stat.st_size : 0;
+}
+
+static uint64_t scratch_bytes(const struct worker_pool *pool, const struct worker_job *job)
+{
+	const int fds[] = { job->binary_fd, job->debug_fd, job->alternate_fd };
+	const uint64_t limit = pool->options.scratch_bytes;
+	uint64_t left;
+
+	if (limit <= SCRATCH_BYTES_MIN)
+		return limit;
+	left = limit - SCRATCH_BYTES_MIN;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		uint64_t length = length_of(fds[i]);
+
+		if (length > left / SCRATCH_SHARES)
+			return limit;
+		left -= length * SCRATCH_SHARES;
+	}
+	return limit - left;
+}
+
+static struct waiting_job describe(const struct worker_pool *pool, const struct worker_job *job)
+{
+	struct waiting_job waiting = {
+		.request = {
+			.version = PILOTLIGHT_WORKER_VERSION,
+			.has_binary = job->binary_fd >= 0,
+			.has_debug = job->debug_fd >= 0,
+			.has_alternate = job->alternate_fd >= 0,
+			.identity_kind = (uint8_t)job->identity.kind,
+			.identity_bytes = job->identity.id.size,
+			.debug_rank = (uint8_t)job->debug_rank,
+			.scratch_bytes_max = scratch_bytes(pool, job),
+			.memory_bytes_max = pool->options.memory_bytes,
+			.cpu_s_max = pool->options.cpu_s,
+		},
+		.binary_fd = job->binary_fd,
+		.debug_fd = job->debug_fd,
+		.alternate_fd = job->alternate_fd,
+		.output_fd = job->output_fd,
+		.scratch_fd = job->scratch_fd,
+		.context = job->context,
+	};
+
+	memcpy(waiting.request.identity, job->identity.id.bytes, sizeof(waiting.request.identity));
+	set_origin(waiting.request.origin, sizeof(waiting.request.origin),
+		job->origin ? job->origin : "");
+	return waiting;
+}
+
+static void set_policy(const struct child_process *child, int policy)
+{
+	const struct sched_param parameters = { 0 };
+
+	(void)sched_setscheduler(child_process_id(child), policy, &parameters);
+}
+
+/* Takes the job's descriptors on success. */
+static int start(struct worker_pool *pool, struct waiting_job *job)
+{
+	char *const arguments[] = { "pilotlight", "symbol-worker", NULL };
+	char *const environment[] = { NULL };
+	const struct child_descriptor descriptors[] = {
+		{ job->output_fd, PILOTLIGHT_WORKER_OUTPUT_FD },
+		{ job->scratch_fd, PILOTLIGHT_WORKER_SCRATCH_FD },
+		{ job->binary_fd, PILOTLIGHT_WORKER_BINARY_FD },
+		{ job->debug_fd, PILOTLIGHT_WORKER_DEBUG_FD },
+		{ job->alternate_fd, PILOTLIGHT_WORKER_ALTERNATE_FD },
+	};
+	const struct child_process_options options = {
+		.program = pool->program,
+		.arguments = arguments,
+		.environment = environment,
+		.descriptors = descriptors,
+		.descriptor_count = ARRAY_SIZE(descriptors),
+		.socket_number = PILOTLIGHT_WORKER_SOCKET_FD,
+		.request = &job->request,
+		.request_bytes = sizeof(job->request),
+		.timeout_ns = pool->options.timeout_ns,
+	};
+	_cleanup_(child_process_freep) struct child_process *child = NULL;
+	struct epoll_event event = { .events = EPOLLIN };
+	struct worker *worker = pool->workers;
+	int r;
+
+	while (worker->child)
+		worker++;
+	assert(worker < pool->workers + pool->options.workers_max);
+	r = child_process_start(&options, &child);
+	if (r < 0)
+		return r;
+	/*
+	 * The idle policy is also the lowest priority for the disk. A nice value would add nothing,
+	 * and without privileges it could not be taken back. Where this fails the worker is only
+	 * less polite.
+	 */
+	if (!pool->is_hurried)
+		set_policy(child, SCHED_IDLE);
+	if (epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, child_process_poll_fd(child), &event) < 0)
+		return -errno;
+	*worker = (struct worker){
+		.child = TAKE_PTR(child),
+		.request = job->request,
+		.output_fd = job->output_fd,
+		.context = job->context,
+	};
+	pool->running++;
+	waiting_job_done(job);
+	return 0;
+}
+
+int worker_pool_add(struct worker_pool *pool, const struct worker_job *job)
+{
+	_cleanup_(waiting_job_done) struct waiting_job waiting = describe(pool, job);
+	size_t last;
+
+	if (pool->queue_count == 0 && pool->running < pool->options.workers_max)
+		return start(pool, &waiting);
+	if (pool->queue_count == pool->options.queue_max)
+		return -E2BIG;
+	last = (pool->queue_first + pool->queue_count++) % pool->options.queue_max;
+	pool->queue[last] = waiting;
+	waiting = no_job;
+	return 0;
+}
+
+int worker_pool_poll_fd(const struct worker_pool *pool)
+{
+	return pool->epoll_fd;
+}
+
+/* Is what ends here a worker's job? Then the worker is gone, and its place free. */
+static bool take_result(
+	struct worker_pool *pool, struct worker *worker, struct worker_result *ret_result)
+{
+	struct child_process_end end;
+
+	if (!worker->child || child_process_take(worker->child, &end) < 0)
+		return false;
+	worker_outcome(
+		&end, &worker->request, worker->output_fd, pool->options.output_bytes, ret_result);
+	ret_result->context = worker->context;
+	child_process_free(worker->child);
+	*worker = (struct worker){ 0 };
+	pool->running--;
+	return true;
+}
+
+static void drop_first(struct worker_pool *pool)
+{
+	waiting_job_done(&pool->queue[pool->queue_first]);
+	pool->queue_first = (pool->queue_first + 1) % pool->options.queue_max;
+	pool->queue_count--;
+}
+
+/* Returns 0, or why the first job in the queue cannot be started now. */
+static int start_waiting(struct worker_pool *pool)
+{
+	while (pool->queue_count > 0 && pool->running < pool->options.workers_max) {
+		int r = start(pool, &pool->queue[pool->queue_first]);
+
+		if (r < 0)
+			return r;
+		drop_first(pool);
+	}
+	return 0;
+}
+
+int worker_pool_run(struct worker_pool *pool,
+	void (*done)(void *context, const struct worker_result *result), void *context)
+{
+	struct worker_result result;
+	int r;
+
+	for (size_t i = 0; i < pool->options.workers_max; i++)
+		if (take_result(pool, &pool->workers[i], &result)) {
+			/* First, so that `done` finds a place in the queue. */
+			(void)start_waiting(pool);
+			done(context, &result);
+		}
+	/*
+	 * While others run, a lack of processes or descriptors may be over when one of them ends;
+	 * else nothing would have us try again. It says nothing of the binary, so nobody may
+	 * remember it of that.
+	 */
+	while ((r = start_waiting(pool)) < 0 && pool->running == 0) {
+		result = (struct worker_result){
+			.context = pool->queue[pool->queue_first].context,
+			.failure = PILOTLIGHT_SYMBOL_UNREADABLE,
+			.report.error = r,
+		};
+		drop_first(pool);
+		done(context, &result);
+	}
+	return 0;
+}
+
+size_t worker_pool_pending(const struct worker_pool *pool)
+{
+	return pool->running + pool->queue_count;
+}
+
+void worker_pool_hurry(struct worker_pool *pool)
+{
+	if (pool->is_hurried)
+		return;
+	pool->is_hurried = true;
+	for (size_t i = 0; i < pool->options.workers_max; i++)
+		if (pool->workers[i].child)
+			set_policy(pool->workers[i].child, SCHED_OTHER);
+}

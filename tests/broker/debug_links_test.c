@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that a binary's .gnu_debuglink and .gnu_debugaltlink name. */
+#include "base/cleanup.h"
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A machine with /bin/tool, and its folder for debug files. */
+struct tree {
+	char root[64], tool[96], debug[96];
+	struct broker *broker;
+};
+
+static void make_folders(const char *root, const char *name)
+{
+	char command[512];
+
+	(void)snprintf(command, sizeof(command), "mkdir -p '%s/%s'", root, name);
+	assert_int_equal(system(command), 0);
+}
+
+static void write_file(const char *root, const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void assert_reads(int fd, const char *text)
+{
+	char read_text[64] = "";
+	ssize_t n = read(fd, read_text, sizeof(read_text) - 1);
+
+	assert_true(n >= 0);
+	assert_string_equal(read_text, text);
+	(void)close(fd);
+}
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct broker_options options = { 0 };
+
+	assert_non_null(tree);
+	(void)strcpy(tree->root, "/tmp/debug_links_test.XXXXXX");
+	assert_non_null(mkdtemp(tree->root));
+	(void)snprintf(tree->tool, sizeof(tree->tool), "%s/bin/tool", tree->root);
+	(void)snprintf(tree->debug, sizeof(tree->debug), "%s/debug", tree->root);
+	make_folders(tree->root, "bin/.debug");
+	make_folders(tree->root, "debug");
+	write_file(tree->root, "bin/tool", "tool");
+	options.debug_root = tree->debug;
+	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	*state = tree;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	broker_free(tree->broker);
+	(void)nftw(tree->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(tree);
+	return 0;
+}
+
+static void debuglinks_are_looked_for_in_three_places(void **state)
+{
+	struct tree *tree = *state;
+	char folder[256], name[512];
+	int fd = -7;
+
+	assert_int_equal(
+		broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+
+	(void)snprintf(folder, sizeof(folder), "%s/bin", tree->root);
+	make_folders(tree->debug, folder);
+	(void)snprintf(name, sizeof(name), "%s/tool.debug", folder);
+	write_file(tree->debug, name, "far");
+	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
+	assert_reads(fd, "far");
+
+	write_file(tree->root, "bin/.debug/tool.debug", "below");
+	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
+	assert_reads(fd, "below");
+
+	write_file(tree->root, "bin/tool.debug", "beside");
+	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
+	assert_reads(fd, "beside");
+}
+
+static void a_binary_is_not_its_own_debug_file(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+	write_file(tree->root, "bin/.debug/tool", "below");
+	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool", &fd), 0);
+	assert_reads(fd, "below");
+}
+
+static void debuglinks_name_files_and_no_more(void **state)
+{
+	static const char *const bad[] = { "", ".", "..", "a/b", "/etc/passwd", "../tool" };
+	struct tree *tree = *state;
+	char link[256], path[PATH_MAX + 8];
+	int fd = -7;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(
+			broker_open_debuglink(tree->broker, tree->tool, bad[i], &fd), -EINVAL);
+	assert_int_equal(broker_open_debuglink(tree->broker, "bin/tool", "x", &fd), -EINVAL);
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[100] = '/';
+	path[sizeof(path) - 1] = '\0';
+	path[PATH_MAX - 2] = '/';
+	assert_int_equal(broker_open_debuglink(tree->broker, path, "x", &fd), -ENAMETOOLONG);
+	/* A link was put there by somebody: another file may be behind it. */
+	(void)snprintf(link, sizeof(link), "%s/bin/secret.debug", tree->root);
+	assert_int_equal(symlink(tree->tool, link), 0);
+	assert_true(broker_open_debuglink(tree->broker, tree->tool, "secret.debug", &fd) < 0);
+	assert_int_equal(fd, -7);
+}
+
+static void alternate_files_open_by_build_id_then_by_path(void **state)
+{
+	const struct build_id id = { .bytes = { 0xab, 0xcd, 1 }, .size = 3 };
+	const struct build_id none = { .size = 0 };
+	struct tree *tree = *state;
+	char path[256];
+	int fd = -7;
+
+	assert_int_equal(
+		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd),
+		-ENOENT);
+	(void)snprintf(path, sizeof(path), "%s/common", tree->root);
+	write_file(tree->root, "common", "absolute");
+	assert_int_equal(broker_open_alternate_file(tree->broker, path, &none, &fd), 0);
+	assert_reads(fd, "absolute");
+
+	make_folders(tree->debug, ".dwz/x");
+	write_file(tree->debug, ".dwz/x/tool.debug", "dwz");
+	assert_int_equal(
+		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd), 0);
+	assert_reads(fd, "dwz");
+	assert_int_equal(broker_open_alternate_file(
+				 tree->broker, "/usr/lib/debug/.dwz/x/tool.debug", &none, &fd),
+		0);
+	assert_reads(fd, "dwz");
+
+	make_folders(tree->debug, ".build-id/ab");
+	write_file(tree->debug, ".build-id/ab/cd01.debug", "id");
+	assert_int_equal(
+		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd), 0);
+	assert_reads(fd, "id");
+}
+
+static void alternate_paths_do_not_climb(void **state)
+{
+	const struct build_id none = { .size = 0 };
+	struct tree *tree = *state;
+	int fd = -7;
+
+	make_folders(tree->debug, ".dwz/x");
+	assert_int_equal(
+		broker_open_alternate_file(tree->broker, "/.dwz/x/../../../bin/tool", &none, &fd),
+		-ENOENT);
+	assert_int_equal(broker_open_alternate_file(tree->broker, "bin/tool", &none, &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+}
+
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(debuglinks_are_looked_for_in_three_places),
+		IN_TREE(a_binary_is_not_its_own_debug_file),
+		IN_TREE(debuglinks_name_files_and_no_more),
+		IN_TREE(alternate_files_open_by_build_id_then_by_path),
+		IN_TREE(alternate_paths_do_not_climb),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

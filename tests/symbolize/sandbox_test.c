@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each trial is a process of its own, which gives up what it tests the loss of. */
+#include "symbolize/sandbox.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolize/process_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SETUP_FAILED = 77, NOBODY = 65534 };
+
+/* Of a trial: does what was asked hold? The line tells which did not. */
+#define REQUIRE(condition)                                                           \
+	do {                                                                         \
+		if (!(condition)) {                                                  \
+			static const char failure_[] = "not so: " #condition "\n";   \
+			(void)!write(STDERR_FILENO, failure_, sizeof(failure_) - 1); \
+			_exit(1);                                                    \
+		}                                                                    \
+	} while (0)
+
+/* What is open in a trial. */
+static int file_fd, socket_fds[2];
+
+/* The status that waitpid() tells. */
+static int run_trial(int (*prepare)(void), void (*trial)(void))
+{
+	pid_t pid;
+	int status;
+
+	(void)fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (prepare() < 0)
+			_exit(SETUP_FAILED);
+		trial();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void assert_passes(int (*prepare)(void), void (*trial)(void))
+{
+	int status = run_trial(prepare, trial);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void assert_dies_of(int signal_number, int (*prepare)(void), void (*trial)(void))
+{
+	int status = run_trial(prepare, trial);
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), signal_number);
+}
+
+/* --- privileges ------------------------------------------------------------------------------- */
+
+static void has_no_privileges(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	REQUIRE(syscall(SYS_capget, &header, sets) == 0);
+	REQUIRE(!sets[0].effective && !sets[0].permitted && !sets[0].inheritable);
+	REQUIRE(!sets[1].effective && !sets[1].permitted && !sets[1].inheritable);
+	REQUIRE(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+	REQUIRE(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
+	REQUIRE(setuid(0) < 0);
+	REQUIRE(chown("/proc/self/fd/0", 0, 0) < 0);
+}
+
+static void is_nobody(void)
+{
+	uid_t users[3];
+	gid_t groups[3];
+
+	REQUIRE(getresuid(&users[0], &users[1], &users[2]) == 0);
+	REQUIRE(getresgid(&groups[0], &groups[1], &groups[2]) == 0);
+	for (size_t i = 0; i < 3; i++)
+		REQUIRE(users[i] == NOBODY && groups[i] == NOBODY);
+	REQUIRE(getgroups(0, NULL) == 0);
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
+		REQUIRE(prctl(PR_CAPBSET_READ, capability, 0, 0, 0) <= 0);
+}
+
+static int become_somebody_first(void)
+{
+	if (geteuid() == 0 && (setgid(1234) < 0 || setuid(1234) < 0))
+		return -errno;
+	return sandbox_drop_privileges();
+}
+
+static void privileges_are_gone(void **state)
+{
+	(void)state;
+	assert_passes(sandbox_drop_privileges, has_no_privileges);
+	assert_passes(become_somebody_first, has_no_privileges);
+}
+
+static void root_becomes_nobody(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("skipped: only root can become somebody else\n");
+		skip();
+	}
+	assert_passes(sandbox_drop_privileges, is_nobody);
+}
+
+static int do_nothing(void)
+{
+	return 0;
+}
+
+static void follows_its_parent(void)
+{
+	int death_signal = 0;
+
+	REQUIRE(sandbox_drop_privileges() == 0);
+	REQUIRE(sandbox_die_with_parent(socket_fds[1]) == 0);
+	REQUIRE(prctl(PR_GET_PDEATHSIG, &death_signal, 0, 0, 0) == 0);
+	REQUIRE(death_signal == SIGKILL);
+}
+
+static void knows_a_stranger(void)
+{
+	int sockets[2];
+
+	REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) == 0);
+	REQUIRE(sandbox_die_with_parent(sockets[0]) == -ESRCH);
+	REQUIRE(sandbox_die_with_parent(file_fd) == -ENOTSOCK);
+}
+
+static void the_parent_is_who_made_the_socket(void **state)
+{
+	(void)state;
+	assert_passes(do_nothing, follows_its_parent);
+	assert_passes(do_nothing, knows_a_stranger);
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+static int limit_much(void)
+{
+	const struct sandbox_limits limits = {
+		.memory_bytes = 48 << 20,
+		.address_bytes = 1ULL << 33,
+		.file_bytes = 10000,
+		.stack_bytes = 3 << 20,
+		.cpu_s = 1,
+		.descriptors = 1,
+	};
+	int r = sandbox_drop_privileges();
+
+	return r == 0 ? sandbox_limit(&limits) : r;
+}
+
+static int limit_little(void)
+{
+	const struct sandbox_limits limits = { .has_threads = true };
+
+	return sandbox_limit(&limits);
+}
+
+static rlim_t soft_limit(__rlimit_resource_t resource)
+{
+	struct rlimit limit;
+
+	REQUIRE(getrlimit(resource, &limit) == 0);
+	return limit.rlim_cur;
+}
+
+static void is_limited(void)
+{
+	REQUIRE(soft_limit(RLIMIT_CORE) == 0);
+	REQUIRE(soft_limit(RLIMIT_FSIZE) == 10000);
+	REQUIRE(soft_limit(RLIMIT_STACK) == 3 << 20);
+	REQUIRE(soft_limit(RLIMIT_CPU) == 1);
+	REQUIRE(fork() < 0 && errno == EAGAIN);
+	REQUIRE(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
+	REQUIRE(dup(0) < 0 && errno == EMFILE);
+	REQUIRE(pwrite(file_fd, "x", 1, 9999) == 1);
+}
+
+static void writes_too_much(void)
+{
+	(void)!pwrite(file_fd, "x", 1, 10000);
+}
+
+static void lengthens_too_much(void)
+{
+	(void)!ftruncate(file_fd, 10001);
+}
+
+static void computes_for_ever(void)
+{
+	for (volatile unsigned int i = 0;; i++)
+		;
+}
+
+static void has_little_memory(void)
+{
+	size_t bytes = 64 << 20;
+	void *memory;
+
+	REQUIRE(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		MAP_FAILED);
+	/* What is only reserved does not count, until it is used. */
+	memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	REQUIRE(memory != MAP_FAILED);
+	REQUIRE(mprotect(memory, bytes, PROT_READ | PROT_WRITE) < 0);
+	REQUIRE(mprotect(memory, bytes / 4, PROT_READ | PROT_WRITE) == 0);
+	REQUIRE(mmap(NULL, 1ULL << 34, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		MAP_FAILED);
+}
+
+static void is_hardly_limited(void)
+{
+	REQUIRE(soft_limit(RLIMIT_CORE) == 0);
+	REQUIRE(soft_limit(RLIMIT_FSIZE) == RLIM_INFINITY);
+	REQUIRE(soft_limit(RLIMIT_NOFILE) > 3);
+	REQUIRE(soft_limit(RLIMIT_NPROC) > 0);
+}
+
+static void limits_hold(void **state)
+{
+	(void)state;
+	assert_passes(limit_much, is_limited);
+	assert_dies_of(SIGXFSZ, limit_much, writes_too_much);
+	assert_dies_of(SIGXFSZ, limit_much, lengthens_too_much);
+	assert_dies_of(SIGXCPU, limit_much, computes_for_ever);
+	assert_passes(limit_little, is_hardly_limited);
+}
+
+static void the_memory_limit_holds(void **state)
+{
+	(void)state;
+	if (SANDBOX_HAS_SANITIZER) {
+		print_message("skipped: a sanitizer's memory cannot be limited\n");
+		skip();
+	}
+	assert_passes(limit_much, has_little_memory);
+}
+
+/* --- system calls ----------------------------------------------------------------------------- */
+
+static int status_fd;
+
+/* As a worker does it. */
+static int forbid(void)
+{
+	const struct sandbox_limits limits = { .descriptors = 1 };
+	int r;
+
+	status_fd = process_memory_open();
+	r = sandbox_drop_privileges();
+	if (r == 0)
+		r = sandbox_limit(&limits);
+	return r == 0 ? sandbox_forbid_calls() : r;
+}
+
+static void works_with_what_it_has(void)
+{
+	char text[16] = "";
+	struct stat stat;
+	char *memory;
+
+	REQUIRE(ftruncate(file_fd, 0) == 0);
+	REQUIRE(pwrite(file_fd, "hello", 5, 0) == 5);
+	REQUIRE(pread(file_fd, text, sizeof(text), 0) == 5 && strcmp(text, "hello") == 0);
+	REQUIRE(lseek(file_fd, 0, SEEK_END) == 5);
+	REQUIRE(ftruncate(file_fd, 8192) == 0);
+	REQUIRE(fallocate(file_fd, 0, 0, 65536) == 0);
+	REQUIRE(fallocate(file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0);
+	REQUIRE(fstat(file_fd, &stat) == 0 && stat.st_size == 65536);
+	REQUIRE(fcntl(file_fd, F_GETFD) >= 0);
+	memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);
+	REQUIRE(memory != MAP_FAILED);
+	memory[65535] = 1;
+	REQUIRE(munmap(memory, 65536) == 0);
+	memory = malloc(50 << 20);
+	REQUIRE(memory);
+	memory[49 << 20] = 1;
+	memory = realloc(memory, 60 << 20);
+	REQUIRE(memory && memory[49 << 20] == 1);
+	free(memory);
+	REQUIRE(process_memory_peak_anonymous(status_fd) > 0);
+	REQUIRE(send(socket_fds[1], "done", 4, MSG_NOSIGNAL) == 4);
+}
+
+static void is_refused_names(void)
+{
+	char text[16];
+	struct stat status;
+
+	REQUIRE(open("/etc/passwd", O_RDONLY) < 0 && errno == EPERM);
+	REQUIRE(openat(AT_FDCWD, "/etc/passwd", O_RDONLY) < 0 && errno == EPERM);
+	REQUIRE(!fopen("/etc/passwd", "re") && errno == EPERM);
+	REQUIRE(stat("/etc/passwd", &status) < 0 && errno == EPERM);
+	REQUIRE(access("/etc/passwd", R_OK) < 0 && errno == EPERM);
+	REQUIRE(readlink("/proc/self/exe", text, sizeof(text)) < 0 && errno == EPERM);
+	REQUIRE(!isatty(0) && errno == EPERM);
+}
+
+static void makes_a_socket(void)
+{
+	(void)socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static void forks(void)
+{
+	(void)fork();
+}
+
+static void executes(void)
+{
+	char *const arguments[] = { "true", NULL };
+
+	(void)execv("/bin/true", arguments);
+}
+
+static void maps_code(void)
+{
+	(void)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_fd, 0);
+}
+
+static void makes_code(void)
+{
+	static _Alignas(4096) char page[4096];
+
+	(void)mprotect(page, sizeof(page), PROT_READ | PROT_EXEC);
+}
+
+static void maps_uncounted_memory(void)
+{
+	(void)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static void maps_a_stack(void)
+{
+	(void)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN,
+		-1, 0);
+}
+
+static void takes_uncounted_disk(void)
+{
+	(void)fallocate(file_fd, FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
+}
+
+static void duplicates(void)
+{
+	(void)!dup(file_fd);
+}
+
+static void changes_flags(void)
+{
+	(void)fcntl(file_fd, F_SETFL, O_APPEND);
+}
+
+static void raises_a_limit(void)
+{
+	const struct rlimit limit = { 0, 0 };
+
+	(void)setrlimit(RLIMIT_CORE, &limit);
+}
+
+static void kills(void)
+{
+	(void)kill(getpid(), SIGTERM);
+}
+
+static void traces(void)
+{
+	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static void what_is_open_can_be_used(void **state)
+{
+	(void)state;
+	assert_passes(forbid, works_with_what_it_has);
+	assert_passes(forbid, is_refused_names);
+}
+
+static void all_else_kills(void **state)
+{
+	static void (*const trials[])(void) = { makes_a_socket, forks, executes, maps_code,
+		makes_code, maps_uncounted_memory, maps_a_stack, takes_uncounted_disk, duplicates,
+		changes_flags, raises_a_limit, kills, traces };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(trials); i++)
+		assert_dies_of(SIGSYS, forbid, trials[i]);
+}
+
+static int forbid_with_signals(void)
+{
+	(void)signal(SIGABRT, SIG_DFL);
+	return forbid();
+}
+
+static void an_abort_is_told_as_one(void **state)
+{
+	(void)state;
+	assert_dies_of(SIGABRT, forbid_with_signals, abort);
+}
+
+static int forbid_programs(void)
+{
+	int r = sandbox_drop_privileges();
+
+	return r == 0 ? sandbox_forbid_programs() : r;
+}
+
+static void *return_argument(void *argument)
+{
+	return argument;
+}
+
+static void has_all_but_programs(void)
+{
+	char *const arguments[] = { "true", NULL };
+	pthread_t thread;
+
+	REQUIRE(execv("/bin/true", arguments) < 0 && errno == EPERM);
+	REQUIRE(ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 && errno == EPERM);
+	REQUIRE(socket(AF_INET, SOCK_STREAM, 0) >= 0);
+	REQUIRE(open("/etc/passwd", O_RDONLY) >= 0);
+	REQUIRE(pthread_create(&thread, NULL, return_argument, NULL) == 0);
+	REQUIRE(pthread_join(thread, NULL) == 0);
+}
+
+static void programs_can_be_forbidden_alone(void **state)
+{
+	(void)state;
+	assert_passes(forbid_programs, has_all_but_programs);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void the_status_is_understood(void **state)
+{
+	static const char status[] = "Name:\tVmHWM: 7 kB\nVmHWM:\t    5324 kB\nRssAnon:\t 12 kB";
+
+	(void)state;
+	assert_int_equal(process_memory_parse(status, "VmHWM"), 5324 * 1024);
+	assert_int_equal(process_memory_parse(status, "RssAnon"), 12 * 1024);
+	assert_int_equal(process_memory_parse(status, "RssFile"), 0);
+	assert_int_equal(process_memory_parse(status, "Rss"), 0);
+	assert_int_equal(process_memory_parse("", "Rss"), 0);
+	assert_int_equal(process_memory_peak_anonymous(-1), 0);
+}
+
+static void the_peak_is_remembered(void **state)
+{
+	const size_t bytes = 40 << 20;
+	_cleanup_close_ int fd = process_memory_open();
+	uint64_t before = process_memory_peak_anonymous(fd);
+	char *memory;
+
+	(void)state;
+	assert_true(before > 0);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(munmap(memory, bytes), 0);
+	assert_true(process_memory_peak_anonymous(fd) >= bytes);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	file_fd = memfd_create("test", MFD_CLOEXEC);
+	return file_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socket_fds) < 0
+		       ? -1
+		       : 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(privileges_are_gone),
+		cmocka_unit_test(root_becomes_nobody),
+		cmocka_unit_test(the_parent_is_who_made_the_socket),
+		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(the_memory_limit_holds),
+		cmocka_unit_test(what_is_open_can_be_used),
+		cmocka_unit_test(all_else_kills),
+		cmocka_unit_test(an_abort_is_told_as_one),
+		cmocka_unit_test(programs_can_be_forbidden_alone),
+		cmocka_unit_test(the_status_is_understood),
+		cmocka_unit_test(the_peak_is_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

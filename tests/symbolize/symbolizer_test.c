@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The symbolizer with workers that do as they are told: this program is its own worker, and the
+ * name of the binary is what the worker does.
+ */
+#include "symbolize/symbolizer.h"
+
+#include "base/clock.h"
+#include "pilotlight/symbol_worker.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/symbol/symbol_file_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- the worker ------------------------------------------------------------------------------- */
+
+static void write_symbols(const struct pilotlight_symbol_request *request, bool is_other)
+{
+	static struct symbol_file_fixture fixture;
+
+	memcpy(fixture.identity, request->identity, sizeof(fixture.identity));
+	fixture.identity[0] ^= is_other;
+	fixture.identity_bytes = request->identity_bytes;
+	fixture.kind = request->identity_kind;
+	fixture.rank = request->has_debug ? request->debug_rank : PILOTLIGHT_SYMBOL_RANK_BINARY;
+	fixture.created_s = (uint64_t)time(NULL);
+	symbol_file_fixture_fill(&fixture);
+	symbol_file_fixture_build(&fixture);
+	if (write(PILOTLIGHT_WORKER_OUTPUT_FD, fixture.bytes, fixture.size) !=
+		(ssize_t)fixture.size)
+		_exit(1);
+}
+
+static void play_worker(void)
+{
+	struct pilotlight_symbol_report report = {
+		.version = PILOTLIGHT_WORKER_VERSION,
+		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
+		.cpu_ns = 1000,
+		.anonymous_bytes = 4096,
+	};
+	struct pilotlight_symbol_request request;
+
+	if (recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), 0) != sizeof(request))
+		_exit(1);
+	if (request.has_debug) {
+		report.rank = request.debug_rank;
+		report.has_taken_debug = 1;
+	}
+	if (strstr(request.origin, "crashes") ||
+		(strstr(request.origin, "alone") && request.has_debug))
+		abort();
+	if (strstr(request.origin, "hangs"))
+		for (;;)
+			(void)pause();
+	if (strstr(request.origin, "nothing"))
+		report.error = -ENODATA;
+	else
+		write_symbols(&request, strstr(request.origin, "lies"));
+	if (send(PILOTLIGHT_WORKER_SOCKET_FD, &report, sizeof(report), 0) != sizeof(report))
+		_exit(1);
+	_exit(0);
+}
+
+/* --- the tests -------------------------------------------------------------------------------- */
+
+struct place {
+	char root[64], cache_path[96], debug_path[96];
+	struct symbol_cache *cache;
+	struct broker *broker;
+	int fd; /* of any file: the workers do not look at it */
+};
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+	struct broker_options options = { 0 };
+	struct fault fault = { 0 };
+
+	assert_non_null(place);
+	(void)strcpy(place->root, "/tmp/symbolizer_test.XXXXXX");
+	assert_non_null(mkdtemp(place->root));
+	(void)snprintf(place->cache_path, sizeof(place->cache_path), "%s/cache", place->root);
+	(void)snprintf(place->debug_path, sizeof(place->debug_path), "%s/debug", place->root);
+	options.debug_root = place->debug_path;
+	assert_int_equal(broker_new(&options, &place->broker), 0);
+	assert_int_equal(symbol_cache_open(place->cache_path, 1 << 30, &place->cache, &fault), 0);
+	place->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(place->fd >= 0);
+	*state = place;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	symbol_cache_free(place->cache);
+	broker_free(place->broker);
+	(void)close(place->fd);
+	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(place);
+	return 0;
+}
+
+static struct symbolizer *open_symbolizer(const struct place *place, struct symbol_cache *cache)
+{
+	struct symbolizer_options options = { .cache = cache, .broker = place->broker };
+	struct symbolizer *symbolizer;
+
+	options.workers.timeout_ns = 60 * (uint64_t)NSEC_PER_SEC;
+	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+	return symbolizer;
+}
+
+static struct symbol_binary make_binary(const struct place *place, const char *path, uint8_t id)
+{
+	return (struct symbol_binary){
+		.build_id = { .bytes = { 0xaa, id, 7 }, .size = 20 },
+		.path = path,
+		.fd = place->fd,
+		.debug_fd = -1,
+	};
+}
+
+static void want_and_wait(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
+
+	assert_int_equal(symbolizer_want(symbolizer, binary), 0);
+	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+}
+
+static struct symbolizer_outcome outcome_of(
+	const struct symbolizer *symbolizer, const struct symbol_binary *binary)
+{
+	struct symbol_identity identity = symbol_identity_of_build_id(&binary->build_id);
+	struct symbolizer_outcome outcome;
+
+	assert_int_equal(symbolizer_outcome(symbolizer, &identity, &outcome), 0);
+	assert_false(outcome.is_pending);
+	return outcome;
+}
+
+static struct symbolizer_counters counters_of(const struct symbolizer *symbolizer)
+{
+	struct symbolizer_counters counters;
+
+	symbolizer_counters(symbolizer, &counters);
+	return counters;
+}
+
+/* Of the fixture's code: an inlined chain of three, and code of nobody. */
+static int look_up(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+{
+	struct symbol_source *source = symbolizer_source(symbolizer);
+	struct symbol_request requests[] = {
+		{ .vaddr = SYMBOL_FILE_FIXTURE_BASE + 0x14 },
+		{ .vaddr = SYMBOL_FILE_FIXTURE_BASE + 0x70 },
+		{ .vaddr = SYMBOL_FILE_FIXTURE_BASE + 0x84 },
+	};
+	struct string_pool strings;
+	struct symbol_batch batch = {
+		.requests = requests, .request_count = 3, .strings = &strings
+	};
+	int r;
+
+	assert_int_equal(string_pool_init(&strings, 4096), 0);
+	r = source->lookup(source, binary, &batch);
+	if (r == 0) {
+		const struct symbol_frame *frames = batch.frames + requests[0].first_frame;
+
+		assert_int_equal(requests[0].frame_count, 3);
+		assert_string_equal(string_pool_get(&strings, frames[0].function), "inner");
+		assert_string_equal(string_pool_get(&strings, frames[0].file), "/src/inner.h");
+		assert_int_equal(frames[0].line, 5);
+		assert_string_equal(string_pool_get(&strings, frames[1].function), "outer");
+		assert_int_equal(frames[1].line, 7);
+		assert_string_equal(string_pool_get(&strings, frames[2].function), "main");
+		assert_int_equal(frames[2].line, 11);
+		assert_int_equal(frames[2].column, 4);
+		assert_int_equal(requests[1].frame_count, 0);
+		assert_int_equal(requests[2].frame_count, 0);
+	}
+	symbol_batch_done(&batch);
+	string_pool_done(&strings);
+	return r;
+}
+
+static enum pilotlight_symbol_rank rank_in_cache(
+	const struct place *place, const struct symbol_binary *binary)
+{
+	struct symbol_identity identity = symbol_identity_of_build_id(&binary->build_id);
+	enum pilotlight_symbol_rank rank;
+	struct symbol_file *file;
+
+	assert_int_equal(symbol_cache_find(place->cache, &identity, &file), 0);
+	rank = symbol_file_header(file)->rank;
+	symbol_file_free(file);
+	return rank;
+}
+
+static void symbols_are_extracted_once_and_then_cached(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+	struct symbolizer_counters counters;
+
+	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
+	want_and_wait(symbolizer, &binary);
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	counters = counters_of(symbolizer);
+	assert_int_equal(counters.wanted, 1);
+	assert_int_equal(counters.extracted, 1);
+	assert_int_equal(counters.cached, 0);
+	assert_int_equal(counters.pending, 0);
+	assert_int_equal(counters.worker_cpu_ns, 1000);
+	assert_int_equal(counters.worker_anonymous_bytes, 4096);
+	assert_false(outcome_of(symbolizer, &binary).was_cached);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	binary.path = "/bin/crashes";
+	want_and_wait(symbolizer, &binary);
+	counters = counters_of(symbolizer);
+	assert_int_equal(counters.cached, 1);
+	assert_int_equal(counters.extracted, 0);
+	assert_true(outcome_of(symbolizer, &binary).was_cached);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	/* The kernel's build-ids carry no length. */
+	binary.build_id.size = 3;
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	symbolizer_free(symbolizer);
+}
+
+static void nothing_is_believed_for_a_while(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/nothing", 1);
+
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_NOTHING);
+	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_NOTHING], 1);
+	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	binary.path = "/bin/works";
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_NOTHING);
+	assert_int_equal(counters_of(symbolizer).extracted, 0);
+	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_NOTHING], 1);
+	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
+	symbolizer_free(symbolizer);
+}
+
+static void a_debug_file_replaces_the_binary_and_stays(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+	char path[128];
+
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_BINARY);
+	symbolizer_free(symbolizer);
+
+	(void)snprintf(path, sizeof(path), "%s/works.debug", place->root);
+	binary.debug_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(binary.debug_fd >= 0);
+	symbolizer = open_symbolizer(place, place->cache);
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).extracted, 1);
+	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	symbolizer_free(symbolizer);
+	(void)close(binary.debug_fd);
+	binary.debug_fd = -1;
+
+	symbolizer = open_symbolizer(place, place->cache);
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).cached, 1);
+	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	symbolizer_free(symbolizer);
+}
+
+static void a_debug_file_that_defeats_its_worker_costs_only_itself(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/alone", 1);
+
+	binary.debug_fd = place->fd;
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).extracted, 1);
+	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	symbolizer_free(symbolizer);
+}
+
+static void what_defeats_a_worker_is_counted_by_reason(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary crashes = make_binary(place, "/bin/crashes", 1);
+	struct symbol_binary lies = make_binary(place, "/bin/lies", 2);
+	struct symbolizer_counters counters;
+
+	want_and_wait(symbolizer, &crashes);
+	want_and_wait(symbolizer, &lies);
+	counters = counters_of(symbolizer);
+	assert_int_equal(counters.failed[PILOTLIGHT_SYMBOL_CRASHED], 1);
+	assert_int_equal(counters.failed[PILOTLIGHT_SYMBOL_DAMAGED], 1);
+	assert_int_equal(counters.extracted, 0);
+	assert_int_equal(look_up(symbolizer, &crashes), -ENODATA);
+	assert_int_equal(look_up(symbolizer, &lies), -ENODATA);
+	symbolizer_free(symbolizer);
+}
+
+/* A failure to do better leaves what there was. */
+static void old_symbols_outlive_a_failure(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+	struct symbolizer_options options = {
+		.cache = place->cache, .broker = place->broker, .is_forced = true
+	};
+
+	want_and_wait(symbolizer, &binary);
+	symbolizer_free(symbolizer);
+	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+	binary.path = "/bin/crashes";
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_OK);
+	assert_int_equal(counters_of(symbolizer).extracted, 0);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	symbolizer_free(symbolizer);
+}
+
+static void without_a_cache_symbols_live_as_long_as_their_owner(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, NULL);
+	struct symbol_binary first = make_binary(place, "/bin/works", 1);
+	struct symbol_binary second = make_binary(place, "/bin/works too", 2);
+
+	want_and_wait(symbolizer, &first);
+	want_and_wait(symbolizer, &second);
+	assert_int_equal(counters_of(symbolizer).extracted, 2);
+	assert_int_equal(look_up(symbolizer, &first), 0);
+	assert_int_equal(look_up(symbolizer, &second), 0);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, NULL);
+	assert_int_equal(look_up(symbolizer, &first), -ENODATA);
+	symbolizer_free(symbolizer);
+}
+
+static void many_binaries_take_turns(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
+	struct symbol_binary binary;
+
+	for (uint8_t i = 0; i < 20; i++) {
+		binary = make_binary(place, i % 2 ? "/bin/works" : "/bin/crashes", i);
+		assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+	}
+	assert_int_equal(counters_of(symbolizer).pending, 20);
+	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+	assert_int_equal(counters_of(symbolizer).extracted, 10);
+	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_CRASHED], 10);
+	for (uint8_t i = 0; i < 20; i++) {
+		binary = make_binary(place, "", i);
+		assert_int_equal(look_up(symbolizer, &binary), i % 2 ? 0 : -ENODATA);
+	}
+	symbolizer_free(symbolizer);
+}
+
+static void nobody_waits_longer_than_they_want(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/hangs", 1);
+
+	assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+	assert_int_equal(symbolizer_wait(symbolizer, clock_monotonic_ns()), -ETIMEDOUT);
+	assert_int_equal(counters_of(symbolizer).pending, 1);
+	/* Its worker goes with it. */
+	symbolizer_free(symbolizer);
+}
+
+static void files_without_a_build_id_are_known_by_their_contents(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+	struct symbol_binary nothing = { .path = "/bin/works", .fd = -1, .debug_fd = -1 };
+	char path[128], copy[256];
+
+	(void)snprintf(path, sizeof(path), "%s/without", place->root);
+	(void)snprintf(copy, sizeof(copy),
+		"objcopy --remove-section .note.gnu.build-id /bin/true %s", path);
+	if (system(copy) != 0) {
+		symbolizer_free(symbolizer);
+		skip(); /* no objcopy */
+	}
+	binary.build_id.size = 0;
+	binary.fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(binary.fd >= 0);
+	want_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).extracted, 1);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	assert_int_equal(symbolizer_want(symbolizer, &nothing), -ENOENT);
+	(void)close(binary.fd);
+	symbolizer_free(symbolizer);
+}
+
+static void fetching_needs_a_server(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "", 1);
+
+	assert_int_equal(symbolizer_fetch(symbolizer, &binary.build_id, UINT64_MAX), -EINVAL);
+	symbolizer_free(symbolizer);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer_options options = { .cache = place->cache,
+		.broker = place->broker,
+		.debuginfod_urls = "http://127.0.0.1:1" };
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+	struct symbolizer *symbolizer = NULL;
+	size_t n;
+	int r;
+
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = symbolizer_new(&options, &symbolizer);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_null(symbolizer);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 4);
+	symbolizer_free(symbolizer);
+
+	/* What fails while a binary is taken in costs that binary's symbols at most. */
+	options.debuginfod_urls = NULL;
+	for (n = 0;; n++) {
+		uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
+		bool has_failed;
+
+		binary = make_binary(place, "/bin/works", (uint8_t)n);
+		assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+		fail_allocation(n);
+		r = symbolizer_want(symbolizer, &binary);
+		has_failed = allocation_failed();
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+		symbolizer_free(symbolizer);
+		if (!has_failed)
+			break;
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 4);
+}
+
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		IN_PLACE(symbols_are_extracted_once_and_then_cached),
+		IN_PLACE(nothing_is_believed_for_a_while),
+		IN_PLACE(a_debug_file_replaces_the_binary_and_stays),
+		IN_PLACE(a_debug_file_that_defeats_its_worker_costs_only_itself),
+		IN_PLACE(what_defeats_a_worker_is_counted_by_reason),
+		IN_PLACE(old_symbols_outlive_a_failure),
+		IN_PLACE(without_a_cache_symbols_live_as_long_as_their_owner),
+		IN_PLACE(many_binaries_take_turns),
+		IN_PLACE(nobody_waits_longer_than_they_want),
+		IN_PLACE(files_without_a_build_id_are_known_by_their_contents),
+		IN_PLACE(fetching_needs_a_server),
+		IN_PLACE(failing_allocations_are_reported),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
+		play_worker();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/wanted_table.h"
+
+#include "base/cleanup.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static struct symbol_identity make_identity(uint32_t number)
+{
+	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
+
+	memcpy(identity.id.bytes, &number, sizeof(number));
+	identity.id.bytes[10] = 1;
+	identity.id.size = 20;
+	return identity;
+}
+
+static void binaries_are_found_again(void **state)
+{
+	struct symbol_binary binary = { .path = "/bin/x", .fd = -1, .debug_fd = -1 };
+	struct wanted_table table = { 0 };
+	struct symbol_identity identity;
+	uint32_t id;
+
+	(void)state;
+	identity = make_identity(0);
+	assert_null(wanted_table_find(&table, &identity));
+	for (uint32_t i = 0; i < 1000; i++) {
+		identity = make_identity(i);
+		assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(id, i);
+	}
+	for (uint32_t i = 0; i < 1000; i++) {
+		identity = make_identity(i);
+		assert_ptr_equal(wanted_table_find(&table, &identity), &table.items[i]);
+		identity.id.size = 11; /* as the kernel has it */
+		assert_ptr_equal(wanted_table_find(&table, &identity), &table.items[i]);
+	}
+	identity = make_identity(1000);
+	assert_null(wanted_table_find(&table, &identity));
+	identity = make_identity(1);
+	identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	assert_null(wanted_table_find(&table, &identity));
+	wanted_table_done(&table);
+}
+
+static void what_is_said_of_a_binary_is_copied(void **state)
+{
+	char path[] = "/bin/x", debug_path[] = "/bin/x.debug";
+	struct symbol_binary binary = { .path = path, .debug_path = debug_path };
+	struct symbol_identity identity = make_identity(1);
+	struct wanted_table table = { 0 };
+	struct stat first, second;
+	uint32_t id;
+
+	(void)state;
+	binary.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	binary.debug_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+	assert_int_equal(fstat(binary.fd, &first), 0);
+	(void)close(binary.fd);
+	(void)close(binary.debug_fd);
+	path[5] = debug_path[5] = 'y';
+	assert_string_equal(table.items[id].path, "/bin/x");
+	assert_string_equal(table.items[id].debug_path, "/bin/x.debug");
+	assert_int_equal(table.items[id].stage, WANTED_WAITING);
+	assert_int_equal(fstat(table.items[id].fd, &second), 0);
+	assert_int_equal(first.st_rdev, second.st_rdev);
+	wanted_close_files(&table.items[id]);
+	assert_int_equal(table.items[id].fd, -1);
+	assert_int_equal(table.items[id].debug_fd, -1);
+	wanted_table_done(&table);
+}
+
+static void a_full_table_refuses(void **state)
+{
+	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
+	struct wanted_table table = { 0 };
+	struct symbol_identity identity;
+	uint32_t id = 7;
+
+	(void)state;
+	for (uint32_t i = 0; i < WANTED_MAX; i++) {
+		identity = make_identity(i);
+		assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+	}
+	identity = make_identity(WANTED_MAX);
+	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), -E2BIG);
+	assert_int_equal(id, WANTED_MAX - 1);
+	assert_null(wanted_table_find(&table, &identity));
+	wanted_table_done(&table);
+}
+
+static void failures_leave_the_table_as_it_was(void **state)
+{
+	struct symbol_binary binary = { .path = "a", .debug_path = "b", .fd = -1, .debug_fd = -1 };
+	struct symbol_identity identity = make_identity(1);
+	uint32_t id = 7;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		struct wanted_table table = { 0 };
+		bool has_failed;
+
+		fail_allocation(n);
+		r = wanted_table_add(&table, &identity, &binary, &id);
+		has_failed = allocation_failed();
+		if (has_failed) {
+			assert_int_equal(r, -ENOMEM);
+			assert_int_equal(table.count, 0);
+			assert_null(wanted_table_find(&table, &identity));
+		}
+		wanted_table_done(&table);
+		if (!has_failed)
+			break;
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(n, 4);
+
+	struct wanted_table table = { 0 };
+
+	binary.fd = 1 << 20;
+	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), -EBADF);
+	assert_int_equal(table.count, 0);
+	wanted_table_done(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(binaries_are_found_again),
+		cmocka_unit_test(what_is_said_of_a_binary_is_copied),
+		cmocka_unit_test(a_full_table_refuses),
+		cmocka_unit_test(failures_leave_the_table_as_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

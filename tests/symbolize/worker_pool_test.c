@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pool against workers of all kinds: started anew as `symbol-worker`, this program plays the
+ * role that the origin of its request names.
+ */
+#include "symbolize/worker_pool.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "symbolize/sandbox.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RESULTS_MAX = 16, TEST_DESCRIPTORS = 64 };
+
+/* --- the worker's side ------------------------------------------------------------------------ */
+
+static void send_report(const struct pilotlight_symbol_report *report)
+{
+	(void)send(PILOTLIGHT_WORKER_SOCKET_FD, report, sizeof(*report), MSG_NOSIGNAL);
+}
+
+static _Noreturn void sleep_for_ever(void)
+{
+	for (;;)
+		(void)pause();
+}
+
+static _Noreturn void die_of(int signal_number)
+{
+	(void)signal(signal_number, SIG_DFL);
+	(void)raise(signal_number);
+	_exit(99);
+}
+
+static uint64_t open_descriptors(void)
+{
+	uint64_t open = 0;
+
+	for (int fd = 0; fd < TEST_DESCRIPTORS; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			open |= 1ULL << fd;
+	return open;
+}
+
+/* As a worker that is sound, and says what it has found. */
+static void play_good(
+	const struct pilotlight_symbol_request *request, struct pilotlight_symbol_report *report)
+{
+	char text[64];
+	ssize_t size = pread(PILOTLIGHT_WORKER_BINARY_FD, text, sizeof(text), 0);
+
+	if (size > 0 && write(PILOTLIGHT_WORKER_OUTPUT_FD, text, (size_t)size) != size)
+		report->error = -errno;
+	report->output_bytes = open_descriptors();
+	report->scratch_bytes = request->scratch_bytes_max;
+	report->anonymous_bytes = request->memory_bytes_max;
+	report->cpu_ns = request->cpu_s_max;
+	report->units_failed = environ[0] != NULL;
+}
+
+/* Tells its pid through the debug file's descriptor, and lives on. */
+static void play_sleeper(void)
+{
+	pid_t pid = getpid();
+
+	if (sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD) < 0)
+		_exit(98);
+	if (write(PILOTLIGHT_WORKER_DEBUG_FD, &pid, sizeof(pid)) == sizeof(pid))
+		sleep_for_ever();
+}
+
+static void play_with_sizes(size_t size, int byte)
+{
+	static char bytes[16 * 1024];
+
+	memset(bytes, byte, sizeof(bytes));
+	(void)send(PILOTLIGHT_WORKER_SOCKET_FD, bytes, size, MSG_NOSIGNAL);
+}
+
+static void play_fd_smuggler(struct pilotlight_symbol_report *report)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec bytes = { report, sizeof(*report) };
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const int fd = PILOTLIGHT_WORKER_OUTPUT_FD;
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	(void)sendmsg(PILOTLIGHT_WORKER_SOCKET_FD, &message, MSG_NOSIGNAL);
+	sleep_for_ever();
+}
+
+static void play_waiter(void)
+{
+	char byte;
+
+	(void)!read(PILOTLIGHT_WORKER_BINARY_FD, &byte, 1);
+}
+
+/* Returns the exit status of a worker that says nothing, or -1: the report is to be sent. */
+static int play(const char *role, const struct pilotlight_symbol_request *request,
+	struct pilotlight_symbol_report *report)
+{
+	int number = 0;
+
+	(void)sscanf(role, "%*s %d", &number);
+	if (role[0] == '/' || strncmp(role, "…", strlen("…")) == 0) {
+		(void)!write(PILOTLIGHT_WORKER_OUTPUT_FD, role, strlen(role));
+	} else if (strncmp(role, "good", 4) == 0) {
+		play_good(request, report);
+	} else if (strncmp(role, "error", 5) == 0) {
+		report->error = -number;
+	} else if (strncmp(role, "rank", 4) == 0) {
+		report->rank = (uint8_t)number;
+	} else if (strncmp(role, "version", 7) == 0) {
+		report->version = (uint32_t)number;
+	} else if (strncmp(role, "taken", 5) == 0) {
+		report->has_taken_debug = 1;
+	} else if (strncmp(role, "wait", 4) == 0) {
+		play_waiter();
+	} else if (strncmp(role, "policy", 6) == 0) {
+		play_waiter();
+		report->units_failed = (uint32_t)sched_getscheduler(0);
+	} else if (strncmp(role, "huge", 4) == 0) {
+		report->error = ftruncate(PILOTLIGHT_WORKER_OUTPUT_FD, number) < 0 ? -errno : 0;
+	} else if (strncmp(role, "linger", 6) == 0) {
+		send_report(report);
+		sleep_for_ever();
+	} else if (strncmp(role, "flood", 5) == 0) {
+		for (;;)
+			send_report(report);
+	} else if (strncmp(role, "sleep", 5) == 0) {
+		play_sleeper();
+	} else if (strncmp(role, "exit", 4) == 0) {
+		return number;
+	} else if (strncmp(role, "signal", 6) == 0) {
+		die_of(number);
+	} else if (strncmp(role, "close", 5) == 0) {
+		(void)close(PILOTLIGHT_WORKER_SOCKET_FD);
+		sleep_for_ever();
+	} else if (strncmp(role, "size", 4) == 0) {
+		play_with_sizes((size_t)number, 0xa5);
+		sleep_for_ever();
+	} else if (strncmp(role, "smuggle", 7) == 0) {
+		play_fd_smuggler(report);
+	} else {
+		return 97;
+	}
+	return -1;
+}
+
+static int worker(int argc, char **argv)
+{
+	struct pilotlight_symbol_report report = {
+		.version = PILOTLIGHT_WORKER_VERSION,
+		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
+	};
+	struct pilotlight_symbol_request request;
+	int status;
+
+	if (argc != 2 || strcmp(argv[0], "pilotlight") != 0 ||
+		recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), MSG_TRUNC) !=
+			sizeof(request) ||
+		request.version != PILOTLIGHT_WORKER_VERSION)
+		return 96;
+	status = play(request.origin, &request, &report);
+	if (status >= 0)
+		_exit(status);
+	send_report(&report);
+	_exit(0);
+}
+
+/* --- the owner's side ------------------------------------------------------------------------- */
+
+struct results {
+	struct worker_pool *pool;
+	struct worker_result items[RESULTS_MAX];
+	size_t count;
+	int output_fd;
+	size_t jobs_to_add; /* one from each result */
+};
+
+static int memory_file(const char *text)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	if (text)
+		assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	return fd;
+}
+
+static struct worker_job make_job(int output_fd, const char *role, void *context)
+{
+	return (struct worker_job){
+		.identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID,
+			.id = { .bytes = { 1, 2, 3 }, .size = 3 } },
+		.binary_fd = memory_file("the binary"),
+		.debug_fd = -1,
+		.alternate_fd = -1,
+		.output_fd = output_fd,
+		.scratch_fd = memory_file(NULL),
+		.origin = role,
+		.context = context,
+	};
+}
+
+static void keep_result(void *context, const struct worker_result *result)
+{
+	struct results *results = context;
+
+	assert_true(results->count < RESULTS_MAX);
+	results->items[results->count++] = *result;
+	if (results->jobs_to_add > 0) {
+		struct worker_job job = make_job(results->output_fd, "good", NULL);
+
+		results->jobs_to_add--;
+		assert_int_equal(worker_pool_add(results->pool, &job), 0);
+	}
+}
+
+static void run_once(struct results *results)
+{
+	struct pollfd poll_fd = { .fd = worker_pool_poll_fd(results->pool), .events = POLLIN };
+
+	assert_int_equal(poll(&poll_fd, 1, -1), 1);
+	assert_int_equal(worker_pool_run(results->pool, keep_result, results), 0);
+}
+
+static void run_until(struct results *results, size_t count)
+{
+	while (results->count < count)
+		run_once(results);
+}
+
+static struct worker_result run_one(const struct worker_pool_options *options, const char *role)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, role, NULL);
+	struct results results = { 0 };
+
+	job.debug_fd = memory_file(NULL);
+	job.debug_rank = PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
+	assert_int_equal(worker_pool_new(options, &pool), 0);
+	results.pool = pool;
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	run_until(&results, 1);
+	assert_int_equal(worker_pool_pending(pool), 0);
+	return results.items[0];
+}
+
+static void a_worker_gets_its_files_and_nothing_else(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = {
+		.memory_bytes = 1 << 20,
+		.scratch_bytes = 2 << 20,
+		.cpu_s = 77,
+	};
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, "good", &output_fd);
+	const struct worker_result *result;
+	struct results results = { 0 };
+	char text[32] = "";
+
+	(void)state;
+	/* Descriptors that a careless part of the program has left open for its children. */
+	int careless[] = { fcntl(output_fd, F_DUPFD, PILOTLIGHT_WORKER_DEBUG_FD),
+		fcntl(output_fd, F_DUPFD, 20), fcntl(output_fd, F_DUPFD, 40) };
+
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	assert_int_equal(worker_pool_pending(pool), 1);
+	run_until(&results, 1);
+	result = &results.items[0];
+	assert_ptr_equal(result->context, &output_fd);
+	assert_int_equal(result->failure, PILOTLIGHT_SYMBOL_OK);
+	assert_int_equal(result->signal, 0);
+	assert_int_equal(result->report.error, 0);
+	/* 0, 1, 2, the socket, the output, the scratch file, the binary. */
+	assert_int_equal(result->report.output_bytes, 0x7f);
+	assert_int_equal(result->report.scratch_bytes, 2 << 20);
+	assert_int_equal(result->report.anonymous_bytes, 1 << 20);
+	assert_int_equal(result->report.cpu_ns, 77);
+	assert_int_equal(result->report.units_failed, 0); /* no environment */
+	assert_int_equal(pread(output_fd, text, sizeof(text) - 1, 0), 10);
+	assert_string_equal(text, "the binary");
+	assert_int_equal(fcntl(job.binary_fd, F_GETFD), -1);
+	assert_int_equal(fcntl(job.scratch_fd, F_GETFD), -1);
+	for (size_t i = 0; i < ARRAY_SIZE(careless); i++)
+		(void)close(careless[i]);
+}
+
+static void what_a_worker_reports_is_told(void **state)
+{
+	static const struct {
+		const char *role;
+		enum pilotlight_symbol_failure failure;
+	} cases[] = {
+		{ "error 61", PILOTLIGHT_SYMBOL_NOTHING },   /* ENODATA */
+		{ "error 8", PILOTLIGHT_SYMBOL_DAMAGED },    /* ENOEXEC */
+		{ "error 27", PILOTLIGHT_SYMBOL_TOO_BIG },   /* EFBIG */
+		{ "error 12", PILOTLIGHT_SYMBOL_NO_MEMORY }, /* ENOMEM */
+		{ "error 28", PILOTLIGHT_SYMBOL_NO_SPACE },  /* ENOSPC */
+		{ "error 5", PILOTLIGHT_SYMBOL_UNREADABLE }, /* EIO */
+		{ "error 4096", PILOTLIGHT_SYMBOL_CRASHED }, /* no error number */
+		{ "error -5", PILOTLIGHT_SYMBOL_CRASHED },   /* nor this */
+		{ "rank 1", PILOTLIGHT_SYMBOL_OK },
+		{ "rank 3", PILOTLIGHT_SYMBOL_OK }, /* the debug file's */
+		{ "rank 0", PILOTLIGHT_SYMBOL_CRASHED },
+		{ "rank 4", PILOTLIGHT_SYMBOL_CRASHED }, /* more than its files can give */
+		{ "version 2", PILOTLIGHT_SYMBOL_CRASHED },
+		{ "taken", PILOTLIGHT_SYMBOL_OK },
+	};
+	const struct worker_pool_options options = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(run_one(&options, cases[i].role).failure, cases[i].failure);
+}
+
+static void what_ends_a_worker_is_told(void **state)
+{
+	static const struct {
+		const char *role;
+		enum pilotlight_symbol_failure failure;
+		int signal;
+	} cases[] = {
+		{ "exit 0", PILOTLIGHT_SYMBOL_CRASHED, 0 },
+		{ "exit 1", PILOTLIGHT_SYMBOL_NO_MEMORY, 0 },
+		{ "exit 3", PILOTLIGHT_SYMBOL_CRASHED, 0 },
+		{ "signal 11", PILOTLIGHT_SYMBOL_CRASHED, SIGSEGV },
+		{ "signal 31", PILOTLIGHT_SYMBOL_CRASHED, SIGSYS },
+		{ "signal 24", PILOTLIGHT_SYMBOL_TIMEOUT, SIGXCPU },
+		{ "signal 25", PILOTLIGHT_SYMBOL_TOO_BIG, SIGXFSZ },
+		{ "close", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "size 0", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "size 10", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "size 48", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "size 200", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "size 16384", PILOTLIGHT_SYMBOL_CRASHED, SIGKILL },
+		{ "linger", PILOTLIGHT_SYMBOL_OK, 0 },
+		{ "flood", PILOTLIGHT_SYMBOL_OK, 0 },
+		{ "smuggle", PILOTLIGHT_SYMBOL_OK, 0 },
+	};
+	const struct worker_pool_options options = { 0 };
+	uint64_t open = open_descriptors();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct worker_result result = run_one(&options, cases[i].role);
+
+		assert_int_equal(result.failure, cases[i].failure);
+		assert_int_equal(result.signal, cases[i].signal);
+		if (result.failure != PILOTLIGHT_SYMBOL_OK)
+			assert_int_equal(result.report.version, 0);
+	}
+	assert_int_equal(open_descriptors(), open);
+}
+
+static void a_worker_without_end_is_ended(void **state)
+{
+	const struct worker_pool_options options = { .timeout_ns = NSEC_PER_SEC / 20 };
+	struct worker_result result;
+
+	(void)state;
+	result = run_one(&options, "sleep");
+	assert_int_equal(result.failure, PILOTLIGHT_SYMBOL_TIMEOUT);
+	assert_int_equal(result.signal, SIGKILL);
+}
+
+static void an_output_over_the_bound_is_too_big(void **state)
+{
+	const struct worker_pool_options options = { .output_bytes = 1000 };
+
+	(void)state;
+	assert_int_equal(run_one(&options, "huge 1000").failure, PILOTLIGHT_SYMBOL_OK);
+	assert_int_equal(run_one(&options, "huge 1001").failure, PILOTLIGHT_SYMBOL_TOO_BIG);
+}
+
+/* One worker at a time: results come in the order of the jobs. */
+static void jobs_wait_in_order_and_in_bounds(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .workers_max = 1, .queue_max = 2 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+	int contexts[4], waits[2];
+	struct worker_job job;
+
+	(void)state;
+	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 4; i++) {
+		job = make_job(output_fd, i == 0 ? "wait" : "good", &contexts[i]);
+		if (i == 0) {
+			(void)close(job.binary_fd);
+			job.binary_fd = waits[0];
+		}
+		assert_int_equal(worker_pool_add(pool, &job), i < 3 ? 0 : -E2BIG);
+		/* The running job's and the refused one's are closed, the others kept. */
+		assert_int_equal(fcntl(job.scratch_fd, F_GETFD) < 0, i == 0 || i == 3);
+	}
+	assert_int_equal(worker_pool_pending(pool), 3);
+	assert_int_equal(worker_pool_run(pool, keep_result, &results), 0);
+	assert_int_equal(results.count, 0);
+	(void)close(waits[1]);
+	run_until(&results, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_ptr_equal(results.items[i].context, &contexts[i]);
+	assert_int_equal(worker_pool_pending(pool), 0);
+	assert_int_equal(fcntl(job.scratch_fd, F_GETFD), -1);
+}
+
+static void results_may_bring_more_jobs(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .workers_max = 2, .queue_max = 3 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { .output_fd = output_fd, .jobs_to_add = 8 };
+
+	(void)state;
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 4; i++) {
+		struct worker_job job = make_job(output_fd, "good", NULL);
+
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+	}
+	run_until(&results, 12);
+	for (size_t i = 0; i < 12; i++)
+		assert_int_equal(results.items[i].failure, PILOTLIGHT_SYMBOL_OK);
+	assert_int_equal(worker_pool_pending(pool), 0);
+}
+
+/* A pool whose first worker lives on; `ret_alive` ends when that is gone, of which it is sure to be
+ * told, as nobody else has the other end. */
+static struct worker_pool *pool_with_sleeper(int output_fd, int *ret_alive, pid_t *ret_pid)
+{
+	const struct worker_pool_options options = { .workers_max = 1 };
+	struct worker_job job = make_job(output_fd, "sleep", NULL);
+	struct worker_pool *pool;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	job.debug_fd = ends[1];
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	assert_int_equal(read(ends[0], ret_pid, sizeof(*ret_pid)), sizeof(*ret_pid));
+	*ret_alive = ends[0];
+	return pool;
+}
+
+static void freeing_kills_and_closes(void **state)
+{
+	_cleanup_close_ int output_fd = memory_file(NULL), alive = -1;
+	struct worker_pool *pool;
+	struct worker_job job;
+	pid_t pid;
+
+	(void)state;
+	pool = pool_with_sleeper(output_fd, &alive, &pid);
+	job = make_job(output_fd, "good", NULL);
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	worker_pool_free(pool);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(fcntl(job.binary_fd, F_GETFD), -1);
+	assert_int_equal(fcntl(job.scratch_fd, F_GETFD), -1);
+	assert_true(fcntl(output_fd, F_GETFD) >= 0);
+}
+
+/* The owner is killed: read() returns when nobody has the pipe's other end any more. */
+static void workers_die_with_their_owner(void **state)
+{
+	int ends[2], status;
+	pid_t owner, pid;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	owner = fork();
+	assert_true(owner >= 0);
+	if (owner == 0) {
+		const struct worker_pool_options options = { .workers_max = 1 };
+		struct worker_job job = make_job(memory_file(NULL), "sleep", NULL);
+		struct worker_pool *pool;
+
+		job.debug_fd = ends[1];
+		if (worker_pool_new(&options, &pool) == 0 && worker_pool_add(pool, &job) == 0)
+			sleep_for_ever();
+		_exit(1);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(kill(owner, SIGKILL), 0);
+	assert_int_equal(waitpid(owner, &status, 0), owner);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	(void)close(ends[0]);
+}
+
+static void what_cannot_be_started_is_told(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .program = "/nonexistent/program" };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, "good", NULL);
+	uint64_t open;
+
+	(void)state;
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	open = open_descriptors() & ~(1ULL << job.binary_fd | 1ULL << job.scratch_fd);
+	assert_int_equal(worker_pool_add(pool, &job), -ENOENT);
+	assert_int_equal(open_descriptors(), open);
+	assert_int_equal(worker_pool_pending(pool), 0);
+}
+
+/* The program goes while jobs wait: they are kept as long as there is hope. */
+static void what_cannot_be_started_later_is_told(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	char folder[] = "/tmp/worker_pool_test.XXXXXX", program[64], self[4096] = "";
+	struct worker_pool_options options = { .program = program };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+	int waits[2], contexts[4];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(program, sizeof(program), "%s/program", folder);
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	assert_int_equal(symlink(self, program), 0);
+	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 4; i++) {
+		struct worker_job job = make_job(output_fd, i == 0 ? "wait" : "good", &contexts[i]);
+
+		if (i == 0) {
+			(void)close(job.binary_fd);
+			job.binary_fd = waits[0];
+		}
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+	}
+	assert_int_equal(unlink(program), 0);
+	assert_int_equal(rmdir(folder), 0);
+	run_until(&results, 1);
+	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_OK);
+	assert_int_equal(worker_pool_pending(pool), 3);
+	(void)close(waits[1]);
+	run_until(&results, 4);
+	assert_int_equal(results.items[1].failure, PILOTLIGHT_SYMBOL_OK);
+	for (size_t i = 2; i < 4; i++) {
+		assert_ptr_equal(results.items[i].context, &contexts[i]);
+		assert_int_equal(results.items[i].failure, PILOTLIGHT_SYMBOL_UNREADABLE);
+		assert_int_equal(results.items[i].report.error, -ENOENT);
+	}
+	assert_int_equal(worker_pool_pending(pool), 0);
+}
+
+/* The policies of a worker that is hurried or not while it runs, and of the one after it. */
+static void check_policies(bool is_hurried, int expected)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .workers_max = 1 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+	int waits[2];
+
+	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 2; i++) {
+		struct worker_job job = make_job(output_fd, "policy", NULL);
+
+		(void)close(job.binary_fd);
+		job.binary_fd = i == 0 ? waits[0] : memory_file(NULL);
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+		if (i == 0 && is_hurried)
+			worker_pool_hurry(pool);
+	}
+	(void)close(waits[1]);
+	run_until(&results, 1);
+	assert_int_equal(results.items[0].report.units_failed, expected);
+	run_until(&results, 2);
+	if (is_hurried)
+		assert_int_equal(results.items[1].report.units_failed, SCHED_OTHER);
+}
+
+static void workers_are_idle_until_somebody_waits(void **state)
+{
+	(void)state;
+	if (sched_getscheduler(0) != SCHED_OTHER) {
+		print_message("skipped: this test does not run at an ordinary priority itself\n");
+		skip();
+	}
+	check_policies(false, SCHED_IDLE);
+	if (geteuid() != 0) {
+		print_message("skipped: only root may raise a priority again\n");
+		skip();
+	}
+	check_policies(true, SCHED_OTHER);
+}
+
+/* A worker of which only the end of its role is left writes that to its output. */
+static void check_origin(const char *origin, const char *expected)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { 0 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, origin, NULL);
+	struct results results = { 0 };
+	char told[256] = "";
+
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	run_until(&results, 1);
+	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_OK);
+	assert_true(pread(output_fd, told, sizeof(told) - 1, 0) >= 0);
+	assert_string_equal(told, expected);
+}
+
+static void long_origins_lose_their_beginning(void **state)
+{
+	char path[400], expected[128];
+
+	(void)state;
+	(void)memset(path, '/', sizeof(path));
+	path[127] = '\0';
+	check_origin(path, path);
+	path[127] = '/';
+	path[200] = 'x';
+	path[399] = '\0';
+	(void)snprintf(expected, sizeof(expected), "…%s", path + 399 - 124);
+	check_origin(path, expected);
+	/* What would be cut in two is left out. */
+	(void)memcpy(path + 399 - 125, "ä", 2);
+	(void)snprintf(expected, sizeof(expected), "…%s", path + 399 - 123);
+	check_origin(path, expected);
+}
+
+static void failing_allocations_leave_nothing_behind(void **state)
+{
+	const struct worker_pool_options options = { .program = "/proc/self/exe",
+		.workers_max = 1 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	uint64_t open = open_descriptors();
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		struct worker_job job = make_job(output_fd, "sleep", NULL);
+		struct worker_pool *pool = NULL;
+
+		fail_allocation(n);
+		r = worker_pool_new(&options, &pool);
+		if (r == 0) {
+			r = worker_pool_add(pool, &job);
+		} else {
+			(void)close(job.binary_fd);
+			(void)close(job.scratch_fd);
+		}
+		worker_pool_free(pool);
+		assert_int_equal(open_descriptors(), open);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 5);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_worker_gets_its_files_and_nothing_else),
+		cmocka_unit_test(what_a_worker_reports_is_told),
+		cmocka_unit_test(what_ends_a_worker_is_told),
+		cmocka_unit_test(a_worker_without_end_is_ended),
+		cmocka_unit_test(an_output_over_the_bound_is_too_big),
+		cmocka_unit_test(jobs_wait_in_order_and_in_bounds),
+		cmocka_unit_test(results_may_bring_more_jobs),
+		cmocka_unit_test(freeing_kills_and_closes),
+		cmocka_unit_test(workers_die_with_their_owner),
+		cmocka_unit_test(what_cannot_be_started_is_told),
+		cmocka_unit_test(what_cannot_be_started_later_is_told),
+		cmocka_unit_test(workers_are_idle_until_somebody_waits),
+		cmocka_unit_test(long_origins_lose_their_beginning),
+		cmocka_unit_test(failing_allocations_leave_nothing_behind),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
+		return worker(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
