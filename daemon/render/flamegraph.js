@@ -12,12 +12,13 @@ const svg = document.currentScript ? document.currentScript.closest("svg.flamegr
 const standalone = svg === document.documentElement;
 const SVG = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
 const MARGIN = 16, PADDING = 4, BASELINE = 13, NARROWEST = 0.2, WIDTH_MIN = 400;
-const GAP = 0.5, GAP_FROM = 3;
+const GAP = 0.5, GAP_FROM = 3, GAP_TO_PLACE = 14;
 const layer = svg.querySelector(".frames"), labels = svg.querySelector(".labels");
 const head = svg.querySelector(".head"), subtitle = svg.querySelector(".subtitle");
 const heading = svg.querySelector(".head .title");
 const row = +layer.dataset.row, upward = !svg.dataset.inverted;
 const binaries = JSON.parse(svg.querySelector(".binaries").textContent);
+const files = JSON.parse(svg.querySelector(".files").textContent);
 const headingText = heading.textContent, subtitleText = subtitle.textContent;
 const height = svg.viewBox.baseVal.height;
 
@@ -43,6 +44,8 @@ function readFrames() {
 			rect, y, index: frames.length, name: lines[0],
 			depth: Math.abs(y - bottom) / row,
 			elided: rect.getAttribute("class")[0] === "e",
+			inlined: rect.getAttribute("class")[0] === "i",
+			line: rect.dataset.l ? rect.dataset.l.split(":") : null,
 			total: +rect.dataset.n, self: +(rect.dataset.s || 0),
 			binary: binaries[rect.dataset.b], children: [], start: 0, used: 0,
 			parent: null, state: "", x: 0, width: 0, hit: false,
@@ -193,6 +196,7 @@ function measure() {
 
 const crumbs = make(head, "text", { class: "crumbs", x: MARGIN, y: 50 });
 const name = make(head, "text", { class: "name", x: MARGIN, y: 71 });
+const source = make(head, "text", { class: "source", y: 71 });
 const figures = make(head, "text", { class: "figures", x: MARGIN, y: 88 });
 const hint = make(head, "text", { class: "hint", x: MARGIN, y: 71 });
 const box = make(head, "foreignObject", { class: "search", y: 11, width: 240, height: 28 });
@@ -249,6 +253,17 @@ function drawHeading() {
 	show(hovered || current);
 }
 
+/* Where in the source; of several lines the hottest, with its part of the frame's samples. */
+function locate(f) {
+	const parts = f.inlined ? ["inlined"] : [];
+	if (f.line) {
+		const [file, line, lines, samples] = f.line;
+		const where = files[file] + (line > 0 ? ":" + line : "");
+		parts.push(lines ? `${where}, hottest of ${lines} lines (${share(samples, f.total)})` : where);
+	}
+	return parts.join("  \u00b7  ");
+}
+
 function describe(f) {
 	const parts = [];
 	if (!f.elided)
@@ -265,9 +280,20 @@ function describe(f) {
 	return parts.join("  \u00b7  ");
 }
 
+/* The source line has what the name leaves of the row, and a long name leaves it half. */
+function showName(f, room) {
+	const where = f ? locate(f) : "";
+	fit(source, where, room / 2);
+	const rest = room - (where ? source.getComputedTextLength() + GAP_TO_PLACE : 0);
+	name.textContent = f ? elideMiddle(f.name, Math.floor(rest / column)) : "";
+	const taken = name.getComputedTextLength() + GAP_TO_PLACE;
+	source.setAttribute("x", MARGIN + taken);
+	fit(source, where, room - taken);
+}
+
 function show(f) {
 	const room = width - 2 * MARGIN;
-	name.textContent = f ? elideMiddle(f.name, Math.floor(room / column)) : "";
+	showName(f, room);
 	fit(figures, f ? describe(f) : "", room);
 	fit(hint, f ? "" : "Click a frame to zoom, / to search, arrow keys and Enter to go around, Esc to go back.", room);
 }
@@ -304,7 +330,7 @@ function select(f) {
 	f.rect.setAttribute("id", "current-frame");
 	f.rect.setAttribute("role", "treeitem");
 	f.rect.setAttribute("aria-level", f.depth + 1);
-	f.rect.setAttribute("aria-label", `${f.name}, ${describe(f)}`);
+	f.rect.setAttribute("aria-label", [f.name, locate(f), describe(f)].filter(Boolean).join(", "));
 	layer.setAttribute("aria-activedescendant", "current-frame");
 	drawRing();
 	show(f);

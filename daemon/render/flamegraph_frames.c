@@ -22,21 +22,57 @@ struct placed {
 	uint64_t offset;
 };
 
+/* What frames refer to by its position in a list, in the order in which they do first. */
+struct listing {
+	uint32_t *positions; /* by id; FRAME_NONE: not in it */
+	size_t id_count;
+	uint32_t count;
+};
+
 struct drawing {
 	const struct profile *profile;
 	const struct frame_tree *tree;
 	const struct flamegraph_geometry *geometry;
 	struct output *output;
 	uint64_t samples;
-	uint64_t *next_offsets; /* by depth: where the next frame begins */
-	uint32_t *listed;	/* by binary: its position in the list; FRAME_NONE: not in it */
-	uint32_t listed_count;
+	uint64_t *next_offsets;		/* by depth: where the next frame begins */
+	struct listing binaries, files; /* of the profile's binaries, and of its strings */
 };
 
 static void drawing_done(struct drawing *drawing)
 {
 	free(drawing->next_offsets);
-	free(drawing->listed);
+	free(drawing->binaries.positions);
+	free(drawing->files.positions);
+}
+
+static int listing_init(struct listing *listing, size_t id_count)
+{
+	listing->positions = reallocarray(NULL, id_count + 1, sizeof(*listing->positions));
+	if (!listing->positions)
+		return -ENOMEM;
+	for (size_t i = 0; i < id_count; i++)
+		listing->positions[i] = FRAME_NONE;
+	listing->id_count = id_count;
+	return 0;
+}
+
+static uint32_t listing_position(struct listing *listing, uint32_t id)
+{
+	if (listing->positions[id] == FRAME_NONE)
+		listing->positions[id] = listing->count++;
+	return listing->positions[id];
+}
+
+/* The ids by position; free(). NULL: no memory. */
+static uint32_t *listing_ids(const struct listing *listing)
+{
+	uint32_t *ids = calloc((size_t)listing->count + 1, sizeof(*ids));
+
+	for (uint32_t i = 0; ids && i < listing->id_count; i++)
+		if (listing->positions[i] != FRAME_NONE)
+			ids[listing->positions[i]] = i;
+	return ids;
 }
 
 static uint64_t inner_hundredths(const struct flamegraph_geometry *geometry)
@@ -145,6 +181,35 @@ static unsigned shade_of(const char *name, size_t size)
 	return (hash ^ hash >> 16) % FLAMEGRAPH_SHADES;
 }
 
+static void write_place_data(struct drawing *drawing, const struct frame *frame)
+{
+	const struct frame_place *place = &drawing->tree->places->items[frame->place];
+
+	output_printf(drawing->output, "\" data-l=\"%" PRIu32 ":%" PRIu32,
+		listing_position(&drawing->files, place->file), place->line);
+	if (frame->place_count > 1)
+		output_printf(drawing->output, ":%" PRIu32 ":%" PRIu64, frame->place_count,
+			frame->place_total);
+}
+
+/* "inlined, hottest of 3 lines: match.h:12", as far as it is so. */
+static void write_place(const struct drawing *drawing, const struct frame *frame)
+{
+	bool is_inlined = drawing->tree->labels->items[frame->label].kind == FRAME_INLINED;
+	struct output *output = drawing->output;
+	char text[FRAME_PLACE_BYTES];
+
+	if (is_inlined)
+		output_string(output, "\ninlined");
+	if (frame->place == FRAME_NONE)
+		return;
+	output_string(output, is_inlined ? ", " : "\n");
+	if (frame->place_count > 1)
+		output_printf(output, "hottest of %" PRIu32 " lines: ", frame->place_count);
+	svg_write_text(output, frame_place_format(drawing->profile,
+				       &drawing->tree->places->items[frame->place], text));
+}
+
 static void write_frame(struct drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
@@ -160,13 +225,14 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 		output_u64(output, frame->self);
 	}
 	if (frame->binary != FRAME_NONE) {
-		if (drawing->listed[frame->binary] == FRAME_NONE)
-			drawing->listed[frame->binary] = drawing->listed_count++;
 		output_string(output, "\" data-b=\"");
-		output_u64(output, drawing->listed[frame->binary]);
+		output_u64(output, listing_position(&drawing->binaries, frame->binary));
 	}
+	if (frame->place != FRAME_NONE)
+		write_place_data(drawing, frame);
 	output_string(output, "\"><title>");
 	svg_write_text(output, name);
+	write_place(drawing, frame);
 	write_samples(drawing, frame->total);
 }
 
@@ -225,17 +291,14 @@ static int write_binaries(const struct drawing *drawing)
 {
 	const struct profile *profile = drawing->profile;
 	struct output *output = drawing->output;
-	_cleanup_free_ uint32_t *order = calloc((size_t)drawing->listed_count + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *ids = listing_ids(&drawing->binaries);
 	char hex[BUILD_ID_HEX_BYTES];
 
-	if (!order)
+	if (!ids)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < profile->binaries.count; i++)
-		if (drawing->listed[i] != FRAME_NONE)
-			order[drawing->listed[i]] = i;
 	output_string(output, "<metadata class=\"binaries\">[");
-	for (uint32_t i = 0; i < drawing->listed_count; i++) {
-		const struct profile_binary *binary = &profile->binaries.items[order[i]];
+	for (uint32_t i = 0; i < drawing->binaries.count; i++) {
+		const struct profile_binary *binary = &profile->binaries.items[ids[i]];
 
 		output_string(output, i > 0 ? ",\n[\"" : "[\"");
 		svg_write_json(output, string_pool_get(&profile->strings, binary->path));
@@ -247,17 +310,36 @@ static int write_binaries(const struct drawing *drawing)
 	return 0;
 }
 
+/* ["/src/match.h",…], each where data-l points. */
+static int write_files(const struct drawing *drawing)
+{
+	const struct profile *profile = drawing->profile;
+	struct output *output = drawing->output;
+	_cleanup_free_ uint32_t *ids = listing_ids(&drawing->files);
+
+	if (!ids)
+		return -ENOMEM;
+	output_string(output, "<metadata class=\"files\">[");
+	for (uint32_t i = 0; i < drawing->files.count; i++) {
+		output_string(output, i > 0 ? ",\n\"" : "\"");
+		svg_write_json(output, string_pool_get(&profile->strings, ids[i]));
+		output_char(output, '"');
+	}
+	output_string(output, "]</metadata>\n");
+	return 0;
+}
+
 static int drawing_init(struct drawing *drawing)
 {
-	size_t binary_count = drawing->profile->binaries.count;
+	int r;
 
 	drawing->next_offsets = calloc((size_t)drawing->tree->depth + 2, sizeof(uint64_t));
-	drawing->listed = calloc(binary_count + 1, sizeof(*drawing->listed));
-	if (!drawing->next_offsets || !drawing->listed)
+	if (!drawing->next_offsets)
 		return -ENOMEM;
-	for (size_t i = 0; i < binary_count; i++)
-		drawing->listed[i] = FRAME_NONE;
-	return 0;
+	r = listing_init(&drawing->binaries, drawing->profile->binaries.count);
+	if (r < 0)
+		return r;
+	return listing_init(&drawing->files, drawing->profile->strings.count);
 }
 
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
@@ -287,5 +369,6 @@ int flamegraph_frames_write(const struct profile *profile, const struct frame_tr
 		write_label(&drawing, &placed);
 	}
 	output_string(output, "</g>\n");
-	return write_binaries(&drawing);
+	r = write_binaries(&drawing);
+	return r < 0 ? r : write_files(&drawing);
 }

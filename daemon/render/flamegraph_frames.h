@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of a flame graph as SVG elements: a rectangle each, in pre-order, with its name and
- * samples as a tooltip, then the labels of those that have room for one. The script reads the
- * samples from data-n (total) and data-s (self, where there are any), the binary from data-b (its
- * position in the list of binaries), and the depth from y.
+ * The frames of a flame graph as SVG elements: a rectangle each, in pre-order, with its name, place
+ * in the source and samples as a tooltip, then the labels of those that have room for one. The
+ * script reads the samples from data-n (total) and data-s (self, where there are any), the binary
+ * from data-b (its position in the list of binaries), the place from data-l ("FILE:LINE" with the
+ * file's position in the list of files; of several places the one with the most samples, and then
+ * "FILE:LINE:PLACES:SAMPLES"), and the depth from y.
  */
 #pragma once
 

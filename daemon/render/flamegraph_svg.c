@@ -215,8 +215,8 @@ int flamegraph_svg_write(const struct profile *profile,
 	int r;
 
 	(void)utf8_clean(title, wanted_title, strlen(wanted_title));
-	r = frame_tree_new(
-		profile, flamegraph_minimum(&page.geometry, frame_samples(profile)), &tree);
+	r = frame_tree_new(profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
+		flamegraph_minimum(&page.geometry, frame_samples(profile)), &tree);
 	if (r < 0)
 		return r;
 	page.tree = tree;

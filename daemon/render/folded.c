@@ -95,9 +95,10 @@ int folded_write(
 	_cleanup_(folding_done) struct folding folding = { .options = options, .output = output };
 	int r;
 
-	r = frame_labels_new(profile, &labels);
+	r = frame_labels_new(
+		profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION, &labels);
 	if (r < 0)
 		return r;
 	folding.labels = labels;
-	return frame_walk(profile, labels, 0, fold, &folding);
+	return frame_walk(profile, labels, NULL, 0, fold, &folding);
 }

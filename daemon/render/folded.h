@@ -2,7 +2,8 @@
 /*
  * Folded stacks: one line a distinct stack of names, `comm;frame;…;frame COUNT`, root first, lines
  * in the order of their frames. A suffix gives the kind: _[k] kernel, _[j] JIT, _[i] inlined. A ';'
- * inside a name is written as ':', since it separates frames; a name has no line breaks. What was
+ * inside a name is written as ':', since it separates frames; a name has no line breaks. By line, a
+ * frame is `function (file.c:123)` where its line is known, or `function (file.c)`. What was
  * lost has lines without a comm: `[lost: ring full] COUNT` (I1). Nothing is elided: the counts add
  * up to all samples, stored and lost.
  */
@@ -13,6 +14,7 @@
 
 struct folded_options {
 	bool omit_kinds; /* no suffixes */
+	bool by_line;	 /* each line of a function is a frame of its own */
 };
 
 /* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */

@@ -37,20 +37,42 @@ const char *frame_kind_name(enum frame_kind kind)
 	return "";
 }
 
+const char *frame_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* " (file.c:123)" */
+static size_t format_line(const struct frame_label *label, char *text, size_t room)
+{
+	int n = label->line > 0
+			? snprintf(text, room, " (%s:%" PRIu32 ")", label->file, label->line)
+			: snprintf(text, room, " (%s)", label->file);
+
+	assert(n >= 0 && (size_t)n < room);
+	return (size_t)n;
+}
+
 size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_BYTES])
 {
+	size_t size = label->text_bytes;
 	int n;
 
-	if (!label->has_address) {
-		assert(label->text_bytes < FRAME_NAME_BYTES);
-		memcpy(name, label->text, label->text_bytes);
-		name[label->text_bytes] = '\0';
-		return label->text_bytes;
+	if (label->has_address) {
+		n = snprintf(name, FRAME_NAME_BYTES, "[%.*s+0x%" PRIx64 "]", label->text_bytes,
+			label->text, label->address);
+		assert(n >= 0 && n < FRAME_NAME_BYTES);
+		size = (size_t)n;
+	} else {
+		assert(size < FRAME_NAME_BYTES);
+		memcpy(name, label->text, size);
+		name[size] = '\0';
 	}
-	n = snprintf(name, FRAME_NAME_BYTES, "[%.*s+0x%" PRIx64 "]", label->text_bytes, label->text,
-		label->address);
-	assert(n >= 0 && n < FRAME_NAME_BYTES);
-	return (size_t)n;
+	if (label->file)
+		size += format_line(label, name + size, FRAME_NAME_BYTES - size);
+	return size;
 }
 
 uint64_t frame_loss(const struct profile *profile, enum pilotlight_drop reason)
@@ -80,6 +102,11 @@ static int compare_labels(const struct frame_label *a, const struct frame_label 
 		return a->has_address ? 1 : -1;
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
+	order = strcmp(a->file ? a->file : "", b->file ? b->file : "");
+	if (order)
+		return order;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
 	return (int)a->kind - (int)b->kind;
 }
 
@@ -93,9 +120,13 @@ static int intern(struct frame_labels *labels, struct hash_index *index,
 {
 	uint64_t hash = hash_pair(hash_bytes(label->text, label->text_bytes),
 		label->address ^ (uint64_t)label->kind << 56);
-	uint32_t id = hash_index_find(index, hash, label_equal, labels, label);
+	uint32_t id;
 	int r;
 
+	if (label->file)
+		hash = hash_pair(
+			hash, hash_pair(hash_bytes(label->file, strlen(label->file)), label->line));
+	id = hash_index_find(index, hash, label_equal, labels, label);
 	if (id == HASH_INDEX_NONE) {
 		r = ARRAY_RESERVE(
 			labels->items, &labels->capacity, labels->count + 1, FRAME_NONE - 1);
@@ -112,12 +143,20 @@ static int intern(struct frame_labels *labels, struct hash_index *index,
 	return 0;
 }
 
+static struct frame_label named(const char *name, enum frame_kind kind)
+{
+	return (struct frame_label){
+		.text = name,
+		.text_bytes = (uint16_t)strlen(name),
+		.kind = (uint8_t)kind,
+	};
+}
+
 static int intern_text(struct frame_labels *labels, struct hash_index *index, const char *text,
 	enum frame_kind kind, uint32_t *ret_label)
 {
-	struct frame_label label = { .text = *text ? text : unknown, .kind = (uint8_t)kind };
+	struct frame_label label = named(*text ? text : unknown, kind);
 
-	label.text_bytes = (uint16_t)strlen(label.text);
 	return intern(labels, index, &label, ret_label);
 }
 
@@ -148,24 +187,27 @@ static struct frame_label nameless(const char *path, uint64_t address, enum fram
 }
 
 /* The frame of a location that is `inner` frames away from the innermost. */
-static struct frame_label label_of(
-	const struct profile *profile, const struct profile_location *location, uint32_t inner)
+static struct frame_label label_of(const struct profile *profile,
+	const struct profile_location *location, uint32_t inner, enum frame_detail detail)
 {
 	const struct profile_binary *binary = &profile->binaries.items[location->binary];
 	enum frame_kind kind = (enum frame_kind)binary->kind;
+	struct profile_frame frame = { 0 };
 	struct frame_label label;
-	uint32_t function = 0;
 
 	if (location->frame_count > 0)
-		function = profile->frames.items[location->first_frame + inner].function;
+		frame = profile->frames.items[location->first_frame + inner];
 	if (inner + 1 < location->frame_count)
 		kind = FRAME_INLINED;
-	if (function == 0)
-		return nameless(
+	if (frame.function == 0)
+		label = nameless(
 			string_pool_get(&profile->strings, binary->path), location->address, kind);
-	label = (struct frame_label){ .text = string_pool_get(&profile->strings, function),
-		.kind = (uint8_t)kind };
-	label.text_bytes = (uint16_t)strlen(label.text);
+	else
+		label = named(string_pool_get(&profile->strings, frame.function), kind);
+	if (detail == FRAME_BY_LINE && frame.file > 0) {
+		label.file = frame_base_name(string_pool_get(&profile->strings, frame.file));
+		label.line = frame.line;
+	}
 	return label;
 }
 
@@ -206,7 +248,7 @@ static int rank_binaries(
 }
 
 static int add_chains(struct frame_labels *labels, struct hash_index *index,
-	const struct profile *profile, const uint32_t *binary_ranks)
+	const struct profile *profile, const uint32_t *binary_ranks, enum frame_detail detail)
 {
 	struct frame_label label;
 	int r;
@@ -228,7 +270,7 @@ static int add_chains(struct frame_labels *labels, struct hash_index *index,
 			.binary_rank = binary_ranks[location->binary],
 		};
 		for (uint32_t inner = count; inner-- > 0; labels->chain_count++) {
-			label = label_of(profile, location, inner);
+			label = label_of(profile, location, inner, detail);
 			r = intern(labels, index, &label, &labels->chain[labels->chain_count]);
 			if (r < 0)
 				return r;
@@ -306,7 +348,8 @@ static int sort_labels(struct frame_labels *labels, size_t thread_count)
 	return 0;
 }
 
-int frame_labels_new(const struct profile *profile, struct frame_labels **ret_labels)
+int frame_labels_new(
+	const struct profile *profile, enum frame_detail detail, struct frame_labels **ret_labels)
 {
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = calloc(1, sizeof(*labels));
 	_cleanup_(hash_index_done) struct hash_index index = { 0 };
@@ -321,7 +364,7 @@ int frame_labels_new(const struct profile *profile, struct frame_labels **ret_la
 	r = add_tops(labels, &index, profile);
 	if (r < 0)
 		return r;
-	r = add_chains(labels, &index, profile, binary_ranks);
+	r = add_chains(labels, &index, profile, binary_ranks, detail);
 	if (r < 0)
 		return r;
 	r = sort_labels(labels, profile->threads.count);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The names under which a profile's frames are shown, as numbers that sort as the names do. A label
- * is a text and a kind; two locations with the same label are the same frame to a person. Labels
- * are numbered in the order of (text bytes, address, kind), which depends on the names alone and
- * not on the order in which the profile was filled. Texts are borrowed from the profile, which must
- * outlive the labels and stay as it is. Memory: some 40 bytes a location, frame and distinct name.
- * Read-only once built; owned by whoever called frame_labels_new().
+ * is a text and a kind, and where lines are told apart a place of the source; two locations with
+ * the same label are the same frame to a person. Labels are numbered in the order of (text bytes,
+ * address, file, line, kind), which depends on the names alone and not on the order in which the
+ * profile was filled. Texts are borrowed from the profile, which must outlive the labels and stay
+ * as it is. Memory: some 50 bytes a location, frame and distinct name. Read-only once built; owned
+ * by whoever called frame_labels_new().
  */
 #pragma once
 
@@ -29,16 +30,25 @@ enum frame_kind {
 /* "kernel", "executable", … */
 const char *frame_kind_name(enum frame_kind kind);
 
+/* What is one frame to a person: a function, or a line of it. */
+enum frame_detail {
+	FRAME_BY_FUNCTION,
+	FRAME_BY_LINE,
+};
+
 enum {
-	FRAME_NAME_BYTES =
-		1088, /* the longest pooled string, "[", "+0x", 16 digits, "]" and a NUL */
+	/* Two of the longest pooled strings, "[", "+0x", 16 digits, "] (", ":", 10 digits, ")" and
+	 * a NUL. */
+	FRAME_NAME_BYTES = 2112,
 	FRAME_LOSS_BYTES = 48,
 };
 #define FRAME_NONE UINT32_MAX
 
 struct frame_label {
 	const char *text; /* not terminated at text_bytes; a binary's base name if has_address */
+	const char *file; /* its base name; NULL: lines are not told apart, or it is not known */
 	uint64_t address;
+	uint32_t line; /* 0: unknown */
 	uint16_t text_bytes;
 	uint8_t kind; /* enum frame_kind */
 	bool has_address;
@@ -64,13 +74,18 @@ struct frame_labels {
 };
 
 /* Returns 0, -ENOMEM, or -E2BIG when there are more than 2^32 frames. */
-int frame_labels_new(const struct profile *profile, struct frame_labels **ret_labels);
+int frame_labels_new(
+	const struct profile *profile, enum frame_detail detail, struct frame_labels **ret_labels);
 void frame_labels_free(struct frame_labels *labels);
 DEFINE_CLEANUP(struct frame_labels, frame_labels_free);
 
+/* What follows the last '/' of a path, unless nothing does. */
+const char *frame_base_name(const char *path);
+
 /*
- * What is shown: the text, or `[binary+0xvaddr]` for a location that has no name. Valid UTF-8
- * without control characters, as the string pool's are. Returns the length without the NUL.
+ * What is shown: the text, or `[binary+0xvaddr]` for a location that has no name; where lines are
+ * told apart, followed by ` (file.c:123)`. Valid UTF-8 without control characters, as the string
+ * pool's are. Returns the length without the NUL.
  */
 size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_BYTES]);
 

@@ -21,17 +21,21 @@ static int append(void *context, const struct frame *frame)
 	return 0;
 }
 
-int frame_tree_new(const struct profile *profile, uint64_t minimum, struct frame_tree **ret_tree)
+int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
+	struct frame_tree **ret_tree)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = calloc(1, sizeof(*tree));
 	int r;
 
 	if (!tree)
 		return -ENOMEM;
-	r = frame_labels_new(profile, &tree->labels);
+	r = frame_labels_new(profile, detail, &tree->labels);
 	if (r < 0)
 		return r;
-	r = frame_walk(profile, tree->labels, minimum, append, tree);
+	r = frame_places_new(profile, tree->labels, &tree->places);
+	if (r < 0)
+		return r;
+	r = frame_walk(profile, tree->labels, tree->places, minimum, append, tree);
 	if (r < 0)
 		return r;
 	*ret_tree = TAKE_PTR(tree);
@@ -43,6 +47,7 @@ void frame_tree_free(struct frame_tree *tree)
 	if (!tree)
 		return;
 	frame_labels_free(tree->labels);
+	frame_places_free(tree->places);
 	free(tree->frames);
 	free(tree);
 }

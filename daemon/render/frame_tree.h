@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of names (frame_walk.h) as an array in pre-order, with its labels, for renderers that
- * must know its size before they write. Owned by whoever called frame_tree_new(); read-only; the
- * profile must outlive it.
+ * The tree of names (frame_walk.h) as an array in pre-order, with its labels and places, for
+ * renderers that must know its size before they write. Owned by whoever called frame_tree_new();
+ * read-only; the profile must outlive it.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 
 struct frame_tree {
 	struct frame_labels *labels;
+	struct frame_places *places;
 	struct frame *frames; /* frames[0] is the root */
 	size_t count, capacity;
 	uint32_t depth;	     /* the greatest of any frame */
@@ -22,6 +23,7 @@ struct frame_tree {
  * there are at most total / minimum frames at each depth.
  * Returns 0, -ENOMEM or -E2BIG.
  */
-int frame_tree_new(const struct profile *profile, uint64_t minimum, struct frame_tree **ret_tree);
+int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
+	struct frame_tree **ret_tree);
 void frame_tree_free(struct frame_tree *tree);
 DEFINE_CLEANUP(struct frame_tree, frame_tree_free);

@@ -22,6 +22,7 @@ struct level {
 struct walk {
 	const struct profile *profile;
 	const struct frame_labels *labels;
+	const struct frame_places *places; /* NULL: not asked for */
 	uint64_t minimum;
 	frame_visit visit;
 	void *context;
@@ -36,6 +37,8 @@ struct walk {
 	uint64_t *top_totals;
 	uint32_t *top_ends;
 	uint32_t *order; /* ids of samples, by comm */
+
+	uint64_t *place_totals; /* of one frame, by place; else 0 */
 };
 
 static void walk_done(struct walk *walk)
@@ -47,6 +50,7 @@ static void walk_done(struct walk *walk)
 	free(walk->top_totals);
 	free(walk->top_ends);
 	free(walk->order);
+	free(walk->place_totals);
 }
 
 static const struct frame_chain *chain_of(const struct walk *walk, uint32_t branch)
@@ -189,12 +193,46 @@ static int finish_frame(struct walk *walk, size_t begin, struct frame *frame)
 	return 0;
 }
 
+static uint32_t place_of(const struct walk *walk, const struct part *part)
+{
+	return walk->places->chain[chain_of(walk, part->branch)->first + part->position];
+}
+
+/* Where most of its samples are; of equals, the place that comes first in the source. */
+static void find_place(struct walk *walk, size_t begin, size_t end, struct frame *frame)
+{
+	uint64_t *totals = walk->place_totals;
+	uint32_t place;
+
+	if (!walk->places)
+		return;
+	for (size_t i = begin; i < end; i++) {
+		place = place_of(walk, &walk->parts[i]);
+		if (place == FRAME_NONE)
+			continue;
+		if (totals[place] == 0)
+			frame->place_count++;
+		totals[place] += walk->branches.items[walk->parts[i].branch].total;
+		if (totals[place] < frame->place_total ||
+			(totals[place] == frame->place_total && place > frame->place))
+			continue;
+		frame->place = place;
+		frame->place_total = totals[place];
+	}
+	for (size_t i = begin; i < end; i++) {
+		place = place_of(walk, &walk->parts[i]);
+		if (place != FRAME_NONE)
+			totals[place] = 0;
+	}
+}
+
 /* The frame that parts[begin] to parts[end - 1] make up. */
 static int walk_frame(struct walk *walk, size_t begin, size_t end, uint64_t total)
 {
 	/* The root is no level of this walk, but the comm is. */
 	struct frame frame = { .label = walk->parts[begin].label,
 		.depth = (uint32_t)walk->level_count + 1,
+		.place = FRAME_NONE,
 		.total = total };
 	size_t children = walk->part_count;
 	uint32_t rank = UINT32_MAX;
@@ -216,6 +254,7 @@ static int walk_frame(struct walk *walk, size_t begin, size_t end, uint64_t tota
 			return r;
 	}
 	frame.binary = walk->labels->ranked_binaries[rank];
+	find_place(walk, begin, end, &frame);
 	return finish_frame(walk, children, &frame);
 }
 
@@ -224,9 +263,11 @@ static int walk_comm(struct walk *walk, uint32_t label)
 {
 	const uint32_t *samples = walk->order + (label > 0 ? walk->top_ends[label - 1] : 0);
 	size_t sample_count = (size_t)(walk->order + walk->top_ends[label] - samples);
-	struct frame frame = {
-		.label = label, .depth = 1, .binary = FRAME_NONE, .total = walk->top_totals[label]
-	};
+	struct frame frame = { .label = label,
+		.depth = 1,
+		.binary = FRAME_NONE,
+		.place = FRAME_NONE,
+		.total = walk->top_totals[label] };
 	struct level *level;
 	size_t begin;
 	uint64_t total;
@@ -287,7 +328,9 @@ static int sort_samples(struct walk *walk)
 
 static int visit_root(struct walk *walk)
 {
-	struct frame root = { .label = walk->labels->root, .binary = FRAME_NONE };
+	struct frame root = {
+		.label = walk->labels->root, .binary = FRAME_NONE, .place = FRAME_NONE
+	};
 
 	for (size_t i = 0; i < walk->labels->count; i++) {
 		root.total += walk->top_totals[i];
@@ -299,11 +342,12 @@ static int visit_root(struct walk *walk)
 	return walk->visit(walk->context, &root);
 }
 
-int frame_walk(const struct profile *profile, const struct frame_labels *labels, uint64_t minimum,
-	frame_visit visit, void *context)
+int frame_walk(const struct profile *profile, const struct frame_labels *labels,
+	const struct frame_places *places, uint64_t minimum, frame_visit visit, void *context)
 {
 	_cleanup_(walk_done) struct walk walk = { .profile = profile,
 		.labels = labels,
+		.places = places && places->count > 0 ? places : NULL,
 		.minimum = minimum > 0 ? minimum : 1,
 		.visit = visit,
 		.context = context };
@@ -312,12 +356,19 @@ int frame_walk(const struct profile *profile, const struct frame_labels *labels,
 	r = sort_samples(&walk);
 	if (r < 0)
 		return r;
+	if (walk.places) {
+		walk.place_totals = calloc(walk.places->count, sizeof(*walk.place_totals));
+		if (!walk.place_totals)
+			return -ENOMEM;
+	}
 	r = stack_branches_init(&walk.branches, profile);
 	if (r < 0)
 		return r;
 	r = visit_root(&walk);
 	for (uint32_t i = 0; r == 0 && i < labels->count; i++) {
-		struct frame loss = { .label = i, .depth = 1, .binary = FRAME_NONE };
+		struct frame loss = {
+			.label = i, .depth = 1, .binary = FRAME_NONE, .place = FRAME_NONE
+		};
 
 		loss.self = loss.total = walk.top_totals[i];
 		if (loss.total < walk.minimum)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "render/frame_labels.h"
+#include "render/frame_places.h"
 
 struct frame {
 	uint32_t label;
@@ -24,6 +25,10 @@ struct frame {
 	uint64_t elided; /* samples in children that fall short of the minimum */
 	size_t elided_count; /* how many such children there are, not counting what stands on them
 			      */
+	/* Where in the source its samples are: of several places the one with the most. */
+	uint32_t place;	      /* of the places; FRAME_NONE: not known, or not asked for */
+	uint32_t place_count; /* how many there are */
+	uint64_t place_total; /* samples of `total` that are in `place` */
 };
 
 /* Called in pre-order. Anything but 0 ends the walk. */
@@ -31,7 +36,8 @@ typedef int (*frame_visit)(void *context, const struct frame *frame);
 
 /*
  * `minimum`: frames with a smaller total are elided and not visited; 0 and 1 elide nothing.
+ * `places` may be NULL, and frames then have none.
  * Returns 0, -ENOMEM, -E2BIG, or what `visit` returned.
  */
-int frame_walk(const struct profile *profile, const struct frame_labels *labels, uint64_t minimum,
-	frame_visit visit, void *context);
+int frame_walk(const struct profile *profile, const struct frame_labels *labels,
+	const struct frame_places *places, uint64_t minimum, frame_visit visit, void *context);

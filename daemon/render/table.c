@@ -96,7 +96,8 @@ int table_write(
 	size_t rows = 0, width;
 	int r;
 
-	r = function_totals_new(profile, &totals);
+	r = options->by_line ? function_totals_new_by_line(profile, &totals)
+			     : function_totals_new(profile, &totals);
 	if (r < 0)
 		return r;
 	write_header(profile, output);
@@ -113,6 +114,7 @@ int table_write(
 		output_printf(
 			output, "# %" PRIu64 " samples have no stack\n", totals->without_stack);
 	if (rows < totals->count)
-		output_printf(output, "# %zu more functions\n", totals->count - rows);
+		output_printf(output, "# %zu more %s\n", totals->count - rows,
+			options->by_line ? "lines" : "functions");
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * The functions of a profile as plain text, the one with the most samples of its own first, under
  * header lines that begin with '#': what was measured, when, and the accounts (I1). Shares are of
- * the samples stored.
+ * the samples stored. By line, each line of a function is a row of its own.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 struct table_options {
 	size_t functions_max; /* 0: all whose total is 0.01 % at least */
+	bool by_line;
 };
 
 /* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */

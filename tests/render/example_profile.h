@@ -4,6 +4,7 @@
  * "kind:name" with the kind k (kernel), x (the comm's executable), l (libc), m (another library), j
  * (JIT), s (synthetic) or u (no path). "outer^inner" is one location with inner inlined into outer,
  * "+1f" a nameless location at that address, and "name@2" another address of the same function.
+ * "name#/src/file.c:12" is at a line of the source.
  */
 #pragma once
 
@@ -78,6 +79,22 @@ static inline uint32_t example_binary_of(struct profile *profile, char kind, con
 	}
 }
 
+static inline struct profile_frame example_frame(struct profile *profile, char *text)
+{
+	struct profile_frame frame = { 0 };
+	char *file = text, *line;
+
+	frame.function = example_string(profile, strsep(&file, "#"));
+	if (!file)
+		return frame;
+	line = strrchr(file, ':');
+	assert_non_null(line);
+	*line++ = '\0';
+	frame.file = example_string(profile, file);
+	frame.line = (uint32_t)strtoul(line, NULL, 10);
+	return frame;
+}
+
 static inline uint32_t example_location(
 	struct profile *profile, const char *frame, const char *comm)
 {
@@ -85,7 +102,7 @@ static inline uint32_t example_location(
 	struct profile_frame chain[8] = { 0 };
 	uint64_t address = example_hash(frame) >> 32;
 	uint32_t location, count = 0;
-	char *rest = names, *name;
+	char *rest = names;
 
 	assert_true(strlen(frame) < sizeof(names) && frame[1] == ':');
 	strcpy(names, frame + 2);
@@ -105,10 +122,8 @@ static inline uint32_t example_location(
 		count++;
 	count++;
 	assert_in_range(count, 1, 8);
-	for (uint32_t i = count; i-- > 0;) {
-		name = strsep(&rest, "^");
-		chain[i].function = example_string(profile, name);
-	}
+	for (uint32_t i = count; i-- > 0;)
+		chain[i] = example_frame(profile, strsep(&rest, "^"));
 	assert_int_equal(profile_name_location(profile, location, chain, count), 0);
 	return location;
 }
@@ -167,11 +182,15 @@ static inline void example_lose(
 static inline struct profile *example_machine(bool backwards)
 {
 	static const char *const stacks[] = {
-		"xz|310|" EXAMPLE_START "|x:lzma_code|x:lzma_encode^rc_encode",
-		"xz|95|" EXAMPLE_START "|x:lzma_code|x:lzma_encode^rc_encode^rc_shift_low",
-		"xz|140|" EXAMPLE_START "|x:lzma_code|x:lzma_mf_bt4_find",
+		"xz|310|" EXAMPLE_START "|x:lzma_code|x:lzma_encode#/src/xz/lzma_encoder.c:214"
+		"^rc_encode#/src/xz/range_encoder.h:158",
+		"xz|95|" EXAMPLE_START "|x:lzma_code|x:lzma_encode#/src/xz/lzma_encoder.c:214"
+		"^rc_encode#/src/xz/range_encoder.h:171^rc_shift_low#/src/xz/range_encoder.h:112",
+		"xz|140|" EXAMPLE_START
+		"|x:lzma_code|x:lzma_mf_bt4_find#/src/xz/lz_encoder_mf.c:646",
 		"xz|44|" EXAMPLE_START
-		"|x:lzma_code|x:lzma_mf_bt4_find@2|l:__memcpy_avx_unaligned_erms",
+		"|x:lzma_code|x:lzma_mf_bt4_find#/src/xz/lz_encoder_mf.c:688@2"
+		"|l:__memcpy_avx_unaligned_erms#/src/glibc/memmove-vec-unaligned-erms.S:0",
 		"xz|21|" EXAMPLE_START "|l:write|" EXAMPLE_SYSCALL
 		"|k:vfs_write|k:ext4_file_write_iter",
 		"xz|6|" EXAMPLE_START "|l:write|" EXAMPLE_SYSCALL
@@ -221,7 +240,7 @@ static inline struct profile *example_hostile(void)
 
 	example_add(profile, "</title><script>alert(1)</script>|50|x:]]>&lt;\"'|l:a;b;c^<rect/>");
 	example_add(profile, "evil\" onload=\"alert(1)|20|x:\xff\xfe\x01\x7f|j:&amp;\n--><!--");
-	example_add(profile, "|7|x:|u:+0|l:back\\slash\"quote");
+	example_add(profile, "|7|x:|u:+0|l:back\\slash\"quote#</metadata>\"\\;\xff:1");
 	example_add(profile, "x|1");
 	size = (size_t)snprintf(stack, sizeof(stack), "long|30|x:");
 	memset(stack + size, 'n', 1500);

@@ -111,6 +111,42 @@ static void hostile_names_are_escaped(void **state)
 	assert_non_null(strstr(text, "&lt;/title&gt;&lt;script&gt;alert(1)"));
 	assert_non_null(strstr(text, "&lt;&amp;event&gt;"));
 	assert_non_null(strstr(text, "evil&quot; onload="));
+	assert_non_null(strstr(text, "[\"&lt;/metadata&gt;\\\"\\\\;\xef\xbf\xbd\"]"));
+}
+
+static void frames_tell_their_line(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *merged = NULL, *apart = NULL;
+
+	(void)state;
+	example_add(profile, "c|3|x:main#/src/m.c:5|l:f^g#/inc/g.h:8");
+	example_add(profile, "c|1|x:main#/src/m.c:9|l:f^g#/inc/g.h:8");
+	merged = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	apart = draw(profile, &(struct flamegraph_svg_options){ .by_line = true });
+	assert_non_null(strstr(merged, " data-l=\"0:5:2:3\"><title>main\n"
+				       "hottest of 2 lines: m.c:5\n4 samples, 100.00 %"));
+	assert_non_null(strstr(merged, "<title>f\n4 samples"));
+	assert_non_null(strstr(merged, " data-l=\"1:8\"><title>g\ninlined, g.h:8\n4 samples"));
+	assert_non_null(strstr(
+		merged, "<metadata class=\"files\">[\"/src/m.c\",\n\"/inc/g.h\"]</metadata>"));
+	assert_non_null(strstr(apart, " data-l=\"0:5\"><title>main (m.c:5)\nm.c:5\n3 samples"));
+	assert_non_null(strstr(apart, " data-l=\"0:9\"><title>main (m.c:9)\nm.c:9\n1 sample,"));
+}
+
+static void inlined_frames_without_a_line_are_marked(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(profile, "c|3|x:main|l:outer^inner");
+	text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	assert_non_null(strstr(text, "<title>inner\ninlined\n3 samples"));
+	assert_non_null(strstr(text, "<rect class=\"i"));
+	assert_non_null(strstr(text, ">inlined</text>")); /* in the legend */
+	assert_null(strstr(text, "data-l="));
+	assert_non_null(strstr(text, "<metadata class=\"files\">[]</metadata>"));
 }
 
 /* Frames and, of those that end in them, samples: all that there are (I1). */
@@ -236,6 +272,8 @@ int main(void)
 		cmocka_unit_test(assets_cannot_end_early),
 		cmocka_unit_test(is_well_formed),
 		cmocka_unit_test(hostile_names_are_escaped),
+		cmocka_unit_test(frames_tell_their_line),
+		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
 		cmocka_unit_test(samples_are_conserved),
 		cmocka_unit_test(narrow_frames_are_merged_and_told_of),
 		cmocka_unit_test(root_stands_where_asked),

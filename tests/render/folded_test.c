@@ -5,13 +5,17 @@
 #include "tests/render/example_profile.h"
 #include "tests/render/rendered.h"
 
-static char *fold(const struct profile *profile, bool omit_kinds)
+static char *fold_with(const struct profile *profile, const struct folded_options *options)
 {
 	static struct rendering rendering;
-	struct folded_options options = { .omit_kinds = omit_kinds };
 
-	assert_int_equal(folded_write(profile, &options, rendering_begin(&rendering)), 0);
+	assert_int_equal(folded_write(profile, options, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
+}
+
+static char *fold(const struct profile *profile, bool omit_kinds)
+{
+	return fold_with(profile, &(struct folded_options){ .omit_kinds = omit_kinds });
 }
 
 static uint64_t sum_of_counts(const char *text)
@@ -54,6 +58,32 @@ static void kinds_have_suffixes(void **state)
 	assert_string_equal(
 		with, "[lost: unread] 5\nc;main;outer;inner_[i];jitted_[j];sys_[k] 2\n");
 	assert_string_equal(without, "[lost: unread] 5\nc;main;outer;inner;jitted;sys 2\n");
+}
+
+static void lines_are_told_apart_if_asked(void **state)
+{
+	static const char *const stacks[] = {
+		"c|1|x:main#/src/main.c:7|l:outer#/src/o.c:20^inner#/inc/i.h:3",
+		"c|2|x:main#/src/main.c:9|l:outer#/src/o.c:20^inner#/inc/i.h:4",
+		"c|4|x:main#/src/main.c:9@2|l:outer#/src/o.c:20^inner#/inc/i.h:4|k:sys",
+		"c|8|x:main#/src/main.c:0|l:+1f",
+		"c|16|x:main|l:odd#/src/a;b/:5",
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
+	_cleanup_free_ char *apart = NULL, *together = NULL;
+
+	(void)state;
+	apart = fold_with(profile, &(struct folded_options){ .by_line = true });
+	together = fold(profile, false);
+	assert_string_equal(apart,
+		"c;main;odd (/src/a:b/:5) 16\n"
+		"c;main (main.c);[libc.so.6+0x1f] 8\n"
+		"c;main (main.c:7);outer (o.c:20);inner (i.h:3)_[i] 1\n"
+		"c;main (main.c:9);outer (o.c:20);inner (i.h:4)_[i] 2\n"
+		"c;main (main.c:9);outer (o.c:20);inner (i.h:4)_[i];sys_[k] 4\n");
+	assert_string_equal(together,
+		"c;main;[libc.so.6+0x1f] 8\nc;main;odd 16\n"
+		"c;main;outer;inner_[i] 3\nc;main;outer;inner_[i];sys_[k] 4\n");
 }
 
 static void hostile_names_stay_in_their_frames(void **state)
@@ -118,6 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machine_is_golden_in_any_order),
 		cmocka_unit_test(kinds_have_suffixes),
+		cmocka_unit_test(lines_are_told_apart_if_asked),
 		cmocka_unit_test(hostile_names_stay_in_their_frames),
 		cmocka_unit_test(nothing_gives_nothing),
 		cmocka_unit_test(failing_allocations_are_reported),

@@ -21,7 +21,7 @@ static struct frame_labels *labels_of(const struct profile *profile)
 {
 	struct frame_labels *labels = NULL;
 
-	assert_int_equal(frame_labels_new(profile, &labels), 0);
+	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
 	return labels;
 }
 
@@ -87,6 +87,54 @@ static void longest_names_fit(void **state)
 		0);
 	labels = labels_of(profile);
 	assert_non_null(strstr(name_of(labels, labels->chain[0]), "p+0xffffffffffffffff]"));
+}
+
+static void longest_names_with_lines_fit(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
+	struct profile_frame frame = { .line = UINT32_MAX };
+	char path[3000];
+	uint32_t location;
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	frame.file = example_string(profile, path);
+	assert_int_equal(
+		profile_add_location(profile, example_binary(profile, BINARY_LIBRARY, path),
+			UINT64_MAX, &location),
+		0);
+	assert_int_equal(profile_name_location(profile, location, &frame, 1), 0);
+	assert_int_equal(frame_labels_new(profile, FRAME_BY_LINE, &labels), 0);
+	assert_non_null(strstr(name_of(labels, labels->chain[0]), "p+0xffffffffffffffff] (p"));
+	assert_non_null(strstr(name_of(labels, labels->chain[0]), "p:4294967295)"));
+}
+
+/* By line, a function has a label for each, with the same ones for the same base name. */
+static void lines_are_labels_if_asked(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
+	uint32_t ninth = example_location(profile, "l:f#/a/f.c:9", "c");
+	uint32_t tenth = example_location(profile, "l:f#/a/f.c:10", "c");
+	uint32_t copy = example_location(profile, "l:f#/b/f.c:9", "c");
+	uint32_t earlier = example_location(profile, "l:f#/a/e.c:11", "c");
+	uint32_t none = example_location(profile, "l:f", "c");
+
+	(void)state;
+	assert_int_equal(frame_labels_new(profile, FRAME_BY_LINE, &labels), 0);
+#define LABEL(location) (labels->chain[labels->chains[location].first])
+	assert_int_equal(LABEL(ninth), LABEL(copy));
+	assert_true(LABEL(none) < LABEL(earlier));
+	assert_true(LABEL(earlier) < LABEL(ninth));
+	assert_true(LABEL(ninth) < LABEL(tenth));
+	assert_string_equal(name_of(labels, LABEL(tenth)), "f (f.c:10)");
+	assert_string_equal(name_of(labels, LABEL(none)), "f");
+#undef LABEL
+	frame_labels_free(TAKE_PTR(labels));
+	labels = labels_of(profile);
+	assert_int_equal(labels->count, 2); /* with the root */
 }
 
 /* One label by text and kind, wherever the code is; numbers in the order of the texts. */
@@ -180,7 +228,7 @@ static void failing_allocations_are_reported(void **state)
 	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = frame_labels_new(profile, &labels);
+		r = frame_labels_new(profile, FRAME_BY_LINE, &labels);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
@@ -197,6 +245,8 @@ int main(void)
 		cmocka_unit_test(chains_are_outermost_first),
 		cmocka_unit_test(nameless_locations_tell_binary_and_address),
 		cmocka_unit_test(longest_names_fit),
+		cmocka_unit_test(longest_names_with_lines_fit),
+		cmocka_unit_test(lines_are_labels_if_asked),
 		cmocka_unit_test(equal_names_of_a_kind_are_one_label),
 		cmocka_unit_test(binaries_rank_by_path_and_build_id),
 		cmocka_unit_test(losses_have_labels_where_there_are_any),

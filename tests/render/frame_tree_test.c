@@ -11,7 +11,7 @@ static struct frame_tree *tree_of(const struct profile *profile, uint64_t minimu
 {
 	struct frame_tree *tree = NULL;
 
-	assert_int_equal(frame_tree_new(profile, minimum, &tree), 0);
+	assert_int_equal(frame_tree_new(profile, FRAME_BY_FUNCTION, minimum, &tree), 0);
 	return tree;
 }
 
@@ -229,8 +229,8 @@ static void visitor_can_end_the_walk(void **state)
 	int count = 0;
 
 	(void)state;
-	assert_int_equal(frame_labels_new(profile, &labels), 0);
-	assert_int_equal(frame_walk(profile, labels, 0, stop_at_the_third, &count), -EINTR);
+	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
+	assert_int_equal(frame_walk(profile, labels, NULL, 0, stop_at_the_third, &count), -EINTR);
 	assert_int_equal(count, 3);
 }
 
@@ -250,7 +250,7 @@ static void failing_allocations_are_reported(void **state)
 	}
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = frame_tree_new(profile, 0, &tree);
+		r = frame_tree_new(profile, FRAME_BY_FUNCTION, 0, &tree);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);

@@ -51,6 +51,23 @@ static void recursion_counts_once_a_stack(void **state)
 	assert_int_equal(totals->without_stack, 8);
 }
 
+static void lines_count_by_themselves_if_asked(void **state)
+{
+	static const char *const stacks[] = {
+		"c|1|x:main#m.c:1|x:f#f.c:10|x:f#f.c:20|x:f#f.c:10@2",
+		"c|2|x:main#m.c:1|x:f#f.c:20",
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 2, false);
+	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
+
+	(void)state;
+	assert_int_equal(function_totals_new_by_line(profile, &totals), 0);
+	assert_int_equal(totals->count, 3);
+	assert_function(totals, 0, "f (f.c:20)", 2, 3);
+	assert_function(totals, 1, "f (f.c:10)", 1, 1);
+	assert_function(totals, 2, "main (m.c:1)", 0, 3);
+}
+
 static void inlined_frames_count(void **state)
 {
 	static const char *const stacks[] = { "c|3|x:main|x:outer^inner", "c|2|x:outer^inner|x:f" };
@@ -141,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recursion_counts_once_a_stack),
+		cmocka_unit_test(lines_count_by_themselves_if_asked),
 		cmocka_unit_test(inlined_frames_count),
 		cmocka_unit_test(equal_functions_are_ordered_by_binary),
 		cmocka_unit_test(slices_add_up),

@@ -61,6 +61,31 @@ static void small_functions_are_counted_not_listed(void **state)
 	assert_non_null(strstr(text, "# 1 more functions\n"));
 }
 
+static void lines_are_rows_if_asked(void **state)
+{
+	static const char *const stacks[] = {
+		"c|5|x:main#/src/main.c:7|l:work#/src/w.c:20",
+		"c|3|x:main#/src/main.c:7|l:work#/src/w.c:21",
+		"c|2|x:main#/src/main.c:9|l:work#/src/w.c:21",
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 3, false);
+	struct table_options options = { .functions_max = 3, .by_line = true };
+	static struct rendering rendering;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	assert_int_equal(table_write(profile, &options, rendering_begin(&rendering)), 0);
+	text = rendering_end(&rendering);
+	assert_int_equal(count_lines(text, false), 3);
+	assert_non_null(
+		strstr(text, "  50.00         5    50.00         5  library     work (w.c:20)"));
+	assert_non_null(
+		strstr(text, "  50.00         5    50.00         5  library     work (w.c:21)"));
+	assert_non_null(
+		strstr(text, "   0.00         0    80.00         8  executable  main (main.c:7)"));
+	assert_non_null(strstr(text, "# 1 more lines\n"));
+}
+
 static void nothing_is_a_header(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -108,6 +133,7 @@ int main(void)
 		cmocka_unit_test(machine_is_golden_in_any_order),
 		cmocka_unit_test(most_functions_that_are_asked_for),
 		cmocka_unit_test(small_functions_are_counted_not_listed),
+		cmocka_unit_test(lines_are_rows_if_asked),
 		cmocka_unit_test(nothing_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
 		cmocka_unit_test(failing_allocations_are_reported),
