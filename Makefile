@@ -181,7 +181,7 @@ quickstart: all
 .PHONY: install
 install: programs
 	install -D -m 0755 $(B)/pilotlight $(DESTDIR)$(prefix)/bin/pilotlight
-	install -D -m 0644 tools/pilotlight.1 $(DESTDIR)$(prefix)/share/man/man1/pilotlight.1
+	install -D -m 0644 -t $(DESTDIR)$(prefix)/share/man/man1 tools/pilotlight.1 tools/pilotlight-symbols.1
 
 .PHONY: format clean help
 format: ; $(Q)clang-format -i $$(git ls-files '*.c' '*.h')

@@ -10,7 +10,7 @@
 #include "process/process_table.h"
 #include "resolve/binary_table.h"
 #include "resolve/kernel_symbols.h"
-#include "extract/elf_symbol_source.h"
+#include "symbol/symbol_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,9 @@ struct pipeline {
 	struct resolver *resolver;
 	struct profile *profile;
 	struct aggregator *aggregator;
-	struct symbol_source *symbols;
+	struct symbol_cache *symbol_cache; /* NULL: none */
+	struct symbolizer *symbolizer;
+	size_t binaries_wanted; /* of the profile's: the symbolizer was told of them */
 	int epoll_fd, timer_fd;
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
@@ -49,7 +51,8 @@ void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
-	symbol_source_free(pipeline->symbols);
+	symbolizer_free(pipeline->symbolizer);
+	symbol_cache_free(pipeline->symbol_cache);
 	aggregator_free(pipeline->aggregator);
 	profile_free(pipeline->profile);
 	resolver_free(pipeline->resolver);
@@ -78,6 +81,22 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int open_symbolizer(struct pipeline *pipeline)
+{
+	struct symbolizer_options options = {
+		.broker = pipeline->broker,
+		.debuginfod_urls = pipeline->settings.debuginfod_urls,
+	};
+	const char *folder = pipeline->settings.symbol_cache;
+	struct fault fault = { 0 };
+
+	if (folder && symbol_cache_open(folder, SYMBOL_CACHE_BYTES_DEFAULT, &pipeline->symbol_cache,
+			      &fault) < 0)
+		log_warning("%s; continuing without a symbol cache", fault.text);
+	options.cache = pipeline->symbol_cache;
+	return symbolizer_new(&options, &pipeline->symbolizer);
+}
+
 static int open_stages(struct pipeline *pipeline)
 {
 	const struct broker_options options = { .proc_root = "/proc",
@@ -102,7 +121,7 @@ static int open_stages(struct pipeline *pipeline)
 	if (r == 0)
 		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
 	if (r == 0)
-		r = elf_symbol_source_new(&pipeline->symbols);
+		r = open_symbolizer(pipeline);
 	return r;
 }
 
@@ -126,6 +145,8 @@ static int open_polling(struct pipeline *pipeline)
 		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)));
 	if (r == 0)
 		r = watch(pipeline, drain_poll_fd(pipeline->drain));
+	if (r == 0)
+		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer));
 	return r;
 }
 
@@ -252,6 +273,63 @@ static int take_sample(void *context, const struct raw_sample *sample)
 	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
 }
 
+/* Is it still the file that the addresses were found in? It may have been written to since. */
+static bool has_image(int fd, const struct elf_image *image)
+{
+	struct elf_image now;
+
+	return elf_image_read(fd, &now) == 0 && build_id_equal(&now.build_id, &image->build_id) &&
+	       now.segment_count == image->segment_count &&
+	       memcmp(now.segments, image->segments, now.segment_count * sizeof(*now.segments)) ==
+		       0;
+}
+
+/* A binary of the profile, for its symbols. */
+static int open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
+{
+	struct pipeline *pipeline = context;
+	uint32_t id = aggregator_table_binary(pipeline->aggregator, profile_binary);
+	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
+	struct binary binary;
+
+	if (id == UINT32_MAX)
+		return -ENOENT;
+	binary_table_get(pipeline->binaries, id, &binary);
+	if (!binary.image)
+		return -ENOENT; /* its addresses are offsets */
+	opened.build_id = binary.build_id;
+	opened.path = binary.path;
+	if (binary.fd >= 0)
+		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
+	else if (binary.path[0] == '/')
+		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
+	if (opened.fd >= 0 && !has_image(opened.fd, binary.image))
+		(void)close(TAKE_FD(opened.fd));
+	if (opened.fd < 0 && opened.build_id.size == 0)
+		return -ENOENT;
+	*ret_binary = opened;
+	return 0;
+}
+
+/* Symbols of binaries that are new to the profile are extracted from now on: the file may soon be
+ * gone. */
+static void want_symbols(struct pipeline *pipeline)
+{
+	while (pipeline->binaries_wanted < pipeline->profile->binaries.count) {
+		struct symbol_binary binary;
+		int r;
+
+		if (open_binary(pipeline, (uint32_t)pipeline->binaries_wanted++, &binary) < 0)
+			continue;
+		r = symbolizer_want(pipeline->symbolizer, &binary);
+		if (r < 0)
+			log_debug("cannot look for symbols of '%s': %s, continuing without them",
+				binary.path, strerror(-r));
+		if (binary.fd >= 0)
+			(void)close(binary.fd);
+	}
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
@@ -273,6 +351,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
 	accounts_add(&pipeline->report.accounts, &accounts);
 	pipeline->report.windows++;
+	want_symbols(pipeline);
 	/* Samples that are still to come are of the set that is active since the flip before. */
 	process_table_retire(pipeline->processes, pipeline->last_flip_ns);
 	pipeline->last_flip_ns = flipped_ns;
@@ -322,6 +401,9 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	if (read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
 	now_ns = clock_monotonic_ns();
+	r = pipeline_symbols_run(pipeline, fault);
+	if (r < 0)
+		return r;
 	n = epoll_wait(drain_poll_fd(pipeline->drain), events, 4, 0);
 	is_due = n > 0 || now_ns >= pipeline->next_drain_ns;
 	if (!is_due) {
@@ -335,46 +417,6 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		log_debug("cannot follow the CPUs: %s, continuing with those there were",
 			strerror(-r));
 	return drain(pipeline, fault);
-}
-
-/* Is it still the file that the addresses were found in? It may have been written to since. */
-static bool has_image(int fd, const struct elf_image *image)
-{
-	struct elf_image now;
-
-	return elf_image_read(fd, &now) == 0 && build_id_equal(&now.build_id, &image->build_id) &&
-	       now.segment_count == image->segment_count &&
-	       memcmp(now.segments, image->segments, now.segment_count * sizeof(*now.segments)) ==
-		       0;
-}
-
-/* The binary's own file and its separate debug file, for the symbol source. */
-static int open_for_naming(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
-{
-	struct pipeline *pipeline = context;
-	uint32_t id = aggregator_table_binary(pipeline->aggregator, profile_binary);
-	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
-	struct binary binary;
-
-	if (id == UINT32_MAX)
-		return -ENOENT;
-	binary_table_get(pipeline->binaries, id, &binary);
-	if (!binary.image)
-		return -ENOENT; /* its addresses are offsets */
-	opened.build_id = binary.build_id;
-	opened.path = binary.path;
-	if (binary.fd >= 0)
-		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
-	else if (binary.path[0] == '/')
-		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
-	if (opened.fd >= 0 && !has_image(opened.fd, binary.image))
-		(void)close(TAKE_FD(opened.fd));
-	if (binary.build_id.size > 0)
-		(void)broker_open_debug_file(pipeline->broker, &binary.build_id, &opened.debug_fd);
-	if (opened.fd < 0 && opened.debug_fd < 0)
-		return -ENOENT;
-	*ret_binary = opened;
-	return 0;
 }
 
 int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
@@ -394,18 +436,43 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
 	profile->cpu_count = capture_cpu_count(pipeline->capture);
 	profile->accounts = pipeline->report.accounts;
+	symbolizer_hurry(pipeline->symbolizer);
 	r = profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
-	if (r == 0)
-		r = naming_run(profile, pipeline->symbols, open_for_naming, pipeline,
-			&pipeline->report.naming);
+	return r < 0 ? fault_set(fault, r, "cannot finish the profile: %s", strerror(-r)) : 0;
+}
+
+size_t pipeline_symbols_pending(const struct pipeline *pipeline)
+{
+	struct symbolizer_counters counters;
+
+	symbolizer_counters(pipeline->symbolizer, &counters);
+	return counters.pending;
+}
+
+int pipeline_symbols_poll_fd(const struct pipeline *pipeline)
+{
+	return symbolizer_poll_fd(pipeline->symbolizer);
+}
+
+int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = symbolizer_run(pipeline->symbolizer);
+
+	return r < 0 ? fault_set(fault, r, "cannot follow the symbol workers: %s", strerror(-r))
+		     : 0;
+}
+
+int pipeline_name(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = naming_run(pipeline->profile, symbolizer_source(pipeline->symbolizer), open_binary,
+		pipeline, &pipeline->report.naming);
+
 	if (r == -E2BIG) {
 		log_warning(
 			"the profile's memory budget is used up, continuing without some names");
 		r = 0;
 	}
-	if (r < 0)
-		return fault_set(fault, r, "cannot read symbols: %s", strerror(-r));
-	return 0;
+	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
 }
 
 const struct profile *pipeline_profile(const struct pipeline *pipeline)
@@ -420,5 +487,6 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
 	process_table_counters(pipeline->processes, &pipeline->report.processes);
 	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
 	*ret_report = pipeline->report;
 }

@@ -14,6 +14,7 @@
 #include "process/process_table.h"
 #include "query/naming.h"
 #include "resolve/resolver.h"
+#include "symbolize/symbolizer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,8 @@ struct pipeline;
 struct pipeline_settings {
 	struct capture_settings capture;
 	size_t profile_budget_bytes;
+	const char *symbol_cache;    /* its folder; NULL: symbols are kept for this run alone */
+	const char *debuginfod_urls; /* NULL: no server is asked */
 };
 
 /* What happened on the way, for those who want to know what a profile is worth. */
@@ -32,6 +35,7 @@ struct pipeline_report {
 	struct accounts accounts;
 	struct resolver_counters resolver;
 	struct naming_counters naming;
+	struct symbolizer_counters symbols;
 	struct sideband_counters sideband;
 	struct process_table_counters processes;
 	struct capture_cost capture;
@@ -57,9 +61,20 @@ int pipeline_poll_fd(const struct pipeline *pipeline);
 /* Does the work there is: takes the side-band's records, drains a window when its time has come. */
 int pipeline_run(struct pipeline *pipeline, struct fault *fault);
 
-/* Stops sampling, drains what is left, and gives the locations their names. */
+/* Stops sampling and drains what is left. The profile lacks names then. */
 int pipeline_finish(struct pipeline *pipeline, struct fault *fault);
 
-/* Borrowed. Whole after pipeline_finish(). */
+/*
+ * Symbols are extracted while sampling goes on; what is not ready when it ends may be waited for:
+ * as long as any are pending, poll the descriptor (borrowed) and run.
+ */
+size_t pipeline_symbols_pending(const struct pipeline *pipeline);
+int pipeline_symbols_poll_fd(const struct pipeline *pipeline);
+int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault);
+
+/* Gives the locations the names that there are, once. */
+int pipeline_name(struct pipeline *pipeline, struct fault *fault);
+
+/* Borrowed. Whole after pipeline_name(). */
 const struct profile *pipeline_profile(const struct pipeline *pipeline);
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report);

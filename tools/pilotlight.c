@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command that people type: a table of subcommands. */
 #include "base/array.h"
+#include "symbolize/debuginfod_fetch.h"
+#include "symbolize/worker_pool.h"
 #include "tools/doctor.h"
 #include "tools/exit_status.h"
 #include "tools/record.h"
+#include "tools/symbols.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,17 +18,22 @@
 static const struct command {
 	const char *name;
 	int (*function)(int argc, char **argv);
-	const char *line;
+	const char *line; /* NULL: not for people */
 } commands[] = {
 	{ "record", record_main, "profile now: this machine, some processes, or a command" },
 	{ "doctor", doctor_main, "what this machine offers a profiler, and what it lacks" },
+	{ "symbols", symbols_main,
+		"the symbol cache: add, list, show, look up, prune, verify, fetch, export" },
+	{ "symbol-worker", worker_main, NULL },
+	{ "symbol-fetch", debuginfod_fetch_main, NULL },
 };
 
 static void print_usage(FILE *file)
 {
 	(void)fputs("usage: pilotlight COMMAND [ARGUMENT...]\n\n", file);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		(void)fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].line);
+		if (commands[i].line)
+			(void)fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].line);
 	(void)fputs("\n`pilotlight COMMAND --help` says more; so does pilotlight(1).\n", file);
 }
 

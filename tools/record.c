@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pipeline.h"
+#include "symbol/symbol_cache.h"
 #include "tools/exit_status.h"
 #include "tools/output_file.h"
 #include "tools/record_options.h"
@@ -22,6 +23,7 @@ enum {
 	PROFILE_BUDGET_BYTES = 24 << 20,
 	PROGRESS_PERIOD_MS = 1000,
 	COMMAND_PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
+	SYMBOL_PATIENCE_S = 60,	    /* for symbols that are not ready when sampling ends */
 };
 
 struct recording {
@@ -74,8 +76,17 @@ static int prepare(struct recording *recording, struct fault *fault)
 			.stack_slots = options->stack_slots,
 		},
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
+		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
 	};
+	_cleanup_free_ char *symbol_cache = NULL;
 	int r;
+
+	r = symbol_cache_default_directory(&symbol_cache);
+	if (r < 0)
+		log_warning("there is no home folder for a symbol cache (%s), continuing without; "
+			    "PILOTLIGHT_SYMBOL_CACHE names one",
+			strerror(-r));
+	settings.symbol_cache = symbol_cache;
 
 	r = record_options_check_rate(
 		options->rate_hz, "/proc/sys/kernel/perf_event_max_sample_rate", fault);
@@ -127,12 +138,12 @@ static void show_progress(struct recording *recording, uint64_t now_ns)
 }
 
 /* How long to wait for events at most: until the end, or what is to be shown. */
-static int poll_timeout_ms(const struct recording *recording, uint64_t now_ns)
+static int poll_timeout_ms(uint64_t now_ns, uint64_t end_ns)
 {
 	uint64_t left_ms = PROGRESS_PERIOD_MS;
 
-	if (recording->end_ns - now_ns < left_ms * 1000000)
-		left_ms = (recording->end_ns - now_ns) / 1000000 + 1;
+	if (end_ns - now_ns < left_ms * 1000000)
+		left_ms = (end_ns - now_ns) / 1000000 + 1;
 	return (int)left_ms;
 }
 
@@ -154,7 +165,7 @@ static int sample_until_end(struct recording *recording, struct fault *fault)
 		show_progress(recording, now_ns);
 		if (now_ns >= recording->end_ns)
 			return 0;
-		if (poll(fds, 4, poll_timeout_ms(recording, now_ns)) < 0) {
+		if (poll(fds, 4, poll_timeout_ms(now_ns, recording->end_ns)) < 0) {
 			if (errno != EINTR)
 				return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
 			continue;
@@ -183,6 +194,45 @@ static int sample(struct recording *recording, struct fault *fault)
 	return r;
 }
 
+static void show_waiting(const struct recording *recording, size_t pending)
+{
+	if (recording->shows_progress)
+		(void)fprintf(stderr,
+			"\rreading symbols of %zu binaries; Ctrl-C goes on without them\033[K",
+			pending);
+}
+
+/* For what is still being extracted; until a signal, or for as long as anyone's patience lasts. */
+static int wait_for_symbols(struct recording *recording, struct fault *fault)
+{
+	uint64_t end_ns = clock_monotonic_ns() + SYMBOL_PATIENCE_S * (uint64_t)NSEC_PER_SEC;
+	struct pollfd fds[] = {
+		{ .fd = pipeline_symbols_poll_fd(recording->pipeline), .events = POLLIN },
+		{ .fd = recording->signals.fd, .events = POLLIN },
+	};
+	size_t pending;
+	int r = 0;
+
+	while (r == 0 && (pending = pipeline_symbols_pending(recording->pipeline)) > 0) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (now_ns >= end_ns || record_signals_take(&recording->signals)) {
+			log_warning("symbols of %zu binaries were not waited for, continuing "
+				    "without them",
+				pending);
+			break;
+		}
+		show_waiting(recording, pending);
+		if (poll(fds, 2, poll_timeout_ms(now_ns, end_ns)) < 0 && errno != EINTR)
+			r = fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+		else
+			r = pipeline_symbols_run(recording->pipeline, fault);
+	}
+	if (recording->shows_progress)
+		(void)fputs("\r\033[K", stderr);
+	return r;
+}
+
 static int write_profile(struct recording *recording, struct fault *fault)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
@@ -194,7 +244,8 @@ static int write_profile(struct recording *recording, struct fault *fault)
 	if (r < 0)
 		return r;
 	output_init_fd(output, fd);
-	r = recording->options.format->write(pipeline_profile(recording->pipeline), output);
+	r = recording->options.format->write(
+		pipeline_profile(recording->pipeline), recording->options.wants_lines, output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)
 		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));
@@ -231,12 +282,16 @@ static int record(struct recording *recording)
 	int sampled, r;
 
 	sampled = sample(recording, &sampling);
-	/* From here on Ctrl-C ends the program. */
-	record_signals_release(&recording->signals);
 	if (sampled < 0)
 		log_error("%s, continuing with what was recorded until then",
 			sentence(&sampling, sampled));
 	r = pipeline_finish(recording->pipeline, &finishing);
+	if (r == 0)
+		r = wait_for_symbols(recording, &finishing);
+	/* From here on Ctrl-C ends the program. */
+	record_signals_release(&recording->signals);
+	if (r == 0)
+		r = pipeline_name(recording->pipeline, &finishing);
 	if (r == 0)
 		r = write_profile(recording, &finishing);
 	if (r == 0)

@@ -22,32 +22,34 @@ enum {
 	STACK_SLOTS_MAX = 1 << 16,
 	OPTION_NO_KERNEL = 256,
 	OPTION_STACK_SLOTS,
+	OPTION_LINES,
 };
 
-static int write_svg(const struct profile *profile, struct output *output)
+static int write_svg(const struct profile *profile, bool by_line, struct output *output)
 {
-	const struct flamegraph_svg_options options = { 0 };
+	const struct flamegraph_svg_options options = { .by_line = by_line };
 
 	return flamegraph_svg_write(profile, &options, output);
 }
 
-static int write_folded(const struct profile *profile, struct output *output)
+static int write_folded(const struct profile *profile, bool by_line, struct output *output)
 {
-	const struct folded_options options = { 0 };
+	const struct folded_options options = { .by_line = by_line };
 
 	return folded_write(profile, &options, output);
 }
 
-static int write_pprof(const struct profile *profile, struct output *output)
+static int write_pprof(const struct profile *profile, bool by_line, struct output *output)
 {
 	const struct pprof_options options = { .compression_level = 6 };
 
+	(void)by_line;
 	return pprof_write(profile, &options, output);
 }
 
-static int write_table(const struct profile *profile, struct output *output)
+static int write_table(const struct profile *profile, bool by_line, struct output *output)
 {
-	const struct table_options options = { 0 };
+	const struct table_options options = { .by_line = by_line };
 
 	return table_write(profile, &options, output);
 }
@@ -74,6 +76,7 @@ static const char help[] =
 	"  -o FILE            where to (flamegraph.svg); `-` is standard output\n"
 	"  -f FORMAT          svg, folded, pprof or txt; else by FILE's ending\n"
 	"                     (.svg, .folded, .pb.gz, .txt)\n"
+	"  --lines            tell the lines of a function apart: `name (file.c:123)`\n"
 	"  --no-kernel        leave out what happens in the kernel\n"
 	"  --stack-slots N    force the size of the stack maps, for tests\n"
 	"  -q                 say nothing but errors\n"
@@ -187,6 +190,9 @@ static enum record_parse take_option(int option, struct record_options *options)
 	case 'v':
 		options->is_verbose = true;
 		return RECORD_PARSE_RUN;
+	case OPTION_LINES:
+		options->wants_lines = true;
+		return RECORD_PARSE_RUN;
 	case OPTION_NO_KERNEL:
 		options->wants_kernel = false;
 		return RECORD_PARSE_RUN;
@@ -231,6 +237,7 @@ enum record_parse record_options_parse(int argc, char **argv, struct record_opti
 		{ "all-cpus", no_argument, NULL, 'a' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, 'f' },
+		{ "lines", no_argument, NULL, OPTION_LINES },
 		{ "no-kernel", no_argument, NULL, OPTION_NO_KERNEL },
 		{ "stack-slots", required_argument, NULL, OPTION_STACK_SLOTS },
 		{ "quiet", no_argument, NULL, 'q' },

@@ -15,7 +15,8 @@ struct profile;
 struct record_format {
 	const char *name;   /* for -f */
 	const char *ending; /* of file names */
-	int (*write)(const struct profile *profile, struct output *output);
+	/* Formats that keep lines beside the functions do not mind `by_line`. */
+	int (*write)(const struct profile *profile, bool by_line, struct output *output);
 };
 
 enum { RECORD_PIDS_MAX = 1024 };
@@ -30,6 +31,7 @@ struct record_options {
 	uint32_t stack_slots; /* 0: computed */
 	bool wants_kernel;
 	bool wants_all;
+	bool wants_lines; /* a frame for each line of a function */
 	bool is_quiet;
 	bool is_verbose;
 	char **command; /* NULL: none; ends with NULL; borrowed from argv */

@@ -64,7 +64,8 @@ static void print_lost(
 	refused = report->processes.images_evicted + report->processes.images_refused +
 		  report->processes.mappings_refused + report->processes.files_refused;
 	if (refused > 0)
-		(void)fprintf(file, "; %" PRIu64 " facts about processes, beyond the bounds", refused);
+		(void)fprintf(
+			file, "; %" PRIu64 " facts about processes, beyond the bounds", refused);
 	if (report->sideband.lost + report->sideband.refused > 0)
 		(void)fprintf(file, "; %" PRIu64 " side-band records",
 			report->sideband.lost + report->sideband.refused);
@@ -105,6 +106,37 @@ static int print_functions(FILE *file, const struct profile *profile)
 	return 0;
 }
 
+static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
+{
+	static const char *const reasons[PILOTLIGHT_SYMBOL_FAILURES] = {
+		[PILOTLIGHT_SYMBOL_NOTHING] = "have none",
+		[PILOTLIGHT_SYMBOL_DAMAGED] = "damaged",
+		[PILOTLIGHT_SYMBOL_TOO_BIG] = "too big",
+		[PILOTLIGHT_SYMBOL_NO_MEMORY] = "too much memory",
+		[PILOTLIGHT_SYMBOL_TIMEOUT] = "too much time",
+		[PILOTLIGHT_SYMBOL_CRASHED] = "worker crashed",
+		[PILOTLIGHT_SYMBOL_NO_SPACE] = "no space",
+		[PILOTLIGHT_SYMBOL_UNREADABLE] = "unreadable",
+	};
+
+	(void)fprintf(file,
+		"symbols    %" PRIu64 " binaries: %" PRIu64 " in the cache, %" PRIu64 " extracted",
+		symbols->wanted, symbols->cached, symbols->extracted);
+	if (symbols->worker_cpu_ns > 0)
+		(void)fprintf(file, " in %.0f ms", (double)symbols->worker_cpu_ns / 1e6);
+	for (size_t i = PILOTLIGHT_SYMBOL_OK + 1; i < PILOTLIGHT_SYMBOL_FAILURES; i++)
+		if (symbols->failed[i] > 0)
+			(void)fprintf(file, ", %" PRIu64 " %s", symbols->failed[i], reasons[i]);
+	if (symbols->pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
+	if (symbols->units_failed > 0)
+		(void)fprintf(file, "; %" PRIu64 " units damaged", symbols->units_failed);
+	if (symbols->fetched + symbols->fetch_failed > 0)
+		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
+			symbols->fetched, symbols->fetch_failed);
+	(void)fputc('\n', file);
+}
+
 static void print_cost(FILE *file, const struct profile *profile,
 	const struct pipeline_report *report, const struct record_cost *cost)
 {
@@ -136,7 +168,9 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	r = print_processes(file, profile);
 	if (r == 0)
 		r = print_functions(file, profile);
-	if (r == 0)
-		print_cost(file, profile, report, cost);
-	return r;
+	if (r < 0)
+		return r;
+	print_symbols(file, &report->symbols);
+	print_cost(file, profile, report, cost);
+	return 0;
 }

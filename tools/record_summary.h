@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a recording saw, in five lines that begin with a key: samples, lost, processes, functions,
- * cost. */
+/* What a recording saw, in six lines that begin with a key: samples, lost, processes, functions,
+ * symbols, cost. */
 #pragma once
 
 #include "pipeline.h"

@@ -101,6 +101,30 @@ counts_are_right() {
 	END
 }
 
+lines_are_right() {
+	prints go_pprof -lines -top "$tmp/known.pb.gz" <<-'END'
+		600ms 60.00% 60.00% 600ms 60.00% find_match match.h:12 (inline)
+		100ms 10.00% 95.00% 100ms 10.00% js:render élément app.js:7
+		0 0% 100% 600ms 60.00% lzma_encode encoder.c:200
+		0 0% 100% 850ms 85.00% main xz.c:30
+	END
+}
+
+# Into sources whose lines are numbered.
+listing_is_right() {
+	mkdir -p "$tmp/source"
+	seq -f 'source line %g' 300 | tee "$tmp/source/match.h" >"$tmp/source/encoder.c"
+	prints go_pprof -source_path="$tmp/source" -list 'find_match|lzma_encode' \
+		"$tmp/known.pb.gz" <<-'END'
+			ROUTINE ======================== find_match in match.h
+			600ms 600ms (flat, cum) 60.00% of Total
+			600ms 600ms 12:source line 12
+			ROUTINE ======================== lzma_encode in encoder.c
+			0 600ms (flat, cum) 60.00% of Total
+			. 600ms 200:source line 200
+		END
+}
+
 # The stack of the system call, leaf first, with its labels.
 traces_are_right() {
 	local trace
@@ -244,12 +268,14 @@ check_recording() {
 }
 
 pprof='' no_npm=''
-plan 16
+plan 18
 build_go_pprof
 install_npm_readers
 check 'the known profile is written' write_known_profile
 go_check 'pprof -top has names and times' top_is_right
 go_check 'pprof -top has counts' counts_are_right
+go_check 'pprof -lines tells lines apart, inlined ones too' lines_are_right
+go_check 'pprof -list finds the source lines' listing_is_right
 go_check 'pprof -traces has stacks, leaf first' traces_are_right
 go_check 'pprof -tags has comm, pid and tid' tags_are_right
 go_check 'pprof -raw has addresses, lines and build-ids' raw_is_right

@@ -171,6 +171,15 @@ function checkKeyboard(graph) {
 	graph.key("Escape");
 }
 
+function checkSource(graph, name, source) {
+	graph.mouse("mouseover", graph.named(name));
+	const end = graph.svg.querySelector(".name").getBBox();
+	const begin = graph.svg.querySelector(".source").getBBox();
+	check(graph.text("source") === source, `the source line of ${name} is told`, graph.text("source"));
+	check(!source || (begin.x > end.x + end.width && begin.x + begin.width < graph.full() + MARGIN),
+		"beside its name", `${end.x} + ${end.width}, ${begin.x} + ${begin.width}`);
+}
+
 function checkDetails(graph) {
 	const rect = graph.named("lzma_mf_bt4_find");
 	graph.mouse("mouseover", rect);
@@ -178,6 +187,11 @@ function checkDetails(graph) {
 	check(graph.text("figures").startsWith(`self 140 (${percent(140, TOTAL)})  \u00b7  ` +
 		`total 184 (${percent(184, TOTAL)})  \u00b7  /usr/bin/xz  \u00b7  build-id `),
 		"so are samples, binary and build-id", graph.text("figures"));
+	check(graph.text("source") === `/src/xz/lz_encoder_mf.c:646, hottest of 2 lines (${percent(140, 184)})`,
+		"and of several lines the hottest", graph.text("source"));
+	checkSource(graph, "rc_shift_low", "inlined  \u00b7  /src/xz/range_encoder.h:112");
+	checkSource(graph, "lzma_encode", "/src/xz/lzma_encoder.c:214");
+	checkSource(graph, "lzma_code", "");
 	graph.layer.dispatchEvent(new graph.view.MouseEvent("mouseleave"));
 	check(graph.text("name") !== "lzma_mf_bt4_find", "until the pointer leaves");
 }

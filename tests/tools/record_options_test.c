@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 20 };
 
 static struct record_options options;
 
@@ -42,7 +42,8 @@ static void defaults_suit_a_first_try(void **state)
 	assert_string_equal(options.path, "flamegraph.svg");
 	assert_string_equal(options.format->name, "svg");
 	assert_true(options.wants_kernel);
-	assert_false(options.wants_all || options.is_quiet || options.is_verbose);
+	assert_false(
+		options.wants_all || options.wants_lines || options.is_quiet || options.is_verbose);
 	assert_null(options.command);
 }
 
@@ -50,7 +51,8 @@ static void each_option_is_taken(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		parse("-F 499 -d 0.5 -p 12 -p 34 -o x.pb.gz --no-kernel --stack-slots 64 -q -v"),
+		parse("-F 499 -d 0.5 -p 12 -p 34 -o x.pb.gz --no-kernel --stack-slots 64 -q -v "
+		      "--lines"),
 		RECORD_PARSE_RUN);
 	assert_int_equal(options.rate_hz, 499);
 	assert_true(options.duration_ns == 500000000);
@@ -61,7 +63,7 @@ static void each_option_is_taken(void **state)
 	assert_string_equal(options.format->name, "pprof");
 	assert_false(options.wants_kernel);
 	assert_int_equal(options.stack_slots, 64);
-	assert_true(options.is_quiet && options.is_verbose);
+	assert_true(options.is_quiet && options.is_verbose && options.wants_lines);
 }
 
 static void a_command_needs_no_dashes(void **state)

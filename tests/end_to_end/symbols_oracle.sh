@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Functions, inlined calls and source lines of many real binaries, held against llvm-symbolizer,
+# eu-addr2line, and llvm-gsymutil on our exports: 10,000 random addresses of each (symbols_oracle.py).
+# Some are Debian's own, some are made here: of each way to build and to split off debug information.
+
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+PATH=$PATH:/usr/sbin:/sbin
+here=$(dirname "${BASH_SOURCE[0]}")
+sources=$root/tests/data/symbols_oracle
+subjects=$tmp/subjects
+
+need() {
+	local program
+
+	for program; do
+		has "$program" || skip_all "no $program"
+	done
+}
+
+# first PROGRAM...: the first of them that there is.
+first() {
+	local program
+
+	for program; do
+		type -P "$program" && return
+	done
+	return 1
+}
+
+# --- the list ----------------------------------------------------------------------------------
+
+# subject NAME BINARY [ORACLE [BY [OPTION...]]]: see symbols_oracle.py.
+subject() {
+	local name=$1 binary=$2 oracle=${3:-$2} by=${4:-chains}
+
+	if [ ! -e "$binary" ] || [ ! -e "$oracle" ]; then
+		without "$name" "no $binary"
+		return
+	fi
+	printf '%s\t%s\t%s\t%s' "$name" "$binary" "$oracle" "$by" >>"$subjects"
+	shift $(($# < 4 ? $# : 4))
+	[ $# = 0 ] || printf '\t%s' "$@" >>"$subjects"
+	echo >>"$subjects"
+}
+
+# without NAME WHY
+without() {
+	printf '%s\tskip\t%s\n' "$1" "$2" >>"$subjects"
+}
+
+# library NAME: the path of a shared library of the host's.
+library() {
+	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
+}
+
+# --- Debian's own ------------------------------------------------------------------------------
+
+# split_subject NAME BINARY: its debug file is found by build-id. llvm-symbolizer, which does not use
+# the symbol table of that, is asked a file put together of both.
+split_subject() {
+	local id debug whole
+
+	whole=$tmp/whole-$(basename "${2:-none}")
+	id=$(readelf -n "$2" 2>/dev/null | awk '/Build ID:/ { print $NF }')
+	debug=/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+	if [ -z "$id" ] || [ ! -e "$debug" ]; then
+		without "$1" "no debug file of ${2:-it}"
+	elif eu-unstrip -o "$whole" "$2" "$debug" 2>"$tmp/unstrip.log"; then
+		subject "$1" "$2" "$whole"
+	else
+		without "$1" "eu-unstrip: $(head -n 1 "$tmp/unstrip.log")"
+	fi
+}
+
+# Of packages that packages.mk has.
+list_debian_with_lines() {
+	split_subject 'libc, libc6-dbg' "$(library libc.so.6)"
+	split_subject 'libm, libc6-dbg' "$(library libm.so.6)"
+	split_subject 'ld.so, libc6-dbg' "$(library ld-linux-x86-64.so.2)"
+	split_subject 'libbfd, libbinutils-dbg, dwz' \
+		"$(echo /usr/lib/x86_64-linux-gnu/libbfd-*-system.so)"
+	split_subject 'libgprofng, libgprofng0-dbg, dwz' "$(library libgprofng.so.0)"
+	subject 'libstdc++, debug' "$(echo /usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.*[0-9])"
+	subject pilotlight "$pilotlight"
+}
+
+# Stripped, for the most part: names alone.
+list_debian_with_names() {
+	local program
+
+	subject libLLVM-14 "$(library libLLVM-14.so.1)" '' functions
+	subject libcrypto "$(library libcrypto.so.3)" '' functions
+	subject cc1 "$(gcc -print-prog-name=cc1)" '' functions
+	for program in bash python3 perl node git sqlite3 clang-14; do
+		if program_path=$(first "/usr/bin/$program"); then
+			subject "$program" "$(realpath "$program_path")" '' functions
+		else
+			without "$program" "no /usr/bin/$program"
+		fi
+	done
+}
+
+# --- made here ---------------------------------------------------------------------------------
+
+# compile NAME COMMAND...: to $tmp/NAME, in the background.
+compile() {
+	local name=$1
+
+	shift
+	("$@" -o "$tmp/$name.new" 2>"$tmp/$name.log" && mv "$tmp/$name.new" "$tmp/$name") &
+	[ "$(jobs -rp | wc -l)" -lt "$cpu_count" ] || wait -n
+}
+
+# Debian's, which has its standard library compiled.
+build_go() {
+	env -u GOROOT GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$tmp/go-cache" \
+		/usr/bin/go build "$@" "$sources/program.go"
+}
+
+compile_programs() {
+	local c=("$root"/daemon/{base,render,export}/*.c)
+	local c_flags=(-std=gnu17 -D_GNU_SOURCE -O2 -fPIC -shared -iquote "$root/daemon"
+		-iquote "$root/include")
+	local rust_flags=(--edition 2021 -O -g "$sources/program.rs")
+	local cxx_flags=(-std=c++20 -O2 "$sources/program.cc")
+
+	cd "$root" || exit 1
+	compile gcc5 g++ "${cxx_flags[@]}" -gdwarf-5
+	compile clang5 clang++ "${cxx_flags[@]}" -gdwarf-5
+	compile gcc4 g++ "${cxx_flags[@]}" -gdwarf-4 -no-pie -fno-pie
+	compile clang4 clang++ "${cxx_flags[@]}" -gdwarf-4 -fuse-ld=lld -ffunction-sections \
+		-Wl,--gc-sections,--build-id=sha1
+	compile gcc_c4 gcc "${c_flags[@]}" -gdwarf-4 "${c[@]}"
+	compile gcc_lto gcc "${c_flags[@]}" -gdwarf-5 -flto "${c[@]}"
+	compile clang_c5 clang "${c_flags[@]}" -gdwarf-5 "${c[@]}"
+	! has rustc || compile rust rustc "${rust_flags[@]}" -C symbol-mangling-version=v0
+	# Whose names are the default with some versions, and a matter of -Z with others.
+	! has rustc || RUSTC_BOOTSTRAP=1 compile rust_legacy rustc "${rust_flags[@]}" \
+		-Z unstable-options -C symbol-mangling-version=legacy
+	[ ! -x /usr/bin/go ] || compile go build_go
+	wait
+}
+
+# Of what was compiled, with its debug information somewhere else, or in another form.
+transform_programs() {
+	mkdir -p "$tmp/link/.debug" "$tmp/data" "$tmp/multi"
+	objcopy --only-keep-debug "$tmp/gcc5" "$tmp/link/.debug/linked.debug"
+	objcopy --strip-all --remove-section=.note.gnu.build-id "$tmp/gcc5" "$tmp/link/linked"
+	(cd "$tmp/link/.debug" && objcopy --add-gnu-debuglink=linked.debug ../linked)
+
+	strip -o "$tmp/stripped" "$tmp/clang5"
+	objcopy --only-keep-debug "$tmp/clang5" "$tmp/clang5.debug"
+
+	nm -fp --defined-only "$tmp/gcc_c4" | awk '$2 ~ /[tT]/ { print $1 }' | sort >"$tmp/keep"
+	objcopy --only-keep-debug "$tmp/gcc_c4" "$tmp/data/mini"
+	objcopy -S --remove-section=.comment --keep-symbols="$tmp/keep" "$tmp/data/mini"
+	xz -kf "$tmp/data/mini"
+	objcopy -S --add-section .gnu_debugdata="$tmp/data/mini.xz" "$tmp/gcc_c4" "$tmp/data/program"
+	strip -g -o "$tmp/data/names" "$tmp/gcc_c4"
+
+	objcopy --compress-debug-sections=zlib "$tmp/gcc4" "$tmp/compressed"
+	objcopy --compress-debug-sections=zlib-gnu "$tmp/gcc_c4" "$tmp/compressed_gnu"
+
+	! has dwz || ! cp "$tmp/gcc5" "$tmp/gcc_lto" "$tmp/multi" ||
+		(cd "$tmp/multi" && dwz -m common -M common gcc5 gcc_lto) 2>"$tmp/dwz.log"
+}
+
+list_made_here() {
+	subject 'C++, gcc, DWARF 5' "$tmp/gcc5"
+	subject 'C++, gcc, DWARF 4, not PIE' "$tmp/gcc4"
+	subject 'C++, clang, DWARF 5' "$tmp/clang5"
+	subject 'C++, clang, DWARF 4, lld' "$tmp/clang4"
+	subject 'C, gcc, DWARF 4' "$tmp/gcc_c4"
+	subject 'C, gcc, DWARF 5, LTO' "$tmp/gcc_lto"
+	subject 'C, clang, DWARF 5' "$tmp/clang_c5"
+	subject 'Rust, v0 names' "$tmp/rust"
+	subject 'Rust, legacy names' "$tmp/rust_legacy"
+	subject 'Go' "$tmp/go"
+	subject 'by .gnu_debuglink' "$tmp/link/linked" "$tmp/gcc5"
+	subject 'by --debug' "$tmp/stripped" "$tmp/clang5" chains --debug "$tmp/clang5.debug"
+	subject '.gnu_debugdata' "$tmp/data/program" "$tmp/data/names" functions
+	subject 'compressed, zlib' "$tmp/compressed"
+	subject 'compressed, .zdebug' "$tmp/compressed_gnu" "$tmp/gcc_c4"
+	if has dwz; then
+		subject 'dwz -m, C++' "$tmp/multi/gcc5" "$tmp/gcc5"
+		subject 'dwz -m, C, LTO' "$tmp/multi/gcc_lto" "$tmp/gcc_lto"
+	else
+		without 'dwz -m' 'no dwz'
+	fi
+}
+
+need python3 eu-addr2line c++filt nm objcopy readelf gcc g++ clang++ xz
+symbolizer=$(first llvm-symbolizer-14 llvm-symbolizer) || skip_all 'no llvm-symbolizer'
+gsymutil=$(first llvm-gsymutil-14 llvm-gsymutil) || skip_all 'no llvm-gsymutil'
+[ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
+
+compile_programs
+transform_programs
+list_debian_with_lines
+list_debian_with_names
+list_made_here
+PYTHONDONTWRITEBYTECODE=1 python3 "$here/symbols_oracle.py" "$subjects" "$tmp" "$pilotlight" \
+	"$symbolizer" "$gsymutil"

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The programs that know what an address is, behind one form of answer: a list of frames, innermost
+first. Functions are demangled, paths normalised lexically; what is not known is "??" and 0."""
+
+import bisect
+import collections
+import os
+import re
+import struct
+import subprocess
+
+Frame = collections.namedtuple("Frame", "function file line column")
+UNKNOWN = "??"
+
+SHF_EXECINSTR = 4
+
+
+def run(command, text="", seconds=100):
+    """What a program prints, whatever its exit status; what it says on standard error is kept."""
+    environment = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}
+    environment["LC_ALL"] = "C"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
+                          timeout=seconds, env=environment, check=False)
+    return done.stdout, done.stderr, done.returncode
+
+
+def text_range(path):
+    """Address and size of .text."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if header[:6] != b"\x7fELF\x02\x01":
+            raise ValueError(f"{path} is no 64-bit ELF file")
+        offset, = struct.unpack_from("<Q", header, 40)
+        size, count, names = struct.unpack_from("<HHH", header, 58)
+        file.seek(offset)
+        table = file.read(size * count)
+        sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)]
+        file.seek(sections[names][4])
+        strings = file.read(sections[names][5])
+    for name, _, flags, address, _, length, *_ in sections:
+        if flags & SHF_EXECINSTR and strings[name:].split(b"\0", 1)[0] == b".text":
+            return address, length
+    raise ValueError(f"{path} has no .text")
+
+
+def build_id(path):
+    notes, _, _ = run(["readelf", "-n", path])
+    found = re.search(r"Build ID: ([0-9a-f]+)", notes)
+    return found.group(1) if found else None
+
+
+def debug_file(path):
+    """The path of the host's debug file by build-id, as a list: of none, if there is none."""
+    identity = build_id(path)
+    found = f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug" if identity else ""
+    return [found] if os.path.exists(found) else []
+
+
+def random_addresses(path, count):
+    """Distinct ones, the same in every run, in no order."""
+    start, size = text_range(path)
+    state, addresses = 88172645463325252, {}
+    while len(addresses) < min(count, size // 2):
+        state ^= state << 13 & (1 << 64) - 1
+        state ^= state >> 7
+        state ^= state << 17 & (1 << 64) - 1
+        addresses[start + state % size] = None
+    return list(addresses)
+
+
+def demangle(names):
+    """By libiberty without implementation details (std::string, no hashes of Rust's crates), which
+    is how we demangle too; the spelling of others differs."""
+    distinct = sorted(names)
+    text, _, _ = run(["c++filt", "-i"], "".join(name + "\n" for name in distinct))
+    return dict(zip(distinct, text.split("\n")))
+
+
+def normal_path(path):
+    return path if path in ("", UNKNOWN) else os.path.normpath(path)
+
+
+def place(text):
+    """FILE:LINE:COLUMN, FILE:LINE, or with "(discriminator 3)" or a "?" behind it."""
+    text = re.sub(r" \(discriminator \d+\)$", "", text)
+    found = re.fullmatch(r"(.*?):(\d+|\?)(?::(\d+))?", text)
+    if not found:
+        return UNKNOWN, 0, 0
+    file, line, column = found.groups()
+    line = int(line) if line.isdigit() else 0
+    return normal_path(file) if line else UNKNOWN, line, int(column or 0)
+
+
+def read_chains(text):
+    """Blocks of function and place lines with an empty line after each, as llvm-symbolizer has it."""
+    chains = []
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        if lines == [""]:
+            continue
+        chains.append([Frame(lines[i], *place(lines[i + 1])) for i in range(0, len(lines) - 1, 2)])
+    return chains
+
+
+def with_names(chains, names):
+    return [[frame._replace(function=names.get(frame.function, frame.function)) for frame in chain]
+            for chain in chains]
+
+
+def hexadecimal(addresses):
+    return "".join(f"{address:#x}\n" for address in addresses)
+
+
+def demangled(chains):
+    """Without the version of a symbol (@GLIBC_2.2), which is no part of a name."""
+    plain = {name: re.sub(r"(?<=.)@.*", "", name)
+             for name in {frame.function for chain in chains for frame in chain}}
+    readable = demangle(set(plain.values()))
+    return with_names(chains, {name: readable[plain[name]] for name in plain})
+
+
+class Mismatch(Exception):
+    """A tool has not given one answer for each address."""
+
+
+def counted(chains, addresses, tool, errors):
+    if len(chains) != len(addresses):
+        raise Mismatch(f"{tool}: {len(chains)} answers to {len(addresses)} addresses: "
+                       f"{errors.strip()[-500:]}")
+    return chains
+
+
+def ask_llvm(program, path, addresses):
+    out, errors, _ = run([program, f"--obj={path}", "--no-demangle", "--inlines",
+                          "--functions=linkage"], hexadecimal(addresses))
+    return demangled(counted(read_chains(out), addresses, program, errors))
+
+
+def ask_elfutils(path, addresses):
+    """An address a line, then pairs of a function, with where it was inlined, and a place."""
+    out, errors, _ = run(["eu-addr2line", "-a", "-f", "-i", "-e", path], hexadecimal(addresses))
+    blocks = re.split(r"^0x[0-9a-f]{16}\n", out, flags=re.MULTILINE)[1:]
+    chains = []
+    for block in blocks:
+        lines = block.rstrip("\n").split("\n")
+        chains.append([Frame(re.sub(r" inlined at .* in .*$", "", function), *place(where))
+                       for function, where in zip(lines[::2], lines[1::2])])
+    return demangled(counted(chains, addresses, "eu-addr2line", errors))
+
+
+def ask_binutils(path, addresses):
+    """As eu-addr2line, with another mark for what is inlined; it reads what dwz has moved away."""
+    out, errors, _ = run(["addr2line", "-a", "-f", "-i", "-e", path], hexadecimal(addresses))
+    blocks = re.split(r"^0x[0-9a-f]{16}\n", out, flags=re.MULTILINE)[1:]
+    chains = []
+    for block in blocks:
+        lines = block.rstrip("\n").split("\n")
+        chains.append([Frame(function, *place(where))
+                       for function, where in zip(lines[::2], lines[1::2])])
+    return demangled(counted(chains, addresses, "addr2line", errors))
+
+
+def ask_pilotlight(program, cache, path, addresses):
+    out, errors, _ = run([program, "symbols", "lookup", "--cache", cache, path],
+                         hexadecimal(addresses))
+    return counted(read_chains(out), addresses, "pilotlight symbols lookup", errors)
+
+
+def ask_gsym(program, gsym, addresses):
+    """"0x…: NAME + N @ FILE:LINE [inlined]", callers indented below, an empty line after each."""
+    out, errors, _ = run([program, "--addresses-from-stdin"],
+                         "".join(f"{address:#x} {gsym}\n" for address in addresses))
+    chains = []
+    for block in re.split(r"\n\n", out):
+        if not block.strip("\n"):
+            continue
+        frames = []
+        for line in block.strip("\n").split("\n"):
+            line = re.sub(r"^(0x[0-9a-f]{16}: | {20})", "", line)
+            line = re.sub(r" \[inlined\]$", "", line)
+            found = re.fullmatch(r"(.*?)(?: \+ \d+)?(?: @ ((?:(?! @ ).)*))?", line)
+            name, where = found.groups()
+            frames.append(Frame(UNKNOWN if line.startswith("error: ") else name,
+                                *place(where or "")))
+        chains.append(frames)
+    return counted(chains, addresses, program, errors)
+
+
+def alternate_files(paths):
+    found = set()
+    for path in paths:
+        text, _, _ = run(["readelf", "-p", ".gnu_debugaltlink", path])
+        for name in re.findall(r"\]  (\S+)", text)[:1]:
+            found.add(os.path.join(os.path.dirname(os.path.realpath(path)), name))
+    return {path for path in found if os.path.exists(path)}
+
+
+class Symbols:
+    """What nm has of some files: mangled names and their sizes by where they begin."""
+
+    def __init__(self, paths):
+        self.starts = collections.defaultdict(dict)
+        self.debugging = set()  # names that mark a place in a section that is not code
+        self.paths = paths
+        self.known_data = self.known_alternate = None
+        for path in paths:
+            for option in (["-P"], ["-P", "-D"]):
+                out, _, _ = run(["nm", "--defined-only", *option, path])
+                for line in out.split("\n"):
+                    self.add(line)
+        self.sorted = sorted(self.starts)
+
+    def add(self, line):
+        found = re.match(r"(.*) ([a-zA-Z]) ([0-9a-f]+)(?: ([0-9a-f]+))?", line)
+        if not found:
+            return
+        name, kind, start, size = found.groups()
+        name = name.split("@")[0]
+        if kind in "tTwWiu":
+            self.starts[int(start, 16)][name] = int(size or "0", 16)
+        elif kind == "N":
+            self.debugging.add(name)
+
+    def before(self, address, count):
+        """Where the last symbols before an address begin, the nearest first."""
+        end = bisect.bisect_right(self.sorted, address)
+        return reversed(self.sorted[max(0, end - count):end])
+
+    def names_before(self, address, count):
+        return {name for start in self.before(address, count) for name in self.starts[start]}
+
+    def data(self):
+        """Names that readelf has for data, wherever it is; nm does not tell it from code."""
+        if self.known_data is None:
+            out = "".join(run(["readelf", "-sW", path])[0] for path in self.paths)
+            self.known_data = set(re.findall(r" OBJECT .* ([^ @\n]+)(?:@\S+)?(?: \(\d+\))?\n",
+                                             out))
+        return self.known_data
+
+    def alternate(self):
+        """Names that are in the file that dwz has moved the common part of debug information to."""
+        if self.known_alternate is None:
+            strings = "".join(run(["readelf", "-p", ".debug_str", path])[0]
+                              for path in alternate_files(self.paths))
+            names = set(re.findall(r"^  \[ *[0-9a-f]+\]  (.*)$", strings, re.MULTILINE))
+            self.known_alternate = set(demangle(names).values()) if names else names
+        return self.known_alternate
+
+    def covering(self, address, count):
+        """Names of the symbols that contain the address and begin last."""
+        for start in self.before(address, count):
+            names = {name for name, size in self.starts[start].items() if address < start + size}
+            if names:
+                return names
+        return set()

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
+#include "base/output.h"
+#include "tools/symbols_argument.h"
+#include "tools/symbols_command.h"
+#include "tools/symbols_text.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: pilotlight symbols prune [--max-bytes SIZE] [--cache DIR] [--json]\n"
+	"\n"
+	"Makes the cache smaller: removes what was last used longest ago until SIZE is left,\n"
+	"entries of binaries without symbols after a day, and what processes that were killed\n"
+	"have left behind.\n"
+	"\n"
+	"  --max-bytes SIZE  bytes, or with K, M, G or T (2G)\n"
+	"  --cache DIR       the symbol cache\n"
+	"  --json            the same as an object\n"
+	"  -h, --help        this\n";
+
+enum { OPTION_MAX_BYTES = 256 };
+
+struct pruning {
+	struct symbols_options options;
+	uint64_t bytes_max;
+	struct symbol_cache_pruned pruned;
+};
+
+static enum symbols_parse parse(
+	const struct symbols_command *command, int argc, char **argv, struct pruning *pruning)
+{
+	static const struct option long_options[] = {
+		SYMBOLS_OPTIONS,
+		{ "max-bytes", required_argument, NULL, OPTION_MAX_BYTES },
+		{ 0 },
+	};
+	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
+		if (option != OPTION_MAX_BYTES)
+			r = symbols_take_option(command, option, &pruning->options);
+		else if (symbols_argument_bytes(optarg, &pruning->bytes_max) < 0)
+			r = symbols_wrong(command,
+				"--max-bytes takes a number of bytes, or one with K, M, G or T, "
+				"not",
+				optarg);
+		if (r != SYMBOLS_PARSE_RUN)
+			return r;
+	}
+	return symbols_check_arguments(command, argc, argv, 0, 0, "");
+}
+
+static void write_json(struct output *output, const struct symbol_cache_pruned *pruned)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} members[] = {
+		{ "removed_entries", pruned->entries },
+		{ "removed_bytes", pruned->bytes },
+		{ "removed_drafts", pruned->drafts },
+		{ "left_entries", pruned->left_entries },
+		{ "left_bytes", pruned->left_bytes },
+	};
+	struct json json;
+
+	json_init(&json, output);
+	json_begin_object(&json);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_key(&json, members[i].key);
+		json_u64(&json, members[i].value);
+	}
+	json_end_object(&json);
+	json_end_line(&json);
+}
+
+static void write_text(struct output *output, const struct symbol_cache_pruned *pruned)
+{
+	char removed[SYMBOLS_TEXT_BYTES_BYTES], left[SYMBOLS_TEXT_BYTES_BYTES];
+
+	output_printf(output, "removed %" PRIu64 " symbol files of %s", pruned->entries,
+		symbols_text_bytes(pruned->bytes, removed));
+	if (pruned->drafts > 0)
+		output_printf(output, " and %" PRIu64 " unfinished ones", pruned->drafts);
+	output_printf(output, "; %" PRIu64 " of %s are left\n", pruned->left_entries,
+		symbols_text_bytes(pruned->left_bytes, left));
+}
+
+static int prune(struct pruning *pruning, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = symbols_open_cache(&pruning->options, pruning->bytes_max, false, &cache, fault);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = cache ? symbol_cache_prune(cache, pruning->bytes_max, false, &pruning->pruned) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot prune the symbol cache '%s': %s",
+			symbol_cache_directory(cache), strerror(-r));
+	output_init_fd(output, STDOUT_FILENO);
+	if (pruning->options.is_json)
+		write_json(output, &pruning->pruned);
+	else
+		write_text(output, &pruning->pruned);
+	return symbols_finish_output(output, fault);
+}
+
+static int run(const struct symbols_command *command, int argc, char **argv)
+{
+	struct pruning pruning = { .bytes_max = SYMBOL_CACHE_BYTES_DEFAULT };
+	struct fault fault = { 0 };
+	enum symbols_parse parsed;
+	int r;
+
+	parsed = parse(command, argc, argv, &pruning);
+	if (parsed != SYMBOLS_PARSE_RUN)
+		return symbols_parse_status(parsed);
+	r = prune(&pruning, &fault);
+	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+}
+
+const struct symbols_command symbols_prune = {
+	"prune",
+	"remove what was not used for long",
+	help,
+	run,
+};

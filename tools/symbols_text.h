@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is known of a symbol file, in words for people and for programs. */
+#pragma once
+
+#include "pilotlight/symbol_file.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json;
+struct output;
+
+/* A word for programs, and what it means. Never NULL: files of other versions have others. */
+const char *symbols_text_rank_word(uint8_t rank);
+const char *symbols_text_rank(uint8_t rank);
+
+/* Likewise of why there are no symbols, as the end of a sentence; and what helps. */
+const char *symbols_text_failure_word(uint8_t failure);
+const char *symbols_text_failure(uint8_t failure);
+const char *symbols_text_remedy(uint8_t failure);
+
+/* NULL where EM_… is of a machine that is not known by a name here. */
+const char *symbols_text_machine(uint16_t machine);
+
+/* Names of the bits of PILOTLIGHT_SYMBOL_HAS_…: a list with commas, or an array. */
+void symbols_text_write_contents(struct output *output, uint32_t contents);
+void symbols_text_json_contents(struct json *json, uint32_t contents);
+
+/* "12 B", "3.4 KiB"; returns `text`. */
+enum { SYMBOLS_TEXT_BYTES_BYTES = 16 };
+const char *symbols_text_bytes(uint64_t bytes, char text[SYMBOLS_TEXT_BYTES_BYTES]);
+
+/* "2026-11-21 12:00", here; "-" before 1970 and where no calendar goes. Returns `text`. */
+enum { SYMBOLS_TEXT_TIME_BYTES = 24 };
+const char *symbols_text_time(uint64_t time_s, char text[SYMBOLS_TEXT_TIME_BYTES]);
+
+/* A string out of a file as it may be shown (I8): what is no printable UTF-8 becomes U+FFFD. */
+void symbols_text_write(struct output *output, const char *string);
+
+/* The origin, which need not end with a NUL, as symbols_text_write() and as a JSON string. */
+void symbols_text_write_origin(
+	struct output *output, const struct pilotlight_symbol_header *header);
+void symbols_text_json_origin(struct json *json, const struct pilotlight_symbol_header *header);
+
+/* What extraction could not carry: the members of an object. */
+void symbols_text_json_losses(struct json *json, const struct pilotlight_symbol_header *header);
+
+bool symbols_text_has_losses(const struct pilotlight_symbol_header *header);
+
+/* The same for people: "3 compilation units, 1 name". */
+void symbols_text_write_losses(
+	struct output *output, const struct pilotlight_symbol_header *header);
