@@ -14,6 +14,9 @@
 #include "base/output.h"
 #include "symbol/symbol_file.h"
 
+/* Readers recurse as deep as inlined calls are. */
+enum { GSYM_DEPTH_MAX = 256 };
+
 /*
  * Reads the tables twice. Meanwhile it holds 12 bytes for each frame, 8 for each function, and what
  * the largest function needs, in all less than a few times the symbol file (I4). Does not flush

@@ -5,14 +5,11 @@
  */
 #pragma once
 
-#include "symbol/symbol_file.h"
+#include "export/gsym.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Readers recurse as deep as inlined calls are. */
-enum { GSYM_DEPTH_MAX = 256 };
 
 struct gsym_frame {
 	uint32_t root;	/* its outermost caller, or itself */

@@ -22,8 +22,8 @@ struct code_span {
 
 struct code_spans {
 	struct scratch_array spans;
-	struct scratch_array
-		entries; /* each begins with its offset, 32 bits; ascending in a span */
+	/* Each begins with its offset, 32 bits: ascending; of equal ones the last counts. */
+	struct scratch_array entries;
 };
 
 /* Entries have `entry_bytes`, a multiple of 4. Returns 0 or -ENOMEM. */

@@ -23,6 +23,5 @@ struct debug_elf {
  * Returns 0; -ENOEXEC libelf cannot read it; elf_sections_unpack()'s errors; another -errno from
  * mapping it. A file that shrinks while it is mapped ends the process with SIGBUS.
  */
-int debug_elf_open(
-	struct debug_elf *ret_elf, const struct elf_file *file, struct scratch *scratch);
+int debug_elf_open(struct debug_elf *ret_elf, const struct elf_file *file, struct scratch *scratch);
 void debug_elf_done(struct debug_elf *elf);

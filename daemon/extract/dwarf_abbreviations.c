@@ -10,7 +10,7 @@
 enum {
 	ITEMS_MAX = 1 << 18,
 	SPECS_MAX = 1 << 20, /* 16 MiB */
-	ITEM_SPECS_MAX = UINT16_MAX,
+	ITEM_SPECS_MAX = 256, /* a DIE may have them all in a single byte */
 };
 
 /* Many units may name one big table in turn, which would have to be read again for each. */
@@ -150,8 +150,8 @@ static int add_spec(struct dwarf_abbreviations *abbreviations, struct dwarf_byte
 	struct dwarf_attribute_spec spec = {
 		.form = (uint16_t)form,
 		.value_bytes = value_bytes_of(form, &abbreviations->encoding),
-		.attribute = at <= UINT16_MAX ? dwarf_attribute_of((unsigned int)at)
-					      : DWARF_ATTRIBUTES,
+		.attribute =
+			at <= UINT16_MAX ? dwarf_attribute_of((unsigned int)at) : DWARF_ATTRIBUTES,
 	};
 	int r;
 
@@ -167,8 +167,8 @@ static int add_spec(struct dwarf_abbreviations *abbreviations, struct dwarf_byte
 	return 0;
 }
 
-static int read_item(struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes,
-	uint64_t code)
+static int read_item(
+	struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes, uint64_t code)
 {
 	struct dwarf_abbreviation item = {
 		.code = code,
@@ -213,6 +213,19 @@ static int compare_items(const void *a, const void *b)
 	return (x->first_spec > y->first_spec) - (x->first_spec < y->first_spec);
 }
 
+/* Puts them in order; of equal codes the first one counts. */
+static void sort_items(struct dwarf_abbreviations *abbreviations)
+{
+	struct dwarf_abbreviation *items = abbreviations->items;
+	size_t count = 0;
+
+	qsort(items, abbreviations->count, sizeof(*items), compare_items);
+	for (size_t i = 0; i < abbreviations->count; i++)
+		if (count == 0 || items[count - 1].code != items[i].code)
+			items[count++] = items[i];
+	abbreviations->count = count;
+}
+
 static int read_items(struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes)
 {
 	bool is_sorted = true;
@@ -234,8 +247,7 @@ static int read_items(struct dwarf_abbreviations *abbreviations, struct dwarf_by
 		last = code;
 	}
 	if (!is_sorted)
-		qsort(abbreviations->items, abbreviations->count, sizeof(*abbreviations->items),
-			compare_items);
+		sort_items(abbreviations);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ enum dwarf_kind {
 	DWARF_KIND_OTHER,
 	DWARF_KIND_FUNCTION,
 	DWARF_KIND_INLINED,
-	DWARF_KIND_TYPE,   /* may have member functions below */
+	DWARF_KIND_TYPE,     /* may have member functions below */
 	DWARF_KIND_CODELESS, /* there is never any code below */
 };
 

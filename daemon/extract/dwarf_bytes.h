@@ -139,8 +139,8 @@ static inline const char *dwarf_bytes_string(struct dwarf_bytes *bytes)
 	size_t left = dwarf_bytes_left(bytes);
 	const uint8_t *nul;
 
-	nul = left ? memchr(start, '\0', left < DWARF_STRING_BYTES_MAX ? left
-									 : DWARF_STRING_BYTES_MAX)
+	nul = left ? memchr(start, '\0',
+			     left < DWARF_STRING_BYTES_MAX ? left : DWARF_STRING_BYTES_MAX)
 		   : NULL;
 	if (!nul) {
 		bytes->position = bytes->end;

@@ -113,8 +113,7 @@ static int find_call(struct walk *walk, const struct dwarf_die *die, uint64_t *r
 	int r;
 
 	if (dwarf_die_has(die, DWARF_CALL_FILE)) {
-		r = line_table_file(
-			walk->lines, call_value(walk, die, DWARF_CALL_FILE), &file);
+		r = line_table_file(walk->lines, call_value(walk, die, DWARF_CALL_FILE), &file);
 		if (r < 0)
 			return r;
 	}
@@ -188,8 +187,8 @@ static void skip_children(struct walk *walk, struct dwarf_die *die)
 	if (!die->abbreviation->has_children || !dwarf_die_has(die, DWARF_SIBLING))
 		return;
 	/* Its end of siblings is the byte before; a sibling that lies elsewhere is not believed. */
-	if (dwarf_unit_reference(walk->unit, die, DWARF_SIBLING, &sibling) &&
-		sibling > die->next && sibling[-1] == 0)
+	if (dwarf_unit_reference(walk->unit, die, DWARF_SIBLING, &sibling) && sibling > die->next &&
+		sibling[-1] == 0)
 		die->next = sibling - 1;
 }
 
@@ -238,8 +237,8 @@ static void descend(struct walk *walk, const struct level *level)
 /* Reads one DIE, or the end of a list of siblings. */
 static int step(struct walk *walk, const uint8_t **position)
 {
+	struct level level = { 0 };
 	struct dwarf_die die;
-	struct level level;
 	int r;
 
 	if (walk->is_function_open && walk->depth <= walk->function_depth) {

@@ -20,7 +20,8 @@ enum {
 	/* In abbreviations: of a DIE of another unit, and of a .dwo file, which stays open too. */
 	FOREIGN_DIE_COST = 8,
 	SPLIT_UNIT_COST = ABBREVIATIONS_KEPT_MAX / 64,
-	RANGES_MAX = 1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
+	RANGES_MAX =
+		1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
 };
 
 struct reader {
@@ -223,8 +224,8 @@ static int read_functions(struct reader *reader, struct unit *unit, struct dwarf
 		r = open_unit(reader, &unit->split_die, &sections, &split, die);
 	if (r == 0) {
 		symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_SPLIT);
-		r = dwarf_functions_read(&reader->functions, &split, &reader->lines,
-			has_code_in_types(&split, die));
+		r = dwarf_functions_read(
+			&reader->functions, &split, &reader->lines, has_code_in_types(&split, die));
 	}
 	reader->kept += SPLIT_UNIT_COST;
 	return r;

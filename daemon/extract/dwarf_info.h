@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions, inlined calls and source lines out of DWARF 2 to 5, by libdw: one compilation unit at
- * a time, and what libdw keeps is given back every some units, so that memory does not grow with
- * the file. Runs in a worker: libdw parses hostile bytes (I8), and what it cannot take costs the
- * worker at most.
+ * Functions, inlined calls and source lines out of DWARF 2 to 5: one compilation unit at a time.
+ * DIEs and line programs are read as they stand, so that the work is linear in the file and none of
+ * it is kept; libdw finds units and answers what needs other sections. What libdw keeps is given
+ * back every some units, so that memory does not grow with the file. Runs in a worker: libdw parses
+ * hostile bytes (I8), and what it cannot take costs the worker at most.
  *
  * Names are linkage names where DWARF has them (DW_AT_linkage_name of the DIE, or of what its
  * DW_AT_abstract_origin and DW_AT_specification lead to), else DW_AT_name. Files are what

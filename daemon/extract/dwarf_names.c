@@ -130,8 +130,8 @@ static int take_foreign_attribute(Dwarf_Attribute *attribute, void *context)
 	return DWARF_CB_OK;
 }
 
-static const char *foreign_string(const struct foreign_attributes *attributes,
-	enum dwarf_attribute which, bool has_alternate)
+static const char *foreign_string(
+	const struct foreign_attributes *attributes, enum dwarf_attribute which, bool has_alternate)
 {
 	Dwarf_Attribute attribute;
 
@@ -210,8 +210,8 @@ int dwarf_names_find(struct dwarf_names *names, const struct dwarf_unit *unit,
 
 	look_at(names, unit, die, &search);
 	if (search.linkage_name || !search.next)
-		return add_name(names, search.linkage_name ? search.linkage_name : search.name,
-			ret_name);
+		return add_name(
+			names, search.linkage_name ? search.linkage_name : search.name, ret_name);
 	named = cache_entry(names, search.next);
 	if (named->die != search.next) {
 		r = resolve(names, unit, &search, named);

@@ -114,8 +114,8 @@ static inline void skip_spec(struct dwarf_bytes *bytes, const struct dwarf_attri
 }
 
 /* Returns 1 where attributes follow, 0 at the end of siblings, -EBADMSG. */
-static int begin_die(const struct dwarf_unit *unit, struct dwarf_bytes *bytes,
-	struct dwarf_die *die)
+static int begin_die(
+	const struct dwarf_unit *unit, struct dwarf_bytes *bytes, struct dwarf_die *die)
 {
 	uint64_t code;
 
@@ -132,8 +132,8 @@ static int begin_die(const struct dwarf_unit *unit, struct dwarf_bytes *bytes,
 	return die->abbreviation ? 1 : -EBADMSG;
 }
 
-static int read_attributes(const struct dwarf_unit *unit, struct dwarf_bytes *bytes,
-	struct dwarf_die *die)
+static int read_attributes(
+	const struct dwarf_unit *unit, struct dwarf_bytes *bytes, struct dwarf_die *die)
 {
 	const struct dwarf_abbreviation *abbreviation = die->abbreviation;
 
@@ -176,7 +176,8 @@ int dwarf_unit_scan_die(
 	if (r <= 0)
 		return r;
 	abbreviation = ret_die->abbreviation;
-	if (abbreviation->kind != DWARF_KIND_OTHER || abbreviation->values_bytes == DWARF_SIZE_VARIES)
+	if (abbreviation->kind != DWARF_KIND_OTHER ||
+		abbreviation->values_bytes == DWARF_SIZE_VARIES)
 		return read_attributes(unit, &bytes, ret_die);
 	(void)dwarf_bytes_take(&bytes, abbreviation->values_bytes);
 	ret_die->next = bytes.position;
@@ -276,8 +277,8 @@ bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die 
 	return true;
 }
 
-const char *dwarf_unit_string(const struct dwarf_unit *unit, const struct dwarf_die *die,
-	enum dwarf_attribute attribute)
+const char *dwarf_unit_string(
+	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
 	Dwarf_Attribute string = dwarf_unit_attribute(unit, die, attribute);
 
@@ -288,8 +289,8 @@ const char *dwarf_unit_string(const struct dwarf_unit *unit, const struct dwarf_
 	return dwarf_formstring(&string);
 }
 
-Dwarf_Attribute dwarf_unit_attribute(const struct dwarf_unit *unit, const struct dwarf_die *die,
-	enum dwarf_attribute attribute)
+Dwarf_Attribute dwarf_unit_attribute(
+	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
 	const struct dwarf_value *value = &die->values[attribute];
 

@@ -65,10 +65,10 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *d
 bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, const uint8_t **ret_target);
 /* Borrowed from the file; NULL: none. */
-const char *dwarf_unit_string(const struct dwarf_unit *unit, const struct dwarf_die *die,
-	enum dwarf_attribute attribute);
+const char *dwarf_unit_string(
+	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute);
 
 /* For libdw. */
-Dwarf_Attribute dwarf_unit_attribute(const struct dwarf_unit *unit, const struct dwarf_die *die,
-	enum dwarf_attribute attribute);
+Dwarf_Attribute dwarf_unit_attribute(
+	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute);
 Dwarf_Die dwarf_unit_die(const struct dwarf_unit *unit, const struct dwarf_die *die);

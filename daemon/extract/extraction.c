@@ -115,8 +115,8 @@ static void leave_out_headers(
 	segment->offset += header_bytes;
 	segment->vaddr += header_bytes;
 	segment->memory_bytes -= header_bytes;
-	segment->file_bytes -= header_bytes < segment->file_bytes ? header_bytes
-								  : segment->file_bytes;
+	segment->file_bytes -=
+		header_bytes < segment->file_bytes ? header_bytes : segment->file_bytes;
 }
 
 static int find_code(const struct extraction *extraction, struct symbol_builder_code *ret_code)

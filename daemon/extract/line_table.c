@@ -27,7 +27,8 @@ struct entry_format {
 	size_t count;
 };
 
-void line_table_init(struct line_table *table, struct symbol_builder *builder, uint64_t budget_bytes)
+void line_table_init(
+	struct line_table *table, struct symbol_builder *builder, uint64_t budget_bytes)
 {
 	*table = (struct line_table){
 		.builder = builder,
@@ -197,8 +198,8 @@ static int read_entries(struct line_table *table, const struct dwarf_sections *s
 	return 0;
 }
 
-static int read_header(struct line_table *table, const struct dwarf_sections *sections,
-	struct dwarf_bytes *bytes)
+static int read_header(
+	struct line_table *table, const struct dwarf_sections *sections, struct dwarf_bytes *bytes)
 {
 	uint64_t length = dwarf_bytes_unit_length(bytes, &table->offset_bytes);
 	const uint8_t *lengths;

@@ -29,7 +29,8 @@ struct line_table {
 	uint8_t opcode_base;
 };
 
-void line_table_init(struct line_table *table, struct symbol_builder *builder, uint64_t budget_bytes);
+void line_table_init(
+	struct line_table *table, struct symbol_builder *builder, uint64_t budget_bytes);
 void line_table_done(struct line_table *table);
 
 /* A unit without lines: no file is known. */
@@ -48,5 +49,6 @@ int line_table_file(struct line_table *table, uint64_t number, uint32_t *ret_fil
 /* DW_LNE_define_file, by the program. Returns 0, -EBADMSG or -ENOMEM. */
 int line_table_define_file(struct line_table *table, struct dwarf_bytes *operands);
 
-/* Runs the program. Returns 0; -EBADMSG it makes no sense from somewhere on; the builder's errors. */
+/* Runs the program. Returns 0; -EBADMSG it makes no sense from somewhere on; the builder's errors.
+ */
 int line_table_read_rows(struct line_table *table);

@@ -9,6 +9,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+enum {
+	PAGE_BYTES = 4096,
+	RELEASED_BYTES_MIN = 1 << 20,
+};
+
 struct symbol_file {
 	void *mapping;
 	size_t mapping_bytes;
@@ -60,6 +65,16 @@ static struct offset_index index_of(const struct symbol_file_tables *tables,
 	};
 }
 
+/* What was only hashed is not to count as our memory; a lookup maps the few pages it needs. */
+static void release_pages(const void *start, size_t size)
+{
+	uintptr_t first = ((uintptr_t)start + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)start + size) & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (size >= RELEASED_BYTES_MIN && first < end)
+		(void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 int symbol_file_open(int fd, struct symbol_file **ret_file)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = calloc(1, sizeof(*file));
@@ -75,7 +90,8 @@ int symbol_file_open(int fd, struct symbol_file **ret_file)
 		return r;
 	/* All of it is about to be hashed. */
 	(void)madvise(file->mapping, file->mapping_bytes, MADV_WILLNEED);
-	r = symbol_file_check_sections(file->mapping, file->mapping_bytes, &file->tables);
+	r = symbol_file_check_sections(
+		file->mapping, file->mapping_bytes, release_pages, &file->tables);
 	if (r < 0)
 		return r;
 	file->boundaries = index_of(&file->tables, PILOTLIGHT_SYMBOL_BOUNDARIES,

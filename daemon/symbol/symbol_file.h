@@ -21,7 +21,8 @@ struct symbol_file;
 
 /*
  * Maps the file; `fd` is borrowed and not needed afterwards. Returns 0; -EBADMSG not a symbol file,
- * or damaged; -EPROTONOSUPPORT another version; -ENOMEM; another -errno from the system.
+ * or damaged, or beyond 4 GiB; -EPROTONOSUPPORT another version; -ENOMEM; another -errno from the
+ * system.
  */
 int symbol_file_open(int fd, struct symbol_file **ret_file);
 void symbol_file_free(struct symbol_file *file);

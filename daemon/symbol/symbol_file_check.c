@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/symbol_file_check.h"
 
+#include "base/cleanup.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +13,10 @@
 /* Tables are used in place, and nobody has a machine of the other order to try it on. */
 _Static_assert(BYTE_ORDER == LITTLE_ENDIAN, "symbol files are little-endian");
 
-enum { SHIFT_MAX = 31 };
+enum {
+	SHIFT_MAX = 31,
+	HASHED_BYTES = 1 << 20, /* at a time */
+};
 
 static const uint32_t entry_bytes[PILOTLIGHT_SYMBOL_STRINGS + 1] = {
 	[PILOTLIGHT_SYMBOL_SEGMENTS] = sizeof(struct pilotlight_symbol_segment),
@@ -84,9 +89,31 @@ int symbol_file_check_header(const void *bytes, uint64_t size)
 	return 0;
 }
 
+static void free_state(XXH3_state_t **state)
+{
+	(void)XXH3_freeState(*state);
+}
+
+static int check_hash(const uint8_t *bytes, uint64_t size, uint64_t hash, symbol_file_passed passed)
+{
+	_cleanup_(free_state) XXH3_state_t *state = XXH3_createState();
+
+	if (!state || XXH3_64bits_reset(state) != XXH_OK)
+		return -ENOMEM;
+	for (uint64_t done = 0; done < size;) {
+		size_t step = size - done < HASHED_BYTES ? (size_t)(size - done) : HASHED_BYTES;
+
+		(void)XXH3_64bits_update(state, bytes + done, step);
+		if (passed)
+			passed(bytes + done, step);
+		done += step;
+	}
+	return XXH3_64bits_digest(state) == hash ? 0 : -EBADMSG;
+}
+
 /* Sections that lie over each other would make more work than the file is long. */
 static int check_section(const void *bytes, uint64_t size, uint64_t *budget,
-	const struct pilotlight_symbol_section *section)
+	const struct pilotlight_symbol_section *section, symbol_file_passed passed)
 {
 	if (section->offset % PILOTLIGHT_SYMBOL_ALIGNMENT != 0)
 		return -EBADMSG;
@@ -95,9 +122,8 @@ static int check_section(const void *bytes, uint64_t size, uint64_t *budget,
 	if (section->bytes > *budget)
 		return -EBADMSG;
 	*budget -= section->bytes;
-	if (XXH3_64bits((const uint8_t *)bytes + section->offset, section->bytes) != section->hash)
-		return -EBADMSG;
-	return 0;
+	return check_hash(
+		(const uint8_t *)bytes + section->offset, section->bytes, section->hash, passed);
 }
 
 static int add_table(struct symbol_file_tables *tables, const void *bytes,
@@ -141,8 +167,8 @@ static bool are_strings_sound(const struct symbol_file_table *strings)
 	return strings->count == 0 || (text[0] == '\0' && text[strings->count - 1] == '\0');
 }
 
-int symbol_file_check_sections(
-	const void *bytes, uint64_t size, struct symbol_file_tables *ret_tables)
+int symbol_file_check_sections(const void *bytes, uint64_t size, symbol_file_passed passed,
+	struct symbol_file_tables *ret_tables)
 {
 	const struct pilotlight_symbol_header *header = bytes;
 	const struct pilotlight_symbol_section *sections = sections_of(bytes);
@@ -151,7 +177,7 @@ int symbol_file_check_sections(
 	int r;
 
 	for (size_t i = 0; i < header->section_count; i++) {
-		r = check_section(bytes, size, &budget, &sections[i]);
+		r = check_section(bytes, size, &budget, &sections[i], passed);
 		if (r < 0)
 			return r;
 		if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE && sections[i].bytes > 0)

@@ -34,7 +34,9 @@ int symbol_file_check_header(const void *bytes, uint64_t size);
 /*
  * The rest, after the header: lengths and hashes of all sections. Afterwards an index covers its
  * table's last entry, strings end with a NUL, and segments are at most SYMBOL_FILE_SEGMENTS_MAX;
- * what the entries themselves say is not looked at. Returns 0 or -EBADMSG.
+ * what the entries themselves say is not looked at. `passed` (may be NULL) is told of stretches
+ * that are not needed any more for now. Returns 0, -EBADMSG or -ENOMEM.
  */
-int symbol_file_check_sections(
-	const void *bytes, uint64_t size, struct symbol_file_tables *ret_tables);
+typedef void (*symbol_file_passed)(const void *start, size_t size);
+int symbol_file_check_sections(const void *bytes, uint64_t size, symbol_file_passed passed,
+	struct symbol_file_tables *ret_tables);

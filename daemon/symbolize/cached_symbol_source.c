@@ -141,7 +141,7 @@ static int lookup(struct symbol_source *interface, const struct symbol_binary *b
 	struct cached_symbol_source *source = (struct cached_symbol_source *)interface;
 	size_t first = batch->frame_count;
 	_cleanup_free_ uint32_t *counts = NULL;
-	const struct symbol_file *file;
+	const struct symbol_file *file = NULL;
 	struct symbol_identity identity;
 	int r;
 

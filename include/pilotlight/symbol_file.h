@@ -7,7 +7,7 @@
  * bytes. A reader passes over sections that it does not know; a change of what a section means is a
  * new version. Addresses are link-time vaddrs, kept as 32-bit offsets from `base_vaddr`, which is
  * at or before the first byte of code: code that spans 4 GiB or more has no symbol file. Ids are
- * positions in their tables; 0 is always "none", and entry 0 of a table is all zeros.
+ * positions in their tables; 0 is always "none", and entry 0 of FRAMES and FILES is all zeros.
  *
  *   SEGMENTS         the executable PT_LOADs, to make vaddrs of file offsets
  *   BOUNDARIES       sorted by offset, no two of one offset: the code from here to the next

@@ -142,14 +142,14 @@ def main(folder):
     ])
     elf = b"\x7fELF\2\1\1"
     write_elf(path("xz_bomb"), 5, [Section(".gnu_debugdata", SHT_PROGBITS,
-        zeros_compressed(lzma.LZMACompressor(preset=0), 4 * gigabyte, elf))])
+        zeros_compressed(lzma.LZMACompressor(preset=0), 2 * gigabyte, elf))])
     write_elf(path("xz_dictionary"), 6, [Section(".gnu_debugdata", SHT_PROGBITS,
         # Said to need the dictionary, which a compressor would really allocate.
         lzma_with_dictionary(zeros_compressed(lzma.LZMACompressor(preset=0), 4096, elf)))])
-    bomb = zeros_compressed(zlib.compressobj(9), 10 * gigabyte, unit(b"\x01\0"))
+    bomb = zeros_compressed(zlib.compressobj(9), 2 * gigabyte, unit(b"\x01\0"))
     abbreviations = Section(".debug_abbrev", SHT_PROGBITS, ABBREVIATIONS)
     write_elf(path("zlib_bomb"), 7,
-        [abbreviations, compressed(".debug_info", bomb, 10 * gigabyte)])
+        [abbreviations, compressed(".debug_info", bomb, 2 * gigabyte)])
     write_elf(path("zlib_understated"), 8, [abbreviations, compressed(".debug_info", bomb, 4096)])
     write_elf(path("zlib_overstated"), 9,
         [abbreviations, compressed(".debug_info", zlib.compress(bytes(64)), (1 << 63) - 1)])

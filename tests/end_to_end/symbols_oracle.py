@@ -6,9 +6,10 @@ A line of SUBJECTS is a test binary, its fields separated by tabs: a name, the b
 the file that llvm-symbolizer is asked (another one where it cannot read the first), "chains" or
 "functions" (what it is compared by), and options of `symbols add`. Or a name, "skip" and why.
 
-Functions are equal if their names are, or if nm proves that both name the place, as with aliases, or
-that ours does and theirs does not. Whatever else differs is put into a class by what differs and by
-whom eu-addr2line and binutils' addr2line agree with, and counts as different all the same."""
+Functions are equal if their names are, or if nm or readelf prove that both name the place, as with
+aliases, or that ours does and theirs does not: how many are so, by proof, is printed. Whatever else
+differs is put into a class by what differs and by whom eu-addr2line and binutils' addr2line agree
+with, and counts as different all the same."""
 
 import collections
 import os
@@ -30,7 +31,8 @@ STARTS = 40         # of symbols before an address that are looked at
 FUNCTIONS_LEAST, CHAINS_LEAST, GSYM_LEAST = 99.9, 99.5, 99.9
 JOBS = 2
 TESTS_EACH = 3
-ALTERNATE = "they do not read the file that dwz made (.gnu_debugaltlink), and readelf has the name there"
+ALTERNATE = ("they do not read the file that dwz made (.gnu_debugaltlink), and readelf has the name "
+             "there")
 NO_LINES_ALONE = "no function is known there, and GSYM has lines of functions alone"
 
 
@@ -68,11 +70,12 @@ class Comparison:
     """Our chains and another's for the same addresses."""
 
     def __init__(self, addresses, ours, theirs, by, symbols, excused=None):
-        self.addresses, self.ours, self.theirs, self.by = addresses, ours, theirs, by
+        self.addresses, self.ours, self.theirs, self.by = addresses, ours, list(theirs), by
         self.excused = excused or {}
         self.find_excused(symbols)
         self.find_alternates(symbols)
         self.functions = sum(self.same_innermost(i) for i in range(len(addresses)))
+        self.by_name = sum(same_name(o[0].function, t[0].function) for o, t in zip(ours, theirs))
         self.different = [i for i in range(len(addresses)) if not self.same(i)]
 
     def find_excused(self, symbols):
@@ -96,7 +99,7 @@ class Comparison:
                 continue
             unknown = [n for n, (o, t) in enumerate(zip(ours, theirs))
                        if t.function == UNKNOWN != o.function]
-            if unknown and all(ours[n].function in symbols.alternate() for n in unknown):
+            if unknown and all(symbols.is_in_alternate(ours[n].function) for n in unknown):
                 self.excused[i] = ALTERNATE
                 theirs = list(theirs)
                 for n in unknown:
@@ -193,7 +196,8 @@ def shown(chain):
 def explain(subject, comparison):
     """Counts the differences by class, with an example each."""
     asked = comparison.different[:ADJUDGED_MAX]
-    judges = [(name, dict(zip(asked, ask(subject.oracle, [comparison.addresses[i] for i in asked]))))
+    addresses = [comparison.addresses[i] for i in asked]
+    judges = [(name, dict(zip(asked, ask(subject.oracle, addresses))))
               for name, ask in (("eu-addr2line", ask_elfutils), ("addr2line", ask_binutils))
               if asked]
     classes = collections.defaultdict(list)
@@ -226,14 +230,16 @@ def compare_with_llvm(subject, tools, addresses, ours):
     comparison = Comparison(addresses, ours, theirs, subject.by, subject.symbols)
     functions = per_cent(comparison.functions, len(addresses))
     same = per_cent(len(addresses) - len(comparison.different), len(addresses))
-    text = f"{len(addresses)} addresses as llvm-symbolizer has them: functions {functions:.2f} %"
+    by_name = per_cent(comparison.by_name, len(addresses))
+    if subject.by != "chains":
+        functions = same
+    text = (f"{len(addresses)} addresses as llvm-symbolizer has them: functions {functions:.2f} % "
+            f"({by_name:.2f} % to the letter)")
     if subject.by == "chains":
         columns, counted = comparison.columns()
         frames = sum(map(len, ours)) / len(ours)
         text += (f", whole chains with lines {same:.2f} % ({frames:.2f} frames each), columns of "
                  f"those {per_cent(columns, counted):.2f} %")
-    else:
-        functions = same
     subject.ok(functions >= FUNCTIONS_LEAST and (subject.by == "functions" or same >= CHAINS_LEAST),
                text)
     note_excuses(subject, comparison)

@@ -35,7 +35,7 @@ subject() {
 	local name=$1 binary=$2 oracle=${3:-$2} by=${4:-chains}
 
 	if [ ! -e "$binary" ] || [ ! -e "$oracle" ]; then
-		without "$name" "no $binary"
+		without "$name" "no ${binary:-such file}: $(reason "$binary.log")"
 		return
 	fi
 	printf '%s\t%s\t%s\t%s' "$name" "$binary" "$oracle" "$by" >>"$subjects"

@@ -237,14 +237,16 @@ class Symbols:
                                              out))
         return self.known_data
 
-    def alternate(self):
-        """Names that are in the file that dwz has moved the common part of debug information to."""
+    def is_in_alternate(self, name):
+        """Is it in the file that dwz has moved what is common to? A string may be the end of
+        another."""
         if self.known_alternate is None:
-            strings = "".join(run(["readelf", "-p", ".debug_str", path])[0]
-                              for path in alternate_files(self.paths))
-            names = set(re.findall(r"^  \[ *[0-9a-f]+\]  (.*)$", strings, re.MULTILINE))
-            self.known_alternate = set(demangle(names).values()) if names else names
-        return self.known_alternate
+            dumps = "".join(run(["readelf", "-z", "-p", ".debug_str", path])[0]
+                            for path in alternate_files(self.paths))
+            names = set(re.findall(r"^  \[ *[0-9a-f]+\]  (.*)$", dumps, re.MULTILINE))
+            readable = demangle(names).values() if names else []
+            self.known_alternate = "".join(text + "\n" for text in {*names, *readable})
+        return name + "\n" in self.known_alternate
 
     def covering(self, address, count):
         """Names of the symbols that contain the address and begin last."""

@@ -2,7 +2,6 @@
 /* The reader is llvm-gsymutil, which we did not write; what it prints is compared line by line. */
 #include "base/array.h"
 #include "export/gsym.h"
-#include "export/gsym_tables.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/symbol_file_fixture.h"
 

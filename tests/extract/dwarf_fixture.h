@@ -49,7 +49,8 @@ static inline void put_uleb(struct section_bytes *section, uint64_t value)
 	} while (value > 0);
 }
 
-static inline void patch(struct section_bytes *section, size_t position, uint64_t value, size_t size)
+static inline void patch(
+	struct section_bytes *section, size_t position, uint64_t value, size_t size)
 {
 	size_t end = section->size;
 
@@ -60,26 +61,26 @@ static inline void patch(struct section_bytes *section, size_t position, uint64_
 
 /* What the DIEs of all tests are. Those of a plural name have children. */
 enum {
-	UNIT = 1,	  /* name, comp_dir, language, stmt_list */
-	FUNCTIONS,	  /* name, low_pc, high_pc */
-	FUNCTION,	  /* the same */
-	INLINED_CALLS,	  /* abstract_origin, low_pc, high_pc, call_file, call_line, call_column */
-	INLINED_CALL,	  /* the same */
-	ABSTRACT,	  /* a function: name, linkage_name */
-	ABSTRACT_OF,	  /* a function: specification */
-	BLOCKS,		  /* no attributes */
-	TYPES,		  /* a class: sibling */
-	TYPES_OF_NOBODY,  /* a class: no attributes */
-	FUNCTION_OF,	  /* specification, low_pc, high_pc */
+	UNIT = 1,	   /* name, comp_dir, language, stmt_list */
+	FUNCTIONS,	   /* name, low_pc, high_pc */
+	FUNCTION,	   /* the same */
+	INLINED_CALLS,	   /* abstract_origin, low_pc, high_pc, call_file, call_line, call_column */
+	INLINED_CALL,	   /* the same */
+	ABSTRACT,	   /* a function: name, linkage_name */
+	ABSTRACT_OF,	   /* a function: specification */
+	BLOCKS,		   /* no attributes */
+	TYPES,		   /* a class: sibling */
+	TYPES_OF_NOBODY,   /* a class: no attributes */
+	FUNCTION_OF,	   /* specification, low_pc, high_pc */
 	NAMED_FUNCTION_OF, /* name, specification, low_pc, high_pc */
-	FUNCTION_IN_RANGES, /* name, ranges */
-	VARIABLE,	  /* name, an expression */
-	FUNCTION_ELSEWHERE, /* DW_FORM_ref_addr of an abstract one, low_pc, high_pc */
+	FUNCTION_IN_RANGES,    /* name, ranges */
+	VARIABLE,	       /* name, an expression */
+	FUNCTION_ELSEWHERE,    /* DW_FORM_ref_addr of an abstract one, low_pc, high_pc */
 	FUNCTION_IN_ALTERNATE, /* DW_FORM_GNU_ref_alt, low_pc, high_pc */
-	FUNCTION_TO_END,  /* name, low_pc, high_pc as an address */
-	PARTIAL_UNIT,	  /* no attributes */
-	UNIT_WITHOUT_LINES, /* no attributes */
-	DEEPER,		  /* a block in a form that nobody knows */
+	FUNCTION_TO_END,       /* name, low_pc, high_pc as an address */
+	PARTIAL_UNIT,	       /* no attributes */
+	UNIT_WITHOUT_LINES,    /* no attributes */
+	DEEPER,		       /* a block in a form that nobody knows */
 };
 
 struct dwarf_fixture {
@@ -88,7 +89,7 @@ struct dwarf_fixture {
 	bool is_64_bit; /* the format */
 	uint8_t unit_type;
 	bool has_no_ranges; /* the section is missing */
-	size_t unit; /* where the present one begins in `info` */
+	size_t unit;	    /* where the present one begins in `info` */
 	struct scratch_fixture scratch;
 	struct fixture elf;
 	struct symbol_builder *builder;
@@ -96,9 +97,8 @@ struct dwarf_fixture {
 	char text[4096]; /* of the last look-up */
 };
 
-static inline void put_abbreviation(
-	struct dwarf_fixture *fixture, uint64_t code, uint64_t tag, bool has_children,
-	const uint16_t *attributes)
+static inline void put_abbreviation(struct dwarf_fixture *fixture, uint64_t code, uint64_t tag,
+	bool has_children, const uint16_t *attributes)
 {
 	put_uleb(&fixture->abbrev, code);
 	put_uleb(&fixture->abbrev, tag);
@@ -112,7 +112,7 @@ static inline void put_abbreviation(
 
 #define ATTRIBUTES(...) ((const uint16_t[]){ __VA_ARGS__ __VA_OPT__(, ) 0 })
 #define PC_RANGE	DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4
-#define CALL_PLACE                                                                          \
+#define CALL_PLACE                                                                         \
 	DW_AT_call_file, DW_FORM_data1, DW_AT_call_line, DW_FORM_data1, DW_AT_call_column, \
 		DW_FORM_udata
 
@@ -129,8 +129,8 @@ static inline void put_functions(struct dwarf_fixture *f)
 	put_abbreviation(f, FUNCTION_OF, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_specification, DW_FORM_ref4, PC_RANGE));
 	put_abbreviation(f, NAMED_FUNCTION_OF, DW_TAG_subprogram, false,
-		ATTRIBUTES(DW_AT_name, DW_FORM_string, DW_AT_specification, DW_FORM_ref4,
-			PC_RANGE));
+		ATTRIBUTES(
+			DW_AT_name, DW_FORM_string, DW_AT_specification, DW_FORM_ref4, PC_RANGE));
 	put_abbreviation(f, FUNCTION_IN_RANGES, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_name, DW_FORM_string, DW_AT_ranges,
 			f->version < 4 ? DW_FORM_data4 : DW_FORM_sec_offset));
@@ -155,8 +155,8 @@ static inline void put_abbreviations(struct dwarf_fixture *f)
 	put_abbreviation(f, INLINED_CALL, DW_TAG_inlined_subroutine, false,
 		ATTRIBUTES(DW_AT_abstract_origin, DW_FORM_ref4, PC_RANGE, CALL_PLACE));
 	put_abbreviation(f, BLOCKS, DW_TAG_lexical_block, true, ATTRIBUTES());
-	put_abbreviation(f, TYPES, DW_TAG_class_type, true,
-		ATTRIBUTES(DW_AT_sibling, DW_FORM_ref4));
+	put_abbreviation(
+		f, TYPES, DW_TAG_class_type, true, ATTRIBUTES(DW_AT_sibling, DW_FORM_ref4));
 	put_abbreviation(f, TYPES_OF_NOBODY, DW_TAG_class_type, true, ATTRIBUTES());
 	put_abbreviation(f, VARIABLE, DW_TAG_variable, false,
 		ATTRIBUTES(DW_AT_name, DW_FORM_string, DW_AT_location, DW_FORM_block1));
@@ -166,7 +166,8 @@ static inline void put_abbreviations(struct dwarf_fixture *f)
 	put(&f->abbrev, 0, 1);
 }
 
-static inline void put_offset(struct dwarf_fixture *f, struct section_bytes *section, uint64_t value)
+static inline void put_offset(
+	struct dwarf_fixture *f, struct section_bytes *section, uint64_t value)
 {
 	put(section, value, f->is_64_bit ? 8 : 4);
 }
@@ -179,7 +180,8 @@ static inline void put_length(struct dwarf_fixture *f, struct section_bytes *sec
 }
 
 /* Of a unit or a line table that begins at `start`. */
-static inline void patch_length(struct dwarf_fixture *f, struct section_bytes *section, size_t start)
+static inline void patch_length(
+	struct dwarf_fixture *f, struct section_bytes *section, size_t start)
 {
 	size_t length_bytes = f->is_64_bit ? 12 : 4;
 
@@ -275,8 +277,7 @@ static inline int read_sections(struct dwarf_fixture *f, Elf *alternate)
 {
 	const struct fixture_section sections[] = {
 		{ ".debug_info", SHT_PROGBITS, .bytes = f->info.bytes, .size = f->info.size },
-		{ ".debug_abbrev", SHT_PROGBITS, .bytes = f->abbrev.bytes,
-			.size = f->abbrev.size },
+		{ ".debug_abbrev", SHT_PROGBITS, .bytes = f->abbrev.bytes, .size = f->abbrev.size },
 		{ ".debug_line", SHT_PROGBITS, .bytes = f->line.bytes, .size = f->line.size },
 		{ f->version < 5 ? ".debug_ranges" : ".debug_rnglists", SHT_PROGBITS,
 			.bytes = f->ranges.bytes, .size = f->ranges.size },
@@ -320,8 +321,8 @@ static inline int write_dwarf(struct dwarf_fixture *f)
 	_cleanup_close_ int fd = memfd_create("symbols", MFD_CLOEXEC);
 	int r;
 
-	r = symbol_builder_write(f->builder, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, EM_X86_64,
-		"test", fd);
+	r = symbol_builder_write(
+		f->builder, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, EM_X86_64, "test", fd);
 	return r < 0 ? r : symbol_file_open(fd, &f->file);
 }
 

@@ -231,16 +231,16 @@ static void opcodes_do_what_they_should(void **state)
 	put(&f.line, DW_LNS_set_epilogue_begin, 1);
 	put(&f.line, DW_LNS_set_isa, 1);
 	put_uleb(&f.line, 1234);
-	put(&f.line, DW_LNS_copy, 1);			     /* 0x1000: 100 */
+	put(&f.line, DW_LNS_copy, 1);			       /* 0x1000: 100 */
 	put(&f.line, OPCODE_BASE + 4 * LINE_RANGE + 3 + 2, 1); /* 0x1004: 102 */
-	put(&f.line, DW_LNS_const_add_pc, 1);		     /* 242 / 12 = 20 */
-	put(&f.line, OPCODE_BASE, 1);			     /* 0x1018: 99 */
+	put(&f.line, DW_LNS_const_add_pc, 1);		       /* 242 / 12 = 20 */
+	put(&f.line, OPCODE_BASE, 1);			       /* 0x1018: 99 */
 	put(&f.line, DW_LNS_fixed_advance_pc, 1);
 	put(&f.line, 0x100, 2);
 	put(&f.line, DW_LNS_advance_line, 1);
-	put(&f.line, 0x7f, 1);	 /* -1 */
-	put(&f.line, 0x44550200, 4); /* an extended opcode that nobody knows, with an operand */
-	put(&f.line, 0, 2);	     /* one of no bytes */
+	put(&f.line, 0x7f, 1);	      /* -1 */
+	put(&f.line, 0x44550200, 4);  /* an extended opcode that nobody knows, with an operand */
+	put(&f.line, 0, 2);	      /* one of no bytes */
 	put(&f.line, DW_LNS_copy, 1); /* 0x1118: 98 */
 	put(&f.line, DW_LNS_advance_pc, 1);
 	put_uleb(&f.line, 8);
@@ -358,6 +358,7 @@ static void every_shorter_table_is_survived(void **state)
 		size = f.line.size;
 		for (f.line.size = 0; f.line.size < size; f.line.size++) {
 			/* Of a section that is too short, then of a table that says so. */
+			patch(&f.line, 0, size - 4, 4);
 			assert_int_equal(open_table(), -EBADMSG);
 			assert_int_equal(table.file_count, 0);
 			if (f.line.size < 4)

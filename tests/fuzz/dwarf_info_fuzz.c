@@ -28,8 +28,8 @@ static void check_output(int fd)
 	for (uint64_t i = 0; i < count && i < BOUNDARIES; i++) {
 		size_t lines_found;
 
-		lines_found = symbol_file_find_chain(
-			file, base + boundaries[i].offset, lines, CHAIN_MAX);
+		lines_found =
+			symbol_file_find_chain(file, base + boundaries[i].offset, lines, CHAIN_MAX);
 		if (boundaries[i].frame != 0 && lines_found == 0)
 			abort();
 		for (size_t k = 0; k < lines_found; k++)
@@ -59,8 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	};
 	struct pilotlight_symbol_report report;
 
-	if (binary < 0 || scratch < 0 || output < 0 ||
-		write(binary, bytes, size) != (ssize_t)size)
+	if (binary < 0 || scratch < 0 || output < 0 || write(binary, bytes, size) != (ssize_t)size)
 		return 0;
 	if (extraction_run(&files, &request, &report) == 0)
 		check_output(output);

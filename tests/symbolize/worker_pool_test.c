@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "symbolize/sandbox.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/symbolize/worker_roles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,182 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { RESULTS_MAX = 16, TEST_DESCRIPTORS = 64 };
-
-/* --- the worker's side ------------------------------------------------------------------------ */
-
-static void send_report(const struct pilotlight_symbol_report *report)
-{
-	(void)send(PILOTLIGHT_WORKER_SOCKET_FD, report, sizeof(*report), MSG_NOSIGNAL);
-}
-
-static _Noreturn void sleep_for_ever(void)
-{
-	for (;;)
-		(void)pause();
-}
-
-static _Noreturn void die_of(int signal_number)
-{
-	(void)signal(signal_number, SIG_DFL);
-	(void)raise(signal_number);
-	_exit(99);
-}
-
-static uint64_t open_descriptors(void)
-{
-	uint64_t open = 0;
-
-	for (int fd = 0; fd < TEST_DESCRIPTORS; fd++)
-		if (fcntl(fd, F_GETFD) >= 0)
-			open |= 1ULL << fd;
-	return open;
-}
-
-/* As a worker that is sound, and says what it has found. */
-static void play_good(
-	const struct pilotlight_symbol_request *request, struct pilotlight_symbol_report *report)
-{
-	char text[64];
-	ssize_t size = pread(PILOTLIGHT_WORKER_BINARY_FD, text, sizeof(text), 0);
-
-	if (size > 0 && write(PILOTLIGHT_WORKER_OUTPUT_FD, text, (size_t)size) != size)
-		report->error = -errno;
-	report->output_bytes = open_descriptors();
-	report->scratch_bytes = request->scratch_bytes_max;
-	report->anonymous_bytes = request->memory_bytes_max;
-	report->cpu_ns = request->cpu_s_max;
-	report->units_failed = environ[0] != NULL;
-}
-
-/* Tells its pid through the debug file's descriptor, and lives on. */
-static void play_sleeper(void)
-{
-	pid_t pid = getpid();
-
-	if (sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD) < 0)
-		_exit(98);
-	if (write(PILOTLIGHT_WORKER_DEBUG_FD, &pid, sizeof(pid)) == sizeof(pid))
-		sleep_for_ever();
-}
-
-static void play_with_sizes(size_t size, int byte)
-{
-	static char bytes[16 * 1024];
-
-	memset(bytes, byte, sizeof(bytes));
-	(void)send(PILOTLIGHT_WORKER_SOCKET_FD, bytes, size, MSG_NOSIGNAL);
-}
-
-static void play_fd_smuggler(struct pilotlight_symbol_report *report)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec bytes = { report, sizeof(*report) };
-	struct msghdr message = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	const int fd = PILOTLIGHT_WORKER_OUTPUT_FD;
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	(void)sendmsg(PILOTLIGHT_WORKER_SOCKET_FD, &message, MSG_NOSIGNAL);
-	sleep_for_ever();
-}
-
-static void play_waiter(void)
-{
-	char byte;
-
-	(void)!read(PILOTLIGHT_WORKER_BINARY_FD, &byte, 1);
-}
-
-/* Returns the exit status of a worker that says nothing, or -1: the report is to be sent. */
-static int play(const char *role, const struct pilotlight_symbol_request *request,
-	struct pilotlight_symbol_report *report)
-{
-	int number = 0;
-
-	(void)sscanf(role, "%*s %d", &number);
-	if (role[0] == '/' || strncmp(role, "…", strlen("…")) == 0) {
-		(void)!write(PILOTLIGHT_WORKER_OUTPUT_FD, role, strlen(role));
-	} else if (strncmp(role, "good", 4) == 0) {
-		play_good(request, report);
-	} else if (strncmp(role, "error", 5) == 0) {
-		report->error = -number;
-	} else if (strncmp(role, "rank", 4) == 0) {
-		report->rank = (uint8_t)number;
-	} else if (strncmp(role, "version", 7) == 0) {
-		report->version = (uint32_t)number;
-	} else if (strncmp(role, "taken", 5) == 0) {
-		report->has_taken_debug = 1;
-	} else if (strncmp(role, "wait", 4) == 0) {
-		play_waiter();
-	} else if (strncmp(role, "policy", 6) == 0) {
-		play_waiter();
-		report->units_failed = (uint32_t)sched_getscheduler(0);
-	} else if (strncmp(role, "huge", 4) == 0) {
-		report->error = ftruncate(PILOTLIGHT_WORKER_OUTPUT_FD, number) < 0 ? -errno : 0;
-	} else if (strncmp(role, "linger", 6) == 0) {
-		send_report(report);
-		sleep_for_ever();
-	} else if (strncmp(role, "flood", 5) == 0) {
-		for (;;)
-			send_report(report);
-	} else if (strncmp(role, "sleep", 5) == 0) {
-		play_sleeper();
-	} else if (strncmp(role, "exit", 4) == 0) {
-		return number;
-	} else if (strncmp(role, "signal", 6) == 0) {
-		die_of(number);
-	} else if (strncmp(role, "close", 5) == 0) {
-		(void)close(PILOTLIGHT_WORKER_SOCKET_FD);
-		sleep_for_ever();
-	} else if (strncmp(role, "size", 4) == 0) {
-		play_with_sizes((size_t)number, 0xa5);
-		sleep_for_ever();
-	} else if (strncmp(role, "smuggle", 7) == 0) {
-		play_fd_smuggler(report);
-	} else {
-		return 97;
-	}
-	return -1;
-}
-
-static int worker(int argc, char **argv)
-{
-	struct pilotlight_symbol_report report = {
-		.version = PILOTLIGHT_WORKER_VERSION,
-		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
-	};
-	struct pilotlight_symbol_request request;
-	int status;
-
-	if (argc != 2 || strcmp(argv[0], "pilotlight") != 0 ||
-		recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), MSG_TRUNC) !=
-			sizeof(request) ||
-		request.version != PILOTLIGHT_WORKER_VERSION)
-		return 96;
-	status = play(request.origin, &request, &report);
-	if (status >= 0)
-		_exit(status);
-	send_report(&report);
-	_exit(0);
-}
-
-/* --- the owner's side ------------------------------------------------------------------------- */
+enum { RESULTS_MAX = 16 };
 
 struct results {
 	struct worker_pool *pool;
@@ -404,6 +234,34 @@ static void an_output_over_the_bound_is_too_big(void **state)
 	(void)state;
 	assert_int_equal(run_one(&options, "huge 1000").failure, PILOTLIGHT_SYMBOL_OK);
 	assert_int_equal(run_one(&options, "huge 1001").failure, PILOTLIGHT_SYMBOL_TOO_BIG);
+}
+
+static uint64_t scratch_bytes_for(uint64_t limit, off_t debug_bytes)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .scratch_bytes = limit };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, "good", NULL);
+	struct results results = { 0 };
+
+	job.debug_fd = memory_file(NULL);
+	assert_int_equal(ftruncate(job.debug_fd, debug_bytes), 0);
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	run_until(&results, 1);
+	return results.items[0].report.scratch_bytes;
+}
+
+/* The binary has 10 bytes. */
+static void small_files_get_little_scratch(void **state)
+{
+	(void)state;
+	assert_int_equal(scratch_bytes_for(0, 0), (512ULL << 20) + 320);
+	assert_int_equal(scratch_bytes_for(0, 1000), (512ULL << 20) + 32320);
+	assert_int_equal(scratch_bytes_for(0, INT64_MAX / 2), 8ULL << 30);
+	assert_int_equal(scratch_bytes_for(UINT64_MAX, INT64_MAX), UINT64_MAX);
+	assert_int_equal(scratch_bytes_for(1000, 1 << 20), 1000);
 }
 
 /* One worker at a time: results come in the order of the jobs. */
@@ -616,6 +474,20 @@ static void check_policies(bool is_hurried, int expected)
 		assert_int_equal(results.items[1].report.units_failed, SCHED_OTHER);
 }
 
+static bool may_raise_a_priority(void)
+{
+	const struct sched_param parameters = { 0 };
+	pid_t pid = fork();
+	int status = 0;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(sched_setscheduler(0, SCHED_IDLE, &parameters) < 0 ||
+			sched_setscheduler(0, SCHED_OTHER, &parameters) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
 static void workers_are_idle_until_somebody_waits(void **state)
 {
 	(void)state;
@@ -624,8 +496,8 @@ static void workers_are_idle_until_somebody_waits(void **state)
 		skip();
 	}
 	check_policies(false, SCHED_IDLE);
-	if (geteuid() != 0) {
-		print_message("skipped: only root may raise a priority again\n");
+	if (!may_raise_a_priority()) {
+		print_message("skipped: a priority cannot be raised again without privilege\n");
 		skip();
 	}
 	check_policies(true, SCHED_OTHER);
@@ -709,6 +581,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_ends_a_worker_is_told),
 		cmocka_unit_test(a_worker_without_end_is_ended),
 		cmocka_unit_test(an_output_over_the_bound_is_too_big),
+		cmocka_unit_test(small_files_get_little_scratch),
 		cmocka_unit_test(jobs_wait_in_order_and_in_bounds),
 		cmocka_unit_test(results_may_bring_more_jobs),
 		cmocka_unit_test(freeing_kills_and_closes),
@@ -721,6 +594,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
-		return worker(argc, argv);
+		return worker_role_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

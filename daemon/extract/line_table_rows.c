@@ -25,6 +25,7 @@ static void reset(struct registers *registers)
 static int add_row(struct line_table *table, struct registers *registers)
 {
 	uint32_t column = registers->column > UINT32_MAX ? 0 : (uint32_t)registers->column;
+	uint64_t place = 0;
 	int r;
 
 	if (!registers->has_file_id) {
@@ -33,9 +34,11 @@ static int add_row(struct line_table *table, struct registers *registers)
 			return r;
 		registers->has_file_id = true;
 	}
+	/* A line of nobody knows which file says nothing. */
+	if (registers->file_id > 0)
+		place = symbol_place_pack(registers->file_id, registers->line, column);
 	registers->is_in_sequence = true;
-	return symbol_builder_add_row(table->builder, registers->address,
-		symbol_place_pack(registers->file_id, registers->line, column));
+	return symbol_builder_add_row(table->builder, registers->address, place);
 }
 
 static int end_sequence(struct line_table *table, struct registers *registers)
@@ -90,8 +93,7 @@ static int run_extended(
 }
 
 /* One that is not known has as many operands as the header says. */
-static void skip_operands(
-	const struct line_table *table, struct dwarf_bytes *bytes, uint8_t opcode)
+static void skip_operands(const struct line_table *table, struct dwarf_bytes *bytes, uint8_t opcode)
 {
 	uint8_t count = table->opcode_lengths.position[opcode - 1];
 

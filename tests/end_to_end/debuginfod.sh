@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Names of a stripped program from Debian's debuginfod server on loopback, and servers that fail.
+. "$(dirname "$0")/lib.sh"
+
+cache=$tmp/cache
+program=$tmp/program
+silent_url=
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# http_status PORT PATH
+http_status() {
+	python3 - "$1" "$2" <<'END' 2>/dev/null
+import http.client, sys
+connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=10)
+connection.request("GET", sys.argv[2])
+print(connection.getresponse().status)
+END
+}
+
+# An inlined function, so that only debug information can tell of it; its debug file apart.
+build_program() {
+	cat >"$tmp/program.c" <<'END'
+static inline __attribute__((always_inline)) unsigned long burn(unsigned long n)
+{
+	for (volatile unsigned long i = 0; i < 1000; i++)
+		n = n * 31 + i;
+	return n;
+}
+int main(int argc, char **argv)
+{
+	unsigned long n = (unsigned long)argc;
+
+	(void)argv;
+	for (int i = 0; i < 300000; i++)
+		n = burn(n);
+	return n == 42;
+}
+END
+	mkdir -p "$tmp/served" &&
+		gcc -g -O2 -fno-omit-frame-pointer -Wl,--build-id=sha1 "$tmp/program.c" -o "$program" &&
+		objcopy --only-keep-debug "$program" "$tmp/served/program.debug" &&
+		main_address=$(nm "$program" | awk '$3 == "main" { print $1 }') &&
+		strip "$program" &&
+		build_id=$(readelf -n "$program" | awk '/Build ID/ { print $3 }') && [ -n "$build_id" ]
+}
+
+# The program is known once its folder has been scanned.
+start_server() {
+	local deadline=$((SECONDS + 60))
+
+	port=$(free_port)
+	start debuginfod -d "$tmp/served.sqlite" -F -p "$port" "$tmp/served"
+	until [ "$(http_status "$port" "/buildid/$build_id/debuginfo")" = 200 ]; do
+		[ $SECONDS -lt $deadline ] || return 1
+		read -r -t 0.1 <>"$tmp/never"
+	done
+	return 0
+}
+
+# Takes connections, and never says a word.
+start_silent_server() {
+	local port
+
+	port=$(free_port)
+	silent_url=http://127.0.0.1:$port
+	start python3 -c '
+import socket, sys
+server = socket.socket()
+server.bind(("127.0.0.1", int(sys.argv[1])))
+server.listen(100)
+kept = []
+while True:
+    kept.append(server.accept())' "$port"
+}
+
+names_of_main() {
+	"$pilotlight" symbols lookup --cache "$cache" "$build_id" "$main_address" 2>/dev/null
+}
+
+fetch() {
+	timeout 60 "$pilotlight" symbols fetch --cache "$cache" "$@" >"$tmp/out" 2>"$tmp/err"
+}
+
+# fails_saying TEXT OPTIONS...
+fails_saying() {
+	local text=$1 status
+
+	shift
+	fetch "$@"
+	status=$?
+	[ $status = 1 ] && grep -q "$text" "$tmp/err" && return
+	note "status $status: $(cat "$tmp/out" "$tmp/err")"
+	return 1
+}
+
+is_fetched() {
+	fetch --urls "http://127.0.0.1:$port" "$program" && return
+	note "$(cat "$tmp/out" "$tmp/err")"
+	return 1
+}
+
+main_has_its_name_and_line() {
+	note "$(names_of_main)"
+	names_of_main | grep -qx main && names_of_main | grep -q "/program.c:[1-9]"
+}
+
+# The server keeps it hanging for as long as it likes; the recording does not.
+recording_does_not_wait() {
+	DEBUGINFOD_URLS=$silent_url PILOTLIGHT_SYMBOL_CACHE=$tmp/other timeout 100 "$pilotlight" record \
+		-o "$tmp/slow.folded" -- "$program" >"$tmp/out" 2>&1 && [ -s "$tmp/slow.folded" ] && return
+	note "status $?: $(cat "$tmp/out")"
+	return 1
+}
+
+# The names that were fetched before are the recording's, the inlined function's too.
+recording_has_names() {
+	local share
+
+	PILOTLIGHT_SYMBOL_CACHE=$cache "$pilotlight" record -F 499 -o "$tmp/named.folded" -- "$program" \
+		>"$tmp/out" 2>&1 || { note "$(cat "$tmp/out")"; return 1; }
+	share=$(awk '/^program;/ { all += $NF } /burn_\[i\]/ { burn += $NF }
+		END { printf "%d\n", all ? 100 * burn / all : 0 }' "$tmp/named.folded")
+	note "burn_[i] has $share %"
+	[ "$share" -ge 80 ]
+}
+
+no_folders_are_left() {
+	[ -z "$(find "$cache" "$tmp/other" -name 'fetch.*')" ]
+}
+
+need_root
+need_programs
+for needed in python3 debuginfod gcc objcopy; do
+	has $needed || skip_all "needs $needed"
+done
+ldconfig -p | grep -q libdebuginfod.so.1 || skip_all "needs libdebuginfod.so.1"
+mkfifo "$tmp/never"
+unset DEBUGINFOD_URLS
+build_program || { echo "Bail out! the program could not be built"; exit 1; }
+start_silent_server
+plan 11
+
+check "the server knows the program" start_server
+check "without a server: told" fails_saying "no server to ask" "$program"
+check "refusing server: told" fails_saying "could not be reached" --urls http://127.0.0.1:1 "$program"
+check "silent server: told" fails_saying "within 2 s" --urls "$silent_url" --timeout 2 "$program"
+check "unknown build-id: told" fails_saying "no server has" --urls "http://127.0.0.1:$port" \
+	00112233445566778899aabbccddeeff00112233
+check "nothing is known before" [ -z "$(names_of_main | grep program.c)" ]
+check "the debug file is fetched" is_fetched
+check "its names are there" main_has_its_name_and_line
+check "a recording has them" recording_has_names
+check "a silent server does not hold a recording up" recording_does_not_wait
+check "no folders are left" no_folders_are_left
+finish

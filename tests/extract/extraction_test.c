@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whole extractions, of the files in tests/data/extract/: a shared object without its debug file,
+ * with one by build-id (`stripped`), by .gnu_debuglink (`linked`), and one that shares its debug
+ * information with others by dwz. And of all that the fuzzer starts with, held against
+ * llvm-symbolizer.
+ */
+#include "extract/extraction.h"
+
+#include "base/cleanup.h"
+#include "extract/demangle.h"
+#include "extract/elf_sections.h"
+#include "extract/symbol_builder.h"
+#include "symbol/symbol_file.h"
+#include "tests/extract/section_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define DATA   "tests/data/extract/"
+#define CORPUS "tests/data/fuzz/dwarf_info/"
+
+static struct pilotlight_symbol_request request;
+static struct pilotlight_symbol_report report;
+static struct symbol_file *file;
+static char text[4096]; /* of the last look-up */
+
+static int set_up(void **state)
+{
+	(void)state;
+	request = (struct pilotlight_symbol_request){
+		.version = PILOTLIGHT_WORKER_VERSION,
+		.identity_kind = PILOTLIGHT_SYMBOL_BUILD_ID,
+		.identity = { 1, 2, 3 },
+		.identity_bytes = 20,
+		.debug_rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE,
+		.scratch_bytes_max = 256 << 20,
+		.origin = "/usr/lib/origin",
+	};
+	memset(&report, 0, sizeof(report));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	symbol_file_free(file);
+	file = NULL;
+	return 0;
+}
+
+static int open_data(const char *path)
+{
+	int fd;
+
+	if (!path)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Any of the descriptors may be -1; all are closed. */
+static int extract_fds(int binary_fd, int debug_fd, int alternate_fd)
+{
+	_cleanup_close_ int binary = binary_fd, debug = debug_fd, alternate = alternate_fd;
+	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
+	const struct extraction_files files = {
+		.binary_fd = binary,
+		.debug_fd = debug,
+		.alternate_fd = alternate,
+		.scratch_fd = scratch,
+		.output_fd = output,
+	};
+	int r;
+
+	symbol_file_free(file);
+	file = NULL;
+	r = extraction_run(&files, &request, &report);
+	assert_int_equal(report.error, r);
+	assert_int_equal(report.version, PILOTLIGHT_WORKER_VERSION);
+	if (r == 0)
+		assert_int_equal(symbol_file_open(output, &file), 0);
+	return r;
+}
+
+static int extract(const char *binary, const char *debug, const char *alternate)
+{
+	return extract_fds(open_data(binary), open_data(debug), open_data(alternate));
+}
+
+/* "inner file:line:column < outer file:line:column"; "" where nothing is known. */
+static const char *look_up(uint64_t vaddr)
+{
+	struct symbol_line lines[64];
+	size_t count = symbol_file_find_chain(file, vaddr, lines, 64), used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s:%u:%u",
+			i > 0 ? " < " : "", lines[i].function, lines[i].place.file,
+			lines[i].place.line, lines[i].place.column);
+	return text;
+}
+
+#define assert_chain(vaddr, expected) assert_string_equal(look_up(vaddr), expected)
+
+static void a_stripped_binary_has_symbols(void **state)
+{
+	const struct pilotlight_symbol_header *header;
+	uint64_t vaddr = 0;
+
+	(void)state;
+	assert_int_equal(extract(DATA "stripped", NULL, NULL), 0);
+	header = symbol_file_header(file);
+	assert_chain(0x2d0, "entry :0:0");
+	assert_chain(0x2a0, "entry@plt :0:0");
+	assert_int_equal(header->rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(
+		header->contents, PILOTLIGHT_SYMBOL_HAS_DYNSYM | PILOTLIGHT_SYMBOL_HAS_PLT);
+	assert_int_equal(header->machine, EM_X86_64);
+	assert_string_equal(header->origin, "/usr/lib/origin");
+	assert_memory_equal(header->identity, request.identity, sizeof(request.identity));
+	assert_int_equal(header->identity_bytes, 20);
+	assert_int_equal(report.output_bytes, header->file_bytes);
+	assert_int_equal(report.units_failed, 0);
+	assert_false(report.has_taken_debug);
+	assert_true(report.cpu_ns > 0);
+	assert_true(symbol_file_find_vaddr(file, 0x2d0, &vaddr));
+	assert_int_equal(vaddr, 0x2d0);
+	/* There is no code in the headers. */
+	assert_false(symbol_file_find_vaddr(file, 0, &vaddr));
+}
+
+static void assert_debug_taken(uint64_t entry)
+{
+	const struct pilotlight_symbol_header *header = symbol_file_header(file);
+	bool is_found = false;
+
+	for (uint64_t vaddr = entry; vaddr < entry + 0x70; vaddr++)
+		is_found = is_found || strcmp(look_up(vaddr), "outer /src/c.c:6:20 < entry "
+							      "/src/c.c:9:44") == 0;
+	assert_true(is_found);
+	assert_int_equal(header->rank, request.debug_rank);
+	assert_int_equal(report.rank, request.debug_rank);
+	assert_true(header->contents & PILOTLIGHT_SYMBOL_HAS_DWARF);
+	assert_true(header->contents & PILOTLIGHT_SYMBOL_HAS_SYMTAB);
+	assert_true(report.has_taken_debug);
+}
+
+static void assert_debug_not_taken(void)
+{
+	assert_false(report.has_taken_debug);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(symbol_file_header(file)->rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_false(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_DWARF);
+}
+
+static void a_debug_file_is_known_by_its_build_id(void **state)
+{
+	(void)state;
+	assert_int_equal(extract(DATA "stripped", DATA "stripped.debug", NULL), 0);
+	assert_debug_taken(0x2d0);
+	assert_chain(0x2a0, "entry@plt :0:0");
+	assert_int_equal(extract(DATA "stripped", CORPUS "gcc-c-dwarf4", NULL), 0);
+	assert_debug_not_taken();
+	assert_int_equal(extract(DATA "stripped", DATA "linked.debug", NULL), 0);
+	assert_debug_not_taken();
+}
+
+static uint64_t entry_of(const char *path)
+{
+	struct symbol_line line;
+
+	assert_int_equal(extract(path, NULL, NULL), 0);
+	for (uint64_t vaddr = 0; vaddr < 0x1000; vaddr++)
+		if (symbol_file_find_chain(file, vaddr, &line, 1) == 1 &&
+			strcmp(line.function, "entry") == 0)
+			return vaddr;
+	fail_msg("%s has no entry()", path);
+	return 0;
+}
+
+static void a_debug_file_is_known_by_its_crc(void **state)
+{
+	uint64_t entry = entry_of(DATA "linked");
+
+	(void)state;
+	assert_int_equal(extract(DATA "linked", DATA "linked.debug", NULL), 0);
+	assert_debug_taken(entry);
+	assert_int_equal(extract(DATA "linked", DATA "stripped.debug", NULL), 0);
+	assert_debug_not_taken();
+}
+
+static void a_debug_file_alone_needs_the_identity(void **state)
+{
+	struct symbol_identity identity;
+	_cleanup_close_ int fd = open_data(DATA "stripped.debug");
+	uint64_t vaddr;
+
+	(void)state;
+	assert_int_equal(extract(NULL, DATA "stripped.debug", NULL), -ENODATA);
+	assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
+	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
+	assert_int_equal(extract(NULL, DATA "stripped.debug", NULL), 0);
+	assert_debug_taken(0x2d0);
+	/* Its offsets are not the binary's. */
+	assert_false(symbol_file_find_vaddr(file, 0x2d0, &vaddr));
+	request.identity_kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	assert_int_equal(extract(NULL, DATA "stripped.debug", NULL), -ENODATA);
+}
+
+static bool is_anywhere(const char *expected)
+{
+	for (uint64_t vaddr = 0; vaddr < 0x4000; vaddr++)
+		if (strstr(look_up(vaddr), expected))
+			return true;
+	return false;
+}
+
+static void an_alternate_file_names_functions(void **state)
+{
+	static const char named[] = "operator() /src/p.cpp:10:42 < use /src/p.cpp:12:7";
+
+	(void)state;
+	assert_int_equal(extract(DATA "dwz_program", NULL, DATA "dwz_alternate"), 0);
+	assert_true(report.has_taken_alternate);
+	assert_true(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
+	assert_true(is_anywhere(named));
+	assert_int_equal(extract(DATA "dwz_program", NULL, NULL), 0);
+	assert_false(report.has_taken_alternate);
+	assert_false(is_anywhere(named));
+	/* Another file is not it. */
+	assert_int_equal(extract(DATA "dwz_program", NULL, DATA "stripped.debug"), 0);
+	assert_false(report.has_taken_alternate);
+	assert_false(is_anywhere(named));
+}
+
+/* Runs a command in `folder`. */
+static int run_in(const char *folder, const char *command)
+{
+	char line[1024];
+
+	(void)snprintf(line, sizeof(line), "cd %s && %s", folder, command);
+	return system(line);
+}
+
+static void split_functions_are_read_where_they_are(void **state)
+{
+	char folder[] = "/tmp/split-dwarf-XXXXXX", path[64];
+	int compiled;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/program", folder);
+	compiled = run_in(folder,
+		"printf 'static inline int twice(int a) { return a * 3; }\n"
+		"int used(volatile int *p) { return twice(*p) + *p; }' >a.c && "
+		"gcc -O2 -g -gsplit-dwarf -fPIC -c a.c && gcc -shared -nostdlib a.o -o program");
+	if (compiled == 0) {
+		assert_int_equal(extract(path, NULL, NULL), 0);
+		assert_true(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
+		assert_true(is_anywhere("/a.c:2:"));
+		assert_true(is_anywhere("twice"));
+		/* Without its pieces lines and symbols remain. */
+		assert_int_equal(run_in(folder, "rm *.dwo"), 0);
+		assert_int_equal(extract(path, NULL, NULL), 0);
+		assert_false(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
+		assert_true(is_anywhere("/a.c:2:"));
+		assert_true(is_anywhere("used"));
+		assert_false(is_anywhere("twice"));
+		assert_int_equal(report.units_failed, 0);
+	}
+	assert_int_equal(run_in(folder, "rm *"), 0);
+	assert_int_equal(rmdir(folder), 0);
+	if (compiled != 0) {
+		print_message("gcc cannot compile with -gsplit-dwarf here\n");
+		skip();
+	}
+}
+
+static void nothing_is_told_of_nothing(void **state)
+{
+	_cleanup_close_ int empty = memfd_create("empty", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(extract(NULL, NULL, NULL), -ENODATA);
+	assert_int_equal(extract_fds(dup(empty), -1, -1), -ENOEXEC);
+	assert_int_equal(extract_fds(-1, dup(empty), -1), -ENOEXEC);
+	assert_int_equal(extract("tests/extract/extraction_test.c", NULL, NULL), -ENOEXEC);
+	/* What is wrong with the debug file or the alternate is not the binary's fault. */
+	assert_int_equal(extract_fds(open_data(DATA "stripped"), dup(empty), dup(empty)), 0);
+	assert_debug_not_taken();
+}
+
+static int file_of(const void *bytes, size_t size)
+{
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	return fd;
+}
+
+/* A copy of a file of the corpus in which the header of a section is changed. */
+static int damaged_copy(const char *path, const char *section, uint64_t offset)
+{
+	static uint8_t bytes[64 * 1024];
+	_cleanup_close_ int fd = open_data(path);
+	ssize_t size = read(fd, bytes, sizeof(bytes));
+	Elf64_Ehdr header;
+	Elf64_Shdr shdr, names;
+
+	assert_true(size > 0);
+	memcpy(&header, bytes, sizeof(header));
+	memcpy(&names, bytes + header.e_shoff + header.e_shstrndx * sizeof(names), sizeof(names));
+	for (size_t i = 1; i < header.e_shnum; i++) {
+		uint8_t *position = bytes + header.e_shoff + i * sizeof(shdr);
+
+		memcpy(&shdr, position, sizeof(shdr));
+		if (strcmp((char *)bytes + names.sh_offset + shdr.sh_name, section) != 0)
+			continue;
+		shdr.sh_offset += offset;
+		memcpy(position, &shdr, sizeof(shdr));
+		return file_of(bytes, (size_t)size);
+	}
+	fail_msg("%s has no %s", path, section);
+	return -1;
+}
+
+static void symbols_remain_of_damaged_dwarf(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		extract_fds(damaged_copy(CORPUS "gcc-c-dwarf5", ".debug_info", 3), -1, -1), 0);
+	assert_true(is_anywhere("entry"));
+	assert_false(is_anywhere("outer"));
+	assert_true(report.units_failed > 0);
+	assert_int_equal(symbol_file_header(file)->units_failed, report.units_failed);
+	/* Compressed sections too, and an alternate file. */
+	assert_int_equal(
+		extract_fds(damaged_copy(CORPUS "gcc-c-compressed", ".debug_info", 3), -1, -1), 0);
+	assert_true(is_anywhere("entry"));
+	assert_false(is_anywhere("outer"));
+	assert_true(report.units_failed > 0);
+}
+
+static void a_file_without_code_has_nothing(void **state)
+{
+	static struct fixture elf;
+	const struct fixture_section section = { ".text", SHT_PROGBITS, .bytes = "x", .size = 1 };
+
+	(void)state;
+	fixture_build_sections(&elf, &section, 1);
+	assert_int_equal(extract_fds(file_of(elf.bytes, elf.size), -1, -1), -ENODATA);
+}
+
+static void too_many_segments_are_too_many(void **state)
+{
+	static uint8_t bytes[64 * 1024];
+	Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, 1 },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_phoff = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+	};
+	Elf64_Phdr phdr = { .p_type = PT_LOAD, .p_flags = PF_X | PF_R, .p_memsz = 16 };
+
+	(void)state;
+	for (unsigned int count = 16; count <= 300; count += count < 17 ? 1 : 283) {
+		header.e_phnum = (uint16_t)count;
+		memcpy(bytes, &header, sizeof(header));
+		for (unsigned int i = 0; i < count; i++) {
+			phdr.p_vaddr = phdr.p_offset = 0x1000 + 0x10 * (uint64_t)i;
+			memcpy(bytes + sizeof(header) + i * sizeof(phdr), &phdr, sizeof(phdr));
+		}
+		assert_int_equal(extract_fds(file_of(bytes, sizeof(bytes)), -1, -1),
+			count <= SYMBOL_BUILDER_SEGMENTS_MAX ? -ENODATA : -EFBIG);
+	}
+}
+
+static void the_scratch_has_a_limit(void **state)
+{
+	(void)state;
+	request.scratch_bytes_max = 4096;
+	assert_int_equal(extract(CORPUS "gcc-c-dwarf5", NULL, NULL), -EFBIG);
+}
+
+static void an_output_that_cannot_be_written_is_an_error(void **state)
+{
+	_cleanup_close_ int binary = open_data(DATA "stripped");
+	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int output = open("/dev/full", O_RDWR | O_CLOEXEC);
+	const struct extraction_files files = {
+		.binary_fd = binary,
+		.debug_fd = -1,
+		.alternate_fd = -1,
+		.scratch_fd = scratch,
+		.output_fd = output,
+	};
+
+	(void)state;
+	assert_int_equal(extraction_run(&files, &request, &report), -ENOSPC);
+	assert_int_equal(report.error, -ENOSPC);
+}
+
+static void failing_allocations_are_told(void **state)
+{
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		_cleanup_close_ int binary = open_data(DATA "stripped");
+		_cleanup_close_ int debug = open_data(DATA "stripped.debug");
+		_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
+		_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
+		const struct extraction_files files = { binary, debug, -1, scratch, output };
+
+		fail_allocation(n);
+		r = extraction_run(&files, &request, &report);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 5);
+}
+
+/* As llvm-symbolizer prints it, but demangled by us. The stream stands at an address's block. */
+static void read_block(FILE *stream, char *block, size_t size)
+{
+	char function[4096], place[4096];
+	size_t used = 0;
+
+	block[0] = '\0';
+	while (fgets(function, sizeof(function), stream) && function[0] != '\n') {
+		_cleanup_free_ char *demangled = NULL;
+
+		assert_non_null(fgets(place, sizeof(place), stream));
+		function[strcspn(function, "\n")] = place[strcspn(place, "\n")] = '\0';
+		demangled = demangle(function);
+		used += (size_t)snprintf(block + used, size - used, "%s%s %s",
+			used > 0 ? " < " : "", demangled ? demangled : function, place);
+		assert_true(used < size);
+	}
+}
+
+/* What we say, with llvm-symbolizer's marks for what is not known. */
+static void format_block(uint64_t vaddr, char *block, size_t size)
+{
+	struct symbol_line lines[64];
+	size_t count = symbol_file_find_chain(file, vaddr, lines, 64), used = 0;
+
+	for (size_t i = 0; i < count || i == 0; i++) {
+		const char *function = count > 0 ? lines[i].function : "";
+		const char *path = count > 0 ? lines[i].place.file : "";
+
+		used += (size_t)snprintf(block + used, size - used, "%s%s %s:%u:%u",
+			i > 0 ? " < " : "", *function ? function : "??", *path ? path : "??",
+			count > 0 ? lines[i].place.line : 0, count > 0 ? lines[i].place.column : 0);
+		assert_true(used < size);
+	}
+}
+
+/* Of what has no lines llvm-symbolizer names the file that a local symbol came from. */
+static bool is_symbols_file(const char *expected, const char *found)
+{
+	const char *place = strrchr(expected, ' ');
+	size_t length = place ? (size_t)(place - expected) : 0;
+
+	return place && strncmp(expected, found, length) == 0 &&
+	       strcmp(found + length, " ??:0:0") == 0 &&
+	       strcmp(place + strlen(place) - 4, ":0:0") == 0;
+}
+
+/* Every byte of .text: of what else lies in the segment it names variables. */
+static void compare_with_symbolizer(const char *path)
+{
+	_cleanup_close_ int fd = open_data(path);
+	char command[512], expected[8192], found[8192];
+	struct elf_file elf;
+	Elf64_Shdr section;
+	FILE *stream;
+
+	assert_int_equal(elf_file_init(&elf, fd), 0);
+	assert_int_equal(elf_sections_find(&elf, ".text", &section), 0);
+	(void)snprintf(command, sizeof(command),
+		"for a in $(seq %llu %llu); do printf '0x%%x\\n' $a; done | "
+		"llvm-symbolizer --no-demangle --obj=%s",
+		(unsigned long long)section.sh_addr,
+		(unsigned long long)(section.sh_addr + section.sh_size - 1), path);
+	stream = popen(command, "r");
+	assert_non_null(stream);
+	for (uint64_t i = 0; i < section.sh_size; i++) {
+		uint64_t vaddr = section.sh_addr + i;
+
+		read_block(stream, expected, sizeof(expected));
+		format_block(vaddr, found, sizeof(found));
+		if (strcmp(found, expected) != 0 && !is_symbols_file(expected, found))
+			fail_msg("%s at %#llx: \"%s\" and not \"%s\"", path,
+				(unsigned long long)vaddr, found, expected);
+	}
+	assert_int_equal(pclose(stream), 0);
+}
+
+static void answers_are_those_of_llvm_symbolizer(void **state)
+{
+	struct dirent **entries;
+	size_t compared = 0;
+	char path[512];
+	int count;
+
+	(void)state;
+	if (system("command -v llvm-symbolizer >/dev/null") != 0) {
+		print_message("llvm-symbolizer is not installed\n");
+		skip();
+	}
+	count = scandir(CORPUS, &entries, NULL, alphasort);
+	assert_true(count > 0);
+	for (int i = 0; i < count; i++) {
+		(void)snprintf(path, sizeof(path), CORPUS "%s", entries[i]->d_name);
+		/* Those whose names begin with a compiler's are whole. */
+		if (strncmp(entries[i]->d_name, "gcc-", 4) == 0 ||
+			strncmp(entries[i]->d_name, "clang-", 6) == 0) {
+			assert_int_equal(extract(path, NULL, NULL), 0);
+			compare_with_symbolizer(path);
+			compared++;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	assert_true(compared >= 15);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_stripped_binary_has_symbols),
+		TEST(a_debug_file_is_known_by_its_build_id),
+		TEST(a_debug_file_is_known_by_its_crc),
+		TEST(a_debug_file_alone_needs_the_identity),
+		TEST(an_alternate_file_names_functions),
+		TEST(split_functions_are_read_where_they_are),
+		TEST(nothing_is_told_of_nothing),
+		TEST(symbols_remain_of_damaged_dwarf),
+		TEST(a_file_without_code_has_nothing),
+		TEST(too_many_segments_are_too_many),
+		TEST(the_scratch_has_a_limit),
+		TEST(an_output_that_cannot_be_written_is_an_error),
+		TEST(failing_allocations_are_told),
+		TEST(answers_are_those_of_llvm_symbolizer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
