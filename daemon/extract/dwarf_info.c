@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-	UNITS_MAX = 1 << 18, /* libdw keeps some 300 bytes of each */
+	UNITS_MAX = 192 * 1024, /* libdw keeps a kilobyte of each */
 	/* What libdw may keep of abbreviations, some 50 bytes each, before it begins anew. */
 	ABBREVIATIONS_KEPT_MAX = 1 << 19,
 	/* In abbreviations: of a DIE of another unit, and of a .dwo file, which stays open too. */

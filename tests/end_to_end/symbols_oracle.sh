@@ -30,12 +30,17 @@ first() {
 
 # --- the list ----------------------------------------------------------------------------------
 
+# complaint LOG: what a program has said first, if anything.
+complaint() {
+	[ ! -s "$1" ] || printf ': %s' "$(head -n 1 "$1" | tr '\t' ' ')"
+}
+
 # subject NAME BINARY [ORACLE [BY [OPTION...]]]: see symbols_oracle.py.
 subject() {
 	local name=$1 binary=$2 oracle=${3:-$2} by=${4:-chains}
 
 	if [ ! -e "$binary" ] || [ ! -e "$oracle" ]; then
-		without "$name" "no ${binary:-such file}: $(reason "$binary.log")"
+		without "$name" "no ${binary:-such file}$(complaint "$binary.log")"
 		return
 	fi
 	printf '%s\t%s\t%s\t%s' "$name" "$binary" "$oracle" "$by" >>"$subjects"
@@ -69,7 +74,7 @@ split_subject() {
 	elif eu-unstrip -o "$whole" "$2" "$debug" 2>"$tmp/unstrip.log"; then
 		subject "$1" "$2" "$whole"
 	else
-		without "$1" "eu-unstrip: $(head -n 1 "$tmp/unstrip.log")"
+		without "$1" "eu-unstrip fails$(complaint "$tmp/unstrip.log")"
 	fi
 }
 

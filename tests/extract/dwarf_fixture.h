@@ -273,6 +273,16 @@ static inline void put_inlined(struct dwarf_fixture *f, uint64_t code, size_t or
 	put_uleb(&f->info, 10U * line);
 }
 
+/* A unit of one function of 16 bytes. */
+static inline void put_one_function(struct dwarf_fixture *f, const char *name, uint64_t start)
+{
+	begin_unit(f);
+	(void)put_die(f, UNIT_WITHOUT_LINES);
+	(void)put_function(f, FUNCTION, name, start, 0x10);
+	put_end(f);
+	end_unit(f);
+}
+
 static inline int read_sections(struct dwarf_fixture *f, Elf *alternate)
 {
 	const struct fixture_section sections[] = {
@@ -345,7 +355,14 @@ static inline uint32_t units_lost(const struct dwarf_fixture *f)
 	return symbol_file_header(f->file)->units_failed;
 }
 
-/* Starts over; the sections are empty. */
+static inline void dwarf_fixture_init(struct dwarf_fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->version = 4;
+	f->scratch.fd = -1;
+}
+
+/* The sections stay, to be read again. */
 static inline void dwarf_fixture_done(struct dwarf_fixture *f)
 {
 	symbol_file_free(f->file);
