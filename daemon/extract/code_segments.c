@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+enum { DISCARDED_BYTES_MAX = 64 * 1024 };
+
 static void insert(struct code_segments *segments, const struct pilotlight_symbol_segment *segment)
 {
 	size_t i = segments->count++;
@@ -49,6 +51,12 @@ uint64_t code_segments_end(const struct code_segments *segments, uint64_t vaddr)
 			return segment->vaddr + segment->memory_bytes;
 	}
 	return 0;
+}
+
+bool code_segments_is_tombstone(uint64_t vaddr)
+{
+	return vaddr < DISCARDED_BYTES_MAX || vaddr > UINT64_MAX - DISCARDED_BYTES_MAX ||
+	       (vaddr <= UINT32_MAX && vaddr > UINT32_MAX - DISCARDED_BYTES_MAX);
 }
 
 bool code_segments_hold(const struct code_segments *segments, uint64_t start, uint64_t end)

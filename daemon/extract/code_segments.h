@@ -24,5 +24,11 @@ int code_segments_init(struct code_segments *segments, const struct symbol_build
 /* The end of the segment that the vaddr is in; 0: it is in none. */
 uint64_t code_segments_end(const struct code_segments *segments, uint64_t vaddr);
 
+/*
+ * Is it what linkers leave in the place of code that they have discarded, and no loss? 0, 1, -1 or
+ * -2 of either width, and what debug information counts from there.
+ */
+bool code_segments_is_tombstone(uint64_t vaddr);
+
 /* Do both ends lie in one segment? False for empty ranges. */
 bool code_segments_hold(const struct code_segments *segments, uint64_t start, uint64_t end);

@@ -9,7 +9,7 @@
 
 enum {
 	ITEMS_MAX = 1 << 18,
-	SPECS_MAX = 1 << 20, /* 16 MiB */
+	SPECS_MAX = 1 << 20,  /* 16 MiB */
 	ITEM_SPECS_MAX = 256, /* a DIE may have them all in a single byte */
 };
 

@@ -215,9 +215,11 @@ static int read_functions(struct reader *reader, struct unit *unit, struct dwarf
 	struct dwarf_unit split;
 	int r;
 
-	if (!unit->split_die.addr)
-		return dwarf_functions_read(&reader->functions, skeleton, &reader->lines,
+	if (!unit->split_die.addr) {
+		r = dwarf_functions_read(&reader->functions, skeleton, &reader->lines,
 			has_code_in_types(skeleton, die));
+		return r == 0 && unit->type == DW_UT_skeleton ? -EBADMSG : r;
+	}
 	r = dwarf_sections_find(
 		dwarf_getelf(dwarf_cu_getdwarf(unit->split_die.cu)), true, &sections);
 	if (r == 0)

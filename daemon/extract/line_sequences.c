@@ -15,7 +15,8 @@ void line_sequences_done(struct line_sequences *lines)
 
 static void count_outside(struct line_sequences *lines)
 {
-	lines->ranges_outside += !lines->is_outside && lines->ranges_outside < UINT32_MAX;
+	if (!lines->is_outside && lines->ranges_outside < UINT32_MAX)
+		lines->ranges_outside += !code_segments_is_tombstone(lines->vaddr);
 	lines->is_outside = true;
 }
 

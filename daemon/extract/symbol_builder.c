@@ -161,7 +161,7 @@ int symbol_builder_add_range(
 	if (start == end)
 		return 0;
 	if (!code_segments_hold(&builder->segments, start, end)) {
-		add_up(&builder->ranges_outside, 1);
+		add_up(&builder->ranges_outside, !code_segments_is_tombstone(start));
 		return 0;
 	}
 	return function_flattener_add(

@@ -11,10 +11,9 @@
  * functions or line sequences overlap, the one that begins first has the code, and of those that
  * begin together the one that was told first.
  *
- * Ranges of functions and lines outside of the code are dropped and counted: linkers leave 0 or -1
- * in the place of code that they have discarded. One owner, one thread. Functions return 0; -EFBIG
- * beyond the format's or the scratch's bounds, -ENOMEM, -ENOSPC: after those nothing more can be
- * done.
+ * Ranges of functions and lines outside of the code are dropped, and counted unless they are of
+ * code that the linker has discarded. One owner, one thread. Functions return 0; -EFBIG beyond the
+ * format's or the scratch's bounds, -ENOMEM, -ENOSPC: after those nothing more can be done.
  */
 #pragma once
 

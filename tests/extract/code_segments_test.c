@@ -82,12 +82,27 @@ static void what_no_offset_reaches_is_refused(void **state)
 	assert_int_equal(init_two(1, 2, UINT64_MAX), -EFBIG);
 }
 
+static void discarded_code_is_known_by_its_addresses(void **state)
+{
+	static const uint64_t discarded[] = { 0, 1, 0x400, UINT32_MAX, UINT32_MAX - 1, UINT64_MAX,
+		UINT64_MAX - 1, UINT64_MAX - 0x400 };
+	static const uint64_t other[] = { 0x401000, 0x100000, UINT32_MAX - 0x100000,
+		UINT32_MAX + 1ULL, UINT64_MAX - 0x100000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(discarded) / sizeof(discarded[0]); i++)
+		assert_true(code_segments_is_tombstone(discarded[i]));
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		assert_false(code_segments_is_tombstone(other[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_are_sorted_without_the_empty_ones),
 		cmocka_unit_test(a_vaddr_is_in_one_segment_or_none),
 		cmocka_unit_test(what_no_offset_reaches_is_refused),
+		cmocka_unit_test(discarded_code_is_known_by_its_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
