@@ -272,7 +272,7 @@ static int step(struct walk *walk, const uint8_t **position)
 	return 0;
 }
 
-/* The DIE at `position` and all that is below it. */
+/* The DIE at `position` and all that is below it, as far as it makes sense. */
 static int walk_tree(struct walk *walk, const uint8_t *position)
 {
 	int r, end;
@@ -283,6 +283,10 @@ static int walk_tree(struct walk *walk, const uint8_t *position)
 	do {
 		r = step(walk, &position);
 	} while (r == 0 && walk->depth > 0 && position < walk->unit->end);
+	if (r == -EBADMSG) {
+		walk->is_damaged = true;
+		r = 0;
+	}
 	end = close_function(walk);
 	return end < 0 ? end : r;
 }

@@ -220,16 +220,17 @@ static int read_functions(struct reader *reader, struct unit *unit, struct dwarf
 			has_code_in_types(skeleton, die));
 		return r == 0 && unit->type == DW_UT_skeleton ? -EBADMSG : r;
 	}
+	reader->kept += SPLIT_UNIT_COST;
 	r = dwarf_sections_find(
 		dwarf_getelf(dwarf_cu_getdwarf(unit->split_die.cu)), true, &sections);
-	if (r == 0)
-		r = open_unit(reader, &unit->split_die, &sections, &split, die);
+	if (r < 0)
+		return -EBADMSG;
+	r = open_unit(reader, &unit->split_die, &sections, &split, die);
 	if (r == 0) {
 		symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 		r = dwarf_functions_read(
 			&reader->functions, &split, &reader->lines, has_code_in_types(&split, die));
 	}
-	reader->kept += SPLIT_UNIT_COST;
 	return r;
 }
 
