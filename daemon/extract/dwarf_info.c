@@ -282,7 +282,7 @@ static int try_unit(struct reader *reader, struct unit *unit, bool *is_any_read)
 
 	r = read_unit(reader, unit, is_any_read);
 	if (r == -EBADMSG)
-		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT);
+		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
 	else if (r < 0)
 		return r;
 	if (reader->kept + reader->names.foreign_count * FOREIGN_DIE_COST > ABBREVIATIONS_KEPT_MAX)
@@ -310,7 +310,7 @@ static int read_units(struct reader *reader)
 	}
 	/* What comes after is lost, and nobody knows how many units that are. */
 	if (r < 0)
-		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT);
+		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
 	if (is_any_read)
 		return 0;
 	return is_any_there || r < 0 ? -ENOEXEC : -ENODATA;

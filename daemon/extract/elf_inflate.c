@@ -106,6 +106,9 @@ int elf_inflate(const struct elf_file *file, uint64_t offset, uint64_t size, uin
 	_cleanup_(inflation_freep) struct inflation *inflation = calloc(1, sizeof(*inflation));
 	int r;
 
+	/* A bomb is not begun with. */
+	if (unpacked_max > scratch_array_room(unpacked))
+		return -EFBIG;
 	if (!inflation)
 		return -ENOMEM;
 	inflation->file = file;

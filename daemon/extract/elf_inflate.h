@@ -12,7 +12,8 @@
 
 /*
  * Appends to `unpacked`, an array of bytes, what the `size` bytes at `offset` unpack to, and stops
- * at `unpacked_max`. Returns 0; -ENOEXEC damaged, or cut off; -ENOMEM; the scratch's errors;
+ * at `unpacked_max`; that much room is asked for first. Returns 0; -ENOEXEC damaged, or cut off;
+ * -ENOMEM; the scratch's errors (-EFBIG: there is no such room, and nothing was unpacked);
  * another -errno from reading. What was appended before a failure remains.
  */
 int elf_inflate(const struct elf_file *file, uint64_t offset, uint64_t size, uint64_t unpacked_max,

@@ -200,7 +200,7 @@ static int settle(struct elf_symbols *symbols, int r, size_t claims_before, uint
 		return r;
 	if (r < 0) {
 		symbol_claims_truncate(&symbols->claims, claims_before);
-		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_SYMBOLS);
+		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_SYMBOLS, r);
 	} else if (symbol_claims_count(&symbols->claims) > claims_before) {
 		symbol_builder_add_contents(symbols->builder, contents);
 	}
@@ -308,7 +308,7 @@ static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
 		return 1;
 	r = symbol_names_read(&symbols->names, claim, symbols->name, &length);
 	if (r < 0) {
-		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_NAME);
+		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_NAME, r);
 		return 0;
 	}
 	if (claim->flags & CLAIM_IS_STUB)

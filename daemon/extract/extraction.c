@@ -179,14 +179,17 @@ static bool is_alternate_of(const struct extraction *extraction, const struct el
 	       memcmp(id.bytes, link.build_id, id.size) == 0;
 }
 
-/* A file whose debug sections cannot be had is one that makes no sense. */
+/* A file whose debug sections cannot be had is one without, and counted. */
 static int open_debug_elf(
 	struct extraction *extraction, const struct elf_file *file, struct debug_elf *ret_elf)
 {
 	int r;
 
 	r = debug_elf_open(ret_elf, file, &extraction->scratch);
-	return r == 0 || r == -ENOMEM || r == -ENOSPC ? r : -ENOEXEC;
+	if (r == 0 || r == -ENOMEM || r == -ENOSPC)
+		return r;
+	symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+	return -ENODATA;
 }
 
 static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file)
@@ -198,7 +201,7 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 		r = open_debug_elf(extraction, &extraction->alternate, &alternate);
 		extraction->report->has_taken_alternate = r == 0;
 		/* What is left names no function that was moved there. */
-		r = r == -ENOEXEC ? 0 : r;
+		r = r == -ENODATA ? 0 : r;
 	}
 	if (r == 0)
 		r = open_debug_elf(extraction, file, &elf);
@@ -226,7 +229,7 @@ static int read_dwarf(struct extraction *extraction)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
 		if (r == -ENOEXEC)
-			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT);
+			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
 		if (r != -ENODATA && r != -ENOEXEC)
 			return r;
 	}

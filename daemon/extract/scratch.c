@@ -111,6 +111,13 @@ static int map_more(struct scratch_array *array, uint64_t bytes)
 	return 0;
 }
 
+uint64_t scratch_array_room(const struct scratch_array *array)
+{
+	uint64_t ready = array->mapped_bytes - (uint64_t)array->count * array->item_bytes;
+
+	return ready + (array->scratch->limit_bytes - array->scratch->used_bytes);
+}
+
 int scratch_array_reserve(struct scratch_array *array, size_t count)
 {
 	uint64_t wanted, generous;

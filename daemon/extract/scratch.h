@@ -48,6 +48,9 @@ void scratch_array_done(struct scratch_array *array);
  */
 int scratch_array_reserve(struct scratch_array *array, size_t count);
 
+/* Bytes that it may still grow by, beyond `count` items, before it meets the scratch's limit. */
+uint64_t scratch_array_room(const struct scratch_array *array);
+
 /* Room for one item more than there are. Errors as above. */
 static inline int scratch_array_grow(struct scratch_array *array)
 {

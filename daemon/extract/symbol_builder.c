@@ -27,6 +27,7 @@ struct symbol_builder {
 	uint32_t root; /* of the function that is begun; 0: none */
 	uint32_t contents;
 	uint32_t units_failed, ranges_outside, names_failed, symbols_failed;
+	int first_error; /* of the first loss: -EFBIG or -ENOEXEC; 0: there was none */
 };
 
 static void add_up(uint32_t *counter, uint32_t more)
@@ -210,8 +211,11 @@ int symbol_builder_add_symbol(
 		name, is_guess);
 }
 
-void symbol_builder_count_loss(struct symbol_builder *builder, enum symbol_builder_loss loss)
+void symbol_builder_count_loss(
+	struct symbol_builder *builder, enum symbol_builder_loss loss, int error)
 {
+	if (builder->first_error == 0)
+		builder->first_error = error == -EFBIG ? -EFBIG : -ENOEXEC;
 	switch (loss) {
 	case SYMBOL_LOSS_UNIT:
 		add_up(&builder->units_failed, 1);
@@ -344,7 +348,7 @@ int symbol_builder_write(struct symbol_builder *builder, const struct symbol_ide
 	if (r < 0)
 		return r;
 	if (finished.boundaries.count == 0 && finished.rows.count == 0)
-		return -ENODATA;
+		return builder->first_error < 0 ? builder->first_error : -ENODATA;
 	symbol_file_writer_init(&writer, identity, rank, origin);
 	set_header(builder, &finished, machine, &writer.head.header);
 	add_sections(&writer, builder, &finished);

@@ -93,14 +93,17 @@ enum symbol_builder_loss {
 	SYMBOL_LOSS_NAME,
 	SYMBOL_LOSS_SYMBOLS, /* a symbol table */
 };
-void symbol_builder_count_loss(struct symbol_builder *builder, enum symbol_builder_loss loss);
+/* `error` is why: -ENOEXEC, -EFBIG, … */
+void symbol_builder_count_loss(
+	struct symbol_builder *builder, enum symbol_builder_loss loss, int error);
 
 /* A bit of PILOTLIGHT_SYMBOL_HAS_…. */
 void symbol_builder_add_contents(struct symbol_builder *builder, uint32_t contents);
 
 /*
  * Writes the symbol file at the start of `fd`, with write() alone. `origin` is for people. Call it
- * once, last. -ENODATA: neither functions nor lines nor symbols were told of; nothing is written.
+ * once, last. Where neither functions nor lines nor symbols were told of, nothing is written:
+ * -ENODATA, or if something was lost, what the first loss was, -EFBIG or else -ENOEXEC.
  */
 int symbol_builder_write(struct symbol_builder *builder, const struct symbol_identity *identity,
 	enum pilotlight_symbol_rank rank, uint16_t machine, const char *origin, int fd);

@@ -15,6 +15,15 @@ void symbol_names_init(struct symbol_names *names, const struct symbol_table *ta
 	names->has_best = false;
 }
 
+/* foo@VERSION or foo@@VERSION; but assemblers have labels such as ..@5.loop, where it is the name.
+ */
+static char *find_version(char *text, size_t length)
+{
+	size_t dots = strspn(text, ".");
+
+	return length > dots + 1 ? memchr(text + dots + 1, '@', length - dots - 1) : NULL;
+}
+
 int symbol_names_read(const struct symbol_names *names, const struct symbol_claim *claim,
 	char text[SYMBOL_NAME_BYTES], size_t *ret_length)
 {
@@ -25,7 +34,7 @@ int symbol_names_read(const struct symbol_names *names, const struct symbol_clai
 	r = symbol_table_read_name(&names->tables[claim->table], claim->name, text, &length);
 	if (r < 0)
 		return r;
-	version = length > 0 ? memchr(text + 1, '@', length - 1) : NULL;
+	version = find_version(text, length);
 	if (version) {
 		*version = '\0';
 		length = (size_t)(version - text);

@@ -257,7 +257,7 @@ static void the_size_in_the_header_is_not_trusted(void **state)
 		size_t size;
 	} cases[] = { { 0, 0 }, { 1, 1 }, { INFO_BYTES - 1, INFO_BYTES - 1 },
 		{ INFO_BYTES, INFO_BYTES }, { INFO_BYTES + 1, INFO_BYTES },
-		{ UINT64_MAX, INFO_BYTES } };
+		{ SCRATCH_BYTES / 2, INFO_BYTES } };
 	struct fixture fixture = { 0 };
 
 	(void)state;
@@ -338,23 +338,30 @@ static void damage_of_the_old_style_is_refused(void **state)
 	}
 }
 
-/* A thousand times as much as there is in the file, and then more than there may be. */
+/* A thousand times as much as there is in the file, and then more than there may be: that is not
+ * begun with. */
 static void bombs_end_at_the_limit(void **state)
 {
 	enum { ZEROS = 50 * 1000 * 1000 };
-	_cleanup_(unpacked_done) struct unpacked large = { .fd = -1 }, small = { .fd = -1 };
+	_cleanup_(unpacked_done) struct unpacked large = { .fd = -1 }, small = { .fd = -1 },
+						 lying = { .fd = -1 };
 	_cleanup_free_ char *zeros = calloc(1, ZEROS);
 	struct fixture fixture = { 0 };
 	struct packed packed = { 0 };
 
 	(void)state;
 	assert_non_null(zeros);
-	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, UINT64_MAX);
+	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, ZEROS);
 	put_stream(&packed, zeros, ZEROS);
 	assert_int_equal(unpack_info(&large, &packed, SCRATCH_BYTES), 0);
 	assert_contents(&large, ".debug_info", zeros, ZEROS);
 	assert_int_equal(unpack_info(&small, &packed, ZEROS / 4), -EFBIG);
-	assert_true(small.scratch.used_bytes <= ZEROS / 4);
+	assert_true(small.scratch.used_bytes <= ZEROS / 8);
+
+	packed.size = 0;
+	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, UINT64_MAX);
+	put_stream(&packed, "info", 4);
+	assert_int_equal(unpack_info(&lying, &packed, SCRATCH_BYTES), -EFBIG);
 }
 
 static void sections_outside_the_file_are_refused(void **state)

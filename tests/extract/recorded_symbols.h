@@ -110,8 +110,10 @@ int symbol_builder_add_symbol(
 	return 0;
 }
 
-void symbol_builder_count_loss(struct symbol_builder *builder, enum symbol_builder_loss loss)
+void symbol_builder_count_loss(
+	struct symbol_builder *builder, enum symbol_builder_loss loss, int error)
 {
+	(void)error;
 	builder->losses[loss]++;
 }
 

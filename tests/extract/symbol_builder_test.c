@@ -183,11 +183,11 @@ static void the_header_tells_what_was_met(void **state)
 	assert_int_equal(symbol_builder_add_row(builder, HOLE + 8, 1), 0);
 	assert_int_equal(symbol_builder_end_sequence(builder, HOLE + 12), 0);
 	assert_int_equal(symbol_builder_add_symbol(builder, HOLE, HOLE + 1, 1, false), 0);
-	symbol_builder_count_loss(builder, SYMBOL_LOSS_UNIT);
-	symbol_builder_count_loss(builder, SYMBOL_LOSS_NAME);
-	symbol_builder_count_loss(builder, SYMBOL_LOSS_NAME);
+	symbol_builder_count_loss(builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
+	symbol_builder_count_loss(builder, SYMBOL_LOSS_NAME, -ENOEXEC);
+	symbol_builder_count_loss(builder, SYMBOL_LOSS_NAME, -ENOEXEC);
 	for (int i = 0; i < 5; i++)
-		symbol_builder_count_loss(builder, SYMBOL_LOSS_SYMBOLS);
+		symbol_builder_count_loss(builder, SYMBOL_LOSS_SYMBOLS, -ENOEXEC);
 	symbol_builder_add_contents(builder, PILOTLIGHT_SYMBOL_HAS_DYNSYM);
 	symbol_builder_add_contents(builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
 
