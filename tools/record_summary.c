@@ -127,13 +127,17 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 	for (size_t i = PILOTLIGHT_SYMBOL_OK + 1; i < PILOTLIGHT_SYMBOL_FAILURES; i++)
 		if (symbols->failed[i] > 0)
 			(void)fprintf(file, ", %" PRIu64 " %s", symbols->failed[i], reasons[i]);
+	if (symbols->refused > 0)
+		(void)fprintf(file, ", %" PRIu64 " refused", symbols->refused);
 	if (symbols->pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
 	if (symbols->units_failed > 0)
 		(void)fprintf(file, "; %" PRIu64 " units damaged", symbols->units_failed);
-	if (symbols->fetched + symbols->fetch_failed > 0)
+	if (symbols->fetched + symbols->fetch_failed + symbols->fetches_pending > 0)
 		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
 			symbols->fetched, symbols->fetch_failed);
+	if (symbols->fetches_pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->fetches_pending);
 	(void)fputc('\n', file);
 }
 

@@ -90,6 +90,7 @@ static int want(struct symbols_addition *addition, const struct symbols_addition
 		.broker = settings->broker,
 		.workers = settings->workers,
 		.is_forced = has_to_be_made(addition, settings, binary->fd),
+		.takes_debug_files = true,
 	};
 	int r;
 

@@ -106,7 +106,10 @@ static int explain(
 
 static int prepare(struct fetching *fetching, const char *text, struct fault *fault)
 {
-	struct symbolizer_options options = { .debuginfod_urls = fetching->urls };
+	struct symbolizer_options options = {
+		.debuginfod_urls = fetching->urls,
+		.fetch_timeout_ns = fetching->timeout_s * NSEC_PER_SEC,
+	};
 	int r;
 
 	if (!fetching->urls || strspn(fetching->urls, " ") == strlen(fetching->urls))
@@ -143,14 +146,14 @@ static int wait_for_it(struct fetching *fetching, uint64_t started_ns)
 		uint64_t slice_ns = now_ns + SLICE_NS < end_ns ? now_ns + SLICE_NS : end_ns;
 
 		r = symbolizer_fetch(fetching->symbolizer, &fetching->identity.id, slice_ns);
-		if (r != -ETIMEDOUT || clock_monotonic_ns() >= end_ns)
+		if (r != -EAGAIN || clock_monotonic_ns() >= end_ns)
 			break;
 		if (symbols_progress_is_due(&progress))
 			symbols_progress_show(&progress, "%3.0f s  waiting for %s",
 				(double)(now_ns - started_ns) / 1e9, fetching->urls);
 	}
 	symbols_progress_clear(&progress);
-	return r;
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 static void write_result(struct fetching *fetching)

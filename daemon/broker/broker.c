@@ -234,9 +234,13 @@ static bool is_file_name(const char *name)
 int broker_open_debuglink(
 	struct broker *broker, const char *binary_path, const char *name, int *ret_fd)
 {
+	/* In the folder for debug files only the administrator makes links. */
 	const struct {
 		const char *root, *folder;
-	} places[] = { { "", "/" }, { "", "/.debug/" }, { broker->debug_root, "/" } };
+		enum regular_file_walk walk;
+	} places[] = { { "", "/", REGULAR_FILE_NO_LINKS },
+		{ "", "/.debug/", REGULAR_FILE_NO_LINKS },
+		{ broker->debug_root, "/", REGULAR_FILE_PLAIN } };
 	const char *slash = strrchr(binary_path, '/');
 	int r = -ENOENT;
 
@@ -250,7 +254,7 @@ int broker_open_debuglink(
 
 		if (length < 0 || (size_t)length >= sizeof(path))
 			return -ENAMETOOLONG;
-		r = regular_file_open(AT_FDCWD, path, REGULAR_FILE_NO_LINKS, &fd);
+		r = regular_file_open(AT_FDCWD, path, places[i].walk, &fd);
 		if (r == 0 && is_same_file(fd, binary_path))
 			r = -ENOENT;
 		if (r == 0)

@@ -5,23 +5,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <sys/vfs.h>
 
 static const struct symbol_cache_draft none = { .fd = -1 };
+
+static bool is_in_memory(const char *folder)
+{
+	struct statfs status;
+
+	return statfs(folder, &status) < 0 || status.f_type == TMPFS_MAGIC ||
+	       status.f_type == RAMFS_MAGIC;
+}
 
 static int open_nameless(int *ret_fd)
 {
 	static const char *const folders[] = { "/var/tmp", "/tmp" };
-	int fd = -1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(folders) && fd < 0; i++)
-		fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		fd = memfd_create("symbols", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		int fd = is_in_memory(folders[i])
+				 ? -1
+				 : open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+		if (fd >= 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+	}
+	return -EROFS;
 }
 
 int draft_file_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft)

@@ -18,6 +18,7 @@
 enum {
 	WORKERS_DEFAULT = 2,
 	FETCHES_MAX = 2,
+	RETRY_S = 24 * 60 * 60,
 };
 #define FETCH_TIMEOUT_NS (10 * 60 * (uint64_t)NSEC_PER_SEC)
 #define FETCH_BYTES_MAX	 (4ULL << 30)
@@ -33,7 +34,8 @@ struct symbolizer {
 	struct worker_pool *pool;
 	size_t workers_max;
 	char *urls; /* NULL: no server is asked */
-	bool is_forced;
+	bool is_forced, takes_debug_files;
+	uint64_t fetch_timeout_ns;
 	struct cached_symbol_source *source;
 	struct wanted_table wanted;
 	size_t next_waiting, next_fetch; /* all before are under way */
@@ -80,6 +82,27 @@ static void settle(struct symbolizer *symbolizer, struct wanted *wanted,
 	wanted_close_files(wanted);
 }
 
+/* Of what it has taken over the job keeps nothing where it does not start. */
+static int add_job(struct symbolizer *symbolizer, const struct wanted *wanted,
+	struct worker_job *job, struct debug_files *files)
+{
+	int r;
+
+	r = draft_file_open_scratch(symbolizer->cache, &job->scratch_fd);
+	if (r == 0 && wanted->fd >= 0) {
+		job->binary_fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 3);
+		r = job->binary_fd < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		if (job->scratch_fd >= 0)
+			(void)close(job->scratch_fd);
+		return r;
+	}
+	job->debug_fd = TAKE_FD(files->debug_fd);
+	job->alternate_fd = TAKE_FD(files->alternate_fd);
+	return worker_pool_add(symbolizer->pool, job);
+}
+
 static int start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_files *files,
 	enum wanted_stage stage)
 {
@@ -98,23 +121,13 @@ static int start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_fi
 
 	draft_file_end(symbolizer->cache, &wanted->draft);
 	r = draft_file_begin(symbolizer->cache, &wanted->draft);
-	if (r == 0)
-		r = draft_file_open_scratch(symbolizer->cache, &job.scratch_fd);
-	if (r == 0 && wanted->fd >= 0) {
-		job.binary_fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 3);
-		r = job.binary_fd < 0 ? -errno : 0;
-	}
-	if (r < 0) {
-		if (job.scratch_fd >= 0)
-			(void)close(job.scratch_fd);
-		return r;
-	}
 	job.output_fd = wanted->draft.fd;
-	job.debug_fd = TAKE_FD(files->debug_fd);
-	job.alternate_fd = TAKE_FD(files->alternate_fd);
-	r = worker_pool_add(symbolizer->pool, &job);
-	if (r < 0)
+	if (r == 0)
+		r = add_job(symbolizer, wanted, &job, files);
+	if (r < 0) {
+		draft_file_end(symbolizer->cache, &wanted->draft);
 		return r;
+	}
 	symbolizer->working++;
 	set_stage(symbolizer, wanted, stage);
 	return 0;
@@ -218,6 +231,19 @@ static bool try_alone(struct symbolizer *symbolizer, uint32_t id)
 	       start_job(symbolizer, id, &files, WANTED_ALONE) == 0;
 }
 
+static void end_fetch(struct symbolizer *symbolizer, struct wanted *wanted, int error)
+{
+	if (error < 0) {
+		symbolizer->counters.fetch_failed++;
+		wanted->error = error;
+	} else {
+		symbolizer->counters.fetched++;
+		wanted->failure = PILOTLIGHT_SYMBOL_OK;
+	}
+	set_stage(symbolizer, wanted, WANTED_DONE);
+	wanted_close_files(wanted);
+}
+
 static void fail(struct symbolizer *symbolizer, struct wanted *wanted,
 	enum pilotlight_symbol_failure failure, int error)
 {
@@ -228,9 +254,7 @@ static void fail(struct symbolizer *symbolizer, struct wanted *wanted,
 		  "continuing without",
 		wanted->path, (int)failure, -error);
 	if (wanted->stage == WANTED_FETCHED) {
-		symbolizer->counters.fetch_failed++;
-		set_stage(symbolizer, wanted, WANTED_DONE);
-		wanted_close_files(wanted);
+		end_fetch(symbolizer, wanted, error < 0 ? error : -ENODATA);
 		return;
 	}
 	if (!had_symbols && !is_of_the_machine(failure) && symbolizer->cache)
@@ -244,15 +268,14 @@ static void succeed(struct symbolizer *symbolizer, struct wanted *wanted,
 	const struct pilotlight_symbol_report *report)
 {
 	wanted->rank = report->rank;
-	symbolizer->counters.extracted++;
-	symbolizer->counters.units_failed += report->units_failed;
 	if (wanted->stage == WANTED_FETCHED) {
-		wanted->failure = PILOTLIGHT_SYMBOL_OK;
-		symbolizer->counters.fetched++;
-		set_stage(symbolizer, wanted, WANTED_DONE);
-		wanted_close_files(wanted);
+		/* What was sent may belong to another binary. */
+		end_fetch(symbolizer, wanted,
+			report->rank == PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD ? 0 : -ENODATA);
 		return;
 	}
+	symbolizer->counters.extracted++;
+	symbolizer->counters.units_failed += report->units_failed;
 	settle(symbolizer, wanted, PILOTLIGHT_SYMBOL_OK, 0);
 }
 
@@ -267,8 +290,6 @@ static void take_result(void *context, const struct worker_result *result)
 	symbolizer->working--;
 	counters->worker_cpu_ns += result->report.cpu_ns;
 	wanted->worker_cpu_ns += result->report.cpu_ns;
-	if (result->report.anonymous_bytes > counters->worker_anonymous_bytes)
-		counters->worker_anonymous_bytes = result->report.anonymous_bytes;
 	if (result->failure != PILOTLIGHT_SYMBOL_OK) {
 		if (is_of_the_machine(result->failure) || !try_alone(symbolizer, id))
 			fail(symbolizer, wanted, result->failure, result->report.error);
@@ -286,17 +307,21 @@ static void take_result(void *context, const struct worker_result *result)
 
 static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint32_t id)
 {
+	struct wanted *wanted = &symbolizer->wanted.items[id];
 	struct debuginfod_fetch_options options = {
 		.urls = symbolizer->urls,
 		.directory = symbolizer->cache ? symbol_cache_directory(symbolizer->cache) : NULL,
-		.timeout_ns = FETCH_TIMEOUT_NS,
+		.timeout_ns = symbolizer->fetch_timeout_ns,
 		.bytes_max = FETCH_BYTES_MAX,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
 	int r;
 
-	r = debuginfod_fetch_start(
-		&options, &symbolizer->wanted.items[id].identity.id, &fetch->process);
+	r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+	if (r < 0 && options.directory) {
+		options.directory = NULL; /* the cache's folder may be read-only */
+		r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+	}
 	if (r < 0)
 		return r;
 	fetch->wanted = id;
@@ -306,16 +331,8 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 		debuginfod_fetch_free(TAKE_PTR(fetch->process));
 		return r;
 	}
-	set_stage(symbolizer, &symbolizer->wanted.items[id], WANTED_FETCHING);
+	set_stage(symbolizer, wanted, WANTED_FETCHING);
 	return 0;
-}
-
-static void give_up_fetching(struct symbolizer *symbolizer, struct wanted *wanted, int error)
-{
-	symbolizer->counters.fetch_failed++;
-	wanted->error = error;
-	set_stage(symbolizer, wanted, WANTED_DONE);
-	wanted_close_files(wanted);
 }
 
 static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
@@ -334,7 +351,7 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 		debug_files_done(&files);
 	}
 	if (r < 0)
-		give_up_fetching(symbolizer, wanted, r);
+		end_fetch(symbolizer, wanted, r);
 }
 
 static bool find_to_fetch(struct symbolizer *symbolizer, uint32_t *ret_id)
@@ -370,7 +387,7 @@ static void run_fetches(struct symbolizer *symbolizer)
 			int r = start_fetch(symbolizer, fetch, id);
 
 			if (r < 0)
-				give_up_fetching(symbolizer, &symbolizer->wanted.items[id], r);
+				end_fetch(symbolizer, &symbolizer->wanted.items[id], r);
 		}
 	}
 }
@@ -389,6 +406,9 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	symbolizer->cache = options->cache;
 	symbolizer->broker = options->broker;
 	symbolizer->is_forced = options->is_forced;
+	symbolizer->takes_debug_files = options->takes_debug_files;
+	symbolizer->fetch_timeout_ns =
+		options->fetch_timeout_ns ? options->fetch_timeout_ns : FETCH_TIMEOUT_NS;
 	symbolizer->workers_max =
 		options->workers.workers_max ? options->workers.workers_max : WORKERS_DEFAULT;
 	if (options->debuginfod_urls && options->debuginfod_urls[0]) {
@@ -438,16 +458,22 @@ static int identify(const struct symbol_binary *binary, struct symbol_identity *
 		binary->fd >= 0 ? binary->fd : binary->debug_fd, ret_identity);
 }
 
-/* Is there something better now than the cache's entry was made of, and newer? */
+/*
+ * Is there something better now than the cache's entry was made of? What was there before has been
+ * tried and passed over, so it is only tried again after a day.
+ */
 static bool has_better(struct symbolizer *symbolizer, const struct wanted *wanted,
 	const struct pilotlight_symbol_header *header)
 {
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct debug_files files;
 	bool is_better;
 
 	find_files(symbolizer, wanted, &files);
-	is_better = files.rank > header->rank && files.changed_s >= (int64_t)header->created_s &&
-		    files.debug_fd >= 0;
+	is_better =
+		files.debug_fd >= 0 && files.rank > header->rank &&
+		(symbolizer->takes_debug_files || files.changed_s >= (int64_t)header->created_s ||
+			now_s > header->created_s + RETRY_S);
 	debug_files_done(&files);
 	return is_better;
 }
@@ -470,7 +496,7 @@ static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
 	return true;
 }
 
-int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+static int want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	struct symbol_binary corrected = *binary;
 	struct symbol_identity identity;
@@ -478,7 +504,7 @@ int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *b
 	uint32_t id;
 	int r;
 
-	if (corrected.debug_fd < 0 && corrected.fd >= 0 &&
+	if (symbolizer->takes_debug_files && corrected.debug_fd < 0 && corrected.fd >= 0 &&
 		debug_files_is_debug_file(corrected.fd)) {
 		corrected.debug_fd = corrected.fd;
 		corrected.debug_path = corrected.path;
@@ -504,6 +530,14 @@ int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *b
 	start_waiting(symbolizer);
 	run_fetches(symbolizer);
 	return 0;
+}
+
+int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+{
+	int r = want(symbolizer, binary);
+
+	symbolizer->counters.refused += r < 0;
+	return r;
 }
 
 int symbolizer_outcome(const struct symbolizer *symbolizer, const struct symbol_identity *identity,
@@ -547,7 +581,7 @@ static int run_once(struct symbolizer *symbolizer, uint64_t deadline_ns)
 	int timeout_ms;
 
 	if (now_ns >= deadline_ns)
-		return -ETIMEDOUT;
+		return -EAGAIN;
 	timeout_ms = deadline_ns - now_ns > 1000000000ULL
 			     ? 1000
 			     : (int)((deadline_ns - now_ns) / 1000000) + 1;
@@ -568,7 +602,7 @@ int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns)
 	worker_pool_hurry(symbolizer->pool);
 	while (r == 0 && symbolizer->local_pending > 0)
 		r = run_once(symbolizer, deadline_ns);
-	return r;
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns)
@@ -614,4 +648,9 @@ void symbolizer_counters(
 {
 	*ret_counters = symbolizer->counters;
 	ret_counters->pending = symbolizer->local_pending;
+	for (size_t i = symbolizer->next_fetch; i < symbolizer->wanted.count; i++) {
+		enum wanted_stage stage = symbolizer->wanted.items[i].stage;
+
+		ret_counters->fetches_pending += stage >= WANTED_SETTLED && stage < WANTED_DONE;
+	}
 }

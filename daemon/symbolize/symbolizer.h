@@ -30,6 +30,14 @@ struct symbolizer_options {
 	struct worker_pool_options workers;
 	const char *debuginfod_urls; /* NULL or "": none is asked */
 	bool is_forced;		     /* extracts anew what the cache has */
+	/*
+	 * For files that somebody has named: one with debug information alone is a debug file and
+	 * has its rank. What is mapped is never that, or any process could displace what is
+	 * trusted; and a debug file that was passed over before is then tried again at once, not
+	 * after a day.
+	 */
+	bool takes_debug_files;
+	uint64_t fetch_timeout_ns; /* 0: 10 minutes */
 };
 
 struct symbolizer_counters {
@@ -38,10 +46,11 @@ struct symbolizer_counters {
 	uint64_t extracted;			     /* have got them from a worker */
 	uint64_t failed[PILOTLIGHT_SYMBOL_FAILURES]; /* binaries without any, by reason */
 	uint64_t units_failed;		/* parts of binaries that lack functions or lines */
+	uint64_t refused;		/* not wanted, beyond a bound or for want of memory */
 	uint64_t fetched, fetch_failed; /* debuginfod */
+	uint64_t fetches_pending;	/* asked for, or to be asked for */
 	uint64_t pending;		/* still being worked on */
 	uint64_t worker_cpu_ns;
-	uint64_t worker_anonymous_bytes; /* the most that one of them had */
 };
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
@@ -79,7 +88,8 @@ int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
 
 /*
  * Asks the servers for a binary's debug file and makes its symbol file, whatever the cache has, and
- * waits. Returns 0; -ENOENT no server has it; -ETIMEDOUT; -ENODATA nothing could be made of it;
+ * waits. Returns 0; -EAGAIN the deadline has come first, and a further call goes on; -ENOENT no
+ * server has it; -ETIMEDOUT the servers took too long; -ENODATA nothing could be made of it;
  * -EFBIG it is too big; -ENOSYS there is no libdebuginfod; -EINVAL no server is configured; another
  * -errno.
  */

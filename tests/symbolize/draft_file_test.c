@@ -40,6 +40,11 @@ static void without_a_cache_files_have_no_name(void **state)
 	int fd = -1;
 
 	(void)state;
+	if (draft_file_begin(NULL, &draft) == -EROFS) {
+		print_message("/var/tmp and /tmp are in memory\n");
+		skip();
+	}
+	draft_file_end(NULL, &draft);
 	assert_int_equal(draft_file_begin(NULL, &draft), 0);
 	assert_null(draft.path);
 	assert_nameless(draft.fd);

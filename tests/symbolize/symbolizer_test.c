@@ -10,6 +10,7 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/symbol_file_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -50,7 +51,6 @@ static void play_worker(void)
 		.version = PILOTLIGHT_WORKER_VERSION,
 		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
 		.cpu_ns = 1000,
-		.anonymous_bytes = 4096,
 	};
 	struct pilotlight_symbol_request request;
 
@@ -238,7 +238,6 @@ static void symbols_are_extracted_once_and_then_cached(void **state)
 	assert_int_equal(counters.cached, 0);
 	assert_int_equal(counters.pending, 0);
 	assert_int_equal(counters.worker_cpu_ns, 1000);
-	assert_int_equal(counters.worker_anonymous_bytes, 4096);
 	assert_false(outcome_of(symbolizer, &binary).was_cached);
 	symbolizer_free(symbolizer);
 
@@ -441,6 +440,91 @@ static void files_without_a_build_id_are_known_by_their_contents(void **state)
 	symbolizer_free(symbolizer);
 }
 
+/* Whoever maps a file could otherwise displace what is trusted. */
+static void only_files_that_somebody_names_are_debug_files(void **state)
+{
+	static const enum pilotlight_symbol_rank ranks[] = { PILOTLIGHT_SYMBOL_RANK_BINARY,
+		PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE };
+	struct place *place = *state;
+	char path[128], command[256];
+
+	(void)snprintf(path, sizeof(path), "%s/only.debug", place->root);
+	(void)snprintf(command, sizeof(command), "objcopy --only-keep-debug /proc/%d/exe %s 2>&1",
+		(int)getpid(), path);
+	if (system(command) != 0)
+		skip(); /* no objcopy */
+	for (int is_named = 0; is_named < 2; is_named++) {
+		struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+		struct symbolizer_options options = { .cache = place->cache,
+			.broker = place->broker,
+			.takes_debug_files = is_named };
+		struct symbolizer *symbolizer;
+
+		binary.fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(binary.fd >= 0);
+		assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+		want_and_wait(symbolizer, &binary);
+		assert_int_equal(counters_of(symbolizer).extracted, 1);
+		assert_int_equal(rank_in_cache(place, &binary), ranks[is_named]);
+		symbolizer_free(symbolizer);
+		(void)close(binary.fd);
+	}
+}
+
+static size_t count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	size_t count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	(void)closedir(folder);
+	return count;
+}
+
+static void jobs_that_do_not_start_leave_nothing(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer_options options = { .cache = place->cache, .broker = place->broker };
+	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
+	struct symbolizer *symbolizer;
+	size_t descriptors, drafts;
+	char drafts_path[128];
+
+	options.workers.program = "/nonexistent";
+	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+	(void)snprintf(drafts_path, sizeof(drafts_path), "%s/tmp", place->cache_path);
+	descriptors = count_entries("/proc/self/fd");
+	drafts = 0;
+	for (uint8_t i = 0; i < 50; i++) {
+		struct symbol_binary binary = make_binary(place, "/bin/works", i);
+
+		assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+		if (i == 0)
+			drafts = count_entries(drafts_path);
+	}
+	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_UNREADABLE], 50);
+	assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+	assert_int_equal(count_entries(drafts_path), drafts);
+	assert_int_equal(drafts, 2); /* . and .. */
+	symbolizer_free(symbolizer);
+}
+
+static void what_is_refused_is_counted(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
+
+	binary.fd = 1 << 20;
+	assert_int_equal(symbolizer_want(symbolizer, &binary), -EBADF);
+	assert_int_equal(counters_of(symbolizer).refused, 1);
+	assert_int_equal(counters_of(symbolizer).wanted, 0);
+	symbolizer_free(symbolizer);
+}
+
 static void fetching_needs_a_server(void **state)
 {
 	struct place *place = *state;
@@ -510,6 +594,9 @@ int main(int argc, char **argv)
 		IN_PLACE(many_binaries_take_turns),
 		IN_PLACE(nobody_waits_longer_than_they_want),
 		IN_PLACE(files_without_a_build_id_are_known_by_their_contents),
+		IN_PLACE(only_files_that_somebody_names_are_debug_files),
+		IN_PLACE(jobs_that_do_not_start_leave_nothing),
+		IN_PLACE(what_is_refused_is_counted),
 		IN_PLACE(fetching_needs_a_server),
 		IN_PLACE(failing_allocations_are_reported),
 	};
