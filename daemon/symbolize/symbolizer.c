@@ -7,7 +7,7 @@
 #include "symbolize/debug_files.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/draft_file.h"
-#include "symbolize/wanted_table.h"
+#include "symbolize/wanted_sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 enum {
 	WORKERS_DEFAULT = 2,
 	FETCHES_MAX = 2,
-	RETRY_S = 24 * 60 * 60,
 };
 #define FETCH_TIMEOUT_NS (10 * 60 * (uint64_t)NSEC_PER_SEC)
 #define FETCH_BYTES_MAX	 (4ULL << 30)
@@ -133,21 +132,6 @@ static int start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_fi
 	return 0;
 }
 
-static void find_files(
-	struct symbolizer *symbolizer, const struct wanted *wanted, struct debug_files *ret_files)
-{
-	struct symbol_binary binary = {
-		.path = wanted->path,
-		.fd = wanted->fd,
-		.debug_fd = wanted->debug_fd,
-		.debug_path = wanted->debug_path,
-	};
-
-	if (wanted->identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID)
-		binary.build_id = wanted->identity.id;
-	debug_files_find(symbolizer->broker, &binary, ret_files);
-}
-
 static enum pilotlight_symbol_failure failure_of(int error)
 {
 	switch (error) {
@@ -172,7 +156,7 @@ static void start_waiting(struct symbolizer *symbolizer)
 
 		if (wanted->stage != WANTED_WAITING)
 			continue;
-		find_files(symbolizer, wanted, &files);
+		wanted_find_debug_files(symbolizer->broker, wanted, &files);
 		r = start_job(symbolizer, id, &files, WANTED_WORKING);
 		debug_files_done(&files);
 		if (r < 0)
@@ -446,38 +430,6 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-static int identify(const struct symbol_binary *binary, struct symbol_identity *ret_identity)
-{
-	if (binary->build_id.size > 0) {
-		*ret_identity = symbol_identity_of_build_id(&binary->build_id);
-		return 0;
-	}
-	if (binary->fd < 0 && binary->debug_fd < 0)
-		return -ENOENT;
-	return symbol_identity_read_file(
-		binary->fd >= 0 ? binary->fd : binary->debug_fd, ret_identity);
-}
-
-/*
- * Is there something better now than the cache's entry was made of? What was there before has been
- * tried and passed over, so it is only tried again after a day.
- */
-static bool has_better(struct symbolizer *symbolizer, const struct wanted *wanted,
-	const struct pilotlight_symbol_header *header)
-{
-	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
-	struct debug_files files;
-	bool is_better;
-
-	find_files(symbolizer, wanted, &files);
-	is_better =
-		files.debug_fd >= 0 && files.rank > header->rank &&
-		(symbolizer->takes_debug_files || files.changed_s >= (int64_t)header->created_s ||
-			now_s > header->created_s + RETRY_S);
-	debug_files_done(&files);
-	return is_better;
-}
-
 /* Is the cache's entry good enough? */
 static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
 {
@@ -489,7 +441,8 @@ static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
 		return false;
 	header = symbol_file_header(file);
 	wanted->rank = header->rank;
-	if (symbolizer->is_forced || has_better(symbolizer, wanted, header))
+	if (symbolizer->is_forced || wanted_has_better(symbolizer->broker, wanted, header,
+					     symbolizer->takes_debug_files))
 		return false;
 	wanted->was_cached = true;
 	wanted->failure = header->failure;
@@ -510,7 +463,7 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 		corrected.debug_path = corrected.path;
 		corrected.fd = -1;
 	}
-	r = identify(&corrected, &identity);
+	r = wanted_identify(&corrected, &identity);
 	if (r < 0)
 		return r;
 	if (wanted_table_find(&symbolizer->wanted, &identity))

@@ -57,7 +57,7 @@ report() {
 	head -n "$n" "$tmp/addresses" >"$tmp/some"
 	read -r seconds memory < <(INPUT=$tmp/some median "$@")
 	awk -v name="$name" -v n="$n" -v s="$seconds" -v m="$memory" 'BEGIN {
-		printf "  %-34s %9d addresses %8.2f s CPU %10.0f/s %6d MB\n", name, n, s, s > 0 ? n / s : 0, m }'
+		printf "  %-34s %9d addresses %8.2f s CPU %10.0f/s %6d MB\n", name, n, s, (s > 0 ? n / s : 0), m }'
 }
 
 extraction() {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Debug files as objcopy makes them, and what is thought of those that are there already. */
+#include "symbolize/debug_files.h"
+
+#include "base/clock.h"
+#include "symbolize/wanted_sources.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A folder with a tool, its debug file beside it, and one that names that as its debug file. */
+struct place {
+	char root[64], debug_root[80];
+	char tool[80], linked[80], debug[80];
+	struct broker *broker;
+	bool has_tools;
+};
+
+static bool run(const struct place *place, const char *command)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "cd '%s' && %s", place->root, command);
+	return system(text) == 0;
+}
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+	struct broker_options options = { 0 };
+
+	assert_non_null(place);
+	(void)strcpy(place->root, "/tmp/debug_files_test.XXXXXX");
+	assert_non_null(mkdtemp(place->root));
+	(void)snprintf(place->debug_root, sizeof(place->debug_root), "%s/debug", place->root);
+	(void)snprintf(place->tool, sizeof(place->tool), "%s/tool", place->root);
+	(void)snprintf(place->linked, sizeof(place->linked), "%s/linked", place->root);
+	(void)snprintf(place->debug, sizeof(place->debug), "%s/tool.debug", place->root);
+	place->has_tools = run(place, "objcopy --remove-section .gnu_debuglink /bin/true tool") &&
+			   run(place, "objcopy --only-keep-debug tool tool.debug") &&
+			   run(place, "objcopy --add-gnu-debuglink=tool.debug tool linked");
+	options.debug_root = place->debug_root;
+	assert_int_equal(broker_new(&options, &place->broker), 0);
+	*state = place;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	broker_free(place->broker);
+	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(place);
+	return 0;
+}
+
+static void need_tools(const struct place *place)
+{
+	if (place->has_tools)
+		return;
+	print_message("objcopy is missing\n");
+	skip();
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static bool is_same(int fd, const char *path)
+{
+	struct stat first, second;
+
+	return fstat(fd, &first) == 0 && stat(path, &second) == 0 && first.st_ino == second.st_ino;
+}
+
+static void a_debuglink_leads_to_its_file(void **state)
+{
+	struct place *place = *state;
+	struct symbol_binary binary = { .debug_fd = -1 };
+	struct debug_files files;
+
+	need_tools(place);
+	binary.path = place->tool;
+	binary.fd = open_file(place->tool);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.debug_fd, -1);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	debug_files_done(&files);
+	(void)close(binary.fd);
+
+	binary.path = place->linked;
+	binary.fd = open_file(place->linked);
+	debug_files_find(place->broker, &binary, &files);
+	assert_true(is_same(files.debug_fd, place->debug));
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUGLINK);
+	assert_int_equal(files.alternate_fd, -1);
+	assert_true(files.changed_s > 0);
+	debug_files_done(&files);
+	assert_int_equal(files.debug_fd, -1);
+	binary.path = "linked";
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.debug_fd, -1);
+	(void)close(binary.fd);
+}
+
+static void a_build_id_goes_before_a_link(void **state)
+{
+	struct place *place = *state;
+	struct symbol_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 2 },
+		.debug_fd = -1 };
+	struct debug_files files;
+
+	need_tools(place);
+	assert_true(run(place, "mkdir -p debug/.build-id/ab"));
+	assert_true(run(place, "cp tool.debug debug/.build-id/ab/cd.debug"));
+	binary.path = place->linked;
+	binary.fd = open_file(place->linked);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	assert_false(is_same(files.debug_fd, place->debug));
+	debug_files_done(&files);
+
+	/* And what is named by hand before all. */
+	binary.debug_fd = open_file(place->tool);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	assert_true(is_same(files.debug_fd, place->tool));
+	debug_files_done(&files);
+	(void)close(binary.debug_fd);
+	(void)close(binary.fd);
+}
+
+static void debug_files_are_told_from_binaries(void **state)
+{
+	struct place *place = *state;
+	int tool, debug, none;
+
+	need_tools(place);
+	tool = open_file(place->tool);
+	debug = open_file(place->debug);
+	none = open_file("/dev/null");
+	assert_false(debug_files_is_debug_file(tool));
+	assert_true(debug_files_is_debug_file(debug));
+	assert_false(debug_files_is_debug_file(none));
+	(void)close(tool);
+	(void)close(debug);
+	(void)close(none);
+}
+
+static void entries_are_remade_for_what_is_better_and_newer(void **state)
+{
+	struct place *place = *state;
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+	struct pilotlight_symbol_header header = { .rank = PILOTLIGHT_SYMBOL_RANK_BINARY };
+	struct wanted wanted = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+
+	need_tools(place);
+	wanted.path = place->linked;
+	wanted.fd = open_file(place->linked);
+	header.created_s = now_s - 100;
+	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	/* It was there when the entry was made, and was not taken. */
+	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
+	header.created_s = now_s + 100;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_true(wanted_has_better(place->broker, &wanted, &header, true));
+	(void)close(wanted.fd);
+	wanted.path = place->tool;
+	wanted.fd = open_file(place->tool);
+	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	(void)close(wanted.fd);
+}
+
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_PLACE(a_debuglink_leads_to_its_file),
+		IN_PLACE(a_build_id_goes_before_a_link),
+		IN_PLACE(debug_files_are_told_from_binaries),
+		IN_PLACE(entries_are_remade_for_what_is_better_and_newer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
