@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "base/string_pool.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
 
@@ -17,7 +18,7 @@ static const char help[] =
 	"usage: pilotlight symbols list [--sort used|name] [--cache DIR] [--json]\n"
 	"\n"
 	"What the cache has: build-id, what the symbols were made of, functions with their\n"
-	"inlined instances, bytes, when it was last used (to the hour), and the path of the\n"
+	"inlined instances, bytes, when it was last used (to the minute), and the path of the\n"
 	"binary or debug file. The last used comes first, or with --sort name the first\n"
 	"build-id.\n"
 	"\n"
@@ -28,15 +29,19 @@ static const char help[] =
 
 enum {
 	OPTION_SORT = 256,
-	ROWS_MAX = 1 << 20,
+	/* To be sorted by use: 5 MiB of them, and of origins 8 MiB at most. */
+	ROWS_MAX = 1 << 16,
+	ORIGIN_BYTES = sizeof((struct pilotlight_symbol_header){ 0 }.origin),
+	ORIGINS_BYTES_MAX = 1 + ROWS_MAX * ORIGIN_BYTES,
 };
 
 struct row {
 	struct symbol_identity identity;
 	uint64_t bytes, used_s;
-	uint64_t frames, lines;
 	int error; /* -errno: what follows is not known */
-	struct pilotlight_symbol_header header;
+	uint8_t rank, failure;
+	uint32_t origin; /* in `origins`, once it is kept */
+	uint64_t frames, lines;
 };
 
 struct listing {
@@ -45,6 +50,7 @@ struct listing {
 	bool has_title;
 	struct row *rows; /* sorted later; NULL where they are printed as they come */
 	size_t count, capacity;
+	struct string_pool origins;
 	struct output output;
 	struct json json;
 };
@@ -52,6 +58,7 @@ struct listing {
 static void listing_free(struct listing *listing)
 {
 	free(listing->rows);
+	string_pool_done(&listing->origins);
 	free(listing);
 }
 DEFINE_CLEANUP(struct listing, listing_free);
@@ -82,7 +89,7 @@ static void read_counts(const char *path, const struct pilotlight_symbol_header 
 	}
 }
 
-static void print_json(struct listing *listing, const struct row *row)
+static void print_json(struct listing *listing, const struct row *row, const char *origin)
 {
 	struct json *json = &listing->json;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
@@ -99,30 +106,30 @@ static void print_json(struct listing *listing, const struct row *row)
 		json_string(json, row->error == -EBADMSG ? "damaged" : strerror(-row->error));
 	} else {
 		json_key(json, "source");
-		json_string(json, symbols_text_rank_word(row->header.rank));
-		if (row->header.rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
+		json_string(json, symbols_text_rank_word(row->rank));
+		if (row->rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
 			json_key(json, "reason");
-			json_string(json, symbols_text_failure_word(row->header.failure));
+			json_string(json, symbols_text_failure_word(row->failure));
 		}
 		json_key(json, "frames");
 		json_u64(json, row->frames);
 		json_key(json, "lines");
 		json_u64(json, row->lines);
 		json_key(json, "origin");
-		symbols_text_json_origin(json, &row->header);
+		json_string(json, origin);
 	}
 	json_end_object(json);
 	json_end_line(json);
 }
 
-static void print(struct listing *listing, const struct row *row)
+static void print(struct listing *listing, const struct row *row, const char *origin)
 {
 	char id[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SYMBOLS_TEXT_BYTES_BYTES];
 	char used[SYMBOLS_TEXT_TIME_BYTES], source[32];
 	struct output *output = &listing->output;
 
 	if (listing->options.is_json) {
-		print_json(listing, row);
+		print_json(listing, row, origin);
 		return;
 	}
 	if (!listing->has_title)
@@ -131,19 +138,31 @@ static void print(struct listing *listing, const struct row *row)
 	listing->has_title = true;
 	if (row->error < 0)
 		(void)strcpy(source, "(unreadable)");
-	else if (row->header.rank == PILOTLIGHT_SYMBOL_RANK_NONE)
-		(void)snprintf(source, sizeof(source), "-%s",
-			symbols_text_failure_word(row->header.failure));
+	else if (row->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
+		(void)snprintf(
+			source, sizeof(source), "-%s", symbols_text_failure_word(row->failure));
 	else
-		(void)strcpy(source, symbols_text_rank_word(row->header.rank));
+		(void)strcpy(source, symbols_text_rank_word(row->rank));
 	output_printf(output, "%-40s  %-12s %8" PRIu64 "  %10s  %-16s  ",
 		symbol_identity_format(&row->identity, id), source, row->frames,
 		symbols_text_bytes(row->bytes, bytes), symbols_text_time(row->used_s, used));
 	if (row->error < 0)
 		output_string(output, row->error == -EBADMSG ? "damaged" : strerror(-row->error));
 	else
-		symbols_text_write_origin(output, &row->header);
+		symbols_text_write(output, origin);
 	output_char(output, '\n');
+}
+
+static int keep(struct listing *listing, struct row *row, const char *origin)
+{
+	int r;
+
+	r = ARRAY_RESERVE(listing->rows, &listing->capacity, listing->count + 1, ROWS_MAX);
+	if (r == 0)
+		r = string_pool_intern(&listing->origins, origin, strlen(origin), &row->origin);
+	if (r == 0)
+		listing->rows[listing->count++] = *row;
+	return r;
 }
 
 static int visit(void *context, const struct symbol_cache_entry *entry)
@@ -155,20 +174,18 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 		.used_s = entry->used_s,
 		.error = entry->error,
 	};
-	int r;
+	char origin[ORIGIN_BYTES + 1] = "";
 
 	if (entry->error == 0) {
-		row.header = entry->header;
+		row.rank = entry->header.rank;
+		row.failure = entry->header.failure;
+		memcpy(origin, entry->header.origin, ORIGIN_BYTES);
 		read_counts(entry->path, &entry->header, &row.frames, &row.lines);
 	}
-	if (listing->is_by_name) {
-		print(listing, &row);
-		return listing->output.error;
-	}
-	r = ARRAY_RESERVE(listing->rows, &listing->capacity, listing->count + 1, ROWS_MAX);
-	if (r == 0)
-		listing->rows[listing->count++] = row;
-	return r;
+	if (!listing->is_by_name)
+		return keep(listing, &row, origin);
+	print(listing, &row, origin);
+	return listing->output.error;
 }
 
 static int compare_use(const void *a, const void *b)
@@ -200,7 +217,8 @@ static int list(struct listing *listing, struct fault *fault)
 	if (listing->count > 0)
 		qsort(listing->rows, listing->count, sizeof(*listing->rows), compare_use);
 	for (size_t i = 0; i < listing->count; i++)
-		print(listing, &listing->rows[i]);
+		print(listing, &listing->rows[i],
+			string_pool_get(&listing->origins, listing->rows[i].origin));
 	return symbols_finish_output(&listing->output, fault);
 }
 
@@ -240,6 +258,9 @@ static int run(const struct symbols_command *command, int argc, char **argv)
 	parsed = parse(command, argc, argv, listing);
 	if (parsed != SYMBOLS_PARSE_RUN)
 		return symbols_parse_status(parsed);
+	r = string_pool_init(&listing->origins, ORIGINS_BYTES_MAX);
+	if (r < 0)
+		return symbols_fail(&fault, r);
 	output_init_fd(&listing->output, STDOUT_FILENO);
 	json_init(&listing->json, &listing->output);
 	r = list(listing, &fault);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/json.h"
 #include "base/output.h"
+#include "symbolize/fetch_folder.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
@@ -30,6 +31,7 @@ struct pruning {
 	struct symbols_options options;
 	uint64_t bytes_max;
 	struct symbol_cache_pruned pruned;
+	uint64_t fetches; /* folders that went */
 };
 
 static enum symbols_parse parse(
@@ -57,8 +59,9 @@ static enum symbols_parse parse(
 	return symbols_check_arguments(command, argc, argv, 0, 0, "");
 }
 
-static void write_json(struct output *output, const struct symbol_cache_pruned *pruned)
+static void write_json(struct output *output, const struct pruning *pruning)
 {
+	const struct symbol_cache_pruned *pruned = &pruning->pruned;
 	const struct {
 		const char *key;
 		uint64_t value;
@@ -66,6 +69,7 @@ static void write_json(struct output *output, const struct symbol_cache_pruned *
 		{ "removed_entries", pruned->entries },
 		{ "removed_bytes", pruned->bytes },
 		{ "removed_drafts", pruned->drafts },
+		{ "removed_fetches", pruning->fetches },
 		{ "left_entries", pruned->left_entries },
 		{ "left_bytes", pruned->left_bytes },
 	};
@@ -81,14 +85,18 @@ static void write_json(struct output *output, const struct symbol_cache_pruned *
 	json_end_line(&json);
 }
 
-static void write_text(struct output *output, const struct symbol_cache_pruned *pruned)
+static void write_text(struct output *output, const struct pruning *pruning)
 {
+	const struct symbol_cache_pruned *pruned = &pruning->pruned;
 	char removed[SYMBOLS_TEXT_BYTES_BYTES], left[SYMBOLS_TEXT_BYTES_BYTES];
 
 	output_printf(output, "removed %" PRIu64 " symbol files of %s", pruned->entries,
 		symbols_text_bytes(pruned->bytes, removed));
 	if (pruned->drafts > 0)
 		output_printf(output, " and %" PRIu64 " unfinished ones", pruned->drafts);
+	if (pruning->fetches > 0)
+		output_printf(output, " and what %" PRIu64 " unfinished fetches have left",
+			pruning->fetches);
 	output_printf(output, "; %" PRIu64 " of %s are left\n", pruned->left_entries,
 		symbols_text_bytes(pruned->left_bytes, left));
 }
@@ -108,11 +116,13 @@ static int prune(struct pruning *pruning, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot prune the symbol cache '%s': %s",
 			symbol_cache_directory(cache), strerror(-r));
+	if (cache)
+		pruning->fetches = fetch_folder_sweep(symbol_cache_directory(cache));
 	output_init_fd(output, STDOUT_FILENO);
 	if (pruning->options.is_json)
-		write_json(output, &pruning->pruned);
+		write_json(output, pruning);
 	else
-		write_text(output, &pruning->pruned);
+		write_text(output, pruning);
 	return symbols_finish_output(output, fault);
 }
 

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOUCH_S = 60 * 60 };
-
 static const char *what_to_do(int error)
 {
 	return error == -EACCES || error == -EPERM || error == -EROFS
@@ -29,6 +27,7 @@ int symbol_cache_open(const char *directory, uint64_t bytes_max, struct symbol_c
 		return fault_set(fault, -ENOMEM, "no memory for the symbol cache");
 	cache->fd = -1;
 	cache->bytes_max = bytes_max;
+	cache->patience_ms = SYMBOL_CACHE_PATIENCE_MS;
 	symbol_cache_selection_init(&cache->usage.oldest, symbol_cache_by_use);
 	cache->directory = strdup(directory);
 	if (!cache->directory)
@@ -95,12 +94,18 @@ const char *symbol_cache_directory(const struct symbol_cache *cache)
 	return cache->directory;
 }
 
+void symbol_cache_set_patience(struct symbol_cache *cache, unsigned int ms)
+{
+	cache->patience_ms = ms;
+}
+
 /* Of no weight: in a folder that is read-only the order of use stays as it is. */
 static void touch(int fd, const struct symbol_cache_found *found)
 {
 	time_t now = (time_t)symbol_cache_now_s();
 
-	if (found->modified.tv_sec < now - TOUCH_S || found->modified.tv_sec > now + TOUCH_S)
+	if (found->modified.tv_sec < now - SYMBOL_CACHE_USE_S ||
+		found->modified.tv_sec > now + SYMBOL_CACHE_USE_S)
 		(void)futimens(fd, NULL);
 }
 
@@ -120,6 +125,32 @@ int symbol_cache_load(int fd, const struct symbol_identity *identity, struct sym
 	return 0;
 }
 
+/*
+ * What is to be done with an entry after it was read, of which `read` is what came: 0 with a
+ * header, or -errno. Returns 0 if it is of use, and marks it as used; -ENOENT, -errno.
+ */
+static int judge(struct symbol_cache *cache, int fd, const struct symbol_cache_found *found,
+	int read, const struct pilotlight_symbol_header *header)
+{
+	int r = read;
+
+	if (r == 0 && symbol_cache_header_is_expired(header, symbol_cache_now_s()))
+		r = -ENOENT;
+	if (r == -EBADMSG)
+		cache->counters.damaged++;
+	if (r == -EBADMSG || r == -ENOENT)
+		(void)symbol_cache_folder_remove(cache, found);
+	if (r == 0)
+		touch(fd, found);
+	return r == -EBADMSG || r == -EPROTONOSUPPORT ? -ENOENT : r;
+}
+
+static void count_search(struct symbol_cache *cache, int r)
+{
+	cache->counters.found += r == 0;
+	cache->counters.missed += r == -ENOENT;
+}
+
 int symbol_cache_find(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_file **ret_file)
 {
@@ -131,24 +162,31 @@ int symbol_cache_find(struct symbol_cache *cache, const struct symbol_identity *
 	r = symbol_cache_folder_open_entry(cache, identity, &fd, &found);
 	if (r == 0) {
 		r = symbol_cache_load(fd, identity, &file);
-		if (r == -EBADMSG)
-			cache->counters.damaged++;
-		if (r == 0 && symbol_cache_header_is_expired(
-				      symbol_file_header(file), symbol_cache_now_s()))
-			r = -ENOENT;
-		if (r == -EBADMSG || r == -ENOENT)
-			(void)symbol_cache_folder_remove(cache, &found);
+		r = judge(cache, fd, &found, r, r == 0 ? symbol_file_header(file) : NULL);
 	}
-	if (r == -ENOENT || r == -EBADMSG || r == -EPROTONOSUPPORT) {
-		cache->counters.missed++;
-		return -ENOENT;
+	count_search(cache, r);
+	if (r == 0)
+		*ret_file = TAKE_PTR(file);
+	return r;
+}
+
+int symbol_cache_peek(struct symbol_cache *cache, const struct symbol_identity *identity,
+	struct pilotlight_symbol_header *ret_header)
+{
+	struct pilotlight_symbol_header header;
+	struct symbol_cache_found found;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	r = symbol_cache_folder_open_entry(cache, identity, &fd, &found);
+	if (r == 0) {
+		r = symbol_cache_header_read_of(fd, identity, &header);
+		r = judge(cache, fd, &found, r, &header);
 	}
-	if (r < 0)
-		return r;
-	touch(fd, &found);
-	cache->counters.found++;
-	*ret_file = TAKE_PTR(file);
-	return 0;
+	count_search(cache, r);
+	if (r == 0)
+		*ret_header = header;
+	return r;
 }
 
 int symbol_cache_remove(struct symbol_cache *cache, const struct symbol_identity *identity)

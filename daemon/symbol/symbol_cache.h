@@ -8,14 +8,15 @@
  * Several processes may use one folder at once, and any may be killed at any moment: a file appears
  * whole, by renaming, or not at all. `<directory>/lock` is held, for moments, by whoever replaces
  * or removes one. There is no index: the folder is the truth, and a file's time of modification is
- * when it was last used (to the hour). Names and kinds of files that are not ours are left alone,
+ * when it was last used (to the minute). Names and kinds of files that are not ours are left alone,
  * and symbolic links below the folder are not followed.
  *
  * Bounded in bytes (I4), a file counting for whole blocks of 4 KiB, what is in `tmp/` apart: beyond
- * that the least recently used go. Processes that add to one folder at once see each other's files
- * late, and may exceed the bound by a sixteenth each. A damaged file is removed when it is met,
- * counted, and made anew; it is never believed. In a folder that cannot be written to what is there
- * is used, and nothing else fails. One owner, one thread for each struct.
+ * that the least recently used go, those of the last minute when nothing older is left. Processes
+ * that add to one folder at once see each other's files late, and may exceed the bound by a
+ * sixteenth each. A damaged file is removed when it is met, counted, and made anew; it is never
+ * believed. In a folder that cannot be written to what is there is used, and nothing else fails.
+ * One owner, one thread for each struct.
  */
 #pragma once
 
@@ -32,6 +33,8 @@ struct symbol_cache;
 enum {
 	/* How long nothing is believed to be there, since the header's `created_s`. */
 	SYMBOL_CACHE_NEGATIVE_S = 24 * 60 * 60,
+	/* How long others are waited for, unless symbol_cache_set_patience() was called. */
+	SYMBOL_CACHE_PATIENCE_MS = 1000,
 };
 #define SYMBOL_CACHE_BYTES_DEFAULT (2ULL << 30)
 
@@ -43,9 +46,11 @@ struct symbol_cache_counters {
 };
 
 /*
- * Opens the folder, and makes it (mode 0755, with its parents) if it can. The path may be relative
- * and of any length. Returns 0; -errno, with what to do in `fault` (may be NULL), where there is no
- * folder and none can be made.
+ * Opens the folder, and makes it (mode 0700, with its parents) if it can. What is made in it is for
+ * its owner alone too, as symbols tell of private binaries and of what was run; the mode of a
+ * folder that is there already is left as it is. The path may be relative and of any length.
+ * Returns 0; -errno, with what to do in `fault` (may be NULL), where there is no folder and none
+ * can be made.
  */
 int symbol_cache_open(const char *directory, uint64_t bytes_max, struct symbol_cache **ret_cache,
 	struct fault *fault);
@@ -59,12 +64,27 @@ int symbol_cache_default_directory(char **ret_directory);
 const char *symbol_cache_directory(const struct symbol_cache *cache);
 
 /*
+ * For how many milliseconds whoever stores or removes sleeps, at most, while another process holds
+ * the folder's lock. 0: it is tried once, and -EBUSY returned at once, for threads that may not
+ * wait.
+ */
+void symbol_cache_set_patience(struct symbol_cache *cache, unsigned int ms);
+
+/*
  * Opens the entry. A negative one that has not expired comes back as a file of rank NONE. Returns
  * 0; -ENOENT none (or expired, damaged, or of another version); -ENOMEM; another -errno from the
  * system.
  */
 int symbol_cache_find(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_file **ret_file);
+
+/*
+ * Is there an entry, and of what rank? As symbol_cache_find() in all, errors, counters and time of
+ * use, but that only the header is read, which is to decide whether there is something to extract:
+ * what is damaged behind the header is there for this one, until it is met by a find.
+ */
+int symbol_cache_peek(struct symbol_cache *cache, const struct symbol_identity *identity,
+	struct pilotlight_symbol_header *ret_header);
 
 /*
  * A file to write a symbol file or intermediate data to: in `tmp/`, locked (flock) as long as it is
@@ -87,7 +107,7 @@ void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_dra
  * more. Then older entries go if the folder is over its bound. Returns 0; -EBADMSG it is no whole
  * symbol file of this identity; -EEXIST an entry of a higher rank is there (of equal rank the new
  * one wins, but a negative entry never replaces another kind); -EFBIG it is more than the folder's
- * bound alone; -EBUSY a stopped process holds the lock, after a second; -ENOSPC and so on.
+ * bound alone; -EBUSY somebody holds the lock, for longer than the patience is; -ENOSPC and so on.
  */
 int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_cache_draft *draft);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Each of them has found a damaged entry in the way, and removed it. */
@@ -66,7 +67,7 @@ static int try_to_publish(struct symbol_cache *cache, const struct symbol_identi
 	int r;
 
 	symbol_cache_name_set(&name, identity);
-	if (mkdirat(cache->fd, name.folder, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(cache->fd, name.folder, SYMBOL_CACHE_FOLDER_MODE) < 0 && errno != EEXIST)
 		return -errno;
 	r = symbol_cache_folder_open(cache, name.folder, O_PATH, &folder_fd);
 	if (r == 0)
@@ -123,6 +124,8 @@ int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity
 	 * either: the name is lost then, and no more. */
 	if (header.rank != PILOTLIGHT_SYMBOL_RANK_NONE && fdatasync(draft->fd) < 0)
 		return -errno;
+	/* It may have been written long ago, and would be the first to go. */
+	(void)futimens(draft->fd, NULL);
 	r = publish(cache, identity, header.rank, draft, &replaced);
 	if (r == -EEXIST)
 		cache->counters.refused++;

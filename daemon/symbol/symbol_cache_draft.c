@@ -53,7 +53,7 @@ static int open_drafts(struct symbol_cache *cache, int *ret_fd)
 
 	if (r < 0)
 		return r;
-	if (mkdirat(cache->fd, drafts_name, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(cache->fd, drafts_name, SYMBOL_CACHE_FOLDER_MODE) < 0 && errno != EEXIST)
 		return -errno;
 	return symbol_cache_folder_open(cache, drafts_name, O_PATH, ret_fd);
 }
@@ -61,8 +61,8 @@ static int open_drafts(struct symbol_cache *cache, int *ret_fd)
 /* -EEXIST, -EWOULDBLOCK: another name is to be tried. */
 static int make_draft(int folder_fd, const char *name, int *ret_fd)
 {
-	_cleanup_close_ int fd =
-		openat(folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	_cleanup_close_ int fd = openat(folder_fd, name,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, SYMBOL_CACHE_FILE_MODE);
 
 	if (fd < 0)
 		return -errno;

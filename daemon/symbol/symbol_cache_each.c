@@ -33,7 +33,6 @@ static int read_header(struct each *each, const struct symbol_cache_found *found
 	struct pilotlight_symbol_header *ret_header)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
-	struct symbol_identity identity;
 	int r;
 
 	if (each->is_checked) {
@@ -42,11 +41,7 @@ static int read_header(struct each *each, const struct symbol_cache_found *found
 			*ret_header = *symbol_file_header(file);
 		return r;
 	}
-	r = symbol_cache_header_read(fd, ret_header);
-	if (r < 0)
-		return r;
-	identity = symbol_cache_header_identity(ret_header);
-	return symbol_identity_equal(&identity, &found->identity) ? 0 : -EBADMSG;
+	return symbol_cache_header_read_of(fd, &found->identity, ret_header);
 }
 
 static int visit_found(struct each *each, const struct symbol_cache_found *found)

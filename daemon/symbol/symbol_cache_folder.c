@@ -14,7 +14,7 @@
 
 static const char lock_name[] = "lock";
 
-enum { LOCK_ATTEMPTS = 1000, LOCK_PAUSE_NS = 1000 * 1000 };
+enum { LOCK_PAUSE_NS = 1000 * 1000, NSEC_PER_MS = 1000 * 1000 };
 
 static void closedirp(DIR **folder)
 {
@@ -29,7 +29,7 @@ static int make_step(int fd, const char *name, int *ret_fd)
 	int next = openat(fd, name, flags);
 
 	if (next < 0 && errno == ENOENT) {
-		if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+		if (mkdirat(fd, name, SYMBOL_CACHE_FOLDER_MODE) < 0 && errno != EEXIST)
 			return -errno;
 		next = openat(fd, name, flags);
 	}
@@ -93,29 +93,40 @@ bool symbol_cache_folder_has(int folder_fd, const char *name, int fd)
 /*
  * The file is the owner's alone: who can open it can hold the lock for ever. It is opened anew each
  * time, so that neither a fork nor somebody who tidies the folder makes two holders of one lock.
+ * -EBUSY: it is held, or has lost its name just now.
  */
+static int try_to_lock(const struct symbol_cache *cache, int *ret_fd)
+{
+	_cleanup_close_ int fd = openat(cache->fd, lock_name,
+		O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		SYMBOL_CACHE_FILE_MODE);
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK || errno == EINTR ? -EBUSY : -errno;
+	if (!symbol_cache_folder_has(cache->fd, lock_name, fd))
+		return -EBUSY;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
 int symbol_cache_folder_lock(const struct symbol_cache *cache, int *ret_fd)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+	uint64_t start_ns = 0;
+	int r;
 
-	for (int i = 0; i < LOCK_ATTEMPTS; i++) {
-		_cleanup_close_ int fd = openat(cache->fd, lock_name,
-			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
-
-		if (fd < 0)
-			return -errno;
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			if (symbol_cache_folder_has(cache->fd, lock_name, fd)) {
-				*ret_fd = TAKE_FD(fd);
-				return 0;
-			}
-			continue;
-		}
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -errno;
+	for (;;) {
+		r = try_to_lock(cache, ret_fd);
+		if (r != -EBUSY || cache->patience_ms == 0)
+			return r;
+		if (start_ns == 0)
+			start_ns = clock_monotonic_ns();
+		if (clock_monotonic_ns() - start_ns >= cache->patience_ms * (uint64_t)NSEC_PER_MS)
+			return r;
 		(void)nanosleep(&pause, NULL);
 	}
-	return -EBUSY;
 }
 
 uint64_t symbol_cache_now_s(void)

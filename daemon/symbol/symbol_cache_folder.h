@@ -16,6 +16,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+enum {
+	SYMBOL_CACHE_FOLDER_MODE = 0700,
+	SYMBOL_CACHE_FILE_MODE = 0600,
+	SYMBOL_CACHE_USE_S = 60, /* how exactly the time of last use is kept */
+};
+
 /* What the folder is believed to hold, and what is to go first. */
 struct symbol_cache_usage {
 	bool is_known;
@@ -29,19 +35,21 @@ struct symbol_cache {
 	char *directory; /* as it was given */
 	int fd;		 /* O_PATH */
 	uint64_t bytes_max;
+	unsigned int patience_ms;
 	bool has_cleared_drafts;
 	struct symbol_cache_counters counters;
 	struct symbol_cache_usage usage;
 };
 
-/* Opens `path` with O_PATH; what is missing of it is made, mode 0755. -errno. */
+/* Opens `path` with O_PATH; what is missing of it is made, mode 0700. -errno. */
 int symbol_cache_folder_make(const char *path, int *ret_fd);
 
 /* `flags` as of open(), those that keep it safe are added. */
 int symbol_cache_folder_open(
 	const struct symbol_cache *cache, const char *name, int flags, int *ret_fd);
 
-/* -EBUSY: somebody has held it for a second, which only a stopped process does. */
+/* -EBUSY: somebody has held it for as long as the patience is; for a second only a stopped process
+ * does. */
 int symbol_cache_folder_lock(const struct symbol_cache *cache, int *ret_fd);
 
 /* Is `name` the file that is open as `fd`? */
@@ -90,9 +98,10 @@ int symbol_cache_draft_publish(struct symbol_cache *cache, struct symbol_cache_d
 int symbol_cache_clear_drafts(const struct symbol_cache *cache, uint64_t *ret_count);
 
 /*
- * Removes entries until at most `bytes_max` are left, the least recently used first. `keep` (may be
- * NULL) stays. What went is added to `pruned` (may be NULL). An entry that cannot be removed is
- * passed over; the first error is returned.
+ * Removes entries until at most `bytes_max` are left, the least recently used first; those that
+ * were used within SYMBOL_CACHE_USE_S only where nothing older is there, whoever has put it there.
+ * `keep` (may be NULL) stays. What went is added to `pruned` (may be NULL). An entry that cannot be
+ * removed is passed over; the first error is returned.
  */
 int symbol_cache_evict(struct symbol_cache *cache, uint64_t bytes_max,
 	const struct symbol_identity *keep, struct symbol_cache_pruned *pruned);

@@ -47,6 +47,23 @@ int symbol_cache_header_read(int fd, struct pilotlight_symbol_header *ret_header
 	return r;
 }
 
+int symbol_cache_header_read_of(
+	int fd, const struct symbol_identity *identity, struct pilotlight_symbol_header *ret_header)
+{
+	struct pilotlight_symbol_header header;
+	struct symbol_identity its;
+	int r;
+
+	r = symbol_cache_header_read(fd, &header);
+	if (r < 0)
+		return r;
+	its = symbol_cache_header_identity(&header);
+	if (!symbol_identity_equal(&its, identity))
+		return -EBADMSG;
+	*ret_header = header;
+	return 0;
+}
+
 struct symbol_identity symbol_cache_header_identity(const struct pilotlight_symbol_header *header)
 {
 	struct symbol_identity identity = {

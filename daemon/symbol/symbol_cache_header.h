@@ -12,6 +12,10 @@
  */
 int symbol_cache_header_read(int fd, struct pilotlight_symbol_header *ret_header);
 
+/* The same; -EBADMSG also where it is another's. */
+int symbol_cache_header_read_of(int fd, const struct symbol_identity *identity,
+	struct pilotlight_symbol_header *ret_header);
+
 struct symbol_identity symbol_cache_header_identity(const struct pilotlight_symbol_header *header);
 
 /* A negative entry that is no longer believed; also one from the future, whose age nobody knows. */

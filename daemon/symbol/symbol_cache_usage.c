@@ -3,7 +3,8 @@
  * Keeps the folder within its bound. It is looked through when its size is not known, and again
  * when we have added a sixteenth of the bound since, as others may have added to it too; between
  * that, the sizes of what comes and goes are added up, and what was least recently used then goes
- * in order. Whether it was used since shows when its turn comes.
+ * in order. Whether it was used since shows when its turn comes. What is in use has its turn only
+ * after the folder was looked through anew.
  */
 #include "symbol/symbol_cache_folder.h"
 
@@ -99,20 +100,39 @@ static int evict(struct symbol_cache *cache, const struct symbol_cache_found *fo
 	return 0;
 }
 
+/* From the future too, as nothing is known of its true age. */
+static bool is_in_use(const struct symbol_cache_found *found)
+{
+	return found->modified.tv_sec > (time_t)symbol_cache_now_s() - SYMBOL_CACHE_USE_S;
+}
+
+/*
+ * Has the folder to be looked through before more can go? At the end of what was oldest, and where
+ * that is in use: others may have put something older there since.
+ */
+static bool has_to_look(const struct symbol_cache_usage *usage, bool is_fresh)
+{
+	return usage->next == usage->oldest.count ||
+	       (!is_fresh && is_in_use(&usage->oldest.items[usage->next]));
+}
+
 int symbol_cache_evict(struct symbol_cache *cache, uint64_t bytes_max,
 	const struct symbol_identity *keep, struct symbol_cache_pruned *pruned)
 {
 	struct symbol_cache_usage *usage = &cache->usage;
-	bool has_evicted = true;
+	bool has_evicted = true, is_fresh = false;
 	int first_error = 0, r = 0;
 
-	if (!usage->is_known || usage->added_bytes > bytes_max / REFRESH_FRACTION)
+	if (!usage->is_known || usage->added_bytes > bytes_max / REFRESH_FRACTION) {
 		first_error = symbol_cache_usage_refresh(cache);
+		is_fresh = true;
+	}
 	while (first_error != -ENOMEM && usage->bytes > bytes_max) {
-		if (usage->next == usage->oldest.count) {
-			if (!has_evicted)
-				break;
+		if (usage->next == usage->oldest.count && !has_evicted)
+			break;
+		if (has_to_look(usage, is_fresh)) {
 			has_evicted = false;
+			is_fresh = true;
 			r = symbol_cache_usage_refresh(cache);
 		} else {
 			r = evict(cache, &usage->oldest.items[usage->next++], keep, pruned);

@@ -342,7 +342,8 @@ without_privilege() {
 	local as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 	if [ "$(id -u)" != 0 ]; then
-		skip "a cache of somebody else's is read" "needs root"
+		skip "a cache is its owner's" "needs root"
+		skip "... unless the owner opens it: then it is read" "needs root"
 		skip "... and add fails where it cannot write" "needs root"
 		skip "... and says so" "needs root"
 		skip "without a home there is no cache" "needs root"
@@ -352,7 +353,11 @@ without_privilege() {
 	cp "$pilotlight" "$tmp/pilotlight"
 	chmod 755 "$tmp/pilotlight"
 	addresses "$tmp/one" >"$tmp/addresses"
-	check "a cache of somebody else's is read" eval \
+	check "a cache is its owner's" eval \
+		'! "${as_nobody[@]}" "$tmp/pilotlight" symbols lookup abcd1111 <"$tmp/addresses" \
+			>"$tmp/out" 2>"$tmp/err" && complains "Permission denied"'
+	chmod -R a+rX "$PILOTLIGHT_SYMBOL_CACHE"
+	check "... unless the owner opens it: then it is read" eval \
 		'[ "$("${as_nobody[@]}" "$tmp/pilotlight" symbols lookup abcd1111 <"$tmp/addresses" |
 		grep -c "^outer$")" -gt 10 ]'
 	"${as_nobody[@]}" "$tmp/pilotlight" symbols add "$tmp/other" >"$tmp/out" 2>"$tmp/err"
@@ -374,7 +379,7 @@ manual() {
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 { has gcc && has objcopy && has python3; } || skip_all "needs gcc, binutils and python3"
 make_programs || { cat "$tmp/err"; echo "Bail out! no programs to look at"; exit 1; }
-plan 87
+plan 88
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 unset DEBUGINFOD_URLS
 cd "$tmp" || exit 1

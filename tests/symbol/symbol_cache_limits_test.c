@@ -186,6 +186,14 @@ static void use_without_writing(struct cache_fixture *fixture, int error)
 	REQUIRE(cache_fixture_has(fixture, &good) && cache_fixture_has(fixture, &bad));
 }
 
+/* Lets everybody read what is there. */
+static int open_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)walk;
+	return chmod(path, type == FTW_F ? 0644 : 0755);
+}
+
 /* A good entry that was used long ago, a damaged one, and one that has expired. */
 static void fill(struct cache_fixture *fixture)
 {
@@ -204,6 +212,9 @@ static void fill(struct cache_fixture *fixture)
 	symbol_file_fixture_seal(file.bytes, file.size);
 	assert_int_equal(
 		cache_fixture_commit_bytes(fixture->cache, &expired, file.bytes, file.size), 0);
+	assert_int_equal(nftw(fixture->folder, open_one, 16, FTW_PHYS), 0);
+	(void)snprintf(path, sizeof(path), "%s/lock", fixture->folder);
+	assert_true(access(path, F_OK) < 0 || chmod(path, 0600) == 0);
 }
 
 static void use_read_only(struct cache_fixture *fixture)
@@ -256,6 +267,35 @@ static void somebody_elses_folder_is_used_as_it_is(void **state)
 	run_apart(use_as_nobody, &fixture, "becoming another user takes root");
 }
 
+static void look_at_what_is_private(struct cache_fixture *fixture)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct pilotlight_symbol_header header;
+	struct symbol_cache_counters counters;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct symbol_cache *cache;
+
+	become_nobody();
+	REQUIRE(symbol_cache_open(fixture->folder, 4096, &cache, NULL) == 0);
+	REQUIRE(cache_fixture_find(cache, &identity) == -EACCES);
+	REQUIRE(symbol_cache_peek(cache, &identity, &header) == -EACCES);
+	symbol_cache_counters(cache, &counters);
+	REQUIRE(counters.found == 0 && counters.missed == 0);
+	REQUIRE(access(cache_fixture_path(fixture, &identity, path), F_OK) < 0 && errno == EACCES);
+	symbol_cache_free(cache);
+}
+
+static void what_is_stored_is_its_owners_alone(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	run_apart(look_at_what_is_private, &fixture, "becoming another user takes root");
+}
+
 static void meet_what_cannot_be_read(struct cache_fixture *fixture)
 {
 	struct symbol_identity unreadable = cache_fixture_identity(1);
@@ -269,6 +309,10 @@ static void meet_what_cannot_be_read(struct cache_fixture *fixture)
 	REQUIRE(chmod(path, 0) == 0);
 	(void)snprintf(path, sizeof(path), "%s/02", fixture->folder);
 	REQUIRE(chmod(path, 0700) == 0);
+	(void)snprintf(path, sizeof(path), "%s/01", fixture->folder);
+	REQUIRE(chmod(path, 0755) == 0);
+	(void)cache_fixture_path(fixture, &good, path);
+	REQUIRE(chmod(path, 0644) == 0);
 	(void)snprintf(path, sizeof(path), "%s/lock", fixture->folder);
 	REQUIRE(unlink(path) == 0);
 	REQUIRE(chmod(fixture->folder, 0777) == 0);
@@ -313,6 +357,7 @@ int main(void)
 		cmocka_unit_test(a_limit_of_file_sizes_costs_what_is_longer),
 		cmocka_unit_test(a_read_only_folder_is_used_as_it_is),
 		cmocka_unit_test(somebody_elses_folder_is_used_as_it_is),
+		cmocka_unit_test(what_is_stored_is_its_owners_alone),
 		cmocka_unit_test(what_cannot_be_read_is_in_nobodys_way),
 	};
 

@@ -136,14 +136,15 @@ static time_t last_use(const struct cache_fixture *fixture, const struct symbol_
 	return status.st_mtim.tv_sec;
 }
 
-static void use_is_kept_to_the_hour(void **state)
+static void use_is_kept_to_the_minute(void **state)
 {
 	static const struct {
 		time_t age_s;
 		bool is_touched;
-	} cases[] = { { 60, false }, { 3500, false }, { 3700, true }, { 1000000, true },
-		{ -3500, false }, { -3700, true } };
+	} cases[] = { { 0, false }, { 1800, true }, { 100, true }, { 1000000, true },
+		{ -30, false }, { -3700, true } };
 	struct symbol_identity identity = cache_fixture_identity(1);
+	struct pilotlight_symbol_header header;
 	struct cache_fixture fixture;
 
 	(void)state;
@@ -154,12 +155,96 @@ static void use_is_kept_to_the_hour(void **state)
 
 		assert_int_equal(cache_fixture_age(&fixture, &identity, cases[i].age_s), 0);
 		before = last_use(&fixture, &identity);
-		assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+		if (i % 2)
+			assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
+		else
+			assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), 0);
 		if (cases[i].is_touched)
 			assert_in_range(last_use(&fixture, &identity), start - 1, time(NULL) + 1);
 		else
 			assert_int_equal(last_use(&fixture, &identity), before);
 	}
+	cache_fixture_close(&fixture);
+}
+
+/* Half an hour after it was used first. */
+static void what_is_used_again_does_not_go(void **state)
+{
+	struct symbol_identity again = cache_fixture_identity(1);
+	struct symbol_identity unused = cache_fixture_identity(2);
+	struct symbol_identity last = cache_fixture_identity(3);
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 2 * BLOCK_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &again, 1, 10), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &unused, 1, 10), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &again, 1800), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &unused, 1000), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &again), 1);
+	assert_int_equal(cache_fixture_store(fixture.cache, &last, 1, 10), 0);
+	assert_true(cache_fixture_has(&fixture, &again));
+	assert_false(cache_fixture_has(&fixture, &unused));
+	cache_fixture_close(&fixture);
+}
+
+/* What is older goes before it, even if somebody else has put it there in the meantime. */
+static void what_is_in_use_goes_last(void **state)
+{
+	enum { IN_USE = 2 };
+	struct symbol_identity gone = cache_fixture_identity(10), old = cache_fixture_identity(11);
+	struct symbol_identity last = cache_fixture_identity(12);
+	struct symbol_identity in_use[IN_USE];
+	struct cache_fixture fixture;
+	struct symbol_cache *other;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
+	assert_int_equal(symbol_cache_open(fixture.folder, ENOUGH_BYTES, &other, NULL), 0);
+	for (uint32_t i = 0; i < IN_USE; i++) {
+		in_use[i] = cache_fixture_identity(i);
+		assert_int_equal(cache_fixture_store(other, &in_use[i], 1, 13 * BLOCK_BYTES), 0);
+		assert_int_equal(cache_fixture_age(&fixture, &in_use[i], -30), 0);
+	}
+	/* Now it is looked through, and found to be a block short of full. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &gone, 1, 2 * BLOCK_BYTES), 0);
+	assert_int_equal(symbol_cache_remove(other, &gone), 0);
+	assert_int_equal(cache_fixture_store(other, &old, 1, 3 * BLOCK_BYTES), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &old, 1000), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &in_use[0], 10), 0);
+	assert_int_equal(cache_fixture_age(&fixture, &in_use[1], 5), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &last, 1, BLOCK_BYTES), 0);
+	assert_false(cache_fixture_has(&fixture, &old));
+	assert_true(cache_fixture_has(&fixture, &in_use[0]));
+	assert_true(cache_fixture_has(&fixture, &in_use[1]));
+	/* When there is nothing else, the bound is what counts. */
+	last = cache_fixture_identity(13);
+	assert_int_equal(cache_fixture_store(fixture.cache, &last, 1, 10 * BLOCK_BYTES), 0);
+	assert_false(cache_fixture_has(&fixture, &in_use[0]));
+	assert_true(cache_fixture_has(&fixture, &in_use[1]));
+	symbol_cache_free(other);
+	cache_fixture_close(&fixture);
+}
+
+/* However long its writer has had it. */
+static void storing_is_a_use(void **state)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_draft draft = { .fd = -1 };
+	time_t start = time(NULL);
+	struct symbol_file_fixture file;
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
+	cache_fixture_build(&file, &identity, 1, 10);
+	assert_int_equal(write(draft.fd, file.bytes, file.size), file.size);
+	assert_int_equal(futimens(draft.fd, times), 0);
+	assert_int_equal(symbol_cache_commit(fixture.cache, &identity, &draft), 0);
+	symbol_cache_draft_done(fixture.cache, &draft);
+	assert_in_range(last_use(&fixture, &identity), start - 1, time(NULL) + 1);
 	cache_fixture_close(&fixture);
 }
 
@@ -315,6 +400,8 @@ static void a_draft_that_lost_its_name_is_not_committed(void **state)
 static void the_lock_of_a_stopped_process_is_not_waited_for_for_ever(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_identity absent = cache_fixture_identity(2);
+	struct symbol_cache_pruned pruned;
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct cache_fixture fixture;
 	struct stat status;
@@ -329,7 +416,14 @@ static void the_lock_of_a_stopped_process_is_not_waited_for_for_ever(void **stat
 	assert_int_equal(fstat(fd, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
+	/* Once as it is, then without any patience, a thousand times. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), -EBUSY);
+	symbol_cache_set_patience(fixture.cache, 0);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(symbol_cache_put_negative(
+					 fixture.cache, &absent, PILOTLIGHT_SYMBOL_NOTHING, "x"),
+			-EBUSY);
+	assert_int_equal(symbol_cache_prune(fixture.cache, 0, false, &pruned), -EBUSY);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
 	/* Who tidies the folder ends that. */
 	assert_int_equal(unlink(path), 0);
@@ -346,7 +440,10 @@ int main(void)
 		cmocka_unit_test(what_was_just_stored_stays),
 		cmocka_unit_test(use_by_others_is_seen_in_time),
 		cmocka_unit_test(sizes_are_kept_up),
-		cmocka_unit_test(use_is_kept_to_the_hour),
+		cmocka_unit_test(use_is_kept_to_the_minute),
+		cmocka_unit_test(what_is_used_again_does_not_go),
+		cmocka_unit_test(what_is_in_use_goes_last),
+		cmocka_unit_test(storing_is_a_use),
 		cmocka_unit_test(pruning_takes_what_is_of_no_use),
 		cmocka_unit_test(drafts_go_with_their_writers),
 		cmocka_unit_test(a_draft_that_lost_its_name_is_not_committed),

@@ -26,7 +26,7 @@ static void entries_are_found_again(void **state)
 	(void)snprintf(path, sizeof(path), "%s/07/005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym",
 		fixture.folder);
 	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 0400, 0400);
+	assert_int_equal(status.st_mode & 0777, 0600);
 	symbol_cache_counters(fixture.cache, &counters);
 	assert_int_equal(counters.missed, 1);
 	assert_int_equal(counters.found, 1);
@@ -334,6 +334,104 @@ static void other_versions_are_left_alone(void **state)
 	cache_fixture_close(&fixture);
 }
 
+static void a_peek_tells_the_header(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(0);
+	struct symbol_identity padded, negative = cache_fixture_identity(2);
+	struct pilotlight_symbol_header header = { .rank = 77 };
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+	struct symbol_file *file;
+
+	(void)state;
+	identity.id.size = 8;
+	memset(identity.id.bytes + 6, 0, BUILD_ID_BYTES - 6);
+	padded = cache_fixture_padded(&identity);
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
+	assert_int_equal(header.rank, 77);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 3, 5000), 0);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &padded, &header), 0);
+	assert_int_equal(symbol_cache_find(fixture.cache, &identity, &file), 0);
+	assert_memory_equal(&header, symbol_file_header(file), sizeof(header));
+	symbol_file_free(file);
+
+	assert_int_equal(symbol_cache_put_negative(
+				 fixture.cache, &negative, PILOTLIGHT_SYMBOL_TIMEOUT, "/bin/x"),
+		0);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &negative, &header), 0);
+	assert_int_equal(header.rank, PILOTLIGHT_SYMBOL_RANK_NONE);
+	assert_int_equal(header.failure, PILOTLIGHT_SYMBOL_TIMEOUT);
+	assert_int_equal(
+		cache_fixture_store_negative(&fixture, 3, SYMBOL_CACHE_NEGATIVE_S + 10), 0);
+	negative = cache_fixture_identity(3);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &negative, &header), -ENOENT);
+	assert_false(cache_fixture_has(&fixture, &negative));
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.found, 3);
+	assert_int_equal(counters.missed, 2);
+	assert_int_equal(counters.damaged, 0);
+	cache_fixture_close(&fixture);
+}
+
+static void a_peek_does_not_believe_everything(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_identity other = cache_fixture_identity(2);
+	struct pilotlight_symbol_header header = { .rank = 77 };
+	struct symbol_cache_counters counters;
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
+	(void)cache_fixture_path(&fixture, &identity, path);
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	for (int i = 0; i < 5; i++) {
+		cache_fixture_build(&file, i == 3 ? &other : &identity, 1, 100);
+		if (i == 0)
+			file.size = 0;
+		else if (i == 1)
+			file.size = 100;
+		else if (i == 2)
+			file.size--;
+		else if (i == 4)
+			file.bytes[100] ^= 1;
+		assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+		assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
+		assert_false(cache_fixture_has(&fixture, &identity));
+	}
+	cache_fixture_build(&file, &identity, 1, 100);
+	symbol_file_fixture_header(&file)->version++;
+	symbol_file_fixture_seal(file.bytes, file.size);
+	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
+	assert_true(cache_fixture_has(&fixture, &identity));
+	assert_int_equal(header.rank, 77);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.damaged, 5);
+	assert_int_equal(counters.missed, 6);
+
+	/* What is behind the header, a find meets. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	assert_int_equal(cache_fixture_damage(&fixture, 1), 0);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), 0);
+	assert_int_equal(header.rank, 1);
+	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
+
+	/* Links are not followed. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
+	(void)snprintf(path, sizeof(path), "%s/01/005a5a.sym", fixture.folder);
+	assert_int_equal(symlink("005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym", path), 0);
+	identity.id.size = 4;
+	memset(identity.id.bytes + 4, 0, BUILD_ID_BYTES - 4);
+	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
+	assert_true(cache_fixture_has_file(fixture.folder, "01/005a5a.sym"));
+	cache_fixture_close(&fixture);
+}
+
 static void only_what_is_right_is_committed(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
@@ -417,6 +515,55 @@ static void the_folder_may_have_any_path(void **state)
 	assert_int_equal(chdir(here), 0);
 	(void)snprintf(path, 64, "rm -rf %s", start);
 	assert_int_equal(system(path), 0);
+}
+
+static mode_t mode_of(const char *folder, const char *name)
+{
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct stat status;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void what_is_made_is_its_owners_alone(void **state)
+{
+	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_cache_draft draft = { .fd = -1 };
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	struct cache_fixture fixture;
+	struct symbol_cache *cache;
+	struct stat status;
+	mode_t mask;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, 1 << 20));
+	mask = umask(0);
+	(void)snprintf(path, sizeof(path), "%s/old", fixture.folder);
+	assert_int_equal(mkdir(path, 0751), 0);
+	(void)snprintf(path, sizeof(path), "%s/old/new/symbols", fixture.folder);
+	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), 0);
+	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+	assert_int_equal(symbol_cache_begin(cache, &draft), 0);
+	assert_int_equal(fstat(draft.fd, &status), 0);
+	(void)umask(mask);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	symbol_cache_draft_done(cache, &draft);
+	assert_int_equal(mode_of(fixture.folder, "old"), 0751);
+	assert_int_equal(mode_of(fixture.folder, "old/new"), 0700);
+	assert_int_equal(mode_of(path, ""), 0700);
+	assert_int_equal(mode_of(path, "tmp"), 0700);
+	assert_int_equal(mode_of(path, "01"), 0700);
+	assert_int_equal(mode_of(path, "lock"), 0600);
+	assert_int_equal(mode_of(path, "01/005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym"), 0600);
+	symbol_cache_free(cache);
+	/* It is left as it is. */
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), 0);
+	assert_int_equal(mode_of(path, ""), 0755);
+	symbol_cache_free(cache);
+	cache_fixture_close(&fixture);
 }
 
 static void a_removed_folder_is_made_again(void **state)
@@ -543,8 +690,11 @@ int main(void)
 		cmocka_unit_test(damaged_entries_go),
 		cmocka_unit_test(damaged_entries_are_in_nobodys_way),
 		cmocka_unit_test(other_versions_are_left_alone),
+		cmocka_unit_test(a_peek_tells_the_header),
+		cmocka_unit_test(a_peek_does_not_believe_everything),
 		cmocka_unit_test(only_what_is_right_is_committed),
 		cmocka_unit_test(the_folder_may_have_any_path),
+		cmocka_unit_test(what_is_made_is_its_owners_alone),
 		cmocka_unit_test(a_removed_folder_is_made_again),
 		cmocka_unit_test(the_folder_is_chosen_by_the_environment),
 		cmocka_unit_test(failing_allocations_are_told),

@@ -94,6 +94,29 @@ static void damaged_headers_are_listed(void **state)
 	assert_true(has_in_order("12345a5a", "\"bytes\":100,", "\"error\":\"damaged\"}\n"));
 }
 
+/* Their names are enough to be listed, and to be too many to be kept for sorting. */
+static void too_many_to_sort_are_told(void **state)
+{
+	enum { FOLDERS = 16, FILES = 4096 };
+	char name[128];
+
+	(void)state;
+	for (int folder = 0; folder < FOLDERS; folder++) {
+		(void)snprintf(name, sizeof(name), "%s/%02x", ran.cache.folder, 0xa0 + folder);
+		assert_int_equal(mkdir(name, 0700), 0);
+		for (int file = 0; file < FILES; file++) {
+			(void)snprintf(name, sizeof(name), "%02x/%04x01.sym", 0xa0 + folder, file);
+			assert_int_equal(cache_fixture_make_file(ran.cache.folder, name), 0);
+		}
+	}
+	assert_int_equal(symbols_run(&symbols_list, ""), EXIT_FAILURE);
+	assert_string_equal(ran.out, "");
+	assert_true(symbols_run_complained("more than 65536 symbol files"));
+	assert_non_null(strstr(ran.err, "--sort name"));
+	assert_int_equal(symbols_run(&symbols_list, "--sort name"), EXIT_SUCCESS);
+	assert_true(has_in_order("\n01005a5a", "\n12345a5a", "\na0000001"));
+}
+
 static void an_empty_cache_has_nothing(void **state)
 {
 	char line[256];
@@ -160,6 +183,7 @@ int main(void)
 		CACHE_TEST(names_may_come_first),
 		CACHE_TEST(json_is_an_object_a_line),
 		CACHE_TEST(damaged_headers_are_listed),
+		CACHE_TEST(too_many_to_sort_are_told),
 		CACHE_TEST(an_empty_cache_has_nothing),
 		CACHE_TEST(a_cache_that_cannot_be_is_told),
 		CACHE_TEST(wrong_use_is_told),

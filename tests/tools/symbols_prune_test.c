@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -35,9 +37,49 @@ static void the_oldest_go_first(void **state)
 	assert_true(cache_fixture_has(&ran.cache, &young));
 	assert_int_equal(symbols_run(&symbols_prune, "--json --max-bytes 0"), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "{\"removed_entries\":1,\"removed_bytes\":1", 38);
-	assert_non_null(
-		strstr(ran.out, ",\"removed_drafts\":0,\"left_entries\":0,\"left_bytes\":0}\n"));
+	assert_non_null(strstr(ran.out, ",\"removed_drafts\":0,\"removed_fetches\":0,"
+					"\"left_entries\":0,\"left_bytes\":0}\n"));
 	assert_false(cache_fixture_has(&ran.cache, &young));
+}
+
+/* As killed fetchers leave them; `is_alive`: one that still works has it open, locked. */
+static void make_fetch_folder(const char *name, bool is_alive, int *ret_fd)
+{
+	char path[CACHE_FIXTURE_PATH_BYTES];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", ran.cache.folder, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(*ret_fd >= 0);
+	if (is_alive)
+		assert_int_equal(flock(*ret_fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(mkdirat(*ret_fd, "cache", 0700), 0);
+	fd = openat(*ret_fd, "cache/debuginfo", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
+static void what_fetchers_left_goes(void **state)
+{
+	int alive, dead, other;
+
+	(void)state;
+	make_fetch_folder("fetch.0123456789abcdef", false, &dead);
+	make_fetch_folder("fetch.fedcba9876543210", true, &alive);
+	make_fetch_folder("somebody.else", false, &other);
+	assert_int_equal(symbols_run(&symbols_prune, ""), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, " of 0 B and what 1 unfinished fetches have left; 2 of "));
+	assert_int_equal(faccessat(alive, "cache/debuginfo", F_OK, 0), 0);
+	assert_int_equal(faccessat(other, "cache/debuginfo", F_OK, 0), 0);
+	assert_int_equal(faccessat(dead, "cache/debuginfo", F_OK, 0), -1);
+	(void)close(alive);
+	assert_int_equal(symbols_run(&symbols_prune, "--json"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, ",\"removed_fetches\":1,"));
+	assert_int_equal(symbols_run(&symbols_prune, ""), EXIT_SUCCESS);
+	assert_null(strstr(ran.out, "fetches"));
+	(void)close(dead);
+	(void)close(other);
 }
 
 static void an_empty_cache_has_nothing(void **state)
@@ -89,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(the_oldest_go_first),
+		CACHE_TEST(what_fetchers_left_goes),
 		CACHE_TEST(an_empty_cache_has_nothing),
 		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
