@@ -93,6 +93,9 @@ static int open_symbolizer(struct pipeline *pipeline)
 	if (folder && symbol_cache_open(folder, SYMBOL_CACHE_BYTES_DEFAULT, &pipeline->symbol_cache,
 			      &fault) < 0)
 		log_warning("%s; continuing without a symbol cache", fault.text);
+	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
+	if (pipeline->symbol_cache)
+		symbol_cache_set_patience(pipeline->symbol_cache, 0);
 	options.cache = pipeline->symbol_cache;
 	return symbolizer_new(&options, &pipeline->symbolizer);
 }

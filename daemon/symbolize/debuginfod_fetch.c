@@ -144,7 +144,7 @@ int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
 		return -ENOMEM;
 	fetch->folder.parent_fd = -1;
 	fetch->bytes_max = request.bytes_max;
-	fetch_folder_sweep(directory);
+	(void)fetch_folder_sweep(directory);
 	r = fetch_folder_make(directory, &fetch->folder);
 	if (r == 0)
 		r = start_child(fetch, options, &request, timeout_ns);
@@ -177,7 +177,7 @@ static int error_of_silence(const struct child_process_end *end)
 
 static int error_of_reply(int error)
 {
-	static const int known[] = { 0, ENOENT, ETIMEDOUT, EFBIG, ENOSPC, ENOMEM, ENOSYS };
+	static const int known[] = { 0, ENOENT, ETIMEDOUT, EFBIG, ENOSPC, ENOMEM, ENOSYS, EPERM };
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (error == -known[i])
@@ -240,6 +240,9 @@ const char *debuginfod_fetch_explain(int error)
 	case ENOSYS:
 		return "libdebuginfod.so.1 is not installed (on Debian: apt-get install "
 		       "libdebuginfod1)";
+	case EPERM:
+		return "root without CAP_SETUID and CAP_SETGID cannot start a process without "
+		       "privileges for it";
 	case EINVAL:
 		return "no server is configured (DEBUGINFOD_URLS)";
 	default:

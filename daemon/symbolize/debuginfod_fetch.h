@@ -44,8 +44,8 @@ int debuginfod_fetch_poll_fd(const struct debuginfod_fetch *fetch);
 /*
  * -EAGAIN while it goes on; then, once, 0 and a descriptor of the file, which has no name any more;
  * or -ENOENT no server has it, which libdebuginfod also says of some that fail; -ETIMEDOUT; -EFBIG;
- * -ENOSPC; -ENOMEM; -ENOSYS libdebuginfod.so.1 is not installed; -EIO all else that servers and
- * networks do.
+ * -ENOSPC; -ENOMEM; -ENOSYS libdebuginfod.so.1 is not installed; -EPERM we are root and may not
+ * start it as anybody else; -EIO all else that servers and networks do.
  */
 int debuginfod_fetch_take(struct debuginfod_fetch *fetch, int *ret_fd);
 

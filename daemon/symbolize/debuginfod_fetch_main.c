@@ -117,6 +117,9 @@ static int fetch(const struct fetch_request *request, int *ret_fd)
 	/* The client and the path go with the process, and all too soon. */
 	if (fd < 0 && bound.is_exceeded)
 		return -EFBIG;
+	/* What a server's file may not be is no matter of the sandbox, which EPERM stands for. */
+	if (fd == -EPERM)
+		return -EIO;
 	if (fd < 0)
 		return fd == -ETIME ? -ETIMEDOUT : fd;
 	*ret_fd = fd;
@@ -152,7 +155,7 @@ static int enter_sandbox(const struct fetch_request *request)
 	/* While we may: nobody need not reach the folder from the root. */
 	if (fchdir(FETCH_FOLDER_FD) < 0)
 		return -errno;
-	r = sandbox_drop_privileges();
+	r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
 	if (r == 0)
 		r = sandbox_die_with_parent(FETCH_SOCKET_FD);
 	if (r == 0)

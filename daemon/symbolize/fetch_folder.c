@@ -70,12 +70,12 @@ static void empty_folder(int fd, int depth, int *budget)
 	}
 }
 
-static void remove_folder(int parent_fd, int fd, const char *name)
+static bool remove_folder(int parent_fd, int fd, const char *name)
 {
 	int budget = ENTRIES_MAX;
 
 	empty_folder(fd, 1, &budget);
-	(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+	return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0;
 }
 
 /* Locked, and not removed by a sweep between its making and its locking. */
@@ -140,17 +140,18 @@ void fetch_folder_remove(struct fetch_folder *folder)
 {
 	if (folder->parent_fd < 0)
 		return;
-	remove_folder(folder->parent_fd, folder->fd, folder->name);
+	(void)remove_folder(folder->parent_fd, folder->fd, folder->name);
 	(void)close(folder->fd);
 	(void)close(folder->parent_fd);
 	folder->fd = folder->parent_fd = -1;
 }
 
-void fetch_folder_sweep(const char *parent)
+size_t fetch_folder_sweep(const char *parent)
 {
 	_cleanup_close_ int parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_(closedirp) DIR *folder = parent_fd < 0 ? NULL : list_folder(parent_fd);
 	const struct dirent *entry;
+	size_t removed = 0;
 
 	while (folder && (entry = readdir(folder))) {
 		if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
@@ -160,6 +161,7 @@ void fetch_folder_sweep(const char *parent)
 
 		if (fd >= 0 && fstat(fd, &stat) == 0 &&
 			(stat.st_uid == geteuid() || stat.st_uid == NOBODY) && lock_folder(fd) == 0)
-			remove_folder(parent_fd, fd, entry->d_name);
+			removed += remove_folder(parent_fd, fd, entry->d_name);
 	}
+	return removed;
 }

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 struct fetch_folder {
 	int parent_fd; /* -1: none */
 	int fd;	       /* of the folder */
@@ -18,5 +20,5 @@ int fetch_folder_make(const char *parent, struct fetch_folder *ret_folder);
  * are bounded. What cannot be removed stays. */
 void fetch_folder_remove(struct fetch_folder *folder);
 
-/* Removes such folders of processes that are gone. */
-void fetch_folder_sweep(const char *parent);
+/* Removes such folders of processes that are gone. Returns how many. */
+size_t fetch_folder_sweep(const char *parent);

@@ -19,27 +19,28 @@ enum {
 	CPU_GRACE_S = 5, /* between SIGXCPU, which says why, and SIGKILL */
 };
 
-/*
- * In a user namespace nobody may have no number (EINVAL) and groups may be fixed (EPERM); root may
- * also lack the capability. What root is worth there goes with the capabilities.
- */
-static int tolerate(int result)
+/* In a user namespace nobody may have no number (EINVAL). What root is worth there goes with the
+ * capabilities. EPERM: root lacks the capability to change. */
+static int tolerate(int result, enum sandbox_root root)
 {
-	return result < 0 && errno != EINVAL && errno != EPERM ? -errno : 0;
+	if (result == 0 || errno == EINVAL || (errno == EPERM && root == SANDBOX_ROOT_STAYS))
+		return 0;
+	return -errno;
 }
 
-static int become_nobody(void)
+static int become_nobody(enum sandbox_root root)
 {
 	uid_t real, effective, saved;
 	int r;
 
 	if (geteuid() != 0 && getuid() != 0)
 		return 0;
-	r = tolerate(setgroups(0, NULL));
+	/* Groups may be fixed in a user namespace; without the capability the next call fails. */
+	r = tolerate(setgroups(0, NULL), SANDBOX_ROOT_STAYS);
 	if (r == 0)
-		r = tolerate(setresgid(NOBODY, NOBODY, NOBODY));
+		r = tolerate(setresgid(NOBODY, NOBODY, NOBODY), root);
 	if (r == 0)
-		r = tolerate(setresuid(NOBODY, NOBODY, NOBODY));
+		r = tolerate(setresuid(NOBODY, NOBODY, NOBODY), root);
 	if (r < 0)
 		return r;
 	if (getresuid(&real, &effective, &saved) < 0)
@@ -65,7 +66,7 @@ static int drop_capabilities(void)
 	return 0;
 }
 
-int sandbox_drop_privileges(void)
+int sandbox_drop_privileges(enum sandbox_root root)
 {
 	int r;
 
@@ -74,7 +75,7 @@ int sandbox_drop_privileges(void)
 	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	r = become_nobody();
+	r = become_nobody(root);
 	if (r == 0)
 		r = drop_capabilities();
 	if (r < 0)

@@ -22,12 +22,19 @@
 #define SANDBOX_HAS_SANITIZER 0
 #endif
 
+/* What root that may not change its user (without CAP_SETUID and CAP_SETGID) can do. Root of a
+ * namespace that has no number for nobody always stays: it is somebody else outside. */
+enum sandbox_root {
+	SANDBOX_ROOT_STAYS, /* for a process that will open no files */
+	SANDBOX_ROOT_FAILS, /* -EPERM: its user and group alone open every file of root's */
+};
+
 /*
  * Nobody's user and group and no supplementary ones, where we are root and the user namespace has
  * them; no capabilities, now or ever; no set-user-id programs; no core files; no other process of
  * the user may look into this one. What is left is verified.
  */
-int sandbox_drop_privileges(void);
+int sandbox_drop_privileges(enum sandbox_root root);
 
 /*
  * This process is killed when its parent ends: the one that made the socketpair whose other end
@@ -53,6 +60,9 @@ int sandbox_limit(const struct sandbox_limits *limits);
  */
 int sandbox_forbid_calls(void);
 
-/* The same for a process that needs the network and files of its own: no programs, no tracing, no
- * namespaces, none of the kernel's more adventurous calls (EPERM). */
+/*
+ * The same for a process that needs the network, threads, and files of its own: no programs, no
+ * other processes or sessions, no tracing, no namespaces, no outliving its parent, none of the
+ * kernel's more adventurous calls (EPERM).
+ */
 int sandbox_forbid_programs(void);

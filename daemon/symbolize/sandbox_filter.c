@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static void filter_release(scmp_filter_ctx filter)
@@ -33,6 +35,7 @@ static const int allowed_calls[] = {
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(ftruncate64),
 	SCMP_SYS(fadvise64),
+	SCMP_SYS(fdatasync),
 	SCMP_SYS(close),
 	SCMP_SYS(sendto),
 	SCMP_SYS(sendmsg),
@@ -94,6 +97,9 @@ static const int refused_calls[] = {
 static const int forbidden_calls[] = {
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
+	SCMP_SYS(fork),
+	SCMP_SYS(vfork),
+	SCMP_SYS(setsid),
 	SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev),
@@ -174,6 +180,32 @@ static const struct conditional_call conditional_calls[] = {
 	{ SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, 2, { IS(0, 0), IS(2, 0) } },
 };
 
+/* The arguments are compared as the kernel reads them, by their lower half. */
+#define HAS_FLAG(number, flag) HAS_BITS((number), (flag), (flag))
+#define CLONE_WITH(flag)                                   \
+	{                                                  \
+		SCMP_SYS(clone), SCMP_ACT_ERRNO(EPERM), 1, \
+		{                                          \
+			HAS_FLAG(0, (flag))                \
+		}                                          \
+	}
+
+static const struct conditional_call forbidden_conditional_calls[] = {
+	/* Threads only, as another process would be left when this one is killed. */
+	{ SCMP_SYS(clone), SCMP_ACT_ERRNO(EPERM), 1, { HAS_BITS(0, CLONE_THREAD, 0) } },
+	CLONE_WITH(CLONE_NEWNS),
+	CLONE_WITH(CLONE_NEWCGROUP),
+	CLONE_WITH(CLONE_NEWUTS),
+	CLONE_WITH(CLONE_NEWIPC),
+	CLONE_WITH(CLONE_NEWUSER),
+	CLONE_WITH(CLONE_NEWPID),
+	CLONE_WITH(CLONE_NEWNET),
+	/* Its flags are in memory, where a filter cannot look; libraries then use clone(). */
+	{ SCMP_SYS(clone3), SCMP_ACT_ERRNO(ENOSYS), 0, {} },
+	{ SCMP_SYS(prctl), SCMP_ACT_ERRNO(EPERM), 1,
+		{ HAS_BITS(0, UINT32_MAX, PR_SET_PDEATHSIG) } },
+};
+
 static int add_conditional_call(scmp_filter_ctx filter, const struct conditional_call *call)
 {
 	return seccomp_rule_add_array(
@@ -222,5 +254,7 @@ int sandbox_forbid_programs(void)
 	r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (r == 0)
 		r = ADD_CALLS(filter, SCMP_ACT_ERRNO(EPERM), forbidden_calls);
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden_conditional_calls) && r == 0; i++)
+		r = add_conditional_call(filter, &forbidden_conditional_calls[i]);
 	return r == 0 ? seccomp_load(filter) : r;
 }

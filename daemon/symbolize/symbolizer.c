@@ -433,19 +433,17 @@ void symbolizer_free(struct symbolizer *symbolizer)
 /* Is the cache's entry good enough? */
 static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
 {
-	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
-	const struct pilotlight_symbol_header *header;
+	struct pilotlight_symbol_header header;
 
 	if (!symbolizer->cache ||
-		symbol_cache_find(symbolizer->cache, &wanted->identity, &file) < 0)
+		symbol_cache_peek(symbolizer->cache, &wanted->identity, &header) < 0)
 		return false;
-	header = symbol_file_header(file);
-	wanted->rank = header->rank;
-	if (symbolizer->is_forced || wanted_has_better(symbolizer->broker, wanted, header,
+	wanted->rank = header.rank;
+	if (symbolizer->is_forced || wanted_has_better(symbolizer->broker, wanted, &header,
 					     symbolizer->takes_debug_files))
 		return false;
 	wanted->was_cached = true;
-	wanted->failure = header->failure;
+	wanted->failure = header.failure;
 	return true;
 }
 

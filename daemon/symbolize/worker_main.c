@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 #include "extract/extraction.h"
-#include "symbolize/process_memory.h"
 #include "symbolize/sandbox.h"
 #include "symbolize/worker_pool.h"
 
@@ -69,7 +68,7 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 		.cpu_s = request->cpu_s_max,
 		.descriptors = 1,
 	};
-	int r = sandbox_drop_privileges();
+	int r = sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
 
 	if (r == 0)
 		r = sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD);
@@ -78,6 +77,15 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 	if (r == 0)
 		r = sandbox_forbid_calls();
 	return r;
+}
+
+/* So that the owner, who must not wait, finds it on the disk. What else than space may fail says
+ * nothing of the binary. */
+static int sync_output(void)
+{
+	if (fdatasync(PILOTLIGHT_WORKER_OUTPUT_FD) == 0)
+		return 0;
+	return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
 }
 
 static int work(const struct pilotlight_symbol_request *request,
@@ -92,14 +100,15 @@ static int work(const struct pilotlight_symbol_request *request,
 	};
 	int r = enter_sandbox(request);
 
-	return r == 0 ? extraction_run(&files, request, ret_report) : r;
+	if (r == 0)
+		r = extraction_run(&files, request, ret_report);
+	return r == 0 ? sync_output() : r;
 }
 
 int worker_main(int argc, char **argv)
 {
 	struct pilotlight_symbol_request request;
 	struct pilotlight_symbol_report report = { 0 };
-	int status_fd;
 	int r;
 
 	(void)argc;
@@ -110,13 +119,10 @@ int worker_main(int argc, char **argv)
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (receive_request(&request) < 0)
 		return EXIT_NOT_A_WORKER;
-	/* Now, as there will be no opening any more. */
-	status_fd = process_memory_open();
 	r = work(&request, &report);
 	report.version = PILOTLIGHT_WORKER_VERSION;
 	report.error = r;
 	report.cpu_ns = clock_process_cpu_ns();
-	report.anonymous_bytes = process_memory_peak_anonymous(status_fd);
 	if (send(PILOTLIGHT_WORKER_SOCKET_FD, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 		return EXIT_NOT_A_WORKER;
 	/* All that is left is to tidy up memory, for which nobody waits. */

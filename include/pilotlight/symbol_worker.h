@@ -39,7 +39,7 @@ struct pilotlight_symbol_request {
 
 struct pilotlight_symbol_report {
 	uint32_t version;
-	int32_t error; /* 0, or -errno of extraction_run() */
+	int32_t error; /* 0, or -errno of extraction_run() or of writing its output to the disk */
 	uint8_t rank;
 	uint8_t has_taken_debug; /* else it belongs to another binary */
 	uint8_t has_taken_alternate;
@@ -47,7 +47,7 @@ struct pilotlight_symbol_report {
 	uint32_t units_failed;
 	uint64_t output_bytes;
 	uint64_t scratch_bytes;
-	uint64_t anonymous_bytes; /* VmHWM less what is file-backed, at the end; 0: not known */
+	uint64_t reserved; /* 0 */
 	uint64_t cpu_ns;
 };
 

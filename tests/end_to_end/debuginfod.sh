@@ -5,7 +5,7 @@
 
 cache=$tmp/cache
 program=$tmp/program
-silent_url=
+silent_url= wrong_url=
 
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -21,7 +21,8 @@ print(connection.getresponse().status)
 END
 }
 
-# An inlined function, so that only debug information can tell of it; its debug file apart.
+# An inlined function, so that only debug information can tell of it; its debug file apart. It runs
+# for as long as it is let.
 build_program() {
 	cat >"$tmp/program.c" <<'END'
 static inline __attribute__((always_inline)) unsigned long burn(unsigned long n)
@@ -35,9 +36,9 @@ int main(int argc, char **argv)
 	unsigned long n = (unsigned long)argc;
 
 	(void)argv;
-	for (int i = 0; i < 300000; i++)
-		n = burn(n);
-	return n == 42;
+	while (n)
+		n = burn(n) | 1;
+	return 0;
 }
 END
 	mkdir -p "$tmp/served" &&
@@ -61,12 +62,13 @@ start_server() {
 	return 0
 }
 
-# Takes connections, and never says a word.
+# Takes connections, and never says a word. A line in $tmp/asked for each.
 start_silent_server() {
 	local port
 
 	port=$(free_port)
 	silent_url=http://127.0.0.1:$port
+	: >"$tmp/asked"
 	start python3 -c '
 import socket, sys
 server = socket.socket()
@@ -74,7 +76,29 @@ server.bind(("127.0.0.1", int(sys.argv[1])))
 server.listen(100)
 kept = []
 while True:
-    kept.append(server.accept())' "$port"
+    kept.append(server.accept())
+    print("asked", file=open(sys.argv[2], "a"))' "$port" "$tmp/asked"
+}
+
+# Has a debug file for everybody, always the same.
+start_wrong_server() {
+	local port
+
+	port=$(free_port)
+	wrong_url=http://127.0.0.1:$port
+	echo 'int main(void) { return 0; }' >"$tmp/wrong.c" &&
+		gcc -g -Wl,--build-id=sha1 "$tmp/wrong.c" -o "$tmp/wrong.debug" || return
+	start python3 -c '
+import http.server, sys
+wrong = open(sys.argv[2], "rb").read()
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(wrong)))
+        self.end_headers()
+        self.wfile.write(wrong)
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()' \
+		"$port" "$tmp/wrong.debug"
 }
 
 names_of_main() {
@@ -108,20 +132,53 @@ main_has_its_name_and_line() {
 	names_of_main | grep -qx main && names_of_main | grep -q "/program.c:[1-9]"
 }
 
-# The server keeps it hanging for as long as it likes; the recording does not.
-recording_does_not_wait() {
-	DEBUGINFOD_URLS=$silent_url PILOTLIGHT_SYMBOL_CACHE=$tmp/other timeout 100 "$pilotlight" record \
-		-o "$tmp/slow.folded" -- "$program" >"$tmp/out" 2>&1 && [ -s "$tmp/slow.folded" ] && return
-	note "status $?: $(cat "$tmp/out")"
+# record_with URLS CACHE SECONDS OUTPUT: of the program; what it says is in $tmp/out.
+record_with() {
+	local status
+
+	DEBUGINFOD_URLS=$1 PILOTLIGHT_SYMBOL_CACHE=$2 timeout "${patience:-200}" "$pilotlight" record \
+		-F 499 -d "$3" -o "$4" -- "$program" >"$tmp/out" 2>&1 && [ -s "$4" ] && return
+	status=$?
+	note "status $status: $(cat "$tmp/out")"
 	return 1
 }
 
-# The names that were fetched before are the recording's, the inlined function's too.
+# The server keeps it hanging for as long as it likes; the recording does not, which would wait for
+# a minute for symbols that are being made. Those of this machine are there already.
+recording_does_not_wait() {
+	record_with '' "$tmp/other" 2 "$tmp/before.folded" || return
+	: >"$tmp/asked"
+	patience=20 record_with "$silent_url" "$tmp/other" 2 "$tmp/slow.folded" || return
+	note "the server was asked $(wc -l <"$tmp/asked") times"
+	[ -s "$tmp/asked" ]
+}
+
+wrong_files_are_not_counted_as_fetched() {
+	local not
+
+	record_with "$wrong_url" "$tmp/wrong" 8 "$tmp/wrong.folded" || return
+	not=$(sed -n 's/.*; debuginfod: 0 fetched, \([0-9]*\) not$/\1/p' "$tmp/out")
+	[ "${not:-0}" -gt 0 ] && ! grep -q 'burn_\[i\]' "$tmp/wrong.folded" && return
+	note "$(cat "$tmp/out")"
+	return 1
+}
+
+# It fetches them itself. On a busy machine they may come too late for the first recording.
 recording_has_names() {
+	local attempt
+
+	for attempt in 1 2 3; do
+		record_with "http://127.0.0.1:$port" "$tmp/own" 8 "$tmp/named.folded" || return
+		note "recording $attempt: $(grep -o 'debuginfod: .*' "$tmp/out")"
+		has_inlined_name && return
+	done
+	note "$(cat "$tmp/out")"
+	return 1
+}
+
+has_inlined_name() {
 	local share
 
-	PILOTLIGHT_SYMBOL_CACHE=$cache "$pilotlight" record -F 499 -o "$tmp/named.folded" -- "$program" \
-		>"$tmp/out" 2>&1 || { note "$(cat "$tmp/out")"; return 1; }
 	share=$(awk '/^program;/ { all += $NF } /burn_\[i\]/ { burn += $NF }
 		END { printf "%d\n", all ? 100 * burn / all : 0 }' "$tmp/named.folded")
 	note "burn_[i] has $share %"
@@ -129,7 +186,7 @@ recording_has_names() {
 }
 
 no_folders_are_left() {
-	[ -z "$(find "$cache" "$tmp/other" -name 'fetch.*')" ]
+	[ -z "$(find "$cache" "$tmp/other" "$tmp/own" "$tmp/wrong" -name 'fetch.*')" ]
 }
 
 need_root
@@ -142,7 +199,8 @@ mkfifo "$tmp/never"
 unset DEBUGINFOD_URLS
 build_program || { echo "Bail out! the program could not be built"; exit 1; }
 start_silent_server
-plan 11
+start_wrong_server || { echo "Bail out! no wrong file"; exit 1; }
+plan 12
 
 check "the server knows the program" start_server
 check "without a server: told" fails_saying "no server to ask" "$program"
@@ -153,7 +211,8 @@ check "unknown build-id: told" fails_saying "no server has" --urls "http://127.0
 check "nothing is known before" [ -z "$(names_of_main | grep program.c)" ]
 check "the debug file is fetched" is_fetched
 check "its names are there" main_has_its_name_and_line
-check "a recording has them" recording_has_names
+check "a recording fetches them" recording_has_names
+check "another's files are not counted as fetched" wrong_files_are_not_counted_as_fetched
 check "a silent server does not hold a recording up" recording_does_not_wait
 check "no folders are left" no_folders_are_left
 finish

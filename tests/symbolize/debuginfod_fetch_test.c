@@ -224,6 +224,20 @@ static void a_missing_library_is_told(void **state)
 	assert_non_null(strstr(debuginfod_fetch_explain(-ECONNREFUSED), "reached"));
 }
 
+/* The user and group alone would open every file of root's to whatever takes the fetcher over. */
+static void root_does_not_fetch_as_root(void **state)
+{
+	char text[64];
+
+	(void)state;
+	if (geteuid() != 0 || chown(folder, 65534, 65534) < 0 || chown(folder, 0, 0) < 0) {
+		print_message("skipped: only root of a namespace with a nobody can become one\n");
+		skip();
+	}
+	assert_int_equal(fetch_from("hostile:root", 0, &example_id, text), -EPERM);
+	assert_non_null(strstr(debuginfod_fetch_explain(-EPERM), "CAP_SETUID"));
+}
+
 static void a_hostile_fetcher_is_not_believed(void **state)
 {
 	static const struct {
@@ -396,6 +410,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nobody_waits_for_a_slow_server),
 		cmocka_unit_test(freeing_ends_it),
 		cmocka_unit_test(a_missing_library_is_told),
+		cmocka_unit_test(root_does_not_fetch_as_root),
 		cmocka_unit_test(a_hostile_fetcher_is_not_believed),
 		cmocka_unit_test(a_deep_folder_is_left),
 		cmocka_unit_test(dead_folders_are_removed),

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BYTES_MAX (256 * 1024) /* of a file that is fetched */
@@ -235,6 +237,20 @@ static _Noreturn void play_hostile_fetcher(const char *role)
 	_exit(0);
 }
 
+/* CAP_SETUID, as in containers whose root may not be anybody else. */
+static void lose_user_changes(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, sets) < 0)
+		_exit(98);
+	sets[0].effective &= ~(1U << CAP_SETUID);
+	sets[0].permitted &= ~(1U << CAP_SETUID);
+	if (syscall(SYS_capset, &header, sets) < 0)
+		_exit(98);
+}
+
 static int fetcher(int argc, char **argv)
 {
 	static const char hostile[] = "hostile:";
@@ -246,6 +262,8 @@ static int fetcher(int argc, char **argv)
 		/* So few that no library can be opened. */
 		if (strcmp(role, "library") == 0)
 			(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 5, 5 });
+		else if (strcmp(role, "root") == 0)
+			lose_user_changes();
 		else if (fchdir(FETCH_FOLDER_FD) == 0)
 			play_hostile_fetcher(role);
 	}

@@ -138,7 +138,7 @@ static void a_worker_gets_its_files_and_nothing_else(void **state)
 	/* 0, 1, 2, the socket, the output, the scratch file, the binary. */
 	assert_int_equal(result->report.output_bytes, 0x7f);
 	assert_int_equal(result->report.scratch_bytes, 2 << 20);
-	assert_int_equal(result->report.anonymous_bytes, 1 << 20);
+	assert_int_equal(result->report.reserved, 1 << 20);
 	assert_int_equal(result->report.cpu_ns, 77);
 	assert_int_equal(result->report.units_failed, 0); /* no environment */
 	assert_int_equal(pread(output_fd, text, sizeof(text) - 1, 0), 10);

@@ -56,7 +56,7 @@ static void play_good(
 		report->error = -errno;
 	report->output_bytes = open_descriptors();
 	report->scratch_bytes = request->scratch_bytes_max;
-	report->anonymous_bytes = request->memory_bytes_max;
+	report->reserved = request->memory_bytes_max;
 	report->cpu_ns = request->cpu_s_max;
 	report->units_failed = environ[0] != NULL;
 }

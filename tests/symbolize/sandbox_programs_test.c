@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the fetcher may not do, and what it needs. */
+#include "symbolize/sandbox.h"
+
+#include "base/array.h"
+#include "tests/symbolize/sandbox_trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+static int forbid_programs(void)
+{
+	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
+
+	return r == 0 ? sandbox_forbid_programs() : r;
+}
+
+static void *return_argument(void *argument)
+{
+	return argument;
+}
+
+static void has_all_but_programs(void)
+{
+	char *const arguments[] = { "true", NULL };
+	pthread_t thread;
+
+	REQUIRE(execv("/bin/true", arguments) < 0 && errno == EPERM);
+	REQUIRE(ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 && errno == EPERM);
+	REQUIRE(socket(AF_INET, SOCK_STREAM, 0) >= 0);
+	REQUIRE(open("/etc/passwd", O_RDONLY) >= 0);
+	REQUIRE(pthread_create(&thread, NULL, return_argument, NULL) == 0);
+	REQUIRE(pthread_join(thread, NULL) == 0);
+}
+
+/* Without a stack of its own, as fork() does it; 0 in the child. */
+static long clone_with(unsigned long flags)
+{
+	return syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static void has_no_other_processes(void)
+{
+	const unsigned long high_half = 1UL << (sizeof(long) * 8 - 1);
+	char *const words[] = { "true", NULL };
+	char arguments[64] = { 0 };
+	pid_t pid;
+
+	REQUIRE(fork() < 0 && errno == EPERM);
+	REQUIRE(clone_with(0) < 0 && errno == EPERM);
+	REQUIRE(clone_with(high_half) < 0 && errno == EPERM);
+	REQUIRE(clone_with(CLONE_VM | CLONE_VFORK) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_clone3, arguments, sizeof(arguments)) < 0 && errno == ENOSYS);
+#ifdef SYS_fork
+	REQUIRE(syscall(SYS_fork) < 0 && errno == EPERM);
+#endif
+	REQUIRE(posix_spawn(&pid, "/bin/true", NULL, NULL, words, NULL) == EPERM);
+	REQUIRE(setsid() < 0 && errno == EPERM);
+	REQUIRE(prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_prctl, high_half | PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 && errno == EPERM);
+}
+
+static void has_no_namespaces(void)
+{
+	static const unsigned long spaces[] = { CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS,
+		CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET };
+	const unsigned long thread = CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
+
+	for (size_t i = 0; i < ARRAY_SIZE(spaces); i++) {
+		REQUIRE(clone_with(spaces[i]) < 0 && errno == EPERM);
+		REQUIRE(clone_with(CLONE_NEWUSER | spaces[i]) < 0 && errno == EPERM);
+		REQUIRE(clone_with(thread | spaces[i]) < 0 && errno == EPERM);
+		REQUIRE(unshare((int)spaces[i]) < 0 && errno == EPERM);
+	}
+	REQUIRE(setns(STDIN_FILENO, 0) < 0 && errno == EPERM);
+}
+
+static void programs_can_be_forbidden_alone(void **state)
+{
+	(void)state;
+	assert_passes(forbid_programs, has_all_but_programs);
+}
+
+static void other_processes_are_forbidden(void **state)
+{
+	(void)state;
+	assert_passes(forbid_programs, has_no_other_processes);
+}
+
+static void namespaces_are_forbidden(void **state)
+{
+	(void)state;
+	assert_passes(forbid_programs, has_no_namespaces);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_can_be_forbidden_alone),
+		cmocka_unit_test(other_processes_are_forbidden),
+		cmocka_unit_test(namespaces_are_forbidden),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
