@@ -53,9 +53,10 @@ uint64_t code_segments_end(const struct code_segments *segments, uint64_t vaddr)
 	return 0;
 }
 
-bool code_segments_is_tombstone(uint64_t vaddr)
+bool code_segments_is_tombstone(const struct code_segments *segments, uint64_t vaddr)
 {
-	return vaddr < DISCARDED_BYTES_MAX || vaddr > UINT64_MAX - DISCARDED_BYTES_MAX ||
+	return (vaddr < DISCARDED_BYTES_MAX && vaddr < segments->base) ||
+	       vaddr > UINT64_MAX - DISCARDED_BYTES_MAX ||
 	       (vaddr <= UINT32_MAX && vaddr > UINT32_MAX - DISCARDED_BYTES_MAX);
 }
 

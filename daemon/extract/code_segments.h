@@ -26,9 +26,10 @@ uint64_t code_segments_end(const struct code_segments *segments, uint64_t vaddr)
 
 /*
  * Is it what linkers leave in the place of code that they have discarded, and no loss? 0, 1, -1 or
- * -2 of either width, and what debug information counts from there.
+ * -2 of either width, and what debug information counts from there; from 0 as far as the base,
+ * since the code may begin with the second page.
  */
-bool code_segments_is_tombstone(uint64_t vaddr);
+bool code_segments_is_tombstone(const struct code_segments *segments, uint64_t vaddr);
 
 /* Do both ends lie in one segment? False for empty ranges. */
 bool code_segments_hold(const struct code_segments *segments, uint64_t start, uint64_t end);

@@ -55,42 +55,104 @@ int code_spans_sort(struct code_spans *spans)
 	return scratch_sort(&spans->spans, keys, 1);
 }
 
-/* The entries of one span from `start` on. */
-static int visit_span(const struct code_spans *spans, const struct code_span *span, uint32_t start,
-	code_spans_visit visit, void *context)
+/*
+ * Goes through the code once. The spans that are open, the outermost first, stand where the first
+ * spans stood, which are read before them: the one that was opened last has the code, and all below
+ * it reach beyond its end.
+ */
+struct sweep {
+	struct code_span *spans;
+	const struct scratch_array *entries;
+	size_t open_count;
+	uint32_t done; /* all code before was visited */
+	code_spans_visit visit;
+	void *context;
+};
+
+/* The entries of an open span up to `end`. What is passed over is taken off the span. */
+static int visit_until(struct sweep *sweep, struct code_span *span, uint32_t end)
 {
-	const size_t words = spans->entries.item_bytes / sizeof(uint32_t);
-	const uint32_t *entry = (const uint32_t *)spans->entries.items + span->first * words;
-	const uint32_t *last = entry + (span->count - 1) * words;
+	const size_t words = sweep->entries->item_bytes / sizeof(uint32_t);
 	int r;
 
-	for (; entry <= last; entry += words) {
-		uint32_t from = *entry > start ? *entry : start;
-		uint32_t until = entry < last ? entry[words] : span->end;
+	for (; span->count > 0; span->first++, span->count--) {
+		const uint32_t *entry =
+			(const uint32_t *)sweep->entries->items + span->first * words;
+		uint32_t next = span->count > 1 ? entry[words] : span->end;
+		uint32_t from = *entry > sweep->done ? *entry : sweep->done;
+		uint32_t until = next < end ? next : end;
 
-		if (from >= until)
-			continue;
-		r = visit(context, from, until, span, entry);
-		if (r < 0)
-			return r;
+		if (from < until) {
+			r = sweep->visit(sweep->context, from, until, span, entry);
+			if (r < 0)
+				return r;
+		}
+		if (next > end)
+			break;
 	}
+	sweep->done = end;
 	return 0;
 }
 
-int code_spans_each(const struct code_spans *spans, code_spans_visit visit, void *context)
+static int advance(struct sweep *sweep, uint32_t offset)
 {
-	const struct code_span *all = spans->spans.items;
-	uint32_t done = 0;
-	int r;
+	while (sweep->open_count > 0) {
+		struct code_span *span = &sweep->spans[sweep->open_count - 1];
+		int r = visit_until(sweep, span, span->end < offset ? span->end : offset);
 
-	for (size_t i = 0; i < spans->spans.count; i++) {
-		if (all[i].end <= done)
-			continue;
-		r = visit_span(
-			spans, &all[i], all[i].start > done ? all[i].start : done, visit, context);
 		if (r < 0)
 			return r;
-		done = all[i].end;
+		if (span->end > offset)
+			break;
+		sweep->open_count--;
 	}
+	sweep->done = offset;
 	return 0;
+}
+
+static void open_span(struct sweep *sweep, struct code_span span)
+{
+	/* Those that end with it or before have no more code. */
+	while (sweep->open_count > 0 && sweep->spans[sweep->open_count - 1].end <= span.end)
+		sweep->open_count--;
+	sweep->spans[sweep->open_count++] = span;
+}
+
+/* Of those that begin together the one that was told first is opened last. */
+static void open_reversed(struct sweep *sweep, struct code_span *spans, size_t count)
+{
+	/* What is written stands before what was read, or in the place of it. */
+	for (size_t i = 0; i < count / 2; i++) {
+		struct code_span span = spans[i];
+
+		spans[i] = spans[count - 1 - i];
+		spans[count - 1 - i] = span;
+	}
+	for (size_t i = 0; i < count; i++)
+		open_span(sweep, spans[i]);
+}
+
+int code_spans_each(struct code_spans *spans, code_spans_visit visit, void *context)
+{
+	struct code_span *all = spans->spans.items;
+	size_t count = spans->spans.count;
+	struct sweep sweep = {
+		.spans = all,
+		.entries = &spans->entries,
+		.visit = visit,
+		.context = context,
+	};
+	int r;
+
+	spans->spans.count = 0;
+	for (size_t i = 0, together; i < count; i += together) {
+		r = advance(&sweep, all[i].start);
+		if (r < 0)
+			return r;
+		together = 1;
+		while (i + together < count && all[i + together].start == all[i].start)
+			together++;
+		open_reversed(&sweep, all + i, together);
+	}
+	return advance(&sweep, UINT32_MAX);
 }

@@ -2,7 +2,7 @@
 /*
  * Stretches of code, each with a run of sorted entries that say what is at which offset in it: the
  * pieces of functions, and line sequences. They come in any order and may overlap; finally each
- * byte of code belongs to one of them: the one that begins first has it, and of those that begin
+ * byte of code belongs to one of them: the one that begins last has it, and of those that begin
  * together the one that was told first. All memory is scratch.
  */
 #pragma once
@@ -38,9 +38,11 @@ int code_spans_add(
 int code_spans_sort(struct code_spans *spans);
 
 /*
- * After sorting: calls `visit` for each entry that has code of its own, with what is left of it, in
- * ascending order and without overlap, until it returns an error, which is returned.
+ * After sorting, once: calls `visit` for each entry that has code of its own, with what is left of
+ * it, in ascending order and without overlap, until it returns an error, which is returned. An
+ * entry may have several pieces of code, with other spans between them. Of the span only `end` and
+ * `owner` mean something by then; afterwards there are no spans.
  */
 typedef int (*code_spans_visit)(void *context, uint32_t start, uint32_t end,
 	const struct code_span *span, const void *entry);
-int code_spans_each(const struct code_spans *spans, code_spans_visit visit, void *context);
+int code_spans_each(struct code_spans *spans, code_spans_visit visit, void *context);

@@ -64,9 +64,9 @@ static enum dwarf_kind kind_of(uint64_t tag)
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
 		return DWARF_KIND_TYPE;
 	case DW_TAG_array_type:
-	case DW_TAG_enumeration_type:
 	case DW_TAG_subroutine_type:
 	case DW_TAG_call_site:
 	case DW_TAG_GNU_call_site:

@@ -316,14 +316,22 @@ static int read_units(struct reader *reader)
 	return is_any_there || r < 0 ? -ENOEXEC : -ENODATA;
 }
 
-int dwarf_info_read(struct symbol_builder *builder, Elf *elf, Elf *alternate)
+int dwarf_info_read(
+	struct symbol_builder *builder, Elf *elf, Elf *alternate, bool *ret_lacks_alternate)
 {
+	bool lacks_alternate;
 	struct reader reader;
 	int r;
 
 	r = reader_init(&reader, builder, elf, alternate);
 	if (r == 0)
 		r = read_units(&reader);
+	lacks_alternate = reader.names.lacks_alternate;
 	reader_done(&reader);
-	return r;
+	if (r < 0)
+		return r;
+	if (lacks_alternate)
+		symbol_builder_count_loss(builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
+	*ret_lacks_alternate = lacks_alternate;
+	return 0;
 }

@@ -18,7 +18,9 @@
 
 /*
  * Tells the builder of all units of `elf`; `alternate` is the file that dwz made, or NULL. Both are
- * borrowed. A unit that makes no sense is counted as a loss. Returns 0; -ENODATA no DWARF;
- * -ENOEXEC none of it can be read; or the builder's errors.
+ * borrowed. A unit that makes no sense is counted as a loss, and so is, once, that names are said
+ * to be in an alternate file where there is none, which `ret_lacks_alternate` tells. Returns 0;
+ * -ENODATA no DWARF; -ENOEXEC none of it can be read; or the builder's errors.
  */
-int dwarf_info_read(struct symbol_builder *builder, Elf *elf, Elf *alternate);
+int dwarf_info_read(
+	struct symbol_builder *builder, Elf *elf, Elf *alternate, bool *ret_lacks_alternate);

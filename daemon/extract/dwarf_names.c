@@ -56,7 +56,7 @@ static struct dwarf_named_die *cache_entry(struct dwarf_names *names, const void
 }
 
 /* libdw would look for an alternate file on its own, and not ask whether it is the one. */
-static bool needs_alternate(unsigned int form)
+static bool is_in_alternate(unsigned int form)
 {
 	switch (form) {
 	case DW_FORM_GNU_ref_alt:
@@ -70,12 +70,29 @@ static bool needs_alternate(unsigned int form)
 	}
 }
 
+/* Is it in an alternate file that is not there? Then it is lost, and that is remembered. */
+static bool is_lost(struct dwarf_names *names, unsigned int form, bool has_alternate)
+{
+	if (has_alternate || !is_in_alternate(form))
+		return false;
+	names->lacks_alternate = true;
+	return true;
+}
+
+static const char *string_of(struct dwarf_names *names, const struct dwarf_unit *unit,
+	const struct dwarf_die *die, enum dwarf_attribute attribute)
+{
+	if (!dwarf_die_has(die, attribute) ||
+		is_lost(names, die->values[attribute].form, unit->has_alternate))
+		return NULL;
+	return dwarf_unit_string(unit, die, attribute);
+}
+
 static void follow_foreign(struct dwarf_names *names, struct search *search,
 	Dwarf_Attribute *reference, bool has_alternate)
 {
 	/* Functions are not named by type signatures, whose search is a long one. */
-	if (reference->form == DW_FORM_ref_sig8 ||
-		(!has_alternate && needs_alternate(reference->form)))
+	if (reference->form == DW_FORM_ref_sig8 || is_lost(names, reference->form, has_alternate))
 		return;
 	names->foreign_count++;
 	if (!dwarf_formref_die(reference, &search->foreign))
@@ -92,12 +109,11 @@ static void look_at(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const uint8_t *target;
 
 	search->next = NULL;
-	if (dwarf_die_has(die, DWARF_LINKAGE_NAME))
-		search->linkage_name = dwarf_unit_string(unit, die, DWARF_LINKAGE_NAME);
+	search->linkage_name = string_of(names, unit, die, DWARF_LINKAGE_NAME);
 	if (search->linkage_name)
 		return;
-	if (!search->name && dwarf_die_has(die, DWARF_NAME))
-		search->name = dwarf_unit_string(unit, die, DWARF_NAME);
+	if (!search->name)
+		search->name = string_of(names, unit, die, DWARF_NAME);
 	if (dwarf_die_has(die, DWARF_ORIGIN))
 		reference = DWARF_ORIGIN;
 	else if (dwarf_die_has(die, DWARF_SPECIFICATION))
@@ -130,7 +146,7 @@ static int take_foreign_attribute(Dwarf_Attribute *attribute, void *context)
 	return DWARF_CB_OK;
 }
 
-static const char *foreign_string(
+static const char *foreign_string(struct dwarf_names *names,
 	const struct foreign_attributes *attributes, enum dwarf_attribute which, bool has_alternate)
 {
 	Dwarf_Attribute attribute;
@@ -138,7 +154,7 @@ static const char *foreign_string(
 	if (!(attributes->present >> which & 1))
 		return NULL;
 	attribute = attributes->items[which];
-	if (!has_alternate && needs_alternate(attribute.form))
+	if (is_lost(names, attribute.form, has_alternate))
 		return NULL;
 	return dwarf_formstring(&attribute);
 }
@@ -152,11 +168,12 @@ static void look_at_foreign(struct dwarf_names *names, struct search *search, bo
 	search->is_foreign = false;
 	if (dwarf_getattrs(&die, take_foreign_attribute, &attributes, 0) < 0)
 		return;
-	search->linkage_name = foreign_string(&attributes, DWARF_LINKAGE_NAME, has_alternate);
+	search->linkage_name =
+		foreign_string(names, &attributes, DWARF_LINKAGE_NAME, has_alternate);
 	if (search->linkage_name)
 		return;
 	if (!search->name)
-		search->name = foreign_string(&attributes, DWARF_NAME, has_alternate);
+		search->name = foreign_string(names, &attributes, DWARF_NAME, has_alternate);
 	if (attributes.present >> DWARF_ORIGIN & 1)
 		follow_foreign(names, search, &attributes.items[DWARF_ORIGIN], has_alternate);
 	else if (attributes.present >> DWARF_SPECIFICATION & 1)

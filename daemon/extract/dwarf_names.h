@@ -14,6 +14,7 @@ struct dwarf_names {
 	struct symbol_builder *builder; /* borrowed */
 	struct dwarf_named_die *cache;
 	uint64_t foreign_count; /* DIEs of other units that libdw was asked for since */
+	bool lacks_alternate;	/* a name is in an alternate file, and there is none */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -21,6 +21,7 @@ struct extraction {
 	struct pilotlight_symbol_report *report;
 	struct elf_file binary, debug, alternate;
 	bool has_binary, has_debug, has_alternate;
+	bool is_debug_incomplete; /* there is DWARF in the debug file that was not taken */
 	struct scratch scratch;
 	struct symbol_builder *builder;
 };
@@ -98,18 +99,19 @@ static int open_files(struct extraction *extraction, const struct extraction_fil
 
 /*
  * A segment that begins with the file begins with its headers. No code is there, but it may be at
- * vaddr 0, which is where linkers leave what they have discarded.
+ * vaddr 0, which is where linkers leave what they have discarded. A debug file says offset 0 of
+ * contents that it lacks: of what it has only vaddr 0 is known to be the binary's headers.
  */
-static void leave_out_headers(
-	const struct elf_file *file, struct pilotlight_symbol_segment *segment)
+static void leave_out_headers(const struct elf_file *file, const Elf64_Phdr *phdr,
+	struct pilotlight_symbol_segment *segment)
 {
 	uint64_t header_bytes = file->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
 	uint64_t phdr_bytes = file->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
 
-	if (segment->offset != 0)
-		return;
 	if (file->phdr_offset == header_bytes)
 		header_bytes += file->phdr_count * phdr_bytes;
+	if (phdr->p_offset != 0 || (phdr->p_filesz < header_bytes && phdr->p_vaddr != 0))
+		return;
 	if (header_bytes >= segment->memory_bytes)
 		return;
 	segment->offset += header_bytes;
@@ -146,7 +148,7 @@ static int find_code(const struct extraction *extraction, struct symbol_builder_
 			.file_bytes = extraction->has_binary ? phdr.p_filesz : 0,
 			.memory_bytes = phdr.p_memsz,
 		};
-		leave_out_headers(file, segment);
+		leave_out_headers(file, &phdr, segment);
 		code.segment_count++;
 	}
 	*ret_code = code;
@@ -179,7 +181,7 @@ static bool is_alternate_of(const struct extraction *extraction, const struct el
 	       memcmp(id.bytes, link.build_id, id.size) == 0;
 }
 
-/* A file whose debug sections cannot be had is one without, and counted. */
+/* Debug sections that cannot be had are counted: -ENOEXEC. */
 static int open_debug_elf(
 	struct extraction *extraction, const struct elf_file *file, struct debug_elf *ret_elf)
 {
@@ -189,24 +191,30 @@ static int open_debug_elf(
 	if (r == 0 || r == -ENOMEM || r == -ENOSPC)
 		return r;
 	symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
-	return -ENODATA;
+	return -ENOEXEC;
 }
 
-static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file)
+/* Returns 0; -ENODATA there is none; -ENOEXEC it is lost, and counted; or what ends the whole. */
+static int read_dwarf_of(
+	struct extraction *extraction, const struct elf_file *file, bool *ret_lacks_alternate)
 {
 	struct debug_elf elf = { .elf = NULL }, alternate = { .elf = NULL };
 	int r = 0;
 
 	if (is_alternate_of(extraction, file)) {
-		r = open_debug_elf(extraction, &extraction->alternate, &alternate);
+		r = debug_elf_open(&alternate, &extraction->alternate, &extraction->scratch);
 		extraction->report->has_taken_alternate = r == 0;
-		/* What is left names no function that was moved there. */
-		r = r == -ENODATA ? 0 : r;
+		/* Without it what needs it is lost, and dwarf_info_read() counts that. */
+		r = r == -ENOMEM || r == -ENOSPC ? r : 0;
 	}
 	if (r == 0)
 		r = open_debug_elf(extraction, file, &elf);
-	if (r == 0)
-		r = dwarf_info_read(extraction->builder, elf.elf, alternate.elf);
+	if (r == 0) {
+		r = dwarf_info_read(
+			extraction->builder, elf.elf, alternate.elf, ret_lacks_alternate);
+		if (r == -ENOEXEC)
+			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+	}
 	debug_elf_done(&elf);
 	debug_elf_done(&alternate);
 	return r;
@@ -224,12 +232,14 @@ static int read_dwarf(struct extraction *extraction)
 	if (extraction->has_binary)
 		files[count++] = &extraction->binary;
 	for (size_t i = 0; i < count; i++) {
-		r = read_dwarf_of(extraction, files[i]);
+		bool lacks_alternate = false;
+
+		r = read_dwarf_of(extraction, files[i], &lacks_alternate);
 		if (r == 0)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
-		if (r == -ENOEXEC)
-			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+		if (files[i] == &extraction->debug)
+			extraction->is_debug_incomplete = r == -ENOEXEC || lacks_alternate;
 		if (r != -ENODATA && r != -ENOEXEC)
 			return r;
 	}
@@ -247,6 +257,21 @@ static int fill_builder(struct extraction *extraction)
 	if (r == 0)
 		r = read_symbols(extraction);
 	return r < 0 ? r : read_dwarf(extraction);
+}
+
+/* A debug file that could not be made use of is not to keep a better one from being asked for. */
+static uint8_t rank_of(const struct extraction *extraction)
+{
+	uint8_t debug_rank = extraction->request->debug_rank;
+
+	if (!extraction->has_debug)
+		return PILOTLIGHT_SYMBOL_RANK_BINARY;
+	if (!extraction->is_debug_incomplete)
+		return debug_rank;
+	if (extraction->has_binary)
+		return PILOTLIGHT_SYMBOL_RANK_BINARY;
+	return debug_rank < PILOTLIGHT_SYMBOL_RANK_DEBUGLINK ? debug_rank
+							     : PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
 }
 
 static int write_symbols(struct extraction *extraction, int fd)
@@ -281,9 +306,9 @@ int extraction_run(const struct extraction_files *files,
 	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max);
 	r = open_files(&extraction, files);
 	report.has_taken_debug = extraction.has_debug;
-	report.rank = extraction.has_debug ? request->debug_rank : PILOTLIGHT_SYMBOL_RANK_BINARY;
 	if (r == 0)
 		r = fill_builder(&extraction);
+	report.rank = rank_of(&extraction);
 	if (r == 0)
 		r = write_symbols(&extraction, files->output_fd);
 	symbol_builder_free(extraction.builder);

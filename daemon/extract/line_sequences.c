@@ -16,7 +16,8 @@ void line_sequences_done(struct line_sequences *lines)
 static void count_outside(struct line_sequences *lines)
 {
 	if (!lines->is_outside && lines->ranges_outside < UINT32_MAX)
-		lines->ranges_outside += !code_segments_is_tombstone(lines->vaddr);
+		lines->ranges_outside +=
+			!code_segments_is_tombstone(lines->segments, lines->first_vaddr);
 	lines->is_outside = true;
 }
 
@@ -24,7 +25,7 @@ static void begin(struct line_sequences *lines, uint64_t vaddr)
 {
 	lines->is_open = true;
 	lines->is_outside = false;
-	lines->vaddr = vaddr;
+	lines->first_vaddr = lines->vaddr = vaddr;
 	lines->segment_end = code_segments_end(lines->segments, vaddr);
 	lines->start = (uint32_t)(vaddr - lines->segments->base);
 	lines->first = (uint32_t)lines->spans.entries.count;

@@ -18,6 +18,7 @@ struct line_sequences {
 	uint32_t ranges_outside;	      /* sequences of which a part is outside of the code */
 	bool is_open;
 	bool is_outside;      /* the rest of the open one */
+	uint64_t first_vaddr; /* of its first row */
 	uint64_t vaddr;	      /* of its last row */
 	uint64_t segment_end; /* 0: it began outside of the code */
 	uint32_t start;	      /* offset of its first row */

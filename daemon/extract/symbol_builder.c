@@ -162,7 +162,8 @@ int symbol_builder_add_range(
 	if (start == end)
 		return 0;
 	if (!code_segments_hold(&builder->segments, start, end)) {
-		add_up(&builder->ranges_outside, !code_segments_is_tombstone(start));
+		add_up(&builder->ranges_outside,
+			!code_segments_is_tombstone(&builder->segments, start));
 		return 0;
 	}
 	return function_flattener_add(

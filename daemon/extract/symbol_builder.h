@@ -8,7 +8,7 @@
  * as soon as it is complete, to boundaries. Then functions are put in order, and the symbols laid
  * over them: where both know the code, the symbol's name is the one of the outermost frame, as it
  * is the linker's (foo.cold, foo.part.0); where only a symbol does, it is a frame of its own. Where
- * functions or line sequences overlap, the one that begins first has the code, and of those that
+ * functions or line sequences overlap, the one that begins last has the code, and of those that
  * begin together the one that was told first.
  *
  * Ranges of functions and lines outside of the code are dropped, and counted unless they are of

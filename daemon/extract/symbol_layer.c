@@ -118,7 +118,7 @@ static int cover_function(void *context, uint32_t start, uint32_t end, const str
 	return r < 0 ? r : cover(fold, end, boundary->frame, span->owner);
 }
 
-int symbol_layer_fold(const struct symbol_layer *layer, const struct code_spans *functions,
+int symbol_layer_fold(const struct symbol_layer *layer, struct code_spans *functions,
 	struct frame_copies *copies, struct scratch_array *boundaries)
 {
 	struct fold fold = {

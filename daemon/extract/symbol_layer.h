@@ -28,8 +28,8 @@ int symbol_layer_add(
 
 /*
  * After the last symbol, once: the contents of BOUNDARIES. `functions` are sorted, owned by their
- * outermost frames; `boundaries` is an empty array of struct pilotlight_symbol_boundary. Errors of
- * `copies` and the scratch.
+ * outermost frames, and used up; `boundaries` is an empty array of struct
+ * pilotlight_symbol_boundary. Errors of `copies` and the scratch.
  */
-int symbol_layer_fold(const struct symbol_layer *layer, const struct code_spans *functions,
+int symbol_layer_fold(const struct symbol_layer *layer, struct code_spans *functions,
 	struct frame_copies *copies, struct scratch_array *boundaries);

@@ -55,7 +55,16 @@ size_t elf_file_word_bytes(const struct elf_file *file)
  */
 static int reading_error(int error)
 {
-	return error == ENOMEM || error == E2BIG ? -EIO : -error;
+	switch (error) {
+	case ENOMEM:
+	case E2BIG:
+	case EFBIG:
+	case ENOSPC:
+	case EDQUOT:
+		return -EIO;
+	default:
+		return -error;
+	}
 }
 
 int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size)

@@ -21,6 +21,15 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 	return (value + alignment - 1) & ~(alignment - 1);
 }
 
+/* Nobody's hash, but what some builds put in its place: files that have it are not the same. */
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
 /*
  * Looks for the build-id among the notes at [offset, offset + size), of which `budget` bytes may
  * still be looked at. Notes that make no sense end the search; what they describe is not lost.
@@ -67,6 +76,8 @@ static int read_notes(const struct elf_file *file, uint64_t offset, uint64_t siz
 		r = elf_file_read(file, offset + id_position, bytes, id_bytes);
 		if (r < 0)
 			return r == -ENOEXEC ? 0 : r;
+		if (is_zero(bytes, id_bytes))
+			continue;
 		return build_id_set(id, bytes, id_bytes);
 	}
 	return 0;

@@ -21,7 +21,7 @@ struct elf_segment {
 };
 
 struct elf_image {
-	struct build_id build_id; /* size 0: none */
+	struct build_id build_id; /* size 0: none, or all zeros */
 	uint16_t machine;	  /* EM_… */
 	uint16_t type;		  /* ET_… */
 	bool has_interpreter;	  /* PT_INTERP: a dynamically linked program, or libc.so.6 */

@@ -8,11 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum {
-	PAGE_BYTES = 4096,
-	RELEASED_BYTES_MIN = 1 << 20,
-};
+enum { RELEASED_BYTES_MIN = 1 << 20 };
 
 struct symbol_file {
 	void *mapping;
@@ -68,8 +66,9 @@ static struct offset_index index_of(const struct symbol_file_tables *tables,
 /* What was only hashed is not to count as our memory; a lookup maps the few pages it needs. */
 static void release_pages(const void *start, size_t size)
 {
-	uintptr_t first = ((uintptr_t)start + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)start + size) & ~(uintptr_t)(PAGE_BYTES - 1);
+	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = ((uintptr_t)start + page_bytes - 1) & ~(page_bytes - 1);
+	uintptr_t end = ((uintptr_t)start + size) & ~(page_bytes - 1);
 
 	if (size >= RELEASED_BYTES_MIN && first < end)
 		(void)madvise((void *)first, end - first, MADV_DONTNEED);

@@ -95,7 +95,7 @@ int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity)
 	r = elf_image_read(fd, &image);
 	if (r < 0)
 		return r;
-	if (image.build_id.size == 0 || is_zero(&image.build_id))
+	if (image.build_id.size == 0)
 		return symbol_identity_hash_file(fd, ret_identity);
 	*ret_identity = symbol_identity_of_build_id(&image.build_id);
 	return 0;

@@ -86,14 +86,19 @@ static void discarded_code_is_known_by_its_addresses(void **state)
 {
 	static const uint64_t discarded[] = { 0, 1, 0x400, UINT32_MAX, UINT32_MAX - 1, UINT64_MAX,
 		UINT64_MAX - 1, UINT64_MAX - 0x400 };
-	static const uint64_t other[] = { 0x401000, 0x100000, UINT32_MAX - 0x100000,
-		UINT32_MAX + 1ULL, UINT64_MAX - 0x100000 };
+	/* The code of what is loaded anywhere begins with the second page. */
+	static const uint64_t other[] = { 0x1000, 0x1800, 0xffff, 0x401000, 0x100000,
+		UINT32_MAX - 0x100000, UINT32_MAX + 1ULL, UINT64_MAX - 0x100000 };
+	struct code_segments segments = { .base = 0x1000 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(discarded) / sizeof(discarded[0]); i++)
-		assert_true(code_segments_is_tombstone(discarded[i]));
+		assert_true(code_segments_is_tombstone(&segments, discarded[i]));
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		assert_false(code_segments_is_tombstone(other[i]));
+		assert_false(code_segments_is_tombstone(&segments, other[i]));
+	segments.base = 0x400000;
+	assert_true(code_segments_is_tombstone(&segments, 0xffff));
+	assert_false(code_segments_is_tombstone(&segments, 0x10000));
 }
 
 int main(void)

@@ -71,6 +71,7 @@ enum {
 	BLOCKS,		   /* no attributes */
 	TYPES,		   /* a class: sibling */
 	TYPES_OF_NOBODY,   /* a class: no attributes */
+	ENUMERATION,	   /* no attributes */
 	FUNCTION_OF,	   /* specification, low_pc, high_pc */
 	NAMED_FUNCTION_OF, /* name, specification, low_pc, high_pc */
 	FUNCTION_IN_RANGES,    /* name, ranges */
@@ -88,8 +89,9 @@ struct dwarf_fixture {
 	uint16_t version;
 	bool is_64_bit; /* the format */
 	uint8_t unit_type;
-	bool has_no_ranges; /* the section is missing */
-	size_t unit;	    /* where the present one begins in `info` */
+	bool has_no_ranges;   /* the section is missing */
+	bool lacks_alternate; /* what dwarf_info_read() said of it */
+	size_t unit;	      /* where the present one begins in `info` */
 	struct scratch_fixture scratch;
 	struct fixture elf;
 	struct symbol_builder *builder;
@@ -158,6 +160,7 @@ static inline void put_abbreviations(struct dwarf_fixture *f)
 	put_abbreviation(
 		f, TYPES, DW_TAG_class_type, true, ATTRIBUTES(DW_AT_sibling, DW_FORM_ref4));
 	put_abbreviation(f, TYPES_OF_NOBODY, DW_TAG_class_type, true, ATTRIBUTES());
+	put_abbreviation(f, ENUMERATION, DW_TAG_enumeration_type, true, ATTRIBUTES());
 	put_abbreviation(f, VARIABLE, DW_TAG_variable, false,
 		ATTRIBUTES(DW_AT_name, DW_FORM_string, DW_AT_location, DW_FORM_block1));
 	put_abbreviation(f, PARTIAL_UNIT, DW_TAG_partial_unit, true, ATTRIBUTES());
@@ -300,7 +303,7 @@ static inline int read_sections(struct dwarf_fixture *f, Elf *alternate)
 	elf = elf_memory((char *)f->elf.bytes, f->elf.size);
 	if (!elf)
 		return -ENOMEM;
-	r = dwarf_info_read(f->builder, elf, alternate);
+	r = dwarf_info_read(f->builder, elf, alternate, &f->lacks_alternate);
 	(void)elf_end(elf);
 	return r;
 }

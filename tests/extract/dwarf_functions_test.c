@@ -63,6 +63,27 @@ static void put_types(uint8_t language)
 	end_unit(&f);
 }
 
+/* Rust's are sum types, and have functions as others have. */
+static void enumerations_are_types(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		begin_unit(&f);
+		(void)put_unit(&f, i ? DW_LANG_C_plus_plus_14 : DW_LANG_Rust, 0xffff);
+		(void)put_die(&f, ENUMERATION);
+		(void)put_function(&f, FUNCTION, i ? "none" : "one", 0x1000 + 0x20 * i, 0x10);
+		put_end(&f);
+		(void)put_function(&f, FUNCTION, "last", 0x1010 + 0x20 * i, 0x10);
+		put_end(&f);
+		end_unit(&f);
+	}
+	read_and_write();
+	assert_chain(0x1000, "one :0:0");
+	assert_chain(0x1010, "last :0:0");
+	assert_chain(0x1020, "");
+	assert_chain(0x1030, "last :0:0");
+}
+
 static void types_have_code_where_their_language_says_so(void **state)
 {
 	(void)state;
@@ -219,6 +240,7 @@ static void missing_ranges_are_a_loss(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(enumerations_are_types),
 		TEST(types_have_code_where_their_language_says_so),
 		TEST(types_in_functions_always_have_code),
 		TEST(functions_in_functions_are_their_own),

@@ -63,6 +63,8 @@ static void names_come_by_references(void **state)
 	assert_chain(0x1020, "long::name() :0:0");
 	assert_chain(0x1030, "long::name() :0:0");
 	assert_chain(0x1040, "near :0:0");
+	assert_false(f.lacks_alternate);
+	assert_int_equal(units_lost(&f), 0);
 }
 
 static void references_across_units_are_followed(void **state)
@@ -93,6 +95,26 @@ static void references_across_units_are_followed(void **state)
 	assert_chain(0x1000, "there :0:0");
 	assert_chain(0x1010, " :0:0");
 	assert_chain(0x1020, " :0:0");
+	assert_true(f.lacks_alternate);
+	assert_int_equal(units_lost(&f), 1);
+}
+
+/* Once for the file, however many names there are in it. */
+static void a_missing_alternate_is_one_loss(void **state)
+{
+	(void)state;
+	begin_unit(&f);
+	(void)put_die(&f, UNIT_WITHOUT_LINES);
+	for (uint64_t i = 0; i < 3; i++) {
+		(void)put_die(&f, FUNCTION_IN_ALTERNATE);
+		put(&f.info, 0x20, 4);
+		put_pc_range(&f, 0x1000 + 0x10 * i, 0x10);
+	}
+	put_end(&f);
+	end_unit(&f);
+	read_and_write();
+	assert_true(f.lacks_alternate);
+	assert_int_equal(units_lost(&f), 1);
 }
 
 static void circles_of_references_end(void **state)
@@ -131,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_come_by_references),
 		TEST(references_across_units_are_followed),
+		TEST(a_missing_alternate_is_one_loss),
 		TEST(circles_of_references_end),
 	};
 

@@ -288,6 +288,70 @@ static void split_functions_are_read_where_they_are(void **state)
 	}
 }
 
+/* Makes `name` in a new `folder` by a command. False: this machine cannot, and the folder is gone.
+ */
+static bool is_made(char *folder, const char *command)
+{
+	if (mkdtemp(folder) && run_in(folder, command) == 0)
+		return true;
+	(void)run_in(folder, "rm -f *");
+	(void)rmdir(folder);
+	return false;
+}
+
+/* Holds the names of all code in .text against what nm says of the binary itself. */
+static void assert_named_as_by_nm(const char *folder)
+{
+	unsigned long long start, size;
+	char command[128], name[64];
+	size_t found = 0;
+	FILE *stream;
+
+	(void)snprintf(command, sizeof(command), "nm -S %s/whole | grep ' T '", folder);
+	stream = popen(command, "r");
+	assert_non_null(stream);
+	while (fscanf(stream, "%llx %llx T %63s", &start, &size, name) == 3) {
+		struct symbol_line line;
+
+		for (uint64_t vaddr = start; vaddr < start + size; vaddr++) {
+			assert_true(symbol_file_find_chain(file, vaddr, &line, 1) == 1);
+			assert_string_equal(line.function, name);
+			assert_true(line.place.line > 0);
+		}
+		found++;
+	}
+	assert_int_equal(pclose(stream), 0);
+	assert_int_equal(found, 2);
+}
+
+/* The code's segment begins with the first function, and is longer than headers are. */
+static void a_debug_file_alone_has_all_of_the_code(void **state)
+{
+	char folder[] = "/tmp/debug-alone-XXXXXX", path[64];
+	struct symbol_identity identity;
+
+	(void)state;
+	if (!is_made(folder, "printf 'int first(int a) { return a * 3; }\n"
+			     "int second(int *p) { return *p + 1; }\n' >a.c && "
+			     "gcc -O2 -g -falign-functions=2048 -fPIC -shared -nostdlib "
+			     "-Wl,-z,separate-code -Wl,--build-id "
+			     "a.c -o whole && objcopy --only-keep-debug whole whole.debug")) {
+		print_message("gcc and objcopy cannot make a debug file here\n");
+		skip();
+	}
+	(void)snprintf(path, sizeof(path), "%s/whole.debug", folder);
+	{
+		_cleanup_close_ int fd = open_data(path);
+
+		assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
+	}
+	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
+	assert_int_equal(extract(NULL, path, NULL), 0);
+	assert_named_as_by_nm(folder);
+	assert_int_equal(run_in(folder, "rm *"), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void nothing_is_told_of_nothing(void **state)
 {
 	_cleanup_close_ int empty = memfd_create("empty", MFD_CLOEXEC);
@@ -352,6 +416,62 @@ static void symbols_remain_of_damaged_dwarf(void **state)
 	assert_true(is_anywhere("entry"));
 	assert_false(is_anywhere("outer"));
 	assert_true(report.units_failed > 0);
+}
+
+static void assert_debug_incomplete(uint8_t rank)
+{
+	assert_true(report.has_taken_debug);
+	assert_true(report.units_failed > 0);
+	assert_int_equal(report.rank, rank);
+	assert_int_equal(symbol_file_header(file)->rank, rank);
+}
+
+/* Whatever else knows its DWARF is better. */
+static void a_debug_file_without_its_dwarf_has_a_low_rank(void **state)
+{
+	struct symbol_identity identity;
+	_cleanup_close_ int fd = open_data(DATA "stripped.debug");
+
+	(void)state;
+	assert_int_equal(extract_fds(open_data(DATA "stripped"),
+				 damaged_copy(DATA "stripped.debug", ".debug_info", 3), -1),
+		0);
+	assert_debug_incomplete(PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
+	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
+	assert_int_equal(
+		extract_fds(-1, damaged_copy(DATA "stripped.debug", ".debug_info", 3), -1), 0);
+	assert_debug_incomplete(PILOTLIGHT_SYMBOL_RANK_DEBUGLINK);
+}
+
+static void damaged_compression_has_a_low_rank(void **state)
+{
+	struct symbol_identity identity;
+	_cleanup_close_ int fd = open_data(CORPUS "gcc-c-compressed");
+
+	(void)state;
+	assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
+	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
+	request.identity_kind = (uint8_t)identity.kind;
+	assert_int_equal(extract(CORPUS "gcc-c-compressed", CORPUS "gcc-c-compressed", NULL), 0);
+	assert_int_equal(report.rank, request.debug_rank);
+	assert_int_equal(extract_fds(open_data(CORPUS "gcc-c-compressed"),
+				 damaged_copy(CORPUS "gcc-c-compressed", ".debug_info", 3), -1),
+		0);
+	assert_debug_incomplete(PILOTLIGHT_SYMBOL_RANK_BINARY);
+}
+
+/* With the alternate file, or without: it heals when that appears. */
+static void a_debug_file_without_its_alternate_has_a_low_rank(void **state)
+{
+	(void)state;
+	assert_int_equal(extract(DATA "dwz_program", DATA "dwz_program", DATA "dwz_alternate"), 0);
+	assert_true(report.has_taken_debug && report.has_taken_alternate);
+	assert_int_equal(report.units_failed, 0);
+	assert_int_equal(report.rank, request.debug_rank);
+	assert_int_equal(extract(DATA "dwz_program", DATA "dwz_program", NULL), 0);
+	assert_debug_incomplete(PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_false(report.has_taken_alternate);
 }
 
 static void a_file_without_code_has_nothing(void **state)
@@ -554,8 +674,12 @@ int main(void)
 		TEST(a_debug_file_alone_needs_the_identity),
 		TEST(an_alternate_file_names_functions),
 		TEST(split_functions_are_read_where_they_are),
+		TEST(a_debug_file_alone_has_all_of_the_code),
 		TEST(nothing_is_told_of_nothing),
 		TEST(symbols_remain_of_damaged_dwarf),
+		TEST(a_debug_file_without_its_dwarf_has_a_low_rank),
+		TEST(damaged_compression_has_a_low_rank),
+		TEST(a_debug_file_without_its_alternate_has_a_low_rank),
 		TEST(a_file_without_code_has_nothing),
 		TEST(too_many_segments_are_too_many),
 		TEST(the_scratch_has_a_limit),

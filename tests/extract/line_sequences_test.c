@@ -92,7 +92,7 @@ static void equal_neighbours_are_one_row(void **state)
 static void sequences_are_put_in_order(void **state)
 {
 	const struct pilotlight_symbol_row wanted[] = { { 2, 5, 0 }, { 6, 0, 0 }, { 10, 1, 0 },
-		{ 15, 3, 0 }, { 22, 4, 0 }, { 30, 0, 0 } };
+		{ 12, 2, 0 }, { 14, 3, 0 }, { 22, 4, 0 }, { 30, 0, 0 } };
 	struct fixture *fixture = *state;
 
 	add(fixture, 10, 1);
@@ -174,6 +174,22 @@ static void only_code_has_lines(void **state)
 	assert_int_equal(fixture->lines.ranges_outside, 3);
 }
 
+static void a_sequence_is_discarded_by_its_first_row(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* Discarded, though its later rows and its end lie beyond what is known as such. */
+	assert_int_equal(line_sequences_add(&fixture->lines, 0, 1), 0);
+	assert_int_equal(line_sequences_add(&fixture->lines, 0x20000, 2), 0);
+	assert_int_equal(line_sequences_end(&fixture->lines, 0x30000), 0);
+	assert_int_equal(fixture->lines.ranges_outside, 0);
+	/* Not discarded, though it is left at an address of that kind. */
+	add(fixture, 0xf8, 1);
+	assert_int_equal(line_sequences_add(&fixture->lines, UINT64_MAX, 2), 0);
+	assert_int_equal(line_sequences_end(&fixture->lines, UINT64_MAX), 0);
+	assert_int_equal(fixture->lines.ranges_outside, 1);
+}
+
 static void a_full_scratch_is_an_error(void **state)
 {
 	struct fixture fixture;
@@ -218,6 +234,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_sequence_that_nobody_ends_reaches_to_its_last_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_code_has_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_sequence_is_discarded_by_its_first_row, set_up, tear_down),
 		cmocka_unit_test(a_full_scratch_is_an_error),
 	};
 

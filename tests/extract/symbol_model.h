@@ -310,14 +310,14 @@ static inline uint64_t model_find_start(
 static inline size_t model_find_function(const struct symbol_model *model, uint64_t vaddr)
 {
 	size_t best = MODEL_FRAMES_MAX;
-	uint64_t best_start = vaddr + 1;
+	uint64_t best_start = 0;
 
 	for (size_t i = 0; i < model->frame_count; i++) {
 		uint64_t start = vaddr + 1;
 
 		if (model->frames[i].root == i)
 			start = model_find_start(model, i, vaddr);
-		if (start < best_start) {
+		if (start <= vaddr && (best == MODEL_FRAMES_MAX || start > best_start)) {
 			best = i;
 			best_start = start;
 		}
@@ -354,7 +354,7 @@ static inline uint64_t model_find_place(const struct symbol_model *model, uint64
 		if (start > vaddr || sequence->end <= vaddr ||
 			vaddr >= model_segment_end(model, start))
 			continue;
-		if (!best || start < model->rows[best->first].vaddr)
+		if (!best || start > model->rows[best->first].vaddr)
 			best = sequence;
 	}
 	for (size_t i = 0; best && i < best->count; i++)

@@ -28,7 +28,8 @@ static void errors_of_a_file_system_say_nothing_of_us(void **state)
 {
 	static const struct {
 		int error, r;
-	} cases[] = { { EIO, -EIO }, { ESTALE, -ESTALE }, { ENOMEM, -EIO }, { E2BIG, -EIO } };
+	} cases[] = { { EIO, -EIO }, { ESTALE, -ESTALE }, { ENOMEM, -EIO }, { E2BIG, -EIO },
+		{ EFBIG, -EIO }, { ENOSPC, -EIO }, { EDQUOT, -EIO } };
 	struct fixture fixture = { 0 };
 	_cleanup_close_ int fd = -1;
 	struct elf_file file, other;

@@ -134,6 +134,22 @@ static void an_id_longer_than_the_kernel_has_is_none(void **state)
 	assert_int_equal(image.build_id.size, 0);
 }
 
+static void an_id_of_zeros_is_none(void **state)
+{
+	static const uint8_t zeros[20], nearly[20] = { [19] = 1 };
+	struct fixture fixture = { .build_id = zeros, .build_id_bytes = sizeof(zeros) };
+	struct elf_image image;
+
+	(void)state;
+	fixture_build(&fixture);
+	assert_int_equal(read_fixture(&fixture, &image), 0);
+	assert_int_equal(image.build_id.size, 0);
+	fixture.build_id = nearly;
+	fixture_build(&fixture);
+	assert_int_equal(read_fixture(&fixture, &image), 0);
+	assert_int_equal(image.build_id.size, sizeof(nearly));
+}
+
 /* Puts the build-id's note behind another one, far from the first page, and says which id is read.
  */
 static uint8_t read_second_note(uint32_t alignment, uint32_t first_bytes, uint32_t cut_bytes)
@@ -306,6 +322,7 @@ int main(void)
 		cmocka_unit_test(short_and_aligned_ids_are_found),
 		cmocka_unit_test(notes_that_are_no_id_are_passed_over),
 		cmocka_unit_test(an_id_longer_than_the_kernel_has_is_none),
+		cmocka_unit_test(an_id_of_zeros_is_none),
 		cmocka_unit_test(an_id_may_follow_other_notes),
 		cmocka_unit_test(notes_beyond_the_bound_are_not_read),
 		cmocka_unit_test(damaged_headers_are_refused),
