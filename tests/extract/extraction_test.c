@@ -2,16 +2,15 @@
 /*
  * Whole extractions, of the files in tests/data/extract/: a shared object without its debug file,
  * with one by build-id (`stripped`), by .gnu_debuglink (`linked`), and one that shares its debug
- * information with others by dwz. And of all that the fuzzer starts with, held against
- * llvm-symbolizer.
+ * information with others by dwz.
  */
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "extract/demangle.h"
 #include "extract/elf_sections.h"
 #include "extract/symbol_builder.h"
 #include "symbol/symbol_file.h"
+#include "tests/extract/extraction_fixture.h"
 #include "tests/extract/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -23,95 +22,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-
-#define DATA   "tests/data/extract/"
-#define CORPUS "tests/data/fuzz/dwarf_info/"
-
-static struct pilotlight_symbol_request request;
-static struct pilotlight_symbol_report report;
-static struct symbol_file *file;
-static char text[4096]; /* of the last look-up */
-
-static int set_up(void **state)
-{
-	(void)state;
-	request = (struct pilotlight_symbol_request){
-		.version = PILOTLIGHT_WORKER_VERSION,
-		.identity_kind = PILOTLIGHT_SYMBOL_BUILD_ID,
-		.identity = { 1, 2, 3 },
-		.identity_bytes = 20,
-		.debug_rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE,
-		.scratch_bytes_max = 256 << 20,
-		.origin = "/usr/lib/origin",
-	};
-	memset(&report, 0, sizeof(report));
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	symbol_file_free(file);
-	file = NULL;
-	return 0;
-}
-
-static int open_data(const char *path)
-{
-	int fd;
-
-	if (!path)
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
-/* Any of the descriptors may be -1; all are closed. */
-static int extract_fds(int binary_fd, int debug_fd, int alternate_fd)
-{
-	_cleanup_close_ int binary = binary_fd, debug = debug_fd, alternate = alternate_fd;
-	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
-	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
-	const struct extraction_files files = {
-		.binary_fd = binary,
-		.debug_fd = debug,
-		.alternate_fd = alternate,
-		.scratch_fd = scratch,
-		.output_fd = output,
-	};
-	int r;
-
-	symbol_file_free(file);
-	file = NULL;
-	r = extraction_run(&files, &request, &report);
-	assert_int_equal(report.error, r);
-	assert_int_equal(report.version, PILOTLIGHT_WORKER_VERSION);
-	if (r == 0)
-		assert_int_equal(symbol_file_open(output, &file), 0);
-	return r;
-}
-
-static int extract(const char *binary, const char *debug, const char *alternate)
-{
-	return extract_fds(open_data(binary), open_data(debug), open_data(alternate));
-}
-
-/* "inner file:line:column < outer file:line:column"; "" where nothing is known. */
-static const char *look_up(uint64_t vaddr)
-{
-	struct symbol_line lines[64];
-	size_t count = symbol_file_find_chain(file, vaddr, lines, 64), used = 0;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < count && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s:%u:%u",
-			i > 0 ? " < " : "", lines[i].function, lines[i].place.file,
-			lines[i].place.line, lines[i].place.column);
-	return text;
-}
-
-#define assert_chain(vaddr, expected) assert_string_equal(look_up(vaddr), expected)
 
 static void a_stripped_binary_has_symbols(void **state)
 {
@@ -557,112 +467,6 @@ static void failing_allocations_are_told(void **state)
 	assert_true(n >= 5);
 }
 
-/* As llvm-symbolizer prints it, but demangled by us. The stream stands at an address's block. */
-static void read_block(FILE *stream, char *block, size_t size)
-{
-	char function[4096], place[4096];
-	size_t used = 0;
-
-	block[0] = '\0';
-	while (fgets(function, sizeof(function), stream) && function[0] != '\n') {
-		_cleanup_free_ char *demangled = NULL;
-
-		assert_non_null(fgets(place, sizeof(place), stream));
-		function[strcspn(function, "\n")] = place[strcspn(place, "\n")] = '\0';
-		demangled = demangle(function);
-		used += (size_t)snprintf(block + used, size - used, "%s%s %s",
-			used > 0 ? " < " : "", demangled ? demangled : function, place);
-		assert_true(used < size);
-	}
-}
-
-/* What we say, with llvm-symbolizer's marks for what is not known. */
-static void format_block(uint64_t vaddr, char *block, size_t size)
-{
-	struct symbol_line lines[64];
-	size_t count = symbol_file_find_chain(file, vaddr, lines, 64), used = 0;
-
-	for (size_t i = 0; i < count || i == 0; i++) {
-		const char *function = count > 0 ? lines[i].function : "";
-		const char *path = count > 0 ? lines[i].place.file : "";
-
-		used += (size_t)snprintf(block + used, size - used, "%s%s %s:%u:%u",
-			i > 0 ? " < " : "", *function ? function : "??", *path ? path : "??",
-			count > 0 ? lines[i].place.line : 0, count > 0 ? lines[i].place.column : 0);
-		assert_true(used < size);
-	}
-}
-
-/* Of what has no lines llvm-symbolizer names the file that a local symbol came from. */
-static bool is_symbols_file(const char *expected, const char *found)
-{
-	const char *place = strrchr(expected, ' ');
-	size_t length = place ? (size_t)(place - expected) : 0;
-
-	return place && strncmp(expected, found, length) == 0 &&
-	       strcmp(found + length, " ??:0:0") == 0 &&
-	       strcmp(place + strlen(place) - 4, ":0:0") == 0;
-}
-
-/* Every byte of .text: of what else lies in the segment it names variables. */
-static void compare_with_symbolizer(const char *path)
-{
-	_cleanup_close_ int fd = open_data(path);
-	char command[512], expected[8192], found[8192];
-	struct elf_file elf;
-	Elf64_Shdr section;
-	FILE *stream;
-
-	assert_int_equal(elf_file_init(&elf, fd), 0);
-	assert_int_equal(elf_sections_find(&elf, ".text", &section), 0);
-	(void)snprintf(command, sizeof(command),
-		"for a in $(seq %llu %llu); do printf '0x%%x\\n' $a; done | "
-		"llvm-symbolizer --no-demangle --obj=%s",
-		(unsigned long long)section.sh_addr,
-		(unsigned long long)(section.sh_addr + section.sh_size - 1), path);
-	stream = popen(command, "r");
-	assert_non_null(stream);
-	for (uint64_t i = 0; i < section.sh_size; i++) {
-		uint64_t vaddr = section.sh_addr + i;
-
-		read_block(stream, expected, sizeof(expected));
-		format_block(vaddr, found, sizeof(found));
-		if (strcmp(found, expected) != 0 && !is_symbols_file(expected, found))
-			fail_msg("%s at %#llx: \"%s\" and not \"%s\"", path,
-				(unsigned long long)vaddr, found, expected);
-	}
-	assert_int_equal(pclose(stream), 0);
-}
-
-static void answers_are_those_of_llvm_symbolizer(void **state)
-{
-	struct dirent **entries;
-	size_t compared = 0;
-	char path[512];
-	int count;
-
-	(void)state;
-	if (system("command -v llvm-symbolizer >/dev/null") != 0) {
-		print_message("llvm-symbolizer is not installed\n");
-		skip();
-	}
-	count = scandir(CORPUS, &entries, NULL, alphasort);
-	assert_true(count > 0);
-	for (int i = 0; i < count; i++) {
-		(void)snprintf(path, sizeof(path), CORPUS "%s", entries[i]->d_name);
-		/* Those whose names begin with a compiler's are whole. */
-		if (strncmp(entries[i]->d_name, "gcc-", 4) == 0 ||
-			strncmp(entries[i]->d_name, "clang-", 6) == 0) {
-			assert_int_equal(extract(path, NULL, NULL), 0);
-			compare_with_symbolizer(path);
-			compared++;
-		}
-		free(entries[i]);
-	}
-	free(entries);
-	assert_true(compared >= 15);
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -685,7 +489,6 @@ int main(void)
 		TEST(the_scratch_has_a_limit),
 		TEST(an_output_that_cannot_be_written_is_an_error),
 		TEST(failing_allocations_are_told),
-		TEST(answers_are_those_of_llvm_symbolizer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
