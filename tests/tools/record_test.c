@@ -24,8 +24,11 @@ struct pipeline {
 static struct {
 	int (*run)(void);
 	int (*finish)(void);
+	int (*run_symbols)(void);
+	int (*name)(void);
 	int (*follow)(pid_t pid);
-	unsigned started, finished;
+	size_t symbols_pending; /* one fewer each time they run */
+	unsigned started, finished, named;
 } script;
 
 static char folder[] = "/tmp/record-test.XXXXXX";
@@ -88,6 +91,36 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	(void)pipeline;
 	script.finished++;
 	return r < 0 ? fault_set(fault, r, "finishing failed") : 0;
+}
+
+size_t pipeline_symbols_pending(const struct pipeline *pipeline)
+{
+	(void)pipeline;
+	return script.symbols_pending;
+}
+
+int pipeline_symbols_poll_fd(const struct pipeline *pipeline)
+{
+	return pipeline->fd;
+}
+
+int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = script.run_symbols ? script.run_symbols() : 0;
+
+	(void)pipeline;
+	if (!script.run_symbols)
+		script.symbols_pending--;
+	return r < 0 ? fault_set(fault, r, "following the workers failed") : 0;
+}
+
+int pipeline_name(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = script.name ? script.name() : 0;
+
+	(void)pipeline;
+	script.named++;
+	return r < 0 ? fault_set(fault, r, "naming failed") : 0;
 }
 
 const struct profile *pipeline_profile(const struct pipeline *pipeline)
@@ -231,15 +264,52 @@ static void a_failure_to_write_is_told(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
+static void symbols_are_waited_for(void **state)
+{
+	(void)state;
+	script.symbols_pending = 3;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
+	assert_int_equal(script.symbols_pending, 0);
+	assert_int_equal(script.named, 1);
+	assert_true(is_whole("x.svg"));
+}
+
+/* With symbols that are never ready. */
+static void a_signal_ends_the_wait_for_symbols(void **state)
+{
+	(void)state;
+	script.symbols_pending = 3;
+	script.run_symbols = interrupt;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
+	assert_int_equal(script.symbols_pending, 3);
+	assert_int_equal(script.named, 1);
+	assert_true(is_whole("x.svg"));
+}
+
+static void failures_after_sampling_leave_nothing(void **state)
+{
+	(void)state;
+	script.symbols_pending = 3;
+	script.run_symbols = fail_at_once;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 1);
+	assert_int_equal(script.named, 0);
+	assert_int_equal(count_files(), 0);
+	script.run_symbols = NULL;
+	script.name = fail_at_once;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 1);
+	assert_int_equal(script.named, 1);
+	assert_int_equal(count_files(), 0);
+}
+
 /* Ctrl-C while names are looked up. */
-static void a_signal_while_finishing_ends_the_program(void **state)
+static void a_signal_while_naming_ends_the_program(void **state)
 {
 	int wait_status;
 	pid_t child;
 
 	(void)state;
 	script.run = interrupt;
-	script.finish = interrupt;
+	script.name = interrupt;
 	child = fork();
 	if (child == 0)
 		_exit(RECORD("-q", "-o", "x.svg"));
@@ -375,7 +445,10 @@ int main(void)
 		TEST(a_failure_while_sampling_keeps_what_there_is),
 		TEST(a_failure_to_finish_leaves_nothing),
 		TEST(a_failure_to_write_is_told),
-		TEST(a_signal_while_finishing_ends_the_program),
+		TEST(symbols_are_waited_for),
+		TEST(a_signal_ends_the_wait_for_symbols),
+		TEST(failures_after_sampling_leave_nothing),
+		TEST(a_signal_while_naming_ends_the_program),
 		TEST(a_commands_own_status_is_passed_on),
 		TEST(a_command_that_we_end_is_no_failure),
 		TEST(a_second_signal_hurries_and_is_no_failure),
