@@ -35,7 +35,68 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
 
+struct maple_tree {
+	void *ma_root;
+};
+
+/* The two kinds of nodes that the tree of a process's mappings has; since 6.1. */
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+typedef struct {
+	void *vdso; /* x86 and arm64 */
+} mm_context_t;
+
+struct mm_struct {
+	struct maple_tree mm_mt;
+	mm_context_t context;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	long long i_size;
+	long long i_mtime_sec; /* since 6.11 */
+	__u32 i_mtime_nsec;
+	__u32 i_generation;
+};
+
+/* Where older kernels keep the time of modification. */
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+struct inode___before_6_11 {
+	struct timespec64 __i_mtime;
+};
+struct inode___before_6_7 {
+	struct timespec64 i_mtime;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff; /* in pages */
+	struct file *vm_file;
+};
+
 struct task_struct {
+	struct mm_struct *mm;
 	int pid;
 	int tgid;
 	__u64 start_boottime; /* since 5.5 */

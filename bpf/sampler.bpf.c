@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "pilotlight/walk.h"
 #include "sampler.bpf.h"
 
 /* The sizes here are the least that loads; capture computes the real ones from rate and budget. */
@@ -45,6 +46,51 @@ struct {
 	__type(key, struct pilotlight_known_stack_key);
 	__type(value, struct pilotlight_known_stack);
 } known_stacks SEC(".maps");
+
+/* Walked stacks that the ring has carried in this window, by their hash. */
+HASHMAP(walks_0, __u64, __u8);
+HASHMAP(walks_1, __u64, __u8);
+
+/* What the engine knows of files, and what it is asked for. Only the engine adds to the first. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PILOTLIGHT_WALK_FILES_MAX);
+	__type(key, struct pilotlight_file_key);
+	__type(value, struct pilotlight_walk_file);
+} walk_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PILOTLIGHT_WALK_REQUESTS_MAX);
+	__type(key, struct pilotlight_file_key);
+	__type(value, struct pilotlight_walk_request);
+} walk_requests SEC(".maps");
+
+/* Wakes the engine for a request; what it carries means nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} walk_bell SEC(".maps");
+
+/* The unwind tables of all files, mapped into the engine, which fills them. */
+#define TABLE(name, entry_type)                    \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, 1);            \
+		__type(key, __u32);                \
+		__type(value, entry_type);         \
+	} name SEC(".maps")
+
+/* Entries are rounded up to 8 bytes: two numbers share one. */
+struct page_pair {
+	__u32 pages[2];
+};
+TABLE(unwind_pages, struct page_pair);
+TABLE(unwind_lines, struct pilotlight_unwind_line);
+TABLE(unwind_rules, struct pilotlight_unwind_rule);
+TABLE(unwind_escapes, struct pilotlight_unwind_escape);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -106,11 +152,45 @@ __u32 children_not_followed;
 const volatile __u32 pid_namespace_inum; /* 0: the initial one, where no translation is needed */
 const volatile __u8 wants_kernel = 1;
 const volatile __u8 filters_tgids;
+const volatile __u8 wants_walks; /* by unwind tables, where there are any */
+const volatile __u64 walk_seed;
 
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
 enum { PID_NAMESPACE_LEVELS = 33 }; /* the kernel's MAX_PID_NS_LEVEL, and the initial one */
+
+static __always_inline const __u32 *unwind_page(__u32 number)
+{
+	__u32 pair = number / 2;
+	const struct page_pair *entry = bpf_map_lookup_elem(&unwind_pages, &pair);
+
+	return entry ? &entry->pages[number & 1] : 0;
+}
+
+static __always_inline const struct pilotlight_unwind_line *unwind_line(__u32 number)
+{
+	return bpf_map_lookup_elem(&unwind_lines, &number);
+}
+
+static __always_inline const struct pilotlight_unwind_rule *unwind_rule(__u32 number)
+{
+	return bpf_map_lookup_elem(&unwind_rules, &number);
+}
+
+static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u32 number)
+{
+	return bpf_map_lookup_elem(&unwind_escapes, &number);
+}
+
+#include "walker.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walker);
+} walkers SEC(".maps");
 
 /* The ring wakes its reader when it is half full; until then the next flip is soon enough. */
 static __always_inline __u64 wakeup_flags(void)
@@ -186,20 +266,27 @@ static __always_inline void send_sample(void *ctx, struct pilotlight_counters *c
 	size = sizeof(*sample) + kernel_count * 8;
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
-	bytes = bpf_get_stack(ctx, scratch->bytes + size,
-		PILOTLIGHT_STACK_DEPTH * sizeof(struct pilotlight_user_frame), USER_BUILD_ID_STACK);
-	user_count = stack_entries(bytes, sizeof(struct pilotlight_user_frame));
+	user_count = 0;
+	if (key->walker == PILOTLIGHT_WALKER_KERNEL) {
+		bytes = bpf_get_stack(ctx, scratch->bytes + size,
+			PILOTLIGHT_STACK_DEPTH * sizeof(struct pilotlight_user_frame),
+			USER_BUILD_ID_STACK);
+		user_count = stack_entries(bytes, sizeof(struct pilotlight_user_frame));
+	}
 	size += user_count * sizeof(struct pilotlight_user_frame);
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
 
+	sample->header.kind = PILOTLIGHT_RING_SAMPLE;
+	sample->header.set = set;
 	sample->time_ns = bpf_ktime_get_ns();
 	sample->process = key->process;
+	sample->walk = key->user_stack;
 	sample->tid = key->tid;
+	sample->walker = key->walker;
 	sample->kernel_count = kernel_count;
 	sample->user_count = user_count;
-	sample->set = set;
-	sample->reserved = 0;
+	__builtin_memset(sample->reserved, 0, sizeof(sample->reserved));
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	if (bpf_ringbuf_output(&ring, sample, size, wakeup_flags())) {
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
@@ -263,18 +350,65 @@ static __always_inline int find_build_ids(void *ctx, void *build_id_stacks,
 	return 0;
 }
 
+/* Sends a walked stack that is new to the window. 0: there is no room for it. */
+static __always_inline int send_walk(struct walk *walk, void *walks, __u32 window)
+{
+	__u64 hash = walk->record.hash;
+	__u32 size;
+	__u8 one = 1;
+
+	if (bpf_map_lookup_elem(walks, &hash))
+		return 1;
+	if (bpf_map_update_elem(walks, &hash, &one, BPF_ANY))
+		return 0;
+	walk->record.header.kind = PILOTLIGHT_RING_WALK;
+	walk->record.header.set = window & 1;
+	size = sizeof(walk->record) + (walk->record.count & 0xff) * sizeof(walk->frames[0]);
+	if (bpf_ringbuf_output(&ring, &walk->record, size, wakeup_flags()) == 0)
+		return 1;
+	bpf_map_delete_elem(walks, &hash);
+	return 0;
+}
+
+/* The user stack by the sampler's own walk; 0: the kernel's is to serve. */
+static __always_inline int take_walk(void *walks, struct pilotlight_counters *counters,
+	struct pilotlight_sample_key *key, __u32 window)
+{
+	__u32 zero = 0, end;
+	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
+	struct walk *walk;
+
+	if (!walker || !walk_user_stack(walker, &key->process, window, walk_seed))
+		return 0;
+	walk = &walker->walk;
+	if (!send_walk(walk, walks, window)) {
+		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
+		return 0;
+	}
+	end = walk->record.end;
+	if (end < PILOTLIGHT_WALK_ENDS)
+		counters->ends[end]++;
+	key->walker = PILOTLIGHT_WALKER_TABLES;
+	key->user_stack = (__s64)walk->record.hash;
+	return 1;
+}
+
 static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_stacks,
-	void *counts, struct pilotlight_counters *counters, struct pilotlight_sample_key *key,
-	__u32 window)
+	void *counts, void *walks, struct pilotlight_counters *counters,
+	struct pilotlight_sample_key *key, __u32 window)
 {
 	struct pilotlight_sample_count entry = { .count = 1,
 		.build_id_stack = PILOTLIGHT_STACK_NONE };
-	enum stack_answer user, kernel = STACK_ABSENT;
+	enum stack_answer user = STACK_ABSENT, kernel = STACK_ABSENT;
 	long id;
 
-	id = bpf_get_stackid(ctx, stacks, USER_STACK);
-	user = stack_answer_of(id);
-	key->user_stack = stack_id_of(id);
+	if (!wants_walks || !take_walk(walks, counters, key, window)) {
+		id = bpf_get_stackid(ctx, stacks, USER_STACK);
+		user = stack_answer_of(id);
+		key->user_stack = stack_id_of(id);
+	}
+	if (user != STACK_ABSENT || key->walker == PILOTLIGHT_WALKER_TABLES)
+		counters->walked[key->walker & 1]++;
 	key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	if (wants_kernel) {
 		id = bpf_get_stackid(ctx, stacks, 0);
@@ -334,9 +468,11 @@ int sample_cpu(void *ctx)
 		return 0;
 	}
 	if (set == 0)
-		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counts, &key, window);
+		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, &walks_0, counts, &key,
+			window);
 	else
-		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counts, &key, window);
+		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, &walks_1, counts, &key,
+			window);
 	return 0;
 }
 

@@ -9,11 +9,13 @@
 #include "sampler.skel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 enum {
@@ -27,6 +29,9 @@ enum {
 struct capture {
 	struct sampler *programs; /* the skeleton */
 	struct capture_maps handed_out;
+	struct walk_map_sizes walk_sizes;
+	struct walk_maps walk_maps;
+	bool has_walks;
 	struct cpu_events *events;
 	struct sideband *sideband;
 	struct bpf_link *fork_link, *exit_link;
@@ -82,6 +87,7 @@ static uint32_t frame_bytes(const struct bpf_map *stackmap)
 static void set_sizes(struct capture *capture, const struct capture_settings *settings)
 {
 	const struct map_sizes *sizes = &capture->handed_out.sizes;
+	const struct walk_map_sizes *walks = &capture->walk_sizes;
 	struct sampler *programs = capture->programs;
 	const struct {
 		struct bpf_map *map;
@@ -97,6 +103,15 @@ static void set_sizes(struct capture *capture, const struct capture_settings *se
 		{ programs->maps.ring, sizes->ring_bytes },
 		{ programs->maps.wanted_tgids,
 			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
+		{ programs->maps.walks_0, capture->has_walks ? sizes->count_slots : 1 },
+		{ programs->maps.walks_1, capture->has_walks ? sizes->count_slots : 1 },
+		{ programs->maps.walk_files, capture->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
+		{ programs->maps.walk_requests,
+			capture->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
+		{ programs->maps.unwind_pages, walks->pages / 2 },
+		{ programs->maps.unwind_lines, walks->lines },
+		{ programs->maps.unwind_rules, walks->rules },
+		{ programs->maps.unwind_escapes, walks->escapes },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
@@ -105,6 +120,16 @@ static void set_sizes(struct capture *capture, const struct capture_settings *se
 		if (bpf_map__type(entries[i].map) == BPF_MAP_TYPE_STACK_TRACE)
 			(void)bpf_map__set_value_size(
 				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
+}
+
+/* Since 6.1 a process's mappings are in a maple tree, which is the one that the walk can read. */
+static bool has_mapping_tree(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, "maple_arange_64", BTF_KIND_STRUCT) > 0;
+
+	btf__free(btf);
+	return has;
 }
 
 static int fault_of_load(int error, struct fault *fault)
@@ -137,6 +162,7 @@ static int load_programs(
 	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
 {
 	struct sampler *programs;
+	uint64_t seed;
 	int r;
 
 	(void)libbpf_set_print(log_libbpf);
@@ -147,6 +173,12 @@ static int load_programs(
 	programs->rodata->pid_namespace_inum = pid_namespace_inum();
 	programs->rodata->wants_kernel = settings->wants_kernel;
 	programs->rodata->filters_tgids = settings->filters_processes;
+	capture->has_walks = settings->unwind_budget_bytes > 0 && has_mapping_tree();
+	capture->walk_sizes =
+		walk_map_sizes_compute(capture->has_walks ? settings->unwind_budget_bytes : 0);
+	programs->rodata->wants_walks = capture->has_walks;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		programs->rodata->walk_seed = seed;
 	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);
 	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
 	set_sizes(capture, settings);
@@ -174,11 +206,13 @@ static int hand_out_maps(struct capture *capture, struct fault *fault)
 		.stacks_fd = bpf_map__fd(programs->maps.stacks_0),
 		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_0),
 		.counts_fd = bpf_map__fd(programs->maps.counts_0),
+		.walks_fd = bpf_map__fd(programs->maps.walks_0),
 	};
 	maps->sets[1] = (struct capture_map_set){
 		.stacks_fd = bpf_map__fd(programs->maps.stacks_1),
 		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_1),
 		.counts_fd = bpf_map__fd(programs->maps.counts_1),
+		.walks_fd = bpf_map__fd(programs->maps.walks_1),
 	};
 	maps->known_stacks_fd = bpf_map__fd(programs->maps.known_stacks);
 	maps->counters_fd = bpf_map__fd(programs->maps.counters);
@@ -191,6 +225,26 @@ static int hand_out_maps(struct capture *capture, struct fault *fault)
 		return fault_set(fault, -errno, "cannot create a BPF map: %s", strerror(errno));
 	maps->barrier_inner_fd = capture->barrier_inner_fd;
 	return 0;
+}
+
+static int map_walk_arrays(struct capture *capture, struct fault *fault)
+{
+	struct sampler *programs = capture->programs;
+	const struct walk_map_fds fds = {
+		.files = bpf_map__fd(programs->maps.walk_files),
+		.requests = bpf_map__fd(programs->maps.walk_requests),
+		.bell = bpf_map__fd(programs->maps.walk_bell),
+		.pages = bpf_map__fd(programs->maps.unwind_pages),
+		.lines = bpf_map__fd(programs->maps.unwind_lines),
+		.rules = bpf_map__fd(programs->maps.unwind_rules),
+		.escapes = bpf_map__fd(programs->maps.unwind_escapes),
+	};
+	int r;
+
+	if (!capture->has_walks)
+		return 0;
+	r = walk_maps_init(&capture->walk_maps, &fds, &capture->walk_sizes);
+	return r < 0 ? fault_set(fault, r, "cannot map the unwind tables: %s", strerror(-r)) : 0;
 }
 
 static int open_sideband(
@@ -240,6 +294,9 @@ int capture_open(
 	r = hand_out_maps(capture, fault);
 	if (r < 0)
 		return r;
+	r = map_walk_arrays(capture, fault);
+	if (r < 0)
+		return r;
 	r = cpu_events_new(
 		capture->programs->progs.sample_cpu, settings->rate_hz, &capture->events);
 	if (r < 0)
@@ -259,6 +316,7 @@ void capture_free(struct capture *capture)
 		return;
 	cpu_events_free(capture->events);
 	sideband_free(capture->sideband);
+	walk_maps_done(&capture->walk_maps);
 	(void)bpf_link__destroy(capture->fork_link);
 	(void)bpf_link__destroy(capture->exit_link);
 	if (capture->statistics_fd >= 0)
@@ -329,6 +387,11 @@ uint32_t capture_cpu_count(const struct capture *capture)
 const struct capture_maps *capture_maps(const struct capture *capture)
 {
 	return &capture->handed_out;
+}
+
+const struct walk_maps *capture_walk_maps(const struct capture *capture)
+{
+	return capture->has_walks ? &capture->walk_maps : NULL;
 }
 
 struct sideband *capture_sideband(struct capture *capture)

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "capture/map_sizes.h"
 #include "capture/sideband.h"
+#include "capture/walk_maps.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ struct capture_settings {
 	bool filters_processes; /* only processes that capture_follow() named, and their children */
 	size_t map_budget_bytes; /* for all BPF maps together */
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
+	/* For unwind tables, besides the above; 0: the kernel alone walks user stacks. */
+	size_t unwind_budget_bytes;
 };
 
 /* What drain needs; borrowed from the capture. */
@@ -32,6 +35,7 @@ struct capture_maps {
 		int stacks_fd;		/* raw ips, user and kernel */
 		int build_id_stacks_fd; /* user */
 		int counts_fd;		/* pilotlight_sample_key → pilotlight_sample_count */
+		int walks_fd;		/* hashes of walked stacks that the ring has carried */
 	} sets[2];
 	int known_stacks_fd; /* pilotlight_known_stack_key → pilotlight_known_stack */
 	int counters_fd;     /* by set: pilotlight_counters for each possible CPU */
@@ -81,6 +85,12 @@ const char *capture_event_name(const struct capture *capture);
 uint32_t capture_cpu_count(const struct capture *capture);
 
 const struct capture_maps *capture_maps(const struct capture *capture);
+
+/*
+ * What the sampler's own walk reads; NULL where it does not walk, since nobody asked for it or this
+ * kernel keeps mappings in another way (before 6.1). Borrowed.
+ */
+const struct walk_maps *capture_walk_maps(const struct capture *capture);
 struct sideband *capture_sideband(struct capture *capture);
 
 /*

@@ -14,6 +14,10 @@ void accounts_add(struct accounts *sum, const struct accounts *part)
 		sum->dropped[i] += part->dropped[i];
 	for (size_t i = 0; i < ARRAY_SIZE(sum->events); i++)
 		sum->events[i] += part->events[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->walked); i++)
+		sum->walked[i] += part->walked[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->ends); i++)
+		sum->ends[i] += part->ends[i];
 }
 
 void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters)
@@ -25,6 +29,10 @@ void accounts_add_counters(struct accounts *sum, const struct pilotlight_counter
 		sum->dropped[i] += counters->dropped[i];
 	for (size_t i = 0; i < ARRAY_SIZE(counters->events); i++)
 		sum->events[i] += counters->events[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->walked); i++)
+		sum->walked[i] += counters->walked[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sum->ends); i++)
+		sum->ends[i] += counters->ends[i];
 }
 
 void accounts_move(struct accounts *accounts, enum pilotlight_path path,

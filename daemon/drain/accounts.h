@@ -15,6 +15,9 @@ struct accounts {
 	uint64_t stored[PILOTLIGHT_PATH_COUNT];
 	uint64_t dropped[PILOTLIGHT_DROP_COUNT];
 	uint64_t events[PILOTLIGHT_EVENT_COUNT];
+	/* Samples with a user stack by who walked it, and those walked by tables by their end. */
+	uint64_t walked[PILOTLIGHT_WALKERS];
+	uint64_t ends[PILOTLIGHT_WALK_ENDS];
 };
 
 void accounts_add(struct accounts *sum, const struct accounts *part);

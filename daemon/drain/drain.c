@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "drain/ring_sample.h"
+#include "drain/walk_table.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -41,10 +42,26 @@ struct drain {
 	char *waiting;
 	size_t waiting_bytes, waiting_capacity;
 	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT];
+	struct walk_table walks; /* of the idle set */
 	/* Valid during drain_window(). */
 	drain_function function;
 	void *context;
 };
+
+/* Without its frames where the record that had them is missing: rather than without the sample. */
+static void set_walk(const struct drain *drain, struct raw_sample *sample, uint64_t hash)
+{
+	const struct walked_stack *walk = walk_table_find(&drain->walks, hash);
+
+	sample->walker = PILOTLIGHT_WALKER_TABLES;
+	sample->walk_end = PILOTLIGHT_WALK_ENDS;
+	if (!walk)
+		return;
+	sample->walk_frames = drain->walks.frames + walk->first_frame;
+	sample->walk_count = walk->count;
+	sample->walk_end = (enum pilotlight_walk_end)walk->end;
+	sample->walk_hash = hash;
+}
 
 static void hand_out(struct drain *drain, const struct ring_sample *ring)
 {
@@ -63,6 +80,8 @@ static void hand_out(struct drain *drain, const struct ring_sample *ring)
 		.user_count = ring->header.user_count,
 	};
 
+	if (ring->header.walker == PILOTLIGHT_WALKER_TABLES)
+		set_walk(drain, &sample, ring->header.walk);
 	if (drain->function(drain->context, &sample) < 0)
 		drain->ring_accounts[drain->idle_set].refused++;
 }
@@ -85,24 +104,41 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 	return 0;
 }
 
+/*
+ * What a record is of the idle set's is taken: a stack at once, a sample in its order. Stacks are
+ * sent before the samples that name them. Whose a record is that does not parse cannot be told: the
+ * window that is being drained answers for it.
+ */
+static void take_own(struct drain *drain, const void *bytes, size_t size)
+{
+	struct ring_accounts *accounts = &drain->ring_accounts[drain->idle_set];
+	struct ring_sample sample;
+	int r;
+
+	if (ring_record_kind(bytes, size) == PILOTLIGHT_RING_WALK) {
+		r = walk_table_add(&drain->walks, bytes, size);
+		if (r < 0)
+			log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
+		return;
+	}
+	accounts->received++;
+	if (ring_sample_parse(bytes, size, &sample) < 0)
+		accounts->malformed++;
+	else
+		hand_out(drain, &sample);
+}
+
 static int take_record(void *context, void *bytes, size_t size)
 {
 	struct drain *drain = context;
-	struct ring_sample sample;
 
-	if (ring_sample_parse(bytes, size, &sample) < 0) {
-		/* Whose it was cannot be told: the window that is being drained answers for it. */
-		drain->ring_accounts[drain->idle_set].received++;
-		drain->ring_accounts[drain->idle_set].malformed++;
-		return 0;
-	}
-	if (sample.header.set != drain->idle_set) {
+	if (ring_record_kind(bytes, size) >= 0 &&
+		ring_record_set(bytes, size) != (int)drain->idle_set) {
 		/* If it cannot be kept, its window will miss it: unread. */
 		(void)keep_waiting(drain, bytes, size);
 		return 0;
 	}
-	drain->ring_accounts[drain->idle_set].received++;
-	hand_out(drain, &sample);
+	take_own(drain, bytes, size);
 	return 0;
 }
 
@@ -113,17 +149,13 @@ static void take_waiting(struct drain *drain)
 
 	while (at < drain->waiting_bytes) {
 		char *entry = drain->waiting + at;
-		struct ring_sample sample;
 		uint64_t size, entry_bytes;
 
 		memcpy(&size, entry, sizeof(size));
 		entry_bytes = sizeof(size) + ((size + 7) & ~(uint64_t)7);
 		at += entry_bytes;
-		if (ring_sample_parse(entry + sizeof(size), size, &sample) < 0)
-			continue;
-		if (sample.header.set == drain->idle_set) {
-			drain->ring_accounts[drain->idle_set].received++;
-			hand_out(drain, &sample);
+		if (ring_record_set(entry + sizeof(size), size) == (int)drain->idle_set) {
+			take_own(drain, entry + sizeof(size), size);
 			continue;
 		}
 		memmove(drain->waiting + kept, entry, entry_bytes);
@@ -159,6 +191,7 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 	drain->maps = maps;
 	drain->idle_set = 1;
 	drain->cpu_count = (size_t)cpus;
+	walk_table_init(&drain->walks, maps->sizes.count_slots);
 	drain->cpu_counters = calloc(drain->cpu_count, sizeof(*drain->cpu_counters));
 	drain->keys = calloc(maps->sizes.count_slots, sizeof(*drain->keys));
 	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
@@ -185,6 +218,7 @@ void drain_free(struct drain *drain)
 	free(drain->keys);
 	free(drain->counts);
 	free(drain->waiting);
+	walk_table_done(&drain->walks);
 	free(drain);
 }
 
@@ -289,9 +323,13 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 
 	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
 	sample.kernel_count = read_ips(set->stacks_fd, depth, key->kernel_stack, kernel_ips);
-	sample.user_count =
-		read_frames(set->build_id_stacks_fd, depth, count->build_id_stack, user_frames);
-	sample.user_ip_count = read_ips(set->stacks_fd, depth, key->user_stack, user_ips);
+	if (key->walker == PILOTLIGHT_WALKER_TABLES) {
+		set_walk(drain, &sample, (uint64_t)key->user_stack);
+	} else {
+		sample.user_count = read_frames(
+			set->build_id_stacks_fd, depth, count->build_id_stack, user_frames);
+		sample.user_ip_count = read_ips(set->stacks_fd, depth, key->user_stack, user_ips);
+	}
 	r = drain->function(drain->context, &sample);
 	if (r == DRAIN_ASK_AGAIN)
 		forget_stack(drain, key);
@@ -348,12 +386,34 @@ static int clear_stackmap(int map_fd)
 	return 0;
 }
 
+static int clear_walks(int map_fd)
+{
+	uint64_t hashes[256];
+	uint8_t values[256];
+	uint32_t position;
+	bool first = true;
+
+	for (;;) {
+		uint32_t n = ARRAY_SIZE(hashes);
+
+		if (bpf_map_lookup_and_delete_batch(
+			    map_fd, first ? NULL : &position, &position, hashes, values, &n, NULL))
+			return errno == ENOENT ? 0 : -errno;
+		first = false;
+	}
+}
+
 static int clear_set(struct drain *drain)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
 	int r = clear_stackmap(set->stacks_fd);
 
-	return r < 0 ? r : clear_stackmap(set->build_id_stacks_fd);
+	if (r == 0)
+		r = clear_stackmap(set->build_id_stacks_fd);
+	if (r == 0)
+		r = clear_walks(set->walks_fd);
+	walk_table_clear(&drain->walks);
+	return r;
 }
 
 /* Closes the ring's part of the books. */

@@ -33,6 +33,16 @@ struct raw_sample {
 	/* The same stack, raw; none by PILOTLIGHT_PATH_RING. */
 	const uint64_t *user_ips;
 	size_t user_ip_count;
+	/*
+	 * Or, by PILOTLIGHT_WALKER_TABLES, frames as pilotlight/walk.h has them, why they end
+	 * (..._ENDS: the stack is missing) and what they hash to: one hash is one stack, as long as
+	 * this lives.
+	 */
+	enum pilotlight_walker walker;
+	const uint64_t *walk_frames;
+	size_t walk_count;
+	enum pilotlight_walk_end walk_end;
+	uint64_t walk_hash;
 };
 
 enum { DRAIN_ASK_AGAIN = 1 };

@@ -4,18 +4,44 @@
 #include <errno.h>
 #include <string.h>
 
+static int read_header(const void *bytes, size_t size, struct pilotlight_ring_header *header)
+{
+	if (size < sizeof(*header))
+		return -EINVAL;
+	memcpy(header, bytes, sizeof(*header));
+	if (header->kind > PILOTLIGHT_RING_WALK || header->set >= PILOTLIGHT_SET_COUNT)
+		return -EINVAL;
+	return 0;
+}
+
+int ring_record_kind(const void *bytes, size_t size)
+{
+	struct pilotlight_ring_header header;
+	int r = read_header(bytes, size, &header);
+
+	return r < 0 ? r : (int)header.kind;
+}
+
+int ring_record_set(const void *bytes, size_t size)
+{
+	struct pilotlight_ring_header header;
+	int r = read_header(bytes, size, &header);
+
+	return r < 0 ? r : (int)header.set;
+}
+
 int ring_sample_parse(const void *bytes, size_t size, struct ring_sample *ret_sample)
 {
 	struct ring_sample sample;
 	const char *frames = (const char *)bytes + sizeof(sample.header);
 	size_t kernel_bytes, user_bytes;
 
-	if (size < sizeof(sample.header))
+	if (size < sizeof(sample.header) || ring_record_kind(bytes, size) != PILOTLIGHT_RING_SAMPLE)
 		return -EINVAL;
 	memcpy(&sample.header, bytes, sizeof(sample.header));
 	if (sample.header.kernel_count > PILOTLIGHT_STACK_DEPTH ||
 		sample.header.user_count > PILOTLIGHT_STACK_DEPTH ||
-		sample.header.set >= PILOTLIGHT_SET_COUNT)
+		sample.header.walker >= PILOTLIGHT_WALKERS)
 		return -EINVAL;
 	kernel_bytes = sample.header.kernel_count * sizeof(*sample.kernel_ips);
 	user_bytes = sample.header.user_count * sizeof(*sample.user_frames);

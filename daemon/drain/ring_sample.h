@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A record of the BPF ring, checked: its counts against its length, its set against their number.
- */
+/* Records of the BPF ring, checked: counts against lengths, sets and kinds against their number. */
 #pragma once
 
 #include "pilotlight/event.h"
@@ -12,6 +11,10 @@ struct ring_sample {
 	const __u64 *kernel_ips; /* borrowed from the record, which BPF aligns to 8 bytes */
 	const struct pilotlight_user_frame *user_frames;
 };
+
+/* enum pilotlight_ring_kind, and the set that it is of; -EINVAL for what is no record. */
+int ring_record_kind(const void *bytes, size_t size);
+int ring_record_set(const void *bytes, size_t size);
 
 /* Returns 0 or -EINVAL. `bytes` is aligned to 8. */
 int ring_sample_parse(const void *bytes, size_t size, struct ring_sample *ret_sample);

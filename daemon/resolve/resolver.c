@@ -21,6 +21,8 @@ struct resolver {
 	struct kernel_symbols *kernel;
 	struct binary_table *binaries;
 	struct stack_cache *stacks;
+	resolver_file_function find_file;
+	void *find_file_context;
 	bool kernel_has_changed;
 	uint64_t kernel_interval_ns, kernel_next_renewal_ns;
 	struct resolver_counters counters;
@@ -64,6 +66,12 @@ void resolver_free(struct resolver *resolver)
 	free(resolver);
 }
 
+void resolver_set_files(struct resolver *resolver, resolver_file_function function, void *context)
+{
+	resolver->find_file = function;
+	resolver->find_file_context = context;
+}
+
 void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters)
 {
 	*ret_counters = resolver->counters;
@@ -84,6 +92,12 @@ static const struct {
 	[RESOLVER_CUT_DEPTH] = { "depth", "[truncated: depth]" },
 	[RESOLVER_CUT_UNKNOWN] = { "unknown process", "[unknown]" },
 	[RESOLVER_CUT_FULL] = { "too many binaries", "[truncated: too many binaries]" },
+	[RESOLVER_CUT_NO_TABLE] = { "no unwind table", "[truncated: no unwind table]" },
+	[RESOLVER_CUT_NO_FUNCTION] = { "no unwind rule", "[truncated: no unwind rule]" },
+	[RESOLVER_CUT_UNREADABLE] = { "stack unreadable", "[truncated: stack unreadable]" },
+	[RESOLVER_CUT_UNSUPPORTED] = { "unsupported rule", "[truncated: unsupported rule]" },
+	[RESOLVER_CUT_LOOPED] = { "stack loops", "[truncated: stack loops]" },
+	[RESOLVER_CUT_MISSING] = { "stack missing", "[truncated: stack missing]" },
 };
 
 const char *resolver_cut_name(enum resolver_cut cut)
@@ -349,15 +363,90 @@ static int find_user_frames(struct resolver *resolver, struct stack *stack,
 	return stack_cache_add(resolver->stacks, &cached);
 }
 
+static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
+{
+	switch (end) {
+	case PILOTLIGHT_WALK_ROOT:
+		return RESOLVER_CUT_NONE;
+	case PILOTLIGHT_WALK_NO_TABLE:
+		return RESOLVER_CUT_NO_TABLE;
+	case PILOTLIGHT_WALK_NO_FUNCTION:
+		return RESOLVER_CUT_NO_FUNCTION;
+	case PILOTLIGHT_WALK_UNREADABLE:
+		return RESOLVER_CUT_UNREADABLE;
+	case PILOTLIGHT_WALK_UNSUPPORTED:
+		return RESOLVER_CUT_UNSUPPORTED;
+	case PILOTLIGHT_WALK_NO_CODE:
+		return RESOLVER_CUT_GARBAGE;
+	case PILOTLIGHT_WALK_LOOPED:
+		return RESOLVER_CUT_LOOPED;
+	case PILOTLIGHT_WALK_DEEP:
+		return RESOLVER_CUT_DEPTH;
+	case PILOTLIGHT_WALK_ENDS:
+		break;
+	}
+	return RESOLVER_CUT_MISSING;
+}
+
+/* Returns 1, 0 where no code can be, or -errno. */
+static int push_walked_frame(struct resolver *resolver, struct stack *stack, uint64_t frame)
+{
+	bool is_return = !(frame & PILOTLIGHT_FRAME_EXACT);
+	uint32_t binary = UINT32_MAX;
+
+	switch (frame >> PILOTLIGHT_FRAME_KIND_SHIFT) {
+	case PILOTLIGHT_FRAME_ADDRESS:
+		return push_ip(resolver, stack, frame & PILOTLIGHT_FRAME_ADDRESS_MASK, is_return);
+	case PILOTLIGHT_FRAME_FILE:
+		if (resolver->find_file)
+			binary = resolver->find_file(resolver->find_file_context,
+				(uint32_t)(frame >> PILOTLIGHT_FRAME_FILE_SHIFT) &
+					(PILOTLIGHT_FRAME_FILE_IDS_MAX - 1));
+		break;
+	default:
+		break;
+	}
+	if (binary == UINT32_MAX) {
+		push(stack, RESOLVED_SYNTHETIC, 0, "[unknown]");
+		return 1;
+	}
+	return push_offset(
+		resolver, stack, binary, frame & PILOTLIGHT_FRAME_OFFSET_MASK, is_return);
+}
+
+static int resolve_walked_frames(
+	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
+{
+	const struct raw_sample *sample = stack->sample;
+	int r;
+
+	(void)know_process(resolver, stack);
+	*ret_cut = cut_of_end(sample->walk_end);
+	for (size_t i = 0; i < sample->walk_count; i++) {
+		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);
+		if (r == 1)
+			continue;
+		if (r < 0 && r != -E2BIG)
+			return r;
+		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
+		break;
+	}
+	resolver->counters.stacks_resolved++;
+	return 0;
+}
+
 static int resolve_user(struct resolver *resolver, struct stack *stack, bool *ret_lacks_build_ids)
 {
 	const struct raw_sample *sample = stack->sample;
 	enum resolver_cut cut = RESOLVER_CUT_NONE;
 	int r;
 
-	if (sample->user_count == 0 && sample->user_ip_count == 0)
+	if (sample->walker == PILOTLIGHT_WALKER_TABLES)
+		r = resolve_walked_frames(resolver, stack, &cut);
+	else if (sample->user_count == 0 && sample->user_ip_count == 0)
 		return 0;
-	r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
+	else
+		r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
 	if (r < 0)
 		return r;
 	if (cut != RESOLVER_CUT_NONE) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "drain/drain.h"
+#include "pilotlight/walk.h"
 #include "resolve/binary_table.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ struct resolver;
 
 enum {
 	/* User and kernel frames, and what says that a stack was cut. */
-	RESOLVED_FRAMES_MAX = 2 * PILOTLIGHT_STACK_DEPTH + 2,
+	RESOLVED_FRAMES_MAX = PILOTLIGHT_WALK_DEPTH + PILOTLIGHT_STACK_DEPTH + 2,
 	RESOLVED_SYNTHETIC = UINT32_MAX - 1, /* in place of a binary: the frame is its name */
 };
 
@@ -35,6 +36,13 @@ enum resolver_cut {
 	RESOLVER_CUT_DEPTH,   /* as many frames as the kernel gives */
 	RESOLVER_CUT_UNKNOWN, /* raw addresses of a process that nobody knows */
 	RESOLVER_CUT_FULL,    /* the binary table is at its bound */
+	/* Of stacks that were walked by unwind tables: see enum pilotlight_walk_end. */
+	RESOLVER_CUT_NO_TABLE,
+	RESOLVER_CUT_NO_FUNCTION,
+	RESOLVER_CUT_UNREADABLE,
+	RESOLVER_CUT_UNSUPPORTED,
+	RESOLVER_CUT_LOOPED,
+	RESOLVER_CUT_MISSING, /* what the ring should have carried */
 	RESOLVER_CUT_COUNT,
 };
 
@@ -53,6 +61,13 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	struct kernel_symbols *kernel, struct binary_table *binaries,
 	struct resolver **ret_resolver);
 void resolver_free(struct resolver *resolver);
+
+/*
+ * Who knows which binary (of the binary table) a file of walked stacks is, by the id in their
+ * frames; it returns UINT32_MAX where nobody does. Without this their frames are unknown.
+ */
+typedef uint32_t (*resolver_file_function)(void *context, uint32_t file_id);
+void resolver_set_files(struct resolver *resolver, resolver_file_function function, void *context);
 DEFINE_CLEANUP(struct resolver, resolver_free);
 
 /*

@@ -20,8 +20,28 @@ enum {
 	PILOTLIGHT_SET_COUNT = 2, /* one is written by BPF while the other is drained */
 };
 
-/* In place of a stack id. Ids are 64 bits wide, so that a walker of our own may hash into them. */
-#define PILOTLIGHT_STACK_NONE (-1LL) /* there is no such stack: a kernel thread, user mode */
+/* In place of a stack id: there is no such stack, as of a kernel thread, or of user mode. */
+#define PILOTLIGHT_STACK_NONE (-1LL)
+
+/* Who walked a user stack: what its id means. */
+enum pilotlight_walker {
+	PILOTLIGHT_WALKER_KERNEL, /* by frame pointers: a stackmap's id */
+	PILOTLIGHT_WALKER_TABLES, /* the sampler, by unwind tables: a hash (pilotlight/walk.h) */
+	PILOTLIGHT_WALKERS,
+};
+
+/* Why a walk by tables ended. */
+enum pilotlight_walk_end {
+	PILOTLIGHT_WALK_ROOT,
+	PILOTLIGHT_WALK_NO_TABLE,    /* in a file whose table is not there, as yet or at all */
+	PILOTLIGHT_WALK_NO_FUNCTION, /* the table knows of no function there */
+	PILOTLIGHT_WALK_UNREADABLE,  /* the stack's memory: not present, or not the process's */
+	PILOTLIGHT_WALK_UNSUPPORTED, /* DWARF that the table cannot express */
+	PILOTLIGHT_WALK_NO_CODE,     /* the address is in nothing that can be executed */
+	PILOTLIGHT_WALK_LOOPED,	     /* the caller's stack would be below this frame's */
+	PILOTLIGHT_WALK_DEEP,	     /* PILOTLIGHT_WALK_DEPTH frames */
+	PILOTLIGHT_WALK_ENDS,
+};
 
 /* Why a sample that fired was not stored (I1). Counted in BPF up to ..._BPF_COUNT, then in drain.
  */
@@ -53,6 +73,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
 	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper gave no stack for a reason that nobody expects */
+	PILOTLIGHT_EVENT_WALK_UNSENT, /* no room for a walked stack: the kernel's walk serves */
 	PILOTLIGHT_EVENT_COUNT,
 };
 
@@ -62,6 +83,9 @@ struct pilotlight_counters {
 	__u64 stored[PILOTLIGHT_PATH_COUNT];
 	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
 	__u64 events[PILOTLIGHT_EVENT_COUNT];
+	/* Samples with a user stack by walker, and those walked by tables by their end. */
+	__u64 walked[PILOTLIGHT_WALKERS];
+	__u64 ends[PILOTLIGHT_WALK_ENDS];
 };
 
 /* A program image: what keeps one address space from the next under the same pid. */
@@ -77,7 +101,7 @@ struct pilotlight_sample_key {
 	__s64 user_stack;
 	__s64 kernel_stack;
 	__u32 tid;
-	__u32 reserved;
+	__u32 walker; /* of user_stack: enum pilotlight_walker */
 };
 _Static_assert(sizeof(struct pilotlight_sample_key) == 40, "padding");
 
@@ -122,21 +146,33 @@ struct pilotlight_user_frame {
 };
 _Static_assert(sizeof(struct pilotlight_user_frame) == 32, "the kernel's layout");
 
+/* What each record of the ring begins with. */
+enum pilotlight_ring_kind {
+	PILOTLIGHT_RING_SAMPLE,
+	PILOTLIGHT_RING_WALK, /* pilotlight/walk.h */
+};
+struct pilotlight_ring_header {
+	__u32 kind;
+	__u32 set; /* whose window it is of */
+};
+
 /*
  * A sample with its frames, leaf first: `kernel_count` ips of 8 bytes, then `user_count`
  * pilotlight_user_frame. The record is exactly as long as they need.
  */
 struct pilotlight_ring_sample {
+	struct pilotlight_ring_header header;
 	__u64 time_ns;
 	struct pilotlight_process process;
+	__u64 walk; /* the walked stack's hash, if `walker` is TABLES; then user_count is 0 */
 	__u32 tid;
+	__u16 walker; /* enum pilotlight_walker */
 	__u16 kernel_count;
 	__u16 user_count;
-	__u32 set; /* whose accounts count it */
-	__u32 reserved;
+	__u8 reserved[6];
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
-_Static_assert(sizeof(struct pilotlight_ring_sample) == 56, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 72, "padding");
 
 #define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
 	(sizeof(struct pilotlight_ring_sample) + \

@@ -22,7 +22,7 @@ static const struct record good = {
 		.tid = 8,
 		.kernel_count = 2,
 		.user_count = 3,
-		.set = 1,
+		.header = { .kind = PILOTLIGHT_RING_SAMPLE, .set = 1 },
 		.comm = "worker",
 	},
 	.kernel_ips = { 0xffffffff81000010, 0xffffffff81000020 },
@@ -68,7 +68,7 @@ static void counts_and_set_are_bounded(void **state)
 	struct ring_sample sample;
 
 	(void)state;
-	record.header.set = PILOTLIGHT_SET_COUNT;
+	record.header.header.set = PILOTLIGHT_SET_COUNT;
 	assert_int_equal(ring_sample_parse(&record, sizeof(record), &sample), -EINVAL);
 	record = good;
 	record.header.kernel_count = 3;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A walk of a user stack, and its steps from a frame to the caller's: by a rule of an unwind table,
+ * by the frame pointer, out of a signal frame. Compiles for the host too, where it is tested;
+ * whoever includes this says how the stack is read.
+ */
+#pragma once
+
+#include "pilotlight/walk.h"
+
+/* Reads `count` words of the user's memory; 0: they cannot be read. */
+static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address);
+
+enum {
+	WALK_MAPPINGS = 8, /* remembered during a walk; a power of two */
+	DWARF_RBP = 6,
+	DWARF_RSP = 7,
+	/* Where x86-64's struct pt_regs has them, in words. */
+	PT_REGS_RBP = 4,
+	PT_REGS_RIP = 16,
+	PT_REGS_CS = 17,
+	PT_REGS_RSP = 19,
+	PT_REGS_WORDS = 21,
+	/* And its struct ucontext, which a signal frame begins with. */
+	UCONTEXT_GREGS_BYTES = 40,
+	GREGS_RBP = 10,
+	GREGS_RSP = 15,
+	GREGS_RIP = 16,
+	GREGS_WORDS = 17,
+};
+
+/* Where registers are by DWARF's numbers, rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15. */
+enum register_set { REGISTERS_NONE, REGISTERS_PT_REGS, REGISTERS_GREGS, REGISTER_SETS };
+enum { DWARF_REGISTERS = 16 };
+static const __u8 register_places[REGISTER_SETS][DWARF_REGISTERS] = {
+	[REGISTERS_PT_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0 },
+	[REGISTERS_GREGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 },
+};
+
+/* A mapping that a walk has been in. */
+struct walked_mapping {
+	__u64 start, end; /* end 0: none */
+	__u64 offset;
+	__u8 is_executable;
+	__u8 has_file;	    /* or is the vdso */
+	__u8 is_known_file; /* `file` is */
+	__u8 reserved[5];
+	struct pilotlight_walk_file file;
+};
+
+/* A walk, on one CPU. `ip` is a return address unless `is_exact`. */
+struct walk {
+	__u64 ip, sp, fp;
+	__u32 mapping; /* the current one, in `mappings` */
+	__u32 next_mapping;
+	__u8 is_exact;
+	__u8 has_fp;
+	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
+	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
+	__u64 registers[PT_REGS_WORDS];
+	struct walked_mapping mappings[WALK_MAPPINGS];
+	/* As it is sent. */
+	struct pilotlight_ring_walk record;
+	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1];
+};
+
+/* In place of an enum pilotlight_walk_end: there is a caller. */
+enum { WALK_ON = -1 };
+
+/* The caller is at a return address; the stack pointer is what it has then. */
+static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
+{
+	if (ip == 0)
+		return PILOTLIGHT_WALK_ROOT;
+	walk->ip = ip;
+	walk->sp = sp;
+	walk->is_exact = 0;
+	walk->registers_kind = REGISTERS_NONE;
+	return WALK_ON;
+}
+
+/*
+ * Code that begins with push %rbp; mov %rsp, %rbp. The first of such a chain has pushed 0. Where it
+ * is known that all of the code does so, the caller may be on another stack: Go's runtime has its
+ * own.
+ */
+static __always_inline int step_by_frame_pointer(struct walk *walk, int may_switch_stacks)
+{
+	__u64 words[2], fp = walk->fp;
+
+	if (!walk->has_fp)
+		return PILOTLIGHT_WALK_UNSUPPORTED;
+	if (fp == 0)
+		return PILOTLIGHT_WALK_ROOT;
+	if (fp < walk->sp && !may_switch_stacks)
+		return PILOTLIGHT_WALK_LOOPED;
+	if (!can_read_user(words, 2, fp))
+		return PILOTLIGHT_WALK_UNREADABLE;
+	walk->fp = words[0];
+	return go_to_caller(walk, words[1], fp + sizeof(words));
+}
+
+/* What the kernel pushed for a signal handler: all of the registers of what was interrupted. */
+static __always_inline int step_out_of_signal(struct walk *walk)
+{
+	if (!can_read_user(walk->registers, GREGS_WORDS, walk->sp + UCONTEXT_GREGS_BYTES))
+		return PILOTLIGHT_WALK_UNREADABLE;
+	walk->ip = walk->registers[GREGS_RIP];
+	walk->sp = walk->registers[GREGS_RSP];
+	walk->fp = walk->registers[GREGS_RBP];
+	walk->has_fp = 1;
+	walk->is_exact = 1;
+	walk->registers_kind = REGISTERS_GREGS;
+	return WALK_ON;
+}
+
+static __always_inline int read_register(const struct walk *walk, __u32 number, __u64 *ret_value)
+{
+	__u32 place;
+
+	if (number == DWARF_RSP) {
+		*ret_value = walk->sp;
+		return 1;
+	}
+	if (number == DWARF_RBP) {
+		*ret_value = walk->fp;
+		return walk->has_fp;
+	}
+	if (walk->registers_kind == REGISTERS_NONE || walk->registers_kind >= REGISTER_SETS ||
+		number >= DWARF_REGISTERS)
+		return 0;
+	place = register_places[walk->registers_kind][number];
+	if (place >= PT_REGS_WORDS)
+		return 0;
+	*ret_value = walk->registers[place];
+	return 1;
+}
+
+/* The canonical frame address; an end where there is none. */
+static __always_inline int find_cfa(
+	const struct walk *walk, const struct pilotlight_unwind_rule *rule, __u64 *ret_cfa)
+{
+	__u64 cfa;
+
+	if (rule->kind == PILOTLIGHT_UNWIND_PLT) {
+		cfa = walk->sp + 8 + ((walk->ip & 15) >= (__u32)rule->offset ? 8 : 0);
+	} else {
+		if (!read_register(walk, rule->base, &cfa))
+			return PILOTLIGHT_WALK_UNSUPPORTED;
+		cfa += (__s64)rule->offset;
+	}
+	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT) {
+		if (!can_read_user(&cfa, 1, cfa))
+			return PILOTLIGHT_WALK_UNREADABLE;
+		cfa += (__s64)rule->addend;
+	}
+	if (cfa <= walk->sp)
+		return PILOTLIGHT_WALK_LOOPED;
+	*ret_cfa = cfa;
+	return WALK_ON;
+}
+
+static __always_inline int step_by_rule(
+	struct walk *walk, const struct pilotlight_unwind_rule *rule)
+{
+	__u64 words[2], cfa = 0, saved;
+	int end;
+
+	switch (rule->kind) {
+	case PILOTLIGHT_UNWIND_CFA:
+	case PILOTLIGHT_UNWIND_CFA_AT:
+	case PILOTLIGHT_UNWIND_PLT:
+		break;
+	case PILOTLIGHT_UNWIND_SIGNAL:
+		return step_out_of_signal(walk);
+	case PILOTLIGHT_UNWIND_ROOT:
+		return PILOTLIGHT_WALK_ROOT;
+	default:
+		return PILOTLIGHT_WALK_UNSUPPORTED;
+	}
+	end = find_cfa(walk, rule, &cfa);
+	if (end != WALK_ON)
+		return end;
+	/* The frame pointer is mostly pushed first, right below the return address. */
+	if (!can_read_user(words, 2, cfa - sizeof(words)))
+		return PILOTLIGHT_WALK_UNREADABLE;
+	switch (rule->frame_pointer) {
+	case PILOTLIGHT_UNWIND_FP_SAME:
+		break;
+	case PILOTLIGHT_UNWIND_FP_AT_CFA:
+	case PILOTLIGHT_UNWIND_FP_AT_FP:
+		saved = rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_FP ? walk->fp : cfa;
+		saved += (__s64)rule->frame_pointer_offset;
+		if (saved == cfa - sizeof(words))
+			walk->fp = words[0];
+		else if (!can_read_user(&walk->fp, 1, saved))
+			return PILOTLIGHT_WALK_UNREADABLE;
+		break;
+	default:
+		walk->has_fp = 0;
+	}
+	return go_to_caller(walk, words[1], cfa);
+}

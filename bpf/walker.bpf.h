@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The sampler's own walk of the user stack, for code that keeps no frame pointers: at each frame
+ * the mapping tells the file, the file's unwind table the rule, and the rule where the caller is.
+ * What has no file (JIT code) is walked by frame pointers, and then by tables again.
+ *
+ * step_out() and enter_mapping() are global functions, so that the verifier looks at each once and
+ * not at each turn of the loop.
+ *
+ * Whoever includes this has the maps: walk_files by pilotlight_file_key, walk_requests, and the
+ * ring walk_bell, which wakes the engine for these.
+ */
+#pragma once
+
+#include "mapping.bpf.h"
+#include "unwind_table.bpf.h"
+#include "walk_step.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+/* A walk, on one CPU, and what its reader of mappings needs. */
+struct walker {
+	struct pilotlight_process process;
+	__u32 window;
+	__u32 reserved;
+	struct mapping found;
+	struct pilotlight_file_key key;
+	struct pilotlight_walk_request request;
+	__u64 pivots[MAPLE_RANGE_PIVOTS];
+	struct walk walk;
+};
+
+enum { USER_CODE_SELECTOR = 0x33 }; /* of x86-64's 64-bit code */
+
+static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
+{
+	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
+}
+
+/* What the engine knows of a file; of one that it does not know, it is asked. */
+static __always_inline void find_file(struct walker *walker, struct walked_mapping *mapping)
+{
+	struct pilotlight_walk_file *file = bpf_map_lookup_elem(&walk_files, &walker->key);
+
+	if (file) {
+		file->used_window = walker->window;
+		mapping->file = *file;
+		mapping->is_known_file = 1;
+		return;
+	}
+	mapping->is_known_file = 0;
+	walker->request.process = walker->process;
+	walker->request.time_ns = bpf_ktime_get_ns();
+	walker->request.start = mapping->start;
+	walker->request.end = mapping->end;
+	walker->request.offset = mapping->offset;
+	/* Where there is no room the next one will ask again. */
+	if (bpf_map_update_elem(&walk_requests, &walker->key, &walker->request, BPF_NOEXIST) == 0)
+		bpf_ringbuf_output(
+			&walk_bell, &walker->window, sizeof(walker->window), BPF_RB_FORCE_WAKEUP);
+}
+
+/* Makes `mapping` the one that holds `address`; 0: there is none. */
+__noinline int enter_mapping(struct walker *walker, __u64 address)
+{
+	struct walked_mapping *mapping;
+	struct mm_struct *mm;
+	struct walk *walk;
+
+	if (!walker)
+		return 0;
+	walk = &walker->walk;
+	for (__u32 i = 0; i < WALK_MAPPINGS; i++) {
+		__u32 candidate = (walk->mapping + i) & (WALK_MAPPINGS - 1);
+
+		mapping = &walk->mappings[candidate];
+		if (address >= mapping->start && address < mapping->end) {
+			walk->mapping = candidate;
+			return 1;
+		}
+	}
+	mm = bpf_get_current_task_btf()->mm;
+	if (!mm || !find_mapping(mm, address, walker->pivots, &walker->found))
+		return 0;
+	walk->mapping = walk->next_mapping++ & (WALK_MAPPINGS - 1);
+	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
+	mapping->start = walker->found.start;
+	mapping->end = walker->found.end;
+	mapping->offset = walker->found.offset;
+	mapping->is_executable = walker->found.is_executable;
+	mapping->has_file = walker->found.file || walker->found.is_vdso;
+	mapping->is_known_file = 0;
+	if (!mapping->is_executable || !mapping->has_file)
+		return 1;
+	__builtin_memset(&walker->key, 0, sizeof(walker->key));
+	if (walker->found.file)
+		read_file_key(walker->found.file, &walker->key);
+	find_file(walker, mapping);
+	return 1;
+}
+
+static __always_inline __u64 frame_of(const struct walk *walk, const struct walked_mapping *mapping)
+{
+	__u64 exact = walk->is_exact ? PILOTLIGHT_FRAME_EXACT : 0;
+
+	if (!mapping->is_known_file)
+		return exact | (walk->ip & PILOTLIGHT_FRAME_ADDRESS_MASK);
+	return exact | (__u64)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT |
+	       (__u64)mapping->file.id << PILOTLIGHT_FRAME_FILE_SHIFT |
+	       ((walk->ip - mapping->start + mapping->offset) & PILOTLIGHT_FRAME_OFFSET_MASK);
+}
+
+/* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
+__noinline int step_out(struct walker *walker)
+{
+	const struct pilotlight_unwind_rule *rule;
+	struct walked_mapping *mapping;
+	struct walk *walk;
+	__u64 where;
+
+	if (!walker)
+		return PILOTLIGHT_WALK_NO_CODE;
+	walk = &walker->walk;
+	where = walk->ip - !walk->is_exact;
+	if (walk->record.count >= PILOTLIGHT_WALK_DEPTH)
+		return PILOTLIGHT_WALK_DEEP;
+	if (!enter_mapping(walker, where))
+		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
+	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
+	if (!mapping->is_executable)
+		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
+	walk->is_guess = 0;
+
+	walk->frames[walk->record.count & 255] = frame_of(walk, mapping);
+	walk->record.count++;
+	if (!mapping->has_file)
+		return step_by_frame_pointer(walk, 0);
+	if (!mapping->is_known_file)
+		return PILOTLIGHT_WALK_NO_TABLE;
+	if (mapping->file.flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
+		return step_by_frame_pointer(walk, 1);
+	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
+		return PILOTLIGHT_WALK_NO_TABLE;
+	rule = unwind_find_rule(&mapping->file, where - mapping->start + mapping->offset);
+	if (rule && rule->kind != PILOTLIGHT_UNWIND_STOP)
+		return step_by_rule(walk, rule);
+	/*
+	 * Code that was generated, or written by hand: its frame pointer may lead on. The first of
+	 * all, as the ABI has it, begins with 0.
+	 */
+	if (walk->has_fp && walk->fp == 0)
+		return PILOTLIGHT_WALK_ROOT;
+	if (walk->fp < walk->sp || step_by_frame_pointer(walk, 0) != WALK_ON)
+		return PILOTLIGHT_WALK_NO_FUNCTION;
+	walk->is_guess = 1;
+	return WALK_ON;
+}
+
+/* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
+static __always_inline int begin_walk(
+	struct walker *walker, const struct pilotlight_process *process, __u32 window)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct walk *walk = &walker->walk;
+
+	if (!task->mm ||
+		bpf_probe_read_kernel(
+			walk->registers, sizeof(walk->registers), (void *)bpf_task_pt_regs(task)) ||
+		walk->registers[PT_REGS_CS] != USER_CODE_SELECTOR)
+		return 0;
+	walk->ip = walk->registers[PT_REGS_RIP];
+	walk->sp = walk->registers[PT_REGS_RSP];
+	walk->fp = walk->registers[PT_REGS_RBP];
+	walk->registers_kind = REGISTERS_PT_REGS;
+	walk->has_fp = 1;
+	walk->is_exact = 1;
+	walk->is_guess = 0;
+	walker->process = *process;
+	walker->window = window;
+	walk->mapping = walk->next_mapping = 0;
+	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
+		walk->mappings[i].end = 0;
+	walk->record.count = 0;
+	return 1;
+}
+
+/* Each run has a seed of its own, so that nobody can make stacks that collide. */
+static __always_inline __u64 hash_next(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* Walks to the end. 0: there is no user stack, or its leaf is in a file without a table. */
+static __always_inline int walk_user_stack(
+	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
+{
+	struct walk *walk = &walker->walk;
+	int end = WALK_ON;
+	__u64 hash = seed;
+
+	if (!begin_walk(walker, process, window))
+		return 0;
+	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
+		end = step_out(walker);
+		if (end != WALK_ON)
+			break;
+	}
+	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
+		return 0;
+	for (__u32 i = 0; i < PILOTLIGHT_WALK_DEPTH && i < walk->record.count; i++)
+		hash = hash_next(hash, walk->frames[i]);
+	walk->record.end = end;
+	walk->record.hash = hash_next(hash, end);
+	return 1;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/walk_maps.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	/* Shares of the budget, a little more than what the programs of a Debian have of each to
+	 * their lines. */
+	PAGES_SHARE = 32,
+	RULES_SHARE = 12,
+	ESCAPES_SHARE = 64,
+	REQUESTS_AT_ONCE = 64,
+};
+
+static uint32_t at_least_one(size_t count)
+{
+	return count > 0 ? (uint32_t)count : 1;
+}
+
+struct walk_map_sizes walk_map_sizes_compute(size_t budget_bytes)
+{
+	struct walk_map_sizes sizes;
+	size_t rest;
+
+	if (budget_bytes > (size_t)1 << 30)
+		budget_bytes = (size_t)1 << 30;
+	sizes.pages = at_least_one(budget_bytes / PAGES_SHARE / sizeof(uint32_t) / 2) * 2;
+	sizes.rules =
+		at_least_one(budget_bytes / RULES_SHARE / sizeof(struct pilotlight_unwind_rule));
+	sizes.escapes = at_least_one(
+		budget_bytes / ESCAPES_SHARE / sizeof(struct pilotlight_unwind_escape));
+	rest = budget_bytes - budget_bytes / PAGES_SHARE - budget_bytes / RULES_SHARE -
+	       budget_bytes / ESCAPES_SHARE;
+	sizes.lines = at_least_one(rest / sizeof(struct pilotlight_unwind_line));
+	return sizes;
+}
+
+size_t walk_map_sizes_bytes(const struct walk_map_sizes *sizes)
+{
+	return sizes->pages * sizeof(uint32_t) +
+	       sizes->lines * sizeof(struct pilotlight_unwind_line) +
+	       sizes->rules * sizeof(struct pilotlight_unwind_rule) +
+	       sizes->escapes * sizeof(struct pilotlight_unwind_escape);
+}
+
+static size_t mapping_bytes(uint32_t entries, size_t entry_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (entries * entry_bytes + page - 1) / page * page;
+}
+
+static int map_array(void *pointer_to_array, int fd, uint32_t entries, size_t entry_bytes)
+{
+	void *memory = mmap(NULL, mapping_bytes(entries, entry_bytes), PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	memcpy(pointer_to_array, &memory, sizeof(memory));
+	return 0;
+}
+
+static void unmap_array(void *array, uint32_t entries, size_t entry_bytes)
+{
+	if (array)
+		(void)munmap(array, mapping_bytes(entries, entry_bytes));
+}
+
+static int ignore_bell(void *context, void *bytes, size_t size)
+{
+	(void)context;
+	(void)bytes;
+	(void)size;
+	return 0;
+}
+
+int walk_maps_init(struct walk_maps *ret_maps, const struct walk_map_fds *fds,
+	const struct walk_map_sizes *sizes)
+{
+	struct walk_maps maps = {
+		.files_fd = fds->files,
+		.requests_fd = fds->requests,
+		.bell_fd = fds->bell,
+		.sizes = *sizes,
+	};
+	int r;
+
+	r = map_array(&maps.pages, fds->pages, sizes->pages, sizeof(*maps.pages));
+	if (r == 0)
+		r = map_array(&maps.lines, fds->lines, sizes->lines, sizeof(*maps.lines));
+	if (r == 0)
+		r = map_array(&maps.rules, fds->rules, sizes->rules, sizeof(*maps.rules));
+	if (r == 0)
+		r = map_array(&maps.escapes, fds->escapes, sizes->escapes, sizeof(*maps.escapes));
+	if (r == 0) {
+		maps.bell = ring_buffer__new(fds->bell, ignore_bell, NULL, NULL);
+		r = maps.bell ? 0 : -errno;
+	}
+	if (r < 0) {
+		walk_maps_done(&maps);
+		return r;
+	}
+	*ret_maps = maps;
+	return 0;
+}
+
+void walk_maps_done(struct walk_maps *maps)
+{
+	unmap_array(maps->pages, maps->sizes.pages, sizeof(*maps->pages));
+	unmap_array(maps->lines, maps->sizes.lines, sizeof(*maps->lines));
+	unmap_array(maps->rules, maps->sizes.rules, sizeof(*maps->rules));
+	unmap_array(maps->escapes, maps->sizes.escapes, sizeof(*maps->escapes));
+	ring_buffer__free(maps->bell);
+	*maps = (struct walk_maps){ .files_fd = -1, .requests_fd = -1, .bell_fd = -1 };
+}
+
+int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_file *file)
+{
+	return bpf_map_update_elem(maps->files_fd, key, file, BPF_ANY) ? -errno : 0;
+}
+
+int walk_maps_drop_file(const struct walk_maps *maps, const struct pilotlight_file_key *key)
+{
+	return bpf_map_delete_elem(maps->files_fd, key) && errno != ENOENT ? -errno : 0;
+}
+
+int walk_maps_used_window(
+	const struct walk_maps *maps, const struct pilotlight_file_key *key, uint32_t *ret_window)
+{
+	struct pilotlight_walk_file file;
+
+	if (bpf_map_lookup_elem(maps->files_fd, key, &file))
+		return -errno;
+	*ret_window = file.used_window;
+	return 0;
+}
+
+int walk_maps_take_requests(
+	const struct walk_maps *maps, walk_request_function function, void *context)
+{
+	struct pilotlight_file_key keys[REQUESTS_AT_ONCE];
+	struct pilotlight_walk_request requests[REQUESTS_AT_ONCE];
+	uint32_t position, taken = 0;
+	bool is_first = true, is_done = false;
+
+	(void)ring_buffer__consume(maps->bell);
+	/* BPF adds to the map meanwhile: what there is room for now is taken, and no more. */
+	while (!is_done && taken < PILOTLIGHT_WALK_REQUESTS_MAX) {
+		uint32_t n = REQUESTS_AT_ONCE;
+
+		if (bpf_map_lookup_and_delete_batch(maps->requests_fd, is_first ? NULL : &position,
+			    &position, keys, requests, &n, NULL)) {
+			if (errno != ENOENT)
+				return -errno;
+			is_done = true;
+		}
+		is_first = false;
+		for (uint32_t i = 0; i < n; i++)
+			function(context, &keys[i], &requests[i]);
+		taken += n;
+	}
+	return (int)taken;
+}

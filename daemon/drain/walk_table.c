@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "drain/walk_table.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void walk_table_init(struct walk_table *table, size_t limit)
+{
+	*table = (struct walk_table){ .limit = limit };
+}
+
+void walk_table_done(struct walk_table *table)
+{
+	hash_index_done(&table->index);
+	free(table->stacks);
+	free(table->frames);
+	*table = (struct walk_table){ 0 };
+}
+
+void walk_table_clear(struct walk_table *table)
+{
+	hash_index_clear(&table->index);
+	table->count = table->frame_count = 0;
+}
+
+static bool has_hash(const void *owner, uint32_t id, const void *key)
+{
+	const struct walk_table *table = owner;
+	const uint64_t *hash = key;
+
+	return table->stacks[id].hash == *hash;
+}
+
+const struct walked_stack *walk_table_find(const struct walk_table *table, uint64_t hash)
+{
+	/* BPF's hash is mixed again, as indexes want all of their bits to count. */
+	uint32_t id = hash_index_find(&table->index, hash_pair(hash, 0), has_hash, table, &hash);
+
+	return id == HASH_INDEX_NONE ? NULL : &table->stacks[id];
+}
+
+int walk_table_add(struct walk_table *table, const void *bytes, size_t size)
+{
+	struct pilotlight_ring_walk walk;
+	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH;
+	int r;
+
+	if (size < sizeof(walk))
+		return -EINVAL;
+	memcpy(&walk, bytes, sizeof(walk));
+	if (walk.count > PILOTLIGHT_WALK_DEPTH || walk.end >= PILOTLIGHT_WALK_ENDS ||
+		size != sizeof(walk) + walk.count * sizeof(uint64_t))
+		return -EINVAL;
+	if (walk_table_find(table, walk.hash))
+		return 0;
+
+	r = ARRAY_RESERVE(table->stacks, &table->capacity, table->count + 1, table->limit);
+	if (r == 0)
+		r = ARRAY_RESERVE(table->frames, &table->frame_capacity,
+			table->frame_count + walk.count, frame_limit);
+	if (r == 0)
+		r = hash_index_reserve(&table->index);
+	if (r < 0)
+		return r;
+	if (walk.count > 0)
+		memcpy(table->frames + table->frame_count, (const char *)bytes + sizeof(walk),
+			walk.count * sizeof(uint64_t));
+	table->stacks[table->count] = (struct walked_stack){
+		.hash = walk.hash,
+		.first_frame = table->frame_count,
+		.count = walk.count,
+		.end = walk.end,
+	};
+	hash_index_insert(&table->index, hash_pair(walk.hash, 0), (uint32_t)table->count);
+	table->frame_count += walk.count;
+	table->count++;
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/*
+ * What the sampler's own walk of user stacks and the engine say to each other. The walk finds the
+ * file behind each address in the kernel's own tree of mappings, at the time of the sample, so that
+ * it knows of a process what the kernel knows, however young it is or however often it maps. The
+ * engine tells it of files: by what the kernel knows them by, whether there is an unwind table and
+ * where in the maps it is (pilotlight/unwind.h has what they hold). Of a file that it was not told
+ * of, the walk leaves a request.
+ */
+#pragma once
+
+#include "pilotlight/event.h"
+#include "pilotlight/unwind.h"
+
+#include <linux/types.h>
+
+enum {
+	PILOTLIGHT_WALK_DEPTH = 255,
+	PILOTLIGHT_WALK_FILES_MAX = 8192,
+	PILOTLIGHT_WALK_REQUESTS_MAX = 1024,
+};
+
+/*
+ * A file as the kernel has it mapped, which may differ from what stat() says in its device and
+ * inode (overlayfs, btrfs) but not in size and time. Its contents are taken to be the same as long
+ * as these are. All zeros is the vdso.
+ */
+struct pilotlight_file_key {
+	__u64 inode;
+	__u64 size_bytes;
+	__s64 modified_s;
+	__u32 modified_ns; /* within the second; 0 in a kernel that does not tell */
+	__u32 generation;
+	__u32 device; /* the kernel's dev_t: major << 20 | minor */
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct pilotlight_file_key) == 40, "padding");
+
+/* Bits of pilotlight_walk_file.flags. */
+enum {
+	PILOTLIGHT_FILE_HAS_TABLE = 1 << 0,
+	/* No table, but its functions keep frame pointers (Go): walked by them. */
+	PILOTLIGHT_FILE_BY_FRAME_POINTER = 1 << 1,
+	/* The engine knows that there is nothing to be had: not a request any more. */
+	PILOTLIGHT_FILE_HAS_NOTHING = 1 << 2,
+};
+
+struct pilotlight_walk_file {
+	__u32 id; /* in frames; below 2^20 */
+	__u32 flags;
+	/* The table: as its summary has them, and where its first entries are in the maps. */
+	__u32 first_page, page_count, line_count, rule_count, escape_count;
+	__u32 pages_at, lines_at, rules_at, escapes_at;
+	__u32 used_window; /* written by BPF: the last window in which a stack went through it */
+};
+_Static_assert(sizeof(struct pilotlight_walk_file) == 48, "padding");
+
+/* Who has the file mapped, and where: what the engine needs to open it. */
+struct pilotlight_walk_request {
+	struct pilotlight_process process;
+	__u64 time_ns;	  /* CLOCK_MONOTONIC */
+	__u64 start, end; /* of the mapping */
+	__u64 offset;	  /* of `start` in the file, in bytes */
+};
+_Static_assert(sizeof(struct pilotlight_walk_request) == 48, "padding");
+
+/*
+ * A frame of a walked stack, leaf first: kind in bits 61 to 63, EXACT in bit 60. FILE: the file's
+ * id in bits 40 to 59, the file offset below. ADDRESS: the ip itself, of memory without a file or
+ * of a file that the engine does not know as yet. Kinds that are not used are for frames that are
+ * found in other ways: interpreters'.
+ */
+enum pilotlight_frame_kind {
+	PILOTLIGHT_FRAME_ADDRESS = 0,
+	PILOTLIGHT_FRAME_FILE = 1,
+};
+#define PILOTLIGHT_FRAME_KIND_SHIFT 61
+/* No return address: this very instruction was interrupted. */
+#define PILOTLIGHT_FRAME_EXACT	      (1ULL << 60)
+#define PILOTLIGHT_FRAME_FILE_SHIFT   40
+#define PILOTLIGHT_FRAME_FILE_IDS_MAX (1U << 20)
+#define PILOTLIGHT_FRAME_OFFSET_MASK  ((1ULL << 40) - 1)
+#define PILOTLIGHT_FRAME_ADDRESS_MASK ((1ULL << 60) - 1)
+
+/*
+ * A walked stack that is new to the window, by the ring: `count` frames of 8 bytes follow. Samples
+ * name it by `hash`, which is over frames and end.
+ */
+struct pilotlight_ring_walk {
+	struct pilotlight_ring_header header;
+	__u64 hash;
+	__u16 count;
+	__u8 end;
+	__u8 reserved[5];
+};
+_Static_assert(sizeof(struct pilotlight_ring_walk) == 24, "padding");
