@@ -119,7 +119,7 @@ struct symbol_identity symbol_file_identity(const struct symbol_file *file)
 uint64_t symbol_file_count(
 	const struct symbol_file *file, enum pilotlight_symbol_section_id section)
 {
-	if (section == 0 || section > PILOTLIGHT_SYMBOL_STRINGS)
+	if (section == 0 || (uint32_t)section >= SYMBOL_FILE_SECTION_IDS)
 		return 0;
 	return file->tables.by_id[section].count;
 }
@@ -152,6 +152,31 @@ const uint32_t *symbol_file_paths(const struct symbol_file *file)
 const char *symbol_file_strings(const struct symbol_file *file)
 {
 	return file->tables.by_id[PILOTLIGHT_SYMBOL_STRINGS].entries;
+}
+
+const struct pilotlight_unwind_summary *symbol_file_unwind(const struct symbol_file *file)
+{
+	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND].entries;
+}
+
+const uint32_t *symbol_file_unwind_pages(const struct symbol_file *file)
+{
+	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_PAGES].entries;
+}
+
+const struct pilotlight_unwind_line *symbol_file_unwind_lines(const struct symbol_file *file)
+{
+	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_LINES].entries;
+}
+
+const struct pilotlight_unwind_rule *symbol_file_unwind_rules(const struct symbol_file *file)
+{
+	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_RULES].entries;
+}
+
+const struct pilotlight_unwind_escape *symbol_file_unwind_escapes(const struct symbol_file *file)
+{
+	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_ESCAPES].entries;
 }
 
 bool symbol_file_find_vaddr(const struct symbol_file *file, uint64_t offset, uint64_t *ret_vaddr)

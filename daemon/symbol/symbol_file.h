@@ -86,6 +86,13 @@ const struct pilotlight_symbol_segment *symbol_file_segments(const struct symbol
 const uint32_t *symbol_file_paths(const struct symbol_file *file); /* FILES */
 const char *symbol_file_strings(const struct symbol_file *file);
 
+/* As above; unwind/unwind_table.h checks what they say. */
+const struct pilotlight_unwind_summary *symbol_file_unwind(const struct symbol_file *file);
+const uint32_t *symbol_file_unwind_pages(const struct symbol_file *file);
+const struct pilotlight_unwind_line *symbol_file_unwind_lines(const struct symbol_file *file);
+const struct pilotlight_unwind_rule *symbol_file_unwind_rules(const struct symbol_file *file);
+const struct pilotlight_unwind_escape *symbol_file_unwind_escapes(const struct symbol_file *file);
+
 static inline uint64_t symbol_place_pack(uint32_t file, uint32_t line, uint32_t column)
 {
 	if (file >> 24)

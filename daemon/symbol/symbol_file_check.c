@@ -2,6 +2,7 @@
 #include "symbol/symbol_file_check.h"
 
 #include "base/cleanup.h"
+#include "pilotlight/unwind.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -18,7 +19,7 @@ enum {
 	HASHED_BYTES = 1 << 20, /* at a time */
 };
 
-static const uint32_t entry_bytes[PILOTLIGHT_SYMBOL_STRINGS + 1] = {
+static const uint32_t entry_bytes[SYMBOL_FILE_SECTION_IDS] = {
 	[PILOTLIGHT_SYMBOL_SEGMENTS] = sizeof(struct pilotlight_symbol_segment),
 	[PILOTLIGHT_SYMBOL_BOUNDARIES] = sizeof(struct pilotlight_symbol_boundary),
 	[PILOTLIGHT_SYMBOL_BOUNDARY_INDEX] = sizeof(uint32_t),
@@ -27,6 +28,11 @@ static const uint32_t entry_bytes[PILOTLIGHT_SYMBOL_STRINGS + 1] = {
 	[PILOTLIGHT_SYMBOL_ROW_INDEX] = sizeof(uint32_t),
 	[PILOTLIGHT_SYMBOL_FILES] = sizeof(uint32_t),
 	[PILOTLIGHT_SYMBOL_STRINGS] = 1,
+	[PILOTLIGHT_SYMBOL_UNWIND] = sizeof(struct pilotlight_unwind_summary),
+	[PILOTLIGHT_SYMBOL_UNWIND_PAGES] = sizeof(uint32_t),
+	[PILOTLIGHT_SYMBOL_UNWIND_LINES] = sizeof(struct pilotlight_unwind_line),
+	[PILOTLIGHT_SYMBOL_UNWIND_RULES] = sizeof(struct pilotlight_unwind_rule),
+	[PILOTLIGHT_SYMBOL_UNWIND_ESCAPES] = sizeof(struct pilotlight_unwind_escape),
 };
 
 static const struct pilotlight_symbol_section *sections_of(const void *bytes)
@@ -182,7 +188,7 @@ int symbol_file_check_sections(const void *bytes, uint64_t size, symbol_file_pas
 			return r;
 		if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE && sections[i].bytes > 0)
 			return -EBADMSG;
-		if (sections[i].id == 0 || sections[i].id > PILOTLIGHT_SYMBOL_STRINGS)
+		if (sections[i].id == 0 || sections[i].id >= SYMBOL_FILE_SECTION_IDS)
 			continue;
 		r = add_table(&tables, bytes, &sections[i]);
 		if (r < 0)

@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SYMBOL_FILE_SEGMENTS_MAX = 64 };
+enum {
+	SYMBOL_FILE_SEGMENTS_MAX = 64,
+	SYMBOL_FILE_SECTION_IDS = PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, /* those that are known */
+};
 /* No binary's symbols come near it; hashing so much takes a second. */
 #define SYMBOL_FILE_BYTES_MAX (4ULL << 30)
 
@@ -21,7 +24,7 @@ struct symbol_file_table {
 
 /* The known sections by their id; [0] is not used. */
 struct symbol_file_tables {
-	struct symbol_file_table by_id[PILOTLIGHT_SYMBOL_STRINGS + 1];
+	struct symbol_file_table by_id[SYMBOL_FILE_SECTION_IDS];
 };
 
 /*

@@ -22,7 +22,8 @@
  *   FILES            offsets in STRINGS of the source files' paths
  *   STRINGS          NUL-terminated UTF-8, each distinct one once; begins and ends with a NUL.
  *                    Functions are demangled, and elided in the middle beyond 1 KiB
- *   UNWIND           reserved
+ *   UNWIND and what follows: an unwind table (pilotlight/unwind.h), in a file of its own, which has
+ *                    SEGMENTS and these sections alone; UNWIND is one pilotlight_unwind_summary
  */
 #pragma once
 
@@ -46,6 +47,10 @@ enum pilotlight_symbol_section_id {
 	PILOTLIGHT_SYMBOL_FILES = 7,
 	PILOTLIGHT_SYMBOL_STRINGS = 8,
 	PILOTLIGHT_SYMBOL_UNWIND = 9,
+	PILOTLIGHT_SYMBOL_UNWIND_PAGES = 10,
+	PILOTLIGHT_SYMBOL_UNWIND_LINES = 11,
+	PILOTLIGHT_SYMBOL_UNWIND_RULES = 12,
+	PILOTLIGHT_SYMBOL_UNWIND_ESCAPES = 13,
 };
 
 enum pilotlight_symbol_identity_kind {
@@ -73,6 +78,9 @@ enum {
 	PILOTLIGHT_SYMBOL_HAS_DWARF = 1 << 4,
 	PILOTLIGHT_SYMBOL_HAS_ALTERNATE = 1 << 5, /* dwz */
 	PILOTLIGHT_SYMBOL_HAS_SPLIT = 1 << 6,
+	PILOTLIGHT_SYMBOL_HAS_EH_FRAME = 1 << 7,
+	PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME = 1 << 8,
+	PILOTLIGHT_SYMBOL_LACKS_PIECES = 1 << 9, /* of split DWARF: better may turn up */
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

@@ -198,6 +198,38 @@ static void sections_that_make_no_sense_are_refused(void **state)
 	assert_refused(-EBADMSG);
 }
 
+static void unwind_sections_have_entries_of_their_size(void **state)
+{
+	static const struct {
+		uint32_t id, entry_bytes;
+	} sections[] = {
+		{ PILOTLIGHT_SYMBOL_UNWIND, 48 },
+		{ PILOTLIGHT_SYMBOL_UNWIND_PAGES, 4 },
+		{ PILOTLIGHT_SYMBOL_UNWIND_LINES, 64 },
+		{ PILOTLIGHT_SYMBOL_UNWIND_RULES, 16 },
+		{ PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		struct symbol_file *file = NULL;
+
+		build();
+		(void)symbol_file_fixture_append(
+			&fixture, sections[i].id, sections[i].entry_bytes, NULL, 3);
+		symbol_file_fixture_finish(&fixture);
+		assert_int_equal(open_bytes(&file), 0);
+		symbol_file_free(file);
+		symbol_file_fixture_section(&fixture, sections[i].id)->bytes--;
+		assert_refused(-EBADMSG);
+		build();
+		(void)symbol_file_fixture_append(
+			&fixture, sections[i].id, sections[i].entry_bytes / 2, NULL, 2);
+		symbol_file_fixture_finish(&fixture);
+		assert_refused(-EBADMSG);
+	}
+}
+
 /* Many sections of the same bytes would be hashed many times. */
 static void sections_are_no_more_than_the_file(void **state)
 {
@@ -349,6 +381,7 @@ int main(void)
 		cmocka_unit_test(every_missing_end_is_seen),
 		cmocka_unit_test(headers_that_make_no_sense_are_refused),
 		cmocka_unit_test(sections_that_make_no_sense_are_refused),
+		cmocka_unit_test(unwind_sections_have_entries_of_their_size),
 		cmocka_unit_test(sections_are_no_more_than_the_file),
 		cmocka_unit_test(segments_are_bounded),
 		cmocka_unit_test(what_cannot_be_mapped_is_an_error),

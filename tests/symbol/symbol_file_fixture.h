@@ -26,7 +26,7 @@
 enum {
 	SYMBOL_FILE_FIXTURE_BYTES = 64 * 1024,
 	SYMBOL_FILE_FIXTURE_BASE = 0x401000,
-	SYMBOL_FILE_FIXTURE_SECTIONS = 12, /* that there is room for; eight are used */
+	SYMBOL_FILE_FIXTURE_SECTIONS = 16, /* that there is room for; eight are used */
 };
 
 /* Ids begin at 1, as those of files: the empty entries are put in front. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "pilotlight/unwind.h"
 #include "symbol/symbol_file.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/symbol_file_fixture.h"
@@ -125,7 +126,9 @@ static void header_and_tables_are_told(void **state)
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS), 7);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_FILES), 5);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND), 0);
+	assert_null(symbol_file_unwind(file));
 	assert_int_equal(symbol_file_count(file, 0), 0);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1), 0);
 	assert_int_equal(symbol_file_count(file, 1000), 0);
 	assert_int_equal(symbol_file_boundaries(file)[1].offset, 0x10);
 	assert_int_equal(symbol_file_frames(file)[2].parent, 1);
@@ -254,7 +257,8 @@ static void sections_of_tomorrow_are_passed_over(void **state)
 	fill();
 	symbol_file_fixture_build(&fixture);
 	(void)symbol_file_fixture_append(&fixture, 1000, 7, "what it is for, who knows", 3);
-	(void)symbol_file_fixture_append(&fixture, PILOTLIGHT_SYMBOL_UNWIND, 0, NULL, 0);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, 0, NULL, 0);
 	symbol_file_fixture_finish(&fixture);
 	assert_int_equal(open_bytes(&file), 0);
 	assert_known_chains(file);
@@ -266,6 +270,43 @@ static void sections_of_tomorrow_are_passed_over(void **state)
 	section->bytes = fixture.size;
 	symbol_file_fixture_seal(fixture.bytes, fixture.size);
 	assert_int_equal(open_bytes(&file), -EBADMSG);
+}
+
+static void unwind_sections_are_told(void **state)
+{
+	static const struct pilotlight_unwind_summary summary = { .row_count = 77 };
+	static const struct pilotlight_unwind_line lines[2] = { { .base = 5 }, { .base = 6 } };
+	static const struct pilotlight_unwind_rule rules[3] = { { .offset = 7 }, { .offset = 8 } };
+	static const struct pilotlight_unwind_escape escapes[4] = { { 9, 10 }, { 11, 12 } };
+	static const uint32_t pages[5] = { 13, 14 };
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+
+	(void)state;
+	fill();
+	symbol_file_fixture_build(&fixture);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND, sizeof(summary), &summary, 1);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND_LINES, sizeof(lines[0]), lines, 2);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND_RULES, sizeof(rules[0]), rules, 3);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, sizeof(escapes[0]), escapes, 4);
+	(void)symbol_file_fixture_append(
+		&fixture, PILOTLIGHT_SYMBOL_UNWIND_PAGES, sizeof(pages[0]), pages, 5);
+	symbol_file_fixture_finish(&fixture);
+	assert_int_equal(open_bytes(&file), 0);
+	assert_known_chains(file);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND), 1);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_LINES), 2);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_RULES), 3);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES), 4);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_PAGES), 5);
+	assert_int_equal(symbol_file_unwind(file)->row_count, 77);
+	assert_int_equal(symbol_file_unwind_lines(file)[1].base, 6);
+	assert_int_equal(symbol_file_unwind_rules(file)[1].offset, 8);
+	assert_int_equal(symbol_file_unwind_escapes(file)[1].rule, 12);
+	assert_int_equal(symbol_file_unwind_pages(file)[1], 14);
 }
 
 static uint32_t draw(uint64_t *state)
@@ -390,6 +431,7 @@ int main(void)
 		cmocka_unit_test(entry_of_nothing_knows_nothing),
 		cmocka_unit_test(tables_may_be_missing),
 		cmocka_unit_test(sections_of_tomorrow_are_passed_over),
+		cmocka_unit_test(unwind_sections_are_told),
 		cmocka_unit_test(batches_agree_with_a_linear_search),
 		cmocka_unit_test(places_are_packed_and_bounded),
 		cmocka_unit_test(version_1_stays_readable),

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/table_store.h"
+
+#include "unwind/extent_set.h"
+#include "unwind/unwind_table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t entry_bytes[TABLE_ARRAYS] = {
+	[TABLE_PAGES] = sizeof(uint32_t),
+	[TABLE_LINES] = sizeof(struct pilotlight_unwind_line),
+	[TABLE_RULES] = sizeof(struct pilotlight_unwind_rule),
+	[TABLE_ESCAPES] = sizeof(struct pilotlight_unwind_escape),
+};
+
+struct table_store {
+	struct table_store_arrays arrays;
+	size_t tables_max;
+	size_t tables, pending_tables;
+	struct extent_set free[TABLE_ARRAYS], pending[TABLE_ARRAYS];
+};
+
+void table_store_free(struct table_store *store)
+{
+	if (!store)
+		return;
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		extent_set_done(&store->free[i]);
+		extent_set_done(&store->pending[i]);
+	}
+	free(store);
+}
+
+/*
+ * Room for what `tables` tables can leave behind them: pending extents are no more than tables, and
+ * free ones no more than these and one to end with. So neither drop nor reclaim can fail.
+ */
+static int reserve(struct table_store *store, size_t tables)
+{
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		int r = extent_set_reserve(&store->free[i], tables + 1, store->tables_max + 1);
+
+		if (r == 0)
+			r = extent_set_reserve(&store->pending[i], tables, store->tables_max);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int table_store_new(
+	const struct table_store_arrays *arrays, size_t tables_max, struct table_store **ret_store)
+{
+	_cleanup_(table_store_freep) struct table_store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	store->arrays = *arrays;
+	store->tables_max = tables_max;
+	r = reserve(store, 0);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		extent_set_add(&store->free[i], 0, arrays->capacities[i]);
+	*ret_store = TAKE_PTR(store);
+	return 0;
+}
+
+static struct table_extent extent_of(
+	uint32_t pages, uint32_t lines, uint32_t rules, uint32_t escapes)
+{
+	return (struct table_extent){ .entries = {
+					      [TABLE_PAGES] = pages > 0 ? pages + 1 : 0,
+					      [TABLE_LINES] = lines,
+					      [TABLE_RULES] = rules,
+					      [TABLE_ESCAPES] = escapes,
+				      } };
+}
+
+struct table_extent table_store_extent(const struct unwind_table *table)
+{
+	const struct pilotlight_unwind_summary *summary = table->summary;
+
+	return extent_of(summary->page_count, summary->line_count, summary->rule_count,
+		summary->escape_count);
+}
+
+static int find_places(const struct table_store *store, const struct table_extent *extent,
+	uint32_t ret_starts[TABLE_ARRAYS])
+{
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		if (extent->entries[i] > store->arrays.capacities[i])
+			return -EFBIG;
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		ret_starts[i] = 0;
+		if (extent->entries[i] > 0 &&
+			!extent_set_find(&store->free[i], extent->entries[i], &ret_starts[i]))
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+static void copy(void *array, size_t bytes, uint32_t start, const void *entries, uint32_t count)
+{
+	if (count > 0)
+		memcpy((uint8_t *)array + start * bytes, entries, count * bytes);
+}
+
+int table_store_put(struct table_store *store, const struct unwind_table *table,
+	struct pilotlight_walk_file *placement)
+{
+	const struct pilotlight_unwind_summary *summary = table->summary;
+	struct table_extent extent = table_store_extent(table);
+	const void *const sources[] = { table->pages, table->lines, table->rules, table->escapes };
+	void *const arrays[] = { store->arrays.pages, store->arrays.lines, store->arrays.rules,
+		store->arrays.escapes };
+	uint32_t starts[TABLE_ARRAYS];
+	int r = find_places(store, &extent, starts);
+
+	if (r < 0)
+		return r;
+	r = reserve(store, store->tables + store->pending_tables + 1);
+	if (r < 0)
+		return r == -E2BIG ? -ENOSPC : r;
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		if (extent.entries[i] == 0)
+			continue;
+		extent_set_take(&store->free[i], starts[i], extent.entries[i]);
+		copy(arrays[i], entry_bytes[i], starts[i], sources[i], extent.entries[i]);
+	}
+	store->tables++;
+	placement->first_page = summary->first_page;
+	placement->page_count = summary->page_count;
+	placement->line_count = summary->line_count;
+	placement->rule_count = summary->rule_count;
+	placement->escape_count = summary->escape_count;
+	placement->pages_at = starts[TABLE_PAGES];
+	placement->lines_at = starts[TABLE_LINES];
+	placement->rules_at = starts[TABLE_RULES];
+	placement->escapes_at = starts[TABLE_ESCAPES];
+	return 0;
+}
+
+void table_store_drop(struct table_store *store, const struct pilotlight_walk_file *placement)
+{
+	const uint32_t starts[] = { placement->pages_at, placement->lines_at, placement->rules_at,
+		placement->escapes_at };
+	struct table_extent extent = extent_of(placement->page_count, placement->line_count,
+		placement->rule_count, placement->escape_count);
+
+	assert(store->tables > 0);
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		extent_set_add(&store->pending[i], starts[i], extent.entries[i]);
+	store->tables--;
+	store->pending_tables++;
+}
+
+void table_store_reclaim(struct table_store *store)
+{
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		extent_set_move(&store->free[i], &store->pending[i]);
+	store->pending_tables = 0;
+}
+
+bool table_store_has_room(const struct table_store *store, const struct table_extent *extent)
+{
+	uint32_t starts[TABLE_ARRAYS];
+
+	return store->tables + store->pending_tables < store->tables_max &&
+	       find_places(store, extent, starts) == 0;
+}
+
+bool table_store_will_fit(const struct table_store *store, const struct table_extent *extent)
+{
+	if (store->tables >= store->tables_max)
+		return false;
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		if (!extent_set_unite_to(&store->free[i], &store->pending[i], extent->entries[i]))
+			return false;
+	return true;
+}
+
+bool table_store_may_fit(const struct table_store *store, const struct table_extent *extent,
+	const uint64_t more[TABLE_ARRAYS])
+{
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		if (store->free[i].entries + store->pending[i].entries + more[i] <
+			extent->entries[i])
+			return false;
+	return true;
+}
+
+struct table_store_usage table_store_usage(const struct table_store *store)
+{
+	struct table_store_usage usage = { .tables = store->tables };
+
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		uint64_t used = store->arrays.capacities[i] - store->free[i].entries -
+				store->pending[i].entries;
+
+		usage.used_bytes += used * entry_bytes[i];
+		usage.pending_bytes += store->pending[i].entries * entry_bytes[i];
+		usage.limit_bytes += (uint64_t)store->arrays.capacities[i] * entry_bytes[i];
+	}
+	return usage;
+}
+
+size_t table_store_bytes(const struct table_store *store)
+{
+	size_t extents = 0;
+
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		extents += store->free[i].capacity + store->pending[i].capacity;
+	return sizeof(*store) + extents * sizeof(struct extent);
+}

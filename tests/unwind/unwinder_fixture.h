@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An unwinder with what stands for the sampler: arrays in memory, and what it was told of files.
+ * Being told of a table it searches it, as a program could from then on. Include after cmocka.h.
+ */
+#pragma once
+
+#include "tests/unwind/unwind_table_fixture.h"
+#include "unwind/unwind_table.h"
+#include "unwind/unwinder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, TOLD_MAX = 64 };
+
+/* What stands for the sampler: what it was told of, and the arrays it reads. */
+struct sampler {
+	uint32_t pages[PAGES];
+	struct pilotlight_unwind_line lines[LINES];
+	struct pilotlight_unwind_rule rules[RULES];
+	struct pilotlight_unwind_escape escapes[ESCAPES];
+	struct told {
+		struct pilotlight_file_key key;
+		struct pilotlight_walk_file file;
+		bool is_told;
+	} told[TOLD_MAX];
+	size_t puts, drops;
+	int put_error, drop_error, ask_error;
+	struct unwinder *unwinder;
+};
+
+static struct unwind_table_fixture fixture;
+
+/* --- the sampler --- */
+
+static inline struct told *find_told(struct sampler *sampler, const struct pilotlight_file_key *key)
+{
+	for (size_t i = 0; i < TOLD_MAX; i++)
+		if (sampler->told[i].is_told &&
+			memcmp(&sampler->told[i].key, key, sizeof(*key)) == 0)
+			return &sampler->told[i];
+	return NULL;
+}
+
+/* Would a walk through the file find the rules that are its own, which its number tells? */
+static inline bool reads_right(const struct sampler *sampler, const struct told *told)
+{
+	const struct pilotlight_unwind_summary summary = {
+		.first_page = told->file.first_page,
+		.page_count = told->file.page_count,
+		.line_count = told->file.line_count,
+		.rule_count = told->file.rule_count,
+		.escape_count = told->file.escape_count,
+	};
+	const struct unwind_table table = {
+		.summary = &summary,
+		.pages = &sampler->pages[told->file.pages_at],
+		.lines = &sampler->lines[told->file.lines_at],
+		.rules = &sampler->rules[told->file.rules_at],
+		.escapes = &sampler->escapes[told->file.escapes_at],
+	};
+	uint32_t number = (uint32_t)told->key.inode;
+	struct unwind_row row;
+
+	for (uint32_t page = 1; page <= summary.page_count; page++)
+		if (!unwind_table_find(&table, page * 4096 + 1500, &row) ||
+			row.start != page * 4096 + number % 1000 ||
+			row.rule->offset != 8 * (2 + (int32_t)(number % 4)))
+			return false;
+	return summary.page_count > 0;
+}
+
+static inline int put_file(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_file *file)
+{
+	struct sampler *sampler = context;
+	struct told *told = find_told(sampler, key);
+
+	sampler->puts++;
+	if (sampler->put_error < 0)
+		return sampler->put_error;
+	for (size_t i = 0; i < TOLD_MAX && !told; i++)
+		if (!sampler->told[i].is_told)
+			told = &sampler->told[i];
+	if (!told)
+		return -E2BIG;
+	*told = (struct told){ .key = *key, .file = *file, .is_told = true };
+	/* From here on a program may use it. */
+	if (file->flags & PILOTLIGHT_FILE_HAS_TABLE)
+		assert_true(reads_right(sampler, told));
+	return 0;
+}
+
+static inline int drop_file(void *context, const struct pilotlight_file_key *key)
+{
+	struct sampler *sampler = context;
+	struct told *told = find_told(sampler, key);
+
+	sampler->drops++;
+	if (sampler->drop_error < 0)
+		return sampler->drop_error;
+	assert_non_null(told);
+	told->is_told = false;
+	return 0;
+}
+
+static inline int used_window(
+	void *context, const struct pilotlight_file_key *key, uint32_t *ret_window)
+{
+	struct sampler *sampler = context;
+	const struct told *told = find_told(sampler, key);
+
+	if (sampler->ask_error < 0)
+		return sampler->ask_error;
+	assert_non_null(told);
+	*ret_window = told->file.used_window;
+	return 0;
+}
+
+/* --- the unwinder --- */
+
+static inline void init(struct sampler *sampler, size_t files_max)
+{
+	struct unwinder_settings settings = {
+		.maps = { sampler, put_file, drop_file, used_window },
+		.arrays = { sampler->pages, sampler->lines, sampler->rules, sampler->escapes,
+			{ PAGES, LINES, RULES, ESCAPES } },
+		.files_max = files_max,
+		.machine = EM_X86_64,
+	};
+
+	memset(sampler, 0, sizeof(*sampler));
+	assert_int_equal(unwinder_new(&settings, &sampler->unwinder), 0);
+	unwinder_begin_window(sampler->unwinder, 1);
+}
+
+static inline void done(struct sampler *sampler)
+{
+	unwinder_free(sampler->unwinder);
+}
+
+static inline struct pilotlight_file_key key_of(uint32_t number)
+{
+	return (struct pilotlight_file_key){ .inode = number };
+}
+
+/* The number is its binary's too. */
+static inline uint32_t want(struct sampler *sampler, uint32_t number)
+{
+	struct pilotlight_file_key key = key_of(number);
+	uint32_t id = UINT32_MAX;
+	bool is_new;
+
+	assert_int_equal(unwinder_want(sampler->unwinder, &key, number, &id, &is_new), 0);
+	assert_int_equal(unwinder_binary(sampler->unwinder, id), number);
+	return id;
+}
+
+static inline int set_built(struct sampler *sampler, uint32_t id)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = unwind_table_fixture_open(&fixture);
+
+	assert_non_null(file);
+	return unwinder_set_table(sampler->unwinder, id, file);
+}
+
+/* A table of `pages` pages takes one more of the array of pages, the first that is full. */
+static inline int set_table(struct sampler *sampler, uint32_t id, uint32_t number, uint32_t pages)
+{
+	unwind_table_fixture_make(&fixture, pages, number);
+	return set_built(sampler, id);
+}
+
+static inline uint32_t load(struct sampler *sampler, uint32_t number, uint32_t pages)
+{
+	uint32_t id = want(sampler, number);
+
+	assert_int_equal(set_table(sampler, id, number, pages), 0);
+	assert_int_equal(unwinder_file(sampler->unwinder, id)->state, WALK_FILE_LOADED);
+	return id;
+}
+
+/* As the sampler notes it. */
+static inline void use(struct sampler *sampler, uint32_t number, uint32_t window)
+{
+	struct pilotlight_file_key key = key_of(number);
+	struct told *told = find_told(sampler, &key);
+
+	assert_non_null(told);
+	told->file.used_window = window;
+}
+
+static inline const struct pilotlight_walk_file *told_of(struct sampler *sampler, uint32_t number)
+{
+	struct pilotlight_file_key key = key_of(number);
+	const struct told *told = find_told(sampler, &key);
+
+	return told ? &told->file : NULL;
+}
+
+static inline enum walk_file_state state_of(struct sampler *sampler, uint32_t id)
+{
+	const struct walk_file *file = unwinder_file(sampler->unwinder, id);
+
+	assert_non_null(file);
+	return file->state;
+}
+
+static inline struct unwinder_report report_of(struct sampler *sampler)
+{
+	struct unwinder_report report;
+
+	unwinder_report(sampler->unwinder, &report);
+	return report;
+}
+
+static inline void assert_no_reload(struct sampler *sampler)
+{
+	uint32_t id;
+
+	assert_false(unwinder_next_reload(sampler->unwinder, &id));
+}
+
+static inline void assert_reload(struct sampler *sampler, uint32_t wanted)
+{
+	uint32_t id;
+
+	assert_true(unwinder_next_reload(sampler->unwinder, &id));
+	assert_int_equal(id, wanted);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unwind/unwinder_fixture.h"
+
+static void new_file_is_told_at_once(void **state)
+{
+	struct pilotlight_file_key key = key_of(7);
+	struct sampler sampler;
+	uint32_t first, second;
+	bool is_new = false;
+
+	(void)state;
+	init(&sampler, 10);
+	assert_int_equal(
+		unwinder_want(sampler.unwinder, &key, WALK_FILES_UNKNOWN_BINARY, &first, &is_new),
+		0);
+	assert_true(is_new);
+	assert_int_equal(unwinder_binary(sampler.unwinder, first), WALK_FILES_UNKNOWN_BINARY);
+	assert_non_null(told_of(&sampler, 7));
+	assert_int_equal(told_of(&sampler, 7)->id, first);
+	assert_int_equal(told_of(&sampler, 7)->flags, 0);
+	assert_int_equal(told_of(&sampler, 7)->used_window, 1);
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 5, &second, &is_new), 0);
+	assert_false(is_new);
+	assert_int_equal(first, second);
+	assert_int_equal(unwinder_binary(sampler.unwinder, first), 5);
+	assert_int_equal(
+		unwinder_want(sampler.unwinder, &key, WALK_FILES_UNKNOWN_BINARY, &second, &is_new),
+		0);
+	assert_int_equal(unwinder_binary(sampler.unwinder, first), 5);
+	assert_int_equal(unwinder_binary(sampler.unwinder, first + 1), WALK_FILES_UNKNOWN_BINARY);
+	assert_int_equal(sampler.puts, 1);
+	done(&sampler);
+}
+
+static void table_is_loaded_and_told(void **state)
+{
+	struct sampler sampler;
+	struct unwinder_report report;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = load(&sampler, 3, 9);
+	assert_int_equal(told_of(&sampler, 3)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(told_of(&sampler, 3)->id, id);
+	report = report_of(&sampler);
+	assert_int_equal(report.files, 1);
+	assert_int_equal(report.loaded, 1);
+	assert_int_equal(report.used_bytes, 10 * 4 + 64 + 5 * 16);
+	assert_int_equal(report.limit_bytes, PAGES * 4 + LINES * 64 + RULES * 16 + ESCAPES * 8);
+	assert_true(report.memory_bytes > 0);
+	assert_false(unwinder_file(sampler.unwinder, id)->keeps_frame_pointers);
+	done(&sampler);
+}
+
+static void frame_pointers_do_where_there_are_no_rows(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	unwind_table_fixture_make(&fixture, 0, 1);
+	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	assert_int_equal(set_built(&sampler, id), 0);
+	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_BY_FRAME_POINTER);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_BY_FRAME_POINTER);
+	assert_int_equal(report_of(&sampler).by_frame_pointer, 1);
+	/* With rows, they are what is used, and the flag is told. */
+	id = want(&sampler, 2);
+	unwind_table_fixture_make(&fixture, 4, 2);
+	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	assert_int_equal(set_built(&sampler, id), 0);
+	assert_int_equal(told_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_true(unwinder_file(sampler.unwinder, id)->keeps_frame_pointers);
+	done(&sampler);
+}
+
+static void what_has_nothing_is_told_so(void **state)
+{
+	struct sampler sampler;
+	uint32_t none, empty, other, damaged, without;
+
+	(void)state;
+	init(&sampler, 10);
+	none = want(&sampler, 1);
+	assert_int_equal(unwinder_set_nothing(sampler.unwinder, none), 0);
+	empty = want(&sampler, 2);
+	assert_int_equal(set_table(&sampler, empty, 2, 0), -ENODATA);
+	other = want(&sampler, 3);
+	unwind_table_fixture_make(&fixture, 4, 3);
+	fixture.summary.machine = EM_AARCH64;
+	assert_int_equal(set_built(&sampler, other), -ENODATA);
+	damaged = want(&sampler, 4);
+	unwind_table_fixture_make(&fixture, 4, 4);
+	fixture.pages[0] = 9;
+	assert_int_equal(set_built(&sampler, damaged), -EBADMSG);
+	without = want(&sampler, 5);
+	unwind_table_fixture_make(&fixture, 4, 5);
+	fixture.summary_count = 0;
+	assert_int_equal(set_built(&sampler, without), -ENODATA);
+	for (uint32_t i = 1; i <= 5; i++)
+		assert_int_equal(told_of(&sampler, i)->flags, PILOTLIGHT_FILE_HAS_NOTHING);
+	assert_int_equal(report_of(&sampler).nothing, 5);
+	assert_int_equal(report_of(&sampler).damaged, 1);
+	assert_int_equal(report_of(&sampler).used_bytes, 0);
+	/* It may still come. */
+	assert_int_equal(set_table(&sampler, none, 1, 4), 0);
+	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(set_table(&sampler, 12345, 1, 4), -ENOENT);
+	assert_int_equal(unwinder_set_nothing(sampler.unwinder, 12345), -ENOENT);
+	done(&sampler);
+}
+
+static void table_that_is_too_big_is_for_nobody(void **state)
+{
+	struct sampler sampler;
+	uint32_t small, big;
+
+	(void)state;
+	init(&sampler, 10);
+	small = load(&sampler, 1, 5);
+	unwinder_begin_window(sampler.unwinder, 9);
+	big = want(&sampler, 2);
+	assert_int_equal(set_table(&sampler, big, 2, PAGES), -EFBIG);
+	assert_int_equal(told_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_NOTHING);
+	assert_int_equal(state_of(&sampler, small), WALK_FILE_LOADED); /* though out of use */
+	assert_int_equal(report_of(&sampler).tables_refused, 1);
+	assert_int_equal(report_of(&sampler).unplaced_count, 1);
+	assert_int_equal(report_of(&sampler).unplaced[0], 2);
+	assert_no_reload(&sampler);
+	big = want(&sampler, 3);
+	unwind_table_fixture_make(&fixture, PAGES, 3);
+	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	assert_int_equal(set_built(&sampler, big), -EFBIG);
+	assert_int_equal(told_of(&sampler, 3)->flags, PILOTLIGHT_FILE_BY_FRAME_POINTER);
+	done(&sampler);
+}
+
+/* --- a table in place of another --- */
+
+static void better_table_takes_the_place_of_the_first(void **state)
+{
+	struct sampler sampler;
+	struct told before;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = load(&sampler, 1, 5);
+	before = (struct told){ .key = key_of(1), .file = *told_of(&sampler, 1) };
+	assert_int_equal(set_table(&sampler, id, 1, 9), 0);
+	assert_int_equal(told_of(&sampler, 1)->page_count, 9);
+	assert_true(reads_right(&sampler, &before)); /* a program may still have it */
+	assert_int_equal(report_of(&sampler).used_bytes, 10 * 4 + 64 + 5 * 16);
+	assert_int_equal(report_of(&sampler).pending_bytes, 6 * 4 + 64 + 5 * 16);
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_int_equal(report_of(&sampler).pending_bytes, 0);
+	done(&sampler);
+}
+
+static void loaded_table_outlives_what_is_no_better(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = load(&sampler, 1, 30);
+	assert_int_equal(set_table(&sampler, id, 1, 31), -ENOSPC);
+	assert_int_equal(set_table(&sampler, id, 1, PAGES), -EFBIG);
+	unwind_table_fixture_make(&fixture, 4, 1);
+	fixture.lines[0].deltas[0] = 1;
+	assert_int_equal(set_built(&sampler, id), -EBADMSG);
+	assert_int_equal(unwinder_set_nothing(sampler.unwinder, id), 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(told_of(&sampler, 1)->page_count, 30);
+	assert_int_equal(sampler.puts, 2);
+	done(&sampler);
+}
+
+/* --- maps that fail --- */
+
+static void file_that_cannot_be_told_is_not_known(void **state)
+{
+	struct pilotlight_file_key key = key_of(1);
+	struct sampler sampler;
+	bool is_new = false;
+	uint32_t id = 77;
+
+	(void)state;
+	init(&sampler, 10);
+	sampler.put_error = -E2BIG;
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), -E2BIG);
+	assert_int_equal(id, 77);
+	assert_int_equal(report_of(&sampler).files, 0);
+	assert_int_equal(report_of(&sampler).map_errors, 1);
+	sampler.put_error = 0;
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), 0);
+	assert_true(is_new);
+	done(&sampler);
+}
+
+static void table_that_cannot_be_told_gives_its_room_back(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	sampler.put_error = -EBUSY;
+	assert_int_equal(set_table(&sampler, id, 1, 30), -EBUSY);
+	assert_int_equal(unwinder_set_nothing(sampler.unwinder, id), -EBUSY);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_WANTED);
+	assert_int_equal(report_of(&sampler).used_bytes, 0);
+	sampler.put_error = 0;
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_int_equal(set_table(&sampler, id, 1, 30), 0);
+	done(&sampler);
+}
+
+static void table_that_cannot_be_taken_away_stays(void **state)
+{
+	uint32_t stale, new, next;
+	struct sampler sampler;
+	struct pilotlight_file_key key = key_of(4);
+	bool is_new;
+
+	(void)state;
+	init(&sampler, 2);
+	stale = load(&sampler, 1, 30);
+	unwinder_begin_window(sampler.unwinder, 5);
+	new = want(&sampler, 2);
+	sampler.put_error = -EBUSY;
+	assert_int_equal(set_table(&sampler, new, 2, 30), -EBUSY);
+	assert_int_equal(state_of(&sampler, stale), WALK_FILE_LOADED);
+	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	sampler.put_error = 0;
+	sampler.drop_error = -EBUSY;
+	unwinder_begin_window(sampler.unwinder, 8);
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 4, &next, &is_new), -ENOSPC);
+	assert_int_equal(report_of(&sampler).files, 2);
+	assert_non_null(told_of(&sampler, 1));
+	assert_non_null(told_of(&sampler, 2));
+	sampler.drop_error = 0;
+	unwinder_begin_window(sampler.unwinder, 9);
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 4, &next, &is_new), 0);
+	done(&sampler);
+}
+
+static void use_that_is_not_known_counts_as_none(void **state)
+{
+	struct sampler sampler;
+	uint32_t stale, new;
+
+	(void)state;
+	init(&sampler, 10);
+	stale = load(&sampler, 1, 30);
+	unwinder_begin_window(sampler.unwinder, 5);
+	use(&sampler, 1, 5);
+	sampler.ask_error = -EIO;
+	new = want(&sampler, 2);
+	assert_int_equal(set_table(&sampler, new, 2, 30), -ENOSPC);
+	assert_int_equal(state_of(&sampler, stale), WALK_FILE_EVICTED);
+	assert_true(report_of(&sampler).map_errors > 0);
+	done(&sampler);
+}
+
+/* What the sampler notes while a table is made is not lost when the file is put anew. */
+static void use_survives_a_change_of_state(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	use(&sampler, 1, 4);
+	assert_int_equal(set_table(&sampler, id, 1, 5), 0);
+	assert_int_equal(told_of(&sampler, 1)->used_window, 4);
+	done(&sampler);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	static struct sampler sampler;
+	size_t n, failures = 0;
+
+	(void)state;
+	for (n = 0;; n++) {
+		struct unwinder_settings settings = {
+			.maps = { &sampler, put_file, drop_file, used_window },
+			.arrays = { sampler.pages, sampler.lines, sampler.rules, sampler.escapes,
+				{ PAGES, LINES, RULES, ESCAPES } },
+			.files_max = 100,
+			.machine = EM_X86_64,
+		};
+		_cleanup_(unwinder_freep) struct unwinder *unwinder = NULL;
+		_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+		struct pilotlight_file_key key = key_of(1);
+		bool is_new;
+		uint32_t id = 77;
+		int r;
+
+		memset(&sampler, 0, sizeof(sampler));
+		unwind_table_fixture_make(&fixture, 4, 1);
+		file = unwind_table_fixture_open(&fixture);
+		assert_non_null(file);
+		fail_allocation(n);
+		r = unwinder_new(&settings, &unwinder);
+		if (r == 0) {
+			r = unwinder_want(unwinder, &key, 1, &id, &is_new);
+			if (r < 0)
+				assert_int_equal(sampler.puts, 0);
+		}
+		if (r == 0) {
+			r = unwinder_set_table(unwinder, id, file);
+			if (r < 0) {
+				assert_int_equal(
+					unwinder_file(unwinder, id)->state, WALK_FILE_WANTED);
+				assert_int_equal(unwinder_set_table(unwinder, id, file), 0);
+			}
+		}
+		if (!allocation_failed())
+			break;
+		failures++;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_true(failures >= 10);
+	unwinder_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(new_file_is_told_at_once),
+		cmocka_unit_test(table_is_loaded_and_told),
+		cmocka_unit_test(frame_pointers_do_where_there_are_no_rows),
+		cmocka_unit_test(what_has_nothing_is_told_so),
+		cmocka_unit_test(table_that_is_too_big_is_for_nobody),
+		cmocka_unit_test(better_table_takes_the_place_of_the_first),
+		cmocka_unit_test(loaded_table_outlives_what_is_no_better),
+		cmocka_unit_test(file_that_cannot_be_told_is_not_known),
+		cmocka_unit_test(table_that_cannot_be_told_gives_its_room_back),
+		cmocka_unit_test(table_that_cannot_be_taken_away_stays),
+		cmocka_unit_test(use_that_is_not_known_counts_as_none),
+		cmocka_unit_test(use_survives_a_change_of_state),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
