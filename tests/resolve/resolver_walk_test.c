@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks that were walked by unwind tables, of addresses of this very process. */
+#include "base/array.h"
+#include "process/process_scan.h"
+#include "resolve/resolver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FILE_ID = 77, OTHER_FILE_ID = 78 };
+
+struct fixture {
+	struct broker *broker;
+	struct process_table *processes;
+	struct kernel_symbols *kernel;
+	struct binary_table *binaries;
+	struct resolver *resolver;
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	uint32_t binary; /* of this program */
+	uint64_t start, offset;
+};
+
+static uint32_t find_file(void *context, uint32_t file_id)
+{
+	struct fixture *fixture = context;
+
+	return file_id == FILE_ID ? fixture->binary : UINT32_MAX;
+}
+
+static uint64_t here(void)
+{
+	return (uint64_t)(uintptr_t)here;
+}
+
+static void open_fixture(struct fixture *fixture)
+{
+	const struct broker_options options = { .proc_root = "/proc" };
+	const struct broker_process self = { .pid = getpid() };
+	struct process_mapping mapping;
+
+	*fixture = (struct fixture){ 0 };
+	assert_int_equal(broker_new(&options, &fixture->broker), 0);
+	assert_int_equal(process_table_new(&process_table_default_limits, &fixture->processes), 0);
+	assert_int_equal(kernel_symbols_new(fixture->broker, &fixture->kernel), 0);
+	assert_int_equal(binary_table_new(&binary_table_default_limits, fixture->broker,
+				 fixture->processes, &fixture->binaries),
+		0);
+	assert_int_equal(resolver_new(fixture->broker, fixture->processes, fixture->kernel,
+				 fixture->binaries, &fixture->resolver),
+		0);
+	assert_int_equal(process_scan_one(fixture->broker, fixture->processes, getpid(), 1000), 0);
+	assert_true(process_table_find(fixture->processes, getpid(), 2000, here(), &mapping));
+	assert_int_equal(binary_table_find_mapping(
+				 fixture->binaries, &self, 2000, &mapping, &fixture->binary),
+		0);
+	fixture->start = mapping.start;
+	fixture->offset = mapping.offset;
+	resolver_set_files(fixture->resolver, find_file, fixture);
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	resolver_free(fixture->resolver);
+	binary_table_free(fixture->binaries);
+	kernel_symbols_free(fixture->kernel);
+	process_table_free(fixture->processes);
+	broker_free(fixture->broker);
+}
+
+static uint64_t file_frame(const struct fixture *fixture, uint32_t file_id, uint64_t address)
+{
+	return (uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT |
+	       (uint64_t)file_id << PILOTLIGHT_FRAME_FILE_SHIFT |
+	       (address - fixture->start + fixture->offset);
+}
+
+static int resolve(
+	struct fixture *fixture, const uint64_t *frames, size_t count, enum pilotlight_walk_end end)
+{
+	const struct raw_sample sample = {
+		.process = { .tgid = (uint32_t)getpid() },
+		.comm = "self",
+		.count = 5,
+		.first_ns = 2000,
+		.last_ns = 3000,
+		.depth_max = PILOTLIGHT_STACK_DEPTH,
+		.walker = PILOTLIGHT_WALKER_TABLES,
+		.walk_frames = frames,
+		.walk_count = count,
+		.walk_end = end,
+	};
+	bool lacks_build_ids = false;
+	int r = resolver_resolve(fixture->resolver, &sample, fixture->frames, &lacks_build_ids);
+
+	assert_false(lacks_build_ids);
+	return r;
+}
+
+static uint64_t vaddr_of(uint64_t address)
+{
+	struct link_map *map;
+	Dl_info info;
+
+	assert_int_not_equal(
+		dladdr1((void *)(uintptr_t)address, &info, (void **)&map, RTLD_DL_LINKMAP), 0);
+	return address - map->l_addr;
+}
+
+static void file_offsets_become_vaddrs_and_return_addresses_calls(void **state)
+{
+	struct fixture fixture;
+	uint64_t frames[4];
+
+	(void)state;
+	open_fixture(&fixture);
+	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = file_frame(&fixture, FILE_ID, here() + 1);
+	/* What a signal interrupted is no return address, wherever in the stack it is. */
+	frames[2] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	frames[3] = here() + 1;
+	assert_int_equal(resolve(&fixture, frames, 4, PILOTLIGHT_WALK_ROOT), 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(fixture.frames[i].address, vaddr_of(here()));
+		assert_int_equal(fixture.frames[i].binary, fixture.binary);
+	}
+	close_fixture(&fixture);
+}
+
+static void files_that_nobody_knows_and_kinds_to_come_are_unknown(void **state)
+{
+	struct fixture fixture;
+	uint64_t frames[3];
+
+	(void)state;
+	open_fixture(&fixture);
+	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = file_frame(&fixture, OTHER_FILE_ID, here());
+	frames[2] = 5ULL << PILOTLIGHT_FRAME_KIND_SHIFT | 123;
+	assert_int_equal(resolve(&fixture, frames, 3, PILOTLIGHT_WALK_ROOT), 3);
+	assert_string_equal(fixture.frames[0].name, "[unknown]");
+	assert_string_equal(fixture.frames[1].name, "[unknown]");
+	assert_int_equal(fixture.frames[2].binary, fixture.binary);
+
+	resolver_set_files(fixture.resolver, NULL, NULL);
+	assert_int_equal(resolve(&fixture, frames, 1, PILOTLIGHT_WALK_ROOT), 1);
+	assert_string_equal(fixture.frames[0].name, "[unknown]");
+	close_fixture(&fixture);
+}
+
+static void why_a_walk_ended_is_drawn_and_counted(void **state)
+{
+	static const struct {
+		enum pilotlight_walk_end end;
+		enum resolver_cut cut;
+		const char *frame;
+	} ends[] = {
+		{ PILOTLIGHT_WALK_NO_TABLE, RESOLVER_CUT_NO_TABLE, "[truncated: no unwind table]" },
+		{ PILOTLIGHT_WALK_NO_FUNCTION, RESOLVER_CUT_NO_FUNCTION,
+			"[truncated: no unwind rule]" },
+		{ PILOTLIGHT_WALK_UNREADABLE, RESOLVER_CUT_UNREADABLE,
+			"[truncated: stack unreadable]" },
+		{ PILOTLIGHT_WALK_UNSUPPORTED, RESOLVER_CUT_UNSUPPORTED,
+			"[truncated: unsupported rule]" },
+		{ PILOTLIGHT_WALK_NO_CODE, RESOLVER_CUT_GARBAGE, "[truncated: no code there]" },
+		{ PILOTLIGHT_WALK_LOOPED, RESOLVER_CUT_LOOPED, "[truncated: stack loops]" },
+		{ PILOTLIGHT_WALK_DEEP, RESOLVER_CUT_DEPTH, "[truncated: depth]" },
+		{ PILOTLIGHT_WALK_ENDS, RESOLVER_CUT_MISSING, "[truncated: stack missing]" },
+	};
+	struct resolver_counters counters;
+	struct fixture fixture;
+	uint64_t frame;
+
+	(void)state;
+	open_fixture(&fixture);
+	frame = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		assert_int_equal(resolve(&fixture, &frame, 1, ends[i].end), 2);
+		assert_string_equal(fixture.frames[0].name, ends[i].frame);
+		resolver_counters(fixture.resolver, &counters);
+		assert_int_equal(counters.cuts[ends[i].cut], 5);
+	}
+	assert_int_equal(ARRAY_SIZE(ends), PILOTLIGHT_WALK_ENDS);
+	close_fixture(&fixture);
+}
+
+static void the_deepest_stack_has_room(void **state)
+{
+	uint64_t frames[PILOTLIGHT_WALK_DEPTH];
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture);
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i] = file_frame(&fixture, FILE_ID, here() + 1);
+	assert_int_equal(resolve(&fixture, frames, ARRAY_SIZE(frames), PILOTLIGHT_WALK_DEEP),
+		PILOTLIGHT_WALK_DEPTH + 1);
+	close_fixture(&fixture);
+}
+
+static void an_offset_in_no_code_ends_the_stack(void **state)
+{
+	struct fixture fixture;
+	uint64_t frames[2];
+
+	(void)state;
+	open_fixture(&fixture);
+	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = (file_frame(&fixture, FILE_ID, here()) & ~PILOTLIGHT_FRAME_OFFSET_MASK) |
+		    (1ULL << 39);
+	assert_int_equal(resolve(&fixture, frames, 2, PILOTLIGHT_WALK_ROOT), 2);
+	assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
+	close_fixture(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file_offsets_become_vaddrs_and_return_addresses_calls),
+		cmocka_unit_test(files_that_nobody_knows_and_kinds_to_come_are_unknown),
+		cmocka_unit_test(why_a_walk_ended_is_drawn_and_counted),
+		cmocka_unit_test(the_deepest_stack_has_room),
+		cmocka_unit_test(an_offset_in_no_code_ends_the_stack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
