@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sampler's own walk, on this very program: every file that it asks for is said to keep frame
+ * pointers, so that no unwind table is needed.
+ */
+#include "base/array.h"
+#include "drain/drain.h"
+#include "pilotlight/walk.h"
+#include "tests/harness/privilege.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RATE_HZ = 999, DEPTH = 40, FILES_MAX = 64 };
+
+struct fixture {
+	struct capture *capture;
+	struct drain *drain;
+	struct accounts total;
+	struct pilotlight_file_key files[FILES_MAX];
+	size_t file_count;
+	uint64_t walked, of_us, deep, ended[PILOTLIGHT_WALK_ENDS + 1];
+};
+
+static void open_fixture(struct fixture *fixture, size_t unwind_budget_bytes)
+{
+	const struct capture_settings settings = {
+		.rate_hz = RATE_HZ,
+		.wants_kernel = true,
+		.map_budget_bytes = 16 << 20,
+		.unwind_budget_bytes = unwind_budget_bytes,
+	};
+	struct fault fault = { 0 };
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	*fixture = (struct fixture){ 0 };
+	if (capture_open(&settings, &fixture->capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+	if (unwind_budget_bytes > 0 && !capture_walk_maps(fixture->capture)) {
+		capture_free(fixture->capture);
+		print_message("skipped: this kernel keeps mappings in another way\n");
+		skip();
+	}
+	assert_int_equal(drain_new(capture_maps(fixture->capture), &fixture->drain), 0);
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	drain_free(fixture->drain);
+	capture_free(fixture->capture);
+}
+
+static void tell_of_file(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_request *request)
+{
+	struct fixture *fixture = context;
+	struct pilotlight_walk_file file = { .flags = PILOTLIGHT_FILE_BY_FRAME_POINTER };
+
+	assert_true(request->start < request->end);
+	assert_true(request->process.tgid > 0);
+	if (fixture->file_count == FILES_MAX)
+		return;
+	fixture->files[fixture->file_count] = *key;
+	file.id = (uint32_t)fixture->file_count++;
+	assert_int_equal(walk_maps_put_file(capture_walk_maps(fixture->capture), key, &file), 0);
+}
+
+static int take_sample(void *context, const struct raw_sample *sample)
+{
+	struct fixture *fixture = context;
+
+	if (sample->walker != PILOTLIGHT_WALKER_TABLES)
+		return 0;
+	fixture->walked += sample->count;
+	fixture->ended[sample->walk_end] += sample->count;
+	assert_true(sample->walk_count <= PILOTLIGHT_WALK_DEPTH);
+	assert_int_equal(sample->user_count + sample->user_ip_count, 0);
+	if (sample->process.tgid == (uint32_t)getpid()) {
+		fixture->of_us += sample->count;
+		fixture->deep += sample->walk_count > DEPTH ? sample->count : 0;
+	}
+	return 0;
+}
+
+static void drain_once(struct fixture *fixture)
+{
+	struct accounts accounts = { 0 };
+
+	assert_int_equal(drain_flip(fixture->drain), 0);
+	assert_int_equal(drain_window(fixture->drain, take_sample, fixture, &accounts), 0);
+	assert_true(accounts_close(&accounts));
+	accounts_add(&fixture->total, &accounts);
+}
+
+__attribute__((noinline)) static unsigned recurse(unsigned depth, unsigned rounds)
+{
+	volatile unsigned sum = 0;
+
+	if (depth > 0)
+		return recurse(depth - 1, rounds) + 1;
+	for (unsigned i = 0; i < rounds; i++)
+		sum += i;
+	return sum;
+}
+
+static void record(struct fixture *fixture)
+{
+	struct fault fault = { 0 };
+
+	if (capture_start(fixture->capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)recurse(DEPTH, 20000000);
+		if (capture_walk_maps(fixture->capture))
+			assert_true(walk_maps_take_requests(capture_walk_maps(fixture->capture),
+					    tell_of_file, fixture) >= 0);
+		drain_once(fixture);
+	}
+	capture_stop(fixture->capture);
+	drain_once(fixture);
+}
+
+static void stacks_come_with_their_frames(void **state)
+{
+	struct fixture fixture;
+	uint64_t ends = 0;
+
+	(void)state;
+	open_fixture(&fixture, 1 << 20);
+	record(&fixture);
+	assert_true(fixture.file_count > 0);
+	assert_true(fixture.deep > 20);
+	assert_true(fixture.deep * 10 > fixture.of_us * 9);
+	assert_int_equal(fixture.walked, fixture.total.walked[PILOTLIGHT_WALKER_TABLES]);
+	for (size_t i = 0; i < PILOTLIGHT_WALK_ENDS; i++) {
+		assert_int_equal(fixture.ended[i], fixture.total.ends[i]);
+		ends += fixture.total.ends[i];
+	}
+	assert_int_equal(ends, fixture.walked);
+	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0); /* none is missing */
+	close_fixture(&fixture);
+}
+
+static void without_a_budget_the_kernel_walks(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, 0);
+	assert_null(capture_walk_maps(fixture.capture));
+	record(&fixture);
+	assert_int_equal(fixture.total.walked[PILOTLIGHT_WALKER_TABLES], 0);
+	assert_true(fixture.total.walked[PILOTLIGHT_WALKER_KERNEL] > 0);
+	close_fixture(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_come_with_their_frames),
+		cmocka_unit_test(without_a_budget_the_kernel_walks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
