@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/unwind_extraction.h"
+
+#include "base/clock.h"
+#include "extract/symbol_file_writer.h"
+#include "extract/unwind_packing.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct unwind_extraction {
+	const struct pilotlight_symbol_request *request;
+	struct scratch scratch;
+	struct unwind_files files;
+	struct unwind_sections sections;
+	struct unwind_functions functions;
+	struct unwind_rows rows;
+	struct unwind_packing packing;
+};
+
+static void done(struct unwind_extraction *extraction)
+{
+	unwind_packing_done(&extraction->packing);
+	unwind_rows_done(&extraction->rows);
+	unwind_functions_done(&extraction->functions);
+	unwind_sections_done(&extraction->sections);
+}
+
+static int build(struct unwind_extraction *extraction)
+{
+	struct scratch *scratch = &extraction->scratch;
+	struct unwind_stubs stubs;
+	int r;
+
+	r = unwind_sections_read(&extraction->sections, &extraction->files, scratch);
+	if (r == 0)
+		r = unwind_functions_read(
+			&extraction->functions, &extraction->sections, &extraction->files, scratch);
+	if (r == 0)
+		r = unwind_stubs_find(&stubs, &extraction->files);
+	if (r == 0)
+		r = unwind_rows_build(&extraction->rows, &extraction->functions,
+			&extraction->sections, &extraction->files, &stubs, scratch);
+	if (r == 0)
+		r = unwind_packing_build(&extraction->packing, &extraction->rows, scratch);
+	return r;
+}
+
+static uint32_t count_failures(const struct unwind_extraction *extraction)
+{
+	return extraction->sections.failed + extraction->functions.failed + extraction->rows.failed;
+}
+
+static void complete_summary(struct unwind_extraction *extraction)
+{
+	struct pilotlight_unwind_summary *summary = &extraction->packing.summary;
+
+	summary->function_count = extraction->rows.function_count;
+	summary->functions_failed = count_failures(extraction);
+	summary->machine = extraction->files.binary.machine;
+	if (extraction->rows.keeps_frame_pointers)
+		summary->flags |= PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+}
+
+static uint8_t rank_of(const struct unwind_extraction *extraction)
+{
+	return extraction->rows.debug_file_count > 0 ? extraction->request->debug_rank
+						     : PILOTLIGHT_SYMBOL_RANK_BINARY;
+}
+
+static uint32_t contents_of(const struct unwind_rows *rows)
+{
+	uint32_t contents = 0;
+
+	if (rows->eh_count > 0)
+		contents |= PILOTLIGHT_SYMBOL_HAS_EH_FRAME;
+	if (rows->function_count > rows->eh_count)
+		contents |= PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME;
+	return contents;
+}
+
+static struct symbol_identity identity_of(const struct pilotlight_symbol_request *request)
+{
+	struct symbol_identity identity = { .kind = request->identity_kind };
+
+	memcpy(identity.id.bytes, request->identity, sizeof(identity.id.bytes));
+	identity.id.size = request->identity_bytes;
+	return identity;
+}
+
+static void add_array(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
+	const struct scratch_array *array)
+{
+	symbol_file_writer_add(writer, id, array->items, array->count, array->item_bytes);
+}
+
+static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *ret_bytes)
+{
+	const struct pilotlight_symbol_request *request = extraction->request;
+	const struct code_segments *code = &extraction->files.code;
+	const struct unwind_packing *packing = &extraction->packing;
+	const struct symbol_identity identity = identity_of(request);
+	char origin[sizeof(request->origin) + 1] = { 0 };
+	struct symbol_file_writer writer;
+	int r;
+
+	if (identity.id.size == 0 || identity.id.size > BUILD_ID_BYTES)
+		return -EINVAL;
+	memcpy(origin, request->origin, sizeof(request->origin));
+	symbol_file_writer_init(&writer, &identity, rank_of(extraction), origin);
+	writer.head.header.contents = contents_of(&extraction->rows);
+	writer.head.header.machine = packing->summary.machine;
+	writer.head.header.base_vaddr = code->base;
+	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_SEGMENTS, code->segments, code->count,
+		sizeof(code->segments[0]));
+	symbol_file_writer_add(
+		&writer, PILOTLIGHT_SYMBOL_UNWIND, &packing->summary, 1, sizeof(packing->summary));
+	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_PAGES, &packing->pages);
+	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_LINES, &packing->lines);
+	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_UNWIND_RULES, packing->rules,
+		packing->summary.rule_count, sizeof(packing->rules[0]));
+	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, &packing->escapes);
+	r = symbol_file_writer_write(&writer, fd);
+	if (r < 0)
+		return r;
+	*ret_bytes = writer.head.header.file_bytes;
+	return 0;
+}
+
+static int run(struct unwind_extraction *extraction, const struct extraction_files *files,
+	struct pilotlight_symbol_report *report)
+{
+	int r;
+
+	r = unwind_files_open(&extraction->files, files);
+	if (r < 0)
+		return r;
+	report->has_taken_debug = extraction->files.has_debug;
+	r = build(extraction);
+	if (r < 0)
+		return r;
+	if (extraction->rows.function_count == 0 && !extraction->sections.is_go)
+		return count_failures(extraction) > 0 ? -ENOEXEC : -ENODATA;
+	complete_summary(extraction);
+	report->rank = rank_of(extraction);
+	return write_table(extraction, files->output_fd, &report->output_bytes);
+}
+
+int unwind_extraction_run(const struct extraction_files *files,
+	const struct pilotlight_symbol_request *request,
+	struct pilotlight_symbol_report *ret_report)
+{
+	struct pilotlight_symbol_report report = {
+		.version = PILOTLIGHT_WORKER_VERSION,
+		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
+	};
+	struct unwind_extraction extraction = { .request = request };
+
+	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max);
+	report.error = run(&extraction, files, &report);
+	report.scratch_bytes = extraction.scratch.used_bytes;
+	done(&extraction);
+	report.cpu_ns = clock_process_cpu_ns();
+	*ret_report = report;
+	return report.error;
+}

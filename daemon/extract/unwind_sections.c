@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/unwind_sections.h"
+
+#include "base/array.h"
+#include "extract/elf_inflate.h"
+#include "extract/elf_sections.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	HDR_VERSION = 1,	   /* of .eh_frame_hdr */
+	HDR_BYTES = 12,		   /* of it, with the address of .eh_frame */
+	ZLIB_HEADER_BYTES = 4 + 8, /* of .zdebug_: "ZLIB" and the length, big-endian */
+};
+
+/* Where a section's bytes are in its file, and how they are packed. */
+struct packed {
+	uint64_t offset, size;
+	uint64_t unpacked_bytes; /* 0: it is not packed */
+};
+
+void unwind_sections_done(struct unwind_sections *sections)
+{
+	for (size_t i = 0; i < sections->count; i++)
+		scratch_array_done(&sections->sections[i].contents);
+	*sections = (struct unwind_sections){ 0 };
+}
+
+static int fill(
+	const struct elf_file *file, const struct packed *packed, struct scratch_array *contents)
+{
+	uint64_t bytes = packed->unpacked_bytes > 0 ? packed->unpacked_bytes : packed->size;
+	int r;
+
+	if (bytes > CFI_SECTION_BYTES_MAX)
+		return -EFBIG;
+	if (packed->unpacked_bytes > 0)
+		return elf_inflate(file, packed->offset, packed->size, bytes, contents);
+	r = scratch_array_reserve(contents, bytes);
+	if (r < 0)
+		return r;
+	contents->count = bytes;
+	return elf_file_read(file, packed->offset, contents->items, bytes);
+}
+
+static int add(struct unwind_sections *sections, const struct elf_file *file,
+	const struct packed *packed, const struct unwind_section *section, struct scratch *scratch)
+{
+	struct unwind_section *added = &sections->sections[sections->count];
+	int r;
+
+	*added = *section;
+	r = scratch_array_init(&added->contents, scratch, 1, CFI_SECTION_BYTES_MAX);
+	if (r == 0)
+		r = fill(file, packed, &added->contents);
+	if (r < 0) {
+		scratch_array_done(&added->contents);
+		return r;
+	}
+	added->cfi.bytes = added->contents.items;
+	added->cfi.size = added->contents.count;
+	sections->count++;
+	return 0;
+}
+
+static uint64_t vaddr_of(const struct elf_file *file, const char *name)
+{
+	Elf64_Shdr header;
+
+	return elf_sections_find(file, name, &header) == 0 ? header.sh_addr : 0;
+}
+
+/* The segment of that type, or if it is PT_LOAD, the one whose contents have the vaddr. */
+static int find_segment(
+	const struct elf_file *file, uint32_t type, uint64_t vaddr, Elf64_Phdr *ret_phdr)
+{
+	Elf64_Phdr phdr;
+	int r;
+
+	for (uint32_t i = 0; i < file->phdr_count; i++) {
+		r = elf_file_read_phdr(file, i, &phdr);
+		if (r < 0)
+			return r;
+		if (phdr.p_type != type)
+			continue;
+		if (type == PT_LOAD &&
+			(vaddr < phdr.p_vaddr || vaddr - phdr.p_vaddr >= phdr.p_filesz))
+			continue;
+		*ret_phdr = phdr;
+		return 0;
+	}
+	return -ENODATA;
+}
+
+/*
+ * Without section headers, the segment that a C++ runtime finds it by tells where it begins, and
+ * nobody where it ends: a length of 0 does.
+ */
+static int find_by_segment(
+	const struct elf_file *file, struct packed *packed, struct unwind_section *section)
+{
+	uint8_t bytes[HDR_BYTES];
+	struct cfi_section hdr = { .bytes = bytes, .size = sizeof(bytes) };
+	struct dwarf_bytes reader = { .position = bytes + 4, .end = bytes + sizeof(bytes) };
+	Elf64_Phdr phdr;
+	uint64_t vaddr, distance;
+	int r;
+
+	r = find_segment(file, PT_GNU_EH_FRAME, 0, &phdr);
+	if (r == 0)
+		r = elf_file_read(file, phdr.p_offset, bytes, sizeof(bytes));
+	if (r < 0)
+		return r;
+	hdr.vaddr = hdr.data_base = phdr.p_vaddr;
+	if (bytes[0] != HDR_VERSION || cfi_section_pointer(&hdr, &reader, bytes[1], &vaddr) < 0)
+		return -ENOEXEC;
+	r = find_segment(file, PT_LOAD, vaddr, &phdr);
+	if (r < 0)
+		return r == -ENODATA ? -ENOEXEC : r;
+	distance = vaddr - phdr.p_vaddr;
+	if (phdr.p_offset > file->size_bytes || phdr.p_filesz > file->size_bytes - phdr.p_offset)
+		return -ENOEXEC;
+	packed->offset = phdr.p_offset + distance;
+	packed->size = phdr.p_filesz - distance;
+	section->cfi.vaddr = vaddr;
+	section->cfi.ends_with_zero = true;
+	return 0;
+}
+
+static int add_eh_frame(
+	struct unwind_sections *sections, const struct elf_file *file, struct scratch *scratch)
+{
+	struct unwind_section section = { .cfi.is_eh = true };
+	struct packed packed = { 0 };
+	Elf64_Shdr header;
+	int r;
+
+	if (file->shdr_count == 0) {
+		r = find_by_segment(file, &packed, &section);
+		return r < 0 ? r : add(sections, file, &packed, &section, scratch);
+	}
+	r = elf_sections_find(file, ".eh_frame", &header);
+	if (r < 0)
+		return r;
+	packed = (struct packed){ .offset = header.sh_offset, .size = header.sh_size };
+	section.cfi.vaddr = header.sh_addr;
+	section.cfi.data_base = vaddr_of(file, ".got.plt");
+	if (section.cfi.data_base == 0)
+		section.cfi.data_base = vaddr_of(file, ".got");
+	return add(sections, file, &packed, &section, scratch);
+}
+
+/* Of a section with SHF_COMPRESSED. */
+static int read_compression(const struct elf_file *file, struct packed *packed)
+{
+	Elf64_Chdr chdr;
+	int r;
+
+	if (packed->size < sizeof(chdr))
+		return -ENOEXEC;
+	r = elf_file_read(file, packed->offset, &chdr, sizeof(chdr));
+	if (r < 0)
+		return r;
+	if (chdr.ch_type != ELFCOMPRESS_ZLIB || chdr.ch_size == 0)
+		return -ENOEXEC;
+	packed->offset += sizeof(chdr);
+	packed->size -= sizeof(chdr);
+	packed->unpacked_bytes = chdr.ch_size;
+	return 0;
+}
+
+static int read_old_compression(const struct elf_file *file, struct packed *packed)
+{
+	uint8_t bytes[ZLIB_HEADER_BYTES];
+	int r;
+
+	if (packed->size < sizeof(bytes))
+		return -ENOEXEC;
+	r = elf_file_read(file, packed->offset, bytes, sizeof(bytes));
+	if (r < 0)
+		return r;
+	if (memcmp(bytes, "ZLIB", 4) != 0)
+		return -ENOEXEC;
+	packed->offset += sizeof(bytes);
+	packed->size -= sizeof(bytes);
+	for (size_t i = 4; i < sizeof(bytes); i++)
+		packed->unpacked_bytes = packed->unpacked_bytes << 8 | bytes[i];
+	return packed->unpacked_bytes > 0 ? 0 : -ENOEXEC;
+}
+
+static int add_debug_frame(struct unwind_sections *sections, const struct elf_file *file,
+	bool is_of_debug_file, struct scratch *scratch)
+{
+	const struct unwind_section section = { .is_of_debug_file = is_of_debug_file };
+	struct packed packed;
+	Elf64_Shdr header;
+	bool is_old = false;
+	int r;
+
+	r = elf_sections_find(file, ".debug_frame", &header);
+	if (r == -ENODATA) {
+		r = elf_sections_find(file, ".zdebug_frame", &header);
+		is_old = true;
+	}
+	if (r < 0)
+		return r;
+	packed = (struct packed){ .offset = header.sh_offset, .size = header.sh_size };
+	if (is_old)
+		r = read_old_compression(file, &packed);
+	else if (header.sh_flags & SHF_COMPRESSED)
+		r = read_compression(file, &packed);
+	return r < 0 ? r : add(sections, file, &packed, &section, scratch);
+}
+
+static int match_go(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
+{
+	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
+		".note.go.buildid" };
+
+	(void)context;
+	(void)index;
+	(void)section;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return 1;
+	return 0;
+}
+
+/* What could not be had is counted, unless it says more than that of this one section. */
+static int count_failure(struct unwind_sections *sections, int error)
+{
+	if (error == -ENOEXEC)
+		sections->failed++;
+	return error == -ENOEXEC || error == -ENODATA ? 0 : error;
+}
+
+int unwind_sections_read(
+	struct unwind_sections *sections, const struct unwind_files *files, struct scratch *scratch)
+{
+	int r;
+
+	r = elf_sections_each(&files->binary, match_go, NULL);
+	if (r < 0 && r != -ENOEXEC)
+		return r;
+	sections->is_go = r == 1;
+	r = count_failure(sections, add_eh_frame(sections, &files->binary, scratch));
+	if (r < 0 || sections->is_go)
+		return r;
+	r = count_failure(sections, add_debug_frame(sections, &files->binary, false, scratch));
+	if (r < 0 || !files->has_debug)
+		return r;
+	return count_failure(sections, add_debug_frame(sections, &files->debug, true, scratch));
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/unwind_extraction.h"
+#include "tests/extract/unwind_fixture.h"
+
+#include "base/cleanup.h"
+#include "pilotlight/unwind.h"
+#include "symbol/symbol_file.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { OUTPUT_BYTES_MAX = 64 * 1024 };
+
+static struct unwind_elf binary, debug;
+static struct cfi_writer eh_frame, debug_frame;
+static struct pilotlight_symbol_request request;
+static struct pilotlight_symbol_report report;
+static uint8_t output[OUTPUT_BYTES_MAX];
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&binary, 0, sizeof(binary));
+	memset(&debug, 0, sizeof(debug));
+	unwind_elf_add_code(&binary);
+	unwind_elf_add_code(&debug);
+	eh_frame = (struct cfi_writer){ .vaddr = 0x5000 };
+	debug_frame = (struct cfi_writer){ .is_debug_frame = true };
+	request = (struct pilotlight_symbol_request){
+		.version = PILOTLIGHT_WORKER_VERSION,
+		.identity_kind = PILOTLIGHT_SYMBOL_BUILD_ID,
+		.identity = { 1, 2, 3 },
+		.identity_bytes = 20,
+		.debug_rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE,
+		.scratch_bytes_max = 16 << 20,
+		.origin = "/usr/lib/origin",
+	};
+	memset(&report, 0, sizeof(report));
+	return 0;
+}
+
+static int extract(void)
+{
+	_cleanup_close_ int binary_fd = unwind_elf_fd(&binary);
+	_cleanup_close_ int debug_fd = debug.part_count > 0 ? unwind_elf_fd(&debug) : -1;
+	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int out = memfd_create("output", MFD_CLOEXEC);
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	const struct extraction_files files = {
+		.binary_fd = binary_fd,
+		.debug_fd = debug_fd,
+		.alternate_fd = -1,
+		.scratch_fd = scratch,
+		.output_fd = out,
+	};
+	int r;
+
+	r = unwind_extraction_run(&files, &request, &report);
+	assert_int_equal(report.error, r);
+	assert_int_equal(report.version, PILOTLIGHT_WORKER_VERSION);
+	if (r == 0) {
+		ssize_t size = pread(out, output, sizeof(output), 0);
+
+		assert_int_equal(size, report.output_bytes);
+		assert_int_equal(symbol_file_open(out, &file), 0);
+	}
+	return r;
+}
+
+static const struct pilotlight_symbol_header *header(void)
+{
+	return (const struct pilotlight_symbol_header *)(const void *)output;
+}
+
+/* The section and its count; NULL and 0. */
+static const void *section(enum pilotlight_symbol_section_id id, uint64_t *ret_count)
+{
+	const struct pilotlight_symbol_section *sections = (const void *)(header() + 1);
+
+	*ret_count = 0;
+	for (size_t i = 0; i < header()->section_count; i++)
+		if (sections[i].id == id) {
+			*ret_count = sections[i].bytes / sections[i].entry_bytes;
+			return output + sections[i].offset;
+		}
+	return NULL;
+}
+
+static const struct pilotlight_unwind_summary *summary(void)
+{
+	uint64_t count;
+	const struct pilotlight_unwind_summary *found = section(PILOTLIGHT_SYMBOL_UNWIND, &count);
+
+	assert_int_equal(count, 1);
+	return found;
+}
+
+static void add_functions(void)
+{
+	uint32_t cie = cfi_add_usual_cie(&eh_frame);
+
+	(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR, 0x10, DEF_CFA_OFFSET(16));
+	(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + 0x20, 0x10, DEF_CFA_OFFSET(24));
+	unwind_elf_add_cfi(&binary, &eh_frame);
+}
+
+static void a_table_is_a_symbol_file(void **state)
+{
+	const struct pilotlight_unwind_line *lines;
+	const struct pilotlight_unwind_rule *rules;
+	const struct pilotlight_symbol_segment *segments;
+	const uint32_t *pages;
+	uint64_t count;
+
+	(void)state;
+	add_functions();
+	assert_int_equal(extract(), 0);
+	assert_int_equal(header()->rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_EH_FRAME);
+	assert_int_equal(header()->machine, EM_X86_64);
+	assert_int_equal(header()->base_vaddr, CODE_VADDR);
+	assert_int_equal(header()->section_count, 5);
+	assert_string_equal(header()->origin, "/usr/lib/origin");
+	assert_memory_equal(header()->identity, request.identity, 20);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_true(report.scratch_bytes > 0);
+	assert_int_equal(summary()->row_count, 4);
+	assert_int_equal(summary()->function_count, 2);
+	assert_int_equal(summary()->functions_failed, 0);
+	assert_int_equal(summary()->rule_count, 3);
+	assert_int_equal(summary()->machine, EM_X86_64);
+	assert_int_equal(summary()->flags, 0);
+	segments = section(PILOTLIGHT_SYMBOL_SEGMENTS, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(segments[0].offset, CODE_OFFSET);
+	pages = section(PILOTLIGHT_SYMBOL_UNWIND_PAGES, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(pages[0], 0);
+	lines = section(PILOTLIGHT_SYMBOL_UNWIND_LINES, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(lines[0].base, CODE_OFFSET);
+	rules = section(PILOTLIGHT_SYMBOL_UNWIND_RULES, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(rules[lines[0].rules[0]].offset, 16);
+	assert_int_equal(rules[lines[0].rules[1]].kind, PILOTLIGHT_UNWIND_STOP);
+	assert_int_equal(rules[lines[0].rules[2]].offset, 24);
+	assert_int_equal(rules[lines[0].rules[3]].kind, PILOTLIGHT_UNWIND_STOP);
+	(void)section(PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, &count);
+	assert_int_equal(count, 0);
+}
+
+static void equal_files_make_equal_tables(void **state)
+{
+	static uint8_t first[OUTPUT_BYTES_MAX];
+
+	(void)state;
+	add_functions();
+	assert_int_equal(extract(), 0);
+	memcpy(first, output, sizeof(first));
+	assert_int_equal(extract(), 0);
+	/* But for the time, and so the header's hash. */
+	assert_memory_equal(first + sizeof(*header()), output + sizeof(*header()),
+		report.output_bytes - sizeof(*header()));
+}
+
+static void debug_files_tell_what_binaries_do_not(void **state)
+{
+	uint8_t notes[2][36];
+	uint32_t cie = cfi_add_usual_cie(&debug_frame);
+
+	(void)state;
+	add_functions();
+	unwind_elf_add_build_id(&binary, notes[0], 7);
+	unwind_elf_add_build_id(&debug, notes[1], 7);
+	(void)CFI_ADD_FDE(&debug_frame, cie, CODE_VADDR, 0x10, DEF_CFA_OFFSET(16));
+	unwind_elf_add_cfi(&debug, &debug_frame);
+	assert_int_equal(extract(), 0);
+	assert_true(report.has_taken_debug);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_EH_FRAME);
+	assert_int_equal(summary()->functions_failed, 0);
+	(void)CFI_ADD_FDE(&debug_frame, cie, CODE_VADDR + 0x40, 0x10, DEF_CFA_OFFSET(16));
+	debug.parts[debug.part_count - 1].size = debug_frame.size;
+	assert_int_equal(extract(), 0);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	assert_int_equal(header()->rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	assert_int_equal(header()->contents,
+		PILOTLIGHT_SYMBOL_HAS_EH_FRAME | PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME);
+	assert_int_equal(summary()->function_count, 3);
+	notes[1][20]++;
+	assert_int_equal(extract(), 0);
+	assert_false(report.has_taken_debug);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+}
+
+static void a_binarys_own_debug_frame_is_its_own(void **state)
+{
+	(void)state;
+	(void)CFI_ADD_FDE(&debug_frame, cfi_add_usual_cie(&debug_frame), CODE_VADDR, 0x10, 0);
+	unwind_elf_add_cfi(&binary, &debug_frame);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME);
+}
+
+static void go_has_a_table_without_rows(void **state)
+{
+	uint64_t count;
+
+	(void)state;
+	unwind_elf_add_part(&binary, ".gopclntab", 0, "go", 2);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(summary()->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
+	assert_int_equal(summary()->row_count, 0);
+	assert_int_equal(header()->contents, 0);
+	assert_int_equal(header()->section_count, 2);
+	(void)section(PILOTLIGHT_SYMBOL_UNWIND_LINES, &count);
+	assert_int_equal(count, 0);
+}
+
+static void nothing_is_told_as_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(extract(), -ENODATA);
+	/* A section with an end and no more. */
+	cfi_put(&eh_frame, 0, 4);
+	unwind_elf_add_cfi(&binary, &eh_frame);
+	assert_int_equal(extract(), -ENODATA);
+	binary.machine = EM_RISCV;
+	assert_int_equal(extract(), -ENODATA);
+}
+
+static void damage_is_an_error_if_nothing_is_left(void **state)
+{
+	(void)state;
+	cfi_put(&eh_frame, 0x7fffffff, 4);
+	unwind_elf_add_cfi(&binary, &eh_frame);
+	assert_int_equal(extract(), -ENOEXEC);
+	eh_frame.size = 0;
+	(void)CFI_ADD_FDE(&eh_frame, cfi_add_usual_cie(&eh_frame), CODE_VADDR, 0x10, 0x3f);
+	binary.parts[0].size = eh_frame.size;
+	assert_int_equal(extract(), -ENOEXEC);
+	(void)CFI_ADD_FDE(&eh_frame, 0, CODE_VADDR + 0x10, 0x10, 0);
+	binary.parts[0].size = eh_frame.size;
+	assert_int_equal(extract(), 0);
+	assert_int_equal(summary()->functions_failed, 1);
+	assert_int_equal(summary()->function_count, 1);
+}
+
+static void errors_are_told(void **state)
+{
+	(void)state;
+	add_functions();
+	request.identity_bytes = 0;
+	assert_int_equal(extract(), -EINVAL);
+	request.identity_bytes = 21;
+	assert_int_equal(extract(), -EINVAL);
+	request.identity_bytes = 20;
+	request.scratch_bytes_max = 1024;
+	assert_int_equal(extract(), -EFBIG);
+	request.scratch_bytes_max = 16 << 20;
+	binary.segments[0].p_offset = UINT32_MAX;
+	assert_int_equal(extract(), -EFBIG);
+}
+
+/* Functions behind the code, and a million in the same place, end as well as others. */
+static void hostile_sections_end(void **state)
+{
+	uint32_t cie = cfi_add_usual_cie(&eh_frame);
+
+	(void)state;
+	while (eh_frame.size + 64 < sizeof(eh_frame.bytes))
+		(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + eh_frame.size % 7, 0x7fffffff,
+			REMEMBER_STATE, ADVANCE(1), DEF_CFA_OFFSET(32), 0x04, 255, 255, 255, 255,
+			RESTORE_STATE);
+	unwind_elf_add_cfi(&binary, &eh_frame);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(summary()->function_count, 1);
+	assert_true(summary()->functions_failed > 800);
+	assert_int_equal(summary()->row_count, 3);
+}
+
+static void a_failed_allocation_is_an_error(void **state)
+{
+	(void)state;
+	add_functions();
+	for (size_t n = 0;; n++) {
+		_cleanup_close_ int binary_fd = unwind_elf_fd(&binary);
+		_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
+		_cleanup_close_ int out = memfd_create("output", MFD_CLOEXEC);
+		const struct extraction_files files = {
+			.binary_fd = binary_fd,
+			.debug_fd = -1,
+			.alternate_fd = -1,
+			.scratch_fd = scratch,
+			.output_fd = out,
+		};
+		int r;
+
+		fail_allocation(n);
+		r = unwind_extraction_run(&files, &request, &report);
+		if (!allocation_failed()) {
+			assert_int_equal(r, 0);
+			assert_true(n > 3);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(report.error, r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_table_is_a_symbol_file, set_up),
+		cmocka_unit_test_setup(equal_files_make_equal_tables, set_up),
+		cmocka_unit_test_setup(debug_files_tell_what_binaries_do_not, set_up),
+		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
+		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
+		cmocka_unit_test_setup(nothing_is_told_as_nothing, set_up),
+		cmocka_unit_test_setup(damage_is_an_error_if_nothing_is_left, set_up),
+		cmocka_unit_test_setup(errors_are_told, set_up),
+		cmocka_unit_test_setup(hostile_sections_end, set_up),
+		cmocka_unit_test_setup(a_failed_allocation_is_an_error, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
