@@ -187,20 +187,22 @@ int broker_open_path(struct broker *broker, const char *path, int *ret_fd)
 	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_NO_LINKS, ret_fd);
 }
 
-static int open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)
+static int open_by_build_id(
+	struct broker *broker, const struct build_id *id, const char *ending, int *ret_fd)
 {
 	char hex[BUILD_ID_HEX_BYTES], name[BUILD_ID_HEX_BYTES + 32], path[PATH_MAX];
 	int r;
 
 	(void)build_id_format(id, hex);
-	(void)snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", hex, hex + 2);
+	(void)snprintf(name, sizeof(name), ".build-id/%.2s/%s%s", hex, hex + 2, ending);
 	r = join_path(path, broker->debug_root, name);
 	if (r < 0)
 		return r;
 	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
 }
 
-int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)
+static int open_by_padded_build_id(
+	struct broker *broker, const struct build_id *id, const char *ending, int *ret_fd)
 {
 	static const uint8_t usual_sizes[] = { 8, 16, BUILD_ID_BYTES };
 	struct build_id padded = *id;
@@ -208,14 +210,26 @@ int broker_open_debug_file(struct broker *broker, const struct build_id *id, int
 
 	if (id->size < 2 || id->size > BUILD_ID_BYTES)
 		return -EINVAL;
-	r = open_debug_file(broker, id, ret_fd);
+	r = open_by_build_id(broker, id, ending, ret_fd);
 	for (size_t i = 0; r == -ENOENT && i < sizeof(usual_sizes); i++) {
 		if (usual_sizes[i] <= id->size)
 			continue;
 		padded.size = usual_sizes[i];
-		r = open_debug_file(broker, &padded, ret_fd);
+		r = open_by_build_id(broker, &padded, ending, ret_fd);
 	}
 	return r;
+}
+
+int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd)
+{
+	return open_by_padded_build_id(broker, id, ".debug", ret_fd);
+}
+
+int broker_open_debug_package(struct broker *broker, const struct build_id *id, int *ret_fd)
+{
+	int r = open_by_padded_build_id(broker, id, ".debug.dwp", ret_fd);
+
+	return r == -ENOENT ? open_by_padded_build_id(broker, id, ".dwp", ret_fd) : r;
 }
 
 static bool is_same_file(int fd, const char *path)

@@ -64,6 +64,12 @@ int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
 int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd);
 
 /*
+ * The package of split DWARF that belongs to that debug file or to its binary: beside it, as
+ * rest.debug.dwp or rest.dwp.
+ */
+int broker_open_debug_package(struct broker *broker, const struct build_id *id, int *ret_fd);
+
+/*
  * The debug file that the .gnu_debuglink of the binary at the absolute `binary_path` names, a plain
  * file name: in the binary's folder, in .debug/ there, or in <debug_root>/<folder>. The first that
  * is there and is not the binary itself; whether it belongs to the binary its checksum must tell.

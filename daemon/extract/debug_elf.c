@@ -22,9 +22,10 @@ static int map(struct debug_elf *elf, const struct elf_file *file)
 
 static int unpack(struct debug_elf *elf, const struct elf_file *file, struct scratch *scratch)
 {
-	int r;
+	int r = 0;
 
-	r = scratch_array_init(&elf->unpacked, scratch, 1, scratch->limit_bytes);
+	if (!elf->is_unpacked)
+		r = scratch_array_init(&elf->unpacked, scratch, 1, scratch->limit_bytes);
 	if (r < 0)
 		return r;
 	elf->is_unpacked = true;
@@ -35,16 +36,37 @@ static int unpack(struct debug_elf *elf, const struct elf_file *file, struct scr
 	return 0;
 }
 
+/* What a file was unpacked to stays, for the next one. */
+static void close_file(struct debug_elf *elf)
+{
+	(void)elf_end(elf->elf);
+	elf->elf = NULL;
+	if (elf->mapping)
+		(void)munmap(elf->mapping, elf->mapping_bytes);
+	elf->mapping = NULL;
+	elf->unpacked.count = 0;
+}
+
+int debug_elf_reopen(struct debug_elf *elf, const struct elf_file *file, struct scratch *scratch)
+{
+	int r;
+
+	close_file(elf);
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return -ENOEXEC;
+	r = elf_sections_are_compressed(file) ? unpack(elf, file, scratch) : map(elf, file);
+	if (r == 0 && (!elf->elf || elf_kind(elf->elf) != ELF_K_ELF))
+		r = -ENOEXEC;
+	if (r < 0)
+		close_file(elf);
+	return r;
+}
+
 int debug_elf_open(struct debug_elf *ret_elf, const struct elf_file *file, struct scratch *scratch)
 {
 	struct debug_elf elf = { .elf = NULL };
-	int r;
+	int r = debug_elf_reopen(&elf, file, scratch);
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOEXEC;
-	r = elf_sections_are_compressed(file) ? unpack(&elf, file, scratch) : map(&elf, file);
-	if (r == 0 && (!elf.elf || elf_kind(elf.elf) != ELF_K_ELF))
-		r = -ENOEXEC;
 	if (r < 0) {
 		debug_elf_done(&elf);
 		return r;
@@ -55,9 +77,7 @@ int debug_elf_open(struct debug_elf *ret_elf, const struct elf_file *file, struc
 
 void debug_elf_done(struct debug_elf *elf)
 {
-	(void)elf_end(elf->elf);
-	if (elf->mapping)
-		(void)munmap(elf->mapping, elf->mapping_bytes);
+	close_file(elf);
 	if (elf->is_unpacked)
 		scratch_array_done(&elf->unpacked);
 	*elf = (struct debug_elf){ 0 };

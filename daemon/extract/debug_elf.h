@@ -16,7 +16,7 @@ struct debug_elf {
 	void *mapping; /* NULL: it is unpacked */
 	size_t mapping_bytes;
 	struct scratch_array unpacked;
-	bool is_unpacked;
+	bool is_unpacked; /* there is such an array, used or not */
 };
 
 /*
@@ -24,4 +24,7 @@ struct debug_elf {
  * mapping it. A file that shrinks while it is mapped ends the process with SIGBUS.
  */
 int debug_elf_open(struct debug_elf *ret_elf, const struct elf_file *file, struct scratch *scratch);
+/* The same with one that is open or all zeros, which it closes first and leaves closed on failure:
+ * many files need no more of the scratch file than the biggest. */
+int debug_elf_reopen(struct debug_elf *elf, const struct elf_file *file, struct scratch *scratch);
 void debug_elf_done(struct debug_elf *elf);

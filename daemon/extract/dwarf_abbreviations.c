@@ -48,6 +48,16 @@ enum dwarf_attribute dwarf_attribute_of(unsigned int at)
 		return DWARF_COMP_DIR;
 	case DW_AT_language:
 		return DWARF_LANGUAGE;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return DWARF_DWO_NAME;
+	case DW_AT_GNU_dwo_id:
+		return DWARF_DWO_ID;
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+		return DWARF_ADDR_BASE;
+	case DW_AT_GNU_ranges_base:
+		return DWARF_RANGES_BASE;
 	default:
 		return DWARF_ATTRIBUTES;
 	}

@@ -2,6 +2,7 @@
 #include "extract/dwarf_functions.h"
 
 #include "base/array.h"
+#include "extract/dwarf_range_list.h"
 #include "symbol/symbol_file.h"
 
 #include <errno.h>
@@ -77,6 +78,29 @@ static int add_range_list(struct walk *walk, const struct dwarf_die *die, uint32
 	return 0;
 }
 
+/* The same in a piece of split DWARF. */
+static int add_piece_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t frame)
+{
+	struct dwarf_functions *functions = walk->functions;
+	struct dwarf_range_list list;
+	uint64_t start, end;
+	int r = 1, added;
+
+	if (dwarf_range_list_open(&list, walk->unit, die) < 0) {
+		walk->is_damaged = true;
+		return 0;
+	}
+	while (functions->ranges_left > 0 && (r = dwarf_range_list_next(&list, &start, &end)) > 0) {
+		functions->ranges_left--;
+		added = symbol_builder_add_range(functions->builder, frame, start, end);
+		if (added < 0)
+			return added;
+	}
+	if (r != 0)
+		walk->is_damaged = true;
+	return 0;
+}
+
 static int add_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t frame)
 {
 	struct symbol_builder *builder = walk->functions->builder;
@@ -84,7 +108,8 @@ static int add_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t f
 
 	/* With DW_AT_ranges, a DW_AT_low_pc is what its addresses are counted from. */
 	if (dwarf_die_has(die, DWARF_RANGES))
-		return add_range_list(walk, die, frame);
+		return walk->unit->skeleton ? add_piece_ranges(walk, die, frame)
+					    : add_range_list(walk, die, frame);
 	if (dwarf_unit_address(walk->unit, die, DWARF_LOW_PC, &start)) {
 		if (dwarf_unit_address(walk->unit, die, DWARF_HIGH_PC, &end))
 			return symbol_builder_add_range(builder, frame, start, end);

@@ -3,6 +3,7 @@
 
 #include "extract/dwarf_functions.h"
 #include "extract/dwarf_names.h"
+#include "extract/dwarf_split.h"
 #include "extract/dwarf_unit.h"
 #include "extract/line_table.h"
 
@@ -17,19 +18,22 @@ enum {
 	UNITS_MAX = 192 * 1024, /* libdw keeps a kilobyte of each */
 	/* What libdw may keep of abbreviations, some 50 bytes each, before it begins anew. */
 	ABBREVIATIONS_KEPT_MAX = 1 << 19,
-	/* In abbreviations: of a DIE of another unit, and of a .dwo file, which stays open too. */
-	FOREIGN_DIE_COST = 8,
-	SPLIT_UNIT_COST = ABBREVIATIONS_KEPT_MAX / 64,
+	FOREIGN_DIE_COST = 8,	   /* in abbreviations: of a DIE of another unit */
+	PIECE_UNITS_MAX = 1 << 22, /* that are looked at, in search of the right ones */
 	RANGES_MAX =
 		1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
 };
+
+/* Of units in pieces: many skeletons may name one, and honest ones do not. */
+#define PIECE_BYTES_MAX (16ULL << 30)
 
 struct reader {
 	struct symbol_builder *builder; /* borrowed, as the next two */
 	Elf *elf, *alternate_elf;
 	Dwarf *dwarf, *alternate;
+	struct dwarf_pieces *pieces; /* borrowed */
 	struct dwarf_sections sections;
-	struct dwarf_abbreviations abbreviations;
+	struct dwarf_abbreviations abbreviations, piece_abbreviations;
 	struct dwarf_names names;
 	struct dwarf_functions functions;
 	struct line_table lines;
@@ -37,13 +41,14 @@ struct reader {
 	size_t program_count, program_capacity;
 	struct hash_index program_index;
 	uint64_t kept; /* abbreviations that libdw may hold */
+	uint64_t piece_units_left, piece_bytes_left;
+	bool lacks_pieces;
 };
 
 /* What is known of the unit that is being read. */
 struct unit {
-	Dwarf_Die die;	     /* the first of it */
-	Dwarf_Die split_die; /* of its .dwo file; without an address where there is none */
-	uint8_t type;	     /* DW_UT_… */
+	Dwarf_Die die; /* the first of it */
+	uint8_t type;  /* DW_UT_… */
 };
 
 static void close_dwarf(struct reader *reader)
@@ -72,6 +77,7 @@ static void reader_done(struct reader *reader)
 {
 	close_dwarf(reader);
 	dwarf_abbreviations_done(&reader->abbreviations);
+	dwarf_abbreviations_done(&reader->piece_abbreviations);
 	dwarf_names_done(&reader->names);
 	dwarf_functions_done(&reader->functions);
 	line_table_done(&reader->lines);
@@ -79,8 +85,8 @@ static void reader_done(struct reader *reader)
 	hash_index_done(&reader->program_index);
 }
 
-static int reader_init(
-	struct reader *reader, struct symbol_builder *builder, Elf *elf, Elf *alternate)
+static int reader_init(struct reader *reader, struct symbol_builder *builder, Elf *elf,
+	Elf *alternate, struct dwarf_pieces *pieces)
 {
 	uint64_t line_bytes, info_bytes;
 	int r;
@@ -89,6 +95,9 @@ static int reader_init(
 		.builder = builder,
 		.elf = elf,
 		.alternate_elf = alternate,
+		.pieces = pieces,
+		.piece_units_left = PIECE_UNITS_MAX,
+		.piece_bytes_left = PIECE_BYTES_MAX,
 	};
 	r = dwarf_sections_find(elf, false, &reader->sections);
 	if (r < 0)
@@ -98,6 +107,7 @@ static int reader_init(
 	line_bytes = dwarf_bytes_left(&reader->sections.line);
 	info_bytes = dwarf_bytes_left(&reader->sections.info);
 	dwarf_abbreviations_init(&reader->abbreviations);
+	dwarf_abbreviations_init(&reader->piece_abbreviations);
 	/* Units may share what they name; honest ones do so rarely. */
 	line_table_init(&reader->lines, builder, 2 * line_bytes);
 	dwarf_functions_init(&reader->functions, builder, &reader->names, info_bytes + RANGES_MAX);
@@ -191,64 +201,134 @@ static bool has_code_in_types(const struct dwarf_unit *unit, const struct dwarf_
 	}
 }
 
-static int open_unit(struct reader *reader, Dwarf_Die *first_die,
-	const struct dwarf_sections *sections, struct dwarf_unit *unit, struct dwarf_die *die)
+static int read_first_die(const struct dwarf_unit *unit, struct dwarf_die *die)
+{
+	int r = dwarf_unit_read_die(unit, unit->first_die, die);
+
+	return r == 0 && !die->abbreviation ? -EBADMSG : r;
+}
+
+static int open_unit(
+	struct reader *reader, Dwarf_Die *first_die, struct dwarf_unit *unit, struct dwarf_die *die)
 {
 	int r;
 
-	r = dwarf_unit_open(unit, sections, &reader->abbreviations, first_die);
+	r = dwarf_unit_open(unit, &reader->sections, &reader->abbreviations, first_die);
 	if (r < 0)
 		return r;
 	unit->has_alternate = reader->alternate;
 	reader->kept += reader->abbreviations.count;
-	r = dwarf_unit_read_die(unit, unit->first_die, die);
-	if (r == 0 && !die->abbreviation)
-		r = -EBADMSG;
+	return read_first_die(unit, die);
+}
+
+/* What is in `piece`, whose bytes may have been another's before. */
+static int open_piece_unit(struct reader *reader, const struct dwarf_skeleton *skeleton,
+	const struct dwarf_sections *piece, struct dwarf_unit *unit)
+{
+	uint64_t bytes;
+	int r;
+
+	dwarf_names_forget_dies(&reader->names);
+	dwarf_abbreviations_forget(&reader->piece_abbreviations);
+	r = dwarf_split_find(
+		piece, skeleton, &reader->piece_abbreviations, &reader->piece_units_left, unit);
+	if (r < 0)
+		return r;
+	bytes = (uint64_t)(unit->end - unit->header);
+	if (bytes > reader->piece_bytes_left)
+		return -EBADMSG;
+	reader->piece_bytes_left -= bytes;
+	return 0;
+}
+
+static int find_in_package(struct reader *reader, const struct dwarf_skeleton *skeleton,
+	struct dwarf_sections *piece, struct dwarf_unit *unit)
+{
+	int r = dwarf_pieces_find_packaged(reader->pieces, skeleton->id, piece);
+
+	return r < 0 ? r : open_piece_unit(reader, skeleton, piece, unit);
+}
+
+static int find_in_file(struct reader *reader, const struct dwarf_skeleton *skeleton,
+	const struct dwarf_unit *main_unit, const struct dwarf_die *die,
+	struct dwarf_sections *piece, struct dwarf_unit *unit)
+{
+	const char *name = dwarf_unit_string(main_unit, die, DWARF_DWO_NAME);
+	const char *folder = NULL;
+	int r;
+
+	if (dwarf_die_has(die, DWARF_COMP_DIR))
+		folder = dwarf_unit_string(main_unit, die, DWARF_COMP_DIR);
+	r = name ? dwarf_pieces_find_file(reader->pieces, folder ? folder : "", name, piece)
+		 : -EBADMSG;
+	if (r < 0)
+		return r;
+	do
+		r = open_piece_unit(reader, skeleton, piece, unit);
+	while (r == -ENOENT && dwarf_pieces_next_info(reader->pieces, piece));
 	return r;
 }
 
-/* Functions are in the .dwo file, if that is to be had; lines and folders never are. */
-static int read_functions(struct reader *reader, struct unit *unit, struct dwarf_unit *skeleton,
-	struct dwarf_die *die)
+/* Returns 0; -EBADMSG the piece is not to be had, or makes no sense; or what ends the whole. */
+static int read_piece(
+	struct reader *reader, const struct dwarf_unit *main_unit, const struct dwarf_die *die)
 {
-	struct dwarf_sections sections;
-	struct dwarf_unit split;
+	struct dwarf_skeleton skeleton;
+	struct dwarf_sections piece;
+	struct dwarf_unit unit;
+	struct dwarf_die first;
 	int r;
 
-	if (!unit->split_die.addr) {
-		r = dwarf_functions_read(&reader->functions, skeleton, &reader->lines,
-			has_code_in_types(skeleton, die));
-		return r == 0 && unit->type == DW_UT_skeleton ? -EBADMSG : r;
-	}
-	reader->kept += SPLIT_UNIT_COST;
-	r = dwarf_sections_find(
-		dwarf_getelf(dwarf_cu_getdwarf(unit->split_die.cu)), true, &sections);
+	r = dwarf_skeleton_read(&skeleton, main_unit, die);
 	if (r < 0)
+		return r;
+	r = find_in_package(reader, &skeleton, &piece, &unit);
+	if (r == -ENOENT || r == -EBADMSG)
+		r = find_in_file(reader, &skeleton, main_unit, die, &piece, &unit);
+	if (r == -ENOENT || r == -EBADMSG) {
+		reader->lacks_pieces = true;
 		return -EBADMSG;
-	r = open_unit(reader, &unit->split_die, &sections, &split, die);
-	if (r == 0) {
-		symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_SPLIT);
-		r = dwarf_functions_read(
-			&reader->functions, &split, &reader->lines, has_code_in_types(&split, die));
 	}
-	return r;
+	if (r == 0)
+		r = read_first_die(&unit, &first);
+	if (r < 0)
+		return r;
+	symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+	return dwarf_functions_read(
+		&reader->functions, &unit, &reader->lines, has_code_in_types(&unit, &first));
+}
+
+/* Without its piece, a skeleton may have some of the functions itself. */
+static int read_functions(struct reader *reader, const struct unit *unit,
+	const struct dwarf_unit *main_unit, const struct dwarf_die *die)
+{
+	int r, lost = 0;
+
+	if (unit->type == DW_UT_skeleton) {
+		lost = read_piece(reader, main_unit, die);
+		if (lost != -EBADMSG)
+			return lost;
+	}
+	r = dwarf_functions_read(
+		&reader->functions, main_unit, &reader->lines, has_code_in_types(main_unit, die));
+	return r < 0 ? r : lost;
 }
 
 /* `*is_any_read` becomes true where it is a unit, however damaged. */
 static int read_unit(struct reader *reader, struct unit *unit, bool *is_any_read)
 {
-	struct dwarf_unit skeleton;
+	struct dwarf_unit main_unit;
 	struct dwarf_die die;
 	int r, lines;
 
-	r = open_unit(reader, &unit->die, &reader->sections, &skeleton, &die);
+	r = open_unit(reader, &unit->die, &main_unit, &die);
 	if (r < 0)
 		return r;
 	*is_any_read = true;
-	lines = read_lines(reader, &skeleton, &die);
+	lines = read_lines(reader, &main_unit, &die);
 	if (lines < 0 && lines != -EBADMSG)
 		return lines;
-	r = read_functions(reader, unit, &skeleton, &die);
+	r = read_functions(reader, unit, &main_unit, &die);
 	return r == 0 ? lines : r;
 }
 
@@ -259,13 +339,10 @@ static int next_unit(struct reader *reader, struct unit *unit)
 	Dwarf_Half version;
 	int r;
 
-	r = dwarf_get_units(
-		reader->dwarf, cu, &cu, &version, &unit->type, &unit->die, &unit->split_die);
+	r = dwarf_get_units(reader->dwarf, cu, &cu, &version, &unit->type, &unit->die, NULL);
 	if (r != 0)
 		return r < 0 ? -EBADMSG : 0;
 	unit->die.cu = cu;
-	if (unit->type != DW_UT_skeleton)
-		unit->split_die.addr = NULL;
 	return 1;
 }
 
@@ -316,22 +393,25 @@ static int read_units(struct reader *reader)
 	return is_any_there || r < 0 ? -ENOEXEC : -ENODATA;
 }
 
-int dwarf_info_read(
-	struct symbol_builder *builder, Elf *elf, Elf *alternate, bool *ret_lacks_alternate)
+int dwarf_info_read(struct symbol_builder *builder, Elf *elf, Elf *alternate,
+	struct dwarf_pieces *pieces, struct dwarf_info_gaps *ret_gaps)
 {
-	bool lacks_alternate;
+	struct dwarf_info_gaps gaps;
 	struct reader reader;
 	int r;
 
-	r = reader_init(&reader, builder, elf, alternate);
+	r = reader_init(&reader, builder, elf, alternate, pieces);
 	if (r == 0)
 		r = read_units(&reader);
-	lacks_alternate = reader.names.lacks_alternate;
+	gaps = (struct dwarf_info_gaps){
+		.alternate = reader.names.lacks_alternate,
+		.pieces = reader.lacks_pieces,
+	};
 	reader_done(&reader);
 	if (r < 0)
 		return r;
-	if (lacks_alternate)
+	if (gaps.alternate)
 		symbol_builder_count_loss(builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
-	*ret_lacks_alternate = lacks_alternate;
+	*ret_gaps = gaps;
 	return 0;
 }

@@ -9,13 +9,15 @@ enum {
 	CACHE_BITS = 16,
 	REFERENCES_MAX = 16, /* followed from one DIE; they may lead in a circle */
 	NAME_BYTES_MAX = 16 * 1024,
+	GENERATION_MAX = INT32_MAX,
 };
 
 /* What a DIE leads to. It is known by its place in memory, which no other DIE has. */
 struct dwarf_named_die {
 	const void *die;
 	uint32_t name;
-	bool is_linkage_name;
+	uint32_t generation : 31; /* of the reader's: what is of another one is forgotten */
+	uint32_t is_linkage_name : 1;
 };
 
 /* Along a chain of references. */
@@ -32,7 +34,7 @@ int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder)
 
 	if (!cache)
 		return -ENOMEM;
-	*names = (struct dwarf_names){ .builder = builder, .cache = cache };
+	*names = (struct dwarf_names){ .builder = builder, .cache = cache, .generation = 1 };
 	return 0;
 }
 
@@ -42,9 +44,17 @@ void dwarf_names_done(struct dwarf_names *names)
 	*names = (struct dwarf_names){ 0 };
 }
 
+void dwarf_names_forget_dies(struct dwarf_names *names)
+{
+	if (++names->generation <= GENERATION_MAX)
+		return;
+	memset(names->cache, 0, sizeof(*names->cache) << CACHE_BITS);
+	names->generation = 1;
+}
+
 void dwarf_names_forget(struct dwarf_names *names)
 {
-	memset(names->cache, 0, sizeof(*names->cache) << CACHE_BITS);
+	dwarf_names_forget_dies(names);
 	names->foreign_count = 0;
 }
 
@@ -124,6 +134,9 @@ static void look_at(struct dwarf_names *names, const struct dwarf_unit *unit,
 		search->next = target;
 		return;
 	}
+	/* Compilers put what a piece of split DWARF refers to into the same unit. */
+	if (unit->skeleton)
+		return;
 	attribute = dwarf_unit_attribute(unit, die, reference);
 	follow_foreign(names, search, &attribute, unit->has_alternate);
 }
@@ -199,7 +212,7 @@ static int resolve(struct dwarf_names *names, const struct dwarf_unit *unit,
 		.foreign = first->foreign,
 		.is_foreign = first->is_foreign,
 	};
-	struct dwarf_named_die named = { .die = first->next };
+	struct dwarf_named_die named = { .die = first->next, .generation = names->generation };
 	struct dwarf_die die;
 	int r;
 
@@ -211,7 +224,7 @@ static int resolve(struct dwarf_names *names, const struct dwarf_unit *unit,
 		else
 			break;
 	}
-	named.is_linkage_name = search.linkage_name;
+	named.is_linkage_name = search.linkage_name != NULL;
 	r = add_name(names, search.linkage_name ? search.linkage_name : search.name, &named.name);
 	if (r == 0)
 		*ret_named = named;
@@ -230,7 +243,7 @@ int dwarf_names_find(struct dwarf_names *names, const struct dwarf_unit *unit,
 		return add_name(
 			names, search.linkage_name ? search.linkage_name : search.name, ret_name);
 	named = cache_entry(names, search.next);
-	if (named->die != search.next) {
+	if (named->die != search.next || named->generation != names->generation) {
 		r = resolve(names, unit, &search, named);
 		if (r < 0)
 			return r;

@@ -13,6 +13,7 @@
 struct dwarf_names {
 	struct symbol_builder *builder; /* borrowed */
 	struct dwarf_named_die *cache;
+	uint32_t generation;	/* of what is in the cache */
 	uint64_t foreign_count; /* DIEs of other units that libdw was asked for since */
 	bool lacks_alternate;	/* a name is in an alternate file, and there is none */
 };
@@ -23,6 +24,9 @@ void dwarf_names_done(struct dwarf_names *names);
 
 /* libdw begins anew, and the file's sections may have moved. */
 void dwarf_names_forget(struct dwarf_names *names);
+
+/* The DIEs that were asked about are no longer where they were. */
+void dwarf_names_forget_dies(struct dwarf_names *names);
 
 /* 0: it has none. Returns 0 or the builder's errors. */
 int dwarf_names_find(struct dwarf_names *names, const struct dwarf_unit *unit,

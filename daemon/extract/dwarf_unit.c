@@ -2,6 +2,7 @@
 #include "extract/dwarf_unit.h"
 
 #include <dwarf.h>
+#include <endian.h>
 #include <errno.h>
 
 static struct dwarf_bytes bytes_from(const struct dwarf_unit *unit, const uint8_t *position)
@@ -13,8 +14,8 @@ static struct dwarf_bytes bytes_from(const struct dwarf_unit *unit, const uint8_
 	};
 }
 
-/* DWARF 5, 7.5.1: the header lies before the first DIE, wherever that is. */
-static int read_header(struct dwarf_unit *unit, uint64_t *ret_abbreviations)
+/* DWARF 5, 7.5.1. */
+static int read_header(struct dwarf_unit *unit)
 {
 	struct dwarf_bytes bytes = bytes_from(unit, unit->header);
 	uint64_t length = dwarf_bytes_unit_length(&bytes, &unit->encoding.offset_bytes);
@@ -23,18 +24,48 @@ static int read_header(struct dwarf_unit *unit, uint64_t *ret_abbreviations)
 		return -EBADMSG;
 	unit->end = bytes.end = bytes.position + length;
 	unit->encoding.version = dwarf_bytes_u16(&bytes);
+	unit->type = DW_UT_compile;
 	if (unit->encoding.version >= 5) {
-		(void)dwarf_bytes_u8(&bytes); /* the unit's type */
+		unit->type = dwarf_bytes_u8(&bytes);
 		unit->encoding.address_bytes = dwarf_bytes_u8(&bytes);
 	}
-	*ret_abbreviations = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
+	unit->abbreviations_offset = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
 	if (unit->encoding.version < 5)
 		unit->encoding.address_bytes = dwarf_bytes_u8(&bytes);
+	if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
+		unit->id = dwarf_bytes_u64(&bytes);
 	if (bytes.is_short || unit->encoding.version < 2 || unit->encoding.version > 5)
 		return -EBADMSG;
 	if (unit->encoding.address_bytes != 4 && unit->encoding.address_bytes != 8)
 		return -EBADMSG;
+	/* libdw has found the first DIE where it thinks that the header ends. */
+	if (!unit->first_die)
+		unit->first_die = bytes.position;
 	return unit->first_die >= bytes.position && unit->first_die < unit->end ? 0 : -EBADMSG;
+}
+
+int dwarf_unit_begin(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
+	const struct dwarf_skeleton *skeleton, const uint8_t *header)
+{
+	struct dwarf_unit unit = {
+		.skeleton = skeleton,
+		.sections = sections,
+		.header = header,
+		.end = sections->info.end,
+		.is_swapped = sections->info.is_swapped,
+	};
+	int r = read_header(&unit);
+
+	if (r == 0)
+		*ret_unit = unit;
+	return r;
+}
+
+int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations)
+{
+	unit->abbreviations = abbreviations;
+	return dwarf_abbreviations_read(
+		abbreviations, &unit->sections->abbrev, unit->abbreviations_offset, unit->encoding);
 }
 
 int dwarf_unit_open(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
@@ -44,13 +75,11 @@ int dwarf_unit_open(struct dwarf_unit *ret_unit, const struct dwarf_sections *se
 	struct dwarf_unit unit = {
 		.cu = cu_die->cu,
 		.sections = sections,
-		.abbreviations = abbreviations,
 		.first_die = cu_die->addr,
 		.end = info->end,
 		.is_swapped = info->is_swapped,
 	};
 	Dwarf_Off offset = dwarf_cuoffset(cu_die); /* in the unit */
-	uint64_t abbreviations_offset;
 	int r;
 
 	/* A section that there is twice may be libdw's one time and ours the other. */
@@ -58,11 +87,9 @@ int dwarf_unit_open(struct dwarf_unit *ret_unit, const struct dwarf_sections *se
 		offset > (uint64_t)(unit.first_die - info->position))
 		return -EBADMSG;
 	unit.header = unit.first_die - offset;
-	r = read_header(&unit, &abbreviations_offset);
-	if (r < 0)
-		return r;
-	r = dwarf_abbreviations_read(
-		abbreviations, &sections->abbrev, abbreviations_offset, unit.encoding);
+	r = read_header(&unit);
+	if (r == 0)
+		r = dwarf_unit_load(&unit, abbreviations);
 	if (r < 0)
 		return r;
 	*ret_unit = unit;
@@ -220,12 +247,69 @@ bool dwarf_unit_constant(const struct dwarf_unit *unit, const struct dwarf_die *
 	}
 }
 
+static uint64_t read_u24(struct dwarf_bytes *bytes)
+{
+	uint64_t first = dwarf_bytes_u8(bytes), second = dwarf_bytes_u8(bytes);
+	uint64_t third = dwarf_bytes_u8(bytes);
+	bool is_big_endian = bytes->is_swapped == (BYTE_ORDER == LITTLE_ENDIAN);
+
+	return second << 8 | (is_big_endian ? first << 16 | third : first | third << 16);
+}
+
+bool dwarf_unit_index(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, uint64_t *ret_index)
+{
+	const struct dwarf_value *value = &die->values[attribute];
+	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
+
+	switch (value->form) {
+	case DW_FORM_addrx:
+	case DW_FORM_strx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		*ret_index = dwarf_bytes_uleb(&bytes);
+		return true;
+	case DW_FORM_addrx1:
+	case DW_FORM_strx1:
+		*ret_index = dwarf_bytes_u8(&bytes);
+		return true;
+	case DW_FORM_addrx2:
+	case DW_FORM_strx2:
+		*ret_index = dwarf_bytes_u16(&bytes);
+		return true;
+	case DW_FORM_addrx3:
+	case DW_FORM_strx3:
+		*ret_index = read_u24(&bytes);
+		return true;
+	case DW_FORM_addrx4:
+	case DW_FORM_strx4:
+		*ret_index = dwarf_bytes_u32(&bytes);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An address that is told by its number. */
+static bool numbered_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, uint64_t *ret_address)
+{
+	Dwarf_Attribute indexed;
+	uint64_t index;
+
+	if (unit->skeleton)
+		return dwarf_unit_index(unit, die, attribute, &index) &&
+		       dwarf_skeleton_address(unit->skeleton, index, ret_address);
+	indexed = dwarf_unit_attribute(unit, die, attribute);
+	return dwarf_formaddr(&indexed, ret_address) == 0;
+}
+
 bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_address)
 {
 	const struct dwarf_value *value = &die->values[attribute];
 	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
-	Dwarf_Attribute indexed;
 
 	switch (value->form) {
 	case DW_FORM_addr:
@@ -237,8 +321,7 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *d
 	case DW_FORM_addrx3:
 	case DW_FORM_addrx4:
 	case DW_FORM_GNU_addr_index:
-		indexed = dwarf_unit_attribute(unit, die, attribute);
-		return dwarf_formaddr(&indexed, ret_address) == 0;
+		return numbered_address(unit, die, attribute, ret_address);
 	default:
 		return false;
 	}
@@ -277,11 +360,45 @@ bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die 
 	return true;
 }
 
+/* What comes before the offsets of .debug_str_offsets.dwo (DWARF 5, 7.26). */
+static uint64_t string_offsets_header_bytes(const struct dwarf_encoding *encoding)
+{
+	if (encoding->version < 5)
+		return 0;
+	return encoding->offset_bytes == 8 ? 16 : 8;
+}
+
+static const char *string_in_piece(
+	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
+{
+	const struct dwarf_value *value = &die->values[attribute];
+	const uint8_t offset_bytes = unit->encoding.offset_bytes;
+	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
+	struct dwarf_bytes offsets = unit->sections->str_offsets;
+	uint64_t index, offset;
+
+	if (value->form == DW_FORM_string)
+		return dwarf_bytes_string(&bytes);
+	if (value->form == DW_FORM_strp) {
+		offset = dwarf_bytes_integer(&bytes, offset_bytes);
+		return dwarf_sections_string(&unit->sections->str, offset);
+	}
+	if (!dwarf_unit_index(unit, die, attribute, &index) ||
+		!dwarf_bytes_take(&offsets, string_offsets_header_bytes(&unit->encoding)) ||
+		index >= dwarf_bytes_left(&offsets) / offset_bytes)
+		return NULL;
+	(void)dwarf_bytes_take(&offsets, index * offset_bytes);
+	offset = dwarf_bytes_integer(&offsets, offset_bytes);
+	return dwarf_sections_string(&unit->sections->str, offset);
+}
+
 const char *dwarf_unit_string(
 	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
 	Dwarf_Attribute string = dwarf_unit_attribute(unit, die, attribute);
 
+	if (unit->skeleton)
+		return string_in_piece(unit, die, attribute);
 	/* libdw would look for the alternate file on its own, and not ask whether it is the one. */
 	if (!unit->has_alternate &&
 		(string.form == DW_FORM_GNU_strp_alt || string.form == DW_FORM_strp_sup))

@@ -23,6 +23,7 @@ struct extraction {
 	bool has_binary, has_debug, has_alternate;
 	bool is_debug_incomplete; /* there is DWARF in the debug file that was not taken */
 	struct scratch scratch;
+	struct dwarf_pieces pieces;
 	struct symbol_builder *builder;
 };
 
@@ -195,8 +196,8 @@ static int open_debug_elf(
 }
 
 /* Returns 0; -ENODATA there is none; -ENOEXEC it is lost, and counted; or what ends the whole. */
-static int read_dwarf_of(
-	struct extraction *extraction, const struct elf_file *file, bool *ret_lacks_alternate)
+static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file,
+	struct dwarf_info_gaps *ret_gaps)
 {
 	struct debug_elf elf = { .elf = NULL }, alternate = { .elf = NULL };
 	int r = 0;
@@ -211,7 +212,7 @@ static int read_dwarf_of(
 		r = open_debug_elf(extraction, file, &elf);
 	if (r == 0) {
 		r = dwarf_info_read(
-			extraction->builder, elf.elf, alternate.elf, ret_lacks_alternate);
+			extraction->builder, elf.elf, alternate.elf, &extraction->pieces, ret_gaps);
 		if (r == -ENOEXEC)
 			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
 	}
@@ -232,14 +233,17 @@ static int read_dwarf(struct extraction *extraction)
 	if (extraction->has_binary)
 		files[count++] = &extraction->binary;
 	for (size_t i = 0; i < count; i++) {
-		bool lacks_alternate = false;
+		struct dwarf_info_gaps gaps = { .alternate = false };
 
-		r = read_dwarf_of(extraction, files[i], &lacks_alternate);
+		r = read_dwarf_of(extraction, files[i], &gaps);
 		if (r == 0)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
+		if (gaps.pieces)
+			symbol_builder_add_contents(
+				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_PIECES);
 		if (files[i] == &extraction->debug)
-			extraction->is_debug_incomplete = r == -ENOEXEC || lacks_alternate;
+			extraction->is_debug_incomplete = r == -ENOEXEC || gaps.alternate;
 		if (r != -ENODATA && r != -ENOEXEC)
 			return r;
 	}
@@ -304,6 +308,8 @@ int extraction_run(const struct extraction_files *files,
 	int r;
 
 	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max);
+	dwarf_pieces_init(
+		&extraction.pieces, files->package_fd, files->pieces, &extraction.scratch);
 	r = open_files(&extraction, files);
 	report.has_taken_debug = extraction.has_debug;
 	if (r == 0)
@@ -312,6 +318,7 @@ int extraction_run(const struct extraction_files *files,
 	if (r == 0)
 		r = write_symbols(&extraction, files->output_fd);
 	symbol_builder_free(extraction.builder);
+	dwarf_pieces_done(&extraction.pieces);
 	report.error = r;
 	report.scratch_bytes = extraction.scratch.used_bytes;
 	report.cpu_ns = clock_process_cpu_ns();

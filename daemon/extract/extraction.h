@@ -8,13 +8,17 @@
 
 #include "pilotlight/symbol_worker.h"
 
+struct dwarf_piece_opener;
+
 /* Descriptors are borrowed; -1 where there is none. */
 struct extraction_files {
 	int binary_fd;
 	int debug_fd;	  /* taken only if its build-id is the binary's or it has its CRC */
 	int alternate_fd; /* what the debug file's (or binary's) .gnu_debugaltlink names */
+	int package_fd;	  /* of the pieces of split DWARF */
 	int scratch_fd;	  /* empty, for reading and writing */
 	int output_fd;	  /* empty */
+	const struct dwarf_piece_opener *pieces; /* single ones; borrowed, NULL: there are none */
 };
 
 /*

@@ -62,9 +62,8 @@ int cached_symbol_source_keep(struct cached_symbol_source *source, struct symbol
 	return 0;
 }
 
-/* Borrowed until the next call. */
-static int find_file(struct cached_symbol_source *source, const struct symbol_identity *identity,
-	const struct symbol_file **ret_file)
+int cached_symbol_source_find(struct cached_symbol_source *source,
+	const struct symbol_identity *identity, const struct symbol_file **ret_file)
 {
 	struct symbol_file **kept = find_kept(source, identity);
 	int r;
@@ -147,7 +146,7 @@ static int lookup(struct symbol_source *interface, const struct symbol_binary *b
 
 	r = identify(binary, &identity);
 	if (r == 0)
-		r = find_file(source, &identity, &file);
+		r = cached_symbol_source_find(source, &identity, &file);
 	if (r < 0)
 		return r;
 	if (symbol_file_header(file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)

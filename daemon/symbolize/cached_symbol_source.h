@@ -21,6 +21,11 @@ int cached_symbol_source_keep(struct cached_symbol_source *source, struct symbol
 void cached_symbol_source_forget(
 	struct cached_symbol_source *source, const struct symbol_identity *identity);
 
+/* Borrowed until the next call of any of these. Returns 0, -ENODATA, or an error of
+ * symbol_cache_find(). */
+int cached_symbol_source_find(struct cached_symbol_source *source,
+	const struct symbol_identity *identity, const struct symbol_file **ret_file);
+
 /* Borrowed; its free() does nothing, for it goes with the rest. A lookup returns what
  * symbol_source.h says; -ENODATA also for what has no symbol file. */
 struct symbol_source *cached_symbol_source_interface(struct cached_symbol_source *source);

@@ -12,9 +12,15 @@
 /* Looked through while samples wait to be drained; nobody links programs of more. */
 enum { SECTIONS_MAX = 512 };
 
-static const struct debug_files none = {
-	.debug_fd = -1, .alternate_fd = -1, .rank = PILOTLIGHT_SYMBOL_RANK_BINARY
-};
+struct debug_files debug_files_none(void)
+{
+	return (struct debug_files){
+		.debug_fd = -1,
+		.alternate_fd = -1,
+		.package_fd = -1,
+		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
+	};
+}
 
 static int open_elf(struct elf_file *file, int fd)
 {
@@ -88,15 +94,47 @@ static void find_debug_file(
 		files->rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
 }
 
+/* The package of the file at `path`. */
+static int open_package_of(struct broker *broker, const char *path, int *ret_fd)
+{
+	_cleanup_free_ char *package = NULL, *real = NULL;
+
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	if (asprintf(&package, "%s.dwp", path) < 0) {
+		package = NULL;
+		return -ENOMEM;
+	}
+	real = realpath(package, NULL);
+	return real ? broker_open_path(broker, real, ret_fd) : -errno;
+}
+
+static void find_package(
+	struct broker *broker, const struct symbol_binary *binary, struct debug_files *files)
+{
+	if (open_package_of(broker, binary->debug_path, &files->package_fd) == 0 ||
+		open_package_of(broker, binary->path, &files->package_fd) == 0)
+		return;
+	if (binary->build_id.size > 0)
+		(void)broker_open_debug_package(broker, &binary->build_id, &files->package_fd);
+}
+
+static int64_t changed_s(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 ? status.st_ctim.tv_sec : 0;
+}
+
 void debug_files_find(
 	struct broker *broker, const struct symbol_binary *binary, struct debug_files *ret_files)
 {
-	struct debug_files files = none;
-	struct stat status;
+	struct debug_files files = debug_files_none();
 
 	find_debug_file(broker, binary, &files);
-	if (files.debug_fd >= 0 && fstat(files.debug_fd, &status) == 0)
-		files.changed_s = status.st_ctim.tv_sec;
+	find_package(broker, binary, &files);
+	files.changed_s = changed_s(files.debug_fd);
+	files.package_changed_s = changed_s(files.package_fd);
 	if (files.debug_fd >= 0)
 		(void)open_alternate(
 			broker, files.debug_fd, binary->debug_path, &files.alternate_fd);
@@ -105,14 +143,17 @@ void debug_files_find(
 	*ret_files = files;
 }
 
-void debug_files_take(struct broker *broker, int debug_fd, enum pilotlight_symbol_rank rank,
-	struct debug_files *ret_files)
+void debug_files_take(struct broker *broker, const struct symbol_binary *binary, int debug_fd,
+	enum pilotlight_symbol_rank rank, struct debug_files *ret_files)
 {
-	struct debug_files files = none;
+	struct debug_files files = debug_files_none();
 
 	files.debug_fd = debug_fd;
 	files.rank = rank;
 	(void)open_alternate(broker, debug_fd, NULL, &files.alternate_fd);
+	find_package(broker, binary, &files);
+	files.changed_s = changed_s(files.debug_fd);
+	files.package_changed_s = changed_s(files.package_fd);
 	*ret_files = files;
 }
 
@@ -122,7 +163,9 @@ void debug_files_done(struct debug_files *files)
 		(void)close(files->debug_fd);
 	if (files->alternate_fd >= 0)
 		(void)close(files->alternate_fd);
-	*files = none;
+	if (files->package_fd >= 0)
+		(void)close(files->package_fd);
+	*files = debug_files_none();
 }
 
 bool debug_files_is_debug_file(int fd)

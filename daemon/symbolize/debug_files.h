@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files beside a binary that know more of it: its separate debug file, and the one that dwz
- * moved the common parts to. Found by what the files' own headers say, which is hostile (I8), so a
- * worker checks that they belong together before it believes them.
+ * The files beside a binary that know more of it: its separate debug file, the one that dwz moved
+ * the common parts to, and the package of the pieces of split DWARF. Found by what the files' own
+ * headers say, which is hostile (I8), so a worker checks that they belong together before it
+ * believes them.
  */
 #pragma once
 
@@ -16,17 +17,22 @@
 struct debug_files {
 	int debug_fd;			  /* owned; -1: none */
 	int alternate_fd;		  /* owned; -1: none */
+	int package_fd;			  /* owned; -1: none */
 	enum pilotlight_symbol_rank rank; /* of the debug file; RANK_BINARY where there is none */
-	int64_t changed_s;		  /* when it came to be as it is (ctime), since 1970 */
+	int64_t changed_s;	   /* when it came to be as it is (ctime), since 1970; 0: none */
+	int64_t package_changed_s; /* the same of the package */
 };
 
 /* Looks for those of `binary`, whose own debug_fd goes first. Finding none is no error. */
 void debug_files_find(
 	struct broker *broker, const struct symbol_binary *binary, struct debug_files *ret_files);
 
-/* Takes over a debug file that came from elsewhere and finds its alternate file. */
-void debug_files_take(struct broker *broker, int debug_fd, enum pilotlight_symbol_rank rank,
-	struct debug_files *ret_files);
+/* The same, but the debug file is one that came from elsewhere, and is taken over. */
+void debug_files_take(struct broker *broker, const struct symbol_binary *binary, int debug_fd,
+	enum pilotlight_symbol_rank rank, struct debug_files *ret_files);
+
+/* None of them, to begin with. */
+struct debug_files debug_files_none(void);
 
 void debug_files_done(struct debug_files *files);
 

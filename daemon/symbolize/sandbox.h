@@ -55,8 +55,9 @@ struct sandbox_limits {
 int sandbox_limit(const struct sandbox_limits *limits);
 
 /*
- * From now on: reading, writing and mapping what is open, and memory that holds no code. A file's
- * name is answered with EPERM, as libraries may try some; anything else kills (SIGSYS).
+ * From now on: reading, writing and mapping what is open, talking on sockets that are, with what is
+ * passed on them (as far as the descriptors' limit lets it), and memory that holds no code. A
+ * file's name is answered with EPERM, as libraries may try some; anything else kills (SIGSYS).
  */
 int sandbox_forbid_calls(void);
 

@@ -39,6 +39,7 @@ static const int allowed_calls[] = {
 	SCMP_SYS(close),
 	SCMP_SYS(sendto),
 	SCMP_SYS(sendmsg),
+	SCMP_SYS(recvmsg),
 	SCMP_SYS(munmap),
 	SCMP_SYS(mremap),
 	SCMP_SYS(madvise),

@@ -30,6 +30,9 @@ struct symbolizer_options {
 	struct worker_pool_options workers;
 	const char *debuginfod_urls; /* NULL or "": none is asked */
 	bool is_forced;		     /* extracts anew what the cache has */
+	/* Symbols, or unwind tables, which have a cache of their own; of those the binary's own are
+	 * the best there are. */
+	enum pilotlight_symbol_product product;
 	/*
 	 * For files that somebody has named: one with debug information alone is a debug file and
 	 * has its rank. What is mapped is never that, or any process could displace what is
@@ -95,6 +98,13 @@ int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
  */
 int symbolizer_fetch(
 	struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns);
+
+/*
+ * The file that was made of a binary. Borrowed until the next call of this or of the source.
+ * Returns 0; -ENODATA there is none; -EBADMSG, -ENOMEM, … as of symbol_cache_find().
+ */
+int symbolizer_find_file(struct symbolizer *symbolizer, const struct symbol_identity *identity,
+	const struct symbol_file **ret_file);
 
 /* Answers from symbol files alone, by identity. Borrowed; lives as long as the symbolizer. */
 struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);

@@ -2,6 +2,7 @@
 #include "symbolize/wanted_sources.h"
 
 #include "base/clock.h"
+#include "symbolize/split_piece.h"
 
 #include <errno.h>
 
@@ -19,8 +20,7 @@ int wanted_identify(const struct symbol_binary *binary, struct symbol_identity *
 		binary->fd >= 0 ? binary->fd : binary->debug_fd, ret_identity);
 }
 
-void wanted_find_debug_files(
-	struct broker *broker, const struct wanted *wanted, struct debug_files *ret_files)
+static struct symbol_binary binary_of(const struct wanted *wanted)
 {
 	struct symbol_binary binary = {
 		.path = wanted->path,
@@ -31,20 +31,53 @@ void wanted_find_debug_files(
 
 	if (wanted->identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID)
 		binary.build_id = wanted->identity.id;
+	return binary;
+}
+
+void wanted_find_debug_files(
+	struct broker *broker, const struct wanted *wanted, struct debug_files *ret_files)
+{
+	struct symbol_binary binary = binary_of(wanted);
+
 	debug_files_find(broker, &binary, ret_files);
+}
+
+void wanted_take_debug_file(struct broker *broker, const struct wanted *wanted, int debug_fd,
+	enum pilotlight_symbol_rank rank, struct debug_files *ret_files)
+{
+	struct symbol_binary binary = binary_of(wanted);
+
+	debug_files_take(broker, &binary, debug_fd, rank, ret_files);
+}
+
+int wanted_open_piece(
+	struct broker *broker, const struct wanted *wanted, const char *path, int *ret_fd)
+{
+	return split_piece_open(broker, path, wanted->path,
+		wanted->fd >= 0 ? wanted->fd : wanted->debug_fd, ret_fd);
+}
+
+/* May what changed then, if it has, be worth another look? */
+static bool is_due(const struct pilotlight_symbol_header *header, int64_t changed_s, bool is_eager)
+{
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+
+	return is_eager || changed_s >= (int64_t)header->created_s ||
+	       now_s > header->created_s + RETRY_S;
 }
 
 bool wanted_has_better(struct broker *broker, const struct wanted *wanted,
 	const struct pilotlight_symbol_header *header, bool is_eager)
 {
-	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct debug_files files;
 	bool is_better;
 
 	wanted_find_debug_files(broker, wanted, &files);
 	is_better = files.debug_fd >= 0 && files.rank > header->rank &&
-		    (is_eager || files.changed_s >= (int64_t)header->created_s ||
-			    now_s > header->created_s + RETRY_S);
+		    is_due(header, files.changed_s, is_eager);
+	if (header->contents & PILOTLIGHT_SYMBOL_LACKS_PIECES && files.rank >= header->rank &&
+		(wanted->fd >= 0 || files.debug_fd >= 0))
+		is_better = is_better || is_due(header, files.package_changed_s, is_eager);
 	debug_files_done(&files);
 	return is_better;
 }

@@ -13,10 +13,18 @@ int wanted_identify(const struct symbol_binary *binary, struct symbol_identity *
 
 void wanted_find_debug_files(
 	struct broker *broker, const struct wanted *wanted, struct debug_files *ret_files);
+/* The same with a debug file that was fetched, which is taken over. */
+void wanted_take_debug_file(struct broker *broker, const struct wanted *wanted, int debug_fd,
+	enum pilotlight_symbol_rank rank, struct debug_files *ret_files);
+
+/* Opens a piece of split DWARF that the binary's debug information names (split_piece.h). */
+int wanted_open_piece(
+	struct broker *broker, const struct wanted *wanted, const char *path, int *ret_fd);
 
 /*
  * Is there something better now than the cache's entry was made of? What was there before has been
- * tried and passed over, so unless `is_eager` it is only tried again after a day.
+ * tried and passed over, so unless `is_eager` it is only tried again after a day. So are pieces of
+ * split DWARF that were missing, which nobody can look for without reading the binary again.
  */
 bool wanted_has_better(struct broker *broker, const struct wanted *wanted,
 	const struct pilotlight_symbol_header *header, bool is_eager);

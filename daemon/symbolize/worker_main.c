@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "base/clock.h"
+#include "extract/dwarf_pieces.h"
 #include "extract/extraction.h"
+#include "extract/unwind_extraction.h"
 #include "symbolize/sandbox.h"
+#include "symbolize/worker_pieces.h"
 #include "symbolize/worker_pool.h"
 
 #include <errno.h>
@@ -31,6 +35,28 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
+/* Are those there that it says are there? */
+static bool has_files(const struct pilotlight_symbol_request *request)
+{
+	const struct {
+		bool is_said;
+		int fd;
+	} files[] = {
+		{ true, PILOTLIGHT_WORKER_OUTPUT_FD },
+		{ true, PILOTLIGHT_WORKER_SCRATCH_FD },
+		{ request->has_binary, PILOTLIGHT_WORKER_BINARY_FD },
+		{ request->has_debug, PILOTLIGHT_WORKER_DEBUG_FD },
+		{ request->has_alternate, PILOTLIGHT_WORKER_ALTERNATE_FD },
+		{ request->has_package, PILOTLIGHT_WORKER_PACKAGE_FD },
+		{ request->has_pieces, PILOTLIGHT_WORKER_PIECES_FD },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].is_said && !is_open(files[i].fd))
+			return false;
+	return true;
+}
+
 static int receive_request(struct pilotlight_symbol_request *ret_request)
 {
 	struct pilotlight_symbol_request request;
@@ -45,10 +71,7 @@ static int receive_request(struct pilotlight_symbol_request *ret_request)
 		!(request.has_binary || request.has_debug) ||
 		memchr(request.origin, '\0', sizeof(request.origin)) == NULL)
 		return -EPROTO;
-	if (!is_open(PILOTLIGHT_WORKER_OUTPUT_FD) || !is_open(PILOTLIGHT_WORKER_SCRATCH_FD) ||
-		(request.has_binary && !is_open(PILOTLIGHT_WORKER_BINARY_FD)) ||
-		(request.has_debug && !is_open(PILOTLIGHT_WORKER_DEBUG_FD)) ||
-		(request.has_alternate && !is_open(PILOTLIGHT_WORKER_ALTERNATE_FD)))
+	if (!has_files(&request))
 		return -EBADF;
 	*ret_request = request;
 	return 0;
@@ -66,7 +89,7 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 		.file_bytes = scratch_bytes,
 		.stack_bytes = STACK_BYTES,
 		.cpu_s = request->cpu_s_max,
-		.descriptors = 1,
+		.descriptors = request->has_pieces ? PILOTLIGHT_WORKER_FDS_MAX : 1,
 	};
 	int r = sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
 
@@ -91,17 +114,22 @@ static int sync_output(void)
 static int work(const struct pilotlight_symbol_request *request,
 	struct pilotlight_symbol_report *ret_report)
 {
+	const struct dwarf_piece_opener pieces = { .open = worker_pieces_ask };
 	const struct extraction_files files = {
 		.binary_fd = request->has_binary ? PILOTLIGHT_WORKER_BINARY_FD : -1,
 		.debug_fd = request->has_debug ? PILOTLIGHT_WORKER_DEBUG_FD : -1,
 		.alternate_fd = request->has_alternate ? PILOTLIGHT_WORKER_ALTERNATE_FD : -1,
+		.package_fd = request->has_package ? PILOTLIGHT_WORKER_PACKAGE_FD : -1,
 		.scratch_fd = PILOTLIGHT_WORKER_SCRATCH_FD,
 		.output_fd = PILOTLIGHT_WORKER_OUTPUT_FD,
+		.pieces = request->has_pieces ? &pieces : NULL,
 	};
 	int r = enter_sandbox(request);
 
 	if (r == 0)
-		r = extraction_run(&files, request, ret_report);
+		r = request->product == PILOTLIGHT_PRODUCT_UNWIND
+			    ? unwind_extraction_run(&files, request, ret_report)
+			    : extraction_run(&files, request, ret_report);
 	return r == 0 ? sync_output() : r;
 }
 

@@ -35,7 +35,7 @@ enum { SCRATCH_SHARES = 32 };
 /* A job as it waits: all its descriptors but the output's are the pool's. */
 struct waiting_job {
 	struct pilotlight_symbol_request request;
-	int binary_fd, debug_fd, alternate_fd, output_fd, scratch_fd;
+	int binary_fd, debug_fd, alternate_fd, package_fd, output_fd, scratch_fd;
 	void *context;
 };
 
@@ -43,6 +43,7 @@ static const struct waiting_job no_job = {
 	.binary_fd = -1,
 	.debug_fd = -1,
 	.alternate_fd = -1,
+	.package_fd = -1,
 	.output_fd = -1,
 	.scratch_fd = -1,
 };
@@ -50,6 +51,7 @@ static const struct waiting_job no_job = {
 struct worker {
 	struct child_process *child; /* NULL: none runs */
 	struct pilotlight_symbol_request request;
+	struct worker_pieces pieces;
 	int output_fd;
 	void *context;
 };
@@ -77,7 +79,15 @@ static void waiting_job_done(struct waiting_job *job)
 	close_fd(&job->binary_fd);
 	close_fd(&job->debug_fd);
 	close_fd(&job->alternate_fd);
+	close_fd(&job->package_fd);
 	close_fd(&job->scratch_fd);
+}
+
+static void worker_done(struct worker *worker)
+{
+	child_process_free(worker->child);
+	worker_pieces_done(&worker->pieces);
+	*worker = (struct worker){ .pieces.fd = -1 };
 }
 
 void worker_pool_free(struct worker_pool *pool)
@@ -86,7 +96,7 @@ void worker_pool_free(struct worker_pool *pool)
 		return;
 	if (pool->workers)
 		for (size_t i = 0; i < pool->options.workers_max; i++)
-			child_process_free(pool->workers[i].child);
+			worker_done(&pool->workers[i]);
 	for (size_t i = 0; i < pool->queue_count; i++)
 		waiting_job_done(&pool->queue[(pool->queue_first + i) % pool->options.queue_max]);
 	close_fd(&pool->epoll_fd);
@@ -130,6 +140,8 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
 	}
 	pool->workers = calloc(pool->options.workers_max, sizeof(*pool->workers));
 	pool->queue = calloc(pool->options.queue_max, sizeof(*pool->queue));
+	for (size_t i = 0; pool->workers && i < pool->options.workers_max; i++)
+		pool->workers[i].pieces.fd = -1;
 	if (!pool->workers || !pool->queue)
 		return -ENOMEM;
 	pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -167,7 +179,7 @@ static uint64_t length_of(int fd)
 
 static uint64_t scratch_bytes(const struct worker_pool *pool, const struct worker_job *job)
 {
-	const int fds[] = { job->binary_fd, job->debug_fd, job->alternate_fd };
+	const int fds[] = { job->binary_fd, job->debug_fd, job->alternate_fd, job->package_fd };
 	const uint64_t limit = pool->options.scratch_bytes;
 	uint64_t left;
 
@@ -195,6 +207,9 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 			.identity_kind = (uint8_t)job->identity.kind,
 			.identity_bytes = job->identity.id.size,
 			.debug_rank = (uint8_t)job->debug_rank,
+			.product = (uint8_t)job->product,
+			.has_package = job->package_fd >= 0,
+			.has_pieces = job->has_pieces && pool->options.open_piece,
 			.scratch_bytes_max = scratch_bytes(pool, job),
 			.memory_bytes_max = pool->options.memory_bytes,
 			.cpu_s_max = pool->options.cpu_s,
@@ -202,6 +217,7 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 		.binary_fd = job->binary_fd,
 		.debug_fd = job->debug_fd,
 		.alternate_fd = job->alternate_fd,
+		.package_fd = job->package_fd,
 		.output_fd = job->output_fd,
 		.scratch_fd = job->scratch_fd,
 		.context = job->context,
@@ -220,8 +236,8 @@ static void set_policy(const struct child_process *child, int policy)
 	(void)sched_setscheduler(child_process_id(child), policy, &parameters);
 }
 
-/* Takes the job's descriptors on success. */
-static int start(struct worker_pool *pool, struct waiting_job *job)
+static int start_child(struct worker_pool *pool, const struct waiting_job *job, int pieces_fd,
+	struct child_process **ret_child)
 {
 	char *const arguments[] = { "pilotlight", "symbol-worker", NULL };
 	char *const environment[] = { NULL };
@@ -231,6 +247,8 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 		{ job->binary_fd, PILOTLIGHT_WORKER_BINARY_FD },
 		{ job->debug_fd, PILOTLIGHT_WORKER_DEBUG_FD },
 		{ job->alternate_fd, PILOTLIGHT_WORKER_ALTERNATE_FD },
+		{ job->package_fd, PILOTLIGHT_WORKER_PACKAGE_FD },
+		{ pieces_fd, PILOTLIGHT_WORKER_PIECES_FD },
 	};
 	const struct child_process_options options = {
 		.program = pool->program,
@@ -243,15 +261,27 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 		.request_bytes = sizeof(job->request),
 		.timeout_ns = pool->options.timeout_ns,
 	};
+
+	return child_process_start(&options, ret_child);
+}
+
+/* Takes the job's descriptors on success. */
+static int start(struct worker_pool *pool, struct waiting_job *job)
+{
 	_cleanup_(child_process_freep) struct child_process *child = NULL;
+	_cleanup_(worker_pieces_done) struct worker_pieces pieces = { .fd = -1 };
+	_cleanup_close_ int pieces_fd = -1;
 	struct epoll_event event = { .events = EPOLLIN };
 	struct worker *worker = pool->workers;
-	int r;
+	int r = 0;
 
 	while (worker->child)
 		worker++;
 	assert(worker < pool->workers + pool->options.workers_max);
-	r = child_process_start(&options, &child);
+	if (job->request.has_pieces)
+		r = worker_pieces_open(&pieces, pool->epoll_fd, &pieces_fd);
+	if (r == 0)
+		r = start_child(pool, job, pieces_fd, &child);
 	if (r < 0)
 		return r;
 	/*
@@ -266,9 +296,11 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	*worker = (struct worker){
 		.child = TAKE_PTR(child),
 		.request = job->request,
+		.pieces = pieces,
 		.output_fd = job->output_fd,
 		.context = job->context,
 	};
+	pieces.fd = -1;
 	pool->running++;
 	waiting_job_done(job);
 	return 0;
@@ -305,8 +337,7 @@ static bool take_result(
 	worker_outcome(
 		&end, &worker->request, worker->output_fd, pool->options.output_bytes, ret_result);
 	ret_result->context = worker->context;
-	child_process_free(worker->child);
-	*worker = (struct worker){ 0 };
+	worker_done(worker);
 	pool->running--;
 	return true;
 }
@@ -337,6 +368,9 @@ int worker_pool_run(struct worker_pool *pool,
 	struct worker_result result;
 	int r;
 
+	for (size_t i = 0; i < pool->options.workers_max; i++)
+		worker_pieces_serve(&pool->workers[i].pieces, pool->options.open_piece,
+			pool->options.open_piece_context, pool->workers[i].context);
 	for (size_t i = 0; i < pool->options.workers_max; i++)
 		if (take_result(pool, &pool->workers[i], &result)) {
 			/* First, so that `done` finds a place in the queue. */

@@ -3,8 +3,9 @@
  * Symbol workers: at most a few processes at a time, each of which turns one binary into one symbol
  * file and ends. A worker has no privileges (nobody's user where we are root, no capabilities, no
  * new ones), a seccomp filter that leaves it its descriptors and its memory, bounds on anonymous
- * memory, file size and CPU time, no files but those it is given, and the lowest priority. It is
- * killed on timeout. What defeats it is told by its result and costs nobody else anything (I4, I8).
+ * memory, file size and CPU time, no files but those it is given or asks for (worker_pieces.h), and
+ * the lowest priority. It is killed on timeout. What defeats it is told by its result and costs
+ * nobody else anything (I4, I8).
  *
  * Jobs beyond those that run wait in a bounded queue, in order. Driven by the owner's poll loop.
  * One owner, one thread, with whose end the workers end.
@@ -15,6 +16,7 @@
 #include "base/fault.h"
 #include "pilotlight/symbol_worker.h"
 #include "symbol/symbol_identity.h"
+#include "symbolize/worker_pieces.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,15 +33,20 @@ struct worker_pool_options {
 	uint64_t scratch_bytes; /* 0: 8 GiB; less for small files; no file it writes is longer */
 	uint64_t output_bytes;	/* 0: 1 GiB */
 	uint32_t cpu_s;		/* 0: 120 */
+	/* Opens the pieces of split DWARF that the job with this `context` asks for; NULL: none. */
+	worker_pieces_opener *open_piece;
+	void *open_piece_context;
 };
 
 /* A job's files are taken over, whatever is returned; -1 where there is none. */
 struct worker_job {
 	struct symbol_identity identity;
-	int binary_fd, debug_fd, alternate_fd;
-	int output_fd;	/* owned by the caller, open until the job is done */
-	int scratch_fd; /* empty, for reading and writing; taken over */
+	int binary_fd, debug_fd, alternate_fd, package_fd;
+	bool has_pieces; /* it may ask for them */
+	int output_fd;	 /* owned by the caller, open until the job is done */
+	int scratch_fd;	 /* empty, for reading and writing; taken over */
 	enum pilotlight_symbol_rank debug_rank;
+	enum pilotlight_symbol_product product;
 	const char *origin; /* copied; cut at the beginning */
 	void *context;	    /* returned with the result */
 };

@@ -4,6 +4,11 @@
  * one report, both of fixed size. Files come as descriptors of fixed numbers, whose presence the
  * request tells. The worker is this same program, started as `pilotlight symbol-worker`; both sides
  * are of one version, and `version` only guards against a program that was replaced on the disk.
+ *
+ * On another SOCK_SEQPACKET pair, if it is given one, the worker may ask meanwhile for pieces of
+ * split DWARF (.dwo files), whose paths the binary's debug information tells: each request is the
+ * path's bytes, without a NUL, and is answered by a reply, with the file as its one descriptor
+ * (SCM_RIGHTS) where there is no error. A relative path is from the binary's own folder on.
  */
 #pragma once
 
@@ -12,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-	PILOTLIGHT_WORKER_VERSION = 1,
+	PILOTLIGHT_WORKER_VERSION = 2,
 
 	PILOTLIGHT_WORKER_SOCKET_FD = 3,
 	PILOTLIGHT_WORKER_OUTPUT_FD = 4,
@@ -20,6 +25,17 @@ enum {
 	PILOTLIGHT_WORKER_BINARY_FD = 6,
 	PILOTLIGHT_WORKER_DEBUG_FD = 7,
 	PILOTLIGHT_WORKER_ALTERNATE_FD = 8,
+	PILOTLIGHT_WORKER_PACKAGE_FD = 9, /* .dwp */
+	PILOTLIGHT_WORKER_PIECES_FD = 10, /* the socket for pieces */
+	PILOTLIGHT_WORKER_FDS_MAX = 12,	  /* all of them, and a piece */
+
+	PILOTLIGHT_WORKER_PATH_BYTES_MAX = 4095,
+};
+
+/* What is made of the files. */
+enum pilotlight_symbol_product {
+	PILOTLIGHT_PRODUCT_SYMBOLS = 0,
+	PILOTLIGHT_PRODUCT_UNWIND = 1, /* pilotlight/unwind.h */
 };
 
 struct pilotlight_symbol_request {
@@ -29,11 +45,12 @@ struct pilotlight_symbol_request {
 	uint8_t identity[20];
 	uint8_t identity_bytes;
 	uint8_t debug_rank; /* of what comes out if the debug file is taken */
-	uint8_t padding[2];
+	uint8_t has_package, has_pieces;
 	uint64_t scratch_bytes_max;
 	uint64_t memory_bytes_max; /* anonymous */
 	uint32_t cpu_s_max;
-	uint32_t padding_2;
+	uint8_t product; /* enum pilotlight_symbol_product */
+	uint8_t padding[3];
 	char origin[128];
 };
 
@@ -49,6 +66,10 @@ struct pilotlight_symbol_report {
 	uint64_t scratch_bytes;
 	uint64_t reserved; /* 0 */
 	uint64_t cpu_ns;
+};
+
+struct pilotlight_piece_reply {
+	int32_t error; /* 0, or -errno: the piece is not to be had */
 };
 
 _Static_assert(sizeof(struct pilotlight_symbol_request) == 184, "request");

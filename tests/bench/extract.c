@@ -196,6 +196,7 @@ int main(int argc, char **argv)
 	files.binary_fd = open_input(argv[0]);
 	files.debug_fd = open_input(argv[1]);
 	files.alternate_fd = open_input(argv[2]);
+	files.package_fd = -1;
 	files.scratch_fd = open_scratch();
 	files.output_fd = output ? open(output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
 				 : open_scratch();

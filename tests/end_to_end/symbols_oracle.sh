@@ -123,6 +123,26 @@ build_go() {
 		/usr/bin/go build "$@" "$sources/program.go"
 }
 
+# build_split COMPILER FLAG... -o FILE: with its piece of split DWARF beside it.
+build_split() {
+	local file=${*: -1}
+	local object=${file%.new}.o
+
+	"${@:1:$#-2}" -gsplit-dwarf -c "$sources/program.cc" -o "$object" && "$1" "$object" -o "$file"
+}
+
+compile_split_programs() {
+	local flags=(-std=c++20 -O2) kind version
+
+	for kind in split packed; do
+		for version in 4 5; do
+			compile "gcc_$kind$version" build_split g++ "${flags[@]}" "-gdwarf-$version"
+			compile "clang_$kind$version" build_split clang++ "${flags[@]}" \
+				"-gdwarf-$version" -ffunction-sections
+		done
+	done
+}
+
 compile_programs() {
 	local c=("$root"/daemon/{base,render,export}/*.c)
 	local c_flags=(-std=gnu17 -D_GNU_SOURCE -O2 -fPIC -shared -iquote "$root/daemon"
@@ -144,7 +164,39 @@ compile_programs() {
 	! has rustc || RUSTC_BOOTSTRAP=1 compile rust_legacy rustc "${rust_flags[@]}" \
 		-Z unstable-options -C symbol-mangling-version=legacy
 	[ ! -x /usr/bin/go ] || compile go build_go
+	compile_split_programs
 	wait
+}
+
+# package NAME TOOL: leaves the program its package alone.
+package() {
+	local program=$tmp/$1
+
+	shift
+	[ -n "$1" ] || return
+	# llvm-dwp of LLVM 14 does not come to an end with some of what gcc makes.
+	timeout 20 "$@" -e "$program" -o "$program.dwp" 2>"$tmp/package.log" &&
+		[ -s "$program.dwp" ] || rm -f "$program.dwp"
+	rm -f "$program.dwo"
+}
+
+package_programs() {
+	local gnu llvm
+
+	gnu=$(type -P dwp) llvm=$(first llvm-dwp-14 llvm-dwp)
+	package gcc_packed4 "$gnu"
+	package clang_packed4 "$llvm"
+	package gcc_packed5 "$llvm"
+	package clang_packed5 "$llvm"
+}
+
+# packed_subject NAME FILE
+packed_subject() {
+	if [ -e "$2" ] && [ ! -e "$2.dwp" ]; then
+		without "$1" 'no dwp can make its package'
+	else
+		subject "$1" "$2"
+	fi
 }
 
 # Of what was compiled, with its debug information somewhere else, or in another form.
@@ -187,6 +239,14 @@ list_made_here() {
 	subject '.gnu_debugdata' "$tmp/data/program" "$tmp/data/names" functions
 	subject 'compressed, zlib' "$tmp/compressed"
 	subject 'compressed, .zdebug' "$tmp/compressed_gnu" "$tmp/gcc_c4"
+	subject 'split, gcc, DWARF 4' "$tmp/gcc_split4"
+	subject 'split, gcc, DWARF 5' "$tmp/gcc_split5"
+	subject 'split, clang, DWARF 4' "$tmp/clang_split4"
+	subject 'split, clang, DWARF 5' "$tmp/clang_split5"
+	packed_subject 'split, .dwp, gcc, DWARF 4' "$tmp/gcc_packed4"
+	packed_subject 'split, .dwp, gcc, DWARF 5' "$tmp/gcc_packed5"
+	packed_subject 'split, .dwp, clang, DWARF 4' "$tmp/clang_packed4"
+	packed_subject 'split, .dwp, clang, DWARF 5' "$tmp/clang_packed5"
 	if has dwz; then
 		subject 'dwz -m, C++' "$tmp/multi/gcc5" "$tmp/gcc5"
 		subject 'dwz -m, C, LTO' "$tmp/multi/gcc_lto" "$tmp/gcc_lto"
@@ -202,6 +262,7 @@ gsymutil=$(first llvm-gsymutil-14 llvm-gsymutil) || skip_all 'no llvm-gsymutil'
 
 compile_programs
 transform_programs
+package_programs
 list_debian_with_lines
 list_debian_with_names
 list_made_here

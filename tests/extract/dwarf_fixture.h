@@ -82,16 +82,20 @@ enum {
 	PARTIAL_UNIT,	       /* no attributes */
 	UNIT_WITHOUT_LINES,    /* no attributes */
 	DEEPER,		       /* a block in a form that nobody knows */
+	SKELETON,	       /* a unit: dwo_name, comp_dir, low_pc, addr_base */
+	SKELETON_WITH_ID,      /* a unit of DWARF 4: the same, dwo_id, ranges_base */
 };
 
 struct dwarf_fixture {
-	struct section_bytes info, abbrev, line, ranges;
+	struct section_bytes info, abbrev, line, ranges, addr;
 	uint16_t version;
 	bool is_64_bit; /* the format */
 	uint8_t unit_type;
-	bool has_no_ranges;   /* the section is missing */
-	bool lacks_alternate; /* what dwarf_info_read() said of it */
-	size_t unit;	      /* where the present one begins in `info` */
+	bool has_no_ranges; /* the section is missing */
+	const struct dwarf_piece_opener *opener;
+	int package_fd;
+	struct dwarf_info_gaps gaps; /* what dwarf_info_read() said of it */
+	size_t unit;		     /* where the present one begins in `info` */
 	struct scratch_fixture scratch;
 	struct fixture elf;
 	struct symbol_builder *builder;
@@ -145,6 +149,18 @@ static inline void put_functions(struct dwarf_fixture *f)
 			DW_FORM_addr));
 }
 
+static inline void put_skeletons(struct dwarf_fixture *f)
+{
+	put_abbreviation(f, SKELETON, DW_TAG_skeleton_unit, false,
+		ATTRIBUTES(DW_AT_dwo_name, DW_FORM_string, DW_AT_comp_dir, DW_FORM_string,
+			DW_AT_low_pc, DW_FORM_addr, DW_AT_addr_base, DW_FORM_sec_offset));
+	put_abbreviation(f, SKELETON_WITH_ID, DW_TAG_compile_unit, false,
+		ATTRIBUTES(DW_AT_GNU_dwo_name, DW_FORM_string, DW_AT_comp_dir, DW_FORM_string,
+			DW_AT_low_pc, DW_FORM_addr, DW_AT_GNU_addr_base, DW_FORM_sec_offset,
+			DW_AT_GNU_dwo_id, DW_FORM_data8, DW_AT_GNU_ranges_base,
+			DW_FORM_sec_offset));
+}
+
 static inline void put_abbreviations(struct dwarf_fixture *f)
 {
 	put_abbreviation(f, UNIT, DW_TAG_compile_unit, true,
@@ -166,6 +182,7 @@ static inline void put_abbreviations(struct dwarf_fixture *f)
 	put_abbreviation(f, PARTIAL_UNIT, DW_TAG_partial_unit, true, ATTRIBUTES());
 	put_abbreviation(f, UNIT_WITHOUT_LINES, DW_TAG_compile_unit, true, ATTRIBUTES());
 	put_abbreviation(f, DEEPER, DW_TAG_lexical_block, true, ATTRIBUTES(DW_AT_name, 0x7f));
+	put_skeletons(f);
 	put(&f->abbrev, 0, 1);
 }
 
@@ -290,20 +307,25 @@ static inline int read_sections(struct dwarf_fixture *f, Elf *alternate)
 {
 	const struct fixture_section sections[] = {
 		{ ".debug_info", SHT_PROGBITS, .bytes = f->info.bytes, .size = f->info.size },
+		{ f->addr.size ? ".debug_addr" : ".nothing", SHT_PROGBITS, .bytes = f->addr.bytes,
+			.size = f->addr.size },
 		{ ".debug_abbrev", SHT_PROGBITS, .bytes = f->abbrev.bytes, .size = f->abbrev.size },
 		{ ".debug_line", SHT_PROGBITS, .bytes = f->line.bytes, .size = f->line.size },
 		{ f->version < 5 ? ".debug_ranges" : ".debug_rnglists", SHT_PROGBITS,
 			.bytes = f->ranges.bytes, .size = f->ranges.size },
 	};
+	struct dwarf_pieces pieces;
 	Elf *elf;
 	int r;
 
-	fixture_build_sections(&f->elf, sections, f->has_no_ranges ? 3 : 4);
+	fixture_build_sections(&f->elf, sections, f->has_no_ranges ? 4 : 5);
 	(void)elf_version(EV_CURRENT);
 	elf = elf_memory((char *)f->elf.bytes, f->elf.size);
 	if (!elf)
 		return -ENOMEM;
-	r = dwarf_info_read(f->builder, elf, alternate, &f->lacks_alternate);
+	dwarf_pieces_init(&pieces, f->package_fd, f->opener, &f->scratch.scratch);
+	r = dwarf_info_read(f->builder, elf, alternate, &pieces, &f->gaps);
+	dwarf_pieces_done(&pieces);
 	(void)elf_end(elf);
 	return r;
 }
@@ -362,6 +384,7 @@ static inline void dwarf_fixture_init(struct dwarf_fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->version = 4;
+	f->package_fd = -1;
 	f->scratch.fd = -1;
 }
 

@@ -63,7 +63,7 @@ static void names_come_by_references(void **state)
 	assert_chain(0x1020, "long::name() :0:0");
 	assert_chain(0x1030, "long::name() :0:0");
 	assert_chain(0x1040, "near :0:0");
-	assert_false(f.lacks_alternate);
+	assert_false(f.gaps.alternate);
 	assert_int_equal(units_lost(&f), 0);
 }
 
@@ -95,7 +95,7 @@ static void references_across_units_are_followed(void **state)
 	assert_chain(0x1000, "there :0:0");
 	assert_chain(0x1010, " :0:0");
 	assert_chain(0x1020, " :0:0");
-	assert_true(f.lacks_alternate);
+	assert_true(f.gaps.alternate);
 	assert_int_equal(units_lost(&f), 1);
 }
 
@@ -113,7 +113,7 @@ static void a_missing_alternate_is_one_loss(void **state)
 	put_end(&f);
 	end_unit(&f);
 	read_and_write();
-	assert_true(f.lacks_alternate);
+	assert_true(f.gaps.alternate);
 	assert_int_equal(units_lost(&f), 1);
 }
 

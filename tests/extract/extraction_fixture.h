@@ -5,8 +5,10 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
+#include "extract/dwarf_pieces.h"
 #include "symbol/symbol_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,16 +61,33 @@ static inline int open_data(const char *path)
 	return fd;
 }
 
+/* Any file, as if somebody had asked for it by its path. */
+static inline int open_piece(void *context, const char *path, int *ret_fd)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	(void)context;
+	if (fd < 0)
+		return -ENOENT;
+	*ret_fd = fd;
+	return 0;
+}
+
 /* Any of the descriptors may be -1; all are closed. */
-static inline int extract_fds(int binary_fd, int debug_fd, int alternate_fd)
+static inline int extract_with_package(
+	int binary_fd, int debug_fd, int alternate_fd, int package_fd)
 {
 	_cleanup_close_ int binary = binary_fd, debug = debug_fd, alternate = alternate_fd;
+	_cleanup_close_ int package = package_fd;
+	const struct dwarf_piece_opener pieces = { .open = open_piece };
 	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
 	const struct extraction_files files = {
 		.binary_fd = binary,
 		.debug_fd = debug,
 		.alternate_fd = alternate,
+		.package_fd = package,
+		.pieces = &pieces,
 		.scratch_fd = scratch,
 		.output_fd = output,
 	};
@@ -82,6 +101,11 @@ static inline int extract_fds(int binary_fd, int debug_fd, int alternate_fd)
 	if (r == 0)
 		assert_int_equal(symbol_file_open(output, &file), 0);
 	return r;
+}
+
+static inline int extract_fds(int binary_fd, int debug_fd, int alternate_fd)
+{
+	return extract_with_package(binary_fd, debug_fd, alternate_fd, -1);
 }
 
 static inline int extract(const char *binary, const char *debug, const char *alternate)

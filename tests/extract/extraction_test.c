@@ -164,40 +164,6 @@ static int run_in(const char *folder, const char *command)
 	return system(line);
 }
 
-static void split_functions_are_read_where_they_are(void **state)
-{
-	char folder[] = "/tmp/split-dwarf-XXXXXX", path[64];
-	int compiled;
-
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/program", folder);
-	compiled = run_in(folder,
-		"printf 'static inline int twice(int a) { return a * 3; }\n"
-		"int used(volatile int *p) { return twice(*p) + *p; }' >a.c && "
-		"gcc -O2 -g -gsplit-dwarf -fPIC -c a.c && gcc -shared -nostdlib a.o -o program");
-	if (compiled == 0) {
-		assert_int_equal(extract(path, NULL, NULL), 0);
-		assert_true(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
-		assert_true(is_anywhere("/a.c:2:"));
-		assert_true(is_anywhere("twice"));
-		/* Without its pieces lines and symbols remain. */
-		assert_int_equal(run_in(folder, "rm *.dwo"), 0);
-		assert_int_equal(extract(path, NULL, NULL), 0);
-		assert_false(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
-		assert_true(is_anywhere("/a.c:2:"));
-		assert_true(is_anywhere("used"));
-		assert_false(is_anywhere("twice"));
-		assert_int_equal(report.units_failed, 1);
-	}
-	assert_int_equal(run_in(folder, "rm *"), 0);
-	assert_int_equal(rmdir(folder), 0);
-	if (compiled != 0) {
-		print_message("gcc cannot compile with -gsplit-dwarf here\n");
-		skip();
-	}
-}
-
 /* Makes `name` in a new `folder` by a command. False: this machine cannot, and the folder is gone.
  */
 static bool is_made(char *folder, const char *command)
@@ -435,6 +401,7 @@ static void an_output_that_cannot_be_written_is_an_error(void **state)
 		.binary_fd = binary,
 		.debug_fd = -1,
 		.alternate_fd = -1,
+		.package_fd = -1,
 		.scratch_fd = scratch,
 		.output_fd = output,
 	};
@@ -455,7 +422,14 @@ static void failing_allocations_are_told(void **state)
 		_cleanup_close_ int debug = open_data(DATA "stripped.debug");
 		_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 		_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
-		const struct extraction_files files = { binary, debug, -1, scratch, output };
+		const struct extraction_files files = {
+			.binary_fd = binary,
+			.debug_fd = debug,
+			.alternate_fd = -1,
+			.package_fd = -1,
+			.scratch_fd = scratch,
+			.output_fd = output,
+		};
 
 		fail_allocation(n);
 		r = extraction_run(&files, &request, &report);
@@ -477,7 +451,6 @@ int main(void)
 		TEST(a_debug_file_is_known_by_its_crc),
 		TEST(a_debug_file_alone_needs_the_identity),
 		TEST(an_alternate_file_names_functions),
-		TEST(split_functions_are_read_where_they_are),
 		TEST(a_debug_file_alone_has_all_of_the_code),
 		TEST(nothing_is_told_of_nothing),
 		TEST(symbols_remain_of_damaged_dwarf),

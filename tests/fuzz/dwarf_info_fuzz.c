@@ -2,9 +2,12 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
+#include "extract/dwarf_pieces.h"
 #include "symbol/elf_image.h"
 #include "symbol/symbol_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,9 +58,24 @@ static int take_file(const uint8_t **bytes, size_t *size, size_t part)
 
 /*
  * What an input that is no ELF file begins with: the lengths of the binary and of the debug file,
- * 24 bits each, little-endian; the alternate file is the rest. Those of length 0 are not there.
+ * 24 bits each, little-endian; the alternate file is the rest. Or those of the binary and of the
+ * package of its pieces; the rest is the piece that anybody gets who asks for one. What is of
+ * length 0 is not there.
  */
-enum { LENGTHS_BYTES = 1 + 3 + 3, LENGTHS_MARK = 'S' };
+enum { LENGTHS_BYTES = 1 + 3 + 3, LENGTHS_MARK = 'S', PIECES_MARK = 'P' };
+
+struct input {
+	int binary_fd, debug_fd, alternate_fd, package_fd, piece_fd;
+};
+
+static void input_done(struct input *input)
+{
+	closep(&input->binary_fd);
+	closep(&input->debug_fd);
+	closep(&input->alternate_fd);
+	closep(&input->package_fd);
+	closep(&input->piece_fd);
+}
 
 static size_t read_length(const uint8_t *bytes)
 {
@@ -75,26 +93,53 @@ static void set_identity(int debug, struct pilotlight_symbol_request *request)
 	request->identity_bytes = image.build_id.size;
 }
 
+static struct input take_input(const uint8_t *bytes, size_t size)
+{
+	struct input input = { -1, -1, -1, -1, -1 };
+	size_t first, second;
+
+	if (size < LENGTHS_BYTES || (bytes[0] != LENGTHS_MARK && bytes[0] != PIECES_MARK)) {
+		input.binary_fd = take_file(&bytes, &size, size);
+		return input;
+	}
+	bool has_pieces = bytes[0] == PIECES_MARK;
+	first = read_length(bytes + 1);
+	second = read_length(bytes + 4);
+	bytes += LENGTHS_BYTES;
+	size -= LENGTHS_BYTES;
+	input.binary_fd = take_file(&bytes, &size, first);
+	*(has_pieces ? &input.package_fd : &input.debug_fd) = take_file(&bytes, &size, second);
+	*(has_pieces ? &input.piece_fd : &input.alternate_fd) = take_file(&bytes, &size, size);
+	return input;
+}
+
+static int open_piece(void *context, const char *path, int *ret_fd)
+{
+	const struct input *input = context;
+	int fd;
+
+	if (input->piece_fd < 0 || strlen(path) >= DWARF_PIECE_PATH_BYTES)
+		return -ENOENT;
+	fd = fcntl(input->piece_fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 /* Debug information, symbols and lines are all taken, of a binary or of what goes with it. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	size_t binary_bytes = size, debug_bytes = 0;
-
-	if (size >= LENGTHS_BYTES && bytes[0] == LENGTHS_MARK) {
-		binary_bytes = read_length(bytes + 1);
-		debug_bytes = read_length(bytes + 4);
-		bytes += LENGTHS_BYTES;
-		size -= LENGTHS_BYTES;
-	}
-	_cleanup_close_ int binary = take_file(&bytes, &size, binary_bytes);
-	_cleanup_close_ int debug = take_file(&bytes, &size, debug_bytes);
-	_cleanup_close_ int alternate = take_file(&bytes, &size, size);
+	_cleanup_(input_done) struct input input = take_input(bytes, size);
 	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
+	const struct dwarf_piece_opener pieces = { .open = open_piece, .context = &input };
 	const struct extraction_files files = {
-		.binary_fd = binary,
-		.debug_fd = debug,
-		.alternate_fd = alternate,
+		.binary_fd = input.binary_fd,
+		.debug_fd = input.debug_fd,
+		.alternate_fd = input.alternate_fd,
+		.package_fd = input.package_fd,
+		.pieces = &pieces,
 		.scratch_fd = scratch,
 		.output_fd = output,
 	};
@@ -109,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	if (scratch < 0 || output < 0)
 		return 0;
-	set_identity(debug, &request);
+	set_identity(input.debug_fd, &request);
 	if (extraction_run(&files, &request, &report) == 0)
 		check_output(output);
 	return 0;

@@ -196,6 +196,93 @@ static void entries_are_remade_for_what_is_better_and_newer(void **state)
 	(void)close(wanted.fd);
 }
 
+static void packages_are_found_beside_and_by_build_id(void **state)
+{
+	struct place *place = *state;
+	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
+	struct debug_files files;
+	char path[128];
+
+	need_tools(place);
+	binary.path = place->tool;
+	binary.fd = open_file(place->tool);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.package_fd, -1);
+	assert_int_equal(files.package_changed_s, 0);
+	debug_files_done(&files);
+
+	(void)build_id_set(&binary.build_id, "\xab\xcd", 2);
+	assert_true(run(place, "mkdir -p debug/.build-id/ab && echo 3 >debug/.build-id/ab/cd.dwp"));
+	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.dwp", place->debug_root);
+	debug_files_find(place->broker, &binary, &files);
+	assert_true(is_same(files.package_fd, path));
+	assert_true(files.package_changed_s > 0);
+	assert_int_equal(files.debug_fd, -1);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	debug_files_done(&files);
+	assert_int_equal(files.package_fd, -1);
+
+	assert_true(run(place, "echo 2 >debug/.build-id/ab/cd.debug.dwp"));
+	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.debug.dwp", place->debug_root);
+	debug_files_find(place->broker, &binary, &files);
+	assert_true(is_same(files.package_fd, path));
+	debug_files_done(&files);
+
+	/* What is beside the binary goes before, through a link too, and beside the debug file. */
+	assert_true(run(place, "echo 1 >real.dwp && ln -s real.dwp tool.dwp"));
+	(void)snprintf(path, sizeof(path), "%s/real.dwp", place->root);
+	debug_files_find(place->broker, &binary, &files);
+	assert_true(is_same(files.package_fd, path));
+	debug_files_done(&files);
+	assert_true(run(place, "echo 0 >tool.debug.dwp"));
+	(void)snprintf(path, sizeof(path), "%s/tool.debug.dwp", place->root);
+	binary.debug_path = place->debug;
+	debug_files_take(place->broker, &binary, open_file(place->debug),
+		PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
+	assert_true(is_same(files.package_fd, path));
+	assert_true(is_same(files.debug_fd, place->debug));
+	debug_files_done(&files);
+	(void)close(binary.fd);
+}
+
+static void entries_that_lack_pieces_are_remade(void **state)
+{
+	struct place *place = *state;
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+	struct pilotlight_symbol_header header = {
+		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
+		.contents = PILOTLIGHT_SYMBOL_LACKS_PIECES,
+		.created_s = now_s + 100,
+	};
+	struct wanted wanted = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+
+	need_tools(place);
+	wanted.path = place->tool;
+	wanted.fd = open_file(place->tool);
+	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	/* Somebody asks for it, or a day is over. */
+	assert_true(wanted_has_better(place->broker, &wanted, &header, true));
+	header.created_s = now_s - 100;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	header.created_s = now_s - 2 * 24 * 60 * 60;
+	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	/* A package has come since. */
+	assert_true(run(place, "echo 1 >tool.dwp"));
+	header.created_s = now_s - 100;
+	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	header.contents = 0;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	/* What would come of it could not stand in the place of what there is. */
+	header.contents = PILOTLIGHT_SYMBOL_LACKS_PIECES;
+	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	/* There is nothing to make it of. */
+	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
+	(void)close(wanted.fd);
+	wanted.fd = -1;
+	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+}
+
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -205,6 +292,8 @@ int main(void)
 		IN_PLACE(a_build_id_goes_before_a_link),
 		IN_PLACE(debug_files_are_told_from_binaries),
 		IN_PLACE(entries_are_remade_for_what_is_better_and_newer),
+		IN_PLACE(packages_are_found_beside_and_by_build_id),
+		IN_PLACE(entries_that_lack_pieces_are_remade),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

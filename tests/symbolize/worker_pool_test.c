@@ -54,6 +54,7 @@ static struct worker_job make_job(int output_fd, const char *role, void *context
 		.binary_fd = memory_file("the binary"),
 		.debug_fd = -1,
 		.alternate_fd = -1,
+		.package_fd = -1,
 		.output_fd = output_fd,
 		.scratch_fd = memory_file(NULL),
 		.origin = role,
@@ -167,7 +168,7 @@ static void what_a_worker_reports_is_told(void **state)
 		{ "rank 3", PILOTLIGHT_SYMBOL_OK }, /* the debug file's */
 		{ "rank 0", PILOTLIGHT_SYMBOL_CRASHED },
 		{ "rank 4", PILOTLIGHT_SYMBOL_CRASHED }, /* more than its files can give */
-		{ "version 2", PILOTLIGHT_SYMBOL_CRASHED },
+		{ "version 1", PILOTLIGHT_SYMBOL_CRASHED },
 		{ "taken", PILOTLIGHT_SYMBOL_OK },
 	};
 	const struct worker_pool_options options = { 0 };

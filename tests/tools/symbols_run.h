@@ -116,19 +116,21 @@ static inline int symbols_run_store_example(const struct symbol_identity *identi
 	return cache_fixture_commit_bytes(ran.cache.cache, identity, file.bytes, file.size);
 }
 
-/* Another byte in the middle of it. 0 or -1. */
+/* Another byte at the beginning of its first section. 0 or -1. */
 static inline int symbols_run_damage(const struct symbol_identity *identity)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];
-	struct stat status;
+	struct pilotlight_symbol_section section;
 	uint8_t byte;
 	int fd = open(cache_fixture_path(&ran.cache, identity, path), O_RDWR | O_CLOEXEC), r = -1;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &status) == 0 && pread(fd, &byte, 1, status.st_size / 2) == 1) {
+	if (pread(fd, &section, sizeof(section), sizeof(struct pilotlight_symbol_header)) ==
+			(ssize_t)sizeof(section) &&
+		pread(fd, &byte, 1, (off_t)section.offset) == 1) {
 		byte ^= 0x40;
-		r = pwrite(fd, &byte, 1, status.st_size / 2) == 1 ? 0 : -1;
+		r = pwrite(fd, &byte, 1, (off_t)section.offset) == 1 ? 0 : -1;
 	}
 	(void)close(fd);
 	return r;

@@ -102,7 +102,8 @@ static void contents_are_named(void **state)
 	symbols_text_json_contents(
 		&json, PILOTLIGHT_SYMBOL_HAS_SYMTAB | PILOTLIGHT_SYMBOL_HAS_DWARF);
 	check_end(
-		"|dynsym, symtab, debugdata, plt, dwarf, dwz, split-dwarf|[\"symtab\",\"dwarf\"]");
+		"|dynsym, symtab, debugdata, plt, dwarf, dwz, split-dwarf, eh-frame, debug-frame, "
+		"pieces-missing|[\"symtab\",\"dwarf\"]");
 }
 
 static void losses_are_counted(void **state)

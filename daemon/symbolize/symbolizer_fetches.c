@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/symbolizer_state.h"
+
+#include "symbolize/debuginfod_fetch.h"
+#include "symbolize/wanted_sources.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+#define FETCH_BYTES_MAX (4ULL << 30)
+
+void symbolizer_end_fetch(struct symbolizer *symbolizer, struct wanted *wanted, int error)
+{
+	if (error < 0) {
+		symbolizer->counters.fetch_failed++;
+		wanted->error = error;
+	} else {
+		symbolizer->counters.fetched++;
+		wanted->failure = PILOTLIGHT_SYMBOL_OK;
+	}
+	symbolizer_set_stage(symbolizer, wanted, WANTED_DONE);
+	wanted_close_files(wanted);
+}
+
+static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint32_t id)
+{
+	struct wanted *wanted = &symbolizer->wanted.items[id];
+	struct debuginfod_fetch_options options = {
+		.urls = symbolizer->urls,
+		.directory = symbolizer->cache ? symbol_cache_directory(symbolizer->cache) : NULL,
+		.timeout_ns = symbolizer->fetch_timeout_ns,
+		.bytes_max = FETCH_BYTES_MAX,
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+	int r;
+
+	r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+	if (r < 0 && options.directory) {
+		options.directory = NULL; /* the cache's folder may be read-only */
+		r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+	}
+	if (r < 0)
+		return r;
+	fetch->wanted = id;
+	if (epoll_ctl(symbolizer->epoll_fd, EPOLL_CTL_ADD, debuginfod_fetch_poll_fd(fetch->process),
+		    &event) < 0) {
+		r = -errno;
+		debuginfod_fetch_free(TAKE_PTR(fetch->process));
+		return r;
+	}
+	symbolizer_set_stage(symbolizer, wanted, WANTED_FETCHING);
+	return 0;
+}
+
+static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
+{
+	struct wanted *wanted = &symbolizer->wanted.items[fetch->wanted];
+	struct debug_files files;
+	int fd = -1, r;
+
+	r = debuginfod_fetch_take(fetch->process, &fd);
+	if (r == -EAGAIN)
+		return;
+	debuginfod_fetch_free(TAKE_PTR(fetch->process));
+	if (r == 0) {
+		wanted_take_debug_file(
+			symbolizer->broker, wanted, fd, PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
+		r = symbolizer_start_job(symbolizer, fetch->wanted, &files, WANTED_FETCHED);
+		debug_files_done(&files);
+	}
+	if (r < 0)
+		symbolizer_end_fetch(symbolizer, wanted, r);
+}
+
+static bool find_to_fetch(struct symbolizer *symbolizer, uint32_t *ret_id)
+{
+	/* Stages only grow, so what is passed over here has not settled yet: it is looked at again.
+	 */
+	bool is_prefix = true;
+
+	for (size_t i = symbolizer->next_fetch; i < symbolizer->wanted.count; i++) {
+		enum wanted_stage stage = symbolizer->wanted.items[i].stage;
+
+		if (stage == WANTED_SETTLED) {
+			*ret_id = (uint32_t)i;
+			return true;
+		}
+		is_prefix &= stage > WANTED_SETTLED;
+		if (is_prefix)
+			symbolizer->next_fetch = i + 1;
+	}
+	return false;
+}
+
+void symbolizer_run_fetches(struct symbolizer *symbolizer)
+{
+	uint32_t id;
+
+	for (size_t i = 0; i < SYMBOLIZER_FETCHES_MAX; i++) {
+		struct fetch *fetch = &symbolizer->fetches[i];
+
+		if (fetch->process)
+			take_fetch(symbolizer, fetch);
+		while (!fetch->process && symbolizer->urls && find_to_fetch(symbolizer, &id)) {
+			int r = start_fetch(symbolizer, fetch, id);
+
+			if (r < 0)
+				symbolizer_end_fetch(symbolizer, &symbolizer->wanted.items[id], r);
+		}
+	}
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/dwarf_pieces.h"
+
+#include "tests/extract/split_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static struct split_fixture s;
+static struct scratch_fixture scratch;
+static struct dwarf_pieces pieces;
+static struct dwarf_sections found;
+
+static int set_up(void **state)
+{
+	(void)state;
+	split_fixture_init(&s, 5);
+	if (!scratch_fixture_init(&scratch, 1 << 20))
+		return -1;
+	dwarf_pieces_init(&pieces, -1, &s.opener, &scratch.scratch);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (pieces.package_fd >= 0)
+		(void)close(pieces.package_fd);
+	dwarf_pieces_done(&pieces);
+	scratch_fixture_done(&scratch);
+	return 0;
+}
+
+static void put_piece(void)
+{
+	put_small_piece(&s, PIECE_ID, 0x1000);
+	build_piece(&s);
+}
+
+static void assert_found(void)
+{
+	assert_int_equal(dwarf_bytes_left(&found.info), s.info.size);
+	assert_memory_equal(found.info.position, s.info.bytes, s.info.size);
+	assert_int_equal(dwarf_bytes_left(&found.abbrev), s.abbrev.size);
+	assert_int_equal(dwarf_bytes_left(&found.str), s.str.size);
+}
+
+static void files_are_asked_for_by_their_path(void **state)
+{
+	static const char *const cases[][3] = {
+		{ "/src", "a.dwo", "/src/a.dwo" },
+		{ "/src", "/obj/a.dwo", "/obj/a.dwo" },
+		{ "", "obj/a.dwo", "obj/a.dwo" },
+		{ "..", "../a.dwo", "../../a.dwo" },
+	};
+
+	(void)state;
+	put_piece();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(
+			dwarf_pieces_find_file(&pieces, cases[i][0], cases[i][1], &found), 0);
+		assert_string_equal(s.path, cases[i][2]);
+		assert_found();
+	}
+}
+
+static void a_file_stays_open_for_the_next_unit(void **state)
+{
+	(void)state;
+	put_piece();
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "", "/src/a", &found), 0);
+	assert_int_equal(s.opened, 1);
+	assert_found();
+	/* One that is not there closes it. */
+	s.has_no_file = true;
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "b", &found), -ENOENT);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
+	assert_int_equal(s.opened, 3);
+}
+
+static void paths_are_bounded(void **state)
+{
+	static char name[DWARF_PIECE_PATH_BYTES + 1];
+
+	(void)state;
+	put_piece();
+	memset(name, 'x', DWARF_PIECE_PATH_BYTES - 1);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "", name, &found), 0);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/", name, &found), -ENOENT);
+	name[DWARF_PIECE_PATH_BYTES - 1] = 'x';
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "", name, &found), -ENOENT);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, name, "a", &found), -ENOENT);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "", &found), -ENOENT);
+	assert_int_equal(s.opened, 1);
+}
+
+static void without_anybody_to_ask_there_are_none(void **state)
+{
+	(void)state;
+	put_piece();
+	pieces.opener = NULL;
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
+	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
+}
+
+static void files_that_are_no_pieces_are_refused(void **state)
+{
+	(void)state;
+	build_piece(&s);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -EBADMSG);
+	s.elf.bytes[0] = 'x';
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "b", &found), -EBADMSG);
+	s.elf.bytes[0] = ELFMAG0;
+	s.elf.size = 70;
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "c", &found), -EBADMSG);
+}
+
+static void a_piece_may_have_more_than_one_info(void **state)
+{
+	const struct fixture_section sections[] = {
+		{ ".debug_info.dwo", SHT_PROGBITS, .bytes = "a", .size = 1 },
+		{ ".debug_abbrev.dwo", SHT_PROGBITS, .bytes = "abbrev", .size = 6 },
+		{ ".debug_info.dwo", SHT_NOBITS, .bytes = "x", .size = 1 },
+		{ ".debug_info.dwo", SHT_PROGBITS, .bytes = "bc", .size = 2 },
+	};
+
+	(void)state;
+	fixture_build_sections(&s.elf, sections, 4);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_bytes_left(&found.info), 1);
+	assert_true(dwarf_pieces_next_info(&pieces, &found));
+	assert_int_equal(dwarf_bytes_left(&found.info), 2);
+	assert_memory_equal(found.info.position, "bc", 2);
+	assert_false(dwarf_pieces_next_info(&pieces, &found));
+	assert_int_equal(dwarf_bytes_left(&found.info), 2);
+	/* And from the beginning for the next unit. */
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_bytes_left(&found.info), 1);
+}
+
+static void packages_have_units_by_their_id(void **state)
+{
+	(void)state;
+	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_index_of_all(&s, PIECE_ID);
+	build_piece(&s);
+	pieces.package_fd = open_built_piece(&s);
+	assert_true(pieces.package_fd >= 0);
+	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), 0);
+	assert_found();
+	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID + 1, &found), -ENOENT);
+	assert_int_equal(s.opened, 0);
+}
+
+static void damaged_packages_have_nothing(void **state)
+{
+	(void)state;
+	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_index_of_all(&s, PIECE_ID);
+	patch(&s.index, 4, UINT32_MAX, 4);
+	build_piece(&s);
+	pieces.package_fd = open_built_piece(&s);
+	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
+	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
+}
+
+/* What files are unpacked to is used again, or many would fill the scratch. */
+static void compressed_files_share_their_room(void **state)
+{
+	/* 600,000 zeros by zlib, behind its header. */
+	enum { UNPACKED = 600 * 1000 };
+	static uint8_t packed[sizeof(Elf64_Chdr) + 4096];
+	static const uint8_t zeros[UNPACKED];
+	uLongf packed_bytes = 4096;
+	const Elf64_Chdr header = {
+		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = UNPACKED, .ch_addralign = 1
+	};
+	struct fixture_section sections[] = {
+		{ ".debug_info.dwo", SHT_PROGBITS, .flags = SHF_COMPRESSED, .bytes = packed },
+		{ ".debug_abbrev.dwo", SHT_PROGBITS, .bytes = "abbrev", .size = 6 },
+	};
+
+	(void)state;
+	memcpy(packed, &header, sizeof(header));
+	assert_int_equal(compress(packed + sizeof(header), &packed_bytes, zeros, UNPACKED), Z_OK);
+	sections[0].size = sizeof(header) + packed_bytes;
+	fixture_build_sections(&s.elf, sections, 2);
+	for (int i = 0; i < 10; i++) {
+		char name[] = { 'a', (char)('0' + i), '\0' };
+
+		assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", name, &found), 0);
+		assert_int_equal(dwarf_bytes_left(&found.info), UNPACKED);
+	}
+	assert_int_equal(s.opened, 10);
+	assert_true(scratch.scratch.used_bytes < 2 * UNPACKED);
+}
+
+static void files_are_looked_into_a_bounded_number_of_times(void **state)
+{
+	(void)state;
+	put_piece();
+	pieces.lookups_left = 2;
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
+	assert_int_equal(s.opened, 1);
+}
+
+static void failing_allocations_are_told(void **state)
+{
+	size_t n;
+	int r;
+
+	put_piece();
+	for (n = 0; n < 100; n++) {
+		(void)tear_down(state);
+		assert_true(scratch_fixture_init(&scratch, 1 << 20));
+		dwarf_pieces_init(&pieces, -1, &s.opener, &scratch.scratch);
+		fail_allocation(n);
+		r = dwarf_pieces_find_file(&pieces, "/src", "a", &found);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_are_asked_for_by_their_path),
+		TEST(a_file_stays_open_for_the_next_unit),
+		TEST(paths_are_bounded),
+		TEST(without_anybody_to_ask_there_are_none),
+		TEST(files_that_are_no_pieces_are_refused),
+		TEST(a_piece_may_have_more_than_one_info),
+		TEST(packages_have_units_by_their_id),
+		TEST(damaged_packages_have_nothing),
+		TEST(compressed_files_share_their_room),
+		TEST(files_are_looked_into_a_bounded_number_of_times),
+		TEST(failing_allocations_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

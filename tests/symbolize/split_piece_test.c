@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which files a worker may have, and which it may not, whatever paths it says. */
+#include "symbolize/split_piece.h"
+
+#include "base/cleanup.h"
+#include "tests/extract/section_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct place {
+	char root[64], binary[80], piece[80];
+	struct broker *broker;
+	int binary_fd;
+};
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+	assert_int_equal(fchmod(fd, 0644), 0);
+}
+
+static void write_piece(const char *path, uint16_t type, const char *section)
+{
+	static struct fixture fixture;
+	const struct fixture_section sections[] = {
+		{ section, SHT_PROGBITS, .bytes = "info", .size = 4 },
+	};
+
+	memset(&fixture, 0, sizeof(fixture));
+	fixture.type = type;
+	fixture_build_sections(&fixture, sections, 1);
+	write_file(path, fixture.bytes, fixture.size);
+}
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	assert_non_null(place);
+	(void)strcpy(place->root, "/tmp/split_piece_test.XXXXXX");
+	assert_non_null(mkdtemp(place->root));
+	(void)snprintf(place->binary, sizeof(place->binary), "%s/binary", place->root);
+	(void)snprintf(place->piece, sizeof(place->piece), "%s/a.dwo", place->root);
+	assert_int_equal(broker_new(NULL, &place->broker), 0);
+	write_file(place->binary, "binary", 6);
+	write_piece(place->piece, ET_REL, ".debug_info.dwo");
+	place->binary_fd = open(place->binary, O_RDONLY | O_CLOEXEC);
+	assert_true(place->binary_fd >= 0);
+	*state = place;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	broker_free(place->broker);
+	(void)close(place->binary_fd);
+	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(place);
+	return 0;
+}
+
+static int try_to_open(const struct place *place, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat expected, found;
+	int r = split_piece_open(place->broker, path, place->binary, place->binary_fd, &fd);
+
+	if (r < 0) {
+		assert_int_equal(fd, -1);
+		return r;
+	}
+	assert_int_equal(fstat(fd, &found), 0);
+	assert_int_equal(stat(place->piece, &expected), 0);
+	assert_int_equal(found.st_ino, expected.st_ino);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	return 0;
+}
+
+static void pieces_are_opened_by_their_path(void **state)
+{
+	const struct place *place = *state;
+	char path[128];
+
+	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(try_to_open(place, "a.dwo"), 0);
+	assert_int_equal(try_to_open(place, "./a.dwo"), 0);
+	(void)snprintf(path, sizeof(path), "%s/folder", place->root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(try_to_open(place, "folder/../a.dwo"), 0);
+	(void)snprintf(path, sizeof(path), "%s/link", place->root);
+	assert_int_equal(symlink(place->root, path), 0);
+	assert_int_equal(try_to_open(place, "link/a.dwo"), 0);
+	assert_int_equal(try_to_open(place, "b.dwo"), -ENOENT);
+	assert_int_equal(try_to_open(place, "a.dwo/"), -ENOTDIR);
+}
+
+static void relative_paths_need_the_binarys_folder(void **state)
+{
+	const struct place *place = *state;
+	int fd = -1;
+
+	assert_int_equal(split_piece_open(place->broker, "a.dwo", NULL, -1, &fd), -ENOENT);
+	assert_int_equal(split_piece_open(place->broker, "a.dwo", "binary", -1, &fd), -ENOENT);
+	assert_int_equal(split_piece_open(place->broker, "a.dwo", "x/binary", -1, &fd), -ENOENT);
+	assert_int_equal(fd, -1);
+	assert_int_equal(split_piece_open(place->broker, place->piece, NULL, -1, &fd), 0);
+	(void)close(fd);
+}
+
+static void what_is_no_piece_is_not_had(void **state)
+{
+	const struct place *place = *state;
+	char path[128];
+
+	assert_int_equal(try_to_open(place, place->binary), -ENOEXEC);
+	assert_int_equal(try_to_open(place, "/etc/passwd"), -ENOEXEC);
+	assert_int_equal(try_to_open(place, "/proc/self/exe"), -ENOEXEC);
+	assert_int_equal(try_to_open(place, "/proc/self/mem"), -EINVAL);
+	assert_int_equal(try_to_open(place, "/dev/null"), -EINVAL);
+	assert_int_equal(try_to_open(place, place->root), -EINVAL);
+	(void)snprintf(path, sizeof(path), "%s/fifo", place->root);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	assert_int_equal(try_to_open(place, path), -EINVAL);
+	(void)snprintf(path, sizeof(path), "%s/b.dwo", place->root);
+	write_piece(path, ET_REL, ".debug_info");
+	assert_int_equal(try_to_open(place, path), -ENOEXEC);
+	write_piece(path, ET_DYN, ".debug_info.dwo");
+	assert_int_equal(try_to_open(place, path), -ENOEXEC);
+	write_piece(place->piece, ET_REL, ".zdebug_info.dwo");
+	assert_int_equal(try_to_open(place, place->piece), 0);
+}
+
+static void what_is_too_big_is_not_had(void **state)
+{
+	const struct place *place = *state;
+
+	assert_int_equal(truncate(place->piece, 1LL << 30), 0);
+	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(truncate(place->piece, (1LL << 30) + 1), 0);
+	assert_int_equal(try_to_open(place, place->piece), -EFBIG);
+}
+
+/* Files that we may read, and not everybody. */
+static void others_files_are_not_had_unless_all_may_read_them(void **state)
+{
+	const struct place *place = *state;
+
+	assert_int_equal(chmod(place->piece, 0600), 0);
+	/* It is the owner of the binary who has named it. */
+	assert_int_equal(try_to_open(place, place->piece), 0);
+	if (geteuid() != 0) {
+		print_message("only root can give files away\n");
+		skip();
+	}
+	assert_int_equal(chown(place->binary, 12345, 12345), 0);
+	assert_int_equal(try_to_open(place, place->piece), -EACCES);
+	assert_int_equal(chmod(place->piece, 0640), 0);
+	assert_int_equal(try_to_open(place, place->piece), -EACCES);
+	assert_int_equal(chmod(place->piece, 0604), 0);
+	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(chmod(place->piece, 0600), 0);
+	assert_int_equal(chown(place->piece, 12345, 0), 0);
+	assert_int_equal(try_to_open(place, place->piece), 0);
+}
+
+/* realpath()'s own allocations are libc's and cannot be made to fail. */
+static void failing_allocations_are_told(void **state)
+{
+	const struct place *place = *state;
+	size_t n;
+	int r;
+
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = try_to_open(place, "a.dwo");
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pieces_are_opened_by_their_path),
+		TEST(relative_paths_need_the_binarys_folder),
+		TEST(what_is_no_piece_is_not_had),
+		TEST(what_is_too_big_is_not_had),
+		TEST(others_files_are_not_had_unless_all_may_read_them),
+		TEST(failing_allocations_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

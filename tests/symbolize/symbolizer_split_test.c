@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Programs whose functions are in pieces, from the engine's poll loop to a real worker in its
+ * sandbox and back: this program is its own worker.
+ */
+#include "symbolize/symbolizer.h"
+
+#include "base/clock.h"
+#include "symbol/symbol_file.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SPLIT "tests/data/extract/split/"
+
+/* A folder with a program in it, and a cache. */
+struct place {
+	char root[64], program[96], cache_path[96];
+	struct symbol_cache *cache;
+	struct broker *broker;
+	struct symbol_identity identity;
+	int fd; /* of the program */
+};
+
+static bool copy(const struct place *place, const char *files)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "cp %s '%s'", files, place->root);
+	return system(text) == 0;
+}
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+	struct fault fault = { 0 };
+
+	assert_non_null(place);
+	(void)strcpy(place->root, "/tmp/symbolizer_split_test.XXXXXX");
+	assert_non_null(mkdtemp(place->root));
+	assert_int_equal(chmod(place->root, 0755), 0);
+	(void)snprintf(place->cache_path, sizeof(place->cache_path), "%s/cache", place->root);
+	(void)snprintf(place->program, sizeof(place->program), "%s/gcc5", place->root);
+	assert_true(copy(place, SPLIT "gcc5"));
+	assert_int_equal(broker_new(NULL, &place->broker), 0);
+	assert_int_equal(symbol_cache_open(place->cache_path, 1 << 30, &place->cache, &fault), 0);
+	place->fd = open(place->program, O_RDONLY | O_CLOEXEC);
+	assert_true(place->fd >= 0);
+	assert_int_equal(symbol_identity_read_file(place->fd, &place->identity), 0);
+	*state = place;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	symbol_cache_free(place->cache);
+	broker_free(place->broker);
+	(void)close(place->fd);
+	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(place);
+	return 0;
+}
+
+static struct symbolizer_counters symbolize(const struct place *place, bool is_named)
+{
+	const struct symbolizer_options options = {
+		.cache = place->cache,
+		.broker = place->broker,
+		.takes_debug_files = is_named,
+	};
+	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
+	const struct symbol_binary binary = {
+		.path = place->program, .fd = place->fd, .debug_fd = -1
+	};
+	struct symbolizer_counters counters;
+	struct symbolizer *symbolizer;
+
+	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+	assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+	symbolizer_counters(symbolizer, &counters);
+	symbolizer_free(symbolizer);
+	return counters;
+}
+
+/* What the cache has of 0x2f0: three frames where all pieces were there. */
+static void assert_cached(const struct place *place, size_t frames, uint32_t contents)
+{
+	struct symbol_line lines[8];
+	struct symbol_file *file;
+
+	assert_int_equal(symbol_cache_find(place->cache, &place->identity, &file), 0);
+	assert_int_equal(symbol_file_find_chain(file, 0x2f0, lines, 8), frames);
+	assert_string_equal(lines[frames - 1].function, "used");
+	if (frames > 1)
+		assert_string_equal(lines[0].function, "twice");
+	assert_int_equal(symbol_file_header(file)->contents &
+				 (PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES),
+		contents);
+	symbol_file_free(file);
+}
+
+static void assert_extracted(const struct place *place, bool is_named, uint64_t units_failed)
+{
+	struct symbolizer_counters counters = symbolize(place, is_named);
+
+	assert_int_equal(counters.extracted, 1);
+	assert_int_equal(counters.units_failed, units_failed);
+}
+
+static void a_worker_asks_for_pieces(void **state)
+{
+	const struct place *place = *state;
+
+	assert_true(copy(place, SPLIT "gcc5-a.dwo " SPLIT "gcc5-b.dwo"));
+	assert_extracted(place, false, 0);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+	assert_int_equal(symbolize(place, true).cached, 1);
+}
+
+static void a_package_is_handed_to_the_worker(void **state)
+{
+	const struct place *place = *state;
+
+	assert_true(copy(place, SPLIT "gcc5.dwp"));
+	assert_extracted(place, false, 0);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+	assert_int_equal(symbolize(place, true).cached, 1);
+}
+
+static void pieces_that_turn_up_are_taken_when_somebody_asks(void **state)
+{
+	const struct place *place = *state;
+
+	assert_extracted(place, false, 2);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_true(copy(place, SPLIT "gcc5-a.dwo"));
+	/* Nobody looks for them before a day is over. */
+	assert_int_equal(symbolize(place, false).cached, 1);
+	assert_extracted(place, true, 1);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_true(copy(place, SPLIT "gcc5-b.dwo"));
+	assert_extracted(place, true, 0);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+}
+
+static void a_package_that_turns_up_is_taken_at_once(void **state)
+{
+	const struct place *place = *state;
+
+	assert_extracted(place, false, 2);
+	assert_true(copy(place, SPLIT "gcc5.dwp"));
+	assert_extracted(place, false, 0);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+}
+
+/* What it names must be a piece, and the right one. */
+static void other_files_are_not_taken(void **state)
+{
+	const struct place *place = *state;
+	char path[128];
+
+	assert_true(copy(place, SPLIT "clang5-a.dwo " SPLIT "gcc5-b.dwo"));
+	(void)snprintf(path, sizeof(path), "%s/gcc5-a.dwo", place->root);
+	assert_int_equal(symlink("clang5-a.dwo", path), 0);
+	assert_extracted(place, false, 1);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	assert_extracted(place, true, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_worker_asks_for_pieces),
+		TEST(a_package_is_handed_to_the_worker),
+		TEST(pieces_that_turn_up_are_taken_when_somebody_asks),
+		TEST(a_package_that_turns_up_is_taken_at_once),
+		TEST(other_files_are_not_taken),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
+		return worker_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
