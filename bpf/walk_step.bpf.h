@@ -147,6 +147,9 @@ static __always_inline int find_cfa(
 	} else {
 		if (!read_register(walk, rule->base, &cfa))
 			return PILOTLIGHT_WALK_UNSUPPORTED;
+		/* The first function of a stack has none to keep: Go's. */
+		if (rule->base == DWARF_RBP && cfa == 0)
+			return PILOTLIGHT_WALK_ROOT;
 		cfa += (__s64)rule->offset;
 	}
 	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT) {

@@ -24,8 +24,6 @@ struct walker {
 	__u32 window;
 	__u32 reserved;
 	struct mapping found;
-	struct pilotlight_file_key key;
-	struct pilotlight_walk_request request;
 	__u64 pivots[MAPLE_RANGE_PIVOTS];
 	struct walk walk;
 };
@@ -37,32 +35,38 @@ static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 addres
 	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
 }
 
-/* What the engine knows of a file; of one that it does not know, it is asked. */
-static __always_inline void find_file(struct walker *walker, struct walked_mapping *mapping)
+/*
+ * What the engine knows of a file; of one that it does not know, it is asked. Keys are on the stack
+ * here: maps of Linux 6.1 take none from memory that a global function was given.
+ */
+static __always_inline void find_file(const struct walker *walker,
+	const struct pilotlight_file_key *key, struct walked_mapping *mapping)
 {
-	struct pilotlight_walk_file *file = bpf_map_lookup_elem(&walk_files, &walker->key);
+	struct pilotlight_walk_file *file = bpf_map_lookup_elem(&walk_files, key);
+	struct pilotlight_walk_request request;
+	__u32 window = walker->window;
 
 	if (file) {
-		file->used_window = walker->window;
+		file->used_window = window;
 		mapping->file = *file;
 		mapping->is_known_file = 1;
 		return;
 	}
 	mapping->is_known_file = 0;
-	walker->request.process = walker->process;
-	walker->request.time_ns = bpf_ktime_get_ns();
-	walker->request.start = mapping->start;
-	walker->request.end = mapping->end;
-	walker->request.offset = mapping->offset;
+	request.process = walker->process;
+	request.time_ns = bpf_ktime_get_ns();
+	request.start = mapping->start;
+	request.end = mapping->end;
+	request.offset = mapping->offset;
 	/* Where there is no room the next one will ask again. */
-	if (bpf_map_update_elem(&walk_requests, &walker->key, &walker->request, BPF_NOEXIST) == 0)
-		bpf_ringbuf_output(
-			&walk_bell, &walker->window, sizeof(walker->window), BPF_RB_FORCE_WAKEUP);
+	if (bpf_map_update_elem(&walk_requests, key, &request, BPF_NOEXIST) == 0)
+		bpf_ringbuf_output(&walk_bell, &window, sizeof(window), BPF_RB_FORCE_WAKEUP);
 }
 
 /* Makes `mapping` the one that holds `address`; 0: there is none. */
 __noinline int enter_mapping(struct walker *walker, __u64 address)
 {
+	struct pilotlight_file_key key = { 0 };
 	struct walked_mapping *mapping;
 	struct mm_struct *mm;
 	struct walk *walk;
@@ -92,10 +96,9 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	mapping->is_known_file = 0;
 	if (!mapping->is_executable || !mapping->has_file)
 		return 1;
-	__builtin_memset(&walker->key, 0, sizeof(walker->key));
 	if (walker->found.file)
-		read_file_key(walker->found.file, &walker->key);
-	find_file(walker, mapping);
+		read_file_key(walker->found.file, &key);
+	find_file(walker, &key, mapping);
 	return 1;
 }
 

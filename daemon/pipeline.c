@@ -11,6 +11,7 @@
 #include "resolve/binary_table.h"
 #include "resolve/kernel_symbols.h"
 #include "symbol/symbol_cache.h"
+#include "unwinding.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ struct pipeline {
 	struct aggregator *aggregator;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
-	size_t binaries_wanted; /* of the profile's: the symbolizer was told of them */
+	struct unwinding *unwinding; /* NULL: the kernel alone walks user stacks */
+	size_t binaries_wanted;	     /* of the profile's: the symbolizer was told of them */
 	int epoll_fd, timer_fd;
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
@@ -51,6 +53,7 @@ void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
+	unwinding_free(pipeline->unwinding);
 	symbolizer_free(pipeline->symbolizer);
 	symbol_cache_free(pipeline->symbol_cache);
 	aggregator_free(pipeline->aggregator);
@@ -100,6 +103,26 @@ static int open_symbolizer(struct pipeline *pipeline)
 	return symbolizer_new(&options, &pipeline->symbolizer);
 }
 
+static int open_unwinding(struct pipeline *pipeline)
+{
+	const struct unwinding_parts parts = {
+		.maps = capture_walk_maps(pipeline->capture),
+		.broker = pipeline->broker,
+		.processes = pipeline->processes,
+		.binaries = pipeline->binaries,
+		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
+						: NULL,
+	};
+	int r;
+
+	if (!parts.maps)
+		return 0;
+	r = unwinding_new(&parts, &pipeline->unwinding);
+	if (r == 0)
+		resolver_set_files(pipeline->resolver, unwinding_binary, pipeline->unwinding);
+	return r;
+}
+
 static int open_stages(struct pipeline *pipeline)
 {
 	const struct broker_options options = { .proc_root = "/proc",
@@ -125,6 +148,8 @@ static int open_stages(struct pipeline *pipeline)
 		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
 	if (r == 0)
 		r = open_symbolizer(pipeline);
+	if (r == 0)
+		r = open_unwinding(pipeline);
 	return r;
 }
 
@@ -150,6 +175,10 @@ static int open_polling(struct pipeline *pipeline)
 		r = watch(pipeline, drain_poll_fd(pipeline->drain));
 	if (r == 0)
 		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer));
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding));
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd);
 	return r;
 }
 
@@ -342,6 +371,9 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = drain_flip(pipeline->drain);
 	if (r < 0)
 		return fault_set(fault, r, "cannot switch the BPF maps: %s", strerror(-r));
+	if (pipeline->unwinding)
+		unwinding_begin_window(
+			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
 	/* First who was who until now, then what they did. */
 	flipped_ns = clock_monotonic_ns();
 	r = read_sideband(pipeline);
@@ -394,6 +426,19 @@ int pipeline_poll_fd(const struct pipeline *pipeline)
 	return pipeline->epoll_fd;
 }
 
+/* Who maps what, and what the sampler wants to know of it. */
+static int follow(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = read_sideband(pipeline);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = pipeline->unwinding ? unwinding_run(pipeline->unwinding) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r));
+	return 0;
+}
+
 int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 {
 	struct epoll_event events[4];
@@ -409,11 +454,8 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		return r;
 	n = epoll_wait(drain_poll_fd(pipeline->drain), events, 4, 0);
 	is_due = n > 0 || now_ns >= pipeline->next_drain_ns;
-	if (!is_due) {
-		r = read_sideband(pipeline);
-		return r < 0 ? fault_set(fault, r, "cannot read the side-band: %s", strerror(-r))
-			     : 0;
-	}
+	if (!is_due)
+		return follow(pipeline, fault);
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	r = capture_follow_cpus(pipeline->capture);
 	if (r < 0)
@@ -491,5 +533,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	process_table_counters(pipeline->processes, &pipeline->report.processes);
 	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
 	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
+	if (pipeline->unwinding)
+		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
 	*ret_report = pipeline->report;
 }

@@ -15,6 +15,7 @@
 #include "query/naming.h"
 #include "resolve/resolver.h"
 #include "symbolize/symbolizer.h"
+#include "unwinding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,8 @@ struct pipeline_report {
 	struct sideband_counters sideband;
 	struct process_table_counters processes;
 	struct capture_cost capture;
-	uint64_t expected; /* samples, by the clock; 0: cannot be told */
+	struct unwinding_report unwinding; /* zeros where the kernel alone walks */
+	uint64_t expected;		   /* samples, by the clock; 0: cannot be told */
 	uint64_t windows;
 	uint64_t elapsed_ns;
 };

@@ -19,7 +19,8 @@
 #include <string.h>
 
 enum {
-	MAP_BUDGET_BYTES = 20 << 20,
+	UNWIND_BUDGET_BYTES = 16 << 20,
+	MAP_BUDGET_BYTES = 28 << 20,
 	PROFILE_BUDGET_BYTES = 24 << 20,
 	PROGRESS_PERIOD_MS = 1000,
 	COMMAND_PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
@@ -74,6 +75,7 @@ static int prepare(struct recording *recording, struct fault *fault)
 					     (options->command && !options->wants_all),
 			.map_budget_bytes = MAP_BUDGET_BYTES,
 			.stack_slots = options->stack_slots,
+			.unwind_budget_bytes = options->wants_tables ? UNWIND_BUDGET_BYTES : 0,
 		},
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),

@@ -21,6 +21,7 @@ enum {
 	DURATION_SECONDS_MAX = 7 * 24 * 3600,
 	STACK_SLOTS_MAX = 1 << 16,
 	OPTION_NO_KERNEL = 256,
+	OPTION_UNWIND,
 	OPTION_STACK_SLOTS,
 	OPTION_LINES,
 };
@@ -77,6 +78,8 @@ static const char help[] =
 	"  -f FORMAT          svg, folded, pprof or txt; else by FILE's ending\n"
 	"                     (.svg, .folded, .pb.gz, .txt)\n"
 	"  --lines            tell the lines of a function apart: `name (file.c:123)`\n"
+	"  --unwind=HOW       how user stacks are walked: auto (unwind tables where code keeps\n"
+	"                     no frame pointers) or fp (frame pointers alone)\n"
 	"  --no-kernel        leave out what happens in the kernel\n"
 	"  --stack-slots N    force the size of the stack maps, for tests\n"
 	"  -q                 say nothing but errors\n"
@@ -193,6 +196,11 @@ static enum record_parse take_option(int option, struct record_options *options)
 	case OPTION_LINES:
 		options->wants_lines = true;
 		return RECORD_PARSE_RUN;
+	case OPTION_UNWIND:
+		if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "fp") != 0)
+			return wrong("--unwind takes auto or fp, not", optarg);
+		options->wants_tables = strcmp(optarg, "auto") == 0;
+		return RECORD_PARSE_RUN;
 	case OPTION_NO_KERNEL:
 		options->wants_kernel = false;
 		return RECORD_PARSE_RUN;
@@ -238,6 +246,7 @@ enum record_parse record_options_parse(int argc, char **argv, struct record_opti
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, 'f' },
 		{ "lines", no_argument, NULL, OPTION_LINES },
+		{ "unwind", required_argument, NULL, OPTION_UNWIND },
 		{ "no-kernel", no_argument, NULL, OPTION_NO_KERNEL },
 		{ "stack-slots", required_argument, NULL, OPTION_STACK_SLOTS },
 		{ "quiet", no_argument, NULL, 'q' },
@@ -249,6 +258,7 @@ enum record_parse record_options_parse(int argc, char **argv, struct record_opti
 		.rate_hz = RATE_HZ_DEFAULT,
 		.path = "flamegraph.svg",
 		.wants_kernel = true,
+		.wants_tables = true,
 	};
 	enum record_parse r;
 	int option;

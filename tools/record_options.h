@@ -30,6 +30,7 @@ struct record_options {
 	const struct record_format *format;
 	uint32_t stack_slots; /* 0: computed */
 	bool wants_kernel;
+	bool wants_tables; /* unwind tables for code without frame pointers */
 	bool wants_all;
 	bool wants_lines; /* a frame for each line of a function */
 	bool is_quiet;

@@ -106,6 +106,29 @@ static int print_functions(FILE *file, const struct profile *profile)
 	return 0;
 }
 
+static void print_stacks(FILE *file, const struct pipeline_report *report)
+{
+	const double mib = 1024 * 1024;
+	const struct unwinder_report *files = &report->unwinding.files;
+	const uint64_t *walked = report->accounts.walked;
+
+	(void)fprintf(file,
+		"stacks     %" PRIu64 " by unwind tables (%.1f %% to their root), %" PRIu64
+		" by frame pointers",
+		walked[PILOTLIGHT_WALKER_TABLES],
+		per_cent(report->accounts.ends[PILOTLIGHT_WALK_ROOT],
+			walked[PILOTLIGHT_WALKER_TABLES]),
+		walked[PILOTLIGHT_WALKER_KERNEL]);
+	if (files->limit_bytes > 0)
+		(void)fprintf(file, "; tables of %zu files, %.1f of %.0f MiB", files->loaded,
+			(double)files->used_bytes / mib, (double)files->limit_bytes / mib);
+	if (files->evicted > 0)
+		(void)fprintf(file, ", %zu without room", files->evicted);
+	if (report->unwinding.tables.pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " being made", report->unwinding.tables.pending);
+	(void)fputc('\n', file);
+}
+
 static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 {
 	static const char *const reasons[PILOTLIGHT_SYMBOL_FAILURES] = {
@@ -132,7 +155,7 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 	if (symbols->pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
 	if (symbols->units_failed > 0)
-		(void)fprintf(file, "; %" PRIu64 " units damaged", symbols->units_failed);
+		(void)fprintf(file, "; %" PRIu64 " units damaged or without their pieces", symbols->units_failed);
 	if (symbols->fetched + symbols->fetch_failed + symbols->fetches_pending > 0)
 		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
 			symbols->fetched, symbols->fetch_failed);
@@ -146,6 +169,7 @@ static void print_cost(FILE *file, const struct profile *profile,
 {
 	const double mib = 1024 * 1024;
 	uint64_t maps = report->capture.map_bytes;
+	uint64_t bytes = cost->peak_rss_bytes + maps - report->capture.mapped_bytes;
 	uint64_t machine_ns = report->elapsed_ns * profile->cpu_count;
 
 	(void)fputs("cost       ", file);
@@ -159,7 +183,7 @@ static void print_cost(FILE *file, const struct profile *profile,
 		"maps\n",
 		(double)cost->cpu_ns / 1e6,
 		per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns),
-		(double)(cost->peak_rss_bytes + maps) / mib, (double)maps / mib);
+		(double)bytes / mib, (double)maps / mib);
 }
 
 int record_summary_print(FILE *file, const struct profile *profile,
@@ -174,6 +198,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 		r = print_functions(file, profile);
 	if (r < 0)
 		return r;
+	print_stacks(file, report);
 	print_symbols(file, &report->symbols);
 	print_cost(file, profile, report, cost);
 	return 0;

@@ -103,8 +103,8 @@ static void set_sizes(struct capture *capture, const struct capture_settings *se
 		{ programs->maps.ring, sizes->ring_bytes },
 		{ programs->maps.wanted_tgids,
 			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
-		{ programs->maps.walks_0, capture->has_walks ? sizes->count_slots : 1 },
-		{ programs->maps.walks_1, capture->has_walks ? sizes->count_slots : 1 },
+		{ programs->maps.walks_0, capture->has_walks ? sizes->walk_slots : 1 },
+		{ programs->maps.walks_1, capture->has_walks ? sizes->walk_slots : 1 },
 		{ programs->maps.walk_files, capture->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
 		{ programs->maps.walk_requests,
 			capture->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
@@ -173,9 +173,6 @@ static int load_programs(
 	programs->rodata->pid_namespace_inum = pid_namespace_inum();
 	programs->rodata->wants_kernel = settings->wants_kernel;
 	programs->rodata->filters_tgids = settings->filters_processes;
-	capture->has_walks = settings->unwind_budget_bytes > 0 && has_mapping_tree();
-	capture->walk_sizes =
-		walk_map_sizes_compute(capture->has_walks ? settings->unwind_budget_bytes : 0);
 	programs->rodata->wants_walks = capture->has_walks;
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		programs->rodata->walk_seed = seed;
@@ -270,6 +267,25 @@ static int open_sideband(
 	return 0;
 }
 
+/* Unwind tables are a part of the whole budget. */
+static void set_map_sizes(struct capture *capture, const struct capture_settings *settings)
+{
+	const struct map_sizes_work work = {
+		.rate_hz = settings->rate_hz,
+		.cpu_count = capture->cpu_count,
+		.stack_depth = stack_depth(),
+		.forced_stack_slots = settings->stack_slots,
+		.has_walks = capture->has_walks,
+	};
+	size_t budget_bytes = settings->map_budget_bytes;
+
+	if (capture->has_walks)
+		budget_bytes = budget_bytes > settings->unwind_budget_bytes
+				       ? budget_bytes - settings->unwind_budget_bytes
+				       : 0;
+	map_sizes_compute(&work, budget_bytes, &capture->handed_out.sizes);
+}
+
 int capture_open(
 	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault)
 {
@@ -285,8 +301,10 @@ int capture_open(
 		return fault_set(
 			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
 	capture->cpu_count = (uint32_t)count;
-	map_sizes_compute(settings->rate_hz, capture->cpu_count, settings->map_budget_bytes,
-		settings->stack_slots, stack_depth(), &capture->handed_out.sizes);
+	capture->has_walks = settings->unwind_budget_bytes > 0 && has_mapping_tree();
+	capture->walk_sizes =
+		walk_map_sizes_compute(capture->has_walks ? settings->unwind_budget_bytes : 0);
+	set_map_sizes(capture, settings);
 
 	r = load_programs(capture, settings, fault);
 	if (r < 0)
@@ -432,6 +450,8 @@ void capture_read_cost(const struct capture *capture, struct capture_cost *ret_c
 	};
 	struct bpf_map *map;
 
+	if (capture->has_walks)
+		cost.mapped_bytes = walk_map_sizes_bytes(&capture->walk_sizes);
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);

@@ -25,7 +25,7 @@ struct capture_settings {
 	bool filters_processes; /* only processes that capture_follow() named, and their children */
 	size_t map_budget_bytes; /* for all BPF maps together */
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
-	/* For unwind tables, besides the above; 0: the kernel alone walks user stacks. */
+	/* Of these, for unwind tables; 0: the kernel alone walks user stacks. */
 	size_t unwind_budget_bytes;
 };
 
@@ -51,6 +51,7 @@ struct capture_cost {
 	uint64_t program_runs; /* by the kernel's BPF statistics, apart from our own counters */
 	uint64_t program_ns;
 	uint64_t map_bytes;	 /* as the kernel charges them */
+	uint64_t mapped_bytes;	 /* of these, what is in our resident set too */
 	uint64_t sideband_bytes; /* of the perf rings */
 	/* Not a cost but a want: processes that should have been sampled, beyond the filter's
 	 * bound. */

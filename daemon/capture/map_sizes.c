@@ -8,9 +8,9 @@
 enum {
 	STACK_SLOTS_MIN = 64,
 	STACK_SLOTS_MAX = 1 << 16,
-	/* Buckets for each sample of a window: even if each has two stacks of its own, one in eight
-	 * collides; in practice stacks repeat, and it is a few in a thousand. */
-	SLOTS_PER_SAMPLE = 8,
+	/* Buckets for each stack of a window: even if each is another, one in eight collides; in
+	 * practice stacks repeat, and it is a few in a thousand. */
+	SLOTS_PER_STACK = 4,
 	PERIOD_MS_MAX = 2000,
 	PERIOD_MS_MIN = 100,
 	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
@@ -47,6 +47,7 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 	set += sizes->count_slots *
 	       (sizeof(struct pilotlight_sample_key) + sizeof(struct pilotlight_sample_count) +
 		       HASH_ENTRY_BYTES);
+	set += sizes->walk_slots * (sizeof(uint64_t) + sizeof(uint64_t) + HASH_ENTRY_BYTES);
 	known = sizes->known_stack_slots *
 		(sizeof(struct pilotlight_known_stack_key) + sizeof(struct pilotlight_known_stack) +
 			HASH_ENTRY_BYTES);
@@ -59,21 +60,23 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
  * its bucket there is resolved by its raw addresses; a map that is full sends its stacks through
  * the ring.
  */
-static void set_stack_slots(struct map_sizes *sizes, uint32_t slots)
+static void set_stack_slots(struct map_sizes *sizes, bool has_walks, uint32_t slots)
 {
 	sizes->stack_slots = slots;
 	sizes->build_id_stack_slots = slots / 4 > STACK_SLOTS_MIN ? slots / 4 : STACK_SLOTS_MIN;
 	sizes->count_slots = slots;
+	sizes->walk_slots = has_walks ? slots : 0;
 	sizes->known_stack_slots = slots * KNOWN_STACKS_PER_SLOT;
 	sizes->total_bytes = map_sizes_bytes(sizes);
 }
 
-void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
-	uint32_t forced_stack_slots, uint32_t stack_depth, struct map_sizes *ret_sizes)
+void map_sizes_compute(
+	const struct map_sizes_work *work, size_t budget_bytes, struct map_sizes *ret_sizes)
 {
-	uint64_t samples_per_second = (uint64_t)rate_hz * cpu_count;
+	uint64_t samples_per_second = (uint64_t)work->rate_hz * work->cpu_count;
+	uint64_t slots_per_sample = work->has_walks ? SLOTS_PER_STACK : 2 * SLOTS_PER_STACK;
 	uint64_t wanted, ring_max;
-	struct map_sizes sizes = { .stack_depth = stack_depth };
+	struct map_sizes sizes = { .stack_depth = work->stack_depth };
 
 	if (samples_per_second == 0)
 		samples_per_second = 1;
@@ -83,17 +86,17 @@ void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes
 		sizes.ring_bytes < samples_per_second * RING_RECORD_BYTES / 2)
 		sizes.ring_bytes *= 2;
 
-	wanted = samples_per_second * PERIOD_MS_MAX / 1000 * SLOTS_PER_SAMPLE;
-	if (forced_stack_slots)
-		wanted = forced_stack_slots;
-	set_stack_slots(&sizes,
+	wanted = samples_per_second * PERIOD_MS_MAX / 1000 * slots_per_sample;
+	if (work->forced_stack_slots)
+		wanted = work->forced_stack_slots;
+	set_stack_slots(&sizes, work->has_walks,
 		(uint32_t)power_of_two_at_least(clamp(wanted, STACK_SLOTS_MIN, STACK_SLOTS_MAX)));
-	while (!forced_stack_slots && sizes.total_bytes > budget_bytes &&
+	while (!work->forced_stack_slots && sizes.total_bytes > budget_bytes &&
 		sizes.stack_slots > STACK_SLOTS_MIN)
-		set_stack_slots(&sizes, sizes.stack_slots / 2);
+		set_stack_slots(&sizes, work->has_walks, sizes.stack_slots / 2);
 
 	sizes.drain_period_ms = (uint32_t)clamp(
-		(uint64_t)sizes.stack_slots * 1000 / SLOTS_PER_SAMPLE / samples_per_second,
+		(uint64_t)sizes.stack_slots * 1000 / slots_per_sample / samples_per_second,
 		PERIOD_MS_MIN, PERIOD_MS_MAX);
 	*ret_sizes = sizes;
 }

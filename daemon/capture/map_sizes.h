@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct map_sizes {
 	uint32_t build_id_stack_slots; /* for those that are new */
 	uint32_t count_slots;
 	uint32_t known_stack_slots;
+	uint32_t walk_slots;	  /* walked stacks of a window; 0: none are walked */
 	uint32_t stack_depth;	  /* frames of a stack */
 	uint32_t ring_bytes;	  /* a power of two, at least a page */
 	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
@@ -22,10 +24,15 @@ struct map_sizes {
 /* Bytes that a map of `slots` entries takes; the kernel's own overhead included. */
 size_t map_sizes_bytes(const struct map_sizes *sizes);
 
-/*
- * `stack_depth` is the kernel's (kernel.perf_event_max_stack), at most PILOTLIGHT_STACK_DEPTH.
- * `forced_stack_slots` other than 0 fixes the raw stackmaps' size. Never fails: what comes out at
- * the least is 64 slots and a ring of 64 KiB, however small the budget.
- */
-void map_sizes_compute(uint32_t rate_hz, uint32_t cpu_count, size_t budget_bytes,
-	uint32_t forced_stack_slots, uint32_t stack_depth, struct map_sizes *ret_sizes);
+/* What the maps are to hold. */
+struct map_sizes_work {
+	uint32_t rate_hz, cpu_count;
+	uint32_t stack_depth; /* kernel.perf_event_max_stack, at most PILOTLIGHT_STACK_DEPTH */
+	uint32_t forced_stack_slots; /* of the raw stackmaps; 0: computed */
+	bool has_walks; /* the sampler walks user stacks: stackmaps are for the kernel's, mostly */
+};
+
+/* Never fails: what comes out at the least is 64 slots and a ring of 64 KiB, however small the
+ * budget. */
+void map_sizes_compute(
+	const struct map_sizes_work *work, size_t budget_bytes, struct map_sizes *ret_sizes);

@@ -199,6 +199,10 @@ static void walks_end_for_a_reason(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNREADABLE);
 	rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
 	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNREADABLE);
+	rule.kind = PILOTLIGHT_UNWIND_CFA;
+	rule.base = DWARF_RBP;
+	walk.fp = 0;
+	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_ROOT);
 	rule.kind = PILOTLIGHT_UNWIND_ROOT;
 	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_ROOT);
 	rule.kind = PILOTLIGHT_UNWIND_UNSUPPORTED;

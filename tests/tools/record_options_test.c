@@ -42,6 +42,7 @@ static void defaults_suit_a_first_try(void **state)
 	assert_string_equal(options.path, "flamegraph.svg");
 	assert_string_equal(options.format->name, "svg");
 	assert_true(options.wants_kernel);
+	assert_true(options.wants_tables);
 	assert_false(
 		options.wants_all || options.wants_lines || options.is_quiet || options.is_verbose);
 	assert_null(options.command);
@@ -62,8 +63,20 @@ static void each_option_is_taken(void **state)
 	assert_string_equal(options.path, "x.pb.gz");
 	assert_string_equal(options.format->name, "pprof");
 	assert_false(options.wants_kernel);
+	assert_true(options.wants_tables);
 	assert_int_equal(options.stack_slots, 64);
 	assert_true(options.is_quiet && options.is_verbose && options.wants_lines);
+}
+
+static void stacks_are_walked_as_asked(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--unwind=fp"), RECORD_PARSE_RUN);
+	assert_false(options.wants_tables);
+	assert_int_equal(parse("--unwind=fp --unwind=auto"), RECORD_PARSE_RUN);
+	assert_true(options.wants_tables);
+	assert_int_equal(parse("--unwind=dwarf"), RECORD_PARSE_WRONG);
+	assert_int_equal(parse("--unwind"), RECORD_PARSE_WRONG);
 }
 
 static void a_command_needs_no_dashes(void **state)
@@ -177,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_suit_a_first_try),
 		cmocka_unit_test(each_option_is_taken),
+		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),
 		cmocka_unit_test(formats_are_found),
