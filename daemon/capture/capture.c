@@ -165,7 +165,6 @@ static int load_programs(
 	uint64_t seed;
 	int r;
 
-	(void)libbpf_set_print(log_libbpf);
 	programs = capture->programs = sampler__open();
 	if (!programs)
 		return fault_set(
@@ -296,6 +295,7 @@ int capture_open(
 	if (!capture)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	capture->statistics_fd = capture->barrier_inner_fd = -1;
+	(void)libbpf_set_print(log_libbpf);
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
 		return fault_set(

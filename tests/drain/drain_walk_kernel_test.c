@@ -105,8 +105,10 @@ __attribute__((noinline)) static unsigned recurse(unsigned depth, unsigned round
 {
 	volatile unsigned sum = 0;
 
-	if (depth > 0)
-		return recurse(depth - 1, rounds) + 1;
+	if (depth > 0) {
+		sum = recurse(depth - 1, rounds); /* kept, so that no loop is made of it */
+		return sum + 1;
+	}
 	for (unsigned i = 0; i < rounds; i++)
 		sum += i;
 	return sum;
