@@ -13,10 +13,13 @@ static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 addres
 
 enum {
 	WALK_MAPPINGS = 8, /* remembered during a walk; a power of two */
+	DWARF_RBX = 3,
 	DWARF_RBP = 6,
 	DWARF_RSP = 7,
 	/* Where x86-64's struct pt_regs has them, in words. */
 	PT_REGS_RBP = 4,
+	PT_REGS_RBX = 5,
+	PT_REGS_ORIG_RAX = 15,
 	PT_REGS_RIP = 16,
 	PT_REGS_CS = 17,
 	PT_REGS_RSP = 19,
@@ -24,6 +27,7 @@ enum {
 	/* And its struct ucontext, which a signal frame begins with. */
 	UCONTEXT_GREGS_BYTES = 40,
 	GREGS_RBP = 10,
+	GREGS_RBX = 11,
 	GREGS_RSP = 15,
 	GREGS_RIP = 16,
 	GREGS_WORDS = 17,
@@ -37,6 +41,9 @@ static const __u8 register_places[REGISTER_SETS][DWARF_REGISTERS] = {
 	[REGISTERS_GREGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 },
 };
 
+/* Of a caller's rbx: nothing is known, or its value, or the address where it was saved. */
+enum rbx_kind { RBX_UNKNOWN, RBX_VALUE, RBX_ADDRESS };
+
 /* A mapping that a walk has been in. */
 struct walked_mapping {
 	__u64 start, end; /* end 0: none */
@@ -48,15 +55,17 @@ struct walked_mapping {
 	struct pilotlight_walk_file file;
 };
 
-/* A walk, on one CPU. `ip` is a return address unless `is_exact`. */
+/* A walk, on one CPU. `ip` is behind a call or a system call unless `is_exact`. */
 struct walk {
-	__u64 ip, sp, fp;
+	__u64 ip, sp, fp, rbx;
 	__u32 mapping; /* the current one, in `mappings` */
 	__u32 next_mapping;
 	__u8 is_exact;
 	__u8 has_fp;
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
 	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
+	__u8 rbx_kind;	     /* enum rbx_kind: of `rbx` */
+	__u8 reserved[3];
 	__u64 registers[PT_REGS_WORDS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	/* As it is sent. */
@@ -79,6 +88,36 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 	return WALK_ON;
 }
 
+enum {
+	CODE_PUSH_RBP = 0x55,
+	CODE_RET = 0xc3,
+	CODE_MOV_RSP_RBP = 0xe58948, /* the bytes 48 89 e5 */
+	CODE_MOV_RSP_RBP_TOO = 0xec8b48,
+};
+
+/*
+ * A leaf in its prologue or epilogue, where the frame pointer is its caller's: told by the
+ * instruction that comes next. 0: that is none of these.
+ */
+static __always_inline int step_out_of_prologue(struct walk *walk, int *ret_end)
+{
+	__u64 code, words[2];
+	__u32 pushed;
+
+	if (!walk->is_exact || !can_read_user(&code, 1, walk->ip))
+		return 0;
+	if ((code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET)
+		pushed = 0;
+	else if ((code & 0xffffff) == CODE_MOV_RSP_RBP || (code & 0xffffff) == CODE_MOV_RSP_RBP_TOO)
+		pushed = 1;
+	else
+		return 0;
+	if (!can_read_user(words, 2, walk->sp))
+		return 0;
+	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
+	return 1;
+}
+
 /*
  * Code that begins with push %rbp; mov %rsp, %rbp. The first of such a chain has pushed 0. Where it
  * is known that all of the code does so, the caller may be on another stack: Go's runtime has its
@@ -87,7 +126,11 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 static __always_inline int step_by_frame_pointer(struct walk *walk, int may_switch_stacks)
 {
 	__u64 words[2], fp = walk->fp;
+	int end = WALK_ON;
 
+	walk->rbx_kind = RBX_UNKNOWN;
+	if (step_out_of_prologue(walk, &end))
+		return end;
 	if (!walk->has_fp)
 		return PILOTLIGHT_WALK_UNSUPPORTED;
 	if (fp == 0)
@@ -108,6 +151,8 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 	walk->ip = walk->registers[GREGS_RIP];
 	walk->sp = walk->registers[GREGS_RSP];
 	walk->fp = walk->registers[GREGS_RBP];
+	walk->rbx = walk->registers[GREGS_RBX];
+	walk->rbx_kind = RBX_VALUE;
 	walk->has_fp = 1;
 	walk->is_exact = 1;
 	walk->registers_kind = REGISTERS_GREGS;
@@ -125,6 +170,11 @@ static __always_inline int read_register(const struct walk *walk, __u32 number, 
 	if (number == DWARF_RBP) {
 		*ret_value = walk->fp;
 		return walk->has_fp;
+	}
+	if (number == DWARF_RBX) {
+		*ret_value = walk->rbx;
+		return walk->rbx_kind == RBX_VALUE ||
+		       (walk->rbx_kind == RBX_ADDRESS && can_read_user(ret_value, 1, walk->rbx));
 	}
 	if (walk->registers_kind == REGISTERS_NONE || walk->registers_kind >= REGISTER_SETS ||
 		number >= DWARF_REGISTERS)
@@ -163,8 +213,21 @@ static __always_inline int find_cfa(
 	return WALK_ON;
 }
 
+/* Where the caller's rbx is. It is read when a rule needs it. */
+static __always_inline void follow_rbx(
+	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx, __u64 cfa)
+{
+	if (!tells_rbx || rule->rbx_offset == PILOTLIGHT_UNWIND_RBX_UNKNOWN) {
+		walk->rbx_kind = RBX_UNKNOWN;
+	} else if (rule->rbx_offset != 0) {
+		walk->rbx = cfa + (__s64)rule->rbx_offset;
+		walk->rbx_kind = RBX_ADDRESS;
+	}
+}
+
+/* `tells_rbx`: whether the rule's table does. */
 static __always_inline int step_by_rule(
-	struct walk *walk, const struct pilotlight_unwind_rule *rule)
+	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx)
 {
 	__u64 words[2], cfa = 0, saved;
 	int end;
@@ -202,5 +265,6 @@ static __always_inline int step_by_rule(
 	default:
 		walk->has_fp = 0;
 	}
+	follow_rbx(walk, rule, tells_rbx, cfa);
 	return go_to_caller(walk, words[1], cfa);
 }

@@ -28,7 +28,10 @@ struct walker {
 	struct walk walk;
 };
 
-enum { USER_CODE_SELECTOR = 0x33 }; /* of x86-64's 64-bit code */
+enum {
+	USER_CODE_SELECTOR = 0x33, /* of x86-64's 64-bit code */
+	NO_SYSTEM_CALL = -1,	   /* in orig_rax: an interrupt or an exception */
+};
 
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
 {
@@ -113,6 +116,11 @@ static __always_inline __u64 frame_of(const struct walk *walk, const struct walk
 	       ((walk->ip - mapping->start + mapping->offset) & PILOTLIGHT_FRAME_OFFSET_MASK);
 }
 
+static __always_inline int is_of_function(const struct pilotlight_unwind_rule *rule)
+{
+	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
+}
+
 /* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
 __noinline int step_out(struct walker *walker)
 {
@@ -120,6 +128,8 @@ __noinline int step_out(struct walker *walker)
 	struct walked_mapping *mapping;
 	struct walk *walk;
 	__u64 where;
+	__u32 at;
+	int is_base, end;
 
 	if (!walker)
 		return PILOTLIGHT_WALK_NO_CODE;
@@ -134,7 +144,8 @@ __noinline int step_out(struct walker *walker)
 		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
 	walk->is_guess = 0;
 
-	walk->frames[walk->record.count & 255] = frame_of(walk, mapping);
+	at = walk->record.count & 255;
+	walk->frames[at] = frame_of(walk, mapping);
 	walk->record.count++;
 	if (!mapping->has_file)
 		return step_by_frame_pointer(walk, 0);
@@ -145,16 +156,26 @@ __noinline int step_out(struct walker *walker)
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
 		return PILOTLIGHT_WALK_NO_TABLE;
 	rule = unwind_find_rule(&mapping->file, where - mapping->start + mapping->offset);
-	if (rule && rule->kind != PILOTLIGHT_UNWIND_STOP)
-		return step_by_rule(walk, rule);
+	if (is_of_function(rule)) {
+		/* Nobody called the code that the kernel has signal handlers return to. */
+		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
+			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
+		return step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX);
+	}
+	/* A function that was never called, but is to be returned to: a coroutine's first. */
+	if (!walk->is_exact && is_of_function(unwind_find_rule(&mapping->file,
+				       where + 1 - mapping->start + mapping->offset))) {
+		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
+		return PILOTLIGHT_WALK_ROOT;
+	}
 	/*
 	 * Code that was generated, or written by hand: its frame pointer may lead on. The first of
 	 * all, as the ABI has it, begins with 0.
 	 */
-	if (walk->has_fp && walk->fp == 0)
-		return PILOTLIGHT_WALK_ROOT;
-	if (walk->fp < walk->sp || step_by_frame_pointer(walk, 0) != WALK_ON)
-		return PILOTLIGHT_WALK_NO_FUNCTION;
+	is_base = walk->has_fp && walk->fp == 0;
+	end = step_by_frame_pointer(walk, 0);
+	if (end != WALK_ON)
+		return is_base ? end : PILOTLIGHT_WALK_NO_FUNCTION;
 	walk->is_guess = 1;
 	return WALK_ON;
 }
@@ -174,9 +195,12 @@ static __always_inline int begin_walk(
 	walk->ip = walk->registers[PT_REGS_RIP];
 	walk->sp = walk->registers[PT_REGS_RSP];
 	walk->fp = walk->registers[PT_REGS_RBP];
+	walk->rbx = walk->registers[PT_REGS_RBX];
+	walk->rbx_kind = RBX_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->has_fp = 1;
-	walk->is_exact = 1;
+	/* In a system call it is behind the instruction, which may be a function's last. */
+	walk->is_exact = (__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL;
 	walk->is_guess = 0;
 	walker->process = *process;
 	walker->window = window;

@@ -42,8 +42,8 @@ enum {
 /* What an instruction came to, if not to an error. */
 enum { RUN_ON = 0, ROW_ENDS = 1 };
 
-const struct cfi_registers cfi_registers_x86_64 = { { 6, 7, 16 } };
-const struct cfi_registers cfi_registers_aarch64 = { { 29, 31, 30 } };
+const struct cfi_registers cfi_registers_x86_64 = { { 6, 7, 16, 3 } };
+const struct cfi_registers cfi_registers_aarch64 = { { 29, 31, 30, UINT8_MAX } };
 
 static void set_rule(struct cfi_program *program, uint64_t number, const struct cfi_rule *rule)
 {

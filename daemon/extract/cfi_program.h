@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The instructions of call frame information, run one row at a time: which rules hold from where to
- * where. Of registers it follows those three that a walk needs; what the others were is lost. The
+ * where. Of registers it follows those few that a walk needs; what the others were is lost. The
  * bytes are hostile (I8): a program takes time by its length alone, whatever it says, and no memory
  * but its own. A value object that borrows the bytes, which rules refer to as well.
  *
@@ -16,11 +16,12 @@ enum cfi_column {
 	CFI_FRAME_POINTER,
 	CFI_STACK_POINTER,
 	CFI_RETURN_ADDRESS,
+	CFI_RBX, /* of x86-64 alone */
 	CFI_COLUMNS,
 };
 
-/* By what numbers DWARF knows them: of x86-64 and of aarch64 (where the last is the link register).
- */
+/* By what numbers DWARF knows them: of x86-64 and of aarch64, whose return address is in the link
+ * register. */
 struct cfi_registers {
 	uint8_t numbers[CFI_COLUMNS];
 };

@@ -60,6 +60,8 @@ static void complete_summary(struct unwind_extraction *extraction)
 	summary->machine = extraction->files.binary.machine;
 	if (extraction->rows.keeps_frame_pointers)
 		summary->flags |= PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	if (extraction->rows.tells_rbx)
+		summary->flags |= PILOTLIGHT_UNWIND_TELLS_RBX;
 }
 
 static uint8_t rank_of(const struct unwind_extraction *extraction)

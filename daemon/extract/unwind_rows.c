@@ -2,6 +2,7 @@
 #include "extract/unwind_rows.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct rows_builder {
 	const struct code_segments *code;
 	const struct unwind_stubs *stubs;
 	uint16_t machine;
+	bool tells_rbx;
 	uint32_t stop_rule, gap_rule; /* of no code, and of code that no function is told of */
 	uint32_t covered;	      /* all before it is in rows */
 	const struct unwind_function *last; /* the one that is in the table and reaches there */
@@ -153,9 +155,11 @@ static bool is_told_already(
 
 static int intern_state(struct rows_builder *builder, const struct cfi_cie *cie, uint32_t *ret_rule)
 {
-	const struct pilotlight_unwind_rule rule =
+	struct pilotlight_unwind_rule rule =
 		unwind_rule_of(builder->machine, cie, &builder->program.state);
 
+	if (builder->machine == EM_X86_64 && !builder->tells_rbx)
+		rule.rbx_offset = 0;
 	return unwind_rules_intern(&builder->rows->rules, &rule, ret_rule);
 }
 
@@ -297,9 +301,9 @@ static int end(struct rows_builder *builder)
 	return r < 0 ? r : add_row(builder->rows, code_end, builder->stop_rule);
 }
 
-int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
+static int build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, struct scratch *scratch)
+	const struct unwind_stubs *stubs)
 {
 	const struct unwind_function *items = functions->functions.items;
 	struct rows_builder builder = {
@@ -309,12 +313,11 @@ int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *f
 		.code = &files->code,
 		.stubs = stubs,
 		.machine = files->binary.machine,
+		.tells_rbx = rows->tells_rbx,
 	};
 	int r;
 
-	r = scratch_array_init(&rows->items, scratch, sizeof(struct unwind_rows_item), UINT32_MAX);
-	if (r == 0)
-		r = begin(&builder);
+	r = begin(&builder);
 	for (size_t i = 0; r == 0 && i < functions->functions.count; i++)
 		r = add_function(&builder, &items[i]);
 	if (r == 0)
@@ -323,4 +326,23 @@ int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *f
 		(builder.framed_bytes > 0 || sections->is_go) &&
 		builder.keeping_bytes * 100 >= builder.framed_bytes * KEEPING_PER_CENT;
 	return r;
+}
+
+/* Rows and rules that tell of rbx are more, and hardly any binary needs them: that is known when
+ * all have been made without. */
+int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
+	const struct unwind_sections *sections, const struct unwind_files *files,
+	const struct unwind_stubs *stubs, struct scratch *scratch)
+{
+	int r;
+
+	r = scratch_array_init(&rows->items, scratch, sizeof(struct unwind_rows_item), UINT32_MAX);
+	if (r == 0)
+		r = build(rows, functions, sections, files, stubs);
+	if (r < 0 || !unwind_rules_need_rbx(files->binary.machine, &rows->rules))
+		return r;
+	rows->items.count = 0;
+	unwind_rules_done(&rows->rules);
+	*rows = (struct unwind_rows){ .items = rows->items, .tells_rbx = true };
+	return build(rows, functions, sections, files, stubs);
 }

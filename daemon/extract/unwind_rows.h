@@ -33,6 +33,7 @@ struct unwind_rows {
 	uint32_t eh_count; /* of the functions, those of .eh_frame */
 	uint32_t debug_file_count;
 	bool keeps_frame_pointers;
+	bool tells_rbx; /* the rules do (pilotlight/unwind.h) */
 };
 
 /* All zeros at first, and after done(). */

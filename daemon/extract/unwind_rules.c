@@ -134,6 +134,21 @@ static void set_frame_pointer(
 	}
 }
 
+static int32_t rbx_offset_of(const struct cfi_rule *column)
+{
+	switch (column->kind) {
+	case CFI_UNSPECIFIED:
+	case CFI_SAME:
+		return 0;
+	case CFI_OFFSET:
+		if (column->offset != 0 && fits_offset(column->offset))
+			return (int32_t)column->offset;
+		return PILOTLIGHT_UNWIND_RBX_UNKNOWN;
+	default:
+		return PILOTLIGHT_UNWIND_RBX_UNKNOWN;
+	}
+}
+
 /* Others than the kernel's may be marked as signal frames, so that callers look at the address
  * itself and not before it. */
 static bool is_signal_frame(uint16_t machine, const struct cfi_value *cfa)
@@ -165,6 +180,8 @@ struct pilotlight_unwind_rule unwind_rule_of(
 		return unsupported;
 	set_frame_pointer(
 		registers->numbers[CFI_FRAME_POINTER], &state->columns[CFI_FRAME_POINTER], &rule);
+	if (machine == EM_X86_64)
+		rule.rbx_offset = rbx_offset_of(&state->columns[CFI_RBX]);
 	return rule;
 }
 
@@ -178,6 +195,11 @@ struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(uint16_t machine)
 		.frame_pointer_offset = -2 * WORD_BYTES,
 		.return_address_offset = machine == EM_X86_64 ? 0 : -WORD_BYTES,
 	};
+}
+
+static bool is_cfa_rule(const struct pilotlight_unwind_rule *rule)
+{
+	return rule->kind == PILOTLIGHT_UNWIND_CFA || rule->kind == PILOTLIGHT_UNWIND_CFA_AT;
 }
 
 static enum unwind_frame x86_64_frame(const struct pilotlight_unwind_rule *rule)
@@ -259,4 +281,13 @@ int unwind_rules_intern(
 	}
 	*ret_id = id;
 	return 0;
+}
+
+bool unwind_rules_need_rbx(uint16_t machine, const struct unwind_rules *rules)
+{
+	for (size_t i = 0; machine == EM_X86_64 && i < rules->count; i++)
+		if (is_cfa_rule(&rules->rules[i]) &&
+			rules->rules[i].base == cfi_registers_x86_64.numbers[CFI_RBX])
+			return true;
+	return false;
 }

@@ -43,3 +43,6 @@ void unwind_rules_done(struct unwind_rules *rules);
  */
 int unwind_rules_intern(
 	struct unwind_rules *rules, const struct pilotlight_unwind_rule *rule, uint32_t *ret_id);
+
+/* Has one of them rbx for a base? */
+bool unwind_rules_need_rbx(uint16_t machine, const struct unwind_rules *rules);

@@ -67,7 +67,8 @@ static uint32_t flags_of(const struct walk_file *file, enum walk_file_state stat
 {
 	switch (state) {
 	case WALK_FILE_LOADED:
-		return PILOTLIGHT_FILE_HAS_TABLE;
+		return PILOTLIGHT_FILE_HAS_TABLE |
+		       (file->tells_rbx ? PILOTLIGHT_FILE_TELLS_RBX : 0);
 	case WALK_FILE_NOTHING:
 		return PILOTLIGHT_FILE_HAS_NOTHING;
 	case WALK_FILE_BY_FRAME_POINTER:
@@ -290,6 +291,7 @@ static int set_checked_table(
 	if (table->summary->machine != unwinder->machine)
 		return settle_without(unwinder, file, -ENODATA);
 	file->keeps_frame_pointers = table->summary->flags & PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	file->tells_rbx = table->summary->flags & PILOTLIGHT_UNWIND_TELLS_RBX;
 	if (table->summary->row_count == 0)
 		return settle_without(unwinder, file, file->keeps_frame_pointers ? 0 : -ENODATA);
 	r = load(unwinder, file, table);

@@ -37,6 +37,7 @@ struct walk_file {
 	uint32_t binary; /* the owner's number for it, or WALK_FILES_UNKNOWN_BINARY */
 	enum walk_file_state state;
 	bool keeps_frame_pointers;  /* whether it has a table or not */
+	bool tells_rbx;		    /* its table does */
 	struct table_extent extent; /* of its table, loaded or not */
 };
 

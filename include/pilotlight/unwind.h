@@ -72,9 +72,14 @@ enum pilotlight_unwind_frame_pointer {
 	PILOTLIGHT_UNWIND_FPS,
 };
 
+/* What rbx_offset is where nothing tells of rbx. */
+enum { PILOTLIGHT_UNWIND_RBX_UNKNOWN = 1 };
+
 /*
  * On x86-64 the return address is at CFA - 8 always; elsewhere return_address_offset is from the
- * CFA, and 0 says that it is in the link register still. Fields that a kind has no use for are 0.
+ * CFA, and 0 says that it is in the link register still. Where the caller's rbx is, only tables
+ * with PILOTLIGHT_UNWIND_TELLS_RBX say: at CFA + rbx_offset, and 0 that it has it still. Fields
+ * that a kind has no use for are 0.
  */
 struct pilotlight_unwind_rule {
 	__u8 kind;
@@ -83,7 +88,10 @@ struct pilotlight_unwind_rule {
 	__s8 addend;
 	__s32 offset;
 	__s32 frame_pointer_offset;
-	__s32 return_address_offset;
+	union {
+		__s32 return_address_offset; /* not on x86-64 */
+		__s32 rbx_offset;	     /* on x86-64 */
+	};
 };
 _Static_assert(sizeof(struct pilotlight_unwind_rule) == 16, "padding");
 
@@ -91,6 +99,11 @@ _Static_assert(sizeof(struct pilotlight_unwind_rule) == 16, "padding");
 enum {
 	/* Functions push the frame pointer and set it up, nearly all of those that call others. */
 	PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS = 1 << 0,
+	/*
+	 * Rules say where rbx is, since some have rbx for a base: of code that aligns its stack and
+	 * calls, like the dynamic linker's when it binds a function at its first call.
+	 */
+	PILOTLIGHT_UNWIND_TELLS_RBX = 1 << 1,
 };
 
 /* One to a table: the UNWIND section. */

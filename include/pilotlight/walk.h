@@ -43,6 +43,7 @@ enum {
 	PILOTLIGHT_FILE_BY_FRAME_POINTER = 1 << 1,
 	/* The engine knows that there is nothing to be had: not a request any more. */
 	PILOTLIGHT_FILE_HAS_NOTHING = 1 << 2,
+	PILOTLIGHT_FILE_TELLS_RBX = 1 << 3, /* PILOTLIGHT_UNWIND_TELLS_RBX */
 };
 
 struct pilotlight_walk_file {

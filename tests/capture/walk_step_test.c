@@ -59,7 +59,7 @@ static void rules_from_the_stack_pointer_find_the_caller(void **state)
 	(void)state;
 	stack[9] = 0x402000; /* return address */
 	stack[6] = at(50);   /* saved rbp */
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x402000);
 	assert_int_equal(walk.sp, at(10));
 	assert_int_equal(walk.fp, at(50));
@@ -81,7 +81,7 @@ static void a_frame_pointer_right_below_the_return_address_is_read_with_it(void 
 	(void)state;
 	stack[8] = 1; /* no address, and no reason to stop */
 	stack[9] = 0x402000;
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.fp, 1);
 	assert_int_equal(walk.ip, 0x402000);
 	assert_int_equal(walk.sp, at(10));
@@ -102,7 +102,7 @@ static void a_realigned_stack_keeps_its_frame_address_in_memory(void **state)
 	stack[19] = at(29); /* the CFA less 8 */
 	stack[20] = at(60); /* saved rbp */
 	stack[29] = 0x403000;
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x403000);
 	assert_int_equal(walk.sp, at(30));
 	assert_int_equal(walk.fp, at(60));
@@ -119,7 +119,7 @@ static void stubs_have_pushed_a_word_in_their_second_part(void **state)
 		walk.ip = 0x401020 + byte;
 		stack[4] = 0x402000;
 		stack[5] = 0x403000;
-		assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+		assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 		assert_int_equal(walk.ip, byte >= 11 ? 0x403000 : 0x402000);
 		assert_int_equal(walk.sp, byte >= 11 ? at(6) : at(5));
 		assert_int_equal(walk.fp, at(8));
@@ -128,10 +128,10 @@ static void stubs_have_pushed_a_word_in_their_second_part(void **state)
 
 static void other_registers_are_known_of_the_leaf_alone(void **state)
 {
-	/* Where struct pt_regs has what DWARF counts: bx is 3 and r10 is 10. */
+	/* Where struct pt_regs has what DWARF counts: dx is 1 and r10 is 10. */
 	static const struct {
 		__u8 number, place;
-	} registers[] = { { 3, 5 }, { 10, 7 }, { 15, 0 }, { 0, 10 } };
+	} registers[] = { { 1, 12 }, { 10, 7 }, { 15, 0 }, { 0, 10 } };
 	struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_CFA };
 
 	(void)state;
@@ -141,16 +141,138 @@ static void other_registers_are_known_of_the_leaf_alone(void **state)
 		rule.base = registers[i].number;
 		walk.registers[registers[i].place] = at(12);
 		stack[11] = 0x402000;
-		assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+		assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 		assert_int_equal(walk.ip, 0x402000);
-		assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNSUPPORTED);
+		assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 	}
 	for (unsigned number = DWARF_REGISTERS; number < 256; number++) {
 		struct walk walk = walk_at(4, 8);
 
 		rule.base = (__u8)number;
-		assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNSUPPORTED);
+		assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 	}
+}
+
+/* From a leaf that pushed rbx, through one that did not, to one whose frame begins at it. */
+/* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret: the word that is pushed next, or popped last. */
+static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
+{
+	static const struct {
+		__u64 code;
+		unsigned return_address_at;
+	} leaves[] = {
+		{ 0xe5894855, 4 },	   /* push %rbp */
+		{ 0x90e58948, 5 },	   /* mov %rsp, %rbp */
+		{ 0x90ec8b48, 5 },	   /* in its other encoding */
+		{ 0x90909090909090c3, 4 }, /* ret */
+		{ 0x9090909090909090, 9 }, /* within */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(30);
+		stack[30] = leaves[i].code;
+		stack[8] = at(20);
+		stack[4] = stack[5] = stack[9] = 0x402000;
+		stack[leaves[i].return_address_at] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(walk.ip, 0x403000);
+		assert_int_equal(walk.sp, at(leaves[i].return_address_at + 1));
+		assert_int_equal(walk.fp, leaves[i].return_address_at == 9 ? at(20) : at(8));
+		/* A return address is behind a prologue. */
+		walk = walk_at(4, 8);
+		walk.is_exact = 0;
+		walk.ip = at(30);
+		stack[30] = leaves[i].code;
+		stack[9] = 0x404000;
+		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(walk.ip, 0x404000);
+	}
+}
+
+static void rbx_is_read_where_a_callee_saved_it(void **state)
+{
+	const struct pilotlight_unwind_rule saves = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 24, .rbx_offset = -16
+	};
+	const struct pilotlight_unwind_rule keeps = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 8
+	};
+	const struct pilotlight_unwind_rule by_rbx = { .kind = PILOTLIGHT_UNWIND_CFA,
+		.base = DWARF_RBX,
+		.offset = 16,
+		.rbx_offset = PILOTLIGHT_UNWIND_RBX_UNKNOWN };
+	struct walk walk = walk_at(4, 8);
+
+	(void)state;
+	stack[5] = at(20); /* rbx */
+	stack[6] = stack[7] = 0x402000;
+	stack[21] = 0x403000;
+	stack[25] = at(40);
+	assert_int_equal(step_by_rule(&walk, &saves, 1), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &keeps, 1), WALK_ON);
+	assert_int_equal(walk.sp, at(8));
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), WALK_ON);
+	assert_int_equal(walk.ip, 0x403000);
+	assert_int_equal(walk.sp, at(22));
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
+}
+
+static void rbx_is_the_leafs_or_of_what_a_signal_interrupted(void **state)
+{
+	const struct pilotlight_unwind_rule by_rbx = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RBX, .offset = 16
+	};
+	const struct pilotlight_unwind_rule signal = { .kind = PILOTLIGHT_UNWIND_SIGNAL };
+	struct walk walk = walk_at(4, 8);
+
+	(void)state;
+	walk.rbx = at(10);
+	walk.rbx_kind = RBX_VALUE;
+	stack[11] = 0x402000;
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), WALK_ON);
+	assert_int_equal(walk.ip, 0x402000);
+
+	walk = walk_at(4, 8);
+	stack[4 + UCONTEXT_GREGS_BYTES / 8 + GREGS_RBX] = at(50);
+	stack[51] = 0x406000;
+	assert_int_equal(step_by_rule(&walk, &signal, 0), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), WALK_ON);
+	assert_int_equal(walk.ip, 0x406000);
+}
+
+static void code_that_tells_nothing_of_rbx_loses_it(void **state)
+{
+	const struct pilotlight_unwind_rule silent = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 8
+	};
+	const struct pilotlight_unwind_rule by_rbx = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RBX, .offset = 16
+	};
+	struct walk walk = walk_at(4, 8);
+
+	(void)state;
+	walk.rbx = at(10);
+	walk.rbx_kind = RBX_VALUE;
+	stack[4] = stack[11] = 0x402000;
+	assert_int_equal(step_by_rule(&walk, &silent, 0), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
+
+	walk = walk_at(4, 8);
+	walk.rbx = at(12);
+	walk.rbx_kind = RBX_VALUE;
+	stack[9] = 0x402000;
+	stack[13] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
+
+	/* Saved where nothing can be read. */
+	walk = walk_at(4, 8);
+	walk.rbx = STACK_START - 8;
+	walk.rbx_kind = RBX_ADDRESS;
+	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
 static void a_signal_frame_gives_all_registers_back(void **state)
@@ -168,18 +290,18 @@ static void a_signal_frame_gives_all_registers_back(void **state)
 	gregs[GREGS_RBP] = at(44);
 	gregs[2] = at(50); /* r10 */
 	walk.has_fp = 0;
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x405000);
 	assert_int_equal(walk.sp, at(40));
 	assert_int_equal(walk.fp, at(44));
 	assert_int_equal(walk.is_exact, 1);
 	assert_int_equal(walk.has_fp, 1);
 	stack[50] = 0x406000;
-	assert_int_equal(step_by_rule(&walk, &by_r10), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &by_r10, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x406000);
 
 	walk = walk_at(STACK_WORDS - 2, 8);
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNREADABLE);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 }
 
 static void walks_end_for_a_reason(void **state)
@@ -190,25 +312,25 @@ static void walks_end_for_a_reason(void **state)
 	struct walk walk = walk_at(4, 8);
 
 	(void)state;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_ROOT); /* address 0 */
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT); /* address 0 */
 	rule.offset = 0;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_LOOPED);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_LOOPED);
 	rule.offset = -8;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_LOOPED);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_LOOPED);
 	rule.offset = 1 << 20;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNREADABLE);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 	rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNREADABLE);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 	rule.kind = PILOTLIGHT_UNWIND_CFA;
 	rule.base = DWARF_RBP;
 	walk.fp = 0;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT);
 	rule.kind = PILOTLIGHT_UNWIND_ROOT;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT);
 	rule.kind = PILOTLIGHT_UNWIND_UNSUPPORTED;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNSUPPORTED);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 	rule.kind = PILOTLIGHT_UNWIND_KINDS;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNSUPPORTED);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
 static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
@@ -223,11 +345,11 @@ static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
 
 	(void)state;
 	stack[5] = stack[7] = 0x402000;
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	rule.frame_pointer = PILOTLIGHT_UNWIND_FP_SAME;
-	assert_int_equal(step_by_rule(&walk, &rule), WALK_ON);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	rule.base = DWARF_RBP;
-	assert_int_equal(step_by_rule(&walk, &rule), PILOTLIGHT_WALK_UNSUPPORTED);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
@@ -264,6 +386,10 @@ int main(void)
 		cmocka_unit_test(a_realigned_stack_keeps_its_frame_address_in_memory),
 		cmocka_unit_test(stubs_have_pushed_a_word_in_their_second_part),
 		cmocka_unit_test(other_registers_are_known_of_the_leaf_alone),
+		cmocka_unit_test(a_leaf_without_a_frame_as_yet_is_told_by_its_code),
+		cmocka_unit_test(rbx_is_read_where_a_callee_saved_it),
+		cmocka_unit_test(rbx_is_the_leafs_or_of_what_a_signal_interrupted),
+		cmocka_unit_test(code_that_tells_nothing_of_rbx_loses_it),
 		cmocka_unit_test(a_signal_frame_gives_all_registers_back),
 		cmocka_unit_test(walks_end_for_a_reason),
 		cmocka_unit_test(a_lost_frame_pointer_ends_only_what_needs_it),

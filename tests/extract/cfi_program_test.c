@@ -55,7 +55,7 @@ static size_t print_rule(char *out, size_t size, const char *name, const struct 
 /* "start-end: r7+8 fp […] sp … ra …;" of each row. */
 static int run(const uint8_t *bytes, size_t size)
 {
-	static const char *const names[CFI_COLUMNS] = { "fp", "sp", "ra" };
+	static const char *const names[CFI_COLUMNS] = { "fp", "sp", "ra", "bx" };
 	const struct dwarf_bytes instructions = { .position = bytes, .end = bytes + size };
 	uint64_t start, end;
 	size_t used = 0;
@@ -120,7 +120,8 @@ static void each_instruction_has_its_effect(void **state)
 	assert_rows("0-100: r7+8 ra undefined", UNDEFINED(RIP));
 	assert_rows("0-100: r7+8 fp same ra [-8]", SAME_VALUE(RBP));
 	assert_rows("0-100: r7+8 ra [-8]", 0x2e, 0x20, 0x2d, 0x2c); /* GNU_args_size, … */
-	assert_rows("0-100: r7+8 ra [-8]", OFFSET(3, 2), 0x10, 4, 1, 0x30);
+	assert_rows("0-100: r7+8 ra [-8] bx [-16]", OFFSET(RBX, 2));
+	assert_rows("0-100: r7+8 ra [-8]", OFFSET(12, 2), 0x10, 4, 1, 0x30);
 }
 
 static void locations_are_moved_in_many_ways(void **state)

@@ -197,6 +197,35 @@ static void functions_that_make_no_sense_leave_nothing(void **state)
 	assert_int_equal(rows.failed, 1);
 }
 
+static int32_t rbx_offset_of(size_t row)
+{
+	const struct unwind_rows_item *items = rows.items.items;
+
+	return rows.rules.rules[items[row].rule].rbx_offset;
+}
+
+/* Where it is of no use, it makes no rows. */
+static void rbx_is_told_where_a_frame_begins_at_it(void **state)
+{
+	uint32_t cie = cfi_add_usual_cie(&writer);
+
+	(void)state;
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x10, 0x10, ADVANCE(1), OFFSET(RBX, 2),
+		ADVANCE(1), DEF_CFA_OFFSET(16));
+	assert_rows("10:r7+8 12:r7+16 20:stop");
+	assert_false(rows.tells_rbx);
+	for (size_t i = 0; i < rows.items.count; i++)
+		assert_int_equal(rbx_offset_of(i), 0);
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x20, 0x10, ADVANCE(4), DEF_CFA(RBX, 16));
+	assert_rows("10:r7+8 11:r7+8 12:r7+16 20:r7+8 24:r3+16 30:stop");
+	assert_true(rows.tells_rbx);
+	assert_int_equal(rows.function_count, 2);
+	assert_int_equal(rbx_offset_of(0), 0);
+	assert_int_equal(rbx_offset_of(1), -16);
+	assert_int_equal(rbx_offset_of(2), -16);
+	assert_int_equal(rbx_offset_of(3), 0);
+}
+
 static void debug_frame_fills_the_gaps(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
@@ -319,6 +348,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cies_that_differ_make_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			functions_that_make_no_sense_leave_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			rbx_is_told_where_a_frame_begins_at_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_frame_fills_the_gaps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			go_code_is_walked_by_frame_pointers, set_up, tear_down),

@@ -117,6 +117,55 @@ static void frame_pointers_are_saved_somewhere(void **state)
 		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_FP, .frame_pointer_offset = -16);
 }
 
+static void assert_rbx_offset(int32_t expected)
+{
+	const struct pilotlight_unwind_rule rule = unwind_rule_of(machine, &cie, &row);
+
+	assert_int_equal(rule.kind, PILOTLIGHT_UNWIND_CFA);
+	assert_int_equal(rule.rbx_offset, expected);
+}
+
+static void rbx_is_saved_relative_to_the_frame(void **state)
+{
+	static const enum cfi_rule_kind others[] = { CFI_UNDEFINED, CFI_VALUE_OFFSET, CFI_REGISTER,
+		CFI_EXPRESSION };
+	struct cfi_rule *rbx = &row.columns[CFI_RBX];
+
+	(void)state;
+	assert_rbx_offset(0);
+	rbx->kind = CFI_SAME;
+	assert_rbx_offset(0);
+	*rbx = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = -40 };
+	assert_rbx_offset(-40);
+	rbx->offset = 0;
+	assert_rbx_offset(PILOTLIGHT_UNWIND_RBX_UNKNOWN);
+	rbx->offset = INT64_MIN;
+	assert_rbx_offset(PILOTLIGHT_UNWIND_RBX_UNKNOWN);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		*rbx = (struct cfi_rule){ .kind = others[i] };
+		assert_rbx_offset(PILOTLIGHT_UNWIND_RBX_UNKNOWN);
+	}
+}
+
+static void a_base_of_rbx_is_found_among_the_rules(void **state)
+{
+	struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_CFA, .base = RBP };
+	struct unwind_rules rules = { 0 };
+	uint32_t id;
+
+	(void)state;
+	assert_false(unwind_rules_need_rbx(EM_X86_64, &rules));
+	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
+	rule = (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_STOP, .base = RBX };
+	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
+	assert_false(unwind_rules_need_rbx(EM_X86_64, &rules));
+	rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
+	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
+	assert_true(unwind_rules_need_rbx(EM_X86_64, &rules));
+	assert_false(unwind_rules_need_rbx(EM_AARCH64, &rules));
+	unwind_rules_done(&rules);
+}
+
 static void assert_pointer_unknown(void)
 {
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16,
@@ -319,6 +368,8 @@ int main(void)
 		cmocka_unit_test_setup(frames_are_relative_to_a_register, set_up),
 		cmocka_unit_test_setup(frames_are_found_by_expressions, set_up),
 		cmocka_unit_test_setup(frame_pointers_are_saved_somewhere, set_up),
+		cmocka_unit_test_setup(rbx_is_saved_relative_to_the_frame, set_up),
+		cmocka_unit_test(a_base_of_rbx_is_found_among_the_rules),
 		cmocka_unit_test_setup(other_frame_pointers_are_unknown, set_up),
 		cmocka_unit_test_setup(return_addresses_are_where_calls_put_them, set_up),
 		cmocka_unit_test_setup(callers_have_the_cfa_for_a_stack_pointer, set_up),

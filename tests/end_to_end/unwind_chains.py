@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""unwind_chains.py list|count SET FOLDER
+unwind_chains.py check SET FOLDER FOLDED
+
+What the call chains of tests/workloads/chains are, in sets. `list` prints PROGRAM CASE COMM of each
+case whose program is in FOLDER, `count` how many lines `check` has. That holds the stacks of a
+folded file against them and prints, separated by tabs, ok or not ok or skip, the name of the test,
+and notes.
+
+Every sample of a case's comm counts. It is right if its user frames are a chain of the case, or one
+that ends early, in a function that is about to call the next. At least 99.9 % are right, and each
+chain has at least so many percent of them."""
+
+import collections
+import os
+import re
+import sys
+
+DEPTH = 255
+WRONG_PER_MILLE = 1
+SAMPLES = 100
+SHOWN = 4
+
+UNNAMED_LIBC = r"\[libc\.so\.6\+0x[0-9a-f]+\]"
+LIBC_START = rf"__libc_start_\w+|{UNNAMED_LIBC}"
+ROOTS = (["_start", LIBC_START, LIBC_START, "main"], ["_start", LIBC_START, "main"])
+THREAD_ROOTS = (["clone3?|__clone3?", rf"start_thread|{UNNAMED_LIBC}"],)
+SIGNAL_FRAME = rf"__restore_rt|{UNNAMED_LIBC}"
+CONTEXT_BASE = rf"__start_context|{UNNAMED_LIBC}"
+ANY = "[^;]+"
+OTHERS = [ANY] * 40
+CLOCK = ["goes_on", ".*clock_gettime.*", ANY, ANY]
+LEAF = ["leaf"]
+
+
+class Chain:
+    """`frames` are patterns, from below the root on; `least` is in percent of the samples."""
+
+    def __init__(self, frames, least=0, roots=ROOTS):
+        self.least = least
+        self.wholes = [[re.compile(frame) for frame in root + frames] for root in roots]
+
+    def holds(self, stack):
+        """None, or whether it is all of the chain."""
+        for whole in self.wholes:
+            if stack[0] == "[truncated: depth]":
+                if self.holds_truncated(stack[1:], whole):
+                    return True
+            elif len(stack) <= len(whole) and all(
+                    pattern.fullmatch(frame) for pattern, frame in zip(whole, stack)):
+                return len(stack) == len(whole)
+        return None
+
+    @staticmethod
+    def holds_truncated(stack, whole):
+        return len(stack) == DEPTH and any(
+            all(pattern.fullmatch(frame) for pattern, frame in zip(whole[end - DEPTH:end], stack))
+            for end in range(DEPTH + 1, len(whole) + 1))
+
+
+# Samples whose chain nothing tells: the most that there may be, in percent, why, and a pattern.
+Untold = collections.namedtuple("Untold", "most why pattern")
+Case = collections.namedtuple("Case", "program name comm chains untold")
+
+
+def case(programs, name, *chains, untold=()):
+    """`chains` are of the case's own function; what it asks of the time is one of them."""
+    for program in programs.split():
+        variant = program.partition("-")[2]
+        comm = f"{variant[:1]}-{name}"[:15] if variant else name
+        entry = [Chain([name] + CLOCK), Chain(["set_name"] + OTHERS), Chain([name])]
+        yield Case(program, name, comm, entry + list(chains), untold)
+
+
+def whole(least, name, *frames):
+    return Chain([name] + list(frames) + LEAF, least)
+
+
+def descents(count):
+    return ["descend_" + "abc"[i % 3] for i in range(count)]
+
+
+def frame_cases():
+    programs = "frames frames-O3 frames-clang"
+    yield from case(programs, "deep_200", whole(80, "deep_200", *descents(200)))
+    yield from case(programs, "deep_400", whole(80, "deep_400", *descents(400)),
+                    Chain(["deep_400"] + descents(400)))
+    yield from case(programs, "tail_calls", whole(80, "tail_calls", "tail_third"),
+                    Chain(["tail_calls", "tail_first|tail_second"]))
+    yield from case(programs, "jumps",
+                    whole(80, "jumps", "set_jump", "jump_over_this", "jump_from_here"),
+                    Chain(["jumps", "set_jump"] + OTHERS))
+    yield from case(programs, "no_return",
+                    whole(80, "no_return", "ends_in_a_call", "does_not_return"),
+                    Chain(["no_return", r"_?_?(sig)?setjmp.*|.*jmp.*"]),
+                    Chain(["no_return", "ends_in_a_call", "does_not_return", ".*longjmp.*", ANY]))
+    yield from case(programs, "late_sizes",
+                    whole(80, "late_sizes", "with_alloca", "with_array"),
+                    Chain(["late_sizes", "with_alloca", "memset.*|__memset.*"]))
+    yield from case(programs, "large_frames",
+                    whole(40, "large_frames", *["large_frame"] * 4))
+    yield from case(programs, "probed", Chain(["probed", "probed_frame"], 5))
+    yield from case(programs, "alignment",
+                    whole(80, "alignment", "realigned", "vector_locals", "aligned_locals"))
+    yield from case(programs, "shrink_wrapping", Chain(["shrink_wrapping", "shrunk"], 20),
+                    Chain(["shrink_wrapping", "shrunk", "tiny"], 5))
+
+
+# clone3() has no call frame information where it has two sides.
+CLONE = "clone3() in its parent", r"\[truncated: no unwind rule\];(clone3?|__clone3?)"
+
+
+def stack_cases():
+    for name in "signals", "signal_stack":
+        below = [name, "handle_alarms", "interrupted"]
+        handler = [SIGNAL_FRAME, "handler", "leaf"]
+        yield from case("stacks", name, Chain(below + ["interrupted_work"], 5),
+                        Chain(below + CLOCK), Chain(below + handler),
+                        Chain(below + ["interrupted_work"] + handler, 5),
+                        *(Chain(below + CLOCK[:count] + handler) for count in range(1, 5)),
+                        Chain([name, "handle_alarms", "setitimer|sigaction.*|__.*", ANY]))
+    yield from case("stacks", "signal_fault",
+                    Chain(["signal_fault", "faulting", SIGNAL_FRAME, "fault_handler", "leaf"], 50))
+    yield from case("stacks", "contexts",
+                    Chain(["context_body", "context_inner", "leaf"], 80, [[CONTEXT_BASE]]),
+                    Chain(["context_body", "swapcontext|__swapcontext"], 0, [[CONTEXT_BASE]]),
+                    Chain(["contexts", "swapcontext|__swapcontext"]))
+    # With something in the frame pointer where the coroutine begins: no one else's frames follow.
+    roots = [[CONTEXT_BASE], [r"\[truncated: no unwind rule\]", CONTEXT_BASE]]
+    yield from case("stacks-frame", "contexts",
+                    Chain(["context_body", "context_inner", "leaf"], 80, roots),
+                    Chain(["context_body", "swapcontext|__swapcontext"], 0, roots),
+                    Chain(["contexts", "swapcontext|__swapcontext"]))
+    yield from case("stacks", "switched_base",
+                    Chain(["switched_body", "switched_inner", "leaf"], 80, [["coroutine_base"]]),
+                    Chain(["switched_body", "switch_stacks"], 0, [["coroutine_base"]]),
+                    Chain(["switched_base", "switch_between"] + CLOCK),
+                    Chain(["switched_base", "switch_between", "switch_stacks"]))
+    yield from case("stacks", "switched_zero",
+                    Chain(["switched_inner", "leaf"], 80, [["switched_body"]]),
+                    Chain(["switch_stacks"], 0, [["switched_body"]]),
+                    Chain(["switched_zero", "switch_between"] + CLOCK),
+                    Chain(["switched_zero", "switch_between", "switch_stacks"]))
+    yield from case("stacks", "threads",
+                    Chain(["thread_body", "leaf"], 80, THREAD_ROOTS),
+                    Chain(["thread_body"] + CLOCK, 0, THREAD_ROOTS),
+                    Chain([ANY] * 3, 0, THREAD_ROOTS), Chain(["threads"] + OTHERS),
+                    untold=[Untold(1, *CLONE)])
+
+
+# Code of crti.o and crtbegin.o, which has no call frame information.
+START_UP = (
+    "start-up code without rules",
+    r"\[truncated: no unwind rule\];"
+    r"(_init|_fini|frame_dummy|(de)?register_tm_clones|__do_global_dtors_aux)")
+
+
+def place_cases():
+    yield from case("places", "libraries",
+                    whole(20, "libraries", "use_library", "library_a"),
+                    whole(20, "libraries", "use_library", "library_b"),
+                    Chain(["libraries", "use_library"] + OTHERS),
+                    untold=[Untold(1, *START_UP)])
+    yield from case("places", "plt_hot", Chain(["plt_hot", "tiny_of_library@plt"], 5),
+                    Chain(["plt_hot", "tiny_of_library"]))
+    resolve = ["plt_lazy", "bind_all", "call_all", r"_dl_runtime_resolve\w*"]
+    yield from case("places", "plt_lazy", Chain(resolve, 5), Chain(resolve + ["_dl_fixup"], 1),
+                    Chain(resolve + ["_dl_fixup"] + OTHERS),
+                    Chain(["plt_lazy", "bind_all", "call_all",
+                           r"lazy_.*|\[lazy\.so\+0x[0-9a-f]+\]"]),  # the PLT's first has no name
+                    Chain(["plt_lazy", "bind_all", "dl.*|find_function|open_library"] + OTHERS),
+                    untold=[Untold(15, *START_UP)])
+    yield from case("places", "vdso", Chain(["vdso", "clock_gettime.*", ANY], 50))
+    yield from case("places", "system_calls",
+                    Chain(["system_calls", "read|__read|__GI___read.*"], 80),
+                    Chain(["system_calls", ANY]))
+    yield from case("places", "page_faults", Chain(["page_faults", "touch"], 40),
+                    Chain(["page_faults", ANY, ANY]))
+    # What has been given up on the way out of a process has no user stack.
+    yield from case("places", "forks", Chain(["forks", "child", "leaf"], 80),
+                    Chain(["forks", "child"] + OTHERS[:3]), Chain(["forks"] + OTHERS[:8]),
+                    untold=[Untold(2, "a process at its end", "")])
+    yield from case("places", "generated",
+                    whole(80, "generated", r"\[anon\+0x[0-9a-f]+\]_\[j\]", "called_back"))
+
+
+def plain_cases():
+    nested = ["nested", "nested_1", "nested_2", "nested_3"]
+    for program in "nested-clang", "nested-fixed", "nested-static", "nested-loose":
+        yield from case(program, "nested", whole(80, *nested))
+    yield from case("huge", "huge_text",
+                    whole(80, "huge_text", "in_the_middle", "first_of_all"))
+    yield from case("assembler", "expressions",
+                    whole(30, "expressions", "kept_on_stack", "below_assembler"),
+                    Chain(["expressions", "kept_on_stack"], 5))
+
+
+# _Unwind_Resume() and its like write the return addresses of those that they go on in over their
+# own, so that while they do it they do not seem to be called by those that called them.
+RESUMING = (
+    "libgcc overwriting its own return address",
+    r".*_Unwind_(Resume|RaiseException)(;[^;]+)?")
+
+
+def throw_cases():
+    exceptions = r"exceptions\(\)( \[clone \.cold\])?"
+    through = r"through\(unsigned int\)( \[clone \.cold\])?"
+    just_throw = r"just_throw\(unsigned int\)( \[clone \.cold\])?"
+    thrower = r"thrower\(\)"
+    runtime = [r"(?!exceptions|through|just_throw|thrower|main)[^;]+"] * 20
+    yield from case(
+        "throws", "exceptions",
+        Chain([exceptions] + [through] * 20 + [thrower, "leaf"], 10),
+        Chain([exceptions] + [just_throw] * 20 + ["__cxa_throw", "_Unwind_RaiseException", ANY], 2),
+        Chain([exceptions] + [through] * 20 + [thrower] + runtime),
+        *(Chain([exceptions] + [through] * count + runtime) for count in range(21)),
+        *(Chain([exceptions] + [just_throw] * count + runtime) for count in range(1, 21)),
+        untold=[Untold(3, *RESUMING)])
+
+
+def mapping_cases():
+    yield from case("places", "churned", whole(80, "churned", "beside_churn"),
+                    Chain(["churned"] + OTHERS), untold=[Untold(1, *CLONE)])
+    yield from case("places", "thousand", whole(30, "thousand", "in_last_copy", "library_a"),
+                    Chain(["thousand", r"open_copies.*"] + OTHERS),
+                    untold=[Untold(3, START_UP[0], rf"({START_UP[1]})|_init|frame_dummy")])
+
+
+SETS = {
+    "chains": lambda: [*frame_cases(), *stack_cases(), *place_cases(), *plain_cases(),
+                       *throw_cases()],
+    "mappings": lambda: [*mapping_cases()],
+}
+
+
+# --- a folded file -----------------------------------------------------------------------------
+
+def read_stacks(path):
+    """By comm, how often there are which user frames."""
+    stacks = collections.defaultdict(collections.Counter)
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            stack, _, count = line.rstrip("\n").rpartition(" ")
+            comm, *frames = stack.split(";")
+            user = [frame for frame in frames if not frame.endswith("_[k]")]
+            stacks[comm][tuple(user)] += int(count)
+    return stacks
+
+
+def shorten(frames):
+    text = []
+    for frame in frames:
+        if text and text[-1][0] == frame:
+            text[-1][1] += 1
+        else:
+            text.append([frame, 1])
+    text = [name if count == 1 else f"{name} x {count}" for name, count in text]
+    if len(text) > 16:
+        text[8:-8] = ["..."]
+    return ";".join(text) or "(no user stack)"
+
+
+def check_case(which, stacks):
+    """The verdict and notes."""
+    shares = collections.Counter()
+    wrong = collections.Counter()
+    untold = collections.Counter()
+    total = sum(stacks.values())
+    for frames, count in stacks.items():
+        found = [chain.holds(frames) if frames else None for chain in which.chains]
+        for i, is_all in enumerate(found):
+            shares[i] += count if is_all else 0
+        if all(is_all is None for is_all in found):
+            for i, class_ in enumerate(which.untold):
+                if re.fullmatch(class_.pattern, ";".join(frames)):
+                    untold[i] += count
+                    break
+            else:
+                wrong[frames] += count
+    notes = [f"{sum(wrong.values())} of {total} wrong"]
+    is_right = total >= SAMPLES and sum(wrong.values()) * 1000 <= WRONG_PER_MILLE * total
+    for i, chain in enumerate(which.chains):
+        if shares[i] * 100 < chain.least * total:
+            is_right = False
+            notes.append(f"chain {i} has {shares[i]} of {total}, less than {chain.least} %: "
+                         f"{';'.join(pattern.pattern for pattern in chain.wholes[0][-6:])}")
+    for i, class_ in enumerate(which.untold):
+        if untold[i]:
+            notes.append(f"{untold[i]} of {class_.why}")
+        if untold[i] * 100 > class_.most * total:
+            is_right = False
+            notes.append(f"which is more than {class_.most} %")
+    notes += [f"{count}: {shorten(frames)}" for frames, count in wrong.most_common(SHOWN)]
+    return "ok" if is_right else "not ok", notes
+
+
+def check_names(stacks):
+    """What return addresses at a function's very beginning are called: by the kernel, by nobody."""
+    frames = collections.Counter()
+    for comm in "signal_stack", "contexts":
+        for stack, count in stacks[comm].items():
+            for frame in stack:
+                frames[frame] += count
+    if not frames["__libc_start_call_main"]:
+        return "skip", ["libc's own functions have no names here"]
+    notes = [f"{frames[name]} {name}" for name in ("__restore_rt", "__start_context")]
+    is_right = frames["__restore_rt"] and frames["__start_context"] and not any(
+        re.fullmatch(UNNAMED_LIBC, frame) for frame in frames)
+    return "ok" if is_right else "not ok", notes
+
+
+def main():
+    action, name, folder = sys.argv[1:4]
+    cases = SETS[name]()
+    if action == "list":
+        for which in cases:
+            if os.path.exists(os.path.join(folder, which.program)):
+                print(which.program, which.name, which.comm)
+        return
+    if action == "count":
+        print(len(cases) + (name == "chains"))
+        return
+    stacks = read_stacks(sys.argv[4])
+    for which in cases:
+        title = f"{which.name}, {which.program}"
+        if os.path.exists(os.path.join(folder, which.program)):
+            verdict, notes = check_case(which, stacks[which.comm])
+        else:
+            verdict, notes = "skip", [f"{which.program} was not built"]
+        print(verdict, title, *notes, sep="\t")
+    if name == "chains":
+        verdict, notes = check_names(stacks)
+        print(verdict, "bases of signals and coroutines have names", *notes, sep="\t")
+
+
+main()

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Whole stacks of processes that live a few milliseconds, of ones that become another by exec, and
+# in mappings that are many or change all the time; and the accounts close meanwhile.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/workloads/chains/programs.sh"
+
+# Two thirds of the CPUs' time at 1,000 processes a second; exec and exit take the rest.
+MILLISECONDS=$(awk -v cpus="$cpu_count" 'BEGIN { ms = cpus * 0.75; print (ms > 5 ? 5 : ms) }')
+
+# --- what a folded file says of a program -------------------------------------------------------
+
+# All that has the program's own function has its comm, but for the two that went first.
+has_own_comm() {
+	local all own first
+
+	all=$(folded_count "$1" '' "$2")
+	own=$(folded_count "$1" "$2" "$2")
+	first=$(folded_count "$1" first "$2")
+	note "$own and $first of $all samples in $2 have its comm, or that of the first"
+	[ "$own" -ge 200 ] && [ $((own + first)) = "$all" ]
+}
+
+# There is no sample without the name of a process.
+all_have_comms() {
+	awk '
+	/^(\[|;)/ { nameless += $NF }
+	{ all += $NF }
+	END {
+		printf "# %d of %d samples have no comm\n", nameless, all
+		exit nameless || !all
+	}' "$1"
+}
+
+# stacks_are_whole FILE COMM FUNCTION: of the samples in main() or in what it calls, 99 % and more
+# begin at _start. One that is cut is known by FUNCTION, its caller or main().
+stacks_are_whole() {
+	awk -v comm="$2" -v function_name="$3" '
+	{
+		count = $NF
+		sub(/ [0-9]+$/, "")
+		n = split($0, frames, ";")
+		if (frames[1] != comm)
+			next
+		is_in_main = 0
+		for (i = 2; i <= n; i++)
+			if (frames[i] == "main" || frames[i] == "work_for" || frames[i] == function_name)
+				is_in_main = 1
+		if (!is_in_main)
+			next
+		all += count
+		if ($0 ~ "^[^;]*;_start;(__libc_start_[a-z_]*;|\\[libc[^;]*;)+main(;|$)")
+			whole += count
+		else if (shown++ < 4)
+			print "# " count " " substr($0, 1, 200)
+	}
+	END {
+		printf "# %d of %d samples of %s are whole\n", whole, all, comm
+		exit !(all >= 200 && whole >= all * 0.99)
+	}' "$1"
+}
+
+# --- the recordings ----------------------------------------------------------------------------
+
+spawn() {
+	"$programs/brief_spawner" 1000 "$1" "$MILLISECONDS" "$programs/brief_one" "$programs/brief_two"
+}
+
+# Of so many processes one after another under one pid; the first of them are the first.
+exec_often() {
+	(exec "$programs/brief_one" 20 first 1) && exec "$programs/brief_one" 4 - 500
+}
+
+compile_programs() {
+	compile_places
+	compile brief_spawner gcc "${flags[@]}" -O2 brief_spawner.c
+	compile brief_one gcc "${flags[@]}" -O2 -DWORK=brief_one -DWORK_STEPS=20000 brief.c
+	compile brief_two gcc "${flags[@]}" -O2 -DWORK=brief_two -DWORK_STEPS=30000 brief.c
+	wait
+}
+
+check_storm() {
+	local output=$tmp/storm.folded program
+
+	# The first time, there are no tables in the cache.
+	check "storm: the first recording succeeds" record "$tmp/cold.folded" -F 999 -a -- \
+		bash -c 'spawn 1'
+	check "storm: record succeeds" record "$output" -F 999 -a -- bash -c 'spawn 5'
+	note "$(cat "$output.out") processes; $(grep '^stacks' "$output.log")"
+	check "storm: the accounts close, and nothing is lost" nothing_lost "$output.log"
+	check "storm: every sample has the name of a process" all_have_comms "$output"
+	for program in brief_one brief_two; do
+		check "storm: $program has its comm" has_own_comm "$output" $program
+		check "storm: $program has whole stacks" stacks_are_whole "$output" $program $program
+	done
+}
+
+check_exec() {
+	local output=$tmp/exec.folded
+
+	check "exec: record succeeds" record "$output" -F 999 -- bash -c exec_often
+	note "$(grep '^stacks' "$output.log")"
+	check "exec: the accounts close, and nothing is lost" nothing_lost "$output.log"
+	check "exec: stacks are whole" stacks_are_whole "$output" brief_one brief_one
+}
+
+need_root
+[ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
+has gcc || skip_all "no gcc"
+has python3 || skip_all "no python3"
+[ "$(uname -m)" = x86_64 ] || skip_all "tables are for x86-64 as yet"
+
+compile_programs
+export MILLISECONDS
+export -f spawn exec_often
+plan $(($(python3 "$chains" count mappings "$programs") + 13))
+check_storm
+check_exec
+output=$tmp/mappings.folded
+check "mappings: record succeeds" record_cases mappings "$output"
+check "mappings: the accounts close, and nothing is lost" nothing_lost "$output.log"
+check_cases mappings "$output"
+finish

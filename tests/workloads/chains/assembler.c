@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls what is in by_hand.S. */
+#include "chains.h"
+
+void kept_on_stack(unsigned long turns, void (*work)(void));
+
+enum { TURNS = 100000 };
+
+FRAME static void below_assembler(void)
+{
+	leaf();
+	AFTER_CALL();
+}
+
+FRAME static void expressions(void)
+{
+	while (goes_on()) {
+		/* The caller's frame has to be found by a frame pointer that assembler saved. */
+		char late[goes_on() ? 64 : 32];
+
+		__asm__ volatile("" : : "r"(late) : "memory");
+		kept_on_stack(TURNS, below_assembler);
+	}
+}
+
+const struct chain_case chain_cases[] = {
+	{ "expressions", expressions },
+	{ NULL, NULL },
+};

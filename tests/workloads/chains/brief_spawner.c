@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RATE SECONDS MILLISECONDS PROGRAM...: starts so many processes a second, of each program in turn,
+ * with up to MILLISECONDS of work. Of each there are two before, one after the other, named
+ * `first`. Where the machine cannot follow, it starts fewer. Prints how many it has started.
+ */
+#include "../work.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+enum { RUNNING_MAX = 8, FIRST_OF_EACH = 2, SIZES = 5 };
+
+extern char **environ;
+
+static void start_process(char *program, double milliseconds, char *comm)
+{
+	char number[32];
+	char *arguments[] = { program, number, comm, NULL };
+	pid_t pid;
+
+	(void)snprintf(number, sizeof(number), "%.2f", milliseconds);
+	errno = posix_spawn(&pid, program, NULL, NULL, arguments, environ);
+	if (errno) {
+		perror(program);
+		exit(1);
+	}
+}
+
+/* Takes what has ended, and waits for one when there are too many. Returns how many still run. */
+static unsigned reap(unsigned running, unsigned allowed)
+{
+	int status;
+
+	while (running) {
+		pid_t pid = waitpid(-1, &status, running > allowed ? 0 : WNOHANG);
+
+		if (pid == 0)
+			break;
+		if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+			(void)fprintf(stderr, "a process failed\n");
+			exit(1);
+		}
+		running--;
+	}
+	return running;
+}
+
+int main(int argc, char **argv)
+{
+	double rate = number_argument(argc, argv, 1, 1000),
+	       seconds = number_argument(argc, argv, 2, 5),
+	       longest = number_argument(argc, argv, 3, 5), begin;
+	unsigned long started, programs = argc > 4 ? (unsigned long)argc - 4 : 0;
+	unsigned running = 0;
+
+	if (rate < 1 || !programs) {
+		(void)fprintf(stderr, "a rate of at least 1, and programs\n");
+		return 2;
+	}
+	for (unsigned long i = 0; i < FIRST_OF_EACH * programs; i++) {
+		start_process(argv[4 + i % programs], SIZES * 2, "first");
+		(void)reap(1, 0);
+	}
+	begin = now_seconds(CLOCK_MONOTONIC);
+	for (started = 0; started < (unsigned long)(rate * seconds); started++) {
+		double due = begin + (double)started / rate;
+		struct timespec next = { .tv_sec = (time_t)due };
+
+		if (now_seconds(CLOCK_MONOTONIC) > begin + seconds)
+			break;
+		next.tv_nsec = (long)((due - (double)next.tv_sec) * 1e9);
+		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		start_process(argv[4 + started % programs],
+			longest * (double)(started % SIZES + 1) / SIZES, "-");
+		running = reap(running + 1, RUNNING_MAX);
+	}
+	(void)reap(running, 0);
+	(void)printf("%lu\n", started);
+	return 0;
+}

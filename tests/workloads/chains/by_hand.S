@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What assembler has and compilers do not: the stack pointer of the caller kept in the frame, and
+ * told by an expression, as cryptographic libraries do it.
+ */
+	.text
+	.globl	kept_on_stack
+	.type	kept_on_stack, @function
+/* void kept_on_stack(unsigned long turns, void (*work)(void)) */
+kept_on_stack:
+	.cfi_startproc
+	mov	%rsp, %rax
+	.cfi_def_cfa_register %rax
+	push	%rbx
+	.cfi_offset %rbx, -16
+	push	%rbp
+	.cfi_offset %rbp, -24
+	mov	%rdi, %rcx
+in_rax:
+	dec	%rcx
+	jnz	in_rax
+	sub	$200, %rsp
+	and	$-64, %rsp
+	mov	%rax, 8(%rsp)
+	/* DW_CFA_def_cfa_expression: breg7 + 8, deref, plus_uconst 8 */
+	.cfi_escape 0x0f, 0x05, 0x77, 0x08, 0x06, 0x23, 0x08
+	mov	%rdi, %rcx
+	xor	%ebp, %ebp
+in_frame:
+	dec	%rcx
+	jnz	in_frame
+	call	*%rsi
+	mov	8(%rsp), %rsi
+	.cfi_def_cfa %rsi, 8
+	mov	-16(%rsi), %rbp
+	mov	-8(%rsi), %rbx
+	lea	(%rsi), %rsp
+	.cfi_def_cfa_register %rsp
+	ret
+	.cfi_endproc
+	.size	kept_on_stack, . - kept_on_stack
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * PROGRAM CASE COMM [WARM_UP_SECONDS [SECONDS]]: runs a case twice, each for so much CPU time: in a
+ * child whose comm is warm_up, meanwhile whoever samples comes to know the files, and then itself
+ * under the name COMM. It begins and ends under other names.
+ */
+#include "chains.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEAF_STEPS = 100000 };
+
+static double seconds_of_case, end_of_case;
+
+static double used_seconds(void)
+{
+	struct timespec used;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
+void must(bool is_true, const char *what)
+{
+	if (is_true)
+		return;
+	perror(what);
+	exit(1);
+}
+
+FRAME void leaf(void)
+{
+	unsigned long value = 1;
+
+	for (unsigned i = 0; i < LEAF_STEPS; i++) {
+		value = value * 6364136223846793005u + 1442695040888963407u;
+		__asm__ volatile("" : "+r"(value));
+	}
+}
+
+/* What a case has to prepare is done before it asks for the first time. */
+FRAME bool goes_on(void)
+{
+	double now = used_seconds();
+
+	if (end_of_case == 0)
+		end_of_case = now + seconds_of_case;
+	AFTER_CALL();
+	return now < end_of_case;
+}
+
+FRAME static void set_name(const char *name)
+{
+	must(prctl(PR_SET_NAME, name) == 0, "prctl");
+}
+
+static const struct chain_case *find_case(const char *name)
+{
+	for (const struct chain_case *found = chain_cases; found->name; found++)
+		if (strcmp(found->name, name) == 0)
+			return found;
+	(void)fprintf(stderr, "no case %s\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	double warm_up_seconds = argc > 3 ? atof(argv[3]) : 0.2,
+	       seconds = argc > 4 ? atof(argv[4]) : 0.7;
+	const struct chain_case *chosen;
+	int status;
+	pid_t child;
+
+	if (argc < 3) {
+		(void)fprintf(stderr, "usage: %s CASE COMM [WARM_UP_SECONDS [SECONDS]]\n", argv[0]);
+		return 2;
+	}
+	chosen = find_case(argv[1]);
+	set_name("warm_up");
+	child = fork();
+	must(child >= 0, "fork");
+	if (child == 0) {
+		seconds_of_case = warm_up_seconds;
+		chosen->run();
+		_exit(0);
+	}
+	must(waitpid(child, &status, 0) == child && status == 0, "the warm-up");
+
+	set_name(argv[2]);
+	seconds_of_case = seconds;
+	chosen->run();
+	set_name("ending");
+	return 0;
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compiling the programs of this folder, and running and checking their cases. Sourced by end-to-end
+# tests, after their lib.sh.
+
+sources=$root/tests/workloads/chains
+chains=$root/tests/end_to_end/unwind_chains.py
+export programs=$tmp/programs
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache PYTHONDONTWRITEBYTECODE=1
+flags=(-std=gnu17 -D_GNU_SOURCE -fomit-frame-pointer -pthread -Wl,--build-id=sha1)
+mkdir "$programs"
+
+# compile NAME COMMAND...: to $programs/NAME, in the background. What does not compile is not there.
+compile() {
+	local name=$1
+
+	shift
+	(cd "$sources" && "$@" -o "$programs/$name" 2>"$tmp/$name.log") ||
+		note "no $name: $(head -n 3 "$tmp/$name.log")" &
+	[ "$(jobs -rp | wc -l)" -lt "$cpu_count" ] || wait -n
+}
+
+# The libraries are there before what is linked with them.
+compile_places() {
+	compile library_a.so gcc "${flags[@]}" -O2 -fPIC -shared -DFUNCTION=library_a \
+		-DFRAME_BYTES=100 library.c
+	compile library_b.so gcc "${flags[@]}" -O2 -fPIC -shared -DFUNCTION=library_b \
+		-DFRAME_BYTES=1000 library.c
+	compile lazy.so gcc "${flags[@]}" -O2 -fPIC -shared -Wl,-z,lazy lazy.c
+	wait
+	compile places gcc "${flags[@]}" -O2 -Wl,-z,lazy main.c places.c "$programs/library_a.so" \
+		-Wl,-rpath,'$ORIGIN'
+}
+
+# run_cases WARM_UP_SECONDS SECONDS <LIST: as many at a time as there are CPUs; their comms tell
+# them apart.
+run_cases() {
+	xargs -P "$cpu_count" -L 1 bash -c \
+		'"$programs/$2" "$3" "$4" "$0" "$1" || echo "$2 $3 fails"' "$1" "$2"
+}
+
+# record_cases SET OUTPUT: each program for a moment, so that there are tables, and then all cases,
+# after one that brings in the table of the vdso, where most are only now and then.
+record_cases() {
+	{
+		echo places vdso warm_up
+		python3 "$chains" list "$1" "$programs"
+	} >"$programs/all"
+	sort -u -k 1,1 "$programs/all" >"$programs/each"
+	export cpu_count
+	export -f run_cases
+	record "$tmp/warm_up.folded" -F 499 -- bash -c 'run_cases 0.05 0.05 <"$programs/each"' &&
+		record "$2" -F 499 -- bash -c 'run_cases 0.2 0.7 <"$programs/all"' || return
+	[ ! -s "$2.out" ] || { note "$(cat "$2.out")"; return 1; }
+}
+
+# check_cases SET OUTPUT: a test for each line of `count`.
+check_cases() {
+	local fields
+
+	while IFS=$'\t' read -r -a fields; do
+		case ${fields[0]} in
+		ok) ok "${fields[1]}" ;;
+		skip) skip "${fields[1]}" "${fields[2]}" ;;
+		*) not_ok "${fields[1]}" ;;
+		esac
+		note "$(printf '%s\n' "${fields[@]:2}")"
+	done < <(python3 "$chains" check "$1" "$programs" "$2")
+}
+
+# nothing_lost LOG: the accounts close, and every sample is there.
+nothing_lost() {
+	accounts_close "$1" && [ "$lost" = 0 ]
+}
