@@ -26,6 +26,7 @@ static const struct doctor_group *const groups[] = {
 	&doctor_kernel,
 	&doctor_perf,
 	&doctor_bpf,
+	&doctor_unwind,
 	&doctor_system,
 };
 

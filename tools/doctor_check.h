@@ -27,9 +27,13 @@ struct doctor_host {
 	int bpf_error; /* 0, or the -errno of loading the smallest perf_event program */
 };
 
+enum { DOCTOR_DETAILS_MAX = 10, DOCTOR_DETAIL_BYTES = 200 };
+
 struct doctor_finding {
 	enum doctor_state state;
 	char found[256];
+	char details[DOCTOR_DETAILS_MAX][DOCTOR_DETAIL_BYTES]; /* what it is about, a line each */
+	size_t detail_count;
 	const char *lost;   /* in place of the check's own, where that does not fit; else NULL */
 	const char *remedy; /* likewise */
 };
@@ -51,7 +55,7 @@ struct doctor_group {
 };
 
 extern const struct doctor_group doctor_capabilities, doctor_settings, doctor_kernel, doctor_perf,
-	doctor_bpf, doctor_system;
+	doctor_bpf, doctor_unwind, doctor_system;
 
 void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -45,9 +45,9 @@ static const char *remedy_of(const struct doctor_entry *entry)
 }
 
 /* What was found has been read from files and from the environment. */
-static const char *found_of(const struct doctor_entry *entry, char clean[UTF8_CLEAN_BYTES])
+static const char *clean_text(const char *text, char clean[UTF8_CLEAN_BYTES])
 {
-	(void)utf8_clean(clean, entry->finding.found, strlen(entry->finding.found));
+	(void)utf8_clean(clean, text, strlen(text));
 	return clean;
 }
 
@@ -77,7 +77,11 @@ static void print_entry(struct output *output, const struct doctor_entry *entry,
 	char clean[UTF8_CLEAN_BYTES];
 
 	output_printf(output, "  %s%-7s%s  %-*s  %s\n", has_colour ? look->colour : "", look->word,
-		has_colour ? "\033[0m" : "", width, entry->check->name, found_of(entry, clean));
+		has_colour ? "\033[0m" : "", width, entry->check->name,
+		clean_text(entry->finding.found, clean));
+	for (size_t i = 0; i < entry->finding.detail_count; i++)
+		output_printf(
+			output, "           %s\n", clean_text(entry->finding.details[i], clean));
 	if (entry->finding.state == DOCTOR_OK)
 		return;
 	if (lost_of(entry) && entry->finding.state != DOCTOR_UNKNOWN)
@@ -167,6 +171,16 @@ static void print_json_member(struct output *output, const char *key, const char
 		output_string(output, "null");
 }
 
+static void print_json_details(struct output *output, const struct doctor_finding *finding)
+{
+	output_string(output, ", \"details\": [");
+	for (size_t i = 0; i < finding->detail_count; i++) {
+		output_string(output, i ? ", " : "");
+		print_json_string(output, finding->details[i]);
+	}
+	output_char(output, ']');
+}
+
 int doctor_report_print_json(const struct doctor_report *report)
 {
 	struct output output;
@@ -186,6 +200,7 @@ int doctor_report_print_json(const struct doctor_report *report)
 		print_json_member(&output, "name", entry->check->name);
 		print_json_member(&output, "state", looks[entry->finding.state].word);
 		print_json_member(&output, "found", entry->finding.found);
+		print_json_details(&output, &entry->finding);
 		print_json_member(&output, "lost", is_ok ? NULL : lost_of(entry));
 		print_json_member(&output, "remedy", is_ok ? NULL : remedy_of(entry));
 		output_char(&output, '}');

@@ -155,7 +155,8 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 	if (symbols->pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
 	if (symbols->units_failed > 0)
-		(void)fprintf(file, "; %" PRIu64 " units damaged or without their pieces", symbols->units_failed);
+		(void)fprintf(file, "; %" PRIu64 " units damaged or without their pieces",
+			symbols->units_failed);
 	if (symbols->fetched + symbols->fetch_failed + symbols->fetches_pending > 0)
 		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
 			symbols->fetched, symbols->fetch_failed);

@@ -4,6 +4,7 @@
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
+#include "tools/symbols_unwind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +16,7 @@ static const char help[] =
 	"usage: pilotlight symbols show BUILD-ID [--cache DIR] [--json]\n"
 	"\n"
 	"All that a symbol file says of itself: where it is, what it was made of, when, how much\n"
-	"is in it, what was lost on the way.\n"
+	"is in it, what was lost on the way; and the binary's unwind table, if there is one.\n"
 	"\n"
 	"  --cache DIR  the symbol cache\n"
 	"  --json       the same as an object\n"
@@ -27,12 +28,14 @@ struct sight {
 	uint64_t used_s;
 	uint64_t functions, inlined;
 	struct symbol_file *file;
+	struct symbols_unwind unwind;
 	struct output output;
 };
 
 static void sight_free(struct sight *sight)
 {
 	symbol_file_free(sight->file);
+	symbols_unwind_done(&sight->unwind);
 	free(sight->path);
 	free(sight);
 }
@@ -154,6 +157,8 @@ static void write_json(struct sight *sight)
 	json_hex(&json, header->base_vaddr);
 	write_json_segments(&json, sight->file);
 	write_json_counts(&json, sight);
+	json_key(&json, "unwind");
+	symbols_unwind_json(&sight->unwind, &json);
 	symbols_text_json_losses(&json, header);
 	json_end_object(&json);
 	json_end_line(&json);
@@ -225,6 +230,7 @@ static void write_text(struct sight *sight)
 	else
 		output_string(output, "nothing");
 	output_char(output, '\n');
+	symbols_unwind_write(&sight->unwind, output);
 }
 
 static int look(struct sight *sight, const struct symbols_options *options, const char *text,
@@ -254,6 +260,9 @@ static int look(struct sight *sight, const struct symbols_options *options, cons
 				     : "cannot read the symbols of '%s'",
 			text);
 	sight->identity = symbol_file_identity(sight->file);
+	r = symbols_unwind_find(&sight->unwind, cache, &sight->identity, fault);
+	if (r < 0)
+		return r;
 	count_frames(sight);
 	if (options->is_json)
 		write_json(sight);

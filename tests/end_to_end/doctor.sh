@@ -127,6 +127,30 @@ in_namespaces() {
 		[ "$(state BTF) $(state CAP_BPF)" = "missing unknown" ]
 }
 
+# Code that says nothing of its frames, mapped by a running program.
+unwinding() {
+	local silent=$tmp/silent program
+
+	if ! has gcc; then
+		skip "stacks: a program without unwind information is named" "needs gcc"
+		skip "stacks: and is not once it has ended" "needs gcc"
+		return
+	fi
+	echo 'void pause(void); __asm__(".text\n.fill 200000, 1, 0x90"); int main() { pause(); }' |
+		gcc -x c - -O2 -fno-asynchronous-unwind-tables -fomit-frame-pointer -o "$silent" 2>"$tmp/err" ||
+		note "$(cat "$tmp/err")"
+	"$silent" &
+	program=$!
+	started+=("$program")
+	"$pilotlight" doctor >"$tmp/out"
+	check "stacks: a program without unwind information is named" eval \
+		'[ "$(state "unwind information")" = limited ] && grep -q "^  *$silent\$" "$tmp/out"'
+	kill "$program"
+	wait "$program" 2>/dev/null
+	"$pilotlight" doctor >"$tmp/out"
+	check "stacks: and is not once it has ended" eval '! grep -q "$silent" "$tmp/out"'
+}
+
 at_its_edges() {
 	check "an unknown option is a usage error" eval \
 		'"$pilotlight" doctor --nonsense 2>"$tmp/err"; [ $? = 2 ] && grep -q ^pilotlight: "$tmp/err"'
@@ -145,7 +169,7 @@ at_its_edges() {
 
 need_root
 need_programs
-plan 29
+plan 31
 
 if has gcc && [ -e /usr/include/cmocka.h ]; then
 	check "parsers" parsers
@@ -155,5 +179,6 @@ fi
 with_all_privileges
 with_none
 in_namespaces
+unwinding
 at_its_edges
 finish

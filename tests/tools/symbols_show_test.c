@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/harness/failing_allocation.h"
 #include "tests/tools/symbols_run.h"
+#include "tests/unwind/unwind_table_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,97 @@ static void json_has_each_fact(void **state)
 	assert_string_equal(strchr(ran.out, '\n'), "\n");
 }
 
+/* The cache of unwind tables, below the one of symbols. */
+static struct symbol_cache *open_tables(void)
+{
+	char folder[sizeof(ran.cache.folder) + 8];
+	struct symbol_cache *cache = NULL;
+
+	(void)snprintf(folder, sizeof(folder), "%s/unwind", ran.cache.folder);
+	assert_int_equal(symbol_cache_open(folder, 1 << 30, &cache, NULL), 0);
+	return cache;
+}
+
+/* A table of 12 rows in 1 line, of which some things are said that are easily told apart. */
+static void store_table(bool is_sound)
+{
+	static struct unwind_table_fixture fixture;
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = open_tables();
+	struct symbol_file_fixture *container = &fixture.container;
+
+	unwind_table_fixture_make(&fixture, 6, 1);
+	fixture.summary.function_count = 6;
+	fixture.summary.functions_failed = 3;
+	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+	if (!is_sound)
+		fixture.pages[1] = 77;
+	unwind_table_fixture_build(&fixture);
+	memcpy(symbol_file_fixture_header(container)->identity, example.id.bytes, example.id.size);
+	symbol_file_fixture_finish(container);
+	assert_int_equal(
+		cache_fixture_commit_bytes(cache, &example, container->bytes, container->size), 0);
+}
+
+static void a_table_is_shown(void **state)
+{
+	/* 7 pages, a line, 5 rules: 28 + 64 + 80 bytes, and the summary's 48. */
+	static const char text[] = "\nunwinding  6 functions, 3 left out\n"
+				   "  rows     12 in 1 lines, 0 not supported\n"
+				   "  rules    5, seldom ones in 0 rows\n"
+				   "  size     220 B (220 bytes), 18.33 bytes a row\n"
+				   "  frame pointers are kept\n";
+
+	(void)state;
+	store_table(true);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, text));
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out,
+		",\"unwind\":{\"source\":\"binary\",\"functions\":6,\"functions_failed\":3,"
+		"\"rows\":12,\"rows_unsupported\":0,\"lines\":1,\"rules\":5,\"escapes\":0,"
+		"\"bytes\":220,\"bytes_per_row\":18.333,\"keeps_frame_pointers\":true},"));
+}
+
+static void a_damaged_table_is_told(void **state)
+{
+	(void)state;
+	store_table(false);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nunwinding  none: the table is damaged\n"));
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(
+		strstr(ran.out, ",\"unwind\":{\"source\":\"none\",\"reason\":\"damaged\"},"));
+}
+
+static void no_table_is_told(void **state)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	char folder[sizeof(ran.cache.folder) + 8];
+
+	(void)state;
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nunwinding  no table in the cache\n"));
+	(void)snprintf(folder, sizeof(folder), "%s/unwind", ran.cache.folder);
+	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, ",\"unwind\":null,"));
+
+	cache = open_tables();
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nunwinding  no table in the cache\n"));
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &example, PILOTLIGHT_SYMBOL_NOTHING, "x"), 0);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nunwinding  none: it has no unwind information\n"));
+	assert_int_equal(
+		symbol_cache_put_negative(cache, &example, PILOTLIGHT_SYMBOL_CRASHED, "x"), 0);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nunwinding  none: it ended its worker by a signal\n"));
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(
+		strstr(ran.out, ",\"unwind\":{\"source\":\"none\",\"reason\":\"crashed\"},"));
+}
+
 static void negative_entries_are_shown(void **state)
 {
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
@@ -109,6 +201,7 @@ static void failing_allocations_are_told(void **state)
 	size_t n;
 
 	(void)state;
+	store_table(true);
 	for (n = 0;; n++) {
 		int status;
 
@@ -132,6 +225,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(each_fact_is_told),
 		CACHE_TEST(json_has_each_fact),
+		CACHE_TEST(a_table_is_shown),
+		CACHE_TEST(a_damaged_table_is_told),
+		CACHE_TEST(no_table_is_told),
 		CACHE_TEST(negative_entries_are_shown),
 		CACHE_TEST(what_is_not_there_is_told),
 		CACHE_TEST(wrong_use_is_told),
