@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records of the ring: samples, and stacks that the sampler has walked. */
 #include "drain/ring_sample.h"
+#include "drain/walk_table.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,23 +9,61 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+enum { STACKS_MAX = 2 };
+
+static uint64_t sum_of_sample(const void *record, size_t size)
+{
+	struct ring_sample sample;
+	uint64_t sum;
+
+	if (ring_sample_parse(record, size, &sample) < 0)
+		return 0;
+	sum = strlen(sample.header.comm);
+	for (size_t i = 0; i < sample.header.kernel_count; i++)
+		sum += sample.kernel_ips[i];
+	for (size_t i = 0; i < sample.header.user_count; i++)
+		sum += sample.user_frames[i].offset_or_ip + sample.user_frames[i].build_id[19];
+	return sum;
+}
+
+static uint64_t sum_of_walk(const void *record, size_t size)
+{
+	const struct walked_stack *stack;
+	struct walk_table table;
+	uint64_t hash, sum = 0;
+
+	walk_table_init(&table, STACKS_MAX);
+	if (walk_table_add(&table, record, size) == 0) {
+		memcpy(&hash, (const char *)record + sizeof(struct pilotlight_ring_header),
+			sizeof(hash));
+		stack = walk_table_find(&table, hash);
+		if (!stack)
+			abort();
+		for (size_t i = 0; i < stack->count; i++)
+			sum += table.frames[stack->first_frame + i];
+	}
+	walk_table_done(&table);
+	return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	/* BPF aligns its records; and a copy as long as the record shows a read beyond it. */
 	void *record = malloc(size ? size : 1);
-	struct ring_sample sample;
 	uint64_t sum = 0;
 
 	if (!record)
 		return 0;
 	memcpy(record, bytes, size);
-	if (ring_sample_parse(record, size, &sample) == 0) {
-		sum += strlen(sample.header.comm);
-		for (size_t i = 0; i < sample.header.kernel_count; i++)
-			sum += sample.kernel_ips[i];
-		for (size_t i = 0; i < sample.header.user_count; i++)
-			sum += sample.user_frames[i].offset_or_ip +
-			       sample.user_frames[i].build_id[19];
+	switch (ring_record_kind(record, size)) {
+	case PILOTLIGHT_RING_SAMPLE:
+		sum = sum_of_sample(record, size);
+		break;
+	case PILOTLIGHT_RING_WALK:
+		sum = sum_of_walk(record, size);
+		break;
+	default:
+		break;
 	}
 	free(record);
 	return sum == 42 ? 1 : 0;
