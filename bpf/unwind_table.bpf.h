@@ -17,13 +17,13 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 enum {
 	/* A page has a row for each byte at most, in lines of 20. */
 	UNWIND_LINE_STEPS = 8,
-	UNWIND_ESCAPE_STEPS = 20,
+	UNWIND_ESCAPE_STEPS = 21,
 };
 _Static_assert((1 << PILOTLIGHT_UNWIND_PAGE_SHIFT) / PILOTLIGHT_UNWIND_LINE_ROWS + 2 <=
 		       1 << UNWIND_LINE_STEPS,
 	"the search of a page's lines ends");
 _Static_assert(
-	PILOTLIGHT_UNWIND_ESCAPES_MAX <= 1 << UNWIND_ESCAPE_STEPS, "the search of escapes ends");
+	PILOTLIGHT_UNWIND_ESCAPES_MAX < 1 << UNWIND_ESCAPE_STEPS, "the search of escapes ends");
 
 /* The rule of a row whose id is the escape; NULL: the table is not what it should be. */
 static __always_inline const struct pilotlight_unwind_rule *unwind_escaped_rule(

@@ -254,12 +254,16 @@ static __always_inline int step_by_rule(
 	case PILOTLIGHT_UNWIND_FP_SAME:
 		break;
 	case PILOTLIGHT_UNWIND_FP_AT_CFA:
-	case PILOTLIGHT_UNWIND_FP_AT_FP:
-		saved = rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_FP ? walk->fp : cfa;
-		saved += (__s64)rule->frame_pointer_offset;
+		walk->has_fp = 1;
+		saved = cfa + (__s64)rule->frame_pointer_offset;
 		if (saved == cfa - sizeof(words))
 			walk->fp = words[0];
 		else if (!can_read_user(&walk->fp, 1, saved))
+			return PILOTLIGHT_WALK_UNREADABLE;
+		break;
+	case PILOTLIGHT_UNWIND_FP_AT_FP:
+		saved = walk->fp + (__s64)rule->frame_pointer_offset;
+		if (walk->has_fp && !can_read_user(&walk->fp, 1, saved))
 			return PILOTLIGHT_WALK_UNREADABLE;
 		break;
 	default:

@@ -111,6 +111,21 @@ static void set_cfa_offset(struct cfi_program *program, uint64_t offset)
 	program->state.cfa = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = (int64_t)offset };
 }
 
+/* An expression stays: only what comes behind it may make use of the offset. */
+static int change_cfa_offset(struct cfi_program *program, uint64_t offset)
+{
+	switch (program->state.cfa.kind) {
+	case CFI_UNSPECIFIED:
+		return -ENOEXEC;
+	case CFI_VALUE_EXPRESSION:
+		program->state.cfa_offset = (int64_t)offset;
+		return RUN_ON;
+	default:
+		set_cfa_offset(program, offset);
+		return RUN_ON;
+	}
+}
+
 static int set_cfa_register(struct cfi_program *program, uint64_t number)
 {
 	if (program->state.cfa.kind == CFI_UNSPECIFIED)
@@ -203,11 +218,9 @@ static int run_cfa(struct cfi_program *program, uint8_t instruction)
 	case CFA_def_cfa_register:
 		return set_cfa_register(program, dwarf_bytes_uleb(bytes));
 	case CFA_def_cfa_offset:
-		set_cfa_offset(program, dwarf_bytes_uleb(bytes));
-		return RUN_ON;
+		return change_cfa_offset(program, dwarf_bytes_uleb(bytes));
 	case CFA_def_cfa_offset_sf:
-		set_cfa_offset(program, (uint64_t)dwarf_bytes_sleb(bytes) * alignment);
-		return RUN_ON;
+		return change_cfa_offset(program, (uint64_t)dwarf_bytes_sleb(bytes) * alignment);
 	case CFA_def_cfa_expression:
 		state->cfa = (struct cfi_rule){
 			.kind = CFI_VALUE_EXPRESSION,

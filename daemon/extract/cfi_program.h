@@ -55,7 +55,8 @@ struct cfi_rule {
 
 /*
  * The rules of a row. CFA: CFI_OFFSET from a register, or CFI_VALUE_EXPRESSION. Register and offset
- * outlive an expression, since there is assembler code that then tells only one of them anew.
+ * outlive an expression, since there is assembler code that then tells only the register anew; and
+ * the offset alone changes nothing, as libgcc has it.
  */
 struct cfi_state {
 	uint64_t cfa_register;

@@ -54,6 +54,56 @@ static void add_segment(struct symbol_builder_code *code, const Elf64_Phdr *phdr
 	};
 }
 
+struct first_code {
+	struct symbol_builder_code *code;
+	uint64_t
+		skipped[SYMBOL_BUILDER_SEGMENTS_MAX]; /* bytes, up to the first section with code */
+};
+
+static int look_at_section(
+	void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
+{
+	struct first_code *first = context;
+
+	(void)index, (void)name;
+	if (!(section->sh_flags & SHF_ALLOC) || !(section->sh_flags & SHF_EXECINSTR) ||
+		section->sh_size == 0)
+		return 0;
+	for (size_t i = 0; i < first->code->segment_count; i++) {
+		const struct pilotlight_symbol_segment *segment = &first->code->segments[i];
+		uint64_t distance = section->sh_addr - segment->vaddr;
+
+		if (section->sh_addr >= segment->vaddr && distance < first->skipped[i])
+			first->skipped[i] = distance;
+	}
+	return 0;
+}
+
+/*
+ * A segment may begin with what is no code: an old linker has all that is read in one with it, from
+ * vaddr 0 on, where it leaves functions that it has discarded.
+ */
+static void begin_with_code(const struct elf_file *file, struct symbol_builder_code *code)
+{
+	struct first_code first = { .code = code };
+
+	for (size_t i = 0; i < code->segment_count; i++)
+		first.skipped[i] = code->segments[i].file_bytes;
+	if (elf_sections_each(file, look_at_section, &first) < 0)
+		return;
+	for (size_t i = 0; i < code->segment_count; i++) {
+		struct pilotlight_symbol_segment *segment = &code->segments[i];
+
+		/* Where no section is in it, they tell nothing of it. */
+		if (first.skipped[i] == segment->file_bytes)
+			continue;
+		segment->offset += first.skipped[i];
+		segment->vaddr += first.skipped[i];
+		segment->file_bytes -= first.skipped[i];
+		segment->memory_bytes -= first.skipped[i];
+	}
+}
+
 static int find_code(const struct elf_file *file, struct code_segments *ret_code)
 {
 	struct symbol_builder_code code = { .segment_count = 0 };
@@ -75,6 +125,7 @@ static int find_code(const struct elf_file *file, struct code_segments *ret_code
 			return -ENOEXEC;
 		add_segment(&code, &phdr);
 	}
+	begin_with_code(file, &code);
 	return code_segments_init(ret_code, &code);
 }
 

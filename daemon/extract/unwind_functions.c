@@ -97,11 +97,11 @@ static int add_function(struct collection *collection, const struct cfi_entry *e
 			!code_segments_is_tombstone(&collection->files->code, fde.start);
 		return 0;
 	}
-	if (fde.size > bytes)
+	if (fde.size > bytes) {
 		collection->functions->failed++;
-	else
-		bytes = (uint32_t)fde.size;
-	function.end = function.start + bytes;
+		return 0;
+	}
+	function.end = function.start + (uint32_t)fde.size;
 	function.cie = (uint32_t)(cie - cies_of(collection));
 	return append(collection, &function);
 }

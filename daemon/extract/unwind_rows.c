@@ -22,6 +22,7 @@ struct rows_builder {
 	bool tells_rbx;
 	uint32_t stop_rule, gap_rule; /* of no code, and of code that no function is told of */
 	uint32_t covered;	      /* all before it is in rows */
+	size_t next_eh;		      /* the first of .eh_frame that was not yet passed by */
 	const struct unwind_function *last; /* the one that is in the table and reaches there */
 	uint64_t framed_bytes, keeping_bytes;
 	struct cfi_program program; /* of the function at hand */
@@ -133,18 +134,14 @@ static bool are_programs_same(const struct dwarf_bytes *a, const struct dwarf_by
 	return true;
 }
 
-/*
- * Is it no loss that another function hides it? .debug_frame may tell of what .eh_frame has told,
- * and of functions that a linker has found equal and made one, each has told.
- */
+/* Is it no loss that another function hides it? Of functions that a linker has found equal and made
+ * one, each has told. */
 static bool is_told_already(
 	const struct rows_builder *builder, const struct unwind_function *function)
 {
 	const struct unwind_function *last = builder->last;
 	struct cfi_fde hidden, told;
 
-	if (!section_of(builder, function)->cfi.is_eh && section_of(builder, last)->cfi.is_eh)
-		return true;
 	if (last->start != function->start || last->end != function->end ||
 		!are_terms_same(cie_of(builder, last), cie_of(builder, function)))
 		return false;
@@ -237,6 +234,33 @@ static void count_function(struct rows_builder *builder, const struct unwind_fun
 	builder->covered = function->end;
 }
 
+static bool is_of_eh_frame(
+	const struct rows_builder *builder, const struct unwind_function *function)
+{
+	return section_of(builder, function)->cfi.is_eh;
+}
+
+/*
+ * Is a function of .debug_frame where .eh_frame has one? What is loaded with the program is right,
+ * and the other may be of code that the linker has discarded. Functions are asked about in order.
+ */
+static bool is_told_otherwise(struct rows_builder *builder, const struct unwind_function *function)
+{
+	const struct unwind_function *functions = builder->functions->functions.items;
+	size_t count = builder->functions->functions.count;
+
+	while (builder->next_eh < count &&
+		(functions + builder->next_eh < function ||
+			!is_of_eh_frame(builder, functions + builder->next_eh)))
+		builder->next_eh++;
+	if (is_of_eh_frame(builder, function))
+		return false;
+	if (builder->last && function->start < builder->covered &&
+		is_of_eh_frame(builder, builder->last))
+		return true;
+	return builder->next_eh < count && functions[builder->next_eh].start < function->end;
+}
+
 static int add_function(struct rows_builder *builder, const struct unwind_function *function)
 {
 	size_t count = builder->rows->items.count;
@@ -245,6 +269,8 @@ static int add_function(struct rows_builder *builder, const struct unwind_functi
 	enum unwind_frame frame;
 	int r;
 
+	if (is_told_otherwise(builder, function))
+		return 0;
 	if (function->end <= builder->covered) {
 		builder->rows->failed += !is_told_already(builder, function);
 		return 0;
@@ -269,10 +295,11 @@ static int add_function(struct rows_builder *builder, const struct unwind_functi
 static int begin(struct rows_builder *builder)
 {
 	const struct pilotlight_unwind_rule stop = { .kind = PILOTLIGHT_UNWIND_STOP };
-	const struct pilotlight_unwind_rule by_pointer =
-		unwind_rule_by_frame_pointer(builder->machine);
+	struct pilotlight_unwind_rule by_pointer = unwind_rule_by_frame_pointer(builder->machine);
 	int r;
 
+	if (builder->tells_rbx)
+		by_pointer.rbx_offset = PILOTLIGHT_UNWIND_RBX_UNKNOWN;
 	builder->covered = UINT32_MAX;
 	for (size_t i = 0; i < builder->code->count; i++)
 		if (builder->code->segments[i].offset < builder->covered)
@@ -328,6 +355,13 @@ static int build(struct unwind_rows *rows, const struct unwind_functions *functi
 	return r;
 }
 
+static void begin_anew(struct unwind_rows *rows, bool tells_rbx)
+{
+	unwind_rules_done(&rows->rules);
+	*rows = (struct unwind_rows){ .items = rows->items, .tells_rbx = tells_rbx };
+	rows->items.count = 0;
+}
+
 /* Rows and rules that tell of rbx are more, and hardly any binary needs them: that is known when
  * all have been made without. */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
@@ -341,8 +375,11 @@ int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *f
 		r = build(rows, functions, sections, files, stubs);
 	if (r < 0 || !unwind_rules_need_rbx(files->binary.machine, &rows->rules))
 		return r;
-	rows->items.count = 0;
-	unwind_rules_done(&rows->rules);
-	*rows = (struct unwind_rows){ .items = rows->items, .tells_rbx = true };
+	begin_anew(rows, true);
+	r = build(rows, functions, sections, files, stubs);
+	if (r != -EFBIG)
+		return r;
+	/* The rules have become too many. */
+	begin_anew(rows, false);
 	return build(rows, functions, sections, files, stubs);
 }

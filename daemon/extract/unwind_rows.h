@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of an unwind table, of all functions in order. Of functions that overlap, the one that
- * begins first has the code, of those that begin together the one that was told first, and what is
- * left of the other behind it is still its own. Code between functions is in a row of kind STOP,
- * but for stubs that are known of.
+ * The rows of an unwind table, of all functions in order. Of .debug_frame only functions count that
+ * no function of .eh_frame overlaps. Of others that overlap, the one that begins first has the
+ * code, of those that begin together the one that was told first, and what is left of the other
+ * behind it is still its own. Code between functions is in a row of kind STOP, but for stubs that
+ * are known of.
  *
  * In a Go program such code is Go's, which keeps frame pointers and of which nobody tells anything:
  * it is in a row that finds the caller by the frame pointer, beside those of a cgo program's C

@@ -13,7 +13,7 @@ enum {
 	WORD_BYTES = 8,
 	/* rsp among the registers of the context that the kernel pushes on x86-64. */
 	SIGNAL_RSP_OFFSET = 160,
-	X86_64_REGISTERS = 17,
+	X86_64_REGISTERS = 16,
 	AARCH64_REGISTERS = 32,
 };
 
@@ -149,12 +149,16 @@ static int32_t rbx_offset_of(const struct cfi_rule *column)
 	}
 }
 
-/* Others than the kernel's may be marked as signal frames, so that callers look at the address
- * itself and not before it. */
+/*
+ * The kernel's. Others may be marked as signal frames too, so that callers look at the address
+ * itself and not before it, which no rule can say.
+ */
 static bool is_signal_frame(uint16_t machine, const struct cfi_value *cfa)
 {
 	if (machine != EM_X86_64)
-		return true;
+		return cfa->meaning == CFI_MEANING_REGISTER &&
+		       cfa->register_number == cfi_registers_aarch64.numbers[CFI_FRAME_POINTER] &&
+		       cfa->offset == 0;
 	return cfa->meaning == CFI_MEANING_MEMORY && cfa->addend == 0 &&
 	       cfa->register_number == cfi_registers_x86_64.numbers[CFI_STACK_POINTER] &&
 	       cfa->offset == SIGNAL_RSP_OFFSET;
@@ -168,8 +172,10 @@ struct pilotlight_unwind_rule unwind_rule_of(
 	struct pilotlight_unwind_rule rule = { 0 };
 	struct cfi_value cfa = cfa_of(state);
 
-	if (cie->is_signal && is_signal_frame(machine, &cfa))
-		return (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_SIGNAL };
+	if (cie->is_signal)
+		return is_signal_frame(machine, &cfa)
+			       ? (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_SIGNAL }
+			       : unsupported;
 	if (cie->return_column != registers->numbers[CFI_RETURN_ADDRESS])
 		return unsupported;
 	if (state->columns[CFI_RETURN_ADDRESS].kind == CFI_UNDEFINED)

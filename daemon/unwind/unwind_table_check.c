@@ -88,6 +88,11 @@ static bool are_lines_sound(const struct unwind_table *table)
 		const struct pilotlight_unwind_line *line = &table->lines[i];
 		uint32_t used = count_rows(line);
 
+		/* How many lines a page has at most is what the sampler's search relies on. */
+		if (used < PILOTLIGHT_UNWIND_LINE_ROWS && i + 1 < summary->line_count &&
+			table->lines[i + 1].base - (uint64_t)line->base <=
+				PILOTLIGHT_UNWIND_DELTA_MAX)
+			return false;
 		if (used == 0 || line->base < least || !are_ids_sound(table, i, used, &escape))
 			return false;
 		rows += used;

@@ -7,7 +7,8 @@
  * A table is rows sorted by file offset, each with a rule that holds to the next row. Where no code
  * is known, and behind the last function, a row with a rule of kind STOP says so. Twenty rows share
  * a line, which is one cache line. All rows lie within the pages; the last may begin where they
- * end. Positions are relative to the table's own first entries.
+ * end. A line has fewer rows only where the next row is more than DELTA_MAX behind its base, or is
+ * none. Positions are relative to the table's own first entries.
  *
  *   PAGES     for each 4 KiB of the file from `first_page` on, and one to end with: the number of
  *             the last line whose base is at or before that page's start (0: none is). The rows of

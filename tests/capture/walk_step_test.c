@@ -333,6 +333,35 @@ static void walks_end_for_a_reason(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
+static void a_frame_pointer_that_was_saved_is_known_again(void **state)
+{
+	const struct pilotlight_unwind_rule loses = { .kind = PILOTLIGHT_UNWIND_CFA,
+		.base = DWARF_RSP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_UNKNOWN,
+		.offset = 8 };
+	const struct pilotlight_unwind_rule by_own = { .kind = PILOTLIGHT_UNWIND_CFA,
+		.base = DWARF_RSP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_FP,
+		.offset = 8 };
+	const struct pilotlight_unwind_rule saved = { .kind = PILOTLIGHT_UNWIND_CFA,
+		.base = DWARF_RSP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+		.offset = 24,
+		.frame_pointer_offset = -24 };
+	struct walk walk = walk_at(4, 8);
+
+	(void)state;
+	stack[4] = stack[5] = stack[8] = 0x402000;
+	stack[6] = at(50);
+	assert_int_equal(step_by_rule(&walk, &loses, 0), WALK_ON);
+	/* It is where nobody knows. */
+	assert_int_equal(step_by_rule(&walk, &by_own, 0), WALK_ON);
+	assert_int_equal(walk.has_fp, 0);
+	assert_int_equal(step_by_rule(&walk, &saved, 0), WALK_ON);
+	assert_int_equal(walk.has_fp, 1);
+	assert_int_equal(walk.fp, at(50));
+}
+
 static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
@@ -392,6 +421,7 @@ int main(void)
 		cmocka_unit_test(code_that_tells_nothing_of_rbx_loses_it),
 		cmocka_unit_test(a_signal_frame_gives_all_registers_back),
 		cmocka_unit_test(walks_end_for_a_reason),
+		cmocka_unit_test(a_frame_pointer_that_was_saved_is_known_again),
 		cmocka_unit_test(a_lost_frame_pointer_ends_only_what_needs_it),
 		cmocka_unit_test(frame_pointers_lead_to_the_first_one),
 	};

@@ -110,6 +110,10 @@ def frame_cases():
 CLONE = "clone3() in its parent", r"\[truncated: no unwind rule\];(clone3?|__clone3?)"
 
 
+# It has the new stack pointer before it has pushed the new return address, which nothing tells of.
+SWITCHING = "swapcontext() between two stacks", r"\[truncated: [^;]+\];(__)?swapcontext"
+
+
 def stack_cases():
     for name in "signals", "signal_stack":
         below = [name, "handle_alarms", "interrupted"]
@@ -124,13 +128,15 @@ def stack_cases():
     yield from case("stacks", "contexts",
                     Chain(["context_body", "context_inner", "leaf"], 80, [[CONTEXT_BASE]]),
                     Chain(["context_body", "swapcontext|__swapcontext"], 0, [[CONTEXT_BASE]]),
-                    Chain(["contexts", "swapcontext|__swapcontext"]))
+                    Chain(["contexts", "swapcontext|__swapcontext"]),
+                    untold=[Untold(1, *SWITCHING)])
     # With something in the frame pointer where the coroutine begins: no one else's frames follow.
     roots = [[CONTEXT_BASE], [r"\[truncated: no unwind rule\]", CONTEXT_BASE]]
     yield from case("stacks-frame", "contexts",
                     Chain(["context_body", "context_inner", "leaf"], 80, roots),
                     Chain(["context_body", "swapcontext|__swapcontext"], 0, roots),
-                    Chain(["contexts", "swapcontext|__swapcontext"]))
+                    Chain(["contexts", "swapcontext|__swapcontext"]),
+                    untold=[Untold(1, *SWITCHING)])
     yield from case("stacks", "switched_base",
                     Chain(["switched_body", "switched_inner", "leaf"], 80, [["coroutine_base"]]),
                     Chain(["switched_body", "switch_stacks"], 0, [["coroutine_base"]]),

@@ -28,13 +28,15 @@ EM_X86_64, EM_AARCH64 = 62, 183
 RANDOM_OFFSETS = 20000
 SHOWN = 5
 JOBS = 2
+TELLS_RBX, RBX, RBX_UNKNOWN = 2, 3, 1
 
 X86_64 = {name: number for number, name in enumerate(
     "RAX RDX RCX RBX RSI RDI RBP RSP R8 R9 R10 R11 R12 R13 R14 R15 RIP".split())}
 AARCH64 = {f"{letter}{number}": number for number in range(31) for letter in "WX"}
 AARCH64 |= {"FP": 29, "LR": 30, "SP": 31, "WSP": 31}
 
-Rule = collections.namedtuple("Rule", "kind base offset addend pointer pointer_offset ra_offset")
+# The last is the offset of the return address, or on x86-64 that of rbx.
+Rule = collections.namedtuple("Rule", "kind base offset addend pointer pointer_offset last_offset")
 Traits = collections.namedtuple("Traits", "is_signal ra_column")
 
 
@@ -63,8 +65,9 @@ ENTRY = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)"
 class Machine:
     """What they say in words, as rules."""
 
-    def __init__(self, number):
+    def __init__(self, number, tells_rbx):
         self.is_x86_64 = number == EM_X86_64
+        self.tells_rbx = tells_rbx
         self.registers = X86_64 if self.is_x86_64 else AARCH64
         self.pointer, self.stack, self.ra = (6, 7, 16) if self.is_x86_64 else (29, 31, 30)
         self.known = {}
@@ -100,6 +103,16 @@ class Machine:
             return 0 if offset == -8 else None
         return offset or None
 
+    def rbx(self, text):
+        if not self.tells_rbx or text is None or text == "same":
+            return 0
+        match = SAVED.match(text)
+        return int(match[1] or 0) if match else RBX_UNKNOWN
+
+    def signal_frame(self):
+        """What the kernel's has for a CFA."""
+        return (CFA_AT, self.stack, 160, 0) if self.is_x86_64 else (CFA, self.pointer, 0, 0)
+
     def rule(self, *key):
         if key not in self.known:
             self.known[key] = self.make_rule(*key)
@@ -110,8 +123,8 @@ class Machine:
         columns = {self.registers.get(name): value
                    for name, value in RULE_OF_REGISTER.findall(rest)}
         frame = self.frame(cfa or frame)
-        if traits.is_signal and (not self.is_x86_64 or frame == (CFA_AT, self.stack, 160, 0)):
-            return simple(SIGNAL)
+        if traits.is_signal:
+            return simple(SIGNAL if frame == self.signal_frame() else UNSUPPORTED)
         if traits.ra_column != self.ra:
             return simple(UNSUPPORTED)
         if columns.get(self.ra) == "undefined":
@@ -119,7 +132,8 @@ class Machine:
         ra_offset = self.return_address(columns.get(self.ra))
         if frame is None or ra_offset is None or self.stack in columns:
             return simple(UNSUPPORTED)
-        return Rule(*frame, *self.frame_pointer(columns.get(self.pointer)), ra_offset)
+        last = self.rbx(columns.get(RBX)) if self.is_x86_64 else ra_offset
+        return Rule(*frame, *self.frame_pointer(columns.get(self.pointer)), last)
 
 
 def output_of(command):
@@ -307,7 +321,7 @@ def examine(path, debug, tools):
     if process.returncode != 0:
         raise ValueError(process.stderr.strip())
     table = Table(process.stdout.splitlines())
-    machine = Machine(table.summary["machine"])
+    machine = Machine(table.summary["machine"], table.summary["flags"] & TELLS_RBX)
     classes = collections.Counter()
     functions = ask(tools[1], "eh-frame", path, machine, classes)
     functions += ask(tools[1], "debug-frame", debug or path, machine, classes)

@@ -163,12 +163,15 @@ static void states_are_remembered_and_rules_restored(void **state)
 		DEF_CFA_REGISTER(RBP));
 }
 
-/* As of what was said before the expression. */
+/* A register alone comes with the offset that was said last; an offset alone changes nothing. */
 static void an_expression_is_forgotten(void **state)
 {
 	(void)state;
 	assert_rows("0-100: r6+8 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_REGISTER(RBP));
-	assert_rows("0-100: r7+24 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_OFFSET(24));
+	assert_rows("0-100: cfa exp 1 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_OFFSET(24));
+	assert_rows("0-100: cfa exp 1 ra [-8]", 0x0f, 1, 0x30, 0x13, 0x7d);
+	assert_rows(
+		"0-100: r6+24 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_OFFSET(24), DEF_CFA_REGISTER(RBP));
 	assert_rows("0-100: r6+40 ra [-8]", DEF_CFA(RBP, 40), 0x0f, 1, 0x30, REMEMBER_STATE,
 		DEF_CFA(RSP, 16), RESTORE_STATE, DEF_CFA_REGISTER(RBP));
 }
@@ -191,6 +194,8 @@ static void nonsense_is_an_error(void **state)
 	assert_int_equal(RUN(RESTORE_STATE), -ENOEXEC);
 	terms.initial.cfa.kind = CFI_UNSPECIFIED;
 	assert_int_equal(RUN(DEF_CFA_REGISTER(RBP)), -ENOEXEC);
+	assert_int_equal(RUN(DEF_CFA_OFFSET(16)), -ENOEXEC);
+	assert_int_equal(RUN(0x13, 0x7e), -ENOEXEC);
 	assert_int_equal(RUN(0x01, 0, 0x0f, 0, 0, 0, 0, 0, 0), -ENOEXEC); /* backwards */
 	terms.pointer_encoding = 0x9b;
 	assert_int_equal(RUN(0x01, 0, 0, 0, 0, 0, 0, 0, 0), -ENOEXEC);

@@ -267,16 +267,16 @@ static void errors_are_told(void **state)
 	assert_int_equal(extract(), -EFBIG);
 }
 
-/* Functions behind the code, and a million in the same place, end as well as others. */
+/* Many functions in the same places, with programs that lead behind their ends. */
 static void hostile_sections_end(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&eh_frame);
 
 	(void)state;
 	while (eh_frame.size + 64 < sizeof(eh_frame.bytes))
-		(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + eh_frame.size % 7, 0x7fffffff,
-			REMEMBER_STATE, ADVANCE(1), DEF_CFA_OFFSET(32), 0x04, 255, 255, 255, 255,
-			RESTORE_STATE);
+		(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + eh_frame.size % 7,
+			CODE_BYTES - eh_frame.size % 7, REMEMBER_STATE, ADVANCE(1),
+			DEF_CFA_OFFSET(32), 0x04, 255, 255, 255, 255, RESTORE_STATE);
 	unwind_elf_add_cfi(&binary, &eh_frame);
 	assert_int_equal(extract(), 0);
 	assert_int_equal(summary()->function_count, 1);

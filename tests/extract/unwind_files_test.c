@@ -71,6 +71,30 @@ static void headers_are_no_code(void **state)
 	assert_int_equal(open_elf(), -ENODATA);
 }
 
+/* The rest of such a segment is read-only data. */
+static void code_begins_with_its_first_section(void **state)
+{
+	uint32_t offset, bytes;
+
+	(void)state;
+	unwind_elf_add_part(&elf, ".text", CODE_VADDR + 0x200, "code", 4);
+	elf.parts[0].flags = SHF_ALLOC | SHF_EXECINSTR;
+	unwind_elf_add_part(&elf, ".rodata", CODE_VADDR + 0x100, "data", 4);
+	elf.parts[1].flags = SHF_ALLOC;
+	assert_int_equal(open_elf(), 0);
+	assert_false(unwind_files_find_offset(&files, CODE_VADDR + 0x1ff, &offset, &bytes));
+	assert_true(unwind_files_find_offset(&files, CODE_VADDR + 0x200, &offset, &bytes));
+	assert_int_equal(offset, CODE_OFFSET + 0x200);
+	assert_int_equal(bytes, CODE_BYTES - 0x200);
+	/* Of a section that is elsewhere, nothing follows. */
+	elf.parts[0].vaddr = CODE_VADDR - 0x200;
+	assert_int_equal(open_elf(), 0);
+	assert_true(unwind_files_find_offset(&files, CODE_VADDR, &offset, &bytes));
+	elf.parts[0].vaddr = (uint64_t)CODE_VADDR + CODE_BYTES;
+	assert_int_equal(open_elf(), 0);
+	assert_true(unwind_files_find_offset(&files, CODE_VADDR, &offset, &bytes));
+}
+
 static void only_what_is_in_the_file_counts(void **state)
 {
 	uint32_t offset, bytes;
@@ -150,6 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(code_has_offsets, set_up),
 		cmocka_unit_test_setup(headers_are_no_code, set_up),
+		cmocka_unit_test_setup(code_begins_with_its_first_section, set_up),
 		cmocka_unit_test_setup(only_what_is_in_the_file_counts, set_up),
 		cmocka_unit_test_setup(others_have_no_table, set_up),
 		cmocka_unit_test_setup(far_code_is_too_big, set_up),

@@ -125,12 +125,15 @@ static void code_that_is_not_there_is_a_loss(void **state)
 	read_functions();
 	assert_int_equal(functions.functions.count, 0);
 	assert_int_equal(functions.failed, 2);
-	/* As much of it as there is. */
-	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + CODE_BYTES - 0x10, 0x20, 0);
+	/* Beyond the end of the code. */
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + CODE_BYTES - 0x10, 0x11, 0);
+	read_functions();
+	assert_int_equal(functions.functions.count, 0);
+	assert_int_equal(functions.failed, 3);
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + CODE_BYTES - 0x10, 0x10, 0);
 	read_functions();
 	assert_int_equal(functions.functions.count, 1);
 	assert_function(0, CODE_BYTES - 0x10, CODE_BYTES, 0);
-	assert_int_equal(functions.failed, 3);
 }
 
 static void what_comes_before_damage_is_kept(void **state)

@@ -233,8 +233,14 @@ static void debug_frame_fills_the_gaps(void **state)
 	(void)state;
 	(void)add(&writer, cie, 0x20, 0x10, 16);
 	(void)add(&other, cfi_add_usual_cie(&other), 0x10, 0x40, 24);
-	assert_rows("10:r7+24 50:stop");
-	assert_int_equal(rows.eh_count, 0);
+	assert_rows("20:r7+16 30:stop");
+	assert_int_equal(rows.eh_count, 1);
+	assert_int_equal(rows.failed, 0);
+	/* One that begins within, and one on its own. */
+	(void)add(&other, 0, 0x28, 0x10, 32);
+	(void)add(&other, 0, 0x60, 0x10, 40);
+	assert_rows("20:r7+16 30:stop 60:r7+40 70:stop");
+	assert_int_equal(rows.function_count, 2);
 	writer.size = other.size = 0;
 	cie = cfi_add_usual_cie(&writer);
 	(void)add(&writer, cie, 0x20, 0x10, 16);

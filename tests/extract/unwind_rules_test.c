@@ -232,9 +232,9 @@ static void signal_frames_are_the_kernels(void **state)
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_SIGNAL);
 	/* Something else has been marked so. */
 	set_expression(&row.cfa, CFI_VALUE_EXPRESSION, "\x77\xa8\1\x06", 4);
-	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA_AT, .base = RSP, .offset = 168);
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
 	row.cfa = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = 16 };
-	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16);
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
 }
 
 static void aarch64_has_a_link_register(void **state)
@@ -259,12 +259,16 @@ static void aarch64_has_a_link_register(void **state)
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
 	address->kind = CFI_UNDEFINED;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_ROOT);
-	/* Its kernel's are marked, however it describes them; stubs are described otherwise. */
 	address->kind = CFI_UNSPECIFIED;
 	set_expression(
 		&row.cfa, CFI_VALUE_EXPRESSION, "\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22", 11);
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	/* The kernel's begins where the frame pointer points. */
 	cie.is_signal = true;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	row.cfa = (struct cfi_rule){ .kind = CFI_OFFSET };
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	row.cfa_register = X29;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_SIGNAL);
 }
 

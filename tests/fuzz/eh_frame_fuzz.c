@@ -5,14 +5,13 @@
  * rest.
  */
 #include "extract/unwind_extraction.h"
-#include "pilotlight/unwind.h"
 #include "symbol/symbol_file.h"
 #include "tests/extract/unwind_fixture.h"
+#include "unwind/unwind_table.h"
 
 #include "base/cleanup.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -26,112 +25,14 @@ enum {
 	HEAD_BYTES = 3,
 };
 
-struct table {
-	const uint8_t *bytes;
-	const struct pilotlight_unwind_summary *summary;
-	const uint32_t *pages;
-	const struct pilotlight_unwind_line *lines;
-	const struct pilotlight_unwind_rule *rules;
-	const struct pilotlight_unwind_escape *escapes;
-};
-
-static const void *find_section(const struct table *table, uint32_t id, uint64_t expected)
-{
-	const struct pilotlight_symbol_header *header = (const void *)table->bytes;
-	const struct pilotlight_symbol_section *sections = (const void *)(header + 1);
-
-	for (size_t i = 0; i < header->section_count; i++) {
-		if (sections[i].id != id)
-			continue;
-		if (sections[i].bytes != expected * sections[i].entry_bytes)
-			abort();
-		return table->bytes + sections[i].offset;
-	}
-	if (expected > 0)
-		abort();
-	return NULL;
-}
-
-static void check_rule(const struct table *table, uint32_t id)
-{
-	if (id >= table->summary->rule_count || table->rules[id].kind >= PILOTLIGHT_UNWIND_KINDS ||
-		table->rules[id].frame_pointer >= PILOTLIGHT_UNWIND_FPS)
-		abort();
-}
-
-/* Rows ascend and are counted, and each has a rule. */
-static void check_lines(const struct table *table)
-{
-	uint32_t rows = 0, escapes = 0;
-	int64_t last = -1;
-
-	for (uint32_t i = 0; i < table->summary->line_count; i++) {
-		const struct pilotlight_unwind_line *line = &table->lines[i];
-
-		for (uint32_t k = 0; k < PILOTLIGHT_UNWIND_LINE_ROWS; k++) {
-			uint32_t rule = line->rules[k];
-
-			if (line->deltas[k] == PILOTLIGHT_UNWIND_DELTA_UNUSED && k > 0)
-				break;
-			if ((int64_t)line->base + line->deltas[k] <= last)
-				abort();
-			last = (int64_t)line->base + line->deltas[k];
-			if (rule == PILOTLIGHT_UNWIND_ESCAPE) {
-				if (escapes == table->summary->escape_count ||
-					table->escapes[escapes].row !=
-						i * PILOTLIGHT_UNWIND_LINE_ROWS + k)
-					abort();
-				rule = table->escapes[escapes++].rule;
-			}
-			check_rule(table, rule);
-			rows++;
-		}
-	}
-	if (rows != table->summary->row_count || escapes != table->summary->escape_count)
-		abort();
-}
-
-/* What no page of the file leads to is not found. */
-static void check_pages(const struct table *table)
-{
-	const struct pilotlight_unwind_summary *summary = table->summary;
-	uint32_t line = 0;
-
-	for (uint32_t i = 0; summary->page_count > 0 && i <= summary->page_count; i++) {
-		uint64_t start = ((uint64_t)summary->first_page + i)
-				 << PILOTLIGHT_UNWIND_PAGE_SHIFT;
-
-		while (line + 1 < summary->line_count && table->lines[line + 1].base <= start)
-			line++;
-		if (table->pages[i] != line)
-			abort();
-	}
-	if (summary->page_count > 0 && line != summary->line_count - 1)
-		abort();
-}
-
+/* What a worker makes, the engine takes. */
 static void check_output(int fd)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
-	const struct pilotlight_unwind_summary *summary;
-	struct table table;
-	struct stat status;
+	struct unwind_table table;
 
-	if (symbol_file_open(fd, &file) < 0 || fstat(fd, &status) < 0)
+	if (symbol_file_open(fd, &file) < 0 || unwind_table_init(&table, file) < 0)
 		abort();
-	table.bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (table.bytes == MAP_FAILED)
-		abort();
-	table.summary = summary = find_section(&table, PILOTLIGHT_SYMBOL_UNWIND, 1);
-	table.pages = find_section(&table, PILOTLIGHT_SYMBOL_UNWIND_PAGES,
-		summary->page_count > 0 ? (uint64_t)summary->page_count + 1 : 0);
-	table.lines = find_section(&table, PILOTLIGHT_SYMBOL_UNWIND_LINES, summary->line_count);
-	table.rules = find_section(&table, PILOTLIGHT_SYMBOL_UNWIND_RULES, summary->rule_count);
-	table.escapes =
-		find_section(&table, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, summary->escape_count);
-	check_lines(&table);
-	check_pages(&table);
-	(void)munmap((void *)(uintptr_t)table.bytes, (size_t)status.st_size);
 }
 
 /* The segments of a file without sections: .eh_frame_hdr and what is behind it. */

@@ -338,6 +338,25 @@ static void lines_that_lie_are_refused(void **state)
 	assert_refused(lines[1].deltas[19], 0x20);
 }
 
+/* Many lines to a page would take the sampler more steps than it makes. */
+static void lines_are_full(void **state)
+{
+	static const struct unwind_table_fixture_row rows[] = { { 0x1000, 1 }, { 0x1010, 0 } };
+	struct pilotlight_unwind_line *lines = fixture.lines;
+
+	(void)state;
+	unwind_table_fixture_lay_out(&fixture, rows, 2, 2);
+	assert_int_equal(fixture.line_count, 1);
+	lines[1] = lines[0];
+	lines[0].deltas[1] = PILOTLIGHT_UNWIND_DELTA_UNUSED;
+	lines[1].deltas[1] = PILOTLIGHT_UNWIND_DELTA_UNUSED;
+	lines[1].base = 0x1010;
+	lines[1].rules[0] = lines[1].rules[1];
+	fixture.line_count = fixture.summary.line_count = 2;
+	fixture.pages[1] = 1;
+	assert_int_equal(try(), -EBADMSG);
+}
+
 static void rows_may_not_pass_the_last_offset(void **state)
 {
 	static const struct unwind_table_fixture_row rows[] = { { 0xfffffff0, 1 },
@@ -427,6 +446,7 @@ int main(void)
 		cmocka_unit_test(pages_or_lines_alone_are_refused),
 		cmocka_unit_test(pages_that_lie_are_refused),
 		cmocka_unit_test(lines_that_lie_are_refused),
+		cmocka_unit_test(lines_are_full),
 		cmocka_unit_test(rows_may_not_pass_the_last_offset),
 		cmocka_unit_test(rules_that_lie_are_refused),
 		cmocka_unit_test(rule_ids_are_those_of_rules),
