@@ -54,13 +54,27 @@ typedef struct {
 	void *vdso; /* x86 and arm64 */
 } mm_context_t;
 
+typedef struct seqcount {
+	unsigned int sequence;
+} seqcount_t;
+
 struct mm_struct {
 	struct maple_tree mm_mt;
 	mm_context_t context;
+	seqcount_t mm_lock_seq; /* since 6.13, where CONFIG_PER_VMA_LOCK is */
 };
+
+struct mm_struct___before_6_13 {
+	int mm_lock_seq; /* since 6.4 */
+};
+
+typedef struct {
+	__u64 b[2];
+} uuid_t;
 
 struct super_block {
 	__u32 s_dev;
+	uuid_t s_uuid;
 };
 
 struct inode {
@@ -93,6 +107,7 @@ struct vm_area_struct {
 	unsigned long vm_flags;
 	unsigned long vm_pgoff; /* in pages */
 	struct file *vm_file;
+	struct mm_struct *vm_mm;
 };
 
 struct task_struct {

@@ -2,8 +2,9 @@
 /*
  * Which file is mapped at an address of the running process: read out of the kernel's own tree of
  * mappings, a maple tree (Documentation/core-api/maple_tree.rst, since 6.1), without its lock. The
- * tree lets readers be, under RCU, in which programs run; every access is checked by the kernel,
- * and what another thread changes meanwhile gives, at worst, a mapping that was there a moment ago.
+ * tree lets readers be, under RCU, in which programs run, and every access is checked by the
+ * kernel. A mapping that is being changed, be it by the thread that was interrupted, is taken for
+ * none.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct mapping {
 };
 
 enum {
-	MAPLE_TREE_LEVELS = 6, /* far more than 10^5 mappings need */
+	MAPLE_TREE_LEVELS = 10, /* of nodes that are half full at least: 10^6 mappings and more */
 	MAPLE_RANGE_PIVOTS = 15,
 	MAPLE_ARANGE_PIVOTS = 9,
 	/* The kernel's enum maple_type. */
@@ -47,8 +48,14 @@ static __always_inline int is_maple_internal(__u64 entry)
 	return (entry & XARRAY_INTERNAL_MASK) == XARRAY_INTERNAL;
 }
 
-/* The entry for `address` of the node that `entry` points to; 0: none. */
-static __always_inline __u64 maple_descend(__u64 entry, __u64 address, __u64 *pivots, __u32 type)
+/* What the tree says that an entry is for. */
+struct maple_span {
+	__u64 first, last;
+};
+
+/* The entry for `address` of the node that `entry` points to, which is for `span`; 0: none. */
+static __always_inline __u64 maple_descend(
+	__u64 entry, __u64 address, __u64 *pivots, __u32 type, struct maple_span *span)
 {
 	__u64 node = entry & ~(__u64)MAPLE_NODE_LOW_BITS, slot = 0, slots;
 	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS, i;
@@ -60,6 +67,10 @@ static __always_inline __u64 maple_descend(__u64 entry, __u64 address, __u64 *pi
 	for (i = 0; i < MAPLE_RANGE_PIVOTS; i++)
 		if (i >= count || pivots[i] >= address)
 			break;
+	if (i > 0)
+		span->first = pivots[(i - 1) & 15] + 1;
+	if (i < count)
+		span->last = pivots[i & 15];
 	slots = type == MAPLE_ARANGE_64 ? bpf_core_field_offset(struct maple_arange_64, slot)
 					: bpf_core_field_offset(struct maple_range_64, slot);
 	if (bpf_probe_read_kernel(&slot, sizeof(slot), (void *)(node + slots + i * sizeof(slot))))
@@ -68,7 +79,8 @@ static __always_inline __u64 maple_descend(__u64 entry, __u64 address, __u64 *pi
 }
 
 /* The kernel's struct vm_area_struct for `address`, or one that begins after it, or 0. */
-static __always_inline __u64 find_vma(struct mm_struct *mm, __u64 address, __u64 *pivots)
+static __always_inline __u64 find_vma(
+	struct mm_struct *mm, __u64 address, __u64 *pivots, struct maple_span *span)
 {
 	__u64 entry = (__u64)mm->mm_mt.ma_root;
 
@@ -80,7 +92,7 @@ static __always_inline __u64 find_vma(struct mm_struct *mm, __u64 address, __u64
 
 		if (type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64)
 			return 0;
-		entry = maple_descend(entry, address, pivots, type);
+		entry = maple_descend(entry, address, pivots, type, span);
 		if (!entry)
 			return 0;
 		if (type == MAPLE_LEAF_64)
@@ -89,11 +101,38 @@ static __always_inline __u64 find_vma(struct mm_struct *mm, __u64 address, __u64
 	return 0;
 }
 
+/*
+ * Counts whenever somebody has locked the mappings in order to change them: as long as it is the
+ * same and even, so are they. 0 in a kernel that does not count.
+ */
+static __always_inline __u32 mappings_version(struct mm_struct *mm)
+{
+	struct mm_struct___before_6_13 *before_6_13 = (void *)mm;
+
+	if (bpf_core_field_exists(mm->mm_lock_seq))
+		return mm->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(before_6_13->mm_lock_seq))
+		return BPF_CORE_READ(before_6_13, mm_lock_seq) << 1;
+	return 0;
+}
+
+/*
+ * Is it being changed? It is changed and stored in the tree one after the other, so that what the
+ * two say is not the same then. What was freed may be another process's.
+ */
+static __always_inline int is_in_flux(
+	struct mm_struct *mm, struct vm_area_struct *vma, const struct maple_span *span)
+{
+	return BPF_CORE_READ(vma, vm_start) != span->first ||
+	       BPF_CORE_READ(vma, vm_end) != span->last + 1 || BPF_CORE_READ(vma, vm_mm) != mm;
+}
+
 /* Fills in the mapping that holds `address`; false: there is none. */
 static __always_inline int find_mapping(
 	struct mm_struct *mm, __u64 address, __u64 *pivots, struct mapping *ret_mapping)
 {
-	struct vm_area_struct *vma = (struct vm_area_struct *)find_vma(mm, address, pivots);
+	struct maple_span span = { 0, ~0ULL };
+	struct vm_area_struct *vma = (struct vm_area_struct *)find_vma(mm, address, pivots, &span);
 	__u64 start, end;
 
 	if (!vma)
@@ -108,7 +147,7 @@ static __always_inline int find_mapping(
 	ret_mapping->file = BPF_CORE_READ(vma, vm_file);
 	ret_mapping->is_executable = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
 	ret_mapping->is_vdso = !ret_mapping->file && start == (__u64)mm->context.vdso;
-	return 1;
+	return !is_in_flux(mm, vma, &span);
 }
 
 static __always_inline void read_time(struct inode *inode, struct pilotlight_file_key *key)
@@ -128,14 +167,31 @@ static __always_inline void read_time(struct inode *inode, struct pilotlight_fil
 	}
 }
 
-static __always_inline void read_file_key(struct file *file, struct pilotlight_file_key *key)
+/* A file system that is mounted in the place of another, with inodes alike, is another. */
+static __always_inline __u32 filesystem_of(struct super_block *super_block)
+{
+	__u64 mixed = (__u64)super_block;
+	uuid_t uuid = { { 0 } };
+
+	(void)BPF_CORE_READ_INTO(&uuid, super_block, s_uuid);
+	mixed = (mixed ^ uuid.b[0]) * 0x9e3779b97f4a7c15ULL;
+	mixed = (mixed ^ mixed >> 32 ^ uuid.b[1]) * 0x9e3779b97f4a7c15ULL;
+	return mixed >> 32;
+}
+
+/* 0: it cannot be read. */
+static __always_inline int read_file_key(struct file *file, struct pilotlight_file_key *key)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct super_block *super_block = BPF_CORE_READ(inode, i_sb);
 
+	if (!super_block)
+		return 0;
 	key->inode = BPF_CORE_READ(inode, i_ino);
 	key->size_bytes = BPF_CORE_READ(inode, i_size);
 	key->generation = BPF_CORE_READ(inode, i_generation);
-	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	key->reserved = 0;
+	key->device = BPF_CORE_READ(super_block, s_dev);
+	key->filesystem = filesystem_of(super_block);
 	read_time(inode, key);
+	return 1;
 }

@@ -359,38 +359,41 @@ static __always_inline int send_walk(struct walk *walk, void *walks, __u32 windo
 
 	if (bpf_map_lookup_elem(walks, &hash))
 		return 1;
-	if (bpf_map_update_elem(walks, &hash, &one, BPF_ANY))
-		return 0;
 	walk->record.header.kind = PILOTLIGHT_RING_WALK;
 	walk->record.header.set = window & 1;
 	size = sizeof(walk->record) + (walk->record.count & 0xff) * sizeof(walk->frames[0]);
-	if (bpf_ringbuf_output(&ring, &walk->record, size, wakeup_flags()) == 0)
-		return 1;
-	bpf_map_delete_elem(walks, &hash);
-	return 0;
+	if (bpf_ringbuf_output(&ring, &walk->record, size, wakeup_flags()))
+		return 0;
+	/* Only now may others rely on it. Where it cannot be noted, it is sent again. */
+	bpf_map_update_elem(walks, &hash, &one, BPF_ANY);
+	return 1;
 }
 
-/* The user stack by the sampler's own walk; 0: the kernel's is to serve. */
-static __always_inline int take_walk(void *walks, struct pilotlight_counters *counters,
+/* The user stack by the sampler's own walk. */
+static __always_inline enum walk_result take_walk(void *walks, struct pilotlight_counters *counters,
 	struct pilotlight_sample_key *key, __u32 window)
 {
 	__u32 zero = 0, end;
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
+	enum walk_result result;
 	struct walk *walk;
 
-	if (!walker || !walk_user_stack(walker, &key->process, window, walk_seed))
-		return 0;
+	if (!walker)
+		return WALK_IS_KERNELS;
+	result = walk_user_stack(walker, &key->process, window, walk_seed);
+	if (result != WALK_IS_TAKEN)
+		return result;
 	walk = &walker->walk;
 	if (!send_walk(walk, walks, window)) {
 		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
-		return 0;
+		return WALK_IS_KERNELS;
 	}
 	end = walk->record.end;
 	if (end < PILOTLIGHT_WALK_ENDS)
 		counters->ends[end]++;
 	key->walker = PILOTLIGHT_WALKER_TABLES;
 	key->user_stack = (__s64)walk->record.hash;
-	return 1;
+	return WALK_IS_TAKEN;
 }
 
 static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_stacks,
@@ -400,9 +403,13 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	struct pilotlight_sample_count entry = { .count = 1,
 		.build_id_stack = PILOTLIGHT_STACK_NONE };
 	enum stack_answer user = STACK_ABSENT, kernel = STACK_ABSENT;
+	enum walk_result walk = WALK_IS_KERNELS;
 	long id;
 
-	if (!wants_walks || !take_walk(walks, counters, key, window)) {
+	key->user_stack = PILOTLIGHT_STACK_NONE;
+	if (wants_walks)
+		walk = take_walk(walks, counters, key, window);
+	if (walk == WALK_IS_KERNELS) {
 		id = bpf_get_stackid(ctx, stacks, USER_STACK);
 		user = stack_answer_of(id);
 		key->user_stack = stack_id_of(id);

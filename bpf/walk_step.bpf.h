@@ -12,7 +12,8 @@
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address);
 
 enum {
-	WALK_MAPPINGS = 8, /* remembered during a walk; a power of two */
+	WALK_MAPPINGS = 8,	/* remembered of a process; a power of two */
+	WALK_SEARCHES_MAX = 64, /* for mappings that are not remembered, in a walk */
 	DWARF_RBX = 3,
 	DWARF_RBP = 6,
 	DWARF_RSP = 7,
@@ -60,6 +61,7 @@ struct walk {
 	__u64 ip, sp, fp, rbx;
 	__u32 mapping; /* the current one, in `mappings` */
 	__u32 next_mapping;
+	__u32 searches;
 	__u8 is_exact;
 	__u8 has_fp;
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
@@ -229,7 +231,7 @@ static __always_inline void follow_rbx(
 static __always_inline int step_by_rule(
 	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx)
 {
-	__u64 words[2], cfa = 0, saved;
+	__u64 words[2], cfa = 0, saved, below;
 	int end;
 
 	switch (rule->kind) {
@@ -247,16 +249,21 @@ static __always_inline int step_by_rule(
 	end = find_cfa(walk, rule, &cfa);
 	if (end != WALK_ON)
 		return end;
-	/* The frame pointer is mostly pushed first, right below the return address. */
-	if (!can_read_user(words, 2, cfa - sizeof(words)))
-		return PILOTLIGHT_WALK_UNREADABLE;
+	below = cfa - sizeof(words);
+	/* The frame pointer is mostly pushed first, right below the return address; but below that
+	 * of a stack's first there may be nothing. */
+	if (!can_read_user(words, 2, below)) {
+		below = 0;
+		if (!can_read_user(words + 1, 1, cfa - sizeof(words[1])))
+			return PILOTLIGHT_WALK_UNREADABLE;
+	}
 	switch (rule->frame_pointer) {
 	case PILOTLIGHT_UNWIND_FP_SAME:
 		break;
 	case PILOTLIGHT_UNWIND_FP_AT_CFA:
 		walk->has_fp = 1;
 		saved = cfa + (__s64)rule->frame_pointer_offset;
-		if (saved == cfa - sizeof(words))
+		if (saved == below)
 			walk->fp = words[0];
 		else if (!can_read_user(&walk->fp, 1, saved))
 			return PILOTLIGHT_WALK_UNREADABLE;

@@ -22,15 +22,19 @@
 struct walker {
 	struct pilotlight_process process;
 	__u32 window;
-	__u32 reserved;
+	/* What the mappings that are remembered are of. */
+	__u32 version;
+	__u64 mm;
 	struct mapping found;
-	__u64 pivots[MAPLE_RANGE_PIVOTS];
+	__u64 pivots[MAPLE_RANGE_PIVOTS + 1];
 	struct walk walk;
 };
 
 enum {
 	USER_CODE_SELECTOR = 0x33, /* of x86-64's 64-bit code */
 	NO_SYSTEM_CALL = -1,	   /* in orig_rax: an interrupt or an exception */
+	SYSTEM_CALL_EXECVE = 59,
+	SYSTEM_CALL_EXECVEAT = 322,
 };
 
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
@@ -49,13 +53,14 @@ static __always_inline void find_file(const struct walker *walker,
 	struct pilotlight_walk_request request;
 	__u32 window = walker->window;
 
+	mapping->is_known_file = 0;
 	if (file) {
 		file->used_window = window;
 		mapping->file = *file;
-		mapping->is_known_file = 1;
+		mapping->is_known_file = mapping->file.version == mapping->file.version_too &&
+					 mapping->file.key_hash == pilotlight_file_key_hash(key);
 		return;
 	}
-	mapping->is_known_file = 0;
 	request.process = walker->process;
 	request.time_ns = bpf_ktime_get_ns();
 	request.start = mapping->start;
@@ -87,6 +92,8 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		}
 	}
 	mm = bpf_get_current_task_btf()->mm;
+	if (walk->searches++ >= WALK_SEARCHES_MAX)
+		return 0;
 	if (!mm || !find_mapping(mm, address, walker->pivots, &walker->found))
 		return 0;
 	walk->mapping = walk->next_mapping++ & (WALK_MAPPINGS - 1);
@@ -99,9 +106,8 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	mapping->is_known_file = 0;
 	if (!mapping->is_executable || !mapping->has_file)
 		return 1;
-	if (walker->found.file)
-		read_file_key(walker->found.file, &key);
-	find_file(walker, &key, mapping);
+	if (!walker->found.file || read_file_key(walker->found.file, &key))
+		find_file(walker, &key, mapping);
 	return 1;
 }
 
@@ -121,6 +127,21 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
 }
 
+/*
+ * Code that was generated, or written by hand, or of which nothing is told: its frame pointer may
+ * lead on. The first of all, as the ABI has it, begins with 0. `otherwise`: why a walk ends that it
+ * does not lead on.
+ */
+static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
+{
+	int is_base = walk->has_fp && walk->fp == 0, end = step_by_frame_pointer(walk, 0);
+
+	if (end != WALK_ON)
+		return is_base ? end : otherwise;
+	walk->is_guess = 1;
+	return WALK_ON;
+}
+
 /* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
 __noinline int step_out(struct walker *walker)
 {
@@ -129,7 +150,6 @@ __noinline int step_out(struct walker *walker)
 	struct walk *walk;
 	__u64 where;
 	__u32 at;
-	int is_base, end;
 
 	if (!walker)
 		return PILOTLIGHT_WALK_NO_CODE;
@@ -137,8 +157,11 @@ __noinline int step_out(struct walker *walker)
 	where = walk->ip - !walk->is_exact;
 	if (walk->record.count >= PILOTLIGHT_WALK_DEPTH)
 		return PILOTLIGHT_WALK_DEEP;
-	if (!enter_mapping(walker, where))
+	if (!enter_mapping(walker, where)) {
+		if (walk->searches > WALK_SEARCHES_MAX)
+			return PILOTLIGHT_WALK_DEEP;
 		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
+	}
 	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
 	if (!mapping->is_executable)
 		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
@@ -153,6 +176,8 @@ __noinline int step_out(struct walker *walker)
 		return PILOTLIGHT_WALK_NO_TABLE;
 	if (mapping->file.flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
 		return step_by_frame_pointer(walk, 1);
+	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_NOTHING)
+		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_TABLE);
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
 		return PILOTLIGHT_WALK_NO_TABLE;
 	rule = unwind_find_rule(&mapping->file, where - mapping->start + mapping->offset);
@@ -168,16 +193,49 @@ __noinline int step_out(struct walker *walker)
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return PILOTLIGHT_WALK_ROOT;
 	}
-	/*
-	 * Code that was generated, or written by hand: its frame pointer may lead on. The first of
-	 * all, as the ABI has it, begins with 0.
-	 */
-	is_base = walk->has_fp && walk->fp == 0;
-	end = step_by_frame_pointer(walk, 0);
-	if (end != WALK_ON)
-		return is_base ? end : PILOTLIGHT_WALK_NO_FUNCTION;
-	walk->is_guess = 1;
-	return WALK_ON;
+	return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* Will it be told anew only when the window ends? */
+static __always_inline int is_settled(const struct walked_mapping *mapping)
+{
+	return !mapping->is_executable || !mapping->has_file ||
+	       (mapping->is_known_file && mapping->file.flags != 0);
+}
+
+/*
+ * The mappings of the last walk on this CPU are good for this one as well where nobody has changed
+ * them since, and where it is the same window: in each, the files' use is noted anew, and the
+ * tables of those that are in use stay where they are.
+ */
+static __always_inline void recall_mappings(struct walker *walker, struct mm_struct *mm,
+	const struct pilotlight_process *process, __u32 window)
+{
+	__u32 version = mappings_version(mm);
+	struct walk *walk = &walker->walk;
+	int are_same = walker->mm == (__u64)mm && walker->version == version && version != 0 &&
+		       !(version & 1) && walker->window == window &&
+		       walker->process.start_ns == process->start_ns &&
+		       walker->process.tgid == process->tgid &&
+		       walker->process.exec_id == process->exec_id;
+
+	walker->mm = (__u64)mm;
+	walker->version = version;
+	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
+		if (!are_same || !is_settled(&walk->mappings[i]))
+			walk->mappings[i].end = 0;
+}
+
+/*
+ * In the middle of execve() the registers are the old program's, and the memory may be the new
+ * one's, where its stack has another place.
+ */
+static __always_inline int is_between_programs(const struct walk *walk)
+{
+	__u64 number = walk->registers[PT_REGS_ORIG_RAX], word;
+
+	return (number == SYSTEM_CALL_EXECVE || number == SYSTEM_CALL_EXECVEAT) &&
+	       !can_read_user(&word, 1, walk->registers[PT_REGS_RSP]);
 }
 
 /* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
@@ -202,24 +260,29 @@ static __always_inline int begin_walk(
 	/* In a system call it is behind the instruction, which may be a function's last. */
 	walk->is_exact = (__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL;
 	walk->is_guess = 0;
+	recall_mappings(walker, task->mm, process, window);
 	walker->process = *process;
 	walker->window = window;
-	walk->mapping = walk->next_mapping = 0;
-	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
-		walk->mappings[i].end = 0;
+	walk->mapping = 0;
+	walk->searches = 0;
 	walk->record.count = 0;
 	return 1;
 }
 
-/* Each run has a seed of its own, so that nobody can make stacks that collide. */
+/* Each run has a seed of its own: who collides once does not for ever. */
 static __always_inline __u64 hash_next(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
 }
 
-/* Walks to the end. 0: there is no user stack, or its leaf is in a file without a table. */
-static __always_inline int walk_user_stack(
+enum walk_result {
+	WALK_IS_TAKEN,
+	WALK_IS_NONE,	 /* there is no user stack that anybody could walk */
+	WALK_IS_KERNELS, /* the kernel's walk serves better: the leaf's table is not there as yet */
+};
+
+static __always_inline enum walk_result walk_user_stack(
 	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	struct walk *walk = &walker->walk;
@@ -227,17 +290,19 @@ static __always_inline int walk_user_stack(
 	__u64 hash = seed;
 
 	if (!begin_walk(walker, process, window))
-		return 0;
+		return WALK_IS_KERNELS;
+	if (is_between_programs(walk))
+		return WALK_IS_NONE;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
 		if (end != WALK_ON)
 			break;
 	}
 	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
-		return 0;
+		return WALK_IS_KERNELS;
 	for (__u32 i = 0; i < PILOTLIGHT_WALK_DEPTH && i < walk->record.count; i++)
 		hash = hash_next(hash, walk->frames[i]);
 	walk->record.end = end;
 	walk->record.hash = hash_next(hash, end);
-	return 1;
+	return WALK_IS_TAKEN;
 }

@@ -123,7 +123,12 @@ void walk_maps_done(struct walk_maps *maps)
 int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_file *file)
 {
-	return bpf_map_update_elem(maps->files_fd, key, file, BPF_ANY) ? -errno : 0;
+	static _Atomic uint32_t version;
+	struct pilotlight_walk_file told = *file;
+
+	told.version = told.version_too = ++version;
+	told.key_hash = pilotlight_file_key_hash(key);
+	return bpf_map_update_elem(maps->files_fd, key, &told, BPF_ANY) ? -errno : 0;
 }
 
 int walk_maps_drop_file(const struct walk_maps *maps, const struct pilotlight_file_key *key)

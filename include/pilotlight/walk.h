@@ -29,10 +29,10 @@ struct pilotlight_file_key {
 	__u64 inode;
 	__u64 size_bytes;
 	__s64 modified_s;
-	__u32 modified_ns; /* within the second; 0 in a kernel that does not tell */
+	__u32 modified_ns; /* within the second */
 	__u32 generation;
-	__u32 device; /* the kernel's dev_t: major << 20 | minor */
-	__u32 reserved;
+	__u32 device;	  /* the kernel's dev_t: major << 20 | minor */
+	__u32 filesystem; /* a hash of which, as a device may have one after the other */
 };
 _Static_assert(sizeof(struct pilotlight_file_key) == 40, "padding");
 
@@ -41,20 +41,41 @@ enum {
 	PILOTLIGHT_FILE_HAS_TABLE = 1 << 0,
 	/* No table, but its functions keep frame pointers (Go): walked by them. */
 	PILOTLIGHT_FILE_BY_FRAME_POINTER = 1 << 1,
-	/* The engine knows that there is nothing to be had: not a request any more. */
+	/* There is nothing to be had, and no more to be asked: walked by frame pointers, as far as
+	 * they lead (JIT code in memory that has a file). */
 	PILOTLIGHT_FILE_HAS_NOTHING = 1 << 2,
 	PILOTLIGHT_FILE_TELLS_RBX = 1 << 3, /* PILOTLIGHT_UNWIND_TELLS_RBX */
 };
 
+/*
+ * The kernel gives the memory of an entry that is replaced to the next one at once, while another
+ * CPU may be copying it: `version` and `version_too` are equal, and `key_hash` is of the key that
+ * was looked up, or it is none of these.
+ */
 struct pilotlight_walk_file {
-	__u32 id; /* in frames; below 2^20 */
+	__u32 version, key_hash; /* walk_maps_put_file() fills in these and version_too */
+	__u32 id;		 /* in frames; below 2^20 */
 	__u32 flags;
 	/* The table: as its summary has them, and where its first entries are in the maps. */
 	__u32 first_page, page_count, line_count, rule_count, escape_count;
 	__u32 pages_at, lines_at, rules_at, escapes_at;
 	__u32 used_window; /* written by BPF: the last window in which a stack went through it */
+	__u32 version_too, reserved;
 };
-_Static_assert(sizeof(struct pilotlight_walk_file) == 48, "padding");
+_Static_assert(sizeof(struct pilotlight_walk_file) == 64, "a cache line");
+
+static inline __u32 pilotlight_file_key_hash(const struct pilotlight_file_key *key)
+{
+	__u64 hash = key->inode;
+
+	hash = (hash ^ key->size_bytes) * 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ hash >> 32 ^ (__u64)key->modified_s) * 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ hash >> 32 ^ ((__u64)key->modified_ns << 32 | key->generation)) *
+	       0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ hash >> 32 ^ ((__u64)key->device << 32 | key->filesystem)) *
+	       0x9e3779b97f4a7c15ULL;
+	return (__u32)(hash >> 32);
+}
 
 /* Who has the file mapped, and where: what the engine needs to open it. */
 struct pilotlight_walk_request {

@@ -31,6 +31,8 @@ ANY = "[^;]+"
 OTHERS = [ANY] * 40
 CLOCK = ["goes_on", ".*clock_gettime.*", ANY, ANY]
 LEAF = ["leaf"]
+# The first entry of a procedure linkage table, through which functions are bound, has no name.
+BINDING = r"\[[\w.-]+\+0x[0-9a-f]+\]"
 
 
 class Chain:
@@ -68,7 +70,7 @@ def case(programs, name, *chains, untold=()):
     for program in programs.split():
         variant = program.partition("-")[2]
         comm = f"{variant[:1]}-{name}"[:15] if variant else name
-        entry = [Chain([name] + CLOCK), Chain(["set_name"] + OTHERS), Chain([name])]
+        entry = [Chain([name] + CLOCK), Chain([name] + CLOCK[:1] + [BINDING]), Chain(["set_name"] + OTHERS), Chain([name])]
         yield Case(program, name, comm, entry + list(chains), untold)
 
 
@@ -172,8 +174,7 @@ def place_cases():
     resolve = ["plt_lazy", "bind_all", "call_all", r"_dl_runtime_resolve\w*"]
     yield from case("places", "plt_lazy", Chain(resolve, 5), Chain(resolve + ["_dl_fixup"], 1),
                     Chain(resolve + ["_dl_fixup"] + OTHERS),
-                    Chain(["plt_lazy", "bind_all", "call_all",
-                           r"lazy_.*|\[lazy\.so\+0x[0-9a-f]+\]"]),  # the PLT's first has no name
+                    Chain(["plt_lazy", "bind_all", "call_all", f"lazy_.*|{BINDING}"]),
                     Chain(["plt_lazy", "bind_all", "dl.*|find_function|open_library"] + OTHERS),
                     untold=[Untold(15, *START_UP)])
     yield from case("places", "vdso", Chain(["vdso", "clock_gettime.*", ANY], 50))

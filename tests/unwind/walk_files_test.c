@@ -96,7 +96,7 @@ static void keys_differ_in_any_field(void **state)
 	keys[4].modified_ns = 1;
 	keys[5].generation = 1;
 	keys[6].device = 1;
-	keys[7].reserved = 1;
+	keys[7].filesystem = 1;
 	for (uint32_t i = 0; i < ARRAY_SIZE(keys); i++)
 		assert_int_equal(walk_files_add(files, &keys[i], i, &file), 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(keys); i++)
