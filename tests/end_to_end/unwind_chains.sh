@@ -20,7 +20,7 @@ compile_programs() {
 	compile nested-fixed gcc "${flags[@]}" -O2 -fno-pie -no-pie main.c nested.c
 	compile nested-static gcc "${flags[@]}" -O2 -static main.c nested.c
 	compile nested-loose gcc "${flags[@]}" -O2 -static-pie main.c nested.c
-	compile throws g++ -O2 -fomit-frame-pointer -Wl,--build-id=sha1 -x c++ main.c throws.cc
+	compile throws g++ -O2 -fomit-frame-pointer -Wl,--build-id=sha1 -Wl,-z,now -x c++ main.c throws.cc
 	if has clang; then
 		compile frames-clang clang "${flags[@]}" -O2 main.c frames.c
 		compile nested-clang clang "${flags[@]}" -O2 main.c nested.c

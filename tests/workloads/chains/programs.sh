@@ -6,7 +6,8 @@ sources=$root/tests/workloads/chains
 chains=$root/tests/end_to_end/unwind_chains.py
 export programs=$tmp/programs
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache PYTHONDONTWRITEBYTECODE=1
-flags=(-std=gnu17 -D_GNU_SOURCE -fomit-frame-pointer -pthread -Wl,--build-id=sha1)
+# Functions are bound at the start, but where a case is about that.
+flags=(-std=gnu17 -D_GNU_SOURCE -fomit-frame-pointer -pthread -Wl,--build-id=sha1 -Wl,-z,now)
 mkdir "$programs"
 
 # compile NAME COMMAND...: to $programs/NAME, in the background. What does not compile is not there.
