@@ -93,28 +93,60 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 enum {
 	CODE_PUSH_RBP = 0x55,
 	CODE_RET = 0xc3,
+	CODE_CALL = 0xe8,
 	CODE_MOV_RSP_RBP = 0xe58948, /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_TOO = 0xec8b48,
+	LEAF_BYTES_MAX = 1 << 16, /* from what was called, which may have jumped to one nearby */
 };
 
+/* The byte that is `back` bytes before the end of eight bytes of code. */
+static __always_inline __u8 code_byte(__u64 code, __u32 back)
+{
+	return (__u8)(code >> (64 - 8 * back));
+}
+
+/* Are the two bytes there an indirect call's, by a register, and how it goes on? */
+static __always_inline int is_indirect_call(
+	__u64 code, __u32 back, __u8 mask, __u8 operand, __u8 not_operand)
+{
+	__u8 byte = code_byte(code, back - 1);
+
+	return code_byte(code, back) == 0xff && (byte & mask) == operand && byte != not_operand;
+}
+
+/* Does this code end with a call that may have led to `ip`? */
+static __always_inline int ends_with_call(__u64 code, __u64 end, __u64 ip)
+{
+	if (code_byte(code, 5) == CODE_CALL)
+		return ip - (end + (__u64)(__s64)(__s32)(code >> 32)) + LEAF_BYTES_MAX <
+		       2 * LEAF_BYTES_MAX;
+	return is_indirect_call(code, 2, 0xf8, 0xd0, 0) ||    /* *%rax */
+	       is_indirect_call(code, 2, 0xf8, 0x10, 0x14) || /* *(%rax) */
+	       is_indirect_call(code, 3, 0xf8, 0x50, 0x54) || /* *1(%rax) */
+	       is_indirect_call(code, 4, 0xff, 0x54, 0) ||    /* *1(%rax,%rbx) */
+	       is_indirect_call(code, 6, 0xf8, 0x90, 0x94) || /* *1000(%rax) */
+	       is_indirect_call(code, 6, 0xff, 0x15, 0);      /* *1000(%rip) */
+}
+
 /*
- * A leaf in its prologue or epilogue, where the frame pointer is its caller's: told by the
- * instruction that comes next. 0: that is none of these.
+ * A leaf that has set up no frame, be it in its prologue, behind its epilogue, or since it needs
+ * none: the frame pointer is its caller's. It is told by the instruction that comes next, or else
+ * by a return address on top of the stack that is behind a call of it. 0: there is none of these.
  */
-static __always_inline int step_out_of_prologue(struct walk *walk, int *ret_end)
+static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
 {
 	__u64 code, words[2];
-	__u32 pushed;
+	__u32 pushed = 0;
 
-	if (!walk->is_exact || !can_read_user(&code, 1, walk->ip))
+	if (walk->registers_kind == REGISTERS_NONE || !can_read_user(&code, 1, walk->ip))
 		return 0;
-	if ((code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET)
-		pushed = 0;
-	else if ((code & 0xffffff) == CODE_MOV_RSP_RBP || (code & 0xffffff) == CODE_MOV_RSP_RBP_TOO)
+	if ((code & 0xffffff) == CODE_MOV_RSP_RBP || (code & 0xffffff) == CODE_MOV_RSP_RBP_TOO)
 		pushed = 1;
-	else
+	if (!can_read_user(words, 1 + pushed, walk->sp))
 		return 0;
-	if (!can_read_user(words, 2, walk->sp))
+	if (!pushed && (code & 0xff) != CODE_PUSH_RBP && (code & 0xff) != CODE_RET &&
+		(!can_read_user(&code, 1, words[0] - sizeof(code)) ||
+			!ends_with_call(code, words[0], walk->ip)))
 		return 0;
 	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;
@@ -131,7 +163,7 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 	int end = WALK_ON;
 
 	walk->rbx_kind = RBX_UNKNOWN;
-	if (step_out_of_prologue(walk, &end))
+	if (step_out_of_leaf(walk, &end))
 		return end;
 	if (!walk->has_fp)
 		return PILOTLIGHT_WALK_UNSUPPORTED;

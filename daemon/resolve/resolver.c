@@ -388,14 +388,17 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 	return RESOLVER_CUT_MISSING;
 }
 
-/* Returns 1, 0 where no code can be, or -errno. */
-static int push_walked_frame(struct resolver *resolver, struct stack *stack, uint64_t frame)
+/* Returns 1, 0 where no code can be, or -errno. `is_known`: the process's mappings are. */
+static int push_walked_frame(
+	struct resolver *resolver, struct stack *stack, uint64_t frame, bool is_known)
 {
 	bool is_return = !(frame & PILOTLIGHT_FRAME_EXACT);
 	uint32_t binary = UINT32_MAX;
 
 	switch (frame >> PILOTLIGHT_FRAME_KIND_SHIFT) {
 	case PILOTLIGHT_FRAME_ADDRESS:
+		if (!is_known)
+			break;
 		return push_ip(resolver, stack, frame & PILOTLIGHT_FRAME_ADDRESS_MASK, is_return);
 	case PILOTLIGHT_FRAME_FILE:
 		if (resolver->find_file)
@@ -418,12 +421,12 @@ static int resolve_walked_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
+	bool is_known = know_process(resolver, stack);
 	int r;
 
-	(void)know_process(resolver, stack);
 	*ret_cut = cut_of_end(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
-		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);
+		r = push_walked_frame(resolver, stack, sample->walk_frames[i], is_known);
 		if (r == 1)
 			continue;
 		if (r < 0 && r != -E2BIG)
@@ -449,6 +452,10 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 		r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
 	if (r < 0)
 		return r;
+	/* The kernel has followed frame pointers, which nobody said there are. */
+	if (cut == RESOLVER_CUT_NONE && sample->walker == PILOTLIGHT_WALKER_KERNEL &&
+		resolver->find_file)
+		cut = RESOLVER_CUT_NO_TABLE;
 	if (cut != RESOLVER_CUT_NONE) {
 		resolver->counters.cuts[cut] += sample->count;
 		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);

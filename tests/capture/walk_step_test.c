@@ -154,6 +154,46 @@ static void other_registers_are_known_of_the_leaf_alone(void **state)
 }
 
 /* From a leaf that pushed rbx, through one that did not, to one whose frame begins at it. */
+/* Without a frame, in the middle of a function: who called it is told by the call. */
+static void a_leaf_that_needs_no_frame_is_told_by_its_caller(void **state)
+{
+	static const struct {
+		__u64 code; /* before the return address */
+		int is_call;
+	} callers[] = {
+		{ 0xffffffb0e8909090,
+			1 }, /* 80 bytes before the return address: 16 before the leaf */
+		{ 0x00000000e8909090, 1 }, /* of what is right behind it */
+		{ 0x00020000e8909090, 0 }, /* and far behind it */
+		{ 0xfffeff00e8909090, 0 }, /* of what is far before it */
+		{ 0xd7ff909090909090, 1 }, /* call *%rdi */
+		{ 0x13ff909090909090, 1 }, /* call *(%rbx) */
+		{ 0x14ff909090909090, 0 }, /* has another byte */
+		{ 0x0850ff9090909090, 1 }, /* call *8(%rax) */
+		{ 0x082454ff90909090, 1 }, /* call *8(%rsp) */
+		{ 0x0000100090ff9090, 1 }, /* call *0x1000(%rax) */
+		{ 0x0000100015ff9090, 1 }, /* call *0x1000(%rip) */
+		{ 0xe0ff909090909090, 0 }, /* jmp *%rax */
+		{ 0x9090909090909090, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(32);
+		stack[32] = 0x9090909090909090;
+		stack[4] = at(40);
+		stack[39] = callers[i].code;
+		stack[8] = at(20);
+		stack[9] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(walk.ip, callers[i].is_call ? at(40) : 0x403000);
+		assert_int_equal(walk.sp, callers[i].is_call ? at(5) : at(10));
+		assert_int_equal(walk.fp, callers[i].is_call ? at(8) : at(20));
+	}
+}
+
 /* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret: the word that is pushed next, or popped last. */
 static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
 {
@@ -184,6 +224,7 @@ static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
 		/* A return address is behind a prologue. */
 		walk = walk_at(4, 8);
 		walk.is_exact = 0;
+		walk.registers_kind = REGISTERS_NONE;
 		walk.ip = at(30);
 		stack[30] = leaves[i].code;
 		stack[9] = 0x404000;
@@ -416,6 +457,7 @@ int main(void)
 		cmocka_unit_test(stubs_have_pushed_a_word_in_their_second_part),
 		cmocka_unit_test(other_registers_are_known_of_the_leaf_alone),
 		cmocka_unit_test(a_leaf_without_a_frame_as_yet_is_told_by_its_code),
+		cmocka_unit_test(a_leaf_that_needs_no_frame_is_told_by_its_caller),
 		cmocka_unit_test(rbx_is_read_where_a_callee_saved_it),
 		cmocka_unit_test(rbx_is_the_leafs_or_of_what_a_signal_interrupted),
 		cmocka_unit_test(code_that_tells_nothing_of_rbx_loses_it),

@@ -154,6 +154,66 @@ static void files_that_nobody_knows_and_kinds_to_come_are_unknown(void **state)
 	close_fixture(&fixture);
 }
 
+/* One that has ended since, and that nobody has looked at before. */
+static void addresses_of_a_process_that_is_not_known_are_unknown(void **state)
+{
+	struct fixture fixture;
+	uint64_t frames[2];
+	struct raw_sample sample = {
+		.process = { .tgid = INT32_MAX, .start_ns = 1 },
+		.count = 1,
+		.first_ns = 2000,
+		.last_ns = 3000,
+		.depth_max = PILOTLIGHT_STACK_DEPTH,
+		.walker = PILOTLIGHT_WALKER_TABLES,
+		.walk_frames = frames,
+		.walk_count = 2,
+		.walk_end = PILOTLIGHT_WALK_ROOT,
+	};
+	bool lacks_build_ids;
+
+	(void)state;
+	open_fixture(&fixture);
+	frames[0] = here() | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = file_frame(&fixture, FILE_ID, here() + 1);
+	assert_int_equal(
+		resolver_resolve(fixture.resolver, &sample, fixture.frames, &lacks_build_ids), 2);
+	assert_int_equal(fixture.frames[0].binary, fixture.binary);
+	assert_string_equal(fixture.frames[1].name, "[unknown]");
+	close_fixture(&fixture);
+}
+
+/* By frame pointers, since there was no table: nobody knows whether it is whole. */
+static void a_stack_of_the_kernels_is_cut(void **state)
+{
+	struct fixture fixture;
+	uint64_t ip;
+	struct raw_sample sample = {
+		.process = { .tgid = (uint32_t)getpid() },
+		.count = 1,
+		.first_ns = 2000,
+		.last_ns = 3000,
+		.depth_max = PILOTLIGHT_STACK_DEPTH,
+		.walker = PILOTLIGHT_WALKER_KERNEL,
+		.user_ips = &ip,
+		.user_ip_count = 1,
+	};
+	bool lacks_build_ids;
+
+	(void)state;
+	open_fixture(&fixture);
+	ip = here();
+	assert_int_equal(
+		resolver_resolve(fixture.resolver, &sample, fixture.frames, &lacks_build_ids), 2);
+	assert_string_equal(fixture.frames[0].name, "[truncated: no unwind table]");
+	assert_int_equal(fixture.frames[1].binary, fixture.binary);
+	/* Where nothing else was asked for it is what there is. */
+	resolver_set_files(fixture.resolver, NULL, NULL);
+	assert_int_equal(
+		resolver_resolve(fixture.resolver, &sample, fixture.frames, &lacks_build_ids), 1);
+	close_fixture(&fixture);
+}
+
 static void why_a_walk_ended_is_drawn_and_counted(void **state)
 {
 	static const struct {
@@ -224,6 +284,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_offsets_become_vaddrs_and_return_addresses_calls),
 		cmocka_unit_test(files_that_nobody_knows_and_kinds_to_come_are_unknown),
+		cmocka_unit_test(addresses_of_a_process_that_is_not_known_are_unknown),
+		cmocka_unit_test(a_stack_of_the_kernels_is_cut),
 		cmocka_unit_test(why_a_walk_ended_is_drawn_and_counted),
 		cmocka_unit_test(the_deepest_stack_has_room),
 		cmocka_unit_test(an_offset_in_no_code_ends_the_stack),
