@@ -24,7 +24,8 @@ static const char help[] =
 	"as good a source is kept.\n"
 	"\n"
 	"  --debug FILE     the debug file of the one binary that is added\n"
-	"  --force          make anew what the cache has\n"
+	"  --force          make anew what the cache has; the binary's unwind table goes, and\n"
+	"                   is made anew when it is next seen in a recording\n"
 	"  -j, --jobs N     how many files at a time (as many as CPUs, at most 4)\n"
 	"  --memory SIZE    for the worker of each, with K, M or G (256M)\n"
 	"  --timeout SECS   of CPU time for each; it may take two and a half times as long (120)\n"
@@ -79,6 +80,9 @@ static void write_result(struct adding *adding, const struct symbols_addition *a
 		symbols_text_write(&adding->output, addition->name);
 		output_string(&adding->output, ": ");
 		symbols_added_write(&adding->output, added);
+		if (addition->has_removed_table)
+			output_string(&adding->output, "; its unwind table was removed and is made "
+						       "anew when it is needed");
 		output_char(&adding->output, '\n');
 		return;
 	}
@@ -88,6 +92,8 @@ static void write_result(struct adding *adding, const struct symbols_addition *a
 	json_key(json, "result");
 	json_string(json, added->result == SYMBOLS_ADDITION_ADDED ? "added" : "kept");
 	symbols_added_write_json(json, added);
+	json_key(json, "unwind_removed");
+	json_bool(json, addition->has_removed_table);
 	json_end_object(json);
 	json_end_line(json);
 }

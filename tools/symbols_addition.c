@@ -8,6 +8,7 @@
 #include "symbol/elf_image.h"
 #include "symbolize/debug_files.h"
 #include "tools/symbols_text.h"
+#include "tools/symbols_unwind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +126,16 @@ static int identify(struct symbols_addition *addition, const struct elf_image *i
 	return 0;
 }
 
+/* It may be what somebody has forced this for, and only a recording makes it anew. */
+static int forget_table(struct symbols_addition *addition,
+	const struct symbols_addition_settings *settings, struct fault *fault)
+{
+	int r = symbols_unwind_remove(settings->cache, &addition->identity, fault);
+
+	addition->has_removed_table = r > 0;
+	return r < 0 ? r : 0;
+}
+
 static int start(struct symbols_addition *addition,
 	const struct symbols_addition_settings *settings, struct fault *fault)
 {
@@ -138,6 +149,8 @@ static int start(struct symbols_addition *addition,
 		r = read_image(addition->name, fd, &image, fault);
 	if (r == 0)
 		r = identify(addition, &image, fd, fault);
+	if (r == 0 && settings->is_forced)
+		r = forget_table(addition, settings, fault);
 	if (r == 0 && settings->debug_path)
 		r = open_debug_file(settings->debug_path, &image, &debug_fd, fault);
 	if (r < 0)

@@ -31,6 +31,7 @@ struct symbols_addition {
 	struct symbolizer *symbolizer; /* owned; NULL: nothing left to be done */
 	uint64_t started_ns;	       /* CLOCK_MONOTONIC */
 	bool was_refused;	       /* the cache has some of a higher rank */
+	bool has_removed_table;	       /* the unwind table: it is made anew when it is needed */
 };
 
 enum symbols_addition_result {

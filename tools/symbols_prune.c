@@ -5,6 +5,7 @@
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
+#include "tools/symbols_unwind.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -18,20 +19,26 @@ static const char help[] =
 	"\n"
 	"Makes the cache smaller: removes what was last used longest ago until SIZE is left,\n"
 	"entries of binaries without symbols after a day, and what processes that were killed\n"
-	"have left behind.\n"
+	"have left behind. Unwind tables may have an eighth of SIZE, symbol files what these\n"
+	"leave of it.\n"
 	"\n"
 	"  --max-bytes SIZE  bytes, or with K, M, G or T (2G)\n"
 	"  --cache DIR       the symbol cache\n"
 	"  --json            the same as an object\n"
 	"  -h, --help        this\n";
 
-enum { OPTION_MAX_BYTES = 256 };
+enum {
+	OPTION_MAX_BYTES = 256,
+	TABLES_SHARE = 8, /* unwind tables may have one part in so many */
+};
 
 struct pruning {
 	struct symbols_options options;
 	uint64_t bytes_max;
 	struct symbol_cache_pruned pruned;
-	uint64_t fetches; /* folders that went */
+	bool has_tables;
+	struct symbol_cache_pruned tables; /* unwind tables */
+	uint64_t fetches;		   /* folders that went */
 };
 
 static enum symbols_parse parse(
@@ -61,17 +68,21 @@ static enum symbols_parse parse(
 
 static void write_json(struct output *output, const struct pruning *pruning)
 {
-	const struct symbol_cache_pruned *pruned = &pruning->pruned;
+	const struct symbol_cache_pruned *pruned = &pruning->pruned, *tables = &pruning->tables;
 	const struct {
 		const char *key;
 		uint64_t value;
 	} members[] = {
 		{ "removed_entries", pruned->entries },
 		{ "removed_bytes", pruned->bytes },
-		{ "removed_drafts", pruned->drafts },
+		{ "removed_drafts", pruned->drafts + tables->drafts },
 		{ "removed_fetches", pruning->fetches },
 		{ "left_entries", pruned->left_entries },
 		{ "left_bytes", pruned->left_bytes },
+		{ "removed_tables", tables->entries },
+		{ "removed_table_bytes", tables->bytes },
+		{ "left_tables", tables->left_entries },
+		{ "left_table_bytes", tables->left_bytes },
 	};
 	struct json json;
 
@@ -87,18 +98,59 @@ static void write_json(struct output *output, const struct pruning *pruning)
 
 static void write_text(struct output *output, const struct pruning *pruning)
 {
-	const struct symbol_cache_pruned *pruned = &pruning->pruned;
+	const struct symbol_cache_pruned *pruned = &pruning->pruned, *tables = &pruning->tables;
 	char removed[SYMBOLS_TEXT_BYTES_BYTES], left[SYMBOLS_TEXT_BYTES_BYTES];
 
 	output_printf(output, "removed %" PRIu64 " symbol files of %s", pruned->entries,
 		symbols_text_bytes(pruned->bytes, removed));
-	if (pruned->drafts > 0)
-		output_printf(output, " and %" PRIu64 " unfinished ones", pruned->drafts);
+	if (pruned->drafts + tables->drafts > 0)
+		output_printf(output, " and %" PRIu64 " unfinished ones",
+			pruned->drafts + tables->drafts);
 	if (pruning->fetches > 0)
 		output_printf(output, " and what %" PRIu64 " unfinished fetches have left",
 			pruning->fetches);
 	output_printf(output, "; %" PRIu64 " of %s are left\n", pruned->left_entries,
 		symbols_text_bytes(pruned->left_bytes, left));
+	if (pruning->has_tables)
+		output_printf(output,
+			"removed %" PRIu64 " unwind tables of %s; %" PRIu64 " of %s are left\n",
+			tables->entries, symbols_text_bytes(tables->bytes, removed),
+			tables->left_entries, symbols_text_bytes(tables->left_bytes, left));
+}
+
+/* Unwind tables go first, so that what they leave is the symbol files'. */
+static int prune_tables(
+	struct pruning *pruning, const struct symbol_cache *symbols, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	int r = symbols_unwind_open(symbols, &cache, fault);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = symbol_cache_prune(cache, pruning->bytes_max / TABLES_SHARE, false, &pruning->tables);
+	if (r < 0)
+		return fault_set(fault, r, "cannot prune the unwind tables in '%s': %s",
+			symbol_cache_directory(cache), strerror(-r));
+	pruning->has_tables = true;
+	return 0;
+}
+
+static int prune_cache(struct pruning *pruning, struct symbol_cache *cache, struct fault *fault)
+{
+	int r = prune_tables(pruning, cache, fault);
+
+	if (r < 0)
+		return r;
+	r = symbol_cache_prune(cache,
+		pruning->tables.left_bytes < pruning->bytes_max
+			? pruning->bytes_max - pruning->tables.left_bytes
+			: 0,
+		false, &pruning->pruned);
+	if (r < 0)
+		return fault_set(fault, r, "cannot prune the symbol cache '%s': %s",
+			symbol_cache_directory(cache), strerror(-r));
+	pruning->fetches = fetch_folder_sweep(symbol_cache_directory(cache));
+	return 0;
 }
 
 static int prune(struct pruning *pruning, struct fault *fault)
@@ -112,12 +164,9 @@ static int prune(struct pruning *pruning, struct fault *fault)
 	r = symbols_open_cache(&pruning->options, pruning->bytes_max, false, &cache, fault);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = cache ? symbol_cache_prune(cache, pruning->bytes_max, false, &pruning->pruned) : 0;
+	r = cache ? prune_cache(pruning, cache, fault) : 0;
 	if (r < 0)
-		return fault_set(fault, r, "cannot prune the symbol cache '%s': %s",
-			symbol_cache_directory(cache), strerror(-r));
-	if (cache)
-		pruning->fetches = fetch_folder_sweep(symbol_cache_directory(cache));
+		return r;
 	output_init_fd(output, STDOUT_FILENO);
 	if (pruning->options.is_json)
 		write_json(output, pruning);

@@ -7,26 +7,67 @@
 #include "tools/symbols_text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char folder[] = "/unwind";
 
-int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache *symbols,
-	const struct symbol_identity *identity, struct fault *fault)
+int symbols_unwind_open(
+	const struct symbol_cache *symbols, struct symbol_cache **ret_cache, struct fault *fault)
 {
-	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	const char *parent = symbol_cache_directory(symbols);
 	size_t size = strlen(parent) + sizeof(folder);
 	_cleanup_free_ char *directory = malloc(size);
 	struct symbols_options options = { .directory = directory };
-	int r;
 
 	if (!directory)
 		return -ENOMEM;
 	(void)snprintf(directory, size, "%s%s", parent, folder);
-	r = symbols_open_cache(&options, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	return symbols_open_cache(&options, SYMBOL_CACHE_BYTES_DEFAULT, false, ret_cache, fault);
+}
+
+int symbols_unwind_remove(const struct symbol_cache *symbols,
+	const struct symbol_identity *identity, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	char text[SYMBOL_IDENTITY_TEXT_BYTES];
+	int r = symbols_unwind_open(symbols, &cache, fault);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = symbol_cache_remove(cache, identity);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot remove the unwind table of %s: %s",
+			symbol_identity_format(identity, text), strerror(-r));
+	return 1;
+}
+
+int symbols_unwind_check(const char *path)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct unwind_table table;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = symbol_file_open(fd, &file);
+	if (r < 0 || symbol_file_header(file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
+		return r;
+	/* A file with symbols in the place of a table is of no use there either. */
+	return unwind_table_init(&table, file) < 0 ? -EBADMSG : 0;
+}
+
+int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache *symbols,
+	const struct symbol_identity *identity, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	int r = symbols_unwind_open(symbols, &cache, fault);
+
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = symbol_cache_find(cache, identity, &unwind->file);

@@ -28,6 +28,24 @@ struct symbols_unwind {
 };
 
 /*
+ * Opens the folder `unwind` of the cache's. One that is not there is not made: -ENOENT. Else 0, or
+ * -errno with `fault`.
+ */
+int symbols_unwind_open(
+	const struct symbol_cache *symbols, struct symbol_cache **ret_cache, struct fault *fault);
+
+/*
+ * Removes a binary's table, so that it is made anew when the binary is next seen. Returns 1, 0
+ * where there was none, or -errno with `fault`.
+ */
+int symbols_unwind_remove(const struct symbol_cache *symbols,
+	const struct symbol_identity *identity, struct fault *fault);
+
+/* Is the file at `path` a sound table, or one that says that there is none? Returns 0, -EBADMSG,
+ * -EPROTONOSUPPORT another version, or -errno of reading. */
+int symbols_unwind_check(const char *path);
+
+/*
  * Looks into the folder `unwind` of the cache's. One that is not there is not made. Returns 0, or
  * -errno with `fault`.
  */

@@ -3,6 +3,7 @@
 #include "base/output.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
+#include "tools/symbols_unwind.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,30 +15,38 @@
 static const char help[] =
 	"usage: pilotlight symbols verify [--remove] [--cache DIR] [--json]\n"
 	"\n"
-	"Reads every symbol file and compares it with its checksums. Names those that are\n"
-	"damaged or cannot be read, and exits with 1 if there are any. Damaged files are never\n"
-	"believed, verified or not; those of another version are only counted.\n"
+	"Reads every symbol file and unwind table and compares it with its checksums, and what\n"
+	"a table says with what one may say. Names those that are damaged or cannot be read, and\n"
+	"exits with 1 if there are any. Damaged files are never believed, verified or not; those\n"
+	"of another version are only counted.\n"
 	"\n"
 	"  --remove      remove the damaged ones\n"
 	"  --cache DIR   the symbol cache\n"
-	"  --json        an object a symbol file, on a line\n"
+	"  --json        an object a file, on a line\n"
 	"  -h, --help    this\n";
 
 enum { OPTION_REMOVE = 256 };
 
+/* What has been found in one folder. */
+struct sum {
+	uint64_t count, bytes, damaged, unreadable, other_versions;
+};
+
 struct verification {
 	struct symbols_options options;
 	bool is_removing;
-	struct symbol_cache *cache;
+	struct symbol_cache *symbols, *tables; /* owned; NULL: there is none */
 	struct symbols_progress progress;
-	uint64_t count, bytes, damaged, unreadable, other_versions;
+	struct sum symbols_sum, tables_sum;
+	bool is_at_tables; /* else at symbol files */
 	struct output output;
 	struct json json;
 };
 
 static void verification_free(struct verification *verification)
 {
-	symbol_cache_free(verification->cache);
+	symbol_cache_free(verification->symbols);
+	symbol_cache_free(verification->tables);
 	free(verification);
 }
 DEFINE_CLEANUP(struct verification, verification_free);
@@ -78,8 +87,8 @@ static const char *word_of(int error)
 	}
 }
 
-static void print_json(
-	struct verification *verification, const struct symbol_cache_entry *entry, bool is_removed)
+static void print_json(struct verification *verification, const struct symbol_cache_entry *entry,
+	int error, bool is_removed)
 {
 	struct json *json = &verification->json;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
@@ -87,12 +96,14 @@ static void print_json(
 	json_begin_object(json);
 	json_key(json, "identity");
 	json_string(json, symbol_identity_format(&entry->identity, text));
+	json_key(json, "kind");
+	json_string(json, verification->is_at_tables ? "unwind" : "symbols");
 	json_key(json, "path");
 	json_string(json, entry->path);
 	json_key(json, "bytes");
 	json_u64(json, entry->bytes);
 	json_key(json, "state");
-	json_string(json, word_of(entry->error));
+	json_string(json, word_of(error));
 	json_key(json, "removed");
 	json_bool(json, is_removed);
 	json_end_object(json);
@@ -100,26 +111,26 @@ static void print_json(
 }
 
 /* `removal` is 0, -errno, or 1 where it was not tried. */
-static void print(
-	struct verification *verification, const struct symbol_cache_entry *entry, int removal)
+static void print(struct verification *verification, const struct symbol_cache_entry *entry,
+	int error, int removal)
 {
 	struct output *output = &verification->output;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
 
 	symbols_progress_clear(&verification->progress);
 	if (verification->options.is_json) {
-		print_json(verification, entry, removal == 0);
+		print_json(verification, entry, error, removal == 0);
 		return;
 	}
-	if (entry->error == 0 || entry->error == -EPROTONOSUPPORT)
+	if (error == 0 || error == -EPROTONOSUPPORT)
 		return;
 	output_printf(output, "%s: ", symbol_identity_format(&entry->identity, text));
-	if (entry->error == -EBADMSG && removal < 0)
+	if (error == -EBADMSG && removal < 0)
 		output_printf(output, "damaged, and cannot be removed: %s", strerror(-removal));
-	else if (entry->error == -EBADMSG)
+	else if (error == -EBADMSG)
 		output_string(output, removal == 0 ? "damaged, removed" : "damaged");
 	else
-		output_printf(output, "cannot be read: %s", strerror(-entry->error));
+		output_printf(output, "cannot be read: %s", strerror(-error));
 	output_string(output, " (");
 	symbols_text_write(output, entry->path);
 	output_string(output, ")\n");
@@ -128,60 +139,96 @@ static void print(
 static int visit(void *context, const struct symbol_cache_entry *entry)
 {
 	struct verification *verification = context;
-	int removal = 1;
+	bool is_table = verification->is_at_tables;
+	struct sum *sum = is_table ? &verification->tables_sum : &verification->symbols_sum;
+	int error = entry->error, removal = 1;
 
-	if (entry->error == -EBADMSG) {
-		verification->damaged++;
+	if (error == 0 && is_table)
+		error = symbols_unwind_check(entry->path);
+	if (error == -ENOMEM)
+		return error;
+	if (error == -ENOENT) /* it has gone meanwhile */
+		return 0;
+	if (error == -EBADMSG) {
+		sum->damaged++;
 		if (verification->is_removing)
-			removal = symbol_cache_remove(verification->cache, &entry->identity);
-	} else if (entry->error == -EPROTONOSUPPORT) {
-		verification->other_versions++;
-	} else if (entry->error < 0) {
-		verification->unreadable++;
+			removal = symbol_cache_remove(
+				is_table ? verification->tables : verification->symbols,
+				&entry->identity);
+	} else if (error == -EPROTONOSUPPORT) {
+		sum->other_versions++;
+	} else if (error < 0) {
+		sum->unreadable++;
 	}
-	verification->count++;
-	verification->bytes += entry->bytes;
-	print(verification, entry, removal);
+	sum->count++;
+	sum->bytes += entry->bytes;
+	print(verification, entry, error, removal);
 	if (symbols_progress_is_due(&verification->progress))
-		symbols_progress_show(&verification->progress,
-			"%" PRIu64 " symbol files, %" PRIu64 " MiB", verification->count,
-			verification->bytes >> 20);
+		symbols_progress_show(&verification->progress, "%" PRIu64 " %s, %" PRIu64 " MiB",
+			sum->count, is_table ? "unwind tables" : "symbol files", sum->bytes >> 20);
 	return verification->output.error;
 }
 
-static void print_sum(struct verification *verification)
+static void print_sum(struct output *output, const char *what, const struct sum *sum)
 {
 	char bytes[SYMBOLS_TEXT_BYTES_BYTES];
-	struct output *output = &verification->output;
 
-	output_printf(output,
-		"%" PRIu64 " symbol files of %s: %" PRIu64 " damaged, %" PRIu64 " unreadable",
-		verification->count, symbols_text_bytes(verification->bytes, bytes),
-		verification->damaged, verification->unreadable);
-	if (verification->other_versions > 0)
-		output_printf(
-			output, ", %" PRIu64 " of another version", verification->other_versions);
+	output_printf(output, "%" PRIu64 " %s of %s: %" PRIu64 " damaged, %" PRIu64 " unreadable",
+		sum->count, what, symbols_text_bytes(sum->bytes, bytes), sum->damaged,
+		sum->unreadable);
+	if (sum->other_versions > 0)
+		output_printf(output, ", %" PRIu64 " of another version", sum->other_versions);
 	output_char(output, '\n');
+}
+
+static int verify_folder(
+	struct verification *verification, struct symbol_cache *cache, struct fault *fault)
+{
+	int r;
+
+	symbols_progress_init(&verification->progress);
+	r = symbol_cache_each(cache, true, visit, verification);
+	symbols_progress_clear(&verification->progress);
+	if (r < 0 && verification->output.error == 0)
+		return fault_set(fault, r, "cannot read the symbol cache '%s': %s",
+			symbol_cache_directory(cache), strerror(-r));
+	return 0;
+}
+
+static int open_folders(struct verification *verification, struct fault *fault)
+{
+	int r = symbols_open_cache(&verification->options, SYMBOL_CACHE_BYTES_DEFAULT, false,
+		&verification->symbols, fault);
+
+	if (r == 0)
+		r = symbols_unwind_open(verification->symbols, &verification->tables, fault);
+	return r == -ENOENT ? 0 : r;
 }
 
 static int verify(struct verification *verification, struct fault *fault)
 {
-	int r;
+	int r = open_folders(verification, fault);
 
-	r = symbols_open_cache(&verification->options, SYMBOL_CACHE_BYTES_DEFAULT, false,
-		&verification->cache, fault);
-	if (r < 0 && r != -ENOENT)
+	if (r == 0 && verification->symbols)
+		r = verify_folder(verification, verification->symbols, fault);
+	verification->is_at_tables = true;
+	if (r == 0 && verification->tables)
+		r = verify_folder(verification, verification->tables, fault);
+	if (r < 0)
 		return r;
-	symbols_progress_init(&verification->progress);
-	r = verification->cache ? symbol_cache_each(verification->cache, true, visit, verification)
-				: 0;
-	symbols_progress_clear(&verification->progress);
-	if (r < 0 && verification->output.error == 0)
-		return fault_set(fault, r, "cannot read the symbol cache '%s': %s",
-			symbol_cache_directory(verification->cache), strerror(-r));
-	if (!verification->options.is_json)
-		print_sum(verification);
+	if (!verification->options.is_json) {
+		print_sum(&verification->output, "symbol files", &verification->symbols_sum);
+		if (verification->tables)
+			print_sum(
+				&verification->output, "unwind tables", &verification->tables_sum);
+	}
 	return symbols_finish_output(&verification->output, fault);
+}
+
+static bool has_found_damage(const struct verification *verification)
+{
+	return verification->symbols_sum.damaged || verification->symbols_sum.unreadable ||
+	       verification->tables_sum.damaged || verification->tables_sum.unreadable;
 }
 
 static int run(const struct symbols_command *command, int argc, char **argv)
@@ -202,12 +249,12 @@ static int run(const struct symbols_command *command, int argc, char **argv)
 	r = verify(verification, &fault);
 	if (r < 0)
 		return symbols_fail(&fault, r);
-	return verification->damaged || verification->unreadable ? EXIT_FAILURE : EXIT_SUCCESS;
+	return has_found_damage(verification) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 const struct symbols_command symbols_verify = {
 	"verify",
-	"check every symbol file against its checksums",
+	"check every symbol file and unwind table",
 	help,
 	run,
 };

@@ -7,6 +7,7 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/elf_fixture.h"
 #include "tests/tools/symbols_run.h"
+#include "tests/tools/unwind_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,7 +172,7 @@ static void json_is_an_object_a_file(void **state)
 		"{\"file\":\"one\",\"result\":\"added\",\"identity\":"
 		"\"1111111111111111111111111111111111111111\",\"source\":\"binary\",\"contents\":["
 		"\"symtab\",\"dwarf\"],\"functions\":2,\"inlined\":2,\"lines\":7,\"bytes\":"));
-	assert_non_null(strstr(ran.out, ",\"cpu_seconds\":2.000}\n"));
+	assert_non_null(strstr(ran.out, ",\"cpu_seconds\":2.000,\"unwind_removed\":false}\n"));
 	assert_int_equal(add("--json /dev/null one"), EXIT_FAILURE);
 	assert_non_null(strstr(ran.out,
 		"{\"file\":\"/dev/null\",\"result\":\"failed\",\"reason\":\"unreadable\","
@@ -237,6 +238,29 @@ static void a_debug_file_goes_before_its_binary(void **state)
 	assert_int_equal(rank_of(0x11), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
 	assert_int_equal(add("one.debug"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, ", kept what was there from a debug file"));
+}
+
+static void force_removes_the_unwind_table(void **state)
+{
+	struct symbol_identity one = identity_of(0x11), two = identity_of(0x22);
+
+	(void)state;
+	make_elf("one", 0x11, false);
+	assert_int_equal(add("--force one"), EXIT_SUCCESS);
+	assert_null(strstr(ran.out, "unwind"));
+	assert_int_equal(unwind_folder_store(&one, 1, true), 0);
+	assert_int_equal(unwind_folder_store(&two, 1, true), 0);
+	assert_int_equal(add("one"), EXIT_SUCCESS);
+	assert_true(unwind_folder_has(&one));
+	assert_int_equal(add("--force one"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "; its unwind table was removed and is made anew"));
+	assert_false(unwind_folder_has(&one));
+	assert_true(unwind_folder_has(&two));
+	assert_int_equal(unwind_folder_store(&one, 1, true), 0);
+	assert_int_equal(add("--force --json one"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\"unwind_removed\":true"));
+	assert_int_equal(add("--force --json one"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\"unwind_removed\":false"));
 }
 
 static void wrong_debug_files_are_told(void **state)
@@ -349,6 +373,7 @@ int main(int argc, char **argv)
 		CACHE_TEST(failures_are_tried_again),
 		CACHE_TEST(debug_files_are_taken),
 		CACHE_TEST(a_debug_file_goes_before_its_binary),
+		CACHE_TEST(force_removes_the_unwind_table),
 		CACHE_TEST(wrong_debug_files_are_told),
 		CACHE_TEST(files_without_a_build_id_have_a_hash),
 		CACHE_TEST(many_files_take_turns),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/harness/failing_allocation.h"
 #include "tests/tools/symbols_run.h"
+#include "tests/tools/unwind_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +39,35 @@ static void the_oldest_go_first(void **state)
 	assert_int_equal(symbols_run(&symbols_prune, "--json --max-bytes 0"), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "{\"removed_entries\":1,\"removed_bytes\":1", 38);
 	assert_non_null(strstr(ran.out, ",\"removed_drafts\":0,\"removed_fetches\":0,"
-					"\"left_entries\":0,\"left_bytes\":0}\n"));
+					"\"left_entries\":0,\"left_bytes\":0,"
+					"\"removed_tables\":0,\"removed_table_bytes\":0,"
+					"\"left_tables\":0,\"left_table_bytes\":0}\n"));
 	assert_false(cache_fixture_has(&ran.cache, &young));
+}
+
+/* They may have an eighth, and symbol files what they leave. */
+static void unwind_tables_are_pruned_too(void **state)
+{
+	(void)state;
+	assert_int_equal(unwind_folder_store(&young, 10, true), 0);
+	assert_int_equal(unwind_folder_store(&old, 300, true), 0);
+	assert_int_equal(symbols_run(&symbols_prune, ""), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nremoved 0 unwind tables of 0 B; 2 of "));
+	assert_int_equal(symbols_run(&symbols_prune, "--json --max-bytes 400K"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\"left_entries\":2,"));
+	assert_non_null(strstr(ran.out, "\"removed_tables\":0,"));
+	assert_non_null(strstr(ran.out, "\"left_tables\":2,"));
+	/* Less than both tables take; what one takes is not the symbol files'. */
+	assert_int_equal(symbols_run(&symbols_prune, "--json --max-bytes 80K"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\"left_entries\":2,"));
+	assert_non_null(strstr(ran.out, "\"removed_tables\":1,"));
+	assert_non_null(strstr(ran.out, "\"left_tables\":1,"));
+	assert_true(unwind_folder_has(&young) != unwind_folder_has(&old));
+	assert_int_equal(symbols_run(&symbols_prune, "--max-bytes 0"), EXIT_SUCCESS);
+	assert_memory_equal(ran.out, "removed 2 symbol files of ", 26);
+	assert_non_null(strstr(ran.out, "\nremoved 1 unwind tables of "));
+	assert_non_null(strstr(ran.out, "; 0 of 0 B are left\nremoved 1"));
+	assert_false(unwind_folder_has(&young) || unwind_folder_has(&old));
 }
 
 /* As killed fetchers leave them; `is_alive`: one that still works has it open, locked. */
@@ -110,6 +138,7 @@ static void failing_allocations_are_told(void **state)
 	size_t n;
 
 	(void)state;
+	assert_int_equal(unwind_folder_store(&young, 1, true), 0);
 	for (n = 0;; n++) {
 		int status;
 
@@ -131,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(the_oldest_go_first),
+		CACHE_TEST(unwind_tables_are_pruned_too),
 		CACHE_TEST(what_fetchers_left_goes),
 		CACHE_TEST(an_empty_cache_has_nothing),
 		CACHE_TEST(wrong_use_is_told),

@@ -117,12 +117,13 @@ static inline int symbols_run_store_example(const struct symbol_identity *identi
 }
 
 /* Another byte at the beginning of its first section. 0 or -1. */
-static inline int symbols_run_damage(const struct symbol_identity *identity)
+static inline int symbols_run_damage_in(
+	const struct cache_fixture *cache, const struct symbol_identity *identity)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct pilotlight_symbol_section section;
 	uint8_t byte;
-	int fd = open(cache_fixture_path(&ran.cache, identity, path), O_RDWR | O_CLOEXEC), r = -1;
+	int fd = open(cache_fixture_path(cache, identity, path), O_RDWR | O_CLOEXEC), r = -1;
 
 	if (fd < 0)
 		return -1;
@@ -134,4 +135,9 @@ static inline int symbols_run_damage(const struct symbol_identity *identity)
 	}
 	(void)close(fd);
 	return r;
+}
+
+static inline int symbols_run_damage(const struct symbol_identity *identity)
+{
+	return symbols_run_damage_in(&ran.cache, identity);
 }

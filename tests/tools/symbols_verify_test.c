@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/harness/failing_allocation.h"
 #include "tests/tools/symbols_run.h"
+#include "tests/tools/unwind_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,6 +57,56 @@ static void damaged_ones_can_be_removed(void **state)
 	assert_true(cache_fixture_has(&ran.cache, &good));
 }
 
+static void unwind_tables_are_verified_too(void **state)
+{
+	struct symbol_identity senseless = cache_fixture_identity(0x0002), none;
+	struct cache_fixture folder;
+
+	(void)state;
+	assert_int_equal(unwind_folder_store(&good, 2, true), 0);
+	assert_int_equal(unwind_folder_open(&folder), 0);
+	none = cache_fixture_identity(0x0003);
+	assert_int_equal(symbol_cache_put_negative(
+				 folder.cache, &none, PILOTLIGHT_SYMBOL_NOTHING, "/nothing"),
+		0);
+	symbol_cache_free(folder.cache);
+	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_SUCCESS);
+	assert_memory_equal(ran.out, "2 symbol files of ", 18);
+	assert_non_null(strstr(ran.out, "\n2 unwind tables of "));
+	assert_int_equal(unwind_folder_store(&bad, 2, true), 0);
+	folder = unwind_folder_closed();
+	assert_int_equal(symbols_run_damage_in(&folder, &bad), 0);
+	assert_int_equal(unwind_folder_store(&senseless, 2, false), 0);
+	assert_int_equal(symbols_run(&symbols_verify, "--json"), EXIT_FAILURE);
+	assert_non_null(strstr(ran.out, "\"kind\":\"symbols\""));
+	assert_non_null(strstr(ran.out, "\"kind\":\"unwind\""));
+	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE);
+	assert_non_null(
+		strstr(ran.out, "01005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a: damaged, removed (/"));
+	assert_non_null(
+		strstr(ran.out, "02005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a: damaged, removed (/"));
+	assert_non_null(strstr(ran.out, "\n4 unwind tables of "));
+	assert_non_null(strstr(ran.out, ": 2 damaged, 0 unreadable\n"));
+	assert_true(unwind_folder_has(&good) && unwind_folder_has(&none));
+	assert_false(unwind_folder_has(&bad) || unwind_folder_has(&senseless));
+	assert_true(cache_fixture_has(&ran.cache, &bad));
+	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_SUCCESS);
+}
+
+/* A symbol file is no table, wherever its checksums are right. */
+static void symbols_in_the_place_of_a_table_are_damage(void **state)
+{
+	struct cache_fixture folder;
+
+	(void)state;
+	assert_int_equal(unwind_folder_open(&folder), 0);
+	assert_int_equal(cache_fixture_store(folder.cache, &good, 1, 100), 0);
+	symbol_cache_free(folder.cache);
+	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE);
+	assert_false(unwind_folder_has(&good));
+	assert_true(cache_fixture_has(&ran.cache, &good));
+}
+
 static void other_versions_are_left_alone(void **state)
 {
 	static struct symbol_file_fixture file;
@@ -101,6 +152,7 @@ static void failing_allocations_are_told(void **state)
 	size_t n;
 
 	(void)state;
+	assert_int_equal(unwind_folder_store(&good, 1, true), 0);
 	for (n = 0;; n++) {
 		int status;
 
@@ -111,6 +163,7 @@ static void failing_allocations_are_told(void **state)
 		assert_int_equal(status, EXIT_FAILURE);
 		assert_memory_equal(ran.err, "pilotlight: ", 12);
 		assert_null(strstr(ran.out, "5a: damaged"));
+		assert_true(unwind_folder_has(&good));
 	}
 	assert_int_equal(ran.status, EXIT_SUCCESS);
 	assert_true(cache_fixture_has(&ran.cache, &good) && cache_fixture_has(&ran.cache, &bad));
@@ -126,6 +179,8 @@ int main(void)
 		CACHE_TEST(whole_files_are_good),
 		CACHE_TEST(damaged_ones_are_told),
 		CACHE_TEST(damaged_ones_can_be_removed),
+		CACHE_TEST(unwind_tables_are_verified_too),
+		CACHE_TEST(symbols_in_the_place_of_a_table_are_damage),
 		CACHE_TEST(other_versions_are_left_alone),
 		CACHE_TEST(an_empty_cache_is_good),
 		CACHE_TEST(wrong_use_is_told),
