@@ -110,17 +110,14 @@ static int want(struct symbols_addition *addition, const struct symbols_addition
 static int identify(struct symbols_addition *addition, const struct elf_image *image, int fd,
 	struct fault *fault)
 {
-	int r = 0;
+	int r;
 
-	if (image->build_id.size > 0)
-		addition->identity = symbol_identity_of_build_id(&image->build_id);
-	else if (debug_files_is_debug_file(fd))
+	if (image->build_id.size == 0 && debug_files_is_debug_file(fd))
 		return fault_set(fault, -ENODATA,
 			"the debug file '%s' has no build-id, so name its binary: `pilotlight "
 			"symbols add --debug '%s' BINARY`",
 			addition->name, addition->name);
-	else
-		r = symbol_identity_hash_file(fd, &addition->identity);
+	r = symbol_identity_of_binary(fd, &image->build_id, &addition->identity);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read '%s': %s", addition->name, strerror(-r));
 	return 0;

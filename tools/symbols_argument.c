@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/symbols_argument.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "symbol/elf_image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +21,41 @@ static bool is_path(const char *text)
 	return strchr(text, '/') || (stat(text, &status) == 0 && !S_ISDIR(status.st_mode));
 }
 
-static int identity_of_file(
-	const char *path, struct symbol_identity *ret_identity, struct fault *fault)
+static int open_file(const char *path, int *ret_fd, struct fault *fault)
 {
 	/* A pipe nobody writes to would be waited for. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return fault_set(fault, -errno, "cannot open '%s': %s", path, strerror(errno));
-	r = symbol_identity_read_file(fd, ret_identity);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int fault_of_file(const char *path, int r, struct fault *fault)
+{
 	if (r == -ENOEXEC || r == -EINVAL)
 		return fault_set(fault, r, "'%s' is not an ELF file, or a damaged one", path);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read '%s': %s", path, strerror(-r));
 	return 0;
+}
+
+static int identity_of_file(
+	const char *path, struct symbol_identity *ret_identity, struct fault *fault)
+{
+	_cleanup_close_ int fd = -1;
+	int r = open_file(path, &fd, fault);
+
+	return r < 0 ? r : fault_of_file(path, symbol_identity_read_file(fd, ret_identity), fault);
+}
+
+static int image_of_file(const char *path, struct elf_image *ret_image, struct fault *fault)
+{
+	_cleanup_close_ int fd = -1;
+	int r = open_file(path, &fd, fault);
+
+	return r < 0 ? r : fault_of_file(path, elf_image_read(fd, ret_image), fault);
 }
 
 int symbols_argument_identity(
@@ -46,6 +68,27 @@ int symbols_argument_identity(
 			"'%s' is neither a whole build-id in hex digits nor the path of an ELF "
 			"file",
 			text);
+	return 0;
+}
+
+int symbols_argument_build_id(const char *text, struct build_id *ret_id, struct fault *fault)
+{
+	struct elf_image image = { .build_id = { .size = 0 } };
+	struct symbol_identity identity;
+	int r;
+
+	if (is_path(text)) {
+		r = image_of_file(text, &image, fault);
+		identity = symbol_identity_of_build_id(&image.build_id);
+	} else {
+		r = symbols_argument_identity(text, &identity, fault);
+	}
+	if (r < 0)
+		return r;
+	if (identity.kind != PILOTLIGHT_SYMBOL_BUILD_ID || identity.id.size == 0)
+		return fault_set(fault, -EINVAL,
+			"'%s' has no build-id, and servers know nothing else", text);
+	*ret_id = identity.id;
 	return 0;
 }
 
@@ -76,11 +119,14 @@ static int visit_prefix(void *context, const struct symbol_cache_entry *entry)
 
 static bool is_prefix(const char *text)
 {
-	static const char hash[] = "htlhash:";
+	static const char *const kinds[] = { "htlhash:", "owned:" };
 	size_t length;
 
-	if (strncasecmp(text, hash, strlen(hash)) == 0)
-		text += strlen(hash);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strncasecmp(text, kinds[i], strlen(kinds[i])) == 0) {
+			text += strlen(kinds[i]);
+			break;
+		}
 	length = strlen(text);
 	return length >= SYMBOLS_PREFIX_DIGITS_MIN && length <= (size_t)2 * BUILD_ID_BYTES &&
 	       strspn(text, "0123456789abcdefABCDEF") == length;

@@ -110,18 +110,17 @@ static int prepare(struct fetching *fetching, const char *text, struct fault *fa
 		.debuginfod_urls = fetching->urls,
 		.fetch_timeout_ns = fetching->timeout_s * NSEC_PER_SEC,
 	};
+	struct build_id id;
 	int r;
 
 	if (!fetching->urls || strspn(fetching->urls, " ") == strlen(fetching->urls))
 		return fault_set(fault, -EINVAL,
 			"no server to ask; name one by --urls or $DEBUGINFOD_URLS, such as "
 			"https://debuginfod.elfutils.org");
-	r = symbols_argument_identity(text, &fetching->identity, fault);
+	r = symbols_argument_build_id(text, &id, fault);
 	if (r < 0)
 		return r;
-	if (fetching->identity.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
-		return fault_set(fault, -EINVAL,
-			"'%s' has no build-id, and servers know nothing else", text);
+	fetching->identity = symbol_identity_of_build_id(&id);
 	r = symbols_open_cache(
 		&fetching->options, SYMBOL_CACHE_BYTES_DEFAULT, true, &fetching->cache, fault);
 	if (r == 0)

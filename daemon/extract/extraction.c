@@ -69,6 +69,9 @@ static bool is_binarys_debug_file(const struct extraction *extraction)
 		expected = build_id_of(&extraction->binary);
 	} else if (identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID) {
 		expected = identity.id;
+	} else if (identity.kind == PILOTLIGHT_SYMBOL_OWNED) {
+		/* It was derived from this file, and counts for its owner's alone. */
+		return found.size > 0;
 	}
 	if (expected.size > 0 && found.size > 0)
 		return build_id_equal(&expected, &found);

@@ -3,17 +3,16 @@
 
 #include "base/array.h"
 #include "base/hash_index.h"
+#include "resolve/binary_file.h"
+#include "resolve/owned_binaries.h"
 #include "resolve/vdso_image.h"
 
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 enum {
-	ANCESTORS_MAX = 4,     /* whose mount namespace is tried for a process that is gone */
 	OPEN_ATTEMPTS_MAX = 3, /* for a file that another process may still lead to */
 };
 
@@ -24,10 +23,10 @@ const struct binary_table_limits binary_table_default_limits = {
 };
 
 enum identity_kind {
-	IDENTITY_BUILD_ID,
-	IDENTITY_FILE,	 /* first: the identity of the process table's file */
-	IDENTITY_KERNEL, /* first: the image of kernel_symbols */
-	IDENTITY_JIT,	 /* first: pid, second: its start */
+	IDENTITY_BUILD_ID, /* first: 0 trusted, else one more than the owner's user id */
+	IDENTITY_FILE,	   /* first: the identity of the process table's file */
+	IDENTITY_KERNEL,   /* first: the image of kernel_symbols */
+	IDENTITY_JIT,	   /* first: pid, second: its start */
 	IDENTITY_VDSO,
 	IDENTITY_UNREAD, /* first: the binary that it stands for */
 };
@@ -62,6 +61,7 @@ struct binary_table {
 	struct hash_index index;
 	size_t descriptors;
 	size_t oldest_unsampled; /* no open, unsampled entry stands before it */
+	struct owned_binaries owned;
 };
 
 static void entry_close(struct binary_table *table, struct entry *entry)
@@ -82,6 +82,7 @@ void binary_table_free(struct binary_table *table)
 		free(table->entries[i].image);
 		free(table->entries[i].path);
 	}
+	owned_binaries_done(&table->owned);
 	hash_index_done(&table->index);
 	free(table->entries);
 	free(table);
@@ -180,74 +181,6 @@ static enum binary_kind kind_of_file(const struct elf_image *image, const char *
 	return is_shared_object_name(base ? base : path) ? BINARY_LIBRARY : BINARY_EXECUTABLE;
 }
 
-/* Where a file may be found: the mapping of a process, by range and by path. */
-struct whereabouts {
-	struct broker_process process;
-	uint64_t time_ns;
-	uint64_t start, end; /* 0: by path only */
-	uint64_t inode;	     /* 0: not known */
-	uint32_t device_major, device_minor;
-	const char *path;
-};
-
-/*
- * Is it the file that was mapped? Its build-id tells, or its inode; and where only a path has led
- * to it, through another process's root or our own, its device as well.
- */
-static int check_file(int fd, const struct whereabouts *where, const struct build_id *expected,
-	bool is_by_path, const struct elf_image *image)
-{
-	struct stat status;
-
-	if (expected)
-		return build_id_equal(&image->build_id, expected) ? 0 : -ESTALE;
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	if (where->inode && status.st_ino != where->inode)
-		return -ESTALE;
-	if (is_by_path && (!where->inode || major(status.st_dev) != where->device_major ||
-				  minor(status.st_dev) != where->device_minor))
-		return -ESTALE;
-	return 0;
-}
-
-/* In the process itself, in its ancestors' mount namespaces if it is gone, and in our own. */
-enum { OPEN_WAYS = 1 + ANCESTORS_MAX + 1 };
-
-/* Opens and reads headers. `expected` may be NULL. */
-static int open_file(struct binary_table *table, const struct whereabouts *where,
-	const struct build_id *expected, int *ret_fd, struct elf_image *ret_image)
-{
-	struct broker_process process = where->process;
-	int r = -ESRCH;
-
-	for (int way = 0; way < OPEN_WAYS; way++) {
-		_cleanup_close_ int fd = -1;
-		struct elf_image image;
-
-		if (process.pid <= 0)
-			way = OPEN_WAYS - 1;
-		if (way == OPEN_WAYS - 1)
-			r = broker_open_path(table->broker, where->path, &fd);
-		else
-			r = broker_open_mapping(table->broker, &process,
-				way == 0 ? where->start : 0, way == 0 ? where->end : 0, where->path,
-				&fd);
-		process.pid = process_table_parent(table->processes, process.pid, where->time_ns);
-		process.start_ns = 0;
-		if (r == 0)
-			r = elf_image_read(fd, &image);
-		if (r == 0)
-			r = check_file(fd, where, expected, way > 0, &image);
-		if (r < 0)
-			continue;
-		*ret_fd = TAKE_FD(fd);
-		*ret_image = image;
-		return 0;
-	}
-	return r;
-}
-
 /* Gives the entry what its file says. Memory that is short costs the image, nothing else. */
 static void take_image(
 	struct binary_table *table, uint32_t binary, const struct elf_image *image, int *fd)
@@ -265,42 +198,46 @@ static void take_image(
 	keep_descriptor(table, entry, fd);
 }
 
-static struct identity build_id_identity(const struct build_id *id)
+static bool open_file(struct binary_table *table, const struct binary_whereabouts *where,
+	const struct build_id *expected, struct binary_file *ret_file)
 {
-	struct identity identity = { .kind = IDENTITY_BUILD_ID };
+	return binary_file_open(table->broker, table->processes, where, expected, ret_file) == 0;
+}
+
+static const struct file_owner trusted_owner = { .is_trusted = true };
+
+static struct identity build_id_identity(const struct build_id *id, const struct file_owner *owner)
+{
+	struct identity identity = {
+		.kind = IDENTITY_BUILD_ID,
+		.first = owner->is_trusted ? 0 : (uint64_t)owner->uid + 1,
+	};
 
 	memcpy(identity.build_id, id->bytes, sizeof(identity.build_id));
 	return identity;
 }
 
-static int add_build_id(struct binary_table *table, const struct build_id *id, const char *path,
-	uint32_t *ret_binary)
+/* Finds the entry of a build-id or makes it one. */
+static int know_build_id(struct binary_table *table, const struct build_id *id,
+	const struct file_owner *owner, const char *path, uint32_t *ret_binary)
 {
-	struct identity identity = build_id_identity(id);
-	int r = add(table, &identity, BINARY_LIBRARY, path, ret_binary);
+	struct identity identity = build_id_identity(id, owner);
+	uint32_t binary = find(table, &identity);
+	int r;
 
-	if (r == 0)
-		table->entries[*ret_binary].build_id = *id;
-	return r;
+	if (binary == HASH_INDEX_NONE) {
+		r = add(table, &identity, BINARY_LIBRARY, path, &binary);
+		if (r < 0)
+			return r;
+		table->entries[binary].build_id = *id;
+	}
+	*ret_binary = binary;
+	return 0;
 }
 
 static bool may_try_again(const struct entry *entry)
 {
 	return !entry->image && entry->attempts < OPEN_ATTEMPTS_MAX;
-}
-
-/* One attempt at the file of an entry that has no image yet. */
-static void try_open(struct binary_table *table, uint32_t binary, const struct whereabouts *where)
-{
-	struct entry *entry = &table->entries[binary];
-	_cleanup_close_ int fd = -1;
-	struct elf_image image;
-
-	if (!may_try_again(entry))
-		return;
-	entry->attempts++;
-	if (open_file(table, where, &entry->build_id, &fd, &image) == 0)
-		take_image(table, binary, &image, &fd);
 }
 
 /*
@@ -312,7 +249,7 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 	uint64_t time_ns, const struct process_mapping *mapping, const struct mapped_file *file,
 	uint32_t *ret_binary)
 {
-	struct whereabouts where = {
+	struct binary_whereabouts where = {
 		.process = *process,
 		.time_ns = time_ns,
 		.start = mapping->start,
@@ -323,8 +260,7 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 		.path = file->path,
 	};
 	struct identity identity = { .kind = IDENTITY_FILE, .first = file->identity };
-	_cleanup_close_ int fd = -1;
-	struct elf_image image;
+	_cleanup_(binary_file_done) struct binary_file opened = { .fd = -1 };
 	uint32_t binary;
 	bool is_open;
 	int r;
@@ -334,9 +270,9 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 		*ret_binary = binary;
 		return 0;
 	}
-	is_open = open_file(table, &where, NULL, &fd, &image) == 0;
-	if (is_open && image.build_id.size > 0) {
-		identity = build_id_identity(&image.build_id);
+	is_open = open_file(table, &where, NULL, &opened);
+	if (is_open && opened.image.build_id.size > 0) {
+		identity = build_id_identity(&opened.image.build_id, &opened.owner);
 		binary = find(table, &identity);
 	}
 	if (binary == HASH_INDEX_NONE) {
@@ -348,9 +284,9 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 	*ret_binary = binary;
 	if (!is_open)
 		return 0;
-	take_image(table, binary, &image, &fd);
-	if (image.build_id.size > 0)
-		process_table_set_build_id(table->processes, mapping->file, &image.build_id);
+	take_image(table, binary, &opened.image, &opened.fd);
+	if (opened.image.build_id.size > 0)
+		process_table_set_build_id(table->processes, mapping->file, &opened.image.build_id);
 	return 0;
 }
 
@@ -399,16 +335,19 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 	return false;
 }
 
-/* Where the file with `id` may be: in the process that was sampled, or in any that is known. */
+/*
+ * Where the file with `id` may be: in the process that was sampled (`is_own`), or in any that is
+ * known.
+ */
 static bool find_whereabouts(struct binary_table *table, const struct build_id *id,
-	const struct broker_process *process, uint64_t time_ns, struct whereabouts *where)
+	const struct broker_process *process, uint64_t time_ns, struct binary_whereabouts *where)
 {
 	struct process_mapping mapping = { 0 };
 	struct mapped_file file;
 
-	*where = (struct whereabouts){ .process = *process, .time_ns = time_ns };
-	if (!find_in_process(table, id, process, time_ns, &mapping) &&
-		!process_table_find_build_id(table->processes, id, &mapping.file))
+	*where = (struct binary_whereabouts){ .process = *process, .time_ns = time_ns };
+	where->is_own = find_in_process(table, id, process, time_ns, &mapping);
+	if (!where->is_own && !process_table_find_build_id(table->processes, id, &mapping.file))
 		return false;
 	process_table_file(table->processes, mapping.file, &file);
 	where->start = mapping.start;
@@ -417,27 +356,76 @@ static bool find_whereabouts(struct binary_table *table, const struct build_id *
 	return true;
 }
 
+/* An entry without an image may have been named after another file of that build-id. */
+static void set_path(struct binary_table *table, struct entry *entry, const char *path)
+{
+	size_t bytes = strlen(path) + 1, old_bytes = strlen(entry->path) + 1;
+	char *copy;
+
+	if (strcmp(entry->path, path) == 0 ||
+		table->path_bytes - old_bytes + bytes > table->limits.path_bytes_max)
+		return;
+	copy = strdup(path);
+	if (!copy)
+		return;
+	free(entry->path);
+	entry->path = copy;
+	table->path_bytes += bytes - old_bytes;
+}
+
+/*
+ * Looks for the file that the process means by the build-id. One whose owner is not trusted counts
+ * for the processes that have mapped it, and for nobody else who means that build-id.
+ */
+static int look_for_build_id(struct binary_table *table, const struct build_id *id,
+	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary)
+{
+	_cleanup_(binary_file_done) struct binary_file opened = { .fd = -1 };
+	struct file_owner owner = trusted_owner;
+	struct binary_whereabouts where;
+	const char *path = "";
+	bool is_found = false;
+	uint32_t binary;
+	int r;
+
+	if (find_whereabouts(table, id, process, time_ns, &where)) {
+		path = where.path;
+		is_found = open_file(table, &where, id, &opened) &&
+			   (opened.owner.is_trusted || where.is_own);
+	}
+	if (is_found)
+		owner = opened.owner;
+	r = know_build_id(table, id, &owner, path, &binary);
+	if (r < 0)
+		return r;
+	table->entries[binary].attempts++;
+	if (is_found && !table->entries[binary].image) {
+		set_path(table, &table->entries[binary], path);
+		take_image(table, binary, &opened.image, &opened.fd);
+	}
+	if (!owner.is_trusted)
+		(void)owned_binaries_add(&table->owned, process, id, binary);
+	*ret_binary = binary;
+	return 0;
+}
+
 int binary_table_find_build_id(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary)
 {
-	struct identity identity = build_id_identity(id);
+	struct identity identity = build_id_identity(id, &trusted_owner);
 	uint32_t binary = find(table, &identity);
-	struct whereabouts where;
-	bool has_file;
 	int r;
 
-	if (binary == HASH_INDEX_NONE || may_try_again(&table->entries[binary])) {
-		has_file = find_whereabouts(table, id, process, time_ns, &where);
-		binary = find(table, &identity); /* reading the process's files may have made it */
-		if (binary == HASH_INDEX_NONE) {
-			r = add_build_id(table, id, has_file ? where.path : "", &binary);
+	if (binary == HASH_INDEX_NONE || !table->entries[binary].image) {
+		uint32_t owned = owned_binaries_find(&table->owned, process, id);
+
+		if (owned != OWNED_BINARIES_UNKNOWN) {
+			binary = owned;
+		} else if (binary == HASH_INDEX_NONE || may_try_again(&table->entries[binary])) {
+			r = look_for_build_id(table, id, process, time_ns, &binary);
 			if (r < 0)
 				return r;
 		}
-		if (has_file)
-			try_open(table, binary, &where);
-		else
-			table->entries[binary].attempts++;
 	}
 	table->entries[binary].is_sampled = true;
 	*ret_binary = binary;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The binaries that frames are in, by identity: a build-id; a file without one; a piece of the
- * kernel; the JIT memory of one process. For files it knows the executable segments, against which
- * each frame's offset is checked, and it holds a descriptor from the first moment that the file is
- * seen mapped, so that its symbols can still be read when the process and the file are gone.
+ * The binaries that frames are in, by identity: a build-id, of files whose owner is trusted
+ * (symbol/file_owner.h), and one for each other owner of such files; a file without one; a piece of
+ * the kernel; the JIT memory of one process. For files it knows the executable segments, against
+ * which each frame's offset is checked, and it holds a descriptor from the first moment that the
+ * file is seen mapped, so that its symbols can still be read when the process and the file are
+ * gone.
  *
  * Bounds (I4): `binaries_max` entries, `descriptors_max` open files; at the second, files that no
  * sample has asked for are closed first, oldest first. One owner, one thread. Ids stay valid.
@@ -52,6 +54,12 @@ void binary_table_note_mapping(
 /*
  * The functions below find or make an entry. They return 0, -ENOMEM, or -E2BIG at the bound.
  * `process` and `time_ns` tell in whose mappings a file may be found.
+ */
+
+/*
+ * A build-id means the trusted file that has it, once one has been seen; before that, the file that
+ * the process itself has mapped, whoever owns it. Another process's file is only taken if it is
+ * trusted: else somebody could put his own in the place of what is not known as yet.
  */
 int binary_table_find_build_id(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary);

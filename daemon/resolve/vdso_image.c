@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static int find_end(uint64_t start, uint64_t *ret_end)
 {
@@ -43,6 +44,9 @@ int vdso_image_open(int *ret_fd, uint64_t *ret_mapping_bytes)
 		return r;
 	fd = memfd_create("vdso", MFD_CLOEXEC);
 	if (fd < 0)
+		return -errno;
+	/* What everybody may write to is not believed. */
+	if (fchmod(fd, S_IRUSR | S_IWUSR) < 0)
 		return -errno;
 	for (uint64_t at = start; at < end;) {
 		ssize_t n = write(fd, (const void *)(uintptr_t)at, end - at);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The folder of symbol files: `<directory>/<xx>/<rest>.sym` for a build-id, `<rest>.htlhash.sym`
- * for a hash, and what is being written in `<directory>/tmp/`. Names are without the zero bytes
- * that an identity ends with, as the kernel does not tell them from padding: each identity has one
- * name, and is found by its padded form too.
+ * for a hash, `<rest>.owned.sym` for files whose owner is not trusted, and what is being written in
+ * `<directory>/tmp/`. Names are without the zero bytes that an identity ends with, as the kernel
+ * does not tell them from padding: each identity has one name, and is found by its padded form too.
  *
  * Several processes may use one folder at once, and any may be killed at any moment: a file appears
  * whole, by renaming, or not at all. `<directory>/lock` is held, for moments, by whoever replaces

@@ -6,7 +6,14 @@
 
 static const char *suffix_of(enum pilotlight_symbol_identity_kind kind)
 {
-	return kind == PILOTLIGHT_SYMBOL_HTLHASH ? ".htlhash.sym" : ".sym";
+	switch (kind) {
+	case PILOTLIGHT_SYMBOL_HTLHASH:
+		return ".htlhash.sym";
+	case PILOTLIGHT_SYMBOL_OWNED:
+		return ".owned.sym";
+	default:
+		return ".sym";
+	}
 }
 
 void symbol_cache_name_set(
@@ -60,6 +67,8 @@ bool symbol_cache_name_parse(
 	}
 	if (strcmp(rest, suffix_of(PILOTLIGHT_SYMBOL_HTLHASH)) == 0)
 		identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	else if (strcmp(rest, suffix_of(PILOTLIGHT_SYMBOL_OWNED)) == 0)
+		identity.kind = PILOTLIGHT_SYMBOL_OWNED;
 	/* What else could be wrong with it, zeros at the end for one, shows when it is made anew.
 	 */
 	symbol_cache_name_set(&name, &identity);
@@ -73,6 +82,5 @@ int symbol_cache_name_compare(const struct symbol_identity *a, const struct symb
 {
 	int order = memcmp(a->id.bytes, b->id.bytes, BUILD_ID_BYTES);
 
-	/* ".htlhash.sym" comes before ".sym". */
-	return order != 0 ? order : (int)b->kind - (int)a->kind;
+	return order != 0 ? order : strcmp(suffix_of(a->kind), suffix_of(b->kind));
 }

@@ -56,8 +56,8 @@ static bool has_right_header_hash(const struct pilotlight_symbol_header *header)
 
 static bool is_identity_sound(const struct pilotlight_symbol_header *header)
 {
-	if (header->identity_kind != PILOTLIGHT_SYMBOL_BUILD_ID &&
-		header->identity_kind != PILOTLIGHT_SYMBOL_HTLHASH)
+	if (header->identity_kind < PILOTLIGHT_SYMBOL_BUILD_ID ||
+		header->identity_kind > PILOTLIGHT_SYMBOL_OWNED)
 		return false;
 	if (header->identity_bytes == 0 || header->identity_bytes > sizeof(header->identity))
 		return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/symbol_identity.h"
 
+#include "base/array.h"
 #include "symbol/elf_image.h"
 
 #include <endian.h>
@@ -17,7 +18,13 @@ enum {
 	HASH_BYTES = 16,  /* that are kept of the digest */
 };
 
-static const char hash_prefix[] = "htlhash:";
+static const struct {
+	enum pilotlight_symbol_identity_kind kind;
+	const char *text;
+} prefixes[] = {
+	{ PILOTLIGHT_SYMBOL_HTLHASH, "htlhash:" },
+	{ PILOTLIGHT_SYMBOL_OWNED, "owned:" },
+};
 
 struct symbol_identity symbol_identity_of_build_id(const struct build_id *id)
 {
@@ -87,18 +94,55 @@ static bool is_zero(const struct build_id *id)
 	return memcmp(id->bytes, zeros, sizeof(zeros)) == 0;
 }
 
+struct symbol_identity symbol_identity_of_owner(
+	const struct symbol_identity *identity, const struct file_owner *owner)
+{
+	struct symbol_identity owned = { .kind = PILOTLIGHT_SYMBOL_OWNED };
+	uint8_t hash[SHA256_DIGEST_LENGTH], kind = (uint8_t)identity->kind;
+	uint32_t uid_big_endian = htobe32(owner->uid);
+	SHA2_CTX digest;
+
+	if (owner->is_trusted)
+		return *identity;
+	SHA256Init(&digest);
+	SHA256Update(&digest, &kind, sizeof(kind));
+	SHA256Update(&digest, identity->id.bytes, sizeof(identity->id.bytes));
+	SHA256Update(&digest, (const uint8_t *)&uid_big_endian, sizeof(uid_big_endian));
+	SHA256Final(hash, &digest);
+	memcpy(owned.id.bytes, hash, HASH_BYTES);
+	owned.id.size = HASH_BYTES;
+	return owned;
+}
+
+int symbol_identity_of_binary(
+	int fd, const struct build_id *id, struct symbol_identity *ret_identity)
+{
+	struct file_owner owner = { .is_trusted = true };
+	struct symbol_identity identity;
+	int r;
+
+	if (fd < 0 && id->size == 0)
+		return -ENOENT;
+	r = fd < 0 ? 0 : file_owner_read(fd, &owner);
+	if (r < 0)
+		return r;
+	if (id->size > 0) {
+		identity = symbol_identity_of_build_id(id);
+	} else {
+		r = symbol_identity_hash_file(fd, &identity);
+		if (r < 0)
+			return r;
+	}
+	*ret_identity = symbol_identity_of_owner(&identity, &owner);
+	return 0;
+}
+
 int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity)
 {
 	struct elf_image image;
-	int r;
+	int r = elf_image_read(fd, &image);
 
-	r = elf_image_read(fd, &image);
-	if (r < 0)
-		return r;
-	if (image.build_id.size == 0)
-		return symbol_identity_hash_file(fd, ret_identity);
-	*ret_identity = symbol_identity_of_build_id(&image.build_id);
-	return 0;
+	return r < 0 ? r : symbol_identity_of_binary(fd, &image.build_id, ret_identity);
 }
 
 bool symbol_identity_equal(const struct symbol_identity *a, const struct symbol_identity *b)
@@ -111,8 +155,9 @@ const char *symbol_identity_format(
 {
 	char *hex = text;
 
-	if (identity->kind == PILOTLIGHT_SYMBOL_HTLHASH)
-		hex = stpcpy(text, hash_prefix);
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (identity->kind == prefixes[i].kind)
+			hex = stpcpy(text, prefixes[i].text);
 	(void)build_id_format(&identity->id, hex);
 	return text;
 }
@@ -132,12 +177,16 @@ static int digit_value(char digit)
 int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity)
 {
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
-	size_t prefix_length = sizeof(hash_prefix) - 1;
 	size_t digits;
 
-	if (strncmp(text, hash_prefix, prefix_length) == 0) {
-		identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
-		text += prefix_length;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		size_t length = strlen(prefixes[i].text);
+
+		if (strncmp(text, prefixes[i].text, length) != 0)
+			continue;
+		identity.kind = prefixes[i].kind;
+		text += length;
+		break;
 	}
 	digits = strnlen(text, 2 * BUILD_ID_BYTES + 1);
 	if (digits == 0 || digits % 2 != 0 || digits > 2 * BUILD_ID_BYTES)

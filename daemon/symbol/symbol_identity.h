@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a symbol file is found by: a build-id, or for a file without one the hash of its two ends
- * and its length. A value object.
+ * and its length. Both are what a file says of itself, and anybody can make a file that says the
+ * same. So one whose owner is not trusted has an identity of that owner's own: what is made of it
+ * says nothing of others' files. A value object.
  */
 #pragma once
 
 #include "base/build_id.h"
 #include "pilotlight/symbol_file.h"
+#include "symbol/file_owner.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +23,7 @@ struct symbol_identity {
 	struct build_id id;
 };
 
-/* Of a build-id that is there (size > 0). */
+/* Of a build-id that is there (size > 0), as trusted files have it. */
 struct symbol_identity symbol_identity_of_build_id(const struct build_id *id);
 
 /*
@@ -29,12 +32,25 @@ struct symbol_identity symbol_identity_of_build_id(const struct build_id *id);
  */
 int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity);
 
-/* The build-id if the ELF file has one, else the hash. Errors of both; -ENOEXEC not ELF. */
+/* What becomes of the identity of a file that belongs to `owner`: itself, where he is trusted. */
+struct symbol_identity symbol_identity_of_owner(
+	const struct symbol_identity *identity, const struct file_owner *owner);
+
+/*
+ * Of the file `fd`, whose build-id is `id`; of size 0: it has none, and is hashed. `fd` -1 is a
+ * file that is not at hand: what trusted files of its build-id are known by. Returns 0; -ENOENT
+ * there is neither; errors of fstat() and of symbol_identity_hash_file().
+ */
+int symbol_identity_of_binary(
+	int fd, const struct build_id *id, struct symbol_identity *ret_identity);
+
+/* The same with the build-id that the ELF file has. -ENOEXEC not ELF; errors as above. */
 int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity);
 
 bool symbol_identity_equal(const struct symbol_identity *a, const struct symbol_identity *b);
 
-/* Lower-case hex; a hash begins with "htlhash:". Returns `text`. */
+/* Lower-case hex; a hash begins with "htlhash:", an identity of one owner's with "owned:". Returns
+ * `text`. */
 const char *symbol_identity_format(
 	const struct symbol_identity *identity, char text[SYMBOL_IDENTITY_TEXT_BYTES]);
 

@@ -125,13 +125,49 @@ static int find_frames(const struct symbol_file *file, struct symbol_batch *batc
 	return 0;
 }
 
-static int identify(const struct symbol_binary *binary, struct symbol_identity *ret_identity)
+/* NONE where there is nothing. */
+static enum pilotlight_symbol_rank rank_of(
+	struct cached_symbol_source *source, const struct symbol_identity *identity)
 {
-	if (binary->build_id.size > 0) {
-		*ret_identity = symbol_identity_of_build_id(&binary->build_id);
-		return 0;
-	}
-	return binary->fd >= 0 ? symbol_identity_hash_file(binary->fd, ret_identity) : -ENODATA;
+	struct symbol_file **kept = find_kept(source, identity);
+	struct pilotlight_symbol_header header;
+
+	if (kept)
+		return symbol_file_header(*kept)->rank;
+	if (!source->cache || symbol_cache_peek(source->cache, identity, &header) < 0)
+		return PILOTLIGHT_SYMBOL_RANK_NONE;
+	return header.rank;
+}
+
+bool cached_symbol_source_has_vouched(struct cached_symbol_source *source,
+	const struct build_id *id, const struct symbol_identity *own,
+	enum pilotlight_symbol_rank *ret_rank)
+{
+	struct symbol_identity vouched = symbol_identity_of_build_id(id);
+	enum pilotlight_symbol_rank rank;
+
+	if (own->kind != PILOTLIGHT_SYMBOL_OWNED || id->size == 0)
+		return false;
+	rank = rank_of(source, &vouched);
+	if (rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD || rank <= rank_of(source, own))
+		return false;
+	*ret_rank = rank;
+	return true;
+}
+
+static int identify(struct cached_symbol_source *source, const struct symbol_binary *binary,
+	struct symbol_identity *ret_identity)
+{
+	enum pilotlight_symbol_rank rank;
+	struct symbol_identity identity;
+	int r = symbol_identity_of_binary(binary->fd, &binary->build_id, &identity);
+
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (cached_symbol_source_has_vouched(source, &binary->build_id, &identity, &rank))
+		identity = symbol_identity_of_build_id(&binary->build_id);
+	*ret_identity = identity;
+	return 0;
 }
 
 static int lookup(struct symbol_source *interface, const struct symbol_binary *binary,
@@ -144,7 +180,7 @@ static int lookup(struct symbol_source *interface, const struct symbol_binary *b
 	struct symbol_identity identity;
 	int r;
 
-	r = identify(binary, &identity);
+	r = identify(source, binary, &identity);
 	if (r == 0)
 		r = cached_symbol_source_find(source, &identity, &file);
 	if (r < 0)

@@ -26,6 +26,15 @@ void cached_symbol_source_forget(
 int cached_symbol_source_find(struct cached_symbol_source *source,
 	const struct symbol_identity *identity, const struct symbol_file **ret_file);
 
+/*
+ * Is there something better for a file whose owner is not trusted than what was made of it: what
+ * trusted files of its build-id `id` are known by, made of a debug file? For that others vouch than
+ * the file's owner. `own` is the identity of the file, `ret_rank` the rank of what is better.
+ */
+bool cached_symbol_source_has_vouched(struct cached_symbol_source *source,
+	const struct build_id *id, const struct symbol_identity *own,
+	enum pilotlight_symbol_rank *ret_rank);
+
 /* Borrowed; its free() does nothing, for it goes with the rest. A lookup returns what
  * symbol_source.h says; -ENODATA also for what has no symbol file. */
 struct symbol_source *cached_symbol_source_interface(struct cached_symbol_source *source);

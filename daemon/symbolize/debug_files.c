@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "extract/elf_sections.h"
+#include "symbol/file_owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,20 @@ struct debug_files debug_files_none(void)
 		.package_fd = -1,
 		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
 	};
+}
+
+/*
+ * May the file that was opened tell of the binary? Of a trusted one only trusted files do, or
+ * others would say what is known of it. Closes it if not.
+ */
+static bool may_tell(const struct symbol_binary *binary, int *fd)
+{
+	int of = binary->fd >= 0 ? binary->fd : binary->debug_fd;
+
+	if (file_owner_is_trusted(*fd) || (of >= 0 && !file_owner_is_trusted(of)))
+		return true;
+	(void)close(TAKE_FD(*fd));
+	return false;
 }
 
 static int open_elf(struct elf_file *file, int fd)
@@ -85,9 +100,11 @@ static void find_debug_file(
 		files->debug_fd = fcntl(binary->debug_fd, F_DUPFD_CLOEXEC, 3);
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
 	} else if (binary->build_id.size > 0 &&
-		   broker_open_debug_file(broker, &binary->build_id, &files->debug_fd) == 0) {
+		   broker_open_debug_file(broker, &binary->build_id, &files->debug_fd) == 0 &&
+		   may_tell(binary, &files->debug_fd)) {
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
-	} else if (open_debuglink(broker, binary, &files->debug_fd) == 0) {
+	} else if (open_debuglink(broker, binary, &files->debug_fd) == 0 &&
+		   may_tell(binary, &files->debug_fd)) {
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
 	}
 	if (files->debug_fd < 0)
@@ -112,11 +129,22 @@ static int open_package_of(struct broker *broker, const char *path, int *ret_fd)
 static void find_package(
 	struct broker *broker, const struct symbol_binary *binary, struct debug_files *files)
 {
-	if (open_package_of(broker, binary->debug_path, &files->package_fd) == 0 ||
-		open_package_of(broker, binary->path, &files->package_fd) == 0)
+	int *fd = &files->package_fd;
+
+	if ((open_package_of(broker, binary->debug_path, fd) == 0 && may_tell(binary, fd)) ||
+		(open_package_of(broker, binary->path, fd) == 0 && may_tell(binary, fd)))
 		return;
-	if (binary->build_id.size > 0)
-		(void)broker_open_debug_package(broker, &binary->build_id, &files->package_fd);
+	if (binary->build_id.size > 0 &&
+		broker_open_debug_package(broker, &binary->build_id, fd) == 0)
+		(void)may_tell(binary, fd);
+}
+
+/* The alternate file of `fd`, which is at `path`. */
+static void find_alternate(struct broker *broker, const struct symbol_binary *binary, int fd,
+	const char *path, struct debug_files *files)
+{
+	if (open_alternate(broker, fd, path, &files->alternate_fd) == 0)
+		(void)may_tell(binary, &files->alternate_fd);
 }
 
 static int64_t changed_s(int fd)
@@ -136,10 +164,9 @@ void debug_files_find(
 	files.changed_s = changed_s(files.debug_fd);
 	files.package_changed_s = changed_s(files.package_fd);
 	if (files.debug_fd >= 0)
-		(void)open_alternate(
-			broker, files.debug_fd, binary->debug_path, &files.alternate_fd);
+		find_alternate(broker, binary, files.debug_fd, binary->debug_path, &files);
 	else if (binary->fd >= 0)
-		(void)open_alternate(broker, binary->fd, binary->path, &files.alternate_fd);
+		find_alternate(broker, binary, binary->fd, binary->path, &files);
 	*ret_files = files;
 }
 
@@ -150,7 +177,7 @@ void debug_files_take(struct broker *broker, const struct symbol_binary *binary,
 
 	files.debug_fd = debug_fd;
 	files.rank = rank;
-	(void)open_alternate(broker, debug_fd, NULL, &files.alternate_fd);
+	find_alternate(broker, binary, debug_fd, NULL, &files);
 	find_package(broker, binary, &files);
 	files.changed_s = changed_s(files.debug_fd);
 	files.package_changed_s = changed_s(files.package_fd);

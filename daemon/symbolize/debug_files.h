@@ -23,7 +23,10 @@ struct debug_files {
 	int64_t package_changed_s; /* the same of the package */
 };
 
-/* Looks for those of `binary`, whose own debug_fd goes first. Finding none is no error. */
+/*
+ * Looks for those of `binary`, whose own debug_fd goes first. Finding none is no error. Of a binary
+ * whose owner is trusted, files of others are passed over (symbol/file_owner.h).
+ */
 void debug_files_find(
 	struct broker *broker, const struct symbol_binary *binary, struct debug_files *ret_files);
 

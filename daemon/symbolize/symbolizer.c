@@ -96,6 +96,22 @@ static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
 	return true;
 }
 
+/*
+ * Has the cache better symbols than could be made of a file whose owner is not trusted? Who has
+ * named the file wants its own.
+ */
+static bool is_vouched(struct symbolizer *symbolizer, struct wanted *wanted)
+{
+	if (symbolizer->is_forced || symbolizer->takes_debug_files ||
+		symbolizer->product != PILOTLIGHT_PRODUCT_SYMBOLS ||
+		!cached_symbol_source_has_vouched(
+			symbolizer->source, &wanted->build_id, &wanted->identity, &wanted->rank))
+		return false;
+	wanted->was_cached = true;
+	wanted->failure = PILOTLIGHT_SYMBOL_OK;
+	return true;
+}
+
 static int want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	struct symbol_binary corrected = *binary;
@@ -121,7 +137,7 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 	wanted = &symbolizer->wanted.items[id];
 	symbolizer->counters.wanted++;
 	wanted->stage = WANTED_DONE; /* until it is known to be worth work */
-	if (is_cached(symbolizer, wanted)) {
+	if (is_vouched(symbolizer, wanted) || is_cached(symbolizer, wanted)) {
 		symbolizer->counters.cached += wanted->failure == PILOTLIGHT_SYMBOL_OK;
 		symbolizer_settle(symbolizer, wanted, wanted->failure, 0);
 	} else {

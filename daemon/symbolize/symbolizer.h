@@ -5,6 +5,10 @@
  * host's debug file by build-id; one from a debuginfod server, fetched by a process of its own and
  * only where that is configured; one by .gnu_debuglink; the binary itself.
  *
+ * A build-id is what a file says of itself. What is made of a file whose owner is not trusted
+ * (symbol/file_owner.h) is kept by an identity of his own, and so is never taken for another's of
+ * that build-id; and of a trusted file's names only trusted files tell.
+ *
  * Everything happens in other processes: want() and run() do not wait (I5). Results that the cache
  * cannot take (a folder that is read-only, a full disk) are kept for the life of this struct. What
  * could not be named is counted by reason (I1). One owner, one thread.
@@ -66,7 +70,7 @@ DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
  */
 int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary);
 
-/* What has come of a binary that was wanted, by its identity. */
+/* What has come of a binary that was wanted, by what symbol_identity_of_binary() says it is. */
 struct symbolizer_outcome {
 	bool is_pending;
 	bool was_cached;
@@ -106,7 +110,8 @@ int symbolizer_fetch(
 int symbolizer_find_file(struct symbolizer *symbolizer, const struct symbol_identity *identity,
 	const struct symbol_file **ret_file);
 
-/* Answers from symbol files alone, by identity. Borrowed; lives as long as the symbolizer. */
+/* Answers from symbol files alone, by build-id and the descriptor that tells whose the file is.
+ * Borrowed; lives as long as the symbolizer. */
 struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);
 
 void symbolizer_counters(

@@ -34,10 +34,10 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 	struct epoll_event event = { .events = EPOLLIN };
 	int r;
 
-	r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+	r = debuginfod_fetch_start(&options, &wanted->build_id, &fetch->process);
 	if (r < 0 && options.directory) {
 		options.directory = NULL; /* the cache's folder may be read-only */
-		r = debuginfod_fetch_start(&options, &wanted->identity.id, &fetch->process);
+		r = debuginfod_fetch_start(&options, &wanted->build_id, &fetch->process);
 	}
 	if (r < 0)
 		return r;

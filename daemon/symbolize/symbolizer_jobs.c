@@ -25,7 +25,7 @@ void symbolizer_set_stage(
 
 static bool can_be_fetched(const struct symbolizer *symbolizer, const struct wanted *wanted)
 {
-	return symbolizer->urls && wanted->identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID &&
+	return symbolizer->urls && wanted->build_id.size > 0 &&
 	       wanted->rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
 }
 

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolize/wanted_sources.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "symbol/elf_image.h"
 #include "symbolize/split_piece.h"
 
 #include <errno.h>
 
 enum { RETRY_S = 24 * 60 * 60 };
 
-int wanted_identify(const struct symbol_binary *binary, struct symbol_identity *ret_identity)
+int wanted_identify(struct symbol_binary *binary, struct symbol_identity *ret_identity)
 {
-	if (binary->build_id.size > 0) {
-		*ret_identity = symbol_identity_of_build_id(&binary->build_id);
-		return 0;
+	int fd = binary->fd >= 0 ? binary->fd : binary->debug_fd;
+
+	if (binary->build_id.size == 0 && fd >= 0) {
+		struct elf_image image;
+		int r = elf_image_read(fd, &image);
+
+		if (r < 0)
+			return r;
+		binary->build_id = image.build_id;
 	}
-	if (binary->fd < 0 && binary->debug_fd < 0)
-		return -ENOENT;
-	return symbol_identity_read_file(
-		binary->fd >= 0 ? binary->fd : binary->debug_fd, ret_identity);
+	return symbol_identity_of_binary(fd, &binary->build_id, ret_identity);
 }
 
 static struct symbol_binary binary_of(const struct wanted *wanted)
 {
-	struct symbol_binary binary = {
+	return (struct symbol_binary){
+		.build_id = wanted->build_id,
 		.path = wanted->path,
 		.fd = wanted->fd,
 		.debug_fd = wanted->debug_fd,
 		.debug_path = wanted->debug_path,
 	};
-
-	if (wanted->identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID)
-		binary.build_id = wanted->identity.id;
-	return binary;
 }
 
 void wanted_find_debug_files(
@@ -53,8 +55,18 @@ void wanted_take_debug_file(struct broker *broker, const struct wanted *wanted, 
 int wanted_open_piece(
 	struct broker *broker, const struct wanted *wanted, const char *path, int *ret_fd)
 {
-	return split_piece_open(broker, path, wanted->path,
-		wanted->fd >= 0 ? wanted->fd : wanted->debug_fd, ret_fd);
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	r = split_piece_open(
+		broker, path, wanted->path, wanted->fd >= 0 ? wanted->fd : wanted->debug_fd, &fd);
+	if (r < 0)
+		return r;
+	/* What is known of trusted files is not for others to say. */
+	if (wanted->identity.kind != PILOTLIGHT_SYMBOL_OWNED && !file_owner_is_trusted(fd))
+		return -EACCES;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* May what changed then, if it has, be worth another look? */

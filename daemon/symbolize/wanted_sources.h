@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 
-/* By its build-id; where `binary` tells none, by what the file itself says. Returns 0; -ENOENT
- * there is neither; errors of symbol_identity_read_file(). */
-int wanted_identify(const struct symbol_binary *binary, struct symbol_identity *ret_identity);
+/*
+ * By its build-id; where `binary` tells none, by what the file itself says, which is filled in; and
+ * by whose file it is. Returns 0; -ENOENT there is neither; errors of symbol_identity_read_file().
+ */
+int wanted_identify(struct symbol_binary *binary, struct symbol_identity *ret_identity);
 
 void wanted_find_debug_files(
 	struct broker *broker, const struct wanted *wanted, struct debug_files *ret_files);
@@ -17,7 +19,8 @@ void wanted_find_debug_files(
 void wanted_take_debug_file(struct broker *broker, const struct wanted *wanted, int debug_fd,
 	enum pilotlight_symbol_rank rank, struct debug_files *ret_files);
 
-/* Opens a piece of split DWARF that the binary's debug information names (split_piece.h). */
+/* Opens a piece of split DWARF that the binary's debug information names (split_piece.h). -EACCES
+ * also for one whose owner is not trusted, where the binary's is. */
 int wanted_open_piece(
 	struct broker *broker, const struct wanted *wanted, const char *path, int *ret_fd);
 

@@ -83,6 +83,7 @@ int wanted_table_add(struct wanted_table *table, const struct symbol_identity *i
 {
 	struct wanted wanted = {
 		.identity = *identity,
+		.build_id = binary->build_id,
 		.fd = -1,
 		.debug_fd = -1,
 		.draft = { .fd = -1 },

@@ -27,8 +27,9 @@ enum wanted_stage {
 
 struct wanted {
 	struct symbol_identity identity;
-	char *path, *debug_path; /* owned; debug_path may be NULL */
-	int fd, debug_fd;	 /* owned; -1: none */
+	struct build_id build_id; /* which debug files are found by; size 0: none */
+	char *path, *debug_path;  /* owned; debug_path may be NULL */
+	int fd, debug_fd;	  /* owned; -1: none */
 	enum wanted_stage stage;
 	enum pilotlight_symbol_rank rank;	/* of the symbols it has */
 	enum pilotlight_symbol_failure failure; /* OK: it has symbols */

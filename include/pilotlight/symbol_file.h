@@ -58,6 +58,10 @@ enum pilotlight_symbol_identity_kind {
 	/* Of files without one: the first 16 bytes of SHA-256 over the first 4096 bytes, the last
 	 * 4096 and the length as 64 bits, big-endian (OpenTelemetry's htlhash). */
 	PILOTLIGHT_SYMBOL_HTLHASH = 2,
+	/* Of a file whose owner is not trusted, whatever it says of itself: the first 16 bytes of
+	 * SHA-256 over the kind of the above (one byte), its bytes padded to 20 with zeros, and the
+	 * owner's user id as 32 bits, big-endian. */
+	PILOTLIGHT_SYMBOL_OWNED = 3,
 };
 
 /* Where the symbols come from; the greater is the more trusted and never gives way to a lower. */

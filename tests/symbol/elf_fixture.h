@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -242,7 +243,8 @@ static inline int fixture_bytes_fd(const void *bytes, size_t size)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 
-	if (fd >= 0 && write(fd, bytes, size) != (ssize_t)size) {
+	/* As the kernel makes them anybody may write to them, and nobody trusts such a file. */
+	if (fd >= 0 && (fchmod(fd, 0600) < 0 || write(fd, bytes, size) != (ssize_t)size)) {
 		(void)close(fd);
 		return -1;
 	}

@@ -55,6 +55,8 @@ static void entries_are_listed_by_name(void **state)
 	}
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
 	assert_int_equal(cache_fixture_store(fixture.cache, &hash, 2, 100), 0);
+	hash.kind = PILOTLIGHT_SYMBOL_OWNED;
+	assert_int_equal(cache_fixture_store(fixture.cache, &hash, 4, 100), 0);
 	ends_in_zeros.id = (struct build_id){ .bytes = { 0x20 }, .size = 8 };
 	assert_int_equal(cache_fixture_store(fixture.cache, &ends_in_zeros, 3, 100), 0);
 	assert_int_equal(
@@ -62,12 +64,14 @@ static void entries_are_listed_by_name(void **state)
 	assert_int_equal(cache_fixture_damage(&fixture, 0x0a02), 0);
 
 	assert_int_equal(symbol_cache_each(fixture.cache, false, list, &listing), 0);
-	assert_string_equal(listing.text, "0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/1:0 "
-					  "020a/20/1:0 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
+	assert_string_equal(listing.text,
+		"0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/4:0 0209/20/1:0 "
+		"020a/20/1:0 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
 	listing = (struct listing){ .stop_at = 0 };
 	assert_int_equal(symbol_cache_each(fixture.cache, true, list, &listing), 0);
-	assert_string_equal(listing.text, "0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/1:0 "
-					  "020a/20/0:-74 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
+	assert_string_equal(listing.text,
+		"0200/20/1:0 0201/20/1:0 0209/20/2:0 0209/20/4:0 0209/20/1:0 "
+		"020a/20/0:-74 2000/8/3:0 3000/20/0:0 ff00/20/1:0 ");
 	listing = (struct listing){ .stop_at = 3 };
 	assert_int_equal(symbol_cache_each(fixture.cache, false, list, &listing), -ECANCELED);
 	assert_int_equal(listing.entries, 3);

@@ -81,7 +81,10 @@ static inline const char *cache_fixture_path(const struct cache_fixture *fixture
 	build_id_set_padded(&id, identity->id.bytes);
 	(void)build_id_format(&id, hex);
 	(void)snprintf(path, CACHE_FIXTURE_PATH_BYTES, "%s/%.2s/%s%s", fixture->folder, hex,
-		hex + 2, identity->kind == PILOTLIGHT_SYMBOL_HTLHASH ? ".htlhash.sym" : ".sym");
+		hex + 2,
+		identity->kind == PILOTLIGHT_SYMBOL_HTLHASH ? ".htlhash.sym"
+		: identity->kind == PILOTLIGHT_SYMBOL_OWNED ? ".owned.sym"
+							    : ".sym");
 	return path;
 }
 

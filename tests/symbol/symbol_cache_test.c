@@ -71,19 +71,27 @@ static void padded_identities_are_the_same(void **state)
 static void hashes_and_build_ids_are_apart(void **state)
 {
 	struct symbol_identity id = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id.size = 16 };
-	struct symbol_identity hash;
+	struct symbol_identity hash, owned;
 	struct cache_fixture fixture;
 
 	(void)state;
 	memset(id.id.bytes, 0xc3, 16);
 	hash = id;
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	owned = id;
+	owned.kind = PILOTLIGHT_SYMBOL_OWNED;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	assert_int_equal(cache_fixture_store(fixture.cache, &hash, 1, 10), 0);
 	assert_true(cache_fixture_has(&fixture, &hash));
 	assert_int_equal(cache_fixture_find(fixture.cache, &id), -ENOENT);
+	assert_int_equal(cache_fixture_store(fixture.cache, &owned, 2, 10), 0);
+	assert_true(cache_fixture_has(&fixture, &owned));
+	assert_int_equal(cache_fixture_find(fixture.cache, &id), -ENOENT);
 	assert_int_equal(cache_fixture_store(fixture.cache, &id, 3, 10), 0);
 	assert_int_equal(cache_fixture_find(fixture.cache, &hash), 1);
+	assert_int_equal(cache_fixture_find(fixture.cache, &id), 3);
+	assert_int_equal(cache_fixture_find(fixture.cache, &owned), 2);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &owned), 0);
 	assert_int_equal(cache_fixture_find(fixture.cache, &id), 3);
 	cache_fixture_close(&fixture);
 }

@@ -124,7 +124,7 @@ static void headers_that_make_no_sense_are_refused(void **state)
 		{ FIELD(identity_bytes), 21, -EBADMSG },
 		{ FIELD(identity_bytes), 1, -EBADMSG }, /* two are there */
 		{ FIELD(identity_kind), 0, -EBADMSG },
-		{ FIELD(identity_kind), 3, -EBADMSG },
+		{ FIELD(identity_kind), PILOTLIGHT_SYMBOL_OWNED + 1, -EBADMSG },
 		{ FIELD(rank), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE + 1, -EBADMSG },
 		{ FIELD(rank), PILOTLIGHT_SYMBOL_RANK_NONE, -EBADMSG }, /* with tables */
 		{ FIELD(failure), PILOTLIGHT_SYMBOL_FAILURES, -EBADMSG },

@@ -118,6 +118,63 @@ static void build_id_goes_before_the_hash(void **state)
 	}
 }
 
+/* The digests were computed with sha256sum(1). */
+static void what_is_not_trusted_is_its_owners(void **state)
+{
+	const struct file_owner trusted = { .is_trusted = true, .uid = 1000 };
+	const struct file_owner one = { .uid = 1000 }, other = { .uid = 1001 };
+	struct symbol_identity identity, hash, owned;
+	struct build_id id, padded;
+
+	(void)state;
+	assert_int_equal(build_id_set(&id, build_id, sizeof(build_id)), 0);
+	identity = symbol_identity_of_build_id(&id);
+	owned = symbol_identity_of_owner(&identity, &trusted);
+	assert_true(symbol_identity_equal(&owned, &identity));
+	owned = symbol_identity_of_owner(&identity, &one);
+	assert_int_equal(owned.id.size, 16);
+	assert_formats_as(&owned, "owned:a469806ee263d51fb6c970244c29c10c");
+	owned = symbol_identity_of_owner(&identity, &other);
+	assert_formats_as(&owned, "owned:2ab4cd1cfd18826908c6636e9cd39709");
+	/* A hash of the same bytes is another file's. */
+	hash = identity;
+	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	hash = symbol_identity_of_owner(&hash, &other);
+	assert_false(symbol_identity_equal(&hash, &owned));
+	/* The length is not always known. */
+	assert_int_equal(build_id_set(&id, "\x01\x02\x03\x00", 4), 0);
+	build_id_set_padded(&padded, id.bytes);
+	identity = symbol_identity_of_build_id(&id);
+	owned = symbol_identity_of_owner(&identity, &one);
+	identity = symbol_identity_of_build_id(&padded);
+	identity = symbol_identity_of_owner(&identity, &one);
+	assert_true(symbol_identity_equal(&owned, &identity));
+}
+
+static void whose_file_it_is_tells(void **state)
+{
+	struct build_id none = { .size = 0 }, id;
+	struct symbol_identity identity, owned;
+	_cleanup_close_ int fd = patterned_fd(500);
+
+	(void)state;
+	assert_int_equal(build_id_set(&id, build_id, sizeof(build_id)), 0);
+	assert_int_equal(symbol_identity_of_binary(-1, &none, &identity), -ENOENT);
+	assert_int_equal(symbol_identity_of_binary(1 << 20, &id, &identity), -EBADF);
+	assert_int_equal(symbol_identity_of_binary(-1, &id, &identity), 0);
+	assert_formats_as(&identity, "deadbeef0102030405060708090a0b0c0d0e0fa0");
+	assert_int_equal(symbol_identity_of_binary(fd, &id, &identity), 0);
+	assert_formats_as(&identity, "deadbeef0102030405060708090a0b0c0d0e0fa0");
+	assert_int_equal(symbol_identity_of_binary(fd, &none, &identity), 0);
+	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_HTLHASH);
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_int_equal(symbol_identity_of_binary(fd, &none, &owned), 0);
+	assert_int_equal(owned.kind, PILOTLIGHT_SYMBOL_OWNED);
+	assert_int_equal(symbol_identity_of_binary(fd, &id, &identity), 0);
+	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_OWNED);
+	assert_false(symbol_identity_equal(&identity, &owned));
+}
+
 /* The kernel would report it as none, and all such binaries would share it. */
 static void build_id_of_zeros_is_none(void **state)
 {
@@ -170,6 +227,7 @@ static void text_comes_back(void **state)
 		"00ff",
 		"0102030405060708",
 		"deadbeef0102030405060708090a0b0c0d0e0fa0",
+		"owned:a469806ee263d51fb6c970244c29c10c",
 		"htlhash:0f1e2d3c4b5a69788796a5b4c3d2e1f0",
 	};
 	struct symbol_identity identity, upper;
@@ -193,7 +251,8 @@ static void nonsense_is_refused(void **state)
 		"", "1", "abc", "0g", "g0", "00", "0000000000000000000000000000000000000000",
 		"deadbeef0102030405060708090a0b0c0d0e0fa0b0",
 		"deadbeef0102030405060708090a0b0c0d0e0fa0b", " 01", "01 ", "0x01",
-		"htlhash:", "htlhash:00", "HTLHASH:01", "htlhash:htlhash:01", "01/../02",
+		"htlhash:", "htlhash:00", "HTLHASH:01", "htlhash:htlhash:01", "owned:", "owned:00",
+		"owned:htlhash:01", "01/../02",
 		"\xd9\xa1\xd9\xa2", /* digits, of another alphabet */
 	};
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID }, before = identity;
@@ -211,6 +270,8 @@ int main(void)
 		cmocka_unit_test(hash_needs_a_file_with_contents),
 		cmocka_unit_test(unreadable_file_is_an_error),
 		cmocka_unit_test(build_id_goes_before_the_hash),
+		cmocka_unit_test(what_is_not_trusted_is_its_owners),
+		cmocka_unit_test(whose_file_it_is_tells),
 		cmocka_unit_test(build_id_of_zeros_is_none),
 		cmocka_unit_test(what_is_not_elf_has_no_identity),
 		cmocka_unit_test(zeros_at_the_end_are_padding),

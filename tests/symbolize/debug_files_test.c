@@ -153,6 +153,57 @@ static void a_build_id_goes_before_a_link(void **state)
 	(void)close(binary.fd);
 }
 
+/* Anybody may write to a file of this mode, as to one of his own. */
+static void trust(const char *path, bool is_trusted)
+{
+	assert_int_equal(chmod(path, is_trusted ? 0644 : 0666), 0);
+}
+
+static void files_of_others_tell_nothing_of_trusted_ones(void **state)
+{
+	struct place *place = *state;
+	struct symbol_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 2 },
+		.debug_fd = -1 };
+	struct debug_files files;
+	char path[128], package[128];
+
+	need_tools(place);
+	assert_true(run(place, "mkdir -p debug/.build-id/ab && echo 1 >linked.dwp"));
+	assert_true(run(place, "cp tool.debug debug/.build-id/ab/cd.debug"));
+	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.debug", place->debug_root);
+	(void)snprintf(package, sizeof(package), "%s/linked.dwp", place->root);
+	binary.path = place->linked;
+	binary.fd = open_file(place->linked);
+	trust(path, false);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUGLINK);
+	assert_true(is_same(files.package_fd, package));
+	debug_files_done(&files);
+	trust(place->debug, false);
+	trust(package, false);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
+	assert_int_equal(files.debug_fd, -1);
+	assert_int_equal(files.package_fd, -1);
+	assert_int_equal(files.changed_s, 0);
+	debug_files_done(&files);
+
+	/* Of a binary that is not trusted either they may tell. */
+	trust(place->linked, false);
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	assert_true(is_same(files.debug_fd, path));
+	assert_true(is_same(files.package_fd, package));
+	debug_files_done(&files);
+	(void)close(binary.fd);
+
+	/* What is known by its build-id alone means trusted files. */
+	binary.fd = -1;
+	debug_files_find(place->broker, &binary, &files);
+	assert_int_equal(files.debug_fd, -1);
+	debug_files_done(&files);
+}
+
 static void debug_files_are_told_from_binaries(void **state)
 {
 	struct place *place = *state;
@@ -290,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_PLACE(a_debuglink_leads_to_its_file),
 		IN_PLACE(a_build_id_goes_before_a_link),
+		IN_PLACE(files_of_others_tell_nothing_of_trusted_ones),
 		IN_PLACE(debug_files_are_told_from_binaries),
 		IN_PLACE(entries_are_remade_for_what_is_better_and_newer),
 		IN_PLACE(packages_are_found_beside_and_by_build_id),

@@ -189,6 +189,23 @@ static void other_files_are_not_taken(void **state)
 	assert_extracted(place, true, 1);
 }
 
+/* Anybody may write to them, so they tell nothing of a program that is trusted. */
+static void pieces_of_others_are_not_taken(void **state)
+{
+	const struct place *place = *state;
+	char path[128];
+
+	assert_true(copy(place, SPLIT "gcc5-a.dwo " SPLIT "gcc5-b.dwo"));
+	(void)snprintf(path, sizeof(path), "%s/gcc5-a.dwo", place->root);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_extracted(place, false, 1);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	/* They do of one that is not. */
+	assert_int_equal(chmod(place->program, 0777), 0);
+	assert_extracted(place, false, 0);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -199,6 +216,7 @@ int main(int argc, char **argv)
 		TEST(pieces_that_turn_up_are_taken_when_somebody_asks),
 		TEST(a_package_that_turns_up_is_taken_at_once),
 		TEST(other_files_are_not_taken),
+		TEST(pieces_of_others_are_not_taken),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

@@ -296,6 +296,32 @@ static void files_without_a_build_id_have_a_hash(void **state)
 	assert_string_equal(ran.out, "cold\n??:0:0\n\n");
 }
 
+/* Anybody may write to it, so it tells nothing of others with its build-id. */
+static void what_is_not_trusted_is_kept_apart(void **state)
+{
+	struct symbol_identity one = identity_of(0x11);
+
+	(void)state;
+	make_elf("one", 0x11, false);
+	assert_int_equal(chmod("one", 0777), 0);
+	assert_int_equal(unwind_folder_store(&one, 1, true), 0);
+	assert_int_equal(add("--force one"), EXIT_SUCCESS);
+	assert_memory_equal(ran.out, "one: owned:", 11);
+	assert_int_equal(rank_of(0x11), -ENOENT);
+	assert_true(unwind_folder_has(&one));
+	assert_int_equal(symbols_run(&symbols_lookup, "./one 0x401040"), EXIT_SUCCESS);
+	assert_string_equal(ran.out, "cold\n??:0:0\n\n");
+	assert_int_equal(symbols_run(&symbols_show, "owned:"), EXIT_FAILURE);
+	assert_int_equal(symbols_run(&symbols_show, "./one"), EXIT_SUCCESS);
+	assert_memory_equal(ran.out, "identity   owned:", 17);
+	/* A debug file by itself, too. */
+	make_elf("one.debug", 0x11, true);
+	assert_int_equal(chmod("one.debug", 0666), 0);
+	assert_int_equal(add("one.debug"), EXIT_SUCCESS);
+	assert_memory_equal(ran.out, "one.debug: owned:", 17);
+	assert_int_equal(rank_of(0x11), -ENOENT);
+}
+
 /* More than run at a time, some of which fail. */
 static void many_files_take_turns(void **state)
 {
@@ -376,6 +402,7 @@ int main(int argc, char **argv)
 		CACHE_TEST(force_removes_the_unwind_table),
 		CACHE_TEST(wrong_debug_files_are_told),
 		CACHE_TEST(files_without_a_build_id_have_a_hash),
+		CACHE_TEST(what_is_not_trusted_is_kept_apart),
 		CACHE_TEST(many_files_take_turns),
 		CACHE_TEST(a_cache_that_cannot_be_written_to_is_told_first),
 		CACHE_TEST(wrong_use_is_told),

@@ -2,6 +2,7 @@
 #include "tools/symbols_argument.h"
 
 #include "tests/harness/failing_allocation.h"
+#include "tests/symbol/elf_fixture.h"
 #include "tests/tools/symbols_run.h"
 
 #include <setjmp.h>
@@ -254,6 +255,50 @@ static void short_build_ids_are_found(void **state)
 	}
 }
 
+static void build_ids_are_what_files_say(void **state)
+{
+	static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static struct fixture elf;
+	struct symbol_identity identity;
+	struct fault fault = { 0 };
+	char path[64], hex[BUILD_ID_HEX_BYTES];
+	struct build_id id = { .size = 9 };
+	int fd;
+
+	(void)state;
+	assert_int_equal(symbols_argument_build_id("0102030405060708", &id, &fault), 0);
+	assert_string_equal(build_id_format(&id, hex), "0102030405060708");
+	elf = (struct fixture){ .build_id = bytes, .build_id_bytes = sizeof(bytes) };
+	fixture_build(&elf);
+	fd = fixture_fd(&elf);
+	assert_true(fd >= 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* Whoever may have written it. */
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_int_equal(symbols_argument_identity(path, &identity, &fault), 0);
+	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_OWNED);
+	id.size = 0;
+	assert_int_equal(symbols_argument_build_id(path, &id, &fault), 0);
+	assert_string_equal(build_id_format(&id, hex), "0102030405060708");
+	(void)close(fd);
+
+	assert_int_equal(symbols_argument_build_id(path, &id, &fault), -ENOENT);
+	assert_int_equal(symbols_argument_build_id("/dev/null", &id, &fault), -ENOEXEC);
+	fault.text[0] = '\0';
+	assert_int_equal(symbols_argument_build_id("owned:0102", &id, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "has no build-id"));
+	assert_int_equal(symbols_argument_build_id("main", &id, &fault), -EINVAL);
+	elf.build_id_bytes = 0;
+	fixture_build(&elf);
+	fd = fixture_fd(&elf);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fault.text[0] = '\0';
+	assert_int_equal(symbols_argument_build_id(path, &id, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "has no build-id"));
+	assert_string_equal(build_id_format(&id, hex), "0102030405060708");
+	(void)close(fd);
+}
+
 static void failing_allocations_are_told(void **state)
 {
 	struct symbol_identity one = cache_fixture_identity(0x3412), found;
@@ -284,6 +329,7 @@ int main(void)
 		cmocka_unit_test(wrong_bytes_are_refused),
 		cmocka_unit_test(addresses_are_hexadecimal),
 		cmocka_unit_test(identities_are_whole_or_of_files),
+		cmocka_unit_test(build_ids_are_what_files_say),
 		cmocka_unit_test_setup_teardown(
 			names_of_files_are_paths, symbols_run_set_up, symbols_run_tear_down),
 		cmocka_unit_test_setup_teardown(
