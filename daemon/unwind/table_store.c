@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LARGE_SHARE = 4 };
+
 static const size_t entry_bytes[TABLE_ARRAYS] = {
 	[TABLE_PAGES] = sizeof(uint32_t),
 	[TABLE_LINES] = sizeof(struct pilotlight_unwind_line),
@@ -145,6 +147,31 @@ int table_store_put(struct table_store *store, const struct unwind_table *table,
 	return 0;
 }
 
+bool table_store_holds(const struct table_store *store, const struct unwind_table *table,
+	const struct pilotlight_walk_file *placement)
+{
+	const struct pilotlight_unwind_summary *summary = table->summary;
+	struct table_extent extent = table_store_extent(table);
+	const void *const sources[] = { table->pages, table->lines, table->rules, table->escapes };
+	const void *const arrays[] = { store->arrays.pages, store->arrays.lines,
+		store->arrays.rules, store->arrays.escapes };
+	const uint32_t starts[] = { placement->pages_at, placement->lines_at, placement->rules_at,
+		placement->escapes_at };
+
+	if (placement->first_page != summary->first_page ||
+		placement->page_count != summary->page_count ||
+		placement->line_count != summary->line_count ||
+		placement->rule_count != summary->rule_count ||
+		placement->escape_count != summary->escape_count)
+		return false;
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		if (extent.entries[i] > 0 &&
+			memcmp((const uint8_t *)arrays[i] + starts[i] * entry_bytes[i], sources[i],
+				extent.entries[i] * entry_bytes[i]) != 0)
+			return false;
+	return true;
+}
+
 void table_store_drop(struct table_store *store, const struct pilotlight_walk_file *placement)
 {
 	const uint32_t starts[] = { placement->pages_at, placement->lines_at, placement->rules_at,
@@ -192,6 +219,14 @@ bool table_store_may_fit(const struct table_store *store, const struct table_ext
 			extent->entries[i])
 			return false;
 	return true;
+}
+
+bool table_store_is_large(const struct table_store *store, const struct table_extent *extent)
+{
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		if (extent->entries[i] > store->arrays.capacities[i] / LARGE_SHARE)
+			return true;
+	return false;
 }
 
 struct table_store_usage table_store_usage(const struct table_store *store)

@@ -52,6 +52,10 @@ struct table_extent table_store_extent(const struct unwind_table *table);
 int table_store_put(struct table_store *store, const struct unwind_table *table,
 	struct pilotlight_walk_file *placement);
 
+/* Is what was put there the same as `table`? Time is linear in its size. */
+bool table_store_holds(const struct table_store *store, const struct unwind_table *table,
+	const struct pilotlight_walk_file *placement);
+
 /* The table that was put there; the sampler has been told that it is gone. Cannot fail. */
 void table_store_drop(struct table_store *store, const struct pilotlight_walk_file *placement);
 
@@ -67,6 +71,9 @@ bool table_store_will_fit(const struct table_store *store, const struct table_ex
 /* Could there be, if all in `more` were dropped besides, as far as mere numbers tell? */
 bool table_store_may_fit(const struct table_store *store, const struct table_extent *extent,
 	const uint64_t more[TABLE_ARRAYS]);
+
+/* Does it take more than a quarter of any of the arrays? */
+bool table_store_is_large(const struct table_store *store, const struct table_extent *extent);
 
 struct table_store_usage {
 	size_t tables;					 /* without those that are dropped */

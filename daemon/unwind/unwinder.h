@@ -7,9 +7,16 @@
  * The sampler reads all the while. So a table is in the arrays before the sampler is told of it,
  * and the sampler is told that it is gone before its place is given to another, in a later window.
  *
+ * Files of one identity whose tables are the same share one place in the arrays.
+ *
  * A table that a stack went through in this window or the two before is displaced by nothing: where
  * the working set is bigger than the arrays, some tables stay out rather than all of them taking
- * turns. What stays out is loaded when it is still in use and room has come about.
+ * turns. What stays out is loaded when it is still in use and room has come about. But one that
+ * takes more than a quarter of an array has its place only as long as there is room for the others:
+ * it leaves, in use or not, for a smaller one that could not be placed otherwise; one a window.
+ *
+ * A table that could not be had is tried again while its file is in use, after 2, 4, ... 64
+ * windows; a file that could not be identified is asked for again after 1, 2, ... 64 windows.
  *
  * One owner, one thread. Bounded by the arrays and `files_max` (I4).
  */
@@ -25,6 +32,7 @@
 #include <stdint.h>
 
 struct symbol_file;
+struct symbol_identity;
 struct unwinder;
 
 /*
@@ -62,12 +70,28 @@ void unwinder_begin_window(struct unwinder *unwinder, uint32_t window);
 
 /*
  * A stack went through a file: the sampler is told that it is known, without a table as yet. A new
- * one waits for unwinder_set_table() or unwinder_set_nothing(). `binary` is the caller's number for
- * it, kept as the latest that is not WALK_FILES_UNKNOWN_BINARY. Returns 0; -ENOSPC the files in use
- * are as many as can be (counted); -ENOMEM; or the error of a map.
+ * one, or one that was set aside, waits for unwinder_set_table(), unwinder_set_nothing() or
+ * unwinder_set_later(). `binary` is the caller's number for it, kept as the latest that is not
+ * WALK_FILES_UNKNOWN_BINARY. Returns 0; -ENOSPC the files in use are as many as can be (counted);
+ * -ENOMEM; or the error of a map.
  */
 int unwinder_want(struct unwinder *unwinder, const struct pilotlight_file_key *key, uint32_t binary,
 	uint32_t *ret_file_id, bool *ret_is_new);
+
+/*
+ * A stack went through a file, and which one it is could not be told. Where the sampler has no
+ * caller it guesses by frame pointers, has frames tell addresses, and does not ask for the file for
+ * some windows: twice as many after each failure, and the most of all at once where `is_hopeless`.
+ * Nothing happens where the file is known by now. Returns 0; -ENOSPC there are too many files, or a
+ * quarter of all that can be are of this kind: the sampler goes on asking; -ENOMEM; or the error of
+ * a map.
+ */
+int unwinder_set_aside(
+	struct unwinder *unwinder, const struct pilotlight_file_key *key, bool is_hopeless);
+
+/* What a file's contents are known by, for whoever looks for its table again; kept in walk_file. */
+void unwinder_set_identity(
+	struct unwinder *unwinder, uint32_t file_id, const struct symbol_identity *identity);
 
 /*
  * Loads the table in `file`, which is borrowed for the call, in place of one that is loaded: that
@@ -87,10 +111,18 @@ int unwinder_set_table(struct unwinder *unwinder, uint32_t file_id, const struct
 int unwinder_set_nothing(struct unwinder *unwinder, uint32_t file_id);
 
 /*
- * Of the files whose table is out for want of room, the next one that is in use and has room now:
- * it waits for unwinder_set_table() or unwinder_set_nothing() again. Each comes at most once a
- * window. For one that has no room as yet, tables that are not in use are made to leave, so that
- * it may have it in the next window. Returns false when there are no more.
+ * The table of a file that waits for it cannot be had now: it is tried again some windows later,
+ * see unwinder_next_reload(). One that waits no more stays as it is. Returns 0 or -ENOENT.
+ */
+int unwinder_set_later(struct unwinder *unwinder, uint32_t file_id);
+
+/*
+ * Of the files in use whose table is out, the next one that has room now, or that was set later and
+ * whose time has come: it waits for unwinder_set_table(), unwinder_set_nothing() or
+ * unwinder_set_later() again. Each comes at most once a window. For one that has no room as yet,
+ * tables that are not in use are made to leave, so that it may have it in the next window. Returns
+ * false when there are no more, or as many were looked at as a window bears; the next goes on
+ * there.
  */
 bool unwinder_next_reload(struct unwinder *unwinder, uint32_t *ret_file_id);
 
@@ -104,7 +136,8 @@ enum { UNWINDER_UNPLACED_MAX = 64 };
 
 struct unwinder_report {
 	/* Files, now. */
-	size_t files, wanted, loaded, evicted, nothing, by_frame_pointer;
+	size_t files, wanted, loaded, evicted, nothing, by_frame_pointer, later, aside;
+	size_t tables; /* in the arrays: as many as are loaded, or fewer where they are shared */
 	/* Events, since the beginning. */
 	uint64_t evictions;
 	uint64_t tables_refused; /* for want of room, each time */

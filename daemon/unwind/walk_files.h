@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "pilotlight/walk.h"
+#include "symbol/symbol_identity.h"
 #include "unwind/table_store.h"
 
 #include <stdbool.h>
@@ -28,6 +29,8 @@ enum walk_file_state {
 	WALK_FILE_EVICTED,	    /* it has a table, and there is no room for it */
 	WALK_FILE_NOTHING,	    /* it has none, or none that can be used */
 	WALK_FILE_BY_FRAME_POINTER, /* it has none and needs none */
+	WALK_FILE_LATER,	    /* it may have one that could not be had; it is tried again */
+	WALK_FILE_ASIDE,	    /* which file it is could not be told: it has no table so far */
 	WALK_FILE_GONE,		    /* it has made room for another: the id alone is known */
 };
 
@@ -39,6 +42,13 @@ struct walk_file {
 	bool keeps_frame_pointers;  /* whether it has a table or not */
 	bool tells_rbx;		    /* its table does */
 	struct table_extent extent; /* of its table, loaded or not */
+	uint32_t table;		    /* LOADED: its number in shared_tables */
+	bool is_idle;		    /* LOADED: counted as an idle user of the table */
+	bool is_told; /* does the sampler know of it? Of all but some that are ASIDE */
+	/* LATER: when it is tried again; ASIDE: when it may be asked for again. */
+	uint32_t again_window;
+	uint8_t attempts;		 /* that have failed in a row */
+	struct symbol_identity identity; /* of its contents; size 0: not known as yet */
 };
 
 struct walk_files;

@@ -45,6 +45,8 @@ enum {
 	 * they lead (JIT code in memory that has a file). */
 	PILOTLIGHT_FILE_HAS_NOTHING = 1 << 2,
 	PILOTLIGHT_FILE_TELLS_RBX = 1 << 3, /* PILOTLIGHT_UNWIND_TELLS_RBX */
+	/* The engine could not tell which file it is: frames in it are ADDRESS frames. */
+	PILOTLIGHT_FILE_BY_ADDRESS = 1 << 4,
 };
 
 /*

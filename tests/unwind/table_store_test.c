@@ -234,6 +234,56 @@ static void parts_in_a_row_make_room_together(void **state)
 	assert_contents(&quarter, &placements[3]);
 }
 
+static void table_is_compared_as_a_whole(void **state)
+{
+	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
+	struct pilotlight_walk_file first = { 0 }, second = { 0 };
+	static struct table a, b, other;
+
+	(void)state;
+	make_table(&a, 1, 4, 3, 2, 1);
+	make_table(&b, 2, 4, 3, 2, 0);
+	assert_int_equal(table_store_put(store, &a.view, &first), 0);
+	assert_int_equal(table_store_put(store, &b.view, &second), 0);
+	assert_true(table_store_holds(store, &a.view, &first));
+	assert_true(table_store_holds(store, &b.view, &second));
+	assert_false(table_store_holds(store, &a.view, &second));
+	/* The last byte of each array counts, and each number of the summary. */
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		struct table_extent extent = table_store_extent(&a.view);
+		size_t starts[] = { first.pages_at, first.lines_at, first.rules_at,
+			first.escapes_at };
+		uint8_t *last = array_of(i) + (starts[i] + extent.entries[i]) * entry_bytes[i] - 1;
+
+		*last ^= 1;
+		assert_false(table_store_holds(store, &a.view, &first));
+		*last ^= 1;
+		assert_true(table_store_holds(store, &a.view, &first));
+	}
+	for (int i = 0; i < 5; i++) {
+		make_table(&other, 1, 4 - (i == 0), 3 - (i == 1), 2 - (i == 2), 1 - (i == 3));
+		other.summary.first_page += i == 4;
+		assert_false(table_store_holds(store, &other.view, &first));
+	}
+	table_store_drop(store, &first);
+	table_store_drop(store, &second);
+}
+
+static void more_than_a_quarter_is_large(void **state)
+{
+	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
+
+	(void)state;
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		struct table_extent extent = { 0 };
+
+		extent.entries[i] = capacities[i] / 4;
+		assert_false(table_store_is_large(store, &extent));
+		extent.entries[i]++;
+		assert_true(table_store_is_large(store, &extent));
+	}
+}
+
 static void tables_are_bounded(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = make_store(2);
@@ -467,6 +517,8 @@ int main(void)
 		cmocka_unit_test(what_is_dropped_stays_until_reclaimed),
 		cmocka_unit_test(each_array_can_be_the_one_that_is_full),
 		cmocka_unit_test(parts_in_a_row_make_room_together),
+		cmocka_unit_test(table_is_compared_as_a_whole),
+		cmocka_unit_test(more_than_a_quarter_is_large),
 		cmocka_unit_test(tables_are_bounded),
 		cmocka_unit_test(arrays_may_be_empty),
 		cmocka_unit_test(random_use_agrees_with_a_model),

@@ -33,6 +33,7 @@ struct unwind_table_fixture_row {
 struct unwind_table_fixture {
 	struct pilotlight_unwind_summary summary;
 	size_t summary_count;
+	uint32_t number; /* in the file's identity */
 	/* How many entries each section gets, whatever the summary says. */
 	size_t page_count, line_count, rule_count, escape_count;
 	uint32_t pages[UNWIND_TABLE_FIXTURE_PAGES];
@@ -139,6 +140,7 @@ static inline void unwind_table_fixture_make(
 		rows[count++].rule = 0;
 	}
 	unwind_table_fixture_lay_out(fixture, rows, count, 5);
+	fixture->number = number;
 }
 
 /* The container with the sections as they are; as a file, it is whole. */
@@ -149,7 +151,7 @@ static inline void unwind_table_fixture_build(struct unwind_table_fixture *fixtu
 	struct pilotlight_symbol_header *header = symbol_file_fixture_header(container);
 
 	*container = (struct symbol_file_fixture){
-		.identity = { 1, 2, 3 },
+		.identity = { 1, 2, (uint8_t)(fixture->number >> 8), (uint8_t)fixture->number, 5 },
 		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
 		.contents = PILOTLIGHT_SYMBOL_HAS_EH_FRAME,
 		.origin = "/usr/bin/example",

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, TOLD_MAX = 64 };
+enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, TOLD_MAX = 512 };
 
 /* What stands for the sampler: what it was told of, and the arrays it reads. */
 struct sampler {

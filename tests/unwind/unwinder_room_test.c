@@ -367,7 +367,8 @@ static void random_use_is_always_read_right(void **state)
 	assert_true(report.loaded > 0);
 	assert_int_equal(report.map_errors, 0);
 	assert_int_equal(report.files, report.wanted + report.loaded + report.evicted +
-					       report.nothing + report.by_frame_pointer);
+					       report.nothing + report.by_frame_pointer +
+					       report.later + report.aside);
 	done(&sampler);
 }
 

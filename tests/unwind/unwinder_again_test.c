@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files that are tried, or asked for, again. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unwind/unwinder_fixture.h"
+
+enum { ASIDE_FLAGS = PILOTLIGHT_FILE_HAS_NOTHING | PILOTLIGHT_FILE_BY_ADDRESS };
+
+/* --- tables that could not be had --- */
+
+/* The next window in which the file is offered, which is used all the while. */
+static uint32_t next_offer(struct sampler *sampler, uint32_t number, uint32_t id, uint32_t window)
+{
+	uint32_t offered;
+
+	for (uint32_t end = window + 1000; window < end;) {
+		use(sampler, number, window);
+		unwinder_begin_window(sampler->unwinder, ++window);
+		if (unwinder_next_reload(sampler->unwinder, &offered)) {
+			assert_int_equal(offered, id);
+			assert_no_reload(sampler);
+			return window;
+		}
+	}
+	fail_msg("the file is not offered again");
+	return 0;
+}
+
+static void table_that_could_not_be_had_is_tried_again(void **state)
+{
+	const uint32_t waits[] = { 2, 4, 8, 16, 32, 64, 64, 64 };
+	struct sampler sampler;
+	uint32_t id, window = 1;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+		assert_int_equal(state_of(&sampler, id), WALK_FILE_LATER);
+		assert_int_equal(report_of(&sampler).later, 1);
+		assert_int_equal(next_offer(&sampler, 1, id, window), window + waits[i]);
+		assert_int_equal(state_of(&sampler, id), WALK_FILE_WANTED);
+		window += waits[i];
+	}
+	assert_int_equal(sampler.puts, 1); /* to the sampler it was the same all the time */
+	assert_int_equal(set_table(&sampler, id, 1, 4), 0);
+	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	done(&sampler);
+}
+
+/* What has gone well once begins with short waits again. */
+static void success_is_what_ends_the_doubling(void **state)
+{
+	struct sampler sampler;
+	uint32_t first, second;
+
+	(void)state;
+	init(&sampler, 10);
+	(void)load(&sampler, 1, 30);
+	first = want(&sampler, 2);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	assert_int_equal(next_offer(&sampler, 2, first, 1), 3);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	assert_int_equal(next_offer(&sampler, 2, first, 3), 7);
+	/* There is a table, and no room for it: it waits for that alone. */
+	use(&sampler, 1, 7);
+	assert_int_equal(set_table(&sampler, first, 2, 20), -ENOSPC);
+	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
+	second = want(&sampler, 3);
+	assert_int_equal(set_table(&sampler, second, 3, 5), 0);
+	use(&sampler, 2, 11);
+	unwinder_begin_window(sampler.unwinder, 11);
+	assert_no_reload(&sampler);
+	unwinder_begin_window(sampler.unwinder, 12);
+	assert_reload(&sampler, first);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	assert_int_equal(next_offer(&sampler, 2, first, 12), 14);
+	done(&sampler);
+}
+
+static void file_out_of_use_is_not_tried(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+	for (uint32_t window = 4; window < 20; window++) {
+		unwinder_begin_window(sampler.unwinder, window);
+		assert_no_reload(&sampler);
+	}
+	use(&sampler, 1, 20);
+	unwinder_begin_window(sampler.unwinder, 20);
+	assert_reload(&sampler, id);
+	done(&sampler);
+}
+
+static void only_what_waits_is_put_off(void **state)
+{
+	struct sampler sampler;
+	uint32_t loaded, nothing;
+
+	(void)state;
+	init(&sampler, 10);
+	loaded = load(&sampler, 1, 4);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, loaded), 0);
+	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_LOADED);
+	nothing = want(&sampler, 2);
+	assert_int_equal(unwinder_set_nothing(sampler.unwinder, nothing), 0);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, nothing), 0);
+	assert_int_equal(state_of(&sampler, nothing), WALK_FILE_NOTHING);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, 12345), -ENOENT);
+	done(&sampler);
+}
+
+/* A map that fails leaves the file waiting, so that it can be put off. */
+static void failing_map_is_no_end(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	sampler.put_error = -ENOMEM;
+	assert_int_equal(set_table(&sampler, id, 1, 4), -ENOMEM);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_LATER);
+	sampler.put_error = 0;
+	assert_int_equal(next_offer(&sampler, 1, id, 1), 3);
+	assert_int_equal(set_table(&sampler, id, 1, 4), 0);
+	done(&sampler);
+}
+
+static void identity_is_kept(void **state)
+{
+	const struct symbol_identity identity = {
+		.kind = PILOTLIGHT_SYMBOL_HTLHASH,
+		.id = { .bytes = { 7, 8, 9 }, .size = 16 },
+	};
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = want(&sampler, 1);
+	assert_int_equal(unwinder_file(sampler.unwinder, id)->identity.id.size, 0);
+	unwinder_set_identity(sampler.unwinder, id, &identity);
+	unwinder_set_identity(sampler.unwinder, 12345, &identity);
+	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+	assert_int_equal(next_offer(&sampler, 1, id, 1), 3);
+	assert_true(
+		symbol_identity_equal(&unwinder_file(sampler.unwinder, id)->identity, &identity));
+	done(&sampler);
+}
+
+/* --- files that could not be identified --- */
+
+static int set_aside(struct sampler *sampler, uint32_t number, bool is_hopeless)
+{
+	struct pilotlight_file_key key = key_of(number);
+
+	return unwinder_set_aside(sampler->unwinder, &key, is_hopeless);
+}
+
+/* For how many windows the sampler does not ask for the file, which is used all the while. */
+static uint32_t windows_told(struct sampler *sampler, uint32_t number, uint32_t *window)
+{
+	uint32_t count = 0;
+
+	while (told_of(sampler, number)) {
+		assert_int_equal(told_of(sampler, number)->flags, ASIDE_FLAGS);
+		use(sampler, number, *window);
+		unwinder_begin_window(sampler->unwinder, ++*window);
+		assert_no_reload(sampler);
+		count++;
+	}
+	return count;
+}
+
+static void unidentified_file_is_asked_for_less_and_less(void **state)
+{
+	const uint32_t waits[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
+	struct sampler sampler;
+	uint32_t window = 1;
+
+	(void)state;
+	init(&sampler, 10);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		assert_int_equal(set_aside(&sampler, 1, false), 0);
+		assert_int_equal(report_of(&sampler).aside, 1);
+		assert_int_equal(windows_told(&sampler, 1, &window), waits[i]);
+	}
+	assert_int_equal(sampler.puts, sizeof(waits) / sizeof(waits[0]));
+	assert_int_equal(report_of(&sampler).map_errors, 0);
+	done(&sampler);
+}
+
+static void hopeless_file_is_asked_for_seldom_at_once(void **state)
+{
+	struct sampler sampler;
+	uint32_t window = 1;
+
+	(void)state;
+	init(&sampler, 10);
+	assert_int_equal(set_aside(&sampler, 1, true), 0);
+	assert_int_equal(windows_told(&sampler, 1, &window), 64);
+	assert_int_equal(set_aside(&sampler, 1, true), 0);
+	assert_int_equal(windows_told(&sampler, 1, &window), 64);
+	done(&sampler);
+}
+
+static void file_that_is_identified_after_all_is_new(void **state)
+{
+	struct pilotlight_file_key key = key_of(1);
+	struct sampler sampler;
+	uint32_t id, window = 1;
+	bool is_new = false;
+
+	(void)state;
+	init(&sampler, 10);
+	/* While the sampler does not ask: another of its requests was under way. */
+	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), 0);
+	assert_true(is_new);
+	assert_int_equal(told_of(&sampler, 1)->flags, 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_WANTED);
+	assert_int_equal(unwinder_binary(sampler.unwinder, id), 1);
+	/* And when it has asked again. */
+	key = key_of(2);
+	assert_int_equal(set_aside(&sampler, 2, false), 0);
+	assert_int_equal(windows_told(&sampler, 2, &window), 1);
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 2, &id, &is_new), 0);
+	assert_true(is_new);
+	assert_int_equal(set_table(&sampler, id, 2, 4), 0);
+	assert_int_equal(told_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(report_of(&sampler).aside, 0);
+	done(&sampler);
+}
+
+static void known_file_is_not_set_aside(void **state)
+{
+	struct sampler sampler;
+	uint32_t id;
+
+	(void)state;
+	init(&sampler, 10);
+	id = load(&sampler, 1, 4);
+	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	/* Nor does a second request of the same moment count as a failure more. */
+	assert_int_equal(set_aside(&sampler, 2, false), 0);
+	assert_int_equal(set_aside(&sampler, 2, false), 0);
+	assert_int_equal(sampler.puts, 3);
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_null(told_of(&sampler, 2));
+	done(&sampler);
+}
+
+static void files_aside_leave_room_for_the_others(void **state)
+{
+	struct sampler sampler;
+
+	(void)state;
+	init(&sampler, 8);
+	assert_int_equal(set_aside(&sampler, 1, true), 0);
+	assert_int_equal(set_aside(&sampler, 2, true), 0);
+	assert_int_equal(set_aside(&sampler, 3, true), -ENOSPC);
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_int_equal(set_aside(&sampler, 3, true), -ENOSPC);
+	for (uint32_t number = 11; number <= 16; number++)
+		(void)want(&sampler, number);
+	assert_int_equal(report_of(&sampler).files, 8);
+	/* Those that are out of use go, whether the sampler knows of them or not. */
+	unwinder_begin_window(sampler.unwinder, 70);
+	assert_null(told_of(&sampler, 1));
+	for (uint32_t number = 21; number <= 28; number++)
+		(void)want(&sampler, number);
+	assert_int_equal(sampler.drops, 8);
+	unwinder_begin_window(sampler.unwinder, 80);
+	assert_int_equal(set_aside(&sampler, 3, true), 0);
+	done(&sampler);
+}
+
+static void failing_maps_are_survived(void **state)
+{
+	struct pilotlight_file_key key = key_of(1);
+	struct sampler sampler;
+	uint32_t id = 77, window = 1;
+	bool is_new;
+
+	(void)state;
+	init(&sampler, 10);
+	sampler.put_error = -ENOMEM;
+	assert_int_equal(set_aside(&sampler, 1, false), -ENOMEM);
+	assert_int_equal(report_of(&sampler).files, 0);
+	sampler.put_error = 0;
+	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	sampler.put_error = -ENOMEM;
+	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), -ENOMEM);
+	assert_int_equal(id, 77);
+	assert_int_equal(told_of(&sampler, 1)->flags, ASIDE_FLAGS);
+	assert_int_equal(report_of(&sampler).aside, 1);
+	/* It is dropped when that can be done. */
+	sampler.drop_error = -EBUSY;
+	use(&sampler, 1, window);
+	unwinder_begin_window(sampler.unwinder, ++window);
+	assert_non_null(told_of(&sampler, 1));
+	sampler.drop_error = 0;
+	unwinder_begin_window(sampler.unwinder, ++window);
+	assert_null(told_of(&sampler, 1));
+	assert_int_equal(set_aside(&sampler, 1, false), -ENOMEM);
+	sampler.put_error = 0;
+	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(windows_told(&sampler, 1, &window), 2);
+	done(&sampler);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_that_could_not_be_had_is_tried_again),
+		cmocka_unit_test(success_is_what_ends_the_doubling),
+		cmocka_unit_test(file_out_of_use_is_not_tried),
+		cmocka_unit_test(only_what_waits_is_put_off),
+		cmocka_unit_test(failing_map_is_no_end),
+		cmocka_unit_test(identity_is_kept),
+		cmocka_unit_test(unidentified_file_is_asked_for_less_and_less),
+		cmocka_unit_test(hopeless_file_is_asked_for_seldom_at_once),
+		cmocka_unit_test(file_that_is_identified_after_all_is_new),
+		cmocka_unit_test(known_file_is_not_set_aside),
+		cmocka_unit_test(files_aside_leave_room_for_the_others),
+		cmocka_unit_test(failing_maps_are_survived),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
