@@ -429,8 +429,12 @@ int pipeline_poll_fd(const struct pipeline *pipeline)
 /* Who maps what, and what the sampler wants to know of it. */
 static int follow(struct pipeline *pipeline, struct fault *fault)
 {
-	int r = read_sideband(pipeline);
+	int r;
 
+	/* First what it asks for: what happened before that is then in the side-band. */
+	if (pipeline->unwinding)
+		unwinding_take_requests(pipeline->unwinding);
+	r = read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
 	r = pipeline->unwinding ? unwinding_run(pipeline->unwinding) : 0;

@@ -13,6 +13,7 @@
 
 enum {
 	PENDING_MAX = 1024, /* files whose tables are being made */
+	TAKEN_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
 #ifdef __x86_64__
 	MACHINE = EM_X86_64,
 #else
@@ -27,6 +28,12 @@ struct pending {
 	struct symbol_identity identity;
 };
 
+/* A request of the sampler's. */
+struct taken {
+	struct pilotlight_file_key key;
+	struct pilotlight_walk_request request;
+};
+
 struct unwinding {
 	struct unwinding_parts parts;
 	struct unwinder *unwinder;
@@ -34,7 +41,9 @@ struct unwinding {
 	struct symbolizer *tables;
 	struct pending *pending;
 	size_t pending_count, pending_capacity;
-	uint64_t requests, unidentified;
+	struct taken *taken;
+	size_t taken_count, taken_capacity;
+	uint64_t requests, unidentified, requests_lost, request_errors;
 };
 
 static int put_file(void *context, const struct pilotlight_file_key *key,
@@ -131,6 +140,7 @@ void unwinding_free(struct unwinding *unwinding)
 	symbol_cache_free(unwinding->cache);
 	unwinder_free(unwinding->unwinder);
 	free(unwinding->pending);
+	free(unwinding->taken);
 	free(unwinding);
 }
 
@@ -156,6 +166,8 @@ void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_
 	struct unwinding_report report = {
 		.requests = unwinding->requests,
 		.unidentified = unwinding->unidentified,
+		.requests_lost = unwinding->requests_lost,
+		.request_errors = unwinding->request_errors,
 	};
 
 	unwinder_report(unwinding->unwinder, &report.files);
@@ -188,9 +200,9 @@ static bool has_build_id(int fd, const struct build_id *id)
 }
 
 /*
- * The file of a request: as the process has it mapped, or by its path if the process is gone. It is
- * the one that was asked for, or nothing: under a wrong name its table would be wrong for as long
- * as it is known.
+ * The file of a request, -EMEDIUMTYPE where it is shared memory and none: as the process has it
+ * mapped, or by its path if the process is gone. It is the one that was asked for, or nothing:
+ * under a wrong name its table would be wrong for as long as it is known.
  */
 static int open_requested(struct unwinding *unwinding, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_request *request, const struct process_mapping *mapping,
@@ -205,7 +217,7 @@ static int open_requested(struct unwinding *unwinding, const struct pilotlight_f
 
 	process_table_file(unwinding->parts.processes, mapping->file, &file);
 	if (!file.is_regular)
-		return -ENOENT;
+		return -EMEDIUMTYPE;
 	r = broker_open_mapping(
 		unwinding->parts.broker, &process, request->start, request->end, file.path, &fd);
 	if (r == 0 && is_file(fd, key)) {
@@ -274,68 +286,152 @@ static int identify(struct unwinding *unwinding, const struct pilotlight_file_ke
 	return 0;
 }
 
-/* Has its table looked for, or made. */
-static int want_table(struct unwinding *unwinding, uint32_t file_id, uint32_t binary_id, int fd)
-{
-	struct symbol_binary wanted = { .fd = fd, .debug_fd = -1 };
-	struct symbol_identity identity;
-	struct binary binary;
-	int r;
+/* --- tables --- */
 
-	binary_table_get(unwinding->parts.binaries, binary_id, &binary);
-	wanted.build_id = binary.build_id;
-	wanted.path = binary.path;
-	if (binary.build_id.size > 0) {
-		identity = symbol_identity_of_build_id(&binary.build_id);
-	} else {
-		r = symbol_identity_hash_file(fd, &identity);
-		if (r < 0)
-			return r;
+/* As the symbolizer knows it. */
+static int read_identity(const struct binary *binary, int fd, struct symbol_identity *ret_identity)
+{
+	if (binary->build_id.size > 0) {
+		*ret_identity = symbol_identity_of_build_id(&binary->build_id);
+		return 0;
 	}
-	r = ARRAY_RESERVE(unwinding->pending, &unwinding->pending_capacity,
+	return fd < 0 ? -ENOENT : symbol_identity_read_file(fd, ret_identity);
+}
+
+/* Does the file itself say that there is no table to be had? */
+static bool is_final_error(int error)
+{
+	return error == -ENOEXEC || error == -EFBIG || error == -EINVAL;
+}
+
+static bool is_final_failure(enum pilotlight_symbol_failure failure)
+{
+	return failure == PILOTLIGHT_SYMBOL_NOTHING || failure == PILOTLIGHT_SYMBOL_DAMAGED ||
+	       failure == PILOTLIGHT_SYMBOL_TOO_BIG;
+}
+
+/* Is it the file's contents? Its identity tells, or where that is not known, size and time. */
+static bool is_of(const struct walk_file *file, const struct binary *binary, int fd)
+{
+	struct symbol_identity identity;
+
+	if (file->identity.id.size == 0)
+		return is_vdso(&file->key) || is_file(fd, &file->key);
+	if (binary->build_id.size > 0)
+		return has_build_id(fd, &binary->build_id);
+	return symbol_identity_read_file(fd, &identity) == 0 &&
+	       symbol_identity_equal(&identity, &file->identity);
+}
+
+/* The file of a binary that was met before; -1: it is not to be had. */
+static int open_again(
+	struct unwinding *unwinding, const struct walk_file *file, const struct binary *binary)
+{
+	_cleanup_close_ int fd = -1;
+
+	(void)duplicate_file(binary, &fd);
+	if (fd >= 0 && is_of(file, binary, fd))
+		return TAKE_FD(fd);
+	if (fd >= 0)
+		(void)close(TAKE_FD(fd));
+	if (binary->path[0] != '/' ||
+		broker_open_path(unwinding->parts.broker, binary->path, &fd) < 0)
+		return -1;
+	return is_of(file, binary, fd) ? TAKE_FD(fd) : -1;
+}
+
+/* With `fd` of the file; -1: it has to be opened again. */
+static int want_from_symbolizer(struct unwinding *unwinding, const struct walk_file *file,
+	const struct binary *binary, int fd)
+{
+	_cleanup_close_ int opened = fd < 0 ? open_again(unwinding, file, binary) : -1;
+	const struct symbol_binary wanted = {
+		.build_id = binary->build_id,
+		.path = binary->path,
+		.fd = fd < 0 ? opened : fd,
+		.debug_fd = -1,
+	};
+
+	return wanted.fd < 0 ? -ENOENT : symbolizer_want(unwinding->tables, &wanted);
+}
+
+/* Has the table of a file looked for, or made, whose identity is known. `fd` as above. */
+static int want_table(struct unwinding *unwinding, const struct walk_file *file,
+	const struct binary *binary, int fd)
+{
+	struct symbolizer_outcome outcome;
+	int r = ARRAY_RESERVE(unwinding->pending, &unwinding->pending_capacity,
 		unwinding->pending_count + 1, PENDING_MAX);
-	if (r == 0)
-		r = symbolizer_want(unwinding->tables, &wanted);
+
+	if (r == 0 && symbolizer_outcome(unwinding->tables, &file->identity, &outcome) < 0)
+		r = want_from_symbolizer(unwinding, file, binary, fd);
 	if (r < 0)
 		return r;
 	unwinding->pending[unwinding->pending_count++] =
-		(struct pending){ .file_id = file_id, .identity = identity };
+		(struct pending){ .file_id = file->told.id, .identity = file->identity };
 	return 0;
 }
 
-static void take_request(void *context, const struct pilotlight_file_key *key,
-	const struct pilotlight_walk_request *request)
+/* What could not be found out is no reason to give up a file for good. */
+static void go_without(struct unwinding *unwinding, uint32_t file_id, int error)
 {
-	struct unwinding *unwinding = context;
+	log_debug("cannot look for an unwind table: %s, continuing without it", strerror(-error));
+	if (!is_final_error(error) || unwinder_set_nothing(unwinding->unwinder, file_id) < 0)
+		(void)unwinder_set_later(unwinding->unwinder, file_id);
+}
+
+/* `fd` is of the file itself; -1: it has to be opened again, if need be. */
+static void begin(struct unwinding *unwinding, uint32_t file_id, uint32_t binary_id, int fd)
+{
+	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
+	struct symbol_identity identity;
+	struct binary binary;
+	int r = 0;
+
+	binary_table_get(unwinding->parts.binaries, binary_id, &binary);
+	if (file->identity.id.size == 0) {
+		r = read_identity(&binary, fd, &identity);
+		if (r == 0)
+			unwinder_set_identity(unwinding->unwinder, file_id, &identity);
+	}
+	if (r == 0)
+		r = want_table(unwinding, file, &binary, fd);
+	if (r < 0)
+		go_without(unwinding, file_id, r);
+}
+
+static void answer(struct unwinding *unwinding, const struct taken *taken)
+{
 	_cleanup_close_ int fd = -1;
 	uint32_t binary, file_id;
 	bool is_new;
 	int r;
 
-	unwinding->requests++;
-	r = identify(unwinding, key, request, &binary, &fd);
+	r = identify(unwinding, &taken->key, &taken->request, &binary, &fd);
 	if (r < 0) {
 		log_debug("cannot identify a file that process %u has mapped at %llx: %s",
-			request->process.tgid, (unsigned long long)request->start, strerror(-r));
-		/* It is asked for again when it is met again. */
+			taken->request.process.tgid, (unsigned long long)taken->request.start,
+			strerror(-r));
 		unwinding->unidentified++;
+		(void)unwinder_set_aside(unwinding->unwinder, &taken->key, r == -EMEDIUMTYPE);
 		return;
 	}
-	r = unwinder_want(unwinding->unwinder, key, binary, &file_id, &is_new);
-	if (r < 0 || !is_new)
-		return;
-	r = want_table(unwinding, file_id, binary, fd);
-	if (r < 0) {
-		log_debug(
-			"cannot look for an unwind table: %s, continuing without it", strerror(-r));
-		(void)unwinder_set_nothing(unwinding->unwinder, file_id);
-	}
+	r = unwinder_want(unwinding->unwinder, &taken->key, binary, &file_id, &is_new);
+	if (r == 0 && is_new)
+		begin(unwinding, file_id, binary, fd);
+}
+
+static int load(struct unwinding *unwinding, const struct pending *pending)
+{
+	const struct symbol_file *file = NULL;
+	int r = symbolizer_find_file(unwinding->tables, &pending->identity, &file);
+
+	return r < 0 ? r : unwinder_set_table(unwinding->unwinder, pending->file_id, file);
 }
 
 /* False: it is still being worked on. */
 static bool settle(struct unwinding *unwinding, const struct pending *pending)
 {
-	const struct symbol_file *file = NULL;
 	struct symbolizer_outcome outcome = { 0 };
 	int r;
 
@@ -343,13 +439,17 @@ static bool settle(struct unwinding *unwinding, const struct pending *pending)
 	if (r == 0 && outcome.is_pending)
 		return false;
 	if (r == 0 && outcome.failure == PILOTLIGHT_SYMBOL_OK)
-		r = symbolizer_find_file(unwinding->tables, &pending->identity, &file);
-	if (r == 0 && file)
-		r = unwinder_set_table(unwinding->unwinder, pending->file_id, file);
-	else
+		r = load(unwinding, pending);
+	else if (r == 0 && is_final_failure(outcome.failure))
 		r = unwinder_set_nothing(unwinding->unwinder, pending->file_id);
-	if (r < 0 && r != -ENOSPC)
+	else if (r == 0)
+		r = outcome.error < 0 ? outcome.error : -EAGAIN;
+	if (r == 0)
+		return true;
+	if (r != -ENOSPC)
 		log_debug("cannot load an unwind table: %s, continuing without it", strerror(-r));
+	/* If it still waits for one. */
+	(void)unwinder_set_later(unwinding->unwinder, pending->file_id);
 	return true;
 }
 
@@ -363,21 +463,18 @@ static void settle_all(struct unwinding *unwinding)
 	unwinding->pending_count = kept;
 }
 
-/* A file whose table had to leave and that is in use again. */
+/* A file in use whose table had to leave, or could not be had when it was wanted. */
 static void reload(struct unwinding *unwinding, uint32_t file_id)
 {
-	uint32_t binary_id = unwinder_binary(unwinding->unwinder, file_id);
+	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
 	_cleanup_close_ int fd = -1;
 	struct binary binary;
-	int r = -ENOENT;
 
-	if (binary_id != WALK_FILES_UNKNOWN_BINARY) {
-		binary_table_get(unwinding->parts.binaries, binary_id, &binary);
-		(void)duplicate_file(&binary, &fd);
-		r = want_table(unwinding, file_id, binary_id, fd);
+	if (file->identity.id.size == 0) {
+		binary_table_get(unwinding->parts.binaries, file->binary, &binary);
+		fd = open_again(unwinding, file, &binary);
 	}
-	if (r < 0)
-		(void)unwinder_set_nothing(unwinding->unwinder, file_id);
+	begin(unwinding, file_id, file->binary, fd);
 }
 
 static void reload_all(struct unwinding *unwinding)
@@ -388,12 +485,42 @@ static void reload_all(struct unwinding *unwinding)
 		reload(unwinding, file_id);
 }
 
-int unwinding_run(struct unwinding *unwinding)
+/* --- requests --- */
+
+static void take_request(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_request *request)
+{
+	struct unwinding *unwinding = context;
+
+	unwinding->requests++;
+	if (ARRAY_RESERVE(unwinding->taken, &unwinding->taken_capacity, unwinding->taken_count + 1,
+		    TAKEN_MAX) < 0) {
+		/* It is asked for again when it is met again. */
+		unwinding->requests_lost++;
+		return;
+	}
+	unwinding->taken[unwinding->taken_count++] =
+		(struct taken){ .key = *key, .request = *request };
+}
+
+void unwinding_take_requests(struct unwinding *unwinding)
 {
 	int r = walk_maps_take_requests(unwinding->parts.maps, take_request, unwinding);
 
-	if (r < 0)
-		return r;
+	if (r >= 0)
+		return;
+	unwinding->request_errors++;
+	log_debug("cannot read which files the sampler asks for: %s, trying again later",
+		strerror(-r));
+}
+
+int unwinding_run(struct unwinding *unwinding)
+{
+	int r;
+
+	for (size_t i = 0; i < unwinding->taken_count; i++)
+		answer(unwinding, &unwinding->taken[i]);
+	unwinding->taken_count = 0;
 	r = symbolizer_run(unwinding->tables);
 	if (r < 0)
 		return r;

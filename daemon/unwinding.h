@@ -32,6 +32,8 @@ struct unwinding_report {
 	struct symbolizer_counters tables;
 	uint64_t requests;
 	uint64_t unidentified; /* requests for files that could not be opened, or had changed */
+	/* Requests that could not be kept, and how often some could not be read. */
+	uint64_t requests_lost, request_errors;
 };
 
 /* Returns 0, -ENOMEM, or -errno. */
@@ -43,9 +45,12 @@ DEFINE_CLEANUP(struct unwinding, unwinding_free);
 int unwinding_poll_fd(const struct unwinding *unwinding);
 
 /*
- * Takes the sampler's requests and the workers' results. The table of processes knows all that
- * happened before the requests. Returns 0 or -errno.
+ * Takes the sampler's requests, for unwinding_run(). Between the two the table of processes is to
+ * be told what has happened, so that it knows all that did before the requests.
  */
+void unwinding_take_requests(struct unwinding *unwinding);
+
+/* Deals with the requests that were taken and with the workers' results. Returns 0 or -errno. */
 int unwinding_run(struct unwinding *unwinding);
 
 /* After drain_flip(): the sampler writes this window now. */
