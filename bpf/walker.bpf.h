@@ -115,7 +115,7 @@ static __always_inline __u64 frame_of(const struct walk *walk, const struct walk
 {
 	__u64 exact = walk->is_exact ? PILOTLIGHT_FRAME_EXACT : 0;
 
-	if (!mapping->is_known_file)
+	if (!mapping->is_known_file || mapping->file.flags & PILOTLIGHT_FILE_BY_ADDRESS)
 		return exact | (walk->ip & PILOTLIGHT_FRAME_ADDRESS_MASK);
 	return exact | (__u64)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT |
 	       (__u64)mapping->file.id << PILOTLIGHT_FRAME_FILE_SHIFT |

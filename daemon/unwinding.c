@@ -288,14 +288,10 @@ static int identify(struct unwinding *unwinding, const struct pilotlight_file_ke
 
 /* --- tables --- */
 
-/* As the symbolizer knows it. */
+/* As the symbolizer knows it. Without the file nobody knows whose it is. */
 static int read_identity(const struct binary *binary, int fd, struct symbol_identity *ret_identity)
 {
-	if (binary->build_id.size > 0) {
-		*ret_identity = symbol_identity_of_build_id(&binary->build_id);
-		return 0;
-	}
-	return fd < 0 ? -ENOENT : symbol_identity_read_file(fd, ret_identity);
+	return fd < 0 ? -ENOENT : symbol_identity_of_binary(fd, &binary->build_id, ret_identity);
 }
 
 /* Does the file itself say that there is no table to be had? */
@@ -317,9 +313,9 @@ static bool is_of(const struct walk_file *file, const struct binary *binary, int
 
 	if (file->identity.id.size == 0)
 		return is_vdso(&file->key) || is_file(fd, &file->key);
-	if (binary->build_id.size > 0)
-		return has_build_id(fd, &binary->build_id);
-	return symbol_identity_read_file(fd, &identity) == 0 &&
+	if (binary->build_id.size > 0 && !has_build_id(fd, &binary->build_id))
+		return false;
+	return read_identity(binary, fd, &identity) == 0 &&
 	       symbol_identity_equal(&identity, &file->identity);
 }
 
