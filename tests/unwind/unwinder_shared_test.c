@@ -94,6 +94,27 @@ static void place_is_kept_for_the_last_of_its_users(void **state)
 	done(&sampler);
 }
 
+/* Of two that are idle, the one goes that others do not use. */
+static void idle_user_of_a_table_in_use_stays(void **state)
+{
+	struct sampler sampler;
+	uint32_t shares, alone;
+
+	(void)state;
+	init(&sampler, 10);
+	shares = load(&sampler, 7, 9);
+	(void)load_copy(&sampler, 1, 7, 9);
+	alone = load(&sampler, 2, 19);
+	use(&sampler, 2, 3);
+	use(&sampler, 1007, 9);
+	unwinder_begin_window(sampler.unwinder, 9);
+	assert_int_equal(set_table(&sampler, want(&sampler, 3), 3, 15), -ENOSPC);
+	assert_int_equal(state_of(&sampler, shares), WALK_FILE_LOADED);
+	assert_int_equal(state_of(&sampler, alone), WALK_FILE_EVICTED);
+	assert_int_equal(report_of(&sampler).evictions, 1);
+	done(&sampler);
+}
+
 /* What is in the arrays already needs no room. */
 static void copy_is_loaded_where_there_is_no_room(void **state)
 {
@@ -127,20 +148,23 @@ static void copy_is_loaded_where_there_is_no_room(void **state)
 static void user_since_the_ranking_counts(void **state)
 {
 	struct sampler sampler;
-	uint32_t id;
+	uint32_t id, other;
 
 	(void)state;
 	init(&sampler, 10);
-	id = load(&sampler, 7, 20);
+	id = load(&sampler, 7, 14);
+	other = load(&sampler, 3, 8);
 	(void)load(&sampler, 2, 9);
 	use(&sampler, 2, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
 	/* Ranks, and has nobody leave. */
-	assert_int_equal(set_table(&sampler, want(&sampler, 3), 3, 35), -ENOSPC);
+	assert_int_equal(set_table(&sampler, want(&sampler, 4), 4, 35), -ENOSPC);
 	assert_int_equal(report_of(&sampler).evictions, 0);
-	(void)load_copy(&sampler, 1, 7, 20);
-	assert_int_equal(set_table(&sampler, want(&sampler, 4), 4, 15), -ENOSPC);
+	(void)load_copy(&sampler, 1, 7, 14);
+	/* Without the table, of which there is a user now, the other would go in vain. */
+	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 24), -ENOSPC);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	assert_int_equal(state_of(&sampler, other), WALK_FILE_LOADED);
 	assert_int_equal(report_of(&sampler).evictions, 0);
 	done(&sampler);
 }
@@ -232,6 +256,28 @@ static void large_table_stays_out_while_small_ones_are_in_use(void **state)
 	done(&sampler);
 }
 
+static void one_large_table_leaves_a_window(void **state)
+{
+	uint32_t first, second;
+	struct sampler sampler;
+
+	(void)state;
+	init(&sampler, 10);
+	first = load(&sampler, 1, 10);
+	(void)load(&sampler, 2, 8);
+	second = load(&sampler, 3, 10);
+	(void)load(&sampler, 4, 8);
+	/* The place of the first is enough for one of them. */
+	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 9), -ENOSPC);
+	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 9), 0);
+	assert_int_equal(set_table(&sampler, want(&sampler, 6), 6, 8), -ENOSPC);
+	assert_int_equal(state_of(&sampler, second), WALK_FILE_EVICTED);
+	assert_int_equal(report_of(&sampler).evictions, 2);
+	done(&sampler);
+}
+
 static void large_tables_do_not_displace_each_other(void **state)
 {
 	struct sampler sampler;
@@ -290,12 +336,14 @@ int main(void)
 		cmocka_unit_test(copies_share_one_place),
 		cmocka_unit_test(other_table_of_the_same_identity_is_apart),
 		cmocka_unit_test(place_is_kept_for_the_last_of_its_users),
+		cmocka_unit_test(idle_user_of_a_table_in_use_stays),
 		cmocka_unit_test(copy_is_loaded_where_there_is_no_room),
 		cmocka_unit_test(user_since_the_ranking_counts),
 		cmocka_unit_test(file_that_shares_makes_room_for_a_file),
 		cmocka_unit_test(table_that_cannot_be_told_leaves_the_others_theirs),
 		cmocka_unit_test(large_table_in_use_leaves_for_small_ones),
 		cmocka_unit_test(large_table_stays_out_while_small_ones_are_in_use),
+		cmocka_unit_test(one_large_table_leaves_a_window),
 		cmocka_unit_test(large_tables_do_not_displace_each_other),
 		cmocka_unit_test(what_does_not_fit_has_its_turn_in_some_window),
 	};
