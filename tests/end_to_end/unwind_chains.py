@@ -69,7 +69,7 @@ def case(programs, name, *chains, untold=()):
     """`chains` are of the case's own function; what it asks of the time is one of them."""
     for program in programs.split():
         variant = program.partition("-")[2]
-        comm = f"{variant[:1]}-{name}"[:15] if variant else name
+        comm = (f"{variant[:1]}-{name}" if variant else name)[:15]
         entry = [Chain([name] + CLOCK), Chain([name] + CLOCK[:1] + [BINDING]), Chain(["set_name"] + OTHERS), Chain([name])]
         yield Case(program, name, comm, entry + list(chains), untold)
 
@@ -163,6 +163,10 @@ START_UP = (
     r"(_init|_fini|frame_dummy|(de)?register_tm_clones|__do_global_dtors_aux)")
 
 
+# Each run's memory is another file, of which nobody has heard.
+NEW_FILE = "a file that is new", r"\[truncated: no unwind table\];.*"
+
+
 def place_cases():
     yield from case("places", "libraries",
                     whole(20, "libraries", "use_library", "library_a"),
@@ -187,8 +191,12 @@ def place_cases():
     yield from case("places", "forks", Chain(["forks", "child", "leaf"], 80),
                     Chain(["forks", "child"] + OTHERS[:3]), Chain(["forks"] + OTHERS[:8]),
                     untold=[Untold(2, "a process at its end", "")])
-    yield from case("places", "generated",
-                    whole(80, "generated", r"\[anon\+0x[0-9a-f]+\]_\[j\]", "called_back"))
+    for name in "generated", "generated_memfd", "generated_shared":
+        code = r"\[(anon|memfd:generated|.*zero.*)\+0x[0-9a-f]+\](_\[j\])?"
+        yield from case("places", name,
+                        whole(80, name, "run_generated", code, "called_back"),
+                        Chain([name, "run_generated"] + CLOCK), Chain([name, "run_generated"]),
+                        Chain([name, ANY]), untold=[Untold(1, *NEW_FILE)])
 
 
 def plain_cases():
@@ -227,7 +235,8 @@ def throw_cases():
 
 def mapping_cases():
     yield from case("places", "churned", whole(80, "churned", "beside_churn"),
-                    Chain(["churned"] + OTHERS), untold=[Untold(1, *CLONE)])
+                    Chain(["churned"] + OTHERS), Chain([ANY] * 2, 0, THREAD_ROOTS),
+                    untold=[Untold(1, *CLONE)])
     yield from case("places", "thousand", whole(30, "thousand", "in_last_copy", "library_a"),
                     Chain(["thousand", r"open_copies.*"] + OTHERS),
                     untold=[Untold(3, *START_UP)])

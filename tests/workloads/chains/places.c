@@ -163,7 +163,7 @@ FRAME static void forks(void)
 	}
 }
 
-/* --- anonymous code ----------------------------------------------------------------------------
+/* --- generated code ----------------------------------------------------------------------------
  */
 
 /* void (*)(void (*work)(void)) */
@@ -186,16 +186,37 @@ FRAME static void called_back(void)
 	AFTER_CALL();
 }
 
-FRAME static void generated(void)
+FRAME static void run_generated(int flags, int fd)
 {
-	void *memory = mmap(
-		NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, flags, fd, 0);
 
 	must(memory != MAP_FAILED, "mmap");
 	memcpy(memory, generated_code, sizeof(generated_code));
 	while (goes_on())
 		((library_function)(uintptr_t)memory)(called_back);
 	must(munmap(memory, PAGE) == 0, "munmap");
+}
+
+FRAME static void generated(void)
+{
+	run_generated(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	AFTER_CALL();
+}
+
+/* As runtimes have it that map their code twice, to write to one and run the other. */
+FRAME static void generated_memfd(void)
+{
+	int fd = memfd_create("generated", MFD_CLOEXEC);
+
+	must(fd >= 0 && ftruncate(fd, PAGE) == 0, "memfd_create");
+	run_generated(MAP_SHARED, fd);
+	must(close(fd) == 0, "close");
+}
+
+FRAME static void generated_shared(void)
+{
+	run_generated(MAP_SHARED | MAP_ANONYMOUS, -1);
+	AFTER_CALL();
 }
 
 /* --- mappings: many, and changing ones -----------------------------------------------------------
@@ -206,10 +227,11 @@ static volatile bool is_over;
 /* Maps and unmaps code of the program's own file. */
 static void *churn(void *unused)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd;
 
-	must(fd >= 0, "/proc/self/exe");
 	(void)pthread_setname_np(pthread_self(), "churn");
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	must(fd >= 0, "/proc/self/exe");
 	while (!is_over) {
 		void *some[8];
 
@@ -298,6 +320,8 @@ const struct chain_case chain_cases[] = {
 	{ "page_faults", page_faults },
 	{ "forks", forks },
 	{ "generated", generated },
+	{ "generated_memfd", generated_memfd },
+	{ "generated_shared", generated_shared },
 	{ "churned", churned },
 	{ "thousand", thousand },
 	{ NULL, NULL },
