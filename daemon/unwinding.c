@@ -3,13 +3,13 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "unwinding_files.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	PENDING_MAX = 1024, /* files whose tables are being made */
@@ -175,124 +175,7 @@ void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_
 	*ret_report = report;
 }
 
-static bool is_vdso(const struct pilotlight_file_key *key)
-{
-	static const struct pilotlight_file_key vdso;
-
-	return memcmp(key, &vdso, sizeof(vdso)) == 0;
-}
-
-/* Is it the file that the sampler has met? */
-static bool is_file(int fd, const struct pilotlight_file_key *key)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && (uint64_t)status.st_size == key->size_bytes &&
-	       status.st_mtim.tv_sec == key->modified_s &&
-	       (uint32_t)status.st_mtim.tv_nsec == key->modified_ns;
-}
-
-static bool has_build_id(int fd, const struct build_id *id)
-{
-	struct elf_image image;
-
-	return elf_image_read(fd, &image) == 0 && build_id_equal(&image.build_id, id);
-}
-
-/*
- * The file of a request, -EMEDIUMTYPE where it is shared memory and none: as the process has it
- * mapped, or by its path if the process is gone. It is the one that was asked for, or nothing:
- * under a wrong name its table would be wrong for as long as it is known.
- */
-static int open_requested(struct unwinding *unwinding, const struct pilotlight_file_key *key,
-	const struct pilotlight_walk_request *request, const struct process_mapping *mapping,
-	int *ret_fd)
-{
-	const struct broker_process process = {
-		.pid = (pid_t)request->process.tgid,
-		.start_ns = request->process.start_ns,
-	};
-	struct mapped_file file;
-	int fd = -1, r;
-
-	process_table_file(unwinding->parts.processes, mapping->file, &file);
-	if (!file.is_regular)
-		return -EMEDIUMTYPE;
-	r = broker_open_mapping(
-		unwinding->parts.broker, &process, request->start, request->end, file.path, &fd);
-	if (r == 0 && is_file(fd, key)) {
-		*ret_fd = fd;
-		return 0;
-	}
-	if (r == 0)
-		(void)close(fd);
-	r = broker_open_path(unwinding->parts.broker, file.path, &fd);
-	if (r < 0)
-		return r;
-	if (!is_file(fd, key)) {
-		(void)close(fd);
-		return -ESTALE;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-static int duplicate_file(const struct binary *binary, int *ret_fd)
-{
-	int fd = binary->fd < 0 ? -1 : fcntl(binary->fd, F_DUPFD_CLOEXEC, 3);
-
-	if (fd < 0)
-		return -ENOENT;
-	*ret_fd = fd;
-	return 0;
-}
-
-/* The binary of a request, and a descriptor of its file. */
-static int identify(struct unwinding *unwinding, const struct pilotlight_file_key *key,
-	const struct pilotlight_walk_request *request, uint32_t *ret_binary, int *ret_fd)
-{
-	const struct broker_process process = {
-		.pid = (pid_t)request->process.tgid,
-		.start_ns = request->process.start_ns,
-	};
-	_cleanup_close_ int fd = -1;
-	struct process_mapping mapping;
-	struct binary binary;
-	uint32_t id;
-	int r;
-
-	if (!process_table_find(unwinding->parts.processes, process.pid, request->time_ns,
-		    request->start, &mapping))
-		return -ESRCH;
-	if (!is_vdso(key)) {
-		r = open_requested(unwinding, key, request, &mapping, &fd);
-		if (r < 0)
-			return r;
-	}
-	r = binary_table_find_mapping(
-		unwinding->parts.binaries, &process, request->time_ns, &mapping, &id);
-	if (r < 0)
-		return r;
-	binary_table_get(unwinding->parts.binaries, id, &binary);
-	if (is_vdso(key)) {
-		r = duplicate_file(&binary, &fd);
-		if (r < 0)
-			return r;
-	} else if (binary.build_id.size > 0 && !has_build_id(fd, &binary.build_id)) {
-		return -ESTALE;
-	}
-	*ret_binary = id;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 /* --- tables --- */
-
-/* As the symbolizer knows it. Without the file nobody knows whose it is. */
-static int read_identity(const struct binary *binary, int fd, struct symbol_identity *ret_identity)
-{
-	return fd < 0 ? -ENOENT : symbol_identity_of_binary(fd, &binary->build_id, ret_identity);
-}
 
 /* Does the file itself say that there is no table to be had? */
 static bool is_final_error(int error)
@@ -306,41 +189,12 @@ static bool is_final_failure(enum pilotlight_symbol_failure failure)
 	       failure == PILOTLIGHT_SYMBOL_TOO_BIG;
 }
 
-/* Is it the file's contents? Its identity tells, or where that is not known, size and time. */
-static bool is_of(const struct walk_file *file, const struct binary *binary, int fd)
-{
-	struct symbol_identity identity;
-
-	if (file->identity.id.size == 0)
-		return is_vdso(&file->key) || is_file(fd, &file->key);
-	if (binary->build_id.size > 0 && !has_build_id(fd, &binary->build_id))
-		return false;
-	return read_identity(binary, fd, &identity) == 0 &&
-	       symbol_identity_equal(&identity, &file->identity);
-}
-
-/* The file of a binary that was met before; -1: it is not to be had. */
-static int open_again(
-	struct unwinding *unwinding, const struct walk_file *file, const struct binary *binary)
-{
-	_cleanup_close_ int fd = -1;
-
-	(void)duplicate_file(binary, &fd);
-	if (fd >= 0 && is_of(file, binary, fd))
-		return TAKE_FD(fd);
-	if (fd >= 0)
-		(void)close(TAKE_FD(fd));
-	if (binary->path[0] != '/' ||
-		broker_open_path(unwinding->parts.broker, binary->path, &fd) < 0)
-		return -1;
-	return is_of(file, binary, fd) ? TAKE_FD(fd) : -1;
-}
-
 /* With `fd` of the file; -1: it has to be opened again. */
 static int want_from_symbolizer(struct unwinding *unwinding, const struct walk_file *file,
 	const struct binary *binary, int fd)
 {
-	_cleanup_close_ int opened = fd < 0 ? open_again(unwinding, file, binary) : -1;
+	_cleanup_close_ int opened =
+		fd < 0 ? unwinding_files_open_again(&unwinding->parts, file, binary) : -1;
 	const struct symbol_binary wanted = {
 		.build_id = binary->build_id,
 		.path = binary->path,
@@ -386,7 +240,7 @@ static void begin(struct unwinding *unwinding, uint32_t file_id, uint32_t binary
 
 	binary_table_get(unwinding->parts.binaries, binary_id, &binary);
 	if (file->identity.id.size == 0) {
-		r = read_identity(&binary, fd, &identity);
+		r = unwinding_files_identity(&binary, fd, &identity);
 		if (r == 0)
 			unwinder_set_identity(unwinding->unwinder, file_id, &identity);
 	}
@@ -403,7 +257,7 @@ static void answer(struct unwinding *unwinding, const struct taken *taken)
 	bool is_new;
 	int r;
 
-	r = identify(unwinding, &taken->key, &taken->request, &binary, &fd);
+	r = unwinding_files_identify(&unwinding->parts, &taken->key, &taken->request, &binary, &fd);
 	if (r < 0) {
 		log_debug("cannot identify a file that process %u has mapped at %llx: %s",
 			taken->request.process.tgid, (unsigned long long)taken->request.start,
@@ -468,7 +322,7 @@ static void reload(struct unwinding *unwinding, uint32_t file_id)
 
 	if (file->identity.id.size == 0) {
 		binary_table_get(unwinding->parts.binaries, file->binary, &binary);
-		fd = open_again(unwinding, file, &binary);
+		fd = unwinding_files_open_again(&unwinding->parts, file, &binary);
 	}
 	begin(unwinding, file_id, file->binary, fd);
 }
