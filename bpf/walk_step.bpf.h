@@ -42,8 +42,16 @@ static const __u8 register_places[REGISTER_SETS][DWARF_REGISTERS] = {
 	[REGISTERS_GREGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 },
 };
 
-/* Of a caller's rbx: nothing is known, or its value, or the address where it was saved. */
-enum rbx_kind { RBX_UNKNOWN, RBX_VALUE, RBX_ADDRESS };
+/*
+ * A register that functions keep for their callers. Where one has saved it, that is read only if a
+ * rule needs it: most do not.
+ */
+enum kept_kind { KEPT_NOWHERE, KEPT_VALUE, KEPT_ADDRESS };
+struct kept_register {
+	__u64 word; /* the value, or where it is */
+	__u32 kind; /* enum kept_kind */
+	__u32 reserved;
+};
 
 /* A mapping that a walk has been in. */
 struct walked_mapping {
@@ -58,22 +66,36 @@ struct walked_mapping {
 
 /* A walk, on one CPU. `ip` is behind a call or a system call unless `is_exact`. */
 struct walk {
-	__u64 ip, sp, fp, rbx;
+	__u64 ip, sp;
+	struct kept_register fp, rbx;
 	__u32 mapping; /* the current one, in `mappings` */
 	__u32 next_mapping;
 	__u32 searches;
 	__u8 is_exact;
-	__u8 has_fp;
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
 	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
-	__u8 rbx_kind;	     /* enum rbx_kind: of `rbx` */
-	__u8 reserved[3];
+	__u8 reserved;
 	__u64 registers[PT_REGS_WORDS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	/* As it is sent. */
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1];
 };
+
+/*
+ * A rule that was found of late, as most return addresses come again and again. Its place is by a
+ * hash, so that another may take it. A file's id is not another file's for two windows.
+ */
+struct remembered_rule {
+	__u32 window; /* in which it was last used */
+	__u32 file_id;
+	__u32 offset;
+	__u32 has_rule;
+	struct pilotlight_unwind_rule rule;
+};
+_Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
+
+enum { REMEMBERED_RULES_SHIFT = 10, REMEMBERED_WINDOWS = 2 };
 
 /* In place of an enum pilotlight_walk_end: there is a caller. */
 enum { WALK_ON = -1 };
@@ -152,6 +174,15 @@ static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
 	return 1;
 }
 
+/* 0: nobody knows it, or it cannot be read. */
+static __always_inline int read_kept(struct kept_register *kept, __u64 *ret_value)
+{
+	if (kept->kind == KEPT_ADDRESS)
+		kept->kind = can_read_user(&kept->word, 1, kept->word) ? KEPT_VALUE : KEPT_NOWHERE;
+	*ret_value = kept->word;
+	return kept->kind == KEPT_VALUE;
+}
+
 /*
  * Code that begins with push %rbp; mov %rsp, %rbp. The first of such a chain has pushed 0. Where it
  * is known that all of the code does so, the caller may be on another stack: Go's runtime has its
@@ -159,13 +190,13 @@ static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
  */
 static __always_inline int step_by_frame_pointer(struct walk *walk, int may_switch_stacks)
 {
-	__u64 words[2], fp = walk->fp;
+	__u64 words[2], fp;
 	int end = WALK_ON;
 
-	walk->rbx_kind = RBX_UNKNOWN;
+	walk->rbx.kind = KEPT_NOWHERE;
 	if (step_out_of_leaf(walk, &end))
 		return end;
-	if (!walk->has_fp)
+	if (!read_kept(&walk->fp, &fp))
 		return PILOTLIGHT_WALK_UNSUPPORTED;
 	if (fp == 0)
 		return PILOTLIGHT_WALK_ROOT;
@@ -173,7 +204,7 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 		return PILOTLIGHT_WALK_LOOPED;
 	if (!can_read_user(words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	walk->fp = words[0];
+	walk->fp.word = words[0];
 	return go_to_caller(walk, words[1], fp + sizeof(words));
 }
 
@@ -184,16 +215,15 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 		return PILOTLIGHT_WALK_UNREADABLE;
 	walk->ip = walk->registers[GREGS_RIP];
 	walk->sp = walk->registers[GREGS_RSP];
-	walk->fp = walk->registers[GREGS_RBP];
-	walk->rbx = walk->registers[GREGS_RBX];
-	walk->rbx_kind = RBX_VALUE;
-	walk->has_fp = 1;
+	walk->fp.word = walk->registers[GREGS_RBP];
+	walk->rbx.word = walk->registers[GREGS_RBX];
+	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
 	walk->is_exact = 1;
 	walk->registers_kind = REGISTERS_GREGS;
 	return WALK_ON;
 }
 
-static __always_inline int read_register(const struct walk *walk, __u32 number, __u64 *ret_value)
+static __always_inline int read_register(struct walk *walk, __u32 number, __u64 *ret_value)
 {
 	__u32 place;
 
@@ -201,15 +231,10 @@ static __always_inline int read_register(const struct walk *walk, __u32 number, 
 		*ret_value = walk->sp;
 		return 1;
 	}
-	if (number == DWARF_RBP) {
-		*ret_value = walk->fp;
-		return walk->has_fp;
-	}
-	if (number == DWARF_RBX) {
-		*ret_value = walk->rbx;
-		return walk->rbx_kind == RBX_VALUE ||
-		       (walk->rbx_kind == RBX_ADDRESS && can_read_user(ret_value, 1, walk->rbx));
-	}
+	if (number == DWARF_RBP)
+		return read_kept(&walk->fp, ret_value);
+	if (number == DWARF_RBX)
+		return read_kept(&walk->rbx, ret_value);
 	if (walk->registers_kind == REGISTERS_NONE || walk->registers_kind >= REGISTER_SETS ||
 		number >= DWARF_REGISTERS)
 		return 0;
@@ -222,7 +247,7 @@ static __always_inline int read_register(const struct walk *walk, __u32 number, 
 
 /* The canonical frame address; an end where there is none. */
 static __always_inline int find_cfa(
-	const struct walk *walk, const struct pilotlight_unwind_rule *rule, __u64 *ret_cfa)
+	struct walk *walk, const struct pilotlight_unwind_rule *rule, __u64 *ret_cfa)
 {
 	__u64 cfa;
 
@@ -247,15 +272,40 @@ static __always_inline int find_cfa(
 	return WALK_ON;
 }
 
-/* Where the caller's rbx is. It is read when a rule needs it. */
+static __always_inline void keep_at(struct kept_register *kept, __u64 address)
+{
+	kept->word = address;
+	kept->kind = KEPT_ADDRESS;
+}
+
+/* Where the caller's rbx is. */
 static __always_inline void follow_rbx(
 	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx, __u64 cfa)
 {
-	if (!tells_rbx || rule->rbx_offset == PILOTLIGHT_UNWIND_RBX_UNKNOWN) {
-		walk->rbx_kind = RBX_UNKNOWN;
-	} else if (rule->rbx_offset != 0) {
-		walk->rbx = cfa + (__s64)rule->rbx_offset;
-		walk->rbx_kind = RBX_ADDRESS;
+	if (!tells_rbx || rule->rbx_offset == PILOTLIGHT_UNWIND_RBX_UNKNOWN)
+		walk->rbx.kind = KEPT_NOWHERE;
+	else if (rule->rbx_offset != 0)
+		keep_at(&walk->rbx, cfa + (__s64)rule->rbx_offset);
+}
+
+/* Where the caller's frame pointer is. */
+static __always_inline void follow_fp(
+	struct walk *walk, const struct pilotlight_unwind_rule *rule, __u64 cfa)
+{
+	__u64 fp;
+
+	switch (rule->frame_pointer) {
+	case PILOTLIGHT_UNWIND_FP_SAME:
+		break;
+	case PILOTLIGHT_UNWIND_FP_AT_CFA:
+		keep_at(&walk->fp, cfa + (__s64)rule->frame_pointer_offset);
+		break;
+	case PILOTLIGHT_UNWIND_FP_AT_FP:
+		if (read_kept(&walk->fp, &fp))
+			keep_at(&walk->fp, fp + (__s64)rule->frame_pointer_offset);
+		break;
+	default:
+		walk->fp.kind = KEPT_NOWHERE;
 	}
 }
 
@@ -263,8 +313,8 @@ static __always_inline void follow_rbx(
 static __always_inline int step_by_rule(
 	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx)
 {
-	__u64 words[2], cfa = 0, saved, below;
-	int end;
+	__u64 words[2], cfa = 0;
+	int end, has_both = 0;
 
 	switch (rule->kind) {
 	case PILOTLIGHT_UNWIND_CFA:
@@ -281,32 +331,17 @@ static __always_inline int step_by_rule(
 	end = find_cfa(walk, rule, &cfa);
 	if (end != WALK_ON)
 		return end;
-	below = cfa - sizeof(words);
-	/* The frame pointer is mostly pushed first, right below the return address; but below that
-	 * of a stack's first there may be nothing. */
-	if (!can_read_user(words, 2, below)) {
-		below = 0;
-		if (!can_read_user(words + 1, 1, cfa - sizeof(words[1])))
-			return PILOTLIGHT_WALK_UNREADABLE;
-	}
-	switch (rule->frame_pointer) {
-	case PILOTLIGHT_UNWIND_FP_SAME:
-		break;
-	case PILOTLIGHT_UNWIND_FP_AT_CFA:
-		walk->has_fp = 1;
-		saved = cfa + (__s64)rule->frame_pointer_offset;
-		if (saved == below)
-			walk->fp = words[0];
-		else if (!can_read_user(&walk->fp, 1, saved))
-			return PILOTLIGHT_WALK_UNREADABLE;
-		break;
-	case PILOTLIGHT_UNWIND_FP_AT_FP:
-		saved = walk->fp + (__s64)rule->frame_pointer_offset;
-		if (walk->has_fp && !can_read_user(&walk->fp, 1, saved))
-			return PILOTLIGHT_WALK_UNREADABLE;
-		break;
-	default:
-		walk->has_fp = 0;
+	/* Where a frame is found by its pointer, its caller's mostly is as well. */
+	if (rule->base == DWARF_RBP && rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_CFA &&
+		rule->frame_pointer_offset == -(__s32)sizeof(words))
+		has_both = can_read_user(words, 2, cfa - sizeof(words));
+	if (!has_both && !can_read_user(words + 1, 1, cfa - sizeof(words[1])))
+		return PILOTLIGHT_WALK_UNREADABLE;
+	if (has_both) {
+		walk->fp.word = words[0];
+		walk->fp.kind = KEPT_VALUE;
+	} else {
+		follow_fp(walk, rule, cfa);
 	}
 	follow_rbx(walk, rule, tells_rbx, cfa);
 	return go_to_caller(walk, words[1], cfa);

@@ -111,6 +111,41 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	return 1;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1 << REMEMBERED_RULES_SHIFT);
+	__type(key, __u32);
+	__type(value, struct remembered_rule);
+} remembered_rules SEC(".maps");
+
+/* The rule for an offset of a file; NULL: no function is known there. */
+static __always_inline const struct pilotlight_unwind_rule *find_rule(
+	const struct walker *walker, const struct pilotlight_walk_file *file, __u64 offset)
+{
+	__u32 place =
+		((__u32)offset ^ file->id << 20) * 0x9e3779b1 >> (32 - REMEMBERED_RULES_SHIFT);
+	struct remembered_rule *known = bpf_map_lookup_elem(&remembered_rules, &place);
+	const struct pilotlight_unwind_rule *rule;
+
+	if (!known || offset >> 32)
+		return unwind_find_rule(file, offset);
+	if (known->offset == (__u32)offset && known->file_id == file->id && known->has_rule &&
+		walker->window - known->window <= REMEMBERED_WINDOWS) {
+		known->window = walker->window;
+		return &known->rule;
+	}
+	rule = unwind_find_rule(file, offset);
+	if (!rule)
+		return rule;
+	known->has_rule = 0;
+	known->rule = *rule;
+	known->window = walker->window;
+	known->file_id = file->id;
+	known->offset = (__u32)offset;
+	known->has_rule = 1;
+	return rule;
+}
+
 static __always_inline __u64 frame_of(const struct walk *walk, const struct walked_mapping *mapping)
 {
 	__u64 exact = walk->is_exact ? PILOTLIGHT_FRAME_EXACT : 0;
@@ -134,7 +169,8 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
  */
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
-	int is_base = walk->has_fp && walk->fp == 0, end = step_by_frame_pointer(walk, 0);
+	__u64 fp = 0;
+	int is_base = read_kept(&walk->fp, &fp) && fp == 0, end = step_by_frame_pointer(walk, 0);
 
 	if (end != WALK_ON)
 		return is_base ? end : otherwise;
@@ -180,7 +216,7 @@ __noinline int step_out(struct walker *walker)
 		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_TABLE);
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
 		return PILOTLIGHT_WALK_NO_TABLE;
-	rule = unwind_find_rule(&mapping->file, where - mapping->start + mapping->offset);
+	rule = find_rule(walker, &mapping->file, where - mapping->start + mapping->offset);
 	if (is_of_function(rule)) {
 		/* Nobody called the code that the kernel has signal handlers return to. */
 		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
@@ -252,11 +288,10 @@ static __always_inline int begin_walk(
 		return 0;
 	walk->ip = walk->registers[PT_REGS_RIP];
 	walk->sp = walk->registers[PT_REGS_RSP];
-	walk->fp = walk->registers[PT_REGS_RBP];
-	walk->rbx = walk->registers[PT_REGS_RBX];
-	walk->rbx_kind = RBX_VALUE;
+	walk->fp.word = walk->registers[PT_REGS_RBP];
+	walk->rbx.word = walk->registers[PT_REGS_RBX];
+	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
-	walk->has_fp = 1;
 	/* In a system call it is behind the instruction, which may be a function's last. */
 	walk->is_exact = (__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL;
 	walk->is_guess = 0;

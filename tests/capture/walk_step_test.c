@@ -36,12 +36,21 @@ static __u64 at(unsigned word)
 
 static struct walk walk_at(unsigned sp, unsigned fp)
 {
-	struct walk walk = { .ip = 0x401000, .sp = at(sp), .fp = at(fp), .has_fp = 1 };
+	struct walk walk = { .ip = 0x401000, .sp = at(sp), .fp = { at(fp), KEPT_VALUE, 0 } };
 
 	walk.is_exact = 1;
 	walk.registers_kind = REGISTERS_PT_REGS;
 	memset(stack, 0, sizeof(stack));
 	return walk;
+}
+
+/* Also where that is yet to be read. */
+static __u64 fp_of(struct walk *walk)
+{
+	__u64 fp;
+
+	assert_true(read_kept(&walk->fp, &fp));
+	return fp;
 }
 
 static void rules_from_the_stack_pointer_find_the_caller(void **state)
@@ -62,7 +71,7 @@ static void rules_from_the_stack_pointer_find_the_caller(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x402000);
 	assert_int_equal(walk.sp, at(10));
-	assert_int_equal(walk.fp, at(50));
+	assert_int_equal(fp_of(&walk), at(50));
 	assert_int_equal(walk.is_exact, 0);
 	assert_int_equal(walk.registers_kind, REGISTERS_NONE);
 }
@@ -82,7 +91,7 @@ static void a_frame_pointer_right_below_the_return_address_is_read_with_it(void 
 	stack[8] = 1; /* no address, and no reason to stop */
 	stack[9] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
-	assert_int_equal(walk.fp, 1);
+	assert_int_equal(fp_of(&walk), 1);
 	assert_int_equal(walk.ip, 0x402000);
 	assert_int_equal(walk.sp, at(10));
 }
@@ -105,7 +114,7 @@ static void a_realigned_stack_keeps_its_frame_address_in_memory(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x403000);
 	assert_int_equal(walk.sp, at(30));
-	assert_int_equal(walk.fp, at(60));
+	assert_int_equal(fp_of(&walk), at(60));
 }
 
 static void stubs_have_pushed_a_word_in_their_second_part(void **state)
@@ -122,7 +131,7 @@ static void stubs_have_pushed_a_word_in_their_second_part(void **state)
 		assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 		assert_int_equal(walk.ip, byte >= 11 ? 0x403000 : 0x402000);
 		assert_int_equal(walk.sp, byte >= 11 ? at(6) : at(5));
-		assert_int_equal(walk.fp, at(8));
+		assert_int_equal(fp_of(&walk), at(8));
 	}
 }
 
@@ -190,7 +199,7 @@ static void a_leaf_that_needs_no_frame_is_told_by_its_caller(void **state)
 		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
 		assert_int_equal(walk.ip, callers[i].is_call ? at(40) : 0x403000);
 		assert_int_equal(walk.sp, callers[i].is_call ? at(5) : at(10));
-		assert_int_equal(walk.fp, callers[i].is_call ? at(8) : at(20));
+		assert_int_equal(fp_of(&walk), callers[i].is_call ? at(8) : at(20));
 	}
 }
 
@@ -220,7 +229,7 @@ static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
 		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
 		assert_int_equal(walk.ip, 0x403000);
 		assert_int_equal(walk.sp, at(leaves[i].return_address_at + 1));
-		assert_int_equal(walk.fp, leaves[i].return_address_at == 9 ? at(20) : at(8));
+		assert_int_equal(fp_of(&walk), leaves[i].return_address_at == 9 ? at(20) : at(8));
 		/* A return address is behind a prologue. */
 		walk = walk_at(4, 8);
 		walk.is_exact = 0;
@@ -270,8 +279,8 @@ static void rbx_is_the_leafs_or_of_what_a_signal_interrupted(void **state)
 	struct walk walk = walk_at(4, 8);
 
 	(void)state;
-	walk.rbx = at(10);
-	walk.rbx_kind = RBX_VALUE;
+	walk.rbx.word = at(10);
+	walk.rbx.kind = KEPT_VALUE;
 	stack[11] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), WALK_ON);
 	assert_int_equal(walk.ip, 0x402000);
@@ -295,15 +304,15 @@ static void code_that_tells_nothing_of_rbx_loses_it(void **state)
 	struct walk walk = walk_at(4, 8);
 
 	(void)state;
-	walk.rbx = at(10);
-	walk.rbx_kind = RBX_VALUE;
+	walk.rbx.word = at(10);
+	walk.rbx.kind = KEPT_VALUE;
 	stack[4] = stack[11] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &silent, 0), WALK_ON);
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 
 	walk = walk_at(4, 8);
-	walk.rbx = at(12);
-	walk.rbx_kind = RBX_VALUE;
+	walk.rbx.word = at(12);
+	walk.rbx.kind = KEPT_VALUE;
 	stack[9] = 0x402000;
 	stack[13] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
@@ -311,8 +320,8 @@ static void code_that_tells_nothing_of_rbx_loses_it(void **state)
 
 	/* Saved where nothing can be read. */
 	walk = walk_at(4, 8);
-	walk.rbx = STACK_START - 8;
-	walk.rbx_kind = RBX_ADDRESS;
+	walk.rbx.word = STACK_START - 8;
+	walk.rbx.kind = KEPT_ADDRESS;
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
@@ -330,13 +339,13 @@ static void a_signal_frame_gives_all_registers_back(void **state)
 	gregs[GREGS_RSP] = at(40); /* of another stack it may be below */
 	gregs[GREGS_RBP] = at(44);
 	gregs[2] = at(50); /* r10 */
-	walk.has_fp = 0;
+	walk.fp.kind = KEPT_NOWHERE;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x405000);
 	assert_int_equal(walk.sp, at(40));
-	assert_int_equal(walk.fp, at(44));
+	assert_int_equal(fp_of(&walk), at(44));
 	assert_int_equal(walk.is_exact, 1);
-	assert_int_equal(walk.has_fp, 1);
+	assert_int_not_equal(walk.fp.kind, KEPT_NOWHERE);
 	stack[50] = 0x406000;
 	assert_int_equal(step_by_rule(&walk, &by_r10, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x406000);
@@ -364,7 +373,7 @@ static void walks_end_for_a_reason(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 	rule.kind = PILOTLIGHT_UNWIND_CFA;
 	rule.base = DWARF_RBP;
-	walk.fp = 0;
+	walk.fp.word = 0;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT);
 	rule.kind = PILOTLIGHT_UNWIND_ROOT;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT);
@@ -397,10 +406,10 @@ static void a_frame_pointer_that_was_saved_is_known_again(void **state)
 	assert_int_equal(step_by_rule(&walk, &loses, 0), WALK_ON);
 	/* It is where nobody knows. */
 	assert_int_equal(step_by_rule(&walk, &by_own, 0), WALK_ON);
-	assert_int_equal(walk.has_fp, 0);
+	assert_int_equal(walk.fp.kind, KEPT_NOWHERE);
 	assert_int_equal(step_by_rule(&walk, &saved, 0), WALK_ON);
-	assert_int_equal(walk.has_fp, 1);
-	assert_int_equal(walk.fp, at(50));
+	assert_int_not_equal(walk.fp.kind, KEPT_NOWHERE);
+	assert_int_equal(fp_of(&walk), at(50));
 }
 
 static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
@@ -444,7 +453,7 @@ static void frame_pointers_lead_to_the_first_one(void **state)
 	stack[9] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_LOOPED);
 	assert_int_equal(step_by_frame_pointer(&walk, 1), WALK_ON);
-	walk.fp = 8;
+	walk.fp.word = 8;
 	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_UNREADABLE);
 }
 
