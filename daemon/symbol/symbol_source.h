@@ -42,9 +42,9 @@ void symbol_batch_done(struct symbol_batch *batch);
 /* The binary that is asked about. Descriptors are borrowed; -1 where there is none. */
 struct symbol_binary {
 	struct build_id build_id;
-	const char *path;	/* for messages, and to find a debug file beside it */
-	int fd;			/* the binary itself */
-	int debug_fd;		/* its separate debug file, checked against it before it is believed */
+	const char *path; /* for messages, and to find a debug file beside it */
+	int fd;		  /* the binary itself */
+	int debug_fd;	  /* its separate debug file, checked against it before it is believed */
 	const char *debug_path; /* where that is; NULL: not known */
 };
 
