@@ -249,7 +249,7 @@ static __always_inline void describe_task(struct pilotlight_process *process, __
  * one request; raw ips in the same form otherwise.
  */
 static __always_inline void send_sample(void *ctx, struct pilotlight_counters *counters,
-	const struct pilotlight_sample_key *key, __u32 set)
+	const struct pilotlight_sample_key *key, __u32 set, int wants_user)
 {
 	struct pilotlight_ring_sample *sample;
 	struct scratch *scratch;
@@ -267,7 +267,7 @@ static __always_inline void send_sample(void *ctx, struct pilotlight_counters *c
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
 	user_count = 0;
-	if (key->walker == PILOTLIGHT_WALKER_KERNEL) {
+	if (wants_user) {
 		bytes = bpf_get_stack(ctx, scratch->bytes + size,
 			PILOTLIGHT_STACK_DEPTH * sizeof(struct pilotlight_user_frame),
 			USER_BUILD_ID_STACK);
@@ -427,7 +427,7 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
 		else
 			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
-		send_sample(ctx, counters, key, window & 1);
+		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
 		return;
 	}
 
@@ -440,7 +440,7 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	if (user == STACK_STORED && find_build_ids(ctx, build_id_stacks, key, window, counters,
 					    &entry.build_id_stack)) {
 		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
-		send_sample(ctx, counters, key, window & 1);
+		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
 		return;
 	}
 	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
@@ -451,7 +451,7 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	if (count_again(counts, key, counters, entry.first_ns))
 		return;
 	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
-	send_sample(ctx, counters, key, window & 1);
+	send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
 }
 
 SEC("perf_event")

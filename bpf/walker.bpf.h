@@ -241,8 +241,8 @@ static __always_inline int is_settled(const struct walked_mapping *mapping)
 
 /*
  * The mappings of the last walk on this CPU are good for this one as well where nobody has changed
- * them since, and where it is the same window: in each, the files' use is noted anew, and the
- * tables of those that are in use stay where they are.
+ * them since, and where it is the same window: in each, the files' use is noted anew, and a table
+ * that leaves has its place to the window's end.
  */
 static __always_inline void recall_mappings(struct walker *walker, struct mm_struct *mm,
 	const struct pilotlight_process *process, __u32 window)

@@ -75,6 +75,10 @@ compile_programs() {
 	compile_places
 	compile brief_spawner gcc "${flags[@]}" -O2 brief_spawner.c
 	compile brief_one gcc "${flags[@]}" -O2 -DWORK=brief_one -DWORK_STEPS=20000 brief.c
+	# Loaded at one place each, where the code of one is not that of the other.
+	compile turn_one gcc "${flags[@]}" -O2 -static -no-pie -DWORK=turn_one -DWORK_STEPS=2000 brief.c
+	compile turn_two gcc "${flags[@]}" -O2 -static -no-pie -DWORK=turn_two -DWORK_STEPS=3000 \
+		-Wl,-Ttext-segment=0x41d000 brief.c
 	compile brief_two gcc "${flags[@]}" -O2 -DWORK=brief_two -DWORK_STEPS=30000 brief.c
 	wait
 }
@@ -104,6 +108,42 @@ check_exec() {
 	check "exec: stacks are whole" stacks_are_whole "$output" brief_one brief_one
 }
 
+take_turns() {
+	exec "$programs/turn_one" 0.1 - 3000 "$programs/turn_two"
+}
+
+# What is in execve() was called from there, or is to begin, or has no stack: while the kernel goes
+# from one program to the next, it has the registers of one and the memory of the other. That is told
+# by where the stack is, which by chance may be where it was: of a hundred samples two may be so.
+are_in_execve() {
+	awk '
+	function is_right(stack) {
+		return stack ~ /;((__)?execve|_start)$/ || stack !~ /;/
+	}
+	/;(__x64_sys_execve|do_execveat_common[^;]*)_\[k\]/ {
+		count = $NF
+		sub(/;entry_SYSCALL.*/, "")
+		all += count
+		if (is_right($0))
+			next
+		wrong += count
+		if (shown++ < 4)
+			print "# " count " " substr($0, 1, 200)
+	}
+	END {
+		printf "# %d of %d samples in execve() are called from elsewhere\n", wrong, all
+		exit wrong * 50 > all || all < 100
+	}' "$1"
+}
+
+check_turns() {
+	local output=$tmp/turns.folded
+
+	check "turns: record succeeds" record "$output" -F 999 -- bash -c take_turns
+	check "turns: the accounts close, and nothing is lost" nothing_lost "$output.log"
+	check "turns: no stack is of two programs" are_in_execve "$output"
+}
+
 need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 has gcc || skip_all "no gcc"
@@ -112,10 +152,11 @@ has python3 || skip_all "no python3"
 
 compile_programs
 export MILLISECONDS
-export -f spawn exec_often
-plan $(($(python3 "$chains" count mappings "$programs") + 13))
+export -f spawn exec_often take_turns
+plan $(($(python3 "$chains" count mappings "$programs") + 16))
 check_storm
 check_exec
+check_turns
 output=$tmp/mappings.folded
 check "mappings: record succeeds" record_cases mappings "$output"
 check "mappings: the accounts close, and nothing is lost" nothing_lost "$output.log"

@@ -124,6 +124,42 @@ static void assert_contents(
 	assert_int_equal(elf_end(elf), 0);
 }
 
+static void assert_all_contents(struct unpacked *unpacked)
+{
+	assert_contents(unpacked, ".debug_info", info, sizeof(info));
+	assert_contents(unpacked, ".debug_line", "line", 4);
+	assert_contents(unpacked, ".debug_str", "strings", 8);
+	assert_contents(unpacked, ".debug_abbrev", "", 0);
+	assert_contents(unpacked, ".debug_info.dwo", "split", 5);
+	assert_contents(unpacked, ".symtab", "symbols", 8);
+	assert_contents(unpacked, ".strtab", "names", 6);
+	assert_contents(unpacked, ".text", NULL, 0);
+	assert_contents(unpacked, ".debug_loc", NULL, 0);
+	assert_contents(unpacked, ".bss", NULL, 0);
+}
+
+/* All else of the headers is as it was. */
+static void assert_headers(struct unpacked *unpacked, size_t sections)
+{
+	struct elf_file file;
+	Elf64_Shdr section;
+
+	assert_int_equal(
+		elf_file_init_memory(&file, unpacked->array.items, unpacked->array.count), 0);
+	assert_int_equal(file.machine, EM_X86_64);
+	assert_int_equal(file.type, ET_DYN);
+	assert_int_equal(file.phdr_count, 0);
+	assert_int_equal(file.shdr_count, sections + 2);
+	assert_false(elf_sections_are_compressed(&file));
+	assert_int_equal(elf_sections_find(&file, ".symtab", &section), 0);
+	assert_int_equal(section.sh_link, 9);
+	assert_int_equal(elf_file_read_shdr(&file, 1, &section), 0);
+	assert_int_equal(section.sh_addr, 0x1000);
+	assert_int_equal(section.sh_flags, SHF_ALLOC | SHF_EXECINSTR);
+	assert_int_equal(elf_sections_find(&file, ".debug_str", &section), 0);
+	assert_int_equal(section.sh_entsize, 1);
+}
+
 static void files_of_all_classes_are_unpacked(void **state)
 {
 	(void)state;
@@ -131,8 +167,6 @@ static void files_of_all_classes_are_unpacked(void **state)
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 		struct packed info_bytes = { 0 }, line_bytes = { 0 };
 		_cleanup_(unpacked_done) struct unpacked unpacked = { .fd = -1 };
-		struct elf_file file;
-		Elf64_Shdr section;
 
 		put_header(&info_bytes, &fixture, ELFCOMPRESS_ZLIB, sizeof(info));
 		put_stream(&info_bytes, info, sizeof(info));
@@ -184,32 +218,8 @@ static void files_of_all_classes_are_unpacked(void **state)
 		assert_int_equal(unpack_sections(&unpacked, &fixture, sections,
 					 ARRAY_SIZE(sections), SCRATCH_BYTES),
 			0);
-		assert_contents(&unpacked, ".debug_info", info, sizeof(info));
-		assert_contents(&unpacked, ".debug_line", "line", 4);
-		assert_contents(&unpacked, ".debug_str", "strings", 8);
-		assert_contents(&unpacked, ".debug_abbrev", "", 0);
-		assert_contents(&unpacked, ".debug_info.dwo", "split", 5);
-		assert_contents(&unpacked, ".symtab", "symbols", 8);
-		assert_contents(&unpacked, ".strtab", "names", 6);
-		assert_contents(&unpacked, ".text", NULL, 0);
-		assert_contents(&unpacked, ".debug_loc", NULL, 0);
-		assert_contents(&unpacked, ".bss", NULL, 0);
-
-		/* All else of the headers is as it was. */
-		assert_int_equal(
-			elf_file_init_memory(&file, unpacked.array.items, unpacked.array.count), 0);
-		assert_int_equal(file.machine, EM_X86_64);
-		assert_int_equal(file.type, ET_DYN);
-		assert_int_equal(file.phdr_count, 0);
-		assert_int_equal(file.shdr_count, ARRAY_SIZE(sections) + 2);
-		assert_false(elf_sections_are_compressed(&file));
-		assert_int_equal(elf_sections_find(&file, ".symtab", &section), 0);
-		assert_int_equal(section.sh_link, 9);
-		assert_int_equal(elf_file_read_shdr(&file, 1, &section), 0);
-		assert_int_equal(section.sh_addr, 0x1000);
-		assert_int_equal(section.sh_flags, SHF_ALLOC | SHF_EXECINSTR);
-		assert_int_equal(elf_sections_find(&file, ".debug_str", &section), 0);
-		assert_int_equal(section.sh_entsize, 1);
+		assert_all_contents(&unpacked);
+		assert_headers(&unpacked, ARRAY_SIZE(sections));
 	}
 }
 

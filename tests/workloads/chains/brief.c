@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BRIEF MILLISECONDS [COMM [TIMES]]: works that much CPU time in the function WORK, which has the
- * program's own name, and ends; or executes itself TIMES again. COMM is its name meanwhile.
+ * BRIEF MILLISECONDS [COMM [TIMES [OTHER]]]: works that much CPU time in the function WORK, which
+ * has the program's own name, and ends; or executes itself TIMES again, taking turns with OTHER.
+ * COMM is its name meanwhile; -: that which execve() gives it.
  * Programs that differ in WORK alone would have one and the same build-id; WORK_STEPS makes them
  * differ.
  */
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
 {
 	unsigned times = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
 	double seconds = argc > 1 ? atof(argv[1]) / 1000 : 0.001;
+	const char *next = argc > 4 ? argv[4] : argv[0];
 	char rest[16];
 
 	/* An exec does not set the time back. */
@@ -49,7 +51,8 @@ int main(int argc, char **argv)
 	work_for(seconds);
 	if (times) {
 		(void)snprintf(rest, sizeof(rest), "%u", times - 1);
-		(void)execl(argv[0], argv[0], argv[1], argv[2], rest, (char *)NULL);
+		(void)execl(next, next, argv[1], argv[2], rest, argc > 4 ? argv[0] : NULL,
+			(char *)NULL);
 		perror("exec");
 		return 1;
 	}
