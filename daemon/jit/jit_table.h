@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The processes that generate code, and what is known of that code: by their jitdump files, which
+ * are followed while they are written, or where they have none by their perf maps. A process with a
+ * valid jitdump never takes a name from its perf map. A file is followed once, however many
+ * processes map it (a fork inherits its parent's); each of them sees of it what it, and before the
+ * fork its parents, have written, and in memory that they share what any of them has.
+ *
+ * Fed by what happens to processes, in the order of time; asked for what was at an address at some
+ * time. Runtimes buffer what they write, so an answer may change until is_settled(): records with
+ * later times have been read from the same writer, or there will be no more.
+ *
+ * Bounds (I4): processes, files, and one budget in bytes for all that is known of code; where it is
+ * used up, the process that holds the most gives way. Each run has a budget of steps, of which each
+ * file that has anything to read gets a share: who writes faster lags, and nobody else does. One
+ * owner, one thread. Times are CLOCK_MONOTONIC in ns.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "broker/broker.h"
+#include "jit/code_index.h"
+#include "jit/jitdump_reader.h"
+#include "jit/perf_map_reader.h"
+#include "process/process_table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jit_table;
+
+struct jit_table_limits {
+	size_t processes;    /* 4096 */
+	size_t files;	     /* 512, each with a descriptor */
+	size_t bytes;	     /* 16 MiB */
+	int64_t steps_per_s; /* that one run may take for each second since the last; and at most 10
+				of these: 100000, some 5 % of a CPU */
+};
+extern const struct jit_table_limits jit_table_default_limits;
+
+struct jit_table_counters {
+	uint64_t processes_refused, files_refused; /* by a bound */
+	uint64_t files_distrusted;		   /* another user's, a link, no regular file */
+};
+
+/* `limits` is copied; the others are borrowed and must outlive the table. */
+int jit_table_new(const struct jit_table_limits *limits, struct broker *broker,
+	struct process_table *processes, struct jit_table **ret_table);
+void jit_table_free(struct jit_table *table);
+DEFINE_CLEANUP(struct jit_table, jit_table_free);
+
+/*
+ * Facts. A marker opens its file at once; a failure costs its names and is counted, so that these
+ * return 0 or -ENOMEM. `time_ns` 0 of a marker: it was there before anybody looked.
+ */
+int jit_table_note_marker(struct jit_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping *mapping);
+int jit_table_note_fork(struct jit_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
+void jit_table_note_exec(struct jit_table *table, pid_t pid, uint64_t time_ns);
+void jit_table_note_exit(struct jit_table *table, pid_t pid, uint64_t time_ns);
+/* It has executable memory that no file is behind: it may have a perf map, now or later. */
+int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns);
+
+/* The markers of all processes in the process table: of those that ran before. 0 or -ENOMEM. */
+int jit_table_note_all(struct jit_table *table);
+
+/* Looks for files that were not there, and reads what has been written. Returns 0 or -ENOMEM. */
+int jit_table_run(struct jit_table *table, uint64_t now_ns);
+
+/* Reads all there is, whatever it costs up to `steps`: at the end. Returns 0 or -ENOMEM. */
+int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps);
+
+/* No sample from before this will be asked for: processes that had ended go, and old code. */
+void jit_table_retire(struct jit_table *table, uint64_t time_ns);
+
+enum jit_answer {
+	JIT_UNKNOWN, /* nothing is known of that address at that time */
+	JIT_FOUND,
+	JIT_AMBIGUOUS, /* not the same code all the time */
+};
+
+/*
+ * What was at `address` in the process that had `pid` at `first_ns`, from then to `last_ns`.
+ * `is_shared`: the memory is shared with other processes. Strings are borrowed until the next fact.
+ */
+enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_t first_ns,
+	uint64_t last_ns, uint64_t address, bool is_shared, struct code_found *ret_found);
+
+/* Can what was found, or not found, for this time be changed by what is still to come? */
+bool jit_table_is_settled(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+
+/* Is there a file that tells of that process's code? */
+bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+
+/* "V8", "" where it is not known. */
+const char *jit_table_runtime(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+
+/* For people: a process and the file that names its code. */
+struct jit_process_report {
+	pid_t pid;
+	uint32_t ns_pid;
+	bool has_ended;
+	char comm[16];
+	const char *path; /* borrowed; "" where it has no file */
+	bool is_jitdump;
+	uint32_t sharers; /* processes that the file is of, this one included */
+	const char *runtime;
+	int open_error;		 /* why there is no file, or 0 */
+	size_t symbols, bytes;	 /* of memory */
+	uint64_t last_record_ns; /* 0: none, or a perf map */
+	struct jitdump_reader_state jitdump;
+	struct perf_map_reader_state perf_map;
+	struct code_index_counters code;
+};
+/* Each process that generates code, in no order; `*cursor` starts at 0. False: there are no more.
+ */
+bool jit_table_next(
+	const struct jit_table *table, size_t *cursor, struct jit_process_report *ret_report);
+
+void jit_table_counters(const struct jit_table *table, struct jit_table_counters *ret_counters);
+size_t jit_table_bytes(const struct jit_table *table);

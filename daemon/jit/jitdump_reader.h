@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Follows a jitdump file while it is being written. Whole records are taken as they come; one that
+ * ends beyond the file's end is waited for; a file that has become shorter, or begins with another
+ * header, was written anew and is read from its start. A record that lies about itself costs
+ * itself, one whose size cannot be true costs the rest of the file, and so does a header that is
+ * none: until it is written anew. Code bytes are not read.
+ *
+ * Source lines come before the code that they are of: they wait, bounded, for the LOAD with their
+ * address, whoever's records stand between.
+ *
+ * The file is read by pread(): the writer may cut it off at any time. One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "jit/code_index.h"
+#include "jit/jitdump_record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jitdump_reader;
+
+enum jitdump_fault {
+	JITDUMP_FAULT_NONE,
+	JITDUMP_FAULT_NO_HEADER,   /* shorter than a header, as yet */
+	JITDUMP_FAULT_NOT_JITDUMP, /* its magic is another one */
+	JITDUMP_FAULT_VERSION,
+	JITDUMP_FAULT_HEADER_SIZE,
+	JITDUMP_FAULT_RECORD_SIZE, /* below 16 bytes or above the bound */
+	JITDUMP_FAULT_CLOCK,	   /* CPU time stamps, which cannot be converted here */
+	JITDUMP_FAULT_READ,	   /* the file cannot be read */
+};
+/* "a record of an impossible size", for messages. */
+const char *jitdump_fault_name(enum jitdump_fault fault);
+
+/* Whose runtime it is, as far as the dump shows. */
+enum jitdump_runtime {
+	JITDUMP_RUNTIME_UNKNOWN,
+	JITDUMP_RUNTIME_V8,
+	JITDUMP_RUNTIME_ERLANG,
+	JITDUMP_RUNTIME_PHP,
+	JITDUMP_RUNTIME_JVM,
+	JITDUMP_RUNTIME_LLVM,
+	JITDUMP_RUNTIME_PYTHON,
+	JITDUMP_RUNTIME_DOTNET,
+	JITDUMP_RUNTIME_WASMTIME,
+	JITDUMP_RUNTIMES,
+};
+/* "V8", "JVM"; "" where it is not known. */
+const char *jitdump_runtime_name(enum jitdump_runtime runtime);
+
+struct jitdump_counters {
+	uint64_t bytes;	  /* of records that were taken or passed over, and of the header */
+	uint64_t records; /* all of them */
+	uint64_t loads, moves, debug_infos, closes, unwindings, unknown;
+	uint64_t damaged;	  /* records that lie about themselves */
+	uint64_t lines_damaged;	  /* DEBUG_INFOs of which a part, or all, was of no use */
+	uint64_t lines_unclaimed; /* that no LOAD asked for while they waited */
+	uint64_t future;	  /* time stamps later than when they were read: taken as of then */
+	uint64_t backward;	  /* time stamps before the one before */
+	uint64_t restarts;	  /* the file was written anew */
+};
+
+/* What time stamps lack of being CLOCK_MONOTONIC of the initial time namespace. */
+struct jitdump_clock {
+	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted */
+};
+
+struct jitdump_reader_options {
+	size_t buffer_bytes; /* 0: 256 KiB; a payload is seen no further */
+	const char *path;    /* of the file, for its runtime; may be NULL; copied */
+	struct jitdump_clock clock;
+};
+
+/*
+ * Takes `fd`, a file that can be read at any offset, whatever becomes of it. Writers' ids for
+ * code_view are given by `pid`, in the order of their coming, see jitdump_reader_writer(). Returns
+ * 0 or -ENOMEM.
+ */
+int jitdump_reader_new(
+	int fd, const struct jitdump_reader_options *options, struct jitdump_reader **ret_reader);
+void jitdump_reader_free(struct jitdump_reader *reader);
+DEFINE_CLEANUP(struct jitdump_reader, jitdump_reader_free);
+
+/*
+ * Called for each record, before what it says is put into the index; `code_offset` is where in the
+ * file it begins. For those who show records; the profiler needs none. Anything but 0 ends the
+ * reading and is returned.
+ */
+typedef int (*jitdump_record_function)(void *context, uint64_t file_offset,
+	const struct jitdump_header *header, const struct jitdump_record *record, int error);
+void jitdump_reader_set_watcher(
+	struct jitdump_reader *reader, jitdump_record_function function, void *context);
+
+/*
+ * Reads on and puts what it finds into `index` (NULL: nowhere), until the file's end or until
+ * `steps` are used up: about one for each record and one for each 4 KiB that is read. `now_ns` is
+ * CLOCK_MONOTONIC. Returns how many steps are left (0: there may be more to read), or -ENOMEM, or
+ * what the watcher returned; a fault of the file is none of these.
+ */
+int64_t jitdump_reader_run(
+	struct jitdump_reader *reader, struct code_index *index, uint64_t now_ns, int64_t steps);
+
+struct jitdump_reader_state {
+	enum jitdump_fault fault;
+	uint64_t fault_offset; /* in the file, where there is one */
+	bool has_header;
+	struct jitdump_header header;
+	enum jitdump_runtime runtime;
+	uint64_t told_ns;      /* the greatest time that a record had; 0: none had any */
+	uint64_t file_bytes;   /* at the last look */
+	uint64_t unread_bytes; /* of them, the beginning of a record included */
+	struct jitdump_counters counters;
+};
+void jitdump_reader_state(
+	const struct jitdump_reader *reader, struct jitdump_reader_state *ret_state);
+
+/*
+ * The id of the writer with `pid` (in its own namespace); false: it has written nothing. The first
+ * 255 have ids of their own, all later ones share one. `ret_told_ns`: the greatest time of its
+ * records.
+ */
+enum { JITDUMP_WRITERS_MAX = 256 };
+bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
+	uint64_t *ret_told_ns);
+/* How many ids there are, and whose. */
+uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader);
+uint32_t jitdump_reader_writer_pid(const struct jitdump_reader *reader, uint32_t writer);
+
+/* Memory that it holds, the buffer included. */
+size_t jitdump_reader_bytes(const struct jitdump_reader *reader);
