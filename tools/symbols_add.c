@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_addition.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
@@ -77,7 +78,7 @@ static void write_result(struct adding *adding, const struct symbols_addition *a
 	struct json *json = &adding->json;
 
 	if (!adding->options.is_json) {
-		symbols_text_write(&adding->output, addition->name);
+		shown_text_string(&adding->output, addition->name);
 		output_string(&adding->output, ": ");
 		symbols_added_write(&adding->output, added);
 		if (addition->has_removed_table)
@@ -197,7 +198,7 @@ static int add_all(struct adding *adding, struct fault *fault)
 		start_more(adding);
 		run_all(adding);
 		/* Each is told when it is known. */
-		if (symbols_finish_output(&adding->output, fault) < 0)
+		if (command_finish_output(&adding->output, fault) < 0)
 			return adding->output.error;
 		if (adding->ended == adding->file_count)
 			return 0;
@@ -253,42 +254,42 @@ static bool parse_number(const char *text, uint32_t max, uint32_t *ret_number)
 	return true;
 }
 
-static enum symbols_parse take_option(
-	const struct symbols_command *command, int option, struct adding *adding)
+static enum command_parse take_option(
+	const struct command *command, int option, struct adding *adding)
 {
 	struct worker_pool_options *workers = &adding->settings.workers;
 
 	switch (option) {
 	case OPTION_DEBUG:
 		adding->settings.debug_path = optarg;
-		return SYMBOLS_PARSE_RUN;
+		return COMMAND_PARSE_RUN;
 	case OPTION_FORCE:
 		adding->settings.is_forced = true;
-		return SYMBOLS_PARSE_RUN;
+		return COMMAND_PARSE_RUN;
 	case 'j':
 		if (!parse_number(optarg, JOBS_MAX, &adding->jobs))
-			return symbols_wrong(
+			return command_wrong(
 				command, "--jobs takes a number from 1 to 64, not", optarg);
-		return SYMBOLS_PARSE_RUN;
+		return COMMAND_PARSE_RUN;
 	case OPTION_MEMORY:
 		if (symbols_argument_bytes(optarg, &workers->memory_bytes) < 0 ||
 			workers->memory_bytes < MEMORY_BYTES_MIN)
-			return symbols_wrong(
+			return command_wrong(
 				command, "--memory takes 16M or more, as 512M or 1G, not", optarg);
-		return SYMBOLS_PARSE_RUN;
+		return COMMAND_PARSE_RUN;
 	case OPTION_TIMEOUT:
 		if (!parse_number(optarg, TIMEOUT_S_MAX, &workers->cpu_s))
-			return symbols_wrong(
+			return command_wrong(
 				command, "--timeout takes seconds from 1 to 86400, not", optarg);
 		workers->timeout_ns = workers->cpu_s * 2500000000ULL;
-		return SYMBOLS_PARSE_RUN;
+		return COMMAND_PARSE_RUN;
 	default:
 		return symbols_take_option(command, option, &adding->options);
 	}
 }
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct adding *adding)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct adding *adding)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
@@ -299,18 +300,18 @@ static enum symbols_parse parse(
 		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 		{ 0 },
 	};
-	enum symbols_parse r;
+	enum command_parse r;
 	int option;
 
 	adding->jobs = count_cpus();
 	while ((option = getopt_long(argc, argv, "hj:", long_options, NULL)) >= 0) {
 		r = take_option(command, option, adding);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	r = symbols_check_arguments(command, argc, argv, 1, argc, "a file");
-	if (r == SYMBOLS_PARSE_RUN && adding->settings.debug_path && argc - optind > 1)
-		return symbols_wrong(command,
+	r = command_check_arguments(command, argc, argv, 1, argc, "a file");
+	if (r == COMMAND_PARSE_RUN && adding->settings.debug_path && argc - optind > 1)
+		return command_wrong(command,
 			"--debug is the debug file of one binary, and there is also",
 			argv[optind + 1]);
 	adding->files = argv + optind;
@@ -318,18 +319,18 @@ static enum symbols_parse parse(
 	return r;
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(adding_freep) struct adding *adding = calloc(1, sizeof(*adding));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!adding)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, adding);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	output_init_fd(&adding->output, STDOUT_FILENO);
 	json_init(&adding->json, &adding->output);
 	r = symbols_open_cache(&adding->options, SYMBOL_CACHE_BYTES_DEFAULT, true,
@@ -342,11 +343,12 @@ static int run(const struct symbols_command *command, int argc, char **argv)
 		r = add_all(adding, &fault);
 	symbols_progress_clear(&adding->progress);
 	if (r < 0)
-		return symbols_fail(&fault, r);
+		return command_fail(&fault, r);
 	return adding->failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_add = {
+const struct command symbols_add = {
+	"symbols",
 	"add",
 	"take binaries and debug files in",
 	help,

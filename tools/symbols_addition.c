@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "symbol/elf_image.h"
 #include "symbolize/debug_files.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_text.h"
 #include "tools/symbols_unwind.h"
 
@@ -304,14 +305,14 @@ void symbols_added_write(struct output *output, const struct symbols_added *adde
 {
 	const struct pilotlight_symbol_header *header = symbol_file_header(added->file);
 	struct symbol_identity identity = symbol_file_identity(added->file);
-	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SYMBOLS_TEXT_BYTES_BYTES];
+	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 
 	output_printf(output,
 		"%s, %s from %s: %" PRIu64 " functions, %" PRIu64 " inlined, %" PRIu64 " lines, %s",
 		symbol_identity_format(&identity, text),
 		added->result == SYMBOLS_ADDITION_ADDED ? "added" : "kept what was there",
 		symbols_text_rank(header->rank), added->functions, added->inlined, added->lines,
-		symbols_text_bytes(header->file_bytes, bytes));
+		shown_text_bytes(header->file_bytes, bytes));
 	if (added->result == SYMBOLS_ADDITION_ADDED)
 		output_printf(output, ", in %.2f s", (double)added->elapsed_ns / 1e9);
 	if (symbols_text_has_losses(header)) {

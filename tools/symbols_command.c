@@ -3,9 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/output.h"
-#include "tools/exit_status.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_text.h"
 
@@ -18,73 +15,34 @@
 
 #define PROGRESS_PERIOD_NS ((uint64_t)NSEC_PER_SEC)
 
-enum symbols_parse symbols_wrong(
-	const struct symbols_command *command, const char *sentence, const char *what)
+enum command_parse symbols_take_option(
+	const struct command *command, int option, struct symbols_options *options)
 {
-	(void)fprintf(stderr, "pilotlight: %s '%s'; see `pilotlight symbols %s --help`\n", sentence,
-		what, command->name);
-	return SYMBOLS_PARSE_WRONG;
+	if (option != SYMBOLS_OPTION_CACHE)
+		return command_take_option(command, option, &options->is_json);
+	if (!*optarg)
+		return command_wrong(command, "--cache takes a folder, not", "");
+	options->directory = optarg;
+	return COMMAND_PARSE_RUN;
 }
 
-enum symbols_parse symbols_take_option(
-	const struct symbols_command *command, int option, struct symbols_options *options)
-{
-	switch (option) {
-	case SYMBOLS_OPTION_CACHE:
-		if (!*optarg)
-			return symbols_wrong(command, "--cache takes a folder, not", "");
-		options->directory = optarg;
-		return SYMBOLS_PARSE_RUN;
-	case SYMBOLS_OPTION_JSON:
-		options->is_json = true;
-		return SYMBOLS_PARSE_RUN;
-	case 'h':
-		(void)fputs(command->help, stdout);
-		return SYMBOLS_PARSE_HELP;
-	default:
-		(void)fprintf(
-			stderr, "pilotlight: see `pilotlight symbols %s --help`\n", command->name);
-		return SYMBOLS_PARSE_WRONG;
-	}
-}
-
-enum symbols_parse symbols_check_arguments(const struct symbols_command *command, int argc,
-	char **argv, int min, int max, const char *what)
-{
-	if (argc - optind < min) {
-		(void)fprintf(stderr,
-			"pilotlight: symbols %s needs %s; see `pilotlight symbols %s --help`\n",
-			command->name, what, command->name);
-		return SYMBOLS_PARSE_WRONG;
-	}
-	if (argc - optind > max)
-		return symbols_wrong(
-			command, "one argument too many, beginning with", argv[optind + max]);
-	return SYMBOLS_PARSE_RUN;
-}
-
-enum symbols_parse symbols_parse_plainly(const struct symbols_command *command, int argc,
-	char **argv, int min, int max, const char *what, struct symbols_options *ret_options)
+enum command_parse symbols_parse_plainly(const struct command *command, int argc, char **argv,
+	int min, int max, const char *what, struct symbols_options *ret_options)
 {
 	static const struct option long_options[] = { SYMBOLS_OPTIONS, { 0 } };
 	struct symbols_options options = { 0 };
-	enum symbols_parse r;
+	enum command_parse r;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
 		r = symbols_take_option(command, option, &options);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	r = symbols_check_arguments(command, argc, argv, min, max, what);
-	if (r == SYMBOLS_PARSE_RUN)
+	r = command_check_arguments(command, argc, argv, min, max, what);
+	if (r == COMMAND_PARSE_RUN)
 		*ret_options = options;
 	return r;
-}
-
-int symbols_parse_status(enum symbols_parse parse)
-{
-	return parse == SYMBOLS_PARSE_HELP ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 int symbols_open_cache(const struct symbols_options *options, uint64_t bytes_max, bool is_made,
@@ -157,21 +115,6 @@ int symbols_open(const struct symbols_options *options, const char *text,
 	if (r == 0)
 		*ret_cache = TAKE_PTR(cache);
 	return r;
-}
-
-int symbols_fail(const struct fault *fault, int error)
-{
-	log_error("%s", fault->text[0] ? fault->text : strerror(-error));
-	return EXIT_FAILURE;
-}
-
-int symbols_finish_output(struct output *output, struct fault *fault)
-{
-	int r = output_finish(output);
-
-	if (r < 0)
-		return fault_set(fault, r, "cannot write to standard output: %s", strerror(-r));
-	return 0;
 }
 
 void symbols_progress_init(struct symbols_progress *progress)

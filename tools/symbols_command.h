@@ -1,40 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command of `pilotlight symbols`, and what all of them share: --cache, --json and --help, the
- * cache, which symbol file an argument means, and how it is told that something failed.
+ * The commands of `pilotlight symbols`, and what they share: --cache, the cache, which symbol file
+ * an argument means, and how far something is.
  */
 #pragma once
 
-#include "base/fault.h"
 #include "symbol/symbol_cache.h"
+#include "tools/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct output;
+extern const struct command symbols_add, symbols_list, symbols_show, symbols_lookup, symbols_prune,
+	symbols_verify, symbols_fetch, symbols_export;
 
-struct symbols_command {
-	const char *name;
-	const char *line; /* in the list of commands */
-	const char *help; /* begins with "usage:" */
-	/* The exit status. `argv[0]` is the command's name. */
-	int (*run)(const struct symbols_command *command, int argc, char **argv);
-};
-
-extern const struct symbols_command symbols_add, symbols_list, symbols_show, symbols_lookup,
-	symbols_prune, symbols_verify, symbols_fetch, symbols_export;
-
-/* To be put first into a command's own array of long options; values from 512 on are taken. */
-enum {
-	SYMBOLS_OPTION_CACHE = 512,
-	SYMBOLS_OPTION_JSON,
-};
+/* To be put first into a command's own array of long options. */
+enum { SYMBOLS_OPTION_CACHE = COMMAND_OPTION_GROUP };
 /* clang-format off */
 #define SYMBOLS_OPTIONS \
 	{ "cache", required_argument, NULL, SYMBOLS_OPTION_CACHE }, \
-	{ "json", no_argument, NULL, SYMBOLS_OPTION_JSON }, \
-	{ "help", no_argument, NULL, 'h' }
+	COMMAND_OPTIONS
 /* clang-format on */
 
 struct symbols_options {
@@ -42,33 +28,16 @@ struct symbols_options {
 	bool is_json;
 };
 
-enum symbols_parse {
-	SYMBOLS_PARSE_RUN,
-	SYMBOLS_PARSE_HELP,  /* it was asked for, and printed */
-	SYMBOLS_PARSE_WRONG, /* used wrongly; standard error says how */
-};
-
 /* An option that a command does not know itself. */
-enum symbols_parse symbols_take_option(
-	const struct symbols_command *command, int option, struct symbols_options *options);
-
-/* Prints "pilotlight: SENTENCE 'WHAT'" and where there is help. */
-enum symbols_parse symbols_wrong(
-	const struct symbols_command *command, const char *sentence, const char *what);
+enum command_parse symbols_take_option(
+	const struct command *command, int option, struct symbols_options *options);
 
 /*
  * For commands that have no options of their own: all of them, and that there are from `min` to
  * `max` arguments, which are those from argv[optind] on. `what` they are is for messages.
  */
-enum symbols_parse symbols_parse_plainly(const struct symbols_command *command, int argc,
-	char **argv, int min, int max, const char *what, struct symbols_options *ret_options);
-
-/* Are there from `min` to `max` arguments left? */
-enum symbols_parse symbols_check_arguments(const struct symbols_command *command, int argc,
-	char **argv, int min, int max, const char *what);
-
-/* The exit status of what ended before it began. */
-int symbols_parse_status(enum symbols_parse parse);
+enum command_parse symbols_parse_plainly(const struct command *command, int argc, char **argv,
+	int min, int max, const char *what, struct symbols_options *ret_options);
 
 /*
  * Opens the cache. Without `is_made` a folder that is not there stays so: -ENOENT without a text in
@@ -87,12 +56,6 @@ int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbo
 /* Both of the above, of a folder that need not be there. */
 int symbols_open(const struct symbols_options *options, const char *text,
 	struct symbol_cache **ret_cache, struct symbol_file **ret_file, struct fault *fault);
-
-/* Tells the fault, or what `error` means in general. Returns EXIT_FAILURE. */
-int symbols_fail(const struct fault *fault, int error);
-
-/* Flushes what goes to standard output. Returns 0 or -errno with `fault`. */
-int symbols_finish_output(struct output *output, struct fault *fault);
 
 /* A line on a terminal that tells how far it is, of what takes longer than a second. */
 struct symbols_progress {

@@ -43,22 +43,21 @@ static void exporting_free(struct exporting *exporting)
 }
 DEFINE_CLEANUP(struct exporting, exporting_free);
 
-static enum symbols_parse check(
-	const struct symbols_command *command, const struct exporting *exporting)
+static enum command_parse check(const struct command *command, const struct exporting *exporting)
 {
 	if (!exporting->is_gsym)
-		return symbols_wrong(
+		return command_wrong(
 			command, "a format is needed, of which there is one:", "--gsym");
 	if (!exporting->path || !*exporting->path)
-		return symbols_wrong(command, "a file to write to is needed:", "-o");
+		return command_wrong(command, "a file to write to is needed:", "-o");
 	if (exporting->options.is_json && strcmp(exporting->path, "-") == 0)
-		return symbols_wrong(
+		return command_wrong(
 			command, "--json needs standard output, which is taken by", "-o -");
-	return SYMBOLS_PARSE_RUN;
+	return COMMAND_PARSE_RUN;
 }
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct exporting *exporting)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct exporting *exporting)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
@@ -66,7 +65,7 @@ static enum symbols_parse parse(
 		{ "output", required_argument, NULL, 'o' },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "ho:", long_options, NULL)) >= 0) {
@@ -76,11 +75,11 @@ static enum symbols_parse parse(
 			exporting->path = optarg;
 		else
 			r = symbols_take_option(command, option, &exporting->options);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	r = symbols_check_arguments(command, argc, argv, 1, 1, "a build-id");
-	return r == SYMBOLS_PARSE_RUN ? check(command, exporting) : r;
+	r = command_check_arguments(command, argc, argv, 1, 1, "a build-id");
+	return r == COMMAND_PARSE_RUN ? check(command, exporting) : r;
 }
 
 static int tell(struct exporting *exporting, uint64_t written_bytes, struct fault *fault)
@@ -104,7 +103,7 @@ static int tell(struct exporting *exporting, uint64_t written_bytes, struct faul
 	json_u64(&json, written_bytes);
 	json_end_object(&json);
 	json_end_line(&json);
-	return symbols_finish_output(&exporting->output, fault);
+	return command_finish_output(&exporting->output, fault);
 }
 
 static const char *explain(int error)
@@ -144,23 +143,24 @@ static int export_file(struct exporting *exporting, const char *text, struct fau
 	return r < 0 ? r : tell(exporting, written_bytes, fault);
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(exporting_freep) struct exporting *exporting = calloc(1, sizeof(*exporting));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!exporting)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, exporting);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	r = export_file(exporting, argv[optind], &fault);
-	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_export = {
+const struct command symbols_export = {
+	"symbols",
 	"export",
 	"write the symbols of a binary as GSYM",
 	help,

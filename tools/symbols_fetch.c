@@ -57,8 +57,8 @@ static void fetching_free(struct fetching *fetching)
 }
 DEFINE_CLEANUP(struct fetching, fetching_free);
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct fetching *fetching)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct fetching *fetching)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
@@ -66,7 +66,7 @@ static enum symbols_parse parse(
 		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	fetching->urls = getenv("DEBUGINFOD_URLS");
@@ -79,12 +79,12 @@ static enum symbols_parse parse(
 		else if (strspn(optarg, "0123456789") != strlen(optarg) ||
 			 symbols_argument_bytes(optarg, &fetching->timeout_s) < 0 ||
 			 fetching->timeout_s < 1 || fetching->timeout_s > TIMEOUT_S_MAX)
-			r = symbols_wrong(
+			r = command_wrong(
 				command, "--timeout takes seconds from 1 to 86400, not", optarg);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	return symbols_check_arguments(command, argc, argv, 1, 1, "a build-id");
+	return command_check_arguments(command, argc, argv, 1, 1, "a build-id");
 }
 
 static int explain(
@@ -190,29 +190,30 @@ static int fetch(struct fetching *fetching, const char *text, struct fault *faul
 	fetching->added.elapsed_ns = clock_monotonic_ns() - started_ns;
 	fetching->added.worker_cpu_ns = counters.worker_cpu_ns;
 	write_result(fetching);
-	return symbols_finish_output(&fetching->output, fault);
+	return command_finish_output(&fetching->output, fault);
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(fetching_freep) struct fetching *fetching = calloc(1, sizeof(*fetching));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!fetching)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, fetching);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	output_init_fd(&fetching->output, STDOUT_FILENO);
 	r = prepare(fetching, argv[optind], &fault);
 	if (r == 0)
 		r = fetch(fetching, argv[optind], &fault);
-	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_fetch = {
+const struct command symbols_fetch = {
+	"symbols",
 	"fetch",
 	"ask debuginfod servers for a debug file",
 	help,

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "base/string_pool.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
 
@@ -124,7 +125,7 @@ static void print_json(struct listing *listing, const struct row *row, const cha
 
 static void print(struct listing *listing, const struct row *row, const char *origin)
 {
-	char id[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SYMBOLS_TEXT_BYTES_BYTES];
+	char id[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char used[SYMBOLS_TEXT_TIME_BYTES], source[32];
 	struct output *output = &listing->output;
 
@@ -145,11 +146,11 @@ static void print(struct listing *listing, const struct row *row, const char *or
 		(void)strcpy(source, symbols_text_rank_word(row->rank));
 	output_printf(output, "%-40s  %-12s %8" PRIu64 "  %10s  %-16s  ",
 		symbol_identity_format(&row->identity, id), source, row->frames,
-		symbols_text_bytes(row->bytes, bytes), symbols_text_time(row->used_s, used));
+		shown_text_bytes(row->bytes, bytes), symbols_text_time(row->used_s, used));
 	if (row->error < 0)
 		output_string(output, row->error == -EBADMSG ? "damaged" : strerror(-row->error));
 	else
-		symbols_text_write(output, origin);
+		shown_text_string(output, origin);
 	output_char(output, '\n');
 }
 
@@ -219,18 +220,18 @@ static int list(struct listing *listing, struct fault *fault)
 	for (size_t i = 0; i < listing->count; i++)
 		print(listing, &listing->rows[i],
 			string_pool_get(&listing->origins, listing->rows[i].origin));
-	return symbols_finish_output(&listing->output, fault);
+	return command_finish_output(&listing->output, fault);
 }
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct listing *listing)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct listing *listing)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
 		{ "sort", required_argument, NULL, OPTION_SORT },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
@@ -239,35 +240,36 @@ static enum symbols_parse parse(
 		else if (strcmp(optarg, "name") == 0 || strcmp(optarg, "used") == 0)
 			listing->is_by_name = strcmp(optarg, "name") == 0;
 		else
-			r = symbols_wrong(command, "--sort takes used or name, not", optarg);
-		if (r != SYMBOLS_PARSE_RUN)
+			r = command_wrong(command, "--sort takes used or name, not", optarg);
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	return symbols_check_arguments(command, argc, argv, 0, 0, "");
+	return command_check_arguments(command, argc, argv, 0, 0, "");
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(listing_freep) struct listing *listing = calloc(1, sizeof(*listing));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!listing)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, listing);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	r = string_pool_init(&listing->origins, ORIGINS_BYTES_MAX);
 	if (r < 0)
-		return symbols_fail(&fault, r);
+		return command_fail(&fault, r);
 	output_init_fd(&listing->output, STDOUT_FILENO);
 	json_init(&listing->json, &listing->output);
 	r = list(listing, &fault);
-	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_list = {
+const struct command symbols_list = {
+	"symbols",
 	"list",
 	"what the cache has",
 	help,

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "tools/address_lines.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
@@ -73,9 +74,9 @@ static void write_line(struct inquiry *inquiry, const char *function, uint64_t p
 	struct symbol_place source = symbol_file_place(inquiry->file, place);
 	struct output *output = &inquiry->output;
 
-	symbols_text_write(output, *function ? function : "??");
+	shown_text_string(output, *function ? function : "??");
 	output_char(output, '\n');
-	symbols_text_write(output, *source.file ? source.file : "??");
+	shown_text_string(output, *source.file ? source.file : "??");
 	output_char(output, ':');
 	output_u64(output, source.line);
 	output_char(output, ':');
@@ -230,7 +231,7 @@ static int ask_lines(struct inquiry *inquiry, struct fault *fault)
 			answer(inquiry);
 		/* Whoever has asked may wait for the answer before asking again. */
 		r = has_next ? inquiry->output.error
-			     : symbols_finish_output(&inquiry->output, fault);
+			     : command_finish_output(&inquiry->output, fault);
 		if (r < 0)
 			return r;
 	}
@@ -270,22 +271,22 @@ static int inquire(struct inquiry *inquiry, int count, char **arguments, struct 
 			answer(inquiry);
 	}
 	if (r == 0 || inquiry->output.error < 0)
-		r = symbols_finish_output(&inquiry->output, fault);
+		r = command_finish_output(&inquiry->output, fault);
 	if (inquiry->mistakes > COMPLAINTS_MAX)
 		log_error("and %" PRIu64 " more that are no addresses",
 			inquiry->mistakes - COMPLAINTS_MAX);
 	return r;
 }
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct inquiry *inquiry)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct inquiry *inquiry)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
 		{ "offset", no_argument, NULL, OPTION_OFFSET },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
@@ -293,33 +294,34 @@ static enum symbols_parse parse(
 			inquiry->is_offset = true;
 		else
 			r = symbols_take_option(command, option, &inquiry->options);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	return symbols_check_arguments(command, argc, argv, 1, argc, "a build-id");
+	return command_check_arguments(command, argc, argv, 1, argc, "a build-id");
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(inquiry_freep) struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!inquiry)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, inquiry);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	output_init_fd(&inquiry->output, STDOUT_FILENO);
 	json_init(&inquiry->json, &inquiry->output);
 	r = inquire(inquiry, argc - optind, argv + optind, &fault);
 	if (r < 0)
-		return symbols_fail(&fault, r);
+		return command_fail(&fault, r);
 	return inquiry->mistakes > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_lookup = {
+const struct command symbols_lookup = {
+	"symbols",
 	"lookup",
 	"functions, inlined calls and source lines of addresses",
 	help,

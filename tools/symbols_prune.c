@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "symbolize/fetch_folder.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
@@ -41,29 +42,29 @@ struct pruning {
 	uint64_t fetches;		   /* folders that went */
 };
 
-static enum symbols_parse parse(
-	const struct symbols_command *command, int argc, char **argv, struct pruning *pruning)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct pruning *pruning)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
 		{ "max-bytes", required_argument, NULL, OPTION_MAX_BYTES },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
 		if (option != OPTION_MAX_BYTES)
 			r = symbols_take_option(command, option, &pruning->options);
 		else if (symbols_argument_bytes(optarg, &pruning->bytes_max) < 0)
-			r = symbols_wrong(command,
+			r = command_wrong(command,
 				"--max-bytes takes a number of bytes, or one with K, M, G or T, "
 				"not",
 				optarg);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	return symbols_check_arguments(command, argc, argv, 0, 0, "");
+	return command_check_arguments(command, argc, argv, 0, 0, "");
 }
 
 static void write_json(struct output *output, const struct pruning *pruning)
@@ -99,10 +100,10 @@ static void write_json(struct output *output, const struct pruning *pruning)
 static void write_text(struct output *output, const struct pruning *pruning)
 {
 	const struct symbol_cache_pruned *pruned = &pruning->pruned, *tables = &pruning->tables;
-	char removed[SYMBOLS_TEXT_BYTES_BYTES], left[SYMBOLS_TEXT_BYTES_BYTES];
+	char removed[SHOWN_TEXT_BYTES_BYTES], left[SHOWN_TEXT_BYTES_BYTES];
 
 	output_printf(output, "removed %" PRIu64 " symbol files of %s", pruned->entries,
-		symbols_text_bytes(pruned->bytes, removed));
+		shown_text_bytes(pruned->bytes, removed));
 	if (pruned->drafts + tables->drafts > 0)
 		output_printf(output, " and %" PRIu64 " unfinished ones",
 			pruned->drafts + tables->drafts);
@@ -110,12 +111,12 @@ static void write_text(struct output *output, const struct pruning *pruning)
 		output_printf(output, " and what %" PRIu64 " unfinished fetches have left",
 			pruning->fetches);
 	output_printf(output, "; %" PRIu64 " of %s are left\n", pruned->left_entries,
-		symbols_text_bytes(pruned->left_bytes, left));
+		shown_text_bytes(pruned->left_bytes, left));
 	if (pruning->has_tables)
 		output_printf(output,
 			"removed %" PRIu64 " unwind tables of %s; %" PRIu64 " of %s are left\n",
-			tables->entries, symbols_text_bytes(tables->bytes, removed),
-			tables->left_entries, symbols_text_bytes(tables->left_bytes, left));
+			tables->entries, shown_text_bytes(tables->bytes, removed),
+			tables->left_entries, shown_text_bytes(tables->left_bytes, left));
 }
 
 /* Unwind tables go first, so that what they leave is the symbol files'. */
@@ -172,24 +173,25 @@ static int prune(struct pruning *pruning, struct fault *fault)
 		write_json(output, pruning);
 	else
 		write_text(output, pruning);
-	return symbols_finish_output(output, fault);
+	return command_finish_output(output, fault);
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	struct pruning pruning = { .bytes_max = SYMBOL_CACHE_BYTES_DEFAULT };
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	parsed = parse(command, argc, argv, &pruning);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	r = prune(&pruning, &fault);
-	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_prune = {
+const struct command symbols_prune = {
+	"symbols",
 	"prune",
 	"remove what was not used for long",
 	help,

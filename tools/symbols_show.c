@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/json.h"
 #include "base/output.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_argument.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
@@ -202,15 +203,15 @@ static void write_text(struct sight *sight)
 {
 	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
 	const struct symbol_file *file = sight->file;
-	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SYMBOLS_TEXT_BYTES_BYTES];
+	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char created[SYMBOLS_TEXT_TIME_BYTES], used[SYMBOLS_TEXT_TIME_BYTES];
 	struct output *output = &sight->output;
 
 	output_printf(output, "identity   %s\nfile       ",
 		symbol_identity_format(&sight->identity, text));
-	symbols_text_write(output, sight->path);
+	shown_text_string(output, sight->path);
 	output_printf(output, "\nsize       %s (%" PRIu64 " bytes), format version %" PRIu32 "\n",
-		symbols_text_bytes(header->file_bytes, bytes), header->file_bytes, header->version);
+		shown_text_bytes(header->file_bytes, bytes), header->file_bytes, header->version);
 	output_printf(output, "created    %s\nlast used  %s\n",
 		symbols_text_time(header->created_s, created),
 		symbols_text_time(sight->used_s, used));
@@ -268,28 +269,29 @@ static int look(struct sight *sight, const struct symbols_options *options, cons
 		write_json(sight);
 	else
 		write_text(sight);
-	return symbols_finish_output(&sight->output, fault);
+	return command_finish_output(&sight->output, fault);
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(sight_freep) struct sight *sight = calloc(1, sizeof(*sight));
 	struct symbols_options options;
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!sight)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = symbols_parse_plainly(command, argc, argv, 1, 1, "a build-id", &options);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	output_init_fd(&sight->output, STDOUT_FILENO);
 	r = look(sight, &options, argv[optind], &fault);
-	return r < 0 ? symbols_fail(&fault, r) : EXIT_SUCCESS;
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_show = {
+const struct command symbols_show = {
+	"symbols",
 	"show",
 	"all that one symbol file says of itself",
 	help,

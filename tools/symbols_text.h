@@ -27,18 +27,11 @@ const char *symbols_text_machine(uint16_t machine);
 void symbols_text_write_contents(struct output *output, uint32_t contents);
 void symbols_text_json_contents(struct json *json, uint32_t contents);
 
-/* "12 B", "3.4 KiB"; returns `text`. */
-enum { SYMBOLS_TEXT_BYTES_BYTES = 16 };
-const char *symbols_text_bytes(uint64_t bytes, char text[SYMBOLS_TEXT_BYTES_BYTES]);
-
 /* "2026-11-21 12:00", here; "-" before 1970 and where no calendar goes. Returns `text`. */
 enum { SYMBOLS_TEXT_TIME_BYTES = 24 };
 const char *symbols_text_time(uint64_t time_s, char text[SYMBOLS_TEXT_TIME_BYTES]);
 
-/* A string out of a file as it may be shown (I8): what is no printable UTF-8 becomes U+FFFD. */
-void symbols_text_write(struct output *output, const char *string);
-
-/* The origin, which need not end with a NUL, as symbols_text_write() and as a JSON string. */
+/* The origin, which need not end with a NUL, as shown_text_write() and as a JSON string. */
 void symbols_text_write_origin(
 	struct output *output, const struct pilotlight_symbol_header *header);
 void symbols_text_json_origin(struct json *json, const struct pilotlight_symbol_header *header);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_text.h"
 
 #include <errno.h>
@@ -106,7 +107,7 @@ static void write_table(const struct unwind_table *table, struct output *output)
 {
 	const struct pilotlight_unwind_summary *summary = table->summary;
 	uint64_t bytes = unwind_table_bytes(table);
-	char text[SYMBOLS_TEXT_BYTES_BYTES];
+	char text[SHOWN_TEXT_BYTES_BYTES];
 
 	output_printf(output, "unwinding  %" PRIu32 " functions", summary->function_count);
 	if (summary->functions_failed > 0)
@@ -116,7 +117,7 @@ static void write_table(const struct unwind_table *table, struct output *output)
 		"\n  rules    %" PRIu32 ", seldom ones in %" PRIu32 " rows"
 		"\n  size     %s (%" PRIu64 " bytes)",
 		summary->row_count, summary->line_count, summary->unsupported_rows,
-		summary->rule_count, summary->escape_count, symbols_text_bytes(bytes, text), bytes);
+		summary->rule_count, summary->escape_count, shown_text_bytes(bytes, text), bytes);
 	if (summary->row_count > 0)
 		output_printf(output, ", %.2f bytes a row", bytes_a_row(table));
 	output_printf(output, "\n  frame pointers are %s\n",

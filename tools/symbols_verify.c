@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/json.h"
 #include "base/output.h"
+#include "tools/shown_text.h"
 #include "tools/symbols_command.h"
 #include "tools/symbols_text.h"
 #include "tools/symbols_unwind.h"
@@ -51,15 +52,15 @@ static void verification_free(struct verification *verification)
 }
 DEFINE_CLEANUP(struct verification, verification_free);
 
-static enum symbols_parse parse(const struct symbols_command *command, int argc, char **argv,
-	struct verification *verification)
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct verification *verification)
 {
 	static const struct option long_options[] = {
 		SYMBOLS_OPTIONS,
 		{ "remove", no_argument, NULL, OPTION_REMOVE },
 		{ 0 },
 	};
-	enum symbols_parse r = SYMBOLS_PARSE_RUN;
+	enum command_parse r = COMMAND_PARSE_RUN;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
@@ -67,10 +68,10 @@ static enum symbols_parse parse(const struct symbols_command *command, int argc,
 			verification->is_removing = true;
 		else
 			r = symbols_take_option(command, option, &verification->options);
-		if (r != SYMBOLS_PARSE_RUN)
+		if (r != COMMAND_PARSE_RUN)
 			return r;
 	}
-	return symbols_check_arguments(command, argc, argv, 0, 0, "");
+	return command_check_arguments(command, argc, argv, 0, 0, "");
 }
 
 static const char *word_of(int error)
@@ -132,7 +133,7 @@ static void print(struct verification *verification, const struct symbol_cache_e
 	else
 		output_printf(output, "cannot be read: %s", strerror(-error));
 	output_string(output, " (");
-	symbols_text_write(output, entry->path);
+	shown_text_string(output, entry->path);
 	output_string(output, ")\n");
 }
 
@@ -171,10 +172,10 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 
 static void print_sum(struct output *output, const char *what, const struct sum *sum)
 {
-	char bytes[SYMBOLS_TEXT_BYTES_BYTES];
+	char bytes[SHOWN_TEXT_BYTES_BYTES];
 
 	output_printf(output, "%" PRIu64 " %s of %s: %" PRIu64 " damaged, %" PRIu64 " unreadable",
-		sum->count, what, symbols_text_bytes(sum->bytes, bytes), sum->damaged,
+		sum->count, what, shown_text_bytes(sum->bytes, bytes), sum->damaged,
 		sum->unreadable);
 	if (sum->other_versions > 0)
 		output_printf(output, ", %" PRIu64 " of another version", sum->other_versions);
@@ -222,7 +223,7 @@ static int verify(struct verification *verification, struct fault *fault)
 			print_sum(
 				&verification->output, "unwind tables", &verification->tables_sum);
 	}
-	return symbols_finish_output(&verification->output, fault);
+	return command_finish_output(&verification->output, fault);
 }
 
 static bool has_found_damage(const struct verification *verification)
@@ -231,28 +232,29 @@ static bool has_found_damage(const struct verification *verification)
 	       verification->tables_sum.damaged || verification->tables_sum.unreadable;
 }
 
-static int run(const struct symbols_command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(verification_freep) struct verification *verification =
 		calloc(1, sizeof(*verification));
 	struct fault fault = { 0 };
-	enum symbols_parse parsed;
+	enum command_parse parsed;
 	int r;
 
 	if (!verification)
-		return symbols_fail(&fault, -ENOMEM);
+		return command_fail(&fault, -ENOMEM);
 	parsed = parse(command, argc, argv, verification);
-	if (parsed != SYMBOLS_PARSE_RUN)
-		return symbols_parse_status(parsed);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
 	output_init_fd(&verification->output, STDOUT_FILENO);
 	json_init(&verification->json, &verification->output);
 	r = verify(verification, &fault);
 	if (r < 0)
-		return symbols_fail(&fault, r);
+		return command_fail(&fault, r);
 	return has_found_damage(verification) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-const struct symbols_command symbols_verify = {
+const struct command symbols_verify = {
+	"symbols",
 	"verify",
 	"check every symbol file and unwind table",
 	help,

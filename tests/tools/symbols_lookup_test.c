@@ -124,7 +124,7 @@ static void many_are_answered_in_order(void **state)
 		const char *expected = i % 3 ? "??\n/src/asm.S:3:0\n\n" : INLINED;
 
 		/* What is kept of the output ends somewhere. */
-		if (at + 100 > ran.out + SYMBOLS_RUN_TEXT_BYTES)
+		if (at + 100 > ran.out + COMMAND_RUN_TEXT_BYTES)
 			return;
 		assert_memory_equal(at, expected, strlen(expected));
 		at += strlen(expected);
@@ -241,11 +241,11 @@ static void output_that_fails_is_told(void **state)
 	}
 	(void)fflush(NULL);
 	(void)dup2(full, STDOUT_FILENO);
-	err = symbols_run_replace(STDERR_FILENO, "", 0);
+	err = command_run_replace(STDERR_FILENO, "", 0);
 	optind = 0;
 	status = symbols_lookup.run(&symbols_lookup, 5, argv);
-	symbols_run_restore(STDERR_FILENO, err, ran.err);
-	symbols_run_restore(STDOUT_FILENO, out, NULL);
+	command_run_restore(STDERR_FILENO, err, ran.err);
+	command_run_restore(STDOUT_FILENO, out, NULL);
 	(void)close(full);
 	assert_int_equal(status, EXIT_FAILURE);
 	assert_true(symbols_run_complained("cannot write to standard output: No space left"));

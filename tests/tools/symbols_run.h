@@ -6,20 +6,17 @@
 #pragma once
 
 #include "tests/symbol/symbol_cache_fixture.h"
+#include "tests/tools/command_run.h"
 #include "tools/symbols_command.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-enum { SYMBOLS_RUN_TEXT_BYTES = 1 << 20, SYMBOLS_RUN_WORDS_MAX = 32 };
 
 struct symbols_run {
 	struct cache_fixture cache;
 	int status;
-	char out[SYMBOLS_RUN_TEXT_BYTES], err[SYMBOLS_RUN_TEXT_BYTES];
+	char out[COMMAND_RUN_TEXT_BYTES], err[COMMAND_RUN_TEXT_BYTES];
 };
 
 static struct symbols_run ran;
@@ -37,56 +34,19 @@ static inline int symbols_run_tear_down(void **state)
 	return 0;
 }
 
-/* Puts an anonymous file with `bytes` in the place of a descriptor; returns the old one. */
-static inline int symbols_run_replace(int fd, const char *bytes, size_t size)
-{
-	int saved = dup(fd), file = memfd_create("stream", MFD_CLOEXEC);
-
-	if (saved < 0 || file < 0 || write(file, bytes, size) != (ssize_t)size ||
-		lseek(file, 0, SEEK_SET) != 0 || dup2(file, fd) < 0)
-		_exit(99);
-	(void)close(file);
-	return saved;
-}
-
-static inline void symbols_run_restore(int fd, int saved, char *text)
-{
-	ssize_t size = text ? pread(fd, text, SYMBOLS_RUN_TEXT_BYTES - 1, 0) : 0;
-
-	if (text)
-		text[size > 0 ? size : 0] = '\0';
-	(void)dup2(saved, fd);
-	(void)close(saved);
-}
-
 /* `line` is split at its spaces; `--cache` is put behind the command's name. Returns the status. */
 static inline int symbols_run_with(
-	const struct symbols_command *command, const char *line, const char *input, size_t size)
+	const struct command *command, const char *line, const char *input, size_t size)
 {
-	static char text[4096];
-	char *argv[SYMBOLS_RUN_WORDS_MAX + 4] = { (char *)command->name, "--cache",
+	char *argv[COMMAND_RUN_WORDS_MAX + 1] = { (char *)command->name, "--cache",
 		ran.cache.folder };
-	char *rest = text;
-	int argc = 3, in, out, err;
+	int argc = command_run_split(line, argv, 3);
 
-	(void)snprintf(text, sizeof(text), "%s", line);
-	while (*line && rest && argc < SYMBOLS_RUN_WORDS_MAX)
-		argv[argc++] = strsep(&rest, " ");
-	argv[argc] = NULL;
-	(void)fflush(NULL);
-	in = symbols_run_replace(STDIN_FILENO, input, size);
-	out = symbols_run_replace(STDOUT_FILENO, "", 0);
-	err = symbols_run_replace(STDERR_FILENO, "", 0);
-	optind = 0;
-	ran.status = command->run(command, argc, argv);
-	(void)fflush(NULL);
-	symbols_run_restore(STDIN_FILENO, in, NULL);
-	symbols_run_restore(STDOUT_FILENO, out, ran.out);
-	symbols_run_restore(STDERR_FILENO, err, ran.err);
+	ran.status = command_run_words(command, argc, argv, input, size, ran.out, ran.err);
 	return ran.status;
 }
 
-static inline int symbols_run(const struct symbols_command *command, const char *line)
+static inline int symbols_run(const struct command *command, const char *line)
 {
 	return symbols_run_with(command, line, "", 0);
 }
@@ -94,10 +54,7 @@ static inline int symbols_run(const struct symbols_command *command, const char 
 /* Was there one line on standard error, with these words? */
 static inline bool symbols_run_complained(const char *words)
 {
-	const char *newline = strchr(ran.err, '\n');
-
-	return strncmp(ran.err, "pilotlight: ", 12) == 0 && newline && newline[1] == '\0' &&
-	       strstr(ran.err, words);
+	return command_run_is_complaint(ran.err, words);
 }
 
 /* The example of symbol_file_fixture_fill(), as `identity`. 0 or -errno. */

@@ -17,12 +17,12 @@ static int use(char **argv)
 	while (argv[argc])
 		argc++;
 	(void)fflush(NULL);
-	out = symbols_run_replace(STDOUT_FILENO, "", 0);
-	err = symbols_run_replace(STDERR_FILENO, "", 0);
+	out = command_run_replace(STDOUT_FILENO, "", 0);
+	err = command_run_replace(STDERR_FILENO, "", 0);
 	status = symbols_main(argc, argv);
 	(void)fflush(NULL);
-	symbols_run_restore(STDOUT_FILENO, out, ran.out);
-	symbols_run_restore(STDERR_FILENO, err, ran.err);
+	command_run_restore(STDOUT_FILENO, out, ran.out);
+	command_run_restore(STDERR_FILENO, err, ran.err);
 	return status;
 }
 

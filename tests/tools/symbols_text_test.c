@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "tools/shown_text.h"
 
 #include <elf.h>
 #include <setjmp.h>
@@ -46,11 +47,11 @@ static void bytes_are_short(void **state)
 		{ 2ULL << 30, "2.0 GiB" },
 		{ UINT64_MAX, "16.0 EiB" },
 	};
-	char text[SYMBOLS_TEXT_BYTES_BYTES];
+	char text[SHOWN_TEXT_BYTES_BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_string_equal(symbols_text_bytes(cases[i].bytes, text), cases[i].text);
+		assert_string_equal(shown_text_bytes(cases[i].bytes, text), cases[i].text);
 }
 
 static void times_are_local(void **state)
@@ -149,7 +150,7 @@ static void terminals_are_told_no_commands(void **state)
 
 		assert_non_null(copy);
 		begin();
-		symbols_text_write(&output, copy);
+		shown_text_string(&output, copy);
 		check_end(cases[i].clean);
 		free(copy);
 	}
