@@ -146,14 +146,27 @@ $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE $< -o $@ -lpthread -lm
 
+# What generates code and tells of it, as runtimes do.
+JIT_WRITER := $(wildcard tests/workloads/jit/*.c)
+$(B)/workloads/jit_writer: $(JIT_WRITER) $(wildcard tests/workloads/jit/*.h) include/pilotlight/jitdump.h $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)gcc -std=gnu17 -O1 -g $(WARNINGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $(JIT_WRITER) -o $@ -lpthread
+WORKLOADS += $(B)/workloads/jit_writer
+
 .PHONY: unit-tests kernel-tests fuzzers workloads
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
 fuzzers: $(FUZZERS:%=$(B)/tests/fuzz/%)
 workloads: $(WORKLOADS)
 
+# What some tests profile and no package has; they skip what could not be made.
+.PHONY: runtimes
+runtimes: test-packages
+	-$(Q)tests/runtimes/prepare
+
 .PHONY: check
-check: build-packages test-packages
+check: build-packages test-packages runtimes
 	$(Q)$(MAKE) --no-print-directory VARIANT=asan unit-tests fuzzers
 	$(Q)$(MAKE) --no-print-directory VARIANT=release programs kernel-tests workloads bench
 	$(Q)tests/run
@@ -181,7 +194,7 @@ quickstart: all
 .PHONY: install
 install: programs
 	install -D -m 0755 $(B)/pilotlight $(DESTDIR)$(prefix)/bin/pilotlight
-	install -D -m 0644 -t $(DESTDIR)$(prefix)/share/man/man1 tools/pilotlight.1 tools/pilotlight-symbols.1
+	install -D -m 0644 -t $(DESTDIR)$(prefix)/share/man/man1 tools/pilotlight.1 tools/pilotlight-symbols.1 tools/pilotlight-jit.1
 
 .PHONY: format clean help
 format: ; $(Q)clang-format -i $$(git ls-files '*.c' '*.h')

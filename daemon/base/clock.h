@@ -14,3 +14,6 @@ uint64_t clock_realtime_ns(void);
 
 /* CPU time of the calling process, user and system, all threads. */
 uint64_t clock_process_cpu_ns(void);
+
+/* CPU time of the calling thread. */
+uint64_t clock_thread_cpu_ns(void);

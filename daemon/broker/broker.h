@@ -53,6 +53,21 @@ int broker_open_maps(struct broker *broker, const struct broker_process *process
 int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
 
+/*
+ * The same for a file that is still being written, the marker of a jitdump, which may be empty as
+ * yet. Whether it may be believed its owner must tell.
+ */
+int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
+	uint64_t end, const char *path, int *ret_fd);
+
+/*
+ * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may be empty as yet; `ns_pid` is the pid in
+ * the process's own namespace. /tmp may be a link inside of that root; -ELOOP where the map is one.
+ * Whether it may be believed its owner must tell.
+ */
+int broker_open_perf_map(
+	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
+
 /* An absolute `path` as the engine itself would see it: for processes that are gone. Regular files
  * only. */
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
@@ -100,6 +115,22 @@ enum broker_process_file {
 	BROKER_PROCESS_STAT,
 	BROKER_PROCESS_STATUS,
 	BROKER_PROCESS_COMM,
+	BROKER_PROCESS_TIMENS_OFFSETS, /* -ENOENT: the kernel has no time namespaces */
+	BROKER_PROCESS_CGROUP,
 };
 int broker_open_process_file(struct broker *broker, const struct broker_process *process,
 	enum broker_process_file file, int *ret_fd);
+
+/*
+ * The file that the process executes, as /proc/PID/exe has it. The descriptor is an O_PATH one: it
+ * names the file, and can neither be read nor run. -ENOENT: a thread of the kernel executes none.
+ */
+int broker_open_executable(
+	struct broker *broker, const struct broker_process *process, int *ret_fd);
+
+/*
+ * The folder of the cgroup at `path`, from '/' on, in the default hierarchy, to be listed. `mount`
+ * is where that is; NULL: /sys/fs/cgroup, or unified/ there beside the hierarchies of v1. -ENOENT:
+ * no such cgroup, or no cgroup2 there.
+ */
+int broker_open_cgroup(struct broker *broker, const char *mount, const char *path, int *ret_fd);

@@ -29,9 +29,8 @@ struct code_index_counters {
 	uint64_t moves_unknown; /* of code that is not there */
 	uint64_t refused;   /* empty, or beyond the end of the address space, or no room at all */
 	uint64_t reordered; /* came later than their time */
-	uint64_t displaced; /* of those, too late to be put where they belong: taken as of the
-			       newest fact before them */
-	/* What went for want of room. */
+	uint64_t displaced; /* of those, too late to be put where they belong: not taken there */
+	/* What went for want of room, in pieces of code; but see code_index_load(). */
 	uint64_t history_dropped, lines_dropped, code_dropped;
 };
 
@@ -80,13 +79,22 @@ int code_index_new(size_t limit_bytes, struct code_index **ret_index);
 void code_index_free(struct code_index *index);
 DEFINE_CLEANUP(struct code_index, code_index_free);
 
-/* The id of a source file for line_entry.file. Returns 0, -ENOMEM, or -E2BIG where there is no
- * room. */
+/*
+ * The id of a source file for line_entry.file; 0 for an empty name. It is good for as long as the
+ * index: where the file has gone with the lines, for want of room, it is taken for unknown. Returns
+ * 0, -ENOMEM, or -E2BIG where there is no room.
+ */
 int code_index_file(struct code_index *index, const char *name, size_t size, uint32_t *ret_file);
 
 /*
  * Facts. Return 0, -EINVAL for what makes no sense, -ENOENT for a move of what is not there, -E2BIG
- * where there is no room even for it alone (all counted), or -ENOMEM, which changes nothing.
+ * where there is no room even for it alone (all counted), or -ENOMEM: nothing of it was taken.
+ *
+ * What came late is put below at most 32 newer ones, and one fact adds at most 128 nodes to lists.
+ * Code that is put over more than 64 segments takes them as one, without what was there before,
+ * which counts as history that is dropped; lines that are too many alone count as dropped too. A
+ * move takes the code that begins at `from` at its time, whoever put it there, and ends it wherever
+ * it still is.
  */
 int code_index_load(struct code_index *index, const struct code_load *load);
 int code_index_move(struct code_index *index, const struct code_move *move);
@@ -95,16 +103,24 @@ int code_index_move(struct code_index *index, const struct code_move *move);
 bool code_index_find(const struct code_index *index, uint64_t address, uint64_t time_ns,
 	const struct code_view *view, struct code_found *ret_found);
 
-/* Nobody will ask for times before this any more. */
+/*
+ * Nobody will ask for times before this any more, nor with a view in which a writer ends before it
+ * (but one that does not count at all, with an until_ns of 0). What a list is cut down to has the
+ * newest code of each of the writers among the 16 newest facts; those from 255 on are taken for
+ * one.
+ */
 void code_index_retire(struct code_index *index, uint64_t time_ns);
 
 /* Another bound, which may be below what it holds: it is then kept to at the next fact. */
 void code_index_set_limit(struct code_index *index, size_t limit_bytes);
 
+/* Keeps to it at once. Returns 0, -E2BIG where that cannot be, or -ENOMEM. */
+int code_index_trim(struct code_index *index);
+
 /*
  * Calls `function` for each stretch of code at `time_ns` in the order of addresses, until it
- * returns anything but 0, which is returned. `found` has its name, and of the code what is left of
- * it as address and size.
+ * returns anything but 0, which is returned. `found` has its name and times, no line, and of the
+ * code what is left of it as address and size. `function` must not change the index.
  */
 typedef int (*code_index_function)(void *context, const struct code_found *found);
 int code_index_each(const struct code_index *index, uint64_t time_ns, const struct code_view *view,

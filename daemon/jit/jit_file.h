@@ -21,13 +21,15 @@ bool jit_file_is_marker(const char *path);
 struct jit_process_facts {
 	uid_t uid;		     /* effective */
 	uint32_t ns_pid;	     /* of the process in its innermost pid namespace */
-	int64_t monotonic_offset_ns; /* of its time namespace */
-	uint64_t start_ns;	     /* CLOCK_BOOTTIME */
+	int64_t monotonic_offset_ns; /* of its time namespace: its CLOCK_MONOTONIC less ours */
+	uint64_t start_ns;	     /* CLOCK_BOOTTIME, rounded down to a tick of the clock */
 	uint64_t start_realtime_s;   /* the same moment, since 1970, rounded down */
-	char comm[16];
+	char comm[16];		     /* any bytes: the process's own choice */
 };
 
-/* Returns 0, -ESRCH where it is gone, -EBADMSG where /proc makes no sense, or what the broker did.
+/*
+ * Returns 0, -ESRCH where it is gone or another one has its pid, -EBADMSG where /proc makes no
+ * sense, -ENOMEM, or what the broker did. A kernel without time namespaces has no offset.
  */
 int jit_file_read_facts(struct broker *broker, const struct broker_process *process,
 	struct jit_process_facts *ret_facts);
@@ -36,16 +38,19 @@ enum jit_file_kind { JIT_FILE_JITDUMP, JIT_FILE_PERF_MAP };
 
 /*
  * May the file be believed? A regular file that belongs to the process's user, or to root and may
- * be read by all. A perf map is found by its name alone: it must have one link, and must have been
- * written since the process began. Returns 0, -EPERM another's, -ESTALE an earlier process's,
- * -EMLINK more than one link, -EINVAL no regular file, or -errno.
+ * be read by all. A perf map is found by its name alone: it must have no link but that, and must
+ * have been written since the process began, to within the clocks' second. Returns 0, -EPERM
+ * another's, -ESTALE an earlier process's, -EMLINK more than one link, -EINVAL no regular file, or
+ * -errno.
  */
 int jit_file_check(int fd, enum jit_file_kind kind, const struct jit_process_facts *facts);
 
 /*
  * The jitdump file behind the marker mapping [start, end) of a process, checked, or
  * /tmp/perf-<ns_pid>.map below its root, or where it is gone below that of `parent` (pid 0: none).
- * Return 0 and a descriptor that the caller owns, or -errno.
+ * Either may be empty as yet. With start and end 0 the dump is looked for by its path alone, in a
+ * process that need not map it. Return 0 and a descriptor that the caller owns, what
+ * jit_file_check() or the broker did: -ENOENT there is none, -ESRCH the process is gone.
  */
 int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
 	uint64_t start, uint64_t end, const char *path, const struct jit_process_facts *facts,

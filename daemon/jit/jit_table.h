@@ -4,16 +4,17 @@
  * are followed while they are written, or where they have none by their perf maps. A process with a
  * valid jitdump never takes a name from its perf map. A file is followed once, however many
  * processes map it (a fork inherits its parent's); each of them sees of it what it, and before the
- * fork its parents, have written, and in memory that they share what any of them has.
+ * fork its parents, have written, and in memory that they share what any of them has. Where a fork
+ * has begun a file of its own, its parents' still tells what they had left it.
  *
  * Fed by what happens to processes, in the order of time; asked for what was at an address at some
  * time. Runtimes buffer what they write, so an answer may change until is_settled(): records with
  * later times have been read from the same writer, or there will be no more.
  *
  * Bounds (I4): processes, files, and one budget in bytes for all that is known of code; where it is
- * used up, the process that holds the most gives way. Each run has a budget of steps, of which each
- * file that has anything to read gets a share: who writes faster lags, and nobody else does. One
- * owner, one thread. Times are CLOCK_MONOTONIC in ns.
+ * used up, the process that holds the most gives way. Each run has a budget of steps, and of CPU
+ * time, of which each file that has anything to read gets a share: who writes faster lags, and
+ * nobody else does. One owner, one thread. Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -31,11 +32,12 @@
 struct jit_table;
 
 struct jit_table_limits {
-	size_t processes;    /* 4096 */
-	size_t files;	     /* 512, each with a descriptor */
-	size_t bytes;	     /* 16 MiB */
-	int64_t steps_per_s; /* that one run may take for each second since the last; and at most 10
-				of these: 100000, some 5 % of a CPU */
+	size_t processes; /* 4096 */
+	size_t files;	  /* 512, each with a descriptor */
+	size_t bytes;	  /* 16 MiB */
+	/* That one run may take for each second since the last, and at most for 10 of these. */
+	int64_t steps_per_s;	/* 100000 */
+	unsigned cpu_per_mille; /* of one CPU; 50 */
 };
 extern const struct jit_table_limits jit_table_default_limits;
 
@@ -68,8 +70,11 @@ int jit_table_note_all(struct jit_table *table);
 /* Looks for files that were not there, and reads what has been written. Returns 0 or -ENOMEM. */
 int jit_table_run(struct jit_table *table, uint64_t now_ns);
 
-/* Reads all there is, whatever it costs up to `steps`: at the end. Returns 0 or -ENOMEM. */
-int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps);
+/*
+ * Reads all there is, whatever it costs up to `steps` and `cpu_ns` of CPU time: at the end. Returns
+ * 0 or -ENOMEM.
+ */
+int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns);
 
 /* No sample from before this will be asked for: processes that had ended go, and old code. */
 void jit_table_retire(struct jit_table *table, uint64_t time_ns);
@@ -87,8 +92,15 @@ enum jit_answer {
 enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_t first_ns,
 	uint64_t last_ns, uint64_t address, bool is_shared, struct code_found *ret_found);
 
-/* Can what was found, or not found, for this time be changed by what is still to come? */
-bool jit_table_is_settled(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+/*
+ * Can what was found for this time still be changed by what is to come? `is_named`: all was found,
+ * which is as good as it gets from a perf map, that tells no times.
+ */
+bool jit_table_is_settled(
+	const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named);
+
+/* Another number as soon as more is known of the process's code; 0: nothing is. */
+uint64_t jit_table_told(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
 /* Is there a file that tells of that process's code? */
 bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns);

@@ -59,19 +59,23 @@ struct jitdump_counters {
 	uint64_t damaged;	  /* records that lie about themselves */
 	uint64_t lines_damaged;	  /* DEBUG_INFOs of which a part, or all, was of no use */
 	uint64_t lines_unclaimed; /* that no LOAD asked for while they waited */
-	uint64_t future;	  /* time stamps later than when they were read: taken as of then */
-	uint64_t backward;	  /* time stamps before the one before */
-	uint64_t restarts;	  /* the file was written anew */
+	/* Time stamps later than when they were read, which are taken as of then; counted where it
+	   is by more than a second: the caller's clock is read before the file is. */
+	uint64_t future;
+	uint64_t backward; /* time stamps before the one before */
+	uint64_t restarts; /* the file was written anew */
 };
 
 /* What time stamps lack of being CLOCK_MONOTONIC of the initial time namespace. */
 struct jitdump_clock {
-	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted */
+	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted, but not from
+					the CPU's counter, which knows no namespaces */
 };
 
 struct jitdump_reader_options {
-	size_t buffer_bytes; /* 0: 256 KiB; a payload is seen no further */
-	const char *path;    /* of the file, for its runtime; may be NULL; copied */
+	size_t buffer_bytes; /* 0: 256 KiB; at least 4 KiB; a payload is seen no further. It is
+				held while the reader runs, and no longer. */
+	const char *path;    /* of the file, for its runtime; may be NULL; not kept */
 	struct jitdump_clock clock;
 };
 
@@ -86,9 +90,11 @@ void jitdump_reader_free(struct jitdump_reader *reader);
 DEFINE_CLEANUP(struct jitdump_reader, jitdump_reader_free);
 
 /*
- * Called for each record, before what it says is put into the index; `code_offset` is where in the
- * file it begins. For those who show records; the profiler needs none. Anything but 0 ends the
- * reading and is returned.
+ * Called for each record, before what it says is put into the index; `file_offset` is where it
+ * begins. `error` is what jitdump_record_parse() returned: -EBADMSG or -EMSGSIZE of a record of
+ * which the prefix alone is known. Of records of no known kind, of code and of unwinding tables the
+ * bytes are not there to be seen. A negative answer ends the reading before that record, and is
+ * returned. For those who show records; the profiler needs none.
  */
 typedef int (*jitdump_record_function)(void *context, uint64_t file_offset,
 	const struct jitdump_header *header, const struct jitdump_record *record, int error);
@@ -97,9 +103,10 @@ void jitdump_reader_set_watcher(
 
 /*
  * Reads on and puts what it finds into `index` (NULL: nowhere), until the file's end or until
- * `steps` are used up: about one for each record and one for each 4 KiB that is read. `now_ns` is
- * CLOCK_MONOTONIC. Returns how many steps are left (0: there may be more to read), or -ENOMEM, or
- * what the watcher returned; a fault of the file is none of these.
+ * `steps` are used up: about one for each record, for each 4 KiB that is read, and for each 32
+ * source lines. `now_ns` is CLOCK_MONOTONIC. Returns how many steps are left (0: there may be more
+ * to read), or -ENOMEM, or what the watcher returned; a fault of the file is none of these. After
+ * -ENOMEM the record that it failed at is read again.
  */
 int64_t jitdump_reader_run(
 	struct jitdump_reader *reader, struct code_index *index, uint64_t now_ns, int64_t steps);
@@ -119,16 +126,19 @@ void jitdump_reader_state(
 	const struct jitdump_reader *reader, struct jitdump_reader_state *ret_state);
 
 /*
- * The id of the writer with `pid` (in its own namespace); false: it has written nothing. The first
- * 255 have ids of their own, all later ones share one. `ret_told_ns`: the greatest time of its
- * records.
+ * The id of the writer with `pid` (in its own namespace), who has put code there; false: it has
+ * not. The first 255 have ids of their own; all later ones share one, and whoever has none may be
+ * one of them. `ret_told_ns`: the greatest time of its LOADs and MOVEs, others tell no writer.
  */
 enum { JITDUMP_WRITERS_MAX = 256 };
 bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
 	uint64_t *ret_told_ns);
-/* How many ids there are, and whose. */
+/* How many ids there are, and whose: 0 of the one that is shared. */
 uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader);
 uint32_t jitdump_reader_writer_pid(const struct jitdump_reader *reader, uint32_t writer);
 
-/* Memory that it holds, the buffer included. */
+/* Memory that it holds. */
 size_t jitdump_reader_bytes(const struct jitdump_reader *reader);
+
+/* Forgets the source lines that wait for their LOAD, for want of room: they count as unclaimed. */
+void jitdump_reader_forget_lines(struct jitdump_reader *reader);

@@ -35,8 +35,9 @@ enum jitdump_header_oddity {
 unsigned jitdump_header_oddities(const struct jitdump_header *header);
 
 /*
- * Returns 0; -EAGAIN where `size` bytes are not all of it as yet; -EBADMSG: it is no jitdump file;
- * -EPROTONOSUPPORT: of a version above 2 or of none; -EINVAL: a size that cannot be.
+ * Needs the fields alone; what a longer header has beyond them is passed over by its total_size.
+ * Returns 0; -EAGAIN: `size` bytes are not all of the fields as yet; -EBADMSG: it is no jitdump
+ * file; -EPROTONOSUPPORT: of a version above 2 or of none; -EINVAL: a size that cannot be.
  */
 int jitdump_header_parse(const void *bytes, size_t size, struct jitdump_header *ret_header);
 
@@ -69,11 +70,12 @@ struct jitdump_record {
 };
 
 /*
- * The record that `bytes` begin with. `size` of them are there, which may be fewer than the record
- * has if they are as many as the caller holds at most (`is_all` false): its payload is then taken
- * as far as it goes. Returns 0; -EAGAIN: more bytes are needed; -EMSGSIZE: its size is below the
- * prefix's or above the bound, so that where the next record begins is not known; -EBADMSG: it lies
- * about itself, and can be passed over by `ret_record->total_size`, which is set then.
+ * The record that `bytes` begin with, of which `size` bytes are there. Where `is_all`, all of the
+ * record must be; otherwise its fixed fields must, and what follows them is taken as far as it is
+ * there: so names can be had without the code after them. Returns 0; -EAGAIN: more bytes are
+ * needed; -EMSGSIZE: its size is below the prefix's or above the bound, so that where the next
+ * record begins is not known; -EBADMSG: it lies about itself. Of the last two `ret_record` has the
+ * prefix, and nothing else.
  */
 int jitdump_record_parse(const struct jitdump_header *header, const void *bytes, size_t size,
 	bool is_all, struct jitdump_record *ret_record);
@@ -91,7 +93,9 @@ struct jitdump_debug_cursor {
 	size_t file_size;
 };
 
-/* The next entry of a DEBUG_INFO. Returns 1, 0 at the end, -EBADMSG where the rest makes no sense.
+/*
+ * The next entry of a DEBUG_INFO; the cursor starts as {0}. Returns 1, 0 at the end, or -EBADMSG
+ * where the rest makes no sense, and so for ever after.
  */
 int jitdump_debug_next(const struct jitdump_header *header, const struct jitdump_record *record,
 	struct jitdump_debug_cursor *cursor, struct jitdump_debug_entry *ret_entry);

@@ -4,8 +4,8 @@
  * (tools/perf/Documentation/jit-interface.txt of the Linux kernel). Writers put 0x before none, one
  * or both of the numbers, blanks in names, and a '$' before Erlang's. It tells no times, so the
  * last line for an address wins: all lines go into the index as of time 0, and of equal times the
- * later one counts. A line without its end is waited for; a file that has become shorter was
- * written anew.
+ * later one counts. A line without its end is waited for; a file that has become shorter, or begins
+ * otherwise than it did, was written anew.
  *
  * One owner, one thread.
  */
@@ -20,16 +20,21 @@
 
 struct perf_map_reader;
 
-/* Longer names lose their end. */
+/* Of a longer line the beginning counts: its name loses its end. */
 enum { PERF_MAP_LINE_BYTES_MAX = 8192 };
 
 struct perf_map_line {
 	uint64_t address, size; /* size > 0 */
 	const char *name;	/* borrowed; no newline or NUL in it, any other byte; not empty */
 	size_t name_size;
+	bool is_erlang; /* the form of its numbers and a '$', which `name` is without */
 };
 
-/* A line without its newline. Returns 0, or -EBADMSG for one that is none or is of no use. */
+/*
+ * A line without its newline, which may begin with blanks and end with a carriage return. Returns
+ * 0, or -EBADMSG for one that is none, has a NUL in it or is of no use: of no size, or beyond the
+ * end of the address space.
+ */
 int perf_map_line_parse(const char *line, size_t size, struct perf_map_line *ret_line);
 
 struct perf_map_counters {
@@ -45,11 +50,12 @@ void perf_map_reader_free(struct perf_map_reader *reader);
 DEFINE_CLEANUP(struct perf_map_reader, perf_map_reader_free);
 
 /*
- * Reads on and puts what it finds into `index`, until the file's end or until `steps` are used up:
- * about one for each line and one for each 4 KiB. Where the file was written anew, what it said
- * before stays until something else is told of its addresses. With `is_final` a last line needs no
- * newline: nobody will add to it. Returns how many steps are left (0: there may be more to read) or
- * -ENOMEM.
+ * Reads on and puts what it finds into `index`, as of time 0 and of writer 0, until the file's end
+ * or until `steps` are used up: about one for each line and one for each 4 KiB. Where the file was
+ * written anew, what it said before stays until something else is told of its addresses. With
+ * `is_final` a last line needs no newline: nobody will add to it. Returns how many steps are left
+ * (0: there may be more to read) or -ENOMEM, after which it goes on with the line that it was
+ * about. A file that cannot be read is as one that ends.
  */
 int64_t perf_map_reader_run(
 	struct perf_map_reader *reader, struct code_index *index, bool is_final, int64_t steps);

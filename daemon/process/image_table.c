@@ -35,8 +35,10 @@ int image_table_init(struct image_table *table, size_t limit, struct mapping_bud
 
 void image_table_done(struct image_table *table)
 {
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->count; i++) {
 		mapping_set_release(table->images[i].mappings, table->budget);
+		image_table_set_executable(table, &table->images[i], IMAGE_NO_FILE);
+	}
 	free(table->images);
 	free(table->buckets);
 }
@@ -156,8 +158,13 @@ static void remove_ended(struct image_table *table, uint32_t id)
 	unlist(table, id);
 	unchain(table, id);
 	mapping_set_release(image->mappings, table->budget);
+	image_table_set_executable(table, image, IMAGE_NO_FILE);
 	/* Without a pid it is nobody's. */
-	*image = (struct image){ .end_ns = IMAGE_LIVE, .next = table->free };
+	*image = (struct image){
+		.end_ns = IMAGE_LIVE,
+		.executable = IMAGE_NO_FILE,
+		.next = table->free,
+	};
 	table->free = id;
 }
 
@@ -241,6 +248,7 @@ int image_table_begin(
 		.found_ns = IMAGE_LIVE,
 		.version = ++table->last_version,
 		.threads = 1,
+		.executable = IMAGE_NO_FILE,
 		.ended_before = NONE,
 		.ended_after = NONE,
 	};
@@ -254,6 +262,17 @@ int image_table_begin(
 	chain_newest(table, id);
 	*ret_image = image;
 	return 0;
+}
+
+void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file)
+{
+	uint32_t before = image->executable;
+
+	if (file != IMAGE_NO_FILE)
+		file_table_take(table->budget->files, file);
+	image->executable = file;
+	if (before != IMAGE_NO_FILE)
+		file_table_drop(table->budget->files, before);
 }
 
 void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns)

@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IMAGE_LIVE UINT64_MAX
+#define IMAGE_LIVE    UINT64_MAX
+#define IMAGE_NO_FILE UINT32_MAX
 
 struct image {
 	pid_t pid, parent;	   /* pid 0: the slot is free */
@@ -26,6 +27,8 @@ struct image {
 	uint64_t found_ns;   /* by the scan of /proc that has made it known; IMAGE_LIVE: none */
 	uint64_t counted_ns; /* what began or ended before is in `threads` */
 	uint32_t threads;    /* that live; 1 where nobody has said */
+	uint32_t executable; /* a reference to its file; IMAGE_NO_FILE: not known */
+	bool has_execed;     /* a moment ago: the next file that is mapped is the executable */
 
 	/* The image_table's own. */
 	uint32_t older, newer;		    /* of the same pid */
@@ -60,6 +63,9 @@ struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_
  */
 int image_table_begin(
 	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);
+
+/* Takes another reference to `file`, or none for IMAGE_NO_FILE. */
+void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file);
 
 /* Nothing where it has ended. */
 void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns);

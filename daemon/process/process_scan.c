@@ -9,7 +9,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 /* The usual limit of 65530 mappings, with paths of 128 bytes each, comes to 13 MiB. */
 enum { MAPS_BYTES_MAX = 16 << 20 };
@@ -98,6 +103,49 @@ static int scan_mappings(
 	return add_lines(&scan, &reader);
 }
 
+/* The name that the kernel gives a descriptor is its path as maps has it. */
+static int read_path(int fd, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t size;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	size = readlink(link, path, PATH_MAX);
+	if (size < 0)
+		return -errno;
+	if (size == PATH_MAX || size == 0 || path[0] != '/')
+		return -ENOENT;
+	path[size] = '\0';
+	return 0;
+}
+
+static int scan_executable(
+	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct broker_process process = { .pid = pid };
+	struct process_mapping_event event;
+	_cleanup_close_ int fd = -1;
+	struct stat status;
+	char path[PATH_MAX];
+	int r = broker_open_executable(broker, &process, &fd);
+
+	if (r < 0)
+		return r;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	r = read_path(fd, path);
+	if (r < 0)
+		return r;
+	event = (struct process_mapping_event){
+		.path = path,
+		.inode = status.st_ino,
+		.device_major = major(status.st_dev),
+		.device_minor = minor(status.st_dev),
+		.was_there = true,
+	};
+	return process_table_set_executable(table, pid, time_ns, &event);
+}
+
 int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
 {
@@ -106,7 +154,9 @@ int process_scan_one(
 
 	if (r < 0 && r != -E2BIG)
 		return r;
-	/* A count that is not to be had is no reason to do without the mappings. */
+	/* What of the rest is not to be had is no reason to do without the mappings. */
+	if (scan_executable(broker, table, pid, time_ns) == -ENOMEM)
+		return -ENOMEM;
 	checked = process_scan_check(broker, table, pid);
 	return checked == -ENOMEM ? checked : r;
 }

@@ -9,11 +9,11 @@
 #include "process/process_table.h"
 
 /*
- * Adds one process, with as many threads as it has now. Files without a build-id in the table get
- * none here: that takes reading them. Of its text 16 MiB are read at most (-E2BIG); lines that are
- * not understood are passed over. Returns 0, -ESRCH when it has ended meanwhile or has no memory of
- * its own (a thread of the kernel), or what the broker, reading or the table returned. On -E2BIG,
- * what there was room for is added.
+ * Adds one process, with as many threads as it has now, and what it executes. Files without a
+ * build-id in the table get none here: that takes reading them. Of its text 16 MiB are read at most
+ * (-E2BIG); lines that are not understood are passed over. Returns 0, -ESRCH when it has ended
+ * meanwhile or has no memory of its own (a thread of the kernel), or what the broker, reading or
+ * the table returned. On -E2BIG, what there was room for is added.
  */
 int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);

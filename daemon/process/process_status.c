@@ -8,9 +8,11 @@
 #include <string.h>
 
 enum {
-	LINE_BYTES_MAX = 256,
+	/* 33 levels of pid namespaces, of up to ten digits each, take more than any other line. */
+	LINE_BYTES_MAX = 512,
 	/* The line of groups has up to 65536 numbers of up to ten digits. */
 	STATUS_BYTES_MAX = 1 << 20,
+	UID_EFFECTIVE = 1, /* behind the real one */
 };
 
 /* What follows `name`, or NULL. */
@@ -35,6 +37,35 @@ static int parse_count(const char *at, const char *end, uint32_t *ret_count)
 	return 0;
 }
 
+/* The number at `index` of some with tabs between, the last one for a negative index. */
+static int parse_list(const char *at, const char *end, int index, uint32_t *ret_number)
+{
+	const char *tab;
+
+	for (; (tab = memchr(at, '\t', (size_t)(end - at))) && index != 0; index--)
+		at = tab + 1;
+	if (index > 0)
+		return -EINVAL;
+	return parse_count(at, tab ? tab : end, ret_number);
+}
+
+static int parse_identity(const char *line, size_t size, struct process_status *status)
+{
+	const char *end = line + size;
+	const char *value = value_of(line, size, "Uid:\t");
+
+	if (value) {
+		status->has_uid = true;
+		return parse_list(value, end, UID_EFFECTIVE, &status->uid);
+	}
+	value = value_of(line, size, "NStgid:\t");
+	if (value) {
+		status->has_ns_pid = true;
+		return parse_list(value, end, -1, &status->ns_pid);
+	}
+	return 0;
+}
+
 /* A name cannot pretend to be another line: the kernel escapes its newlines. */
 int process_status_read(int fd, struct process_status *ret_status)
 {
@@ -53,6 +84,9 @@ int process_status_read(int fd, struct process_status *ret_status)
 			status.is_zombie = *value == 'Z' || *value == 'X';
 			has_state = true;
 		}
+		r = parse_identity(line, size, &status);
+		if (r < 0)
+			return r;
 		value = value_of(line, size, "Threads:\t");
 		if (!value)
 			continue;

@@ -4,9 +4,11 @@
 #include "process/file_table.h"
 #include "process/image_table.h"
 #include "process/mapping_set.h"
+#include "process/maps_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	MAPPINGS_PER_IMAGE_MEAN = 16,
@@ -114,18 +116,24 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uin
 		return r;
 	child->parent = parent;
 	source = image_table_newest(&table->images, parent);
-	if (source)
+	if (source) {
 		child->mappings = mapping_set_share(source->mappings);
+		image_table_set_executable(&table->images, child, source->executable);
+	}
 	return 0;
 }
 
 int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	struct image *image;
+	int r;
 
 	if (pid <= 0)
 		return -EINVAL;
-	return begin_image(table, pid, time_ns, &image);
+	r = begin_image(table, pid, time_ns, &image);
+	if (r == 0)
+		image->has_execed = true;
+	return r;
 }
 
 void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns)
@@ -199,7 +207,7 @@ static int map_file(struct process_table *table, struct image *image,
 		return r;
 	r = put_mapping(table, image, &mapping, is_changed);
 	file_table_drop(&table->files, mapping.file);
-	if (r == 0 && ret_file)
+	if (r == 0)
 		*ret_file = mapping.file;
 	return r;
 }
@@ -221,6 +229,26 @@ static int find_or_begin_image(struct process_table *table, pid_t pid, uint64_t 
 	return 0;
 }
 
+/*
+ * The kernel maps the program before its interpreter. Where there is no room for it, nobody knows:
+ * the next file is another.
+ */
+static void note_executable(struct process_table *table, struct image *image,
+	const struct process_mapping_event *event, const uint32_t *file)
+{
+	struct mapped_file mapped;
+
+	if (!image->has_execed || event->was_there)
+		return;
+	if (file)
+		file_table_get(&table->files, *file, &mapped);
+	if (file ? !mapped.is_regular : event->path[0] != '/')
+		return;
+	image->has_execed = false;
+	if (file)
+		image_table_set_executable(&table->images, image, *file);
+}
+
 static void note_change(
 	struct process_table *table, struct image *image, uint64_t time_ns, bool was_there)
 {
@@ -237,6 +265,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	bool is_changed = false;
 	struct image *image;
 	uint64_t end_ns;
+	uint32_t file;
 	int r;
 
 	if (pid <= 0 || event->start >= event->end)
@@ -247,7 +276,10 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	/* Off the list of the ended meanwhile, so that it is not evicted for its own mapping. */
 	end_ns = is_live_at(table, image, time_ns) ? IMAGE_LIVE : image->end_ns;
 	image_table_revive(&table->images, image);
-	r = map_file(table, image, event, &is_changed, ret_file);
+	r = map_file(table, image, event, &is_changed, &file);
+	note_executable(table, image, event, r == 0 ? &file : NULL);
+	if (r == 0 && ret_file)
+		*ret_file = file;
 	if (r < 0)
 		mapping_set_cut(
 			&image->mappings, event->start, event->end, &table->budget, &is_changed);
@@ -256,6 +288,48 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	if (end_ns != IMAGE_LIVE)
 		image_table_end(&table->images, image, end_ns);
 	return r;
+}
+
+/* As it is mapped, where it is: the identity that fstat() gives is not always that of maps. */
+static bool find_mapped(const struct process_table *table, const struct image *image,
+	const char *path, uint32_t *ret_file)
+{
+	size_t count = image->mappings ? image->mappings->count : 0, size = strlen(path);
+	struct mapped_file file;
+
+	(void)maps_line_strip_deleted(path, &size);
+	for (size_t i = 0; i < count; i++) {
+		file_table_get(&table->files, image->mappings->mappings[i].file, &file);
+		if (strlen(file.path) == size && memcmp(file.path, path, size) == 0) {
+			*ret_file = image->mappings->mappings[i].file;
+			return true;
+		}
+	}
+	return false;
+}
+
+int process_table_set_executable(struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping_event *event)
+{
+	struct image *image = image_table_newest(&table->images, pid);
+	uint32_t file;
+	int r;
+
+	if (!image || image->end_ns != IMAGE_LIVE || time_ns < image->start_ns)
+		return 0;
+	image->has_execed = false;
+	if (find_mapped(table, image, event->path, &file)) {
+		image_table_set_executable(&table->images, image, file);
+		return 0;
+	}
+	r = file_table_intern(&table->files, event, &file);
+	if (r == -E2BIG)
+		table->counters.files_refused++;
+	if (r < 0)
+		return r;
+	image_table_set_executable(&table->images, image, file);
+	file_table_drop(&table->files, file);
+	return 0;
 }
 
 void process_table_retire(struct process_table *table, uint64_t time_ns)
@@ -292,6 +366,17 @@ pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_
 	const struct image *image = image_table_at(&table->images, pid, time_ns);
 
 	return image ? image->parent : 0;
+}
+
+bool process_table_executable(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	struct mapped_file *ret_file)
+{
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
+
+	if (!image || image->executable == IMAGE_NO_FILE)
+		return false;
+	file_table_get(&table->files, image->executable, ret_file);
+	return true;
 }
 
 bool process_table_find(const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t ip,

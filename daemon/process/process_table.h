@@ -108,6 +108,13 @@ void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns
 void process_table_set_threads(
 	struct process_table *table, pid_t pid, uint64_t time_ns, uint32_t threads);
 /*
+ * What /proc/PID/exe says at `time_ns`, of which nothing but the path and the identity is looked
+ * at. Ignored where the table does not know the process, the newest image has ended, or begins
+ * later.
+ */
+int process_table_set_executable(struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping_event *event);
+/*
  * The process is seen to be gone at `time_ns`: its newest image ends, however many threads it
  * seemed to have, which lost records make too many. Nothing where it began later.
  */
@@ -141,6 +148,14 @@ bool process_table_next_live(const struct process_table *table, size_t *cursor, 
 
 /* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/*
+ * The file that the image of `pid` at `time_ns` executes: the first that was mapped after execve(),
+ * which of a script is its interpreter, or what /proc said; a child has its parent's. False: it is
+ * not known.
+ */
+bool process_table_executable(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	struct mapped_file *ret_file);
 
 /*
  * The mapping that holds `ip` in the image of `pid` at `time_ns`; where a later one overlaps an

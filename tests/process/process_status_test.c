@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,6 +60,59 @@ static void lines_are_found(void **state)
 	}
 }
 
+static void identities_are_found(void **state)
+{
+	static const struct {
+		const char *lines;
+		int r;
+		bool has_uid, has_ns_pid;
+		uid_t uid;
+		uint32_t ns_pid;
+	} cases[] = {
+		{ "", 0, false, false, 0, 0 },
+		{ "Uid:\t1\t2\t3\t4\nNStgid:\t77\nNSpid:\t78\n", 0, true, true, 2, 77 },
+		{ "NStgid:\t77\t5\t1\n", 0, false, true, 0, 1 },
+		{ "Uid:\t0\t4294967295\n", 0, true, false, UINT32_MAX, 0 },
+		{ "NStgid:\t0\n", 0, false, true, 0, 0 },
+		{ "Uid:\t1\n", -EINVAL, false, false, 0, 0 },
+		{ "Uid:\t1\t\n", -EINVAL, false, false, 0, 0 },
+		{ "Uid:\t1\t-2\n", -EINVAL, false, false, 0, 0 },
+		{ "Uid:\t1\t4294967296\t3\n", -EINVAL, false, false, 0, 0 },
+		{ "NStgid:\t5\t\n", -EINVAL, false, false, 0, 0 },
+		{ "NStgid:\t5\tx\n", -EINVAL, false, false, 0, 0 },
+		{ "NSpid:\t5\nNSpgid:\t6\nGid:\t7\t8\n", 0, false, false, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct process_status status = { .uid = 77 };
+		char text[256];
+
+		(void)snprintf(text, sizeof(text), "Name:\tUid:\t9\t9\nState:\tS\n%sThreads:\t1\n",
+			cases[i].lines);
+		assert_int_equal(read_text(text, strlen(text), &status), cases[i].r);
+		assert_int_equal(status.uid, cases[i].r < 0 ? 77 : cases[i].uid);
+		assert_int_equal(status.has_uid, cases[i].has_uid);
+		assert_int_equal(status.has_ns_pid, cases[i].has_ns_pid);
+		assert_int_equal(status.ns_pid, cases[i].ns_pid);
+	}
+}
+
+/* A pid namespace may be 32 deep. */
+static void pids_of_the_deepest_namespace_are_found(void **state)
+{
+	char text[1024] = "State:\tS\nNStgid:";
+	struct process_status status;
+
+	(void)state;
+	for (int i = 0; i < 32; i++)
+		strcat(text, "\t4194304");
+	strcat(text, "\t17\nThreads:\t1\n");
+	assert_int_equal(read_text(text, strlen(text), &status), 0);
+	assert_true(status.has_ns_pid);
+	assert_int_equal(status.ns_pid, 17);
+}
+
 static void long_lists_of_groups_are_passed_over(void **state)
 {
 	static const char head[] = "State:\tS (sleeping)\nGroups:\t", tail[] = "\nThreads:\t7\n";
@@ -88,6 +142,10 @@ static void this_process_is_read(void **state)
 	assert_int_equal(process_status_read(fd, &status), 0);
 	assert_true(status.threads >= 1);
 	assert_false(status.is_zombie);
+	assert_true(status.has_uid);
+	assert_int_equal(status.uid, geteuid());
+	assert_true(status.has_ns_pid);
+	assert_int_equal(status.ns_pid, getpid());
 	assert_int_equal(process_status_read(-1, &status), -EBADF);
 }
 
@@ -114,6 +172,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_found),
+		cmocka_unit_test(identities_are_found),
+		cmocka_unit_test(pids_of_the_deepest_namespace_are_found),
 		cmocka_unit_test(long_lists_of_groups_are_passed_over),
 		cmocka_unit_test(this_process_is_read),
 		cmocka_unit_test(failing_allocations_are_reported),

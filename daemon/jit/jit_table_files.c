@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "jit/jit_table_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct broker_process broker_process_of(const struct jit_process *process)
+{
+	return (struct broker_process){
+		.pid = process->pid,
+		.start_ns = process->has_facts ? process->facts.start_ns : 0,
+	};
+}
+
+int jit_table_know(struct jit_table *table, struct jit_process *process)
+{
+	const struct broker_process asked = broker_process_of(process);
+	int r;
+
+	if (process->has_facts)
+		return 0;
+	/* The pid may be another's by now. */
+	if (process->end_ns != JIT_LIVE)
+		return -ESRCH;
+	r = jit_file_read_facts(table->broker, &asked, &process->facts);
+	if (r < 0)
+		return r == -ENOMEM ? r : -ESRCH;
+	process->has_facts = true;
+	table->version++;
+	return 0;
+}
+
+static void close_followed(struct jit_followed *file)
+{
+	jitdump_reader_free(file->jitdump);
+	perf_map_reader_free(file->perf_map);
+	code_index_free(file->index);
+	free(file->path);
+	*file = (struct jit_followed){ 0 };
+}
+
+void jit_table_measure(struct jit_table *table, struct jit_followed *file)
+{
+	size_t bytes = code_index_bytes(file->index);
+
+	table->code_bytes = table->code_bytes - file->code_bytes + bytes;
+	file->code_bytes = bytes;
+}
+
+static void release(struct jit_table *table, uint32_t id)
+{
+	struct jit_followed *file = &table->files[id];
+
+	table->version++;
+	if (--file->references > 0)
+		return;
+	table->code_bytes -= file->code_bytes;
+	close_followed(file);
+}
+
+/* Nobody else will have this pid among those who have the file: what it wrote is not everybody's.
+ */
+static void note_gone(struct jit_followed *file, const struct jit_process *process)
+{
+	uint64_t told_ns;
+	uint32_t writer;
+
+	if (process->has_facts &&
+		jitdump_reader_writer(file->jitdump, process->facts.ns_pid, &writer, &told_ns) &&
+		writer < JITDUMP_WRITERS_MAX - 1)
+		file->gone[writer / 8] |= (uint8_t)(1U << writer % 8);
+}
+
+void jit_table_drop_dump(struct jit_table *table, struct jit_process *process)
+{
+	if (process->dump == JIT_NONE)
+		return;
+	note_gone(&table->files[process->dump], process);
+	release(table, process->dump);
+	process->dump = JIT_NONE;
+}
+
+void jit_table_drop_map(struct jit_table *table, struct jit_process *process)
+{
+	if (process->map == JIT_NONE)
+		return;
+	release(table, process->map);
+	process->map = JIT_NONE;
+}
+
+/* A slot for a file, which is not taken as yet. */
+static int find_slot(struct jit_table *table, uint32_t *ret_slot)
+{
+	uint32_t slot = 0;
+	int r;
+
+	while (slot < table->file_count && table->files[slot].references > 0)
+		slot++;
+	if (slot == table->file_count) {
+		r = ARRAY_RESERVE(
+			table->files, &table->file_capacity, slot + 1, table->limits.files);
+		if (r < 0)
+			return r;
+		table->files[slot] = (struct jit_followed){ 0 };
+		table->file_count++;
+	}
+	*ret_slot = slot;
+	return 0;
+}
+
+static bool find_followed(const struct jit_table *table, const struct stat *status,
+	enum jit_file_kind kind, uint32_t *ret_slot)
+{
+	for (uint32_t i = 0; i < table->file_count; i++) {
+		const struct jit_followed *file = &table->files[i];
+
+		if (file->references > 0 && file->device == status->st_dev &&
+			file->inode == status->st_ino &&
+			(kind == JIT_FILE_JITDUMP) == (file->jitdump != NULL)) {
+			*ret_slot = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int new_reader(struct jit_followed *file, int *fd, enum jit_file_kind kind,
+	const struct jit_process_facts *facts)
+{
+	const struct jitdump_reader_options options = {
+		.path = file->path,
+		.clock.monotonic_offset_ns = facts->monotonic_offset_ns,
+	};
+
+	if (kind == JIT_FILE_JITDUMP)
+		return jitdump_reader_new(TAKE_FD(*fd), &options, &file->jitdump);
+	return perf_map_reader_new(TAKE_FD(*fd), &file->perf_map);
+}
+
+/* Takes `fd`. The file has one reference more then. */
+static int follow(struct jit_table *table, const struct jit_process *process, int fd,
+	enum jit_file_kind kind, const char *path, uint32_t *ret_file)
+{
+	_cleanup_close_ int taken = fd;
+	struct jit_followed file = {
+		.references = 1,
+		.is_valid = kind == JIT_FILE_PERF_MAP,
+		.has_more = true,
+	};
+	struct stat status;
+	uint32_t slot;
+	int r;
+
+	if (fstat(taken, &status) < 0)
+		return -errno;
+	if (find_followed(table, &status, kind, &slot)) {
+		table->files[slot].references++;
+		*ret_file = slot;
+		return 0;
+	}
+	r = find_slot(table, &slot);
+	if (r < 0)
+		return r;
+	file.device = status.st_dev;
+	file.inode = status.st_ino;
+	file.path = strdup(path);
+	r = file.path ? new_reader(&file, &taken, kind, &process->facts) : -ENOMEM;
+	if (r == 0)
+		r = code_index_new(table->limits.bytes / JIT_INDEX_SHARE, &file.index);
+	if (r < 0) {
+		close_followed(&file);
+		return r;
+	}
+	table->files[slot] = file;
+	jit_table_measure(table, &table->files[slot]);
+	*ret_file = slot;
+	return 0;
+}
+
+/* What became of an attempt, of which there are many: a fault is counted once. */
+static int finish_opening(struct jit_table *table, struct jit_process *process, int error)
+{
+	bool is_distrusted =
+		error == -EPERM || error == -EMLINK || error == -EINVAL || error == -ELOOP;
+
+	if (error == -ENOMEM)
+		return error;
+	if (error == process->open_error)
+		return 0;
+	table->counters.files_distrusted += is_distrusted;
+	table->counters.files_refused += error == -E2BIG;
+	/* That there is no perf map either does not tell why there is no dump. */
+	if ((error == -ENOENT || error == -ESRCH) && process->open_error)
+		return 0;
+	process->open_error = error;
+	return 0;
+}
+
+/*
+ * A process that was gone before anybody looked: its parent most likely is of the same user and has
+ * the same root. The pid in its own namespace is the number in the marker's name.
+ */
+static int take_facts_of_parent(struct jit_table *table, struct jit_process *process,
+	const char *path, struct broker_process *ret_parent)
+{
+	struct jit_process parent = { .pid = process->parent, .end_ns = JIT_LIVE };
+	const char *digits = strrchr(path, '-');
+	int r = -ESRCH;
+
+	if (parent.pid > 0 && digits)
+		r = jit_table_know(table, &parent);
+	if (r < 0)
+		return r;
+	process->facts = parent.facts;
+	process->facts.ns_pid = (uint32_t)strtoul(digits + 1, NULL, 10);
+	process->facts.start_ns = 0;
+	process->facts.comm[0] = '\0';
+	process->has_facts = true;
+	*ret_parent = broker_process_of(&parent);
+	return 0;
+}
+
+int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
+	const struct process_mapping *mapping, const char *path)
+{
+	struct broker_process asked, parent;
+	_cleanup_close_ int fd = -1;
+	uint32_t file;
+	int r = jit_table_know(table, process);
+
+	if (r == 0) {
+		asked = broker_process_of(process);
+		r = jit_file_open_jitdump(table->broker, &asked, mapping->start, mapping->end, path,
+			&process->facts, &fd);
+	}
+	if (r == -ESRCH) {
+		r = take_facts_of_parent(table, process, path, &parent);
+		if (r == 0)
+			r = jit_file_open_jitdump(
+				table->broker, &parent, 0, 0, path, &process->facts, &fd);
+	}
+	if (r == 0)
+		r = follow(table, process, TAKE_FD(fd), JIT_FILE_JITDUMP, path, &file);
+	if (r == 0) {
+		/* Only now, since it may be the same that is mapped once more. */
+		jit_table_drop_dump(table, process);
+		process->dump = file;
+		table->version++;
+	}
+	return finish_opening(table, process, r);
+}
+
+int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process)
+{
+	struct broker_process asked, parent = { .pid = process->parent };
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	uint32_t file;
+	int r = jit_table_know(table, process);
+
+	if (r < 0)
+		return finish_opening(table, process, r);
+	asked = broker_process_of(process);
+	r = jit_file_open_perf_map(table->broker, &asked, &parent, &process->facts, &fd);
+	if (r == 0) {
+		(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->facts.ns_pid);
+		r = follow(table, process, TAKE_FD(fd), JIT_FILE_PERF_MAP, path, &file);
+	}
+	if (r == 0) {
+		jit_table_drop_map(table, process);
+		process->map = file;
+		process->has_own_map = true;
+	}
+	return finish_opening(table, process, r);
+}

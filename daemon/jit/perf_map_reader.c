@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `offset` is where the first line begins that has not been taken, or while `is_skipping` the next
+ * byte of the rest of a line that was too long. Nothing of the file is kept between runs but its
+ * beginning, so a line without its end is read again: it is short, or it would have been taken.
+ */
+#include "jit/perf_map_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	HEAD_BYTES = 64,
+	BYTES_PER_STEP = 4096,
+	BLOCK_BYTES = 64 << 10,
+	/* A line that has no end in this is too long. */
+	BLOCK_BYTES_MIN = PERF_MAP_LINE_BYTES_MAX + 1,
+	/* So that a run of few steps does not read what it leaves. */
+	BLOCK_BYTES_OF_STEP = 128,
+};
+
+struct perf_map_reader {
+	int fd; /* owned */
+	uint64_t offset, file_bytes;
+	bool is_skipping;
+	bool is_erlang;
+	size_t head_size;
+	char head[HEAD_BYTES]; /* what the file began with */
+	struct perf_map_counters counters;
+};
+
+/* Some of the file, and how far it has been taken. */
+struct block {
+	const char *at, *end;
+};
+
+int perf_map_reader_new(int fd, struct perf_map_reader **ret_reader)
+{
+	_cleanup_close_ int taken = fd;
+	struct perf_map_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return -ENOMEM;
+	reader->fd = TAKE_FD(taken);
+	*ret_reader = reader;
+	return 0;
+}
+
+void perf_map_reader_free(struct perf_map_reader *reader)
+{
+	if (!reader)
+		return;
+	closep(&reader->fd);
+	free(reader);
+}
+
+/* Returns how many bytes; none where the file ends or fails. */
+static size_t read_at(
+	const struct perf_map_reader *reader, char *bytes, size_t size, uint64_t offset)
+{
+	ssize_t got;
+
+	do
+		got = pread(reader->fd, bytes, size, (off_t)offset);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? 0 : (size_t)got;
+}
+
+/* Was it written anew? Its size alone does not tell: it may have grown again since. */
+static void look_at_head(struct perf_map_reader *reader)
+{
+	char head[HEAD_BYTES];
+	size_t size = read_at(reader, head, sizeof(head), 0);
+
+	if (size == 0 && reader->file_bytes > 0)
+		return;
+	if (reader->file_bytes < reader->offset || size < reader->head_size ||
+		memcmp(head, reader->head, reader->head_size) != 0) {
+		reader->offset = 0;
+		reader->is_skipping = false;
+		reader->counters.restarts++;
+	}
+	memcpy(reader->head, head, size);
+	reader->head_size = size;
+}
+
+/* Lines that make no sense to the index are counted there. */
+static int take_line(struct perf_map_reader *reader, struct code_index *index, const char *text,
+	size_t size, bool *ret_is_malformed)
+{
+	struct perf_map_line line;
+	struct code_load load;
+	int r = perf_map_line_parse(text, size, &line);
+
+	*ret_is_malformed = r < 0;
+	if (r < 0)
+		return 0;
+	load = (struct code_load){
+		.address = line.address,
+		.size = line.size,
+		.name = line.name,
+		.name_size = line.name_size,
+	};
+	r = code_index_load(index, &load);
+	if (r == -ENOMEM)
+		return r;
+	reader->is_erlang |= line.is_erlang;
+	return 0;
+}
+
+static void advance(struct perf_map_reader *reader, struct block *block, size_t size)
+{
+	block->at += size;
+	reader->offset += size;
+	reader->counters.bytes += size;
+}
+
+/*
+ * Takes the next line, or what there is of one that is too long, or passes over the rest of one.
+ * Returns how many steps it took, 0 where the line has no end as yet, or -ENOMEM.
+ */
+static int take_next(
+	struct perf_map_reader *reader, struct code_index *index, struct block *block, bool is_last)
+{
+	size_t left = (size_t)(block->end - block->at);
+	const char *newline = memchr(block->at, '\n', left);
+	size_t size = newline ? (size_t)(newline - block->at) : left;
+	size_t whole = size + (newline ? 1 : 0);
+	bool is_long = size > PERF_MAP_LINE_BYTES_MAX, is_malformed;
+	int r;
+
+	if (left == 0)
+		return 0;
+	if (!reader->is_skipping) {
+		if (!newline && !is_long && !is_last)
+			return 0;
+		r = take_line(reader, index, block->at,
+			is_long ? (size_t)PERF_MAP_LINE_BYTES_MAX : size, &is_malformed);
+		if (r < 0)
+			return r;
+		reader->counters.lines++;
+		reader->counters.malformed += is_malformed;
+	}
+	reader->is_skipping = !newline && (is_long || reader->is_skipping);
+	advance(reader, block, whole);
+	return 1 + (int)(whole / BYTES_PER_STEP);
+}
+
+static size_t block_size(int64_t steps)
+{
+	if (steps >= BLOCK_BYTES / BLOCK_BYTES_OF_STEP)
+		return BLOCK_BYTES;
+	return steps <= BLOCK_BYTES_MIN / BLOCK_BYTES_OF_STEP ? (size_t)BLOCK_BYTES_MIN
+							      : (size_t)steps * BLOCK_BYTES_OF_STEP;
+}
+
+static int64_t read_lines(struct perf_map_reader *reader, struct code_index *index, char *bytes,
+	bool is_final, int64_t steps)
+{
+	while (steps > 0) {
+		size_t size = read_at(reader, bytes, block_size(steps), reader->offset);
+		struct block block = { .at = bytes, .end = bytes + size };
+		int taken;
+
+		while (steps > 0 && (taken = take_next(reader, index, &block, false)) != 0) {
+			if (taken < 0)
+				return taken;
+			steps -= taken;
+		}
+		if (block.at > bytes)
+			continue;
+		/* The file ends here: a line that filled the block would have been taken. */
+		taken = is_final ? take_next(reader, index, &block, true) : 0;
+		if (taken <= 0)
+			return taken < 0 ? taken : steps;
+		steps -= taken;
+	}
+	return 0;
+}
+
+int64_t perf_map_reader_run(
+	struct perf_map_reader *reader, struct code_index *index, bool is_final, int64_t steps)
+{
+	_cleanup_free_ char *bytes = NULL;
+	struct stat status;
+	int64_t left;
+
+	if (steps <= 0)
+		return 0;
+	if (fstat(reader->fd, &status) < 0)
+		return steps;
+	reader->file_bytes = (uint64_t)status.st_size;
+	look_at_head(reader);
+	if (reader->file_bytes == reader->offset)
+		return steps;
+	/* Not kept: there are many files, and most of them have nothing new. */
+	bytes = malloc(block_size(steps));
+	if (!bytes)
+		return -ENOMEM;
+	left = read_lines(reader, index, bytes, is_final, steps);
+	if (reader->file_bytes < reader->offset)
+		reader->file_bytes = reader->offset;
+	return left;
+}
+
+void perf_map_reader_state(
+	const struct perf_map_reader *reader, struct perf_map_reader_state *ret_state)
+{
+	*ret_state = (struct perf_map_reader_state){
+		.file_bytes = reader->file_bytes,
+		.is_erlang = reader->is_erlang,
+		.counters = reader->counters,
+	};
+	if (reader->file_bytes > reader->offset)
+		ret_state->unread_bytes = reader->file_bytes - reader->offset;
+}
+
+size_t perf_map_reader_bytes(const struct perf_map_reader *reader)
+{
+	return sizeof(*reader);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a process tells of its own code: its perf map, its marker, and how its clock differs. */
+#include "base/cleanup.h"
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A folder that stands for /proc, with one process: 77. */
+struct tree {
+	char proc[64];
+	struct broker *broker;
+};
+
+static const struct broker_process process_77 = { .pid = 77 };
+static const struct broker_process later_77 = { .pid = 77, .start_ns = 1 };
+
+#define STAT_77 "77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2\n"
+
+static const char *path_of(const struct tree *tree, const char *name, char path[256])
+{
+	(void)snprintf(path, 256, "%s/%s", tree->proc, name);
+	return path;
+}
+
+static void write_file(const struct tree *tree, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file = fopen(path_of(tree, name, path), "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void make_folder(const struct tree *tree, const char *name)
+{
+	char path[256];
+
+	assert_int_equal(mkdir(path_of(tree, name, path), 0755), 0);
+}
+
+static void make_link(const struct tree *tree, const char *target, const char *name)
+{
+	char path[256];
+
+	assert_int_equal(symlink(target, path_of(tree, name, path)), 0);
+}
+
+static void remove_file(const struct tree *tree, const char *name)
+{
+	char path[256];
+
+	assert_int_equal(remove(path_of(tree, name, path)), 0);
+}
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct broker_options options = { 0 };
+
+	assert_non_null(tree);
+	strcpy(tree->proc, "/tmp/perf_map_test.XXXXXX");
+	assert_non_null(mkdtemp(tree->proc));
+	make_folder(tree, "77");
+	make_folder(tree, "77/map_files");
+	make_folder(tree, "77/root");
+	make_folder(tree, "77/root/tmp");
+	write_file(tree, "77/stat", STAT_77);
+	write_file(tree, "outside", "outside\n");
+	options.proc_root = tree->proc;
+	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	*state = tree;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	broker_free(tree->broker);
+	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(tree);
+	return 0;
+}
+
+/* Is `fd` what reads as `text`, closed on exec, read-only and never to block? Closes it. */
+static void assert_reads(int fd, const char *text)
+{
+	char bytes[64] = "";
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, bytes, sizeof(bytes) - 1) >= 0);
+	assert_string_equal(bytes, text);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	assert_int_equal(close(fd), 0);
+}
+
+static void assert_refused(const struct tree *tree, uint32_t ns_pid, int result)
+{
+	int fd = -7;
+
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, ns_pid, &fd), result);
+	assert_int_equal(fd, -7);
+}
+
+static void perf_maps_open_by_the_pid_inside(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -1;
+
+	assert_refused(tree, 5, -ENOENT);
+	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
+	assert_reads(fd, "a map\n");
+	write_file(tree, "77/root/tmp/perf-4294967295.map", "");
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, UINT32_MAX, &fd), 0);
+	assert_reads(fd, "");
+	assert_refused(tree, 0, -EINVAL);
+	assert_refused(tree, 77, -ENOENT);
+}
+
+static void the_folder_may_be_a_link_inside_of_the_root(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -1;
+
+	remove_file(tree, "77/root/tmp");
+	assert_refused(tree, 5, -ENOENT);
+	make_folder(tree, "77/root/elsewhere");
+	write_file(tree, "77/root/elsewhere/perf-5.map", "elsewhere\n");
+	make_link(tree, "/elsewhere", "77/root/tmp");
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
+	assert_reads(fd, "elsewhere\n");
+
+	/* Upwards ends at the root. */
+	write_file(tree, "perf-5.map", "outside\n");
+	remove_file(tree, "77/root/tmp");
+	make_link(tree, "../..", "77/root/tmp");
+	assert_refused(tree, 5, -ENOENT);
+	remove_file(tree, "77/root/tmp");
+	/* Inside of the root that folder, which is in /tmp, leads to itself. */
+	make_link(tree, tree->proc, "77/root/tmp");
+	assert_refused(tree, 5, -ELOOP);
+	remove_file(tree, "77/root/tmp");
+	write_file(tree, "77/root/tmp", "no folder\n");
+	assert_refused(tree, 5, -ENOTDIR);
+}
+
+static void only_regular_files_that_are_no_links_open(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+
+	write_file(tree, "77/root/tmp/other", "other\n");
+	make_link(tree, "other", "77/root/tmp/perf-1.map");
+	assert_refused(tree, 1, -ELOOP);
+	make_link(tree, "../../../outside", "77/root/tmp/perf-2.map");
+	assert_refused(tree, 2, -ELOOP);
+	make_link(tree, "/proc/self/fd/0", "77/root/tmp/perf-3.map");
+	assert_refused(tree, 3, -ELOOP);
+	assert_int_equal(mkfifo(path_of(tree, "77/root/tmp/perf-4.map", path), 0644), 0);
+	assert_refused(tree, 4, -EINVAL);
+	make_folder(tree, "77/root/tmp/perf-5.map");
+	assert_refused(tree, 5, -EINVAL);
+	if (mknod(path_of(tree, "77/root/tmp/perf-6.map", path), S_IFCHR | 0644, 0x0103) == 0)
+		assert_refused(tree, 6, -EINVAL);
+}
+
+static void maps_of_other_processes_are_not_found(void **state)
+{
+	struct tree *tree = *state;
+	const struct broker_process unknown = { .pid = 78 };
+	int fd = -7;
+
+	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 5, &fd), -ESRCH);
+	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 6, &fd), -ESRCH);
+	assert_int_equal(broker_open_perf_map(tree->broker, &unknown, 5, &fd), -ESRCH);
+	remove_file(tree, "77/root/tmp/perf-5.map");
+	remove_file(tree, "77/root/tmp");
+	remove_file(tree, "77/root");
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), -ESRCH);
+	assert_int_equal(fd, -7);
+}
+
+/* One that nobody has waited for has a folder, but no root. */
+static void a_process_that_has_ended_is_gone(void **state)
+{
+	struct broker *broker;
+	siginfo_t info;
+	pid_t child;
+	int fd = -7;
+
+	(void)state;
+	assert_int_equal(broker_new(NULL, &broker), 0);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(
+		broker_open_perf_map(broker, &(struct broker_process){ .pid = child }, 5, &fd),
+		-ESRCH);
+	assert_int_equal(broker_open_marker(broker, &(struct broker_process){ .pid = child },
+				 0x1000, 0x2000, "/tmp/jit-1.dump", &fd),
+		-ESRCH);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(fd, -7);
+	broker_free(broker);
+}
+
+static void markers_may_be_empty(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	write_file(tree, "77/root/tmp/jit-1.dump", "");
+	make_link(tree, "../root/tmp/jit-1.dump", "77/map_files/1000-2000");
+	assert_int_equal(
+		broker_open_mapping(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
+	assert_reads(fd, "");
+	write_file(tree, "77/root/tmp/jit-1.dump", "a dump\n");
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
+	assert_reads(fd, "a dump\n");
+	assert_int_equal(broker_open_marker(
+				 tree->broker, &process_77, 0x7000, 0x8000, "/tmp/jit-1.dump", &fd),
+		0);
+	assert_reads(fd, "a dump\n");
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
+	assert_reads(fd, "a dump\n");
+}
+
+static void markers_that_are_no_files_are_refused(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+	int fd = -7;
+
+	assert_int_equal(mkfifo(path_of(tree, "77/root/tmp/fifo", path), 0644), 0);
+	make_link(tree, "../root/tmp/fifo", "77/map_files/1000-2000");
+	make_link(tree, "/proc/version", "77/map_files/2000-3000");
+	make_link(tree, "/dev/null", "77/map_files/3000-4000");
+	make_link(tree, "fifo", "77/root/tmp/jit-1.dump");
+	for (uint64_t start = 0x1000; start < 0x4000; start += 0x1000)
+		assert_int_equal(broker_open_marker(tree->broker, &process_77, start,
+					 start + 0x1000, "/tmp/jit-1.dump", &fd),
+			-EINVAL);
+	assert_int_equal(broker_open_marker(
+				 tree->broker, &process_77, 0x7000, 0x8000, "/tmp/jit-1.dump", &fd),
+		-ELOOP);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x7000, 0x8000, NULL, &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x8000, 0x7000, NULL, &fd), -EINVAL);
+	assert_int_equal(broker_open_marker(tree->broker, &process_77, 0, 0, "tmp", &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &later_77, 0, 0, "/tmp/jit-1.dump", &fd), -ESRCH);
+	assert_int_equal(fd, -7);
+}
+
+enum { NO_NAMESPACE = 255 };
+
+/* Runs in a process of its own. Returns what opening made of the kernel's file. */
+static int open_bound_file(const struct tree *tree)
+{
+	char path[256];
+	int fd = -7;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		mount("/proc/version", path_of(tree, "77/root/tmp/perf-5.map", path), NULL, MS_BIND,
+			NULL) < 0)
+		return NO_NAMESPACE;
+	return -broker_open_perf_map(tree->broker, &process_77, 5, &fd);
+}
+
+static void files_that_the_kernel_makes_up_are_not_opened(void **state)
+{
+	struct tree *tree = *state;
+	int status;
+	pid_t child;
+
+	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	child = fork();
+	if (child == 0)
+		_exit(open_bound_file(tree));
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_NAMESPACE) {
+		print_message("skipped: no mount namespace, which needs root\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), EINVAL);
+}
+
+static void time_offsets_open_where_the_kernel_has_them(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &process_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
+		-ENOENT);
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &later_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
+		-ESRCH);
+	assert_int_equal(fd, -7);
+	write_file(tree, "77/timens_offsets", "monotonic 1 2\n");
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &process_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
+		0);
+	assert_reads(fd, "monotonic 1 2\n");
+	fd = -7;
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &later_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
+		-ESRCH);
+	remove_file(tree, "77/timens_offsets");
+	remove_file(tree, "77/stat");
+	assert_int_equal(broker_open_process_file(
+				 tree->broker, &process_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
+		-ESRCH);
+	assert_int_equal(fd, -7);
+}
+
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(perf_maps_open_by_the_pid_inside),
+		IN_TREE(the_folder_may_be_a_link_inside_of_the_root),
+		IN_TREE(only_regular_files_that_are_no_links_open),
+		IN_TREE(maps_of_other_processes_are_not_found),
+		cmocka_unit_test(a_process_that_has_ended_is_gone),
+		IN_TREE(markers_may_be_empty),
+		IN_TREE(markers_that_are_no_files_are_refused),
+		IN_TREE(files_that_the_kernel_makes_up_are_not_opened),
+		IN_TREE(time_offsets_open_where_the_kernel_has_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

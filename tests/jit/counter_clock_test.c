@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "jit/counter_clock.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A counter of 2.5 GHz. */
+static struct counter_reading reading_at(uint64_t time_ns)
+{
+	return (struct counter_reading){ .counter = 1000 + time_ns / 2 * 5, .time_ns = time_ns };
+}
+
+static struct counter_clock clock_of(uint64_t first_ns, uint64_t last_ns)
+{
+	const struct counter_reading first = reading_at(first_ns), last = reading_at(last_ns);
+	struct counter_clock clock;
+
+	assert_int_equal(counter_clock_from(&first, &last, &clock), 0);
+	return clock;
+}
+
+static void stamps_before_and_after_the_readings(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct counter_clock clock = clock_of(500 * second, 501 * second);
+
+	(void)state;
+	for (uint64_t s = 1; s <= 1000; s++) {
+		uint64_t time_ns = counter_clock_to_ns(&clock, reading_at(s * second).counter);
+
+		/* The rate is kept to 2^-32 ns a tick. */
+		assert_in_range(time_ns, s * second - 1000, s * second + 1000);
+	}
+}
+
+static void beyond_either_end_of_time(void **state)
+{
+	struct counter_clock clock;
+	struct counter_reading first = { .counter = 1ULL << 62, .time_ns = 1000 };
+	struct counter_reading last = { .counter = (1ULL << 62) + 10, .time_ns = 2000 };
+
+	(void)state;
+	assert_int_equal(counter_clock_from(&first, &last, &clock), 0);
+	assert_int_equal(counter_clock_to_ns(&clock, 0), 0);
+	assert_int_equal(counter_clock_to_ns(&clock, last.counter), 2000);
+	assert_int_equal(counter_clock_to_ns(&clock, last.counter - 20), 0);
+	assert_int_equal(counter_clock_to_ns(&clock, last.counter - 19), 100);
+	assert_true(counter_clock_to_ns(&clock, UINT64_MAX) == UINT64_MAX);
+}
+
+static void readings_that_give_no_rate(void **state)
+{
+	const struct counter_reading first = { .counter = 1000, .time_ns = 1000 };
+	const struct counter_reading wrong[] = {
+		{ .counter = 1000, .time_ns = 2000 },	     /* stands still */
+		{ .counter = 999, .time_ns = 2000 },	     /* runs backward */
+		{ .counter = 2000, .time_ns = 1000 },	     /* no time has passed */
+		{ .counter = 2000, .time_ns = 900 },	     /* time runs backward */
+		{ .counter = 1001, .time_ns = 2001 + 1 },    /* slower than 1 MHz */
+		{ .counter = 101000 + 99, .time_ns = 1990 }, /* faster than 100 GHz */
+	};
+	struct counter_clock clock;
+
+	(void)state;
+	memset(&clock, 0x5a, sizeof(clock));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(counter_clock_from(&first, &wrong[i], &clock), -EINVAL);
+	assert_int_equal(clock.ns_per_tick, 0x5a5a5a5a5a5a5a5a);
+}
+
+static void a_longer_span_mends_the_rate(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct counter_reading first = reading_at(0), last = reading_at(5000000);
+	struct counter_reading later = reading_at(10 * second);
+	struct counter_clock clock;
+	uint64_t before_ns, after_ns;
+
+	(void)state;
+	last.time_ns += 50; /* a bad reading: 10 ppm */
+	assert_int_equal(counter_clock_from(&first, &last, &clock), 0);
+	before_ns = counter_clock_to_ns(&clock, reading_at(20 * second).counter);
+	assert_in_range(before_ns, 20 * second + 100000, 20 * second + 300000);
+	counter_clock_add(&clock, &later);
+	after_ns = counter_clock_to_ns(&clock, reading_at(20 * second).counter);
+	assert_in_range(after_ns, 20 * second - 100, 20 * second + 100);
+}
+
+static void a_span_that_is_too_short_does_not_spoil_the_rate(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct counter_clock clock = clock_of(0, 100 * second);
+	struct counter_reading asleep = reading_at(1000 * second), soon;
+	const uint64_t rate = clock.ns_per_tick;
+
+	(void)state;
+	/* The machine slept: the counter ran on while the time stood still. */
+	asleep.time_ns = 101 * second;
+	counter_clock_add(&clock, &asleep);
+	assert_int_equal(clock.ns_per_tick, rate);
+	assert_int_equal(counter_clock_to_ns(&clock, asleep.counter), asleep.time_ns);
+	soon = (struct counter_reading){ .counter = asleep.counter + 2600,
+		.time_ns = asleep.time_ns + 1000 };
+	counter_clock_add(&clock, &soon);
+	assert_int_equal(clock.ns_per_tick, rate);
+	assert_int_equal(counter_clock_to_ns(&clock, soon.counter), soon.time_ns);
+}
+
+static void a_reading_from_before_changes_no_rate(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct counter_clock clock = clock_of(50 * second, 100 * second);
+	const uint64_t rate = clock.ns_per_tick;
+	const struct counter_reading earlier = reading_at(20 * second);
+
+	(void)state;
+	counter_clock_add(&clock, &earlier);
+	assert_int_equal(clock.ns_per_tick, rate);
+}
+
+static void this_machine_s_counter(void **state)
+{
+	struct counter_clock clock;
+	struct counter_reading reading;
+	uint64_t time_ns;
+	int r;
+
+	(void)state;
+	r = counter_clock_init(&clock);
+	if (r == -EOPNOTSUPP) {
+		print_message("no counter of the CPU can be read here\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		const uint64_t before_ns = clock_monotonic_ns();
+
+		counter_clock_update(&clock);
+		assert_int_equal(counter_reading_take(&reading), 0);
+		time_ns = counter_clock_to_ns(&clock, reading.counter);
+		/* Of what was measured a moment ago: however long the machine keeps us. */
+		assert_in_range(time_ns, before_ns - 1000000, clock_monotonic_ns() + 1000000);
+		assert_in_range(reading.time_ns, before_ns, clock_monotonic_ns());
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stamps_before_and_after_the_readings),
+		cmocka_unit_test(beyond_either_end_of_time),
+		cmocka_unit_test(readings_that_give_no_rate),
+		cmocka_unit_test(a_longer_span_mends_the_rate),
+		cmocka_unit_test(a_span_that_is_too_short_does_not_spoil_the_rate),
+		cmocka_unit_test(a_reading_from_before_changes_no_rate),
+		cmocka_unit_test(this_machine_s_counter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
