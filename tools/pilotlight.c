@@ -5,6 +5,7 @@
 #include "symbolize/worker_pool.h"
 #include "tools/doctor.h"
 #include "tools/exit_status.h"
+#include "tools/jit.h"
 #include "tools/record.h"
 #include "tools/symbols.h"
 
@@ -24,6 +25,7 @@ static const struct command {
 	{ "doctor", doctor_main, "what this machine offers a profiler, and what it lacks" },
 	{ "symbols", symbols_main,
 		"the symbol cache: add, list, show, look up, prune, verify, fetch, export" },
+	{ "jit", jit_main, "generated code: list, dump, symbols, verify, tail" },
 	{ "symbol-worker", worker_main, NULL },
 	{ "symbol-fetch", debuginfod_fetch_main, NULL },
 };

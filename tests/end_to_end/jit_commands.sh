@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `pilotlight jit` promises to people and scripts: what each command prints of real runtimes'
+# files, that the symbols are those that were found without us, exit statuses, messages; and that a
+# runtime which runs is listed and followed.
+. "$(dirname "$0")/lib.sh"
+
+need_programs
+dumps=$root/tests/data/jitdump
+maps=$root/tests/data/perfmap
+
+# run EXPECTED_STATUS ARGUMENTS...: its output in $tmp/out and $tmp/err.
+run() {
+	local expected=$1 status
+
+	shift
+	"$pilotlight" jit "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	[ $status = "$expected" ] && return
+	note "status $status instead of $expected: jit $*; $(cat "$tmp/err")"
+	return 1
+}
+
+prints() {
+	grep -q -- "$1" "$tmp/out" && return
+	note "no '$1' in: $(head -c 2000 "$tmp/out")"
+	return 1
+}
+
+says_one_sentence() {
+	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
+	note "$(cat "$tmp/err")"
+	return 1
+}
+
+is_json_lines() {
+	python3 -c 'import json, sys
+for line in open(sys.argv[1], encoding="utf-8"): json.loads(line)' "$1"
+}
+
+symbols_agree() {
+	local file
+
+	for file in "$dumps"/*.dump "$maps"/{erlang25,node20,openjdk17,php82}*.map; do
+		run 0 symbols "$file" || return
+		cmp -s "$tmp/out" "${file%.*}.symbols" && continue
+		note "$file: $(diff "$tmp/out" "${file%.*}.symbols" | head -4)"
+		return 1
+	done
+}
+
+# Each LOAD of the oracle's list is shown, and everything is JSON.
+dumps_are_whole() {
+	local file
+
+	for file in "$dumps"/*.dump; do
+		run 0 dump "$file" || return
+		[ "$(grep -c ' LOAD ' "$tmp/out")" = "$(grep -c '^[^ ]* [0-9]* [^ ]*$' "${file%.*}.lines")" ] ||
+			{ note "$file has $(grep -c ' LOAD ' "$tmp/out") LOADs"; return 1; }
+		run 0 dump --json "$file" && is_json_lines "$tmp/out" || return
+		"$pilotlight" jit verify --json "$file" >"$tmp/out" 2>&1
+		is_json_lines "$tmp/out" || return
+	done
+}
+
+damage_is_found() {
+	run 1 verify "$dumps/node20-sigkill-partial-tail.dump" && prints ' partial-tail ' &&
+		prints ' lines-biased ' && prints ' header-clock ' && prints ' lines-damaged ' &&
+		run 0 verify "$dumps/openjdk17-libperf-jvmti.dump" && prints 'nothing to tell of'
+}
+
+# Of the LOAD in the middle, by the time that `dump` shows.
+times_are_those_of_dump() {
+	local file=$dumps/node20-perf-prof.dump line time address
+
+	run 0 dump "$file" || return
+	line=$(grep ' LOAD ' "$tmp/out" | sed -n 10p)
+	time=$(awk '{print $2}' <<<"$line") address=$(awk '{print substr($5, 3)}' <<<"$line")
+	run 0 symbols --at "$time" "$file" && prints "^$address " && [ "$(wc -l <"$tmp/out")" -le 10 ]
+}
+
+misuse_is_told() {
+	run 2 && run 2 nothing && run 2 dump && run 2 symbols --at soon x && run 2 tail me &&
+		run 1 dump "$maps/php82.map" && says_one_sentence && run 1 dump /dev/zero &&
+		says_one_sentence && run 0 --help && prints '  verify '
+}
+
+a_gone_reader_is_no_error() {
+	"$pilotlight" jit dump "$dumps/openjdk17-libperf-jvmti.dump" 2>"$tmp/err" | head -n 1 >/dev/null
+	[ ! -s "$tmp/err" ]
+}
+
+# --- a runtime that runs -----------------------------------------------------------------------
+
+start_node() {
+	cat >"$tmp/hot.js" <<'END'
+function hotFunction(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s; }
+setInterval(() => hotFunction(1e6), 5);
+END
+	cd "$tmp" || return
+	start node "$@" "$tmp/hot.js"
+	node=${started[-1]}
+	cd "$root" || return
+}
+
+# Until its file has the function, as seen by the command itself.
+is_followed() {
+	timeout 60 "$pilotlight" jit tail -n all "$node" 2>"$tmp/err" | grep -m1 -q hotFunction && return
+	note "$(cat "$tmp/err")"
+	return 1
+}
+
+is_listed() {
+	run 0 list --json && is_json_lines "$tmp/out" &&
+		prints "\"pid\":$node,.*\"comm\":\"node\",\"runtime\":\"V8\",\"kind\":\"$1\",.*\"symbols\":[1-9]"
+}
+
+waits_for_file() {
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		"$pilotlight" jit list --json | grep -q "\"pid\":$node,.*\"kind\":\"$1\"" && return
+	done
+	note "no $1 of $node: $("$pilotlight" jit list)"
+	return 1
+}
+
+running_node() {
+	if ! has node; then
+		skip "a jitdump that is written is followed" "there is no node"
+		skip "its process is listed" "there is no node"
+		return
+	fi
+	start_node --perf-prof
+	check "a jitdump that is written is followed" eval 'waits_for_file jitdump && is_followed'
+	check "its process is listed" is_listed jitdump
+	stop_started
+}
+
+manual() {
+	if ! has mandoc; then
+		skip "the manual has no mistakes" "there is no mandoc"
+		return
+	fi
+	check "the manual has no mistakes" mandoc -Tlint -Wwarning "$root/tools/pilotlight-jit.1"
+}
+
+plan 9
+check "symbols are those that were found without us" symbols_agree
+check "every record is shown, in JSON too" dumps_are_whole
+check "what deviates is found" damage_is_found
+check "times may be asked for as they are shown" times_are_those_of_dump
+check "misuse is told" misuse_is_told
+check "a gone reader is no error" a_gone_reader_is_no_error
+running_node
+manual
+finish
