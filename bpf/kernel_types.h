@@ -110,6 +110,8 @@ struct vm_area_struct {
 	struct mm_struct *vm_mm;
 };
 
+struct css_set;
+
 struct task_struct {
 	struct mm_struct *mm;
 	int pid;
@@ -118,7 +120,8 @@ struct task_struct {
 	__u32 self_exec_id;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
-	struct pid *thread_pid; /* since 4.19 */
+	struct pid *thread_pid;	 /* since 4.19 */
+	struct css_set *cgroups; /* CONFIG_CGROUPS */
 };
 
 #pragma clang attribute pop

@@ -201,6 +201,15 @@ static __always_inline __u64 wakeup_flags(void)
 	return waiting > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* May it be used for what the maps could hold as well? */
+static __always_inline int ring_has_room(void)
+{
+	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
+
+	return waiting < size / 4 * 3;
+}
+
 /* The task's pid in the engine's pid namespace, or 0 where it has none. */
 static __always_inline __u32 pid_in_namespace(struct task_struct *task)
 {
@@ -244,6 +253,14 @@ static __always_inline void describe_task(struct pilotlight_process *process, __
 	}
 }
 
+/* A kernel without cgroups has no such helper either: the branch that calls it is dead there. */
+static __always_inline __u64 cgroup_id_of_current(void)
+{
+	if (!bpf_core_field_exists(struct task_struct, cgroups))
+		return 0;
+	return bpf_get_current_cgroup_id();
+}
+
 /*
  * The whole sample through the ring. The build-ids, if no other call has used up the interrupt's
  * one request; raw ips in the same form otherwise.
@@ -282,6 +299,7 @@ static __always_inline void send_sample(void *ctx, struct pilotlight_counters *c
 	sample->time_ns = bpf_ktime_get_ns();
 	sample->process = key->process;
 	sample->walk = key->user_stack;
+	sample->cgroup_id = key->cgroup_id;
 	sample->tid = key->tid;
 	sample->walker = key->walker;
 	sample->kernel_count = kernel_count;
@@ -371,7 +389,7 @@ static __always_inline int send_walk(struct walk *walk, void *walks, __u32 windo
 
 /* The user stack by the sampler's own walk. */
 static __always_inline enum walk_result take_walk(void *walks, struct pilotlight_counters *counters,
-	struct pilotlight_sample_key *key, __u32 window)
+	struct pilotlight_sample_key *key, __u32 window, __u8 *ret_has_jit)
 {
 	__u32 zero = 0, end;
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
@@ -393,6 +411,7 @@ static __always_inline enum walk_result take_walk(void *walks, struct pilotlight
 		counters->ends[end]++;
 	key->walker = PILOTLIGHT_WALKER_TABLES;
 	key->user_stack = (__s64)walk->record.hash;
+	*ret_has_jit = walk->has_jit;
 	return WALK_IS_TAKEN;
 }
 
@@ -404,11 +423,12 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 		.build_id_stack = PILOTLIGHT_STACK_NONE };
 	enum stack_answer user = STACK_ABSENT, kernel = STACK_ABSENT;
 	enum walk_result walk = WALK_IS_KERNELS;
+	__u8 has_jit = 0;
 	long id;
 
 	key->user_stack = PILOTLIGHT_STACK_NONE;
 	if (wants_walks)
-		walk = take_walk(walks, counters, key, window);
+		walk = take_walk(walks, counters, key, window, &has_jit);
 	if (walk == WALK_IS_KERNELS) {
 		id = bpf_get_stackid(ctx, stacks, USER_STACK);
 		user = stack_answer_of(id);
@@ -416,6 +436,11 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	}
 	if (user != STACK_ABSENT || key->walker == PILOTLIGHT_WALKER_TABLES)
 		counters->walked[key->walker & 1]++;
+	if (has_jit && ring_has_room()) {
+		counters->events[PILOTLIGHT_EVENT_TIMED]++;
+		send_sample(ctx, counters, key, window & 1, 0);
+		return;
+	}
 	key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	if (wants_kernel) {
 		id = bpf_get_stackid(ctx, stacks, 0);
@@ -474,6 +499,7 @@ int sample_cpu(void *ctx)
 		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
 		return 0;
 	}
+	key.cgroup_id = cgroup_id_of_current();
 	if (set == 0)
 		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, &walks_0, counts, &key,
 			window);

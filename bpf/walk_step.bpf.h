@@ -74,7 +74,7 @@ struct walk {
 	__u8 is_exact;
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
 	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
-	__u8 reserved;
+	__u8 has_jit;	     /* frames in memory that no file is behind: other code in time */
 	__u64 registers[PT_REGS_WORDS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	/* As it is sent. */

@@ -157,6 +157,12 @@ static __always_inline __u64 frame_of(const struct walk *walk, const struct walk
 	       ((walk->ip - mapping->start + mapping->offset) & PILOTLIGHT_FRAME_OFFSET_MASK);
 }
 
+static __always_inline int is_jit(const struct walked_mapping *mapping)
+{
+	return !mapping->has_file ||
+	       (mapping->is_known_file && mapping->file.flags & PILOTLIGHT_FILE_BY_ADDRESS);
+}
+
 static __always_inline int is_of_function(const struct pilotlight_unwind_rule *rule)
 {
 	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
@@ -206,6 +212,7 @@ __noinline int step_out(struct walker *walker)
 	at = walk->record.count & 255;
 	walk->frames[at] = frame_of(walk, mapping);
 	walk->record.count++;
+	walk->has_jit |= is_jit(mapping);
 	if (!mapping->has_file)
 		return step_by_frame_pointer(walk, 0);
 	if (!mapping->is_known_file)
@@ -300,6 +307,7 @@ static __always_inline int begin_walk(
 	walker->window = window;
 	walk->mapping = 0;
 	walk->searches = 0;
+	walk->has_jit = 0;
 	walk->record.count = 0;
 	return 1;
 }

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "pipeline.h"
+#include "pipeline_state.h"
 
-#include "aggregate/aggregator.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/broker.h"
-#include "drain/drain.h"
 #include "process/process_scan.h"
-#include "process/process_table.h"
-#include "resolve/binary_table.h"
-#include "resolve/kernel_symbols.h"
-#include "symbol/symbol_cache.h"
-#include "unwinding.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,28 +18,11 @@ enum {
 	SIDEBAND_PERIOD_MS = 20,
 };
 
-struct pipeline {
-	struct pipeline_settings settings;
-	struct broker *broker;
-	struct capture *capture;
-	struct drain *drain;
-	struct process_table *processes;
-	struct kernel_symbols *kernel;
-	struct binary_table *binaries;
-	struct resolver *resolver;
-	struct profile *profile;
-	struct aggregator *aggregator;
-	struct symbol_cache *symbol_cache; /* NULL: none */
-	struct symbolizer *symbolizer;
-	struct unwinding *unwinding; /* NULL: the kernel alone walks user stacks */
-	size_t binaries_wanted;	     /* of the profile's: the symbolizer was told of them */
-	int epoll_fd, timer_fd;
-	uint64_t started_ns;	/* CLOCK_MONOTONIC */
-	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
-	uint64_t last_flip_ns;
-	uint64_t sideband_lost; /* records, when /proc was last read for them */
-	struct pipeline_report report;
-};
+/* What reading the rest of JIT processes' files may take when sampling has ended. */
+#define JIT_CPU_NS_AT_END (1ULL * NSEC_PER_SEC)
+
+/* How often the files of JIT processes are looked for and read between two windows. */
+#define JIT_PERIOD_NS 100000000ULL
 
 void pipeline_free(struct pipeline *pipeline)
 {
@@ -56,9 +31,11 @@ void pipeline_free(struct pipeline *pipeline)
 	unwinding_free(pipeline->unwinding);
 	symbolizer_free(pipeline->symbolizer);
 	symbol_cache_free(pipeline->symbol_cache);
+	late_samples_free(pipeline->late);
 	aggregator_free(pipeline->aggregator);
 	profile_free(pipeline->profile);
 	resolver_free(pipeline->resolver);
+	jit_table_free(pipeline->jit);
 	binary_table_free(pipeline->binaries);
 	kernel_symbols_free(pipeline->kernel);
 	process_table_free(pipeline->processes);
@@ -84,104 +61,6 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_symbolizer(struct pipeline *pipeline)
-{
-	struct symbolizer_options options = {
-		.broker = pipeline->broker,
-		.debuginfod_urls = pipeline->settings.debuginfod_urls,
-	};
-	const char *folder = pipeline->settings.symbol_cache;
-	struct fault fault = { 0 };
-
-	if (folder && symbol_cache_open(folder, SYMBOL_CACHE_BYTES_DEFAULT, &pipeline->symbol_cache,
-			      &fault) < 0)
-		log_warning("%s; continuing without a symbol cache", fault.text);
-	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
-	if (pipeline->symbol_cache)
-		symbol_cache_set_patience(pipeline->symbol_cache, 0);
-	options.cache = pipeline->symbol_cache;
-	return symbolizer_new(&options, &pipeline->symbolizer);
-}
-
-static int open_unwinding(struct pipeline *pipeline)
-{
-	const struct unwinding_parts parts = {
-		.maps = capture_walk_maps(pipeline->capture),
-		.broker = pipeline->broker,
-		.processes = pipeline->processes,
-		.binaries = pipeline->binaries,
-		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
-						: NULL,
-	};
-	int r;
-
-	if (!parts.maps)
-		return 0;
-	r = unwinding_new(&parts, &pipeline->unwinding);
-	if (r == 0)
-		resolver_set_files(pipeline->resolver, unwinding_binary, pipeline->unwinding);
-	return r;
-}
-
-static int open_stages(struct pipeline *pipeline)
-{
-	const struct broker_options options = { .proc_root = "/proc",
-		.debug_root = "/usr/lib/debug" };
-	int r;
-
-	r = broker_new(&options, &pipeline->broker);
-	if (r == 0)
-		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
-	if (r == 0)
-		r = process_table_new(&process_table_default_limits, &pipeline->processes);
-	if (r == 0)
-		r = kernel_symbols_new(pipeline->broker, &pipeline->kernel);
-	if (r == 0)
-		r = binary_table_new(&binary_table_default_limits, pipeline->broker,
-			pipeline->processes, &pipeline->binaries);
-	if (r == 0)
-		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
-			pipeline->binaries, &pipeline->resolver);
-	if (r == 0)
-		r = profile_new(pipeline->settings.profile_budget_bytes, &pipeline->profile);
-	if (r == 0)
-		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
-	if (r == 0)
-		r = open_symbolizer(pipeline);
-	if (r == 0)
-		r = open_unwinding(pipeline);
-	return r;
-}
-
-static int watch(struct pipeline *pipeline, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-static int open_polling(struct pipeline *pipeline)
-{
-	int r;
-
-	pipeline->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	pipeline->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (pipeline->epoll_fd < 0 || pipeline->timer_fd < 0)
-		return -errno;
-	r = watch(pipeline, pipeline->timer_fd);
-	if (r == 0)
-		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)));
-	if (r == 0)
-		r = watch(pipeline, drain_poll_fd(pipeline->drain));
-	if (r == 0)
-		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer));
-	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding));
-	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd);
-	return r;
-}
-
 int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
 	struct fault *fault)
 {
@@ -196,9 +75,9 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	r = capture_open(&settings->capture, &pipeline->capture, fault);
 	if (r < 0)
 		return r;
-	r = open_stages(pipeline);
+	r = pipeline_open_stages(pipeline);
 	if (r == 0)
-		r = open_polling(pipeline);
+		r = pipeline_open_polling(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set up the profiler: %s", strerror(-r));
 	*ret_pipeline = TAKE_PTR(pipeline);
@@ -214,79 +93,12 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 	return 0;
 }
 
-static void take_mapping(struct pipeline *pipeline, const struct sideband_record *record)
+static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
 {
-	struct process_mapping_event event = {
-		.start = record->start,
-		.end = record->end,
-		.offset = record->offset,
-		.path = record->text,
-		.build_id = record->build_id,
-		.inode = record->inode,
-		.device_major = record->device_major,
-		.device_minor = record->device_minor,
-	};
-	struct process_mapping mapping = {
-		.start = record->start,
-		.end = record->end,
-		.offset = record->offset,
-	};
+	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns);
 
-	/* What a bound refuses is counted by the table; its frames will be nameless. */
-	if (process_table_map(
-		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) == 0)
-		binary_table_note_mapping(pipeline->binaries, record->pid, &mapping);
-}
-
-static void take_sideband(void *context, const struct sideband_record *record)
-{
-	struct pipeline *pipeline = context;
-
-	switch (record->kind) {
-	case SIDEBAND_MAP:
-		take_mapping(pipeline, record);
-		break;
-	case SIDEBAND_EXEC:
-		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
-		break;
-	case SIDEBAND_FORK:
-		(void)process_table_fork(
-			pipeline->processes, record->pid, record->parent, record->time_ns);
-		break;
-	case SIDEBAND_EXIT:
-		process_table_exit(pipeline->processes, record->pid, record->time_ns);
-		/* The first thread is as a rule the last: if not, /proc knows how many are left. */
-		if (record->pid == record->tid &&
-			process_table_is_live(pipeline->processes, record->pid))
-			(void)process_scan_check(
-				pipeline->broker, pipeline->processes, record->pid);
-		break;
-	case SIDEBAND_KERNEL_SYMBOL:
-		resolver_kernel_changed(pipeline->resolver);
-		break;
-	case SIDEBAND_COMM:
-	case SIDEBAND_LOST: /* a counter of the side-band's */
-		break;
-	}
-}
-
-/* Takes what the side-band has told; where it has lost records, /proc has to tell. */
-static int read_sideband(struct pipeline *pipeline)
-{
-	struct sideband *sideband = capture_sideband(pipeline->capture);
-	uint64_t now_ns = clock_monotonic_ns();
-	struct sideband_counters counters;
-	uint64_t lost;
-	int r;
-
-	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
-	sideband_counters(sideband, &counters);
-	lost = counters.lost + counters.refused;
-	if (r < 0 || lost == pipeline->sideband_lost)
-		return r;
-	pipeline->sideband_lost = lost;
-	process_scan_check_all(pipeline->broker, pipeline->processes);
-	return process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
+	return r < 0 ? r : late_samples_add(pipeline->late, sample, frames, count);
 }
 
 static int take_sample(void *context, const struct raw_sample *sample)
@@ -299,7 +111,10 @@ static int take_sample(void *context, const struct raw_sample *sample)
 	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
-	r = aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
+	if (resolved_has_jit(frames, (size_t)count))
+		r = add_jit_sample(pipeline, sample, frames, (size_t)count);
+	else
+		r = aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
 	if (r < 0)
 		return r;
 	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
@@ -362,6 +177,39 @@ static void want_symbols(struct pipeline *pipeline)
 	}
 }
 
+int pipeline_take_late(void *context, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct pipeline *pipeline = context;
+	int r = aggregator_add(pipeline->aggregator, sample, frames, count);
+
+	if (r != -E2BIG)
+		return r;
+	pipeline->late_refused[sample->path] += sample->count;
+	return 0;
+}
+
+static void account_late(struct pipeline *pipeline)
+{
+	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
+		accounts_move(&pipeline->report.accounts, path, PILOTLIGHT_DROP_PROFILE_FULL,
+			pipeline->late_refused[path]);
+		pipeline->late_refused[path] = 0;
+	}
+}
+
+/* Sends on what has waited for names, and forgets what is not asked for any more. */
+static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
+{
+	uint64_t oldest_ns;
+	int r = late_samples_run(pipeline->late, clock_monotonic_ns());
+
+	account_late(pipeline);
+	oldest_ns = late_samples_oldest_ns(pipeline->late);
+	jit_table_retire(pipeline->jit, oldest_ns < retired_ns ? oldest_ns : retired_ns);
+	return r;
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
@@ -376,9 +224,12 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
 	/* First who was who until now, then what they did. */
 	flipped_ns = clock_monotonic_ns();
-	r = read_sideband(pipeline);
+	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
+	if (r < 0)
+		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
 	r = drain_window(pipeline->drain, take_sample, pipeline, &accounts);
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
@@ -386,6 +237,9 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
 	accounts_add(&pipeline->report.accounts, &accounts);
 	pipeline->report.windows++;
+	r = run_late(pipeline, pipeline->last_flip_ns);
+	if (r < 0)
+		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
 	want_symbols(pipeline);
 	/* Samples that are still to come are of the set that is active since the flip before. */
 	process_table_retire(pipeline->processes, pipeline->last_flip_ns);
@@ -410,9 +264,12 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", clock_monotonic_ns());
 	if (r < 0)
 		return fault_set(fault, r, "cannot read /proc: %s", strerror(-r));
-	r = read_sideband(pipeline);
+	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = jit_table_note_all(pipeline->jit);
+	if (r < 0)
+		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
 	if (timerfd_settime(pipeline->timer_fd, 0, &period, NULL) < 0)
 		return fault_set(fault, -errno, "cannot set a timer: %s", strerror(errno));
 	pipeline->profile->start_ns = clock_realtime_ns();
@@ -429,18 +286,23 @@ int pipeline_poll_fd(const struct pipeline *pipeline)
 /* Who maps what, and what the sampler wants to know of it. */
 static int follow(struct pipeline *pipeline, struct fault *fault)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	int r;
 
 	/* First what it asks for: what happened before that is then in the side-band. */
 	if (pipeline->unwinding)
 		unwinding_take_requests(pipeline->unwinding);
-	r = read_sideband(pipeline);
+	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
 	r = pipeline->unwinding ? unwinding_run(pipeline->unwinding) : 0;
 	if (r < 0)
 		return fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r));
-	return 0;
+	if (now_ns < pipeline->next_jit_ns)
+		return 0;
+	pipeline->next_jit_ns = now_ns + JIT_PERIOD_NS;
+	r = jit_table_run(pipeline->jit, now_ns);
+	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
 int pipeline_run(struct pipeline *pipeline, struct fault *fault)
@@ -481,6 +343,13 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 		if (r < 0)
 			return r;
 	}
+	r = jit_table_finish(pipeline->jit, clock_monotonic_ns(), INT64_MAX, JIT_CPU_NS_AT_END);
+	if (r == 0)
+		r = late_samples_finish(pipeline->late);
+	if (r < 0)
+		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
+	account_late(pipeline);
+	want_symbols(pipeline);
 	profile->end_ns = clock_realtime_ns();
 	profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
 	profile->cpu_count = capture_cpu_count(pipeline->capture);
@@ -536,6 +405,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
 	process_table_counters(pipeline->processes, &pipeline->report.processes);
 	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	jit_table_counters(pipeline->jit, &pipeline->report.jit);
+	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
 	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
 	if (pipeline->unwinding)
 		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);

@@ -11,8 +11,10 @@
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "drain/accounts.h"
+#include "jit/jit_table.h"
 #include "process/process_table.h"
 #include "query/naming.h"
+#include "resolve/late_samples.h"
 #include "resolve/resolver.h"
 #include "symbolize/symbolizer.h"
 #include "unwinding.h"
@@ -29,6 +31,8 @@ struct pipeline_settings {
 	size_t profile_budget_bytes;
 	const char *symbol_cache;    /* its folder; NULL: symbols are kept for this run alone */
 	const char *debuginfod_urls; /* NULL: no server is asked */
+	/* How long a sample may wait for the names of its JIT code; 0: until the end. */
+	uint64_t jit_patience_ns;
 };
 
 /* What happened on the way, for those who want to know what a profile is worth. */
@@ -39,6 +43,8 @@ struct pipeline_report {
 	struct symbolizer_counters symbols;
 	struct sideband_counters sideband;
 	struct process_table_counters processes;
+	struct jit_table_counters jit;
+	struct late_counters jit_samples;
 	struct capture_cost capture;
 	struct unwinding_report unwinding; /* zeros where the kernel alone walks */
 	uint64_t expected;		   /* samples, by the clock; 0: cannot be told */

@@ -31,6 +31,13 @@ static bool has_build_id(int fd, const struct build_id *id)
 	return elf_image_read(fd, &image) == 0 && build_id_equal(&image.build_id, id);
 }
 
+static bool is_no_elf(int fd)
+{
+	struct elf_image image;
+
+	return fd >= 0 && elf_image_read(fd, &image) == -ENOEXEC;
+}
+
 /*
  * The file of a request, -EMEDIUMTYPE where it is shared memory and none: as the process has it
  * mapped, or by its path if the process is gone. It is the one that was asked for, or nothing:
@@ -105,6 +112,8 @@ int unwinding_files_identify(const struct unwinding_parts *parts,
 	if (r < 0)
 		return r;
 	binary_table_get(parts->binaries, id, &binary);
+	if (!binary.image && is_no_elf(fd))
+		return -EMEDIUMTYPE;
 	if (is_vdso(key)) {
 		r = duplicate_file(&binary, &fd);
 		if (r < 0)

@@ -12,8 +12,8 @@
 
 /*
  * The binary of a request, and a descriptor of its file, which is the caller's. Returns 0;
- * -EMEDIUMTYPE it is shared memory, and no file; -ESRCH the process is not known; -ESTALE the file
- * is another now; -ENOENT or another -errno, it cannot be opened.
+ * -EMEDIUMTYPE it is shared memory, or no ELF file; -ESRCH the process is not known; -ESTALE the
+ * file is another now; -ENOENT or another -errno, it cannot be opened.
  */
 int unwinding_files_identify(const struct unwinding_parts *parts,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,

@@ -129,6 +129,31 @@ static void print_stacks(FILE *file, const struct pipeline_report *report)
 	(void)fputc('\n', file);
 }
 
+/* Only where there was any. */
+static void print_jit(FILE *file, const struct pipeline_report *report)
+{
+	const struct late_counters *jit = &report->jit_samples;
+
+	if (jit->frames == 0)
+		return;
+	(void)fprintf(file,
+		"JIT code   %" PRIu64 " samples through it, %" PRIu64 " in it (%.1f %% named)",
+		jit->samples, jit->leaves,
+		per_cent(jit->leaves - jit->leaves_unknown, jit->leaves));
+	if (jit->frames_ambiguous > 0)
+		(void)fprintf(file, ", %" PRIu64 " frames could be of more than one function",
+			jit->frames_ambiguous);
+	if (jit->hurried > 0)
+		(void)fprintf(file, ", %" PRIu64 " named early for want of room", jit->hurried);
+	if (report->jit.files_distrusted > 0)
+		(void)fprintf(
+			file, "; %" PRIu64 " files not trusted", report->jit.files_distrusted);
+	if (report->jit.files_refused + report->jit.processes_refused > 0)
+		(void)fprintf(file, "; %" PRIu64 " files or processes too many",
+			report->jit.files_refused + report->jit.processes_refused);
+	(void)fputc('\n', file);
+}
+
 static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 {
 	static const char *const reasons[PILOTLIGHT_SYMBOL_FAILURES] = {
@@ -200,6 +225,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	if (r < 0)
 		return r;
 	print_stacks(file, report);
+	print_jit(file, report);
 	print_symbols(file, &report->symbols);
 	print_cost(file, profile, report, cost);
 	return 0;

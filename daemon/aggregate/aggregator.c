@@ -125,14 +125,19 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 	if (resolved->binary == RESOLVED_SYNTHETIC)
 		return profile_add_synthetic(profile, resolved->name, ret_location);
 	r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
-	if (r < 0)
-		return r;
-	r = profile_add_location(profile, binary, resolved->address, ret_location);
+	if (r == 0 && resolved->name)
+		r = profile_add_string(profile, resolved->name, &frame.function);
+	if (r == 0)
+		r = profile_add_jit_location(profile, binary, resolved->address,
+			resolved->jit ? frame.function : 0, ret_location);
 	if (r < 0 || !resolved->name || profile->locations.items[*ret_location].frame_count > 0)
 		return r;
-	r = profile_add_string(profile, resolved->name, &frame.function);
+	if (resolved->file)
+		r = profile_add_string(profile, resolved->file, &frame.file);
 	if (r < 0)
 		return r;
+	frame.line = resolved->line;
+	frame.column = resolved->column;
 	return profile_name_location(profile, *ret_location, &frame, 1);
 }
 

@@ -111,7 +111,7 @@ int profile_add_string(struct profile *profile, const char *string, uint32_t *re
 
 struct location_key {
 	uint64_t address;
-	uint32_t binary;
+	uint32_t binary, function;
 };
 
 static bool location_equal(const void *owner, uint32_t id, const void *key)
@@ -120,14 +120,19 @@ static bool location_equal(const void *owner, uint32_t id, const void *key)
 		&((const struct profile *)owner)->locations.items[id];
 	const struct location_key *wanted = key;
 
-	return location->address == wanted->address && location->binary == wanted->binary;
+	return location->address == wanted->address && location->binary == wanted->binary &&
+	       location->function == wanted->function;
 }
 
-int profile_add_location(
-	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location)
+int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
+	uint32_t function, uint32_t *ret_location)
 {
-	struct location_key key = { .address = address, .binary = binary };
-	uint64_t hash = hash_pair(address, binary);
+	struct location_key key = {
+		.address = address,
+		.binary = binary,
+		.function = function,
+	};
+	uint64_t hash = hash_pair(address, (uint64_t)function << 32 | binary);
 	uint32_t id;
 	int r;
 
@@ -138,12 +143,21 @@ int profile_add_location(
 		if (r < 0)
 			return r;
 		id = (uint32_t)profile->locations.count++;
-		profile->locations.items[id] =
-			(struct profile_location){ .address = address, .binary = binary };
+		profile->locations.items[id] = (struct profile_location){
+			.address = address,
+			.binary = binary,
+			.function = function,
+		};
 		hash_index_insert(&profile->location_index, hash, id);
 	}
 	*ret_location = id;
 	return 0;
+}
+
+int profile_add_location(
+	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location)
+{
+	return profile_add_jit_location(profile, binary, address, 0, ret_location);
 }
 
 int profile_name_location(struct profile *profile, uint32_t location,
@@ -230,14 +244,17 @@ static bool thread_equal(const void *owner, uint32_t id, const void *key)
 	const struct profile_thread *wanted = key;
 
 	return thread->tgid == wanted->tgid && thread->tid == wanted->tid &&
-	       thread->comm == wanted->comm && thread->process_start_ns == wanted->process_start_ns;
+	       thread->comm == wanted->comm && thread->exe == wanted->exe &&
+	       thread->cgroup == wanted->cgroup &&
+	       thread->process_start_ns == wanted->process_start_ns;
 }
 
 int profile_add_thread(
 	struct profile *profile, const struct profile_thread *thread, uint32_t *ret_thread)
 {
-	uint64_t hash = hash_pair(
-		hash_pair(thread->tid, thread->tgid), thread->process_start_ns ^ thread->comm);
+	uint64_t hash = hash_pair(hash_pair(thread->tid, thread->tgid),
+		hash_pair(thread->process_start_ns ^ thread->comm,
+			(uint64_t)thread->exe << 32 | thread->cgroup));
 	uint32_t id;
 	int r;
 

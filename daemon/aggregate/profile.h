@@ -44,11 +44,13 @@ struct profile_frame {
 /*
  * `address` is where the code was: the instruction pointer of a leaf, one less than the return
  * address of a caller. In a BINARY_KERNEL it counts from the start of the image, in BINARY_JIT it
- * is the run-time address. A BINARY_SYNTHETIC location has one frame with its text.
+ * is the run-time address, where one function may have followed another (I3): each is a location of
+ * its own. A BINARY_SYNTHETIC location has one frame with its text.
  */
 struct profile_location {
 	uint64_t address;
 	uint32_t binary;
+	uint32_t function; /* string: of JIT code, the function that was there; else 0 */
 	uint32_t first_frame;
 	uint32_t frame_count; /* 0: nameless (as yet) */
 };
@@ -62,7 +64,8 @@ struct profile_node {
 struct profile_thread {
 	uint64_t process_start_ns; /* CLOCK_BOOTTIME; 0: unknown */
 	uint32_t tgid, tid;
-	uint32_t comm; /* string */
+	uint32_t comm;	      /* string */
+	uint32_t exe, cgroup; /* strings: paths; 0: not known */
 };
 
 struct profile_sample {
@@ -117,6 +120,8 @@ int profile_add_binary(
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
+int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
+	uint32_t function, uint32_t *ret_location);
 int profile_add_synthetic(struct profile *profile, const char *text, uint32_t *ret_location);
 int profile_add_node(
 	struct profile *profile, uint32_t parent, uint32_t location, uint32_t *ret_node);

@@ -37,6 +37,7 @@ struct sideband {
 	size_t ring_bytes;
 	size_t page_bytes;
 	int epoll_fd;
+	bool has_cgroups; /* until the kernel refuses to tell of them */
 	struct ring *rings;
 	size_t ring_count, ring_capacity;
 	struct pending_record *pending;
@@ -79,6 +80,7 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 		return -ENOMEM;
 	sideband->ring_bytes = ring_bytes;
 	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	sideband->has_cgroups = true;
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sideband->epoll_fd < 0)
 		return -errno;
@@ -92,7 +94,7 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
  * the header that they share (perf_event_mmap_output(), seen on 6.18). A perf that records beside
  * us would read an inode number as a build-id, and abort.
  */
-static int open_event(uint32_t cpu, uint32_t watermark_bytes)
+static int open_event(uint32_t cpu, uint32_t watermark_bytes, bool *has_cgroups)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -107,13 +109,22 @@ static int open_event(uint32_t cpu, uint32_t watermark_bytes)
 		.comm_exec = 1,
 		.task = 1,
 		.ksymbol = 1,
+		.cgroup = *has_cgroups,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = watermark_bytes,
 	};
+	int fd = perf_event_open_cpu(&attr, cpu);
 
-	return perf_event_open_cpu(&attr, cpu);
+	/* Before 5.7 the bit was a reserved one. */
+	if (fd != -EINVAL || !*has_cgroups)
+		return fd;
+	attr.cgroup = 0;
+	fd = perf_event_open_cpu(&attr, cpu);
+	if (fd >= 0)
+		*has_cgroups = false;
+	return fd;
 }
 
 static int ring_open(struct sideband *sideband, uint32_t cpu)
@@ -127,7 +138,7 @@ static int ring_open(struct sideband *sideband, uint32_t cpu)
 		sideband->rings, &sideband->ring_capacity, sideband->ring_count + 1, SIZE_MAX);
 	if (r < 0)
 		return r;
-	ring.fd = open_event(cpu, (uint32_t)sideband->ring_bytes / 4);
+	ring.fd = open_event(cpu, (uint32_t)sideband->ring_bytes / 4, &sideband->has_cgroups);
 	if (ring.fd < 0)
 		return ring.fd;
 	page = mmap(NULL, sideband->page_bytes + sideband->ring_bytes, PROT_READ | PROT_WRITE,
@@ -332,6 +343,11 @@ int sideband_read(
 	}
 	forget_pending(sideband, count);
 	return r;
+}
+
+bool sideband_tells_cgroups(const struct sideband *sideband)
+{
+	return sideband->has_cgroups && sideband->ring_count > 0;
 }
 
 void sideband_counters(const struct sideband *sideband, struct sideband_counters *ret_counters)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel's own account of who maps what: one perf ring a CPU with the records of execve(),
- * fork, exit, comm and executable mmap() of every process, each with its file, at the moment it
- * happens. It costs nothing per sample, and it is how a process that is gone before the drain keeps
- * its name and its files. One owner, one thread.
+ * fork, exit, comm and executable mmap() of every process, each with its file, and of each cgroup
+ * that is made, at the moment it happens. It costs nothing per sample, and it is how a process or a
+ * cgroup that is gone before the drain keeps its name and its files. One owner, one thread.
  */
 #pragma once
 
@@ -29,6 +29,9 @@ void sideband_free(struct sideband *sideband);
 
 /* Follows CPUs that have come or gone. */
 int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t count);
+
+/* Does the kernel tell of new cgroups (Linux 5.7)? Known once there are CPUs. */
+bool sideband_tells_cgroups(const struct sideband *sideband);
 
 /* An epoll descriptor that is readable when a ring has filled by a quarter; borrowed. */
 int sideband_poll_fd(const struct sideband *sideband);

@@ -36,6 +36,10 @@ struct task_body {
 };
 _Static_assert(sizeof(struct task_body) == 24, "the kernel's layout");
 
+struct cgroup_body {
+	uint64_t id;
+};
+
 struct lost_body {
 	uint64_t event_id, lost;
 };
@@ -141,6 +145,18 @@ static int parse_task(
 	return 0;
 }
 
+static int parse_cgroup(const struct body *body, struct sideband_record *record)
+{
+	struct cgroup_body cgroup;
+	int r = load(body, &cgroup, sizeof(cgroup));
+
+	if (r < 0)
+		return r;
+	record->kind = SIDEBAND_CGROUP;
+	record->cgroup = cgroup.id;
+	return load_text(body, sizeof(cgroup), &record->text);
+}
+
 static int parse_lost(const struct body *body, struct sideband_record *record)
 {
 	struct lost_body lost;
@@ -167,6 +183,8 @@ static int parse_body(uint32_t type, const struct body *body, struct sideband_re
 	case PERF_RECORD_KSYMBOL:
 		record->kind = SIDEBAND_KERNEL_SYMBOL;
 		return 0;
+	case PERF_RECORD_CGROUP:
+		return parse_cgroup(body, record);
 	case PERF_RECORD_LOST:
 		return parse_lost(body, record);
 	default:

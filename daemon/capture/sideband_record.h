@@ -16,6 +16,7 @@ enum sideband_kind {
 	SIDEBAND_FORK,
 	SIDEBAND_EXIT,		/* of one thread */
 	SIDEBAND_KERNEL_SYMBOL, /* kernel code has come or gone: a BPF program, a trampoline */
+	SIDEBAND_CGROUP,	/* one has been made; Linux 5.7 */
 	SIDEBAND_LOST,
 };
 
@@ -31,9 +32,10 @@ struct sideband_record {
 	uint64_t inode;	     /* 0 where the kernel gave a build-id instead */
 	uint32_t device_major, device_minor;
 	struct build_id build_id;
-	uint64_t lost; /* LOST: how many records */
-	const char
-		*text; /* MAP: path; COMM, EXEC: name. Borrowed from the record, NUL-terminated */
+	uint64_t lost;	 /* LOST: how many records */
+	uint64_t cgroup; /* CGROUP: its inode, in the hierarchy that perf_event is on */
+	/* MAP, CGROUP: path; COMM, EXEC: name. Borrowed from the record, NUL-terminated. */
+	const char *text;
 };
 
 /*

@@ -68,6 +68,7 @@ static void hand_out(struct drain *drain, const struct ring_sample *ring)
 	struct raw_sample sample = {
 		.process = ring->header.process,
 		.tid = ring->header.tid,
+		.cgroup_id = ring->header.cgroup_id,
 		.comm = ring->header.comm,
 		.count = 1,
 		.first_ns = ring->header.time_ns,
@@ -309,6 +310,7 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 	struct raw_sample sample = {
 		.process = key->process,
 		.tid = key->tid,
+		.cgroup_id = key->cgroup_id,
 		.comm = count->comm,
 		.count = count->count,
 		.first_ns = count->first_ns,

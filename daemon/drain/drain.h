@@ -20,7 +20,8 @@ struct drain;
 struct raw_sample {
 	struct pilotlight_process process;
 	uint32_t tid;
-	const char *comm; /* NUL-terminated, as the kernel has it */
+	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0: the kernel has none */
+	const char *comm;   /* NUL-terminated, as the kernel has it */
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;

@@ -509,12 +509,24 @@ int binary_table_find_jit(
 	int r;
 
 	if (binary == HASH_INDEX_NONE) {
-		r = add(table, &identity, BINARY_JIT, "[anon]", &binary);
+		r = add(table, &identity, BINARY_JIT, "[JIT]", &binary);
 		if (r < 0)
 			return r;
 	}
 	*ret_binary = binary;
 	return 0;
+}
+
+void binary_table_set_jit_runtime(struct binary_table *table, uint32_t binary, const char *runtime)
+{
+	struct entry *entry = &table->entries[binary];
+	char path[32];
+
+	assert(binary < table->count && entry->kind == BINARY_JIT);
+	if (!runtime[0])
+		return;
+	(void)snprintf(path, sizeof(path), "[JIT] %s", runtime);
+	set_path(table, entry, path);
 }
 
 int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)

@@ -69,6 +69,8 @@ int binary_table_find_kernel_image(struct binary_table *table, uint32_t image,
 	const struct kernel_image *description, uint32_t *ret_binary);
 int binary_table_find_jit(
 	struct binary_table *table, pid_t pid, uint64_t process_start_ns, uint32_t *ret_binary);
+/* Whose code it is, once that is known: "V8". Its path, "[JIT]", becomes "[JIT] V8". */
+void binary_table_set_jit_runtime(struct binary_table *table, uint32_t binary, const char *runtime);
 
 /*
  * The stand-in for a binary whose file cannot be read: its addresses are file offsets. It never

@@ -2,6 +2,7 @@
 #include "resolve/resolver.h"
 
 #include "base/clock.h"
+#include "jit/jit_memory.h"
 #include "process/process_scan.h"
 #include "resolve/stack_cache.h"
 
@@ -216,31 +217,59 @@ static bool find_mapping(struct resolver *resolver, const struct stack *stack, u
 		resolver->processes, stack->process.pid, stack->sample->first_ns, ip, mapping);
 }
 
+static int push_jit(
+	struct resolver *resolver, struct stack *stack, uint64_t address, enum jit_memory memory)
+{
+	uint32_t binary;
+	int r;
+
+	r = binary_table_find_jit(
+		resolver->binaries, stack->process.pid, stack->sample->process.start_ns, &binary);
+	if (r < 0)
+		return r;
+	push(stack, binary, address, NULL);
+	stack->frames[stack->count - 1].jit =
+		memory == JIT_MEMORY_PRIVATE ? RESOLVED_JIT : RESOLVED_JIT_SHARED;
+	return 1;
+}
+
+/* Code that the kernel puts into every process; its names are literals. */
+static const char *kernel_page(const char *path)
+{
+	if (strcmp(path, "[vsyscall]") == 0)
+		return "[vsyscall]";
+	return strcmp(path, "[uprobes]") == 0 ? "[uprobes]" : NULL;
+}
+
 /* Returns 1, 0 where no code can be at `ip`, or -errno. */
 static int push_ip(struct resolver *resolver, struct stack *stack, uint64_t ip, bool is_return)
 {
 	const struct raw_sample *sample = stack->sample;
 	struct process_mapping mapping;
 	struct mapped_file file;
+	struct binary description;
 	uint64_t where = ip - is_return;
+	enum jit_memory memory;
 	uint32_t binary;
 	int r;
 
 	if (!find_mapping(resolver, stack, where, &mapping))
 		return 0;
 	process_table_file(resolver->processes, mapping.file, &file);
-	if (!file.is_regular && strcmp(file.path, "[vdso]") != 0) {
-		r = binary_table_find_jit(
-			resolver->binaries, stack->process.pid, sample->process.start_ns, &binary);
-		if (r < 0)
-			return r;
-		push(stack, binary, where, NULL);
+	memory = jit_memory_of(&file);
+	if (memory == JIT_MEMORY_PRIVATE || memory == JIT_MEMORY_SHARED)
+		return push_jit(resolver, stack, where, memory);
+	if (kernel_page(file.path)) {
+		push(stack, RESOLVED_SYNTHETIC, 0, kernel_page(file.path));
 		return 1;
 	}
 	r = binary_table_find_mapping(
 		resolver->binaries, &stack->process, sample->first_ns, &mapping, &binary);
 	if (r < 0)
 		return r;
+	binary_table_get(resolver->binaries, binary, &description);
+	if (memory == JIT_MEMORY_MEMFD && !description.image)
+		return push_jit(resolver, stack, where, memory);
 	return push_offset(resolver, stack, binary, ip - mapping.start + mapping.offset, is_return);
 }
 
@@ -461,6 +490,14 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);
 	}
 	return 0;
+}
+
+bool resolved_has_jit(const struct resolved_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (frames[i].jit)
+			return true;
+	return false;
 }
 
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,

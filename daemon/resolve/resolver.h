@@ -23,10 +23,22 @@ enum {
 	RESOLVED_SYNTHETIC = UINT32_MAX - 1, /* in place of a binary: the frame is its name */
 };
 
+/* Executable memory that no file is behind. */
+enum resolved_jit {
+	RESOLVED_NO_JIT,
+	RESOLVED_JIT,
+	RESOLVED_JIT_SHARED, /* with other processes */
+};
+
 struct resolved_frame {
 	uint64_t address; /* as struct profile_location has it */
 	uint32_t binary;  /* of the binary table, or RESOLVED_SYNTHETIC */
-	const char *name; /* kernel and synthetic frames: borrowed for the call; else NULL */
+	enum resolved_jit jit;
+	/* Borrowed for the call: kernel and synthetic frames have a name; JIT frames get it, and
+	 * their place in the source, from late_samples. Else NULL and 0. */
+	const char *name;
+	const char *file;
+	uint32_t line, column;
 };
 
 /* Why a stack ended before its root. */
@@ -77,6 +89,9 @@ DEFINE_CLEANUP(struct resolver, resolver_free);
  */
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids);
+
+/* Is any of the frames in JIT memory? */
+bool resolved_has_jit(const struct resolved_frame *frames, size_t count);
 
 /* Kernel code has come or gone: a module, a BPF program. */
 void resolver_kernel_changed(struct resolver *resolver);

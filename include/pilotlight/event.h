@@ -5,8 +5,8 @@
  *
  * A sample reaches the engine by one of two ways. Nearly all are counted in place: a
  * (sample_key → sample_count) entry whose stack ids point into the window's stackmaps. What the
- * maps cannot hold (another stack in its slot, a map that is full) goes through the ring buffer as
- * a ring_sample with its frames.
+ * maps cannot hold (another stack in its slot, a map that is full), and what must have its own time
+ * (JIT code), goes through the ring buffer as a ring_sample with its frames.
  */
 #pragma once
 
@@ -73,6 +73,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
 	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper gave no stack for a reason that nobody expects */
+	PILOTLIGHT_EVENT_TIMED,	      /* by the ring, so that it has a time: JIT code */
 	PILOTLIGHT_EVENT_WALK_UNSENT, /* no room for a walked stack: the kernel's walk serves */
 	PILOTLIGHT_EVENT_COUNT,
 };
@@ -100,10 +101,15 @@ struct pilotlight_sample_key {
 	struct pilotlight_process process;
 	__s64 user_stack;
 	__s64 kernel_stack;
+	/*
+	 * The thread's cgroup in the default hierarchy, by its inode; 0 where the kernel has none.
+	 * Of the sample and not of the process: threads may be in different ones, and may be moved.
+	 */
+	__u64 cgroup_id;
 	__u32 tid;
 	__u32 walker; /* of user_stack: enum pilotlight_walker */
 };
-_Static_assert(sizeof(struct pilotlight_sample_key) == 40, "padding");
+_Static_assert(sizeof(struct pilotlight_sample_key) == 48, "padding");
 
 struct pilotlight_sample_count {
 	__u64 count;
@@ -165,6 +171,7 @@ struct pilotlight_ring_sample {
 	__u64 time_ns;
 	struct pilotlight_process process;
 	__u64 walk; /* the walked stack's hash, if `walker` is TABLES; then user_count is 0 */
+	__u64 cgroup_id;
 	__u32 tid;
 	__u16 walker; /* enum pilotlight_walker */
 	__u16 kernel_count;
@@ -172,7 +179,7 @@ struct pilotlight_ring_sample {
 	__u8 reserved[6];
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
-_Static_assert(sizeof(struct pilotlight_ring_sample) == 72, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 80, "padding");
 
 #define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
 	(sizeof(struct pilotlight_ring_sample) + \

@@ -135,6 +135,104 @@ static void names_of_the_kernel_come_at_once(void **state)
 	close_fixture(&fixture);
 }
 
+static const char *string_of(const struct fixture *fixture, uint32_t id)
+{
+	return string_pool_get(&fixture->profile->strings, id);
+}
+
+/* The frame of the location that node `node` is of. */
+static const struct profile_frame *frame_of(const struct fixture *fixture, size_t node)
+{
+	const struct profile *profile = fixture->profile;
+	const struct profile_location *location =
+		&profile->locations.items[profile->nodes.items[node].location];
+
+	assert_int_equal(location->frame_count, 1);
+	return &profile->frames.items[location->first_frame];
+}
+
+static void generated_code_arrives_with_its_place_in_the_source(void **state)
+{
+	struct raw_sample sample = sample_of(7, "main");
+	const struct profile_frame *named;
+	struct resolved_frame frame;
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	frame = (struct resolved_frame){
+		.binary = fixture.jit,
+		.address = 0x7000,
+		.jit = RESOLVED_JIT,
+		.name = "JS:*hot",
+		.file = "a.js",
+		.line = 12,
+		.column = 7,
+	};
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	assert_int_equal(fixture.profile->locations.count, 1);
+	assert_int_equal(fixture.profile->samples.items[0].count, 4);
+	named = frame_of(&fixture, 1);
+	assert_string_equal(string_of(&fixture, named->function), "JS:*hot");
+	assert_string_equal(string_of(&fixture, named->file), "a.js");
+	assert_int_equal(named->line, 12);
+	assert_int_equal(named->column, 7);
+	close_fixture(&fixture);
+}
+
+static void one_address_is_as_many_locations_as_functions_were_there(void **state)
+{
+	static const char *const names[] = { "first", "second", "first", "[jit: unknown]" };
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct resolved_frame frame = {
+			.binary = fixture.jit,
+			.address = 0x7000,
+			.jit = RESOLVED_JIT_SHARED,
+			.name = names[i],
+		};
+
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	}
+	assert_int_equal(fixture.profile->locations.count, 3);
+	assert_int_equal(fixture.profile->samples.count, 3);
+	assert_int_equal(fixture.profile->samples.items[0].count, 4);
+	assert_string_equal(string_of(&fixture, frame_of(&fixture, 1)->function), "first");
+	assert_string_equal(string_of(&fixture, frame_of(&fixture, 2)->function), "second");
+	assert_string_equal(string_of(&fixture, frame_of(&fixture, 3)->function), "[jit: unknown]");
+	assert_int_equal(frame_of(&fixture, 1)->file, 0);
+	assert_int_equal(frame_of(&fixture, 1)->line, 0);
+	close_fixture(&fixture);
+}
+
+/* Whatever its name becomes: of the kernel's code an address is one location. */
+static void names_of_the_kernel_are_no_part_of_a_location(void **state)
+{
+	static const char *const names[] = { "do_idle", "do_idle.cold" };
+	struct raw_sample sample = sample_of(7, "main");
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct resolved_frame frame = {
+			.binary = fixture.kernel,
+			.address = 0x10,
+			.name = names[i],
+		};
+
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	}
+	assert_int_equal(fixture.profile->locations.count, 1);
+	assert_string_equal(string_of(&fixture, frame_of(&fixture, 1)->function), "do_idle");
+	close_fixture(&fixture);
+}
+
 static void a_sample_without_frames_is_still_one(void **state)
 {
 	struct raw_sample sample = sample_of(7, "main");
@@ -188,7 +286,12 @@ static void failing_allocations_are_reported(void **state)
 		r = open_fixture(&fixture, 1 << 20);
 		if (r == 0) {
 			frames[0].binary = fixture.kernel;
-			frames[1].binary = fixture.jit;
+			frames[1] = (struct resolved_frame){
+				.binary = fixture.jit,
+				.jit = RESOLVED_JIT,
+				.name = "hot",
+				.file = "a.js",
+			};
 			r = aggregator_add(fixture.aggregator, &sample, frames, 2);
 		}
 		close_fixture(&fixture);
@@ -206,6 +309,9 @@ int main(void)
 		cmocka_unit_test(one_stack_of_two_threads_is_one_node),
 		cmocka_unit_test(binaries_are_found_from_both_sides),
 		cmocka_unit_test(names_of_the_kernel_come_at_once),
+		cmocka_unit_test(generated_code_arrives_with_its_place_in_the_source),
+		cmocka_unit_test(one_address_is_as_many_locations_as_functions_were_there),
+		cmocka_unit_test(names_of_the_kernel_are_no_part_of_a_location),
 		cmocka_unit_test(a_sample_without_frames_is_still_one),
 		cmocka_unit_test(a_full_profile_refuses),
 		cmocka_unit_test(failing_allocations_are_reported),

@@ -50,6 +50,34 @@ static void the_same_address_in_two_binaries_is_two_locations(void **state)
 	profile_free(profile);
 }
 
+static void another_function_at_the_same_address_is_another_location(void **state)
+{
+	struct profile_binary binary = { .kind = BINARY_JIT };
+	uint32_t jit, first, second, a, b, again, nameless, plain;
+	struct profile *profile;
+
+	(void)state;
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &jit), 0);
+	assert_int_equal(profile_add_string(profile, "first", &first), 0);
+	assert_int_equal(profile_add_string(profile, "second", &second), 0);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, first, &a), 0);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, second, &b), 0);
+	assert_int_not_equal(a, b);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, first, &again), 0);
+	assert_int_equal(again, a);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, 0, &nameless), 0);
+	assert_int_not_equal(nameless, a);
+	assert_int_not_equal(nameless, b);
+	assert_int_equal(profile_add_location(profile, jit, 0x1000, &plain), 0);
+	assert_int_equal(plain, nameless);
+	assert_int_equal(profile->locations.items[a].function, first);
+	assert_int_equal(profile->locations.items[b].function, second);
+	assert_int_equal(profile->locations.items[plain].function, 0);
+	assert_int_equal(profile->locations.count, 3);
+	profile_free(profile);
+}
+
 static void samples_of_one_stack_and_thread_add_up(void **state)
 {
 	struct profile_thread thread = { .tgid = 1, .tid = 2 };
@@ -175,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_stacks_are_one_node),
 		cmocka_unit_test(the_same_address_in_two_binaries_is_two_locations),
+		cmocka_unit_test(another_function_at_the_same_address_is_another_location),
 		cmocka_unit_test(samples_of_one_stack_and_thread_add_up),
 		cmocka_unit_test(synthetic_frames_are_known_by_their_text),
 		cmocka_unit_test(the_budget_holds),

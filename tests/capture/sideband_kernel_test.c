@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "capture/cpu_list.h"
 #include "capture/sideband.h"
+#include "tests/harness/cgroup.h"
 #include "tests/harness/privilege.h"
 
 #include <sched.h>
@@ -20,6 +21,9 @@ struct seen {
 	uint64_t last_ns;
 	unsigned forks, execs, exits, maps, files, out_of_order;
 	unsigned maps_before_exec;
+	/* A cgroup that is waited for, and how often it was told of. */
+	struct test_cgroup cgroup;
+	unsigned cgroups;
 };
 
 static void see(void *context, const struct sideband_record *record)
@@ -29,6 +33,11 @@ static void see(void *context, const struct sideband_record *record)
 	if (record->time_ns < seen->last_ns)
 		seen->out_of_order++;
 	seen->last_ns = record->time_ns;
+	if (record->kind == SIDEBAND_CGROUP && seen->cgroup.path &&
+		strcmp(record->text, seen->cgroup.path) == 0) {
+		assert_int_equal(record->cgroup, seen->cgroup.id);
+		seen->cgroups++;
+	}
 	if (record->pid != seen->child)
 		return;
 	switch (record->kind) {
@@ -177,6 +186,76 @@ static void cpus_can_leave_and_come_back(void **state)
 	sideband_free(sideband);
 }
 
+static void make_cgroup(struct seen *seen, const char *name)
+{
+	const char *missing = test_cgroup_make(&seen->cgroup, name);
+
+	if (missing) {
+		print_message("skipped: %s\n", missing);
+		skip();
+	}
+}
+
+static void a_new_cgroup_is_told(void **state)
+{
+	struct sideband *sideband = open_sideband(64 << 10);
+	struct seen seen = { .child = -1 };
+
+	(void)state;
+	if (!sideband_tells_cgroups(sideband)) {
+		sideband_free(sideband);
+		print_message("skipped: the kernel does not tell of cgroups (Linux 5.7)\n");
+		skip();
+	}
+	/* What is left from an earlier run would not be new. */
+	make_cgroup(&seen, "sideband_kernel_test");
+	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	seen.cgroups = 0;
+	make_cgroup(&seen, "sideband_kernel_test");
+	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	assert_int_equal(seen.cgroups, 1);
+	assert_int_equal(seen.out_of_order, 0);
+	sideband_free(sideband);
+}
+
+/* The kernel has marked other people's records before: sideband.c, open_event(). */
+static void a_perf_beside_us_is_not_disturbed(void **state)
+{
+	static const char *const runs[] = {
+		"perf record -q -a -g --all-cgroups -o /dev/null -- true >/dev/null 2>&1",
+		"perf record -q -a -o sideband_perf.data -- sh -c 'mkdir $CGROUP && rmdir $CGROUP; "
+		"true; true' >/dev/null 2>&1 && perf script -i sideband_perf.data "
+		"--show-mmap-events --show-task-events >/dev/null 2>sideband_perf.errors && "
+		"! grep -i -e invalid -e corrupt -e unknown -e 'failed to process' "
+		"sideband_perf.errors",
+	};
+	struct sideband *sideband = open_sideband(64 << 10);
+	struct seen seen = { .child = -1 };
+	char folder[] = "/tmp/sideband_kernel_test.XXXXXX";
+
+	(void)state;
+	if (system("perf version >/dev/null 2>&1") != 0) {
+		sideband_free(sideband);
+		print_message("skipped: there is no perf\n");
+		skip();
+	}
+	make_cgroup(&seen, "sideband_kernel_test");
+	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
+	assert_int_equal(setenv("CGROUP", seen.cgroup.folder, 1), 0);
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+		if (system(runs[i]) != 0)
+			fail_msg("failed beside the side-band: %s", runs[i]);
+	(void)unlink("sideband_perf.data");
+	(void)unlink("sideband_perf.errors");
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(folder), 0);
+	sideband_free(sideband);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +263,8 @@ int main(void)
 		cmocka_unit_test(later_records_wait_for_their_turn),
 		cmocka_unit_test(a_ring_that_is_too_small_says_so),
 		cmocka_unit_test(cpus_can_leave_and_come_back),
+		cmocka_unit_test(a_new_cgroup_is_told),
+		cmocka_unit_test(a_perf_beside_us_is_not_disturbed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

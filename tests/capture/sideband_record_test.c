@@ -56,6 +56,13 @@ static const char exit_thread[] = "\x04\x00\x00\x00\x00\x00\x38\x00"
 static const char lost[] = "\x02\x00\x00\x00\x00\x00\x30\x00"
 			   "\x63\x00\x00\x00\x00\x00\x00\x00"
 			   "\x01\x00\x00\x00\x01\x00\x00\x00" ID_BYTES;
+/* PERF_RECORD_CGROUP of /a/b.scope, and of the root. */
+static const char cgroup[] = "\x13\x00\x00\x00\x00\x00\x38\x00"
+			     "\x2a\x01\x00\x00\x01\x00\x00\x00"
+			     "/a/b.scope\x00\x00\x00\x00\x00\x00" ID_BYTES;
+static const char root_cgroup[] = "\x13\x00\x00\x00\x00\x00\x30\x00"
+				  "\x01\x00\x00\x00\x00\x00\x00\x00"
+				  "/\x00\x00\x00\x00\x00\x00\x00" ID_BYTES;
 static const char throttle[] = "\x05\x00\x00\x00\x00\x00\x38\x00"
 			       "\x14\xcd\x5b\x07\x00\x00\x00\x00"
 			       "\x14\xcd\x5b\x07\x00\x00\x00\x00"
@@ -133,6 +140,23 @@ static void tasks_and_names(void **state)
 	assert_int_equal(record.time_ns, 123456789);
 }
 
+static void cgroups_have_an_id_and_a_path(void **state)
+{
+	struct sideband_record record;
+
+	(void)state;
+	assert_int_equal(PARSE(cgroup, &record), 0);
+	assert_int_equal(record.kind, SIDEBAND_CGROUP);
+	assert_int_equal(record.cgroup, 0x10000012a);
+	assert_int_equal(record.time_ns, 123456789);
+	assert_int_equal(record.pid, 0);
+	assert_string_equal(record.text, "/a/b.scope");
+	assert_ptr_equal(record.text, cgroup + 16);
+	assert_int_equal(PARSE(root_cgroup, &record), 0);
+	assert_int_equal(record.cgroup, 1);
+	assert_string_equal(record.text, "/");
+}
+
 /* Each byte string, changed at one place. */
 static int parse_changed(
 	const char *golden, size_t size, size_t offset, const char *bytes, size_t byte_count)
@@ -185,6 +209,7 @@ static void lies_are_refused(void **state)
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 72, "/bin/abc"), -EINVAL);
 	assert_int_equal(PARSE_CHANGED(comm, 16, "12345678"), -EINVAL);
 	assert_int_equal(PARSE_CHANGED(exec, 16, "12345678"), -EINVAL);
+	assert_int_equal(PARSE_CHANGED(root_cgroup, 16, "/2345678"), -EINVAL);
 }
 
 /* A record cut short that still tells its true size, in memory of exactly that size. */
@@ -220,6 +245,7 @@ static void short_records_are_refused(void **state)
 	ASSERT_CUT(comm, 8 + 8 + 1 + 24);
 	ASSERT_CUT(fork_process, 8 + 24 + 24);
 	ASSERT_CUT(lost, 8 + 16 + 24);
+	ASSERT_CUT(root_cgroup, 8 + 8 + 1 + 24);
 	ASSERT_CUT(throttle, 8 + 24);
 }
 
@@ -243,6 +269,7 @@ int main(void)
 		cmocka_unit_test(mapping_with_an_inode),
 		cmocka_unit_test(mapping_with_a_build_id),
 		cmocka_unit_test(tasks_and_names),
+		cmocka_unit_test(cgroups_have_an_id_and_a_path),
 		cmocka_unit_test(uninteresting_records_say_so),
 		cmocka_unit_test(lies_are_refused),
 		cmocka_unit_test(short_records_are_refused),

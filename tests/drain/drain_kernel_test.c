@@ -2,6 +2,7 @@
 /* Drain on real BPF maps: with what the sampler puts there, and with books that we falsify. */
 #include "base/clock.h"
 #include "drain/drain.h"
+#include "tests/harness/cgroup.h"
 #include "tests/harness/privilege.h"
 
 #include <bpf/bpf.h>
@@ -26,6 +27,7 @@ struct fixture {
 	struct accounts total;
 	uint64_t samples, with_build_id, ring_samples, of_followed;
 	uint32_t followed;
+	uint64_t cgroup_id, in_cgroup; /* samples in the one, of whatever process */
 	int refusal;
 };
 
@@ -71,6 +73,8 @@ static int count_sample(void *context, const struct raw_sample *sample)
 		fixture->ring_samples += sample->count;
 	if (sample->process.tgid == fixture->followed)
 		fixture->of_followed += sample->count;
+	if (fixture->cgroup_id && sample->cgroup_id == fixture->cgroup_id)
+		fixture->in_cgroup += sample->count;
 	return 0;
 }
 
@@ -215,6 +219,58 @@ static void only_followed_processes_and_their_children_are_sampled(void **state)
 	close_fixture(&fixture);
 }
 
+/* Runs a child in `cgroup` and samples it, by the maps and, where they are small, the ring. */
+static void sample_in_cgroup(const struct test_cgroup *cgroup, uint32_t stack_slots)
+{
+	struct fixture fixture;
+	struct fault fault = { 0 };
+	pid_t child;
+	int ready[2];
+
+	open_fixture(&fixture, true, stack_slots);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		char byte;
+
+		(void)!read(ready[0], &byte, 1);
+		work(300);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(test_cgroup_enter(cgroup, child), 0);
+	fixture.followed = (uint32_t)child;
+	fixture.cgroup_id = cgroup->id;
+	assert_int_equal(capture_follow(fixture.capture, child), 0);
+	assert_int_equal(capture_start(fixture.capture, &fault), 0);
+	assert_int_equal(write(ready[1], "", 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	capture_stop(fixture.capture);
+	assert_int_equal(drain_once(&fixture), 0);
+	assert_true(fixture.of_followed > 0);
+	assert_int_equal(fixture.in_cgroup, fixture.of_followed);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	close_fixture(&fixture);
+}
+
+static void a_sample_has_the_cgroup_of_its_thread(void **state)
+{
+	struct test_cgroup cgroup;
+	const char *missing = privilege_lacks_bpf();
+
+	(void)state;
+	if (!missing)
+		missing = test_cgroup_make(&cgroup, "drain_kernel_test");
+	if (missing) {
+		print_message("skipped: %s\n", missing);
+		skip();
+	}
+	sample_in_cgroup(&cgroup, 0);
+	sample_in_cgroup(&cgroup, 64);
+	assert_int_equal(test_cgroup_remove(&cgroup), 0);
+}
+
 /* Writes what a CPU's program would have counted; returns the possible CPUs' counters to free. */
 static void falsify_counters(struct fixture *fixture, const struct pilotlight_counters *counters)
 {
@@ -291,6 +347,7 @@ int main(void)
 		cmocka_unit_test(small_maps_lose_nothing),
 		cmocka_unit_test(refused_samples_are_dropped_from_the_books),
 		cmocka_unit_test(only_followed_processes_and_their_children_are_sampled),
+		cmocka_unit_test(a_sample_has_the_cgroup_of_its_thread),
 		cmocka_unit_test(what_is_counted_and_not_there_is_unread),
 		cmocka_unit_test(what_is_there_and_not_counted_is_a_bug),
 	};

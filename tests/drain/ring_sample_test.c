@@ -19,6 +19,7 @@ static const struct record good = {
 	.header = {
 		.time_ns = 12345,
 		.process = { .start_ns = 99, .tgid = 7, .exec_id = 1 },
+		.cgroup_id = 4711,
 		.tid = 8,
 		.kernel_count = 2,
 		.user_count = 3,
@@ -36,6 +37,7 @@ static void good_record_is_read(void **state)
 	(void)state;
 	assert_int_equal(ring_sample_parse(&good, sizeof(good), &sample), 0);
 	assert_int_equal(sample.header.tid, 8);
+	assert_int_equal(sample.header.cgroup_id, 4711);
 	assert_string_equal(sample.header.comm, "worker");
 	assert_int_equal(sample.kernel_ips[1], 0xffffffff81000020);
 	assert_int_equal(sample.user_frames[0].offset_or_ip, 0x1000);

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	assert(record.kind != SIDEBAND_MAP || record.start < record.end);
 	assert(record.build_id.size <= BUILD_ID_BYTES);
+	assert(record.kind != SIDEBAND_CGROUP || record.text);
 	if (record.text) {
 		const char *end = record.text + strlen(record.text);
 

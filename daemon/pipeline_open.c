@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/log.h"
+#include "pipeline_state.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+enum { JIT_SAMPLES_BYTES = 4 << 20 };
+
+static int open_symbolizer(struct pipeline *pipeline)
+{
+	struct symbolizer_options options = {
+		.broker = pipeline->broker,
+		.debuginfod_urls = pipeline->settings.debuginfod_urls,
+	};
+	const char *folder = pipeline->settings.symbol_cache;
+	struct fault fault = { 0 };
+
+	if (folder && symbol_cache_open(folder, SYMBOL_CACHE_BYTES_DEFAULT, &pipeline->symbol_cache,
+			      &fault) < 0)
+		log_warning("%s; continuing without a symbol cache", fault.text);
+	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
+	if (pipeline->symbol_cache)
+		symbol_cache_set_patience(pipeline->symbol_cache, 0);
+	options.cache = pipeline->symbol_cache;
+	return symbolizer_new(&options, &pipeline->symbolizer);
+}
+
+static int open_unwinding(struct pipeline *pipeline)
+{
+	const struct unwinding_parts parts = {
+		.maps = capture_walk_maps(pipeline->capture),
+		.broker = pipeline->broker,
+		.processes = pipeline->processes,
+		.binaries = pipeline->binaries,
+		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
+						: NULL,
+	};
+	int r;
+
+	if (!parts.maps)
+		return 0;
+	r = unwinding_new(&parts, &pipeline->unwinding);
+	if (r == 0)
+		resolver_set_files(pipeline->resolver, unwinding_binary, pipeline->unwinding);
+	return r;
+}
+
+static int open_jit(struct pipeline *pipeline)
+{
+	const struct late_samples_limits limits = {
+		.bytes = JIT_SAMPLES_BYTES,
+		.patience_ns = pipeline->settings.jit_patience_ns
+				       ? pipeline->settings.jit_patience_ns
+				       : UINT64_MAX,
+	};
+	int r = jit_table_new(
+		&jit_table_default_limits, pipeline->broker, pipeline->processes, &pipeline->jit);
+
+	if (r < 0)
+		return r;
+	return late_samples_new(&limits, pipeline->jit, pipeline->binaries, pipeline_take_late,
+		pipeline, &pipeline->late);
+}
+
+int pipeline_open_stages(struct pipeline *pipeline)
+{
+	const struct broker_options options = { .proc_root = "/proc",
+		.debug_root = "/usr/lib/debug" };
+	int r;
+
+	r = broker_new(&options, &pipeline->broker);
+	if (r == 0)
+		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
+	if (r == 0)
+		r = process_table_new(&process_table_default_limits, &pipeline->processes);
+	if (r == 0)
+		r = kernel_symbols_new(pipeline->broker, &pipeline->kernel);
+	if (r == 0)
+		r = binary_table_new(&binary_table_default_limits, pipeline->broker,
+			pipeline->processes, &pipeline->binaries);
+	if (r == 0)
+		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
+			pipeline->binaries, &pipeline->resolver);
+	if (r == 0)
+		r = open_jit(pipeline);
+	if (r == 0)
+		r = profile_new(pipeline->settings.profile_budget_bytes, &pipeline->profile);
+	if (r == 0)
+		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
+	if (r == 0)
+		r = open_symbolizer(pipeline);
+	if (r == 0)
+		r = open_unwinding(pipeline);
+	return r;
+}
+
+static int watch(struct pipeline *pipeline, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int pipeline_open_polling(struct pipeline *pipeline)
+{
+	int r;
+
+	pipeline->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	pipeline->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pipeline->epoll_fd < 0 || pipeline->timer_fd < 0)
+		return -errno;
+	r = watch(pipeline, pipeline->timer_fd);
+	if (r == 0)
+		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)));
+	if (r == 0)
+		r = watch(pipeline, drain_poll_fd(pipeline->drain));
+	if (r == 0)
+		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer));
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding));
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd);
+	return r;
+}

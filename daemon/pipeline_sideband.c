@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "jit/jit_file.h"
+#include "jit/jit_memory.h"
+#include "pipeline_state.h"
+#include "process/process_scan.h"
+
+/*
+ * What there is to know of a file, or of code that is generated, is looked at while it can be. What
+ * there is no memory for is missed.
+ */
+static void note_mapping(struct pipeline *pipeline, const struct sideband_record *record,
+	const struct process_mapping *mapping)
+{
+	struct mapped_file file;
+
+	process_table_file(pipeline->processes, mapping->file, &file);
+	if (jit_file_is_marker(file.path)) {
+		(void)jit_table_note_marker(pipeline->jit, record->pid, record->time_ns, mapping);
+		return;
+	}
+	if (jit_memory_of(&file) != JIT_MEMORY_NONE)
+		(void)jit_table_note_memory(pipeline->jit, record->pid, record->time_ns);
+	binary_table_note_mapping(pipeline->binaries, record->pid, mapping);
+}
+
+static void take_mapping(struct pipeline *pipeline, const struct sideband_record *record)
+{
+	struct process_mapping_event event = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.path = record->text,
+		.build_id = record->build_id,
+		.inode = record->inode,
+		.device_major = record->device_major,
+		.device_minor = record->device_minor,
+	};
+	struct process_mapping mapping = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+	};
+
+	/* What a bound refuses is counted by the table; its frames will be nameless. */
+	if (process_table_map(
+		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) == 0)
+		note_mapping(pipeline, record, &mapping);
+}
+
+static void take_exit(struct pipeline *pipeline, const struct sideband_record *record)
+{
+	process_table_exit(pipeline->processes, record->pid, record->time_ns);
+	/* The first thread is as a rule the last: if not, /proc knows how many are left. */
+	if (record->pid == record->tid && process_table_is_live(pipeline->processes, record->pid))
+		(void)process_scan_check(pipeline->broker, pipeline->processes, record->pid);
+	if (!process_table_is_live(pipeline->processes, record->pid))
+		jit_table_note_exit(pipeline->jit, record->pid, record->time_ns);
+}
+
+static void take_sideband(void *context, const struct sideband_record *record)
+{
+	struct pipeline *pipeline = context;
+
+	switch (record->kind) {
+	case SIDEBAND_MAP:
+		take_mapping(pipeline, record);
+		break;
+	case SIDEBAND_EXEC:
+		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
+		jit_table_note_exec(pipeline->jit, record->pid, record->time_ns);
+		break;
+	case SIDEBAND_FORK:
+		(void)process_table_fork(
+			pipeline->processes, record->pid, record->parent, record->time_ns);
+		(void)jit_table_note_fork(
+			pipeline->jit, record->pid, record->parent, record->time_ns);
+		break;
+	case SIDEBAND_EXIT:
+		take_exit(pipeline, record);
+		break;
+	case SIDEBAND_KERNEL_SYMBOL:
+		resolver_kernel_changed(pipeline->resolver);
+		break;
+	case SIDEBAND_COMM:
+	case SIDEBAND_CGROUP:
+	case SIDEBAND_LOST: /* a counter of the side-band's */
+		break;
+	}
+}
+
+int pipeline_read_sideband(struct pipeline *pipeline)
+{
+	struct sideband *sideband = capture_sideband(pipeline->capture);
+	uint64_t now_ns = clock_monotonic_ns();
+	struct sideband_counters counters;
+	uint64_t lost;
+	int r;
+
+	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
+	sideband_counters(sideband, &counters);
+	lost = counters.lost + counters.refused;
+	if (r < 0 || lost == pipeline->sideband_lost)
+		return r;
+	pipeline->sideband_lost = lost;
+	process_scan_check_all(pipeline->broker, pipeline->processes);
+	return process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
+}

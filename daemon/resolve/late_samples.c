@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve/late_samples.h"
+
+#include "base/array.h"
+#include "resolve/late_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Of the bytes: for the names of kernel frames; for samples; and when stacks have grown to
+	   this, they may soon have twice as much. */
+	NAMES_SHARE = 8,
+	SAMPLES_SHARE = 2,
+	STACKS_SHARE = 4,
+	STACKS_BYTES_MIN = 65536, /* below which a new set of stacks is not worth while */
+};
+
+static const char unknown[] = "[jit: unknown]";
+
+struct waiting {
+	struct pilotlight_process process;
+	uint64_t count;
+	uint64_t first_ns, last_ns;
+	uint32_t tid;
+	uint32_t stack;
+	uint64_t told; /* jit_table_told(), when its names were last looked for in vain */
+	enum pilotlight_path path;
+	char comm[PILOTLIGHT_COMM_BYTES];
+};
+
+struct late_samples {
+	struct late_samples_limits limits;
+	struct jit_table *table;
+	struct binary_table *binaries;
+	late_function function;
+	void *context;
+	struct waiting *waiting; /* in the order of their coming */
+	size_t waiting_count, waiting_capacity;
+	struct late_stacks stacks;
+	size_t stacks_bytes; /* when they were last made anew */
+	struct late_counters counters;
+};
+
+int late_samples_new(const struct late_samples_limits *limits, struct jit_table *table,
+	struct binary_table *binaries, late_function function, void *context,
+	struct late_samples **ret_late)
+{
+	_cleanup_(late_samples_freep) struct late_samples *late = calloc(1, sizeof(*late));
+	int r;
+
+	if (!late)
+		return -ENOMEM;
+	late->limits = *limits;
+	late->table = table;
+	late->binaries = binaries;
+	late->function = function;
+	late->context = context;
+	r = late_stacks_init(&late->stacks, limits->bytes / NAMES_SHARE);
+	if (r < 0)
+		return r;
+	*ret_late = TAKE_PTR(late);
+	return 0;
+}
+
+void late_samples_free(struct late_samples *late)
+{
+	if (!late)
+		return;
+	free(late->waiting);
+	late_stacks_done(&late->stacks);
+	free(late);
+}
+
+size_t late_samples_bytes(const struct late_samples *late)
+{
+	return late->waiting_capacity * sizeof(*late->waiting) + late_stacks_bytes(&late->stacks);
+}
+
+void late_samples_counters(const struct late_samples *late, struct late_counters *ret_counters)
+{
+	*ret_counters = late->counters;
+	ret_counters->waiting = late->waiting_count;
+}
+
+uint64_t late_samples_oldest_ns(const struct late_samples *late)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < late->waiting_count; i++)
+		if (late->waiting[i].first_ns < oldest_ns)
+			oldest_ns = late->waiting[i].first_ns;
+	return oldest_ns;
+}
+
+/* --- names --- */
+
+static void name_frame(
+	struct late_samples *late, const struct waiting *sample, struct resolved_frame *frame)
+{
+	struct code_found found;
+	enum jit_answer answer;
+
+	answer = jit_table_find(late->table, (pid_t)sample->process.tgid, sample->first_ns,
+		sample->last_ns, frame->address, frame->jit == RESOLVED_JIT_SHARED, &found);
+	late->counters.frames += sample->count;
+	if (answer != JIT_FOUND) {
+		late->counters.frames_unknown += sample->count;
+		late->counters.frames_ambiguous += answer == JIT_AMBIGUOUS ? sample->count : 0;
+		frame->name = unknown;
+		return;
+	}
+	frame->name = found.name;
+	frame->file = found.file;
+	frame->line = found.line;
+	frame->column = found.column;
+}
+
+/* Those in JIT memory are all of one binary, that of the process. */
+static void name_frames(struct late_samples *late, const struct waiting *sample,
+	struct resolved_frame *frames, size_t count)
+{
+	const struct resolved_frame *leaf = NULL, *jit = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		leaf = &frames[i];
+		if (!leaf->jit)
+			continue;
+		jit = leaf;
+		name_frame(late, sample, &frames[i]);
+	}
+	if (!jit)
+		return;
+	binary_table_set_jit_runtime(late->binaries, jit->binary,
+		jit_table_runtime(late->table, (pid_t)sample->process.tgid, sample->first_ns));
+	if (leaf->jit) {
+		late->counters.leaves += sample->count;
+		late->counters.leaves_unknown += leaf->name == unknown ? sample->count : 0;
+	}
+}
+
+/* Sends it on with the names that there are now. */
+static int send_frames(struct late_samples *late, const struct waiting *sample,
+	struct resolved_frame *frames, size_t count)
+{
+	const struct raw_sample sent = {
+		.process = sample->process,
+		.tid = sample->tid,
+		.comm = sample->comm,
+		.count = sample->count,
+		.first_ns = sample->first_ns,
+		.last_ns = sample->last_ns,
+		.path = sample->path,
+	};
+
+	name_frames(late, sample, frames, count);
+	return late->function(late->context, &sent, frames, count);
+}
+
+static int send(struct late_samples *late, const struct waiting *sample)
+{
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	size_t count = late_stacks_get(&late->stacks, sample->stack, frames);
+
+	return send_frames(late, sample, frames, count);
+}
+
+/* --- room --- */
+
+/* Leaves out what nobody waits with any more. */
+static int renew_stacks(struct late_samples *late)
+{
+	_cleanup_free_ uint32_t *ids = calloc(late->waiting_count + 1, sizeof(*ids));
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	struct late_stacks renewed;
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	r = late_stacks_init(&renewed, late->limits.bytes / NAMES_SHARE);
+	for (size_t i = 0; r == 0 && i < late->waiting_count; i++) {
+		size_t count = late_stacks_get(&late->stacks, late->waiting[i].stack, frames);
+
+		r = late_stacks_intern(&renewed, frames, count, &ids[i]);
+	}
+	if (r < 0) {
+		late_stacks_done(&renewed);
+		return r;
+	}
+	for (size_t i = 0; i < late->waiting_count; i++)
+		late->waiting[i].stack = ids[i];
+	late_stacks_done(&late->stacks);
+	late->stacks = renewed;
+	late->stacks_bytes = late_stacks_bytes(&renewed);
+	return 0;
+}
+
+static void forget(struct late_samples *late, size_t count)
+{
+	late->waiting_count -= count;
+	if (late->waiting_count > 0)
+		memmove(late->waiting, late->waiting + count,
+			late->waiting_count * sizeof(*late->waiting));
+}
+
+/* The older half goes on with the names that there are. */
+static int make_room(struct late_samples *late)
+{
+	size_t count = (late->waiting_count + 1) / 2, sent = 0;
+	int r = 0;
+
+	while (sent < count && r == 0)
+		r = send(late, &late->waiting[sent++]);
+	late->counters.hurried += sent;
+	forget(late, sent);
+	return r != 0 ? r : renew_stacks(late);
+}
+
+static int try_add(struct late_samples *late, struct waiting *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	size_t waiting_max = late->limits.bytes / SAMPLES_SHARE / sizeof(*late->waiting);
+	int r;
+
+	if (late_stacks_bytes(&late->stacks) > late->limits.bytes / STACKS_SHARE)
+		return -E2BIG;
+	r = ARRAY_RESERVE(
+		late->waiting, &late->waiting_capacity, late->waiting_count + 1, waiting_max);
+	if (r == 0)
+		r = late_stacks_intern(&late->stacks, frames, count, &sample->stack);
+	if (r == 0)
+		late->waiting[late->waiting_count++] = *sample;
+	return r;
+}
+
+/* There is no room even for it alone. */
+static int send_at_once(struct late_samples *late, const struct waiting *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct resolved_frame named[RESOLVED_FRAMES_MAX];
+
+	memcpy(named, frames, count * sizeof(*frames));
+	late->counters.hurried++;
+	return send_frames(late, sample, named, count);
+}
+
+int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct waiting added = {
+		.process = sample->process,
+		.count = sample->count,
+		.first_ns = sample->first_ns,
+		.last_ns = sample->last_ns,
+		.tid = sample->tid,
+		.path = sample->path,
+	};
+	int r;
+
+	memcpy(added.comm, sample->comm, strnlen(sample->comm, sizeof(added.comm) - 1));
+	while ((r = try_add(late, &added, frames, count)) == -E2BIG && late->waiting_count > 0) {
+		r = make_room(late);
+		if (r != 0)
+			return r;
+	}
+	if (r == -E2BIG)
+		r = send_at_once(late, &added, frames, count);
+	if (r == 0)
+		late->counters.samples += sample->count;
+	return r;
+}
+
+/* --- sending on --- */
+
+/* Have all its frames names? Asked only when more is known than the last time. */
+static bool is_named(const struct late_samples *late, struct waiting *sample)
+{
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	pid_t pid = (pid_t)sample->process.tgid;
+	uint64_t told = jit_table_told(late->table, pid, sample->first_ns);
+	struct code_found found;
+	size_t count;
+
+	if (told == sample->told)
+		return false;
+	sample->told = told;
+	count = late_stacks_get(&late->stacks, sample->stack, frames);
+	for (size_t i = 0; i < count; i++)
+		if (frames[i].jit &&
+			jit_table_find(late->table, pid, sample->first_ns, sample->last_ns,
+				frames[i].address, frames[i].jit == RESOLVED_JIT_SHARED,
+				&found) != JIT_FOUND)
+			return false;
+	return true;
+}
+
+static bool is_due(const struct late_samples *late, struct waiting *sample, uint64_t now_ns)
+{
+	pid_t pid = (pid_t)sample->process.tgid;
+
+	if (now_ns > sample->first_ns && now_ns - sample->first_ns >= late->limits.patience_ns)
+		return true;
+	if (jit_table_is_settled(late->table, pid, sample->last_ns, false))
+		return true;
+	return jit_table_is_settled(late->table, pid, sample->last_ns, true) &&
+	       is_named(late, sample);
+}
+
+int late_samples_run(struct late_samples *late, uint64_t now_ns)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < late->waiting_count; i++) {
+		if (r == 0 && is_due(late, &late->waiting[i], now_ns))
+			r = send(late, &late->waiting[i]);
+		else
+			late->waiting[kept++] = late->waiting[i];
+	}
+	late->waiting_count = kept;
+	if (r == 0 && late_stacks_bytes(&late->stacks) > STACKS_BYTES_MIN + 2 * late->stacks_bytes)
+		r = renew_stacks(late);
+	return r;
+}
+
+int late_samples_finish(struct late_samples *late)
+{
+	size_t sent = 0;
+	int r = 0;
+
+	while (sent < late->waiting_count && r == 0)
+		r = send(late, &late->waiting[sent++]);
+	forget(late, sent);
+	return r != 0 ? r : renew_stacks(late);
+}

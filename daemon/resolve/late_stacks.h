@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The stacks of samples that wait, each distinct one once. They are never taken out one by one: the
+ * owner makes a new set of those that are still needed. One owner, one thread.
+ */
+#pragma once
+
+#include "base/hash_index.h"
+#include "base/string_pool.h"
+#include "resolve/resolver.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct late_stacks {
+	struct late_frame *frames;
+	size_t frame_count, frame_capacity;
+	struct late_stack *stacks;
+	size_t stack_count, stack_capacity;
+	struct hash_index index;
+	struct string_pool names; /* of kernel and synthetic frames */
+};
+
+/* Returns 0 or -ENOMEM; late_stacks_done() is for both. */
+int late_stacks_init(struct late_stacks *stacks, size_t names_bytes);
+void late_stacks_done(struct late_stacks *stacks);
+
+/* Root first. Returns 0, -ENOMEM, or -E2BIG where it is full. */
+int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *frames,
+	size_t count, uint32_t *ret_stack);
+
+/* Names are borrowed until the next intern. Returns how many frames there are. */
+size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
+
+/* What it holds, and what of that is in use. */
+size_t late_stacks_bytes(const struct late_stacks *stacks);
