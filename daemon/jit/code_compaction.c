@@ -391,6 +391,7 @@ static void commit(struct code_index *index, struct compaction *compaction)
 	if (compaction->drops_lines)
 		compaction->files = index->files;
 	*index = after;
+	index->compactions++;
 }
 
 static bool is_of_use(const struct code_index *index, unsigned level)

@@ -266,6 +266,7 @@ static int take_load(struct code_index *index, const struct code_load *load)
 		.time_ns = load->time_ns,
 		.writer = load->writer,
 	};
+	uint64_t compactions;
 	int r;
 
 	if (!is_range(load->address, load->size))
@@ -275,10 +276,12 @@ static int take_load(struct code_index *index, const struct code_load *load)
 		index->counters.lines_dropped++;
 	}
 	(void)survey(index, load->time_ns, load->address, last, &need.nodes);
+	compactions = index->compactions;
 	r = make_room(index, &need);
 	if (r < 0)
 		return r;
-	(void)survey(index, load->time_ns, load->address, last, &need.nodes);
+	if (index->compactions != compactions)
+		(void)survey(index, load->time_ns, load->address, last, &need.nodes);
 	r = code_store_reserve(&index->store, &need);
 	if (r < 0)
 		return r;

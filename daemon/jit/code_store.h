@@ -29,6 +29,7 @@ struct code_index {
 	uint64_t newest_ns;  /* of all facts */
 	size_t churn;	     /* what has ended since the last compaction, in entries of lists */
 	size_t churn_max;    /* when it is time for the next */
+	uint64_t compactions;
 	struct code_index_counters counters;
 };
 

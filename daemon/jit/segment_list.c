@@ -82,10 +82,26 @@ static size_t last_at_or_before(const uint64_t *starts, size_t count, uint64_t a
 	return (size_t)(base - starts);
 }
 
+static bool is_in_leaf(const struct segment_list *segments, size_t at, uint64_t address)
+{
+	return at < segments->count && segments->starts[at] <= address &&
+	       (at + 1 == segments->count || address < segments->starts[at + 1]);
+}
+
 struct code_position segment_list_find(const struct segment_list *segments, uint64_t address)
 {
-	size_t at = last_at_or_before(segments->starts, segments->count, address);
-	const struct code_leaf *leaf = segments->leaves[at];
+	size_t at = segments->changed_leaf;
+	const struct code_leaf *leaf;
+
+	if (is_in_leaf(segments, at, address)) {
+		leaf = segments->leaves[at];
+		return (struct code_position){
+			.leaf = at,
+			.slot = (uint32_t)last_at_or_before(leaf->starts, leaf->count, address),
+		};
+	}
+	at = last_at_or_before(segments->starts, segments->count, address);
+	leaf = segments->leaves[at];
 
 	/* All that may be looked at next is fetched at once, and not one thing after the other. */
 	__builtin_prefetch(&leaf->count);
@@ -201,6 +217,7 @@ bool segment_list_split(struct segment_list *segments, uint64_t address, uint32_
 	struct code_leaf *leaf = segments->leaves[position.leaf];
 	uint32_t list = leaf->lists[position.slot];
 
+	segments->changed_leaf = position.leaf;
 	if (leaf->starts[position.slot] == address)
 		return false;
 	position.slot++;

@@ -24,6 +24,7 @@ struct segment_list {
 	struct code_leaf **leaves;
 	size_t count, starts_capacity, leaves_capacity;
 	size_t segment_count;
+	size_t changed_leaf; /* where the last change was: the next question is often about there */
 	struct code_leaf *spares[CODE_SPARE_LEAVES];
 	size_t spare_count;
 };
