@@ -148,9 +148,9 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 	if (report->jit.files_distrusted > 0)
 		(void)fprintf(
 			file, "; %" PRIu64 " files not trusted", report->jit.files_distrusted);
-	if (report->jit.files_refused + report->jit.processes_refused > 0)
-		(void)fprintf(file, "; %" PRIu64 " files or processes too many",
-			report->jit.files_refused + report->jit.processes_refused);
+	if (report->jit.files_evicted + report->jit.processes_evicted > 0)
+		(void)fprintf(file, "; %" PRIu64 " files or processes had to make room",
+			report->jit.files_evicted + report->jit.processes_evicted);
 	(void)fputc('\n', file);
 }
 

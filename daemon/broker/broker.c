@@ -472,8 +472,7 @@ int broker_open_module_note(struct broker *broker, const char *name, int *ret_fd
 	return open_trusted(broker->sys_root, rest, O_RDONLY, ret_fd);
 }
 
-int broker_open_executable(
-	struct broker *broker, const struct broker_process *process, int *ret_fd)
+int broker_open_executable(struct broker *broker, const struct broker_process *process, int *ret_fd)
 {
 	_cleanup_close_ int process_fd = -1, fd = -1;
 	int r = open_process(broker, process, &process_fd);

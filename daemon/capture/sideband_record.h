@@ -16,7 +16,11 @@ enum sideband_kind {
 	SIDEBAND_FORK,
 	SIDEBAND_EXIT,		/* of one thread */
 	SIDEBAND_KERNEL_SYMBOL, /* kernel code has come or gone: a BPF program, a trampoline */
-	SIDEBAND_CGROUP,	/* one has been made; Linux 5.7 */
+	/*
+	 * One has been made; Linux 5.7. Not before the root first hands a controller down (seen on
+	 * 6.1 and not on 6.18), as systemd has it do.
+	 */
+	SIDEBAND_CGROUP,
 	SIDEBAND_LOST,
 };
 

@@ -39,6 +39,21 @@ bool jit_file_is_marker(const char *path)
 	return !*name || strcmp(name, deleted) == 0;
 }
 
+uint32_t jit_file_marker_number(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *at = strchr(slash ? slash : path, '-');
+	uint32_t number = 0;
+
+	if (!jit_file_is_marker(path))
+		return 0;
+	for (at++; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+			__builtin_add_overflow(number, (uint32_t)(*at - '0'), &number))
+			return 0;
+	return number;
+}
+
 /*
  * The beginning of a small file of /proc, with a NUL behind it, which such a file comes with in one
  * read. Returns how many bytes, or -errno.
@@ -79,17 +94,23 @@ static int read_start(
 	return 0;
 }
 
-/* By two clocks that are read one after the other, which is well within the second asked for. */
-static int realtime_of(uint64_t boottime_ns, uint64_t *ret_realtime_s)
+static uint64_t less(uint64_t now_ns, uint64_t age_ns)
 {
-	uint64_t realtime_ns = clock_realtime_ns(), now_ns, age_ns;
+	return now_ns > age_ns ? now_ns - age_ns : 0;
+}
+
+/* The start by other clocks, which are read one after the other: that is well within a tick. */
+static int convert_start(struct jit_process_facts *facts)
+{
+	uint64_t realtime_ns = clock_realtime_ns(), monotonic_ns = clock_monotonic_ns(), age_ns;
+	const long ticks_per_second = sysconf(_SC_CLK_TCK);
 	struct timespec now;
 
 	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
 		return -errno;
-	now_ns = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-	age_ns = now_ns > boottime_ns ? now_ns - boottime_ns : 0;
-	*ret_realtime_s = realtime_ns > age_ns ? (realtime_ns - age_ns) / NSEC_PER_SEC : 0;
+	age_ns = less((uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec, facts->start_ns);
+	facts->start_realtime_s = less(realtime_ns, age_ns) / NSEC_PER_SEC;
+	facts->started_ns = less(monotonic_ns, age_ns) + NSEC_PER_SEC / (uint64_t)ticks_per_second;
 	return 0;
 }
 
@@ -127,6 +148,7 @@ static int read_status(struct broker *broker, const struct broker_process *proce
 	if (status.has_ns_pid && status.ns_pid == 0)
 		return -ESRCH;
 	facts->uid = status.uid;
+	facts->parent = (pid_t)status.parent;
 	/* Kernels without pid namespaces tell no more than the pid. */
 	facts->ns_pid = status.has_ns_pid ? status.ns_pid : (uint32_t)process->pid;
 	return 0;
@@ -179,7 +201,7 @@ int jit_file_read_facts(struct broker *broker, const struct broker_process *proc
 		return r;
 	/* So that all that is told is told of the same one. */
 	asked.start_ns = facts.start_ns;
-	r = realtime_of(facts.start_ns, &facts.start_realtime_s);
+	r = convert_start(&facts);
 	if (r == 0)
 		r = read_comm(broker, &asked, facts.comm);
 	if (r == 0)

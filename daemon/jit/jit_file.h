@@ -17,6 +17,10 @@
  */
 bool jit_file_is_marker(const char *path);
 
+/* The number in a marker's name: who made the file, in its own pid namespace. 0 where there is
+ * none. */
+uint32_t jit_file_marker_number(const char *path);
+
 /* What tells the process's own files; numbers are of the engine's namespaces but for ns_pid. */
 struct jit_process_facts {
 	uid_t uid;		     /* effective */
@@ -24,6 +28,8 @@ struct jit_process_facts {
 	int64_t monotonic_offset_ns; /* of its time namespace: its CLOCK_MONOTONIC less ours */
 	uint64_t start_ns;	     /* CLOCK_BOOTTIME, rounded down to a tick of the clock */
 	uint64_t start_realtime_s;   /* the same moment, since 1970, rounded down */
+	uint64_t started_ns;	     /* and CLOCK_MONOTONIC, rounded up: it had started by then */
+	pid_t parent;		     /* now; 0: none that is seen */
 	char comm[16];		     /* any bytes: the process's own choice */
 };
 

@@ -12,9 +12,11 @@
  * later times have been read from the same writer, or there will be no more.
  *
  * Bounds (I4): processes, files, and one budget in bytes for all that is known of code; where it is
- * used up, the process that holds the most gives way. Each run has a budget of steps, and of CPU
- * time, of which each file that has anything to read gets a share: who writes faster lags, and
- * nobody else does. One owner, one thread. Times are CLOCK_MONOTONIC in ns.
+ * used up, the process that holds the most gives way. Where there are too many processes or files,
+ * the one that no sample has been in for longest makes room, and is looked for again when one is.
+ * Each run has a budget of steps, and of CPU time, of which each file that has anything to read
+ * gets a share: who writes faster lags, and nobody else does. One owner, one thread. Times are
+ * CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -42,7 +44,7 @@ struct jit_table_limits {
 extern const struct jit_table_limits jit_table_default_limits;
 
 struct jit_table_counters {
-	uint64_t processes_refused, files_refused; /* by a bound */
+	uint64_t processes_evicted, files_evicted; /* live ones, to make room */
 	uint64_t files_distrusted;		   /* another user's, a link, no regular file */
 };
 

@@ -89,6 +89,53 @@ void jit_table_drop_map(struct jit_table *table, struct jit_process *process)
 	process->map = JIT_NONE;
 }
 
+/* Whoever has the file does without it, until a sample is in one of them. */
+static void evict_file(struct jit_table *table, uint32_t file)
+{
+	for (size_t i = 0; i < table->process_count; i++) {
+		struct jit_process *process = &table->processes[i];
+
+		if (process->pid <= 0)
+			continue;
+		if (process->dump == file) {
+			jit_table_drop_dump(table, process);
+			process->wants_markers = true;
+		}
+		if (process->map == file) {
+			jit_table_drop_map(table, process);
+			process->has_own_map = false;
+		}
+	}
+	table->counters.files_evicted++;
+}
+
+static void ask(struct jit_table *table, uint32_t file, uint64_t asked_ns)
+{
+	if (file != JIT_NONE && table->files[file].asked_ns < asked_ns)
+		table->files[file].asked_ns = asked_ns;
+}
+
+/* The file goes that nobody who has it was asked about for longest. */
+static void make_room_for_file(struct jit_table *table)
+{
+	uint32_t least = 0;
+
+	for (size_t i = 0; i < table->file_count; i++)
+		table->files[i].asked_ns = 0;
+	for (size_t i = 0; i < table->process_count; i++) {
+		const struct jit_process *process = &table->processes[i];
+
+		if (process->pid <= 0)
+			continue;
+		ask(table, process->dump, process->asked_ns);
+		ask(table, process->map, process->asked_ns);
+	}
+	for (uint32_t i = 1; i < table->file_count; i++)
+		if (table->files[i].asked_ns < table->files[least].asked_ns)
+			least = i;
+	evict_file(table, least);
+}
+
 /* A slot for a file, which is not taken as yet. */
 static int find_slot(struct jit_table *table, uint32_t *ret_slot)
 {
@@ -97,6 +144,12 @@ static int find_slot(struct jit_table *table, uint32_t *ret_slot)
 
 	while (slot < table->file_count && table->files[slot].references > 0)
 		slot++;
+	if (slot > 0 && slot == table->limits.files) {
+		make_room_for_file(table);
+		for (slot = 0; slot < table->file_count; slot++)
+			if (table->files[slot].references == 0)
+				break;
+	}
 	if (slot == table->file_count) {
 		r = ARRAY_RESERVE(
 			table->files, &table->file_capacity, slot + 1, table->limits.files);
@@ -189,7 +242,6 @@ static int finish_opening(struct jit_table *table, struct jit_process *process, 
 	if (error == process->open_error)
 		return 0;
 	table->counters.files_distrusted += is_distrusted;
-	table->counters.files_refused += error == -E2BIG;
 	/* That there is no perf map either does not tell why there is no dump. */
 	if ((error == -ENOENT || error == -ESRCH) && process->open_error)
 		return 0;
@@ -205,15 +257,14 @@ static int take_facts_of_parent(struct jit_table *table, struct jit_process *pro
 	const char *path, struct broker_process *ret_parent)
 {
 	struct jit_process parent = { .pid = process->parent, .end_ns = JIT_LIVE };
-	const char *digits = strrchr(path, '-');
 	int r = -ESRCH;
 
-	if (parent.pid > 0 && digits)
+	if (parent.pid > 0)
 		r = jit_table_know(table, &parent);
 	if (r < 0)
 		return r;
 	process->facts = parent.facts;
-	process->facts.ns_pid = (uint32_t)strtoul(digits + 1, NULL, 10);
+	process->facts.ns_pid = jit_file_marker_number(path);
 	process->facts.start_ns = 0;
 	process->facts.comm[0] = '\0';
 	process->has_facts = true;

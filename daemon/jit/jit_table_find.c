@@ -152,6 +152,8 @@ enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_
 
 	if (!process)
 		return JIT_UNKNOWN;
+	if (process->asked_ns < last_ns)
+		process->asked_ns = last_ns;
 	is_found = find(table, process, first_ns, address, is_shared, &found);
 	if (last_ns > first_ns) {
 		is_known_later = find(table, process, last_ns, address, is_shared, &later);

@@ -112,14 +112,31 @@ void jit_table_remove_first_ended(struct jit_table *table)
 	table->version++;
 }
 
+/* Nobody has asked for it for longest. Of images of one pid the oldest goes first. */
+static struct jit_process *least_asked(const struct jit_table *table)
+{
+	struct jit_process *least = NULL;
+
+	for (size_t i = 0; i < table->process_count; i++) {
+		struct jit_process *process = &table->processes[i];
+
+		if (process->pid > 0 && process->older == JIT_NONE &&
+			(!least || process->asked_ns < least->asked_ns))
+			least = process;
+	}
+	return least;
+}
+
 static int take_slot(struct jit_table *table, uint32_t *ret_id)
 {
 	int r;
 
 	if (table->free_process == JIT_NONE && table->process_count >= table->limits.processes) {
 		if (!jit_table_first_ended(table)) {
-			table->counters.processes_refused++;
-			return -E2BIG;
+			struct jit_process *least = least_asked(table);
+
+			jit_table_end(table, least, least->start_ns);
+			table->counters.processes_evicted++;
 		}
 		jit_table_remove_first_ended(table);
 	}

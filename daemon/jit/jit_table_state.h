@@ -22,12 +22,15 @@ struct jit_process {
 	pid_t pid;		   /* 0: the slot is free */
 	pid_t parent;		   /* 0: not known */
 	uint64_t start_ns, end_ns; /* 0: not known; JIT_LIVE */
+	uint64_t asked_ns;	   /* of the newest sample that it was asked about; 0: none */
 	uint64_t since_ns;	   /* from when on code may be its own or its parents' */
 	bool has_facts;
-	bool is_fork;	      /* what its parent knew by start_ns is its own too */
-	bool has_own_map;     /* not that of its parent */
-	bool is_asked;	      /* a sample was in it, since the last look for its perf map */
-	bool is_over;	      /* it has ended, and what it had written has been read */
+	bool is_fork;	    /* what its parent knew by start_ns is its own too */
+	bool has_own_map;   /* not that of its parent */
+	bool is_asked;	    /* a sample was in it, since the last look for its perf map */
+	bool wants_markers; /* its mappings are to be gone through for one, when a sample was in it
+			     */
+	bool is_over;	    /* it has ended, and what it had written has been read */
 	uint64_t final_bytes; /* of its files, when they were first looked at after its end */
 	struct jit_process_facts facts;
 	uint64_t serial;	     /* no two images have the same */
@@ -52,10 +55,11 @@ struct jit_followed {
 	struct jitdump_reader *jitdump; /* one of the two */
 	struct perf_map_reader *perf_map;
 	struct code_index *index;
-	bool is_valid;			       /* it has been found to be what its name says */
-	bool has_more;			       /* the last run did not come to its end */
-	bool was_read;			       /* it had its turn in the last run */
-	size_t code_bytes;		       /* of the index, when it was last looked at */
+	bool is_valid;	   /* it has been found to be what its name says */
+	bool has_more;	   /* the last run did not come to its end */
+	uint64_t asked_ns; /* of the newest sample in a process that has it; for make_room alone */
+	bool was_read;	   /* it had its turn in the last run */
+	size_t code_bytes; /* of the index, when it was last looked at */
 	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* writers that were processes and are none now */
 };
 
@@ -78,6 +82,11 @@ struct jit_table {
 	size_t first_file; /* whose turn it is to be read first */
 	struct jit_table_counters counters;
 };
+
+/* --- jit_table.c --- */
+
+/* Opens what the marker among the process's mappings marks, if there is one. 0 or -ENOMEM. */
+int jit_table_note_markers(struct jit_table *table, pid_t pid, uint64_t now_ns);
 
 /* --- jit_table_processes.c --- */
 

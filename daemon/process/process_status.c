@@ -58,6 +58,9 @@ static int parse_identity(const char *line, size_t size, struct process_status *
 		status->has_uid = true;
 		return parse_list(value, end, UID_EFFECTIVE, &status->uid);
 	}
+	value = value_of(line, size, "PPid:\t");
+	if (value)
+		return parse_count(value, end, &status->parent);
 	value = value_of(line, size, "NStgid:\t");
 	if (value) {
 		status->has_ns_pid = true;

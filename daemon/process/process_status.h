@@ -12,6 +12,7 @@ struct process_status {
 	bool has_uid, has_ns_pid; /* those lines are there */
 	uid_t uid;		  /* effective, of the reader's user namespace */
 	uint32_t ns_pid;	  /* of the process in its innermost pid namespace; 0 as it goes */
+	uint32_t parent;	  /* 0: none that the reader sees, or the line is not there */
 };
 
 /*

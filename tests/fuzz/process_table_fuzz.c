@@ -52,6 +52,8 @@ static void check_image(const struct process_table *table, pid_t pid, uint64_t t
 		assert(file.identity > 0);
 	}
 	assert(process_table_find(table, pid, time_ns, ip, &found) == holds_ip);
+	if (process_table_executable(table, pid, time_ns, &file))
+		assert(file.identity > 0 && file.path[0] == '/');
 	assert(count == 0 || process_table_has(table, pid, time_ns));
 	assert(count <= MAPPINGS_MAX);
 }
@@ -127,6 +129,19 @@ static void check_version(
 		assert(!is_same(before, after));
 }
 
+static void set_executable(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
+{
+	const struct process_mapping_event event = {
+		.path = operation[2] & 1 ? "/a" : "/c",
+		.inode = operation[6],
+	};
+	struct mapped_file file;
+
+	if (process_table_set_executable(table, operation[1] % 16, time_ns, &event) == 0 &&
+		process_table_executable(table, operation[1] % 16, time_ns, &file))
+		assert(file.identity > 0 && strlen(file.path) > 0);
+}
+
 static void run(struct process_table *table, const uint8_t *operation, uint64_t time_ns)
 {
 	pid_t pid = operation[1] % 16;
@@ -155,6 +170,7 @@ static void run(struct process_table *table, const uint8_t *operation, uint64_t 
 		process_table_set_threads(table, pid, time_ns, operation[2]);
 		break;
 	default:
+		set_executable(table, operation, time_ns);
 		break;
 	}
 	check_image(table, pid, time_ns, operation[4] * ADDRESS_SCALE);

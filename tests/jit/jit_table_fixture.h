@@ -126,6 +126,18 @@ static inline void jit_fixture_process(const struct jit_fixture *fixture, pid_t 
 	jit_fixture_process_of(fixture, pid, (uint32_t)pid, getuid());
 }
 
+/* Whose child it is, as /proc tells. */
+static inline void jit_fixture_parent(const struct jit_fixture *fixture, pid_t pid, pid_t parent)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+		"Name:\trt\nState:\tS (sleeping)\nPPid:\t%d\nUid:\t%u\t%u\t%u\t%u\n"
+		"NStgid:\t%d\nThreads:\t1\n",
+		(int)parent, getuid(), getuid(), getuid(), getuid(), (int)pid);
+	jit_fixture_write(fixture, pid, "status", text);
+}
+
 static inline void jit_fixture_gone(const struct jit_fixture *fixture, pid_t pid)
 {
 	char path[192];

@@ -276,6 +276,41 @@ static void a_child_is_settled_by_its_own_records(void **state)
 	jit_fixture_close(&fixture);
 }
 
+/* Long after the machine began. */
+#define NOW_MS 100000
+
+static void forks_from_before_are_found_by_their_parents(void **state)
+{
+	struct jit_fixture fixture;
+	struct jit_dump dump;
+
+	(void)state;
+	jit_fixture_open(&fixture);
+	jit_fixture_process(&fixture, 5);
+	jit_fixture_process(&fixture, 6);
+	jit_fixture_parent(&fixture, 6, 5);
+	jit_fixture_dump(&fixture, &dump, 5);
+	jitdump_fixture_header(&dump.records, 5);
+	/* The child began a second after the machine did: before that, and long after. */
+	jit_fixture_load(&dump, 1, 5, CODE, "inherited");
+	jit_fixture_load(&dump, NOW_MS, 5, CODE, "parents_own");
+	jit_fixture_load(&dump, NOW_MS, 6, CODE + 0x1000, "childs_own");
+	jit_fixture_flush(&dump);
+	for (pid_t pid = 5; pid < 7; pid++) {
+		jit_fixture_link(&fixture, pid, &dump);
+		(void)jit_fixture_map(&fixture, pid, 0, dump.path);
+	}
+	assert_int_equal(jit_table_note_all(fixture.table), 0);
+	jit_fixture_run(&fixture, NOW_MS + 1000);
+	assert_string_equal(jit_fixture_name(&fixture, 5, NOW_MS + 500, CODE), "parents_own");
+	assert_null(jit_fixture_name(&fixture, 5, NOW_MS + 500, CODE + 0x1000));
+	assert_string_equal(jit_fixture_name(&fixture, 6, NOW_MS + 500, CODE), "inherited");
+	assert_string_equal(
+		jit_fixture_name(&fixture, 6, NOW_MS + 500, CODE + 0x1000), "childs_own");
+	jit_fixture_dump_done(&dump);
+	jit_fixture_close(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +325,7 @@ int main(void)
 		cmocka_unit_test(a_child_with_a_map_of_its_own_has_its_parents_code),
 		cmocka_unit_test(threads_and_forks_of_others_are_nothing),
 		cmocka_unit_test(a_child_is_settled_by_its_own_records),
+		cmocka_unit_test(forks_from_before_are_found_by_their_parents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,10 +30,28 @@ static void note_memory(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
 	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS), 0);
 }
 
+static bool is_known(const struct jit_fixture *fixture, pid_t pid)
+{
+	struct jit_process_report report;
+	size_t cursor = 0;
+
+	while (jit_table_next(fixture->table, &cursor, &report))
+		if (report.pid == pid)
+			return true;
+	return false;
+}
+
+static uint64_t processes_evicted(const struct jit_fixture *fixture)
+{
+	struct jit_table_counters counters;
+
+	jit_table_counters(fixture->table, &counters);
+	return counters.processes_evicted;
+}
+
 static void processes_are_bounded_and_those_that_ended_give_way(void **state)
 {
 	struct jit_table_limits limits = jit_table_default_limits;
-	struct jit_table_counters counters;
 	struct jit_fixture fixture;
 
 	(void)state;
@@ -42,12 +60,6 @@ static void processes_are_bounded_and_those_that_ended_give_way(void **state)
 	jit_fixture_limit(&fixture, &limits);
 	for (pid_t pid = 5; pid < 8; pid++)
 		note_memory(&fixture, pid, 10);
-	note_memory(&fixture, 8, 20);
-	assert_int_equal(jit_table_note_fork(fixture.table, 9, 5, 30 * MS), 0);
-	assert_int_equal(count_reports(&fixture), 3);
-	jit_table_counters(fixture.table, &counters);
-	assert_int_equal(counters.processes_refused, 2);
-
 	jit_table_note_exit(fixture.table, 6, 40 * MS);
 	jit_table_note_exit(fixture.table, 5, 50 * MS);
 	note_memory(&fixture, 8, 60);
@@ -58,8 +70,31 @@ static void processes_are_bounded_and_those_that_ended_give_way(void **state)
 	note_memory(&fixture, 5, 70);
 	assert_int_equal(count_reports(&fixture), 3);
 	assert_false(report_of(&fixture, 5).has_ended);
-	jit_table_counters(fixture.table, &counters);
-	assert_int_equal(counters.processes_refused, 2);
+	assert_int_equal(processes_evicted(&fixture), 0);
+	jit_fixture_close(&fixture);
+}
+
+static void of_the_living_the_one_that_nobody_asks_for_gives_way(void **state)
+{
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_fixture fixture;
+
+	(void)state;
+	jit_fixture_open(&fixture);
+	limits.processes = 3;
+	jit_fixture_limit(&fixture, &limits);
+	for (pid_t pid = 5; pid < 8; pid++)
+		note_memory(&fixture, pid, 10);
+	note_memory(&fixture, 5, 20);
+	note_memory(&fixture, 7, 30);
+	note_memory(&fixture, 8, 40);
+	assert_false(is_known(&fixture, 6));
+	assert_true(is_known(&fixture, 5) && is_known(&fixture, 7) && is_known(&fixture, 8));
+	/* Who forks is not the one. */
+	assert_int_equal(jit_table_note_fork(fixture.table, 9, 5, 50 * MS), 0);
+	assert_false(is_known(&fixture, 7));
+	assert_true(is_known(&fixture, 5) && is_known(&fixture, 8) && is_known(&fixture, 9));
+	assert_int_equal(processes_evicted(&fixture), 2);
 	jit_fixture_close(&fixture);
 }
 
@@ -91,7 +126,8 @@ static void pids_that_come_and_go_are_all_found(void **state)
 	jit_fixture_close(&fixture);
 }
 
-static void files_are_bounded(void **state)
+/* It is followed again as soon as a sample is in it. */
+static void of_files_the_one_that_nobody_asks_for_gives_way(void **state)
 {
 	struct jit_table_limits limits = jit_table_default_limits;
 	struct jit_table_counters counters;
@@ -102,24 +138,25 @@ static void files_are_bounded(void **state)
 	jit_fixture_open(&fixture);
 	limits.files = 2;
 	jit_fixture_limit(&fixture, &limits);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		jit_fixture_runtime(&fixture, 5 + i, 10, &dumps[i]);
-	jit_fixture_run(&fixture, 50);
-	jit_fixture_run(&fixture, 500);
+		jit_fixture_load(&dumps[i], 20, 5 + (uint32_t)i, CODE, "named");
+		jit_fixture_run(&fixture, 50 + (uint64_t)i);
+		if (i != 1)
+			note_memory(&fixture, 5 + i, 60);
+	}
 	assert_true(jit_table_has_names(fixture.table, 5, 40 * MS));
-	assert_true(jit_table_has_names(fixture.table, 6, 40 * MS));
-	assert_false(jit_table_has_names(fixture.table, 7, 40 * MS));
-	assert_int_equal(report_of(&fixture, 7).open_error, -E2BIG);
-	jit_table_counters(fixture.table, &counters);
-	assert_int_equal(counters.files_refused, 1);
-
-	/* Whose turn it is next has room. */
-	jit_table_note_exit(fixture.table, 5, 600 * MS);
-	jit_fixture_run(&fixture, 610);
-	jit_table_retire(fixture.table, 700 * MS);
-	jit_fixture_marker(&fixture, 7, 710, &dumps[2]);
-	jit_fixture_run(&fixture, 720);
+	assert_false(jit_table_has_names(fixture.table, 6, 40 * MS));
 	assert_true(jit_table_has_names(fixture.table, 7, 40 * MS));
+	jit_table_counters(fixture.table, &counters);
+	assert_int_equal(counters.files_evicted, 1);
+
+	note_memory(&fixture, 7, 5000);
+	note_memory(&fixture, 6, 5000);
+	jit_fixture_run(&fixture, 5010);
+	assert_string_equal(jit_fixture_name(&fixture, 6, 40, CODE), "named");
+	assert_string_equal(jit_fixture_name(&fixture, 7, 40, CODE), "named");
+	assert_false(jit_table_has_names(fixture.table, 5, 40 * MS));
 	for (int i = 0; i < 3; i++)
 		jit_fixture_dump_done(&dumps[i]);
 	jit_fixture_close(&fixture);
@@ -152,7 +189,7 @@ static void beside_a_dump_a_map_takes_no_room(void **state)
 	assert_true(jit_table_has_names(fixture.table, 5, 400 * MS));
 	assert_true(jit_table_has_names(fixture.table, 6, 400 * MS));
 	jit_table_counters(fixture.table, &counters);
-	assert_int_equal(counters.files_refused, 0);
+	assert_int_equal(counters.files_evicted, 0);
 	jit_fixture_dump_done(&dump);
 	jit_fixture_dump_done(&other);
 	jit_fixture_close(&fixture);
@@ -433,8 +470,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_are_bounded_and_those_that_ended_give_way),
+		cmocka_unit_test(of_the_living_the_one_that_nobody_asks_for_gives_way),
 		cmocka_unit_test(pids_that_come_and_go_are_all_found),
-		cmocka_unit_test(files_are_bounded),
+		cmocka_unit_test(of_files_the_one_that_nobody_asks_for_gives_way),
 		cmocka_unit_test(beside_a_dump_a_map_takes_no_room),
 		cmocka_unit_test(who_holds_the_most_gives_way),
 		cmocka_unit_test(lines_without_code_keep_to_the_bound),

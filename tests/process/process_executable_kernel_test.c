@@ -18,16 +18,20 @@
 
 #include <cmocka.h>
 
+static void skip_without_privilege(void)
+{
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+}
+
 static struct sideband *open_sideband(void)
 {
 	struct sideband *sideband;
 	uint32_t *cpus;
 	int count;
 
-	if (privilege_lacks_bpf()) {
-		print_message("skipped: %s\n", privilege_lacks_bpf());
-		skip();
-	}
 	count = cpu_list_read_online(&cpus);
 	assert_true(count > 0);
 	assert_int_equal(sideband_open(512 << 10, &sideband), 0);
@@ -101,16 +105,20 @@ static void check(const char *program, const char *argument)
 static void a_program(void **state)
 {
 	(void)state;
+	skip_without_privilege();
 	check("/bin/sh", "echo; read x");
 }
 
 static void a_script_is_its_interpreter(void **state)
 {
 	char path[] = "/tmp/process_executable_kernel_test.XXXXXX";
-	int fd = mkstemp(path);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	FILE *file;
+	int fd;
 
 	(void)state;
+	skip_without_privilege();
+	fd = mkstemp(path);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
 	assert_non_null(file);
 	(void)fputs("#!/bin/sh\necho\nread x\n", file);
 	assert_int_equal(fchmod(fd, 0755), 0);

@@ -168,6 +168,21 @@ static void failing_allocations_are_reported(void **state)
 	assert_true(n >= 1);
 }
 
+static void the_parent_is_told(void **state)
+{
+	static const char text[] = "State:\tS\nPPid:\t4711\nThreads:\t1\n";
+	static const char none[] = "State:\tS\nThreads:\t1\n",
+			  wrong[] = "State:\tS\nPPid:\t-1\nThreads:\t1\n";
+	struct process_status status;
+
+	(void)state;
+	assert_int_equal(read_text(text, strlen(text), &status), 0);
+	assert_int_equal(status.parent, 4711);
+	assert_int_equal(read_text(none, strlen(none), &status), 0);
+	assert_int_equal(status.parent, 0);
+	assert_int_equal(read_text(wrong, strlen(wrong), &status), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +192,7 @@ int main(void)
 		cmocka_unit_test(long_lists_of_groups_are_passed_over),
 		cmocka_unit_test(this_process_is_read),
 		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(the_parent_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "jit/jit_table_state.h"
+
+#include <errno.h>
+
+enum {
+	STEPS_SECONDS_MAX = 10,
+	/* Of one file in one round: not so few that its upkeep counts; not so many that what it
+	 * adds before anybody looks is much of what may be held. */
+	STEPS_SHARE_MIN = 256,
+	STEPS_SHARE_MAX = 4096,
+	READERS_SHARE = 4, /* of the bytes, for what waits in readers */
+};
+
+/* For a perf map it is looked soon after the memory is there, then less and less often. */
+#define LOOK_NS_MIN 20000000ULL
+#define LOOK_NS_MAX (2ULL * NSEC_PER_SEC)
+
+/*
+ * A live process without a file of its own, or with a dump that is none as yet, may have written a
+ * perf map since; one that has ended has its last chance.
+ */
+static int look_for_perf_map(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
+{
+	int r;
+
+	if (process->has_own_map || process->is_over || now_ns < process->next_look_ns)
+		return 0;
+	if (process->look_interval_ns >= LOOK_NS_MAX && !process->is_asked &&
+		process->end_ns == JIT_LIVE)
+		return 0;
+	r = jit_table_open_perf_map(table, process);
+	process->look_interval_ns =
+		process->look_interval_ns ? 2 * process->look_interval_ns : LOOK_NS_MIN;
+	if (process->look_interval_ns > LOOK_NS_MAX)
+		process->look_interval_ns = LOOK_NS_MAX;
+	process->next_look_ns = now_ns + process->look_interval_ns;
+	process->is_asked = false;
+	return r;
+}
+
+/* One that was not told of, or had to make room. */
+static int look_for_marker(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
+{
+	if (!process->wants_markers || !process->is_asked || process->end_ns != JIT_LIVE ||
+		now_ns < process->next_look_ns)
+		return 0;
+	process->wants_markers = false;
+	return jit_table_note_markers(table, process->pid, now_ns);
+}
+
+static int look_at_processes(struct jit_table *table, uint64_t now_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < table->process_count && r == 0; i++) {
+		struct jit_process *process = &table->processes[i];
+
+		if (process->pid <= 0)
+			continue;
+		r = jit_table_know(table, process);
+		if (r == -ENOMEM)
+			return r;
+		r = look_for_marker(table, process, now_ns);
+		if (r < 0)
+			return r;
+		if (jit_table_has_dump(table, process))
+			jit_table_drop_map(table, process);
+		else
+			r = look_for_perf_map(table, process, now_ns);
+	}
+	return r;
+}
+
+/* Has every process that could write to the file ended? */
+static bool is_written(const struct jit_table *table, uint32_t file)
+{
+	for (size_t i = 0; i < table->process_count; i++)
+		if (table->processes[i].pid > 0 && table->processes[i].map == file &&
+			table->processes[i].end_ns == JIT_LIVE)
+			return false;
+	return true;
+}
+
+static int64_t read_file(struct jit_table *table, uint32_t id, uint64_t now_ns, int64_t steps)
+{
+	struct jit_followed *file = &table->files[id];
+	struct jitdump_reader_state state;
+	int64_t left;
+
+	if (file->perf_map)
+		return perf_map_reader_run(
+			file->perf_map, file->index, is_written(table, id), steps);
+	left = jitdump_reader_run(file->jitdump, file->index, now_ns, steps);
+	jitdump_reader_state(file->jitdump, &state);
+	file->is_valid |= state.has_header;
+	return left;
+}
+
+/* Who holds the most gives way until the rest has room. */
+static void keep_to_limit(struct jit_table *table)
+{
+	while (table->code_bytes > table->limits.bytes) {
+		struct jit_followed *biggest = &table->files[0];
+		size_t most;
+
+		for (size_t i = 1; i < table->file_count; i++)
+			if (table->files[i].code_bytes > biggest->code_bytes)
+				biggest = &table->files[i];
+		most = biggest->code_bytes;
+		code_index_set_limit(biggest->index, most / 2);
+		/* At once, since it may be that nobody adds to it any more. */
+		(void)code_index_trim(biggest->index);
+		jit_table_measure(table, biggest);
+		if (biggest->code_bytes >= most)
+			return;
+	}
+}
+
+/* Those that gave way may have more again. */
+static void give_room(struct jit_table *table)
+{
+	if (table->code_bytes > table->limits.bytes / 2)
+		return;
+	for (size_t i = 0; i < table->file_count; i++)
+		if (table->files[i].references > 0)
+			code_index_set_limit(
+				table->files[i].index, table->limits.bytes / JIT_INDEX_SHARE);
+}
+
+/* What readers hold besides: lines that come before their code, nearly always at once. */
+static void keep_readers_small(struct jit_table *table)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < table->file_count; i++)
+		if (table->files[i].references > 0 && table->files[i].jitdump)
+			bytes += jitdump_reader_bytes(table->files[i].jitdump);
+	if (bytes <= table->limits.bytes / READERS_SHARE)
+		return;
+	for (size_t i = 0; i < table->file_count; i++)
+		if (table->files[i].references > 0 && table->files[i].jitdump)
+			jitdump_reader_forget_lines(table->files[i].jitdump);
+}
+
+/* What a run may still take. */
+struct budget {
+	int64_t steps;
+	uint64_t cpu_until_ns; /* CPU time of this thread */
+};
+
+static bool has_left(const struct budget *budget)
+{
+	return budget->steps > 0 && clock_thread_cpu_ns() < budget->cpu_until_ns;
+}
+
+static struct budget new_budget(int64_t steps, uint64_t cpu_ns)
+{
+	uint64_t now_ns = clock_thread_cpu_ns();
+
+	return (struct budget){
+		.steps = steps,
+		.cpu_until_ns = cpu_ns < UINT64_MAX - now_ns ? now_ns + cpu_ns : UINT64_MAX,
+	};
+}
+
+/* One turn for each file that has anything to read. */
+static int read_round(
+	struct jit_table *table, uint64_t now_ns, int64_t share, struct budget *budget)
+{
+	for (size_t i = 0; i < table->file_count; i++) {
+		uint32_t id = (uint32_t)((table->first_file + i) % table->file_count);
+		struct jit_followed *file = &table->files[id];
+		int64_t offered = share < budget->steps ? share : budget->steps, left;
+
+		if (file->references == 0 || !file->has_more || !has_left(budget))
+			continue;
+		left = read_file(table, id, now_ns, offered);
+		jit_table_measure(table, file);
+		keep_to_limit(table);
+		if (left < 0)
+			return (int)left;
+		file->was_read = true;
+		file->has_more = left == 0;
+		budget->steps -= offered - left;
+	}
+	return 0;
+}
+
+static int read_files(struct jit_table *table, uint64_t now_ns, struct budget *budget)
+{
+	size_t busy = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < table->file_count; i++) {
+		table->files[i].has_more = table->files[i].references > 0;
+		table->files[i].was_read = false;
+		busy += table->files[i].has_more;
+	}
+	while (busy > 0 && has_left(budget) && r == 0) {
+		int64_t share = budget->steps / (int64_t)busy;
+
+		if (share < STEPS_SHARE_MIN)
+			share = STEPS_SHARE_MIN;
+		if (share > STEPS_SHARE_MAX)
+			share = STEPS_SHARE_MAX;
+		r = read_round(table, now_ns, share, budget);
+		busy = 0;
+		for (size_t i = 0; i < table->file_count; i++)
+			busy += table->files[i].references > 0 && table->files[i].has_more;
+	}
+	if (table->file_count > 0)
+		table->first_file = (table->first_file + 1) % table->file_count;
+	return r;
+}
+
+/* How much of the file has been read, and how long it was then. */
+static uint64_t read_bytes(const struct jit_followed *file, uint64_t *ret_file_bytes)
+{
+	struct perf_map_reader_state map;
+	struct jitdump_reader_state dump;
+
+	if (file->jitdump) {
+		jitdump_reader_state(file->jitdump, &dump);
+		*ret_file_bytes = dump.file_bytes;
+		return dump.file_bytes - dump.unread_bytes;
+	}
+	perf_map_reader_state(file->perf_map, &map);
+	*ret_file_bytes = map.file_bytes;
+	return map.file_bytes - map.unread_bytes;
+}
+
+/* To its end, or to where that was when the process was no more: others may still add to it. */
+static bool is_read(const struct jit_table *table, struct jit_process *ended)
+{
+	const struct jit_followed *file = jit_table_file(table, ended);
+	uint64_t file_bytes, read;
+
+	if (!file || (file->was_read && !file->has_more))
+		return true;
+	if (!file->was_read)
+		return false;
+	read = read_bytes(file, &file_bytes);
+	if (ended->final_bytes == 0)
+		ended->final_bytes = file_bytes;
+	return read >= ended->final_bytes;
+}
+
+/* Whoever has ended, and whose files have been read to their ends since, is over. */
+static void finish_ended(struct jit_table *table)
+{
+	uint32_t id = table->first_ended;
+
+	while (id != JIT_NONE) {
+		struct jit_process *ended = &table->processes[id];
+
+		ended->is_over = ended->is_over || is_read(table, ended);
+		id = ended->ended_after;
+	}
+}
+
+static int run(struct jit_table *table, uint64_t now_ns, struct budget budget)
+{
+	int r = look_at_processes(table, now_ns);
+
+	give_room(table);
+	if (r == 0)
+		r = read_files(table, now_ns, &budget);
+	if (r == 0) {
+		keep_readers_small(table);
+		finish_ended(table);
+	}
+	return r;
+}
+
+int jit_table_run(struct jit_table *table, uint64_t now_ns)
+{
+	const uint64_t most_ns = (uint64_t)STEPS_SECONDS_MAX * NSEC_PER_SEC;
+	uint64_t passed_ns = NSEC_PER_SEC;
+
+	/* Callers may have read the clock before others that came first. */
+	if (table->last_run_ns)
+		passed_ns = now_ns > table->last_run_ns ? now_ns - table->last_run_ns : 0;
+	if (passed_ns > most_ns)
+		passed_ns = most_ns;
+	if (now_ns > table->last_run_ns)
+		table->last_run_ns = now_ns;
+	return run(table, now_ns,
+		new_budget((int64_t)((double)table->limits.steps_per_s * (double)passed_ns /
+				     NSEC_PER_SEC),
+			passed_ns / 1000 * table->limits.cpu_per_mille));
+}
+
+int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns)
+{
+	/* All have their last chance. */
+	for (size_t i = 0; i < table->process_count; i++) {
+		table->processes[i].next_look_ns = 0;
+		table->processes[i].is_asked = true;
+	}
+	return run(table, now_ns, new_budget(steps, cpu_ns));
+}

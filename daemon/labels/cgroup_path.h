@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a cgroup's path says of who runs in it: the systemd unit and slice, the container and its
+ * runtime, the Kubernetes pod. A pure function of the path, so that it can be asked of history too.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Parts are borrowed from the path, as [text, text + size); size 0: there is none. */
+struct path_part {
+	const char *text;
+	size_t size;
+};
+
+struct cgroup_labels {
+	struct path_part unit;	    /* as it stands, escapes included: "nginx.service" */
+	struct path_part user_unit; /* of a user's own systemd, below user@UID.service */
+	struct path_part slice;	    /* the innermost that the unit is in: "system.slice" */
+	/* 64 (ECS: 32 and a number) hexadecimal digits, or a name (lxc, nspawn, garden, libvirt).
+	 */
+	struct path_part container;
+	/*
+	 * "docker", "containerd", "cri-o", "podman", "lxc", "systemd-nspawn", "ecs", "garden",
+	 * "buildkit", "libvirt"; NULL: the path does not say.
+	 */
+	const char *runtime;
+	char pod_uid[37]; /* with dashes, whatever the driver writes; "". A static pod's has none */
+};
+
+/*
+ * `path` begins with '/': of cgroup v2, or of v1's name=systemd hierarchy. Any bytes will do. Unit
+ * and slice are the host's, as systemd has them (sd_pid_get_unit(3)), whatever systemd runs in a
+ * container; of containers in each other the innermost counts.
+ */
+void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
+
+/*
+ * systemd's escapes of unit names ("\x2d") undone, as people write them; what exceeds `room`, at
+ * least 1, is left out. Ends `name` with a NUL and returns the length without it. The bytes need
+ * not be UTF-8.
+ */
+size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "labels/cgroup_table.h"
+
+#include "base/array.h"
+#include "labels/path_cache.h"
+#include "labels/process_cgroups.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	PROCESS_SHARE = 4, /* of the bounds, 1/4 is for processes */
+	ROOT_ID = 1,
+};
+
+struct cgroup_table {
+	struct broker *broker;
+	char *mount; /* or NULL */
+	struct cgroup_table_limits limits;
+	uint64_t root_id; /* as it is seen from here: in a cgroup namespace, that one's */
+	bool has_v1;
+	bool has_perf_event_v1;
+	struct path_cache by_id;
+	/* What was asked of processes, and "" where they did not know. */
+	struct path_cache by_process;
+	struct process_cgroups asked;
+	struct cgroup_table_counters counters;
+};
+
+const struct cgroup_table_limits cgroup_table_default_limits = {
+	.cgroups = 16384,
+	.path_bytes = 4 << 20,
+};
+
+static int read_process(struct cgroup_table *table, const struct broker_process *process)
+{
+	_cleanup_close_ int fd = -1;
+	int r = broker_open_process_file(table->broker, process, BROKER_PROCESS_CGROUP, &fd);
+
+	return r < 0 ? r : process_cgroups_read(fd, &table->asked);
+}
+
+/* Which hierarchies there are. Where it cannot be told, processes are asked. */
+static int read_hierarchies(struct cgroup_table *table)
+{
+	const struct broker_process ourselves = { .pid = getpid() };
+	int r = read_process(table, &ourselves);
+
+	if (r == -ENOMEM)
+		return r;
+	table->has_v1 = r < 0 || table->asked.has_v1;
+	table->has_perf_event_v1 = r == 0 && table->asked.has_perf_event_v1;
+	return 0;
+}
+
+int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *broker,
+	const char *mount, struct cgroup_table **ret_table)
+{
+	_cleanup_(cgroup_table_freep) struct cgroup_table *table = calloc(1, sizeof(*table));
+	size_t processes = limits->cgroups / PROCESS_SHARE;
+	size_t process_bytes = limits->path_bytes / PROCESS_SHARE;
+	int r;
+
+	if (!table)
+		return -ENOMEM;
+	table->broker = broker;
+	table->limits = *limits;
+	table->root_id = ROOT_ID;
+	if (mount) {
+		table->mount = strdup(mount);
+		if (!table->mount)
+			return -ENOMEM;
+	}
+	r = path_cache_init(&table->by_process, processes, process_bytes);
+	if (r == 0)
+		r = path_cache_init(&table->by_id, limits->cgroups - processes,
+			limits->path_bytes - process_bytes);
+	if (r == 0)
+		r = read_hierarchies(table);
+	if (r < 0)
+		return r;
+	*ret_table = TAKE_PTR(table);
+	return 0;
+}
+
+void cgroup_table_free(struct cgroup_table *table)
+{
+	if (!table)
+		return;
+	path_cache_done(&table->by_id);
+	path_cache_done(&table->by_process);
+	free(table->mount);
+	free(table);
+}
+
+static int put_path(struct cgroup_table *table, uint64_t id, const char *path)
+{
+	const struct path_key key = { .id = id };
+	int r = path_cache_put(&table->by_id, &key, path);
+
+	if (r == -E2BIG)
+		table->counters.refused++;
+	return r;
+}
+
+int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path)
+{
+	if (path[0] != '/')
+		return -EINVAL;
+	return table->has_perf_event_v1 ? 0 : put_path(table, id, path);
+}
+
+/* --- the scan --- */
+
+/* Folders that are found and not yet looked into. */
+struct scan {
+	char **folders;
+	size_t count, capacity, limit;
+	size_t bytes, bytes_limit;
+	size_t found; /* in all: a scan ends, whatever is made meanwhile */
+};
+
+static void scan_done(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		free(scan->folders[i]);
+	free(scan->folders);
+}
+
+static void closedirp(DIR **folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+static int push_folder(struct scan *scan, const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	char *copy;
+	int r;
+
+	if (scan->found == scan->limit || bytes > scan->bytes_limit - scan->bytes)
+		return -E2BIG;
+	r = ARRAY_RESERVE(scan->folders, &scan->capacity, scan->count + 1, scan->limit);
+	if (r < 0)
+		return r;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	scan->folders[scan->count++] = copy;
+	scan->bytes += bytes;
+	scan->found++;
+	return 0;
+}
+
+static int add_child(struct cgroup_table *table, struct scan *scan, const char *parent,
+	const struct dirent *entry)
+{
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s/%s", parent[1] ? parent : "", entry->d_name);
+	int r;
+
+	if (length < 0 || (size_t)length >= sizeof(path)) {
+		table->counters.refused++;
+		return 0;
+	}
+	r = put_path(table, entry->d_ino, path);
+	if (r < 0)
+		return r == -E2BIG ? 0 : r;
+	r = push_folder(scan, path);
+	if (r == -E2BIG) {
+		table->counters.refused++;
+		return 0;
+	}
+	return r;
+}
+
+static bool is_cgroup(const struct dirent *entry)
+{
+	return entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+	       strcmp(entry->d_name, "..") != 0;
+}
+
+static int open_folder(struct cgroup_table *table, const char *path, DIR **ret_folder)
+{
+	_cleanup_close_ int fd = -1;
+	int r = broker_open_cgroup(table->broker, table->mount, path, &fd);
+	DIR *folder;
+
+	if (r < 0)
+		return r;
+	folder = fdopendir(fd);
+	if (!folder)
+		return -errno;
+	(void)TAKE_FD(fd);
+	*ret_folder = folder;
+	return 0;
+}
+
+static int scan_folder(struct cgroup_table *table, struct scan *scan, const char *path)
+{
+	_cleanup_(closedirp) DIR *folder = NULL;
+	struct dirent *entry;
+	struct stat status;
+	int r = open_folder(table, path, &folder);
+
+	if (r < 0)
+		return r;
+	if (!path[1] && fstat(dirfd(folder), &status) == 0) {
+		table->root_id = status.st_ino;
+		r = put_path(table, table->root_id, "/");
+	}
+	while (r == 0 && (errno = 0, entry = readdir(folder)))
+		if (is_cgroup(entry))
+			r = add_child(table, scan, path, entry);
+	return r < 0 ? r : -errno;
+}
+
+static bool is_of_the_folder(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -EACCES || error == -EPERM;
+}
+
+int cgroup_table_scan(struct cgroup_table *table)
+{
+	_cleanup_(scan_done) struct scan scan = {
+		.limit = table->by_id.limit,
+		.bytes_limit = table->limits.path_bytes,
+	};
+	int r = scan_folder(table, &scan, "/");
+
+	while (r == 0 && scan.count > 0) {
+		_cleanup_free_ char *path = scan.folders[--scan.count];
+
+		scan.bytes -= strlen(path) + 1;
+		r = scan_folder(table, &scan, path);
+		if (is_of_the_folder(r))
+			r = 0;
+	}
+	return r;
+}
+
+/* --- questions --- */
+
+/* Is the cgroup at `path` the one of that id? Meanwhile the process may have been moved. */
+static bool has_id(struct cgroup_table *table, const char *path, uint64_t id)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat status;
+
+	return path[0] && broker_open_cgroup(table->broker, table->mount, path, &fd) == 0 &&
+	       fstat(fd, &status) == 0 && status.st_ino == id;
+}
+
+/* "" where the process does not know. Returns 0 or -ENOMEM. */
+static int ask_process(struct cgroup_table *table, uint64_t id, bool is_root,
+	const struct broker_process *process, const char **ret_path)
+{
+	int r = read_process(table, process);
+
+	if (r == -ENOMEM)
+		return r;
+	*ret_path = "";
+	if (r < 0)
+		return 0;
+	if (is_root)
+		*ret_path = process_cgroups_path(&table->asked);
+	else if (has_id(table, table->asked.unified, id))
+		*ret_path = table->asked.unified;
+	return 0;
+}
+
+static const char *find_by_process(
+	struct cgroup_table *table, uint64_t id, bool is_root, const struct broker_process *process)
+{
+	const struct path_key key = {
+		.id = is_root ? 0 : id,
+		.pid = process->pid,
+		.start_ns = process->start_ns,
+	};
+	const char *path = path_cache_get(&table->by_process, &key);
+
+	if (path)
+		return path;
+	if (ask_process(table, id, is_root, process, &path) < 0)
+		return "";
+	if (!path[0])
+		table->counters.unknown++;
+	else if (!is_root)
+		(void)put_path(table, id, path);
+	/* Without room for it, it is asked again. */
+	(void)path_cache_put(&table->by_process, &key, path);
+	return path;
+}
+
+const char *cgroup_table_find(
+	struct cgroup_table *table, uint64_t id, const struct broker_process *process)
+{
+	const struct path_key key = { .id = id };
+	bool is_root = id == 0 || id == ROOT_ID || id == table->root_id;
+	const char *path;
+
+	if (is_root && id != 0 && !table->has_v1)
+		return "/";
+	path = is_root ? NULL : path_cache_get(&table->by_id, &key);
+	if (path)
+		return path;
+	if (process)
+		return find_by_process(table, id, is_root, process);
+	table->counters.unknown++;
+	return "";
+}
+
+void cgroup_table_counters(
+	const struct cgroup_table *table, struct cgroup_table_counters *ret_counters)
+{
+	*ret_counters = table->counters;
+	ret_counters->evicted = table->by_id.evicted + table->by_process.evicted;
+}
+
+size_t cgroup_table_bytes(const struct cgroup_table *table)
+{
+	return sizeof(*table) + path_cache_bytes(&table->by_id) +
+	       path_cache_bytes(&table->by_process);
+}

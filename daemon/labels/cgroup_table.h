@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The paths of cgroups by their ids (that of bpf_get_current_cgroup_id(): the inode in cgroup2).
+ * Fed by a scan of the file system for those that are there, and by the side-band's
+ * PERF_RECORD_CGROUP for those that come (Linux 5.7), so that one that is gone keeps its name.
+ * Bounded (I4): of those that are not used the oldest go first. One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "broker/broker.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroup_table;
+
+struct cgroup_table_limits {
+	size_t cgroups;	   /* 16384; a quarter is for processes that were asked */
+	size_t path_bytes; /* 4 MiB, likewise; as much again for the length of a scan */
+};
+extern const struct cgroup_table_limits cgroup_table_default_limits;
+
+struct cgroup_table_counters {
+	uint64_t evicted, refused;
+	uint64_t unknown; /* ids that nobody could tell of */
+};
+
+/*
+ * `mount` is where cgroup2 is: "/sys/fs/cgroup", "/sys/fs/cgroup/unified"; NULL: found out. It is
+ * copied, and so is `limits`; `broker` is borrowed. Returns 0 or -ENOMEM.
+ */
+int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *broker,
+	const char *mount, struct cgroup_table **ret_table);
+void cgroup_table_free(struct cgroup_table *table);
+DEFINE_CLEANUP(struct cgroup_table, cgroup_table_free);
+
+/*
+ * Reads which cgroups there are. Folders that vanish meanwhile are passed over, and those for which
+ * there is no room are counted as refused. Returns 0, -ENOENT where there is no cgroup2, or -errno.
+ */
+int cgroup_table_scan(struct cgroup_table *table);
+
+/*
+ * A cgroup has been made (or is told of again), as the side-band has it. Ignored where the
+ * perf_event controller is on a hierarchy of v1: the side-band then tells of that one, whose ids
+ * are others. Returns 0, -EINVAL for a path that does not begin with '/', -ENOMEM, -E2BIG
+ * (counted).
+ */
+int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
+
+/*
+ * The path of a sample's cgroup, borrowed until the table changes; "" where nobody knows. Where id
+ * is the root's or 0, as on hosts with cgroup v1, /proc/PID/cgroup tells (its name=systemd
+ * hierarchy, else cgroup2's, else the first that is not at its root), asked once for each process.
+ * So it does of an id that is not known, if the process is there still. `process` may be NULL.
+ */
+const char *cgroup_table_find(
+	struct cgroup_table *table, uint64_t id, const struct broker_process *process);
+
+void cgroup_table_counters(
+	const struct cgroup_table *table, struct cgroup_table_counters *ret_counters);
+size_t cgroup_table_bytes(const struct cgroup_table *table);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Paths by a key of three numbers, bounded in count and bytes (I4): beyond a bound, those go that
+ * nobody has put or asked for in the longest time. One owner, one thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct path_key {
+	uint64_t id;
+	uint64_t start_ns;
+	pid_t pid;
+};
+
+struct path_cache {
+	struct path_cache_entry *entries;
+	size_t count, capacity, limit;
+	uint32_t *buckets;   /* first entry of each chain */
+	size_t bucket_count; /* a power of two */
+	uint32_t free;	     /* the first of the entries that are nobody's */
+	uint32_t oldest, newest;
+	size_t path_bytes, path_bytes_limit; /* with the NULs */
+	uint64_t evicted;
+};
+
+/* Returns 0 or -ENOMEM; path_cache_done() is for both. */
+int path_cache_init(struct path_cache *cache, size_t limit, size_t path_bytes);
+void path_cache_done(struct path_cache *cache);
+
+/*
+ * A copy of the path takes the place of what the key had. Returns 0, -ENOMEM, or -E2BIG for a path
+ * that even an empty cache has no room for.
+ */
+int path_cache_put(struct path_cache *cache, const struct path_key *key, const char *path);
+
+/* Borrowed until the next put; NULL: the key has none. */
+const char *path_cache_get(struct path_cache *cache, const struct path_key *key);
+
+size_t path_cache_bytes(const struct path_cache *cache);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc/PID/cgroup says: a path in each hierarchy, of v1 as of v2. Layout: cgroups(7). */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct process_cgroups {
+	/* "" where there is no such line; without the " (deleted)" of one that is gone. */
+	char unified[PATH_MAX]; /* cgroup2's */
+	char systemd[PATH_MAX]; /* v1's name=systemd */
+	char other[PATH_MAX];	/* the first of v1 that is not at its root */
+	bool has_v1;
+	bool has_perf_event_v1; /* that controller is on a hierarchy of v1 */
+};
+
+/*
+ * Reads `fd` (borrowed) from its position, 256 KiB at most; lines that are not understood are
+ * passed over. Returns 0, -ENOMEM, -E2BIG, or what reading returned, -ESRCH for a process that has
+ * gone.
+ */
+int process_cgroups_read(int fd, struct process_cgroups *ret_cgroups);
+
+/* The one that tells most of who it is; "" where none was read. */
+const char *process_cgroups_path(const struct process_cgroups *cgroups);

@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Generated code in a container is named by what the container's own processes wrote; and no process
+# can make the recorder read, for names, a file that the process could not put there itself.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/end_to_end/jit_programs/trials.sh"
+
+NOBODY=65534
+SOMEBODY=65533
+ADDRESS=7d0000000000
+CLOCK_SHIFT_S=86400
+
+# --- a container -------------------------------------------------------------------------------
+
+# Own pids, own mounts, own /tmp and, where there are such, own clocks. The program and the truth
+# are reached by descriptors: nothing of this folder is seen in there.
+run_container() {
+	local clocks=()
+
+	unshare --time --monotonic $CLOCK_SHIFT_S true 2>/dev/null &&
+		clocks=(--time --monotonic "$CLOCK_SHIFT_S")
+	unshare --fork --pid --mount "${clocks[@]}" --mount-proc bash -c '
+		mount -t tmpfs tmpfs /tmp && cp /proc/self/fd/8 /tmp/writer && chmod 755 /tmp/writer || exit
+		cd /tmp || exit
+		/tmp/writer reuse --comm jit_inside --truth /proc/self/fd/9 --seconds 3 &
+		/tmp/writer stale --comm jit_map_inside --output map --truth /proc/self/fd/9 --seconds 3 &
+		wait -n && wait -n
+	' container 8<"$writer" 9>>"$truth"
+}
+
+record_container() {
+	rm -f "$truth"
+	record "$tmp/container.folded" -F 999 -- bash -c run_container
+}
+
+# --- files that are not the process's own -------------------------------------------------------
+
+# Each is laid by root in a /tmp of its own, just before the process gives up being root. The current
+# folder is that of the secrets: their path, which only links have, leads there for the recorder.
+lay_symlink() {
+	ln -s "$secrets/secret.map" "$1"
+}
+
+lay_hard_link() {
+	cp -p secret.map /tmp/secret.map && ln /tmp/secret.map "$1"
+}
+
+lay_fifo() {
+	mkfifo -m 666 "$1"
+}
+
+lay_device() {
+	mknod -m 666 "$1" c 1 5
+}
+
+lay_folder() {
+	mkdir -m 777 "$1"
+}
+
+lay_others() {
+	cp secret.map "$1" && chown $SOMEBODY "$1" && chmod 644 "$1"
+}
+
+lay_sparse() {
+	truncate -s 1T "$1" && chown $NOBODY "$1"
+}
+
+# Names a place that is not JIT code's and one that is, and has no end.
+lay_endless_line() {
+	{ printf '%s 200000 ' "$ADDRESS" && head -c 20000000 /dev/zero | tr '\0' x; } >"$1" &&
+		chown $NOBODY "$1"
+}
+
+lay_swapped() {
+	cp own.map "$1" && chown $NOBODY "$1" || return
+	swap "$1" &
+}
+
+# Now a file of its own, now a link to a secret one.
+swap() {
+	local end=$((SECONDS + 4))
+
+	ln -s "$secrets/secret.map" "$1.link"
+	cp -p "$1" "$1.own"
+	while [ $SECONDS -lt $end ]; do
+		ln -f "$1.link" "$1.next" && mv -f "$1.next" "$1"
+		cp -p "$1.own" "$1.next" && mv -f "$1.next" "$1"
+	done
+}
+
+# Markers: files that the process maps as if they were its jitdump.
+lay_marker_device() {
+	mknod -m 666 "$1" c 1 5
+}
+
+lay_marker_sparse() {
+	head -c 40 secret.dump >"$1" && truncate -s 1T "$1" && chown $NOBODY "$1"
+}
+
+# write_as USER: the dump of a process that goes on writing about the same addresses. Sets `marker`.
+write_as() {
+	setpriv --reuid "$1" --regid "$1" --clear-groups /tmp/writer reuse --comm another \
+		--prefix stolen_ --address $ADDRESS --memory shared --directory /tmp --seconds 3 &
+	marker=/tmp/jit-$!.dump
+	for ((i = 0; i < 1000 && $(stat -c %s "$marker" 2>/dev/null || echo 0) < 40; i++)); do
+		sleep 0.01
+	done
+}
+
+lay_marker_others() {
+	write_as $SOMEBODY
+}
+
+# What may be read, as it is the process's own: were these not, the others would show nothing.
+lay_own() {
+	cp own.map "$1" && chown $NOBODY "$1"
+}
+
+lay_marker_own() {
+	write_as $NOBODY
+}
+
+# lay_and_run KIND: the shell's number becomes the process's.
+lay_and_run() {
+	local marker=/tmp/jit-$$.dump kind=$1
+
+	cd "$secrets" && mount -t tmpfs -o mode=1777 tmpfs /tmp && cp /proc/self/fd/8 /tmp/writer &&
+		chmod 755 /tmp/writer || return
+	case $kind in
+	marker_*)
+		"lay_$kind" "$marker" || return
+		set -- --marker "$marker" --memory shared
+		;;
+	*)
+		"lay_$kind" /tmp/perf-$$.map || return
+		set --
+		;;
+	esac
+	exec setpriv --reuid $NOBODY --regid $NOBODY --clear-groups --bounding-set=-all /tmp/writer \
+		steady --comm "h_$kind" --address $ADDRESS --output none --seconds 3 "$@"
+}
+
+run_hostile_kind() {
+	export -f lay_and_run swap write_as "lay_$1"
+	unshare --mount bash -c 'lay_and_run "$@"' lay "$1" 8<"$writer"
+}
+
+run_hostile_kinds() {
+	local kind status=0
+
+	for kind in $kinds $own; do
+		run_hostile_kind "$kind" || status=1 &
+	done
+	run_trials "steady --comm jit_honest --seconds 3" || status=1
+	wait
+	return $status
+}
+
+# What nobody else may read: names for the very memory that the hostile ones have their code in.
+make_secrets() {
+	local file
+
+	mkdir -m 755 "$secrets"
+	echo "$ADDRESS 200000 stolen_name" >"$secrets/secret.map"
+	echo "$ADDRESS 200000 own_name" >"$secrets/own.map"
+	(cd "$secrets" && "$writer" stale --seconds 0.01 --prefix stolen_ --address $ADDRESS) || return
+	file=$(echo "$secrets"/jit-*.dump)
+	mv "$file" "$secrets/secret.dump"
+	chmod 600 "$secrets"/secret.*
+}
+
+record_hostile() {
+	rm -f "$truth"
+	record "$tmp/hostile.folded" -F 999 -- bash -c run_hostile_kinds
+}
+
+is_not_fooled() {
+	local all stolen
+
+	all=$(folded_count "$tmp/hostile.folded" "h_$1" '')
+	stolen=$(grep "^h_$1;" "$tmp/hostile.folded" | grep -c stolen_)
+	note "$1: $all samples, $stolen stacks with a stolen name"
+	[ "$all" -ge 20 ] && [ "$stolen" = 0 ]
+}
+
+is_read() {
+	local named
+
+	named=$(grep "^h_$1;" "$tmp/hostile.folded" | grep -c "$2")
+	note "$1: $named stacks with the name"
+	[ "$named" -gt 0 ]
+}
+
+need_writer
+has_mount_namespaces || skip_all "mount namespaces are refused here"
+unshare --fork --pid --mount --mount-proc true 2>/dev/null || skip_all "unshare is refused"
+has setpriv || skip_all "no setpriv"
+
+kinds='symlink hard_link fifo device folder others sparse endless_line swapped
+	marker_others marker_device marker_sparse'
+own='own marker_own'
+secrets=$tmp/secrets
+export kinds own secrets tmp NOBODY SOMEBODY ADDRESS CLOCK_SHIFT_S
+export -f run_container run_hostile_kinds run_hostile_kind lay_and_run swap write_as
+for kind in $kinds $own; do export -f "lay_$kind"; done
+# shellcheck disable=SC2086
+set -- $kinds
+plan $(($# + 10))
+
+check "a container: record succeeds" record_container
+check "a container: the accounts close" accounts_close "$tmp/container.folded.log"
+check "a container: jit_inside has the shares that it says" \
+	shares_are_true "$tmp/container.folded" jit_inside
+check "a container: jit_map_inside has the shares that it says" \
+	shares_are_true "$tmp/container.folded" jit_map_inside
+
+check "hostile files: they are made" make_secrets
+check "hostile files: record succeeds" record_hostile
+check "hostile files: the accounts close" accounts_close "$tmp/hostile.folded.log"
+check "hostile files: a process beside is named" is_named "$tmp/hostile.folded" jit_honest
+for kind; do
+	check "hostile files: no name comes from elsewhere: $kind" is_not_fooled "$kind"
+done
+check "hostile files: a map of its own is read" is_read own own_name
+check "hostile files: a dump of its own user is read" is_read marker_own stolen_
+finish

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Processes that write jitdumps as fast and as badly as they can cost the recorder no more than its
+# bounds, cost nobody else a name, and can be found.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/end_to_end/jit_programs/trials.sh"
+
+RECORD_SECONDS=6
+# What it may cost more than the same recording without them: the budget of reading is some 5 % of a
+# CPU, and a second or two at the end; that of memory 16 MiB. With room.
+CPU_MS=3000
+MEMORY_KIB=65536
+IDLE_PROCESSES=600
+NOBODY=65534
+KINDS='tiny same names huge rewrite'
+
+# They have begun before the recording, and go on after it.
+start_trial() {
+	(cd "$dumps" && exec "$writer" "$@" --seconds 120) &
+	started+=($!)
+}
+
+start_hostile() {
+	local kind
+
+	for kind in $KINDS; do
+		start_trial "hostile-$kind" --comm "hostile_$kind" --run 0.5
+	done
+}
+
+# record_measured NAME: sets cpu_ms and memory_kib.
+record_measured() {
+	local output=$tmp/$1.folded
+
+	cpu_ms=999999 memory_kib=999999999
+	if ! python3 "$root/tests/end_to_end/jit_programs/measured.py" "$tmp/$1.usage" \
+		timeout $((10 * RECORD_SECONDS)) "$pilotlight" record -a -F 499 -d $RECORD_SECONDS -o "$output" 2>"$output.log"; then
+		note "$(cat "$output.log")"
+		return 1
+	fi
+	read -r cpu_ms memory_kib <"$tmp/$1.usage"
+	note "$1: $cpu_ms ms of CPU, $memory_kib KiB"
+}
+
+cpu_is_bounded() {
+	note "$((cpu_ms - honest_cpu_ms)) ms more than without them"
+	[ $((cpu_ms - honest_cpu_ms)) -le $CPU_MS ]
+}
+
+memory_is_bounded() {
+	note "$((memory_kib - honest_memory_kib)) KiB more than without them"
+	[ $((memory_kib - honest_memory_kib)) -le $MEMORY_KIB ]
+}
+
+list_processes() {
+	timeout 30 "$pilotlight" jit list --json >"$tmp/list"
+}
+
+# listed COMM PATTERN: is it in `jit list`, with something of the kind?
+listed() {
+	local line
+
+	line=$(grep -F "\"comm\":\"$1\"" "$tmp/list")
+	note "$1: $line"
+	grep -qE "$2" <<<"$line"
+}
+
+# Of a user of their own, who must not have all the room that there is.
+start_idle_processes() {
+	local waits
+
+	mkdir -m 777 "$tmp/idle" && cp "$writer" "$tmp/writer" || return
+	(cd "$tmp/idle" && exec setpriv --reuid $NOBODY --regid $NOBODY --clear-groups \
+		"$tmp/writer" hostile-many --seconds 120) &
+	started+=($!)
+	for ((waits = 0; waits < 1000; waits++)); do
+		[ "$(find "$tmp/idle" -name '*.dump' -size +0 | wc -l)" -lt $IDLE_PROCESSES ] || return 0
+		sleep 0.01
+	done
+	return 1
+}
+
+check_idle_processes() {
+	if ! has setpriv; then
+		skip "beside many idle dumps: they are there" "no setpriv"
+		skip "beside many idle dumps: record succeeds" "no setpriv"
+		skip "beside many idle dumps: a newcomer is named" "no setpriv"
+		return
+	fi
+	check "beside many idle dumps: they are there" start_idle_processes
+	check "beside many idle dumps: record succeeds" record "$tmp/idle.folded" -a -F 499 -- \
+		bash -c 'run_trials "$@"' trials "reuse --comm jit_newcomer --seconds 2"
+	check "beside many idle dumps: a newcomer is named" is_named "$tmp/idle.folded" jit_newcomer
+	stop_started
+}
+
+need_writer
+has python3 || skip_all "no python3"
+plan 16
+
+start_trial reuse --comm jit_honest
+check "without hostile writers: record succeeds" record_measured honest
+check "without hostile writers: the honest one is named" is_named "$tmp/honest.folded" jit_honest
+honest_cpu_ms=${cpu_ms:-0} honest_memory_kib=${memory_kib:-0}
+
+start_hostile
+check "beside hostile writers: record succeeds" record_measured hostile
+check "beside hostile writers: the accounts close" accounts_close "$tmp/hostile.folded.log"
+check "beside hostile writers: the honest one is named" is_named "$tmp/hostile.folded" jit_honest
+check "beside hostile writers: CPU time is bounded" cpu_is_bounded
+check "beside hostile writers: memory is bounded" memory_is_bounded
+
+check "jit list succeeds" list_processes
+check "jit list: the honest one" listed jit_honest '"kind":"jitdump".*"records":[1-9]'
+check "jit list: a million records" listed hostile_same '"records":[0-9]{6}'
+check "jit list: a million addresses" listed hostile_tiny '"records":[0-9]{6}'
+check "jit list: long names" listed hostile_names '"records":[0-9]{3}'
+check "jit list: impossible sizes" listed hostile_huge '"fault":"'
+stop_started
+check_idle_processes
+finish

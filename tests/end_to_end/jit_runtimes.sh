@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Real runtimes, each running heavy three times as long as light (jit_programs/hot.*): what they
+# generate is named, with the right shares, and perf names nothing that is hot and that we do not.
+# What tests/runtimes/prepare has made is used where it is there.
+. "$(dirname "$0")/lib.sh"
+
+SECONDS_EACH=2
+programs=$root/tests/end_to_end/jit_programs
+runtimes=$root/build/runtimes
+agent=$runtimes/libperf-jvmti.so
+wasm_python=$runtimes/wasmtime/bin/python3
+# In a /tmp of its own, or in $HOME, a runtime would leave its files behind.
+export JITDUMPDIR=$tmp HOME=$tmp
+
+# --- running -----------------------------------------------------------------------------------
+
+# Leaves its number, by which the files that runtimes and perf leave in /tmp are found again.
+run_numbered() {
+	echo $$ >>"$tmp/pids"
+	exec "$@"
+}
+
+remove_left_files() {
+	local pid
+
+	[ -e "$tmp/pids" ] || return
+	while read -r pid; do
+		rm -f "/tmp/perf-$pid.map" "/tmp/jit-$pid.dump" /tmp/jitted-"$pid"-*.so
+	done <"$tmp/pids"
+	rm -f "$tmp/pids"
+}
+
+# record_runtime NAME COMMAND...: with perf beside, if WITH_PERF is set.
+record_runtime() {
+	local output=$tmp/$1.folded beside=()
+
+	shift
+	[ -z "${WITH_PERF-}" ] ||
+		beside=(perf record -q -k 1 -g -F 499 --no-buildid-cache -o "$tmp/perf.data" --)
+	(cd "$tmp" && "${beside[@]}" "$pilotlight" record -F 499 -o "$output" -- \
+		bash -c 'run_numbered "$@"' run "$@" >"$output.out" 2>"$output.log") && return
+	note "$(tail -n 20 "$output.log")"
+	return 1
+}
+
+# --- what is looked for -------------------------------------------------------------------------
+
+# The names of generated code that was running, if only the kernel's above it, with their samples.
+# jcmd is a virtual machine too, of which nobody asked for names.
+generated_leaves() {
+	awk '!/^jcmd;/ {
+		count = $NF
+		sub(/ [0-9]+$/, "")
+		for (n = split($0, frames, ";"); n > 1 && frames[n] ~ /_\[k\]$/; n--)
+			;
+		if (frames[n] ~ /_\[j\]$/)
+			printf "%d\t%s\n", count, substr(frames[n], 1, length(frames[n]) - 4)
+	}' "$1"
+}
+
+# is_right NAME HEAVY LIGHT: patterns of names. 99 % have a name; heavy and light are nearly all of it,
+# and heavy has three quarters of that.
+is_right() {
+	generated_leaves "$tmp/$1.folded" | awk -F '\t' -v heavy="$2" -v light="$3" '
+	{ all += $1 }
+	$2 == "[jit: unknown]" { unknown += $1 }
+	$2 ~ heavy { hot += $1 }
+	$2 ~ light { warm += $1 }
+	END {
+		share = hot + warm ? 100 * hot / (hot + warm) : 0
+		printf "# %d samples in generated code, %d without a name, %d in heavy, %d in light: %.1f %%\n",
+			all, unknown, hot, warm, share
+		exit !(all >= 100 && unknown * 100 <= all && (hot + warm) * 10 >= all * 9 &&
+			share > 68 && share < 82)
+	}'
+}
+
+# runtime_is_named NAME HEAVY LIGHT COMMAND...
+runtime_is_named() {
+	local name=$1 heavy=$2 light=$3
+
+	shift 3
+	record_runtime "$name" "$@" && accounts_close "$tmp/$name.folded.log" &&
+		is_right "$name" "$heavy" "$light" && return
+	note "$(tail -n 12 "$tmp/$name.folded.log")"
+	return 1
+}
+
+# What perf has in code that it took from a jitdump, 1 % of it or more, by the names in the dump.
+perf_names() {
+	(cd "$tmp" && perf inject --jit -i perf.data -o injected.data >/dev/null 2>&1 &&
+		perf report --no-demangle -i injected.data --no-children -g none --stdio -t '@' \
+			-F sample,dso,symbol 2>/dev/null) | awk -F '@' '
+	$2 ~ /jitted-/ {
+		sub(/^ *\[.\] /, "", $3)
+		sub(/ *$/, "", $3)
+		count[$3] += $1
+		total += $1
+	}
+	END {
+		for (name in count)
+			if (count[name] * 100 >= total)
+				print name
+	}'
+}
+
+# A semicolon in a name is a frame of its own in a folded file, so it is written as a colon there.
+perf_knows_no_more() {
+	local name count=0 status=0
+
+	perf_names | tr ';' ':' >"$tmp/theirs"
+	generated_leaves "$tmp/$1.folded" | cut -f 2 | tr ';' ':' >"$tmp/ours"
+	while IFS= read -r name; do
+		count=$((count + 1))
+		grep -qxF -e "$name" "$tmp/ours" || { note "not among ours: $name"; status=1; }
+	done <"$tmp/theirs"
+	note "$count hot names of perf"
+	[ "$count" -gt 0 ] && return $status
+}
+
+# check_runtime NAME PROGRAM HEAVY LIGHT COMMAND...: skipped where there is no such program.
+check_runtime() {
+	local name=$1 program=$2 heavy=$3 light=$4 also="perf names nothing hot that we do not"
+
+	shift 4
+	if ! has "$program" && [ ! -e "$program" ]; then
+		skip "$name" "no $program"
+		[ -z "${WITH_PERF-}" ] || skip "$name: $also" "no $program"
+		return
+	fi
+	check "$name" runtime_is_named "$name" "$heavy" "$light" "$@"
+	if [ -n "${WITH_PERF-}" ]; then
+		check "$name: $also" perf_knows_no_more "$name"
+	fi
+	remove_left_files
+}
+
+# --- the runtimes ------------------------------------------------------------------------------
+
+check_node() {
+	local heavy='^JS:.*heavy ' light='^JS:.*light ' node=(node --no-turbo-inlining)
+
+	WITH_PERF=$perf check_runtime "node --perf-prof" node "$heavy" "$light" \
+		"${node[@]}" --perf-prof "$programs/hot.js" $SECONDS_EACH
+	check_runtime "node --perf-prof-unwinding-info" node "$heavy" "$light" \
+		"${node[@]}" --perf-prof --perf-prof-unwinding-info "$programs/hot.js" $SECONDS_EACH
+	check_runtime "node --perf-basic-prof" node "$heavy" "$light" \
+		"${node[@]}" --perf-basic-prof "$programs/hot.js" $SECONDS_EACH
+}
+
+check_erlang() {
+	has erlc && erlc -o "$tmp" "$programs/hot.erl"
+	check_runtime "erl +JPperf true" erl 'hot:heavy/2' 'hot:light/2' \
+		erl +JPperf true -noshell -run hot main $SECONDS_EACH
+	check_runtime "erl +JPperf map" erl 'hot:heavy/2' 'hot:light/2' \
+		erl +JPperf map -noshell -run hot main $SECONDS_EACH
+}
+
+# A script of the last two seconds is not compiled.
+check_php() {
+	local php=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=tracing)
+
+	if has php && ! php -m | grep -q OPcache; then
+		php=(php -d zend_extension=opcache "${php[@]:1}")
+	fi
+	cp "$programs/hot.php" "$tmp/" && touch -d '1 hour ago' "$tmp/hot.php"
+	check_runtime "php, jit_debug 0x10" php heavy light \
+		"${php[@]}" -d opcache.jit_debug=0x10 hot.php $SECONDS_EACH
+	WITH_PERF=$perf check_runtime "php, jit_debug 0x20" php heavy light \
+		"${php[@]}" -d opcache.jit_debug=0x20 hot.php $SECONDS_EACH
+	check_runtime "php, jit_debug 0x20, a fork" php heavy light \
+		"${php[@]}" -d opcache.jit_debug=0x20 hot.php $SECONDS_EACH fork
+}
+
+# The map is written as of when it is asked for.
+run_java_with_map() {
+	local java
+
+	java "$@" &
+	java=$!
+	sleep 1
+	jcmd $java Compiler.perfmap >/dev/null
+	echo $java >>"$tmp/pids"
+	wait $java
+}
+
+check_java() {
+	local java=(-cp "$tmp" -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Hot.*)
+
+	has javac && javac -d "$tmp" "$programs/Hot.java"
+	check_runtime "java, a map by jcmd" javac 'Hot.heavy' 'Hot.light' \
+		bash -c 'run_java_with_map "$@"' java "${java[@]}" Hot $((SECONDS_EACH + 1))
+	if [ -e "$agent" ]; then
+		WITH_PERF=$perf check_runtime "java, perf's agent" javac 'Hot.*heavy' 'Hot.*light' \
+			java "-agentpath:$agent" "${java[@]}" Hot $SECONDS_EACH
+	else
+		skip "java, perf's agent" "no $agent"
+		[ -z "$perf" ] || skip "java, perf's agent: perf names nothing hot" "no $agent"
+	fi
+}
+
+check_wasm() {
+	WITH_PERF=$perf check_runtime "wasmtime" "$wasm_python" heavy light \
+		"$wasm_python" "$programs/hot_wasm.py" $SECONDS_EACH
+}
+
+check_lli() {
+	has clang && clang -O1 -fno-unroll-loops -fno-vectorize -emit-llvm -S "$programs/hot.c" \
+		-o "$tmp/hot.ll"
+	check_runtime "lli" lli heavy light lli --jit-kind=mcjit "$tmp/hot.ll" 400
+}
+
+need_root
+need_programs
+perf=
+if has perf; then perf=yes; fi
+export tmp
+export -f run_numbered run_java_with_map
+plan $((12 + ${#perf} / 3 * 4))
+trap 'remove_left_files; clean_up' EXIT
+
+check_node
+check_erlang
+check_php
+check_java
+check_wasm
+check_lli
+finish

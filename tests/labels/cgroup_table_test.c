@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Over a folder that stands for /proc, and the cgroups that the machine has. */
+#include "labels/cgroup_table.h"
+#include "tests/harness/cgroup.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct tree {
+	char proc[64];
+	struct broker *broker;
+	struct cgroup_table *table;
+};
+
+static void write_cgroups(const struct tree *tree, pid_t pid, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%d", tree->proc, (int)pid);
+	(void)mkdir(path, 0755);
+	(void)snprintf(path, sizeof(path), "%s/%d/cgroup", tree->proc, (int)pid);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	struct broker_options options = { 0 };
+
+	assert_non_null(tree);
+	strcpy(tree->proc, "/tmp/cgroup_table_test.XXXXXX");
+	assert_non_null(mkdtemp(tree->proc));
+	options.proc_root = tree->proc;
+	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	*state = tree;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	cgroup_table_free(tree->table);
+	broker_free(tree->broker);
+	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(tree);
+	return 0;
+}
+
+static void new_table(struct tree *tree)
+{
+	cgroup_table_free(tree->table);
+	tree->table = NULL;
+	assert_int_equal(
+		cgroup_table_new(&cgroup_table_default_limits, tree->broker, NULL, &tree->table),
+		0);
+}
+
+/* With what /proc says of our own hierarchies. */
+static void new_table_of(struct tree *tree, const char *hierarchies)
+{
+	write_cgroups(tree, getpid(), hierarchies);
+	new_table(tree);
+}
+
+static const char *find(struct tree *tree, uint64_t id, pid_t pid)
+{
+	const struct broker_process process = { .pid = pid };
+
+	return cgroup_table_find(tree->table, id, &process);
+}
+
+static uint64_t unknown(const struct tree *tree)
+{
+	struct cgroup_table_counters counters;
+
+	cgroup_table_counters(tree->table, &counters);
+	return counters.unknown;
+}
+
+static void what_is_told_is_found(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "0::/\n");
+	assert_string_equal(find(tree, 4711000, 12), "");
+	assert_int_equal(unknown(tree), 1);
+	assert_int_equal(cgroup_table_add(tree->table, 4711000, "/a.slice"), 0);
+	assert_string_equal(find(tree, 4711000, 12), "/a.slice");
+	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL), "/a.slice");
+	assert_string_equal(cgroup_table_find(tree->table, 4711001, NULL), "");
+	assert_int_equal(unknown(tree), 2);
+	assert_int_equal(cgroup_table_add(tree->table, 5, "a.slice"), -EINVAL);
+	assert_int_equal(cgroup_table_add(tree->table, 5, ""), -EINVAL);
+	/* The root of the only hierarchy there is, whoever asks. */
+	assert_string_equal(find(tree, 1, 12), "/");
+	assert_string_equal(cgroup_table_find(tree->table, 1, NULL), "/");
+}
+
+static void the_bounds_hold(void **state)
+{
+	const struct cgroup_table_limits limits = { .cgroups = 8, .path_bytes = 64 };
+	struct cgroup_table_counters counters;
+	struct tree *tree = *state;
+	char path[80];
+
+	write_cgroups(tree, getpid(), "0::/\n");
+	assert_int_equal(cgroup_table_new(&limits, tree->broker, NULL, &tree->table), 0);
+	for (uint64_t id = 100; id < 200; id++)
+		assert_int_equal(cgroup_table_add(tree->table, id, "/a"), 0);
+	cgroup_table_counters(tree->table, &counters);
+	assert_int_equal(counters.evicted, 94);
+	assert_string_equal(cgroup_table_find(tree->table, 194, NULL), "/a");
+	assert_string_equal(cgroup_table_find(tree->table, 193, NULL), "");
+	memset(path, '/', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(cgroup_table_add(tree->table, 300, path), -E2BIG);
+	cgroup_table_counters(tree->table, &counters);
+	assert_int_equal(counters.refused, 1);
+	assert_true(cgroup_table_bytes(tree->table) < 32 * 1024);
+}
+
+static void processes_tell_on_hosts_with_v1(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "2:cpu:/\n1:name=systemd:/\n0::/\n");
+	write_cgroups(tree, 12, "2:cpu:/docker/1\n1:name=systemd:/docker/2\n0::/\n");
+	write_cgroups(tree, 13, "2:cpu:/docker/3\n");
+	assert_string_equal(find(tree, 1, 12), "/docker/2");
+	assert_string_equal(find(tree, 0, 13), "/docker/3");
+	assert_string_equal(find(tree, 0, 14), "");
+	assert_int_equal(unknown(tree), 1);
+	/* Asked once, whatever it says later. */
+	write_cgroups(tree, 12, "1:name=systemd:/other\n");
+	write_cgroups(tree, 14, "1:name=systemd:/other\n");
+	assert_string_equal(find(tree, 0, 12), "/docker/2");
+	assert_string_equal(find(tree, 1, 14), "");
+	assert_int_equal(unknown(tree), 1);
+	/* Nobody to ask. */
+	assert_string_equal(cgroup_table_find(tree->table, 1, NULL), "");
+	assert_string_equal(find(tree, 1, 0), "");
+}
+
+static void processes_are_asked_where_nothing_is_known_of_hierarchies(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table(tree);
+	write_cgroups(tree, 12, "0::/a\n");
+	assert_string_equal(find(tree, 1, 12), "/a");
+}
+
+static void the_sideband_of_another_hierarchy_is_ignored(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "3:perf_event:/\n0::/\n");
+	assert_int_equal(cgroup_table_add(tree->table, 4711000, "/of/v1"), 0);
+	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL), "");
+}
+
+static void make_cgroup(struct test_cgroup *cgroup, const char *name)
+{
+	const char *missing = test_cgroup_make(cgroup, name);
+
+	if (missing) {
+		print_message("skipped: %s\n", missing);
+		skip();
+	}
+}
+
+static void a_scan_finds_what_is_there(void **state)
+{
+	struct tree *tree = *state;
+	struct test_cgroup outer, inner;
+
+	make_cgroup(&outer, "cgroup_table_test");
+	make_cgroup(&inner, "cgroup_table_test/inner.scope");
+	new_table_of(tree, "0::/\n");
+	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_string_equal(cgroup_table_find(tree->table, outer.id, NULL), "/cgroup_table_test");
+	assert_string_equal(
+		cgroup_table_find(tree->table, inner.id, NULL), "/cgroup_table_test/inner.scope");
+	/* One that is gone keeps its name. */
+	assert_int_equal(test_cgroup_remove(&inner), 0);
+	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_string_equal(
+		cgroup_table_find(tree->table, inner.id, NULL), "/cgroup_table_test/inner.scope");
+	assert_int_equal(test_cgroup_remove(&outer), 0);
+	assert_int_equal(unknown(tree), 0);
+}
+
+static void a_scan_of_too_many_is_counted(void **state)
+{
+	const struct cgroup_table_limits few = { .cgroups = 2, .path_bytes = 4096 },
+					 short_paths = { .cgroups = 100, .path_bytes = 16 };
+	struct cgroup_table_counters counters;
+	struct test_cgroup outer, inner;
+	struct tree *tree = *state;
+
+	make_cgroup(&outer, "cgroup_table_test_of_bounds");
+	make_cgroup(&inner, "cgroup_table_test_of_bounds/inner");
+	assert_int_equal(cgroup_table_new(&few, tree->broker, NULL, &tree->table), 0);
+	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	cgroup_table_counters(tree->table, &counters);
+	assert_true(counters.evicted > 0);
+	cgroup_table_free(tree->table);
+	tree->table = NULL;
+	assert_int_equal(cgroup_table_new(&short_paths, tree->broker, NULL, &tree->table), 0);
+	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	cgroup_table_counters(tree->table, &counters);
+	assert_true(counters.refused > 0);
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL), "");
+	assert_int_equal(test_cgroup_remove(&inner), 0);
+	assert_int_equal(test_cgroup_remove(&outer), 0);
+}
+
+static void an_unknown_id_is_asked_of_its_process(void **state)
+{
+	struct tree *tree = *state;
+	struct test_cgroup cgroup;
+
+	make_cgroup(&cgroup, "cgroup_table_test_of_processes");
+	new_table_of(tree, "0::/\n");
+	/* It was there, but has been moved meanwhile; it lies; it is there. */
+	write_cgroups(tree, 12, "0::/\n");
+	write_cgroups(tree, 13, "0::/cgroup_table_test_of_processes/../..\n");
+	write_cgroups(tree, 14, "1:name=systemd:/x\n0::/cgroup_table_test_of_processes\n");
+	assert_string_equal(find(tree, cgroup.id, 12), "");
+	assert_string_equal(find(tree, cgroup.id, 13), "");
+	assert_string_equal(find(tree, cgroup.id, 14), cgroup.path);
+	/* And now everybody knows. */
+	assert_string_equal(find(tree, cgroup.id, 12), cgroup.path);
+	assert_int_equal(unknown(tree), 2);
+	assert_int_equal(test_cgroup_remove(&cgroup), 0);
+}
+
+static void no_cgroup2_is_said(void **state)
+{
+	struct tree *tree = *state;
+
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker, tree->proc,
+				 &tree->table),
+		0);
+	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
+	cgroup_table_free(tree->table);
+	tree->table = NULL;
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
+				 "/no/such/folder", &tree->table),
+		0);
+	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
+}
+
+static int use_table(struct tree *tree, const char *mount)
+{
+	_cleanup_(cgroup_table_freep) struct cgroup_table *table = NULL;
+	const struct broker_process process = { .pid = 12 };
+	int r = cgroup_table_new(&cgroup_table_default_limits, tree->broker, mount, &table);
+
+	if (r < 0)
+		return r;
+	r = cgroup_table_scan(table);
+	if (r < 0)
+		return r;
+	r = cgroup_table_add(table, 4711000, "/a");
+	if (r < 0)
+		return r;
+	/* What there is no memory for is not known. */
+	return cgroup_table_find(table, 0, &process)[0] ? 0 : -ENOMEM;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	const char *mount = test_cgroup_mount();
+	struct tree *tree = *state;
+	bool failed = true;
+	size_t n;
+	int r;
+
+	if (!mount) {
+		print_message("skipped: there is no cgroup2 file system\n");
+		skip();
+	}
+	write_cgroups(tree, getpid(), "1:name=systemd:/\n");
+	write_cgroups(tree, 12, "1:name=systemd:/a\n");
+	for (n = 0; failed; n++) {
+		fail_allocation(n);
+		r = use_table(tree, mount);
+		failed = allocation_failed();
+		/* The last one only keeps what has been found from being asked again. */
+		assert_true(!failed || r == -ENOMEM || n > 8);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > 8);
+}
+
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(what_is_told_is_found),
+		IN_TREE(the_bounds_hold),
+		IN_TREE(processes_tell_on_hosts_with_v1),
+		IN_TREE(processes_are_asked_where_nothing_is_known_of_hierarchies),
+		IN_TREE(the_sideband_of_another_hierarchy_is_ignored),
+		IN_TREE(a_scan_finds_what_is_there),
+		IN_TREE(a_scan_of_too_many_is_counted),
+		IN_TREE(an_unknown_id_is_asked_of_its_process),
+		IN_TREE(no_cgroup2_is_said),
+		IN_TREE(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
