@@ -96,7 +96,8 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count)
 {
-	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns);
+	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns,
+		sample->process.start_ns);
 
 	return r < 0 ? r : late_samples_add(pipeline->late, sample, frames, count);
 }

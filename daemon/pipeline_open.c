@@ -4,9 +4,13 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
-enum { JIT_SAMPLES_BYTES = 4 << 20 };
+enum {
+	JIT_SAMPLES_BYTES = 4 << 20,
+	DESCRIPTORS_SHARE = 8, /* that may be of JIT processes' files */
+};
 
 static int open_symbolizer(struct pipeline *pipeline)
 {
@@ -55,8 +59,15 @@ static int open_jit(struct pipeline *pipeline)
 				       ? pipeline->settings.jit_patience_ns
 				       : UINT64_MAX,
 	};
-	int r = jit_table_new(
-		&jit_table_default_limits, pipeline->broker, pipeline->processes, &pipeline->jit);
+	struct jit_table_limits table_limits = jit_table_default_limits;
+	struct rlimit descriptors;
+	int r;
+
+	/* The greater part is for others. */
+	if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 &&
+		descriptors.rlim_cur / DESCRIPTORS_SHARE < table_limits.files)
+		table_limits.files = descriptors.rlim_cur / DESCRIPTORS_SHARE;
+	r = jit_table_new(&table_limits, pipeline->broker, pipeline->processes, &pipeline->jit);
 
 	if (r < 0)
 		return r;

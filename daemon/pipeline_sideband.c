@@ -20,7 +20,7 @@ static void note_mapping(struct pipeline *pipeline, const struct sideband_record
 		return;
 	}
 	if (jit_memory_of(&file) != JIT_MEMORY_NONE)
-		(void)jit_table_note_memory(pipeline->jit, record->pid, record->time_ns);
+		(void)jit_table_note_memory(pipeline->jit, record->pid, record->time_ns, 0);
 	binary_table_note_mapping(pipeline->binaries, record->pid, mapping);
 }
 
@@ -104,5 +104,7 @@ int pipeline_read_sideband(struct pipeline *pipeline)
 		return r;
 	pipeline->sideband_lost = lost;
 	process_scan_check_all(pipeline->broker, pipeline->processes);
-	return process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
+	jit_table_note_lost(pipeline->jit, now_ns);
+	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
+	return r < 0 ? r : jit_table_note_all(pipeline->jit);
 }

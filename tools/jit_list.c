@@ -105,7 +105,7 @@ static int look(struct listing *listing, struct fault *fault)
 	r = jit_table_note_all(listing->table);
 	while (r == 0 && process_table_next_live(listing->processes, &cursor, &pid))
 		if (memory_of(listing, pid) != JIT_MEMORY_NONE)
-			r = jit_table_note_memory(listing->table, pid, listing->now_ns);
+			r = jit_table_note_memory(listing->table, pid, listing->now_ns, 0);
 	if (r == 0)
 		r = jit_table_finish(listing->table, clock_monotonic_ns(), INT64_MAX, CPU_NS_MAX);
 	return r;

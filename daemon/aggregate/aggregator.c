@@ -127,17 +127,18 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 	r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
 	if (r == 0 && resolved->name)
 		r = profile_add_string(profile, resolved->name, &frame.function);
-	if (r == 0)
-		r = profile_add_jit_location(profile, binary, resolved->address,
-			resolved->jit ? frame.function : 0, ret_location);
-	if (r < 0 || !resolved->name || profile->locations.items[*ret_location].frame_count > 0)
-		return r;
-	if (resolved->file)
+	if (r == 0 && resolved->file)
 		r = profile_add_string(profile, resolved->file, &frame.file);
 	if (r < 0)
 		return r;
 	frame.line = resolved->line;
 	frame.column = resolved->column;
+	if (resolved->jit && resolved->name)
+		return profile_add_jit_location(
+			profile, binary, resolved->address, &frame, ret_location);
+	r = profile_add_location(profile, binary, resolved->address, ret_location);
+	if (r < 0 || !resolved->name || profile->locations.items[*ret_location].frame_count > 0)
+		return r;
 	return profile_name_location(profile, *ret_location, &frame, 1);
 }
 

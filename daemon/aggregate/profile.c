@@ -111,42 +111,55 @@ int profile_add_string(struct profile *profile, const char *string, uint32_t *re
 
 struct location_key {
 	uint64_t address;
-	uint32_t binary, function;
+	uint32_t binary;
+	const struct profile_frame *jit; /* NULL: no JIT code */
 };
 
 static bool location_equal(const void *owner, uint32_t id, const void *key)
 {
-	const struct profile_location *location =
-		&((const struct profile *)owner)->locations.items[id];
+	const struct profile *profile = owner;
+	const struct profile_location *location = &profile->locations.items[id];
 	const struct location_key *wanted = key;
+	const struct profile_frame *frame;
 
-	return location->address == wanted->address && location->binary == wanted->binary &&
-	       location->function == wanted->function;
+	if (location->address != wanted->address || location->binary != wanted->binary ||
+		location->function != (wanted->jit ? wanted->jit->function : 0))
+		return false;
+	if (!wanted->jit)
+		return true;
+	frame = &profile->frames.items[location->first_frame];
+	return location->frame_count == 1 && frame->file == wanted->jit->file &&
+	       frame->line == wanted->jit->line && frame->column == wanted->jit->column;
 }
 
-int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
-	uint32_t function, uint32_t *ret_location)
+static uint64_t hash_location(const struct location_key *key)
 {
-	struct location_key key = {
-		.address = address,
-		.binary = binary,
-		.function = function,
-	};
-	uint64_t hash = hash_pair(address, (uint64_t)function << 32 | binary);
+	uint64_t hash = hash_pair(key->address, key->binary);
+
+	if (!key->jit)
+		return hash;
+	hash = hash_pair(hash, (uint64_t)key->jit->function << 32 | key->jit->file);
+	return hash_pair(hash, (uint64_t)key->jit->line << 32 | key->jit->column);
+}
+
+static int add_location(
+	struct profile *profile, const struct location_key *key, uint32_t *ret_location)
+{
+	uint64_t hash = hash_location(key);
 	uint32_t id;
 	int r;
 
-	assert(binary < profile->binaries.count);
-	id = hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
+	assert(key->binary < profile->binaries.count);
+	id = hash_index_find(&profile->location_index, hash, location_equal, profile, key);
 	if (id == HASH_INDEX_NONE) {
 		r = MAKE_ROOM(profile, &profile->locations, &profile->location_index);
 		if (r < 0)
 			return r;
 		id = (uint32_t)profile->locations.count++;
 		profile->locations.items[id] = (struct profile_location){
-			.address = address,
-			.binary = binary,
-			.function = function,
+			.address = key->address,
+			.binary = key->binary,
+			.function = key->jit ? key->jit->function : 0,
 		};
 		hash_index_insert(&profile->location_index, hash, id);
 	}
@@ -157,7 +170,20 @@ int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t 
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location)
 {
-	return profile_add_jit_location(profile, binary, address, 0, ret_location);
+	const struct location_key key = { .address = address, .binary = binary };
+
+	return add_location(profile, &key, ret_location);
+}
+
+int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
+	const struct profile_frame *frame, uint32_t *ret_location)
+{
+	const struct location_key key = { .address = address, .binary = binary, .jit = frame };
+	int r = add_location(profile, &key, ret_location);
+
+	if (r < 0 || profile->locations.items[*ret_location].frame_count > 0)
+		return r;
+	return profile_name_location(profile, *ret_location, frame, 1);
 }
 
 int profile_name_location(struct profile *profile, uint32_t location,

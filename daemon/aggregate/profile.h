@@ -50,7 +50,8 @@ struct profile_frame {
 struct profile_location {
 	uint64_t address;
 	uint32_t binary;
-	uint32_t function; /* string: of JIT code, the function that was there; else 0 */
+	uint32_t function; /* string: of JIT code, the function that was there; else 0. Then frames
+			      that differ in file or line are locations of their own too */
 	uint32_t first_frame;
 	uint32_t frame_count; /* 0: nameless (as yet) */
 };
@@ -120,8 +121,9 @@ int profile_add_binary(
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
+/* With its one frame, which has a function. */
 int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
-	uint32_t function, uint32_t *ret_location);
+	const struct profile_frame *frame, uint32_t *ret_location);
 int profile_add_synthetic(struct profile *profile, const char *text, uint32_t *ret_location);
 int profile_add_node(
 	struct profile *profile, uint32_t parent, uint32_t location, uint32_t *ret_node);

@@ -22,6 +22,11 @@ uint64_t clock_realtime_ns(void)
 	return now_ns(CLOCK_REALTIME);
 }
 
+uint64_t clock_boottime_ns(void)
+{
+	return now_ns(CLOCK_BOOTTIME);
+}
+
 uint64_t clock_process_cpu_ns(void)
 {
 	return now_ns(CLOCK_PROCESS_CPUTIME_ID);

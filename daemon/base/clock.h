@@ -12,6 +12,9 @@ uint64_t clock_monotonic_ns(void);
 /* Since 1970, CLOCK_REALTIME. */
 uint64_t clock_realtime_ns(void);
 
+/* CLOCK_BOOTTIME: the above, and the time that the machine has slept. */
+uint64_t clock_boottime_ns(void);
+
 /* CPU time of the calling process, user and system, all threads. */
 uint64_t clock_process_cpu_ns(void);
 

@@ -54,6 +54,21 @@ void code_index_set_limit(struct code_index *index, size_t limit_bytes)
 	index->limit_bytes = limit_bytes < LIMIT_BYTES_MAX ? limit_bytes : LIMIT_BYTES_MAX;
 }
 
+int code_index_clear(struct code_index *index)
+{
+	struct code_store store;
+	int r = code_store_init(&store);
+
+	if (r < 0)
+		return r;
+	code_store_done(&index->store);
+	index->store = store;
+	index->churn = 0;
+	index->newest_ns = 0;
+	index->compactions++;
+	return 0;
+}
+
 int code_index_trim(struct code_index *index)
 {
 	static const struct code_need nothing;

@@ -111,6 +111,9 @@ bool code_index_find(const struct code_index *index, uint64_t address, uint64_t 
  */
 void code_index_retire(struct code_index *index, uint64_t time_ns);
 
+/* Forgets all code, but no counter. Returns 0, or -ENOMEM, with which it is as it was. */
+int code_index_clear(struct code_index *index);
+
 /* Another bound, which may be below what it holds: it is then kept to at the next fact. */
 void code_index_set_limit(struct code_index *index, size_t limit_bytes);
 

@@ -147,3 +147,13 @@ void counter_clock_update(struct counter_clock *clock)
 	if (counter_reading_take(&reading) == 0)
 		counter_clock_add(clock, &reading);
 }
+
+const struct counter_clock *shared_counter_clock_get(struct shared_counter_clock *shared)
+{
+	if (!shared->is_measured)
+		shared->error = counter_clock_init(&shared->clock);
+	else if (shared->error == 0)
+		counter_clock_update(&shared->clock);
+	shared->is_measured = true;
+	return shared->error < 0 ? NULL : &shared->clock;
+}

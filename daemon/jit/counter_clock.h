@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct counter_reading {
@@ -29,6 +30,17 @@ int counter_clock_init(struct counter_clock *ret_clock);
 
 /* Makes it more exact, some 1 us: before stamps are converted that are newer than the last time. */
 void counter_clock_update(struct counter_clock *clock);
+
+/*
+ * One for all who need it: measured when it is first asked for, and made more exact each time. All
+ * zeros is one. Returns NULL where there is no such counter; borrowed.
+ */
+struct shared_counter_clock {
+	bool is_measured;
+	int error;
+	struct counter_clock clock;
+};
+const struct counter_clock *shared_counter_clock_get(struct shared_counter_clock *shared);
 
 /* In ns, below 0 and beyond the end taken as those. */
 uint64_t counter_clock_to_ns(const struct counter_clock *clock, uint64_t counter);

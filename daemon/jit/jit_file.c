@@ -100,18 +100,14 @@ static uint64_t less(uint64_t now_ns, uint64_t age_ns)
 }
 
 /* The start by other clocks, which are read one after the other: that is well within a tick. */
-static int convert_start(struct jit_process_facts *facts)
+static void convert_start(struct jit_process_facts *facts)
 {
 	uint64_t realtime_ns = clock_realtime_ns(), monotonic_ns = clock_monotonic_ns(), age_ns;
 	const long ticks_per_second = sysconf(_SC_CLK_TCK);
-	struct timespec now;
 
-	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
-		return -errno;
-	age_ns = less((uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec, facts->start_ns);
+	age_ns = less(clock_boottime_ns(), facts->start_ns);
 	facts->start_realtime_s = less(realtime_ns, age_ns) / NSEC_PER_SEC;
 	facts->started_ns = less(monotonic_ns, age_ns) + NSEC_PER_SEC / (uint64_t)ticks_per_second;
-	return 0;
 }
 
 static int read_comm(
@@ -152,6 +148,16 @@ static int read_status(struct broker *broker, const struct broker_process *proce
 	/* Kernels without pid namespaces tell no more than the pid. */
 	facts->ns_pid = status.has_ns_pid ? status.ns_pid : (uint32_t)process->pid;
 	return 0;
+}
+
+int jit_file_read_user(struct broker *broker, const struct broker_process *process, uid_t *ret_uid)
+{
+	struct jit_process_facts facts;
+	int r = read_status(broker, process, &facts);
+
+	if (r == 0)
+		*ret_uid = facts.uid;
+	return r;
 }
 
 /* The clocks are lines such as "monotonic        -3600         0". */
@@ -201,9 +207,8 @@ int jit_file_read_facts(struct broker *broker, const struct broker_process *proc
 		return r;
 	/* So that all that is told is told of the same one. */
 	asked.start_ns = facts.start_ns;
-	r = convert_start(&facts);
-	if (r == 0)
-		r = read_comm(broker, &asked, facts.comm);
+	convert_start(&facts);
+	r = read_comm(broker, &asked, facts.comm);
 	if (r == 0)
 		r = read_status(broker, &asked, &facts);
 	if (r == 0)

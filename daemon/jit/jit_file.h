@@ -33,6 +33,9 @@ struct jit_process_facts {
 	char comm[16];		     /* any bytes: the process's own choice */
 };
 
+/* Whose the process is now. Returns 0, or as below. */
+int jit_file_read_user(struct broker *broker, const struct broker_process *process, uid_t *ret_uid);
+
 /*
  * Returns 0, -ESRCH where it is gone or another one has its pid, -EBADMSG where /proc makes no
  * sense, -ENOMEM, or what the broker did. A kernel without time namespaces has no offset.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "jit/jit_memory.h"
 #include "jit/jit_table_state.h"
 
 #include <errno.h>
@@ -98,7 +99,11 @@ int jit_table_note_fork(struct jit_table *table, pid_t pid, pid_t parent, uint64
 	uint32_t from_id;
 	int r;
 
-	if (pid <= 0 || pid == parent || !from || from->end_ns != JIT_LIVE)
+	if (pid <= 0 || pid == parent)
+		return 0;
+	/* Whoever had the pid before is gone, though nobody may have told. */
+	jit_table_note_exit(table, pid, time_ns);
+	if (!from || from->end_ns != JIT_LIVE)
 		return 0;
 	from_id = (uint32_t)(from - table->processes);
 	/* It is not the one to make room. */
@@ -139,7 +144,32 @@ void jit_table_note_exit(struct jit_table *table, pid_t pid, uint64_t time_ns)
 		jit_table_end(table, process, time_ns);
 }
 
-int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns)
+/* A parent may generate code before and after a fork within one tick of /proc's clock. */
+static void refine_start(struct jit_table *table, struct jit_process *process, uint64_t start_ns)
+{
+	uint64_t boottime_ns = clock_boottime_ns(), age_ns, now_ns = clock_monotonic_ns();
+
+	if (!process->is_start_rounded || start_ns < process->facts.start_ns ||
+		start_ns - process->facts.start_ns > NSEC_PER_SEC || start_ns > boottime_ns)
+		return;
+	age_ns = boottime_ns - start_ns;
+	process->start_ns = now_ns > age_ns ? now_ns - age_ns : 0;
+	process->is_start_rounded = false;
+	table->version++;
+}
+
+void jit_table_note_lost(struct jit_table *table, uint64_t time_ns)
+{
+	for (size_t i = 0; i < table->process_count; i++) {
+		struct jit_process *process = &table->processes[i];
+
+		if (process->pid > 0 && process->end_ns == JIT_LIVE &&
+			!process_table_is_live(table->known, process->pid))
+			jit_table_end(table, process, time_ns);
+	}
+}
+
+int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, uint64_t start_ns)
 {
 	struct jit_process *process;
 	int r;
@@ -150,6 +180,7 @@ int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns)
 	if (r < 0)
 		return r;
 	process->is_asked = true;
+	refine_start(table, process, start_ns);
 	if (process->asked_ns < time_ns)
 		process->asked_ns = time_ns;
 	return 0;
@@ -161,8 +192,9 @@ int jit_table_note_markers(struct jit_table *table, pid_t pid, uint64_t now_ns)
 	size_t count = process_table_mappings(table->known, pid, now_ns, &mappings);
 	int r = 0;
 
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = jit_table_note_marker(table, pid, 0, &mappings[i]);
+	/* Of several the one that was mapped last counts: as a rule that is the lowest. */
+	while (count > 0 && r == 0)
+		r = jit_table_note_marker(table, pid, 0, &mappings[--count]);
 	return r;
 }
 
@@ -184,6 +216,7 @@ static int find_parent(struct jit_table *table, struct jit_process *process)
 	if (jit_file_marker_number(file->path) == process->facts.ns_pid)
 		return 0;
 	process->is_fork = true;
+	process->is_start_rounded = true;
 	process->start_ns = process->facts.started_ns;
 	process->parent = process->facts.parent;
 	from = jit_table_newest(table, process->parent);
@@ -195,6 +228,21 @@ static int find_parent(struct jit_table *table, struct jit_process *process)
 	return 0;
 }
 
+static bool has_memory(const struct jit_table *table, pid_t pid, uint64_t now_ns)
+{
+	const struct process_mapping *mappings = NULL;
+	size_t count = process_table_mappings(table->known, pid, now_ns, &mappings);
+
+	for (size_t i = 0; i < count; i++) {
+		struct mapped_file file;
+
+		process_table_file(table->known, mappings[i].file, &file);
+		if (jit_memory_of(&file) != JIT_MEMORY_NONE)
+			return true;
+	}
+	return false;
+}
+
 int jit_table_note_all(struct jit_table *table)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -202,8 +250,12 @@ int jit_table_note_all(struct jit_table *table)
 	pid_t pid;
 	int r = 0;
 
-	while (r == 0 && process_table_next_live(table->known, &cursor, &pid))
+	while (r == 0 && process_table_next_live(table->known, &cursor, &pid)) {
 		r = jit_table_note_markers(table, pid, now_ns);
+		/* It may have a perf map, which its forks have too. */
+		if (r == 0 && has_memory(table, pid, now_ns))
+			r = jit_table_note_memory(table, pid, 0, 0);
+	}
 	for (size_t i = 0; r == 0 && i < table->process_count; i++)
 		if (table->processes[i].pid > 0)
 			r = find_parent(table, &table->processes[i]);

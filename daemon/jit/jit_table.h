@@ -63,8 +63,14 @@ int jit_table_note_marker(struct jit_table *table, pid_t pid, uint64_t time_ns,
 int jit_table_note_fork(struct jit_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
 void jit_table_note_exec(struct jit_table *table, pid_t pid, uint64_t time_ns);
 void jit_table_note_exit(struct jit_table *table, pid_t pid, uint64_t time_ns);
-/* It has executable memory that no file is behind: it may have a perf map, now or later. */
-int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns);
+/* Facts have been lost: whoever is not live in the process table any more has ended. */
+void jit_table_note_lost(struct jit_table *table, uint64_t time_ns);
+
+/*
+ * It has executable memory that no file is behind: it may have a perf map, now or later. `start_ns`
+ * is when it started, CLOCK_BOOTTIME, to the nanosecond that /proc does not tell; 0: not known.
+ */
+int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, uint64_t start_ns);
 
 /* The markers of all processes in the process table: of those that ran before. 0 or -ENOMEM. */
 int jit_table_note_all(struct jit_table *table);

@@ -25,7 +25,7 @@ int jit_table_know(struct jit_table *table, struct jit_process *process)
 		return -ESRCH;
 	r = jit_file_read_facts(table->broker, &asked, &process->facts);
 	if (r < 0)
-		return r == -ENOMEM ? r : -ESRCH;
+		return r;
 	process->has_facts = true;
 	table->version++;
 	return 0;
@@ -162,15 +162,18 @@ static int find_slot(struct jit_table *table, uint32_t *ret_slot)
 	return 0;
 }
 
-static bool find_followed(const struct jit_table *table, const struct stat *status,
-	enum jit_file_kind kind, uint32_t *ret_slot)
+/*
+ * Not a perf map: it has no times, so that what an image that has ended was told of there must stay
+ * apart from what the next one with its pid is.
+ */
+static bool find_followed(
+	const struct jit_table *table, const struct stat *status, uint32_t *ret_slot)
 {
 	for (uint32_t i = 0; i < table->file_count; i++) {
 		const struct jit_followed *file = &table->files[i];
 
-		if (file->references > 0 && file->device == status->st_dev &&
-			file->inode == status->st_ino &&
-			(kind == JIT_FILE_JITDUMP) == (file->jitdump != NULL)) {
+		if (file->references > 0 && file->jitdump && file->device == status->st_dev &&
+			file->inode == status->st_ino) {
 			*ret_slot = i;
 			return true;
 		}
@@ -178,12 +181,13 @@ static bool find_followed(const struct jit_table *table, const struct stat *stat
 	return false;
 }
 
-static int new_reader(struct jit_followed *file, int *fd, enum jit_file_kind kind,
-	const struct jit_process_facts *facts)
+static int new_reader(struct jit_table *table, struct jit_followed *file, int *fd,
+	enum jit_file_kind kind, const struct jit_process_facts *facts)
 {
 	const struct jitdump_reader_options options = {
 		.path = file->path,
 		.clock.monotonic_offset_ns = facts->monotonic_offset_ns,
+		.counter_clock = &table->counter_clock,
 	};
 
 	if (kind == JIT_FILE_JITDUMP)
@@ -207,7 +211,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 
 	if (fstat(taken, &status) < 0)
 		return -errno;
-	if (find_followed(table, &status, kind, &slot)) {
+	if (kind == JIT_FILE_JITDUMP && find_followed(table, &status, &slot)) {
 		table->files[slot].references++;
 		*ret_file = slot;
 		return 0;
@@ -218,7 +222,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 	file.device = status.st_dev;
 	file.inode = status.st_ino;
 	file.path = strdup(path);
-	r = file.path ? new_reader(&file, &taken, kind, &process->facts) : -ENOMEM;
+	r = file.path ? new_reader(table, &file, &taken, kind, &process->facts) : -ENOMEM;
 	if (r == 0)
 		r = code_index_new(table->limits.bytes / JIT_INDEX_SHARE, &file.index);
 	if (r < 0) {
@@ -247,6 +251,20 @@ static int finish_opening(struct jit_table *table, struct jit_process *process, 
 		return 0;
 	process->open_error = error;
 	return 0;
+}
+
+/* It may be another user's than when its facts were read: servers drop what they do not need. */
+static int know_user(struct jit_table *table, struct jit_process *process)
+{
+	struct broker_process asked;
+	int r = jit_table_know(table, process);
+
+	if (r < 0)
+		return r;
+	asked = broker_process_of(process);
+	r = jit_file_read_user(table->broker, &asked, &process->facts.uid);
+	/* Of one that has ended nobody tells any more. */
+	return r == -ESRCH ? 0 : r;
 }
 
 /*
@@ -278,7 +296,7 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	struct broker_process asked, parent;
 	_cleanup_close_ int fd = -1;
 	uint32_t file;
-	int r = jit_table_know(table, process);
+	int r = know_user(table, process);
 
 	if (r == 0) {
 		asked = broker_process_of(process);
@@ -308,7 +326,7 @@ int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process
 	_cleanup_close_ int fd = -1;
 	char path[64];
 	uint32_t file;
-	int r = jit_table_know(table, process);
+	int r = know_user(table, process);
 
 	if (r < 0)
 		return finish_opening(table, process, r);

@@ -17,6 +17,21 @@ enum {
 #define LOOK_NS_MIN 20000000ULL
 #define LOOK_NS_MAX (2ULL * NSEC_PER_SEC)
 
+/* A fork from before anybody looked, which has not begun a map of its own, has its parent's. */
+static void inherit_map(struct jit_table *table, struct jit_process *process)
+{
+	const struct jit_process *from;
+
+	if (process->map != JIT_NONE || process->start_ns > 0 || !process->has_facts)
+		return;
+	from = jit_table_newest(table, process->facts.parent);
+	if (!from || from == process || from->end_ns != JIT_LIVE || from->map == JIT_NONE)
+		return;
+	process->map = from->map;
+	table->files[process->map].references++;
+	table->version++;
+}
+
 /*
  * A live process without a file of its own, or with a dump that is none as yet, may have written a
  * perf map since; one that has ended has its last chance.
@@ -31,6 +46,8 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 		process->end_ns == JIT_LIVE)
 		return 0;
 	r = jit_table_open_perf_map(table, process);
+	if (r == 0)
+		inherit_map(table, process);
 	process->look_interval_ns =
 		process->look_interval_ns ? 2 * process->look_interval_ns : LOOK_NS_MIN;
 	if (process->look_interval_ns > LOOK_NS_MAX)
@@ -89,9 +106,13 @@ static int64_t read_file(struct jit_table *table, uint32_t id, uint64_t now_ns, 
 	struct jitdump_reader_state state;
 	int64_t left;
 
-	if (file->perf_map)
-		return perf_map_reader_run(
-			file->perf_map, file->index, is_written(table, id), steps);
+	if (file->perf_map) {
+		bool is_last = is_written(table, id);
+
+		left = perf_map_reader_run(file->perf_map, file->index, is_last, steps);
+		file->is_final = is_last && left > 0;
+		return left;
+	}
 	left = jitdump_reader_run(file->jitdump, file->index, now_ns, steps);
 	jitdump_reader_state(file->jitdump, &state);
 	file->is_valid |= state.has_header;
@@ -194,7 +215,8 @@ static int read_files(struct jit_table *table, uint64_t now_ns, struct budget *b
 	int r = 0;
 
 	for (size_t i = 0; i < table->file_count; i++) {
-		table->files[i].has_more = table->files[i].references > 0;
+		table->files[i].has_more =
+			table->files[i].references > 0 && !table->files[i].is_final;
 		table->files[i].was_read = false;
 		busy += table->files[i].has_more;
 	}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "jit/counter_clock.h"
 #include "jit/jit_file.h"
 #include "jit/jit_table.h"
 
@@ -25,9 +26,10 @@ struct jit_process {
 	uint64_t asked_ns;	   /* of the newest sample that it was asked about; 0: none */
 	uint64_t since_ns;	   /* from when on code may be its own or its parents' */
 	bool has_facts;
-	bool is_fork;	    /* what its parent knew by start_ns is its own too */
-	bool has_own_map;   /* not that of its parent */
-	bool is_asked;	    /* a sample was in it, since the last look for its perf map */
+	bool is_fork;	       /* what its parent knew by start_ns is its own too */
+	bool has_own_map;      /* not that of its parent */
+	bool is_asked;	       /* a sample was in it, since the last look for its perf map */
+	bool is_start_rounded; /* what it knows of its start is /proc's */
 	bool wants_markers; /* its mappings are to be gone through for one, when a sample was in it
 			     */
 	bool is_over;	    /* it has ended, and what it had written has been read */
@@ -56,6 +58,7 @@ struct jit_followed {
 	struct perf_map_reader *perf_map;
 	struct code_index *index;
 	bool is_valid;	   /* it has been found to be what its name says */
+	bool is_final;	   /* a perf map: all who had it are gone, and it was read since */
 	bool has_more;	   /* the last run did not come to its end */
 	uint64_t asked_ns; /* of the newest sample in a process that has it; for make_room alone */
 	bool was_read;	   /* it had its turn in the last run */
@@ -79,6 +82,7 @@ struct jit_table {
 	size_t code_bytes; /* of all files */
 	uint64_t version;  /* grows when who sees what may have changed */
 	uint64_t last_run_ns;
+	struct shared_counter_clock counter_clock;
 	size_t first_file; /* whose turn it is to be read first */
 	struct jit_table_counters counters;
 };

@@ -45,10 +45,12 @@ struct jitdump_reader {
 
 	struct jitdump_reader_state state; /* but for what is counted elsewhere */
 	struct jitdump_runtime_guess guess;
-	struct counter_clock counter_clock; /* of a file with the CPU's time stamps */
-	uint64_t offset;		    /* of the next record */
-	uint64_t wanted_bytes;		    /* how long the file must be for it to be whole */
-	uint64_t last_ns;		    /* the time of the last record, as it stands there */
+	struct shared_counter_clock own_clock;
+	struct shared_counter_clock *shared_clock;
+	const struct counter_clock *counter_clock; /* of a file with the CPU's time stamps */
+	uint64_t offset;			   /* of the next record */
+	uint64_t wanted_bytes; /* how long the file must be for it to be whole */
+	uint64_t last_ns;      /* the time of the last record, as it stands there */
 
 	struct jitdump_waiting waiting;
 	struct jitdump_lines lines;
@@ -93,6 +95,7 @@ int jitdump_reader_new(
 	if (reader->buffer_bytes < BUFFER_BYTES_MIN)
 		reader->buffer_bytes = BUFFER_BYTES_MIN;
 	reader->clock = options->clock;
+	reader->shared_clock = options->counter_clock ? options->counter_clock : &reader->own_clock;
 	reader->path_runtime = jitdump_runtime_of_path(options->path);
 	reader->guess.runtime = reader->path_runtime;
 	reader->state.fault = JITDUMP_FAULT_NO_HEADER;
@@ -214,7 +217,10 @@ static void read_header(struct jitdump_reader *reader)
 	reader->wanted_bytes = reader->offset + PREFIX_BYTES;
 	if (reader->guess.runtime == JITDUMP_RUNTIME_UNKNOWN)
 		reader->guess.runtime = jitdump_runtime_of_header(&header);
-	if (has_counter_stamps(reader) && counter_clock_init(&reader->counter_clock) < 0)
+	if (!has_counter_stamps(reader))
+		return;
+	reader->counter_clock = shared_counter_clock_get(reader->shared_clock);
+	if (!reader->counter_clock)
 		set_fault(reader, JITDUMP_FAULT_CLOCK, 0);
 }
 
@@ -227,7 +233,7 @@ static uint64_t stamp_ns(const struct jitdump_reader *reader, uint64_t stamp)
 	uint64_t time_ns;
 
 	if (has_counter_stamps(reader))
-		return counter_clock_to_ns(&reader->counter_clock, stamp);
+		return counter_clock_to_ns(reader->counter_clock, stamp);
 	if (offset_ns >= 0)
 		return stamp > (uint64_t)offset_ns ? stamp - (uint64_t)offset_ns : 0;
 	if (__builtin_add_overflow(stamp, 0 - (uint64_t)offset_ns, &time_ns))
@@ -480,7 +486,7 @@ static int64_t read_records(
 	if (r < 0)
 		return r;
 	if (has_counter_stamps(reader))
-		counter_clock_update(&reader->counter_clock);
+		reader->counter_clock = shared_counter_clock_get(reader->shared_clock);
 	do {
 		r = take_next(reader, &run);
 	} while (r > 0 && run.steps > 0);

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct jitdump_reader;
+struct shared_counter_clock;
 
 enum jitdump_fault {
 	JITDUMP_FAULT_NONE,
@@ -77,6 +78,8 @@ struct jitdump_reader_options {
 				held while the reader runs, and no longer. */
 	const char *path;    /* of the file, for its runtime; may be NULL; not kept */
 	struct jitdump_clock clock;
+	/* For CPU time stamps; borrowed. NULL: one of its own, which takes 5 ms to measure. */
+	struct shared_counter_clock *counter_clock;
 };
 
 /*

@@ -136,10 +136,8 @@ static int parse_unwinding(const uint8_t *bytes, size_t size, size_t left, bool 
 	record->unwinding.header_size =
 		GET_U64(pilotlight_jitdump_unwinding_info, eh_frame_header_size);
 	record->unwinding.mapped_size = GET_U64(pilotlight_jitdump_unwinding_info, mapped_size);
-	if (record->unwinding.size > left - fixed ||
-		record->unwinding.header_size > record->unwinding.size)
-		return -EBADMSG;
-	return 0;
+	/* How it is divided is nobody's concern here. */
+	return record->unwinding.size > left - fixed ? -EBADMSG : 0;
 }
 
 static const struct {

@@ -26,8 +26,9 @@ struct perf_map_reader {
 	uint64_t offset, file_bytes;
 	bool is_skipping;
 	bool is_erlang;
-	size_t head_size;
-	char head[HEAD_BYTES]; /* what the file began with */
+	/* What the file began with, and what stood before `offset`. */
+	size_t head_size, tail_size;
+	char head[HEAD_BYTES], tail[HEAD_BYTES];
 	struct perf_map_counters counters;
 };
 
@@ -68,22 +69,50 @@ static size_t read_at(
 	return got < 0 ? 0 : (size_t)got;
 }
 
-/* Was it written anew? Its size alone does not tell: it may have grown again since. */
-static void look_at_head(struct perf_map_reader *reader)
+static bool has_tail(const struct perf_map_reader *reader)
+{
+	char tail[HEAD_BYTES];
+
+	return read_at(reader, tail, reader->tail_size, reader->offset - reader->tail_size) ==
+		       reader->tail_size &&
+	       memcmp(tail, reader->tail, reader->tail_size) == 0;
+}
+
+/*
+ * Was it written anew? Its size alone does not tell: it may have grown again since, and begin as it
+ * did. What it does not say any more is forgotten. Returns 0 or -ENOMEM.
+ */
+static int look_at_ends(struct perf_map_reader *reader, struct code_index *index)
 {
 	char head[HEAD_BYTES];
 	size_t size = read_at(reader, head, sizeof(head), 0);
+	int r;
 
 	if (size == 0 && reader->file_bytes > 0)
-		return;
+		return 0;
 	if (reader->file_bytes < reader->offset || size < reader->head_size ||
-		memcmp(head, reader->head, reader->head_size) != 0) {
+		memcmp(head, reader->head, reader->head_size) != 0 || !has_tail(reader)) {
+		r = code_index_clear(index);
+		if (r < 0)
+			return r;
 		reader->offset = 0;
+		reader->tail_size = 0;
 		reader->is_skipping = false;
 		reader->counters.restarts++;
 	}
 	memcpy(reader->head, head, size);
 	reader->head_size = size;
+	return 0;
+}
+
+static void note_tail(struct perf_map_reader *reader)
+{
+	size_t size = reader->offset < HEAD_BYTES ? (size_t)reader->offset : (size_t)HEAD_BYTES;
+
+	reader->tail_size = read_at(reader, reader->tail, size, reader->offset - size);
+	/* It is being written anew this very moment: the next look will tell. */
+	if (reader->tail_size < size)
+		reader->tail_size = 0;
 }
 
 /* Lines that make no sense to the index are counted there. */
@@ -186,13 +215,16 @@ int64_t perf_map_reader_run(
 	_cleanup_free_ char *bytes = NULL;
 	struct stat status;
 	int64_t left;
+	int r;
 
 	if (steps <= 0)
 		return 0;
 	if (fstat(reader->fd, &status) < 0)
 		return steps;
 	reader->file_bytes = (uint64_t)status.st_size;
-	look_at_head(reader);
+	r = look_at_ends(reader, index);
+	if (r < 0)
+		return r;
 	if (reader->file_bytes == reader->offset)
 		return steps;
 	/* Not kept: there are many files, and most of them have nothing new. */
@@ -200,6 +232,7 @@ int64_t perf_map_reader_run(
 	if (!bytes)
 		return -ENOMEM;
 	left = read_lines(reader, index, bytes, is_final, steps);
+	note_tail(reader);
 	if (reader->file_bytes < reader->offset)
 		reader->file_bytes = reader->offset;
 	return left;

@@ -4,8 +4,9 @@
  * (tools/perf/Documentation/jit-interface.txt of the Linux kernel). Writers put 0x before none, one
  * or both of the numbers, blanks in names, and a '$' before Erlang's. It tells no times, so the
  * last line for an address wins: all lines go into the index as of time 0, and of equal times the
- * later one counts. A line without its end is waited for; a file that has become shorter, or begins
- * otherwise than it did, was written anew.
+ * later one counts. A line without its end is waited for; a file that has become shorter, or in
+ * which something else stands at its beginning or before where reading has come to, was written
+ * anew.
  *
  * One owner, one thread.
  */
@@ -52,10 +53,10 @@ DEFINE_CLEANUP(struct perf_map_reader, perf_map_reader_free);
 /*
  * Reads on and puts what it finds into `index`, as of time 0 and of writer 0, until the file's end
  * or until `steps` are used up: about one for each line and one for each 4 KiB. Where the file was
- * written anew, what it said before stays until something else is told of its addresses. With
- * `is_final` a last line needs no newline: nobody will add to it. Returns how many steps are left
- * (0: there may be more to read) or -ENOMEM, after which it goes on with the line that it was
- * about. A file that cannot be read is as one that ends.
+ * written anew, `index` forgets what it said before. With `is_final` a last line needs no newline:
+ * nobody will add to it. Returns how many steps are left (0: there may be more to read) or -ENOMEM,
+ * after which it goes on with the line that it was about. A file that cannot be read is as one that
+ * ends.
  */
 int64_t perf_map_reader_run(
 	struct perf_map_reader *reader, struct code_index *index, bool is_final, int64_t steps);

@@ -14,6 +14,7 @@ enum {
 	NAMES_SHARE = 8,
 	SAMPLES_SHARE = 2,
 	STACKS_SHARE = 4,
+	ROOM_SHARE = 4,		  /* of what is held, that making room makes free */
 	STACKS_BYTES_MIN = 65536, /* below which a new set of stacks is not worth while */
 };
 
@@ -23,6 +24,7 @@ struct waiting {
 	struct pilotlight_process process;
 	uint64_t count;
 	uint64_t first_ns, last_ns;
+	uint64_t cgroup_id;
 	uint32_t tid;
 	uint32_t stack;
 	uint64_t told; /* jit_table_told(), when its names were last looked for in vain */
@@ -151,6 +153,7 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.count = sample->count,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
+		.cgroup_id = sample->cgroup_id,
 		.path = sample->path,
 	};
 
@@ -204,16 +207,129 @@ static void forget(struct late_samples *late, size_t count)
 			late->waiting_count * sizeof(*late->waiting));
 }
 
-/* The older half goes on with the names that there are. */
-static int make_room(struct late_samples *late)
+/* What a process's samples take, and how much of that has to go. */
+struct holder {
+	uint32_t tgid;
+	size_t bytes, excess;
+};
+
+static int compare_tgids(const void *a, const void *b)
 {
-	size_t count = (late->waiting_count + 1) / 2, sent = 0;
+	const struct holder *first = a, *second = b;
+
+	return (first->tgid > second->tgid) - (first->tgid < second->tgid);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct holder *first = a, *second = b;
+
+	return (first->bytes < second->bytes) - (first->bytes > second->bytes);
+}
+
+/* A sample's own, and its part of the stack that it shares with others. */
+static size_t bytes_of(
+	const struct late_samples *late, const struct waiting *sample, const uint32_t *users)
+{
+	return sizeof(*sample) +
+	       late_stacks_frame_bytes(&late->stacks, sample->stack) / users[sample->stack];
+}
+
+/* One for each process, by tgid. */
+static int find_holders(const struct late_samples *late, const uint32_t *users,
+	struct holder **ret_holders, size_t *ret_count)
+{
+	struct holder *holders = calloc(late->waiting_count, sizeof(*holders));
+	size_t count = 0;
+
+	if (!holders)
+		return -ENOMEM;
+	for (size_t i = 0; i < late->waiting_count; i++)
+		holders[i] = (struct holder){
+			.tgid = late->waiting[i].process.tgid,
+			.bytes = bytes_of(late, &late->waiting[i], users),
+		};
+	qsort(holders, late->waiting_count, sizeof(*holders), compare_tgids);
+	for (size_t i = 0; i < late->waiting_count; i++) {
+		if (count > 0 && holders[count - 1].tgid == holders[i].tgid)
+			holders[count - 1].bytes += holders[i].bytes;
+		else
+			holders[count++] = holders[i];
+	}
+	*ret_holders = holders;
+	*ret_count = count;
+	return 0;
+}
+
+/* Those who hold the most come down to one level, so that a quarter of all gets free. */
+static void level(struct holder *holders, size_t count)
+{
+	size_t total = 0, above = 0, wanted, kept, last;
+
+	for (size_t i = 0; i < count; i++)
+		total += holders[i].bytes;
+	wanted = total / ROOM_SHARE + 1;
+	qsort(holders, count, sizeof(*holders), compare_bytes);
+	for (last = 0; last < count; last++) {
+		if (above - last * holders[last].bytes >= wanted)
+			break;
+		above += holders[last].bytes;
+	}
+	kept = above > wanted ? (above - wanted) / last : 0;
+	for (size_t i = 0; i < count; i++)
+		holders[i].excess = holders[i].bytes > kept ? holders[i].bytes - kept : 0;
+	qsort(holders, count, sizeof(*holders), compare_tgids);
+}
+
+/* Sends on the oldest samples of those who hold too much. */
+static int send_excess(struct late_samples *late, const uint32_t *users, struct holder *holders,
+	size_t holder_count)
+{
+	size_t kept = 0;
 	int r = 0;
 
-	while (sent < count && r == 0)
-		r = send(late, &late->waiting[sent++]);
-	late->counters.hurried += sent;
-	forget(late, sent);
+	for (size_t i = 0; i < late->waiting_count; i++) {
+		struct waiting *sample = &late->waiting[i];
+		const struct holder wanted = { .tgid = sample->process.tgid };
+		struct holder *holder =
+			bsearch(&wanted, holders, holder_count, sizeof(*holders), compare_tgids);
+		size_t bytes = bytes_of(late, sample, users);
+
+		if (r == 0 && holder->excess > 0)
+			r = send(late, sample);
+		else
+			holder = NULL;
+		if (!holder || r < 0) {
+			late->waiting[kept++] = *sample;
+			continue;
+		}
+		late->counters.hurried++;
+		holder->excess -= bytes < holder->excess ? bytes : holder->excess;
+	}
+	late->waiting_count = kept;
+	return r;
+}
+
+/*
+ * Room comes from the processes whose samples have the most of it, so that one that waits for what
+ * never comes costs nobody else a name.
+ */
+static int make_room(struct late_samples *late)
+{
+	_cleanup_free_ uint32_t *users = calloc(late_stacks_count(&late->stacks), sizeof(*users));
+	_cleanup_free_ struct holder *holders = NULL;
+	size_t holder_count;
+	int r;
+
+	if (!users)
+		return -ENOMEM;
+	for (size_t i = 0; i < late->waiting_count; i++)
+		users[late->waiting[i].stack]++;
+	r = find_holders(late, users, &holders, &holder_count);
+	if (r < 0)
+		return r;
+	level(holders, holder_count);
+	r = send_excess(late, users, holders, holder_count);
 	return r != 0 ? r : renew_stacks(late);
 }
 
@@ -253,6 +369,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.count = sample->count,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
+		.cgroup_id = sample->cgroup_id,
 		.tid = sample->tid,
 		.path = sample->path,
 	};
@@ -273,19 +390,19 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 
 /* --- sending on --- */
 
-/* Have all its frames names? Asked only when more is known than the last time. */
-static bool is_named(const struct late_samples *late, struct waiting *sample)
+/* What was found of a stack in this run, which many samples may have. */
+struct memo {
+	uint32_t tgid; /* 0: not looked for */
+	bool is_named;
+};
+
+static bool has_names(const struct late_samples *late, const struct waiting *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	pid_t pid = (pid_t)sample->process.tgid;
-	uint64_t told = jit_table_told(late->table, pid, sample->first_ns);
 	struct code_found found;
-	size_t count;
+	size_t count = late_stacks_get(&late->stacks, sample->stack, frames);
 
-	if (told == sample->told)
-		return false;
-	sample->told = told;
-	count = late_stacks_get(&late->stacks, sample->stack, frames);
 	for (size_t i = 0; i < count; i++)
 		if (frames[i].jit &&
 			jit_table_find(late->table, pid, sample->first_ns, sample->last_ns,
@@ -295,7 +412,28 @@ static bool is_named(const struct late_samples *late, struct waiting *sample)
 	return true;
 }
 
-static bool is_due(const struct late_samples *late, struct waiting *sample, uint64_t now_ns)
+/*
+ * Have all its frames names, by a perf map, which tells no times? Asked only when more is known
+ * than the last time, and once for a stack.
+ */
+static bool is_named(const struct late_samples *late, struct waiting *sample, struct memo *memos)
+{
+	uint64_t told = jit_table_told(late->table, (pid_t)sample->process.tgid, sample->first_ns);
+	struct memo *memo = &memos[sample->stack];
+
+	if (told == sample->told)
+		return false;
+	sample->told = told;
+	if (memo->tgid != sample->process.tgid)
+		*memo = (struct memo){
+			.tgid = sample->process.tgid,
+			.is_named = has_names(late, sample),
+		};
+	return memo->is_named;
+}
+
+static bool is_due(const struct late_samples *late, struct waiting *sample, struct memo *memos,
+	uint64_t now_ns)
 {
 	pid_t pid = (pid_t)sample->process.tgid;
 
@@ -304,18 +442,28 @@ static bool is_due(const struct late_samples *late, struct waiting *sample, uint
 	if (jit_table_is_settled(late->table, pid, sample->last_ns, false))
 		return true;
 	return jit_table_is_settled(late->table, pid, sample->last_ns, true) &&
-	       is_named(late, sample);
+	       is_named(late, sample, memos);
 }
 
 int late_samples_run(struct late_samples *late, uint64_t now_ns)
 {
+	_cleanup_free_ struct memo *memos = NULL;
 	size_t kept = 0;
 	int r = 0;
 
+	if (late->waiting_count == 0)
+		return 0;
+	memos = calloc(late_stacks_count(&late->stacks), sizeof(*memos));
+	if (!memos)
+		return -ENOMEM;
 	for (size_t i = 0; i < late->waiting_count; i++) {
-		if (r == 0 && is_due(late, &late->waiting[i], now_ns))
+		bool is_sent = false;
+
+		if (r == 0 && is_due(late, &late->waiting[i], memos, now_ns)) {
 			r = send(late, &late->waiting[i]);
-		else
+			is_sent = r >= 0;
+		}
+		if (!is_sent)
 			late->waiting[kept++] = late->waiting[i];
 	}
 	late->waiting_count = kept;
@@ -329,8 +477,10 @@ int late_samples_finish(struct late_samples *late)
 	size_t sent = 0;
 	int r = 0;
 
-	while (sent < late->waiting_count && r == 0)
-		r = send(late, &late->waiting[sent++]);
+	while (sent < late->waiting_count && r == 0) {
+		r = send(late, &late->waiting[sent]);
+		sent += r >= 0;
+	}
 	forget(late, sent);
 	return r != 0 ? r : renew_stacks(late);
 }

@@ -3,8 +3,9 @@
  * Samples whose stacks go through JIT code wait here for its names (I3): a runtime buffers what it
  * writes of its functions, and the hottest one may be told of last. A sample goes on, with the
  * names that its frames had at its time, as soon as nothing that is still to come can change them;
- * when its time is up; or when there is no room for more (I4), the oldest first. A frame that has
- * no name then is `[jit: unknown]`, and is counted. One owner, one thread.
+ * when its time is up; or when there is no room for more (I4): then the oldest of those processes
+ * whose samples take the most. A frame that has no name then is `[jit: unknown]`, and is counted.
+ * One owner, one thread.
  */
 #pragma once
 
@@ -36,7 +37,7 @@ struct late_counters {
 
 /*
  * Takes a sample that goes on: its frames, root first. It gives back what late_samples is to
- * return, if it is not 0.
+ * return, if it is not 0; after an -errno the sample waits on.
  */
 typedef int (*late_function)(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);

@@ -128,6 +128,16 @@ size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,
 	return found->count;
 }
 
+size_t late_stacks_count(const struct late_stacks *stacks)
+{
+	return stacks->stack_count;
+}
+
+size_t late_stacks_frame_bytes(const struct late_stacks *stacks, uint32_t stack)
+{
+	return stacks->stacks[stack].count * sizeof(struct late_frame);
+}
+
 size_t late_stacks_bytes(const struct late_stacks *stacks)
 {
 	return stacks->frame_capacity * sizeof(*stacks->frames) +

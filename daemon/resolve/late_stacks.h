@@ -33,5 +33,7 @@ int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *
 size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
 
-/* What it holds, and what of that is in use. */
+size_t late_stacks_count(const struct late_stacks *stacks);
+/* What the frames of one take. */
+size_t late_stacks_frame_bytes(const struct late_stacks *stacks, uint32_t stack);
 size_t late_stacks_bytes(const struct late_stacks *stacks);

@@ -53,28 +53,35 @@ static void the_same_address_in_two_binaries_is_two_locations(void **state)
 static void another_function_at_the_same_address_is_another_location(void **state)
 {
 	struct profile_binary binary = { .kind = BINARY_JIT };
-	uint32_t jit, first, second, a, b, again, nameless, plain;
+	struct profile_frame first = { .line = 1 }, second = { .line = 1 }, elsewhere;
+	uint32_t jit, a, b, again, other_line, plain;
 	struct profile *profile;
 
 	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &jit), 0);
-	assert_int_equal(profile_add_string(profile, "first", &first), 0);
-	assert_int_equal(profile_add_string(profile, "second", &second), 0);
-	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, first, &a), 0);
-	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, second, &b), 0);
+	assert_int_equal(profile_add_string(profile, "first", &first.function), 0);
+	assert_int_equal(profile_add_string(profile, "second", &second.function), 0);
+	elsewhere = first;
+	elsewhere.line = 99;
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, &first, &a), 0);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, &second, &b), 0);
 	assert_int_not_equal(a, b);
-	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, first, &again), 0);
+	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, &first, &again), 0);
 	assert_int_equal(again, a);
-	assert_int_equal(profile_add_jit_location(profile, jit, 0x1000, 0, &nameless), 0);
-	assert_int_not_equal(nameless, a);
-	assert_int_not_equal(nameless, b);
+	/* The same function, compiled again from another place. */
+	assert_int_equal(
+		profile_add_jit_location(profile, jit, 0x1000, &elsewhere, &other_line), 0);
+	assert_int_not_equal(other_line, a);
 	assert_int_equal(profile_add_location(profile, jit, 0x1000, &plain), 0);
-	assert_int_equal(plain, nameless);
-	assert_int_equal(profile->locations.items[a].function, first);
-	assert_int_equal(profile->locations.items[b].function, second);
+	assert_int_not_equal(plain, a);
+	assert_int_equal(profile->locations.items[a].function, first.function);
+	assert_int_equal(profile->locations.items[b].function, second.function);
 	assert_int_equal(profile->locations.items[plain].function, 0);
-	assert_int_equal(profile->locations.count, 3);
+	assert_int_equal(profile->locations.items[plain].frame_count, 0);
+	assert_int_equal(
+		profile->frames.items[profile->locations.items[other_line].first_frame].line, 99);
+	assert_int_equal(profile->locations.count, 4);
 	profile_free(profile);
 }
 

@@ -3,6 +3,7 @@
 #include "jit/jitdump_reader.h"
 #include "jit/line_list.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,27 @@ enum {
 	FLAGS_LAST = 39,
 };
 
+/* Another file in its place: shorter, then longer, with another header. */
+static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *index,
+	const uint8_t *bytes, size_t size)
+{
+	enum { STAMP = 24 };
+	uint8_t stamp = size > STAMP ? (uint8_t)~bytes[STAMP] : 0;
+
+	for (size_t part = 3; part > 0; part--) {
+		if (ftruncate(fd, 0) < 0 || pwrite(fd, bytes, size / part, 0) < 0)
+			abort();
+		if (size / part > STAMP && pwrite(fd, &stamp, 1, STAMP) < 0)
+			abort();
+		if (jitdump_reader_run(reader, index, NOW_NS, INT32_MAX) < 0)
+			abort();
+		stamp++;
+	}
+}
+
 /* Reads the file as it is after each of two writes, so many steps at a time. */
 static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t buffer_bytes,
-	int64_t steps, struct jitdump_reader_state *ret_state)
+	int64_t steps, bool is_rewritten, struct jitdump_reader_state *ret_state)
 {
 	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes };
 	int fd = memfd_create("jitdump", MFD_CLOEXEC);
@@ -44,6 +63,8 @@ static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t bu
 			jitdump_reader_state(reader, ret_state);
 		} while (ret_state->counters.records > before);
 	}
+	if (is_rewritten)
+		rewrite(fd, reader, index, bytes, size);
 	jitdump_reader_state(reader, ret_state);
 	if (ret_state->unread_bytes > size || jitdump_reader_bytes(reader) > 1 << 20)
 		abort();
@@ -78,17 +99,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		copy[FLAGS_FIRST] &= 0xfe;
 		copy[FLAGS_LAST] &= 0xfe;
 	}
-	read_file(copy, 0, size, 0, INT32_MAX, &whole);
-	read_file(copy, size / 2, size, 0, 3, &pieces);
-	/* Nothing is ever read anew, and what runs twice is equal in all it counts. */
+	read_file(copy, 0, size, 0, INT32_MAX, false, &whole);
+	read_file(copy, size / 2, size, 0, 3, false, &pieces);
+	/* Nothing is read anew here, and what runs twice is equal in all it counts. */
 	if (whole.fault != pieces.fault || whole.fault_offset != pieces.fault_offset ||
 		whole.runtime != pieces.runtime || whole.told_ns != pieces.told_ns ||
 		whole.unread_bytes != pieces.unread_bytes ||
 		memcmp(&whole.counters, &pieces.counters, sizeof(whole.counters)) != 0)
 		abort();
-	read_file(copy, 0, size, 1, 1, &pieces);
+	read_file(copy, 0, size, 1, 1, false, &pieces);
 	if (whole.counters.bytes != pieces.counters.bytes)
 		abort();
+	read_file(copy, size / 2, size, 0, 3, true, &pieces);
 	free(copy);
 	read_lines(bytes, size);
 	return 0;

@@ -225,7 +225,7 @@ static void a_child_with_a_map_of_its_own_has_its_parents_code(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
 	jit_fixture_write(&fixture, 5, "root/tmp/perf-5.map", "10000 40 main\n10100 40 parents\n");
-	assert_int_equal(jit_table_note_memory(fixture.table, 5, 10 * MS), 0);
+	assert_int_equal(jit_table_note_memory(fixture.table, 5, 10 * MS, 0), 0);
 	jit_fixture_run(&fixture, 20);
 	fork_at(&fixture, 6, 5, 100);
 	jit_fixture_write(&fixture, 6, "root/tmp/perf-6.map", "10100 40 childs\n");

@@ -19,7 +19,7 @@ static void write_map(const struct jit_fixture *fixture, pid_t pid, pid_t below,
 
 static void note_memory(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
 {
-	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS), 0);
+	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS, 0), 0);
 }
 
 static struct jit_process_report report_of(const struct jit_fixture *fixture, pid_t pid)

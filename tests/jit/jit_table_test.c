@@ -336,7 +336,7 @@ static void each_process_is_reported_with_its_file(void **state)
 	jit_fixture_load(&dump, 20, 2, CODE, "a");
 	jit_fixture_load(&dump, 30, 2, CODE + 0x100, "b");
 	jit_fixture_marker(&fixture, 5, 10, &dump);
-	assert_int_equal(jit_table_note_memory(fixture.table, 6, 10 * MS), 0);
+	assert_int_equal(jit_table_note_memory(fixture.table, 6, 10 * MS, 0), 0);
 	jit_fixture_run(&fixture, 100);
 	jit_table_note_exit(fixture.table, 6, 110 * MS);
 
@@ -378,7 +378,7 @@ static int live(struct jit_table *table, const struct process_mapping *mapping)
 
 	r = jit_table_note_marker(table, 5, 10 * MS, mapping);
 	if (r == 0)
-		r = jit_table_note_memory(table, 7, 10 * MS);
+		r = jit_table_note_memory(table, 7, 10 * MS, 0);
 	if (r == 0)
 		r = jit_table_note_fork(table, 6, 5, 100 * MS);
 	if (r == 0)

@@ -185,7 +185,7 @@ static void files_written_anew_are_read_anew(void **state)
 	append(map, "1000 100 anew\n");
 	run_all(map);
 	assert_name(map, 0x1000, "anew");
-	assert_name(map, 0x2000, "second");
+	assert_nothing(map, 0x2000);
 	assert_int_equal(state_of(map).counters.restarts, 1);
 
 	/* It has grown beyond where it was, or to just there. */
@@ -206,6 +206,27 @@ static void files_written_anew_are_read_anew(void **state)
 	assert_int_equal(state_of(map).file_bytes, 0);
 	run_all(map);
 	assert_int_equal(state_of(map).counters.restarts, 4);
+}
+
+/* Runtimes begin their maps with what is built into them, which is the same each time. */
+static void files_that_begin_as_before_are_read_anew(void **state)
+{
+	static const char builtins[] =
+		"10000 100 Builtin:TheSameInEachOfThem\n20000 100 Builtin:TheSameToo\n";
+	struct followed *map = *state;
+
+	append(map, builtins);
+	append(map, "1000 100 first\n2000 100 second\n");
+	run_all(map);
+	assert_int_equal(ftruncate(map->fd, 0), 0);
+	append(map, builtins);
+	append(map, "1000 100 other\n3000 100 others_and_longer\n4000 100 last\n");
+	run_all(map);
+	assert_int_equal(state_of(map).counters.restarts, 1);
+	assert_int_equal(state_of(map).counters.malformed, 0);
+	assert_name(map, 0x1000, "other");
+	assert_nothing(map, 0x2000);
+	assert_name(map, 0x4000, "last");
 }
 
 static void files_cut_off_behind_their_beginning_are_read_anew(void **state)
@@ -443,6 +464,7 @@ int main(void)
 		FOLLOWED(the_last_line_for_an_address_wins),
 		FOLLOWED(erlang_is_told_by_its_names),
 		FOLLOWED(files_written_anew_are_read_anew),
+		FOLLOWED(files_that_begin_as_before_are_read_anew),
 		FOLLOWED(files_cut_off_behind_their_beginning_are_read_anew),
 		FOLLOWED(a_file_that_grows_byte_by_byte_is_not_anew),
 		FOLLOWED(a_run_takes_what_it_may),

@@ -88,6 +88,7 @@ static struct raw_sample sample_of(uint64_t first_ms, uint64_t last_ms)
 		.count = 3,
 		.first_ns = first_ms * MS,
 		.last_ns = last_ms * MS,
+		.cgroup_id = 4711,
 		.path = PILOTLIGHT_PATH_RING,
 	};
 }
@@ -155,6 +156,7 @@ static void a_sample_waits_until_its_names_are_settled(void **state)
 	assert_int_equal(fixture.sent[0].sample.process.tgid, 5);
 	assert_int_equal(fixture.sent[0].sample.process.start_ns, 1);
 	assert_int_equal(fixture.sent[0].sample.tid, 55);
+	assert_int_equal(fixture.sent[0].sample.cgroup_id, 4711);
 	assert_int_equal(fixture.sent[0].sample.count, 3);
 	assert_int_equal(fixture.sent[0].sample.first_ns, 110 * MS);
 	assert_int_equal(fixture.sent[1].sample.last_ns, 100 * MS);
@@ -269,7 +271,7 @@ static void a_perf_map_names_what_waits_as_it_grows(void **state)
 	open_fixture(&fixture, &usual);
 	jit_fixture_process(&fixture.jit, 6);
 	jit_fixture_write(&fixture.jit, 6, "root/tmp/perf-6.map", "10000 40 first\n");
-	assert_int_equal(jit_table_note_memory(fixture.jit.table, 6, 100 * MS), 0);
+	assert_int_equal(jit_table_note_memory(fixture.jit.table, 6, 100 * MS, 0), 0);
 	sample = sample_of(100, 100);
 	sample.process.tgid = 6;
 	frames[0] = jit_frame(&fixture, CODE);
@@ -390,6 +392,31 @@ static void without_room_the_oldest_go_on(void **state)
 	close_fixture(&fixture);
 }
 
+/* Whoever waits for what never comes makes room before others do. */
+static void without_room_those_who_hold_the_most_go_on(void **state)
+{
+	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
+	struct raw_sample greedy = sample_of(150, 150);
+	struct resolved_frame frame = { .binary = 77, .jit = RESOLVED_JIT };
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, &limits);
+	greedy.process.tgid = 9;
+	for (uint64_t i = 0; i < 50; i++)
+		assert_int_equal(add(&fixture, 100 + i, CODE), 0);
+	for (uint64_t i = 0; i < 1900; i++) {
+		frame.address = i;
+		frame.binary = fixture.binary;
+		assert_int_equal(late_samples_add(fixture.late, &greedy, &frame, 1), 0);
+	}
+	assert_true(fixture.sent_count > 1000);
+	for (uint64_t i = 0; i < fixture.sent_count; i++)
+		assert_int_equal(fixture.sent[i].sample.process.tgid, 9);
+	assert_int_equal(late_samples_oldest_ns(fixture.late), 100 * MS);
+	close_fixture(&fixture);
+}
+
 static void stacks_that_nobody_waits_with_go(void **state)
 {
 	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
@@ -453,11 +480,11 @@ static void the_functions_error_is_passed_on(void **state)
 			assert_int_equal(add(&fixture, 100 + k, CODE), 0);
 		fixture.answer = answers[i];
 		jit_fixture_run(&fixture.jit, 6000);
-		/* One is gone, the others wait on. */
+		/* What was taken is gone, what was not waits on. */
 		assert_int_equal(late_samples_run(fixture.late, 6000 * MS), answers[i]);
-		assert_int_equal(counters_of(&fixture).waiting, 3);
+		assert_int_equal(counters_of(&fixture).waiting, answers[i] < 0 ? 4 : 3);
 		assert_int_equal(late_samples_finish(fixture.late), answers[i]);
-		assert_int_equal(counters_of(&fixture).waiting, 2);
+		assert_int_equal(counters_of(&fixture).waiting, answers[i] < 0 ? 4 : 2);
 		for (uint64_t k = 0; k < 5000 && r == 0; k++)
 			r = add(&fixture, 200, CODE);
 		assert_int_equal(r, answers[i]);
@@ -537,6 +564,7 @@ int main(void)
 		cmocka_unit_test(code_that_changed_meanwhile_is_not_named),
 		cmocka_unit_test(shared_memory_has_what_others_wrote),
 		cmocka_unit_test(without_room_the_oldest_go_on),
+		cmocka_unit_test(without_room_those_who_hold_the_most_go_on),
 		cmocka_unit_test(stacks_that_nobody_waits_with_go),
 		cmocka_unit_test(what_has_no_room_even_alone_goes_on_at_once),
 		cmocka_unit_test(the_functions_error_is_passed_on),
