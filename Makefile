@@ -21,7 +21,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 include packages.mk
 
 # Upstream first: a stage uses only what stands before it, and its tests link nothing else.
-STAGES := base broker capture drain process jit labels symbol extract symbolize unwind resolve aggregate query render export
+STAGES := base broker capture drain process jit labels symbol extract symbolize unwind resolve aggregate store query render export config serve client
 
 # --- flags -------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ VERSION := 0.1.0
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CPPFLAGS := -D_GNU_SOURCE -DPILOTLIGHT_VERSION='"$(VERSION)"' -iquote daemon -iquote include -iquote bpf -iquote $(B) -iquote .
 CFLAGS := -std=gnu17 -g $(WARNINGS)
-LDLIBS := -lbpf -ldw -lelf -lz -llzma -lseccomp -lmd -lxxhash -l:libiberty.a -lm
+LDLIBS := -lbpf -ldw -lelf -lz -llzma -lseccomp -lmd -lxxhash -lsqlite3 -lzstd -l:libiberty.a -lm -Wl,--as-needed -lmicrohttpd -linih -lcurl
 
 ifeq ($(VARIANT),release)
 CFLAGS += -O2 -fno-omit-frame-pointer -fstack-protector-strong -D_FORTIFY_SOURCE=2

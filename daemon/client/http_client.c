@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "client/http_client.h"
+
+#include "base/utf8.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+enum { ERROR_BYTES = 320, URL_BYTES = 16 << 10 };
+
+struct http_client {
+	struct http_client_options options;
+	char *socket_path;
+	CURL *curl;
+
+	/* Of the request under way. */
+	output_function write;
+	void *context;
+	uint64_t body_bytes;
+	int error; /* why a function of ours ended it */
+	char error_text[ERROR_BYTES];
+	size_t error_size;
+};
+
+const char *http_client_default_socket(void)
+{
+	const char *path = getenv("PILOTLIGHT_SOCKET");
+
+	return path && *path ? path : "/run/pilotlight/api.sock";
+}
+
+static bool is_success(long status)
+{
+	return status >= 200 && status <= 299;
+}
+
+static int pass_on(struct http_client *client, const char *bytes, size_t size)
+{
+	client->body_bytes += size;
+	if (client->options.limit_bytes > 0 && client->body_bytes > client->options.limit_bytes)
+		return -E2BIG;
+	return client->write(client->context, bytes, size);
+}
+
+/* Anything but `size` ends the request. */
+static size_t take_body(char *bytes, size_t one, size_t size, void *context)
+{
+	struct http_client *client = context;
+	size_t room = sizeof(client->error_text) - client->error_size;
+	long status = 0;
+
+	(void)one;
+	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (!is_success(status)) {
+		size_t part = size < room ? size : room;
+
+		memcpy(client->error_text + client->error_size, bytes, part);
+		client->error_size += part;
+		return size;
+	}
+	client->error = pass_on(client, bytes, size);
+	return client->error < 0 ? 0 : size;
+}
+
+static int report_progress(
+	void *context, curl_off_t total, curl_off_t received, curl_off_t to_send, curl_off_t sent)
+{
+	struct http_client *client = context;
+
+	(void)total;
+	(void)received;
+	(void)to_send;
+	(void)sent;
+	if (client->options.progress(client->options.context, client->body_bytes) == 0)
+		return 0;
+	client->error = -ECANCELED;
+	return 1;
+}
+
+static CURLcode set_up(struct http_client *client)
+{
+	CURL *curl = client->curl;
+	CURLcode code = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
+
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION);
+	/* The environment may name a proxy, which does not know this socket. */
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEDATA, client);
+	if (code != CURLE_OK || !client->options.progress)
+		return code;
+	code = curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report_progress);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
+	return code == CURLE_OK ? curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) : code;
+}
+
+int http_client_new(const struct http_client_options *options, struct http_client **ret_client)
+{
+	_cleanup_(http_client_freep) struct http_client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return -ENOMEM;
+	client->options = *options;
+	client->socket_path = strdup(options->socket_path);
+	if (!client->socket_path)
+		return -ENOMEM;
+	client->options.socket_path = client->socket_path;
+	client->curl = curl_easy_init();
+	if (!client->curl || set_up(client) != CURLE_OK)
+		return -ENOMEM;
+	*ret_client = TAKE_PTR(client);
+	return 0;
+}
+
+void http_client_free(struct http_client *client)
+{
+	if (!client)
+		return;
+	curl_easy_cleanup(client->curl);
+	free(client->socket_path);
+	free(client);
+}
+
+static int explain_connection(const struct http_client *client, struct fault *fault)
+{
+	const char *path = client->socket_path;
+	long error = 0;
+
+	(void)curl_easy_getinfo(client->curl, CURLINFO_OS_ERRNO, &error);
+	switch (error) {
+	case ENOENT:
+		return fault_set(fault, -ENOENT,
+			"there is no socket '%s': is pilotlightd running? systemctl start "
+			"pilotlightd",
+			path);
+	case ECONNREFUSED:
+		return fault_set(fault, -ECONNREFUSED,
+			"nobody listens on '%s': is pilotlightd running? systemctl start "
+			"pilotlightd",
+			path);
+	case EACCES:
+	case EPERM:
+		return fault_set(fault, -EACCES,
+			"'%s' is for root and members of the group pilotlight: adduser USER "
+			"pilotlight, "
+			"and log in again",
+			path);
+	default:
+		return fault_set(fault, error > 0 ? (int)-error : -EPROTO,
+			"'%s' cannot be connected to: %s", path,
+			error > 0 ? strerror((int)error) : "for a reason that is not known");
+	}
+}
+
+static int explain_own(const struct http_client *client, struct fault *fault)
+{
+	if (client->error == -E2BIG && client->options.limit_bytes > 0)
+		return fault_set(fault, -E2BIG,
+			"the answer of pilotlightd has more than %llu bytes: ask for less",
+			(unsigned long long)client->options.limit_bytes);
+	if (client->error == -ECANCELED)
+		return fault_set(fault, -ECANCELED, "interrupted");
+	return fault_set(fault, client->error, "the answer of pilotlightd cannot be kept: %s",
+		strerror(-client->error));
+}
+
+static int explain(const struct http_client *client, CURLcode code, struct fault *fault)
+{
+	if (client->error < 0)
+		return explain_own(client, fault);
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+		return explain_connection(client, fault);
+	case CURLE_OPERATION_TIMEDOUT:
+		return fault_set(fault, -ETIMEDOUT,
+			"pilotlightd has not answered on '%s' within %u s: see journalctl -u "
+			"pilotlightd",
+			client->socket_path, client->options.timeout_s);
+	case CURLE_OUT_OF_MEMORY:
+		return fault_set(fault, -ENOMEM, "no memory to ask pilotlightd");
+	default:
+		return fault_set(fault, -EPROTO,
+			"what answers on '%s' broke off or is not pilotlightd: %s",
+			client->socket_path, curl_easy_strerror(code));
+	}
+}
+
+static int explain_status(const struct http_client *client, unsigned status, struct fault *fault)
+{
+	char text[UTF8_CLEAN_BYTES];
+	size_t size = client->error_size;
+
+	while (size > 0 && strchr("\r\n ", client->error_text[size - 1]))
+		size--;
+	(void)utf8_clean(text, client->error_text, size);
+	return fault_set(fault, -EREMOTEIO, "pilotlightd answers %u: %.400s", status,
+		*text ? text : "without a reason");
+}
+
+static void fill_reply(const struct http_client *client, struct http_reply *reply)
+{
+	char *type = NULL;
+	long status = 0;
+
+	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
+	*reply =
+		(struct http_reply){ .status = (unsigned)status, .body_bytes = client->body_bytes };
+	(void)snprintf(reply->content_type, sizeof(reply->content_type), "%s", type ? type : "");
+}
+
+int http_client_get(struct http_client *client, const char *target, output_function write,
+	void *context, struct http_reply *ret_reply, struct fault *fault)
+{
+	_cleanup_free_ char *url = malloc(URL_BYTES);
+	struct http_reply reply;
+	CURLcode code;
+
+	if (strlen(client->socket_path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return fault_set(fault, -ENAMETOOLONG,
+			"'%.200s' is too long for the path of a socket", client->socket_path);
+	if (!url)
+		return fault_set(fault, -ENOMEM, "no memory to ask pilotlightd");
+	if (snprintf(url, URL_BYTES, "http://localhost%s", target) >= URL_BYTES)
+		return fault_set(fault, -E2BIG, "the request is too long: select less at once");
+	client->write = write;
+	client->context = context;
+	client->body_bytes = client->error_size = 0;
+	client->error = 0;
+	code = curl_easy_setopt(client->curl, CURLOPT_URL, url);
+	if (code == CURLE_OK)
+		code = curl_easy_perform(client->curl);
+	if (code != CURLE_OK)
+		return explain(client, code, fault);
+	fill_reply(client, &reply);
+	*ret_reply = reply;
+	return is_success(reply.status) ? 0 : explain_status(client, reply.status, fault);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/config.h"
+
+#include "config/config_private.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DROP_INS_MAX = 1000 };
+
+static const char DROP_IN_ENDING[] = ".conf";
+
+static int set_defaults(struct config *config)
+{
+	char reason[CONFIG_REASON_BYTES];
+
+	for (size_t i = 0; i < config_knob_count; i++) {
+		int r = config_knob_is_list(&config_knobs[i])
+				? 0
+				: config_knob_set(&config_knobs[i], config_knobs[i].default_text,
+					  config, reason);
+
+		assert(r != -EINVAL);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int is_drop_in(const struct dirent *entry)
+{
+	size_t size = strlen(entry->d_name), ending = sizeof(DROP_IN_ENDING) - 1;
+
+	return entry->d_name[0] != '.' && size > ending &&
+	       strcmp(entry->d_name + size - ending, DROP_IN_ENDING) == 0;
+}
+
+/* Not alphasort(), which a locale may turn around. */
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int read_drop_in(const char *folder, const char *name, struct config *config,
+	struct config_problems *problems)
+{
+	char path[PATH_MAX];
+	int r;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return config_problem_add(
+			problems, folder, 0, "the path of '%.200s' is too long", name);
+	r = config_file_read(path, config, problems);
+	if (r == -ENOENT)
+		return config_problem_add(
+			problems, path, 0, "this link leads nowhere: remove it, or mend it");
+	return r;
+}
+
+static int read_drop_ins(const char *path, struct config *config, struct config_problems *problems)
+{
+	struct dirent **entries = NULL;
+	char folder[PATH_MAX];
+	int count, r = 0;
+
+	if (snprintf(folder, sizeof(folder), "%s.d", path) >= (int)sizeof(folder))
+		return 0;
+	count = scandir(folder, &entries, is_drop_in, compare_names);
+	if (count < 0 && errno == ENOMEM)
+		return -ENOMEM;
+	if (count < 0)
+		return errno == ENOENT ? 0
+				       : config_problem_add(problems, folder, 0,
+						 "this folder cannot be read: %s", strerror(errno));
+	for (int i = 0; i < count; i++) {
+		if (r == 0 && i < DROP_INS_MAX)
+			r = read_drop_in(folder, entries[i]->d_name, config, problems);
+		free(entries[i]);
+	}
+	free(entries);
+	if (r == 0 && count > DROP_INS_MAX)
+		r = config_problem_add(problems, folder, 0,
+			"there are more than %d files, and the others have no effect",
+			DROP_INS_MAX);
+	return r;
+}
+
+static int load(
+	const char *path, bool is_required, struct config *config, struct config_problems *problems)
+{
+	int r = set_defaults(config);
+
+	if (r < 0)
+		return r;
+	r = config_file_read(path, config, problems);
+	if (r == -ENOENT)
+		r = is_required ? config_problem_add(problems, path, 0,
+					  "there is no such file: write one, or leave it to the "
+					  "defaults")
+				: 0;
+	if (r == 0)
+		r = read_drop_ins(path, config, problems);
+	return r == 0 ? config_check_together(config, problems) : r;
+}
+
+int config_load(const char *path, bool is_required, struct config *ret_config,
+	struct config_problems *ret_problems)
+{
+	struct config config = { 0 };
+	struct config_problems problems = { 0 };
+	int r = load(path, is_required, &config, &problems);
+
+	if (r < 0) {
+		config_done(&config);
+		config_problems_done(&problems);
+		return r;
+	}
+	*ret_config = config;
+	*ret_problems = problems;
+	return 0;
+}
+
+void config_done(struct config *config)
+{
+	for (size_t i = 0; i < config_knob_count; i++) {
+		config_knob_clear(&config_knobs[i], config);
+		free(config->origins[i].file);
+		free(config->origins[i].text);
+	}
+	*config = (struct config){ 0 };
+}
+
+bool config_is_set(const struct config *config, const char *section, const char *key)
+{
+	size_t knob = config_knob_find(section, key);
+
+	assert(knob < config_knob_count);
+	return config->origins[knob].file;
+}
+
+int config_check(const char *path, bool is_required, struct output *output)
+{
+	struct config_problems problems;
+	struct config config;
+	uint64_t all;
+	int r = config_load(path, is_required, &config, &problems);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < problems.count; i++)
+		output_printf(output, "%s\n", problems.texts[i]);
+	all = problems.all;
+	if (all > problems.count)
+		output_printf(output, "… and %" PRIu64 " more\n", all - problems.count);
+	if (all == 0)
+		output_printf(output, "%s: nothing is wrong\n", path);
+	else
+		output_printf(output, "%s: %" PRIu64 " %s wrong\n", path, all,
+			all == 1 ? "thing is" : "things are");
+	config_done(&config);
+	config_problems_done(&problems);
+	return all == 0 ? 0 : -EINVAL;
+}

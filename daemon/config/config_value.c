@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "base/fault.h"
+#include "base/time_text.h"
+#include "config/address.h"
+#include "config/config_knob.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+/* Digits of a decimal fraction in parts per million, which is ten thousandths of a per cent. */
+enum { PPM_DIGITS = 4, PPM_OF_PERCENT = 10000 };
+
+static const char BYTE_UNITS[] = "KMGT";
+
+static int invalid(char *reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int invalid(char *reason, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(reason, CONFIG_REASON_BYTES, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+/* Takes digits off the front. False: there are none, or they are too many. */
+static bool take_number(const char **text, uint64_t *ret_number)
+{
+	const char *at = *text;
+	uint64_t number = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+			__builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
+			return false;
+	if (at == *text)
+		return false;
+	*text = at;
+	*ret_number = number;
+	return true;
+}
+
+static bool parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	const char *unit;
+	uint64_t bytes;
+
+	if (!take_number(&text, &bytes))
+		return false;
+	unit = *text ? strchr(BYTE_UNITS, *text) : NULL;
+	if (unit) {
+		unsigned shift = (unsigned)(unit - BYTE_UNITS + 1) * 10;
+
+		if (bytes > UINT64_MAX >> shift)
+			return false;
+		bytes <<= shift;
+		text++;
+	}
+	if (*text)
+		return false;
+	*ret_bytes = bytes;
+	return true;
+}
+
+static bool parse_percent(const char *text, uint64_t *ret_ppm)
+{
+	uint64_t whole, ppm;
+	unsigned unit = PPM_OF_PERCENT;
+
+	if (!take_number(&text, &whole) || __builtin_mul_overflow(whole, unit, &ppm))
+		return false;
+	if (*text == '.') {
+		text++;
+		for (int i = 0; i < PPM_DIGITS && *text >= '0' && *text <= '9'; i++, text++) {
+			unit /= 10;
+			ppm += unit * (uint64_t)(*text - '0');
+		}
+	}
+	if (*text && strcmp(text, "%") != 0)
+		return false;
+	*ret_ppm = ppm;
+	return true;
+}
+
+static bool parse_hz(const char *text, uint64_t *ret_hz)
+{
+	uint64_t hz;
+
+	if (!take_number(&text, &hz) || (*text && strcmp(text, "Hz") != 0))
+		return false;
+	*ret_hz = hz;
+	return true;
+}
+
+static bool parse_count(const char *text, uint64_t *ret_count)
+{
+	uint64_t count;
+
+	if (!take_number(&text, &count) || *text)
+		return false;
+	*ret_count = count;
+	return true;
+}
+
+static bool parse_duration(const char *text, uint64_t *ret_ns)
+{
+	return time_text_parse_duration(text, ret_ns, NULL) == 0;
+}
+
+/* How numbers of a kind are read, shown, and asked for. */
+struct number_kind {
+	bool (*parse)(const char *text, uint64_t *ret_number);
+	void (*format)(uint64_t number, char text[TIME_TEXT_BYTES]);
+	const char *remedy;
+};
+
+static void format_bytes(uint64_t bytes, char text[TIME_TEXT_BYTES])
+{
+	unsigned units = 0;
+
+	while (units < sizeof(BYTE_UNITS) - 1 && bytes > 0 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		units++;
+	}
+	if (units > 0)
+		(void)snprintf(
+			text, TIME_TEXT_BYTES, "%" PRIu64 "%c", bytes, BYTE_UNITS[units - 1]);
+	else
+		(void)snprintf(text, TIME_TEXT_BYTES, "%" PRIu64, bytes);
+}
+
+static void format_duration(uint64_t ns, char text[TIME_TEXT_BYTES])
+{
+	(void)time_text_format_duration(ns, text);
+}
+
+static void format_percent(uint64_t ppm, char text[TIME_TEXT_BYTES])
+{
+	(void)snprintf(text, TIME_TEXT_BYTES, "%g", (double)ppm / PPM_OF_PERCENT);
+}
+
+static void format_count(uint64_t count, char text[TIME_TEXT_BYTES])
+{
+	(void)snprintf(text, TIME_TEXT_BYTES, "%" PRIu64, count);
+}
+
+static const struct number_kind number_kinds[] = {
+	[CONFIG_BYTES] = { parse_bytes, format_bytes,
+		"is not a number of bytes: write digits and K, M, G or T, such as 64M" },
+	[CONFIG_DURATION] = { parse_duration, format_duration,
+		"is not a duration: write a number and ms, s, min, h or d, such as 10s" },
+	[CONFIG_NUMBER] = { parse_count, format_count, "is not a number: write digits" },
+	[CONFIG_HZ] = { parse_hz, format_count,
+		"is not a frequency: write a number of samples a second, such as 99" },
+	[CONFIG_PERCENT] = { parse_percent, format_percent,
+		"is not a percentage: write a number with four decimals at most, such as 0.15" },
+};
+
+static int set_number(
+	const struct config_knob *knob, const char *text, uint64_t *field, char *reason)
+{
+	const struct number_kind *kind = &number_kinds[knob->kind];
+	char least[TIME_TEXT_BYTES], most[TIME_TEXT_BYTES];
+	uint64_t number;
+
+	if (!kind->parse(text, &number))
+		return invalid(reason, "%s", kind->remedy);
+	if (number < knob->least || number > knob->most) {
+		kind->format(knob->least, least);
+		kind->format(knob->most, most);
+		return invalid(reason, "is out of range: write %s to %s", least, most);
+	}
+	*field = number;
+	return 0;
+}
+
+static int set_boolean(const char *text, bool *field, char *reason)
+{
+	static const char *const words[] = { "no", "yes", "false", "true", "off", "on", "0", "1",
+		"n", "y", "f", "t" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(text, words[i]) == 0) {
+			*field = i % 2;
+			return 0;
+		}
+	return invalid(reason, "is neither yes nor no: write one of them");
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+	size_t size = strlen(text);
+
+	while (*choices) {
+		size_t word = strcspn(choices, " ");
+
+		if (word == size && memcmp(choices, text, size) == 0)
+			return true;
+		choices += word;
+		choices += strspn(choices, " ");
+	}
+	return false;
+}
+
+static int check_socket(const char *text, char *reason)
+{
+	const struct sockaddr_un *address = NULL;
+
+	if (!*text)
+		return 0;
+	if (*text != '/')
+		return invalid(reason, "is not an absolute path: write one that starts with '/'");
+	if (text[strlen(text) - 1] == '/')
+		return invalid(reason, "is a folder: write the path of a socket in it");
+	if (strlen(text) >= sizeof(address->sun_path))
+		return invalid(reason,
+			"is too long for a socket: write a path of %zu bytes at most",
+			sizeof(address->sun_path) - 1);
+	return 0;
+}
+
+/* Whether there is such a group is another question: the default needs none. */
+static int check_group(const char *text, char *reason)
+{
+	if (!*text || strpbrk(text, " \t:,/"))
+		return invalid(reason, "is not the name of a group: write one, such as adm");
+	return 0;
+}
+
+static int check_text(const struct config_knob *knob, const char *text, char *reason)
+{
+	switch (knob->kind) {
+	case CONFIG_CHOICE:
+		return is_choice(knob->choices, text)
+			       ? 0
+			       : invalid(reason, "is none of what there is: write one of %s",
+					 knob->choices);
+	case CONFIG_SOCKET:
+		return check_socket(text, reason);
+	default:
+		return check_group(text, reason);
+	}
+}
+
+static int set_text(const struct config_knob *knob, const char *text, char **field, char *reason)
+{
+	int r = check_text(knob, text, reason);
+	char *copy;
+
+	if (r < 0)
+		return r;
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static int check_item(const struct config_knob *knob, const char *text, char *reason)
+{
+	struct address address;
+	struct fault fault = { 0 };
+	const char *host;
+
+	if (knob->kind == CONFIG_ADDRESSES) {
+		if (address_parse(text, &address, &fault) < 0)
+			return invalid(reason, "is not an address with a port: write numbers, such "
+					       "as 127.0.0.1:7447 or [::1]:7447");
+		return 0;
+	}
+	host = strncmp(text, "https://", 8) == 0  ? text + 8
+	       : strncmp(text, "http://", 7) == 0 ? text + 7
+						  : "";
+	return *host && *host != '/' ? 0
+				     : invalid(reason, "is not the URL of a server: write http:// "
+						       "or https:// and a host");
+}
+
+static int add_item(
+	const struct config_knob *knob, const char *text, struct config_list *list, char *reason)
+{
+	_cleanup_free_ char *copy = NULL;
+	size_t capacity = list->count;
+	int r = check_item(knob, text, reason);
+
+	if (r < 0)
+		return r;
+	if (list->count == CONFIG_LIST_MAX)
+		return invalid(reason, "is one too many: write at most %d", CONFIG_LIST_MAX);
+	copy = strdup(text);
+	if (!copy || ARRAY_RESERVE(list->items, &capacity, list->count + 1, CONFIG_LIST_MAX) < 0)
+		return -ENOMEM;
+	list->items[list->count++] = TAKE_PTR(copy);
+	return 0;
+}
+
+int config_knob_set(const struct config_knob *knob, const char *text, struct config *config,
+	char reason[CONFIG_REASON_BYTES])
+{
+	void *field = (char *)config + knob->offset;
+
+	switch (knob->kind) {
+	case CONFIG_BYTES:
+	case CONFIG_DURATION:
+	case CONFIG_NUMBER:
+	case CONFIG_HZ:
+	case CONFIG_PERCENT:
+		return set_number(knob, text, field, reason);
+	case CONFIG_BOOLEAN:
+		return set_boolean(text, field, reason);
+	case CONFIG_CHOICE:
+	case CONFIG_GROUP:
+	case CONFIG_SOCKET:
+		return set_text(knob, text, field, reason);
+	case CONFIG_ADDRESSES:
+	case CONFIG_URLS:
+		return add_item(knob, text, field, reason);
+	}
+	return -EINVAL;
+}
+
+static void clear_list(struct config_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct config_list){ 0 };
+}
+
+void config_knob_clear(const struct config_knob *knob, struct config *config)
+{
+	void *field = (char *)config + knob->offset;
+
+	if (config_knob_is_list(knob)) {
+		clear_list(field);
+	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_GROUP ||
+		   knob->kind == CONFIG_SOCKET) {
+		free(*(char **)field);
+		*(char **)field = NULL;
+	}
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Connections are accepted here and not by libmicrohttpd, so that all listeners share one count of
+ * connections, and so that being out of descriptors is waited for and not spun upon.
+ */
+#include "base/clock.h"
+#include "serve/http_private.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum { ACCEPTS_A_RUN = 64 };
+
+void http_connection_add(struct http_server *server, int fd)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t size = sizeof(address);
+
+	if (getpeername(fd, (struct sockaddr *)&address, &size) < 0) {
+		/* It has gone again. */
+		(void)close(fd);
+		return;
+	}
+	/* Closes the socket where it fails. */
+	if (MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, size) != MHD_YES) {
+		server->counters.connections++;
+		server->counters.connections_refused++;
+	}
+}
+
+void http_listener_accept(struct http_server *server, const struct http_listener *listener)
+{
+	for (int i = 0; i < ACCEPTS_A_RUN; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			http_connection_add(server, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			http_listeners_ignore(server);
+			server->listen_again_ns = clock_monotonic_ns() + NSEC_PER_SEC;
+		}
+		/* What else can be wrong is the client's, and another one may wait behind it. */
+		if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
+			return;
+	}
+}
+
+int http_listeners_watch(struct http_server *server)
+{
+	server->listen_again_ns = 0;
+	for (size_t i = 0; i < server->listener_count; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
+
+		if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->listeners[i].fd, &event) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+void http_listeners_ignore(struct http_server *server)
+{
+	for (size_t i = 0; i < server->listener_count; i++)
+		(void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->listeners[i].fd, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/utf8.h"
+#include "serve/http_fields.h"
+#include "serve/http_private.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 1024, DISPOSITION_BYTES = 256 };
+
+static const char *const PLAIN_TEXT = "text/plain; charset=utf-8";
+
+/* A body on its way out. */
+struct body {
+	struct http_server *server;
+	char *bytes;
+	size_t size;
+};
+
+static ssize_t read_body(void *context, uint64_t position, char *buffer, size_t size)
+{
+	struct body *body = context;
+	size_t left = position < body->size ? body->size - (size_t)position : 0;
+
+	if (left == 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (size > left)
+		size = left;
+	memcpy(buffer, body->bytes + position, size);
+	body->server->counters.bytes += size;
+	return (ssize_t)size;
+}
+
+static void free_body(void *context)
+{
+	struct body *body = context;
+
+	body->server->answer_bytes -= body->size;
+	free(body->bytes);
+	free(body);
+}
+
+/* Takes `bytes`. NULL: no memory. */
+static struct MHD_Response *response_of_body(struct http_server *server, char *bytes, size_t size)
+{
+	struct body *body = malloc(sizeof(*body));
+	size_t block = size < BODY_BLOCK_BYTES ? size + 1 : BODY_BLOCK_BYTES;
+	struct MHD_Response *response;
+
+	if (!body) {
+		free(bytes);
+		return NULL;
+	}
+	*body = (struct body){ server, bytes, size };
+	server->answer_bytes += size;
+	response = MHD_create_response_from_callback(size, block, read_body, body, free_body);
+	if (!response)
+		free_body(body);
+	return response;
+}
+
+/* `value` may be NULL: no such field. */
+static bool add_field(struct MHD_Response *response, const char *name, const char *value)
+{
+	return !value || MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool add_fields(struct MHD_Response *response, const struct http_answer *answer)
+{
+	char disposition[DISPOSITION_BYTES];
+
+	if (answer->file_name)
+		http_content_disposition(answer->file_name, disposition, sizeof(disposition));
+	return add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type) &&
+	       add_field(response, MHD_HTTP_HEADER_CONTENT_ENCODING, answer->content_encoding) &&
+	       add_field(response, MHD_HTTP_HEADER_VARY,
+		       answer->content_encoding ? MHD_HTTP_HEADER_ACCEPT_ENCODING : NULL) &&
+	       add_field(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
+		       answer->file_name ? disposition : NULL) &&
+	       add_field(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+	       add_field(response, "X-Content-Type-Options", "nosniff");
+}
+
+static struct MHD_Response *response_of(
+	struct http_server *server, const struct http_answer *answer)
+{
+	struct MHD_Response *response = response_of_body(server, answer->body, answer->size);
+
+	if (response && !add_fields(response, answer)) {
+		MHD_destroy_response(response);
+		return NULL;
+	}
+	return response;
+}
+
+/* One line, or several, of text that may be anything. NULL: no memory. */
+static char *clean_lines(const char *text, size_t *ret_size)
+{
+	char *lines = malloc(TEXT_BYTES * 3 + 2);
+	size_t used = 0;
+
+	if (!lines)
+		return NULL;
+	while (*text) {
+		char line[UTF8_CLEAN_BYTES];
+		size_t size = strcspn(text, "\n");
+		size_t clean = utf8_clean(line, text, size);
+
+		memcpy(lines + used, line, clean);
+		used += clean;
+		lines[used++] = '\n';
+		text += size;
+		if (*text)
+			text++;
+	}
+	*ret_size = used;
+	return lines;
+}
+
+static struct MHD_Response *response_of_text(struct http_server *server, const char *format,
+	va_list arguments) __attribute__((format(printf, 2, 0)));
+
+static struct MHD_Response *response_of_text(
+	struct http_server *server, const char *format, va_list arguments)
+{
+	struct http_answer answer = { .content_type = PLAIN_TEXT };
+	char text[TEXT_BYTES];
+
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	answer.body = clean_lines(text, &answer.size);
+	return answer.body ? response_of(server, &answer) : NULL;
+}
+
+/* Takes `response`. The connection goes on in the next run of the server. */
+static void settle(struct http_request *request, unsigned status, struct MHD_Response *response,
+	size_t answer_bytes)
+{
+	assert(!request->is_answered);
+	request->is_answered = true;
+	request->status = status;
+	request->response = response;
+	request->answer_bytes = answer_bytes;
+	if (request->is_suspended)
+		http_request_resume(request);
+}
+
+void http_answer(struct http_request *request, const struct http_answer *answer)
+{
+	struct http_server *server = request->server;
+
+	if (answer->size > server->limits.answer_bytes - server->answer_bytes) {
+		free(answer->body);
+		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"An answer of %zu bytes does not fit beside the %zu bytes that others have "
+			"yet to "
+			"read, of %zu in all: try again, or ask for less.",
+			answer->size, server->answer_bytes, server->limits.answer_bytes);
+		return;
+	}
+	settle(request, answer->status, response_of(server, answer), answer->size);
+}
+
+void http_answer_text(struct http_request *request, unsigned status, const char *format, ...)
+{
+	struct MHD_Response *response;
+	va_list arguments;
+
+	va_start(arguments, format);
+	response = response_of_text(request->server, format, arguments);
+	va_end(arguments);
+	settle(request, status, response, 0);
+}
+
+void http_answer_refusal(
+	struct http_request *request, unsigned status, const char *allow, const char *format, ...)
+{
+	struct MHD_Response *response;
+	va_list arguments;
+
+	va_start(arguments, format);
+	response = response_of_text(request->server, format, arguments);
+	va_end(arguments);
+	if (response && !(add_field(response, MHD_HTTP_HEADER_ALLOW, allow) &&
+				add_field(response, MHD_HTTP_HEADER_CONNECTION, "close"))) {
+		MHD_destroy_response(response);
+		response = NULL;
+	}
+	settle(request, status, response, 0);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "serve/http_private.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static void describe_inet(
+	struct http_connection *connection, int family, const void *address, in_port_t port)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!inet_ntop(family, address, text, sizeof(text)))
+		return;
+	(void)snprintf(connection->peer.address, sizeof(connection->peer.address),
+		family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, (unsigned)ntohs(port));
+	memcpy(connection->peer_address, address, family == AF_INET6 ? 16 : 4);
+}
+
+/* Whom the kernel cannot tell is nobody: user and group -1, no pid. */
+static void find_peer(struct http_connection *connection)
+{
+	struct http_peer *peer = &connection->peer;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	} address = { .any.sa_family = AF_UNSPEC };
+	socklen_t size = sizeof(address);
+	struct ucred credentials;
+
+	*peer = (struct http_peer){ .uid = (uid_t)-1, .gid = (gid_t)-1, .address = "unknown" };
+	if (getpeername(connection->fd, &address.any, &size) < 0)
+		return;
+	switch (address.any.sa_family) {
+	case AF_UNIX:
+		peer->is_local = true;
+		(void)snprintf(peer->address, sizeof(peer->address), "unix");
+		size = sizeof(credentials);
+		if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+			return;
+		peer->uid = credentials.uid;
+		peer->gid = credentials.gid;
+		peer->pid = credentials.pid;
+		break;
+	case AF_INET:
+		describe_inet(connection, AF_INET, &address.in.sin_addr, address.in.sin_port);
+		break;
+	case AF_INET6:
+		describe_inet(connection, AF_INET6, &address.in6.sin6_addr, address.in6.sin6_port);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_same_user(const struct http_connection *a, const struct http_connection *b)
+{
+	return a->peer.is_local == b->peer.is_local && a->peer.uid == b->peer.uid &&
+	       memcmp(a->peer_address, b->peer_address, sizeof(a->peer_address)) == 0;
+}
+
+/* 0, or the status that a connection beyond a bound gets. */
+static unsigned refusal_of(
+	const struct http_server *server, const struct http_connection *candidate)
+{
+	unsigned all = 0, of_user = 0;
+
+	for (const struct http_connection *c = server->connections; c; c = c->next)
+		if (c->refusal_status == 0) {
+			all++;
+			of_user += is_same_user(c, candidate);
+		}
+	if (of_user >= server->limits.connections_of_user)
+		return MHD_HTTP_TOO_MANY_REQUESTS;
+	return all >= server->limits.connections ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
+}
+
+/* NULL: no memory; the connection then ends with its first request. */
+static struct http_connection *connection_new(
+	struct http_server *server, struct MHD_Connection *handle)
+{
+	struct http_connection *connection = calloc(1, sizeof(*connection));
+
+	if (!connection)
+		return NULL;
+	connection->server = server;
+	connection->handle = handle;
+	connection->fd =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	find_peer(connection);
+	connection->refusal_status = refusal_of(server, connection);
+	http_connection_allow(connection,
+		connection->refusal_status ? REFUSAL_TIMEOUT_S : server->limits.head_timeout_s);
+	connection->next = server->connections;
+	if (connection->next)
+		connection->next->previous = connection;
+	server->connections = connection;
+	server->counters.connections++;
+	server->counters.connections_refused += connection->refusal_status != 0;
+	server->counters.open++;
+	return connection;
+}
+
+static void connection_free(struct http_connection *connection)
+{
+	struct http_server *server = connection->server;
+
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		server->connections = connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	server->counters.open--;
+	free(connection);
+}
+
+void http_connection_notify(void *context, struct MHD_Connection *handle, void **connection,
+	enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		*connection = connection_new(context, handle);
+	} else if (*connection) {
+		connection_free(*connection);
+		*connection = NULL;
+	}
+}
+
+void http_connection_allow(struct http_connection *connection, unsigned seconds)
+{
+	connection->deadline_ns =
+		seconds == 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)seconds * NSEC_PER_SEC;
+}
+
+void http_connections_cut(struct http_server *server, uint64_t now_ns)
+{
+	for (struct http_connection *c = server->connections; c; c = c->next) {
+		if (c->deadline_ns > now_ns)
+			continue;
+		/* The socket is libmicrohttpd's, which closes it when it finds this. */
+		(void)shutdown(c->fd, SHUT_RDWR);
+		c->deadline_ns = UINT64_MAX;
+		server->counters.timeouts += !c->is_between_requests;
+	}
+}

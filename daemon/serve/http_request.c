@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/log.h"
+#include "base/utf8.h"
+#include "serve/http_fields.h"
+#include "serve/http_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+const char *http_request_parameter(const struct http_request *request, const char *name)
+{
+	const struct http_target *target = &request->target;
+
+	for (unsigned i = 0; i < target->parameter_count; i++)
+		if (strcmp(target->parameters[i].name, name) == 0)
+			return target->parameters[i].value;
+	return NULL;
+}
+
+int http_request_each(
+	const struct http_request *request, http_parameter_function function, void *context)
+{
+	const struct http_target *target = &request->target;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < target->parameter_count; i++)
+		r = function(context, target->parameters[i].name, target->parameters[i].value);
+	return r;
+}
+
+void http_request_peer(const struct http_request *request, struct http_peer *ret_peer)
+{
+	*ret_peer = request->connection->peer;
+}
+
+static enum MHD_Result add_acceptance(
+	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	int *acceptance = context, said;
+
+	(void)kind;
+	if (!value || strcasecmp(name, MHD_HTTP_HEADER_ACCEPT_ENCODING) != 0)
+		return MHD_YES;
+	said = http_accept_encoding(value, "gzip");
+	if (said >= 0)
+		*acceptance = said;
+	return MHD_YES;
+}
+
+bool http_request_accepts_gzip(const struct http_request *request)
+{
+	int acceptance = -1;
+
+	(void)MHD_get_connection_values(
+		request->connection->handle, MHD_HEADER_KIND, add_acceptance, &acceptance);
+	return acceptance > 0;
+}
+
+bool http_request_is_gone(const struct http_request *request)
+{
+	/* A client that has only shut down its writing side still waits for its answer. */
+	struct pollfd fd = { .fd = request->connection->fd };
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR));
+}
+
+void *http_request_log(void *context, const char *target, struct MHD_Connection *handle)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct http_server *server = context;
+	struct http_request *request;
+
+	if (!info || !info->socket_context)
+		return NULL;
+	request = calloc(1, sizeof(*request));
+	if (!request)
+		return NULL;
+	request->server = server;
+	request->connection = info->socket_context;
+	request->connection->is_between_requests = false;
+	request->target_error = http_target_parse(target, &request->target);
+	server->counters.requests++;
+	return request;
+}
+
+static bool has_body(struct MHD_Connection *handle)
+{
+	const char *length = MHD_lookup_connection_value(
+		handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return (length && strspn(length, "0") != strlen(length)) ||
+	       MHD_lookup_connection_value(
+		       handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
+static void refuse_connection(struct http_request *request)
+{
+	const struct http_limits *limits = &request->server->limits;
+
+	if (request->connection->refusal_status == MHD_HTTP_TOO_MANY_REQUESTS)
+		http_answer_refusal(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL,
+			"You have %u connections open, the most for one user: close some of them.",
+			limits->connections_of_user);
+	else
+		http_answer_refusal(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"%u connections are open, the most there may be: try again later.",
+			limits->connections);
+}
+
+static void refuse_target(struct http_request *request)
+{
+	if (request->target_error == -E2BIG)
+		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
+			"The query has more than %d parameters.", HTTP_PARAMETERS_MAX);
+	else if (request->target_error == -EILSEQ)
+		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
+			"The target is not percent-encoded UTF-8 text.");
+	else
+		http_answer_refusal(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"There is not enough memory: try again later.");
+}
+
+/* Whether what was asked is answered before anybody looks for a route. */
+static bool refuse(struct http_request *request, struct MHD_Connection *handle)
+{
+	const union MHD_ConnectionInfo *head =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t head_bytes = request->server->limits.head_bytes;
+
+	if (request->connection->refusal_status != 0)
+		refuse_connection(request);
+	else if (request->target_error < 0)
+		refuse_target(request);
+	else if (head && head->header_size > head_bytes)
+		http_answer_refusal(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, NULL,
+			"The head of the request has more than %zu bytes.", head_bytes);
+	else if (has_body(handle))
+		http_answer_refusal(request, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
+			"A request has no body here: put parameters into the query.");
+	return request->is_answered;
+}
+
+static void find_route(struct http_request *request, const char *method)
+{
+	const struct http_server *server = request->server;
+	const struct http_route *other = NULL;
+	bool is_head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+
+	if (is_head)
+		method = MHD_HTTP_METHOD_GET;
+	for (const struct http_route *route = server->routes; route->path; route++) {
+		if (strcmp(route->path, request->target.path) != 0)
+			continue;
+		if (strcmp(route->method, method) == 0) {
+			route->function(server->context, request);
+			return;
+		}
+		other = route;
+	}
+	if (other)
+		http_answer_refusal(request, MHD_HTTP_METHOD_NOT_ALLOWED,
+			strcmp(other->method, MHD_HTTP_METHOD_GET) == 0 ? "GET, HEAD"
+									: other->method,
+			"'%s' is asked for by %s.", other->path, other->method);
+	else
+		http_answer_text(request, MHD_HTTP_NOT_FOUND, "There is nothing at '%.200s'.",
+			request->target.path);
+}
+
+static void suspend(struct http_request *request)
+{
+	struct http_server *server = request->server;
+
+	request->is_suspended = true;
+	request->next = server->suspended;
+	if (request->next)
+		request->next->previous = request;
+	server->suspended = request;
+	MHD_suspend_connection(request->connection->handle);
+}
+
+static void unlink_suspended(struct http_request *request)
+{
+	if (!request->is_suspended)
+		return;
+	request->is_suspended = false;
+	if (request->previous)
+		request->previous->next = request->next;
+	else
+		request->server->suspended = request->next;
+	if (request->next)
+		request->next->previous = request->previous;
+	request->previous = request->next = NULL;
+}
+
+static void log_answer(const struct http_request *request)
+{
+	const struct http_peer *peer = &request->connection->peer;
+	char path[UTF8_CLEAN_BYTES] = "";
+
+	if (request->target.path)
+		(void)utf8_clean(path, request->target.path, strlen(request->target.path));
+	if (peer->is_local)
+		log_debug("'%s' for user %u, pid %d: status %u, %zu bytes", path,
+			(unsigned)peer->uid, (int)peer->pid, request->status,
+			request->answer_bytes);
+	else
+		log_debug("'%s' for %s: status %u, %zu bytes", path, peer->address, request->status,
+			request->answer_bytes);
+}
+
+/* MHD_NO, which closes the connection, where there was no memory for an answer. */
+static enum MHD_Result send_answer(struct http_request *request, struct MHD_Connection *handle)
+{
+	const struct http_limits *limits = &request->server->limits;
+	struct MHD_Response *response = TAKE_PTR(request->response);
+	enum MHD_Result queued;
+
+	if (!response)
+		return MHD_NO;
+	http_connection_allow(request->connection,
+		limits->idle_timeout_s + (unsigned)(request->answer_bytes / LEAST_BYTES_PER_S) + 1);
+	(void)MHD_set_connection_option(
+		handle, MHD_CONNECTION_OPTION_TIMEOUT, limits->idle_timeout_s);
+	queued = MHD_queue_response(handle, request->status, response);
+	MHD_destroy_response(response);
+	if (queued == MHD_YES && request->status / 100 < 6)
+		request->server->counters.statuses[request->status / 100]++;
+	log_answer(request);
+	return queued;
+}
+
+/*
+ * Called with the head of a request, then again when all of it is there, and once more after a
+ * suspension. An answer to the first call would close the connection.
+ */
+enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle, const char *url,
+	const char *method, const char *version, const char *upload, size_t *upload_size,
+	void **context)
+{
+	struct http_request *request = *context;
+
+	(void)server;
+	(void)url;
+	(void)version;
+	(void)upload;
+	if (!request)
+		return MHD_NO;
+	if (!request->is_begun) {
+		request->is_begun = true;
+		return refuse(request, handle) ? send_answer(request, handle) : MHD_YES;
+	}
+	if (request->is_suspended) {
+		assert(request->is_answered);
+		unlink_suspended(request);
+		return send_answer(request, handle);
+	}
+	*upload_size = 0;
+	http_connection_allow(request->connection, 0);
+	find_route(request, method);
+	if (request->is_answered)
+		return send_answer(request, handle);
+	suspend(request);
+	return MHD_YES;
+}
+
+void http_request_complete(void *context, struct MHD_Connection *handle, void **slot,
+	enum MHD_RequestTerminationCode code)
+{
+	struct http_server *server = context;
+	struct http_request *request = *slot;
+
+	if (!request)
+		return;
+	*slot = NULL;
+	server->counters.timeouts += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
+	(void)MHD_set_connection_option(handle, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+	http_connection_allow(request->connection, server->limits.head_timeout_s);
+	request->connection->is_between_requests = true;
+	unlink_suspended(request);
+	if (request->response)
+		MHD_destroy_response(request->response);
+	http_target_done(&request->target);
+	free(request);
+}
+
+void http_request_resume(struct http_request *request)
+{
+	MHD_resume_connection(request->connection->handle);
+	/* Cannot fail but by a counter that is full, which is readable. */
+	(void)eventfd_write(request->server->resume_fd, 1);
+}
+
+void http_requests_resume(struct http_server *server)
+{
+	for (struct http_request *request = server->suspended; request; request = request->next)
+		if (!request->is_answered)
+			MHD_resume_connection(request->connection->handle);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/day_database.h"
+
+#include "base/array.h"
+#include "store/column_blob.h"
+#include "store/day_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "Pday"; `file` and this program know it by it. */
+#define APPLICATION_ID "1348755833"
+#define VERSION	       "1"
+
+enum {
+	BUSY_MS = 2000,
+	PAGES_BYTES_MAX = 1 << 20,
+	LENGTH_MAX = COLUMN_BLOB_PLAIN_MAX + (1 << 20), /* of a blob that we write */
+};
+
+/* As sqlite_schema has it, by name. The version's for ever (I9). */
+static const struct schema_entry {
+	const char *name, *sql;
+} schema[] = {
+	{ "bodies", "CREATE TABLE bodies(window INTEGER PRIMARY KEY, body BLOB)" },
+	{ "dictionary", "CREATE TABLE dictionary(id INTEGER PRIMARY KEY, part INTEGER, "
+			"generation INTEGER, body BLOB)" },
+	{ "windows",
+		"CREATE TABLE windows(id INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, "
+		"monotonic_ns INTEGER, period_ns INTEGER, samples INTEGER, body_bytes INTEGER, "
+		"level INTEGER, cpu_count INTEGER, generation INTEGER, thread_generation INTEGER, "
+		"is_supplement INTEGER, "
+		"boot_id BLOB, event TEXT, accounts BLOB)" },
+	{ "windows_level", "CREATE INDEX windows_level ON windows(level, start_ns)" },
+};
+
+#define WINDOW_COLUMNS                                                            \
+	"start_ns, end_ns, monotonic_ns, period_ns, samples, body_bytes, level, " \
+	"cpu_count, generation, thread_generation, is_supplement, boot_id, event, accounts"
+
+static const char *const statements[DAY_STATEMENTS] = {
+	[DAY_ADD_DICTIONARY] = "INSERT INTO dictionary(part, generation, body) VALUES(?, ?, ?)",
+	[DAY_ADD_WINDOW] = "INSERT INTO windows(" WINDOW_COLUMNS
+			   ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[DAY_ADD_BODY] = "INSERT INTO bodies(window, body) VALUES(?, ?)",
+	[DAY_DICTIONARY] = "SELECT body FROM dictionary "
+			   "WHERE part = ? AND generation = ? ORDER BY id",
+	[DAY_LAST_GENERATION] = "SELECT max(generation) FROM dictionary WHERE part = ?",
+	[DAY_FIRST_GENERATION] = "SELECT min(generation) FROM dictionary WHERE part = 0",
+	[DAY_WINDOWS] = "SELECT id, " WINDOW_COLUMNS
+			" FROM windows WHERE start_ns < ? AND end_ns > ? ORDER BY start_ns, id",
+	[DAY_BODY] = "SELECT body FROM bodies WHERE window = ?",
+	[DAY_NEXT_MERGE] = "SELECT min(start_ns) FROM windows WHERE level = ? AND start_ns < ?",
+	[DAY_SLOT] = "SELECT id, " WINDOW_COLUMNS " FROM windows"
+		     " WHERE level = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns, id",
+	[DAY_SET_LEVEL] = "UPDATE windows SET level = ? WHERE id = ?",
+	[DAY_REMOVE_WINDOW] = "DELETE FROM windows WHERE id = ?",
+	[DAY_REMOVE_BODY] = "DELETE FROM bodies WHERE window = ?",
+	[DAY_DROP_DICTIONARY] = "DELETE FROM dictionary WHERE part = 0 AND generation = ?",
+	[DAY_DROP_THREADS] = "DELETE FROM dictionary WHERE part = 1 AND generation <> ? AND "
+			     "generation NOT IN (SELECT thread_generation FROM windows)",
+	[DAY_DROP_BODIES] = "DELETE FROM bodies WHERE window IN "
+			    "(SELECT id FROM windows WHERE generation = ?)",
+	[DAY_DROP_WINDOWS] = "DELETE FROM windows WHERE generation = ?",
+	[DAY_FREE_PAGES] = "PRAGMA freelist_count",
+	[DAY_VACUUM] = "PRAGMA incremental_vacuum(64)",
+	[DAY_SUMMARY] = "SELECT count(*), min(start_ns), max(end_ns) FROM windows "
+			"WHERE is_supplement = 0",
+};
+
+static int error_number(sqlite3 *connection, int code)
+{
+	int system_error = connection ? sqlite3_system_errno(connection) : 0;
+
+	switch (code & 0xff) {
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_SCHEMA:
+	case SQLITE_MISMATCH:
+	case SQLITE_FORMAT:
+	case SQLITE_ERROR: /* our statements are right: it is the schema that is not */
+		return -EBADMSG;
+	case SQLITE_TOOBIG:
+		return -E2BIG;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	default:
+		if (code == SQLITE_IOERR_NOMEM)
+			return -ENOMEM;
+		return system_error > 0 ? -system_error : -EIO;
+	}
+}
+
+int day_database_error(
+	struct day_database *database, int code, const char *what, struct fault *fault)
+{
+	const char *text =
+		database->connection ? sqlite3_errmsg(database->connection) : sqlite3_errstr(code);
+	const char *name =
+		database->connection ? sqlite3_db_filename(database->connection, "main") : NULL;
+
+	return fault_set(fault, error_number(database->connection, code), "cannot %s %s: %s", what,
+		name ? name : "a database of the history", text);
+}
+
+static int execute(struct day_database *database, const char *sql, struct fault *fault)
+{
+	int code = sqlite3_exec(database->connection, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : day_database_error(database, code, "use", fault);
+}
+
+int day_database_begin(struct day_database *database, struct fault *fault)
+{
+	return execute(database, "BEGIN IMMEDIATE", fault);
+}
+
+int day_database_begin_reading(struct day_database *database, struct fault *fault)
+{
+	return execute(database, "BEGIN", fault);
+}
+
+int day_database_commit(struct day_database *database, struct fault *fault)
+{
+	int r = execute(database, "COMMIT", fault);
+
+	if (r < 0)
+		day_database_rollback(database);
+	return r;
+}
+
+void day_database_rollback(struct day_database *database)
+{
+	for (size_t i = 0; i < DAY_STATEMENTS; i++)
+		if (database->statements[i])
+			(void)sqlite3_reset(database->statements[i]);
+	if (!sqlite3_get_autocommit(database->connection))
+		(void)sqlite3_exec(database->connection, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int day_database_statement(struct day_database *database, enum day_statement name,
+	sqlite3_stmt **ret_statement, struct fault *fault)
+{
+	sqlite3_stmt **statement = &database->statements[name];
+	int code;
+
+	if (*statement) {
+		(void)sqlite3_reset(*statement);
+		(void)sqlite3_clear_bindings(*statement);
+	} else {
+		code = sqlite3_prepare_v3(database->connection, statements[name], -1,
+			SQLITE_PREPARE_PERSISTENT, statement, NULL);
+		if (code != SQLITE_OK)
+			return day_database_error(database, code, "read", fault);
+	}
+	*ret_statement = *statement;
+	return 0;
+}
+
+int day_database_step(struct day_database *database, sqlite3_stmt *statement, struct fault *fault)
+{
+	int code = sqlite3_step(statement), r = 0;
+
+	if (code == SQLITE_ROW)
+		return 1;
+	if (code != SQLITE_DONE)
+		r = day_database_error(database, code,
+			sqlite3_stmt_readonly(statement) ? "read" : "write to", fault);
+	(void)sqlite3_reset(statement);
+	return r;
+}
+
+int day_database_shrink(struct day_database *database, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int64_t pages;
+	int r = day_database_statement(database, DAY_FREE_PAGES, &statement, fault);
+
+	if (r == 0)
+		r = day_database_step(database, statement, fault);
+	if (r < 0)
+		return r;
+	pages = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_reset(statement);
+	if (pages == 0) {
+		/* A reader that is in the way leaves it for the next time. */
+		(void)sqlite3_busy_timeout(database->connection, 0);
+		(void)sqlite3_wal_checkpoint_v2(
+			database->connection, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+		(void)sqlite3_busy_timeout(database->connection, BUSY_MS);
+		return 0;
+	}
+	r = day_database_statement(database, DAY_VACUUM, &statement, fault);
+	while (r >= 0 && (r = day_database_step(database, statement, fault)) == 1)
+		;
+	return r < 0 ? r : 1;
+}
+
+/* --- opening --- */
+
+static int read_number(
+	struct day_database *database, const char *sql, int64_t *ret_number, struct fault *fault)
+{
+	sqlite3_stmt *statement = NULL;
+	int code = sqlite3_prepare_v2(database->connection, sql, -1, &statement, NULL), r;
+
+	if (code != SQLITE_OK)
+		return day_database_error(database, code, "open", fault);
+	r = day_database_step(database, statement, fault);
+	if (r == 1)
+		*ret_number = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	return r < 0 ? r : 0;
+}
+
+/* Are the tables ours, and nothing else there? */
+static int check_schema(struct day_database *database, struct fault *fault)
+{
+	sqlite3_stmt *statement = NULL;
+	size_t count = 0;
+	int code, r;
+
+	code = sqlite3_prepare_v2(database->connection,
+		"SELECT name, sql FROM sqlite_schema ORDER BY name", -1, &statement, NULL);
+	if (code != SQLITE_OK)
+		return day_database_error(database, code, "open", fault);
+	while ((r = day_database_step(database, statement, fault)) == 1) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		const char *sql = (const char *)sqlite3_column_text(statement, 1);
+
+		if (count == ARRAY_SIZE(schema) || !name || !sql ||
+			strcmp(name, schema[count].name) != 0 ||
+			strcmp(sql, schema[count].sql) != 0)
+			break;
+		count++;
+	}
+	(void)sqlite3_finalize(statement);
+	if (r < 0)
+		return r;
+	return r == 0 && count == ARRAY_SIZE(schema) ? 0 : -EBADMSG;
+}
+
+static int make_schema(struct day_database *database, struct fault *fault)
+{
+	int r = day_database_begin(database, fault);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(schema); i++)
+		r = execute(database, schema[i].sql, fault);
+	if (r == 0)
+		r = execute(database,
+			"PRAGMA application_id = " APPLICATION_ID
+			"; PRAGMA user_version = " VERSION,
+			fault);
+	if (r == 0)
+		return day_database_commit(database, fault);
+	day_database_rollback(database);
+	return r;
+}
+
+static int check_version(struct day_database *database, enum day_access access, struct fault *fault)
+{
+	int64_t version = 0, application = 0, entries = 0;
+	int r = read_number(database, "PRAGMA user_version", &version, fault);
+
+	if (r == 0)
+		r = read_number(database, "PRAGMA application_id", &application, fault);
+	if (r == 0)
+		r = read_number(database, "SELECT count(*) FROM sqlite_schema", &entries, fault);
+	if (r < 0)
+		return r;
+	/* One that was only just made, or whose making was cut short. */
+	if (version == 0 && application == 0 && entries == 0)
+		return access == DAY_WRITE ? make_schema(database, fault) : -ENOENT;
+	if (version != strtol(VERSION, NULL, 10) || application != strtol(APPLICATION_ID, NULL, 10))
+		return fault_set(fault, -EBADMSG,
+			"%s is not a history of version " VERSION
+			" (application %lld, version %lld)",
+			sqlite3_db_filename(database->connection, "main"), (long long)application,
+			(long long)version);
+	r = check_schema(database, fault);
+	if (r == -EBADMSG)
+		return fault_set(fault, r, "%s has other tables than a history",
+			sqlite3_db_filename(database->connection, "main"));
+	return r;
+}
+
+static int configure(struct day_database *database, enum day_access access, struct fault *fault)
+{
+	sqlite3 *connection = database->connection;
+	char cache[64];
+	int r;
+
+	(void)sqlite3_extended_result_codes(connection, 1);
+	(void)sqlite3_busy_timeout(connection, BUSY_MS);
+	(void)sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	(void)sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
+	(void)snprintf(cache, sizeof(cache), "PRAGMA cache_size = -%d; PRAGMA mmap_size = 0",
+		PAGES_BYTES_MAX / 1024);
+	r = execute(database, cache, fault);
+	if (r == 0)
+		r = execute(
+			database, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", fault);
+	/* auto_vacuum is of effect in an empty database only. */
+	if (r == 0 && access == DAY_WRITE)
+		r = execute(database,
+			"PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+			"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304",
+			fault);
+	return r;
+}
+
+/* History is for its owner and group. SQLite gives -wal and -shm the mode of the database. */
+static int make_file(const char *path)
+{
+	_cleanup_close_ int fd =
+		open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+
+	return fd >= 0 || errno == EEXIST ? 0 : -errno;
+}
+
+static int find_file(const char *path, enum day_access access)
+{
+	if (access == DAY_WRITE)
+		return make_file(path);
+	return faccessat(AT_FDCWD, path, F_OK, 0) < 0 ? -errno : 0;
+}
+
+int day_database_open(const char *folder, uint32_t day, enum day_access access,
+	struct day_database **ret_database, struct fault *fault)
+{
+	_cleanup_(day_database_closep) struct day_database *database = calloc(1, sizeof(*database));
+	char path[DAY_PATH_BYTES];
+	int code, r;
+
+	if (!database)
+		return -ENOMEM;
+	database->day = day;
+	r = day_file_path(path, folder, day);
+	if (r < 0)
+		return fault_set(fault, r, "the path of the history's folder is too long");
+	r = find_file(path, access);
+	if (r < 0)
+		return fault_set(fault, r, "cannot open %s: %s", path, strerror(-r));
+	code = sqlite3_open_v2(path, &database->connection,
+		SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+			(access == DAY_WRITE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
+		NULL);
+	if (code != SQLITE_OK) {
+		r = error_number(database->connection, code);
+		return fault_set(fault, r, "cannot open %s: %s", path,
+			r == -EIO ? sqlite3_errstr(code) : strerror(-r));
+	}
+	r = configure(database, access, fault);
+	if (r == 0)
+		r = check_version(database, access, fault);
+	if (r < 0)
+		return r;
+	*ret_database = TAKE_PTR(database);
+	return 0;
+}
+
+void day_database_close(struct day_database *database)
+{
+	if (!database)
+		return;
+	for (size_t i = 0; i < DAY_STATEMENTS; i++)
+		(void)sqlite3_finalize(database->statements[i]);
+	(void)sqlite3_close(database->connection);
+	free(database);
+}

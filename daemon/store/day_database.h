@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One day's SQLite database, of version 1 (I9), open for writing or for reading. A connection is
+ * one owner's and one thread's.
+ *
+ * Journal mode is WAL, so that readers and the writer do not wait for each other, with
+ * synchronous=FULL: a transaction is on the disk when it is told to be written, and outlives a loss
+ * of power (I7). That is one fsync() a window; NORMAL would lose whole windows then.
+ *
+ * A file may have been damaged or made by somebody else (I8): its tables must be exactly ours,
+ * there are no triggers and no views, and memory-mapped reading is off.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum day_statement {
+	DAY_ADD_DICTIONARY,   /* part, generation, body */
+	DAY_ADD_WINDOW,	      /* the columns of struct day_window_row without the id */
+	DAY_ADD_BODY,	      /* window, body */
+	DAY_DICTIONARY,	      /* part, generation -> body, in the order they were written */
+	DAY_LAST_GENERATION,  /* part */
+	DAY_FIRST_GENERATION, /* of the stacks */
+	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window_row */
+	DAY_BODY,	      /* window -> body */
+	DAY_NEXT_MERGE,	      /* level below, start below -> start of the first such window */
+	DAY_SLOT,	      /* level below, start from, start below -> windows */
+	DAY_SET_LEVEL,	      /* level, window */
+	DAY_REMOVE_WINDOW,    /* window */
+	DAY_REMOVE_BODY,      /* window */
+	DAY_DROP_DICTIONARY,  /* generation of the stacks */
+	DAY_DROP_THREADS,     /* generation of the threads that stays: others without windows go */
+	DAY_DROP_BODIES,      /* generation */
+	DAY_DROP_WINDOWS,     /* generation */
+	DAY_FREE_PAGES,
+	DAY_VACUUM,
+	DAY_SUMMARY, /* -> windows, first start, last end */
+	DAY_STATEMENTS,
+};
+
+/* The two dictionaries of a day, each with generations of its own. */
+enum day_part { DAY_STACKS, DAY_THREADS, DAY_PARTS };
+
+struct day_database {
+	sqlite3 *connection;
+	sqlite3_stmt *statements[DAY_STATEMENTS]; /* prepared when they are first needed */
+	uint32_t day;
+};
+
+/* -EBADMSG: it is damaged, or not ours, or of another version. */
+enum day_access { DAY_WRITE, DAY_READ };
+
+/*
+ * DAY_WRITE makes the database where there is none; DAY_READ is -ENOENT then. Returns 0 or -errno
+ * with `fault`.
+ */
+int day_database_open(const char *folder, uint32_t day, enum day_access access,
+	struct day_database **ret_database, struct fault *fault);
+void day_database_close(struct day_database *database);
+DEFINE_CLEANUP(struct day_database, day_database_close);
+
+/* The -errno of what SQLite said last. With a sentence of what could not be done. */
+int day_database_error(
+	struct day_database *database, int code, const char *what, struct fault *fault);
+
+int day_database_begin(struct day_database *database, struct fault *fault);
+/* Of a reader: from the first statement on it sees one state, until the connection is closed. */
+int day_database_begin_reading(struct day_database *database, struct fault *fault);
+int day_database_commit(struct day_database *database, struct fault *fault);
+/* Also where there is none. */
+void day_database_rollback(struct day_database *database);
+
+/* The statement, reset and with nothing bound. Returns 0 or -errno with `fault`. */
+int day_database_statement(struct day_database *database, enum day_statement name,
+	sqlite3_stmt **ret_statement, struct fault *fault);
+
+/* Runs it. Returns 1 where there is a row, 0 at the end (the statement is reset), or -errno. */
+int day_database_step(struct day_database *database, sqlite3_stmt *statement, struct fault *fault);
+
+/*
+ * Gives some of the pages that are free back to the file system, and what is in the -wal to the
+ * database. Returns 1 where there are more, 0, or -errno.
+ */
+int day_database_shrink(struct day_database *database, struct fault *fault);
+
+/* A row of the table of windows. */
+struct day_window {
+	int64_t id;
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
+	uint64_t monotonic_ns;
+	uint64_t period_ns;
+	uint64_t samples;
+	uint64_t body_bytes;
+	uint32_t level; /* 0: as it was appended, 1: of a minute, 2: of ten */
+	uint32_t cpu_count;
+	int64_t generations[DAY_PARTS];
+	bool is_supplement;
+	uint8_t boot_id[16];
+	char event[64];
+	uint8_t accounts[1024]; /* accounts_blob.h */
+	size_t accounts_size;
+};
+
+/* Writes a window and its body. Within a transaction. */
+int day_database_add_window(struct day_database *database, const struct day_window *window,
+	const void *body, size_t body_size, struct fault *fault);
+
+/* Of a row of DAY_WINDOWS or DAY_SLOT. Returns 0 or -EBADMSG with `fault`. */
+int day_database_get_window(struct day_database *database, sqlite3_stmt *statement,
+	struct day_window *ret_window, struct fault *fault);
+
+/* The body of a window, borrowed until the statement is reset. Returns 0 or -errno. */
+int day_database_get_body(struct day_database *database, int64_t window, const void **ret_body,
+	size_t *ret_size, struct fault *fault);
+
+struct day_tables;
+
+/* Adds all that the generation's dictionary has on disk to the tables, which must be empty. */
+int day_database_load(struct day_database *database, enum day_part part, int64_t generation,
+	struct day_tables *tables, struct fault *fault);

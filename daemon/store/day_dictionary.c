@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/day_dictionary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_KNOWN = UINT32_MAX, PATH_NODES = 512 };
+
+int day_dictionary_init(struct day_dictionary *dictionary)
+{
+	*dictionary = (struct day_dictionary){ 0 };
+	return day_tables_init(&dictionary->tables);
+}
+
+void day_dictionary_done(struct day_dictionary *dictionary)
+{
+	day_tables_done(&dictionary->tables);
+	hash_index_done(&dictionary->binaries);
+	hash_index_done(&dictionary->locations);
+	hash_index_done(&dictionary->nodes);
+	hash_index_done(&dictionary->threads);
+}
+
+size_t day_dictionary_bytes(const struct day_dictionary *dictionary)
+{
+	return day_tables_bytes(&dictionary->tables) + hash_index_bytes(&dictionary->binaries) +
+	       hash_index_bytes(&dictionary->locations) + hash_index_bytes(&dictionary->nodes) +
+	       hash_index_bytes(&dictionary->threads);
+}
+
+/* --- identity --- */
+
+static bool binary_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_binary *a = &((const struct day_tables *)owner)->binaries.items[id];
+	const struct profile_binary *b = key;
+
+	return a->kind == b->kind && a->path == b->path && a->text_vaddr == b->text_vaddr &&
+	       a->text_bytes == b->text_bytes && a->text_offset == b->text_offset &&
+	       build_id_equal(&a->build_id, &b->build_id);
+}
+
+static uint64_t binary_hash(const struct profile_binary *binary)
+{
+	return hash_pair(hash_bytes(binary->build_id.bytes, sizeof(binary->build_id.bytes)),
+		(uint64_t)binary->path << 8 | binary->kind);
+}
+
+/*
+ * A location that has a name is another one than the same without: names come with the samples, and
+ * what is written does not change.
+ */
+struct location_key {
+	const struct day_location *location;
+	const struct profile_frame *frames;
+};
+
+static bool location_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct day_tables *tables = owner;
+	const struct day_location *a = &tables->locations.items[id];
+	const struct location_key *wanted = key;
+	const struct day_location *b = wanted->location;
+
+	if (a->address != b->address || a->binary != b->binary || a->function != b->function ||
+		a->frame_count != b->frame_count)
+		return false;
+	return a->frame_count == 0 || memcmp(&tables->frames.items[a->first_frame], wanted->frames,
+					      a->frame_count * sizeof(*wanted->frames)) == 0;
+}
+
+static uint64_t location_hash(
+	const struct day_location *location, const struct profile_frame *frames)
+{
+	uint64_t name = location->frame_count > 0 ? frames[0].function : 0;
+
+	return hash_pair(location->address,
+		hash_pair((uint64_t)location->function << 32 | location->binary, name));
+}
+
+static bool node_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_node *a = &((const struct day_tables *)owner)->nodes.items[id];
+	const struct profile_node *b = key;
+
+	return a->parent == b->parent && a->location == b->location;
+}
+
+static uint64_t node_hash(const struct profile_node *node)
+{
+	return hash_pair(node->parent, node->location);
+}
+
+static bool thread_equal(const void *owner, uint32_t id, const void *key)
+{
+	const struct profile_thread *a = &((const struct day_tables *)owner)->threads.items[id];
+	const struct profile_thread *b = key;
+
+	return a->process_start_ns == b->process_start_ns && a->tgid == b->tgid &&
+	       a->tid == b->tid && a->comm == b->comm && a->exe == b->exe && a->cgroup == b->cgroup;
+}
+
+static uint64_t thread_hash(const struct profile_thread *thread)
+{
+	return hash_pair(hash_pair(thread->tid, thread->tgid),
+		hash_pair(thread->process_start_ns ^ thread->comm,
+			(uint64_t)thread->exe << 32 | thread->cgroup));
+}
+
+/* --- what was read back --- */
+
+static int index_one(struct hash_index *index, uint64_t hash, hash_index_equal equal,
+	const struct day_tables *tables, uint32_t id, const void *key)
+{
+	int r;
+
+	if (hash_index_find(index, hash, equal, tables, key) != HASH_INDEX_NONE)
+		return -EBADMSG;
+	r = hash_index_reserve(index);
+	if (r == 0)
+		hash_index_insert(index, hash, id);
+	return r;
+}
+
+int day_dictionary_index(struct day_dictionary *dictionary, const struct day_mark *from)
+{
+	const struct day_tables *tables = &dictionary->tables;
+	int r = 0;
+
+	for (uint32_t i = from->binaries; r == 0 && i < tables->binaries.count; i++) {
+		const struct profile_binary *binary = &tables->binaries.items[i];
+
+		r = index_one(&dictionary->binaries, binary_hash(binary), binary_equal, tables, i,
+			binary);
+	}
+	for (uint32_t i = from->locations; r == 0 && i < tables->locations.count; i++) {
+		struct location_key key = { .location = &tables->locations.items[i] };
+
+		if (key.location->frame_count > 0)
+			key.frames = &tables->frames.items[key.location->first_frame];
+		r = index_one(&dictionary->locations, location_hash(key.location, key.frames),
+			location_equal, tables, i, &key);
+	}
+	/* The root is in no index. */
+	for (uint32_t i = from->nodes > 0 ? from->nodes : 1; r == 0 && i < tables->nodes.count;
+		i++) {
+		const struct profile_node *node = &tables->nodes.items[i];
+
+		r = index_one(&dictionary->nodes, node_hash(node), node_equal, tables, i, node);
+	}
+	for (uint32_t i = from->threads; r == 0 && i < tables->threads.count; i++) {
+		const struct profile_thread *thread = &tables->threads.items[i];
+
+		r = index_one(
+			&dictionary->threads, thread_hash(thread), thread_equal, tables, i, thread);
+	}
+	return r;
+}
+
+/* --- a profile's ids --- */
+
+static int fresh_map(uint32_t **map, size_t count)
+{
+	*map = reallocarray(NULL, count ? count : 1, sizeof(**map));
+	if (!*map)
+		return -ENOMEM;
+	return 0;
+}
+
+int day_mapping_init(struct day_mapping *mapping, const struct profile *profile)
+{
+	*mapping = (struct day_mapping){ .profile = profile };
+	if (fresh_map(&mapping->strings, profile->strings.count) < 0 ||
+		fresh_map(&mapping->binaries, profile->binaries.count) < 0 ||
+		fresh_map(&mapping->locations, profile->locations.count) < 0 ||
+		fresh_map(&mapping->nodes, profile->nodes.count) < 0 ||
+		fresh_map(&mapping->threads, profile->threads.count) < 0) {
+		day_mapping_done(mapping);
+		return -ENOMEM;
+	}
+	day_mapping_clear(mapping);
+	return 0;
+}
+
+void day_mapping_clear(struct day_mapping *mapping)
+{
+	const struct profile *profile = mapping->profile;
+
+	memset(mapping->strings, 0xff, profile->strings.count * sizeof(uint32_t));
+	memset(mapping->binaries, 0xff, profile->binaries.count * sizeof(uint32_t));
+	memset(mapping->locations, 0xff, profile->locations.count * sizeof(uint32_t));
+	memset(mapping->nodes, 0xff, profile->nodes.count * sizeof(uint32_t));
+	memset(mapping->threads, 0xff, profile->threads.count * sizeof(uint32_t));
+	mapping->nodes[PROFILE_ROOT] = PROFILE_ROOT;
+}
+
+void day_mapping_done(struct day_mapping *mapping)
+{
+	free(mapping->strings);
+	free(mapping->binaries);
+	free(mapping->locations);
+	free(mapping->nodes);
+	free(mapping->threads);
+	*mapping = (struct day_mapping){ 0 };
+}
+
+static int find_string(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_string, uint32_t *ret_string)
+{
+	uint32_t *known = &mapping->strings[profile_string];
+	const char *string;
+	int r;
+
+	if (*known == NOT_KNOWN) {
+		/* Its index is not bounded by its bytes. */
+		if (dictionary->tables.strings.count >= DAY_STRINGS_MAX)
+			return -E2BIG;
+		string = string_pool_get(&mapping->profile->strings, profile_string);
+		r = string_pool_intern(&dictionary->tables.strings, string, strlen(string), known);
+		if (r < 0)
+			return r;
+	}
+	*ret_string = *known;
+	return 0;
+}
+
+static int find_binary(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_binary, uint32_t *ret_binary)
+{
+	struct day_tables *tables = &dictionary->tables;
+	struct profile_binary binary = mapping->profile->binaries.items[profile_binary];
+	uint64_t hash;
+	uint32_t id = mapping->binaries[profile_binary];
+	int r;
+
+	if (id == NOT_KNOWN) {
+		r = find_string(dictionary, mapping, binary.path, &binary.path);
+		if (r < 0)
+			return r;
+		hash = binary_hash(&binary);
+		id = hash_index_find(&dictionary->binaries, hash, binary_equal, tables, &binary);
+		if (id == HASH_INDEX_NONE) {
+			id = (uint32_t)tables->binaries.count;
+			r = hash_index_reserve(&dictionary->binaries);
+			if (r == 0)
+				r = day_tables_add_binary(tables, &binary);
+			if (r < 0)
+				return r;
+			hash_index_insert(&dictionary->binaries, hash, id);
+		}
+		mapping->binaries[profile_binary] = id;
+	}
+	*ret_binary = id;
+	return 0;
+}
+
+/* The location as the dictionary would have it. Names of files are not kept: they come late. */
+static int translate_location(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_location, struct day_location *ret_location, struct profile_frame *frames)
+{
+	const struct profile *profile = mapping->profile;
+	const struct profile_location *from = &profile->locations.items[profile_location];
+	enum binary_kind kind = profile->binaries.items[from->binary].kind;
+	struct day_location location = { .address = from->address };
+	int r;
+
+	r = find_binary(dictionary, mapping, from->binary, &location.binary);
+	if (r == 0)
+		r = find_string(dictionary, mapping, from->function, &location.function);
+	/* Its address is an id of the profile's. */
+	if (kind == BINARY_SYNTHETIC)
+		location.address = 0;
+	if (kind != BINARY_EXECUTABLE && kind != BINARY_LIBRARY)
+		location.frame_count = from->frame_count < DAY_FRAME_DEPTH_MAX
+					       ? from->frame_count
+					       : DAY_FRAME_DEPTH_MAX;
+	for (uint32_t i = 0; r == 0 && i < location.frame_count; i++) {
+		frames[i] = profile->frames.items[from->first_frame + i];
+		r = find_string(dictionary, mapping, frames[i].function, &frames[i].function);
+		if (r == 0)
+			r = find_string(dictionary, mapping, frames[i].file, &frames[i].file);
+	}
+	if (r == 0)
+		*ret_location = location;
+	return r;
+}
+
+static int find_location(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_location, uint32_t *ret_location)
+{
+	struct day_tables *tables = &dictionary->tables;
+	struct profile_frame frames[DAY_FRAME_DEPTH_MAX];
+	struct day_location location;
+	struct location_key key = { .location = &location, .frames = frames };
+	uint64_t hash;
+	uint32_t id = mapping->locations[profile_location];
+	int r;
+
+	if (id == NOT_KNOWN) {
+		r = translate_location(dictionary, mapping, profile_location, &location, frames);
+		if (r < 0)
+			return r;
+		hash = location_hash(&location, frames);
+		id = hash_index_find(&dictionary->locations, hash, location_equal, tables, &key);
+		if (id == HASH_INDEX_NONE) {
+			id = (uint32_t)tables->locations.count;
+			r = hash_index_reserve(&dictionary->locations);
+			if (r == 0)
+				r = day_tables_add_location(tables, &location, frames);
+			if (r < 0)
+				return r;
+			hash_index_insert(&dictionary->locations, hash, id);
+		}
+		mapping->locations[profile_location] = id;
+	}
+	*ret_location = id;
+	return 0;
+}
+
+/* A node whose parent is known. */
+static int find_node(
+	struct day_dictionary *dictionary, struct day_mapping *mapping, uint32_t profile_node)
+{
+	const struct profile_node *from = &mapping->profile->nodes.items[profile_node];
+	struct profile_node node = { .parent = mapping->nodes[from->parent] };
+	uint64_t hash;
+	uint32_t id;
+	int r;
+
+	r = find_location(dictionary, mapping, from->location, &node.location);
+	if (r < 0)
+		return r;
+	hash = node_hash(&node);
+	id = hash_index_find(&dictionary->nodes, hash, node_equal, &dictionary->tables, &node);
+	if (id == HASH_INDEX_NONE) {
+		id = (uint32_t)dictionary->tables.nodes.count;
+		r = hash_index_reserve(&dictionary->nodes);
+		if (r == 0)
+			r = day_tables_add_node(&dictionary->tables, &node);
+		if (r < 0)
+			return r;
+		hash_index_insert(&dictionary->nodes, hash, id);
+	}
+	mapping->nodes[profile_node] = id;
+	return 0;
+}
+
+int day_dictionary_node(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_node, uint32_t *ret_node)
+{
+	const struct profile_node *nodes = mapping->profile->nodes.items;
+	uint32_t path[PATH_NODES];
+
+	/* From the nearest ancestor that is known; a stack that is deeper than the path in turns.
+	 */
+	while (mapping->nodes[profile_node] == NOT_KNOWN) {
+		size_t depth = 0;
+		int r = 0;
+
+		for (uint32_t node = profile_node; mapping->nodes[node] == NOT_KNOWN;
+			node = nodes[node].parent)
+			path[depth++ % PATH_NODES] = node;
+		for (size_t n = 0; r == 0 && n < PATH_NODES && n < depth; n++)
+			r = find_node(dictionary, mapping, path[(depth - 1 - n) % PATH_NODES]);
+		if (r < 0)
+			return r;
+	}
+	*ret_node = mapping->nodes[profile_node];
+	return 0;
+}
+
+int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping *mapping,
+	uint32_t profile_thread, uint32_t *ret_thread)
+{
+	struct profile_thread thread = mapping->profile->threads.items[profile_thread];
+	uint64_t hash;
+	uint32_t id = mapping->threads[profile_thread];
+	int r;
+
+	if (id == NOT_KNOWN) {
+		thread.process_start_ns -= thread.process_start_ns % DAY_START_UNIT_NS;
+		r = find_string(dictionary, mapping, thread.comm, &thread.comm);
+		if (r == 0)
+			r = find_string(dictionary, mapping, thread.exe, &thread.exe);
+		if (r == 0)
+			r = find_string(dictionary, mapping, thread.cgroup, &thread.cgroup);
+		if (r < 0)
+			return r;
+		hash = thread_hash(&thread);
+		id = hash_index_find(
+			&dictionary->threads, hash, thread_equal, &dictionary->tables, &thread);
+		if (id == HASH_INDEX_NONE) {
+			id = (uint32_t)dictionary->tables.threads.count;
+			r = hash_index_reserve(&dictionary->threads);
+			if (r == 0)
+				r = day_tables_add_thread(&dictionary->tables, &thread);
+			if (r < 0)
+				return r;
+			hash_index_insert(&dictionary->threads, hash, id);
+		}
+		mapping->threads[profile_thread] = id;
+	}
+	*ret_thread = id;
+	return 0;
+}

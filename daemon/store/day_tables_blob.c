@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/day_tables.h"
+
+#include "base/array.h"
+#include "store/column_blob.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The order is the format's. "Signed": the difference to the same field of the element before. */
+enum day_column {
+	COLUMN_HEAD,		/* struct day_mark twice: where it begins, and how many there are */
+	COLUMN_STRINGS,		/* bytes, a NUL after each */
+	COLUMN_BINARY,		/* kind, path, text_vaddr, text_bytes, text_offset */
+	COLUMN_BUILD_ID,	/* a byte for the size, and so many bytes */
+	COLUMN_LOCATION_BINARY, /* signed */
+	COLUMN_ADDRESS,		/* signed, to the location before it of the same binary */
+	COLUMN_FUNCTION,	/* signed */
+	COLUMN_FRAME_COUNT,
+	COLUMN_FRAME_FUNCTION, /* signed */
+	COLUMN_FRAME_FILE,     /* signed */
+	COLUMN_FRAME_LINE,     /* line, column */
+	COLUMN_PARENT,	       /* how far below the node, less one */
+	COLUMN_NODE_LOCATION,  /* signed */
+	COLUMN_START,	       /* signed */
+	COLUMN_TGID,	       /* signed */
+	COLUMN_TID,	       /* signed, to the tgid */
+	COLUMN_COMM,	       /* signed; so are exe and cgroup */
+	COLUMN_EXE,
+	COLUMN_CGROUP,
+	COLUMNS,
+};
+/* A start tells a process from the next one of its number; its last digits would cost most. */
+static const uint64_t start_unit_ns = DAY_START_UNIT_NS;
+_Static_assert((int)COLUMNS <= (int)COLUMN_BLOB_COLUMNS_MAX, "columns");
+
+static void put_mark(struct column_writer *writer, const struct day_mark *mark)
+{
+	column_put(writer, COLUMN_HEAD, mark->strings);
+	column_put(writer, COLUMN_HEAD, mark->binaries);
+	column_put(writer, COLUMN_HEAD, mark->frames);
+	column_put(writer, COLUMN_HEAD, mark->locations);
+	column_put(writer, COLUMN_HEAD, mark->nodes);
+	column_put(writer, COLUMN_HEAD, mark->threads);
+}
+
+static void put_head(
+	struct column_writer *writer, const struct day_mark *from, const struct day_mark *to)
+{
+	struct day_mark count = {
+		.strings = to->strings - from->strings,
+		.binaries = to->binaries - from->binaries,
+		.frames = to->frames - from->frames,
+		.locations = to->locations - from->locations,
+		.nodes = to->nodes - from->nodes,
+		.threads = to->threads - from->threads,
+	};
+
+	put_mark(writer, from);
+	put_mark(writer, &count);
+}
+
+static void put_strings_and_binaries(struct column_writer *writer, const struct day_tables *tables,
+	const struct day_mark *from, const struct day_mark *to)
+{
+	for (uint32_t i = from->strings; i < to->strings; i++) {
+		const char *string = string_pool_get(&tables->strings, i);
+
+		column_put_bytes(writer, COLUMN_STRINGS, string, strlen(string) + 1);
+	}
+	for (uint32_t i = from->binaries; i < to->binaries; i++) {
+		const struct profile_binary *binary = &tables->binaries.items[i];
+
+		column_put(writer, COLUMN_BINARY, binary->kind);
+		column_put(writer, COLUMN_BINARY, binary->path);
+		column_put(writer, COLUMN_BINARY, binary->text_vaddr);
+		column_put(writer, COLUMN_BINARY, binary->text_bytes);
+		column_put(writer, COLUMN_BINARY, binary->text_offset);
+		column_put_bytes(writer, COLUMN_BUILD_ID, &binary->build_id.size, 1);
+		column_put_bytes(
+			writer, COLUMN_BUILD_ID, binary->build_id.bytes, binary->build_id.size);
+	}
+}
+
+static void put_locations(struct column_writer *writer, const struct day_tables *tables,
+	const struct day_mark *from, const struct day_mark *to)
+{
+	uint64_t addresses[DAY_BINARIES_MAX] = { 0 };
+	struct day_location last = { 0 };
+	struct profile_frame last_frame = { 0 };
+
+	for (uint32_t i = from->frames; i < to->frames; i++) {
+		const struct profile_frame *frame = &tables->frames.items[i];
+
+		column_put_difference(
+			writer, COLUMN_FRAME_FUNCTION, last_frame.function, frame->function);
+		column_put_difference(writer, COLUMN_FRAME_FILE, last_frame.file, frame->file);
+		column_put(writer, COLUMN_FRAME_LINE, frame->line);
+		column_put(writer, COLUMN_FRAME_LINE, frame->column);
+		last_frame = *frame;
+	}
+	for (uint32_t i = from->locations; i < to->locations; i++) {
+		const struct day_location *location = &tables->locations.items[i];
+
+		column_put_difference(
+			writer, COLUMN_LOCATION_BINARY, last.binary, location->binary);
+		column_put_difference(
+			writer, COLUMN_ADDRESS, addresses[location->binary], location->address);
+		column_put_difference(writer, COLUMN_FUNCTION, last.function, location->function);
+		column_put(writer, COLUMN_FRAME_COUNT, location->frame_count);
+		addresses[location->binary] = location->address;
+		last = *location;
+	}
+}
+
+static void put_nodes_and_threads(struct column_writer *writer, const struct day_tables *tables,
+	const struct day_mark *from, const struct day_mark *to)
+{
+	struct profile_thread last = { 0 };
+	uint32_t location = 0;
+
+	for (uint32_t i = from->nodes; i < to->nodes; i++) {
+		const struct profile_node *node = &tables->nodes.items[i];
+
+		column_put(writer, COLUMN_PARENT, i - node->parent - 1);
+		column_put_difference(writer, COLUMN_NODE_LOCATION, location, node->location);
+		location = node->location;
+	}
+	for (uint32_t i = from->threads; i < to->threads; i++) {
+		const struct profile_thread *thread = &tables->threads.items[i];
+
+		column_put_difference(writer, COLUMN_START, last.process_start_ns / start_unit_ns,
+			thread->process_start_ns / start_unit_ns);
+		column_put_difference(writer, COLUMN_TGID, last.tgid, thread->tgid);
+		column_put_difference(writer, COLUMN_TID, thread->tgid, thread->tid);
+		column_put_difference(writer, COLUMN_COMM, last.comm, thread->comm);
+		column_put_difference(writer, COLUMN_EXE, last.exe, thread->exe);
+		column_put_difference(writer, COLUMN_CGROUP, last.cgroup, thread->cgroup);
+		last = *thread;
+	}
+}
+
+int day_tables_write(const struct day_tables *tables, const struct day_mark *from, int level,
+	uint8_t **ret_blob, size_t *ret_size)
+{
+	struct day_mark to = day_tables_mark(tables);
+	struct column_writer writer;
+	int r;
+
+	column_writer_init(&writer, COLUMNS);
+	put_head(&writer, from, &to);
+	put_strings_and_binaries(&writer, tables, from, &to);
+	put_locations(&writer, tables, from, &to);
+	put_nodes_and_threads(&writer, tables, from, &to);
+	r = column_writer_finish(&writer, level, ret_blob, ret_size);
+	column_writer_done(&writer);
+	return r;
+}
+
+/* --- reading --- */
+
+/* A statement each: the order of initializers is not that of evaluation. */
+static void get_mark(struct column_reader *reader, struct day_mark *ret_mark)
+{
+	struct day_mark mark;
+
+	mark.strings = column_get_below(reader, COLUMN_HEAD, DAY_STRINGS_MAX + 1);
+	mark.binaries = column_get_below(reader, COLUMN_HEAD, DAY_BINARIES_MAX + 1);
+	mark.frames = column_get_below(reader, COLUMN_HEAD, DAY_FRAMES_MAX + 1);
+	mark.locations = column_get_below(reader, COLUMN_HEAD, DAY_LOCATIONS_MAX + 1);
+	mark.nodes = column_get_below(reader, COLUMN_HEAD, DAY_NODES_MAX + 1);
+	mark.threads = column_get_below(reader, COLUMN_HEAD, DAY_THREADS_MAX + 1);
+	*ret_mark = mark;
+}
+
+static int get_head(
+	struct column_reader *reader, const struct day_tables *tables, struct day_mark *ret_count)
+{
+	struct day_mark from, here = day_tables_mark(tables);
+
+	get_mark(reader, &from);
+	get_mark(reader, ret_count);
+	if (reader->is_damaged || memcmp(&from, &here, sizeof(from)) != 0)
+		return -EBADMSG;
+	return 0;
+}
+
+/* An id that is told by its difference to `last`. */
+static uint32_t get_id(
+	struct column_reader *reader, unsigned int column, uint32_t last, uint64_t limit)
+{
+	uint64_t id = column_get_difference(reader, column, last);
+
+	if (id < limit)
+		return (uint32_t)id;
+	reader->is_damaged = true;
+	return 0;
+}
+
+static int get_strings(struct column_reader *reader, struct day_tables *tables, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		size_t left = column_left(reader, COLUMN_STRINGS);
+		const char *string = (const char *)column_get_bytes(reader, COLUMN_STRINGS, 0);
+		uint32_t expected = tables->strings.count, id;
+		size_t length = strnlen(string, left);
+		int r;
+
+		if (length == left)
+			return -EBADMSG;
+		r = string_pool_intern(&tables->strings, string, length, &id);
+		if (r == -E2BIG || (r == 0 && id != expected))
+			return -EBADMSG;
+		if (r < 0)
+			return r;
+		(void)column_get_bytes(reader, COLUMN_STRINGS, length + 1);
+	}
+	return 0;
+}
+
+static int get_build_id(struct column_reader *reader, struct build_id *ret_id)
+{
+	const uint8_t *size = column_get_bytes(reader, COLUMN_BUILD_ID, 1), *bytes;
+
+	if (!size)
+		return -EBADMSG;
+	if (*size == 0)
+		return 0;
+	bytes = column_get_bytes(reader, COLUMN_BUILD_ID, *size);
+	return bytes && build_id_set(ret_id, bytes, *size) == 0 ? 0 : -EBADMSG;
+}
+
+static int get_binaries(struct column_reader *reader, struct day_tables *tables, uint32_t count)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		struct profile_binary binary = { 0 };
+
+		binary.kind = column_get_below(reader, COLUMN_BINARY, BINARY_KIND_COUNT);
+		binary.path = column_get_below(reader, COLUMN_BINARY, tables->strings.count);
+		binary.text_vaddr = column_get(reader, COLUMN_BINARY);
+		binary.text_bytes = column_get(reader, COLUMN_BINARY);
+		binary.text_offset = column_get(reader, COLUMN_BINARY);
+		r = get_build_id(reader, &binary.build_id);
+		if (r == 0)
+			r = reader->is_damaged ? -EBADMSG : day_tables_add_binary(tables, &binary);
+	}
+	return r;
+}
+
+/* The frames of a location, which are those that follow the frames of the one before. */
+static int get_frames(struct column_reader *reader, struct profile_frame *last,
+	const struct day_tables *tables, struct profile_frame *frames, uint32_t count)
+{
+	uint32_t strings = tables->strings.count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		frames[i].function = get_id(reader, COLUMN_FRAME_FUNCTION, last->function, strings);
+		frames[i].file = get_id(reader, COLUMN_FRAME_FILE, last->file, strings);
+		frames[i].line = column_get_below(reader, COLUMN_FRAME_LINE, UINT64_MAX);
+		frames[i].column = column_get_below(reader, COLUMN_FRAME_LINE, UINT64_MAX);
+		*last = frames[i];
+	}
+	return reader->is_damaged ? -EBADMSG : 0;
+}
+
+static int get_locations(struct column_reader *reader, struct day_tables *tables, uint32_t count)
+{
+	uint64_t addresses[DAY_BINARIES_MAX] = { 0 };
+	struct profile_frame frames[DAY_FRAME_DEPTH_MAX], last_frame = { 0 };
+	struct day_location last = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		struct day_location location = {
+			.binary = get_id(reader, COLUMN_LOCATION_BINARY, last.binary,
+				tables->binaries.count),
+			.function = get_id(
+				reader, COLUMN_FUNCTION, last.function, tables->strings.count),
+			.frame_count = column_get_below(
+				reader, COLUMN_FRAME_COUNT, DAY_FRAME_DEPTH_MAX + 1),
+		};
+
+		location.address =
+			column_get_difference(reader, COLUMN_ADDRESS, addresses[location.binary]);
+		addresses[location.binary] = location.address;
+		last = location;
+		r = get_frames(reader, &last_frame, tables, frames, location.frame_count);
+		if (r == 0)
+			r = day_tables_add_location(tables, &location, frames);
+	}
+	return r;
+}
+
+static int get_nodes(struct column_reader *reader, struct day_tables *tables, uint32_t count)
+{
+	uint32_t location = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		uint32_t below = column_get_below(reader, COLUMN_PARENT, tables->nodes.count);
+		struct profile_node node = {
+			.parent = (uint32_t)tables->nodes.count - 1 - below,
+			.location = get_id(
+				reader, COLUMN_NODE_LOCATION, location, tables->locations.count),
+		};
+
+		location = node.location;
+		r = reader->is_damaged ? -EBADMSG : day_tables_add_node(tables, &node);
+	}
+	return r;
+}
+
+static uint64_t get_start(struct column_reader *reader, uint64_t last_ns)
+{
+	uint64_t start = column_get_difference(reader, COLUMN_START, last_ns / start_unit_ns);
+
+	if (start <= UINT64_MAX / start_unit_ns)
+		return start * start_unit_ns;
+	reader->is_damaged = true;
+	return 0;
+}
+
+static int get_threads(struct column_reader *reader, struct day_tables *tables, uint32_t count)
+{
+	uint32_t strings = tables->strings.count;
+	struct profile_thread last = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		struct profile_thread thread = {
+			.process_start_ns = get_start(reader, last.process_start_ns),
+			.tgid = get_id(reader, COLUMN_TGID, last.tgid, 1ULL << 32),
+			.comm = get_id(reader, COLUMN_COMM, last.comm, strings),
+			.exe = get_id(reader, COLUMN_EXE, last.exe, strings),
+			.cgroup = get_id(reader, COLUMN_CGROUP, last.cgroup, strings),
+		};
+
+		thread.tid = get_id(reader, COLUMN_TID, thread.tgid, 1ULL << 32);
+		last = thread;
+		r = reader->is_damaged ? -EBADMSG : day_tables_add_thread(tables, &thread);
+	}
+	return r;
+}
+
+int day_tables_read(struct day_tables *tables, const void *blob, size_t size)
+{
+	struct column_reader reader;
+	struct day_mark count;
+	size_t frames;
+	int r;
+
+	r = column_reader_init(&reader, COLUMNS, blob, size);
+	if (r < 0)
+		return r;
+	frames = tables->frames.count;
+	r = get_head(&reader, tables, &count);
+	if (r == 0)
+		r = get_strings(&reader, tables, count.strings);
+	if (r == 0)
+		r = get_binaries(&reader, tables, count.binaries);
+	if (r == 0)
+		r = get_locations(&reader, tables, count.locations);
+	if (r == 0)
+		r = get_nodes(&reader, tables, count.nodes);
+	if (r == 0)
+		r = get_threads(&reader, tables, count.threads);
+	/* What is beyond a bound was not written by us either. */
+	if (r == -E2BIG || (r == 0 && (!column_reader_is_whole(&reader) ||
+					      tables->frames.count - frames != count.frames)))
+		r = -EBADMSG;
+	column_reader_done(&reader);
+	return r;
+}

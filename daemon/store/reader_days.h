@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the reader share: store_reader.c and store_read.c. */
+#pragma once
+
+#include "store/day_database.h"
+#include "store/day_file.h"
+
+struct store_reader {
+	char *folder;
+};
+
+/* -EBADMSG: the day is damaged, and the next one's turn has come. */
+typedef int (*reader_day_function)(
+	void *context, struct day_database *database, struct fault *fault);
+
+/* Calls `function` for each day that may have a window in the time, the oldest first. */
+int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault);
+
+/* The statement that gives the windows that overlap the time, by their starts. */
+int day_database_windows(struct day_database *database, uint64_t start_ns, uint64_t end_ns,
+	sqlite3_stmt **ret_statement, struct fault *fault);

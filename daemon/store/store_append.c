@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "store/accounts_blob.h"
+#include "store/day_file.h"
+#include "store/store_state.h"
+#include "store/window_blob.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * A window on its way to disk. Where it does not fit into what is left of a generation, some of its
+ * rows go with this one and the others with the next, as a supplement of the first.
+ */
+struct appending {
+	struct store *store;
+	const struct profile *profile;
+	struct day_window window;
+	struct day_mapping mappings[DAY_PARTS];
+	struct window_rows rows;	  /* that are not yet written */
+	struct day_mark saved[DAY_PARTS]; /* with this transaction */
+	struct fault *fault;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct window_row *first = a, *second = b;
+
+	if (first->thread != second->thread)
+		return first->thread < second->thread ? -1 : 1;
+	return (first->node > second->node) - (first->node < second->node);
+}
+
+static void add_rows(struct window_writer *writer, struct window_rows *rows)
+{
+	if (rows->count > 0)
+		qsort(rows->items, rows->count, sizeof(*rows->items), compare_rows);
+	for (size_t i = 0, next; i < rows->count; i = next) {
+		struct window_row row = rows->items[i];
+
+		for (next = i + 1; next < rows->count &&
+				   compare_rows(&rows->items[i], &rows->items[next]) == 0;
+			next++)
+			row.count += rows->items[next].count;
+		window_writer_add(writer, &row);
+	}
+}
+
+static int insert_dictionary(
+	struct appending *appending, enum day_part name, const void *blob, size_t size)
+{
+	struct store *store = appending->store;
+	sqlite3_stmt *statement;
+	int r = day_database_statement(
+		store->database, DAY_ADD_DICTIONARY, &statement, appending->fault);
+
+	if (r < 0)
+		return r;
+	if (sqlite3_bind_int64(statement, 1, name) != SQLITE_OK ||
+		sqlite3_bind_int64(statement, 2, store->parts[name].generation) != SQLITE_OK ||
+		sqlite3_bind_blob(statement, 3, blob, (int)size, SQLITE_STATIC) != SQLITE_OK)
+		return -ENOMEM;
+	r = day_database_step(store->database, statement, appending->fault);
+	(void)sqlite3_clear_bindings(statement);
+	return r;
+}
+
+/* What the dictionary has that is not on disk, be it of a window before that failed. */
+static int write_dictionary(struct appending *appending, enum day_part name)
+{
+	const struct day_tables *tables = &appending->store->parts[name].dictionary.tables;
+	struct day_mark mark = day_tables_mark(tables), *saved = &appending->saved[name];
+	_cleanup_free_ uint8_t *blob = NULL;
+	size_t size = 0;
+	int r;
+
+	if (memcmp(&mark, saved, sizeof(mark)) == 0)
+		return 0;
+	r = day_tables_write(tables, saved, STORE_APPEND_EFFORT, &blob, &size);
+	if (r == 0)
+		r = insert_dictionary(appending, name, blob, size);
+	if (r == 0)
+		*saved = mark;
+	return r;
+}
+
+/* The rows at hand, with what they need of the dictionaries. */
+static int write_rows(struct appending *appending)
+{
+	struct store *store = appending->store;
+	struct day_window *window = &appending->window;
+	_cleanup_free_ uint8_t *blob = NULL;
+	struct window_writer writer;
+	size_t size = 0;
+	int r = 0;
+
+	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++) {
+		window->generations[part] = store->parts[part].generation;
+		r = write_dictionary(appending, part);
+	}
+	if (r < 0)
+		return r;
+	window_writer_init(&writer);
+	add_rows(&writer, &appending->rows);
+	r = window_writer_finish(&writer, STORE_APPEND_EFFORT, &blob, &size);
+	window->samples = writer.samples;
+	window->body_bytes = size;
+	window_writer_done(&writer);
+	if (r == 0)
+		r = day_database_add_window(store->database, window, blob, size, appending->fault);
+	if (r < 0)
+		return r;
+	appending->rows.count = 0;
+	window->is_supplement = true;
+	window->accounts_size = accounts_blob_write(&(struct accounts){ 0 }, window->accounts);
+	return 0;
+}
+
+/* Rows that refer to the generation that ends are written first. */
+static int next_generation(struct appending *appending, enum day_part name)
+{
+	struct store_part *part = &appending->store->parts[name];
+	int r = 0;
+
+	if (appending->rows.count > 0)
+		r = write_rows(appending);
+	if (r == 0)
+		r = store_part_next_generation(part);
+	if (r < 0)
+		return r;
+	appending->saved[name] = part->saved;
+	day_mapping_clear(&appending->mappings[name]);
+	return 0;
+}
+
+static int find_thread(struct appending *appending, uint32_t thread, uint32_t *ret_thread)
+{
+	struct day_dictionary *dictionary = &appending->store->parts[DAY_THREADS].dictionary;
+
+	return day_dictionary_thread(
+		dictionary, &appending->mappings[DAY_THREADS], thread, ret_thread);
+}
+
+static int find_node(struct appending *appending, uint32_t node, uint32_t *ret_node)
+{
+	struct day_dictionary *dictionary = &appending->store->parts[DAY_STACKS].dictionary;
+
+	return day_dictionary_node(dictionary, &appending->mappings[DAY_STACKS], node, ret_node);
+}
+
+/* What an empty generation has no room for has none anywhere: then it is -E2BIG indeed. */
+static int add_sample(struct appending *appending, const struct profile_sample *sample)
+{
+	struct window_row row = { .count = sample->count };
+	int r = find_thread(appending, sample->thread, &row.thread);
+
+	if (r == -E2BIG) {
+		r = next_generation(appending, DAY_THREADS);
+		if (r == 0)
+			r = find_thread(appending, sample->thread, &row.thread);
+	}
+	if (r == 0)
+		r = find_node(appending, sample->node, &row.node);
+	if (r == -E2BIG) {
+		r = next_generation(appending, DAY_STACKS);
+		if (r == 0)
+			r = find_node(appending, sample->node, &row.node);
+	}
+	if (r == 0 && appending->rows.count == WINDOW_ROWS_MAX)
+		r = write_rows(appending);
+	if (r == 0)
+		r = ARRAY_RESERVE(appending->rows.items, &appending->rows.capacity,
+			appending->rows.count + 1, WINDOW_ROWS_MAX);
+	if (r == 0)
+		appending->rows.items[appending->rows.count++] = row;
+	return r;
+}
+
+/* By thread and node, as they are written: ids that are new come in their order then. */
+static int compare_samples(const void *a, const void *b, void *context)
+{
+	const struct profile *profile = context;
+	const struct profile_sample *first = &profile->samples.items[*(const uint32_t *)a];
+	const struct profile_sample *second = &profile->samples.items[*(const uint32_t *)b];
+	const struct profile_thread *thread = &profile->threads.items[first->thread];
+	const struct profile_thread *other = &profile->threads.items[second->thread];
+
+	if (first->thread == second->thread)
+		return first->node < second->node ? -1 : first->node > second->node;
+	if (thread->process_start_ns != other->process_start_ns)
+		return thread->process_start_ns < other->process_start_ns ? -1 : 1;
+	if (thread->tgid != other->tgid)
+		return thread->tgid < other->tgid ? -1 : 1;
+	if (thread->tid != other->tid)
+		return thread->tid < other->tid ? -1 : 1;
+	return first->thread < second->thread ? -1 : 1;
+}
+
+static int add_samples(struct appending *appending)
+{
+	const struct profile *profile = appending->profile;
+	_cleanup_free_ uint32_t *order = calloc(profile->samples.count + 1, sizeof(*order));
+	int r = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->samples.count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, profile->samples.count, sizeof(*order), compare_samples, (void *)profile);
+	for (size_t i = 0; r == 0 && i < profile->samples.count; i++) {
+		const struct profile_sample *sample = &profile->samples.items[order[i]];
+
+		if (sample->count > 0)
+			r = add_sample(appending, sample);
+	}
+	return r;
+}
+
+static int append_once(struct appending *appending)
+{
+	struct store *store = appending->store;
+	struct day_database *database = store->database;
+	int r = day_database_begin(database, appending->fault);
+
+	if (r < 0)
+		return r;
+	for (enum day_part part = 0; part < DAY_PARTS; part++)
+		appending->saved[part] = store->parts[part].saved;
+	r = add_samples(appending);
+	if (r == 0)
+		r = write_rows(appending);
+	if (r == 0)
+		r = day_database_commit(database, appending->fault);
+	else
+		day_database_rollback(database);
+	/* What was not written of the dictionary goes with the next window. */
+	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
+		store->parts[part].saved = appending->saved[part];
+	return r;
+}
+
+static int append_to_day(struct store *store, const struct day_window *window,
+	const struct profile *profile, struct fault *fault)
+{
+	struct appending appending = {
+		.store = store,
+		.profile = profile,
+		.window = *window,
+		.fault = fault,
+	};
+	int r = store_use_day(store, day_of(window->start_ns), fault);
+
+	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
+		r = day_mapping_init(&appending.mappings[part], profile);
+	if (r == 0)
+		r = append_once(&appending);
+	for (enum day_part part = 0; part < DAY_PARTS; part++)
+		day_mapping_done(&appending.mappings[part]);
+	free(appending.rows.items);
+	/* A connection that failed for good is no base for the next attempt. */
+	if (r < 0 && r != -ENOSPC && r != -ENOMEM && r != -EBUSY && r != -E2BIG)
+		store_leave_day(store);
+	return r;
+}
+
+static int describe(const struct store_window *window, const struct profile *profile,
+	struct day_window *ret_window, struct fault *fault)
+{
+	struct accounts none = { 0 };
+
+	if (profile->period_ns == 0 || profile->start_ns > profile->end_ns ||
+		profile->end_ns > INT64_MAX)
+		return fault_set(fault, -EINVAL, "a window from %llu to %llu, of period %llu",
+			(unsigned long long)profile->start_ns, (unsigned long long)profile->end_ns,
+			(unsigned long long)profile->period_ns);
+	*ret_window = (struct day_window){
+		.start_ns = profile->start_ns,
+		.end_ns = profile->end_ns,
+		.monotonic_ns = window->monotonic_ns,
+		.period_ns = profile->period_ns,
+		.cpu_count = profile->cpu_count,
+		.is_supplement = window->is_supplement,
+	};
+	memcpy(ret_window->boot_id, window->boot_id, sizeof(ret_window->boot_id));
+	(void)snprintf(ret_window->event, sizeof(ret_window->event), "%s",
+		string_pool_get(&profile->strings, profile->event));
+	ret_window->accounts_size = accounts_blob_write(
+		window->is_supplement ? &none : &profile->accounts, ret_window->accounts);
+	return 0;
+}
+
+int store_append(struct store *store, const struct store_window *window,
+	const struct profile *profile, struct fault *fault)
+{
+	struct day_window row;
+	struct fault damage = { 0 };
+	uint32_t day;
+	int r = describe(window, profile, &row, fault);
+
+	if (r < 0)
+		return r;
+	day = day_of(row.start_ns);
+	r = append_to_day(store, &row, profile, &damage);
+	if (r == -EBADMSG) {
+		r = store_set_aside(store, day, fault);
+		if (r < 0)
+			return r;
+		r = append_to_day(store, &row, profile, fault);
+	} else if (r < 0) {
+		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));
+	}
+	if (r < 0)
+		return fault_set(fault, r, "cannot append to the history: %s", strerror(-r));
+	for (int level = 0; level < STORE_LEVELS; level++)
+		if (row.start_ns < store->merged_ns[level])
+			store->merged_ns[level] = row.start_ns;
+	return 0;
+}

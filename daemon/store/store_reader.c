@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "store/accounts_blob.h"
+#include "store/reader_days.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int store_reader_open(const char *folder, struct store_reader **ret_reader, struct fault *fault)
+{
+	_cleanup_(store_reader_closep) struct store_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return -ENOMEM;
+	(void)fault;
+	reader->folder = strdup(folder);
+	if (!reader->folder)
+		return -ENOMEM;
+	*ret_reader = TAKE_PTR(reader);
+	return 0;
+}
+
+void store_reader_close(struct store_reader *reader)
+{
+	if (!reader)
+		return;
+	free(reader->folder);
+	free(reader);
+}
+
+int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault)
+{
+	uint64_t damaged = 0;
+	struct day_files files;
+	int r = day_files_read(&files, reader->folder, fault);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < files.count; i++) {
+		const struct day_file *file = &files.items[i];
+		struct day_database *database = NULL;
+		struct fault damage = { 0 };
+
+		/* A window may begin on the day before. */
+		if (file->damaged > 0 || file->day * DAY_NS >= end_ns ||
+			(file->day + 2ULL) * DAY_NS <= start_ns)
+			continue;
+		r = day_database_open(reader->folder, file->day, DAY_READ, &database, &damage);
+		if (r == 0)
+			r = day_database_begin_reading(database, &damage);
+		if (r == 0)
+			r = function(context, database, &damage);
+		day_database_close(database);
+		/* Gone meanwhile, or not yet begun. */
+		if (r == -ENOENT)
+			r = 0;
+		if (r == -EBADMSG) {
+			damaged++;
+			r = 0;
+		}
+		if (r < 0)
+			(void)fault_set(fault, r, "cannot read the history: %s",
+				damage.text[0] ? damage.text : strerror(-r));
+	}
+	day_files_done(&files);
+	if (r == 0)
+		*ret_damaged = damaged;
+	return r;
+}
+
+/* --- the list of windows --- */
+
+struct listing {
+	uint64_t start_ns, end_ns;
+	store_window_function function;
+	void *context;
+};
+
+static int list_window(const struct listing *listing, const struct day_window *window)
+{
+	struct store_window_line line = {
+		.start_ns = window->start_ns,
+		.end_ns = window->end_ns,
+		.period_ns = window->period_ns,
+		.samples = window->samples,
+		.bytes = window->body_bytes,
+	};
+	int r = accounts_blob_read(&line.accounts, window->accounts, window->accounts_size);
+
+	return r < 0 ? r : listing->function(listing->context, &line);
+}
+
+int day_database_windows(struct day_database *database, uint64_t start_ns, uint64_t end_ns,
+	sqlite3_stmt **ret_statement, struct fault *fault)
+{
+	int r = day_database_statement(database, DAY_WINDOWS, ret_statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(
+		*ret_statement, 1, (int64_t)(end_ns < INT64_MAX ? end_ns : INT64_MAX));
+	(void)sqlite3_bind_int64(
+		*ret_statement, 2, (int64_t)(start_ns < INT64_MAX ? start_ns : INT64_MAX));
+	return 0;
+}
+
+static int list_day(void *context, struct day_database *database, struct fault *fault)
+{
+	struct listing *listing = context;
+	struct day_window window;
+	sqlite3_stmt *statement;
+	int r = day_database_windows(
+		database, listing->start_ns, listing->end_ns, &statement, fault);
+
+	while (r >= 0 && (r = day_database_step(database, statement, fault)) == 1) {
+		r = day_database_get_window(database, statement, &window, fault);
+		if (r == 0)
+			r = list_window(listing, &window);
+	}
+	return r;
+}
+
+int store_reader_each(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+	store_window_function function, void *context, struct fault *fault)
+{
+	struct listing listing = {
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.function = function,
+		.context = context,
+	};
+	uint64_t damaged;
+
+	return store_reader_each_day(reader, start_ns, end_ns, list_day, &listing, &damaged, fault);
+}
+
+/* --- the summary --- */
+
+static int sum_day(void *context, struct day_database *database, struct fault *fault)
+{
+	struct store_summary *summary = context;
+	sqlite3_stmt *statement;
+	uint64_t windows;
+	int r = day_database_statement(database, DAY_SUMMARY, &statement, fault);
+
+	if (r == 0)
+		r = day_database_step(database, statement, fault);
+	if (r < 0)
+		return r;
+	summary->days++;
+	windows = (uint64_t)sqlite3_column_int64(statement, 0);
+	if (windows > 0) {
+		uint64_t first_ns = (uint64_t)sqlite3_column_int64(statement, 1);
+		uint64_t last_ns = (uint64_t)sqlite3_column_int64(statement, 2);
+
+		if (summary->windows == 0 || first_ns < summary->first_ns)
+			summary->first_ns = first_ns;
+		if (last_ns > summary->last_ns)
+			summary->last_ns = last_ns;
+		summary->windows += windows;
+	}
+	(void)sqlite3_reset(statement);
+	return 0;
+}
+
+int store_reader_summary(
+	struct store_reader *reader, struct store_summary *ret_summary, struct fault *fault)
+{
+	struct store_summary summary = { 0 };
+	struct day_files files;
+	uint64_t damaged;
+	int r = store_reader_each_day(reader, 0, UINT64_MAX, sum_day, &summary, &damaged, fault);
+
+	if (r == 0)
+		r = day_files_read(&files, reader->folder, fault);
+	if (r < 0)
+		return r;
+	summary.bytes = files.bytes;
+	for (size_t i = 0; i < files.count; i++)
+		summary.days_set_aside += files.items[i].damaged > 0;
+	day_files_done(&files);
+	*ret_summary = summary;
+	return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Days go as a whole, the oldest first. Only where there is but one left does a part of it go: its
+ * first generation.
+ */
+#include "base/clock.h"
+#include "store/day_file.h"
+#include "store/store_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int remove_file(struct store *store, const struct day_file *file, struct fault *fault)
+{
+	if (file->damaged == 0) {
+		if (store->old && store->old->day == file->day)
+			day_database_close(TAKE_PTR(store->old));
+		if (store->database && store->database->day == file->day)
+			store_leave_day(store);
+	}
+	return day_file_remove(store->folder, file, fault);
+}
+
+/*
+ * What is older than the limit. Age counts from the day before the last one that there is, or from
+ * now: a clock that was set ahead for a while, and made one day far off, must not cost the history.
+ */
+static bool is_too_old(const struct store *store, const struct day_files *files, uint64_t now_ns,
+	const struct day_file *file)
+{
+	uint32_t last = 0, before = 0, today = day_of(now_ns);
+	uint64_t age_days = store->limits.age_s / 86400;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->items[i].damaged > 0 || files->items[i].day == last)
+			continue;
+		before = last;
+		last = files->items[i].day;
+	}
+	if (today > before)
+		today = before;
+	return today > file->day && today - file->day > age_days;
+}
+
+static int drop_rows(struct day_database *database, enum day_statement name, int64_t generation,
+	struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, name, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, generation);
+	return day_database_step(database, statement, fault);
+}
+
+/* And of the threads what no window that is left refers to. */
+static int drop_generation(
+	struct day_database *database, int64_t generation, int64_t threads, struct fault *fault)
+{
+	int r = day_database_begin(database, fault);
+
+	if (r == 0)
+		r = drop_rows(database, DAY_DROP_BODIES, generation, fault);
+	if (r == 0)
+		r = drop_rows(database, DAY_DROP_WINDOWS, generation, fault);
+	if (r == 0)
+		r = drop_rows(database, DAY_DROP_DICTIONARY, generation, fault);
+	if (r == 0)
+		r = drop_rows(database, DAY_DROP_THREADS, threads, fault);
+	if (r == 0)
+		return day_database_commit(database, fault);
+	day_database_rollback(database);
+	return r;
+}
+
+/* The number of the first one; 0: there is none. */
+static int first_generation(
+	struct day_database *database, int64_t *ret_generation, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, DAY_FIRST_GENERATION, &statement, fault);
+
+	if (r == 0)
+		r = day_database_step(database, statement, fault);
+	if (r < 0)
+		return r;
+	*ret_generation = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_reset(statement);
+	return 0;
+}
+
+static int measure(const struct store *store, uint64_t *ret_bytes, struct fault *fault)
+{
+	struct day_files files;
+	int r = day_files_read(&files, store->folder, fault);
+
+	if (r < 0)
+		return r;
+	*ret_bytes = files.bytes;
+	day_files_done(&files);
+	return 0;
+}
+
+/* The first generation of the day goes, once the pages of the last one that went are free. */
+static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fault)
+{
+	struct store_part *stacks = &store->parts[DAY_STACKS];
+	int64_t generation = 0;
+	uint64_t bytes = 0;
+	int r = store_use_day(store, day, fault);
+
+	if (r == 0)
+		r = day_database_shrink(store->database, fault);
+	if (r != 0)
+		return r;
+	r = measure(store, &bytes, fault);
+	if (r == 0)
+		r = first_generation(store->database, &generation, fault);
+	if (r < 0 || bytes <= store->limits.bytes || generation == 0)
+		return r;
+	r = generation == stacks->generation ? store_part_next_generation(stacks) : 0;
+	if (r == 0)
+		r = drop_generation(
+			store->database, generation, store->parts[DAY_THREADS].generation, fault);
+	return r < 0 ? r : 1;
+}
+
+static int keep_limits(
+	struct store *store, const struct day_files *files, uint64_t now_ns, struct fault *fault)
+{
+	const struct day_file *oldest = NULL;
+	size_t days = 0;
+	int r;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const struct day_file *file = &files->items[i];
+
+		days += file->damaged == 0;
+		if (!oldest || (oldest->damaged == 0 && file->damaged > 0))
+			oldest = file;
+		if (!is_too_old(store, files, now_ns, file))
+			continue;
+		r = remove_file(store, file, fault);
+		return r < 0 ? r : 1;
+	}
+	if (files->bytes <= store->limits.bytes || !oldest)
+		return 0;
+	if (oldest->damaged == 0 && days == 1)
+		return drop_oldest_part(store, oldest->day, fault);
+	r = remove_file(store, oldest, fault);
+	return r < 0 ? r : 1;
+}
+
+int store_retention_step(struct store *store, uint64_t now_ns, struct fault *fault)
+{
+	struct day_files files;
+	int r = day_files_read(&files, store->folder, fault);
+
+	if (r < 0)
+		return r;
+	r = keep_limits(store, &files, now_ns, fault);
+	day_files_done(&files);
+	return r;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the writer share: store.c, store_append.c, store_merge.c, store_retention.c. */
+#pragma once
+
+#include "store/day_database.h"
+#include "store/day_dictionary.h"
+#include "store/store.h"
+
+enum {
+	STORE_LEVELS = 2, /* from 0 to 1 and from 1 to 2 */
+	/* Of zstd: what is appended every ten seconds, and what stays. */
+	STORE_APPEND_EFFORT = 6,
+	STORE_MERGE_EFFORT = 9,
+};
+
+/* A dictionary of the day that is appended to, in its last generation. */
+struct store_part {
+	struct day_dictionary dictionary;
+	int64_t generation;
+	struct day_mark saved; /* what of it is on disk */
+};
+
+struct store {
+	struct store_limits limits;
+	char *folder;
+	int lock_fd;
+
+	/* The day that is appended to; NULL: none. */
+	struct day_database *database;
+	struct store_part parts[DAY_PARTS];
+
+	/* Another day, that is made coarser; NULL: none. */
+	struct day_database *old;
+	/* Windows that begin before are coarser than the level. */
+	uint64_t merged_ns[STORE_LEVELS];
+};
+
+/*
+ * Opens a day for writing; a damaged one is set aside and a new one begun. Returns 0 or -errno with
+ * `fault`.
+ */
+int store_open_database(
+	struct store *store, uint32_t day, struct day_database **ret_database, struct fault *fault);
+
+/* Sets aside what has turned out to be damaged; its connection must be closed. */
+int store_set_aside(struct store *store, uint32_t day, struct fault *fault);
+
+/* Makes `day` the one that is appended to. */
+int store_use_day(struct store *store, uint32_t day, struct fault *fault);
+void store_leave_day(struct store *store);
+
+/* Begins its next generation. Returns 0 or -ENOMEM. */
+int store_part_next_generation(struct store_part *part);
+
+/* One step each; 1: done, and there may be more; 0: there was nothing to do; or -errno. */
+int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault);
+int store_retention_step(struct store *store, uint64_t now_ns, struct fault *fault);

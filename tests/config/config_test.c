@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/config.h"
+
+#include "base/array.h"
+#include "tests/config/config_folder.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct loaded {
+	struct config_folder folder;
+	struct config config;
+	struct config_problems problems;
+};
+
+static void load(struct loaded *loaded)
+{
+	assert_int_equal(
+		config_load(loaded->folder.file, false, &loaded->config, &loaded->problems), 0);
+}
+
+static void load_text(struct loaded *loaded, const char *text)
+{
+	config_folder_make(&loaded->folder);
+	config_folder_write(&loaded->folder, "x.conf", text);
+	load(loaded);
+}
+
+static void done(struct loaded *loaded)
+{
+	config_done(&loaded->config);
+	config_problems_done(&loaded->problems);
+	config_folder_remove(&loaded->folder);
+}
+
+/* That there are just these problems, each with its place at the start and its words behind. */
+static void expect(struct loaded *loaded, size_t count, const char *const expected[][2])
+{
+	char place[256];
+
+	for (size_t i = 0; i < count && i < loaded->problems.count; i++) {
+		const char *text = loaded->problems.texts[i];
+
+		(void)snprintf(place, sizeof(place), "%s%s: ", loaded->folder.path, expected[i][0]);
+		if (strncmp(text, place, strlen(place)) != 0 || !strstr(text, expected[i][1]))
+			fail_msg("%s\nis not '%s%s'", text, place, expected[i][1]);
+	}
+	if (loaded->problems.count > count)
+		fail_msg("one too many: %s", loaded->problems.texts[count]);
+	assert_int_equal(loaded->problems.count, count);
+	assert_int_equal(loaded->problems.all, count);
+}
+
+static void without_a_file_all_is_default(void **state)
+{
+	struct loaded loaded;
+	static const char *const missing[][2] = { { "/x.conf", "there is no such file" } };
+
+	(void)state;
+	config_folder_make(&loaded.folder);
+	load(&loaded);
+	expect(&loaded, 0, NULL);
+	assert_int_equal(loaded.config.frequency_hz, 99);
+	assert_false(config_is_set(&loaded.config, "Memory", "MaxBytes"));
+	config_done(&loaded.config);
+	config_problems_done(&loaded.problems);
+	assert_int_equal(
+		config_load(loaded.folder.file, true, &loaded.config, &loaded.problems), 0);
+	expect(&loaded, 1, missing);
+	done(&loaded);
+}
+
+static void a_file_is_read(void **state)
+{
+	struct loaded loaded;
+
+	(void)state;
+	load_text(&loaded, "\xEF\xBB\xBF# a comment\r\n; another\r\n\r\n[Sampling]\r\n  "
+			   "FrequencyHz = 49 ; inline\r\n"
+			   "\tKernelStacks=no\n[Memory]\nMaxBytes=128M\n[Symbols]\n"
+			   "DebuginfodUrls=https://a/x  "
+			   "http://b\nDebuginfodUrls=http://c\n[Api]\nListen=127.0.0.1:1\n"
+			   "Listen=\nListen=[::1]:2\n[History]\nWindow=20s");
+	expect(&loaded, 0, NULL);
+	assert_int_equal(loaded.config.frequency_hz, 49);
+	assert_false(loaded.config.kernel_stacks);
+	assert_int_equal(loaded.config.max_bytes, 128 << 20);
+	assert_true(config_is_set(&loaded.config, "Memory", "MaxBytes"));
+	assert_int_equal(loaded.config.debuginfod_urls.count, 3);
+	assert_string_equal(loaded.config.debuginfod_urls.items[1], "http://b");
+	assert_int_equal(loaded.config.listen.count, 1);
+	assert_string_equal(loaded.config.listen.items[0], "[::1]:2");
+	assert_int_equal(loaded.config.window_ns, 20000000000);
+	done(&loaded);
+}
+
+static void drop_ins_follow_by_name(void **state)
+{
+	struct loaded loaded;
+	char path[256];
+
+	(void)state;
+	config_folder_make(&loaded.folder);
+	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=10\n");
+	config_folder_write(&loaded.folder, "x.conf.d/20-b.conf", "[Sampling]\nFrequencyHz=20\n");
+	config_folder_write(&loaded.folder, "x.conf.d/10-a.conf",
+		"[Sampling]\nFrequencyHz=30\nKernelStacks=no\n[Memory]\nMaxBytes=100M\n");
+	config_folder_write(&loaded.folder, "x.conf.d/30-c.conf", "[Memory]\nMaxBytes=\n");
+	config_folder_write(&loaded.folder, "x.conf.d/40-no.config", "nonsense\n");
+	config_folder_write(&loaded.folder, "x.conf.d/.50-hidden.conf", "nonsense\n");
+	(void)snprintf(path, sizeof(path), "%s/x.conf.d/60-masked.conf", loaded.folder.path);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	load(&loaded);
+	expect(&loaded, 0, NULL);
+	assert_int_equal(loaded.config.frequency_hz, 20);
+	assert_false(loaded.config.kernel_stacks);
+	assert_int_equal(loaded.config.max_bytes, 64 << 20);
+	assert_false(config_is_set(&loaded.config, "Memory", "MaxBytes"));
+	done(&loaded);
+}
+
+static void every_mistake_is_told_with_its_line(void **state)
+{
+	struct loaded loaded;
+	static const char *const expected[][2] = {
+		{ "/x.conf:1", "FrequencyHz: this key is of [Sampling]: move it there" },
+		{ "/x.conf:2", "Nix: no section is named before it" },
+		{ "/x.conf:3", "[Sampler]: there is no such section, and what is in it has no "
+			       "effect: write one "
+			       "of [Sampling], [Memory], [History], [Symbols], [Api]" },
+		{ "/x.conf:6", "[Sampling] FrequencyHz: '1e3' is not a frequency" },
+		{ "/x.conf:7",
+			"[Sampling] Frequency: there is no such key: write one of FrequencyHz, "
+			"KernelStacks, Event, MaxCostPercent" },
+		{ "/x.conf:8", "[Sampling] Window: this key is of [History]: move it there" },
+		{ "/x.conf:9", "this is neither Key=value, [Section] nor a comment" },
+		{ "/x.conf:10", "the name of the section has no end" },
+		{ "/x.conf:11", "[Sampling] : there is no such key" },
+		{ "/x.conf:13", "[Api] Listen: 'there' is not an address" },
+		{ "/x.conf.d/a.conf:2", "[Memory] MaxBytes: '64 MiB' is not a number of bytes" },
+		{ "/x.conf.d/b.conf", "this link leads nowhere" },
+	};
+	char path[256];
+
+	(void)state;
+	config_folder_make(&loaded.folder);
+	config_folder_write(&loaded.folder, "x.conf",
+		"FrequencyHz=1\nNix=1\n[Sampler]\nFrequencyHz=1\n[Sampling]\nFrequencyHz=1e3\n"
+		"Frequency=1\nWindow=1s\nno equals sign\n[Memory\n=1\n[Api]\n"
+		"Listen=127.0.0.1:1 there [::1]:2\n");
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "[Memory]\nMaxBytes=64 MiB");
+	(void)snprintf(path, sizeof(path), "%s/x.conf.d/b.conf", loaded.folder.path);
+	assert_int_equal(symlink("nowhere", path), 0);
+	load(&loaded);
+	expect(&loaded, ARRAY_SIZE(expected), expected);
+	assert_int_equal(loaded.config.frequency_hz, 99);
+	assert_int_equal(loaded.config.listen.count, 2);
+	done(&loaded);
+}
+
+static void knobs_that_contradict_are_told(void **state)
+{
+	struct loaded loaded;
+	static const char *const expected[][2] = {
+		{ "/x.conf:2", "[Memory] MaxBytes: names of generated code" },
+		{ "/x.conf:5", "[History] TenMinutesAfter: windows become minutes" },
+		{ "/x.conf:6", "[History] MaxAge: nothing would live" },
+		{ "/x.conf:8", "[Api] Group: there is no group 'no-such-group-here'" },
+	};
+
+	(void)state;
+	load_text(&loaded, "[Memory]\nMaxBytes=16M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
+			   "MaxAge=1d\n[Api]\nGroup=no-such-group-here\n");
+	expect(&loaded, ARRAY_SIZE(expected), expected);
+	done(&loaded);
+}
+
+static void damaged_files_are_told(void **state)
+{
+	struct loaded loaded;
+	static const char *const lines[][2] = {
+		{ "/x.conf:2", "this line has a NUL in it" },
+		{ "/x.conf:3", "this line is too long" },
+		{ "/x.conf:5", "'1\xEF\xBF\xBD\xEF\xBF\xBD' is not a frequency" },
+	};
+	static const char *const no_file[][2] = { { "/x.conf", "this is not a regular file" } };
+	static const char *const too_great[][2] = { { "/x.conf", "more than 1048576 bytes" } };
+	size_t size = (1 << 20) + 1, used;
+	char *bytes = calloc(1, size);
+
+	(void)state;
+	assert_non_null(bytes);
+	config_folder_make(&loaded.folder);
+	used = (size_t)sprintf(bytes, "[Sampling]\nFrequencyHz=1%cHz\nEvent=", 0);
+	memset(bytes + used, 'x', 5000);
+	used += 5000;
+	used += (size_t)sprintf(bytes + used, "\nKernelStacks=no\nFrequencyHz=1\xff\x1b\n");
+	config_folder_write_bytes(&loaded.folder, "x.conf", bytes, used);
+	load(&loaded);
+	expect(&loaded, ARRAY_SIZE(lines), lines);
+	assert_false(loaded.config.kernel_stacks);
+	config_done(&loaded.config);
+	config_problems_done(&loaded.problems);
+
+	config_folder_write_bytes(&loaded.folder, "x.conf", bytes, size);
+	load(&loaded);
+	expect(&loaded, 1, too_great);
+	config_done(&loaded.config);
+	config_problems_done(&loaded.problems);
+
+	assert_int_equal(unlink(loaded.folder.file), 0);
+	assert_int_equal(mkfifo(loaded.folder.file, 0600), 0);
+	load(&loaded);
+	expect(&loaded, 1, no_file);
+	done(&loaded);
+	free(bytes);
+}
+
+static void unreadable_files_are_told(void **state)
+{
+	struct loaded loaded;
+	static const char *const expected[][2] = {
+		{ "/x.conf", "this file cannot be read: Permission denied" },
+		{ "/x.conf.d", "this folder cannot be read: Permission denied" }
+	};
+	char folder[128];
+
+	(void)state;
+	if (geteuid() == 0 && seteuid(65534) < 0) {
+		print_message("# root reads everything, and cannot become another user here\n");
+		skip();
+	}
+	config_folder_make(&loaded.folder);
+	config_folder_write(&loaded.folder, "x.conf", "");
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "");
+	(void)snprintf(folder, sizeof(folder), "%s/x.conf.d", loaded.folder.path);
+	assert_int_equal(chmod(loaded.folder.file, 0), 0);
+	assert_int_equal(chmod(folder, 0), 0);
+	load(&loaded);
+	expect(&loaded, 2, expected);
+	assert_int_equal(chmod(folder, 0700), 0);
+	done(&loaded);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+}
+
+static void problems_are_bounded_and_counted(void **state)
+{
+	struct loaded loaded;
+	enum { LINES = 5000 };
+	static char text[LINES * 2 + 1];
+
+	(void)state;
+	for (size_t i = 0; i < LINES; i++)
+		memcpy(text + i * 2, "x\n", 2);
+	load_text(&loaded, text);
+	assert_int_equal(loaded.problems.count, CONFIG_PROBLEMS_MAX);
+	assert_int_equal(loaded.problems.all, LINES);
+	done(&loaded);
+}
+
+static void check_tells_all(void **state)
+{
+	struct config_folder folder;
+	struct output_memory memory = { .limit_bytes = 1 << 20 };
+	struct output *output = malloc(sizeof(*output));
+
+	(void)state;
+	assert_non_null(output);
+	config_folder_make(&folder);
+	config_folder_write(&folder, "x.conf", "[Sampling]\nFrequencyHz=0\nEvent=none\n");
+	output_init(output, output_to_memory, &memory);
+	assert_int_equal(config_check(folder.file, true, output), -EINVAL);
+	assert_int_equal(config_check("/tmp/no/such/file.conf", false, output), 0);
+	output_char(output, '\0');
+	assert_int_equal(output_finish(output), 0);
+	assert_non_null(
+		strstr(memory.bytes, "x.conf:2: [Sampling] FrequencyHz: '0' is out of range"));
+	assert_non_null(strstr(memory.bytes, "x.conf:3: [Sampling] Event: 'none'"));
+	assert_non_null(strstr(memory.bytes, "x.conf: 2 things are wrong\n"));
+	assert_non_null(strstr(memory.bytes, "/tmp/no/such/file.conf: nothing is wrong\n"));
+	config_folder_remove(&folder);
+	free(memory.bytes);
+	free(output);
+}
+
+static void failing_allocations_leave_nothing(void **state)
+{
+	struct config_folder folder;
+	size_t n;
+
+	(void)state;
+	config_folder_make(&folder);
+	config_folder_write(&folder, "x.conf",
+		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
+		"http://b\n");
+	config_folder_write(&folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
+	for (n = 0;; n++) {
+		struct config_problems problems;
+		struct config config;
+		int r;
+
+		fail_allocation(n);
+		r = config_load(folder.file, true, &config, &problems);
+		if (!allocation_failed()) {
+			assert_int_equal(r, 0);
+			config_done(&config);
+			config_problems_done(&problems);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_true(n >= 10);
+	config_folder_remove(&folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_file_all_is_default),
+		cmocka_unit_test(a_file_is_read),
+		cmocka_unit_test(drop_ins_follow_by_name),
+		cmocka_unit_test(every_mistake_is_told_with_its_line),
+		cmocka_unit_test(knobs_that_contradict_are_told),
+		cmocka_unit_test(damaged_files_are_told),
+		cmocka_unit_test(unreadable_files_are_told),
+		cmocka_unit_test(problems_are_bounded_and_counted),
+		cmocka_unit_test(check_tells_all),
+		cmocka_unit_test(failing_allocations_leave_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/http_server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+struct folder {
+	char path[64], socket[80];
+};
+
+static int make_folder(void **state)
+{
+	static struct folder folder;
+
+	(void)snprintf(folder.path, sizeof(folder.path), "/tmp/http-listen-XXXXXX");
+	if (!mkdtemp(folder.path))
+		return -1;
+	(void)snprintf(folder.socket, sizeof(folder.socket), "%s/s", folder.path);
+	*state = &folder;
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	struct folder *folder = *state;
+
+	(void)unlink(folder->socket);
+	return rmdir(folder->path);
+}
+
+static void a_socket_is_its_groups_alone(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener;
+	struct fault fault = { 0 };
+	struct stat status;
+	gid_t group = getuid() == 0 ? 12345 : getgid();
+	mode_t mask = umask(0077);
+
+	assert_int_equal(http_listen_unix(folder->socket, group, &listener, &fault), 0);
+	(void)umask(mask);
+	assert_false(listener.is_tcp);
+	assert_int_equal(stat(folder->socket, &status), 0);
+	assert_true(S_ISSOCK(status.st_mode));
+	assert_int_equal(status.st_mode & 07777, 0660);
+	assert_int_equal(status.st_gid, group);
+	(void)close(listener.fd);
+}
+
+static void a_dead_socket_makes_room_and_a_live_one_does_not(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener first, second = { .fd = 77 };
+	struct fault fault = { 0 };
+
+	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &first, &fault), 0);
+	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &second, &fault), -EADDRINUSE);
+	assert_int_equal(second.fd, 77);
+	assert_non_null(strstr(fault.text, "is the service running already?"));
+	(void)close(first.fd);
+	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &second, &fault), 0);
+	(void)close(second.fd);
+}
+
+static void what_is_no_socket_stays(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener;
+	struct fault fault = { 0 };
+	FILE *file = fopen(folder->socket, "w");
+	struct stat status;
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(
+		http_listen_unix(folder->socket, (gid_t)-1, &listener, &fault), -EADDRINUSE);
+	assert_non_null(strstr(fault.text, "is no socket"));
+	assert_int_equal(stat(folder->socket, &status), 0);
+	assert_true(S_ISREG(status.st_mode));
+}
+
+static void paths_that_cannot_be_are_told(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener;
+	struct fault none = { 0 }, too_long = { 0 };
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/none/s", folder->path);
+	assert_int_equal(http_listen_unix(path, (gid_t)-1, &listener, &none), -ENOENT);
+	assert_non_null(strstr(none.text, path));
+	memset(path, 'x', 108);
+	path[108] = '\0';
+	assert_int_equal(http_listen_unix(path, (gid_t)-1, &listener, &too_long), -ENAMETOOLONG);
+	assert_non_null(strstr(too_long.text, "107 bytes"));
+}
+
+static void a_group_that_cannot_be_given_leaves_no_socket(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener;
+	struct fault fault = { 0 };
+
+	/* Root may give it to anybody, but only until it is somebody else. */
+	if (getuid() == 0 && (chown(folder->path, 65534, 65534) < 0 || seteuid(65534) < 0)) {
+		print_message("# root may give a socket to any group\n");
+		skip();
+	}
+	assert_int_equal(http_listen_unix(folder->socket, 12345, &listener, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "12345"));
+	assert_int_equal(access(folder->socket, F_OK), -1);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+}
+
+static void tcp_listens_on_what_is_free(void **state)
+{
+	struct http_listener first, second;
+	struct fault fault = { 0 }, bad = { 0 };
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+	char text[64];
+
+	(void)state;
+	assert_int_equal(http_listen_tcp("127.0.0.1:0", &first, &fault), 0);
+	assert_true(first.is_tcp);
+	assert_int_equal(getsockname(first.fd, (struct sockaddr *)&address, &size), 0);
+	(void)snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(address.sin_port));
+	assert_int_equal(http_listen_tcp(text, &second, &fault), -EADDRINUSE);
+	assert_non_null(strstr(fault.text, text));
+	(void)close(first.fd);
+	assert_int_equal(http_listen_tcp("localhost", &second, &bad), -EINVAL);
+	assert_non_null(strstr(bad.text, "'localhost'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_socket_is_its_groups_alone, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_dead_socket_makes_room_and_a_live_one_does_not,
+			make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(
+			what_is_no_socket_stays, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(
+			paths_that_cannot_be_are_told, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(
+			a_group_that_cannot_be_given_leaves_no_socket, make_folder, remove_folder),
+		cmocka_unit_test(tcp_listens_on_what_is_free),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/day_dictionary.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+
+enum { DEPTH = 3000 };
+
+static const struct fixture_sample some[] = {
+	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha", .in_kernel = true },
+	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+};
+
+static int intern(struct day_dictionary *dictionary, const struct profile *profile)
+{
+	struct day_mapping mapping;
+	int r = day_mapping_init(&mapping, profile);
+
+	for (size_t i = 0; r == 0 && i < profile->samples.count; i++) {
+		uint32_t thread, node;
+
+		r = day_dictionary_thread(
+			dictionary, &mapping, profile->samples.items[i].thread, &thread);
+		if (r == 0)
+			r = day_dictionary_node(
+				dictionary, &mapping, profile->samples.items[i].node, &node);
+	}
+	day_mapping_done(&mapping);
+	return r;
+}
+
+static void expect_same(const struct day_tables *a, const struct day_tables *b)
+{
+	struct day_mark first = day_tables_mark(a), second = day_tables_mark(b);
+
+	assert_memory_equal(&first, &second, sizeof(first));
+	for (uint32_t i = 0; i < first.strings; i++)
+		assert_string_equal(
+			string_pool_get(&a->strings, i), string_pool_get(&b->strings, i));
+	assert_memory_equal(a->nodes.items + 1, b->nodes.items + 1,
+		(first.nodes - 1) * sizeof(*a->nodes.items));
+	assert_memory_equal(
+		a->frames.items, b->frames.items, first.frames * sizeof(*a->frames.items));
+	for (uint32_t i = 0; i < first.locations; i++) {
+		assert_int_equal(a->locations.items[i].address, b->locations.items[i].address);
+		assert_int_equal(a->locations.items[i].binary, b->locations.items[i].binary);
+		assert_int_equal(
+			a->locations.items[i].frame_count, b->locations.items[i].frame_count);
+	}
+	for (uint32_t i = 0; i < first.threads; i++) {
+		assert_int_equal(a->threads.items[i].tgid, b->threads.items[i].tgid);
+		assert_int_equal(a->threads.items[i].tid, b->threads.items[i].tid);
+		assert_int_equal(a->threads.items[i].cgroup, b->threads.items[i].cgroup);
+	}
+	for (uint32_t i = 0; i < first.binaries; i++)
+		assert_true(build_id_equal(
+			&a->binaries.items[i].build_id, &b->binaries.items[i].build_id));
+}
+
+/* What is known adds nothing; what is written in pieces is read as a whole. */
+static void pieces_make_the_whole(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct day_dictionary dictionary, again;
+	struct day_mark marks[3];
+	uint8_t *blobs[2];
+	size_t sizes[2];
+
+	(void)state;
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(day_dictionary_init(&again), 0);
+	marks[0] = day_tables_mark(&dictionary.tables);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(intern(&dictionary, profile), 0);
+		marks[i + 1] = day_tables_mark(&dictionary.tables);
+		assert_int_equal(intern(&dictionary, profile), 0);
+		marks[2] = day_tables_mark(&dictionary.tables);
+		assert_memory_equal(&marks[i + 1], &marks[2], sizeof(marks[2]));
+		assert_int_equal(
+			day_tables_write(&dictionary.tables, &marks[i], 3, &blobs[i], &sizes[i]),
+			0);
+		profile_free(profile);
+		profile = fixture_profile(FIXTURE_DAY_NS, some, 2);
+	}
+	/* Out of turn, and twice. */
+	assert_int_equal(day_tables_read(&again.tables, blobs[1], sizes[1]), -EBADMSG);
+	assert_int_equal(day_tables_read(&again.tables, blobs[0], sizes[0]), 0);
+	assert_int_equal(day_tables_read(&again.tables, blobs[0], sizes[0]), -EBADMSG);
+	assert_int_equal(day_tables_read(&again.tables, blobs[1], sizes[1]), 0);
+	expect_same(&again.tables, &dictionary.tables);
+	assert_int_equal(day_dictionary_index(&again, &marks[0]), 0);
+	assert_int_equal(intern(&again, profile), 0);
+	expect_same(&again.tables, &dictionary.tables);
+	/* An element that is there twice would be found once. */
+	assert_int_equal(day_dictionary_index(&again, &marks[0]), -EBADMSG);
+	day_dictionary_done(&again);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+	free(blobs[0]);
+	free(blobs[1]);
+}
+
+/* A name of a file's function comes late and is not kept; a JIT function's is. */
+static void names_are_kept_where_nobody_finds_them_later(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct profile_sample sample = { .count = 1 };
+	struct day_dictionary dictionary;
+	uint32_t function, location;
+
+	(void)state;
+	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
+	assert_int_equal(profile_add_string(profile, "hot_loop", &function), 0);
+	assert_int_equal(profile_add_jit_location(profile, 3, 0x7000,
+				 &(struct profile_frame){ .function = function }, &location),
+		0);
+	assert_int_equal(profile_name_location(
+				 profile, 0, &(struct profile_frame){ .function = function }, 1),
+		0);
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+	assert_int_equal(profile_add_synthetic(profile, "[lost: ring full]", &location), 0);
+	assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.locations.count, 5);
+	for (size_t i = 0; i < 5; i++) {
+		const struct day_location *kept = &dictionary.tables.locations.items[i];
+		enum binary_kind kind = dictionary.tables.binaries.items[kept->binary].kind;
+
+		assert_int_equal(
+			kept->frame_count, kind != BINARY_EXECUTABLE && kind != BINARY_LIBRARY);
+		assert_int_equal(kept->function > 0, kind == BINARY_JIT);
+		if (kind == BINARY_SYNTHETIC)
+			assert_int_equal(kept->address, 0);
+	}
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+static void stacks_of_any_depth(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct profile_sample sample = { .count = 1 };
+	struct day_dictionary dictionary;
+	uint32_t location;
+
+	(void)state;
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		assert_int_equal(profile_add_location(profile, 0, i % 50, &location), 0);
+		assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
+	}
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.nodes.count, 1 + 3 + DEPTH);
+	for (uint32_t i = 1; i < dictionary.tables.nodes.count; i++)
+		assert_true(dictionary.tables.nodes.items[i].parent < i);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+static void a_full_dictionary_refuses_and_stays_whole(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, NULL, 0);
+	struct day_dictionary dictionary;
+	struct day_mapping mapping;
+	uint32_t id, refused = 0;
+	uint8_t *blob;
+	size_t size;
+
+	(void)state;
+	profile->limit_bytes = 64 << 20;
+	for (uint32_t i = 0; i < DAY_THREADS_MAX + 10; i++) {
+		struct profile_thread thread = { .tid = i };
+
+		assert_int_equal(profile_add_thread(profile, &thread, &id), 0);
+	}
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(day_mapping_init(&mapping, profile), 0);
+	for (uint32_t i = 0; i < DAY_THREADS_MAX + 10; i++) {
+		int r = day_dictionary_thread(&dictionary, &mapping, i, &id);
+
+		assert_true(r == (i < DAY_THREADS_MAX ? 0 : -E2BIG));
+		refused += r < 0;
+	}
+	assert_int_equal(refused, 10);
+	assert_int_equal(day_dictionary_thread(&dictionary, &mapping, 7, &id), 0);
+	assert_int_equal(id, 7);
+	assert_true(day_dictionary_bytes(&dictionary) < 3 << 20);
+	assert_int_equal(day_tables_write(&dictionary.tables,
+				 &(struct day_mark){ .strings = 1, .nodes = 1 }, 1, &blob, &size),
+		0);
+	free(blob);
+	day_mapping_done(&mapping);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+static void failing_allocations(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 2);
+	struct day_dictionary dictionary;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = day_dictionary_init(&dictionary);
+		if (r == 0)
+			r = intern(&dictionary, profile);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		if (dictionary.tables.nodes.count > 0)
+			assert_int_equal(intern(&dictionary, profile), 0);
+		day_dictionary_done(&dictionary);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > 15);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_make_the_whole),
+		cmocka_unit_test(names_are_kept_where_nobody_finds_them_later),
+		cmocka_unit_test(stacks_of_any_depth),
+		cmocka_unit_test(a_full_dictionary_refuses_and_stays_whole),
+		cmocka_unit_test(failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What each version of the format has left behind is read for ever (I9). */
+#include "store/store.h"
+#include "tests/store/store_fixture.h"
+
+#include <fcntl.h>
+
+/* Reading makes files beside the database, which is no affair of the source tree. */
+static void copy_to(const char *from, const char *folder)
+{
+	char to[DAY_PATH_BYTES], bytes[4096];
+	int in = open(from, O_RDONLY | O_CLOEXEC), out;
+	ssize_t size;
+
+	assert_true(in >= 0);
+	assert_int_equal(day_file_path(to, folder, FIXTURE_DAY), 0);
+	out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(out >= 0);
+	while ((size = read(in, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(out, bytes, (size_t)size), size);
+	assert_int_equal(size, 0);
+	assert_int_equal(close(in), 0);
+	assert_int_equal(close(out), 0);
+}
+
+/* Twelve windows of two minutes, and of the last one a supplement, made coarser. */
+static void expect_v1(const char *folder)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX, .event = "cpu-clock" };
+	struct store_found found;
+	struct profile *read = fixture_read(folder, &selection, &found);
+
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(found.start_ns, FIXTURE_DAY_NS);
+	assert_int_equal(found.end_ns, FIXTURE_DAY_NS + SECONDS(120));
+	assert_int_equal(read->period_ns, FIXTURE_PERIOD);
+	assert_int_equal(read->cpu_count, 4);
+	assert_int_equal(read->samples.count, 2 + 12);
+	fixture_expect(read, "/system.slice/alpha.service/alpha;/usr/bin/prog+1000;"
+			     "/usr/lib/libwork.so+3000 60");
+	fixture_expect(read, "/system.slice/alpha.service/alpha;/usr/bin/prog+1000;"
+			     "/usr/lib/libwork.so+3000;do_work@work.c:7 24");
+	fixture_expect(read, "/system.slice/beta.service/beta;/usr/bin/prog+1000;"
+			     "/usr/lib/libwork.so+400b 3");
+	/* The twelfth was appended as a supplement, whose accounts are another's. */
+	assert_int_equal(read->accounts.fired, 11 * 13);
+	assert_int_equal(read->accounts.stored[PILOTLIGHT_PATH_MAP], 11 * 10);
+	assert_int_equal(read->accounts.dropped[PILOTLIGHT_DROP_RING_FULL], 11 * 3);
+	profile_free(read);
+}
+
+static void version_1_is_read(void **state)
+{
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	copy_to("tests/data/store/v1.db", folder);
+	expect_v1(folder);
+	fixture_remove(folder);
+}
+
+/* And appended to, with the ids that are there. */
+static void version_1_is_written_to(void **state)
+{
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	copy_to("tests/data/store/v1.db", folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3600), 10, 4), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(fixture_total(read), 12 * 10 + 4);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(version_1_is_read),
+		cmocka_unit_test(version_1_is_written_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

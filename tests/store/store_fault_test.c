@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes wrong around the history: the disk, the files, memory. */
+#include "store/store.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+
+static void day_path(char path[DAY_PATH_BYTES], const char *folder)
+{
+	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
+}
+
+static void damage(const char *path, off_t offset, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char bytes[4096];
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, size, offset), (ssize_t)size);
+	assert_int_equal(close(fd), 0);
+}
+
+static void execute(const char *path, const char *sql)
+{
+	sqlite3 *connection;
+
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(connection, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+}
+
+static struct store_summary summarize(const char *folder)
+{
+	struct store_reader *reader;
+	struct store_summary summary;
+	struct fault fault = { 0 };
+
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
+	store_reader_close(reader);
+	return summary;
+}
+
+static void append_and_close(const char *folder, uint64_t start_ns)
+{
+	struct store *store = fixture_open(folder);
+
+	assert_int_equal(fixture_append_one(store, start_ns, 1, 1), 0);
+	store_close(store);
+}
+
+/* In all its ways: the damaged one is set aside, and a new one takes what comes. */
+static void a_damaged_day_is_set_aside(void **state)
+{
+	static const char *const ways[] = { "PRAGMA user_version = 2", "PRAGMA application_id = 3",
+		"DROP TABLE bodies", "CREATE TRIGGER t AFTER INSERT ON windows BEGIN SELECT 1; END",
+		"ALTER TABLE windows ADD COLUMN other", NULL };
+	char folder[64], path[DAY_PATH_BYTES];
+	struct store_summary summary;
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		append_and_close(folder, FIXTURE_DAY_NS);
+		if (ways[i])
+			execute(path, ways[i]);
+		else
+			damage(path, 0, 100);
+		read = fixture_read(folder, NULL, &found);
+		assert_int_equal(found.days_damaged, 1);
+		assert_int_equal(found.windows, 0);
+		profile_free(read);
+		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
+		summary = summarize(folder);
+		assert_int_equal(summary.windows, 1);
+		/* Four are kept at most. */
+		assert_int_equal(summary.days_set_aside, i < 4 ? i + 1 : 4);
+		read = fixture_read(folder, NULL, &found);
+		assert_int_equal(found.days_damaged, 0);
+		assert_int_equal(fixture_total(read), 1);
+		profile_free(read);
+	}
+	fixture_remove(folder);
+}
+
+/* Pages that SQLite finds to be damaged only when it comes to them. */
+static void damage_is_found_late(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct fault fault = { 0 };
+	struct store *store;
+	size_t set_aside = 0;
+
+	(void)state;
+	for (off_t page = 1; page < 9; page++) {
+		fixture_folder(folder);
+		day_path(path, folder);
+		append_and_close(folder, FIXTURE_DAY_NS);
+		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
+		damage(path, page * 4096, 4096);
+		store = fixture_open(folder);
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20), 1, 1), 0);
+		while (store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault) == 1)
+			;
+		assert_string_equal(fault.text, "");
+		store_close(store);
+		set_aside += summarize(folder).days_set_aside;
+		fixture_remove(folder);
+	}
+	assert_true(set_aside >= 4);
+}
+
+/* A window whose bytes are damaged costs itself and no other. */
+static void a_damaged_window_is_one_window(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	for (uint32_t i = 0; i < 5; i++)
+		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+	execute(path, "UPDATE bodies SET body = x'01284a' WHERE window = 2;"
+		      "UPDATE bodies SET body = x'02' WHERE window = 3;"
+		      "UPDATE windows SET accounts = x'0163' WHERE id = 4");
+	for (int round = 0; round < 2; round++) {
+		read = fixture_read(folder, NULL, &found);
+		assert_int_equal(found.days_damaged, 1);
+		assert_int_equal(found.windows, 2);
+		assert_int_equal(fixture_total(read), 2);
+		profile_free(read);
+		/* Nor does it hold up what makes history coarser. */
+		store = fixture_open(folder);
+		while (store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault) == 1)
+			;
+		assert_string_equal(fault.text, "");
+		store_close(store);
+	}
+	fixture_remove(folder);
+}
+
+static void a_damaged_dictionary_is_its_generation(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	execute(path, "UPDATE dictionary SET body = x'01284a' WHERE part = 0");
+	append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
+	append_and_close(folder, FIXTURE_DAY_NS + SECONDS(20));
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 1);
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(fixture_total(read), 2);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void leftovers_of_a_day_that_went_are_removed(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES], wal[DAY_PATH_BYTES + 8];
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
+	assert_true(close(open(wal, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == 0);
+	damage(wal, 0, 4096);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	assert_int_equal(access(wal, F_OK), -1);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void mount_small(const char *folder, unsigned long flags)
+{
+	if (mount("tmpfs", folder, "tmpfs", flags, "size=512k") < 0) {
+		print_message("no tmpfs here: %s\n", strerror(errno));
+		fixture_remove(folder);
+		skip();
+	}
+}
+
+static void a_full_disk_is_waited_out(void **state)
+{
+	char folder[64], filler[80], bytes[4096] = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	uint64_t appended = 0;
+	int fd, r;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	for (uint32_t i = 1; i < 20; i++) {
+		r = fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1);
+		appended += r == 0;
+		if (r < 0)
+			assert_int_equal(r, -ENOSPC);
+	}
+	assert_true(appended < 19);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(close(fd), 0);
+	for (uint32_t i = 20; i < 23; i++)
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(found.windows, 4 + appended);
+	assert_int_equal(read->threads.count, 4 + appended);
+	assert_int_equal(fixture_total(read), 4 + appended);
+	profile_free(read);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* A mount on top that is read-only: what is open stays writable, all else is not. */
+static void a_disk_that_cannot_be_written(void **state)
+{
+	struct fault fault = { 0 };
+	struct store *store, *other;
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	assert_int_equal(mount(folder, folder, NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+	assert_int_equal(store_open(folder, &store_default_limits, &other, &fault), -EROFS);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS * i, 1, 1), -EROFS);
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, 1, 1), -EROFS);
+	}
+	assert_int_equal(umount(folder), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 1, 1), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 1, 1), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 3);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* Whatever allocation fails: -ENOMEM, and afterwards all is as it should be. */
+static void failing_allocations_cost_a_window_at_most(void **state)
+{
+	static const struct fixture_sample samples[] = {
+		{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha", .in_kernel = true },
+		{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+	};
+	struct profile *profile, *read;
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+	size_t n;
+
+	(void)state;
+	fixture_folder(folder);
+	for (n = 0;; n++) {
+		uint64_t start_ns = FIXTURE_DAY_NS + n * DAY_NS;
+		struct fault fault = { 0 };
+		int r, again = 0;
+
+		profile = fixture_profile(start_ns, samples, 2);
+		store = NULL;
+		fail_allocation(n);
+		r = store_open(folder, &store_default_limits, &store, &fault);
+		if (r == 0)
+			r = fixture_append(store, profile, false, &fault);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		if (store)
+			again = fixture_append(store, profile, false, &fault);
+		assert_int_equal(again, 0);
+		store_close(store);
+		profile_free(profile);
+	}
+	profile_free(profile);
+	store_close(store);
+	assert_true(n > 20);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(read->samples.count, 2);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void failing_allocations_fail_a_reading(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	char folder[64];
+	size_t n;
+
+	(void)state;
+	fixture_folder(folder);
+	for (uint32_t i = 0; i < 3; i++)
+		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+	for (n = 0;; n++) {
+		struct store_reader *reader = NULL;
+		struct profile *read = NULL;
+		struct store_summary summary;
+		struct store_found found;
+		struct fault fault = { 0 };
+		int r;
+
+		fail_allocation(n);
+		r = store_reader_open(folder, &reader, &fault);
+		if (r == 0)
+			r = store_reader_read(reader, &selection, 1 << 20, &read, &found, &fault);
+		if (r == 0)
+			r = store_reader_summary(reader, &summary, &fault);
+		store_reader_close(reader);
+		if (!allocation_failed()) {
+			assert_int_equal(r, 0);
+			profile_free(read);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		profile_free(read);
+	}
+	assert_true(n > 20);
+	fixture_remove(folder);
+}
+
+static void failing_allocations_fail_a_merge(void **state)
+{
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+	size_t n;
+	int r = 0;
+
+	(void)state;
+	fixture_folder(folder);
+	for (uint32_t i = 0; i < 4; i++)
+		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+	store = fixture_open(folder);
+	for (n = 0; n < 1000; n++) {
+		struct fault fault = { 0 };
+
+		fail_allocation(n);
+		r = store_maintain(store, FIXTURE_DAY_NS + DAY_NS, UINT64_MAX, &fault);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > 10);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(fixture_total(read), 4);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_damaged_day_is_set_aside),
+		cmocka_unit_test(damage_is_found_late),
+		cmocka_unit_test(a_damaged_window_is_one_window),
+		cmocka_unit_test(a_damaged_dictionary_is_its_generation),
+		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
+		cmocka_unit_test(a_full_disk_is_waited_out),
+		cmocka_unit_test(a_disk_that_cannot_be_written),
+		cmocka_unit_test(failing_allocations_cost_a_window_at_most),
+		cmocka_unit_test(failing_allocations_fail_a_reading),
+		cmocka_unit_test(failing_allocations_fail_a_merge),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

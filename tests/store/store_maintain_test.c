@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/store.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+
+static void maintain(struct store *store, uint64_t now_ns)
+{
+	struct fault fault = { 0 };
+	int r;
+
+	/* A step a call. */
+	do {
+		r = store_maintain(store, now_ns, 0, &fault);
+		if (r < 0)
+			fail_msg("%s", fault.text);
+	} while (r == 1);
+}
+
+struct seen {
+	size_t count;
+	uint64_t widest_ns, samples;
+	struct accounts accounts;
+};
+
+static int see(void *context, const struct store_window_line *line)
+{
+	struct seen *seen = context;
+
+	seen->count++;
+	seen->samples += line->samples;
+	if (line->end_ns - line->start_ns > seen->widest_ns)
+		seen->widest_ns = line->end_ns - line->start_ns;
+	accounts_add(&seen->accounts, &line->accounts);
+	return 0;
+}
+
+static struct seen look(const char *folder)
+{
+	struct store_reader *reader;
+	struct fault fault = { 0 };
+	struct seen seen = { 0 };
+
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_each(reader, 0, UINT64_MAX, see, &seen, &fault), 0);
+	store_reader_close(reader);
+	return seen;
+}
+
+/* An hour of windows of ten seconds, each with a thread that stays and one of its own. */
+static void append_hour(struct store *store, uint64_t start_ns)
+{
+	struct fault fault = { 0 };
+
+	for (uint32_t i = 0; i < 360; i++) {
+		struct fixture_sample samples[] = {
+			{ .pid = 1, .address = 0x3000 + i % 5, .count = 3, .comm = "stays" },
+			{ .pid = 1000 + i,
+				.address = 0x4000,
+				.count = 1,
+				.comm = "goes",
+				.in_kernel = true },
+		};
+		struct profile *profile = fixture_profile(start_ns + SECONDS(10) * i, samples, 2);
+
+		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		profile_free(profile);
+	}
+}
+
+static void expect_hour(const char *folder, size_t windows, uint64_t widest_s)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX, .merges_threads = true };
+	struct store_found found;
+	struct seen seen = look(folder);
+	struct profile *read;
+
+	assert_int_equal(seen.count, windows);
+	assert_int_equal(seen.widest_ns, SECONDS(widest_s));
+	assert_int_equal(seen.samples, 360 * 4);
+	assert_int_equal(seen.accounts.fired, 360 * 6);
+	assert_true(accounts_close(&seen.accounts));
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.windows, windows);
+	assert_int_equal(read->samples.count, 6);
+	assert_int_equal(fixture_total(read), 360 * 4);
+	assert_int_equal(read->accounts.fired, 360 * 6);
+	fixture_expect(read, "/system.slice/goes.service/goes;/usr/bin/prog+1000;"
+			     "/usr/lib/libwork.so+4000;do_work@work.c:7 360");
+	profile_free(read);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(read->threads.count, 361);
+	profile_free(read);
+}
+
+static void windows_become_coarser_with_age(void **state)
+{
+	uint64_t start_ns = FIXTURE_DAY_NS + 3600 * SECONDS(5), hour = SECONDS(3600);
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_hour(store, start_ns);
+	maintain(store, start_ns + 2 * hour);
+	expect_hour(folder, 360, 10);
+	/* Half of them are older than two hours. */
+	maintain(store, start_ns + 2 * hour + hour / 2);
+	assert_int_equal(look(folder).count, 180 + 30);
+	maintain(store, start_ns + 3 * hour);
+	expect_hour(folder, 60, 60);
+	maintain(store, start_ns + 48 * hour + hour);
+	expect_hour(folder, 6, 600);
+	maintain(store, start_ns + 480 * hour);
+	expect_hour(folder, 6, 600);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void an_old_day_is_made_coarser_after_a_restart(void **state)
+{
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_hour(store, FIXTURE_DAY_NS);
+	store_close(store);
+	store = fixture_open(folder);
+	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
+	expect_hour(folder, 6, 600);
+	/* What comes for it later is made coarser as well. */
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3600), 9, 1), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3610), 9, 1), 0);
+	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
+	assert_int_equal(look(folder).count, 7);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* A pause, another period, another boot, a clock that was set: none of these is one stretch. */
+static void what_does_not_belong_together_stays_apart(void **state)
+{
+	static const struct fixture_sample sample = {
+		.pid = 1, .address = 0x3000, .count = 1, .comm = "one"
+	};
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct profile *profile =
+			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, &sample, 1);
+		struct store_window window = {
+			.boot_id = "a boot of a test",
+			.monotonic_ns = DAY_NS + SECONDS(10) * i,
+		};
+
+		if (i == 1)
+			profile->period_ns /= 2;
+		if (i == 2)
+			window.boot_id[0] = 'b';
+		if (i == 3)
+			window.monotonic_ns += SECONDS(5);
+		if (i == 5) {
+			profile->start_ns += SECONDS(8);
+			window.monotonic_ns += SECONDS(8);
+		}
+		profile->end_ns = profile->start_ns + SECONDS(10);
+		assert_int_equal(store_append(store, &window, profile, &fault), 0);
+		/* Of the first, which it goes with. */
+		if (i == 0) {
+			window.is_supplement = true;
+			assert_int_equal(store_append(store, &window, profile, &fault), 0);
+		}
+		profile_free(profile);
+	}
+	assert_int_equal(look(folder).count, 7);
+	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
+	assert_int_equal(look(folder).count, 6);
+	assert_int_equal(look(folder).samples, 7);
+	assert_int_equal(look(folder).accounts.fired, 12);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static size_t count_days(const char *folder)
+{
+	struct fault fault = { 0 };
+	struct day_files files;
+	size_t count;
+
+	assert_int_equal(day_files_read(&files, folder, &fault), 0);
+	count = files.count;
+	day_files_done(&files);
+	return count;
+}
+
+static void old_days_go(void **state)
+{
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
+	assert_int_equal(count_days(folder), 40);
+	maintain(store, FIXTURE_DAY_NS + 39 * DAY_NS + 1);
+	/* Thirty days before the last but one, those two, and today. */
+	assert_int_equal(count_days(folder), 32);
+	assert_int_equal(look(folder).count, 32);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void a_clock_set_ahead_costs_no_history(void **state)
+{
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + 9000 * DAY_NS, 1, 1), 0);
+	maintain(store, FIXTURE_DAY_NS + 9000 * DAY_NS + SECONDS(20));
+	assert_int_equal(count_days(folder), 6);
+	maintain(store, SECONDS(20));
+	assert_int_equal(count_days(folder), 6);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static uint64_t folder_bytes(const char *folder)
+{
+	struct fault fault = { 0 };
+	struct day_files files;
+	uint64_t bytes;
+
+	assert_int_equal(day_files_read(&files, folder, &fault), 0);
+	bytes = files.bytes;
+	day_files_done(&files);
+	return bytes;
+}
+
+static void bytes_are_kept_to_by_days(void **state)
+{
+	struct store_limits limits = store_default_limits;
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	limits.bytes = 400 << 10;
+	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
+	assert_true(folder_bytes(folder) > limits.bytes);
+	maintain(store, FIXTURE_DAY_NS + 19 * DAY_NS);
+	assert_true(folder_bytes(folder) <= limits.bytes);
+	assert_true(count_days(folder) > 2);
+	/* The last one is the youngest. */
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + 19 * DAY_NS, 1, 1), 0);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* Within one day the oldest generation goes. */
+static void bytes_are_kept_to_within_a_day(void **state)
+{
+	struct store_limits limits = store_default_limits;
+	struct store_selection selection = { .end_ns = UINT64_MAX, .merges_threads = true };
+	struct store_found found;
+	struct fault fault = { 0 };
+	struct profile *read;
+	struct store *store;
+	uint64_t state_of_draw = 1;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	limits.bytes = 3 << 20;
+	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	for (uint32_t i = 0; i < 60; i++) {
+		struct profile *profile =
+			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, NULL, 0);
+
+		profile->limit_bytes = 64 << 20;
+		for (uint32_t j = 0; j < 10000; j++) {
+			struct fixture_sample sample = { .pid = 1, .count = 1, .comm = "one" };
+
+			state_of_draw = state_of_draw * 6364136223846793005U + 1;
+			sample.address = state_of_draw >> 20;
+			fixture_add(profile, &sample);
+		}
+		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		profile_free(profile);
+		maintain(store, FIXTURE_DAY_NS + SECONDS(10) * (i + 1));
+		assert_true(folder_bytes(folder) <= limits.bytes);
+	}
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_true(found.windows > 0 && found.windows < 60);
+	/* The last ones are there. */
+	assert_int_equal(found.end_ns, FIXTURE_DAY_NS + SECONDS(600));
+	profile_free(read);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_become_coarser_with_age),
+		cmocka_unit_test(an_old_day_is_made_coarser_after_a_restart),
+		cmocka_unit_test(what_does_not_belong_together_stays_apart),
+		cmocka_unit_test(old_days_go),
+		cmocka_unit_test(a_clock_set_ahead_costs_no_history),
+		cmocka_unit_test(bytes_are_kept_to_by_days),
+		cmocka_unit_test(bytes_are_kept_to_within_a_day),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

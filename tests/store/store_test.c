@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/store.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+
+static const struct fixture_sample some[] = {
+	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
+	{ .pid = 10, .address = 0x3000, .count = 2, .comm = "alpha", .in_kernel = true },
+	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+};
+
+static const char *const described[] = {
+	"/system.slice/alpha.service/alpha;/usr/bin/prog+1000;/usr/lib/libwork.so+3000 5",
+	("/system.slice/alpha.service/alpha;/usr/bin/prog+1000;/usr/lib/libwork.so+3000;"
+	 "do_work@work.c:7 2"),
+	"/system.slice/beta.service/beta;/usr/bin/prog+1000;/usr/lib/libwork.so+4000 3",
+};
+
+static void what_was_appended_is_read(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(100), some, 3), *read;
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	/* While it is written to. */
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.supplements, 0);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(found.start_ns, profile->start_ns);
+	assert_int_equal(found.end_ns, profile->end_ns);
+	assert_int_equal(read->samples.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		fixture_expect(read, described[i]);
+	assert_int_equal(read->period_ns, FIXTURE_PERIOD);
+	assert_int_equal(read->cpu_count, 4);
+	assert_string_equal(string_pool_get(&read->strings, read->event), "cpu-clock");
+	assert_memory_equal(&read->accounts, &profile->accounts, sizeof(read->accounts));
+	assert_int_equal(read->threads.items[0].tid, read->threads.items[0].tgid + 1);
+	assert_int_equal(
+		read->threads.items[0].process_start_ns, SECONDS(1) * read->threads.items[0].tgid);
+	assert_int_equal(read->binaries.items[0].build_id.size, 20);
+	profile_free(read);
+	profile_free(profile);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void ids_go_on_after_a_restart(void **state)
+{
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct profile *profile =
+			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 3);
+		struct store *store = fixture_open(folder);
+		struct fault fault = { 0 };
+
+		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		store_close(store);
+		profile_free(profile);
+	}
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 4);
+	assert_int_equal(read->samples.count, 3);
+	assert_int_equal(fixture_total(read), 40);
+	assert_int_equal(read->accounts.fired, 4 * 13);
+	assert_true(accounts_close(&read->accounts));
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void one_writer_at_a_time(void **state)
+{
+	struct store *store, *second = NULL;
+	struct fault fault = { 0 };
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	assert_int_equal(store_open(folder, &store_default_limits, &second, &fault), -EBUSY);
+	assert_non_null(strstr(fault.text, "another process"));
+	assert_null(second);
+	store_close(store);
+	store = fixture_open(folder);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+	struct store_found found;
+	struct fault fault = { 0 };
+	struct store *store = NULL;
+	struct profile *read;
+
+	(void)state;
+	assert_int_equal(
+		store_open("/nowhere/at/all", &store_default_limits, &store, &fault), -ENOENT);
+	assert_non_null(strstr(fault.text, "/nowhere/at/all"));
+	read = fixture_read("/nowhere/at/all", NULL, &found);
+	assert_int_equal(found.windows, 0);
+	assert_int_equal(read->samples.count, 0);
+	profile_free(read);
+}
+
+static void windows_that_make_no_sense_are_refused(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 3);
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	profile->period_ns = 0;
+	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	profile->period_ns = 1;
+	profile->end_ns = profile->start_ns - 1;
+	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	profile->end_ns = UINT64_MAX;
+	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	profile_free(profile);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void days_and_clocks_may_jump(void **state)
+{
+	static const uint64_t starts[] = { 5 * DAY_NS - SECONDS(5), DAY_NS, 4 * DAY_NS, 10,
+		4 * DAY_NS + SECONDS(5), 5 * DAY_NS };
+	struct store_selection selection = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + starts[i], 7, 1U << i), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(fixture_total(read), 63);
+	assert_int_equal(found.start_ns, FIXTURE_DAY_NS + 10);
+	profile_free(read);
+	/* The first one began on the day before and lasts into this one. */
+	selection.start_ns = FIXTURE_DAY_NS + 5 * DAY_NS;
+	selection.end_ns = selection.start_ns + 1;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 1 + 32);
+	profile_free(read);
+	selection.start_ns = FIXTURE_DAY_NS + 4 * DAY_NS + SECONDS(10);
+	selection.end_ns = FIXTURE_DAY_NS + 5 * DAY_NS - SECONDS(5);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 16);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static bool is_beta(void *context, const struct store_thread *thread)
+{
+	(*(size_t *)context)++;
+	assert_int_equal(thread->tid, thread->tgid + 1);
+	return strcmp(thread->exe, "/usr/bin/beta") == 0 &&
+	       strcmp(thread->cgroup, "/system.slice/beta.service") == 0;
+}
+
+static bool is_kernel(void *context, const struct profile_binary *binary, const char *path)
+{
+	(void)context;
+	assert_int_equal(binary->kind == BINARY_KERNEL, strcmp(path, "[kernel.kallsyms]") == 0);
+	return binary->kind == BINARY_KERNEL;
+}
+
+static void only_what_is_selected(void **state)
+{
+	struct profile *profile, *read;
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	size_t asked = 0;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 3; i++) {
+		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 3);
+		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		profile_free(profile);
+	}
+	selection.wants_thread = is_beta;
+	selection.context = &asked;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(asked, 2);
+	assert_int_equal(read->samples.count, 1);
+	assert_int_equal(fixture_total(read), 9);
+	assert_int_equal(read->threads.count, 1);
+	assert_int_equal(read->accounts.fired, 3 * 13);
+	profile_free(read);
+
+	selection.wants_thread = NULL;
+	selection.wants_binary = is_kernel;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(read->samples.count, 1);
+	assert_int_equal(fixture_total(read), 6);
+	profile_free(read);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void threads_may_be_merged(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX, .merges_threads = true };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 9; i++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i, i + 1, 2), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(read->threads.count, 9);
+	assert_int_equal(read->samples.count, 9);
+	profile_free(read);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(read->threads.count, 1);
+	assert_int_equal(read->threads.items[0].tgid, 0);
+	assert_int_equal(read->samples.count, 1);
+	assert_int_equal(fixture_total(read), 18);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void one_event_at_a_time(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct profile *profile, *read;
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 2; i++) {
+		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 1 + i);
+		assert_int_equal(
+			profile_add_string(profile, i ? "cycles" : "cpu-clock", &profile->event),
+			0);
+		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		profile_free(profile);
+	}
+	store_close(store);
+	read = fixture_read(folder, &selection, &found);
+	assert_true(found.has_other_events);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(fixture_total(read), 5);
+	profile_free(read);
+	selection.event = "cycles";
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 7);
+	assert_string_equal(string_pool_get(&read->strings, read->event), "cycles");
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+/* 100 samples of 10 ms and 7 of 25 ms are 1175 ms, hence 117 or 118 of 10 ms. */
+static void periods_are_brought_to_the_shortest(void **state)
+{
+	struct fixture_sample samples[107];
+	struct profile *profile, *read;
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	for (uint32_t i = 0; i < 107; i++)
+		samples[i] = (struct fixture_sample){
+			.pid = i + 1, .address = 0x5000 + i, .count = 1, .comm = "p"
+		};
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	profile = fixture_profile(FIXTURE_DAY_NS, samples, 7);
+	profile->period_ns = 25000000;
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	profile_free(profile);
+	profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10), samples + 7, 100);
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	profile_free(profile);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(read->period_ns, 10000000);
+	assert_int_equal(read->samples.count, 107);
+	assert_int_equal(fixture_total(read), 117);
+	for (size_t i = 0; i < 107; i++)
+		assert_in_range(read->samples.items[i].count, 1, 3);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void supplements_add_samples_and_no_accounts(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 3), *read;
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, true, &fault), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.supplements, 1);
+	assert_int_equal(fixture_total(read), 20);
+	assert_int_equal(read->accounts.fired, 13);
+	profile_free(read);
+	profile_free(profile);
+	fixture_remove(folder);
+}
+
+/* More threads than a generation holds, in one window and in many. */
+static void generations_follow_each_other(void **state)
+{
+	enum { THREADS = 60000 };
+	struct profile *profile, *read;
+	struct store_found found;
+	struct fault fault = { 0 };
+	struct store_selection selection = { .end_ns = UINT64_MAX, .merges_threads = true };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	assert_int_equal(profile_new(64 << 20, &profile), 0);
+	profile_free(profile);
+	profile = fixture_profile(FIXTURE_DAY_NS, some, 3);
+	profile->limit_bytes = 64 << 20;
+	for (uint32_t i = 0; i < THREADS; i++) {
+		struct fixture_sample sample = {
+			.pid = 1000 + i, .address = 0x9000 + i % 50, .count = 1, .comm = "many"
+		};
+
+		fixture_add(profile, &sample);
+	}
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20), 5, 3), 0);
+	store_close(store);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 6, 3), 0);
+	store_close(store);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.windows, 3);
+	assert_true(found.supplements >= 2);
+	assert_int_equal(fixture_total(read), 10 + THREADS + 6);
+	assert_int_equal(read->accounts.fired, profile->accounts.fired + 8);
+	profile_free(read);
+	profile_free(profile);
+	fixture_remove(folder);
+}
+
+struct seen_windows {
+	size_t count;
+	uint64_t last_ns, samples, fired;
+};
+
+static int see_window(void *context, const struct store_window_line *line)
+{
+	struct seen_windows *seen = context;
+
+	assert_true(line->start_ns >= seen->last_ns);
+	assert_true(line->bytes > 0);
+	seen->last_ns = line->start_ns;
+	seen->samples += line->samples;
+	seen->fired += line->accounts.fired;
+	seen->count++;
+	return seen->count == 100 ? -ECANCELED : 0;
+}
+
+static void windows_are_listed(void **state)
+{
+	struct seen_windows seen = { 0 };
+	struct store_summary summary;
+	struct store_reader *reader;
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + (4 - i) * DAY_NS / 2, 1, i + 1),
+			0);
+	store_close(store);
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_each(reader, 0, UINT64_MAX, see_window, &seen, &fault), 0);
+	assert_int_equal(seen.count, 5);
+	assert_int_equal(seen.samples, 15);
+	assert_int_equal(seen.fired, 20);
+	seen = (struct seen_windows){ .count = 99 };
+	assert_int_equal(
+		store_reader_each(reader, 0, UINT64_MAX, see_window, &seen, &fault), -ECANCELED);
+	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
+	assert_int_equal(summary.days, 3);
+	assert_int_equal(summary.windows, 5);
+	assert_int_equal(summary.first_ns, FIXTURE_DAY_NS);
+	assert_int_equal(summary.last_ns, FIXTURE_DAY_NS + 2 * DAY_NS + SECONDS(10));
+	assert_true(summary.bytes > 0);
+	assert_int_equal(summary.days_set_aside, 0);
+	store_reader_close(reader);
+	fixture_remove(folder);
+}
+
+static void a_profile_that_is_too_large(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct profile *read = NULL;
+	struct store_reader *reader;
+	struct store_found found;
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 50; i++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i, i + 1, 1), 0);
+	store_close(store);
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(
+		store_reader_read(reader, &selection, 4096, &read, &found, &fault), -E2BIG);
+	assert_null(read);
+	store_reader_close(reader);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_appended_is_read),
+		cmocka_unit_test(ids_go_on_after_a_restart),
+		cmocka_unit_test(one_writer_at_a_time),
+		cmocka_unit_test(a_folder_that_is_not_there),
+		cmocka_unit_test(windows_that_make_no_sense_are_refused),
+		cmocka_unit_test(days_and_clocks_may_jump),
+		cmocka_unit_test(only_what_is_selected),
+		cmocka_unit_test(threads_may_be_merged),
+		cmocka_unit_test(one_event_at_a_time),
+		cmocka_unit_test(periods_are_brought_to_the_shortest),
+		cmocka_unit_test(supplements_add_samples_and_no_accounts),
+		cmocka_unit_test(generations_follow_each_other),
+		cmocka_unit_test(windows_are_listed),
+		cmocka_unit_test(a_profile_that_is_too_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
