@@ -23,8 +23,9 @@ run_container() {
 		mount -t tmpfs tmpfs /tmp && cp /proc/self/fd/8 /tmp/writer && chmod 755 /tmp/writer || exit
 		cd /tmp || exit
 		/tmp/writer reuse --comm jit_inside --truth /proc/self/fd/9 --seconds 3 &
+		reuse=$!
 		/tmp/writer stale --comm jit_map_inside --output map --truth /proc/self/fd/9 --seconds 3 &
-		wait -n && wait -n
+		wait $reuse && wait $!
 	' container 8<"$writer" 9>>"$truth"
 }
 
