@@ -11,6 +11,7 @@
 #include "process/process_scan.h"
 #include "process/process_table.h"
 #include "tools/jit_command.h"
+#include "tools/jit_process_file.h"
 #include "tools/jit_text.h"
 #include "tools/shown_text.h"
 
@@ -194,7 +195,7 @@ static void print(struct listing *listing, const struct jit_process_report *repo
 		output_printf(output, "(%s)",
 			report->open_error == 0 || report->open_error == -ENOENT
 				? "neither jitdump nor perf map"
-				: strerror(-report->open_error));
+				: jit_process_file_explain(report->open_error));
 	if (report->is_jitdump && report->jitdump.fault != JITDUMP_FAULT_NONE)
 		output_printf(output, " (%s at byte %" PRIu64 ")",
 			jitdump_fault_name(report->jitdump.fault), report->jitdump.fault_offset);

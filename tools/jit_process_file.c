@@ -40,13 +40,21 @@ static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 	/* Of several the one that was mapped last has, most often, the lowest address. */
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_close_ int fd = -1;
+		struct jit_marker marker;
 		struct mapped_file file;
 
 		process_table_file(sight->processes, mappings[i].file, &file);
 		if (!jit_file_is_marker(file.path))
 			continue;
-		r = jit_file_open_jitdump(sight->broker, &sight->process, mappings[i].start,
-			mappings[i].end, file.path, &sight->facts, &fd);
+		marker = (struct jit_marker){
+			.start = mappings[i].start,
+			.end = mappings[i].end,
+			.device_major = file.device_major,
+			.device_minor = file.device_minor,
+			.path = file.path,
+		};
+		r = jit_file_open_jitdump(
+			sight->broker, &sight->process, &marker, &sight->facts, &fd);
 		if (r < 0)
 			continue;
 		*ret_path = strdup(file.path);
@@ -95,9 +103,13 @@ static int look(struct sight *sight, pid_t pid)
 	return r == -E2BIG ? 0 : r;
 }
 
-static const char *explain(int error)
+const char *jit_process_file_explain(int error)
 {
 	switch (error) {
+	case -EREMOTE:
+		return "it is on a file system that need not answer";
+	case -ELOOP:
+		return "it is a link";
 	case -EPERM:
 		return "it belongs to somebody else";
 	case -ESTALE:
@@ -133,10 +145,10 @@ int jit_process_file_open(pid_t pid, struct jit_process_file *ret_file, struct f
 			return fault_set(fault, map_error,
 				"process %d has no jitdump file, and its perf map cannot be "
 				"opened: %s",
-				(int)pid, explain(map_error));
+				(int)pid, jit_process_file_explain(map_error));
 	} else if (r < 0) {
 		return fault_set(fault, r, "the jitdump file of process %d cannot be opened: %s",
-			(int)pid, explain(r));
+			(int)pid, jit_process_file_explain(r));
 	}
 	*ret_file = file;
 	return 0;

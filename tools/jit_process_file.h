@@ -19,3 +19,6 @@ struct jit_process_file {
  */
 int jit_process_file_open(pid_t pid, struct jit_process_file *ret_file, struct fault *fault);
 void jit_process_file_done(struct jit_process_file *file);
+
+/* Why such a file is not read: an -errno of jit/jit_file.h, or any. */
+const char *jit_process_file_explain(int error);

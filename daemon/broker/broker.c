@@ -152,6 +152,7 @@ int broker_open_process_file(struct broker *broker, const struct broker_process 
 		[BROKER_PROCESS_STATUS] = "status",
 		[BROKER_PROCESS_COMM] = "comm",
 		[BROKER_PROCESS_CGROUP] = "cgroup",
+		[BROKER_PROCESS_MOUNTINFO] = "mountinfo",
 	};
 
 	if (file == BROKER_PROCESS_TIMENS_OFFSETS)

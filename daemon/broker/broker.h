@@ -117,6 +117,7 @@ enum broker_process_file {
 	BROKER_PROCESS_COMM,
 	BROKER_PROCESS_TIMENS_OFFSETS, /* -ENOENT: the kernel has no time namespaces */
 	BROKER_PROCESS_CGROUP,
+	BROKER_PROCESS_MOUNTINFO,
 };
 int broker_open_process_file(struct broker *broker, const struct broker_process *process,
 	enum broker_process_file file, int *ret_fd);

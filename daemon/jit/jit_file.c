@@ -4,9 +4,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/start_time.h"
+#include "jit/mount_table.h"
 #include "process/process_status.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -254,23 +256,63 @@ static int give_checked(
 	return 0;
 }
 
-int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
-	uint64_t start, uint64_t end, const char *path, const struct jit_process_facts *facts,
-	int *ret_fd)
+/*
+ * Of a device that the process's mounts do not tell of, as where an overlay shows the file below
+ * it, one with a number of its own is a disk.
+ */
+static bool is_local_device(const struct mount_table *mounts, const struct jit_marker *marker)
 {
-	_cleanup_close_ int fd = -1;
-	int r = broker_open_marker(broker, process, start, end, path, &fd);
+	switch (mount_table_of_device(mounts, marker->device_major, marker->device_minor)) {
+	case MOUNT_LOCAL:
+		return true;
+	case MOUNT_UNKNOWN:
+		return marker->device_major != 0;
+	case MOUNT_REMOTE:
+		break;
+	}
+	return false;
+}
 
+int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
+	const struct jit_marker *marker, const struct jit_process_facts *facts, int *ret_fd)
+{
+	_cleanup_(mount_table_freep) struct mount_table *mounts = NULL;
+	_cleanup_close_ int fd = -1;
+	const char *path = marker->path;
+	int r = mount_table_read(broker, process, &mounts);
+
+	if (r < 0)
+		return r;
+	if (path && mount_table_of_path(mounts, path) != MOUNT_LOCAL)
+		path = NULL;
+	if (marker->end > 0 ? !is_local_device(mounts, marker) : !path)
+		return -EREMOTE;
+	r = broker_open_marker(broker, process, marker->start, marker->end, path, &fd);
 	return r < 0 ? r : give_checked(&fd, JIT_FILE_JITDUMP, facts, ret_fd);
+}
+
+static int open_map(
+	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd)
+{
+	_cleanup_(mount_table_freep) struct mount_table *mounts = NULL;
+	char path[64];
+	int r = mount_table_read(broker, process, &mounts);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", ns_pid);
+	if (mount_table_of_path(mounts, path) != MOUNT_LOCAL)
+		return -EREMOTE;
+	return broker_open_perf_map(broker, process, ns_pid, ret_fd);
 }
 
 int jit_file_open_perf_map(struct broker *broker, const struct broker_process *process,
 	const struct broker_process *parent, const struct jit_process_facts *facts, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = broker_open_perf_map(broker, process, facts->ns_pid, &fd);
+	int r = open_map(broker, process, facts->ns_pid, &fd);
 
 	if (r == -ESRCH && parent->pid > 0)
-		r = broker_open_perf_map(broker, parent, facts->ns_pid, &fd);
+		r = open_map(broker, parent, facts->ns_pid, &fd);
 	return r < 0 ? r : give_checked(&fd, JIT_FILE_PERF_MAP, facts, ret_fd);
 }

@@ -54,15 +54,22 @@ enum jit_file_kind { JIT_FILE_JITDUMP, JIT_FILE_PERF_MAP };
  */
 int jit_file_check(int fd, enum jit_file_kind kind, const struct jit_process_facts *facts);
 
+/* The mapping that marks a jitdump file. */
+struct jit_marker {
+	uint64_t start, end; /* 0: looked for by `path` alone, in a process that need not map it */
+	uint32_t device_major, device_minor; /* as the mapping is reported with */
+	const char *path;
+};
+
 /*
- * The jitdump file behind the marker mapping [start, end) of a process, checked, or
- * /tmp/perf-<ns_pid>.map below its root, or where it is gone below that of `parent` (pid 0: none).
- * Either may be empty as yet. With start and end 0 the dump is looked for by its path alone, in a
- * process that need not map it. Return 0 and a descriptor that the caller owns, what
- * jit_file_check() or the broker did: -ENOENT there is none, -ESRCH the process is gone.
+ * The jitdump file behind a marker, checked, or /tmp/perf-<ns_pid>.map below the process's root, or
+ * where it is gone below that of `parent` (pid 0: none). Either may be empty as yet. A file is not
+ * touched that is on a file system whose server need not answer, as FUSE's and NFS's
+ * (jit/mount_table.h), nor one of which that cannot be told. Return 0 and a descriptor that the
+ * caller owns, -EREMOTE for such a file, what jit_file_check() or the broker did: -ENOENT there is
+ * none, -ESRCH the process is gone.
  */
 int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
-	uint64_t start, uint64_t end, const char *path, const struct jit_process_facts *facts,
-	int *ret_fd);
+	const struct jit_marker *marker, const struct jit_process_facts *facts, int *ret_fd);
 int jit_file_open_perf_map(struct broker *broker, const struct broker_process *process,
 	const struct broker_process *parent, const struct jit_process_facts *facts, int *ret_fd);

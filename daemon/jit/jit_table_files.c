@@ -238,8 +238,8 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 /* What became of an attempt, of which there are many: a fault is counted once. */
 static int finish_opening(struct jit_table *table, struct jit_process *process, int error)
 {
-	bool is_distrusted =
-		error == -EPERM || error == -EMLINK || error == -EINVAL || error == -ELOOP;
+	bool is_distrusted = error == -EPERM || error == -EMLINK || error == -EINVAL ||
+			     error == -ELOOP || error == -EREMOTE;
 
 	if (error == -ENOMEM)
 		return error;
@@ -294,20 +294,25 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	const struct process_mapping *mapping, const char *path)
 {
 	struct broker_process asked, parent;
+	struct jit_marker marker = { .start = mapping->start, .end = mapping->end, .path = path };
 	_cleanup_close_ int fd = -1;
+	struct mapped_file mapped;
 	uint32_t file;
 	int r = know_user(table, process);
 
+	process_table_file(table->known, mapping->file, &mapped);
+	marker.device_major = mapped.device_major;
+	marker.device_minor = mapped.device_minor;
 	if (r == 0) {
 		asked = broker_process_of(process);
-		r = jit_file_open_jitdump(table->broker, &asked, mapping->start, mapping->end, path,
-			&process->facts, &fd);
+		r = jit_file_open_jitdump(table->broker, &asked, &marker, &process->facts, &fd);
 	}
 	if (r == -ESRCH) {
 		r = take_facts_of_parent(table, process, path, &parent);
+		marker.start = marker.end = 0;
 		if (r == 0)
 			r = jit_file_open_jitdump(
-				table->broker, &parent, 0, 0, path, &process->facts, &fd);
+				table->broker, &parent, &marker, &process->facts, &fd);
 	}
 	if (r == 0)
 		r = follow(table, process, TAKE_FD(fd), JIT_FILE_JITDUMP, path, &file);

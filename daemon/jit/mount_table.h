@@ -29,7 +29,7 @@ enum mount_kind {
 	MOUNT_UNKNOWN, /* no such mount is told of */
 	MOUNT_LOCAL,   /* disks, memory, overlays of these: answers as long as the kernel does */
 	MOUNT_REMOTE,  /* or by another process: fuse and fuse.*, fuseblk, nfs*, cifs, smb*, 9p,
-			  ceph,  afs, lustre, gfs2, ocfs2, coda, autofs, …; and whatever nobody has
+			  ceph, afs, lustre, gfs2, ocfs2, coda, autofs, …; and whatever nobody has
 			  heard of */
 };
 

@@ -276,10 +276,28 @@ static void assert_perf_map_is(const struct guest *guest, int result)
 	drop(guest, "perf-1.map");
 }
 
+/* All that it maps are of its own /tmp. */
+static struct jit_marker marker_at(const struct guest *guest, void *at, const char *path)
+{
+	char tmp[128];
+	struct stat status;
+
+	assert_int_equal(stat(path_of(guest, "", tmp), &status), 0);
+	return (struct jit_marker){
+		.start = (uintptr_t)at,
+		.end = (uintptr_t)at + PAGE,
+		.device_major = major(status.st_dev),
+		.device_minor = minor(status.st_dev),
+		.path = path,
+	};
+}
+
 static int open_marker(const struct guest *guest, void *at, const char *path, int *ret_fd)
 {
-	return jit_file_open_jitdump(guest->broker, &guest->process, (uintptr_t)at,
-		(uintptr_t)at + PAGE, path, &guest->facts, ret_fd);
+	const struct jit_marker marker = marker_at(guest, at, path);
+
+	return jit_file_open_jitdump(
+		guest->broker, &guest->process, &marker, &guest->facts, ret_fd);
 }
 
 static void assert_reads(int fd, const char *text)
@@ -404,6 +422,7 @@ static void markers_open_whatever_stands_at_their_path(void **state)
 	struct guest *guest = *state;
 	char path[128], other[128];
 	int fd = -7, r;
+	struct jit_marker marker;
 
 	NEED_GUEST(guest);
 	r = open_marker(guest, guest->own, NULL, &fd);
@@ -429,8 +448,9 @@ static void markers_open_whatever_stands_at_their_path(void **state)
 	assert_int_equal(open_marker(guest, NULL, "/tmp/jit-3.dump", &fd), -EPERM);
 	assert_int_equal(open_marker(guest, NULL, "/tmp/nothing", &fd), -ENOENT);
 	assert_int_equal(fd, -7);
-	assert_int_equal(jit_file_open_jitdump(guest->broker, &guest->process, 0, 0,
-				 "/tmp/jit-1.dump", &guest->facts, &fd),
+	marker = (struct jit_marker){ .path = "/tmp/jit-1.dump" };
+	assert_int_equal(
+		jit_file_open_jitdump(guest->broker, &guest->process, &marker, &guest->facts, &fd),
 		0);
 	assert_reads(fd, "other\n");
 	assert_int_equal(close(fd), 0);
