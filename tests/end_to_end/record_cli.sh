@@ -142,6 +142,13 @@ start_recording() {
 	done
 }
 
+# All is set up, and it waits for what happens.
+until_recording() {
+	until grep -qs poll "/proc/$recorder/wchan"; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+}
+
 # until_there FILE: the command under $recorder makes it.
 until_there() {
 	until [ -e "$1" ]; do
@@ -237,6 +244,7 @@ process_that_ends() {
 	start "$workloads/shares" 600
 	pid=${started[-1]}
 	start_recording -o "$tmp/e.folded" -p "$pid"
+	until_recording
 	kill -KILL "$pid"
 	check "-p ends with its process" ended_with 0
 	check "... and the output is there" [ -e "$tmp/e.folded" ]
