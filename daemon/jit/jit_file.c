@@ -8,6 +8,7 @@
 #include "process/process_status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -260,13 +261,43 @@ static int give_checked(
  * Of a device that the process's mounts do not tell of, as where an overlay shows the file below
  * it, one with a number of its own is a disk.
  */
-static bool is_local_device(const struct mount_table *mounts, const struct jit_marker *marker)
+static bool is_local_device(
+	const struct mount_table *mounts, uint32_t device_major, uint32_t device_minor)
 {
-	switch (mount_table_of_device(mounts, marker->device_major, marker->device_minor)) {
+	switch (mount_table_of_device(mounts, device_major, device_minor)) {
 	case MOUNT_LOCAL:
 		return true;
 	case MOUNT_UNKNOWN:
-		return marker->device_major != 0;
+		return device_major != 0;
+	case MOUNT_REMOTE:
+		break;
+	}
+	return false;
+}
+
+/*
+ * Of one that is confined to a folder its mounts do not tell what that is on: most likely what its
+ * program is on, of which nobody is asked anything either.
+ */
+static bool is_program_local(struct broker *broker, const struct broker_process *process,
+	const struct mount_table *mounts)
+{
+	_cleanup_close_ int fd = -1;
+	struct statx status;
+
+	return broker_open_executable(broker, process, &fd) == 0 &&
+	       statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
+	       is_local_device(mounts, status.stx_dev_major, status.stx_dev_minor);
+}
+
+static bool is_local_path(struct broker *broker, const struct broker_process *process,
+	const struct mount_table *mounts, const char *path)
+{
+	switch (mount_table_of_path(mounts, path)) {
+	case MOUNT_LOCAL:
+		return true;
+	case MOUNT_UNKNOWN:
+		return mount_table_is_whole(mounts) && is_program_local(broker, process, mounts);
 	case MOUNT_REMOTE:
 		break;
 	}
@@ -283,9 +314,10 @@ int jit_file_open_jitdump(struct broker *broker, const struct broker_process *pr
 
 	if (r < 0)
 		return r;
-	if (path && mount_table_of_path(mounts, path) != MOUNT_LOCAL)
+	if (path && !is_local_path(broker, process, mounts, path))
 		path = NULL;
-	if (marker->end > 0 ? !is_local_device(mounts, marker) : !path)
+	if (marker->end == 0 ? !path
+			     : !is_local_device(mounts, marker->device_major, marker->device_minor))
 		return -EREMOTE;
 	r = broker_open_marker(broker, process, marker->start, marker->end, path, &fd);
 	return r < 0 ? r : give_checked(&fd, JIT_FILE_JITDUMP, facts, ret_fd);
@@ -301,7 +333,7 @@ static int open_map(
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", ns_pid);
-	if (mount_table_of_path(mounts, path) != MOUNT_LOCAL)
+	if (!is_local_path(broker, process, mounts, path))
 		return -EREMOTE;
 	return broker_open_perf_map(broker, process, ns_pid, ret_fd);
 }

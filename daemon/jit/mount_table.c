@@ -313,6 +313,11 @@ static bool is_covered(const struct mount_table *table, const struct mount *moun
 	return false;
 }
 
+bool mount_table_is_whole(const struct mount_table *table)
+{
+	return !table->is_incomplete;
+}
+
 enum mount_kind mount_table_of_path(const struct mount_table *table, const char *path)
 {
 	enum mount_kind kind = MOUNT_UNKNOWN;

@@ -22,6 +22,9 @@ struct mount_table;
 int mount_table_read(struct broker *broker, const struct broker_process *process,
 	struct mount_table **ret_table);
 void mount_table_free(struct mount_table *table);
+
+/* Does it tell of all mounts that the process sees? Not of what a chroot hides. */
+bool mount_table_is_whole(const struct mount_table *table);
 DEFINE_CLEANUP(struct mount_table, mount_table_free);
 
 /* The worse the greater. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -337,7 +338,40 @@ static void files_of_those_who_need_not_answer_are_left_alone(void **state)
 	marker = (struct jit_marker){ .path = "/tmp/jit-9.dump" };
 	assert_int_equal(
 		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -EREMOTE);
+	/* Nor where the mounts that are told of may not be all. */
+	write_file(tree, "77/mountinfo", "what makes no sense\n");
+	assert_int_equal(
+		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
+		-EREMOTE);
 	assert_int_equal(fd, -7);
+}
+
+/* In a folder that is no mount, as in a chroot: it is on what the program is on. */
+static void the_confined_have_their_files(void **state)
+{
+	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
+	struct tree *tree = *state;
+	char program[256], exe[256];
+	struct stat status;
+	int fd = -7;
+
+	write_file(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
+	write_file(tree, "77/mountinfo", "2 1 0:5 / /proc rw - proc proc rw\n");
+	assert_int_equal(
+		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
+		-EREMOTE);
+	write_file(tree, "77/program", "");
+	(void)snprintf(program, sizeof(program), "%s/77/program", tree->proc);
+	(void)snprintf(exe, sizeof(exe), "%s/77/exe", tree->proc);
+	assert_int_equal(symlink(program, exe), 0);
+	assert_int_equal(stat(program, &status), 0);
+	if (major(status.st_dev) == 0) {
+		print_message("skipped: /tmp is on no disk\n");
+		skip();
+	}
+	assert_int_equal(
+		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd), 0);
+	assert_int_equal(close(fd), 0);
 }
 
 static void files_of_the_dead_are_found_through_their_parents(void **state)
@@ -397,6 +431,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_has_ended_is_gone),
 		IN_TREE(failing_allocations_are_reported),
 		IN_TREE(files_of_those_who_need_not_answer_are_left_alone),
+		IN_TREE(the_confined_have_their_files),
 		IN_TREE(files_of_the_dead_are_found_through_their_parents),
 		cmocka_unit_test(descriptors_are_checked),
 	};
