@@ -15,7 +15,7 @@ enum {
 
 /* For a perf map it is looked soon after the memory is there, then less and less often. */
 #define LOOK_NS_MIN 20000000ULL
-#define LOOK_NS_MAX (2ULL * NSEC_PER_SEC)
+#define LOOK_NS_MAX (10ULL * NSEC_PER_SEC)
 
 /* A fork from before anybody looked, which has not begun a map of its own, has its parent's. */
 static void inherit_map(struct jit_table *table, struct jit_process *process)

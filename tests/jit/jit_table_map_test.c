@@ -84,13 +84,13 @@ static void who_is_asked_for_no_more_is_looked_at_no_more(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
 	note_memory(&fixture, 5, 10);
-	for (int i = 0; i < 10; i++, ms += 3000)
+	for (int i = 0; i < 10; i++, ms += 11000)
 		jit_fixture_run(&fixture, ms);
 	write_map(&fixture, 5, 5, map);
-	jit_fixture_run(&fixture, ms + 3000);
+	jit_fixture_run(&fixture, ms + 11000);
 	assert_null(jit_fixture_name(&fixture, 5, 15, CODE));
-	note_memory(&fixture, 5, ms + 4000);
-	jit_fixture_run(&fixture, ms + 6000);
+	note_memory(&fixture, 5, ms + 12000);
+	jit_fixture_run(&fixture, ms + 24000);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
 	jit_fixture_close(&fixture);
 }
