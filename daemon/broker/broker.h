@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The one narrow way to files of other processes and of the kernel. The broker opens and checks; it
- * never reads what it has opened (I6). Today it lives in the caller's process; each request is a
- * few fixed-size words with at most one path, so that it can move behind a socket without a change
- * to its callers. Requests do not block on anything but the file system.
+ * never reads what it has opened (I6). It lives in the caller's process, or in another one with the
+ * privileges that this one lacks (broker_server.h); its callers cannot tell. Each request is a few
+ * fixed-size words with at most one path and one name (include/pilotlight/broker_request.h).
  *
  * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
  * -ESRCH the process is gone or another one has its pid, -ENOENT no such file, -EACCES or -EPERM a
  * privilege is missing, -EINVAL not a regular file or a request that makes no sense, -ELOOP a path
- * that leads through another process's descriptors.
+ * that leads through another process's descriptors, -ENAMETOOLONG a path of 4096 bytes or more, or
+ * a name of 256. They do not wait for anything but the file system; but see broker_connect().
  */
 #pragma once
 
@@ -29,6 +30,19 @@ struct broker_options {
 
 /* `options` may be NULL and is copied. Returns 0 or -ENOMEM. */
 int broker_new(const struct broker_options *options, struct broker **ret_broker);
+
+/*
+ * The broker that a broker_server has at the other end of the SOCK_SEQPACKET socket `fd`, to be
+ * asked by one thread. Takes `fd` if it returns 0; or -ENOMEM; -EPROTOTYPE it is another socket;
+ * -ENOTSOCK or -EBADF.
+ *
+ * Then all functions may also return -EPIPE: the other side is gone, and nothing will open any
+ * more; -ETIMEDOUT: it has not answered for 5 s, and nothing opens until it does, or is tried again
+ * after a minute; -EBADMSG: it and this side do not understand each other; -EMFILE, -ENOMEM,
+ * -ENOBUFS: one of the two is out of something.
+ */
+int broker_connect(int fd, struct broker **ret_broker);
+
 void broker_free(struct broker *broker);
 DEFINE_CLEANUP(struct broker, broker_free);
 
@@ -131,7 +145,7 @@ int broker_open_executable(
 
 /*
  * The folder of the cgroup at `path`, from '/' on, in the default hierarchy, to be listed. `mount`
- * is where that is; NULL: /sys/fs/cgroup, or unified/ there beside the hierarchies of v1. -ENOENT:
- * no such cgroup, or no cgroup2 there.
+ * is where that is, as a name of fewer than 256 bytes; NULL: /sys/fs/cgroup, or unified/ there
+ * beside the hierarchies of v1. -ENOENT: no such cgroup, or no cgroup2 there.
  */
 int broker_open_cgroup(struct broker *broker, const char *mount, const char *path, int *ret_fd);

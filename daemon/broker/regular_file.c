@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "broker/path_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,32 +12,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A rename elsewhere on the machine makes a walk with ".." fail with EAGAIN: openat2(2). */
-enum { WALK_ATTEMPTS = 16 };
-
-static int walk_to(int folder_fd, const char *path, enum regular_file_walk walk)
+static uint64_t resolve_of(enum regular_file_walk walk)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
-	long fd;
-
-	if (walk == REGULAR_FILE_PLAIN)
-		how.resolve = RESOLVE_NO_MAGICLINKS;
-	else if (walk == REGULAR_FILE_IN_ROOT)
-		how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
-	else if (walk == REGULAR_FILE_NO_LINKS)
-		how.resolve = RESOLVE_NO_SYMLINKS;
-	for (int i = 0; i < WALK_ATTEMPTS; i++) {
-		fd = syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
-		if (fd >= 0)
-			return (int)fd;
-		if (errno != EAGAIN && errno != EINTR)
-			break;
+	switch (walk) {
+	case REGULAR_FILE_PLAIN:
+		return RESOLVE_NO_MAGICLINKS;
+	case REGULAR_FILE_NO_LINKS:
+		return RESOLVE_NO_SYMLINKS;
+	case REGULAR_FILE_IN_ROOT:
+		return RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
+	case REGULAR_FILE_MAGIC_LINK:
+		break;
 	}
-	return -errno;
+	return 0;
 }
 
 /*
@@ -58,27 +49,57 @@ static bool is_of_the_kernel(int fd)
 	return false;
 }
 
-int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
+/*
+ * File systems that the kernel makes up have no blocks, since simple_statfs() answers for them.
+ * Neither have the two in memory, where they are not bounded.
+ */
+static bool is_of_storage(int fd)
 {
-	_cleanup_close_ int found_fd = walk_to(folder_fd, path, walk);
-	struct stat status;
+	struct statfs system;
+
+	return fstatfs(fd, &system) == 0 &&
+	       (system.f_blocks > 0 || (unsigned long)system.f_type == TMPFS_MAGIC ||
+		       (unsigned long)system.f_type == RAMFS_MAGIC);
+}
+
+/* What is known to be a file and no more, so that opening it neither blocks nor has effects. */
+static int open_found(int found_fd, int *ret_fd)
+{
 	char link[64];
 	int fd;
 
-	if (found_fd < 0)
-		return found_fd;
-	/* O_PATH has not opened it yet, which for a FIFO or a device could block or have effects.
-	 */
-	if (fstat(found_fd, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size == 0)
-		return -EINVAL;
-	if (is_of_the_kernel(found_fd))
-		return -EINVAL;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found_fd);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	*ret_fd = fd;
 	return 0;
+}
+
+int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
+{
+	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve_of(walk));
+	struct stat status;
+
+	if (found_fd < 0)
+		return found_fd;
+	if (fstat(found_fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size == 0 || is_of_the_kernel(found_fd))
+		return -EINVAL;
+	return open_found(found_fd, ret_fd);
+}
+
+int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve, int *ret_fd)
+{
+	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve);
+	struct stat status;
+
+	if (found_fd < 0)
+		return found_fd;
+	if (fstat(found_fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || !is_of_storage(found_fd))
+		return -EINVAL;
+	return open_found(found_fd, ret_fd);
 }

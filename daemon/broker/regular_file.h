@@ -2,6 +2,8 @@
 /* Opens a file that somebody else has named, without ever opening a FIFO, a device or a socket. */
 #pragma once
 
+#include <stdint.h>
+
 enum regular_file_walk {
 	REGULAR_FILE_PLAIN,	 /* as any open() would walk the path, but for magic links */
 	REGULAR_FILE_NO_LINKS,	 /* as the kernel reports paths: a symlink in it was put there since
@@ -16,3 +18,9 @@ enum regular_file_walk {
  * by the kernel; -ELOOP for a link where none is expected; or what opening returned.
  */
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
+
+/*
+ * The same for a file that may be empty: its writer has opened it, and has what it wrote in its
+ * buffer still. `resolve` is RESOLVE_* of openat2(2).
+ */
+int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve, int *ret_fd);

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/cleanup.h"
-#include "broker/broker.h"
-#include "broker/start_time.h"
+#include "tests/broker/served_broker.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <inttypes.h>
-#include <sched.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,7 +19,8 @@
 /* A folder that stands for /proc, /sys and /usr/lib/debug, with one process: 77. */
 struct tree {
 	char root[64], proc[80], sys[80], debug[80];
-	struct broker *broker;
+	struct placed_broker placed;
+	struct broker *broker; /* that one */
 };
 
 static const struct broker_process process_77 = { .pid = 77 };
@@ -90,6 +85,7 @@ static void make_process(struct tree *tree)
 
 static int set_up(void **state)
 {
+	const enum broker_place *place = *state;
 	struct tree *tree = calloc(1, sizeof(*tree));
 	struct broker_options options;
 
@@ -108,7 +104,8 @@ static int set_up(void **state)
 		.debug_root = tree->debug,
 		.sys_root = tree->sys,
 	};
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	placed_broker_start(&tree->placed, *place, &options);
+	tree->broker = tree->placed.broker;
 	*state = tree;
 	return 0;
 }
@@ -125,7 +122,7 @@ static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
-	broker_free(tree->broker);
+	placed_broker_stop(&tree->placed);
 	assert_int_equal(nftw(tree->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(tree);
 	return 0;
@@ -407,12 +404,17 @@ static void kernel_files_open(void **state)
 static void module_notes_open_by_name(void **state)
 {
 	static const char *const bad[] = { "", "..", "a/b", "x.y", "name with space", "ext4\n",
-		"a_name_that_is_longer_than_the_kernel_gives_room_to_any_of_its_modules" };
+		"a_name_that_is_longer_than_the_kernel_gives_room_to_any_of_its_modules",
+		"a_name_that_is_by_one_letter_longer_than_the_kernel_gives_room__" };
+	static const char longest[] =
+		"a_name_that_is_as_long_as_the_kernel_gives_room_to_its_modules_";
 	struct tree *tree = *state;
 	int fd = -7;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(broker_open_module_note(tree->broker, bad[i], &fd), -EINVAL);
+	assert_int_equal(strlen(longest), 63);
+	assert_int_equal(broker_open_module_note(tree->broker, longest, &fd), -ENOENT);
 	assert_int_equal(broker_open_module_note(tree->broker, "ext4", &fd), -ENOENT);
 	assert_int_equal(fd, -7);
 	make_folder(tree->sys, "module");
@@ -423,153 +425,30 @@ static void module_notes_open_by_name(void **state)
 	assert_reads(fd, "note\n");
 }
 
-static void start_times_parse(void **state)
+/* As long as the kernel takes them, and longer. */
+static void texts_have_a_bound(void **state)
 {
-	static const char *const bad[] = { "", "77", "77 (a", "77 (a)", "77 (a) S 1 2 3",
-		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 1234",
-		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 -5 1000\n",
-		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 \n",
-		"77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 99999999999999999999 1\n" };
-	static const char hostile[] =
-		"1 () 9 9) S\n(\n) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 ";
-	uint64_t ticks = 7;
+	struct tree *tree = *state;
+	char path[PATH_MAX + 1], name[257];
+	int fd = -7;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(start_time_parse(bad[i], strlen(bad[i]), &ticks), -EINVAL);
-	assert_int_equal(ticks, 7);
-	assert_int_equal(start_time_parse(STAT_77, strlen(STAT_77), &ticks), 0);
-	assert_int_equal(ticks, 123456);
-	assert_int_equal(start_time_parse(hostile, strlen(hostile), &ticks), 0);
-	assert_int_equal(ticks, 5);
-}
-
-/* The kernel's own /proc, with a file that is gone from its folder and a process that ends. */
-static void a_live_process_opens(void **state)
-{
-	struct broker *broker;
-	struct broker_process process = { .pid = getpid() };
-	char path[] = "/tmp/broker_test.XXXXXX";
-	void *mapped;
-	int file, fd = -1, r;
-	pid_t child;
-
-	(void)state;
-	assert_int_equal(broker_new(NULL, &broker), 0);
-	file = mkstemp(path);
-	assert_true(file >= 0);
-	assert_int_equal(write(file, "deleted\n", 8), 8);
-	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
-	assert_ptr_not_equal(mapped, MAP_FAILED);
-	assert_int_equal(unlink(path), 0);
-	r = broker_open_mapping(
-		broker, &process, (uintptr_t)mapped, (uintptr_t)mapped + 4096, NULL, &fd);
-	if (r == 0)
-		assert_reads(fd, "deleted\n");
-	else
-		assert_true(r == -EPERM || r == -EACCES);
-	assert_int_equal(broker_open_maps(broker, &process, &fd), 0);
-	assert_int_equal(close(fd), 0);
-	process.start_ns = 1;
-	assert_int_equal(broker_open_maps(broker, &process, &fd), -ESRCH);
-	assert_int_equal(munmap(mapped, 4096), 0);
-	assert_int_equal(close(file), 0);
-
-	child = fork();
-	if (child == 0)
-		_exit(0);
-	assert_true(child > 0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	process = (struct broker_process){ .pid = child };
-	assert_int_equal(broker_open_maps(broker, &process, &fd), -ESRCH);
-	broker_free(broker);
-	if (r < 0) {
-		print_message("skipped: /proc/PID/map_files: %s\n", strerror(-r));
-		skip();
-	}
-}
-
-/* What a process of another mount namespace tells: that its child has come and gone, or why not. */
-struct news {
-	int error;
-	pid_t child;
-};
-
-static int make_own_file(const char *folder, const char *path)
-{
-	FILE *file;
-
-	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		mount("none", folder, "tmpfs", 0, NULL) < 0)
-		return errno;
-	file = fopen(path, "w");
-	if (!file || fputs("own\n", file) < 0 || fclose(file) != 0)
-		return errno;
-	return 0;
-}
-
-/* Tells its news, and lives until `life` is closed. */
-static void live_in_a_namespace(const char *folder, const char *path, int news_fd, int life)
-{
-	struct news news = { .error = make_own_file(folder, path) };
-	char byte;
-
-	if (news.error == 0) {
-		news.child = fork();
-		if (news.child == 0)
-			_exit(0);
-		if (news.child < 0 || waitpid(news.child, NULL, 0) != news.child)
-			news.error = errno;
-	}
-	if (write(news_fd, &news, sizeof(news)) == sizeof(news))
-		(void)!read(life, &byte, 1);
-	_exit(0);
-}
-
-/* A short command in a container: its file is found through its parent, which does not map it. */
-static void files_of_the_dead_open_through_their_ancestors(void **state)
-{
-	char folder[] = "/tmp/broker_test.XXXXXX", path[64];
-	struct broker_process process = { 0 };
-	int news_pipe[2], life_pipe[2], fd = -7;
-	struct broker *broker;
-	struct news news;
-	pid_t parent;
-
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/file", folder);
-	assert_int_equal(pipe2(news_pipe, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(life_pipe, O_CLOEXEC), 0);
-	parent = fork();
-	assert_true(parent >= 0);
-	if (parent == 0) {
-		(void)close(life_pipe[1]);
-		live_in_a_namespace(folder, path, news_pipe[1], life_pipe[0]);
-	}
-	assert_int_equal(read(news_pipe[0], &news, sizeof(news)), sizeof(news));
-	assert_int_equal(broker_new(NULL, &broker), 0);
-	if (news.error == 0) {
-		process.pid = news.child;
-		assert_int_equal(
-			broker_open_mapping(broker, &process, 0x1000, 0x2000, path, &fd), -ESRCH);
-		assert_int_equal(broker_open_mapping(broker, &process, 0, 0, path, &fd), -ESRCH);
-		assert_int_equal(broker_open_path(broker, path, &fd), -ENOENT);
-		process.pid = parent;
-		assert_int_equal(broker_open_mapping(broker, &process, 0, 0, path, &fd), 0);
-		assert_reads(fd, "own\n");
-	}
-	broker_free(broker);
-	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(close(news_pipe[i]), 0);
-		assert_int_equal(close(life_pipe[i]), 0);
-	}
-	assert_int_equal(waitpid(parent, NULL, 0), parent);
-	assert_int_equal(rmdir(folder), 0);
-	if (news.error) {
-		print_message("skipped: a mount namespace: %s\n", strerror(news.error));
-		skip();
-	}
+	memset(path, '/', sizeof(path));
+	memset(name, 'a', sizeof(name));
+	path[PATH_MAX] = name[256] = '\0';
+	assert_int_equal(broker_open_path(tree->broker, path, &fd), -ENAMETOOLONG);
+	assert_int_equal(broker_open_mapping(tree->broker, &process_77, 0x1000, 0x2000, path, &fd),
+		-ENAMETOOLONG);
+	assert_int_equal(broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, path, &fd),
+		-ENAMETOOLONG);
+	assert_int_equal(broker_open_debuglink(tree->broker, path, "a", &fd), -ENAMETOOLONG);
+	assert_int_equal(broker_open_debuglink(tree->broker, "/a", name, &fd), -ENAMETOOLONG);
+	assert_int_equal(broker_open_module_note(tree->broker, name, &fd), -EINVAL);
+	assert_int_equal(broker_open_cgroup(tree->broker, NULL, path, &fd), -ENAMETOOLONG);
+	assert_int_equal(broker_open_cgroup(tree->broker, name, "/", &fd), -ENAMETOOLONG);
+	path[PATH_MAX - 1] = name[255] = '\0';
+	assert_int_equal(broker_open_path(tree->broker, path, &fd), -EINVAL);
+	assert_int_equal(broker_open_debuglink(tree->broker, "/a", name, &fd), -ENOENT);
+	assert_int_equal(fd, -7);
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -593,7 +472,7 @@ static void failing_allocations_are_reported(void **state)
 	broker_free(NULL);
 }
 
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_TREE(test) IN_BOTH_PLACES(test, set_up, tear_down)
 
 int main(void)
 {
@@ -611,9 +490,7 @@ int main(void)
 		IN_TREE(debug_files_open_by_build_id),
 		IN_TREE(kernel_files_open),
 		IN_TREE(module_notes_open_by_name),
-		cmocka_unit_test(start_times_parse),
-		cmocka_unit_test(a_live_process_opens),
-		cmocka_unit_test(files_of_the_dead_open_through_their_ancestors),
+		IN_TREE(texts_have_a_bound),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

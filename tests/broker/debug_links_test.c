@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The files that a binary's .gnu_debuglink and .gnu_debugaltlink name. */
 #include "base/cleanup.h"
-#include "broker/broker.h"
+#include "tests/broker/served_broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 /* A machine with /bin/tool, and its folder for debug files. */
 struct tree {
 	char root[64], tool[96], debug[96];
-	struct broker *broker;
+	struct placed_broker placed;
+	struct broker *broker; /* that one */
 };
 
 static void make_folders(const char *root, const char *name)
@@ -55,6 +56,7 @@ static void assert_reads(int fd, const char *text)
 
 static int set_up(void **state)
 {
+	const enum broker_place *place = *state;
 	struct tree *tree = calloc(1, sizeof(*tree));
 	struct broker_options options = { 0 };
 
@@ -67,7 +69,8 @@ static int set_up(void **state)
 	make_folders(tree->root, "debug");
 	write_file(tree->root, "bin/tool", "tool");
 	options.debug_root = tree->debug;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	placed_broker_start(&tree->placed, *place, &options);
+	tree->broker = tree->placed.broker;
 	*state = tree;
 	return 0;
 }
@@ -84,7 +87,7 @@ static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
-	broker_free(tree->broker);
+	placed_broker_stop(&tree->placed);
 	(void)nftw(tree->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(tree);
 	return 0;
@@ -152,6 +155,29 @@ static void debuglinks_name_files_and_no_more(void **state)
 	assert_int_equal(fd, -7);
 }
 
+static void packages_lie_beside_debug_files(void **state)
+{
+	const struct build_id id = { .bytes = { 0xab, 0xcd, 1 }, .size = 3 };
+	const struct build_id none = { .size = 0 };
+	const struct build_id too_long = { .size = BUILD_ID_BYTES + 1 };
+	struct tree *tree = *state;
+	int fd = -7;
+
+	make_folders(tree->debug, ".build-id/ab");
+	assert_int_equal(broker_open_debug_package(tree->broker, &id, &fd), -ENOENT);
+	assert_int_equal(broker_open_debug_package(tree->broker, &none, &fd), -EINVAL);
+	assert_int_equal(broker_open_debug_package(tree->broker, &too_long, &fd), -EINVAL);
+	assert_int_equal(
+		broker_open_alternate_file(tree->broker, tree->tool, &too_long, &fd), -EINVAL);
+	assert_int_equal(fd, -7);
+	write_file(tree->debug, ".build-id/ab/cd01.dwp", "binary's");
+	assert_int_equal(broker_open_debug_package(tree->broker, &id, &fd), 0);
+	assert_reads(fd, "binary's");
+	write_file(tree->debug, ".build-id/ab/cd01.debug.dwp", "debug file's");
+	assert_int_equal(broker_open_debug_package(tree->broker, &id, &fd), 0);
+	assert_reads(fd, "debug file's");
+}
+
 static void alternate_files_open_by_build_id_then_by_path(void **state)
 {
 	const struct build_id id = { .bytes = { 0xab, 0xcd, 1 }, .size = 3 };
@@ -199,7 +225,7 @@ static void alternate_paths_do_not_climb(void **state)
 	assert_int_equal(fd, -7);
 }
 
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_TREE(test) IN_BOTH_PLACES(test, set_up, tear_down)
 
 int main(void)
 {
@@ -207,6 +233,7 @@ int main(void)
 		IN_TREE(debuglinks_are_looked_for_in_three_places),
 		IN_TREE(a_binary_is_not_its_own_debug_file),
 		IN_TREE(debuglinks_name_files_and_no_more),
+		IN_TREE(packages_lie_beside_debug_files),
 		IN_TREE(alternate_files_open_by_build_id_then_by_path),
 		IN_TREE(alternate_paths_do_not_climb),
 	};

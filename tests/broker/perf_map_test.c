@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a process tells of its own code: its perf map, its marker, and how its clock differs. */
 #include "base/cleanup.h"
-#include "broker/broker.h"
+#include "tests/broker/served_broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 /* A folder that stands for /proc, with one process: 77. */
 struct tree {
 	char proc[64];
-	struct broker *broker;
+	struct placed_broker placed;
+	struct broker *broker; /* that one */
 };
 
 static const struct broker_process process_77 = { .pid = 77 };
@@ -70,6 +71,7 @@ static void remove_file(const struct tree *tree, const char *name)
 
 static int set_up(void **state)
 {
+	const enum broker_place *place = *state;
 	struct tree *tree = calloc(1, sizeof(*tree));
 	struct broker_options options = { 0 };
 
@@ -83,7 +85,8 @@ static int set_up(void **state)
 	write_file(tree, "77/stat", STAT_77);
 	write_file(tree, "outside", "outside\n");
 	options.proc_root = tree->proc;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	placed_broker_start(&tree->placed, *place, &options);
+	tree->broker = tree->placed.broker;
 	*state = tree;
 	return 0;
 }
@@ -100,7 +103,7 @@ static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
-	broker_free(tree->broker);
+	placed_broker_stop(&tree->placed);
 	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(tree);
 	return 0;
@@ -211,13 +214,15 @@ static void maps_of_other_processes_are_not_found(void **state)
 /* One that nobody has waited for has a folder, but no root. */
 static void a_process_that_has_ended_is_gone(void **state)
 {
+	const enum broker_place *place = *state;
+	struct placed_broker placed;
 	struct broker *broker;
 	siginfo_t info;
 	pid_t child;
 	int fd = -7;
 
-	(void)state;
-	assert_int_equal(broker_new(NULL, &broker), 0);
+	placed_broker_start(&placed, *place, NULL);
+	broker = placed.broker;
 	child = fork();
 	if (child == 0)
 		_exit(0);
@@ -231,7 +236,7 @@ static void a_process_that_has_ended_is_gone(void **state)
 		-ESRCH);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(fd, -7);
-	broker_free(broker);
+	placed_broker_stop(&placed);
 }
 
 static void markers_may_be_empty(void **state)
@@ -352,7 +357,10 @@ static void time_offsets_open_where_the_kernel_has_them(void **state)
 	assert_int_equal(fd, -7);
 }
 
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_TREE(test) IN_BOTH_PLACES(test, set_up, tear_down)
+
+/* A server would not see what its client has mounted in a namespace of its own. */
+#define IN_TREE_HERE(test) IN_PLACE(#test, test, set_up, tear_down, broker_here)
 
 int main(void)
 {
@@ -361,10 +369,10 @@ int main(void)
 		IN_TREE(the_folder_may_be_a_link_inside_of_the_root),
 		IN_TREE(only_regular_files_that_are_no_links_open),
 		IN_TREE(maps_of_other_processes_are_not_found),
-		cmocka_unit_test(a_process_that_has_ended_is_gone),
+		IN_BOTH_PLACES(a_process_that_has_ended_is_gone, NULL, NULL),
 		IN_TREE(markers_may_be_empty),
 		IN_TREE(markers_that_are_no_files_are_refused),
-		IN_TREE(files_that_the_kernel_makes_up_are_not_opened),
+		IN_TREE_HERE(files_that_the_kernel_makes_up_are_not_opened),
 		IN_TREE(time_offsets_open_where_the_kernel_has_them),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a process executes and what cgroup it is in, and the folders of cgroups. */
-#include "broker/broker.h"
+#include "tests/broker/served_broker.h"
 #include "tests/harness/cgroup.h"
 
 #include <errno.h>
@@ -21,13 +21,27 @@
 
 static int new_broker(void **state)
 {
-	return broker_new(NULL, (struct broker **)state);
+	const enum broker_place *place = *state;
+	struct placed_broker *placed = calloc(1, sizeof(*placed));
+
+	assert_non_null(placed);
+	placed_broker_start(placed, *place, NULL);
+	*state = placed;
+	return 0;
 }
 
 static int free_broker(void **state)
 {
-	broker_free(*state);
+	struct placed_broker *placed = *state;
+
+	placed_broker_stop(placed);
+	free(placed);
 	return 0;
+}
+
+static struct broker *broker_of(void **state)
+{
+	return ((struct placed_broker *)*state)->broker;
 }
 
 static void the_executable_is_named_and_cannot_be_read(void **state)
@@ -38,7 +52,7 @@ static void the_executable_is_named_and_cannot_be_read(void **state)
 	char byte;
 
 	assert_int_equal(stat("/proc/self/exe", &expected), 0);
-	assert_int_equal(broker_open_executable(*state, &ourselves, &fd), 0);
+	assert_int_equal(broker_open_executable(broker_of(state), &ourselves, &fd), 0);
 	assert_int_equal(fstat(fd, &found), 0);
 	assert_int_equal(found.st_ino, expected.st_ino);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -53,8 +67,8 @@ static void an_executable_is_of_one_process(void **state)
 	const struct broker_process nobody = { .pid = 0 };
 	int fd = -7;
 
-	assert_int_equal(broker_open_executable(*state, &later, &fd), -ESRCH);
-	assert_int_equal(broker_open_executable(*state, &nobody, &fd), -ESRCH);
+	assert_int_equal(broker_open_executable(broker_of(state), &later, &fd), -ESRCH);
+	assert_int_equal(broker_open_executable(broker_of(state), &nobody, &fd), -ESRCH);
 	assert_int_equal(fd, -7);
 }
 
@@ -70,10 +84,10 @@ static void some_execute_nothing(void **state)
 		_exit(0);
 	assert_true(child.pid > 0);
 	assert_int_equal(waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT), 0);
-	r = broker_open_executable(*state, &child, &fd);
+	r = broker_open_executable(broker_of(state), &child, &fd);
 	assert_true(r == -ENOENT || r == -EACCES);
 	assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
-	assert_int_equal(broker_open_executable(*state, &child, &fd), -ESRCH);
+	assert_int_equal(broker_open_executable(broker_of(state), &child, &fd), -ESRCH);
 	assert_int_equal(fd, -7);
 }
 
@@ -88,7 +102,8 @@ static void the_cgroup_of_a_process_is_read(void **state)
 		skip();
 	}
 	assert_int_equal(
-		broker_open_process_file(*state, &ourselves, BROKER_PROCESS_CGROUP, &fd), 0);
+		broker_open_process_file(broker_of(state), &ourselves, BROKER_PROCESS_CGROUP, &fd),
+		0);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
 	assert_non_null(strstr(text, ":/"));
 	assert_int_equal(close(fd), 0);
@@ -121,17 +136,19 @@ static void folders_of_cgroups_open(void **state)
 		skip();
 	}
 	assert_int_equal(stat(mount, &root), 0);
-	assert_int_equal(broker_open_cgroup(*state, NULL, "/", &fd), 0);
+	assert_int_equal(broker_open_cgroup(broker_of(state), NULL, "/", &fd), 0);
 	assert_folder(fd, root.st_ino);
-	assert_int_equal(broker_open_cgroup(*state, mount, "//", &fd), 0);
+	assert_int_equal(broker_open_cgroup(broker_of(state), mount, "//", &fd), 0);
 	assert_folder(fd, root.st_ino);
 	if (test_cgroup_make(&cgroup, "process_facts_test"))
 		return; /* not root */
-	assert_int_equal(broker_open_cgroup(*state, mount, "/process_facts_test", &fd), 0);
+	assert_int_equal(
+		broker_open_cgroup(broker_of(state), mount, "/process_facts_test", &fd), 0);
 	assert_folder(fd, cgroup.id);
 	assert_int_equal(test_cgroup_remove(&cgroup), 0);
 	fd = -7;
-	assert_int_equal(broker_open_cgroup(*state, NULL, "/process_facts_test", &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_cgroup(broker_of(state), NULL, "/process_facts_test", &fd), -ENOENT);
 	assert_int_equal(fd, -7);
 }
 
@@ -140,14 +157,17 @@ static void nothing_but_cgroups_opens(void **state)
 	const char *mount = test_cgroup_mount();
 	int fd = -7;
 
-	assert_int_equal(broker_open_cgroup(*state, NULL, "", &fd), -EINVAL);
-	assert_int_equal(broker_open_cgroup(*state, NULL, "a", &fd), -EINVAL);
-	assert_int_equal(broker_open_cgroup(*state, "/tmp", "/", &fd), -ENOENT);
-	assert_int_equal(broker_open_cgroup(*state, "/", "/etc", &fd), -ENOENT);
-	assert_int_equal(broker_open_cgroup(*state, "/proc/self/exe", "/", &fd), -ENOTDIR);
+	assert_int_equal(broker_open_cgroup(broker_of(state), NULL, "", &fd), -EINVAL);
+	assert_int_equal(broker_open_cgroup(broker_of(state), NULL, "a", &fd), -EINVAL);
+	assert_int_equal(broker_open_cgroup(broker_of(state), "/tmp", "/", &fd), -ENOENT);
+	assert_int_equal(broker_open_cgroup(broker_of(state), "/", "/etc", &fd), -ENOENT);
+	assert_int_equal(
+		broker_open_cgroup(broker_of(state), "/proc/self/exe", "/", &fd), -ENOTDIR);
 	if (mount) {
-		assert_int_equal(broker_open_cgroup(*state, mount, "/../..", &fd), -EXDEV);
-		assert_int_equal(broker_open_cgroup(*state, mount, "/cgroup.procs", &fd), -ENOTDIR);
+		assert_int_equal(
+			broker_open_cgroup(broker_of(state), mount, "/../..", &fd), -EXDEV);
+		assert_int_equal(broker_open_cgroup(broker_of(state), mount, "/cgroup.procs", &fd),
+			-ENOTDIR);
 	}
 	assert_int_equal(fd, -7);
 }
@@ -156,17 +176,17 @@ static void nothing_but_cgroups_opens(void **state)
 static void another_sys_has_no_cgroups(void **state)
 {
 	const struct broker_options options = { .sys_root = "/tmp" };
-	struct broker *broker;
+	const enum broker_place *place = *state;
+	struct placed_broker placed;
 	int fd = -7;
 
-	(void)state;
-	assert_int_equal(broker_new(&options, &broker), 0);
-	assert_int_equal(broker_open_cgroup(broker, NULL, "/", &fd), -ENOENT);
+	placed_broker_start(&placed, *place, &options);
+	assert_int_equal(broker_open_cgroup(placed.broker, NULL, "/", &fd), -ENOENT);
 	assert_int_equal(fd, -7);
-	broker_free(broker);
+	placed_broker_stop(&placed);
 }
 
-#define WITH_BROKER(test) cmocka_unit_test_setup_teardown(test, new_broker, free_broker)
+#define WITH_BROKER(test) IN_BOTH_PLACES(test, new_broker, free_broker)
 
 int main(void)
 {
@@ -177,7 +197,7 @@ int main(void)
 		WITH_BROKER(the_cgroup_of_a_process_is_read),
 		WITH_BROKER(folders_of_cgroups_open),
 		WITH_BROKER(nothing_but_cgroups_opens),
-		cmocka_unit_test(another_sys_has_no_cgroups),
+		IN_BOTH_PLACES(another_sys_has_no_cgroups, NULL, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

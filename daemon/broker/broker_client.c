@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/broker_client.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker/broker_socket.h"
+#include "pilotlight/broker_request.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <time.h>
+
+enum {
+	/* As the kernel has it: what is beyond is no error number. */
+	ERRNO_MAX = 4095,
+	/* As long as this many timeouts a broker that hangs is let be. */
+	PAUSE_TIMEOUTS = 12,
+	/* That are dropped at once. */
+	LATE_ANSWERS_MAX = 64,
+};
+
+int broker_client_init(struct broker_client *client, int fd, uint64_t timeout_ns)
+{
+	int r = broker_socket_check(fd);
+
+	if (r < 0)
+		return r;
+	*client = (struct broker_client){ .fd = fd, .timeout_ns = timeout_ns };
+	return 0;
+}
+
+void broker_client_done(struct broker_client *client)
+{
+	if (client->fd >= 0)
+		(void)close(client->fd);
+	client->fd = -1;
+}
+
+static int result_of(
+	const struct pilotlight_broker_answer *answer, const struct broker_message *message)
+{
+	bool has_fd = message->passed_fd >= 0;
+
+	if (answer->result == 0 && message->has_lost_fds && !has_fd)
+		return -EMFILE;
+	if (answer->result > 0 || answer->result < -ERRNO_MAX || message->has_lost_fds ||
+		has_fd != (answer->result == 0))
+		return -EBADMSG;
+	return answer->result;
+}
+
+/*
+ * Returns 1 and the result of the last request, with a descriptor where that is 0; 0: an answer
+ * came too late, and is dropped; -EAGAIN: there is none; or -errno.
+ */
+static int take_answer(struct broker_client *client, int *ret_result, int *ret_fd)
+{
+	struct pilotlight_broker_answer answer;
+	struct broker_message message;
+	_cleanup_close_ int fd = -1;
+	int r = broker_socket_receive(client->fd, &answer, sizeof(answer), true, &message);
+
+	if (r < 0)
+		return r;
+	fd = message.passed_fd;
+	if (message.size != sizeof(answer) || answer.version != PILOTLIGHT_BROKER_VERSION ||
+		answer.number > client->number)
+		return -EBADMSG;
+	if (answer.number < client->number)
+		return 0;
+	r = result_of(&answer, &message);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	*ret_result = r;
+	return 1;
+}
+
+static int wait_for_message(int fd, uint64_t deadline_ns)
+{
+	struct pollfd waited = { .fd = fd, .events = POLLIN };
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t left_ns = deadline_ns - now_ns;
+	struct timespec left = {
+		.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(left_ns % NSEC_PER_SEC),
+	};
+
+	if (now_ns >= deadline_ns)
+		return -ETIMEDOUT;
+	if (ppoll(&waited, 1, &left, NULL) < 0 && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
+/* Returns 0 and the result, which may be any error number; or -errno: there is none. */
+static int await_answer(struct broker_client *client, int *ret_result, int *ret_fd)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + client->timeout_ns;
+	int r;
+
+	for (;;) {
+		r = take_answer(client, ret_result, ret_fd);
+		if (r > 0)
+			return 0;
+		if (r < 0 && r != -EAGAIN)
+			return r;
+		r = wait_for_message(client->fd, deadline_ns);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* Drops what has come meanwhile: the last request's answer, and those of earlier ones. */
+static int catch_up(struct broker_client *client)
+{
+	int result, r = 0;
+
+	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++) {
+		_cleanup_close_ int fd = -1;
+
+		r = take_answer(client, &result, &fd);
+	}
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	if (r <= 0 && clock_monotonic_ns() < client->retry_ns)
+		return -ETIMEDOUT;
+	client->is_behind = false;
+	return 0;
+}
+
+static int exchange(struct broker_client *client, struct pilotlight_broker_request *request,
+	int *ret_result, int *ret_fd)
+{
+	int r;
+
+	request->version = PILOTLIGHT_BROKER_VERSION;
+	request->number = client->number + 1;
+	r = broker_socket_send(client->fd, request, sizeof(*request), -1);
+	if (r == 0) {
+		client->number++;
+		r = await_answer(client, ret_result, ret_fd);
+	}
+	if (r == -ETIMEDOUT || r == -EAGAIN) {
+		client->is_behind = true;
+		client->retry_ns = clock_monotonic_ns() + PAUSE_TIMEOUTS * client->timeout_ns;
+		r = -ETIMEDOUT;
+	}
+	return r;
+}
+
+int broker_client_ask(
+	struct broker_client *client, struct pilotlight_broker_request *request, int *ret_fd)
+{
+	int result = 0, r;
+
+	if (client->fd < 0)
+		return -EPIPE;
+	r = client->is_behind ? catch_up(client) : 0;
+	if (r == 0)
+		r = exchange(client, request, &result, ret_fd);
+	if (r == -EPIPE)
+		broker_client_done(client);
+	return r < 0 ? r : result;
+}

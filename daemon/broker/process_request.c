@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/process_request.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "broker/broker.h"
+#include "broker/broker_roots.h"
+#include "broker/path_walk.h"
+#include "broker/regular_file.h"
+#include "broker/start_time.h"
+#include "pilotlight/broker_request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * /proc/PID. The descriptor stands for the process, not for the number: once the process is gone,
+ * nothing opens below it, even if another process has the pid. So the start time need be asked
+ * once, by whoever has opened what it wanted.
+ */
+static int open_process(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	char name[16];
+	int r;
+
+	if (request->pid <= 0)
+		return -ESRCH;
+	(void)snprintf(name, sizeof(name), "%d", request->pid);
+	r = broker_roots_open(roots->proc, name, O_PATH | O_DIRECTORY, ret_fd);
+	return r == -ENOENT ? -ESRCH : r;
+}
+
+/*
+ * How it went for the file of that process which was to be opened. The start time is asked even
+ * after a failure: -ENOENT says something else of a process that is gone.
+ */
+static int conclude(int process_fd, const struct pilotlight_broker_request *request, int opened)
+{
+	int r = start_time_check(process_fd, request->start_ns);
+
+	return r < 0 ? r : opened;
+}
+
+/* A file of /proc/PID. Where it is missing and every process has it, the process is. */
+static int open_of_process(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, const char *name, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r = open_process(roots, request, &process_fd);
+
+	if (r < 0)
+		return r;
+	fd = openat(process_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	r = request->start_ns ? start_time_check(process_fd, request->start_ns) : 0;
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Kernels without time namespaces (before 5.5, or built so) lack it for processes that live. */
+static int open_time_offsets(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int r = open_of_process(roots, request, "timens_offsets", ret_fd);
+
+	if (r != -ESRCH)
+		return r;
+	r = open_of_process(roots, request, "stat", &fd);
+	return r < 0 ? r : -ENOENT;
+}
+
+int process_request_open_maps(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	return open_of_process(roots, request, "maps", ret_fd);
+}
+
+int process_request_open_file(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	static const char *const names[] = {
+		[BROKER_PROCESS_STAT] = "stat",
+		[BROKER_PROCESS_STATUS] = "status",
+		[BROKER_PROCESS_COMM] = "comm",
+		[BROKER_PROCESS_CGROUP] = "cgroup",
+		[BROKER_PROCESS_MOUNTINFO] = "mountinfo",
+	};
+
+	if (request->file == BROKER_PROCESS_TIMENS_OFFSETS)
+		return open_time_offsets(roots, request, ret_fd);
+	if (request->file >= ARRAY_SIZE(names) || !names[request->file])
+		return -EINVAL;
+	return open_of_process(roots, request, names[request->file], ret_fd);
+}
+
+/* One that has ended and is not waited for has none. */
+static int open_root(int process_fd, int *ret_fd)
+{
+	int fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_below_root(int process_fd, const char *path, bool is_growing, int *ret_fd)
+{
+	_cleanup_close_ int root_fd = -1;
+	int r = open_root(process_fd, &root_fd);
+
+	if (r < 0)
+		return r;
+	if (is_growing)
+		return regular_file_open_growing(
+			root_fd, path, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, ret_fd);
+	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
+}
+
+static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_growing, int *ret_fd)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
+		(unsigned long long)end);
+	if (is_growing)
+		return regular_file_open_growing(process_fd, name, 0, ret_fd);
+	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
+}
+
+static int open_mapping(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, bool is_growing, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	bool is_by_path = request->range_start == 0 && request->range_end == 0;
+	int r;
+
+	if (request->has_path && request->path[0] != '/')
+		return -EINVAL;
+	if (is_by_path ? !request->has_path : request->range_start >= request->range_end)
+		return -EINVAL;
+	r = open_process(roots, request, &process_fd);
+	if (r < 0)
+		return r;
+	r = is_by_path ? -ENOENT
+		       : open_map_file(process_fd, request->range_start, request->range_end,
+				 is_growing, &fd);
+	if (request->has_path && (r == -ENOENT || r == -EACCES || r == -EPERM))
+		r = open_below_root(process_fd, request->path, is_growing, &fd);
+	r = conclude(process_fd, request, r);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int process_request_open_mapping(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	return open_mapping(roots, request, false, ret_fd);
+}
+
+int process_request_open_marker(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	return open_mapping(roots, request, true, ret_fd);
+}
+
+static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
+{
+	_cleanup_close_ int root_fd = -1, folder_fd = -1;
+	char name[32];
+	int r = open_root(process_fd, &root_fd);
+
+	if (r < 0)
+		return r;
+	/* A root may have its /tmp elsewhere, inside of it; what stands there is not trusted. */
+	folder_fd = path_walk(root_fd, "tmp", O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	if (folder_fd < 0)
+		return folder_fd;
+	(void)snprintf(name, sizeof(name), "perf-%u.map", ns_pid);
+	return regular_file_open_growing(
+		folder_fd, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH, ret_fd);
+}
+
+int process_request_open_perf_map(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r;
+
+	if (request->ns_pid == 0)
+		return -EINVAL;
+	r = open_process(roots, request, &process_fd);
+	if (r < 0)
+		return r;
+	r = conclude(process_fd, request, open_perf_map(process_fd, request->ns_pid, &fd));
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int process_request_open_executable(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r = open_process(roots, request, &process_fd);
+
+	if (r < 0)
+		return r;
+	fd = openat(process_fd, "exe", O_PATH | O_CLOEXEC);
+	r = conclude(process_fd, request, fd < 0 ? -errno : 0);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}

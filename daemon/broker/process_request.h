@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests for files of processes, executed: each opens what the function of broker.h that is named
+ * beside it promises, and returns what that does. The request has passed broker_request_check().
+ */
+#pragma once
+
+struct broker_roots;
+struct pilotlight_broker_request;
+
+/* broker_open_maps() */
+int process_request_open_maps(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* broker_open_process_file() */
+int process_request_open_file(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* broker_open_mapping() */
+int process_request_open_mapping(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* broker_open_marker() */
+int process_request_open_marker(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* broker_open_perf_map() */
+int process_request_open_perf_map(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* broker_open_executable() */
+int process_request_open_executable(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);

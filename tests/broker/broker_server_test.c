@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A server whose client is the test, in one process, so that each step is taken by the test. */
+#include "base/cleanup.h"
+#include "broker/broker_server.h"
+#include "pilotlight/broker_request.h"
+#include "tests/broker/broker_messages.h"
+#include "tests/broker/served_broker.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { NOBODY = 65534 };
+
+/* With a folder that stands for /proc, with one process: 77. */
+struct setting {
+	size_t descriptors; /* that were open before */
+	char proc[64];
+	int client; /* the other end of the server's socket; -1: closed */
+	struct broker_server *server;
+};
+
+static void write_file(const struct setting *setting, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", setting->proc, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+	struct setting *setting = calloc(1, sizeof(*setting));
+	struct broker_options options = { 0 };
+	char folder[128];
+	int pair[2];
+
+	assert_non_null(setting);
+	setting->descriptors = open_descriptors();
+	strcpy(setting->proc, "/tmp/broker_server_test.XXXXXX");
+	assert_non_null(mkdtemp(setting->proc));
+	assert_int_equal(chmod(setting->proc, 0755), 0);
+	(void)snprintf(folder, sizeof(folder), "%s/77", setting->proc);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	write_file(setting, "77/maps", "the maps\n");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	options.proc_root = setting->proc;
+	assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
+	setting->client = pair[0];
+	*state = setting;
+	return 0;
+}
+
+static void hang_up(struct setting *setting)
+{
+	assert_int_equal(close(setting->client), 0);
+	setting->client = -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct setting *setting = *state;
+
+	broker_server_free(setting->server);
+	if (setting->client >= 0)
+		hang_up(setting);
+	assert_int_equal(open_descriptors(), setting->descriptors);
+	assert_int_equal(nftw(setting->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	free(setting);
+	return 0;
+}
+
+static struct pilotlight_broker_request request_of(uint64_t number, int32_t pid)
+{
+	struct pilotlight_broker_request request;
+
+	memset(&request, 0, sizeof(request));
+	request.version = PILOTLIGHT_BROKER_VERSION;
+	request.operation = PILOTLIGHT_BROKER_MAPS;
+	request.number = number;
+	request.pid = pid;
+	return request;
+}
+
+static void ask(struct setting *setting, uint64_t number, int32_t pid)
+{
+	const struct pilotlight_broker_request request = request_of(number, pid);
+
+	send_message(setting->client, &request, sizeof(request), -1, 0);
+}
+
+static void run(struct setting *setting)
+{
+	assert_int_equal(broker_server_run(setting->server), 0);
+}
+
+/* Returns the answer's descriptor; -1: none came. False: there is no answer. */
+static bool take_answer(
+	struct setting *setting, struct pilotlight_broker_answer *ret_answer, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int[PASSED_FDS_MAX]))];
+	} control = { .bytes = { 0 } };
+	struct iovec part = { .iov_base = ret_answer, .iov_len = sizeof(*ret_answer) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t size = recvmsg(setting->client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (size < 0)
+		return false;
+	assert_int_equal(size, sizeof(*ret_answer));
+	assert_int_equal(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC), 0);
+	assert_int_equal(ret_answer->version, PILOTLIGHT_BROKER_VERSION);
+	*ret_fd = -1;
+	if (message.msg_controllen > 0) {
+		assert_int_equal(control.header.cmsg_len, CMSG_LEN(sizeof(int)));
+		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(int));
+	}
+	assert_int_equal(*ret_fd >= 0, ret_answer->result == 0);
+	return true;
+}
+
+static void assert_answered(struct setting *setting, uint64_t number, int result)
+{
+	struct pilotlight_broker_answer answer;
+	int fd;
+
+	assert_true(take_answer(setting, &answer, &fd));
+	assert_int_equal(answer.number, number);
+	assert_int_equal(answer.result, result);
+	if (fd >= 0)
+		assert_int_equal(close(fd), 0);
+}
+
+static void assert_no_answer(struct setting *setting)
+{
+	struct pilotlight_broker_answer answer;
+	int fd;
+
+	assert_false(take_answer(setting, &answer, &fd));
+}
+
+static uint64_t sum(const uint64_t *counters, size_t count)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += counters[i];
+	return total;
+}
+
+/* Every request counts once, and every refusal has a reason. */
+static void assert_counted(const struct setting *setting, uint64_t opened, uint64_t refused)
+{
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+
+	assert_int_equal(sum(counters->opened, PILOTLIGHT_BROKER_OPERATIONS), opened);
+	assert_int_equal(sum(counters->refused, PILOTLIGHT_BROKER_OPERATIONS), refused);
+	assert_int_equal(sum(counters->refusals, BROKER_REFUSALS), refused);
+}
+
+static void requests_are_answered_and_counted(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pollfd waited = { .fd = broker_server_poll_fd(setting->server), .events = POLLIN };
+	struct pilotlight_broker_answer answer;
+	char text[16] = "";
+	int fd;
+
+	run(setting);
+	assert_no_answer(setting);
+	assert_int_equal(poll(&waited, 1, 0), 0);
+	ask(setting, 7, 77);
+	ask(setting, UINT64_MAX, 78);
+	assert_int_equal(poll(&waited, 1, 0), 1);
+	run(setting);
+	assert_int_equal(poll(&waited, 1, 0), 0);
+
+	assert_true(take_answer(setting, &answer, &fd));
+	assert_int_equal(answer.number, 7);
+	assert_int_equal(answer.result, 0);
+	assert_int_equal(read(fd, text, sizeof(text) - 1), 9);
+	assert_string_equal(text, "the maps\n");
+	assert_int_equal(close(fd), 0);
+	assert_answered(setting, UINT64_MAX, -ESRCH);
+	assert_no_answer(setting);
+	assert_counted(setting, 1, 1);
+	assert_int_equal(counters->opened[PILOTLIGHT_BROKER_MAPS], 1);
+	assert_int_equal(counters->refused[PILOTLIGHT_BROKER_MAPS], 1);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_GONE], 1);
+	assert_int_equal(counters->answers_dropped, 0);
+}
+
+static void refusals_are_counted_by_reason(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pilotlight_broker_request request = request_of(1, 0);
+
+	request.operation = PILOTLIGHT_BROKER_PATH;
+	request.has_path = 1;
+	strcpy(request.path, "/no/such/file");
+	send_message(setting->client, &request, sizeof(request), -1, 0);
+	strcpy(request.path, "not-absolute");
+	request.number = 2;
+	memset(request.path + strlen(request.path), 0, 4);
+	send_message(setting->client, &request, sizeof(request), -1, 0);
+	run(setting);
+	assert_answered(setting, 1, -ENOENT);
+	assert_answered(setting, 2, -EINVAL);
+	assert_counted(setting, 0, 2);
+	assert_int_equal(counters->refused[PILOTLIGHT_BROKER_PATH], 2);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_MISSING], 1);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_UNFIT], 1);
+}
+
+static void messages_of_another_size_are_malformed(void **state)
+{
+	static const size_t sizes[] = { 1, 15, 16, 79, 80,
+		sizeof(struct pilotlight_broker_request) - 1,
+		sizeof(struct pilotlight_broker_request) + 1,
+		2 * sizeof(struct pilotlight_broker_request), 32768 };
+	struct pilotlight_broker_request request = request_of(7, 77);
+	struct setting *setting = *state;
+	uint8_t *bytes = calloc(1, 32768);
+	size_t count = sizeof(sizes) / sizeof(sizes[0]);
+
+	assert_non_null(bytes);
+	memcpy(bytes, &request, sizeof(request));
+	for (size_t i = 0; i < count; i++) {
+		send_message(setting->client, bytes, sizes[i], -1, 0);
+		run(setting);
+		assert_answered(setting, 0, -EBADMSG);
+	}
+	assert_counted(setting, 0, count);
+	assert_int_equal(broker_server_counters(setting->server)->refused[0], count);
+	assert_int_equal(
+		broker_server_counters(setting->server)->refusals[BROKER_REFUSAL_SIZE], count);
+	free(bytes);
+	ask(setting, 8, 77);
+	run(setting);
+	assert_answered(setting, 8, 0);
+}
+
+static void garbage_is_malformed(void **state)
+{
+	struct pilotlight_broker_request request = request_of(7, 77);
+	struct setting *setting = *state;
+	uint64_t random = 88172645463325252ULL, count = 0;
+
+	/* Every byte but those of the number, the start time and the pid means something. */
+	for (size_t i = 0; i < sizeof(request); i++) {
+		if ((i >= 8 && i < 24) || (i >= 40 && i < 44))
+			continue;
+		((uint8_t *)&request)[i] ^= 0x40;
+		send_message(setting->client, &request, sizeof(request), -1, 0);
+		((uint8_t *)&request)[i] ^= 0x40;
+		run(setting);
+		assert_answered(setting, 7, -EBADMSG);
+		count++;
+	}
+	for (int i = 0; i < 64; i++) {
+		for (size_t j = 0; j + 8 <= sizeof(request); j += 8) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			memcpy((uint8_t *)&request + j, &random, 8);
+		}
+		send_message(setting->client, &request, sizeof(request), -1, 0);
+		run(setting);
+		assert_answered(setting, request.number, -EBADMSG);
+		count++;
+	}
+	assert_counted(setting, 0, count);
+	assert_int_equal(
+		broker_server_counters(setting->server)->refusals[BROKER_REFUSAL_FIELD], count);
+}
+
+static void descriptors_are_not_taken(void **state)
+{
+	const struct pilotlight_broker_request request = request_of(7, 77);
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	int pipe_fds[2], next;
+	char byte;
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	next = next_descriptor();
+	send_message(setting->client, &request, sizeof(request), pipe_fds[1], 1);
+	send_message(setting->client, &request, sizeof(request), pipe_fds[1], PASSED_FDS_MAX);
+	send_message(setting->client, &request, 1, pipe_fds[1], 1);
+	run(setting);
+	assert_answered(setting, 7, -EBADMSG);
+	assert_answered(setting, 7, -EBADMSG);
+	assert_answered(setting, 0, -EBADMSG);
+	assert_counted(setting, 0, 3);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_DESCRIPTOR], 2);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_SIZE], 1);
+	assert_int_equal(next_descriptor(), next);
+	/* Nobody has the pipe's other end any more. */
+	assert_int_equal(close(pipe_fds[1]), 0);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 0);
+	assert_int_equal(close(pipe_fds[0]), 0);
+}
+
+static void a_client_that_does_not_read_is_not_waited_for(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pilotlight_broker_answer answer;
+	uint64_t asked = 0, answered = 0;
+	int fd;
+
+	while (counters->answers_dropped == 0) {
+		assert_true(asked < 100000);
+		ask(setting, ++asked, 77);
+		run(setting);
+	}
+	ask(setting, ++asked, 78);
+	run(setting);
+	assert_counted(setting, asked - 1, 1);
+	assert_true(counters->answers_dropped >= 1);
+	while (take_answer(setting, &answer, &fd)) {
+		assert_int_equal(answer.number, ++answered);
+		assert_int_equal(close(fd), 0);
+	}
+	assert_int_equal(answered, asked - counters->answers_dropped);
+	ask(setting, ++asked, 77);
+	run(setting);
+	assert_answered(setting, asked, 0);
+}
+
+static void one_run_ends(void **state)
+{
+	struct setting *setting = *state;
+	struct pilotlight_broker_answer answer;
+	int fd, served = 0;
+
+	for (uint64_t number = 1; number <= 20; number++)
+		ask(setting, number, 78);
+	run(setting);
+	while (take_answer(setting, &answer, &fd))
+		served++;
+	assert_true(served > 0 && served < 20);
+	while (served < 20) {
+		run(setting);
+		while (take_answer(setting, &answer, &fd))
+			served++;
+	}
+	assert_counted(setting, 0, 20);
+}
+
+static void a_client_that_is_gone_is_told(void **state)
+{
+	struct setting *setting = *state;
+
+	hang_up(setting);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+	assert_counted(setting, 0, 0);
+}
+
+/* What it asked is answered to nobody, and what it was answered is closed. */
+static void a_client_that_goes_meanwhile_is_told(void **state)
+{
+	struct setting *setting = *state;
+
+	ask(setting, 1, 77);
+	run(setting);
+	ask(setting, 2, 77);
+	hang_up(setting);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+}
+
+static void without_descriptors_requests_are_refused(void **state)
+{
+	struct setting *setting = *state;
+	struct rlimit before = limit_descriptors(0);
+	struct rlimit limit = before;
+	rlim_t none;
+
+	ask(setting, 1, 77);
+	run(setting);
+	assert_answered(setting, 1, -EMFILE);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit.rlim_cur;
+	/* The process's folder, and no file of it. */
+	limit.rlim_cur = none + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ask(setting, 2, 77);
+	run(setting);
+	assert_answered(setting, 2, -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ask(setting, 3, 77);
+	run(setting);
+	assert_answered(setting, 3, 0);
+	assert_counted(setting, 1, 2);
+	assert_int_equal(
+		broker_server_counters(setting->server)->refusals[BROKER_REFUSAL_EXHAUSTED], 2);
+}
+
+/* Without privileges, since those may have any number on their way. Returns 0: it was refused. */
+static int exhaust_descriptors_on_their_way(struct setting *setting)
+{
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pilotlight_broker_answer answer = { .result = 0 };
+	uint64_t asked = 0;
+	int fd = -1;
+
+	if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
+		return 1;
+	(void)limit_descriptors(4);
+	while (asked < 200 && counters->refusals[BROKER_REFUSAL_EXHAUSTED] == 0) {
+		ask(setting, ++asked, 77);
+		run(setting);
+	}
+	if (counters->refusals[BROKER_REFUSAL_EXHAUSTED] != 1 || counters->answers_dropped != 0 ||
+		counters->opened[PILOTLIGHT_BROKER_MAPS] != asked - 1)
+		return 2;
+	while (take_answer(setting, &answer, &fd))
+		if (fd >= 0)
+			(void)close(fd);
+	if (answer.number != asked || answer.result != -ETOOMANYREFS)
+		return 3;
+	ask(setting, ++asked, 77);
+	run(setting);
+	assert_answered(setting, asked, 0);
+	return 0;
+}
+
+static void too_many_descriptors_on_their_way_are_told(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(exhaust_descriptors_on_their_way(*state));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 1) {
+		print_message("skipped: no other user can be\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void only_sockets_of_that_kind_are_taken(void **state)
+{
+	struct broker_server *server = NULL;
+	int stream[2], file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(broker_server_new(-1, NULL, &server), -EBADF);
+	assert_int_equal(broker_server_new(file, NULL, &server), -ENOTSOCK);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
+	assert_int_equal(broker_server_new(stream[0], NULL, &server), -EPROTOTYPE);
+	assert_null(server);
+	assert_int_equal(close(file), 0);
+	assert_int_equal(close(stream[0]), 0);
+	assert_int_equal(close(stream[1]), 0);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct broker_server *server = NULL;
+	int pair[2], r;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = broker_server_new(pair[0], NULL, &server);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_null(server);
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(n, 4);
+	broker_server_free(server);
+	broker_server_free(NULL);
+	/* It was taken. */
+	assert_int_equal(fcntl(pair[0], F_GETFD), -1);
+	assert_int_equal(close(pair[1]), 0);
+}
+
+/* Once it is there, the server allocates nothing. */
+static void serving_takes_no_memory(void **state)
+{
+	struct setting *setting = *state;
+
+	fail_allocation(0);
+	ask(setting, 1, 77);
+	run(setting);
+	assert_answered(setting, 1, 0);
+	assert_false(allocation_failed());
+}
+
+#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SERVER(requests_are_answered_and_counted),
+		WITH_SERVER(refusals_are_counted_by_reason),
+		WITH_SERVER(messages_of_another_size_are_malformed),
+		WITH_SERVER(garbage_is_malformed),
+		WITH_SERVER(descriptors_are_not_taken),
+		WITH_SERVER(a_client_that_does_not_read_is_not_waited_for),
+		WITH_SERVER(one_run_ends),
+		WITH_SERVER(a_client_that_is_gone_is_told),
+		WITH_SERVER(a_client_that_goes_meanwhile_is_told),
+		WITH_SERVER(without_descriptors_requests_are_refused),
+		WITH_SERVER(too_many_descriptors_on_their_way_are_told),
+		cmocka_unit_test(only_sockets_of_that_kind_are_taken),
+		cmocka_unit_test(failing_allocations_are_reported),
+		WITH_SERVER(serving_takes_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A broker as tests have it: in their own process, or behind the socket of a server in another. */
+#pragma once
+
+#include "broker/broker.h"
+#include "broker/broker_server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum broker_place { BROKER_HERE, BROKER_SERVED };
+
+static const enum broker_place broker_here = BROKER_HERE;
+static const enum broker_place broker_served = BROKER_SERVED;
+
+/* A test whose state is its place at first. */
+#define IN_PLACE(name, test, set_up, tear_down, place)          \
+	{                                                       \
+		name, test, set_up, tear_down, (void *)&(place) \
+	}
+
+#define IN_BOTH_PLACES(test, set_up, tear_down)                \
+	IN_PLACE(#test, test, set_up, tear_down, broker_here), \
+		IN_PLACE(#test " (served)", test, set_up, tear_down, broker_served)
+
+struct placed_broker {
+	struct broker *broker;
+	pid_t server;	    /* 0: none */
+	size_t descriptors; /* that were open before */
+};
+
+/* How many this process has open. */
+static inline size_t open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	if (!folder)
+		abort();
+	while (readdir(folder))
+		count++;
+	(void)closedir(folder);
+	return count;
+}
+
+/* Until the other side is gone. Its status tells of descriptors that are left behind. */
+static inline _Noreturn void serve(int fd, const struct broker_options *options)
+{
+	struct broker_server *server;
+	size_t descriptors;
+	int r = broker_server_new(fd, options, &server);
+
+	if (r < 0)
+		_exit(2);
+	descriptors = open_descriptors();
+	while (r == 0) {
+		struct pollfd waited = { .fd = broker_server_poll_fd(server), .events = POLLIN };
+
+		if (poll(&waited, 1, -1) < 0 && errno != EINTR)
+			_exit(3);
+		r = broker_server_run(server);
+	}
+	_exit(r == -EPIPE && open_descriptors() == descriptors ? 0 : 4);
+}
+
+static inline void placed_broker_start(
+	struct placed_broker *placed, enum broker_place place, const struct broker_options *options)
+{
+	int pair[2];
+
+	placed->server = 0;
+	placed->descriptors = open_descriptors();
+	if (place == BROKER_HERE) {
+		assert_int_equal(broker_new(options, &placed->broker), 0);
+		return;
+	}
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	placed->server = fork();
+	assert_true(placed->server >= 0);
+	if (placed->server == 0) {
+		(void)close(pair[0]);
+		serve(pair[1], options);
+	}
+	assert_int_equal(close(pair[1]), 0);
+	assert_int_equal(broker_connect(pair[0], &placed->broker), 0);
+}
+
+/* What was opened since is closed again. */
+static inline void placed_broker_stop(struct placed_broker *placed)
+{
+	int status;
+
+	broker_free(placed->broker);
+	assert_int_equal(open_descriptors(), placed->descriptors);
+	if (placed->server == 0)
+		return;
+	assert_int_equal(waitpid(placed->server, &status, 0), placed->server);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
