@@ -19,6 +19,9 @@ const heading = svg.querySelector(".head .title");
 const row = +layer.dataset.row, upward = !svg.dataset.inverted;
 const binaries = JSON.parse(svg.querySelector(".binaries").textContent);
 const files = JSON.parse(svg.querySelector(".files").textContent);
+/* Of two profiles: the samples that are 100 %, base first, and whose frames are drawn. */
+const difference = JSON.parse((svg.querySelector(".difference") || { textContent: "null" }).textContent);
+const MARKS = { p: "+ ", m: "- " };
 const headingText = heading.textContent, subtitleText = subtitle.textContent;
 const height = svg.viewBox.baseVal.height;
 
@@ -37,16 +40,17 @@ function readFrames() {
 	let bottom;
 	for (const rect of layer.children) {
 		const lines = rect.firstElementChild.textContent.split("\n");
-		const y = +rect.getAttribute("y");
+		const y = +rect.getAttribute("y"), look = rect.getAttribute("class");
 		if (bottom === undefined)
 			bottom = y;
 		const f = {
 			rect, y, index: frames.length, name: lines[0],
 			depth: Math.abs(y - bottom) / row,
-			elided: rect.getAttribute("class")[0] === "e",
-			inlined: rect.getAttribute("class")[0] === "i",
+			elided: look[0] === "e", inlined: look[0] === "i" || rect.dataset.i === "1",
+			mark: MARKS[look[0]] || "",
 			line: rect.dataset.l ? rect.dataset.l.split(":") : null,
 			total: +rect.dataset.n, self: +(rect.dataset.s || 0),
+			otherTotal: +(rect.dataset.o || 0), otherSelf: +(rect.dataset.q || 0),
 			binary: binaries[rect.dataset.b], children: [], start: 0, used: 0,
 			parent: null, state: "", x: 0, width: 0, hit: false,
 		};
@@ -160,7 +164,7 @@ function label(fragment, f) {
 	if (f.state === "gone" || room < 3)
 		return;
 	make(fragment, "text", { x: +(MARGIN + f.x + PADDING).toFixed(2), y: f.y + BASELINE },
-		elide(f.name, room));
+		elide(f.mark + f.name, room));
 }
 
 function layout() {
@@ -264,11 +268,39 @@ function locate(f) {
 	return parts.join("  \u00b7  ");
 }
 
-function describe(f) {
+function signed(value, digits) {
+	const text = Math.abs(value).toFixed(digits);
+	return (+text === 0 ? "" : value < 0 ? "-" : "+") + text;
+}
+
+/* Base first. */
+function bySide(own, other) {
+	return difference.drawn === 1 ? [other, own] : [own, other];
+}
+
+/* "total 12.34 % → 15.00 %, +2.66 points (+21.6 %)": from the base to the compared. */
+function change(what, own, other) {
+	const [base, compared] = bySide(own, other).map((n, side) =>
+		difference.wholes[side] > 0 ? 100 * n / difference.wholes[side] : 0);
+	const ratio = base > 0 && compared > 0 ? signed(100 * (compared - base) / base, 1) + " %"
+		: base > 0 ? "gone" : compared > 0 ? "new" : "none";
+	return `${what} ${base.toFixed(2)} % \u2192 ${compared.toFixed(2)} %, ` +
+		`${signed(compared - base, 2)} points (${ratio})`;
+}
+
+function describeSamples(f) {
+	if (difference && !f.elided)
+		return [change("total", f.total, f.otherTotal), change("self", f.self, f.otherSelf),
+			bySide(f.total, f.otherTotal).map(count).join(" \u2192 ") + " samples"];
 	const parts = [];
 	if (!f.elided)
 		parts.push(`self ${count(f.self)} (${share(f.self, root.total)})`);
 	parts.push(`total ${count(f.total)} (${share(f.total, root.total)})`);
+	return parts;
+}
+
+function describe(f) {
+	const parts = describeSamples(f);
 	if (view !== root && f.depth >= view.depth)
 		parts.push(`${share(f.total, view.total)} of zoomed`);
 	if (f.binary) {

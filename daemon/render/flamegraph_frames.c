@@ -4,8 +4,10 @@
 #include "render/caption.h"
 #include "render/svg_text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 enum {
 	COLUMN_HUNDREDTHS = 723, /* of the 12 px fixed-width font */
@@ -33,6 +35,7 @@ struct drawing {
 	const struct profile *profile;
 	const struct frame_tree *tree;
 	const struct flamegraph_geometry *geometry;
+	const struct flamegraph_style *style; /* NULL: by kind */
 	struct output *output;
 	uint64_t samples;
 	uint64_t *next_offsets;		/* by depth: where the next frame begins */
@@ -122,8 +125,8 @@ static uint64_t row_px(const struct flamegraph_geometry *geometry, uint32_t dept
 	return geometry->top_px + row * FLAMEGRAPH_ROW_PX;
 }
 
-static void write_rectangle(const struct drawing *drawing, char kind, unsigned shade,
-	uint32_t depth, uint64_t offset, uint64_t total)
+static void write_rectangle(const struct drawing *drawing, const char *class, uint32_t depth,
+	uint64_t offset, uint64_t total)
 {
 	uint64_t left = scale(drawing, offset);
 	uint64_t width = drawing->samples ? scale(drawing, offset + total) - left
@@ -131,8 +134,7 @@ static void write_rectangle(const struct drawing *drawing, char kind, unsigned s
 	struct output *output = drawing->output;
 
 	output_string(output, "<rect class=\"");
-	output_char(output, kind);
-	output_char(output, (char)('0' + shade));
+	output_string(output, class);
 	output_string(output, "\" x=\"");
 	svg_write_hundredths(output, left + FLAMEGRAPH_MARGIN_PX * 100);
 	output_string(output, "\" y=\"");
@@ -151,7 +153,7 @@ static void write_samples(const struct drawing *drawing, uint64_t total)
 	output_string(drawing->output, caption_count(total, count));
 	output_string(drawing->output, total == 1 ? " sample, " : " samples, ");
 	output_string(drawing->output, caption_share(total, drawing->samples, share));
-	output_string(drawing->output, " %</title></rect>\n");
+	output_string(drawing->output, " %");
 }
 
 /* Kinds as the style sheet's class names have them. */
@@ -172,13 +174,13 @@ static char kind_letter(enum frame_kind kind)
 }
 
 /* By FNV-1a, and not by the seeded hash: the same profile gives the same bytes, in any process. */
-static unsigned shade_of(const char *name, size_t size)
+static char shade_digit(const char *name, size_t size)
 {
 	uint32_t hash = 2166136261U;
 
 	for (size_t i = 0; i < size; i++)
 		hash = (hash ^ (unsigned char)name[i]) * 16777619U;
-	return (hash ^ hash >> 16) % FLAMEGRAPH_SHADES;
+	return (char)('0' + (hash ^ hash >> 16) % FLAMEGRAPH_SHADES);
 }
 
 static void write_place_data(struct drawing *drawing, const struct frame *frame)
@@ -214,12 +216,15 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
 	const struct frame_label *label = &drawing->tree->labels->items[frame->label];
+	const struct flamegraph_style *style = drawing->style;
 	struct output *output = drawing->output;
+	size_t position = (size_t)(frame - drawing->tree->frames);
 	char name[FRAME_NAME_BYTES];
 	size_t size = frame_label_format(label, name);
+	const char kind[] = { kind_letter(label->kind), shade_digit(name, size), '\0' };
 
-	write_rectangle(drawing, kind_letter(label->kind), shade_of(name, size), frame->depth,
-		placed->offset, frame->total);
+	write_rectangle(drawing, style ? style->class_of(style->context, position) : kind,
+		frame->depth, placed->offset, frame->total);
 	if (frame->self > 0) {
 		output_string(output, "\" data-s=\"");
 		output_u64(output, frame->self);
@@ -230,10 +235,19 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 	}
 	if (frame->place != FRAME_NONE)
 		write_place_data(drawing, frame);
-	output_string(output, "\"><title>");
+	output_char(output, '"');
+	if (style)
+		style->write_data(style->context, position, output);
+	output_string(output, "><title>");
 	svg_write_text(output, name);
 	write_place(drawing, frame);
-	write_samples(drawing, frame->total);
+	if (style) {
+		output_char(output, '\n');
+		style->write_samples(style->context, position, output);
+	} else {
+		write_samples(drawing, frame->total);
+	}
+	output_string(output, "</title></rect>\n");
 }
 
 /* What was elided stands at the right of the children, before the frame's own samples. */
@@ -245,12 +259,13 @@ static void write_elided(const struct drawing *drawing, const struct placed *pla
 
 	if (!is_elided_drawn(drawing->geometry, frame, drawing->samples))
 		return;
-	write_rectangle(drawing, 'e', 0, frame->depth + 1, offset, frame->elided);
+	write_rectangle(drawing, "e0", frame->depth + 1, offset, frame->elided);
 	output_string(drawing->output, "\"><title>");
 	output_string(drawing->output, caption_count(frame->elided_count, count));
 	output_string(drawing->output, frame->elided_count == 1 ? " frame" : " frames");
 	output_string(drawing->output, " too narrow to draw");
 	write_samples(drawing, frame->elided);
+	output_string(drawing->output, "</title></rect>\n");
 }
 
 static struct placed place(struct drawing *drawing, const struct frame *frame)
@@ -262,27 +277,40 @@ static struct placed place(struct drawing *drawing, const struct frame *frame)
 	return placed;
 }
 
+static size_t format_mark(const struct flamegraph_style *style, size_t frame, char *text)
+{
+	const char *mark = style->mark_of(style->context, frame);
+	size_t size = strlen(mark);
+
+	assert(size < FLAMEGRAPH_MARK_BYTES);
+	memcpy(text, mark, size);
+	return size;
+}
+
 static void write_label(const struct drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
 	uint64_t left = scale(drawing, placed->offset);
 	uint64_t width = scale(drawing, placed->offset + frame->total) - left;
+	const struct flamegraph_style *style = drawing->style;
 	struct output *output = drawing->output;
-	char name[FRAME_NAME_BYTES];
-	size_t columns;
+	char text[FLAMEGRAPH_MARK_BYTES + FRAME_NAME_BYTES];
+	size_t columns, mark_bytes = 0;
 
 	if (drawing->samples == 0)
 		width = inner_hundredths(drawing->geometry);
 	if (width < 2 * LABEL_PADDING_PX * 100 + LABEL_COLUMNS_MIN * COLUMN_HUNDREDTHS)
 		return;
 	columns = (width - 2 * LABEL_PADDING_PX * 100) / COLUMN_HUNDREDTHS;
-	(void)frame_label_format(&drawing->tree->labels->items[frame->label], name);
-	svg_elide_text(name, sizeof(name), columns);
+	if (style)
+		mark_bytes = format_mark(style, (size_t)(frame - drawing->tree->frames), text);
+	(void)frame_label_format(&drawing->tree->labels->items[frame->label], text + mark_bytes);
+	svg_elide_text(text, sizeof(text), columns);
 	output_string(output, "<text x=\"");
 	svg_write_hundredths(output, left + (FLAMEGRAPH_MARGIN_PX + LABEL_PADDING_PX) * 100);
 	output_printf(output, "\" y=\"%" PRIu64 "\">",
 		row_px(drawing->geometry, frame->depth) + LABEL_BASELINE_PX);
-	svg_write_text(output, name);
+	svg_write_text(output, text);
 	output_string(output, "</text>\n");
 }
 
@@ -343,11 +371,13 @@ static int drawing_init(struct drawing *drawing)
 }
 
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_geometry *geometry, struct output *output)
+	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,
+	struct output *output)
 {
 	_cleanup_(drawing_done) struct drawing drawing = { .profile = profile,
 		.tree = tree,
 		.geometry = geometry,
+		.style = style,
 		.output = output,
 		.samples = tree->frames[0].total };
 	struct placed placed;

@@ -27,12 +27,31 @@ struct flamegraph_geometry {
 	bool inverted;
 };
 
+/*
+ * How the frames of a picture look that is not of kinds: `frame` is a position in the tree. Strings
+ * that are returned are borrowed until the next call.
+ */
+struct flamegraph_style {
+	const void *context;
+	/* The rectangle's class: a letter, none of the kinds' nor 'e', and a digit. */
+	const char *(*class_of)(const void *context, size_t frame);
+	/* What stands in front of the label's name. */
+	const char *(*mark_of)(const void *context, size_t frame);
+	/* More attributes: ` data-x="1"`. */
+	void (*write_data)(const void *context, size_t frame, struct output *output);
+	/* The lines of the tooltip that tell the samples, without a line break at the end. */
+	void (*write_samples)(const void *context, size_t frame, struct output *output);
+};
+
+enum { FLAMEGRAPH_MARK_BYTES = 8 }; /* the longest mark, with its NUL */
+
 /* The least total that is wide enough to be drawn among `samples`. */
 uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples);
 
 /* Rows that the tree takes, with those of elided frames. */
 uint64_t flamegraph_rows(const struct flamegraph_geometry *geometry, const struct frame_tree *tree);
 
-/* Returns 0 or -ENOMEM. */
+/* `style` NULL: by kind. Returns 0 or -ENOMEM. */
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_geometry *geometry, struct output *output);
+	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,
+	struct output *output);

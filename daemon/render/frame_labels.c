@@ -89,7 +89,7 @@ uint64_t frame_samples(const struct profile *profile)
 	return sum;
 }
 
-static int compare_labels(const struct frame_label *a, const struct frame_label *b)
+int frame_label_compare(const struct frame_label *a, const struct frame_label *b)
 {
 	size_t shorter = a->text_bytes < b->text_bytes ? a->text_bytes : b->text_bytes;
 	int order = memcmp(a->text, b->text, shorter);
@@ -112,7 +112,7 @@ static int compare_labels(const struct frame_label *a, const struct frame_label 
 
 static bool label_equal(const void *owner, uint32_t id, const void *key)
 {
-	return compare_labels(&((const struct frame_labels *)owner)->items[id], key) == 0;
+	return frame_label_compare(&((const struct frame_labels *)owner)->items[id], key) == 0;
 }
 
 static int intern(struct frame_labels *labels, struct hash_index *index,
@@ -312,7 +312,7 @@ static int compare_ids(const void *a, const void *b, void *context)
 {
 	const struct frame_label *items = context;
 
-	return compare_labels(&items[*(const uint32_t *)a], &items[*(const uint32_t *)b]);
+	return frame_label_compare(&items[*(const uint32_t *)a], &items[*(const uint32_t *)b]);
 }
 
 /* Renumbers the labels by their order. */

@@ -79,6 +79,9 @@ int frame_labels_new(
 void frame_labels_free(struct frame_labels *labels);
 DEFINE_CLEANUP(struct frame_labels, frame_labels_free);
 
+/* The order of labels, also of those of two profiles: less than, equal to or greater than 0. */
+int frame_label_compare(const struct frame_label *a, const struct frame_label *b);
+
 /* What follows the last '/' of a path, unless nothing does. */
 const char *frame_base_name(const char *path);
 

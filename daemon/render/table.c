@@ -3,14 +3,12 @@
 
 #include "render/caption.h"
 #include "render/function_totals.h"
+#include "render/name_column.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-	SHARE_MIN = 10000, /* a function with less than one of so many samples is left out */
-	NAME_COLUMNS_MAX = 64,
-};
+enum { SHARE_MIN = 10000 }; /* a function with less than one of so many samples is left out */
 
 static void write_header(const struct profile *profile, struct output *output)
 {
@@ -37,32 +35,17 @@ static bool shown(const struct function_totals *totals, const struct table_optio
 	return function->total >= totals->samples / SHARE_MIN;
 }
 
-/* Columns that a name takes, as far as counting code points tells. */
-static size_t name_columns(const char *name)
-{
-	size_t columns = 0;
-
-	for (; *name; name++)
-		columns += ((unsigned char)*name & 0xc0) != 0x80;
-	return columns;
-}
-
-/* Wide enough for most names; the few that are longer push their binary to the right. */
 static size_t name_width(const struct function_totals *totals, const struct table_options *options)
 {
 	char name[FRAME_NAME_BYTES];
-	size_t width = strlen("function"), rows = 0, columns;
+	size_t width = strlen("function"), rows = 0;
 
 	for (size_t i = 0; i < totals->count; i++) {
 		if (!shown(totals, options, &totals->items[i], rows))
 			continue;
 		rows++;
 		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
-		columns = name_columns(name);
-		if (columns > width)
-			width = columns;
-		if (width >= NAME_COLUMNS_MAX)
-			return NAME_COLUMNS_MAX;
+		width = name_column_widen(width, name);
 	}
 	return width;
 }
@@ -76,16 +59,11 @@ static void write_row(const struct profile *profile, const struct function_total
 	char self[CAPTION_SHARE_BYTES], total[CAPTION_SHARE_BYTES], name[FRAME_NAME_BYTES];
 
 	(void)frame_label_format(label, name);
-	output_printf(output, "%7s %9" PRIu64 " %8s %9" PRIu64 "  %-10s  %s",
+	output_printf(output, "%7s %9" PRIu64 " %8s %9" PRIu64 "  %-10s  ",
 		caption_share(function->self, totals->samples, self), function->self,
 		caption_share(function->total, totals->samples, total), function->total,
-		frame_kind_name(label->kind), name);
-	if (*path) {
-		for (size_t i = name_columns(name); i < width; i++)
-			output_char(output, ' ');
-		output_string(output, "  ");
-		output_string(output, path);
-	}
+		frame_kind_name(label->kind));
+	name_column_write(output, name, width, path);
 	output_char(output, '\n');
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "query/profile_difference.h"
+
+#include <errno.h>
+
+enum { MILLIONTHS = 1000000 };
+
+static uint64_t saturate(unsigned __int128 value, uint64_t limit)
+{
+	return value > limit ? limit : (uint64_t)value;
+}
+
+static uint64_t all_samples(const struct profile *profile)
+{
+	unsigned __int128 sum = accounts_lost(&profile->accounts);
+
+	for (size_t i = 0; i < profile->samples.count; i++)
+		sum += profile->samples.items[i].count;
+	return saturate(sum, UINT64_MAX);
+}
+
+/* As many samples as a period fits into the time of all CPUs; 0: not known. */
+static uint64_t possible_millionths(const struct profile *profile)
+{
+	unsigned __int128 cpu_ns;
+
+	if (profile->period_ns == 0 || profile->end_ns <= profile->start_ns)
+		return 0;
+	cpu_ns = (unsigned __int128)(profile->end_ns - profile->start_ns) * profile->cpu_count;
+	return saturate(cpu_ns * MILLIONTHS / profile->period_ns, UINT64_MAX);
+}
+
+int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
+	const struct profile *compared, enum difference_whole whole, struct fault *fault)
+{
+	struct profile_difference difference = { .sides = { base, compared }, .whole = whole };
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
+		const struct profile *profile = difference.sides[i];
+
+		difference.samples[i] = all_samples(profile);
+		if (whole == DIFFERENCE_BY_TOTAL) {
+			difference.whole_millionths[i] = saturate(
+				(unsigned __int128)difference.samples[i] * MILLIONTHS, UINT64_MAX);
+			continue;
+		}
+		difference.whole_millionths[i] = possible_millionths(profile);
+		if (difference.whole_millionths[i] == 0)
+			return fault_set(fault, -EINVAL,
+				"The %s profile does not tell its span, period and CPUs, by which "
+				"times are compared. Compare by total instead.",
+				i == DIFFERENCE_BASE ? "base" : "compared");
+	}
+	*ret_difference = difference;
+	return 0;
+}
+
+int64_t profile_difference_share(
+	const struct profile_difference *difference, enum difference_side side, uint64_t samples)
+{
+	uint64_t whole = difference->whole_millionths[side];
+	unsigned __int128 parts =
+		(unsigned __int128)samples * ((uint64_t)DIFFERENCE_SHARE_ONE * MILLIONTHS);
+
+	if (whole == 0)
+		return 0;
+	return (int64_t)saturate((parts + whole / 2) / whole, INT64_MAX);
+}
+
+int64_t profile_difference_change(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT])
+{
+	return profile_difference_share(
+		       difference, DIFFERENCE_COMPARED, samples[DIFFERENCE_COMPARED]) -
+	       profile_difference_share(difference, DIFFERENCE_BASE, samples[DIFFERENCE_BASE]);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/difference_svg.h"
+
+#include "base/utf8.h"
+#include "render/caption.h"
+#include "render/difference_text.h"
+#include "render/flamegraph_page.h"
+#include "render/frame_difference.h"
+#include "render/svg_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LEVELS = 4 }; /* of a colour */
+
+#define ARROW " \xe2\x86\x92 "
+
+/* Both hues keep dark text readable, and differ for those who see few colours. */
+static const char style_sheet[] = ".flamegraph .n0 { fill: #e7e6e2; }\n"
+				  ".flamegraph .p1 { fill: #fbdfd3; }\n"
+				  ".flamegraph .p2 { fill: #f8bda6; }\n"
+				  ".flamegraph .p3 { fill: #f39478; }\n"
+				  ".flamegraph .p4 { fill: #ea6a4f; }\n"
+				  ".flamegraph .m1 { fill: #d9e6f6; }\n"
+				  ".flamegraph .m2 { fill: #b5d0ee; }\n"
+				  ".flamegraph .m3 { fill: #86b3e5; }\n"
+				  ".flamegraph .m4 { fill: #5994da; }\n";
+
+static const char *const fewer_classes[LEVELS + 1] = { "n0", "m1", "m2", "m3", "m4" };
+static const char *const more_classes[LEVELS + 1] = { "n0", "p1", "p2", "p3", "p4" };
+
+struct picture {
+	const struct profile_difference *difference;
+	const struct frame_difference *frames;
+	enum difference_side drawn;
+	char names[DIFFERENCE_SIDE_COUNT][UTF8_CLEAN_BYTES];
+	uint64_t steps[LEVELS + 1]; /* the least change of a level; that of level 0 is 0 */
+};
+
+static uint64_t magnitude(int64_t change)
+{
+	return change < 0 ? (uint64_t)-change : (uint64_t)change;
+}
+
+static int64_t total_change(const struct picture *picture, size_t frame)
+{
+	return profile_difference_change(
+		picture->difference, picture->frames->changes[frame].total);
+}
+
+static unsigned level_of(const struct picture *picture, int64_t change)
+{
+	unsigned level = change == 0 ? 0 : LEVELS;
+
+	while (magnitude(change) < picture->steps[level])
+		level--;
+	return level;
+}
+
+/* Each level begins at a part of the greatest change. */
+static void find_steps(struct picture *picture)
+{
+	static const unsigned parts[LEVELS] = { 40, 10, 4, 2 };
+	const struct frame_change *root = &picture->frames->changes[0];
+	uint64_t greatest = 0, change;
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
+		change = (uint64_t)profile_difference_share(picture->difference, i, root->total[i]);
+		if (change / 100 > greatest)
+			greatest = change / 100;
+	}
+	for (size_t i = 0; i < picture->frames->tree->count; i++) {
+		change = magnitude(total_change(picture, i));
+		if (change > greatest)
+			greatest = change;
+	}
+	for (unsigned i = 0; i < LEVELS; i++)
+		picture->steps[i + 1] = greatest / parts[i];
+}
+
+/* --- frames --- */
+
+static const char *class_of(const void *context, size_t frame)
+{
+	int64_t change = total_change(context, frame);
+
+	return (change < 0 ? fewer_classes : more_classes)[level_of(context, change)];
+}
+
+static const char *mark_of(const void *context, size_t frame)
+{
+	int64_t change = total_change(context, frame);
+
+	if (level_of(context, change) == 0)
+		return "";
+	return change < 0 ? "- " : "+ ";
+}
+
+/* What the drawn side has is there already; the script reads the other side's from here. */
+static void write_data(const void *context, size_t frame, struct output *output)
+{
+	const struct picture *picture = context;
+	const struct frame_change *change = &picture->frames->changes[frame];
+	const struct frame_tree *tree = picture->frames->tree;
+	enum difference_side other = difference_other(picture->drawn);
+
+	if (change->total[other] > 0)
+		output_printf(output, " data-o=\"%" PRIu64 "\"", change->total[other]);
+	if (change->self[other] > 0)
+		output_printf(output, " data-q=\"%" PRIu64 "\"", change->self[other]);
+	if (tree->labels->items[tree->frames[frame].label].kind == FRAME_INLINED)
+		output_string(output, " data-i=\"1\"");
+}
+
+/* "total 12.34 % → 15.00 %, +2.66 points (+21.6 %)" */
+static void write_change(const struct picture *picture, const char *what,
+	const uint64_t samples[DIFFERENCE_SIDE_COUNT], struct output *output)
+{
+	const struct profile_difference *difference = picture->difference;
+	int64_t shares[DIFFERENCE_SIDE_COUNT];
+	char base[DIFFERENCE_TEXT_BYTES], compared[DIFFERENCE_TEXT_BYTES];
+	char points[DIFFERENCE_TEXT_BYTES], ratio[DIFFERENCE_TEXT_BYTES];
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		shares[i] = profile_difference_share(difference, i, samples[i]);
+	output_printf(output, "%s %s %%" ARROW "%s %%, %s points (%s)\n", what,
+		difference_share(shares[DIFFERENCE_BASE], base),
+		difference_share(shares[DIFFERENCE_COMPARED], compared),
+		difference_points(profile_difference_change(difference, samples), points),
+		difference_ratio(shares[DIFFERENCE_BASE], shares[DIFFERENCE_COMPARED], ratio));
+}
+
+static void write_samples(const void *context, size_t frame, struct output *output)
+{
+	const struct picture *picture = context;
+	const struct frame_change *change = &picture->frames->changes[frame];
+	char base[CAPTION_COUNT_BYTES], compared[CAPTION_COUNT_BYTES];
+
+	write_change(picture, "total", change->total, output);
+	write_change(picture, "self", change->self, output);
+	output_printf(output, "%s" ARROW "%s samples",
+		caption_count(change->total[DIFFERENCE_BASE], base),
+		caption_count(change->total[DIFFERENCE_COMPARED], compared));
+}
+
+/* --- page --- */
+
+static const struct picture *picture_of(const struct flamegraph_page *page)
+{
+	return page->look->context;
+}
+
+static bool same_source(const struct profile_difference *difference)
+{
+	char base[CAPTION_BYTES], compared[CAPTION_BYTES];
+
+	return strcmp(caption_source(difference->sides[DIFFERENCE_BASE], base),
+		       caption_source(difference->sides[DIFFERENCE_COMPARED], compared)) == 0;
+}
+
+/* "base: 993 samples, 15 lost, 2026-11-20 03:00:00 UTC, 10.0 s" */
+static void write_side(
+	const struct picture *picture, enum difference_side side, struct output *output)
+{
+	const struct profile *profile = picture->difference->sides[side];
+	uint64_t lost = accounts_lost(&profile->accounts);
+	uint64_t stored = picture->difference->samples[side] - lost;
+	char text[CAPTION_BYTES], count[CAPTION_COUNT_BYTES];
+
+	svg_write_text(output, picture->names[side]);
+	output_printf(
+		output, ": %s sample%s", caption_count(stored, count), stored == 1 ? "" : "s");
+	if (lost > 0)
+		output_printf(output, ", %s lost", caption_count(lost, count));
+	if (*caption_time(profile, text)) {
+		output_string(output, ", ");
+		svg_write_text(output, text);
+	}
+	if (same_source(picture->difference))
+		return;
+	output_string(output, ", ");
+	svg_write_text(output, caption_source(profile, text));
+}
+
+static void write_subtitle(const struct flamegraph_page *page)
+{
+	const struct picture *picture = picture_of(page);
+	char text[CAPTION_BYTES];
+
+	write_side(picture, DIFFERENCE_BASE, page->output);
+	output_string(page->output, ARROW);
+	write_side(picture, DIFFERENCE_COMPARED, page->output);
+	if (!same_source(picture->difference))
+		return;
+	output_string(page->output, " \xc2\xb7 ");
+	svg_write_text(page->output, caption_source(page->profile, text));
+}
+
+/* From the greatest decrease to the greatest increase, each with the least change that it has. */
+static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
+{
+	const struct picture *picture = picture_of(page);
+	char text[DIFFERENCE_TEXT_BYTES];
+	uint64_t x = FLAMEGRAPH_MARGIN_PX;
+
+	for (unsigned i = LEVELS; i > 0; i--)
+		x = flamegraph_page_write_swatch(page->output, x, y, fewer_classes[i],
+			difference_points(-(int64_t)picture->steps[i], text));
+	x = flamegraph_page_write_swatch(page->output, x, y, "n0", "about the same");
+	for (unsigned i = 1; i <= LEVELS; i++)
+		x = flamegraph_page_write_swatch(page->output, x, y, more_classes[i],
+			difference_points((int64_t)picture->steps[i], text));
+	output_printf(page->output,
+		"<text class=\"note\" x=\"%" PRIu64 "\" y=\"%" PRIu64
+		"\">percentage points at least</text>\n",
+		x, y);
+	return x + 180;
+}
+
+/* What the script needs to tell shares of any frame. */
+static void write_metadata(const struct picture *picture, struct output *output)
+{
+	const uint64_t *wholes = picture->difference->whole_millionths;
+
+	output_printf(output,
+		"<metadata class=\"difference\">{\"wholes\":[%" PRIu64 ".%06" PRIu64 ",%" PRIu64
+		".%06" PRIu64 "],\"drawn\":%d}</metadata>\n",
+		wholes[DIFFERENCE_BASE] / 1000000, wholes[DIFFERENCE_BASE] % 1000000,
+		wholes[DIFFERENCE_COMPARED] / 1000000, wholes[DIFFERENCE_COMPARED] % 1000000,
+		(int)picture->drawn);
+}
+
+static void write_name(
+	const struct picture *picture, enum difference_side side, struct output *output)
+{
+	output_string(output, "\xe2\x80\x9c");
+	svg_write_text(output, picture->names[side]);
+	output_string(output, "\xe2\x80\x9d");
+}
+
+static void write_notes(const struct flamegraph_page *page, uint64_t y)
+{
+	const struct picture *picture = picture_of(page);
+	const struct profile_difference *difference = picture->difference;
+	enum difference_side other = difference_other(picture->drawn);
+	uint64_t undrawn = picture->frames->undrawn;
+	struct output *output = page->output;
+	char count[CAPTION_COUNT_BYTES], share[DIFFERENCE_TEXT_BYTES];
+
+	output_printf(output,
+		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">Frames are as wide as in ",
+		FLAMEGRAPH_MARGIN_PX, y);
+	write_name(picture, picture->drawn, output);
+	output_printf(output,
+		" and coloured by the change of their share: + red is more, - blue is less. Shares "
+		"are of %s.</text>\n",
+		difference->whole == DIFFERENCE_BY_TIME
+			? "the time of all CPUs"
+			: "all samples of each profile, stored and lost");
+	if (undrawn > 0) {
+		output_printf(output,
+			"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s sample%s (%s %%) of ",
+			FLAMEGRAPH_MARGIN_PX, y + FLAMEGRAPH_NOTE_PX, caption_count(undrawn, count),
+			undrawn == 1 ? "" : "s",
+			difference_share(
+				profile_difference_share(difference, other, undrawn), share));
+		write_name(picture, other, output);
+		output_string(output, " ended in frames that are not there, or too narrow to draw, "
+				      "in ");
+		write_name(picture, picture->drawn, output);
+		output_string(output, ".</text>\n");
+	}
+	write_metadata(picture, output);
+}
+
+static void set_names(struct picture *picture, const struct difference_svg_options *options)
+{
+	static const char *const defaults[DIFFERENCE_SIDE_COUNT] = { "base", "compared" };
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
+		const char *name = options->names[i] ? options->names[i] : defaults[i];
+
+		(void)utf8_clean(picture->names[i], name, strlen(name));
+	}
+}
+
+static int write_picture(const struct picture *picture,
+	const struct difference_svg_options *options, const struct flamegraph_geometry *geometry,
+	struct output *output)
+{
+	const struct flamegraph_style style = {
+		.context = picture,
+		.class_of = class_of,
+		.mark_of = mark_of,
+		.write_data = write_data,
+		.write_samples = write_samples,
+	};
+	const struct flamegraph_look look = {
+		.css = style_sheet,
+		.style = &style,
+		.note_count = 1 + (picture->frames->undrawn > 0),
+		.context = picture,
+		.write_subtitle = write_subtitle,
+		.write_legend = write_legend,
+		.write_notes = write_notes,
+	};
+	const char *wanted_title = options->title ? options->title : "Differential flame graph";
+	char title[UTF8_CLEAN_BYTES];
+	struct flamegraph_page page = {
+		.profile = picture->difference->sides[picture->drawn],
+		.tree = picture->frames->tree,
+		.look = &look,
+		.title = title,
+		.geometry = *geometry,
+		.output = output,
+	};
+
+	(void)utf8_clean(title, wanted_title, strlen(wanted_title));
+	return flamegraph_page_write(&page);
+}
+
+int difference_svg_write(const struct profile_difference *difference,
+	const struct difference_svg_options *options, struct output *output)
+{
+	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
+	const struct flamegraph_geometry geometry = flamegraph_page_geometry(
+		options->width_px, options->min_hundredths, options->inverted);
+	struct picture picture = {
+		.difference = difference,
+		.drawn = options->base_widths ? DIFFERENCE_BASE : DIFFERENCE_COMPARED,
+	};
+	int r;
+
+	r = frame_difference_new(difference, picture.drawn,
+		options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
+		flamegraph_minimum(&geometry, difference->samples[picture.drawn]), &frames);
+	if (r < 0)
+		return r;
+	picture.frames = frames;
+	set_names(&picture, options);
+	find_steps(&picture);
+	return write_picture(&picture, options, &geometry, output);
+}

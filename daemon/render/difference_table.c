@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/difference_table.h"
+
+#include "base/utf8.h"
+#include "render/caption.h"
+#include "render/difference_text.h"
+#include "render/function_difference.h"
+#include "render/name_column.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { CHANGE_MIN = DIFFERENCE_SHARE_ONE / 10000 }; /* what is less is left out */
+
+static void write_side(const struct profile *profile, const char *name, struct output *output)
+{
+	const struct accounts *accounts = &profile->accounts;
+	char clean[UTF8_CLEAN_BYTES], text[CAPTION_BYTES], losses[CAPTION_LOSSES_BYTES];
+
+	(void)utf8_clean(clean, name, strlen(name));
+	output_printf(output, "# %s: %s\n", clean, caption_source(profile, text));
+	if (*caption_time(profile, text))
+		output_printf(output, "#   time     %s\n", text);
+	output_printf(output, "#   samples  %" PRIu64 " stored, %" PRIu64 " lost\n",
+		accounts_stored(accounts), accounts_lost(accounts));
+	output_printf(output, "#   lost     %s\n", caption_losses(profile, losses));
+}
+
+static void write_header(const struct profile_difference *difference,
+	const struct difference_table_options *options, size_t width, struct output *output)
+{
+	const char *base = options->names[DIFFERENCE_BASE];
+	const char *compared = options->names[DIFFERENCE_COMPARED];
+
+	write_side(difference->sides[DIFFERENCE_BASE], base ? base : "base", output);
+	write_side(
+		difference->sides[DIFFERENCE_COMPARED], compared ? compared : "compared", output);
+	output_printf(output, "# shares are of %s; changes are in percentage points\n#\n",
+		difference->whole == DIFFERENCE_BY_TIME
+			? "the time of all CPUs"
+			: "all samples of each profile, stored and lost");
+	output_printf(output, "#%8s%19s %8s\n", "self %", "", "total %");
+	output_printf(output, "#%8s %8s %9s %8s %8s %9s  %-10s  ", "base", "compared", "change",
+		"base", "compared", "change", "kind");
+	name_column_write(output, "function", width, "binary");
+	output_char(output, '\n');
+}
+
+static bool is_shown(const struct difference_table_options *options,
+	const struct function_change *function, size_t shown_already)
+{
+	if (options->functions_max > 0)
+		return shown_already < options->functions_max;
+	return llabs(function->self_change) >= CHANGE_MIN ||
+	       llabs(function->total_change) >= CHANGE_MIN;
+}
+
+static size_t name_width(
+	const struct function_difference *functions, const struct difference_table_options *options)
+{
+	char name[FRAME_NAME_BYTES];
+	size_t width = strlen("function"), rows = 0;
+
+	for (size_t i = 0; i < functions->count; i++) {
+		if (!is_shown(options, &functions->items[i], rows))
+			continue;
+		rows++;
+		(void)frame_label_format(functions->items[i].label, name);
+		width = name_column_widen(width, name);
+	}
+	return width;
+}
+
+static void write_figures(const struct profile_difference *difference,
+	const uint64_t samples[DIFFERENCE_SIDE_COUNT], int64_t change, struct output *output)
+{
+	char base[DIFFERENCE_TEXT_BYTES], compared[DIFFERENCE_TEXT_BYTES];
+	char points[DIFFERENCE_TEXT_BYTES];
+
+	output_printf(output, " %8s %8s %9s",
+		difference_share(profile_difference_share(
+					 difference, DIFFERENCE_BASE, samples[DIFFERENCE_BASE]),
+			base),
+		difference_share(profile_difference_share(difference, DIFFERENCE_COMPARED,
+					 samples[DIFFERENCE_COMPARED]),
+			compared),
+		difference_points(change, points));
+}
+
+static void write_row(const struct profile_difference *difference,
+	const struct function_change *function, size_t width, struct output *output)
+{
+	char name[FRAME_NAME_BYTES];
+
+	write_figures(difference, function->self, function->self_change, output);
+	write_figures(difference, function->total, function->total_change, output);
+	(void)frame_label_format(function->label, name);
+	output_printf(output, "  %-10s  ", frame_kind_name(function->label->kind));
+	name_column_write(output, name, width, function->path);
+	output_char(output, '\n');
+}
+
+int difference_table_write(const struct profile_difference *difference,
+	const struct difference_table_options *options, struct output *output)
+{
+	_cleanup_(function_difference_freep) struct function_difference *functions = NULL;
+	size_t rows = 0, width;
+	int r;
+
+	r = function_difference_new(difference,
+		options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
+		options->by_total ? FUNCTIONS_BY_TOTAL : FUNCTIONS_BY_SELF, &functions);
+	if (r < 0)
+		return r;
+	width = name_width(functions, options);
+	write_header(difference, options, width, output);
+	for (size_t i = 0; i < functions->count; i++) {
+		if (!is_shown(options, &functions->items[i], rows))
+			continue;
+		write_row(difference, &functions->items[i], width, output);
+		rows++;
+	}
+	if (rows < functions->count)
+		output_printf(output, "# %zu more %s\n", functions->count - rows,
+			options->by_line ? "lines" : "functions");
+	return 0;
+}

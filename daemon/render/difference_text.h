@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Shares and their changes in words, the same in all renderers of a difference. Each function fills
+ * the caller's buffer, which is of the size named here, and returns it.
+ */
+#pragma once
+
+#include "query/profile_difference.h"
+
+enum { DIFFERENCE_TEXT_BYTES = 32 };
+
+/* "12.34": per cent of the whole. */
+const char *difference_share(int64_t share, char text[DIFFERENCE_TEXT_BYTES]);
+
+/* "+2.66", "-0.50" percentage points; "0.00", without a sign, where it rounds to that. */
+const char *difference_points(int64_t change, char text[DIFFERENCE_TEXT_BYTES]);
+
+/*
+ * The change in per cent of the base's share: "+21.6 %"; "new" and "gone" where only one side has a
+ * share, "none" where neither has.
+ */
+const char *difference_ratio(int64_t base, int64_t compared, char text[DIFFERENCE_TEXT_BYTES]);

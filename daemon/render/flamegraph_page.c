@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/flamegraph_page.h"
+
+#include "render/caption.h"
+#include "render/flamegraph_assets.h"
+#include "render/svg_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	WIDTH_PX = 1200,
+	WIDTH_MIN_PX = 400,
+	WIDTH_MAX_PX = 20000,
+	MIN_HUNDREDTHS = 30,
+	HEAD_PX = 96,
+	LEGEND_PX = 28, /* from the lowest row to the legend's baseline */
+	FOOT_PX = 14,	/* below the last line */
+	SWATCH_PX = 12,
+};
+
+static uint64_t frames_end_px(const struct flamegraph_page *page)
+{
+	return page->geometry.top_px + page->geometry.rows * FLAMEGRAPH_ROW_PX;
+}
+
+static uint64_t height_px(const struct flamegraph_page *page)
+{
+	uint64_t notes = page->look->note_count + (page->tree->elided_count > 0);
+
+	return frames_end_px(page) + LEGEND_PX + notes * FLAMEGRAPH_NOTE_PX + FOOT_PX;
+}
+
+static void write_asset(struct output *output, const char *asset, const char *end)
+{
+	output_write(output, asset, (size_t)(end - asset));
+}
+
+static void write_head(const struct flamegraph_page *page)
+{
+	struct output *output = page->output;
+	unsigned width = page->geometry.width_px;
+
+	output_string(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	output_printf(output,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" width=\"%u\" "
+		"height=\"%" PRIu64 "\" viewBox=\"0 0 %u %" PRIu64 "\"%s>\n",
+		width, height_px(page), width, height_px(page),
+		page->geometry.inverted ? " data-inverted=\"1\"" : "");
+	output_string(output, "<title>");
+	svg_write_text(output, page->title);
+	output_string(output, "</title>\n<style>\n");
+	write_asset(output, flamegraph_css, flamegraph_css_end);
+	output_string(output, page->look->css);
+	output_string(output, "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+static void write_heading(const struct flamegraph_page *page)
+{
+	struct output *output = page->output;
+
+	output_printf(output,
+		"<g class=\"head\">\n<rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n",
+		HEAD_PX);
+	output_string(output, "<text class=\"title\" x=\"16\" y=\"30\">");
+	svg_write_text(output, page->title);
+	output_string(output, "</text>\n");
+	output_string(output, "<text class=\"subtitle\" x=\"16\" y=\"50\">");
+	page->look->write_subtitle(page);
+	output_string(output, "</text>\n");
+	output_string(output, "</g>\n");
+}
+
+uint64_t flamegraph_page_write_swatch(
+	struct output *output, uint64_t x, uint64_t y, const char *class, const char *text)
+{
+	output_printf(output,
+		"<rect class=\"%s\" x=\"%" PRIu64 "\" y=\"%" PRIu64
+		"\" width=\"%d\" height=\"%d\"/>"
+		"<text x=\"%" PRIu64 "\" y=\"%" PRIu64 "\">%s</text>\n",
+		class, x, y - SWATCH_PX + 2, SWATCH_PX, SWATCH_PX, x + SWATCH_PX + 5, y, text);
+	return x + SWATCH_PX + 5 + strlen(text) * 8 + 14;
+}
+
+static void write_elided_note(const struct flamegraph_page *page, uint64_t y)
+{
+	struct output *output = page->output;
+	char frames[CAPTION_COUNT_BYTES], samples[CAPTION_COUNT_BYTES], share[CAPTION_SHARE_BYTES];
+
+	output_printf(output,
+		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s frame%s, with %s sample%s "
+		"(%s %%), too narrow to draw were merged, with all that stands on them, "
+		"into "
+		"the grey frame of their parent.</text>\n",
+		FLAMEGRAPH_MARGIN_PX, y, caption_count(page->tree->elided_count, frames),
+		page->tree->elided_count == 1 ? "" : "s",
+		caption_count(page->tree->elided, samples), page->tree->elided == 1 ? "" : "s",
+		caption_share(page->tree->elided, page->tree->frames[0].total, share));
+}
+
+static void write_foot(const struct flamegraph_page *page)
+{
+	uint64_t x, y = frames_end_px(page) + LEGEND_PX;
+
+	output_string(page->output, "<g class=\"foot\">\n");
+	x = page->look->write_legend(page, y);
+	if (page->tree->elided_count > 0) {
+		(void)flamegraph_page_write_swatch(page->output, x, y, "e1", "too narrow to draw");
+		y += FLAMEGRAPH_NOTE_PX;
+		write_elided_note(page, y);
+	}
+	if (page->look->write_notes)
+		page->look->write_notes(page, y + FLAMEGRAPH_NOTE_PX);
+	output_string(page->output, "</g>\n");
+}
+
+int flamegraph_page_write(struct flamegraph_page *page)
+{
+	int r;
+
+	page->geometry.rows = (uint64_t)page->tree->depth + 1 + (page->tree->elided > 0);
+	write_head(page);
+	r = flamegraph_frames_write(
+		page->profile, page->tree, &page->geometry, page->look->style, page->output);
+	if (r < 0)
+		return r;
+	write_foot(page);
+	/* Over the frames, since the script keeps the heading in view while the page is scrolled.
+	 */
+	write_heading(page);
+	output_string(page->output, "<script><![CDATA[\n");
+	write_asset(page->output, flamegraph_js, flamegraph_js_end);
+	output_string(page->output, "]]></script>\n</svg>\n");
+	return 0;
+}
+
+static unsigned page_width(unsigned wanted)
+{
+	if (wanted == 0)
+		return WIDTH_PX;
+	if (wanted < WIDTH_MIN_PX)
+		return WIDTH_MIN_PX;
+	return wanted > WIDTH_MAX_PX ? WIDTH_MAX_PX : wanted;
+}
+
+struct flamegraph_geometry flamegraph_page_geometry(
+	unsigned width_px, unsigned min_hundredths, bool inverted)
+{
+	return (struct flamegraph_geometry){
+		.width_px = page_width(width_px),
+		.min_hundredths = min_hundredths ? min_hundredths : MIN_HUNDREDTHS,
+		.top_px = HEAD_PX,
+		.inverted = inverted,
+	};
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The page around the frames of a flame graph: heading, legend, notes, style and script. What of it
+ * depends on the kind of flame graph is asked of the `look`.
+ */
+#pragma once
+
+#include "render/flamegraph_frames.h"
+
+struct flamegraph_page;
+
+struct flamegraph_look {
+	const char *css;		      /* beyond flamegraph.css; no '<' or '&' */
+	const struct flamegraph_style *style; /* of the frames; NULL: by kind */
+	unsigned note_count;		      /* lines that write_notes() needs */
+	const void *context;
+	/* The text of the line below the title, without its element. */
+	void (*write_subtitle)(const struct flamegraph_page *page);
+	/* One line, whose baseline is y; returns where it ends. */
+	uint64_t (*write_legend)(const struct flamegraph_page *page, uint64_t y);
+	/* Lines below the legend, the first at y, and data for the script; may be NULL. */
+	void (*write_notes)(const struct flamegraph_page *page, uint64_t y);
+};
+
+struct flamegraph_page {
+	const struct profile *profile; /* of the frames that are drawn */
+	const struct frame_tree *tree;
+	const struct flamegraph_look *look;
+	const char *title; /* clean UTF-8 */
+	struct flamegraph_geometry geometry;
+	struct output *output;
+};
+
+enum { FLAMEGRAPH_NOTE_PX = 20 };
+
+/* `width_px` and `min_hundredths` as the options of a flame graph have them. */
+struct flamegraph_geometry flamegraph_page_geometry(
+	unsigned width_px, unsigned min_hundredths, bool inverted);
+
+/* A small square of the class and a text behind it, at (x, y); returns where the next may stand. */
+uint64_t flamegraph_page_write_swatch(
+	struct output *output, uint64_t x, uint64_t y, const char *class, const char *text);
+
+/* `rows` of the geometry are set here. Returns 0 or -ENOMEM. */
+int flamegraph_page_write(struct flamegraph_page *page);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What each function cost in two profiles: function_totals.h of both, put together where the names
+ * and the base names of the binaries are equal. Owned by whoever called function_difference_new();
+ * the profiles must outlive it.
+ */
+#pragma once
+
+#include "query/profile_difference.h"
+#include "render/function_totals.h"
+
+struct function_change {
+	const struct frame_label *label; /* of one of the sides */
+	const char *path;		 /* of the binary, that of the compared where it has it */
+	uint64_t self[DIFFERENCE_SIDE_COUNT], total[DIFFERENCE_SIDE_COUNT];
+	int64_t self_change, total_change; /* of the share, in billionths */
+};
+
+enum function_order {
+	FUNCTIONS_BY_SELF,
+	FUNCTIONS_BY_TOTAL,
+};
+
+struct function_difference {
+	struct function_totals *sides[DIFFERENCE_SIDE_COUNT];
+	struct function_change *items; /* the greatest change, up or down, first; then by name */
+	size_t count;
+};
+
+/* Returns 0, -ENOMEM or -E2BIG. */
+int function_difference_new(const struct profile_difference *difference, enum frame_detail detail,
+	enum function_order order, struct function_difference **ret_functions);
+void function_difference_free(struct function_difference *functions);
+DEFINE_CLEANUP(struct function_difference, function_difference_free);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/difference_svg.h"
+
+#include "render/flamegraph_assets.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/render/example_difference.h"
+#include "tests/render/rendered.h"
+
+static char *draw(const struct profile *base, const struct profile *compared,
+	enum difference_whole whole, const struct difference_svg_options *options)
+{
+	static struct rendering rendering;
+	struct profile_difference difference = example_difference(base, compared, whole);
+
+	assert_int_equal(
+		difference_svg_write(&difference, options, rendering_begin(&rendering)), 0);
+	return rendering_end(&rendering);
+}
+
+/* Puts `placeholder` in the place of an asset, which must be in the text as it is in its file. */
+static void cut_out(char *text, const char *asset, const char *placeholder)
+{
+	char *found = strstr(text, asset);
+
+	assert_non_null(found);
+	memmove(found + strlen(placeholder), found + strlen(asset),
+		strlen(found + strlen(asset)) + 1);
+	memcpy(found, placeholder, strlen(placeholder));
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		count++;
+	return count;
+}
+
+static void upgrade_is_golden_in_any_order(void **state)
+{
+	struct difference_svg_options options = { .title = "An upgrade",
+		.names = { "before", "after" } };
+
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		_cleanup_(profile_freep) struct profile *base = example_machine(backwards);
+		_cleanup_(profile_freep) struct profile *compared = example_upgraded(!backwards);
+		_cleanup_free_ char *text = draw(base, compared, DIFFERENCE_BY_TOTAL, &options);
+
+		cut_out(text, flamegraph_css, "@style@\n");
+		cut_out(text, flamegraph_js, "@script@\n");
+		assert_golden(text, "tests/data/render/upgrade.svg");
+	}
+}
+
+static void frames_tell_both_sides(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(base, "c|30|x:main|x:less");
+	example_add(base, "c|10|x:main");
+	example_add(base, "c|60|x:main|x:same|x:gone");
+	example_add(compared, "c|200|x:main@2|x:less");
+	example_add(compared, "c|700|x:main@2|x:more^inner");
+	example_add(compared, "c|600|x:main@2|x:same");
+	example_add(compared, "c|500|x:main@2");
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	assert_non_null(strstr(text, "data-n=\"200\" data-s=\"200\" data-b=\"0\" data-o=\"30\" "
+				     "data-q=\"30\"><title>less\n"
+				     "total 30.00 % \xe2\x86\x92 10.00 %, -20.00 points (-66.7 %)\n"
+				     "self 30.00 % \xe2\x86\x92 10.00 %, -20.00 points (-66.7 %)\n"
+				     "30 \xe2\x86\x92 200 samples</title></rect>"));
+	assert_non_null(strstr(text, "<title>more\n"
+				     "total 0.00 % \xe2\x86\x92 35.00 %, +35.00 points (new)\n"
+				     "self 0.00 % \xe2\x86\x92 0.00 %, 0.00 points (none)\n"));
+	assert_non_null(strstr(text, "data-i=\"1\"><title>inner\ninlined\ntotal "));
+	assert_non_null(strstr(text, "<title>same\n"
+				     "total 60.00 % \xe2\x86\x92 30.00 %, -30.00 points (-50.0 %)\n"
+				     "self 0.00 % \xe2\x86\x92 30.00 %, +30.00 points (new)\n"));
+	assert_non_null(strstr(text, ">- less</text>"));
+	assert_non_null(strstr(text, ">+ more</text>"));
+	assert_non_null(strstr(text, ">main</text>"));
+	assert_int_equal(count_of(text, "<rect class=\"p4\""), 3); /* two frames and the legend */
+	assert_int_equal(count_of(text, "<rect class=\"m4\""), 3);
+	assert_non_null(strstr(text, "60 samples (60.00 %) of \xe2\x80\x9c"
+				     "base\xe2\x80\x9d ended in frames"));
+}
+
+static void base_widths_show_what_is_gone(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(base, "c|40|x:main|x:gone");
+	example_add(compared, "c|10|x:main");
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL,
+		&(struct difference_svg_options){ .base_widths = true });
+	assert_non_null(
+		strstr(text, "<title>gone\n"
+			     "total 100.00 % \xe2\x86\x92 0.00 %, -100.00 points (gone)\n"));
+	assert_non_null(strstr(text, "data-n=\"40\" data-b=\"0\" data-o=\"10\" data-q=\"10\">"
+				     "<title>main\n"));
+	assert_non_null(strstr(text, "as wide as in \xe2\x80\x9c"
+				     "base\xe2\x80\x9d and"));
+	assert_non_null(strstr(text, "\"wholes\":[40.000000,10.000000],\"drawn\":0}"));
+	assert_null(strstr(text, "too narrow to draw"));
+}
+
+/* The same work in half the CPU time: its share of the time is half, that of all work is not. */
+static void time_is_another_whole(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *by_time = NULL, *by_total = NULL;
+
+	(void)state;
+	example_add(base, "c|100|x:main");
+	example_add(compared, "c|50|x:main");
+	base->start_ns = compared->start_ns = 1000000000;
+	base->end_ns = compared->end_ns = 3000000000;
+	base->period_ns = compared->period_ns = 10000000;
+	base->cpu_count = compared->cpu_count = 1;
+	by_time = draw(base, compared, DIFFERENCE_BY_TIME, &(struct difference_svg_options){ 0 });
+	by_total = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	assert_non_null(strstr(by_time, "<title>main\ntotal 50.00 % \xe2\x86\x92 25.00 %, "
+					"-25.00 points (-50.0 %)"));
+	assert_non_null(strstr(by_time, "Shares are of the time of all CPUs."));
+	assert_non_null(strstr(by_time, "\"wholes\":[200.000000,200.000000],\"drawn\":1}"));
+	assert_non_null(strstr(by_total, "<title>main\ntotal 100.00 % \xe2\x86\x92 100.00 %, "
+					 "0.00 points (0.0 %)"));
+}
+
+/* A change of next to nothing is the greatest there is, and yet has no strong colour. */
+static void small_changes_stay_pale(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(base, "c|5000|x:main");
+	example_add(base, "c|5000|x:other");
+	example_add(compared, "c|5010|x:main");
+	example_add(compared, "c|4990|x:other");
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	assert_int_equal(count_of(text, "<rect class=\"p4\""), 1); /* in the legend */
+	assert_int_equal(count_of(text, "<rect class=\"p2\""), 2);
+	assert_int_equal(count_of(text, "<rect class=\"m2\""), 2);
+}
+
+static void hostile_names_are_escaped(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_hostile();
+	_cleanup_(profile_freep) struct profile *compared = example_hostile();
+	struct difference_svg_options options = { .title = "</title>\x01\xff]]><script>\"",
+		.names = { "<base>\"\\", "]]></metadata>\xff" } };
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 1);
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &options);
+	assert_int_equal(count_of(text, "<script>"), 1);
+	assert_int_equal(count_of(text, "]]>"), 1);
+	assert_int_equal(count_of(text, "</metadata>"), 3);
+	assert_non_null(strstr(text, "&lt;base&gt;&quot;\\: 117 samples"));
+	assert_non_null(strstr(text, "]]&gt;&lt;/metadata&gt;\xef\xbf\xbd"));
+}
+
+static void nothing_is_a_picture_too(void **state)
+{
+	_cleanup_(profile_freep) struct profile *empty = example_empty();
+	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
+	_cleanup_free_ char *nothing = NULL, *vanished = NULL, *appeared = NULL;
+
+	(void)state;
+	nothing = draw(empty, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	vanished = draw(machine, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	appeared = draw(empty, machine, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	assert_non_null(strstr(nothing, "<title>all\ntotal 0.00 % \xe2\x86\x92 0.00 %"));
+	assert_non_null(strstr(nothing, ">Differential flame graph</title>"));
+	assert_int_equal(count_of(nothing, "data-n="), 1);
+	assert_int_equal(count_of(vanished, "data-n="), 1);
+	assert_non_null(strstr(vanished, "1,008 samples (100.00 %) of \xe2\x80\x9c"
+					 "base"));
+	assert_non_null(strstr(appeared, "<title>xz\ntotal 0.00 % \xe2\x86\x92 61.11 %, "
+					 "+61.11 points (new)"));
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
+	struct profile_difference difference =
+		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+	static struct output output;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		output_init(&output, discard, NULL);
+		fail_allocation(n);
+		r = difference_svg_write(
+			&difference, &(struct difference_svg_options){ 0 }, &output);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 30);
+}
+
+static void output_errors_stick(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	struct profile_difference difference = example_difference(base, base, DIFFERENCE_BY_TOTAL);
+	static struct output output;
+
+	(void)state;
+	output_init(&output, no_space, NULL);
+	assert_int_equal(
+		difference_svg_write(&difference, &(struct difference_svg_options){ 0 }, &output),
+		0);
+	assert_int_equal(output_finish(&output), -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(upgrade_is_golden_in_any_order),
+		cmocka_unit_test(frames_tell_both_sides),
+		cmocka_unit_test(base_widths_show_what_is_gone),
+		cmocka_unit_test(time_is_another_whole),
+		cmocka_unit_test(small_changes_stay_pale),
+		cmocka_unit_test(hostile_names_are_escaped),
+		cmocka_unit_test(nothing_is_a_picture_too),
+		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(output_errors_stick),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/difference_table.h"
+
+#include "tests/harness/failing_allocation.h"
+#include "tests/render/example_difference.h"
+#include "tests/render/rendered.h"
+
+static char *tabulate(const struct profile *base, const struct profile *compared,
+	enum difference_whole whole, const struct difference_table_options *options)
+{
+	static struct rendering rendering;
+	struct profile_difference difference = example_difference(base, compared, whole);
+
+	assert_int_equal(
+		difference_table_write(&difference, options, rendering_begin(&rendering)), 0);
+	return rendering_end(&rendering);
+}
+
+static size_t count_rows(const char *text)
+{
+	size_t count = 0;
+
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+		count += *text != '#';
+	return count;
+}
+
+static const char *first_row(const char *text)
+{
+	while (*text == '#')
+		text = strchr(text, '\n') + 1;
+	return text;
+}
+
+static void upgrade_is_golden_in_any_order(void **state)
+{
+	struct difference_table_options options = { .names = { "before", "after" } };
+
+	(void)state;
+	for (int backwards = 0; backwards < 2; backwards++) {
+		_cleanup_(profile_freep) struct profile *base = example_machine(backwards);
+		_cleanup_(profile_freep) struct profile *compared = example_upgraded(!backwards);
+		_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TIME, &options);
+
+		assert_golden(text, "tests/data/render/upgrade.txt");
+	}
+}
+
+static void order_is_as_asked(void **state)
+{
+	static const char *const rows[] = {
+		"     0.00    20.00    +20.00     0.00    20.00    +20.00"
+		"  executable  leaf      /usr/bin/c\n",
+		"     0.00     0.00      0.00   100.00    30.00    -70.00"
+		"  executable  main      /usr/bin/c\n",
+	};
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+
+	(void)state;
+	example_add(base, "c|10|x:main|l:one");
+	example_add(compared, "c|2|x:leaf");
+	example_add(compared, "c|3|x:main|l:one");
+	example_add(compared, "c|5|x:main_2|l:one");
+	for (int by_total = 0; by_total < 2; by_total++) {
+		struct difference_table_options options = { .by_total = by_total };
+		_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+
+		assert_memory_equal(first_row(text), rows[by_total], strlen(rows[by_total]));
+	}
+}
+
+/* Of as many samples, some are in a build at another place. */
+static void binaries_are_known_by_their_base_names(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	struct difference_table_options options = { .functions_max = 10 };
+	_cleanup_free_ char *text = NULL;
+	uint32_t libc;
+
+	(void)state;
+	example_add(base, "c|10|l:read");
+	example_add(compared, "c|4|l:read");
+	example_add(compared, "c|6|m:read");
+	libc = compared->locations.items[1].binary;
+	compared->binaries.items[libc].path = example_string(compared, "/nix/store/libc.so.6");
+	text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+	assert_int_equal(count_rows(text), 1);
+	assert_non_null(strstr(text, "  100.00   100.00      0.00   100.00   100.00      0.00"
+				     "  library     read      /nix/store/libc.so.6\n"));
+	compared->binaries.items[libc].path = example_string(compared, "/usr/lib/libother.so");
+	free(TAKE_PTR(text));
+	text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+	assert_int_equal(count_rows(text), 2);
+	assert_non_null(strstr(text, "    0.00    60.00    +60.00     0.00    60.00    +60.00"
+				     "  library     read      /usr/lib/libother.so\n"));
+}
+
+static void most_functions_that_are_asked_for(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
+	struct difference_table_options options = { .functions_max = 3 };
+	_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+
+	(void)state;
+	assert_int_equal(count_rows(text), 3);
+	assert_non_null(strstr(text, " more functions\n"));
+}
+
+static void small_changes_are_counted_not_listed(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	struct difference_table_options options = { .by_line = true };
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	example_add(base, "c|100000|x:large#/src/a.c:1");
+	example_add(compared, "c|99985|x:large#/src/a.c:1");
+	example_add(compared, "c|9|x:small");
+	example_add(compared, "c|6|x:smaller");
+	text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+	assert_int_equal(count_rows(text), 1);
+	assert_non_null(strstr(text, "large (a.c:1)"));
+	assert_non_null(strstr(text, "# 2 more lines\n"));
+}
+
+static void nothing_is_a_header(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_free_ char *text =
+		tabulate(base, base, DIFFERENCE_BY_TOTAL, &(struct difference_table_options){ 0 });
+
+	(void)state;
+	assert_int_equal(count_rows(text), 0);
+	assert_non_null(strstr(text, "# base: samples\n#   samples  0 stored, 0 lost\n"));
+	assert_non_null(strstr(text, "# compared: samples\n"));
+}
+
+static void hostile_names_keep_their_lines(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_hostile();
+	struct difference_table_options options = { .names = { "a\nb", "\x1b[31m" } };
+	_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
+
+	(void)state;
+	assert_int_equal(count_rows(text), 10);
+	assert_null(strchr(text, '\x1b'));
+	assert_non_null(strstr(text, "# a\xef\xbf\xbd"
+				     "b: samples\n"));
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
+	struct profile_difference difference =
+		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+	static struct output output;
+	size_t n;
+	int r;
+
+	(void)state;
+	for (n = 0;; n++) {
+		output_init(&output, discard, NULL);
+		fail_allocation(n);
+		r = difference_table_write(
+			&difference, &(struct difference_table_options){ 0 }, &output);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(upgrade_is_golden_in_any_order),
+		cmocka_unit_test(order_is_as_asked),
+		cmocka_unit_test(binaries_are_known_by_their_base_names),
+		cmocka_unit_test(most_functions_that_are_asked_for),
+		cmocka_unit_test(small_changes_are_counted_not_listed),
+		cmocka_unit_test(nothing_is_a_header),
+		cmocka_unit_test(hostile_names_keep_their_lines),
+		cmocka_unit_test(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
