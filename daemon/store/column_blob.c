@@ -91,6 +91,30 @@ static int join(const struct column_writer *writer, uint8_t **ret_plain, size_t 
 	return 0;
 }
 
+/*
+ * As ZSTD_compress(), but for tables of half a MiB, whatever the size and the level: those that it
+ * would choose for a MiB to compress take several. Returns 0 or -ENOMEM.
+ */
+static int compress(
+	uint8_t *to, size_t room, const uint8_t *plain, size_t size, int level, size_t *ret_size)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	size_t compressed;
+
+	if (!context)
+		return -ENOMEM;
+	(void)ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+	(void)ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, 18);
+	(void)ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 16);
+	(void)ZSTD_CCtx_setParameter(context, ZSTD_c_chainLog, 16);
+	compressed = ZSTD_compress2(context, to, room, plain, size);
+	(void)ZSTD_freeCCtx(context);
+	if (ZSTD_isError(compressed))
+		return -ENOMEM;
+	*ret_size = compressed;
+	return 0;
+}
+
 int column_writer_finish(
 	struct column_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size)
 {
@@ -108,9 +132,9 @@ int column_writer_finish(
 	if (!blob)
 		return -ENOMEM;
 	blob[0] = COLUMN_BLOB_VERSION;
-	size = ZSTD_compress(blob + 1, bound, plain, plain_size, level);
-	if (ZSTD_isError(size))
-		return -ENOMEM;
+	r = compress(blob + 1, bound, plain, plain_size, level, &size);
+	if (r < 0)
+		return r;
 	*ret_blob = TAKE_PTR(blob);
 	*ret_size = 1 + size;
 	return 0;

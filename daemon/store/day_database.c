@@ -7,16 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "Pday"; `file` and this program know it by it. */
 #define APPLICATION_ID "1348755833"
 #define VERSION	       "1"
+/* DAY_FOLD_LEVEL. */
+#define FOLD_LEVEL "8"
 
 enum {
 	BUSY_MS = 2000,
-	PAGES_BYTES_MAX = 1 << 20,
+	PAGES_BYTES_MAX = 1 << 18,
 	LENGTH_MAX = COLUMN_BLOB_PLAIN_MAX + (1 << 20), /* of a blob that we write */
 };
 
@@ -27,47 +31,62 @@ static const struct schema_entry {
 	{ "bodies", "CREATE TABLE bodies(window INTEGER PRIMARY KEY, body BLOB)" },
 	{ "dictionary", "CREATE TABLE dictionary(id INTEGER PRIMARY KEY, part INTEGER, "
 			"generation INTEGER, body BLOB)" },
+	{ "dictionary_part", "CREATE INDEX dictionary_part ON dictionary(part, generation)" },
 	{ "windows",
 		"CREATE TABLE windows(id INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, "
 		"monotonic_ns INTEGER, period_ns INTEGER, samples INTEGER, body_bytes INTEGER, "
-		"level INTEGER, cpu_count INTEGER, generation INTEGER, thread_generation INTEGER, "
+		"level INTEGER, cpu_count INTEGER, fold INTEGER, generation INTEGER, "
+		"thread_generation INTEGER, "
 		"is_supplement INTEGER, "
 		"boot_id BLOB, event TEXT, accounts BLOB)" },
+	{ "windows_fold", "CREATE INDEX windows_fold ON windows(fold, start_ns)" },
 	{ "windows_level", "CREATE INDEX windows_level ON windows(level, start_ns)" },
 };
 
 #define WINDOW_COLUMNS                                                            \
 	"start_ns, end_ns, monotonic_ns, period_ns, samples, body_bytes, level, " \
-	"cpu_count, generation, thread_generation, is_supplement, boot_id, event, accounts"
+	"cpu_count, fold, generation, thread_generation, is_supplement, boot_id, event, accounts"
 
 static const char *const statements[DAY_STATEMENTS] = {
 	[DAY_ADD_DICTIONARY] = "INSERT INTO dictionary(part, generation, body) VALUES(?, ?, ?)",
 	[DAY_ADD_WINDOW] = "INSERT INTO windows(" WINDOW_COLUMNS
-			   ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[DAY_ADD_BODY] = "INSERT INTO bodies(window, body) VALUES(?, ?)",
+			   ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[DAY_ADD_BODY] = "INSERT OR REPLACE INTO bodies(window, body) VALUES(?, ?)",
 	[DAY_DICTIONARY] = "SELECT body FROM dictionary "
 			   "WHERE part = ? AND generation = ? ORDER BY id",
 	[DAY_LAST_GENERATION] = "SELECT max(generation) FROM dictionary WHERE part = ?",
 	[DAY_FIRST_GENERATION] = "SELECT min(generation) FROM dictionary WHERE part = 0",
-	[DAY_WINDOWS] = "SELECT id, " WINDOW_COLUMNS
-			" FROM windows WHERE start_ns < ? AND end_ns > ? ORDER BY start_ns, id",
+	[DAY_WINDOWS] = "SELECT id, " WINDOW_COLUMNS " FROM windows WHERE level < " FOLD_LEVEL
+			" AND start_ns < ? AND end_ns > ? ORDER BY start_ns, id",
+	[DAY_FOLDS] = "SELECT id, " WINDOW_COLUMNS " FROM windows WHERE level >= " FOLD_LEVEL
+		      " AND start_ns < ? AND end_ns > ? ORDER BY id",
 	[DAY_BODY] = "SELECT body FROM bodies WHERE window = ?",
 	[DAY_NEXT_MERGE] = "SELECT min(start_ns) FROM windows WHERE level = ? AND start_ns < ?",
 	[DAY_SLOT] = "SELECT id, " WINDOW_COLUMNS " FROM windows"
 		     " WHERE level = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns, id",
+	[DAY_NEXT_FOLD] = "SELECT min(start_ns) FROM windows WHERE fold = ? AND start_ns < ?",
+	[DAY_FOLD_SLOT] =
+		"SELECT id, " WINDOW_COLUMNS " FROM windows"
+		" WHERE fold = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns, id",
 	[DAY_SET_LEVEL] = "UPDATE windows SET level = ? WHERE id = ?",
+	[DAY_SET_FOLD] = "UPDATE windows SET fold = ? WHERE id = ?",
+	[DAY_MOVE_FOLD] = "UPDATE windows SET fold = ? WHERE fold = ?",
 	[DAY_REMOVE_WINDOW] = "DELETE FROM windows WHERE id = ?",
 	[DAY_REMOVE_BODY] = "DELETE FROM bodies WHERE window = ?",
 	[DAY_DROP_DICTIONARY] = "DELETE FROM dictionary WHERE part = 0 AND generation = ?",
-	[DAY_DROP_THREADS] = "DELETE FROM dictionary WHERE part = 1 AND generation <> ? AND "
-			     "generation NOT IN (SELECT thread_generation FROM windows)",
+	[DAY_DROP_RUN] = "DELETE FROM dictionary WHERE part = ? AND generation = ? AND id >= ?",
+	[DAY_DROP_THREADS] =
+		"DELETE FROM dictionary WHERE (part = 1 AND generation <> ? AND "
+		"generation NOT IN (SELECT thread_generation FROM windows "
+		"WHERE level < " FOLD_LEVEL ")) OR (part = 2 AND generation NOT IN "
+		"(SELECT thread_generation FROM windows WHERE level >= " FOLD_LEVEL "))",
 	[DAY_DROP_BODIES] = "DELETE FROM bodies WHERE window IN "
 			    "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_DROP_WINDOWS] = "DELETE FROM windows WHERE generation = ?",
 	[DAY_FREE_PAGES] = "PRAGMA freelist_count",
 	[DAY_VACUUM] = "PRAGMA incremental_vacuum(64)",
 	[DAY_SUMMARY] = "SELECT count(*), min(start_ns), max(end_ns) FROM windows "
-			"WHERE is_supplement = 0",
+			"WHERE is_supplement = 0 AND level < " FOLD_LEVEL,
 };
 
 static int error_number(sqlite3 *connection, int code)
@@ -340,12 +359,90 @@ static int find_file(const char *path, enum day_access access)
 	return faccessat(AT_FDCWD, path, F_OK, 0) < 0 ? -errno : 0;
 }
 
+/* Is there neither something that is not in the database yet, nor a place for SQLite's -shm? */
+static bool needs_no_locks(const char *folder, const char *path)
+{
+	char companion[DAY_PATH_BYTES + 8];
+	struct stat status;
+
+	(void)snprintf(companion, sizeof(companion), "%s-wal", path);
+	if (stat(companion, &status) == 0 ? status.st_size > 0 : errno != ENOENT)
+		return false;
+	(void)snprintf(companion, sizeof(companion), "%s-shm", path);
+	return faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) < 0 &&
+	       (errno != ENOENT || faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) < 0);
+}
+
+/* "file:PATH?immutable=1", with what means something in an address as numbers. */
+static void format_address(char address[3 * DAY_PATH_BYTES + 32], const char *path)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t size = (size_t)sprintf(address, "file:");
+
+	for (const char *c = path; *c; c++) {
+		if (strchr("%?#", *c)) {
+			address[size++] = '%';
+			address[size++] = digits[(unsigned char)*c >> 4];
+			address[size++] = digits[(unsigned char)*c & 15];
+		} else {
+			address[size++] = *c;
+		}
+	}
+	(void)strcpy(address + size, "?immutable=1");
+}
+
+static int look_at(const char *path, struct day_database *database)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return -errno;
+	database->bytes = (uint64_t)status.st_size;
+	database->changed = status.st_mtim;
+	return 0;
+}
+
+bool day_database_has_changed(const struct day_database *database)
+{
+	struct day_database now = { 0 };
+
+	return database->is_immutable &&
+	       (look_at(sqlite3_db_filename(database->connection, "main"), &now) < 0 ||
+		       now.bytes != database->bytes ||
+		       now.changed.tv_sec != database->changed.tv_sec ||
+		       now.changed.tv_nsec != database->changed.tv_nsec);
+}
+
+static int open_connection(struct day_database *database, const char *folder, const char *path,
+	enum day_access access, struct fault *fault)
+{
+	char address[3 * DAY_PATH_BYTES + 32];
+	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, code, r;
+
+	flags |= access == DAY_WRITE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	database->is_immutable = access == DAY_READ && needs_no_locks(folder, path);
+	if (database->is_immutable) {
+		r = look_at(path, database);
+		if (r < 0)
+			return fault_set(fault, r, "cannot open %s: %s", path, strerror(-r));
+		format_address(address, path);
+		flags |= SQLITE_OPEN_URI;
+	}
+	code = sqlite3_open_v2(
+		database->is_immutable ? address : path, &database->connection, flags, NULL);
+	if (code == SQLITE_OK)
+		return 0;
+	r = error_number(database->connection, code);
+	return fault_set(fault, r, "cannot open %s: %s", path,
+		r == -EIO ? sqlite3_errstr(code) : strerror(-r));
+}
+
 int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	struct day_database **ret_database, struct fault *fault)
 {
 	_cleanup_(day_database_closep) struct day_database *database = calloc(1, sizeof(*database));
 	char path[DAY_PATH_BYTES];
-	int code, r;
+	int r;
 
 	if (!database)
 		return -ENOMEM;
@@ -356,18 +453,15 @@ int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	r = find_file(path, access);
 	if (r < 0)
 		return fault_set(fault, r, "cannot open %s: %s", path, strerror(-r));
-	code = sqlite3_open_v2(path, &database->connection,
-		SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
-			(access == DAY_WRITE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
-		NULL);
-	if (code != SQLITE_OK) {
-		r = error_number(database->connection, code);
-		return fault_set(fault, r, "cannot open %s: %s", path,
-			r == -EIO ? sqlite3_errstr(code) : strerror(-r));
-	}
-	r = configure(database, access, fault);
+	r = open_connection(database, folder, path, access, fault);
+	if (r == 0)
+		r = configure(database, access, fault);
 	if (r == 0)
 		r = check_version(database, access, fault);
+	/* It is its -shm that is not there, and cannot be made. */
+	if (r == -ENOENT && (sqlite3_errcode(database->connection) & 0xff) == SQLITE_CANTOPEN &&
+		faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+		r = -EROFS;
 	if (r < 0)
 		return r;
 	*ret_database = TAKE_PTR(database);

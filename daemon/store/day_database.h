@@ -19,22 +19,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 enum day_statement {
 	DAY_ADD_DICTIONARY,   /* part, generation, body */
-	DAY_ADD_WINDOW,	      /* the columns of struct day_window_row without the id */
+	DAY_ADD_WINDOW,	      /* the columns of struct day_window without the id */
 	DAY_ADD_BODY,	      /* window, body */
 	DAY_DICTIONARY,	      /* part, generation -> body, in the order they were written */
 	DAY_LAST_GENERATION,  /* part */
 	DAY_FIRST_GENERATION, /* of the stacks */
-	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window_row */
+	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window */
+	DAY_FOLDS,	      /* the same, of folds and by their ids */
 	DAY_BODY,	      /* window -> body */
 	DAY_NEXT_MERGE,	      /* level below, start below -> start of the first such window */
 	DAY_SLOT,	      /* level below, start from, start below -> windows */
+	DAY_NEXT_FOLD,	      /* fold, start below -> start of the first such window */
+	DAY_FOLD_SLOT,	      /* fold, start from, start below -> windows */
 	DAY_SET_LEVEL,	      /* level, window */
+	DAY_SET_FOLD,	      /* fold, window */
+	DAY_MOVE_FOLD,	      /* fold, the one that it takes the place of */
 	DAY_REMOVE_WINDOW,    /* window */
 	DAY_REMOVE_BODY,      /* window */
 	DAY_DROP_DICTIONARY,  /* generation of the stacks */
+	DAY_DROP_RUN,	      /* part, generation, id from */
 	DAY_DROP_THREADS,     /* generation of the threads that stays: others without windows go */
 	DAY_DROP_BODIES,      /* generation */
 	DAY_DROP_WINDOWS,     /* generation */
@@ -44,26 +51,44 @@ enum day_statement {
 	DAY_STATEMENTS,
 };
 
-/* The two dictionaries of a day, each with generations of its own. */
-enum day_part { DAY_STACKS, DAY_THREADS, DAY_PARTS };
+/*
+ * The dictionaries of a day, each with generations of its own. A window refers to two: in a fold
+ * that of the folded threads has the place of the threads.
+ */
+enum day_part { DAY_STACKS, DAY_THREADS, DAY_PARTS, DAY_FOLDED = DAY_PARTS };
+
+/*
+ * A window of this level or above is a fold: what some windows hold, with their threads merged by
+ * comm, exe and cgroup. They refer to it, stay, and keep their accounts.
+ */
+enum { DAY_FOLD_LEVEL = 8 };
+/* Of a window: it is not in a fold as yet; it is in none and will not be. Or the fold's id. */
+enum { DAY_FOLD_NOT_YET = 0, DAY_FOLD_NEVER = -1 };
 
 struct day_database {
 	sqlite3 *connection;
 	sqlite3_stmt *statements[DAY_STATEMENTS]; /* prepared when they are first needed */
 	uint32_t day;
+	/* Of one that is read without locks: what its file was like. */
+	bool is_immutable;
+	uint64_t bytes;
+	struct timespec changed;
 };
 
 /* -EBADMSG: it is damaged, or not ours, or of another version. */
 enum day_access { DAY_WRITE, DAY_READ };
 
 /*
- * DAY_WRITE makes the database where there is none; DAY_READ is -ENOENT then. Returns 0 or -errno
- * with `fault`.
+ * DAY_WRITE makes the database where there is none; DAY_READ is -ENOENT then. One that was closed
+ * cleanly is also read where nothing can be written beside it, such as on a read-only file system:
+ * without locks, then, and day_database_has_changed() tells whether to believe what was read.
+ * Returns 0 or -errno with `fault`.
  */
 int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	struct day_database **ret_database, struct fault *fault);
 void day_database_close(struct day_database *database);
 DEFINE_CLEANUP(struct day_database, day_database_close);
+bool day_database_has_changed(const struct day_database *database);
 
 /* The -errno of what SQLite said last. With a sentence of what could not be done. */
 int day_database_error(
@@ -97,8 +122,9 @@ struct day_window {
 	uint64_t period_ns;
 	uint64_t samples;
 	uint64_t body_bytes;
-	uint32_t level; /* 0: as it was appended, 1: of a minute, 2: of ten */
+	uint32_t level; /* 0: as it was appended, 1: of a minute, 2: of ten; DAY_FOLD_LEVEL */
 	uint32_t cpu_count;
+	int64_t fold; /* of a fold itself: DAY_FOLD_NEVER */
 	int64_t generations[DAY_PARTS];
 	bool is_supplement;
 	uint8_t boot_id[16];
@@ -109,9 +135,22 @@ struct day_window {
 
 /* Writes a window and its body. Within a transaction. */
 int day_database_add_window(struct day_database *database, const struct day_window *window,
-	const void *body, size_t body_size, struct fault *fault);
+	const void *body, size_t body_size, int64_t *ret_id, struct fault *fault);
 
-/* Of a row of DAY_WINDOWS or DAY_SLOT. Returns 0 or -EBADMSG with `fault`. */
+/* Writes what a dictionary has got (day_tables_write()). Within a transaction. */
+int day_database_add_dictionary(struct day_database *database, enum day_part part,
+	int64_t generation, const void *blob, size_t size, int64_t *ret_id, struct fault *fault);
+
+/* Of a dictionary that has none as yet, 1. Returns 0 or -errno. */
+int day_database_last_generation(struct day_database *database, enum day_part part,
+	int64_t *ret_generation, struct fault *fault);
+
+/* A statement of one or two numbers that gives no rows. */
+int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, struct fault *fault);
+
+/* Of a row of DAY_WINDOWS, DAY_FOLDS, DAY_SLOT or DAY_FOLD_SLOT. Returns 0 or -EBADMSG with
+ * `fault`. */
 int day_database_get_window(struct day_database *database, sqlite3_stmt *statement,
 	struct day_window *ret_window, struct fault *fault);
 

@@ -17,15 +17,15 @@ void day_dictionary_done(struct day_dictionary *dictionary)
 {
 	day_tables_done(&dictionary->tables);
 	hash_index_done(&dictionary->binaries);
-	hash_index_done(&dictionary->locations);
-	hash_index_done(&dictionary->nodes);
+	id_index_done(&dictionary->locations);
+	id_index_done(&dictionary->nodes);
 	hash_index_done(&dictionary->threads);
 }
 
 size_t day_dictionary_bytes(const struct day_dictionary *dictionary)
 {
 	return day_tables_bytes(&dictionary->tables) + hash_index_bytes(&dictionary->binaries) +
-	       hash_index_bytes(&dictionary->locations) + hash_index_bytes(&dictionary->nodes) +
+	       id_index_bytes(&dictionary->locations) + id_index_bytes(&dictionary->nodes) +
 	       hash_index_bytes(&dictionary->threads);
 }
 
@@ -73,8 +73,12 @@ static bool location_equal(const void *owner, uint32_t id, const void *key)
 static uint64_t location_hash(
 	const struct day_location *location, const struct profile_frame *frames)
 {
-	uint64_t name = location->frame_count > 0 ? frames[0].function : 0;
+	uint64_t name = 0;
 
+	/* Locations of JIT code may differ in the line alone, and be many. */
+	if (location->frame_count > 0)
+		name = hash_pair((uint64_t)frames[0].function << 32 | frames[0].file,
+			(uint64_t)frames[0].line << 32 | frames[0].column);
 	return hash_pair(location->address,
 		hash_pair((uint64_t)location->function << 32 | location->binary, name));
 }
@@ -90,6 +94,20 @@ static bool node_equal(const void *owner, uint32_t id, const void *key)
 static uint64_t node_hash(const struct profile_node *node)
 {
 	return hash_pair(node->parent, node->location);
+}
+
+static uint64_t hash_location(const void *owner, uint32_t id)
+{
+	const struct day_tables *tables = owner;
+	const struct day_location *location = &tables->locations.items[id];
+
+	return location_hash(location,
+		location->frame_count > 0 ? &tables->frames.items[location->first_frame] : NULL);
+}
+
+static uint64_t hash_node(const void *owner, uint32_t id)
+{
+	return node_hash(&((const struct day_tables *)owner)->nodes.items[id]);
 }
 
 static bool thread_equal(const void *owner, uint32_t id, const void *key)
@@ -123,6 +141,20 @@ static int index_one(struct hash_index *index, uint64_t hash, hash_index_equal e
 	return r;
 }
 
+static int index_id(struct id_index *index, id_index_hash hash, id_index_equal equal,
+	const struct day_tables *tables, uint32_t id, const void *key)
+{
+	uint64_t place = hash(tables, id);
+	int r;
+
+	if (id_index_find(index, place, equal, tables, key) != ID_INDEX_NONE)
+		return -EBADMSG;
+	r = id_index_reserve(index, hash, tables);
+	if (r == 0)
+		id_index_insert(index, place, id);
+	return r;
+}
+
 int day_dictionary_index(struct day_dictionary *dictionary, const struct day_mark *from)
 {
 	const struct day_tables *tables = &dictionary->tables;
@@ -139,15 +171,15 @@ int day_dictionary_index(struct day_dictionary *dictionary, const struct day_mar
 
 		if (key.location->frame_count > 0)
 			key.frames = &tables->frames.items[key.location->first_frame];
-		r = index_one(&dictionary->locations, location_hash(key.location, key.frames),
-			location_equal, tables, i, &key);
+		r = index_id(
+			&dictionary->locations, hash_location, location_equal, tables, i, &key);
 	}
 	/* The root is in no index. */
 	for (uint32_t i = from->nodes > 0 ? from->nodes : 1; r == 0 && i < tables->nodes.count;
 		i++) {
 		const struct profile_node *node = &tables->nodes.items[i];
 
-		r = index_one(&dictionary->nodes, node_hash(node), node_equal, tables, i, node);
+		r = index_id(&dictionary->nodes, hash_node, node_equal, tables, i, node);
 	}
 	for (uint32_t i = from->threads; r == 0 && i < tables->threads.count; i++) {
 		const struct profile_thread *thread = &tables->threads.items[i];
@@ -168,31 +200,44 @@ static int fresh_map(uint32_t **map, size_t count)
 	return 0;
 }
 
-int day_mapping_init(struct day_mapping *mapping, const struct profile *profile)
+int day_mapping_init(struct day_mapping *mapping, const struct profile *profile, bool is_of_stacks)
 {
+	int r;
+
 	*mapping = (struct day_mapping){ .profile = profile };
-	if (fresh_map(&mapping->strings, profile->strings.count) < 0 ||
-		fresh_map(&mapping->binaries, profile->binaries.count) < 0 ||
-		fresh_map(&mapping->locations, profile->locations.count) < 0 ||
-		fresh_map(&mapping->nodes, profile->nodes.count) < 0 ||
-		fresh_map(&mapping->threads, profile->threads.count) < 0) {
+	r = fresh_map(&mapping->strings, profile->strings.count);
+	if (r == 0 && !is_of_stacks)
+		r = fresh_map(&mapping->threads, profile->threads.count);
+	if (r == 0 && is_of_stacks)
+		r = fresh_map(&mapping->binaries, profile->binaries.count);
+	if (r == 0 && is_of_stacks)
+		r = fresh_map(&mapping->locations, profile->locations.count);
+	if (r == 0 && is_of_stacks)
+		r = fresh_map(&mapping->nodes, profile->nodes.count);
+	if (r < 0)
 		day_mapping_done(mapping);
-		return -ENOMEM;
-	}
-	day_mapping_clear(mapping);
-	return 0;
+	else
+		day_mapping_clear(mapping);
+	return r;
+}
+
+static void clear_map(uint32_t *map, size_t count)
+{
+	if (map)
+		memset(map, 0xff, count * sizeof(*map));
 }
 
 void day_mapping_clear(struct day_mapping *mapping)
 {
 	const struct profile *profile = mapping->profile;
 
-	memset(mapping->strings, 0xff, profile->strings.count * sizeof(uint32_t));
-	memset(mapping->binaries, 0xff, profile->binaries.count * sizeof(uint32_t));
-	memset(mapping->locations, 0xff, profile->locations.count * sizeof(uint32_t));
-	memset(mapping->nodes, 0xff, profile->nodes.count * sizeof(uint32_t));
-	memset(mapping->threads, 0xff, profile->threads.count * sizeof(uint32_t));
-	mapping->nodes[PROFILE_ROOT] = PROFILE_ROOT;
+	clear_map(mapping->strings, profile->strings.count);
+	clear_map(mapping->binaries, profile->binaries.count);
+	clear_map(mapping->locations, profile->locations.count);
+	clear_map(mapping->nodes, profile->nodes.count);
+	clear_map(mapping->threads, profile->threads.count);
+	if (mapping->nodes)
+		mapping->nodes[PROFILE_ROOT] = PROFILE_ROOT;
 }
 
 void day_mapping_done(struct day_mapping *mapping)
@@ -302,15 +347,15 @@ static int find_location(struct day_dictionary *dictionary, struct day_mapping *
 		if (r < 0)
 			return r;
 		hash = location_hash(&location, frames);
-		id = hash_index_find(&dictionary->locations, hash, location_equal, tables, &key);
+		id = id_index_find(&dictionary->locations, hash, location_equal, tables, &key);
 		if (id == HASH_INDEX_NONE) {
 			id = (uint32_t)tables->locations.count;
-			r = hash_index_reserve(&dictionary->locations);
+			r = id_index_reserve(&dictionary->locations, hash_location, tables);
 			if (r == 0)
 				r = day_tables_add_location(tables, &location, frames);
 			if (r < 0)
 				return r;
-			hash_index_insert(&dictionary->locations, hash, id);
+			id_index_insert(&dictionary->locations, hash, id);
 		}
 		mapping->locations[profile_location] = id;
 	}
@@ -332,15 +377,15 @@ static int find_node(
 	if (r < 0)
 		return r;
 	hash = node_hash(&node);
-	id = hash_index_find(&dictionary->nodes, hash, node_equal, &dictionary->tables, &node);
+	id = id_index_find(&dictionary->nodes, hash, node_equal, &dictionary->tables, &node);
 	if (id == HASH_INDEX_NONE) {
 		id = (uint32_t)dictionary->tables.nodes.count;
-		r = hash_index_reserve(&dictionary->nodes);
+		r = id_index_reserve(&dictionary->nodes, hash_node, &dictionary->tables);
 		if (r == 0)
 			r = day_tables_add_node(&dictionary->tables, &node);
 		if (r < 0)
 			return r;
-		hash_index_insert(&dictionary->nodes, hash, id);
+		id_index_insert(&dictionary->nodes, hash, id);
 	}
 	mapping->nodes[profile_node] = id;
 	return 0;
@@ -370,37 +415,69 @@ int day_dictionary_node(struct day_dictionary *dictionary, struct day_mapping *m
 	return 0;
 }
 
+static int add_thread(struct day_dictionary *dictionary, const struct profile_thread *thread,
+	uint32_t *ret_thread)
+{
+	struct day_tables *tables = &dictionary->tables;
+	uint64_t hash = thread_hash(thread);
+	uint32_t id = hash_index_find(&dictionary->threads, hash, thread_equal, tables, thread);
+	int r;
+
+	if (id == HASH_INDEX_NONE) {
+		id = (uint32_t)tables->threads.count;
+		r = hash_index_reserve(&dictionary->threads);
+		if (r == 0)
+			r = day_tables_add_thread(tables, thread);
+		if (r < 0)
+			return r;
+		hash_index_insert(&dictionary->threads, hash, id);
+	}
+	*ret_thread = id;
+	return 0;
+}
+
 int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_thread, uint32_t *ret_thread)
 {
 	struct profile_thread thread = mapping->profile->threads.items[profile_thread];
-	uint64_t hash;
-	uint32_t id = mapping->threads[profile_thread];
-	int r;
+	uint32_t *known = &mapping->threads[profile_thread];
+	int r = 0;
 
-	if (id == NOT_KNOWN) {
+	if (*known == NOT_KNOWN) {
 		thread.process_start_ns -= thread.process_start_ns % DAY_START_UNIT_NS;
 		r = find_string(dictionary, mapping, thread.comm, &thread.comm);
 		if (r == 0)
 			r = find_string(dictionary, mapping, thread.exe, &thread.exe);
 		if (r == 0)
 			r = find_string(dictionary, mapping, thread.cgroup, &thread.cgroup);
-		if (r < 0)
-			return r;
-		hash = thread_hash(&thread);
-		id = hash_index_find(
-			&dictionary->threads, hash, thread_equal, &dictionary->tables, &thread);
-		if (id == HASH_INDEX_NONE) {
-			id = (uint32_t)dictionary->tables.threads.count;
-			r = hash_index_reserve(&dictionary->threads);
-			if (r == 0)
-				r = day_tables_add_thread(&dictionary->tables, &thread);
-			if (r < 0)
-				return r;
-			hash_index_insert(&dictionary->threads, hash, id);
-		}
-		mapping->threads[profile_thread] = id;
+		if (r == 0)
+			r = add_thread(dictionary, &thread, known);
 	}
-	*ret_thread = id;
-	return 0;
+	if (r == 0)
+		*ret_thread = *known;
+	return r;
+}
+
+static int take_string(struct day_dictionary *dictionary, const struct day_tables *from,
+	uint32_t from_string, uint32_t *ret_string)
+{
+	const char *string = string_pool_get(&from->strings, from_string);
+
+	if (dictionary->tables.strings.count >= DAY_STRINGS_MAX)
+		return -E2BIG;
+	return string_pool_intern(&dictionary->tables.strings, string, strlen(string), ret_string);
+}
+
+int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct day_tables *from,
+	uint32_t from_thread, uint32_t *ret_thread)
+{
+	const struct profile_thread *thread = &from->threads.items[from_thread];
+	struct profile_thread folded = { 0 };
+	int r = take_string(dictionary, from, thread->comm, &folded.comm);
+
+	if (r == 0)
+		r = take_string(dictionary, from, thread->exe, &folded.exe);
+	if (r == 0)
+		r = take_string(dictionary, from, thread->cgroup, &folded.cgroup);
+	return r < 0 ? r : add_thread(dictionary, &folded, ret_thread);
 }

@@ -20,6 +20,7 @@ static int bind_all(sqlite3_stmt *statement, const struct day_window *window)
 	code |= sqlite3_bind_int64(statement, i++, (int64_t)window->body_bytes);
 	code |= sqlite3_bind_int64(statement, i++, window->level);
 	code |= sqlite3_bind_int64(statement, i++, window->cpu_count);
+	code |= sqlite3_bind_int64(statement, i++, window->fold);
 	code |= sqlite3_bind_int64(statement, i++, window->generations[DAY_STACKS]);
 	code |= sqlite3_bind_int64(statement, i++, window->generations[DAY_THREADS]);
 	code |= sqlite3_bind_int64(statement, i++, window->is_supplement);
@@ -32,9 +33,10 @@ static int bind_all(sqlite3_stmt *statement, const struct day_window *window)
 }
 
 int day_database_add_window(struct day_database *database, const struct day_window *window,
-	const void *body, size_t body_size, struct fault *fault)
+	const void *body, size_t body_size, int64_t *ret_id, struct fault *fault)
 {
 	sqlite3_stmt *statement;
+	int64_t id;
 	int r = day_database_statement(database, DAY_ADD_WINDOW, &statement, fault);
 
 	if (r < 0)
@@ -48,13 +50,30 @@ int day_database_add_window(struct day_database *database, const struct day_wind
 		r = day_database_statement(database, DAY_ADD_BODY, &statement, fault);
 	if (r < 0)
 		return r;
-	(void)sqlite3_bind_int64(statement, 1, sqlite3_last_insert_rowid(database->connection));
+	id = sqlite3_last_insert_rowid(database->connection);
+	(void)sqlite3_bind_int64(statement, 1, id);
 	if (sqlite3_bind_blob(statement, 2, body, (int)body_size, SQLITE_STATIC) != SQLITE_OK)
 		return day_database_error(
 			database, sqlite3_errcode(database->connection), "write to", fault);
 	r = day_database_step(database, statement, fault);
 	(void)sqlite3_clear_bindings(statement);
+	if (r == 0)
+		*ret_id = id;
 	return r;
+}
+
+int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, name, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, first);
+	if (sqlite3_bind_parameter_count(statement) > 1)
+		(void)sqlite3_bind_int64(statement, 2, second);
+	return day_database_step(database, statement, fault);
 }
 
 /* A blob or text of a row into a place of `room` bytes; false where it is longer. */
@@ -91,14 +110,15 @@ int day_database_get_window(struct day_database *database, sqlite3_stmt *stateme
 		.body_bytes = get_number(statement, 6),
 		.level = (uint32_t)get_number(statement, 7),
 		.cpu_count = (uint32_t)get_number(statement, 8),
-		.generations = { sqlite3_column_int64(statement, 9),
-			sqlite3_column_int64(statement, 10) },
-		.is_supplement = get_number(statement, 11) != 0,
+		.fold = sqlite3_column_int64(statement, 9),
+		.generations = { sqlite3_column_int64(statement, 10),
+			sqlite3_column_int64(statement, 11) },
+		.is_supplement = get_number(statement, 12) != 0,
 	};
 
-	if (get_bytes(statement, 12, window.boot_id, sizeof(window.boot_id), &boot_size) &&
-		get_bytes(statement, 13, window.event, sizeof(window.event) - 1, &event_size) &&
-		get_bytes(statement, 14, window.accounts, sizeof(window.accounts),
+	if (get_bytes(statement, 13, window.boot_id, sizeof(window.boot_id), &boot_size) &&
+		get_bytes(statement, 14, window.event, sizeof(window.event) - 1, &event_size) &&
+		get_bytes(statement, 15, window.accounts, sizeof(window.accounts),
 			&window.accounts_size) &&
 		boot_size == sizeof(window.boot_id) && window.period_ns > 0 &&
 		window.start_ns <= window.end_ns && window.end_ns <= INT64_MAX) {
@@ -128,6 +148,45 @@ int day_database_get_body(struct day_database *database, int64_t window, const v
 	*ret_size = (size_t)sqlite3_column_bytes(statement, 0);
 	if (!*ret_body && *ret_size > 0)
 		return -ENOMEM;
+	return 0;
+}
+
+int day_database_add_dictionary(struct day_database *database, enum day_part part,
+	int64_t generation, const void *blob, size_t size, int64_t *ret_id, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, DAY_ADD_DICTIONARY, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, part);
+	(void)sqlite3_bind_int64(statement, 2, generation);
+	if (sqlite3_bind_blob(statement, 3, blob, (int)size, SQLITE_STATIC) != SQLITE_OK)
+		return day_database_error(
+			database, sqlite3_errcode(database->connection), "write to", fault);
+	r = day_database_step(database, statement, fault);
+	(void)sqlite3_clear_bindings(statement);
+	if (r == 0)
+		*ret_id = sqlite3_last_insert_rowid(database->connection);
+	return r;
+}
+
+int day_database_last_generation(struct day_database *database, enum day_part part,
+	int64_t *ret_generation, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, DAY_LAST_GENERATION, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, part);
+	r = day_database_step(database, statement, fault);
+	if (r < 0)
+		return r;
+	*ret_generation = sqlite3_column_type(statement, 0) == SQLITE_NULL
+				  ? 1
+				  : sqlite3_column_int64(statement, 0);
+	(void)sqlite3_reset(statement);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_KNOWN = UINT32_MAX, PATH_NODES = 512 };
+enum { NOT_KNOWN = UINT32_MAX };
 
 static int make_map(uint32_t **ret_map, size_t count)
 {
@@ -27,7 +27,8 @@ static int make_maps(struct generation_reader *reader)
 		make_map(&reader->threads, tables->threads.count) < 0)
 		return -ENOMEM;
 	reader->nodes[PROFILE_ROOT] = PROFILE_ROOT;
-	return 0;
+	reader->node_is_needed = calloc(tables->nodes.count, sizeof(*reader->node_is_needed));
+	return reader->node_is_needed ? 0 : -ENOMEM;
 }
 
 /* A parent comes before its children. */
@@ -86,9 +87,10 @@ void generation_reader_done(struct generation_reader *reader)
 	free(reader->nodes);
 	free(reader->threads);
 	free(reader->node_is_wanted);
+	free(reader->node_is_needed);
 	reader->strings = reader->binaries = reader->locations = NULL;
 	reader->nodes = reader->threads = NULL;
-	reader->node_is_wanted = NULL;
+	reader->node_is_wanted = reader->node_is_needed = NULL;
 }
 
 static int carry_string(struct generation_reader *reader, uint32_t string, uint32_t *ret_string)
@@ -165,7 +167,7 @@ static int carry_place(
 {
 	struct profile_frame frames[DAY_FRAME_DEPTH_MAX];
 	struct profile *profile = reader->profile;
-	uint32_t binary;
+	uint32_t binary = 0;
 	int r = carry_binary(reader, location->binary, &binary);
 
 	if (r == 0)
@@ -217,24 +219,21 @@ static int carry_node(struct generation_reader *reader, uint32_t number)
 			       &reader->nodes[number]);
 }
 
-int generation_reader_node(struct generation_reader *reader, uint32_t node, uint32_t *ret_node)
+/* A parent comes before its children. */
+int generation_reader_carry(struct generation_reader *reader)
 {
 	const struct profile_node *nodes = reader->tables.nodes.items;
-	uint32_t path[PATH_NODES];
+	uint32_t count = (uint32_t)reader->tables.nodes.count;
+	int r = 0;
 
-	while (reader->nodes[node] == NOT_KNOWN) {
-		size_t depth = 0;
-		int r = 0;
-
-		for (uint32_t i = node; reader->nodes[i] == NOT_KNOWN; i = nodes[i].parent)
-			path[depth++ % PATH_NODES] = i;
-		for (size_t n = 0; r == 0 && n < PATH_NODES && n < depth; n++)
-			r = carry_node(reader, path[(depth - 1 - n) % PATH_NODES]);
-		if (r < 0)
-			return r;
-	}
-	*ret_node = reader->nodes[node];
-	return 0;
+	for (uint32_t i = count - 1; i > PROFILE_ROOT; i--)
+		if (reader->node_is_needed[i] && reader->nodes[i] == NOT_KNOWN)
+			reader->node_is_needed[nodes[i].parent] = true;
+	for (uint32_t i = 1; r == 0 && i < count; i++)
+		if (reader->node_is_needed[i] && reader->nodes[i] == NOT_KNOWN)
+			r = carry_node(reader, i);
+	memset(reader->node_is_needed, 0, count * sizeof(*reader->node_is_needed));
+	return r;
 }
 
 static bool is_wanted(const struct generation_reader *reader, const struct profile_thread *thread)
@@ -254,20 +253,27 @@ static bool is_wanted(const struct generation_reader *reader, const struct profi
 		       });
 }
 
+static void forget_process(struct profile_thread *thread)
+{
+	thread->process_start_ns = 0;
+	thread->tgid = thread->tid = 0;
+}
+
 int generation_reader_thread(
 	struct generation_reader *reader, uint32_t number, uint32_t *ret_thread)
 {
+	const struct store_selection *selection = reader->selection;
 	struct profile_thread thread = reader->tables.threads.items[number];
 	uint32_t id = reader->threads[number];
 	int r = 0;
 
+	if (selection->merges_threads && !selection->wants_processes)
+		forget_process(&thread);
 	if (id == NOT_KNOWN && !is_wanted(reader, &thread)) {
 		id = THREAD_NOT_WANTED;
 	} else if (id == NOT_KNOWN) {
-		if (reader->selection->merges_threads) {
-			thread.process_start_ns = 0;
-			thread.tgid = thread.tid = 0;
-		}
+		if (selection->merges_threads)
+			forget_process(&thread);
 		r = carry_string(reader, thread.comm, &thread.comm);
 		if (r == 0)
 			r = carry_string(reader, thread.exe, &thread.exe);

@@ -22,6 +22,7 @@ struct generation_reader {
 	/* By id of the tables; UINT32_MAX: not yet known. */
 	uint32_t *strings, *binaries, *locations, *nodes, *threads;
 	bool *node_is_wanted; /* NULL: all are */
+	bool *node_is_needed; /* to be carried over */
 };
 
 enum { THREAD_NOT_WANTED = UINT32_MAX - 1 };
@@ -35,8 +36,25 @@ int generation_reader_load(struct generation_reader *reader, struct day_database
 	int64_t generation, struct fault *fault);
 void generation_reader_done(struct generation_reader *reader);
 
-/* Of the stacks. The ids must be valid. These return 0, -ENOMEM or -E2BIG, of the profile. */
-int generation_reader_node(struct generation_reader *reader, uint32_t node, uint32_t *ret_node);
-/* Of the threads. THREAD_NOT_WANTED is an answer, too. */
+/*
+ * Of the stacks: carries over all nodes that were said to be needed. In the order of their ids, for
+ * the sake of the processor's caches, since all are looked for in the profile. Returns 0, -ENOMEM
+ * or -E2BIG, of the profile.
+ */
+int generation_reader_carry(struct generation_reader *reader);
+
+/* The id must be valid. */
+static inline void generation_reader_need(struct generation_reader *reader, uint32_t node)
+{
+	reader->node_is_needed[node] = true;
+}
+
+/* That was needed, and was carried over. */
+static inline uint32_t generation_reader_node(const struct generation_reader *reader, uint32_t node)
+{
+	return reader->nodes[node];
+}
+
+/* Of the threads; the id must be valid. THREAD_NOT_WANTED is an answer, too. Returns likewise. */
 int generation_reader_thread(
 	struct generation_reader *reader, uint32_t thread, uint32_t *ret_thread);

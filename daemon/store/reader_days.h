@@ -17,6 +17,6 @@ typedef int (*reader_day_function)(
 int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
 	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault);
 
-/* The statement that gives the windows that overlap the time, by their starts. */
-int day_database_windows(struct day_database *database, uint64_t start_ns, uint64_t end_ns,
-	sqlite3_stmt **ret_statement, struct fault *fault);
+/* DAY_WINDOWS or DAY_FOLDS: those that overlap the time. */
+int day_database_windows(struct day_database *database, enum day_statement name, uint64_t start_ns,
+	uint64_t end_ns, sqlite3_stmt **ret_statement, struct fault *fault);

@@ -106,30 +106,10 @@ int store_part_next_generation(struct store_part *part)
 {
 	day_dictionary_done(&part->dictionary);
 	part->generation++;
-	part->saved = (struct day_mark){ 0 };
+	part->saved = (struct store_written){ 0 };
 	if (day_dictionary_init(&part->dictionary) < 0)
 		return -ENOMEM;
-	part->saved = day_tables_mark(&part->dictionary.tables);
-	return 0;
-}
-
-static int last_generation(struct day_database *database, enum day_part part,
-	int64_t *ret_generation, struct fault *fault)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, DAY_LAST_GENERATION, &statement, fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, part);
-	r = day_database_step(database, statement, fault);
-	if (r < 0)
-		return r;
-	/* They count from 1; a new day has none. */
-	*ret_generation = sqlite3_column_type(statement, 0) == SQLITE_NULL
-				  ? 1
-				  : sqlite3_column_int64(statement, 0);
-	(void)sqlite3_reset(statement);
+	part->saved.mark = day_tables_mark(&part->dictionary.tables);
 	return 0;
 }
 
@@ -140,7 +120,7 @@ static int load_part(struct store *store, enum day_part name, struct fault *faul
 	struct day_dictionary *dictionary = &part->dictionary;
 	struct fault damage = { 0 };
 	struct day_mark none;
-	int r = last_generation(store->database, name, &part->generation, fault);
+	int r = day_database_last_generation(store->database, name, &part->generation, fault);
 
 	if (r == 0)
 		r = day_dictionary_init(dictionary);
@@ -155,7 +135,7 @@ static int load_part(struct store *store, enum day_part name, struct fault *faul
 		return store_part_next_generation(part);
 	if (r < 0)
 		return fault_set(fault, r, "%s", damage.text);
-	part->saved = day_tables_mark(&dictionary->tables);
+	part->saved = (struct store_written){ .mark = day_tables_mark(&dictionary->tables) };
 	return 0;
 }
 

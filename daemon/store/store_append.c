@@ -8,6 +8,12 @@
 #include <errno.h>
 #include <string.h>
 
+enum {
+	RUN_ROWS = 32,
+	RUN_ELEMENTS = 8192,
+	ROWS_MAX = 1 << 15, /* half a MiB of them; what is more becomes a supplement */
+};
+
 /*
  * A window on its way to disk. Where it does not fit into what is left of a generation, some of its
  * rows go with this one and the others with the next, as a supplement of the first.
@@ -17,8 +23,8 @@ struct appending {
 	const struct profile *profile;
 	struct day_window window;
 	struct day_mapping mappings[DAY_PARTS];
-	struct window_rows rows;	  /* that are not yet written */
-	struct day_mark saved[DAY_PARTS]; /* with this transaction */
+	struct window_rows rows;	       /* that are not yet written */
+	struct store_written saved[DAY_PARTS]; /* with this transaction */
 	struct fault *fault;
 };
 
@@ -46,42 +52,63 @@ static void add_rows(struct window_writer *writer, struct window_rows *rows)
 	}
 }
 
-static int insert_dictionary(
-	struct appending *appending, enum day_part name, const void *blob, size_t size)
+static int drop_run(struct appending *appending, enum day_part name)
 {
-	struct store *store = appending->store;
+	const struct store *store = appending->store;
 	sqlite3_stmt *statement;
-	int r = day_database_statement(
-		store->database, DAY_ADD_DICTIONARY, &statement, appending->fault);
+	int r = day_database_statement(store->database, DAY_DROP_RUN, &statement, appending->fault);
 
 	if (r < 0)
 		return r;
-	if (sqlite3_bind_int64(statement, 1, name) != SQLITE_OK ||
-		sqlite3_bind_int64(statement, 2, store->parts[name].generation) != SQLITE_OK ||
-		sqlite3_bind_blob(statement, 3, blob, (int)size, SQLITE_STATIC) != SQLITE_OK)
-		return -ENOMEM;
-	r = day_database_step(store->database, statement, appending->fault);
-	(void)sqlite3_clear_bindings(statement);
-	return r;
+	(void)sqlite3_bind_int64(statement, 1, name);
+	(void)sqlite3_bind_int64(statement, 2, store->parts[name].generation);
+	(void)sqlite3_bind_int64(statement, 3, appending->saved[name].run_id);
+	return day_database_step(store->database, statement, appending->fault);
+}
+
+/* Rows that are large are well as they are: to write them anew would take memory. */
+static bool is_long(const struct store_written *written)
+{
+	const struct day_mark *from = &written->run_mark, *to = &written->mark;
+
+	return to->nodes - from->nodes > RUN_ELEMENTS || to->threads - from->threads > RUN_ELEMENTS;
 }
 
 /* What the dictionary has that is not on disk, be it of a window before that failed. */
 static int write_dictionary(struct appending *appending, enum day_part name)
 {
-	const struct day_tables *tables = &appending->store->parts[name].dictionary.tables;
-	struct day_mark mark = day_tables_mark(tables), *saved = &appending->saved[name];
+	struct store_part *part = &appending->store->parts[name];
+	struct day_database *database = appending->store->database;
+	const struct day_tables *tables = &part->dictionary.tables;
+	struct store_written *saved = &appending->saved[name], to = *saved;
 	_cleanup_free_ uint8_t *blob = NULL;
 	size_t size = 0;
-	int r;
+	int64_t id = 0;
+	int r = 0;
 
-	if (memcmp(&mark, saved, sizeof(mark)) == 0)
+	to.mark = day_tables_mark(tables);
+	if (memcmp(&to.mark, &saved->mark, sizeof(to.mark)) == 0)
 		return 0;
-	r = day_tables_write(tables, saved, STORE_APPEND_EFFORT, &blob, &size);
+	if (is_long(&to))
+		to.run_rows = 0;
+	if (to.run_rows == 0)
+		to.run_mark = saved->mark;
+	if (to.run_rows + 1 == RUN_ROWS)
+		r = drop_run(appending, name);
 	if (r == 0)
-		r = insert_dictionary(appending, name, blob, size);
+		r = day_tables_write(tables,
+			to.run_rows + 1 == RUN_ROWS ? &to.run_mark : &saved->mark,
+			STORE_APPEND_EFFORT, &blob, &size);
 	if (r == 0)
-		*saved = mark;
-	return r;
+		r = day_database_add_dictionary(
+			database, name, part->generation, blob, size, &id, appending->fault);
+	if (r < 0)
+		return r;
+	if (to.run_rows == 0)
+		to.run_id = id;
+	to.run_rows = (to.run_rows + 1) % RUN_ROWS;
+	*saved = to;
+	return 0;
 }
 
 /* The rows at hand, with what they need of the dictionaries. */
@@ -92,6 +119,7 @@ static int write_rows(struct appending *appending)
 	_cleanup_free_ uint8_t *blob = NULL;
 	struct window_writer writer;
 	size_t size = 0;
+	int64_t id;
 	int r = 0;
 
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++) {
@@ -107,7 +135,8 @@ static int write_rows(struct appending *appending)
 	window->body_bytes = size;
 	window_writer_done(&writer);
 	if (r == 0)
-		r = day_database_add_window(store->database, window, blob, size, appending->fault);
+		r = day_database_add_window(
+			store->database, window, blob, size, &id, appending->fault);
 	if (r < 0)
 		return r;
 	appending->rows.count = 0;
@@ -166,11 +195,11 @@ static int add_sample(struct appending *appending, const struct profile_sample *
 		if (r == 0)
 			r = find_node(appending, sample->node, &row.node);
 	}
-	if (r == 0 && appending->rows.count == WINDOW_ROWS_MAX)
+	if (r == 0 && appending->rows.count == ROWS_MAX)
 		r = write_rows(appending);
 	if (r == 0)
 		r = ARRAY_RESERVE(appending->rows.items, &appending->rows.capacity,
-			appending->rows.count + 1, WINDOW_ROWS_MAX);
+			appending->rows.count + 1, ROWS_MAX);
 	if (r == 0)
 		appending->rows.items[appending->rows.count++] = row;
 	return r;
@@ -251,7 +280,7 @@ static int append_to_day(struct store *store, const struct day_window *window,
 	int r = store_use_day(store, day_of(window->start_ns), fault);
 
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
-		r = day_mapping_init(&appending.mappings[part], profile);
+		r = day_mapping_init(&appending.mappings[part], profile, part == DAY_STACKS);
 	if (r == 0)
 		r = append_once(&appending);
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
@@ -311,8 +340,8 @@ int store_append(struct store *store, const struct store_window *window,
 	}
 	if (r < 0)
 		return fault_set(fault, r, "cannot append to the history: %s", strerror(-r));
-	for (int level = 0; level < STORE_LEVELS; level++)
-		if (row.start_ns < store->merged_ns[level])
-			store->merged_ns[level] = row.start_ns;
+	for (int stage = 0; stage < STORE_STAGES; stage++)
+		if (row.start_ns < store->merged_ns[stage])
+			store->merged_ns[stage] = row.start_ns;
 	return 0;
 }

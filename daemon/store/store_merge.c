@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Windows become coarser with age: those of a minute become one, later those of ten. A step takes
- * the first slot that has windows of the level, and of those the first and all that go with it; the
+ * Windows become coarser with age: those of a minute become one, later those of ten. And they are
+ * folded (store_fold.c): those of ten minutes into one, and folds into coarser ones. A step takes
+ * the first slot that has windows of the stage, and of those the first and all that go with it; the
  * others are the next step's. One transaction a step: a crash leaves the one or the other.
  */
+#include "store/store_merge.h"
 #include "base/clock.h"
 #include "store/accounts_blob.h"
 #include "store/day_file.h"
@@ -11,24 +13,27 @@
 #include "store/window_blob.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { GROUP_MAX = 64 /* windows that are merged at once */ };
+enum { MINUTE_S = 60, HOUR_S = 3600 };
 
 /* Further apart than that in any clock, two windows are not one stretch of time. */
 static const uint64_t gap_ns = NSEC_PER_SEC;
-static const uint64_t width_ns[STORE_LEVELS] = {
-	60ULL * NSEC_PER_SEC,
-	600ULL * NSEC_PER_SEC,
-};
 
-struct group {
-	struct day_database *database;
-	struct day_window *windows; /* GROUP_MAX of room */
-	size_t count;
-	struct day_window merged;
-	struct fault *fault;
+/* In this order, as each goes on with what the ones before it have made. */
+static const struct stage {
+	uint32_t from, to; /* levels; `from` is of no meaning where windows are folded */
+	uint64_t width_s;
+	bool folds, is_late; /* after minutes_s instead of minute_s */
+} stages[STORE_STAGES] = {
+	{ .from = 0, .to = 1, .width_s = MINUTE_S },
+	{ .to = DAY_FOLD_LEVEL, .width_s = 10 * MINUTE_S, .folds = true },
+	{ .from = DAY_FOLD_LEVEL, .to = DAY_FOLD_LEVEL + 1, .width_s = 4 * HOUR_S },
+	{ .from = 1, .to = 2, .width_s = 10 * MINUTE_S, .is_late = true },
+	{ .from = DAY_FOLD_LEVEL + 1,
+		.to = DAY_FOLD_LEVEL + 2,
+		.width_s = 24 * HOUR_S,
+		.is_late = true },
 };
 
 static bool is_near(uint64_t a, uint64_t b)
@@ -37,12 +42,12 @@ static bool is_near(uint64_t a, uint64_t b)
 }
 
 /* Does it go on where the group ends, by both clocks? */
-static bool belongs(const struct group *group, const struct day_window *window)
+static bool belongs(const struct merge_group *group, const struct day_window *window)
 {
 	const struct day_window *merged = &group->merged;
 
 	return memcmp(window->generations, merged->generations, sizeof(merged->generations)) == 0 &&
-	       window->period_ns == merged->period_ns &&
+	       window->period_ns == merged->period_ns && window->fold == merged->fold &&
 	       memcmp(window->boot_id, merged->boot_id, sizeof(merged->boot_id)) == 0 &&
 	       strcmp(window->event, merged->event) == 0 &&
 	       window->start_ns <= merged->end_ns + gap_ns &&
@@ -60,7 +65,7 @@ static int take_accounts(struct accounts *sum, const struct day_window *window)
 	return r;
 }
 
-static void join(struct group *group, const struct day_window *window)
+static void join(struct merge_group *group, const struct day_window *window)
 {
 	struct day_window *merged = &group->merged;
 
@@ -74,18 +79,30 @@ static void join(struct group *group, const struct day_window *window)
 	group->windows[group->count++] = *window;
 }
 
-static int read_group(struct group *group, int level, uint64_t first_ns, uint64_t end_ns)
+/* The first half of the windows. */
+static void halve(struct merge_group *group)
+{
+	size_t count = group->count / 2;
+
+	group->count = 0;
+	for (size_t i = 0; i < count; i++)
+		join(group, &group->windows[i]);
+}
+
+static int read_group(
+	struct merge_group *group, const struct stage *stage, uint64_t first_ns, uint64_t end_ns)
 {
 	sqlite3_stmt *statement;
 	struct day_window window;
-	int r = day_database_statement(group->database, DAY_SLOT, &statement, group->fault);
+	int r = day_database_statement(
+		group->database, stage->folds ? DAY_FOLD_SLOT : DAY_SLOT, &statement, group->fault);
 
 	if (r < 0)
 		return r;
-	(void)sqlite3_bind_int64(statement, 1, level);
+	(void)sqlite3_bind_int64(statement, 1, stage->folds ? DAY_FOLD_NOT_YET : stage->from);
 	(void)sqlite3_bind_int64(statement, 2, (int64_t)first_ns);
 	(void)sqlite3_bind_int64(statement, 3, (int64_t)end_ns);
-	while (group->count < GROUP_MAX &&
+	while (group->count < MERGE_GROUP_MAX &&
 		(r = day_database_step(group->database, statement, group->fault)) == 1) {
 		r = day_database_get_window(group->database, statement, &window, group->fault);
 		if (r < 0)
@@ -118,7 +135,7 @@ static bool is_before(const struct window_row *a, const struct window_row *b)
 	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
 }
 
-static int open_sources(const struct group *group, struct source *sources)
+static int open_sources(const struct merge_group *group, struct source *sources)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		const void *body;
@@ -167,7 +184,7 @@ static int next_row(struct source *sources, size_t count, struct window_row *ret
 	return 1;
 }
 
-static int merge_rows(struct group *group, uint8_t **ret_body, size_t *ret_size)
+static int merge_rows(struct merge_group *group, struct merge_product *product)
 {
 	_cleanup_free_ struct source *sources = calloc(group->count, sizeof(*sources));
 	struct window_writer writer;
@@ -182,8 +199,10 @@ static int merge_rows(struct group *group, uint8_t **ret_body, size_t *ret_size)
 		writer.rows <= WINDOW_ROWS_MAX)
 		window_writer_add(&writer, &row);
 	if (r >= 0)
-		r = window_writer_finish(&writer, STORE_MERGE_EFFORT, ret_body, ret_size);
+		r = window_writer_finish(
+			&writer, STORE_MERGE_EFFORT, &product->body, &product->body_size);
 	group->merged.samples = writer.samples;
+	group->merged.body_bytes = product->body_size;
 	window_writer_done(&writer);
 	for (size_t i = 0; i < group->count; i++)
 		window_reader_done(&sources[i].reader);
@@ -192,42 +211,7 @@ static int merge_rows(struct group *group, uint8_t **ret_body, size_t *ret_size)
 
 /* --- steps --- */
 
-static int change(struct group *group, enum day_statement name, int64_t first, int64_t second)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(group->database, name, &statement, group->fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, first);
-	if (sqlite3_bind_parameter_count(statement) > 1)
-		(void)sqlite3_bind_int64(statement, 2, second);
-	return day_database_step(group->database, statement, group->fault);
-}
-
-/* What cannot be merged stays as it is, and is not looked at again. */
-static int keep(struct group *group, int level)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < group->count; i++)
-		r = change(group, DAY_SET_LEVEL, level, group->windows[i].id);
-	return r;
-}
-
-static int replace(struct group *group, const void *body, size_t size)
-{
-	int r = day_database_add_window(group->database, &group->merged, body, size, group->fault);
-
-	for (size_t i = 0; r == 0 && i < group->count; i++) {
-		r = change(group, DAY_REMOVE_WINDOW, group->windows[i].id, 0);
-		if (r == 0)
-			r = change(group, DAY_REMOVE_BODY, group->windows[i].id, 0);
-	}
-	return r;
-}
-
-static int combine(struct group *group, uint8_t **ret_body, size_t *ret_size)
+static int merge(struct merge_group *group, struct merge_product *ret_product)
 {
 	struct day_window *merged = &group->merged;
 	struct accounts accounts = { 0 };
@@ -236,61 +220,120 @@ static int combine(struct group *group, uint8_t **ret_body, size_t *ret_size)
 	for (size_t i = 0; r == 0 && i < group->count; i++)
 		r = take_accounts(&accounts, &group->windows[i]);
 	if (r == 0)
-		r = merge_rows(group, ret_body, ret_size);
-	if (r < 0)
-		return r;
-	merged->body_bytes = *ret_size;
-	merged->accounts_size = accounts_blob_write(&accounts, merged->accounts);
-	return 0;
+		r = merge_rows(group, ret_product);
+	if (r == 0)
+		merged->accounts_size = accounts_blob_write(&accounts, merged->accounts);
+	return r;
 }
 
-static int merge_group(struct group *group, int level)
+/* What cannot be merged stays as it is, and is not looked at again. */
+static int keep(struct merge_group *group, const struct stage *stage)
 {
-	_cleanup_free_ uint8_t *body = NULL;
-	size_t size = 0;
-	int r = combine(group, &body, &size);
+	int r = 0;
 
-	/* A window that is damaged, or too large in sum, stays as it is. */
+	for (size_t i = 0; r == 0 && i < group->count; i++)
+		r = stage->folds ? day_database_change(group->database, DAY_SET_FOLD,
+					   DAY_FOLD_NEVER, group->windows[i].id, group->fault)
+				 : day_database_change(group->database, DAY_SET_LEVEL, stage->to,
+					   group->windows[i].id, group->fault);
+	return r;
+}
+
+/* What was merged goes; what was folded stays, and refers to the fold. */
+static int leave(struct merge_group *group, const struct stage *stage, int64_t merged)
+{
+	struct day_database *database = group->database;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < group->count; i++) {
+		int64_t id = group->windows[i].id;
+
+		if (stage->folds) {
+			r = day_database_change(database, DAY_SET_FOLD, merged, id, group->fault);
+			continue;
+		}
+		if (stage->from >= DAY_FOLD_LEVEL)
+			r = day_database_change(database, DAY_MOVE_FOLD, merged, id, group->fault);
+		if (r == 0)
+			r = day_database_change(database, DAY_REMOVE_WINDOW, id, 0, group->fault);
+		if (r == 0)
+			r = day_database_change(database, DAY_REMOVE_BODY, id, 0, group->fault);
+	}
+	return r;
+}
+
+static int replace(
+	struct merge_group *group, const struct stage *stage, const struct merge_product *product)
+{
+	struct day_database *database = group->database;
+	int64_t id;
+	int r = 0;
+
+	if (product->dictionary)
+		r = day_database_add_dictionary(database, DAY_FOLDED,
+			group->merged.generations[DAY_THREADS], product->dictionary,
+			product->dictionary_size, &id, group->fault);
+	if (r == 0)
+		r = day_database_add_window(database, &group->merged, product->body,
+			product->body_size, &id, group->fault);
+	return r < 0 ? r : leave(group, stage, id);
+}
+
+static int merge_group(struct merge_group *group, const struct stage *stage)
+{
+	_cleanup_(merge_product_done) struct merge_product product = { 0 };
+	int r;
+
+	/* What is too large in sum is made of fewer. */
+	for (;;) {
+		merge_product_done(&product);
+		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
+		if (r != -E2BIG || group->count < 2)
+			break;
+		halve(group);
+	}
+	/* A window that is damaged or too large stays as it is. */
 	if (r < 0 && r != -EBADMSG && r != -E2BIG)
 		return r;
 	day_database_rollback(group->database);
-	group->merged.level = (uint32_t)level + 1;
+	group->merged.level = stage->to;
 	r = day_database_begin(group->database, group->fault);
 	if (r < 0)
 		return r;
-	r = body ? replace(group, body, size) : keep(group, level + 1);
+	r = product.body ? replace(group, stage, &product) : keep(group, stage);
 	if (r == 0)
 		return day_database_commit(group->database, group->fault);
 	day_database_rollback(group->database);
 	return r;
 }
 
-static int merge_slot(struct day_database *database, int level, uint64_t first_ns, uint64_t end_ns,
-	struct fault *fault)
+static int merge_slot(struct day_database *database, const struct stage *stage, uint64_t first_ns,
+	uint64_t end_ns, struct fault *fault)
 {
-	struct group group = { .database = database, .fault = fault };
+	struct merge_group group = { .database = database, .fault = fault };
 	int r;
 
-	group.windows = calloc(GROUP_MAX, sizeof(*group.windows));
+	group.windows = calloc(MERGE_GROUP_MAX, sizeof(*group.windows));
 	if (!group.windows)
 		return -ENOMEM;
-	r = read_group(&group, level, first_ns, end_ns);
+	r = read_group(&group, stage, first_ns, end_ns);
 	if (r == 0 && group.count > 0)
-		r = merge_group(&group, level);
+		r = merge_group(&group, stage);
 	free(group.windows);
 	return r;
 }
 
-/* The start of the first window of the level; UINT64_MAX: there is none. */
-static int find_first(struct day_database *database, int level, uint64_t end_ns,
+/* The start of the first window of the stage; UINT64_MAX: there is none. */
+static int find_first(struct day_database *database, const struct stage *stage, uint64_t end_ns,
 	uint64_t *ret_first_ns, struct fault *fault)
 {
 	sqlite3_stmt *statement;
-	int r = day_database_statement(database, DAY_NEXT_MERGE, &statement, fault);
+	int r = day_database_statement(
+		database, stage->folds ? DAY_NEXT_FOLD : DAY_NEXT_MERGE, &statement, fault);
 
 	if (r < 0)
 		return r;
-	(void)sqlite3_bind_int64(statement, 1, level);
+	(void)sqlite3_bind_int64(statement, 1, stage->folds ? DAY_FOLD_NOT_YET : stage->from);
 	(void)sqlite3_bind_int64(statement, 2, (int64_t)end_ns);
 	r = day_database_step(database, statement, fault);
 	if (r < 0)
@@ -303,19 +346,19 @@ static int find_first(struct day_database *database, int level, uint64_t end_ns,
 }
 
 /* One slot of the day before `end_ns`; 0: it has none, and no page to give back. */
-static int merge_in_day(struct store *store, struct day_database *database, int level,
-	uint64_t end_ns, struct fault *fault)
+static int merge_in_day(struct store *store, struct day_database *database,
+	const struct stage *stage, uint64_t end_ns, struct fault *fault)
 {
-	uint64_t first_ns, slot_end_ns;
-	int r = find_first(database, level, end_ns, &first_ns, fault);
+	uint64_t first_ns, slot_end_ns, width_ns = stage->width_s * NSEC_PER_SEC;
+	int r = find_first(database, stage, end_ns, &first_ns, fault);
 
 	if (r < 0)
 		return r;
 	/* The pages of the day that is appended to are soon used again. */
 	if (first_ns == UINT64_MAX)
 		return database == store->database ? 0 : day_database_shrink(database, fault);
-	slot_end_ns = (first_ns / width_ns[level] + 1) * width_ns[level];
-	r = merge_slot(database, level, first_ns, slot_end_ns, fault);
+	slot_end_ns = (first_ns / width_ns + 1) * width_ns;
+	r = merge_slot(database, stage, first_ns, slot_end_ns, fault);
 	return r < 0 ? r : 1;
 }
 
@@ -365,9 +408,10 @@ static int set_aside(struct store *store, uint32_t day, struct fault *fault)
 }
 
 /* A step within the first day that is not known to be done. */
-static int merge_first_day(struct store *store, int level, uint64_t horizon_ns, struct fault *fault)
+static int merge_first_day(
+	struct store *store, int number, uint64_t horizon_ns, struct fault *fault)
 {
-	uint64_t *merged_ns = &store->merged_ns[level], end_ns;
+	uint64_t *merged_ns = &store->merged_ns[number], end_ns;
 	struct day_database *database;
 	struct fault damage = { 0 };
 	uint32_t day;
@@ -383,7 +427,7 @@ static int merge_first_day(struct store *store, int level, uint64_t horizon_ns, 
 	end_ns = (day + 1) * DAY_NS < horizon_ns ? (day + 1) * DAY_NS : horizon_ns;
 	r = use_database(store, day, &database, &damage);
 	if (r == 0)
-		r = merge_in_day(store, database, level, end_ns, &damage);
+		r = merge_in_day(store, database, &stages[number], end_ns, &damage);
 	if (r == -EBADMSG)
 		r = set_aside(store, day, fault);
 	else if (r < 0)
@@ -396,18 +440,18 @@ static int merge_first_day(struct store *store, int level, uint64_t horizon_ns, 
 
 int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault)
 {
-	const uint64_t age_s[STORE_LEVELS] = { store->limits.minute_s, store->limits.minutes_s };
+	for (int i = 0; i < STORE_STAGES; i++) {
+		const struct stage *stage = &stages[i];
+		uint64_t age_s = stage->is_late ? store->limits.minutes_s : store->limits.minute_s;
+		uint64_t age_ns, horizon_ns, width_ns = stage->width_s * NSEC_PER_SEC;
 
-	for (int level = 0; level < STORE_LEVELS; level++) {
-		uint64_t age_ns, horizon_ns;
-
-		if (__builtin_mul_overflow(age_s[level], (uint64_t)NSEC_PER_SEC, &age_ns) ||
+		if (__builtin_mul_overflow(age_s, (uint64_t)NSEC_PER_SEC, &age_ns) ||
 			age_ns > now_ns || now_ns > INT64_MAX)
 			continue;
 		/* Slots that are over as a whole. */
-		horizon_ns = (now_ns - age_ns) / width_ns[level] * width_ns[level];
-		if (store->merged_ns[level] < horizon_ns) {
-			int r = merge_first_day(store, level, horizon_ns, fault);
+		horizon_ns = (now_ns - age_ns) / width_ns * width_ns;
+		if (store->merged_ns[i] < horizon_ns) {
+			int r = merge_first_day(store, i, horizon_ns, fault);
 
 			if (r != 0)
 				return r;

@@ -3,6 +3,9 @@
  * Windows become one profile: day by day, generation by generation, so that one dictionary at a
  * time is in memory. Samples are summed up as nanoseconds of CPU time, since windows may differ in
  * their periods, and become samples of the shortest period at the end.
+ *
+ * A fold is read instead of its windows where all of these are selected, which shows in the number
+ * of samples, and nobody asks for single processes. Accounts and times are always the windows'.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -23,11 +26,24 @@ enum {
 };
 
 struct read_window {
-	int64_t id, generations[DAY_PARTS];
-	uint64_t start_ns, end_ns, monotonic_ns, period_ns;
+	int64_t id, fold, generations[DAY_PARTS];
+	uint64_t start_ns, end_ns, monotonic_ns, period_ns, samples;
 	struct accounts accounts;
 	uint32_t cpu_count;
 	bool is_supplement;
+};
+
+struct read_windows {
+	struct read_window *items;
+	size_t count, capacity;
+};
+
+/* Rows to be read, and the windows whose they are: itself, or those of a fold. */
+struct read_body {
+	const struct read_window *window;
+	const struct read_window *of;
+	size_t of_count;
+	bool is_fold, failed;
 };
 
 struct reading {
@@ -35,7 +51,7 @@ struct reading {
 	struct profile *profile;
 	struct store_found found;
 	struct hash_index binary_index;
-	struct generation_reader parts[DAY_PARTS];
+	struct generation_reader parts[DAY_PARTS + 1]; /* and DAY_FOLDED */
 	struct window_rows rows;
 	struct sample_sum sum;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of what is summed up */
@@ -43,8 +59,9 @@ struct reading {
 
 	/* Of the day. */
 	struct day_database *database;
-	struct read_window *windows;
-	size_t count, capacity;
+	struct read_windows windows, folds;
+	struct read_body *bodies;
+	size_t body_count;
 	bool is_damaged; /* some of it */
 	struct fault *fault;
 };
@@ -74,69 +91,203 @@ static int is_wanted(struct reading *reading, const struct day_window *window, b
 	return 0;
 }
 
-static int take_window(struct reading *reading, const struct day_window *window)
+static int add_window(
+	struct read_windows *windows, const struct day_window *window, struct reading *reading)
 {
 	struct read_window taken = {
 		.id = window->id,
+		.fold = window->fold,
 		.generations = { window->generations[0], window->generations[1] },
 		.start_ns = window->start_ns,
 		.end_ns = window->end_ns,
 		.monotonic_ns = window->monotonic_ns,
 		.period_ns = window->period_ns,
+		.samples = window->samples,
 		.cpu_count = window->cpu_count,
 		.is_supplement = window->is_supplement,
 	};
-	bool is_selected = false;
-	int r = is_wanted(reading, window, &is_selected);
+	int r;
 
-	if (r < 0 || !is_selected)
-		return r;
 	if (accounts_blob_read(&taken.accounts, window->accounts, window->accounts_size) < 0) {
 		reading->is_damaged = true;
 		return 0;
 	}
-	r = ARRAY_RESERVE(
-		reading->windows, &reading->capacity, reading->count + 1, DAY_WINDOWS_MAX);
+	r = ARRAY_RESERVE(windows->items, &windows->capacity, windows->count + 1, DAY_WINDOWS_MAX);
 	if (r == 0)
-		reading->windows[reading->count++] = taken;
+		windows->items[windows->count++] = taken;
 	return r == -E2BIG ? -EBADMSG : r;
 }
 
-static int compare_generations(const void *a, const void *b)
+static int take_window(struct reading *reading, const struct day_window *window)
 {
-	const struct read_window *first = a, *second = b;
+	bool is_selected = false;
+	int r = is_wanted(reading, window, &is_selected);
 
-	for (enum day_part i = 0; i < DAY_PARTS; i++)
-		if (first->generations[i] != second->generations[i])
-			return first->generations[i] < second->generations[i] ? -1 : 1;
-	return (first->id > second->id) - (first->id < second->id);
+	return r < 0 || !is_selected ? r : add_window(&reading->windows, window, reading);
 }
 
-static int list_windows(struct reading *reading)
+/* Of other events there is no window that refers to it. */
+static int take_fold(struct reading *reading, const struct day_window *fold)
+{
+	return add_window(&reading->folds, fold, reading);
+}
+
+typedef int (*take_function)(struct reading *reading, const struct day_window *window);
+
+static int list(struct reading *reading, enum day_statement name, take_function take)
 {
 	const struct store_selection *selection = reading->selection;
 	struct day_window window;
 	sqlite3_stmt *statement;
-	int r = day_database_windows(reading->database, selection->start_ns, selection->end_ns,
-		&statement, reading->fault);
+	int r = day_database_windows(reading->database, name, selection->start_ns,
+		selection->end_ns, &statement, reading->fault);
 
-	reading->count = 0;
 	if (r < 0)
 		return r;
 	while ((r = day_database_step(reading->database, statement, reading->fault)) == 1) {
 		r = day_database_get_window(reading->database, statement, &window, reading->fault);
 		if (r == 0)
-			r = take_window(reading, &window);
+			r = take(reading, &window);
 		else
 			reading->is_damaged = true;
 		if (r < 0 && r != -EBADMSG)
 			break;
 	}
 	(void)sqlite3_reset(statement);
-	if (r == 0 && reading->count > 0)
-		qsort(reading->windows, reading->count, sizeof(*reading->windows),
-			compare_generations);
 	return r;
+}
+
+static int compare_folds(const void *a, const void *b)
+{
+	const struct read_window *first = a, *second = b;
+
+	if (first->fold != second->fold)
+		return first->fold < second->fold ? -1 : 1;
+	return (first->id > second->id) - (first->id < second->id);
+}
+
+static int list_day(struct reading *reading)
+{
+	struct read_windows *windows = &reading->windows;
+	int r;
+
+	windows->count = reading->folds.count = 0;
+	r = list(reading, DAY_WINDOWS, take_window);
+	if (r == 0 && reading->selection->merges_threads && !reading->selection->wants_processes)
+		r = list(reading, DAY_FOLDS, take_fold);
+	if (r == 0 && windows->count > 0)
+		qsort(windows->items, windows->count, sizeof(*windows->items), compare_folds);
+	return r;
+}
+
+/* --- what is read of it --- */
+
+static const struct read_window *find_fold(const struct reading *reading, int64_t id)
+{
+	size_t low = 0, high = reading->folds.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (reading->folds.items[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < reading->folds.count && reading->folds.items[low].id == id
+		       ? &reading->folds.items[low]
+		       : NULL;
+}
+
+/* The fold of windows, if it holds just what they do. */
+static const struct read_window *find_fold_of(
+	const struct reading *reading, const struct read_window *windows, size_t count)
+{
+	const struct read_window *fold = find_fold(reading, windows->fold);
+	uint64_t samples = 0;
+
+	for (size_t i = 0; fold && i < count; i++)
+		if (windows[i].period_ns != fold->period_ns ||
+			__builtin_add_overflow(samples, windows[i].samples, &samples))
+			return NULL;
+	return fold && samples == fold->samples ? fold : NULL;
+}
+
+static void plan_windows(struct reading *reading, const struct read_window *windows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		reading->bodies[reading->body_count++] = (struct read_body){
+			.window = &windows[i],
+			.of = &windows[i],
+			.of_count = 1,
+		};
+}
+
+static int compare_bodies(const void *a, const void *b)
+{
+	const struct read_body *first = a, *second = b;
+	const struct read_window *one = first->window, *other = second->window;
+
+	if (first->is_fold != second->is_fold)
+		return first->is_fold ? -1 : 1;
+	for (enum day_part i = 0; i < DAY_PARTS; i++)
+		if (one->generations[i] != other->generations[i])
+			return one->generations[i] < other->generations[i] ? -1 : 1;
+	return (one->id > other->id) - (one->id < other->id);
+}
+
+static void sort_bodies(struct reading *reading)
+{
+	if (reading->body_count > 0)
+		qsort(reading->bodies, reading->body_count, sizeof(*reading->bodies),
+			compare_bodies);
+}
+
+static int plan_day(struct reading *reading)
+{
+	const struct read_windows *windows = &reading->windows;
+
+	free(reading->bodies);
+	reading->body_count = 0;
+	reading->bodies = calloc(windows->count + 1, sizeof(*reading->bodies));
+	if (!reading->bodies)
+		return -ENOMEM;
+	for (size_t i = 0, next; i < windows->count; i = next) {
+		const struct read_window *first = &windows->items[i], *fold;
+
+		for (next = i + 1;
+			next < windows->count && windows->items[next].fold == first->fold; next++)
+			;
+		fold = first->fold > 0 ? find_fold_of(reading, first, next - i) : NULL;
+		if (!fold)
+			plan_windows(reading, first, next - i);
+		else
+			reading->bodies[reading->body_count++] = (struct read_body){
+				.window = fold,
+				.of = first,
+				.of_count = next - i,
+				.is_fold = true,
+			};
+	}
+	sort_bodies(reading);
+	return 0;
+}
+
+/* The windows of folds that turned out to be damaged. */
+static int plan_again(struct reading *reading)
+{
+	_cleanup_free_ struct read_body *last = TAKE_PTR(reading->bodies);
+	size_t count = reading->body_count;
+
+	reading->body_count = 0;
+	reading->bodies = calloc(reading->windows.count + 1, sizeof(*reading->bodies));
+	if (!reading->bodies)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (last[i].is_fold && last[i].failed)
+			plan_windows(reading, last[i].of, last[i].of_count);
+	sort_bodies(reading);
+	return 0;
 }
 
 /* --- samples --- */
@@ -145,22 +296,26 @@ static int list_windows(struct reading *reading)
 static int flush(struct reading *reading)
 {
 	struct generation_reader *stacks = &reading->parts[DAY_STACKS];
+	const struct sample_sum_slot *slots = reading->sum.slots;
 	int r = 0;
 
+	for (size_t i = 0; i < reading->sum.capacity; i++)
+		if (slots[i].key != 0)
+			generation_reader_need(stacks, sample_sum_node(&slots[i]));
+	if (reading->sum.count > 0)
+		r = generation_reader_carry(stacks);
 	for (size_t i = 0; r == 0 && i < reading->sum.capacity; i++) {
-		const struct sample_sum_slot *slot = &reading->sum.slots[i];
 		struct profile_sample sample = {
-			.count = slot->value,
+			.count = slots[i].value,
 			.first_ns = reading->first_ns,
 			.last_ns = reading->last_ns,
 		};
 
-		if (slot->key == 0)
+		if (slots[i].key == 0)
 			continue;
-		sample.thread = sample_sum_thread(slot);
-		r = generation_reader_node(stacks, sample_sum_node(slot), &sample.node);
-		if (r == 0)
-			r = profile_add_sample(reading->profile, &sample);
+		sample.thread = sample_sum_thread(&slots[i]);
+		sample.node = generation_reader_node(stacks, sample_sum_node(&slots[i]));
+		r = profile_add_sample(reading->profile, &sample);
 	}
 	sample_sum_clear(&reading->sum);
 	reading->first_ns = UINT64_MAX;
@@ -183,8 +338,15 @@ static int sum_row(
 	return r < 0 ? r : sample_sum_add(&reading->sum, thread, row->node, value, SUMS_MAX);
 }
 
-static int sum_rows(struct reading *reading, const struct read_window *window)
+static struct generation_reader *thread_part(struct reading *reading, const struct read_body *body)
 {
+	return &reading->parts[body->is_fold ? DAY_FOLDED : DAY_THREADS];
+}
+
+static int sum_rows(struct reading *reading, const struct read_body *body)
+{
+	const struct read_window *window = body->window;
+	struct generation_reader *threads = thread_part(reading, body);
 	const bool *node_is_wanted = reading->parts[DAY_STACKS].node_is_wanted;
 	uint64_t last_ns = window->monotonic_ns + (window->end_ns - window->start_ns);
 	uint32_t thread = UINT32_MAX, profile_thread = 0;
@@ -195,8 +357,7 @@ static int sum_rows(struct reading *reading, const struct read_window *window)
 
 		if (row->thread != thread) {
 			thread = row->thread;
-			r = generation_reader_thread(
-				&reading->parts[DAY_THREADS], thread, &profile_thread);
+			r = generation_reader_thread(threads, thread, &profile_thread);
 			if (r < 0)
 				return r;
 		}
@@ -235,18 +396,19 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	accounts_add(&profile->accounts, &window->accounts);
 }
 
-/* -EBADMSG: the window is damaged, and nothing of it was counted. */
-static int read_window(struct reading *reading, const struct read_window *window)
+/* -EBADMSG: the body is damaged, and nothing of it was counted. */
+static int read_body(struct reading *reading, const struct read_body *from)
 {
 	struct window_reader reader;
 	const void *body;
 	size_t size;
-	int r = day_database_get_body(reading->database, window->id, &body, &size, reading->fault);
+	int r = day_database_get_body(
+		reading->database, from->window->id, &body, &size, reading->fault);
 
 	if (r < 0)
 		return r;
 	r = window_reader_init(&reader, body, size,
-		(uint32_t)reading->parts[DAY_THREADS].tables.threads.count,
+		(uint32_t)thread_part(reading, from)->tables.threads.count,
 		(uint32_t)reading->parts[DAY_STACKS].tables.nodes.count);
 	if (r < 0)
 		return r == -EPROTONOSUPPORT ? -EBADMSG : r;
@@ -254,40 +416,64 @@ static int read_window(struct reading *reading, const struct read_window *window
 	window_reader_done(&reader);
 	if (r < 0)
 		return r;
-	count_window(reading, window);
-	return sum_rows(reading, window);
+	for (size_t i = 0; i < from->of_count; i++)
+		count_window(reading, &from->of[i]);
+	return sum_rows(reading, from);
 }
 
-/* Windows that have both dictionaries in common. */
-static int read_windows(struct reading *reading, const struct read_window *windows, size_t count)
+static int load_part(struct reading *reading, struct generation_reader *part, int64_t generation)
 {
 	int r = 0;
 
-	for (enum day_part i = 0; r == 0 && i < DAY_PARTS; i++) {
-		struct generation_reader *part = &reading->parts[i];
-
-		if (part->strings && part->generation == windows->generations[i])
-			continue;
-		/* What is summed up has the nodes of the stacks that go. */
-		if (i == DAY_STACKS)
-			r = flush(reading);
-		if (r == 0)
-			r = generation_reader_load(
-				part, reading->database, windows->generations[i], reading->fault);
-	}
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = read_window(reading, &windows[i]);
-		if (r == -EBADMSG) {
-			reading->is_damaged = true;
-			r = 0;
-		}
-	}
-	return r;
+	if (part->strings && part->generation == generation)
+		return 0;
+	/* What is summed up has the nodes of the stacks that go. */
+	if (part->part == DAY_STACKS)
+		r = flush(reading);
+	return r < 0 ? r
+		     : generation_reader_load(part, reading->database, generation, reading->fault);
 }
 
-static bool has_same_generations(const struct read_window *a, const struct read_window *b)
+/* Bodies that have both dictionaries in common; what is damaged fails for itself. */
+static int read_bodies(struct reading *reading, struct read_body *bodies, size_t count)
 {
-	return memcmp(a->generations, b->generations, sizeof(a->generations)) == 0;
+	const int64_t *generations = bodies->window->generations;
+	int r = load_part(reading, &reading->parts[DAY_STACKS], generations[DAY_STACKS]);
+	bool is_loaded;
+
+	if (r == 0)
+		r = load_part(reading, thread_part(reading, bodies), generations[DAY_THREADS]);
+	is_loaded = r == 0;
+	for (size_t i = 0; (r == 0 || r == -EBADMSG) && i < count; i++) {
+		if (is_loaded)
+			r = read_body(reading, &bodies[i]);
+		bodies[i].failed = r == -EBADMSG;
+		if (bodies[i].failed && !bodies[i].is_fold)
+			reading->is_damaged = true;
+	}
+	return r == -EBADMSG ? 0 : r;
+}
+
+static bool has_same_generations(const struct read_body *a, const struct read_body *b)
+{
+	return a->is_fold == b->is_fold && memcmp(a->window->generations, b->window->generations,
+						   sizeof(a->window->generations)) == 0;
+}
+
+static int read_plan(struct reading *reading)
+{
+	int r = 0;
+
+	for (size_t i = 0, next; r == 0 && i < reading->body_count; i = next) {
+		struct read_body *first = &reading->bodies[i];
+
+		for (next = i + 1; next < reading->body_count &&
+				   has_same_generations(first, &reading->bodies[next]);
+			next++)
+			;
+		r = read_bodies(reading, first, next - i);
+	}
+	return r;
 }
 
 static int read_day(void *context, struct day_database *database, struct fault *fault)
@@ -298,23 +484,18 @@ static int read_day(void *context, struct day_database *database, struct fault *
 	reading->database = database;
 	reading->fault = fault;
 	reading->is_damaged = false;
-	r = list_windows(reading);
-	for (size_t i = 0, next; r == 0 && i < reading->count; i = next) {
-		const struct read_window *first = &reading->windows[i];
-
-		for (next = i + 1; next < reading->count &&
-				   has_same_generations(first, &reading->windows[next]);
-			next++)
-			;
-		r = read_windows(reading, first, next - i);
-		if (r == -EBADMSG) {
-			reading->is_damaged = true;
-			r = 0;
-		}
-	}
+	r = list_day(reading);
+	if (r == 0)
+		r = plan_day(reading);
+	if (r == 0)
+		r = read_plan(reading);
+	if (r == 0)
+		r = plan_again(reading);
+	if (r == 0)
+		r = read_plan(reading);
 	if (r == 0)
 		r = flush(reading);
-	for (enum day_part i = 0; i < DAY_PARTS; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(reading->parts); i++)
 		generation_reader_done(&reading->parts[i]);
 	return r == 0 && reading->is_damaged ? -EBADMSG : r;
 }
@@ -349,7 +530,7 @@ int store_reader_read(struct store_reader *reader, const struct store_selection 
 	if (r < 0)
 		return r;
 	reading.profile = profile;
-	for (enum day_part i = 0; i < DAY_PARTS; i++)
+	for (enum day_part i = 0; i <= DAY_FOLDED; i++)
 		reading.parts[i] = (struct generation_reader){
 			.selection = selection,
 			.profile = profile,
@@ -360,7 +541,9 @@ int store_reader_read(struct store_reader *reader, const struct store_selection 
 		&reading, &reading.found.days_damaged, fault);
 	hash_index_done(&reading.binary_index);
 	sample_sum_done(&reading.sum);
-	free(reading.windows);
+	free(reading.windows.items);
+	free(reading.folds.items);
+	free(reading.bodies);
 	free(reading.rows.items);
 	if (r < 0)
 		return r;

@@ -53,6 +53,9 @@ int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64
 			r = day_database_begin_reading(database, &damage);
 		if (r == 0)
 			r = function(context, database, &damage);
+		if ((r == 0 || r == -EBADMSG) && database && day_database_has_changed(database))
+			r = fault_set(&damage, -EBUSY,
+				"the history was written to while it was read; try again");
 		day_database_close(database);
 		/* Gone meanwhile, or not yet begun. */
 		if (r == -ENOENT)
@@ -93,10 +96,10 @@ static int list_window(const struct listing *listing, const struct day_window *w
 	return r < 0 ? r : listing->function(listing->context, &line);
 }
 
-int day_database_windows(struct day_database *database, uint64_t start_ns, uint64_t end_ns,
-	sqlite3_stmt **ret_statement, struct fault *fault)
+int day_database_windows(struct day_database *database, enum day_statement name, uint64_t start_ns,
+	uint64_t end_ns, sqlite3_stmt **ret_statement, struct fault *fault)
 {
-	int r = day_database_statement(database, DAY_WINDOWS, ret_statement, fault);
+	int r = day_database_statement(database, name, ret_statement, fault);
 
 	if (r < 0)
 		return r;
@@ -113,7 +116,7 @@ static int list_day(void *context, struct day_database *database, struct fault *
 	struct day_window window;
 	sqlite3_stmt *statement;
 	int r = day_database_windows(
-		database, listing->start_ns, listing->end_ns, &statement, fault);
+		database, DAY_WINDOWS, listing->start_ns, listing->end_ns, &statement, fault);
 
 	while (r >= 0 && (r = day_database_step(database, statement, fault)) == 1) {
 		r = day_database_get_window(database, statement, &window, fault);

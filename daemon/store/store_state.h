@@ -7,17 +7,27 @@
 #include "store/store.h"
 
 enum {
-	STORE_LEVELS = 2, /* from 0 to 1 and from 1 to 2 */
+	STORE_STAGES = 5, /* in which windows become coarser (store_merge.c) */
 	/* Of zstd: what is appended every ten seconds, and what stays. */
 	STORE_APPEND_EFFORT = 6,
 	STORE_MERGE_EFFORT = 9,
+};
+
+/*
+ * What of a dictionary is on disk. A row a window would be slow to read, so rows are written anew
+ * as one when there are some: those from `run_id` on, which begin at `run_mark`.
+ */
+struct store_written {
+	struct day_mark mark, run_mark;
+	int64_t run_id;
+	uint32_t run_rows;
 };
 
 /* A dictionary of the day that is appended to, in its last generation. */
 struct store_part {
 	struct day_dictionary dictionary;
 	int64_t generation;
-	struct day_mark saved; /* what of it is on disk */
+	struct store_written saved;
 };
 
 struct store {
@@ -31,8 +41,8 @@ struct store {
 
 	/* Another day, that is made coarser; NULL: none. */
 	struct day_database *old;
-	/* Windows that begin before are coarser than the level. */
-	uint64_t merged_ns[STORE_LEVELS];
+	/* Windows that begin before have been through the stage. */
+	uint64_t merged_ns[STORE_STAGES];
 };
 
 /*

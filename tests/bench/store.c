@@ -7,7 +7,7 @@
  *		how large the history is
  *	store coarsen FOLDER		makes it as coarse as it will be after three days
  *	store month FOLDER DAYS		makes copies of the day that is there, for the days before
- *it store read FOLDER [UNIT]	reads all of it into one profile, or one unit of it
+ *	store read FOLDER [UNIT]	reads all of it into one profile, or one unit of it
  *
  * The recorded windows come from `pilotlight record -d 10 -o FILE.pb.gz`; CPUS are those that they
  * stand for at 99 Hz.

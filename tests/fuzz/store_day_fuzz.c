@@ -46,6 +46,10 @@ static uint64_t read_all(const char *folder)
 	selection.event = NULL;
 	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)
 		profile_free(profile);
+	selection.merges_threads = true;
+	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)
+		profile_free(profile);
+	selection.merges_threads = false;
 	selection.event = "fuzz";
 	found = (struct store_found){ 0 };
 	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)

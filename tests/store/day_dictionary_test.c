@@ -14,19 +14,22 @@ static const struct fixture_sample some[] = {
 
 static int intern(struct day_dictionary *dictionary, const struct profile *profile)
 {
-	struct day_mapping mapping;
-	int r = day_mapping_init(&mapping, profile);
+	struct day_mapping stacks = { 0 }, threads = { 0 };
+	int r = day_mapping_init(&stacks, profile, true);
 
+	if (r == 0)
+		r = day_mapping_init(&threads, profile, false);
 	for (size_t i = 0; r == 0 && i < profile->samples.count; i++) {
 		uint32_t thread, node;
 
 		r = day_dictionary_thread(
-			dictionary, &mapping, profile->samples.items[i].thread, &thread);
+			dictionary, &threads, profile->samples.items[i].thread, &thread);
 		if (r == 0)
 			r = day_dictionary_node(
-				dictionary, &mapping, profile->samples.items[i].node, &node);
+				dictionary, &stacks, profile->samples.items[i].node, &node);
 	}
-	day_mapping_done(&mapping);
+	day_mapping_done(&stacks);
+	day_mapping_done(&threads);
 	return r;
 }
 
@@ -139,6 +142,89 @@ static void names_are_kept_where_nobody_finds_them_later(void **state)
 	profile_free(profile);
 }
 
+/* Many locations of one function at one address, which differ in their lines and files alone. */
+static void jit_locations_that_differ_in_a_line_stay_apart(void **state)
+{
+	enum { LINES = 10000 };
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct day_dictionary dictionary;
+	struct profile_frame frame = { 0 };
+	uint32_t files[2], location, before;
+
+	(void)state;
+	profile->limit_bytes = 64 << 20;
+	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
+	assert_int_equal(profile_add_string(profile, "hot_loop", &frame.function), 0);
+	assert_int_equal(profile_add_string(profile, "a.js", &files[0]), 0);
+	assert_int_equal(profile_add_string(profile, "b.js", &files[1]), 0);
+	for (uint32_t i = 0; i < LINES; i++) {
+		struct profile_sample sample = { .count = 1 };
+
+		frame.line = i / 2;
+		frame.file = files[i % 2];
+		assert_int_equal(
+			profile_add_jit_location(profile, 3, 0x7000, &frame, &location), 0);
+		assert_int_equal(
+			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	before = (uint32_t)dictionary.tables.locations.count;
+	assert_int_equal(before, LINES + 3);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.locations.count, before);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+/* What differs in its process alone is one, with the strings of other tables. */
+static void threads_are_folded(void **state)
+{
+	static const struct fixture_sample threads[] = {
+		{ .pid = 10, .address = 1, .count = 1, .comm = "alpha" },
+		{ .pid = 11, .address = 1, .count = 1, .comm = "alpha" },
+		{ .pid = 12, .address = 1, .count = 1, .comm = "beta" },
+	};
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, threads, 3);
+	struct day_dictionary from, folded;
+	uint32_t ids[3];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(day_dictionary_init(&from), 0);
+	assert_int_equal(intern(&from, profile), 0);
+	assert_int_equal(from.tables.threads.count, 3);
+	for (n = 0;; n++) {
+		int r;
+
+		assert_int_equal(day_dictionary_init(&folded), 0);
+		fail_allocation(n);
+		r = 0;
+		for (uint32_t i = 0; r == 0 && i < 3; i++)
+			r = day_dictionary_folded_thread(&folded, &from.tables, i, &ids[i]);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+		day_dictionary_done(&folded);
+	}
+	assert_true(n > 1);
+	assert_int_equal(folded.tables.threads.count, 2);
+	assert_int_equal(ids[0], ids[1]);
+	assert_int_not_equal(ids[0], ids[2]);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct profile_thread *thread = &folded.tables.threads.items[ids[i]];
+
+		assert_string_equal(
+			string_pool_get(&folded.tables.strings, thread->comm), threads[i].comm);
+		assert_int_equal(thread->tid + thread->tgid + thread->process_start_ns, 0);
+		assert_true(thread->exe > 0 && thread->cgroup > 0);
+	}
+	day_dictionary_done(&folded);
+	day_dictionary_done(&from);
+	profile_free(profile);
+}
+
 static void stacks_of_any_depth(void **state)
 {
 	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
@@ -178,7 +264,7 @@ static void a_full_dictionary_refuses_and_stays_whole(void **state)
 		assert_int_equal(profile_add_thread(profile, &thread, &id), 0);
 	}
 	assert_int_equal(day_dictionary_init(&dictionary), 0);
-	assert_int_equal(day_mapping_init(&mapping, profile), 0);
+	assert_int_equal(day_mapping_init(&mapping, profile, false), 0);
 	for (uint32_t i = 0; i < DAY_THREADS_MAX + 10; i++) {
 		int r = day_dictionary_thread(&dictionary, &mapping, i, &id);
 
@@ -229,6 +315,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_make_the_whole),
 		cmocka_unit_test(names_are_kept_where_nobody_finds_them_later),
+		cmocka_unit_test(jit_locations_that_differ_in_a_line_stay_apart),
+		cmocka_unit_test(threads_are_folded),
 		cmocka_unit_test(stacks_of_any_depth),
 		cmocka_unit_test(a_full_dictionary_refuses_and_stays_whole),
 		cmocka_unit_test(failing_allocations),

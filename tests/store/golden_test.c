@@ -48,6 +48,14 @@ static void expect_v1(const char *folder)
 	assert_int_equal(read->accounts.stored[PILOTLIGHT_PATH_MAP], 11 * 10);
 	assert_int_equal(read->accounts.dropped[PILOTLIGHT_DROP_RING_FULL], 11 * 3);
 	profile_free(read);
+	/* By its fold: the twelve processes of beta are one. */
+	selection.merges_threads = true;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(fixture_total(read), 12 * 10);
+	assert_int_equal(read->threads.count, 2);
+	assert_int_equal(read->accounts.fired, 11 * 13);
+	profile_free(read);
 }
 
 static void version_1_is_read(void **state)

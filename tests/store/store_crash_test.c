@@ -99,6 +99,10 @@ static uint64_t kill_one(const char *folder, uint64_t next, unsigned int moment)
 
 static void what_was_appended_outlives_the_process(void **state)
 {
+	static const struct store_selection merged = {
+		.end_ns = UINT64_MAX,
+		.merges_threads = true,
+	};
 	uint64_t next = 0, lost = 0;
 	char folder[64];
 
@@ -120,6 +124,11 @@ static void what_was_appended_outlives_the_process(void **state)
 		/* It may have been killed between the appending and the telling. */
 		assert_in_range(total, next + lost, next + lost + 1);
 		lost = total - next;
+		assert_int_equal(read->accounts.fired, 2 * total);
+		profile_free(read);
+		/* And its folds have neither too little nor too much. */
+		read = fixture_read(folder, &merged, &found);
+		assert_int_equal(fixture_total(read), total);
 		assert_int_equal(read->accounts.fired, 2 * total);
 		profile_free(read);
 		check_databases(folder);

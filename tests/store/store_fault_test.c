@@ -279,6 +279,74 @@ static void a_disk_that_cannot_be_written(void **state)
 	fixture_remove(folder);
 }
 
+/* A day that was closed cleanly is read where nothing can be made beside it; another one says so.
+ */
+static void a_disk_that_can_only_be_read(void **state)
+{
+	char folder[64], copy[80], command[384];
+	struct fault fault = { 0 };
+	struct store_reader *reader;
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(summarize(folder).windows, 1);
+	profile_free(read);
+
+	/* Of a copy the last window is in the -wal alone, and there is no -shm. */
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT, NULL), 0);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
+	(void)snprintf(copy, sizeof(copy), "%s/copy", folder);
+	(void)snprintf(command, sizeof(command), "mkdir %s && cp %s/*.db %s/*.db-wal %s", copy,
+		folder, folder, copy);
+	assert_int_equal(system(command), 0);
+	store_close(store);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	assert_int_equal(store_reader_open(copy, &reader, &fault), 0);
+	read = NULL;
+	assert_int_equal(
+		store_reader_read(reader, &(struct store_selection){ .end_ns = UINT64_MAX },
+			1 << 20, &read, &found, &fault),
+		-EROFS);
+	assert_null(read);
+	assert_string_not_equal(fault.text, "");
+	store_reader_close(reader);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* Signs that mean something in the address of a database. */
+static void a_folder_with_any_name(void **state)
+{
+	char folder[64], odd[96], path[DAY_PATH_BYTES + 8];
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);
+	assert_int_equal(mkdir(odd, 0700), 0);
+	append_and_close(odd, FIXTURE_DAY_NS);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	read = fixture_read(odd, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	profile_free(read);
+	day_path(path, odd);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
 /* Whatever allocation fails: -ENOMEM, and afterwards all is as it should be. */
 static void failing_allocations_cost_a_window_at_most(void **state)
 {
@@ -404,6 +472,8 @@ int main(void)
 		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
 		cmocka_unit_test(a_full_disk_is_waited_out),
 		cmocka_unit_test(a_disk_that_cannot_be_written),
+		cmocka_unit_test(a_disk_that_can_only_be_read),
+		cmocka_unit_test(a_folder_with_any_name),
 		cmocka_unit_test(failing_allocations_cost_a_window_at_most),
 		cmocka_unit_test(failing_allocations_fail_a_reading),
 		cmocka_unit_test(failing_allocations_fail_a_merge),

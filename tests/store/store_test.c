@@ -3,6 +3,7 @@
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
+#include <sqlite3.h>
 
 static const struct fixture_sample some[] = {
 	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
@@ -223,6 +224,84 @@ static void only_what_is_selected(void **state)
 	assert_int_equal(fixture_total(read), 6);
 	profile_free(read);
 	store_close(store);
+	fixture_remove(folder);
+}
+
+/* JIT code: the same address and function, in other lines, comes back as two. */
+static void jit_code_comes_back_by_its_lines(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1), *read;
+	struct profile_sample sample = { .count = 1 };
+	struct profile_frame frame = { .line = 3 };
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+	uint32_t location;
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
+	assert_int_equal(profile_add_string(profile, "hot_loop", &frame.function), 0);
+	assert_int_equal(profile_add_string(profile, "a.js", &frame.file), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		sample.count = 1 + i;
+		frame.line += i;
+		assert_int_equal(
+			profile_add_jit_location(profile, 3, 0x7000, &frame, &location), 0);
+		assert_int_equal(
+			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(read->samples.count, 3);
+	fixture_expect(read, "/system.slice/alpha.service/alpha;hot_loop@a.js:3 1");
+	fixture_expect(read, "/system.slice/alpha.service/alpha;hot_loop@a.js:4 2");
+	profile_free(read);
+	profile_free(profile);
+	fixture_remove(folder);
+}
+
+/* Rows of the dictionary are written anew as one now and then, across restarts too. */
+static void a_dictionary_has_few_rows(void **state)
+{
+	enum { WINDOWS = 200 };
+	char folder[64], path[DAY_PATH_BYTES];
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	sqlite3_stmt *statement;
+	sqlite3 *connection;
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < WINDOWS; i++) {
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
+		if (i == WINDOWS / 2 + 5) {
+			store_close(store);
+			store = fixture_open(folder);
+		}
+	}
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(read->threads.count, WINDOWS);
+	assert_int_equal(fixture_total(read), WINDOWS);
+	profile_free(read);
+	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(connection, "SELECT count(*) FROM dictionary WHERE part = 1", -1,
+			&statement, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	assert_in_range(sqlite3_column_int64(statement, 0), 2, 70);
+	assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
 	fixture_remove(folder);
 }
 
@@ -475,6 +554,8 @@ int main(void)
 		cmocka_unit_test(windows_that_make_no_sense_are_refused),
 		cmocka_unit_test(days_and_clocks_may_jump),
 		cmocka_unit_test(only_what_is_selected),
+		cmocka_unit_test(jit_code_comes_back_by_its_lines),
+		cmocka_unit_test(a_dictionary_has_few_rows),
 		cmocka_unit_test(threads_may_be_merged),
 		cmocka_unit_test(one_event_at_a_time),
 		cmocka_unit_test(periods_are_brought_to_the_shortest),

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Windows that become one: what store_merge.c and store_fold.c share. */
+#pragma once
+
+#include "base/cleanup.h"
+#include "store/day_database.h"
+
+#include <stdlib.h>
+
+/* Windows of one stretch of time, of one period and event, with their dictionaries in common. */
+struct merge_group {
+	struct day_database *database;
+	struct day_window *windows; /* MERGE_GROUP_MAX of room */
+	size_t count;
+	struct day_window merged; /* what becomes of them */
+	struct fault *fault;
+};
+enum { MERGE_GROUP_MAX = 64 };
+
+struct merge_product {
+	uint8_t *body,
+		*dictionary; /* owned; what goes to the dictionary of folded threads or NULL */
+	size_t body_size, dictionary_size;
+};
+
+static inline void merge_product_done(struct merge_product *product)
+{
+	free(product->body);
+	free(product->dictionary);
+	*product = (struct merge_product){ 0 };
+}
+
+/*
+ * Sums the rows of the group up with their threads merged, and sets of `merged` what tells of them.
+ * Returns 0, -ENOMEM, -EBADMSG (one is damaged), -E2BIG (too many rows), or another -errno.
+ */
+int store_fold_make(struct merge_group *group, struct merge_product *ret_product);
