@@ -139,7 +139,7 @@ check_runtime() {
 # --- the runtimes ------------------------------------------------------------------------------
 
 check_node() {
-	local heavy='^JS:.*heavy ' light='^JS:.*light ' node=(node --no-turbo-inlining)
+	local heavy='^(JS|LazyCompile):.*heavy ' light='^(JS|LazyCompile):.*light ' node=(node --no-turbo-inlining)
 
 	WITH_PERF=$perf check_runtime "node --perf-prof" node "$heavy" "$light" \
 		"${node[@]}" --perf-prof "$programs/hot.js" $SECONDS_EACH

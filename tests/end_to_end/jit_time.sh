@@ -159,7 +159,7 @@ lines_are_right() {
 	local number
 
 	for number in 1 2 3 4; do
-		if ! grep -qE " reuse_$number /srv/generated\.code:124:" "$tmp/lines"; then
+		if ! grep -qE " reuse_$number /srv/generated\.code:124[: ]" "$tmp/lines"; then
 			note "$(grep reuse_ "$tmp/lines")"
 			return 1
 		fi
