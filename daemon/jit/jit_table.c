@@ -251,6 +251,11 @@ int jit_table_note_all(struct jit_table *table)
 	int r = 0;
 
 	while (r == 0 && process_table_next_live(table->known, &cursor, &pid)) {
+		const struct jit_process *process = jit_table_newest(table, pid);
+
+		/* It is done more than once, where facts have been lost. */
+		if (process && process->end_ns == JIT_LIVE && process->dump != JIT_NONE)
+			continue;
 		r = jit_table_note_markers(table, pid, now_ns);
 		/* It may have a perf map, which its forks have too. */
 		if (r == 0 && has_memory(table, pid, now_ns))

@@ -3,6 +3,7 @@
 #include "jit/jit_table_state.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum {
 	STEPS_SECONDS_MAX = 10,
@@ -17,15 +18,38 @@ enum {
 #define LOOK_NS_MIN 20000000ULL
 #define LOOK_NS_MAX (10ULL * NSEC_PER_SEC)
 
-/* A fork from before anybody looked, which has not begun a map of its own, has its parent's. */
-static void inherit_map(struct jit_table *table, struct jit_process *process)
+/* Where the process has the vdso: execve() puts it to another place each time. 0: not known. */
+static uint64_t vdso_of(const struct jit_table *table, pid_t pid, uint64_t now_ns)
+{
+	const struct process_mapping *mappings = NULL;
+	size_t count = process_table_mappings(table->known, pid, now_ns, &mappings);
+
+	for (size_t i = 0; i < count; i++) {
+		struct mapped_file file;
+
+		process_table_file(table->known, mappings[i].file, &file);
+		if (strcmp(file.path, "[vdso]") == 0)
+			return mappings[i].start;
+	}
+	return 0;
+}
+
+/*
+ * A fork from before anybody looked, which has not begun a map of its own, has its parent's; a
+ * child that executes something else has not.
+ */
+static void inherit_map(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
 {
 	const struct jit_process *from;
+	uint64_t vdso;
 
 	if (process->map != JIT_NONE || process->start_ns > 0 || !process->has_facts)
 		return;
 	from = jit_table_newest(table, process->facts.parent);
 	if (!from || from == process || from->end_ns != JIT_LIVE || from->map == JIT_NONE)
+		return;
+	vdso = vdso_of(table, process->pid, now_ns);
+	if (vdso == 0 || vdso != vdso_of(table, from->pid, now_ns))
 		return;
 	process->map = from->map;
 	table->files[process->map].references++;
@@ -47,7 +71,7 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 		return 0;
 	r = jit_table_open_perf_map(table, process);
 	if (r == 0)
-		inherit_map(table, process);
+		inherit_map(table, process, now_ns);
 	process->look_interval_ns =
 		process->look_interval_ns ? 2 * process->look_interval_ns : LOOK_NS_MIN;
 	if (process->look_interval_ns > LOOK_NS_MAX)

@@ -277,6 +277,46 @@ static void erlang_shows_in_its_map(void **state)
 	jit_fixture_close(&fixture);
 }
 
+static void map_vdso(struct jit_fixture *fixture, pid_t pid, uint64_t start)
+{
+	const struct process_mapping_event event = {
+		.start = start,
+		.end = start + 0x2000,
+		.path = "[vdso]",
+		.was_there = true,
+	};
+
+	assert_int_equal(process_table_map(fixture->processes, pid, 1, &event, NULL), 0);
+}
+
+/* Prefork servers are there before anybody looks; what their workers execute has no part in it. */
+static void forks_from_before_have_their_parents_map(void **state)
+{
+	struct jit_fixture fixture;
+
+	(void)state;
+	jit_fixture_open(&fixture);
+	for (pid_t pid = 5; pid < 8; pid++) {
+		jit_fixture_process(&fixture, pid);
+		if (pid > 5)
+			jit_fixture_parent(&fixture, pid, 5);
+		map_vdso(&fixture, pid, pid < 7 ? 0x7ffff0000000 : 0x7ffee0000000);
+		note_memory(&fixture, pid, 10);
+	}
+	write_map(&fixture, 5, 5, map);
+	jit_fixture_run(&fixture, 100);
+	jit_fixture_run(&fixture, 200);
+	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
+	assert_string_equal(jit_fixture_name(&fixture, 6, 15, CODE), "mapped");
+	assert_null(jit_fixture_name(&fixture, 7, 15, CODE));
+	/* One of its own counts from then on. */
+	write_map(&fixture, 6, 6, "10000 40 own\n");
+	jit_fixture_run(&fixture, 1000);
+	assert_string_equal(jit_fixture_name(&fixture, 6, 15, CODE), "own");
+	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
+	jit_fixture_close(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_dump_that_is_none_leaves_it_to_the_map),
 		cmocka_unit_test(a_fork_writes_to_its_parents_map),
 		cmocka_unit_test(erlang_shows_in_its_map),
+		cmocka_unit_test(forks_from_before_have_their_parents_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
