@@ -153,7 +153,7 @@ def stack_cases():
                     Chain(["thread_body", "leaf"], 80, THREAD_ROOTS),
                     Chain(["thread_body"] + CLOCK, 0, THREAD_ROOTS),
                     Chain([ANY] * 3, 0, THREAD_ROOTS), Chain(["threads"] + OTHERS),
-                    untold=[Untold(1, *CLONE)])
+                    untold=[Untold(1, *CLONE), Untold(1, "a thread at its end", "")])
 
 
 # Code of crti.o and crtbegin.o, which has no call frame information.
@@ -196,6 +196,8 @@ def place_cases():
         yield from case("places", name,
                         whole(80, name, "run_generated", code, "called_back"),
                         Chain([name, "run_generated"] + CLOCK), Chain([name, "run_generated"]),
+                        # What it calls first is bound then.
+                        Chain([name, "run_generated", r"_dl_runtime_resolve\w*"] + OTHERS[:8]),
                         Chain([name, ANY]), untold=[Untold(1, *NEW_FILE)])
 
 
