@@ -9,8 +9,9 @@
  *     for build-ids, and at most once an interrupt: with interrupts off the kernel gives the mmap
  *     lock back through one per-CPU irq_work, and a second request in the same run gets raw ips.
  *  3. A stack with JIT code that the sampler has walked itself goes through the ring each time, by
- * its hash and with its time: what was at an address differs from one sample to the next. Where the
- * ring is nearly full it is counted as others are, and what cannot be told apart is not named.
+ *     its hash and with its time: what was at an address differs from one sample to the next. Where
+ *     the ring is nearly full it is counted as others are, and what cannot be told apart is not
+ *     named.
  *  4. What the maps cannot hold goes through the ring buffer with its frames, so that the stack
  *     that collides, which may be the hottest one, is never the one that is missing.
  */
