@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "symbolize/child_process.h"
+#include "child/child_process.h"
 #include "symbolize/fetch_folder.h"
 #include "symbolize/fetch_request.h"
 

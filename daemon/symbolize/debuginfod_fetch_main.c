@@ -2,9 +2,9 @@
 #include "base/array.h"
 #include "base/build_id.h"
 #include "base/cleanup.h"
+#include "sandbox/sandbox.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/fetch_request.h"
-#include "symbolize/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>

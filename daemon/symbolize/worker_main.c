@@ -4,7 +4,7 @@
 #include "extract/dwarf_pieces.h"
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
-#include "symbolize/sandbox.h"
+#include "sandbox/sandbox.h"
 #include "symbolize/worker_pieces.h"
 #include "symbolize/worker_pool.h"
 

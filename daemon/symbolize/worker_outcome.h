@@ -2,7 +2,7 @@
 /* What the end of a worker means for its job. The worker may lie (I8). */
 #pragma once
 
-#include "symbolize/child_process.h"
+#include "child/child_process.h"
 #include "symbolize/worker_pool.h"
 
 /* Of a worker that ended without a report since libiberty, which has no other way, was out of

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "symbolize/child_process.h"
+#include "child/child_process.h"
 #include "symbolize/worker_outcome.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pilotlight/symbol_worker.h"
-#include "symbolize/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the fetcher may not do, and what it needs. */
-#include "symbolize/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include "base/array.h"
-#include "tests/symbolize/sandbox_trial.h"
+#include "tests/sandbox/sandbox_trial.h"
 
 #include <errno.h>
 #include <fcntl.h>

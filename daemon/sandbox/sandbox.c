@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include "base/array.h"
 

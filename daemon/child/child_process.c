@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/child_process.h"
+#include "child/child_process.h"
 
 #include "base/array.h"
 #include "base/clock.h"
