@@ -16,6 +16,7 @@
 #include "base/build_id.h"
 #include "base/cleanup.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -149,3 +150,24 @@ int broker_open_executable(
  * beside the hierarchies of v1. -ENOENT: no such cgroup, or no cgroup2 there.
  */
 int broker_open_cgroup(struct broker *broker, const char *mount, const char *path, int *ret_fd);
+
+/* Processes of this program that only the broker may start: each for one job, and none of them
+ * with a privilege (child/child_process.h). */
+enum broker_child {
+	BROKER_CHILD_SYMBOL_WORKER, /* symbolize/worker_pool.h */
+	BROKER_CHILD_SYMBOL_FETCH,  /* symbolize/debuginfod_fetch.h */
+	BROKER_CHILD_ANSWER,	    /* answer/answer.h */
+	BROKER_CHILDREN,
+};
+
+/* Does it live behind a socket? */
+bool broker_is_remote(const struct broker *broker);
+
+/*
+ * Of a remote broker: starts such a process, and returns one end of the SOCK_SEQPACKET pair whose
+ * other end is the child's one descriptor beside the standard ones (number 3), and a descriptor
+ * that is readable when the child has ended, with one struct pilotlight_child_end; closing that
+ * kills the child. -EAGAIN: as many run as may.
+ */
+int broker_start_child(
+	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

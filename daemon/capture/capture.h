@@ -19,8 +19,16 @@
 
 struct capture;
 
+/* What drives the sampler. */
+enum capture_event {
+	CAPTURE_EVENT_AUTO, /* cycles where the PMU opens, else the clock */
+	CAPTURE_EVENT_CYCLES,
+	CAPTURE_EVENT_CLOCK,
+};
+
 struct capture_settings {
 	uint32_t rate_hz;
+	enum capture_event event;
 	bool wants_kernel;
 	bool filters_processes; /* only processes that capture_follow() named, and their children */
 	size_t map_budget_bytes; /* for all BPF maps together */
@@ -53,6 +61,9 @@ struct capture_cost {
 	uint64_t map_bytes;	 /* as the kernel charges them */
 	uint64_t mapped_bytes;	 /* of these, what is in our resident set too */
 	uint64_t sideband_bytes; /* of the perf rings */
+	/* Of the process that holds the programs, and of its children that have ended; 0 where that
+	 * is this process. */
+	uint64_t broker_cpu_ns, broker_resident_bytes;
 	/* Not a cost but a want: processes that should have been sampled, beyond the filter's
 	 * bound. */
 	uint64_t children_not_followed;
@@ -64,6 +75,20 @@ struct capture_cost {
  */
 int capture_open(
 	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault);
+
+/*
+ * The same by way of the broker that has a capture_server at the other end of the SOCK_SEQPACKET
+ * socket `fd`, where all that needs privilege stays: here are the maps, through their descriptors.
+ * What was open there with these settings is taken over as it is, still sampling. Takes `fd` if it
+ * returns 0. All functions below may then fail with what broker_connect() names, too.
+ */
+int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
+	struct fault *fault);
+/* Was it sampling already, for an engine that is gone? */
+bool capture_is_taken_over(const struct capture *capture);
+/* What it loaded is not to be handed to the next engine; of capture_connect() alone. */
+int capture_forget(struct capture *capture);
+
 void capture_free(struct capture *capture);
 DEFINE_CLEANUP(struct capture, capture_free);
 
@@ -72,6 +97,11 @@ int capture_follow(struct capture *capture, pid_t pid);
 
 /* Attaches the sampler to every CPU that is online: the last thing before time counts. */
 int capture_start(struct capture *capture, struct fault *fault);
+/*
+ * Samples at another rate from now on; what is in the maps was sampled at the old one, so the
+ * caller drains first. Maps stay as they are: a rate above that of the settings is -ERANGE.
+ */
+int capture_set_rate(struct capture *capture, uint32_t rate_hz);
 /* Detaches it. What was captured can still be drained. */
 void capture_stop(struct capture *capture);
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* AddressSanitizer and ThreadSanitizer map terabytes and make system calls of their own: a limit
@@ -67,3 +68,29 @@ int sandbox_forbid_calls(void);
  * kernel's more adventurous calls (EPERM).
  */
 int sandbox_forbid_programs(void);
+
+/* Folders and what a process may do in them, by Landlock. */
+struct sandbox_folder {
+	const char *path;
+	bool is_written; /* files and folders made, written, renamed and removed */
+	bool is_listed;	 /* nothing but that: names can be read, files cannot */
+};
+
+/*
+ * From now on no file can be opened but below these folders, whatever the user could; of those that
+ * are not there (NULL, or none at the path) the first may not be made either. Returns 0; -ENOSYS or
+ * -EOPNOTSUPP where the kernel has no Landlock (before 5.13), and nothing has changed; or -errno.
+ */
+int sandbox_confine(const struct sandbox_folder *folders, size_t count);
+
+/*
+ * For an engine: what sandbox_forbid_calls() allows; files by name, for sandbox_confine() to bound;
+ * maps and BPF maps of which it has descriptors; waiting on descriptors, timers, and accepting
+ * connections on sockets that listen. No programs, no processes or threads, no new sockets but
+ * pairs, no other processes' memory or signals, no memory that becomes code. Forbidden calls are
+ * answered with EPERM, and those that nothing here would ever make kill.
+ */
+int sandbox_forbid_engine(void);
+
+/* For a query process: the same without BPF, connections and new files but in memory. */
+int sandbox_forbid_query(void);

@@ -37,7 +37,8 @@ enum pilotlight_broker_operation {
 	PILOTLIGHT_BROKER_KERNEL_FILE,	  /* file */
 	PILOTLIGHT_BROKER_MODULE_NOTE,	  /* name of the module */
 	PILOTLIGHT_BROKER_CGROUP,	  /* path; as its name where cgroup2 is mounted, or none */
-	PILOTLIGHT_BROKER_OPERATIONS,	  /* one more than the last */
+	PILOTLIGHT_BROKER_START_CHILD, /* file: enum broker_child; answered with two descriptors */
+	PILOTLIGHT_BROKER_OPERATIONS,  /* one more than the last */
 };
 
 struct pilotlight_broker_request {
@@ -70,6 +71,14 @@ struct pilotlight_broker_answer {
 	uint64_t number; /* of the request; 0 where that had another size */
 };
 
+/* How a child has ended, as waitid(2) tells; written once to the second descriptor of its start. */
+struct pilotlight_child_end {
+	int32_t signal; /* that ended it; 0: it exited */
+	int32_t exit_status;
+	uint64_t cpu_ns;
+};
+
+_Static_assert(sizeof(struct pilotlight_child_end) == 16, "end");
 _Static_assert(sizeof(struct pilotlight_broker_request) == 4432, "request");
 _Static_assert(
 	__builtin_offsetof(struct pilotlight_broker_request, path) == 80, "no hidden padding");

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an engine without privileges and the broker say to each other of capture, over an AF_UNIX
+ * SOCK_SEQPACKET pair: one request, one answer, both of fixed size and in the machine's byte order.
+ * Both sides are of one program, and `version` only guards against one that was replaced on the
+ * disk. A request is malformed, and answered with -EBADMSG, if it has another size, comes with a
+ * descriptor, has another version or an unknown operation, or if anything is set that its operation
+ * does not use.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { PILOTLIGHT_CAPTURE_VERSION = 1 };
+
+enum pilotlight_capture_operation {
+	/*
+	 * settings → layout, with the maps' descriptors in the order of enum pilotlight_capture_fd.
+	 * What is open already with these settings is handed out as it is, still sampling where it
+	 * was: an engine takes over from one that is gone.
+	 */
+	PILOTLIGHT_CAPTURE_OPEN = 1,
+	PILOTLIGHT_CAPTURE_RING, /* value: an index → layout.ring_cpu and its descriptor; -ENOENT
+				    beyond the last */
+	PILOTLIGHT_CAPTURE_START,
+	PILOTLIGHT_CAPTURE_STOP,
+	PILOTLIGHT_CAPTURE_FOLLOW,	/* value: a pid */
+	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → state */
+	PILOTLIGHT_CAPTURE_SET_RATE,	/* value: Hz */
+	PILOTLIGHT_CAPTURE_STATE,	/* → state */
+	PILOTLIGHT_CAPTURE_CLOSE,	/* the next OPEN loads anew */
+	PILOTLIGHT_CAPTURE_OPERATIONS,	/* one more than the last */
+};
+
+enum pilotlight_capture_fd {
+	PILOTLIGHT_CAPTURE_FD_STACKS_0,
+	PILOTLIGHT_CAPTURE_FD_STACKS_1,
+	PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_0,
+	PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_1,
+	PILOTLIGHT_CAPTURE_FD_COUNTS_0,
+	PILOTLIGHT_CAPTURE_FD_COUNTS_1,
+	PILOTLIGHT_CAPTURE_FD_WALKS_0,
+	PILOTLIGHT_CAPTURE_FD_WALKS_1,
+	PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS,
+	PILOTLIGHT_CAPTURE_FD_COUNTERS,
+	PILOTLIGHT_CAPTURE_FD_RING,
+	PILOTLIGHT_CAPTURE_FD_BARRIER,
+	PILOTLIGHT_CAPTURE_FD_BARRIER_INNER,
+	PILOTLIGHT_CAPTURE_FD_VARIABLES, /* the programs' own, mapped: .bss */
+	/* Only where layout.has_walks. */
+	PILOTLIGHT_CAPTURE_FD_WALK_FILES,
+	PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS,
+	PILOTLIGHT_CAPTURE_FD_WALK_BELL,
+	PILOTLIGHT_CAPTURE_FD_UNWIND_PAGES,
+	PILOTLIGHT_CAPTURE_FD_UNWIND_LINES,
+	PILOTLIGHT_CAPTURE_FD_UNWIND_RULES,
+	PILOTLIGHT_CAPTURE_FD_UNWIND_ESCAPES,
+	PILOTLIGHT_CAPTURE_FDS,
+};
+
+struct pilotlight_capture_request {
+	uint32_t version;
+	uint32_t operation; /* enum pilotlight_capture_operation */
+	uint64_t number;    /* any; the answer repeats it */
+	uint64_t value;
+	/* Of PILOTLIGHT_CAPTURE_OPEN, as capture.h has them. */
+	uint64_t map_budget_bytes, unwind_budget_bytes;
+	uint32_t rate_hz, stack_slots;
+	uint8_t wants_kernel, filters_processes; /* 0 or 1 */
+	uint8_t event;				 /* enum capture_event */
+	uint8_t padding[5];
+};
+
+struct pilotlight_capture_answer {
+	uint32_t version;
+	int32_t result; /* 0 or more, or -errno */
+	uint64_t number;
+	struct {
+		uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
+		uint32_t walk_slots, stack_depth, ring_bytes, drain_period_ms;
+		uint64_t total_bytes;
+		uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
+		uint32_t active_window_offset; /* in the variables */
+		uint32_t variables_bytes;
+		uint32_t sideband_ring_bytes;
+		uint32_t ring_cpu;
+		uint8_t has_walks, tells_cgroups;
+		uint8_t is_taken_over; /* it was open already */
+		uint8_t padding[5];
+	} layout;
+	struct {
+		uint64_t expected_samples; /* 0: cannot be told */
+		uint64_t program_runs, program_ns;
+		uint64_t map_bytes, children_not_followed;
+		uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes
+					    */
+		uint64_t broker_cpu_ns; /* of the broker and of all children of its that have ended
+					 */
+		uint64_t broker_resident_bytes;
+		uint32_t cpu_count, rate_hz;
+		char event[16]; /* "cycles", "cpu-clock", "" before the start */
+	} state;
+	/* What failed and what to do about it; UTF-8 with a NUL, "" where nothing did. */
+	char fault[512];
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an engine tells its supervisor, over an AF_UNIX SOCK_SEQPACKET pair: messages of fixed size,
+ * which are not answered. What the supervisor has to say comes as signals: SIGHUP to read the
+ * configuration again, SIGTERM to seal the open window and end.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { PILOTLIGHT_NOTICE_VERSION = 1, PILOTLIGHT_NOTICE_TEXT_BYTES = 240 };
+
+enum pilotlight_notice_kind {
+	PILOTLIGHT_NOTICE_READY = 1, /* it samples; or the reload is done */
+	PILOTLIGHT_NOTICE_RELOADING,
+	PILOTLIGHT_NOTICE_STATUS,   /* `text` for `systemctl status` */
+	PILOTLIGHT_NOTICE_PROGRESS, /* it has drained, and so is alive: feeds the watchdog */
+	PILOTLIGHT_NOTICE_KINDS,
+};
+
+struct pilotlight_notice {
+	uint32_t version;
+	uint32_t kind;
+	char text[PILOTLIGHT_NOTICE_TEXT_BYTES]; /* with a NUL; "" but for STATUS */
+};
+
+/* How an engine ends. Anything else is a crash, and the next one is started after a pause. */
+enum {
+	PILOTLIGHT_ENGINE_EXIT_DONE = 0,
+	PILOTLIGHT_ENGINE_EXIT_FAILED = 1, /* as it would again: it has said why */
+	/* Its window is sealed, and it wants to begin anew: its tables are full, or maps of another
+	 * size are needed. The next one is started at once. */
+	PILOTLIGHT_ENGINE_EXIT_RENEW = 75,
+};
