@@ -29,7 +29,7 @@ VERSION := 0.1.0
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CPPFLAGS := -D_GNU_SOURCE -DPILOTLIGHT_VERSION='"$(VERSION)"' -iquote daemon -iquote include -iquote bpf -iquote $(B) -iquote .
 CFLAGS := -std=gnu17 -g $(WARNINGS)
-LDLIBS := -lbpf -ldw -lelf -lz -llzma -lseccomp -lmd -lxxhash -l:libiberty.a -lm -Wl,--as-needed -lsqlite3 -lzstd -lmicrohttpd -linih -lcurl
+LDLIBS := -lbpf -ldw -lelf -lz -llzma -lseccomp -lmd -lxxhash -l:libiberty.a -lm -Wl,--as-needed -lsqlite3 -lzstd -lmicrohttpd -linih -lcurl -lsystemd
 
 ifeq ($(VARIANT),release)
 CFLAGS += -O2 -fno-omit-frame-pointer -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -63,7 +63,7 @@ all: build-packages
 	$(Q)$(MAKE) --no-print-directory programs
 
 .PHONY: programs
-programs: $(B)/pilotlight
+programs: $(B)/pilotlight $(B)/pilotlightd
 
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)
 SKELETONS := $(BPF_SOURCES:bpf/%.bpf.c=$(B)/%.skel.h)
@@ -100,7 +100,7 @@ archives = $(patsubst %,$(B)/lib/%.a,$(call reverse,$(call upto,$(1),$(STAGES)))
 ARCHIVES := $(patsubst %,$(B)/lib/%.a,$(call reverse,$(STAGES)))
 
 # What puts the stages together, and the command: archives too, so that tests can put in their own.
-$(B)/lib/pipeline.a: $(patsubst %.c,$(B)/%.o,$(wildcard daemon/*.c))
+$(B)/lib/pipeline.a: $(patsubst %.c,$(B)/%.o,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
 $(B)/lib/tools.a: $(patsubst %.c,$(B)/%.o,$(filter-out tools/pilotlight.c,$(wildcard tools/*.c)))
 $(B)/lib/pipeline.a $(B)/lib/tools.a:
 	$(call say,AR,$@)
@@ -112,9 +112,13 @@ $(B)/pilotlight: $(B)/tools/pilotlight.o $(TOP_ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(TOP_ARCHIVES) $(LDLIBS) -o $@
 
+$(B)/pilotlightd: $(B)/daemon/main.o $(filter-out $(B)/lib/tools.a,$(TOP_ARCHIVES))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter-out $(B)/lib/tools.a,$(TOP_ARCHIVES)) $(LDLIBS) -o $@
+
 # --- tests -------------------------------------------------------------------------------------
 
-UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES) tools,$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
+UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES) daemon tools,$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
 KERNEL_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*_kernel_test.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
@@ -130,9 +134,12 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
 endef
 $(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
 
-$(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(TOP_ARCHIVES)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $(filter %.o,$^) $(TOP_ARCHIVES) $(LDLIBS) -lcmocka -o $@
+define top_tests
+$(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(TOP_ARCHIVES)
+	$$(call say,LINK,$$@)
+	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $$(filter %.o,$$^) $(TOP_ARCHIVES) $(LDLIBS) -lcmocka -o $$@
+endef
+$(foreach top,daemon tools,$(eval $(call top_tests,$(top))))
 
 # A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)
@@ -191,10 +198,75 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(ARCHIVES)
 quickstart: all
 	$(Q)$(B)/pilotlight record -d 10 -o flamegraph.svg
 
-.PHONY: install
+# Where things go; `make install DESTDIR=… prefix=/usr unitdir=/lib/systemd/system` and so on.
+bindir ?= $(prefix)/bin
+sbindir ?= $(prefix)/sbin
+mandir ?= $(prefix)/share/man
+docdir ?= $(prefix)/share/doc/pilotlight
+unitdir ?= $(prefix)/lib/systemd/system
+sysusersdir ?= $(prefix)/lib/sysusers.d
+tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
+sysctldir ?= $(prefix)/lib/sysctl.d
+# The one that the service looks in (config/config.h), whatever the prefix is.
+sysconfdir ?= /etc
+
+MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
+UNITS := pilotlightd.service pilotlightd.socket
+DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt systemd/network.conf
+# $(call manual,file): where a manual is installed.
+manual = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+CONFIGURATION := $(sysconfdir)/pilotlight/pilotlight.conf
+INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),$(call manual,$(m))) \
+	$(UNITS:%=$(unitdir)/%) $(sysusersdir)/pilotlight.conf $(tmpfilesdir)/pilotlight.conf \
+	$(sysctldir)/50-pilotlight.conf \
+	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)))
+
+# Into this machine itself also makes the service's user, sets what the kernel has to allow it, and
+# has systemd know its units.
+.PHONY: install uninstall
 install: programs
-	install -D -m 0755 $(B)/pilotlight $(DESTDIR)$(prefix)/bin/pilotlight
-	install -D -m 0644 -t $(DESTDIR)$(prefix)/share/man/man1 tools/pilotlight.1 tools/pilotlight-symbols.1 tools/pilotlight-jit.1
+	install -D -m 0755 $(B)/pilotlight '$(DESTDIR)$(bindir)/pilotlight'
+	install -D -m 0755 $(B)/pilotlightd '$(DESTDIR)$(sbindir)/pilotlightd'
+	$(foreach m,$(MANUALS),install -D -m 0644 $(m) '$(DESTDIR)$(call manual,$(m))' &&) :
+	install -d -m 0755 '$(DESTDIR)$(unitdir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(CONFIGURATION).d'
+	set -e; for unit in $(UNITS); do \
+		sed -e 's|/usr/sbin/|$(sbindir)/|' -e 's|=/etc/|=$(sysconfdir)/|' systemd/$$unit >'$(DESTDIR)$(unitdir)'/$$unit; \
+		chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit; \
+	done
+	install -D -m 0644 systemd/sysusers.conf '$(DESTDIR)$(sysusersdir)/pilotlight.conf'
+	install -D -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesdir)/pilotlight.conf'
+	install -D -m 0644 systemd/sysctl.conf '$(DESTDIR)$(sysctldir)/50-pilotlight.conf'
+	install -m 0644 -t '$(DESTDIR)$(docdir)' $(DOCUMENTS)
+	[ -z '$(DESTDIR)' ] && [ -e '$(CONFIGURATION)' ] || \
+		install -D -m 0644 systemd/pilotlight.conf '$(DESTDIR)$(CONFIGURATION)'
+ifeq ($(DESTDIR),)
+	set -e; if [ "$$(id -u)" = 0 ] && command -v systemd-sysusers >/dev/null; then \
+		systemd-sysusers '$(sysusersdir)/pilotlight.conf'; \
+		[ ! -d /run/systemd/system ] || \
+			{ /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid || :; systemctl daemon-reload; }; \
+	else \
+		echo 'No systemd-sysusers, or not root: the service wants a user and a group named pilotlight.'; \
+	fi
+endif
+
+# The configuration, the history, the symbols and the user stay.
+uninstall:
+	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
+	[ ! -d '$(DESTDIR)$(docdir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(docdir)'
+	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
+
+# A Debian package, build/deb/*.deb, and one of debugging symbols. Its objects are its own, as they
+# are built with the distribution's flags.
+DEB := build/deb/pilotlight
+.PHONY: deb deb-packages
+deb-packages: ; $(call need,debhelper dpkg-dev)
+deb: build-packages deb-packages
+	$(call say,DEB,build/deb)
+	$(Q)rm -rf $(DEB) build/deb/*.deb && mkdir -p $(DEB)
+	$(Q)cp -r systemd/debian $(DEB)/debian
+	$(Q)sed -i 's/@VERSION@/$(VERSION)/; s/@BUILD_PACKAGES@/$(strip $(foreach p,$(BUILD_PACKAGES),$(p),))/; s/,\( *\),/,/' $(DEB)/debian/control $(DEB)/debian/changelog
+	$(Q)cd $(DEB) && PILOTLIGHT_SOURCE='$(CURDIR)' dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >../build.log 2>&1 || { tail -n 40 ../build.log >&2; exit 1; }
+	$(Q)ls build/deb/*.deb
 
 .PHONY: format clean help
 format: ; $(Q)clang-format -i $$(git ls-files '*.c' '*.h')
@@ -205,7 +277,8 @@ help:
 	@echo 'make check        build and run every test'
 	@echo 'make fuzz         run each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make bench        build what tests/bench/ runs'
-	@echo 'make install      to $$DESTDIR$$prefix'
+	@echo 'make install      to $$DESTDIR$$prefix; make uninstall'
+	@echo 'make deb          a Debian package in build/deb/'
 	@echo 'V=1 shows commands.'
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

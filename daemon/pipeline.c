@@ -32,8 +32,10 @@ void pipeline_free(struct pipeline *pipeline)
 	symbolizer_free(pipeline->symbolizer);
 	symbol_cache_free(pipeline->symbol_cache);
 	late_samples_free(pipeline->late);
-	aggregator_free(pipeline->aggregator);
-	profile_free(pipeline->profile);
+	pipeline_window_done(&pipeline->ended);
+	pipeline_window_done(&pipeline->open);
+	free(pipeline->wanted);
+	cgroup_table_free(pipeline->cgroups);
 	resolver_free(pipeline->resolver);
 	jit_table_free(pipeline->jit);
 	binary_table_free(pipeline->binaries);
@@ -41,7 +43,7 @@ void pipeline_free(struct pipeline *pipeline)
 	process_table_free(pipeline->processes);
 	drain_free(pipeline->drain);
 	capture_free(pipeline->capture);
-	broker_free(pipeline->broker);
+	broker_free(pipeline->own_broker);
 	if (pipeline->timer_fd >= 0)
 		(void)close(pipeline->timer_fd);
 	if (pipeline->epoll_fd >= 0)
@@ -70,9 +72,13 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	if (!pipeline)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	pipeline->settings = *settings;
+	pipeline->binary_limits =
+		settings->binary_limits ? *settings->binary_limits : binary_table_default_limits;
 	pipeline->epoll_fd = pipeline->timer_fd = -1;
 	raise_descriptor_limit();
-	r = capture_open(&settings->capture, &pipeline->capture, fault);
+	r = settings->capture_fd < 0 ? capture_open(&settings->capture, &pipeline->capture, fault)
+				     : capture_connect(settings->capture_fd, &settings->capture,
+					       &pipeline->capture, fault);
 	if (r < 0)
 		return r;
 	r = pipeline_open_stages(pipeline);
@@ -93,125 +99,19 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 	return 0;
 }
 
-static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count)
-{
-	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns,
-		sample->process.start_ns);
-
-	return r < 0 ? r : late_samples_add(pipeline->late, sample, frames, count);
-}
-
-static int take_sample(void *context, const struct raw_sample *sample)
-{
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
-	struct pipeline *pipeline = context;
-	bool lacks_build_ids;
-	int count, r;
-
-	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
-	if (count < 0)
-		return count;
-	if (resolved_has_jit(frames, (size_t)count))
-		r = add_jit_sample(pipeline, sample, frames, (size_t)count);
-	else
-		r = aggregator_add(pipeline->aggregator, sample, frames, (size_t)count);
-	if (r < 0)
-		return r;
-	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
-}
-
-/* Is it still the file that the addresses were found in? It may have been written to since. */
-static bool has_image(int fd, const struct elf_image *image)
-{
-	struct elf_image now;
-
-	return elf_image_read(fd, &now) == 0 && build_id_equal(&now.build_id, &image->build_id) &&
-	       now.segment_count == image->segment_count &&
-	       memcmp(now.segments, image->segments, now.segment_count * sizeof(*now.segments)) ==
-		       0;
-}
-
-/* A binary of the profile, for its symbols. */
-static int open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
-{
-	struct pipeline *pipeline = context;
-	uint32_t id = aggregator_table_binary(pipeline->aggregator, profile_binary);
-	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
-	struct binary binary;
-
-	if (id == UINT32_MAX)
-		return -ENOENT;
-	binary_table_get(pipeline->binaries, id, &binary);
-	if (!binary.image)
-		return -ENOENT; /* its addresses are offsets */
-	opened.build_id = binary.build_id;
-	opened.path = binary.path;
-	if (binary.fd >= 0)
-		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
-	else if (binary.path[0] == '/')
-		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
-	if (opened.fd >= 0 && !has_image(opened.fd, binary.image))
-		(void)close(TAKE_FD(opened.fd));
-	if (opened.fd < 0 && opened.build_id.size == 0)
-		return -ENOENT;
-	*ret_binary = opened;
-	return 0;
-}
-
-/* Symbols of binaries that are new to the profile are extracted from now on: the file may soon be
- * gone. */
-static void want_symbols(struct pipeline *pipeline)
-{
-	while (pipeline->binaries_wanted < pipeline->profile->binaries.count) {
-		struct symbol_binary binary;
-		int r;
-
-		if (open_binary(pipeline, (uint32_t)pipeline->binaries_wanted++, &binary) < 0)
-			continue;
-		r = symbolizer_want(pipeline->symbolizer, &binary);
-		if (r < 0)
-			log_debug("cannot look for symbols of '%s': %s, continuing without them",
-				binary.path, strerror(-r));
-		if (binary.fd >= 0)
-			(void)close(binary.fd);
-	}
-}
-
-int pipeline_take_late(void *context, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count)
-{
-	struct pipeline *pipeline = context;
-	int r = aggregator_add(pipeline->aggregator, sample, frames, count);
-
-	if (r != -E2BIG)
-		return r;
-	pipeline->late_refused[sample->path] += sample->count;
-	return 0;
-}
-
-static void account_late(struct pipeline *pipeline)
-{
-	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
-		accounts_move(&pipeline->report.accounts, path, PILOTLIGHT_DROP_PROFILE_FULL,
-			pipeline->late_refused[path]);
-		pipeline->late_refused[path] = 0;
-	}
-}
-
 /* Sends on what has waited for names, and forgets what is not asked for any more. */
 static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
 {
 	uint64_t oldest_ns;
 	int r = late_samples_run(pipeline->late, clock_monotonic_ns());
 
-	account_late(pipeline);
+	pipeline_window_account(pipeline, &pipeline->open);
 	oldest_ns = late_samples_oldest_ns(pipeline->late);
 	jit_table_retire(pipeline->jit, oldest_ns < retired_ns ? oldest_ns : retired_ns);
 	return r;
 }
 
-static int drain(struct pipeline *pipeline, struct fault *fault)
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
 	uint64_t flipped_ns;
@@ -231,17 +131,18 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
 	if (r < 0)
 		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
-	r = drain_window(pipeline->drain, take_sample, pipeline, &accounts);
+	r = drain_window(pipeline->drain, pipeline_take_sample, pipeline, &accounts);
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
 	if (!accounts_close(&accounts))
 		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
+	accounts_add(&pipeline->open.accounts, &accounts);
 	accounts_add(&pipeline->report.accounts, &accounts);
-	pipeline->report.windows++;
+	pipeline->report.drains++;
 	r = run_late(pipeline, pipeline->last_flip_ns);
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
-	want_symbols(pipeline);
+	pipeline_want_symbols(pipeline, &pipeline->open);
 	/* Samples that are still to come are of the set that is active since the flip before. */
 	process_table_retire(pipeline->processes, pipeline->last_flip_ns);
 	pipeline->last_flip_ns = flipped_ns;
@@ -273,9 +174,14 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
 	if (timerfd_settime(pipeline->timer_fd, 0, &period, NULL) < 0)
 		return fault_set(fault, -errno, "cannot set a timer: %s", strerror(errno));
-	pipeline->profile->start_ns = clock_realtime_ns();
+	pipeline_scan_cgroups(pipeline);
 	pipeline->started_ns = clock_monotonic_ns();
-	pipeline->next_drain_ns = pipeline->started_ns + drain_period_ns(pipeline);
+	pipeline->open.monotonic_ns = pipeline->started_ns;
+	pipeline->open.profile->start_ns = clock_realtime_ns();
+	/* What an engine that is gone has left is not to wait. */
+	pipeline->next_drain_ns = pipeline->started_ns;
+	if (!capture_is_taken_over(pipeline->capture))
+		pipeline->next_drain_ns += drain_period_ns(pipeline);
 	return capture_start(pipeline->capture, fault);
 }
 
@@ -323,24 +229,28 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	is_due = n > 0 || now_ns >= pipeline->next_drain_ns;
 	if (!is_due)
 		return follow(pipeline, fault);
+	pipeline->report.lag_ns =
+		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	r = capture_follow_cpus(pipeline->capture);
 	if (r < 0)
 		log_debug("cannot follow the CPUs: %s, continuing with those there were",
 			strerror(-r));
-	return drain(pipeline, fault);
+	return pipeline_drain(pipeline, fault);
 }
 
 int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 {
-	struct profile *profile = pipeline->profile;
+	struct pipeline_window *window = &pipeline->open;
+	uint64_t now_ns;
 	int r;
 
 	capture_stop(pipeline->capture);
-	pipeline->report.elapsed_ns = clock_monotonic_ns() - pipeline->started_ns;
+	now_ns = clock_monotonic_ns();
+	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
 	/* Both sets: the one that was active, and what a flip that failed may have left. */
 	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
-		r = drain(pipeline, fault);
+		r = pipeline_drain(pipeline, fault);
 		if (r < 0)
 			return r;
 	}
@@ -349,14 +259,11 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 		r = late_samples_finish(pipeline->late);
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
-	account_late(pipeline);
-	want_symbols(pipeline);
-	profile->end_ns = clock_realtime_ns();
-	profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
-	profile->cpu_count = capture_cpu_count(pipeline->capture);
-	profile->accounts = pipeline->report.accounts;
+	pipeline_window_account(pipeline, window);
+	pipeline_want_symbols(pipeline, window);
+	r = pipeline_window_end(pipeline, window, now_ns);
+	window->profile->accounts = window->accounts;
 	symbolizer_hurry(pipeline->symbolizer);
-	r = profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
 	return r < 0 ? fault_set(fault, r, "cannot finish the profile: %s", strerror(-r)) : 0;
 }
 
@@ -383,8 +290,8 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 
 int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 {
-	int r = naming_run(pipeline->profile, symbolizer_source(pipeline->symbolizer), open_binary,
-		pipeline, &pipeline->report.naming);
+	int r = naming_run(pipeline->open.profile, symbolizer_source(pipeline->symbolizer),
+		pipeline_open_binary, pipeline, &pipeline->report.naming);
 
 	if (r == -E2BIG) {
 		log_warning(
@@ -396,7 +303,7 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 
 const struct profile *pipeline_profile(const struct pipeline *pipeline)
 {
-	return pipeline->profile;
+	return pipeline->open.profile;
 }
 
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
@@ -409,7 +316,42 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	jit_table_counters(pipeline->jit, &pipeline->report.jit);
 	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
 	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
+	if (pipeline->cgroups)
+		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
 	if (pipeline->unwinding)
 		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
+	pipeline->report.profile_bytes = profile_bytes(pipeline->open.profile);
+	if (pipeline->ended.profile)
+		pipeline->report.profile_bytes += profile_bytes(pipeline->ended.profile);
+	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
+	if (pipeline->cgroups)
+		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	*ret_report = pipeline->report;
+}
+
+uint64_t pipeline_drains(const struct pipeline *pipeline)
+{
+	return pipeline->report.drains;
+}
+
+const char *pipeline_event_name(const struct pipeline *pipeline)
+{
+	return capture_event_name(pipeline->capture);
+}
+
+uint32_t pipeline_cpu_count(const struct pipeline *pipeline)
+{
+	return capture_cpu_count(pipeline->capture);
+}
+
+const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
+{
+	return pipeline->jit;
+}
+
+bool pipeline_is_worn(const struct pipeline *pipeline)
+{
+	size_t bound = pipeline->binary_limits.binaries_max;
+
+	return binary_table_count(pipeline->binaries) > bound - bound / 4;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "pipeline_state.h"
 
@@ -12,6 +13,28 @@ enum {
 	DESCRIPTORS_SHARE = 8, /* that may be of JIT processes' files */
 };
 
+static int open_broker(struct pipeline *pipeline)
+{
+	const struct broker_options options = { .proc_root = "/proc",
+		.debug_root = "/usr/lib/debug" };
+	int r = 0;
+
+	if (!pipeline->settings.broker)
+		r = broker_new(&options, &pipeline->own_broker);
+	pipeline->broker =
+		pipeline->settings.broker ? pipeline->settings.broker : pipeline->own_broker;
+	return r;
+}
+
+static int open_windows(struct pipeline *pipeline)
+{
+	pipeline->wanted_bytes = pipeline->binary_limits.binaries_max / 8 + 1;
+	pipeline->wanted = calloc(1, pipeline->wanted_bytes);
+	if (!pipeline->wanted)
+		return -ENOMEM;
+	return pipeline_window_begin(pipeline, 0, clock_monotonic_ns(), &pipeline->open);
+}
+
 static int open_symbolizer(struct pipeline *pipeline)
 {
 	struct symbolizer_options options = {
@@ -19,10 +42,12 @@ static int open_symbolizer(struct pipeline *pipeline)
 		.debuginfod_urls = pipeline->settings.debuginfod_urls,
 	};
 	const char *folder = pipeline->settings.symbol_cache;
+	uint64_t cache_bytes = pipeline->settings.symbol_cache_bytes
+				       ? pipeline->settings.symbol_cache_bytes
+				       : SYMBOL_CACHE_BYTES_DEFAULT;
 	struct fault fault = { 0 };
 
-	if (folder && symbol_cache_open(folder, SYMBOL_CACHE_BYTES_DEFAULT, &pipeline->symbol_cache,
-			      &fault) < 0)
+	if (folder && symbol_cache_open(folder, cache_bytes, &pipeline->symbol_cache, &fault) < 0)
 		log_warning("%s; continuing without a symbol cache", fault.text);
 	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
 	if (pipeline->symbol_cache)
@@ -54,7 +79,8 @@ static int open_unwinding(struct pipeline *pipeline)
 static int open_jit(struct pipeline *pipeline)
 {
 	const struct late_samples_limits limits = {
-		.bytes = JIT_SAMPLES_BYTES,
+		.bytes = pipeline->settings.late_bytes ? pipeline->settings.late_bytes
+						       : JIT_SAMPLES_BYTES,
 		.patience_ns = pipeline->settings.jit_patience_ns
 				       ? pipeline->settings.jit_patience_ns
 				       : UINT64_MAX,
@@ -63,6 +89,8 @@ static int open_jit(struct pipeline *pipeline)
 	struct rlimit descriptors;
 	int r;
 
+	if (pipeline->settings.jit_bytes)
+		table_limits.bytes = pipeline->settings.jit_bytes;
 	/* The greater part is for others. */
 	if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 &&
 		descriptors.rlim_cur / DESCRIPTORS_SHARE < table_limits.files)
@@ -77,19 +105,19 @@ static int open_jit(struct pipeline *pipeline)
 
 int pipeline_open_stages(struct pipeline *pipeline)
 {
-	const struct broker_options options = { .proc_root = "/proc",
-		.debug_root = "/usr/lib/debug" };
-	int r;
+	const struct pipeline_settings *settings = &pipeline->settings;
+	int r = open_broker(pipeline);
 
-	r = broker_new(&options, &pipeline->broker);
 	if (r == 0)
 		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
 	if (r == 0)
-		r = process_table_new(&process_table_default_limits, &pipeline->processes);
+		r = process_table_new(settings->process_limits ? settings->process_limits
+							       : &process_table_default_limits,
+			&pipeline->processes);
 	if (r == 0)
 		r = kernel_symbols_new(pipeline->broker, &pipeline->kernel);
 	if (r == 0)
-		r = binary_table_new(&binary_table_default_limits, pipeline->broker,
+		r = binary_table_new(&pipeline->binary_limits, pipeline->broker,
 			pipeline->processes, &pipeline->binaries);
 	if (r == 0)
 		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
@@ -97,9 +125,10 @@ int pipeline_open_stages(struct pipeline *pipeline)
 	if (r == 0)
 		r = open_jit(pipeline);
 	if (r == 0)
-		r = profile_new(pipeline->settings.profile_budget_bytes, &pipeline->profile);
-	if (r == 0)
-		r = aggregator_new(pipeline->profile, pipeline->binaries, &pipeline->aggregator);
+		r = open_windows(pipeline);
+	if (r == 0 && settings->wants_labels)
+		r = cgroup_table_new(
+			&cgroup_table_default_limits, pipeline->broker, NULL, &pipeline->cgroups);
 	if (r == 0)
 		r = open_symbolizer(pipeline);
 	if (r == 0)

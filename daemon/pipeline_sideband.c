@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "base/log.h"
 #include "jit/jit_file.h"
 #include "jit/jit_memory.h"
 #include "pipeline_state.h"
 #include "process/process_scan.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where the kernel does not tell of new cgroups (before 5.7). */
+#define CGROUPS_PERIOD_NS (5ULL * NSEC_PER_SEC)
 
 /*
  * What there is to know of a file, or of code that is generated, is looked at while it can be. What
@@ -82,11 +89,29 @@ static void take_sideband(void *context, const struct sideband_record *record)
 	case SIDEBAND_KERNEL_SYMBOL:
 		resolver_kernel_changed(pipeline->resolver);
 		break;
-	case SIDEBAND_COMM:
 	case SIDEBAND_CGROUP:
+		if (pipeline->cgroups)
+			(void)cgroup_table_add(pipeline->cgroups, record->cgroup, record->text);
+		break;
+	case SIDEBAND_COMM:
 	case SIDEBAND_LOST: /* a counter of the side-band's */
 		break;
 	}
+}
+
+void pipeline_scan_cgroups(struct pipeline *pipeline)
+{
+	int r;
+
+	if (!pipeline->cgroups)
+		return;
+	r = cgroup_table_scan(pipeline->cgroups);
+	if (r < 0 && r != -ENOENT)
+		log_debug("cannot read the cgroups: %s, continuing with those that are known",
+			strerror(-r));
+	pipeline->next_cgroups_ns = sideband_tells_cgroups(capture_sideband(pipeline->capture))
+					    ? UINT64_MAX
+					    : clock_monotonic_ns() + CGROUPS_PERIOD_NS;
 }
 
 int pipeline_read_sideband(struct pipeline *pipeline)
@@ -100,11 +125,14 @@ int pipeline_read_sideband(struct pipeline *pipeline)
 	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
 	sideband_counters(sideband, &counters);
 	lost = counters.lost + counters.refused;
+	if (now_ns >= pipeline->next_cgroups_ns)
+		pipeline_scan_cgroups(pipeline);
 	if (r < 0 || lost == pipeline->sideband_lost)
 		return r;
 	pipeline->sideband_lost = lost;
 	process_scan_check_all(pipeline->broker, pipeline->processes);
 	jit_table_note_lost(pipeline->jit, now_ns);
+	pipeline_scan_cgroups(pipeline);
 	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
 	return r < 0 ? r : jit_table_note_all(pipeline->jit);
 }

@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "drain/drain.h"
 #include "jit/jit_table.h"
+#include "labels/cgroup_table.h"
 #include "pipeline.h"
 #include "process/process_table.h"
 #include "resolve/binary_table.h"
@@ -14,9 +15,24 @@
 #include "symbol/symbol_cache.h"
 #include "unwinding.h"
 
+/* A window that is open, or has ended and waits for its last samples. */
+struct pipeline_window {
+	uint32_t number;
+	struct profile *profile; /* NULL: there is none */
+	struct aggregator *aggregator;
+	struct accounts accounts;
+	uint64_t monotonic_ns; /* its beginning */
+	size_t binaries_seen;  /* of the profile's: symbols of them are wanted */
+	uint64_t waiting;      /* entries of late_samples that are of it */
+	/* Samples that the profile had no room for when they came late; not in the accounts as yet.
+	 */
+	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
+};
+
 struct pipeline {
 	struct pipeline_settings settings;
-	struct broker *broker;
+	struct binary_table_limits binary_limits;
+	struct broker *broker, *own_broker; /* the second is freed */
 	struct capture *capture;
 	struct drain *drain;
 	struct process_table *processes;
@@ -25,21 +41,20 @@ struct pipeline {
 	struct jit_table *jit;
 	struct resolver *resolver;
 	struct late_samples *late;
-	struct profile *profile;
-	struct aggregator *aggregator;
+	struct cgroup_table *cgroups; /* NULL: no labels are wanted */
+	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
 	struct unwinding *unwinding; /* NULL: the kernel alone walks user stacks */
-	size_t binaries_wanted;	     /* of the profile's: the symbolizer was told of them */
+	uint8_t *wanted;	     /* a bit for each of the binary table: symbols are wanted */
+	size_t wanted_bytes;
 	int epoll_fd, timer_fd;
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;
-	uint64_t next_jit_ns;	/* CLOCK_MONOTONIC */
-	uint64_t sideband_lost; /* records, when /proc was last read for them */
-	/* Samples that the profile had no room for when they came late; not in the accounts as yet.
-	 */
-	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
+	uint64_t next_jit_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t next_cgroups_ns; /* CLOCK_MONOTONIC; when they are to be read anew */
+	uint64_t sideband_lost;	  /* records, when /proc was last read for them */
 	struct pipeline_report report;
 };
 
@@ -51,6 +66,30 @@ int pipeline_open_polling(struct pipeline *pipeline);
 /* Takes what the side-band has told; where it has lost records, /proc has to tell. */
 int pipeline_read_sideband(struct pipeline *pipeline);
 
+/* Reads which cgroups there are, where nothing else tells of them. */
+void pipeline_scan_cgroups(struct pipeline *pipeline);
+
+/* Flips and drains the maps, into the open window. */
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault);
+
+/* Returns 0 or -errno; `window` is as it was then. */
+int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
+	struct pipeline_window *ret_window);
+void pipeline_window_done(struct pipeline_window *window);
+/* When and of what it is, but for its names; its accounts are complete. Returns 0 or -errno. */
+int pipeline_window_end(
+	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns);
+/* Enters what the profile had no room for when it came late. */
+void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window);
+
+/* A drain_function: resolves, and adds to the open window or to those that wait. */
+int pipeline_take_sample(void *context, const struct raw_sample *sample);
 /* A late_function: adds a sample that has waited for the names of its JIT code. */
 int pipeline_take_late(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
+
+/* A naming_open: a binary of the open window's profile, for its symbols. */
+int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
+/* Symbols of binaries that are new to the window are extracted from now on: the file may soon be
+ * gone. */
+void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window);

@@ -3,10 +3,13 @@
 #include "base/array.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
+#include "tools/diff_command.h"
 #include "tools/doctor.h"
 #include "tools/exit_status.h"
+#include "tools/flamegraph_command.h"
 #include "tools/jit.h"
 #include "tools/record.h"
+#include "tools/status_command.h"
 #include "tools/symbols.h"
 
 #include <fcntl.h>
@@ -22,6 +25,11 @@ static const struct command {
 	const char *line; /* NULL: not for people */
 } commands[] = {
 	{ "record", record_main, "profile now: this machine, some processes, or a command" },
+	{ "flamegraph", flamegraph_main, "what has run, out of the history that pilotlightd keeps" },
+	{ "report", report_main, "the functions that took the most time, out of the history" },
+	{ "export", export_main, "a profile for other programs, out of the history" },
+	{ "diff", diff_main, "what takes more time and what less than at another time" },
+	{ "status", status_main, "how pilotlightd is, and what it costs" },
 	{ "doctor", doctor_main, "what this machine offers a profiler, and what it lacks" },
 	{ "symbols", symbols_main,
 		"the symbol cache: add, list, show, look up, prune, verify, fetch, export" },
@@ -35,7 +43,7 @@ static void print_usage(FILE *file)
 	(void)fputs("usage: pilotlight COMMAND [ARGUMENT...]\n\n", file);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (commands[i].line)
-			(void)fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].line);
+			(void)fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].line);
 	(void)fputs("\n`pilotlight COMMAND --help` says more; so does pilotlight(1).\n", file);
 }
 

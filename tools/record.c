@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "export/profile_format.h"
 #include "pipeline.h"
 #include "symbol/symbol_cache.h"
 #include "tools/exit_status.h"
@@ -77,6 +78,7 @@ static int prepare(struct recording *recording, struct fault *fault)
 			.stack_slots = options->stack_slots,
 			.unwind_budget_bytes = options->wants_tables ? UNWIND_BUDGET_BYTES : 0,
 		},
+		.capture_fd = -1,
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
 	};
@@ -237,6 +239,9 @@ static int wait_for_symbols(struct recording *recording, struct fault *fault)
 
 static int write_profile(struct recording *recording, struct fault *fault)
 {
+	const struct profile_format_options options = {
+		.by_line = recording->options.wants_lines,
+	};
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	int r, error, fd;
 
@@ -247,7 +252,7 @@ static int write_profile(struct recording *recording, struct fault *fault)
 		return r;
 	output_init_fd(output, fd);
 	r = recording->options.format->write(
-		pipeline_profile(recording->pipeline), recording->options.wants_lines, output);
+		pipeline_profile(recording->pipeline), &options, output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)
 		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));

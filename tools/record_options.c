@@ -4,10 +4,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "export/pprof.h"
-#include "render/flamegraph_svg.h"
-#include "render/folded.h"
-#include "render/table.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -24,42 +20,6 @@ enum {
 	OPTION_UNWIND,
 	OPTION_STACK_SLOTS,
 	OPTION_LINES,
-};
-
-static int write_svg(const struct profile *profile, bool by_line, struct output *output)
-{
-	const struct flamegraph_svg_options options = { .by_line = by_line };
-
-	return flamegraph_svg_write(profile, &options, output);
-}
-
-static int write_folded(const struct profile *profile, bool by_line, struct output *output)
-{
-	const struct folded_options options = { .by_line = by_line };
-
-	return folded_write(profile, &options, output);
-}
-
-static int write_pprof(const struct profile *profile, bool by_line, struct output *output)
-{
-	const struct pprof_options options = { .compression_level = 6 };
-
-	(void)by_line;
-	return pprof_write(profile, &options, output);
-}
-
-static int write_table(const struct profile *profile, bool by_line, struct output *output)
-{
-	const struct table_options options = { .by_line = by_line };
-
-	return table_write(profile, &options, output);
-}
-
-static const struct record_format formats[] = {
-	{ "svg", ".svg", write_svg },
-	{ "folded", ".folded", write_folded },
-	{ "pprof", ".pb.gz", write_pprof },
-	{ "txt", ".txt", write_table },
 };
 
 static const char help[] =
@@ -136,27 +96,6 @@ static bool parse_duration(const char *text, uint64_t *ret_ns)
 	return true;
 }
 
-static const struct record_format *find_format(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (strcmp(formats[i].name, name) == 0)
-			return &formats[i];
-	return NULL;
-}
-
-static const struct record_format *format_of_path(const char *path)
-{
-	size_t length = strlen(path);
-
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		size_t ending = strlen(formats[i].ending);
-
-		if (length > ending && strcmp(path + length - ending, formats[i].ending) == 0)
-			return &formats[i];
-	}
-	return NULL;
-}
-
 static enum record_parse take_option(int option, struct record_options *options)
 {
 	uint32_t pid;
@@ -184,7 +123,7 @@ static enum record_parse take_option(int option, struct record_options *options)
 		options->path = optarg;
 		return RECORD_PARSE_RUN;
 	case 'f':
-		options->format = find_format(optarg);
+		options->format = profile_format_find(optarg);
 		return options->format ? RECORD_PARSE_RUN
 				       : wrong("-f takes svg, folded, pprof or txt, not", optarg);
 	case 'q':
@@ -223,9 +162,9 @@ static enum record_parse check(struct record_options *options)
 	if (options->path[0] == '\0')
 		return wrong("-o takes a file's name, not", "");
 	if (!options->format)
-		options->format = format_of_path(options->path);
+		options->format = profile_format_of_path(options->path);
 	if (!options->format && strcmp(options->path, "-") == 0)
-		options->format = find_format("svg");
+		options->format = &profile_formats[0];
 	if (!options->format)
 		return wrong("the ending names no format, so -f must (svg, folded, pprof, txt):",
 			options->path);

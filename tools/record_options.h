@@ -3,21 +3,12 @@
 #pragma once
 
 #include "base/fault.h"
-#include "base/output.h"
+#include "export/profile_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-struct profile;
-
-struct record_format {
-	const char *name;   /* for -f */
-	const char *ending; /* of file names */
-	/* Formats that keep lines beside the functions do not mind `by_line`. */
-	int (*write)(const struct profile *profile, bool by_line, struct output *output);
-};
 
 enum { RECORD_PIDS_MAX = 1024 };
 
@@ -27,7 +18,7 @@ struct record_options {
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
 	const char *path;
-	const struct record_format *format;
+	const struct profile_format *format;
 	uint32_t stack_slots; /* 0: computed */
 	bool wants_kernel;
 	bool wants_tables; /* unwind tables for code without frame pointers */

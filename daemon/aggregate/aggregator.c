@@ -165,14 +165,27 @@ static int add_stack(struct aggregator *aggregator, const struct resolved_frame 
 	return 0;
 }
 
-int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count)
+static int add_thread(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct aggregator_labels *labels, uint32_t *ret_thread)
 {
 	struct profile_thread thread = {
 		.process_start_ns = sample->process.start_ns,
 		.tgid = sample->process.tgid,
 		.tid = sample->tid,
 	};
+	int r;
+
+	r = profile_add_string(aggregator->profile, sample->comm, &thread.comm);
+	if (r == 0 && labels)
+		r = profile_add_string(aggregator->profile, labels->exe, &thread.exe);
+	if (r == 0 && labels)
+		r = profile_add_string(aggregator->profile, labels->cgroup, &thread.cgroup);
+	return r < 0 ? r : profile_add_thread(aggregator->profile, &thread, ret_thread);
+}
+
+int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count)
+{
 	struct profile_sample added = {
 		.count = sample->count,
 		.first_ns = sample->first_ns,
@@ -180,10 +193,7 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	};
 	int r;
 
-	r = profile_add_string(aggregator->profile, sample->comm, &thread.comm);
-	if (r < 0)
-		return r;
-	r = profile_add_thread(aggregator->profile, &thread, &added.thread);
+	r = add_thread(aggregator, sample, labels, &added.thread);
 	if (r < 0)
 		return r;
 	r = add_stack(aggregator, frames, count, &added.node);

@@ -18,12 +18,17 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 void aggregator_free(struct aggregator *aggregator);
 DEFINE_CLEANUP(struct aggregator, aggregator_free);
 
+/* What is known of a sample's thread besides what the kernel says with it. */
+struct aggregator_labels {
+	const char *exe, *cgroup; /* borrowed for the call; paths, "" where they are not known */
+};
+
 /*
- * Adds a sample with its frames, root first. Returns 0, -ENOMEM or -E2BIG (the profile's budget is
+ * Adds a sample with its frames, root first; `labels` may be NULL. Returns 0, -ENOMEM or -E2BIG (the profile's budget is
  * used up): then the sample is not in the profile, and the caller counts it.
  */
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count);
+	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count);
 
 /* The id in the binary table of a binary of the profile; UINT32_MAX for synthetic ones. */
 uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary);

@@ -4,14 +4,20 @@
  *
  *   GET /api/v1/profile?SELECT&format=…    a profile out of the history
  *   GET /api/v1/diff?SELECT&against.SELECT&format=…
- *   GET /debug/pprof/profile?seconds=N     a new one, as pprof(1) asks for it
+ *   GET /debug/pprof/profile?seconds=N     a new one, as pprof(1) asks for it; of 30 s, or of 1 to
+ *                                          600; SELECT without times may narrow it
  *   GET /api/v1/status[?format=text]       how it is, as JSON or as text for people
  *   GET /metrics                           the same in Prometheus' text format
  *   GET /                                  what there is, for people
  *
  * Parameters are documented in pilotlightd(8). Profiles are made by query processes
- * (answer/answer.h), a few at a time; those that wait are bounded by the server's connections.
- * Driven by the owner's loop and thread.
+ * (answer/answer.h), a few at a time. Those that wait are bounded by the server's connections, and
+ * take turns by user: who asks for many at once waits behind his own. What nobody waits for any
+ * more is taken out, and its process ended.
+ *
+ * A query for what is not in the history yet has the open window sealed first, at most once a
+ * second: two that come within one may have the same end. Where sealing takes too long it gets what
+ * there is. Driven by the owner's loop and thread.
  */
 #pragma once
 
@@ -33,8 +39,12 @@ struct api_options {
 	struct broker *broker;	     /* borrowed; starts the query processes */
 	const char *history;	     /* its folder, absolute; "": none */
 	const char *symbol_cache;    /* likewise */
+	const char *program;	     /* of query processes started here; NULL: /proc/self/exe */
 	unsigned queries_max;	     /* at a time; 0: 2 */
 	uint64_t query_memory_bytes; /* of one of them; 0: 96 MiB */
+	uint64_t query_bytes;	     /* of its answer; 0: 32 MiB, or the limit of all answers */
+	uint64_t query_timeout_ns;   /* of its turn and of its work together; 0: 60 s */
+	uint64_t seal_timeout_ns;    /* 0: 5 s */
 	/* The engine's, each with `context`. */
 	void *context;
 	void (*status)(void *context, struct service_status *ret_status);
@@ -52,10 +62,13 @@ int api_new(const struct api_options *options, struct api **ret_api, struct faul
 void api_free(struct api *api);
 DEFINE_CLEANUP(struct api, api_free);
 
-/* The history holds all there is until then; CLOCK_REALTIME. */
+/*
+ * The history holds all there is until then, CLOCK_REALTIME: the end of its last window, to the
+ * nanosecond, so that what is asked for from there on begins with the next. To be told of each.
+ */
 void api_sealed(struct api *api, uint64_t until_ns);
 
-/* As of http_server.h. */
+/* As of http_server.h; the timeout is to be asked for before each waiting. */
 int api_poll_fd(const struct api *api);
 uint64_t api_timeout_ns(const struct api *api);
 int api_run(struct api *api);

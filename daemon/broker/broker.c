@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "broker/broker.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "broker/broker_client.h"
 #include "broker/broker_request.h"
 #include "broker/broker_roots.h"
 #include "pilotlight/broker_request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -112,7 +114,7 @@ static int ask(struct broker *broker, struct pilotlight_broker_request *request,
 	int r;
 
 	if (!broker->roots.proc)
-		return broker_client_ask(&broker->client, request, ret_fd);
+		return broker_client_ask(&broker->client, request, ret_fd, 1);
 	r = broker_request_check(request);
 	return r < 0 ? r : broker_request_execute(&broker->roots, request, ret_fd);
 }
@@ -266,4 +268,26 @@ int broker_open_cgroup(struct broker *broker, const char *mount, const char *pat
 	if (r == 0 && mount)
 		r = set_name(&request, mount);
 	return r < 0 ? r : ask(broker, &request, ret_fd);
+}
+
+bool broker_is_remote(const struct broker *broker)
+{
+	return !broker->roots.proc;
+}
+
+int broker_start_child(
+	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd)
+{
+	struct pilotlight_broker_request request;
+	int fds[2], r;
+
+	assert(broker_is_remote(broker));
+	request_init(&request, PILOTLIGHT_BROKER_START_CHILD);
+	request.file = kind;
+	r = broker_client_ask(&broker->client, &request, fds, ARRAY_SIZE(fds));
+	if (r < 0)
+		return r;
+	*ret_socket_fd = fds[0];
+	*ret_end_fd = fds[1];
+	return 0;
 }

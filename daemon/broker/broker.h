@@ -27,7 +27,13 @@ struct broker_options {
 	const char *proc_root;	/* "/proc"; another one in tests */
 	const char *debug_root; /* "/usr/lib/debug" */
 	const char *sys_root;	/* "/sys" */
+	/* Of a broker_server's children. */
+	const char *program;	   /* "/proc/self/exe"; another one in tests */
+	uint64_t child_timeout_ns; /* 0: BROKER_CHILD_TIMEOUT_NS */
 };
+
+/* As long as a child may live, whatever the engine says. */
+#define BROKER_CHILD_TIMEOUT_NS (15 * 60 * 1000000000ULL)
 
 /* `options` may be NULL and is copied. Returns 0 or -ENOMEM. */
 int broker_new(const struct broker_options *options, struct broker **ret_broker);
@@ -165,9 +171,10 @@ bool broker_is_remote(const struct broker *broker);
 
 /*
  * Of a remote broker: starts such a process, and returns one end of the SOCK_SEQPACKET pair whose
- * other end is the child's one descriptor beside the standard ones (number 3), and a descriptor
- * that is readable when the child has ended, with one struct pilotlight_child_end; closing that
- * kills the child. -EAGAIN: as many run as may.
+ * other end is the child's one descriptor beside the standard ones (number 3), and a socket that is
+ * readable when the child has ended, with one struct pilotlight_child_end, or at its end where the
+ * broker is gone. Closing that kills the child; shutting down its writing half (shutdown(2)) does,
+ * too, and then its end is told. -EAGAIN: as many run as may; or what starting failed with.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

@@ -6,6 +6,7 @@
 #include "broker/broker_socket.h"
 #include "pilotlight/broker_request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -37,41 +38,45 @@ void broker_client_done(struct broker_client *client)
 	client->fd = -1;
 }
 
-static int result_of(
-	const struct pilotlight_broker_answer *answer, const struct broker_message *message)
+static int result_of(const struct pilotlight_broker_answer *answer,
+	const struct broker_message *message, size_t wanted)
 {
-	bool has_fd = message->passed_fd >= 0;
+	size_t count = (size_t)(message->passed_fd >= 0) + (size_t)(message->second_fd >= 0);
 
-	if (answer->result == 0 && message->has_lost_fds && !has_fd)
+	if (answer->result == 0 && message->has_lost_fds && count < wanted)
 		return -EMFILE;
 	if (answer->result > 0 || answer->result < -ERRNO_MAX || message->has_lost_fds ||
-		has_fd != (answer->result == 0))
+		count != (answer->result == 0 ? wanted : 0))
 		return -EBADMSG;
 	return answer->result;
 }
 
 /*
- * Returns 1 and the result of the last request, with a descriptor where that is 0; 0: an answer
+ * Returns 1 and the result of the last request, with its descriptors where that is 0; 0: an answer
  * came too late, and is dropped; -EAGAIN: there is none; or -errno.
  */
-static int take_answer(struct broker_client *client, int *ret_result, int *ret_fd)
+static int take_answer(struct broker_client *client, int *ret_result, int *ret_fds, size_t wanted)
 {
 	struct pilotlight_broker_answer answer;
 	struct broker_message message;
-	_cleanup_close_ int fd = -1;
-	int r = broker_socket_receive(client->fd, &answer, sizeof(answer), true, &message);
+	_cleanup_close_ int fd = -1, second_fd = -1;
+	int r = broker_socket_receive(
+		client->fd, &answer, sizeof(answer), BROKER_SOCKET_FDS_MAX, &message);
 
 	if (r < 0)
 		return r;
 	fd = message.passed_fd;
+	second_fd = message.second_fd;
 	if (message.size != sizeof(answer) || answer.version != PILOTLIGHT_BROKER_VERSION ||
 		answer.number > client->number)
 		return -EBADMSG;
 	if (answer.number < client->number)
 		return 0;
-	r = result_of(&answer, &message);
-	if (r == 0)
-		*ret_fd = TAKE_FD(fd);
+	r = result_of(&answer, &message, wanted);
+	if (r == 0 && wanted > 0)
+		ret_fds[0] = TAKE_FD(fd);
+	if (r == 0 && wanted > 1)
+		ret_fds[1] = TAKE_FD(second_fd);
 	*ret_result = r;
 	return 1;
 }
@@ -94,13 +99,13 @@ static int wait_for_message(int fd, uint64_t deadline_ns)
 }
 
 /* Returns 0 and the result, which may be any error number; or -errno: there is none. */
-static int await_answer(struct broker_client *client, int *ret_result, int *ret_fd)
+static int await_answer(struct broker_client *client, int *ret_result, int *ret_fds, size_t wanted)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + client->timeout_ns;
 	int r;
 
 	for (;;) {
-		r = take_answer(client, ret_result, ret_fd);
+		r = take_answer(client, ret_result, ret_fds, wanted);
 		if (r > 0)
 			return 0;
 		if (r < 0 && r != -EAGAIN)
@@ -116,11 +121,8 @@ static int catch_up(struct broker_client *client)
 {
 	int result, r = 0;
 
-	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++) {
-		_cleanup_close_ int fd = -1;
-
-		r = take_answer(client, &result, &fd);
-	}
+	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++)
+		r = take_answer(client, &result, NULL, 0);
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	if (r <= 0 && clock_monotonic_ns() < client->retry_ns)
@@ -130,7 +132,7 @@ static int catch_up(struct broker_client *client)
 }
 
 static int exchange(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_result, int *ret_fd)
+	int *ret_result, int *ret_fds, size_t wanted)
 {
 	int r;
 
@@ -139,7 +141,7 @@ static int exchange(struct broker_client *client, struct pilotlight_broker_reque
 	r = broker_socket_send(client->fd, request, sizeof(*request), -1);
 	if (r == 0) {
 		client->number++;
-		r = await_answer(client, ret_result, ret_fd);
+		r = await_answer(client, ret_result, ret_fds, wanted);
 	}
 	if (r == -ETIMEDOUT || r == -EAGAIN) {
 		client->is_behind = true;
@@ -149,16 +151,17 @@ static int exchange(struct broker_client *client, struct pilotlight_broker_reque
 	return r;
 }
 
-int broker_client_ask(
-	struct broker_client *client, struct pilotlight_broker_request *request, int *ret_fd)
+int broker_client_ask(struct broker_client *client, struct pilotlight_broker_request *request,
+	int *ret_fds, size_t wanted)
 {
 	int result = 0, r;
 
+	assert(wanted >= 1 && wanted <= BROKER_SOCKET_FDS_MAX);
 	if (client->fd < 0)
 		return -EPIPE;
 	r = client->is_behind ? catch_up(client) : 0;
 	if (r == 0)
-		r = exchange(client, request, &result, ret_fd);
+		r = exchange(client, request, &result, ret_fds, wanted);
 	if (r == -EPIPE)
 		broker_client_done(client);
 	return r < 0 ? r : result;

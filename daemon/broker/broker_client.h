@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pilotlight_broker_request;
@@ -27,10 +28,10 @@ int broker_client_init(struct broker_client *client, int fd, uint64_t timeout_ns
 void broker_client_done(struct broker_client *client);
 
 /*
- * Sets the request's version and number. Returns what the broker answers, with 0 a descriptor that
- * the caller owns; -EPIPE: the other side is gone, now and for ever; -ETIMEDOUT: it does not
- * answer; -EBADMSG: its answer makes no sense; -EMFILE: this process has no room for the
- * descriptor; or what sending and receiving failed with.
+ * Sets the request's version and number. Returns what the broker answers, with 0 as many
+ * descriptors as are wanted, 1 or 2, which the caller owns; -EPIPE: the other side is gone, now and
+ * for ever; -ETIMEDOUT: it does not answer; -EBADMSG: its answer makes no sense; -EMFILE: this
+ * process has no room for the descriptors; or what sending and receiving failed with.
  */
-int broker_client_ask(
-	struct broker_client *client, struct pilotlight_broker_request *request, int *ret_fd);
+int broker_client_ask(struct broker_client *client, struct pilotlight_broker_request *request,
+	int *ret_fds, size_t wanted);

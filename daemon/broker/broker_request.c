@@ -33,6 +33,16 @@ struct operation {
 		const struct pilotlight_broker_request *request, int *ret_fd);
 };
 
+/* Of a process that has nobody to start: a server has (broker_children.h), and does. */
+static int start_no_child(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	(void)roots;
+	(void)request;
+	(void)ret_fd;
+	return -EINVAL;
+}
+
 static const struct operation operations[PILOTLIGHT_BROKER_OPERATIONS] = {
 	[PILOTLIGHT_BROKER_MAPS] = { PROCESS, process_request_open_maps },
 	[PILOTLIGHT_BROKER_PROCESS_FILE] = { PROCESS | FILE_KIND, process_request_open_file },
@@ -50,6 +60,7 @@ static const struct operation operations[PILOTLIGHT_BROKER_OPERATIONS] = {
 	[PILOTLIGHT_BROKER_KERNEL_FILE] = { FILE_KIND, kernel_request_open_file },
 	[PILOTLIGHT_BROKER_MODULE_NOTE] = { NAME, kernel_request_open_module_note },
 	[PILOTLIGHT_BROKER_CGROUP] = { PATH | NAME_OR_NONE, kernel_request_open_cgroup },
+	[PILOTLIGHT_BROKER_START_CHILD] = { FILE_KIND, start_no_child },
 };
 
 /* NULL: there is no such operation. */

@@ -13,7 +13,7 @@ int broker_request_check(const struct pilotlight_broker_request *request);
 
 /*
  * One that was checked. Returns 0 and a descriptor that the caller owns, or -errno, as the
- * functions of broker.h tell.
+ * functions of broker.h tell. To start a child is no matter of it: -EINVAL.
  */
 int broker_request_execute(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd);

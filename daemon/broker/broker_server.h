@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The broker as another process has it: requests of include/pilotlight/broker_request.h come in on
- * one socket, are executed with the privileges of this process, and answered. Of one thread, whose
- * loop polls broker_server_poll_fd().
+ * one socket, are executed with the privileges of this process, and answered. Children that it was
+ * asked to start are children of this process, and end with the server (broker_children.h). Of one
+ * thread, whose loop polls broker_server_poll_fd(); nobody else in this process may wait for any
+ * child that is not his (waitpid(-1), or SIGCHLD ignored).
  *
  * It parses no file (I6), and what it has opened it does not read. What it looks at: the fixed
  * fields of a request, whose texts it joins to paths at a slash or "/.dwz/" and leaves to the
@@ -11,20 +13,20 @@
  *
  * The other side is not trusted (I8). Descriptors that it sends are never taken, so that they need
  * no number of this process; an answer that it does not take is dropped and not waited for; and
- * nothing is kept from one request to the next but the counters. Only the file system can make it
- * wait: a path may lead to one that hangs.
+ * nothing is kept from one request to the next but the counters and the children. Only the file
+ * system can make it wait: a path may lead to one that hangs.
  */
 #pragma once
 
 #include "base/cleanup.h"
+#include "broker/broker_children.h"
 #include "pilotlight/broker_request.h"
 
 #include <stdint.h>
 
-struct broker_options;
 struct broker_server;
 
-/* Why nothing was opened. */
+/* Why nothing was opened or started. */
 enum broker_refusal {
 	BROKER_REFUSAL_SIZE,	   /* malformed: the request's size */
 	BROKER_REFUSAL_DESCRIPTOR, /* malformed: one came with the request */
@@ -33,7 +35,7 @@ enum broker_refusal {
 	BROKER_REFUSAL_MISSING,	   /* -ENOENT, -ENOTDIR */
 	BROKER_REFUSAL_PRIVILEGE,  /* -EACCES, -EPERM */
 	BROKER_REFUSAL_UNFIT,	   /* -EINVAL, -ELOOP, -EXDEV, -ENAMETOOLONG */
-	BROKER_REFUSAL_EXHAUSTED,  /* -EMFILE, -ENFILE, -ENOMEM, -ETOOMANYREFS */
+	BROKER_REFUSAL_EXHAUSTED,  /* -EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -ETOOMANYREFS */
 	BROKER_REFUSAL_OTHER,	   /* what else the file system says */
 	BROKER_REFUSALS,
 };
@@ -44,6 +46,7 @@ struct broker_server_counters {
 	uint64_t refused[PILOTLIGHT_BROKER_OPERATIONS]; /* 0: malformed */
 	uint64_t refusals[BROKER_REFUSALS];		/* the same, by reason */
 	uint64_t answers_dropped;
+	struct broker_children_counters children; /* as of the last broker_server_run() */
 };
 
 /*

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "broker/broker_socket.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-/* Room for one descriptor, aligned as a header must be. */
+/* Room for all descriptors, aligned as a header must be. */
 union control {
 	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int))];
+	char bytes[CMSG_SPACE(sizeof(int[BROKER_SOCKET_FDS_MAX]))];
 };
 
 static int get_option(int fd, int name, int *ret_value)
@@ -36,19 +37,22 @@ static int error_of(int error)
 	return error == ECONNRESET || error == ENOTCONN ? -EPIPE : -error;
 }
 
-int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd)
+int broker_socket_send_all(
+	int fd, const void *bytes, size_t size, const int *passed_fds, size_t passed_count)
 {
 	struct iovec part = { .iov_base = (void *)bytes, .iov_len = size };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
-	union control control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
-					  .cmsg_level = SOL_SOCKET,
-					  .cmsg_type = SCM_RIGHTS } };
+	union control control = { .bytes = { 0 } };
 	ssize_t sent;
 
-	if (passed_fd >= 0) {
-		memcpy(CMSG_DATA(&control.header), &passed_fd, sizeof(passed_fd));
+	assert(passed_count <= BROKER_SOCKET_FDS_MAX);
+	if (passed_count > 0) {
+		control.header.cmsg_len = CMSG_LEN(passed_count * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&control.header), passed_fds, passed_count * sizeof(int));
 		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
+		header.msg_controllen = CMSG_SPACE(passed_count * sizeof(int));
 	}
 	do
 		sent = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -56,30 +60,37 @@ int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd)
 	return sent < 0 ? error_of(errno) : 0;
 }
 
-static int passed_fd_of(const struct msghdr *header)
+int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd)
+{
+	return broker_socket_send_all(fd, bytes, size, &passed_fd, passed_fd >= 0);
+}
+
+static void take_fds(const struct msghdr *header, struct broker_message *message)
 {
 	const struct cmsghdr *control = CMSG_FIRSTHDR(header);
-	int fd;
+	int fds[BROKER_SOCKET_FDS_MAX] = { -1, -1 };
 
-	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
-		control->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-	return fd;
+	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+		return;
+	/* No more than there was room for. */
+	memcpy(fds, CMSG_DATA(control), control->cmsg_len - CMSG_LEN(0));
+	message->passed_fd = fds[0];
+	message->second_fd = fds[1];
 }
 
 int broker_socket_receive(
-	int fd, void *bytes, size_t room, bool takes_fd, struct broker_message *ret_message)
+	int fd, void *bytes, size_t room, size_t fds_max, struct broker_message *ret_message)
 {
 	struct iovec part = { .iov_base = bytes, .iov_len = room };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
 	union control control = { .bytes = { 0 } };
 	ssize_t size;
 
-	if (takes_fd) {
+	assert(fds_max <= BROKER_SOCKET_FDS_MAX);
+	if (fds_max > 0) {
 		header.msg_control = &control;
-		/* With the space that aligns it the kernel would take it for two. */
-		header.msg_controllen = CMSG_LEN(sizeof(int));
+		/* With the space that aligns it the kernel would take one for two. */
+		header.msg_controllen = CMSG_LEN(fds_max * sizeof(int));
 	}
 	do
 		size = recvmsg(fd, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
@@ -88,8 +99,11 @@ int broker_socket_receive(
 		return size < 0 ? error_of(errno) : -EPIPE;
 	*ret_message = (struct broker_message){
 		.size = (size_t)size,
-		.passed_fd = takes_fd ? passed_fd_of(&header) : -1,
+		.passed_fd = -1,
+		.second_fd = -1,
 		.has_lost_fds = header.msg_flags & MSG_CTRUNC,
 	};
+	if (fds_max > 0)
+		take_fds(&header, ret_message);
 	return 0;
 }

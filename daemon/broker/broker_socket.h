@@ -14,16 +14,22 @@ int broker_socket_check(int fd);
  */
 int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd);
 
+/* The same with any number of descriptors, up to BROKER_SOCKET_FDS_MAX. */
+enum { BROKER_SOCKET_FDS_MAX = 2 };
+int broker_socket_send_all(
+	int fd, const void *bytes, size_t size, const int *passed_fds, size_t passed_count);
+
 struct broker_message {
-	size_t size;	   /* of all of it, of which what there was no room for is lost */
-	int passed_fd;	   /* O_CLOEXEC, owned by whoever receives the message; -1: none */
+	size_t size; /* of all of it, of which what there was no room for is lost */
+	/* O_CLOEXEC, owned by whoever receives the message; -1: none, or none further. */
+	int passed_fd, second_fd;
 	bool has_lost_fds; /* more came than were taken */
 };
 
 /*
- * At most one descriptor is taken, none without `takes_fd`; the kernel closes the others, and the
- * one for which this process has no number left. Never waits: -EAGAIN where there is no message.
- * -EPIPE: the other side is gone. Or what recvmsg() failed with.
+ * At most `fds_max` descriptors are taken, which is BROKER_SOCKET_FDS_MAX or less; the kernel
+ * closes the others, and those for which this process has no number left. Never waits: -EAGAIN
+ * where there is no message. -EPIPE: the other side is gone. Or what recvmsg() failed with.
  */
 int broker_socket_receive(
-	int fd, void *bytes, size_t room, bool takes_fd, struct broker_message *ret_message);
+	int fd, void *bytes, size_t room, size_t fds_max, struct broker_message *ret_message);

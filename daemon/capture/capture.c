@@ -1,405 +1,443 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The half of capture that takes no privilege. What it wants of the other half it asks for, and
+ * what it was told last it remembers.
+ */
 #include "capture/capture.h"
 
-#include "base/array.h"
-#include "base/log.h"
-#include "capture/cpu_events.h"
+#include "capture/capture_link.h"
 #include "capture/cpu_list.h"
-#include "pilotlight/event.h"
-#include "sampler.skel.h"
+#include "capture/libbpf_log.h"
+#include "capture/sideband_rings.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-
-enum {
-	WANTED_PROCESSES_MAX = 16384,
-	SIDEBAND_BUDGET_BYTES = 8 << 20, /* over all CPUs */
-	SIDEBAND_RING_BYTES_MAX = 512 << 10,
-	SIDEBAND_RING_BYTES_MIN = 32 << 10,
-	INITIAL_PID_NAMESPACE_INUM = 0xEFFFFFFC, /* the kernel's PROC_PID_INIT_INO */
-};
+#include <sys/mman.h>
 
 struct capture {
-	struct sampler *programs; /* the skeleton */
+	struct capture_link *link;	 /* to the other half */
+	int fds[PILOTLIGHT_CAPTURE_FDS]; /* by enum pilotlight_capture_fd */
+	size_t fd_count;
+	struct pilotlight_capture_layout layout;
+	struct pilotlight_capture_state state; /* as last heard */
+	void *variables;
 	struct capture_maps handed_out;
-	struct walk_map_sizes walk_sizes;
 	struct walk_maps walk_maps;
-	bool has_walks;
-	struct cpu_events *events;
 	struct sideband *sideband;
-	struct bpf_link *fork_link, *exit_link;
-	int statistics_fd;
-	int barrier_inner_fd;
-	uint32_t cpu_count;
+	uint64_t rings_generation;
+	bool has_rings; /* of that generation */
 };
 
-__attribute__((format(printf, 2, 0))) static int log_libbpf(
-	enum libbpf_print_level level, const char *format, va_list arguments)
+/* What comes with no descriptor. */
+static int ask(const struct capture *capture, enum pilotlight_capture_operation operation,
+	uint64_t value, struct pilotlight_capture_answer *ret_answer)
 {
-	char text[1024];
-	int n;
+	struct pilotlight_capture_request request = { .operation = operation, .value = value };
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+	size_t count = 0;
+	int r = capture_link_ask(capture->link, &request, ret_answer, fds, &count);
 
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	n = vsnprintf(text, sizeof(text), format, arguments);
-	if (n > 0 && text[strcspn(text, "\n")])
-		text[strcspn(text, "\n")] = '\0';
-	log_debug("%s", text);
-	return n;
+	capture_link_close_fds(fds, count);
+	return count == 0 ? r : -EBADMSG;
 }
 
-/* How many frames the kernel walks, and so how wide the stackmaps may be. */
-static uint32_t stack_depth(void)
+/* The same of an operation that answers with the state. */
+static int ask_state(
+	struct capture *capture, enum pilotlight_capture_operation operation, uint64_t value)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
-	unsigned depth;
+	struct pilotlight_capture_answer answer;
+	int r = ask(capture, operation, value, &answer);
 
-	if (!file || fscanf(file, "%u", &depth) != 1 || depth == 0 ||
-		depth > PILOTLIGHT_STACK_DEPTH)
-		return PILOTLIGHT_STACK_DEPTH;
-	return depth;
+	if (r >= 0)
+		capture->state = answer.state;
+	return r;
 }
 
-/* The pid namespace that tgids are to be of; 0: the initial one, where BPF has them at hand. */
-static uint32_t pid_namespace_inum(void)
+static int fault_of_link(const struct capture *capture, int error, struct fault *fault)
 {
-	struct stat status;
-
-	if (stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == INITIAL_PID_NAMESPACE_INUM)
-		return 0;
-	return (uint32_t)status.st_ino;
-}
-
-static uint32_t frame_bytes(const struct bpf_map *stackmap)
-{
-	return bpf_map__map_flags(stackmap) & BPF_F_STACK_BUILD_ID
-		       ? sizeof(struct pilotlight_user_frame)
-		       : sizeof(uint64_t);
-}
-
-static void set_sizes(struct capture *capture, const struct capture_settings *settings)
-{
-	const struct map_sizes *sizes = &capture->handed_out.sizes;
-	const struct walk_map_sizes *walks = &capture->walk_sizes;
-	struct sampler *programs = capture->programs;
-	const struct {
-		struct bpf_map *map;
-		uint32_t entries;
-	} entries[] = {
-		{ programs->maps.stacks_0, sizes->stack_slots },
-		{ programs->maps.stacks_1, sizes->stack_slots },
-		{ programs->maps.build_id_stacks_0, sizes->build_id_stack_slots },
-		{ programs->maps.build_id_stacks_1, sizes->build_id_stack_slots },
-		{ programs->maps.counts_0, sizes->count_slots },
-		{ programs->maps.counts_1, sizes->count_slots },
-		{ programs->maps.known_stacks, sizes->known_stack_slots },
-		{ programs->maps.ring, sizes->ring_bytes },
-		{ programs->maps.wanted_tgids,
-			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
-		{ programs->maps.walks_0, capture->has_walks ? sizes->walk_slots : 1 },
-		{ programs->maps.walks_1, capture->has_walks ? sizes->walk_slots : 1 },
-		{ programs->maps.walk_files, capture->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
-		{ programs->maps.walk_requests,
-			capture->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
-		{ programs->maps.unwind_pages, walks->pages / 2 },
-		{ programs->maps.unwind_lines, walks->lines },
-		{ programs->maps.unwind_rules, walks->rules },
-		{ programs->maps.unwind_escapes, walks->escapes },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		(void)bpf_map__set_max_entries(entries[i].map, entries[i].entries);
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		if (bpf_map__type(entries[i].map) == BPF_MAP_TYPE_STACK_TRACE)
-			(void)bpf_map__set_value_size(
-				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
-}
-
-/* Since 6.1 a process's mappings are in a maple tree, which is the one that the walk can read. */
-static bool has_mapping_tree(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool has = btf && btf__find_by_name_kind(btf, "maple_arange_64", BTF_KIND_STRUCT) > 0;
-
-	btf__free(btf);
-	return has;
-}
-
-static int fault_of_load(int error, struct fault *fault)
-{
-	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		return fault_set(fault, error,
-			"cannot load the sampler: this kernel has no BTF (/sys/kernel/btf/vmlinux: "
-			"%s); "
-			"boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
-			strerror(errno));
-	if (error == -EPERM || error == -EACCES)
-		return fault_set(fault, error,
-			"cannot load BPF programs (%s): run as root, or with the capabilities "
-			"CAP_BPF and "
-			"CAP_PERFMON; `pilotlight doctor` tells which are missing",
-			strerror(-error));
-	if (error == -ENOMEM)
-		return fault_set(fault, error,
-			"cannot create the BPF maps (%s): the memory limit of this cgroup is too "
-			"low; "
-			"raise it, or lower the rate",
-			strerror(-error));
-	return fault_set(fault, error,
-		"cannot load the sampler (%s): the kernel lacks a feature that it needs; "
-		"`pilotlight doctor` tells which",
+	return fault_set(fault, error, "cannot sample%s: %s",
+		capture_link_is_here(capture->link) ? "" : ": no answer from the broker",
 		strerror(-error));
 }
 
-static int load_programs(
-	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
+static uint64_t bounded(uint64_t bytes)
 {
-	struct sampler *programs;
-	uint64_t seed;
-	int r;
+	return bytes < PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX ? bytes
+							   : PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
+}
 
-	programs = capture->programs = sampler__open();
-	if (!programs)
-		return fault_set(
-			fault, -errno, "cannot open the sampler's BPF object: %s", strerror(errno));
-	programs->rodata->pid_namespace_inum = pid_namespace_inum();
-	programs->rodata->wants_kernel = settings->wants_kernel;
-	programs->rodata->filters_tgids = settings->filters_processes;
-	programs->rodata->wants_walks = capture->has_walks;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
-		programs->rodata->walk_seed = seed;
-	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);
-	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
-	set_sizes(capture, settings);
-	r = sampler__load(programs);
-	if (r < 0)
-		return fault_of_load(r, fault);
-	if (!settings->filters_processes)
-		return 0;
+/* An answer that does not hold together is of a broker that is another program than this. */
+static int check_layout(const struct capture *capture)
+{
+	const struct pilotlight_capture_layout *layout = &capture->layout;
+	size_t count =
+		layout->has_walks ? PILOTLIGHT_CAPTURE_FDS : PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS;
 
-	capture->fork_link = bpf_program__attach(programs->progs.follow_fork);
-	capture->exit_link = bpf_program__attach(programs->progs.forget_exit);
-	if (!capture->fork_link || !capture->exit_link)
-		return fault_set(fault, -errno,
-			"cannot follow child processes (%s): run as root, or with CAP_PERFMON",
-			strerror(errno));
+	if (capture->fd_count != count ||
+		layout->variables_bytes < sizeof(*capture->handed_out.active_window) ||
+		layout->active_window_offset >
+			layout->variables_bytes - sizeof(*capture->handed_out.active_window) ||
+		layout->active_window_offset % sizeof(*capture->handed_out.active_window) != 0)
+		return -EBADMSG;
 	return 0;
 }
 
-static int hand_out_maps(struct capture *capture, struct fault *fault)
+static int open_other_half(
+	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
 {
-	struct capture_maps *maps = &capture->handed_out;
-	struct sampler *programs = capture->programs;
+	struct pilotlight_capture_request request = {
+		.operation = PILOTLIGHT_CAPTURE_OPEN,
+		.map_budget_bytes = bounded(settings->map_budget_bytes),
+		.unwind_budget_bytes = bounded(settings->unwind_budget_bytes),
+		.rate_hz = settings->rate_hz,
+		.stack_slots = settings->stack_slots,
+		.wants_kernel = settings->wants_kernel,
+		.filters_processes = settings->filters_processes,
+		.event = (uint8_t)settings->event,
+	};
+	struct pilotlight_capture_answer answer = { .result = 0 };
+	int r = capture_link_ask(
+		capture->link, &request, &answer, capture->fds, &capture->fd_count);
 
-	maps->sets[0] = (struct capture_map_set){
-		.stacks_fd = bpf_map__fd(programs->maps.stacks_0),
-		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_0),
-		.counts_fd = bpf_map__fd(programs->maps.counts_0),
-		.walks_fd = bpf_map__fd(programs->maps.walks_0),
-	};
-	maps->sets[1] = (struct capture_map_set){
-		.stacks_fd = bpf_map__fd(programs->maps.stacks_1),
-		.build_id_stacks_fd = bpf_map__fd(programs->maps.build_id_stacks_1),
-		.counts_fd = bpf_map__fd(programs->maps.counts_1),
-		.walks_fd = bpf_map__fd(programs->maps.walks_1),
-	};
-	maps->known_stacks_fd = bpf_map__fd(programs->maps.known_stacks);
-	maps->counters_fd = bpf_map__fd(programs->maps.counters);
-	maps->ring_fd = bpf_map__fd(programs->maps.ring);
-	maps->barrier_fd = bpf_map__fd(programs->maps.barrier);
-	maps->active_window = &programs->bss->active_window;
-	capture->barrier_inner_fd = bpf_map_create(
-		BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
-	if (capture->barrier_inner_fd < 0)
-		return fault_set(fault, -errno, "cannot create a BPF map: %s", strerror(errno));
-	maps->barrier_inner_fd = capture->barrier_inner_fd;
+	if (r < 0 && answer.fault[0])
+		return fault_set(fault, r, "%s", answer.fault);
+	if (r < 0)
+		return fault_of_link(capture, r, fault);
+	capture->layout = answer.layout;
+	capture->state = answer.state;
+	r = check_layout(capture);
+	return r < 0 ? fault_of_link(capture, r, fault) : 0;
+}
+
+static int map_variables(struct capture *capture, struct fault *fault)
+{
+	const struct pilotlight_capture_layout *layout = &capture->layout;
+	void *variables = mmap(NULL, layout->variables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		capture->fds[PILOTLIGHT_CAPTURE_FD_VARIABLES], 0);
+
+	if (variables == MAP_FAILED)
+		return fault_set(
+			fault, -errno, "cannot map the sampler's variables: %s", strerror(errno));
+	capture->variables = variables;
+	capture->handed_out.active_window =
+		(volatile uint32_t *)((char *)variables + layout->active_window_offset);
 	return 0;
+}
+
+static void set_maps(struct capture *capture)
+{
+	const struct pilotlight_capture_layout *layout = &capture->layout;
+	struct capture_maps *maps = &capture->handed_out;
+	const int *fds = capture->fds;
+
+	for (int i = 0; i < 2; i++)
+		maps->sets[i] = (struct capture_map_set){
+			.stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_STACKS_0 + i],
+			.build_id_stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_0 + i],
+			.counts_fd = fds[PILOTLIGHT_CAPTURE_FD_COUNTS_0 + i],
+			.walks_fd = fds[PILOTLIGHT_CAPTURE_FD_WALKS_0 + i],
+		};
+	maps->known_stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS];
+	maps->counters_fd = fds[PILOTLIGHT_CAPTURE_FD_COUNTERS];
+	maps->ring_fd = fds[PILOTLIGHT_CAPTURE_FD_RING];
+	maps->barrier_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER];
+	maps->barrier_inner_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER_INNER];
+	maps->sizes = (struct map_sizes){
+		.stack_slots = layout->stack_slots,
+		.build_id_stack_slots = layout->build_id_stack_slots,
+		.count_slots = layout->count_slots,
+		.known_stack_slots = layout->known_stack_slots,
+		.walk_slots = layout->walk_slots,
+		.stack_depth = layout->stack_depth,
+		.ring_bytes = layout->ring_bytes,
+		.drain_period_ms = layout->drain_period_ms,
+		.total_bytes = layout->total_bytes,
+	};
 }
 
 static int map_walk_arrays(struct capture *capture, struct fault *fault)
 {
-	struct sampler *programs = capture->programs;
-	const struct walk_map_fds fds = {
-		.files = bpf_map__fd(programs->maps.walk_files),
-		.requests = bpf_map__fd(programs->maps.walk_requests),
-		.bell = bpf_map__fd(programs->maps.walk_bell),
-		.pages = bpf_map__fd(programs->maps.unwind_pages),
-		.lines = bpf_map__fd(programs->maps.unwind_lines),
-		.rules = bpf_map__fd(programs->maps.unwind_rules),
-		.escapes = bpf_map__fd(programs->maps.unwind_escapes),
+	const int *fds = capture->fds;
+	const struct walk_map_fds walk_fds = {
+		.files = fds[PILOTLIGHT_CAPTURE_FD_WALK_FILES],
+		.requests = fds[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS],
+		.bell = fds[PILOTLIGHT_CAPTURE_FD_WALK_BELL],
+		.pages = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_PAGES],
+		.lines = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_LINES],
+		.rules = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_RULES],
+		.escapes = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_ESCAPES],
+	};
+	const struct walk_map_sizes sizes = {
+		.pages = capture->layout.unwind_pages,
+		.lines = capture->layout.unwind_lines,
+		.rules = capture->layout.unwind_rules,
+		.escapes = capture->layout.unwind_escapes,
 	};
 	int r;
 
-	if (!capture->has_walks)
+	if (!capture->layout.has_walks)
 		return 0;
-	r = walk_maps_init(&capture->walk_maps, &fds, &capture->walk_sizes);
+	r = walk_maps_init(&capture->walk_maps, &walk_fds, &sizes);
 	return r < 0 ? fault_set(fault, r, "cannot map the unwind tables: %s", strerror(-r)) : 0;
 }
 
-static int open_sideband(
-	struct capture *capture, const uint32_t *cpus, size_t count, struct fault *fault)
+/* Waits until every program that runs has ended. */
+static int wait_for_programs(const struct capture *capture)
 {
-	size_t ring_bytes = SIDEBAND_RING_BYTES_MAX;
+	const struct capture_maps *maps = &capture->handed_out;
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(maps->barrier_fd, &zero, &maps->barrier_inner_fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+/*
+ * Of what the engine before has left, what it said of files would have the sampler search tables
+ * that are not there any more. On each CPU the sampler remembers files to the window's end: another
+ * one begins, of the same set, for drain alone may change that.
+ */
+static int take_back_files(const struct capture *capture, struct fault *fault)
+{
+	volatile uint32_t *window = capture->handed_out.active_window;
 	int r;
 
-	while (ring_bytes * count > SIDEBAND_BUDGET_BYTES && ring_bytes > SIDEBAND_RING_BYTES_MIN)
-		ring_bytes /= 2;
-	r = sideband_open(ring_bytes, &capture->sideband);
-	if (r == 0)
-		r = sideband_set_cpus(capture->sideband, cpus, count);
-	if (r == -EPERM || r == -EACCES)
+	if (!capture->layout.is_taken_over || !capture->layout.has_walks)
+		return 0;
+	r = walk_maps_clear(&capture->walk_maps);
+	if (r == 0) {
+		__atomic_store_n(window, *window + 2, __ATOMIC_RELEASE);
+		r = wait_for_programs(capture);
+	}
+	return r < 0 ? fault_set(fault, r, "cannot take over the unwind tables: %s", strerror(-r))
+		     : 0;
+}
+
+/* The first use of a map shows whether this process may use any. */
+static int try_maps(const struct capture *capture, struct fault *fault)
+{
+	int r = wait_for_programs(capture);
+
+	if (r == -EPERM)
 		return fault_set(fault, r,
-			"cannot watch the mappings of all processes (%s): run as root, or with "
-			"CAP_PERFMON, "
-			"or set the sysctl kernel.perf_event_paranoid to -1",
+			"cannot use the BPF maps without privileges (%s): before 5.19 the kernel "
+			"lets no such process while the sysctl kernel.unprivileged_bpf_disabled "
+			"is set; run a later kernel, or set it to 0",
 			strerror(-r));
+	return r < 0 ? fault_set(fault, r, "cannot use the BPF maps: %s", strerror(-r)) : 0;
+}
+
+/* Returns 1; 0: there is none of that number; or -errno. */
+static int fetch_ring(struct capture *capture, uint64_t index)
+{
+	struct pilotlight_capture_request request = {
+		.operation = PILOTLIGHT_CAPTURE_RING,
+		.value = index,
+	};
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+	struct sideband_ring ring;
+	size_t count = 0;
+	int r = capture_link_ask(capture->link, &request, &answer, fds, &count);
+
+	if (r == -ENOENT)
+		return 0;
 	if (r < 0)
-		return fault_set(
-			fault, r, "cannot watch the mappings of all processes: %s", strerror(-r));
+		return r;
+	if (count != 1) {
+		capture_link_close_fds(fds, count);
+		return -EBADMSG;
+	}
+	ring = (struct sideband_ring){
+		.id = answer.layout.ring_id,
+		.cpu = answer.layout.ring_cpu,
+		.fd = fds[0],
+	};
+	r = sideband_adopt_ring(capture->sideband, &ring);
+	if (r < 0)
+		capture_link_close_fds(fds, 1);
+	return r < 0 ? r : 1;
+}
+
+/* Those of the state's generation, where they are others than those that are here. */
+static int follow_rings(struct capture *capture)
+{
+	int r = 1;
+
+	if (capture->has_rings && capture->state.rings_generation == capture->rings_generation)
+		return 0;
+	capture->has_rings = false;
+	for (uint64_t i = 0; r > 0 && i <= CPU_LIST_MAX; i++)
+		r = fetch_ring(capture, i);
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	r = sideband_drop_others(capture->sideband);
+	if (r < 0)
+		return r;
+	capture->rings_generation = capture->state.rings_generation;
+	capture->has_rings = true;
 	return 0;
 }
 
-/* Unwind tables are a part of the whole budget. */
-static void set_map_sizes(struct capture *capture, const struct capture_settings *settings)
+static int open_sideband(struct capture *capture, struct fault *fault)
 {
-	const struct map_sizes_work work = {
-		.rate_hz = settings->rate_hz,
-		.cpu_count = capture->cpu_count,
-		.stack_depth = stack_depth(),
-		.forced_stack_slots = settings->stack_slots,
-		.has_walks = capture->has_walks,
-	};
-	size_t budget_bytes = settings->map_budget_bytes;
+	int r = sideband_open(capture->layout.sideband_ring_bytes, &capture->sideband);
 
-	if (capture->has_walks)
-		budget_bytes = budget_bytes > settings->unwind_budget_bytes
-				       ? budget_bytes - settings->unwind_budget_bytes
-				       : 0;
-	map_sizes_compute(&work, budget_bytes, &capture->handed_out.sizes);
+	if (r == 0) {
+		sideband_set_tells_cgroups(capture->sideband, capture->layout.tells_cgroups);
+		r = follow_rings(capture);
+	}
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot map the rings of the side-band: %s", strerror(-r));
+	return 0;
+}
+
+/* With the other half in its place. */
+static int open_this_half(
+	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
+{
+	int r;
+
+	libbpf_log_set_up();
+	r = open_other_half(capture, settings, fault);
+	if (r < 0)
+		return r;
+	set_maps(capture);
+	r = try_maps(capture, fault);
+	if (r == 0)
+		r = map_variables(capture, fault);
+	if (r == 0)
+		r = map_walk_arrays(capture, fault);
+	if (r == 0)
+		r = take_back_files(capture, fault);
+	if (r == 0)
+		r = open_sideband(capture, fault);
+	return r;
 }
 
 int capture_open(
 	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault)
 {
 	_cleanup_(capture_freep) struct capture *capture = calloc(1, sizeof(*capture));
-	_cleanup_free_ uint32_t *cpus = NULL;
-	int count, r;
+	int r;
 
 	if (!capture)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	capture->statistics_fd = capture->barrier_inner_fd = -1;
-	(void)libbpf_set_print(log_libbpf);
-	count = cpu_list_read_online(&cpus);
-	if (count < 0)
-		return fault_set(
-			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
-	capture->cpu_count = (uint32_t)count;
-	capture->has_walks = settings->unwind_budget_bytes > 0 && has_mapping_tree();
-	capture->walk_sizes =
-		walk_map_sizes_compute(capture->has_walks ? settings->unwind_budget_bytes : 0);
-	set_map_sizes(capture, settings);
-
-	r = load_programs(capture, settings, fault);
-	if (r < 0)
-		return r;
-	r = hand_out_maps(capture, fault);
-	if (r < 0)
-		return r;
-	r = map_walk_arrays(capture, fault);
-	if (r < 0)
-		return r;
-	r = cpu_events_new(
-		capture->programs->progs.sample_cpu, settings->rate_hz, &capture->events);
+	r = capture_link_new(&capture->link);
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");
-	r = open_sideband(capture, cpus, (size_t)count, fault);
+	r = open_this_half(capture, settings, fault);
+	if (r == 0)
+		*ret_capture = TAKE_PTR(capture);
+	return r;
+}
+
+int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
+	struct fault *fault)
+{
+	_cleanup_(capture_freep) struct capture *capture = calloc(1, sizeof(*capture));
+	int r;
+
+	if (!capture)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	r = capture_link_connect(fd, &capture->link);
 	if (r < 0)
-		return r;
-	/* Without the kernel's statistics all is well but for the cost that we can tell. */
-	capture->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	*ret_capture = TAKE_PTR(capture);
-	return 0;
+		return fault_set(fault, r, "cannot speak to the broker: %s", strerror(-r));
+	r = open_this_half(capture, settings, fault);
+	if (r < 0)
+		capture_link_release(capture->link);
+	else
+		*ret_capture = TAKE_PTR(capture);
+	return r;
+}
+
+bool capture_is_taken_over(const struct capture *capture)
+{
+	return capture->layout.is_taken_over;
 }
 
 void capture_free(struct capture *capture)
 {
 	if (!capture)
 		return;
-	cpu_events_free(capture->events);
 	sideband_free(capture->sideband);
 	walk_maps_done(&capture->walk_maps);
-	(void)bpf_link__destroy(capture->fork_link);
-	(void)bpf_link__destroy(capture->exit_link);
-	if (capture->statistics_fd >= 0)
-		(void)close(capture->statistics_fd);
-	if (capture->barrier_inner_fd >= 0)
-		(void)close(capture->barrier_inner_fd);
-	sampler__destroy(capture->programs);
+	if (capture->variables)
+		(void)munmap(capture->variables, capture->layout.variables_bytes);
+	capture_link_close_fds(capture->fds, capture->fd_count);
+	capture_link_free(capture->link);
 	free(capture);
+}
+
+int capture_forget(struct capture *capture)
+{
+	struct pilotlight_capture_answer answer;
+
+	return ask(capture, PILOTLIGHT_CAPTURE_CLOSE, 0, &answer);
 }
 
 int capture_follow(struct capture *capture, pid_t pid)
 {
-	uint32_t tgid = (uint32_t)pid;
-	uint8_t one = 1;
+	struct pilotlight_capture_answer answer;
 
-	if (bpf_map_update_elem(
-		    bpf_map__fd(capture->programs->maps.wanted_tgids), &tgid, &one, BPF_ANY))
-		return -errno;
-	return 0;
+	if (pid <= 0)
+		return -EINVAL;
+	return ask(capture, PILOTLIGHT_CAPTURE_FOLLOW, (uint64_t)pid, &answer);
 }
 
 int capture_follow_cpus(struct capture *capture)
 {
-	_cleanup_free_ uint32_t *cpus = NULL;
-	int count, r;
+	int count = ask_state(capture, PILOTLIGHT_CAPTURE_FOLLOW_CPUS, 0);
+	int r;
 
-	count = cpu_list_read_online(&cpus);
 	if (count < 0)
 		return count;
-	r = cpu_events_set_cpus(capture->events, cpus, (size_t)count);
-	if (r < 0)
-		return r;
-	r = sideband_set_cpus(capture->sideband, cpus, (size_t)count);
-	if (r < 0)
-		return r;
-	capture->cpu_count = (uint32_t)cpu_events_count(capture->events);
-	return (int)capture->cpu_count;
+	r = follow_rings(capture);
+	return r < 0 ? r : count;
 }
 
 int capture_start(struct capture *capture, struct fault *fault)
 {
-	int r = capture_follow_cpus(capture);
+	struct pilotlight_capture_answer answer = { .result = 0 };
+	int r = ask(capture, PILOTLIGHT_CAPTURE_START, 0, &answer);
 
-	if (r == -EPERM || r == -EACCES)
-		return fault_set(fault, r,
-			"cannot sample the CPUs (%s): run as root, or with CAP_PERFMON",
-			strerror(-r));
+	if (r < 0 && answer.fault[0])
+		return fault_set(fault, r, "%s", answer.fault);
 	if (r < 0)
-		return fault_set(fault, r, "cannot sample the CPUs: %s", strerror(-r));
+		return fault_of_link(capture, r, fault);
+	capture->state = answer.state;
+	r = follow_rings(capture);
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot map the rings of the side-band: %s", strerror(-r));
 	return 0;
+}
+
+int capture_set_rate(struct capture *capture, uint32_t rate_hz)
+{
+	return ask_state(capture, PILOTLIGHT_CAPTURE_SET_RATE, rate_hz);
+}
+
+uint32_t capture_rate_hz(const struct capture *capture)
+{
+	return capture->state.rate_hz;
 }
 
 void capture_stop(struct capture *capture)
 {
-	cpu_events_stop(capture->events);
+	(void)ask_state(capture, PILOTLIGHT_CAPTURE_STOP, 0);
 }
 
 const char *capture_event_name(const struct capture *capture)
 {
-	return cpu_events_name(capture->events);
+	return capture->state.event;
 }
 
 uint32_t capture_cpu_count(const struct capture *capture)
 {
-	return capture->cpu_count;
+	return capture->state.cpu_count;
 }
 
 const struct capture_maps *capture_maps(const struct capture *capture)
@@ -409,7 +447,7 @@ const struct capture_maps *capture_maps(const struct capture *capture)
 
 const struct walk_maps *capture_walk_maps(const struct capture *capture)
 {
-	return capture->has_walks ? &capture->walk_maps : NULL;
+	return capture->layout.has_walks ? &capture->walk_maps : NULL;
 }
 
 struct sideband *capture_sideband(struct capture *capture)
@@ -419,53 +457,29 @@ struct sideband *capture_sideband(struct capture *capture)
 
 uint64_t capture_expected_samples(struct capture *capture)
 {
-	return cpu_events_expected(capture->events);
-}
-
-/* What the kernel charges for a map, as /proc/self/fdinfo has it; 0 where it does not tell. */
-static uint64_t map_charge_bytes(int fd)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[256];
-	uint64_t bytes;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "memlock: %" SCNu64, &bytes) == 1)
-			return bytes;
-	return 0;
+	(void)ask_state(capture, PILOTLIGHT_CAPTURE_STATE, 0);
+	return capture->state.expected_samples;
 }
 
 void capture_read_cost(const struct capture *capture, struct capture_cost *ret_cost)
 {
-	const struct bpf_program *programs[] = {
-		capture->programs->progs.sample_cpu,
-		capture->programs->progs.follow_fork,
-		capture->programs->progs.forget_exit,
-	};
+	struct pilotlight_capture_answer answer;
+	bool is_answered = ask(capture, PILOTLIGHT_CAPTURE_STATE, 0, &answer) == 0;
+	const struct pilotlight_capture_state *state =
+		is_answered ? &answer.state : &capture->state;
 	struct capture_cost cost = {
+		.program_runs = state->program_runs,
+		.program_ns = state->program_ns,
+		.map_bytes = state->map_bytes,
 		.sideband_bytes = sideband_bytes(capture->sideband),
-		.children_not_followed = capture->programs->bss->children_not_followed,
+		.children_not_followed = state->children_not_followed,
 	};
-	struct bpf_map *map;
 
-	if (capture->has_walks)
-		cost.mapped_bytes = walk_map_sizes_bytes(&capture->walk_sizes);
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t size = sizeof(info);
-
-		if (bpf_program__fd(programs[i]) < 0 ||
-			bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size) < 0)
-			continue;
-		if (i == 0)
-			cost.program_runs = info.run_cnt;
-		cost.program_ns += info.run_time_ns;
-	}
-	bpf_object__for_each_map(map, capture->programs->obj)
-	{
-		cost.map_bytes += map_charge_bytes(bpf_map__fd(map));
+	if (capture->layout.has_walks)
+		cost.mapped_bytes = walk_map_sizes_bytes(&capture->walk_maps.sizes);
+	if (!capture_link_is_here(capture->link)) {
+		cost.broker_cpu_ns = state->broker_cpu_ns;
+		cost.broker_resident_bytes = state->broker_resident_bytes;
 	}
 	*ret_cost = cost;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that needs privilege to sample: the BPF programs and maps, the perf events that drive
- * them, and the side-band rings. It never looks at a sample; drain does, through the descriptors in
- * struct capture_maps. One owner, one thread.
+ * What samples, as an engine has it: the BPF maps, the perf events that fill them, and the
+ * side-band rings. All that takes privilege is the other half (capture_host.h), in this process or
+ * in another one; here are descriptors of it. It never looks at a sample; drain does, through the
+ * descriptors in struct capture_maps. One owner, one thread.
  */
 #pragma once
 
@@ -70,8 +71,9 @@ struct capture_cost {
 };
 
 /*
- * Loads programs and maps and opens the side-band; nothing samples yet. On failure `fault` says
- * what to do about it.
+ * Loads programs and maps and opens the side-band, all in this process; nothing samples yet. Rates
+ * are 1 to 100,000 Hz, budgets above 1 GiB count as that. On failure `fault` says what to do about
+ * it.
  */
 int capture_open(
 	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault);
@@ -79,14 +81,19 @@ int capture_open(
 /*
  * The same by way of the broker that has a capture_server at the other end of the SOCK_SEQPACKET
  * socket `fd`, where all that needs privilege stays: here are the maps, through their descriptors.
- * What was open there with these settings is taken over as it is, still sampling. Takes `fd` if it
- * returns 0. All functions below may then fail with what broker_connect() names, too.
+ * What was open there with these settings is taken over as it is, still sampling, and what an
+ * engine that is gone has told of files is taken back; there must not be another one. Takes `fd` if
+ * it returns 0. All functions below may then fail with what broker_connect() names, too; what they
+ * tell of the state is then what was last heard.
  */
 int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
 	struct fault *fault);
-/* Was it sampling already, for an engine that is gone? */
+/* Was it open already, for an engine that is gone? */
 bool capture_is_taken_over(const struct capture *capture);
-/* What it loaded is not to be handed to the next engine; of capture_connect() alone. */
+/*
+ * What was loaded is not to be handed to the next engine. It samples no more; what was captured can
+ * still be drained, and all else is -ENXIO.
+ */
 int capture_forget(struct capture *capture);
 
 void capture_free(struct capture *capture);
@@ -102,6 +109,8 @@ int capture_start(struct capture *capture, struct fault *fault);
  * caller drains first. Maps stay as they are: a rate above that of the settings is -ERANGE.
  */
 int capture_set_rate(struct capture *capture, uint32_t rate_hz);
+/* That of the settings at first; that of the engine before where it was taken over. */
+uint32_t capture_rate_hz(const struct capture *capture);
 /* Detaches it. What was captured can still be drained. */
 void capture_stop(struct capture *capture);
 
@@ -125,9 +134,10 @@ const struct walk_maps *capture_walk_maps(const struct capture *capture);
 struct sideband *capture_sideband(struct capture *capture);
 
 /*
- * How many samples should have fired by the time that the events were enabled and their period; 0
- * where the period is not fixed (a PMU's frequency mode).
+ * How many samples should have fired, since it was opened and whoever took it over, by the time
+ * that the events were enabled and their periods; 0 where there are none (a PMU's frequency mode).
  */
 uint64_t capture_expected_samples(struct capture *capture);
 
+/* Since it was opened, too. */
 void capture_read_cost(const struct capture *capture, struct capture_cost *ret_cost);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 /* What may drive the sampler, best first. */
 static const struct source {
@@ -25,20 +26,25 @@ static const struct source {
 	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0 },
 };
 
+enum { SOURCES = ARRAY_SIZE(sources), CLOCK_SOURCE = SOURCES - 1 };
+
 struct cpu_event {
 	uint32_t cpu;
 	int fd;
-	struct bpf_link *link; /* owns the attachment, and the fd with it */
-	uint64_t enabled_ns;   /* when last read */
+	struct bpf_link *link;	  /* owns the attachment, and the fd with it */
+	uint64_t enabled_ns;	  /* when last read */
+	uint64_t rate_enabled_ns; /* the same, when it began to fire at this rate */
 };
 
 struct cpu_events {
 	const struct bpf_program *program;
 	uint32_t rate_hz;
 	size_t source; /* the first of `sources` that has not failed on any CPU */
+	size_t source_end;
 	struct cpu_event *items;
 	size_t count, capacity;
-	uint64_t closed_enabled_ns; /* of events that are closed */
+	bool was_open;
+	uint64_t past_expected; /* of events that are closed, and at other rates */
 };
 
 static void close_event(struct cpu_event *event)
@@ -67,8 +73,15 @@ int cpu_events_new(
 		return -ENOMEM;
 	events->program = program;
 	events->rate_hz = rate_hz;
+	events->source_end = SOURCES;
 	*ret_events = events;
 	return 0;
+}
+
+void cpu_events_set_sources(struct cpu_events *events, bool may_be_cycles, bool may_be_clock)
+{
+	events->source = may_be_cycles ? 0 : CLOCK_SOURCE;
+	events->source_end = may_be_clock ? SOURCES : CLOCK_SOURCE;
 }
 
 static int open_event(const struct source *source, uint32_t rate_hz, uint32_t cpu)
@@ -117,15 +130,28 @@ static int add_cpu(struct cpu_events *events, uint32_t cpu)
 	if (r < 0)
 		return r;
 	r = start_event(events, &sources[events->source], &event);
-	if (r == 0)
-		events->items[events->count++] = event;
-	return r;
+	if (r < 0)
+		return r;
+	events->items[events->count++] = event;
+	events->was_open = true;
+	return 0;
+}
+
+/*
+ * Of a clock alone. Its timer starts anew with the rate and with the event, so that what was left
+ * of a period never fires.
+ */
+static uint64_t expected_at_this_rate(struct cpu_events *events, struct cpu_event *event)
+{
+	(void)perf_event_advance(event->fd, &event->enabled_ns);
+	if (events->source != CLOCK_SOURCE)
+		return 0;
+	return (event->enabled_ns - event->rate_enabled_ns) / (NSEC_PER_SEC / events->rate_hz);
 }
 
 static void remove_event(struct cpu_events *events, size_t i)
 {
-	(void)perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns);
-	events->closed_enabled_ns += events->items[i].enabled_ns;
+	events->past_expected += expected_at_this_rate(events, &events->items[i]);
 	close_event(&events->items[i]);
 	events->items[i] = events->items[--events->count];
 }
@@ -176,7 +202,7 @@ int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t 
 	 */
 	for (;;) {
 		r = add_cpus(events, cpus, count);
-		if (r == 0 || events->source + 1 == ARRAY_SIZE(sources))
+		if (r == 0 || events->source + 1 == events->source_end)
 			return r;
 		cpu_events_stop(events);
 		events->source++;
@@ -196,19 +222,59 @@ size_t cpu_events_count(const struct cpu_events *events)
 
 const char *cpu_events_name(const struct cpu_events *events)
 {
-	return events->count > 0 || events->closed_enabled_ns > 0 ? sources[events->source].name
-								  : "";
+	return events->was_open ? sources[events->source].name : "";
+}
+
+uint32_t cpu_events_rate_hz(const struct cpu_events *events)
+{
+	return events->rate_hz;
+}
+
+/*
+ * What the kernel takes here is what it made of the event: of a frequency it keeps the PMU's as
+ * such, and makes the clock's a period of nanoseconds (perf_swevent_init_hrtimer()).
+ */
+static int set_event_rate(
+	const struct cpu_events *events, const struct cpu_event *event, uint32_t rate_hz)
+{
+	uint64_t value = events->source == CLOCK_SOURCE ? NSEC_PER_SEC / rate_hz : rate_hz;
+
+	return ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &value) < 0 ? -errno : 0;
+}
+
+int cpu_events_set_rate(struct cpu_events *events, uint32_t rate_hz)
+{
+	uint64_t expected = 0;
+	size_t i;
+	int r = 0;
+
+	if (rate_hz == 0)
+		return -EINVAL;
+	if (rate_hz == events->rate_hz)
+		return 0;
+	for (i = 0; i < events->count && r == 0; i++) {
+		expected += expected_at_this_rate(events, &events->items[i]);
+		r = set_event_rate(events, &events->items[i], rate_hz);
+	}
+	if (r < 0) {
+		while (i-- > 0)
+			(void)set_event_rate(events, &events->items[i], events->rate_hz);
+		return r;
+	}
+	for (i = 0; i < events->count; i++)
+		events->items[i].rate_enabled_ns = events->items[i].enabled_ns;
+	events->past_expected += expected;
+	events->rate_hz = rate_hz;
+	return 0;
 }
 
 uint64_t cpu_events_expected(struct cpu_events *events)
 {
-	uint64_t enabled_ns = events->closed_enabled_ns;
+	uint64_t expected = events->past_expected;
 
-	if (sources[events->source].type != PERF_TYPE_SOFTWARE)
+	if (events->source != CLOCK_SOURCE)
 		return 0;
-	for (size_t i = 0; i < events->count; i++) {
-		(void)perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns);
-		enabled_ns += events->items[i].enabled_ns;
-	}
-	return (uint64_t)((unsigned __int128)enabled_ns * events->rate_hz / NSEC_PER_SEC);
+	for (size_t i = 0; i < events->count; i++)
+		expected += expected_at_this_rate(events, &events->items[i]);
+	return expected;
 }

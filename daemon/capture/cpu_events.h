@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,20 @@ int cpu_events_new(
 	const struct bpf_program *program, uint32_t rate_hz, struct cpu_events **ret_events);
 void cpu_events_free(struct cpu_events *events);
 
+/* What may drive it, before the first is open: cycles, the clock, or (at first) whichever opens. */
+void cpu_events_set_sources(struct cpu_events *events, bool may_be_cycles, bool may_be_clock);
+
+/*
+ * From now on, on CPUs that come later too. Returns 0 or -errno, and the rate is the old one then:
+ * -EINVAL beyond the kernel.perf_event_max_sample_rate of the moment.
+ */
+int cpu_events_set_rate(struct cpu_events *events, uint32_t rate_hz);
+uint32_t cpu_events_rate_hz(const struct cpu_events *events);
+
 /*
  * Makes the sampled CPUs be `cpus`. An event whose clock stands still, since its CPU went away and
- * came back, is opened anew. A CPU that vanishes meanwhile is passed over. Returns 0 or -errno.
+ * came back, is opened anew. A CPU that vanishes meanwhile is passed over. Returns 0 or -errno:
+ * -ENOENT, -EOPNOTSUPP, ... where no source opens.
  */
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count);
 
@@ -30,5 +42,6 @@ size_t cpu_events_count(const struct cpu_events *events);
 /* "cycles", "cpu-clock", or "" before the first is open. */
 const char *cpu_events_name(const struct cpu_events *events);
 
-/* How often a clock of this rate has fired while the events were enabled; 0: not a fixed period. */
+/* How often a clock has fired while the events were enabled, at the rates of the time; 0: not a
+ * fixed period. */
 uint64_t cpu_events_expected(struct cpu_events *events);

@@ -2,16 +2,17 @@
 #include "capture/sideband.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
-#include "capture/perf_event.h"
+#include "capture/cpu_list.h"
+#include "capture/sideband_rings.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum {
 	PENDING_RECORDS_MAX = 1 << 16,
@@ -20,9 +21,9 @@ enum {
 };
 
 struct ring {
-	uint32_t cpu;
+	uint64_t id;
 	int fd;
-	uint64_t enabled_ns; /* when last read */
+	bool is_wanted; /* adopted since the others were last dropped */
 	struct perf_event_mmap_page *page;
 };
 
@@ -37,7 +38,8 @@ struct sideband {
 	size_t ring_bytes;
 	size_t page_bytes;
 	int epoll_fd;
-	bool has_cgroups; /* until the kernel refuses to tell of them */
+	bool tells_cgroups;
+	struct sideband_rings *own; /* NULL: the rings are somebody else's */
 	struct ring *rings;
 	size_t ring_count, ring_capacity;
 	struct pending_record *pending;
@@ -49,12 +51,12 @@ struct sideband {
 	unsigned char wrapped[RECORD_BYTES_MAX];
 };
 
+/* Whoever has opened the event still has it: closing alone would leave it in the epoll set. */
 static void ring_close(struct sideband *sideband, struct ring *ring)
 {
-	if (ring->page)
-		(void)munmap(ring->page, sideband->page_bytes + sideband->ring_bytes);
-	if (ring->fd >= 0)
-		(void)close(ring->fd);
+	(void)epoll_ctl(sideband->epoll_fd, EPOLL_CTL_DEL, ring->fd, NULL);
+	(void)munmap(ring->page, sideband->page_bytes + sideband->ring_bytes);
+	(void)close(ring->fd);
 }
 
 void sideband_free(struct sideband *sideband)
@@ -65,12 +67,12 @@ void sideband_free(struct sideband *sideband)
 		ring_close(sideband, &sideband->rings[i]);
 	if (sideband->epoll_fd >= 0)
 		(void)close(sideband->epoll_fd);
+	sideband_rings_free(sideband->own);
 	free(sideband->rings);
 	free(sideband->pending);
 	free(sideband->text);
 	free(sideband);
 }
-DEFINE_CLEANUP(struct sideband, sideband_free);
 
 int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 {
@@ -80,7 +82,7 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 		return -ENOMEM;
 	sideband->ring_bytes = ring_bytes;
 	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	sideband->has_cgroups = true;
+	sideband->tells_cgroups = true;
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sideband->epoll_fd < 0)
 		return -errno;
@@ -88,75 +90,49 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 	return 0;
 }
 
-/*
- * Without attr.build_id, though it would save the engine the reading: the kernel then marks the
- * records of everybody else's events as having build-ids too, since it forgets to take the mark off
- * the header that they share (perf_event_mmap_output(), seen on 6.18). A perf that records beside
- * us would read an inode number as a build-id, and abort.
- */
-static int open_event(uint32_t cpu, uint32_t watermark_bytes, bool *has_cgroups)
+static struct ring *find_ring(struct sideband *sideband, uint64_t id)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-		.sample_id_all = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.ksymbol = 1,
-		.cgroup = *has_cgroups,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.watermark = 1,
-		.wakeup_watermark = watermark_bytes,
-	};
-	int fd = perf_event_open_cpu(&attr, cpu);
-
-	/* Before 5.7 the bit was a reserved one. */
-	if (fd != -EINVAL || !*has_cgroups)
-		return fd;
-	attr.cgroup = 0;
-	fd = perf_event_open_cpu(&attr, cpu);
-	if (fd >= 0)
-		*has_cgroups = false;
-	return fd;
+	for (size_t i = 0; i < sideband->ring_count; i++)
+		if (sideband->rings[i].id == id)
+			return &sideband->rings[i];
+	return NULL;
 }
 
-static int ring_open(struct sideband *sideband, uint32_t cpu)
+int sideband_adopt_ring(struct sideband *sideband, const struct sideband_ring *adopted)
 {
-	struct ring ring = { .cpu = cpu, .fd = -1 };
+	struct ring *known = find_ring(sideband, adopted->id);
+	struct ring ring = { .id = adopted->id, .fd = adopted->fd, .is_wanted = true };
 	struct epoll_event event = { .events = EPOLLIN };
+	size_t mapped_bytes = sideband->page_bytes + sideband->ring_bytes;
 	void *page;
 	int r;
 
-	r = ARRAY_RESERVE(
-		sideband->rings, &sideband->ring_capacity, sideband->ring_count + 1, SIZE_MAX);
+	if (known) {
+		known->is_wanted = true;
+		(void)close(adopted->fd);
+		return 0;
+	}
+	/* While the old rings are still there, a CPU may have two. */
+	r = ARRAY_RESERVE(sideband->rings, &sideband->ring_capacity, sideband->ring_count + 1,
+		2 * CPU_LIST_MAX);
 	if (r < 0)
 		return r;
-	ring.fd = open_event(cpu, (uint32_t)sideband->ring_bytes / 4, &sideband->has_cgroups);
-	if (ring.fd < 0)
-		return ring.fd;
-	page = mmap(NULL, sideband->page_bytes + sideband->ring_bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED, ring.fd, 0);
-	if (page == MAP_FAILED) {
-		r = -errno;
-		goto failed;
-	}
-	ring.page = page;
+	page = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
 	if (epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring.fd, &event) < 0) {
 		r = -errno;
-		goto failed;
+		(void)munmap(page, mapped_bytes);
+		return r;
 	}
+	ring.page = page;
 	sideband->rings[sideband->ring_count++] = ring;
 	return 0;
-failed:
-	ring_close(sideband, &ring);
-	return r;
+}
+
+void sideband_set_tells_cgroups(struct sideband *sideband, bool tells_cgroups)
+{
+	sideband->tells_cgroups = tells_cgroups;
 }
 
 /* Keeps a copy of a record until its turn comes. */
@@ -240,46 +216,56 @@ static int ring_read(struct sideband *sideband, struct ring *ring)
 	return r;
 }
 
-static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
-{
-	for (size_t i = 0; i < count; i++)
-		if (cpus[i] == cpu)
-			return true;
-	return false;
-}
-
-int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t count)
+int sideband_drop_others(struct sideband *sideband)
 {
 	size_t kept = 0;
-	int r;
+	int r = 0;
 
 	for (size_t i = 0; i < sideband->ring_count; i++) {
 		struct ring ring = sideband->rings[i];
 
-		if (has_cpu(cpus, count, ring.cpu) &&
-			perf_event_advance(ring.fd, &ring.enabled_ns)) {
+		if (ring.is_wanted) {
+			ring.is_wanted = false;
 			sideband->rings[kept++] = ring;
 			continue;
 		}
-		(void)ring_read(sideband, &ring);
+		if (r == 0)
+			r = ring_read(sideband, &ring);
 		ring_close(sideband, &ring);
 	}
 	sideband->ring_count = kept;
+	return r;
+}
 
-	for (size_t i = 0; i < count; i++) {
-		bool known = false;
+static int adopt_own_ring(struct sideband *sideband, size_t index)
+{
+	struct sideband_ring ring = sideband_rings_get(sideband->own, index);
+	_cleanup_close_ int fd = fcntl(ring.fd, F_DUPFD_CLOEXEC, 0);
+	int r;
 
-		for (size_t j = 0; j < kept; j++)
-			known = known || sideband->rings[j].cpu == cpus[i];
-		if (known)
-			continue;
-		r = ring_open(sideband, cpus[i]);
-		if (r == -ENODEV)
-			continue; /* it has gone again */
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (fd < 0)
+		return -errno;
+	ring.fd = fd;
+	r = sideband_adopt_ring(sideband, &ring);
+	if (r == 0)
+		(void)TAKE_FD(fd);
+	return r;
+}
+
+int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t count)
+{
+	int r = 0;
+
+	if (!sideband->own)
+		r = sideband_rings_new(sideband->ring_bytes, &sideband->own);
+	if (r == 0)
+		r = sideband_rings_set_cpus(sideband->own, cpus, count);
+	for (size_t i = 0; r == 0 && i < sideband_rings_count(sideband->own); i++)
+		r = adopt_own_ring(sideband, i);
+	if (r < 0)
+		return r;
+	sideband->tells_cgroups = sideband_rings_tell_cgroups(sideband->own);
+	return sideband_drop_others(sideband);
 }
 
 int sideband_poll_fd(const struct sideband *sideband)
@@ -347,7 +333,7 @@ int sideband_read(
 
 bool sideband_tells_cgroups(const struct sideband *sideband)
 {
-	return sideband->has_cgroups && sideband->ring_count > 0;
+	return sideband->tells_cgroups && sideband->ring_count > 0;
 }
 
 void sideband_counters(const struct sideband *sideband, struct sideband_counters *ret_counters)

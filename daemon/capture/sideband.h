@@ -3,11 +3,13 @@
  * The kernel's own account of who maps what: one perf ring a CPU with the records of execve(),
  * fork, exit, comm and executable mmap() of every process, each with its file, and of each cgroup
  * that is made, at the moment it happens. It costs nothing per sample, and it is how a process or a
- * cgroup that is gone before the drain keeps its name and its files. One owner, one thread.
+ * cgroup that is gone before the drain keeps its name and its files. Reading takes no privilege but
+ * the rings' descriptors; there is one reader. One owner, one thread.
  */
 #pragma once
 
 #include "base/build_id.h"
+#include "base/cleanup.h"
 #include "capture/sideband_record.h"
 
 #include <stdbool.h>
@@ -23,14 +25,32 @@ struct sideband_counters {
 	uint64_t refused; /* over the bound on records that wait for their turn */
 };
 
+struct sideband_ring;
+
 /* Returns 0 or -errno. `ring_bytes` a CPU, a power of two of pages. */
 int sideband_open(size_t ring_bytes, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
+DEFINE_CLEANUP(struct sideband, sideband_free);
 
-/* Follows CPUs that have come or gone. */
+/*
+ * Reads from now on what somebody has opened (sideband_rings.h), who may be another process. Takes
+ * the ring's descriptor if it returns 0, and closes it where the ring is one that it has already;
+ * else -errno.
+ */
+int sideband_adopt_ring(struct sideband *sideband, const struct sideband_ring *ring);
+/* Gives up the rings that were not adopted since the last call, once it has read what is left in
+ * them. Returns 0 or -ENOMEM, with the rings given up either way. */
+int sideband_drop_others(struct sideband *sideband);
+/* Do these rings tell of new cgroups (Linux 5.7)? They do at first. */
+void sideband_set_tells_cgroups(struct sideband *sideband, bool tells_cgroups);
+
+/*
+ * Or opens and follows rings of its own, where the privilege is here and nothing else of capture is
+ * needed. Returns 0 or -errno.
+ */
 int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t count);
 
-/* Does the kernel tell of new cgroups (Linux 5.7)? Known once there are CPUs. */
+/* Does the kernel tell of new cgroups? Known once there are rings. */
 bool sideband_tells_cgroups(const struct sideband *sideband);
 
 /* An epoll descriptor that is readable when a ring has filled by a quarter; borrowed. */

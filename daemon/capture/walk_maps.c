@@ -147,6 +147,41 @@ int walk_maps_used_window(
 	return 0;
 }
 
+/* Only the engine adds to files: once all are taken, all are gone. */
+static int forget_files(const struct walk_maps *maps)
+{
+	struct pilotlight_file_key keys[REQUESTS_AT_ONCE];
+	struct pilotlight_walk_file files[REQUESTS_AT_ONCE];
+	uint32_t position;
+	bool is_first = true;
+
+	for (;;) {
+		uint32_t n = REQUESTS_AT_ONCE;
+
+		if (bpf_map_lookup_and_delete_batch(maps->files_fd, is_first ? NULL : &position,
+			    &position, keys, files, &n, NULL))
+			return errno == ENOENT ? 0 : -errno;
+		is_first = false;
+	}
+}
+
+static void ignore_request(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_request *request)
+{
+	(void)context;
+	(void)key;
+	(void)request;
+}
+
+int walk_maps_clear(const struct walk_maps *maps)
+{
+	int r = forget_files(maps);
+
+	if (r == 0)
+		r = walk_maps_take_requests(maps, ignore_request, NULL);
+	return r < 0 ? r : 0;
+}
+
 int walk_maps_take_requests(
 	const struct walk_maps *maps, walk_request_function function, void *context)
 {

@@ -51,6 +51,12 @@ int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_fil
 /* Returns 0, also where the sampler does not know the file, or -errno. */
 int walk_maps_drop_file(const struct walk_maps *maps, const struct pilotlight_file_key *key);
 
+/*
+ * Takes back every file and every request that another engine has left. Programs may know of files
+ * until the window's number has changed and those that ran then have ended. Returns 0 or -errno.
+ */
+int walk_maps_clear(const struct walk_maps *maps);
+
 /* The window in which a stack last went through the file. Returns 0 or -errno. */
 int walk_maps_used_window(
 	const struct walk_maps *maps, const struct pilotlight_file_key *key, uint32_t *ret_window);

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "child/child_process.h"
 
-#include "base/array.h"
 #include "base/clock.h"
+#include "broker/child_kind.h"
+#include "broker/child_spawn.h"
+#include "pilotlight/broker_request.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-/* Where the child's descriptors are put by while its numbers are filled. */
-enum { SPARE_NUMBER_MIN = CHILD_DESCRIPTOR_NUMBER_MAX + 1 };
+/* For a broker to tell of the end of a child that it was told to kill. */
+enum { FREE_WAIT_MS = 2000 };
 
 struct child_process {
-	pid_t pid;
-	int pidfd;
+	pid_t pid;     /* 0: the broker has started it */
+	int end_fd;    /* its pidfd, or where the broker tells of its end */
 	int socket_fd; /* -1: it has answered, or will not */
 	int timer_fd;  /* -1: it has been killed */
 	int epoll_fd;
@@ -42,138 +45,37 @@ static void kill_child(struct child_process *child)
 {
 	close_fd(&child->socket_fd);
 	close_fd(&child->timer_fd);
-	(void)pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0);
+	if (child->pid > 0)
+		(void)pidfd_send_signal(child->end_fd, SIGKILL, NULL, 0);
+	else
+		(void)shutdown(child->end_fd, SHUT_WR);
+}
+
+static void wait_for_end(const struct child_process *child)
+{
+	struct pollfd end = { .fd = child->end_fd, .events = POLLIN };
+
+	if (child->pid > 0)
+		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	else
+		(void)poll(&end, 1, FREE_WAIT_MS);
 }
 
 void child_process_free(struct child_process *child)
 {
 	if (!child)
 		return;
-	if (child->pid > 0 && !child->has_ended) {
-		if (child->pidfd >= 0)
-			kill_child(child);
-		else
-			(void)kill(child->pid, SIGKILL);
-		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+	if (child->end_fd >= 0 && !child->has_ended) {
+		kill_child(child);
+		wait_for_end(child);
 	}
 	close_fd(&child->socket_fd);
 	close_fd(&child->timer_fd);
-	close_fd(&child->pidfd);
+	close_fd(&child->end_fd);
 	close_fd(&child->epoll_fd);
 	close_fd(&child->end.reply_fd);
 	free(child);
-}
-
-/* What the child begins with. */
-struct plan {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	bool has_files, has_attributes;
-	int spares[CHILD_DESCRIPTORS_MAX + 2];
-	size_t spare_count;
-};
-
-static void plan_done(struct plan *plan)
-{
-	if (plan->has_files)
-		(void)posix_spawn_file_actions_destroy(&plan->files);
-	if (plan->has_attributes)
-		(void)posix_spawnattr_destroy(&plan->attributes);
-	for (size_t i = 0; i < plan->spare_count; i++)
-		(void)close(plan->spares[i]);
-}
-
-/* By way of a spare number, as the wanted one may be that of another one to be passed on. */
-static int plan_descriptor(struct plan *plan, int fd, int number)
-{
-	int spare = fcntl(fd, F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
-
-	if (spare < 0)
-		return -errno;
-	assert(plan->spare_count < ARRAY_SIZE(plan->spares));
-	plan->spares[plan->spare_count++] = spare;
-	return -posix_spawn_file_actions_adddup2(&plan->files, spare, number);
-}
-
-static int plan_standard_descriptors(struct plan *plan)
-{
-	_cleanup_close_ int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = plan_descriptor(plan, fd, STDERR_FILENO);
-	for (int number = STDIN_FILENO; number < STDERR_FILENO && r == 0; number++)
-		r = -posix_spawn_file_actions_adddup2(&plan->files, STDERR_FILENO, number);
-	return r;
-}
-
-static int plan_files(struct plan *plan, const struct child_process_options *options, int socket_fd)
-{
-	bool is_taken[CHILD_DESCRIPTOR_NUMBER_MAX + 1] = { false };
-	int r = plan_standard_descriptors(plan);
-
-	is_taken[options->socket_number] = true;
-	if (r == 0)
-		r = plan_descriptor(plan, socket_fd, options->socket_number);
-	for (size_t i = 0; i < options->descriptor_count && r == 0; i++) {
-		const struct child_descriptor *descriptor = &options->descriptors[i];
-
-		assert(descriptor->number > STDERR_FILENO &&
-			descriptor->number <= CHILD_DESCRIPTOR_NUMBER_MAX &&
-			!is_taken[descriptor->number]);
-		if (descriptor->fd < 0)
-			continue;
-		is_taken[descriptor->number] = true;
-		r = plan_descriptor(plan, descriptor->fd, descriptor->number);
-	}
-	for (int number = STDERR_FILENO + 1; number <= CHILD_DESCRIPTOR_NUMBER_MAX; number++)
-		if (r == 0 && !is_taken[number])
-			r = -posix_spawn_file_actions_addclose(&plan->files, number);
-	if (r == 0)
-		r = -posix_spawn_file_actions_addclosefrom_np(&plan->files, SPARE_NUMBER_MIN);
-	return r;
-}
-
-static int plan_attributes(struct plan *plan)
-{
-	sigset_t none, all;
-	int r;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	r = -posix_spawnattr_setflags(&plan->attributes,
-		POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (r == 0)
-		r = -posix_spawnattr_setsigmask(&plan->attributes, &none);
-	if (r == 0)
-		r = -posix_spawnattr_setsigdefault(&plan->attributes, &all);
-	return r;
-}
-
-static int spawn(const struct child_process_options *options, int socket_fd, pid_t *ret_pid)
-{
-	_cleanup_(plan_done) struct plan plan = { 0 };
-	const char *program = options->program ? options->program : "/proc/self/exe";
-	int r;
-
-	assert(options->descriptor_count <= CHILD_DESCRIPTORS_MAX);
-	r = -posix_spawn_file_actions_init(&plan.files);
-	if (r < 0)
-		return r;
-	plan.has_files = true;
-	r = -posix_spawnattr_init(&plan.attributes);
-	if (r < 0)
-		return r;
-	plan.has_attributes = true;
-	r = plan_files(&plan, options, socket_fd);
-	if (r == 0)
-		r = plan_attributes(&plan);
-	if (r == 0)
-		r = -posix_spawn(ret_pid, program, &plan.files, &plan.attributes,
-			options->arguments, options->environment);
-	return r;
 }
 
 static int watch(struct child_process *child, int fd)
@@ -183,7 +85,7 @@ static int watch(struct child_process *child, int fd)
 	return epoll_ctl(child->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* All but the process itself. */
+/* To wait for whatever becomes of it. */
 static int open_descriptors(struct child_process *child, uint64_t timeout_ns)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -204,44 +106,69 @@ static int open_descriptors(struct child_process *child, uint64_t timeout_ns)
 	r = watch(child, child->timer_fd);
 	if (r == 0)
 		r = watch(child, child->socket_fd);
-	return r;
+	return r == 0 ? watch(child, child->end_fd) : r;
+}
+
+static int send_request(struct child_process *child, const struct child_process_options *options)
+{
+	return child_request_send(child->socket_fd, options->descriptors, options->descriptor_count,
+		options->request, options->request_bytes);
+}
+
+static int start_here(struct child_process *child, const struct child_process_options *options)
+{
+	char *environment[CHILD_KIND_VARIABLES_MAX + 1];
+	struct child_spawn spawn = {
+		.program = options->program,
+		.arguments = options->arguments ? options->arguments
+						: child_kind_arguments(options->kind),
+		.environment = options->environment ? options->environment : environment,
+	};
+	_cleanup_close_ int other_fd = -1;
+	int sockets[2];
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	child->socket_fd = sockets[0];
+	spawn.socket_fd = other_fd = sockets[1];
+	/* Before there is anybody at the other end, who could refuse it. */
+	r = send_request(child, options);
+	if (r < 0)
+		return r;
+	child_kind_environment(options->kind, environment);
+	return child_spawn(&spawn, &child->pid, &child->end_fd);
+}
+
+static int start_by_broker(struct child_process *child, const struct child_process_options *options)
+{
+	int r = broker_start_child(
+		options->broker, options->kind, &child->socket_fd, &child->end_fd);
+
+	if (r < 0)
+		return r;
+	r = send_request(child, options);
+	/* It is gone already, of which we shall be told. */
+	return r == -EPIPE ? 0 : r;
 }
 
 int child_process_start(
 	const struct child_process_options *options, struct child_process **ret_child)
 {
 	_cleanup_(child_process_freep) struct child_process *child = calloc(1, sizeof(*child));
-	_cleanup_close_ int other_fd = -1;
-	int sockets[2];
 	int r;
 
 	if (!child)
 		return -ENOMEM;
-	child->pidfd = child->socket_fd = child->timer_fd = child->epoll_fd = -1;
+	child->end_fd = child->socket_fd = child->timer_fd = child->epoll_fd = -1;
 	child->end.reply_fd = -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-		return -errno;
-	child->socket_fd = sockets[0];
-	other_fd = sockets[1];
-	/* Before there is anybody at the other end, who could refuse it. */
-	if (options->request && send(child->socket_fd, options->request, options->request_bytes,
-					MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return -errno;
-	r = open_descriptors(child, options->timeout_ns);
-	if (r < 0)
-		return r;
-	r = spawn(options, other_fd, &child->pid);
-	if (r < 0) {
-		child->pid = 0;
-		return r;
-	}
-	child->pidfd = pidfd_open(child->pid, 0);
-	if (child->pidfd < 0)
-		return -errno;
-	r = watch(child, child->pidfd);
-	if (r < 0)
-		return r;
 	child->takes_fd = options->takes_fd;
+	r = options->broker && broker_is_remote(options->broker) ? start_by_broker(child, options)
+								 : start_here(child, options);
+	if (r == 0)
+		r = open_descriptors(child, options->timeout_ns);
+	if (r < 0)
+		return r;
 	*ret_child = TAKE_PTR(child);
 	return 0;
 }
@@ -296,10 +223,42 @@ static void receive(struct child_process *child)
 	kill_child(child);
 }
 
+/* Returns 0 and how, or -EAGAIN: it has not. */
+static int reap(const struct child_process *child, struct child_process_end *end)
+{
+	struct rusage usage = { 0 };
+	/* What is told where somebody else has waited for it, and only its end is known. */
+	int status = SIGKILL;
+
+	if (wait4(child->pid, &status, WNOHANG, &usage) == 0)
+		return -EAGAIN;
+	end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	end->cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
+		      (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+	return 0;
+}
+
+/* The same, as the broker tells; which takes its children with it when it is gone. */
+static int receive_end(const struct child_process *child, struct child_process_end *end)
+{
+	struct pilotlight_child_end told;
+	ssize_t size = recv(child->end_fd, &told, sizeof(told), MSG_DONTWAIT);
+
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	if (size != sizeof(told))
+		told = (struct pilotlight_child_end){ .signal = SIGKILL };
+	end->signal = told.signal;
+	end->exit_status = told.exit_status;
+	end->cpu_ns = told.cpu_ns;
+	return 0;
+}
+
 int child_process_take(struct child_process *child, struct child_process_end *ret_end)
 {
-	siginfo_t info = { 0 };
 	uint64_t expirations;
+	int r;
 
 	assert(!child->has_ended);
 	if (child->socket_fd >= 0)
@@ -309,16 +268,13 @@ int child_process_take(struct child_process *child, struct child_process_end *re
 		child->end.has_timed_out = true;
 		kill_child(child);
 	}
-	if (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
-		return -EAGAIN;
+	r = child->pid > 0 ? reap(child, &child->end) : receive_end(child, &child->end);
+	if (r < 0)
+		return r;
 	child->has_ended = true;
 	/* What it said after we had looked, and before its end. */
 	if (child->socket_fd >= 0)
 		receive(child);
-	if (info.si_code == CLD_EXITED)
-		child->end.exit_status = info.si_status;
-	else
-		child->end.signal = info.si_status;
 	*ret_end = child->end;
 	child->end.reply_fd = -1;
 	return 0;

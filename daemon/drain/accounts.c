@@ -86,6 +86,8 @@ const char *accounts_drop_name(enum pilotlight_drop reason)
 		return "malformed";
 	case PILOTLIGHT_DROP_PROFILE_FULL:
 		return "profile full";
+	case PILOTLIGHT_DROP_ENGINE:
+		return "engine killed";
 	case PILOTLIGHT_DROP_COUNT:
 		break;
 	}

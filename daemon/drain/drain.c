@@ -5,6 +5,8 @@
  *     until no program that saw the old number still runs: its maps and counters are at rest.
  *  2. The counters say how many samples went into the maps and how many into the ring.
  *  3. What comes out of both is counted. What BPF counted and nobody can read is dropped as unread.
+ *  4. The set's maps are cleared, and last of all its counters: whoever finds a set half drained,
+ *     since an engine was killed over it, finds counters that say what is missing.
  * Ring records tell their set; those of the other set, which is being filled meanwhile, wait.
  */
 #include "drain/drain.h"
@@ -179,35 +181,6 @@ static int open_poll_fd(int ring_fd)
 	return TAKE_FD(fd);
 }
 
-int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
-{
-	_cleanup_(drain_freep) struct drain *drain = calloc(1, sizeof(*drain));
-	int cpus = libbpf_num_possible_cpus();
-
-	if (!drain)
-		return -ENOMEM;
-	drain->poll_fd = -1;
-	if (cpus < 0)
-		return cpus;
-	drain->maps = maps;
-	drain->idle_set = 1;
-	drain->cpu_count = (size_t)cpus;
-	walk_table_init(&drain->walks, maps->sizes.count_slots);
-	drain->cpu_counters = calloc(drain->cpu_count, sizeof(*drain->cpu_counters));
-	drain->keys = calloc(maps->sizes.count_slots, sizeof(*drain->keys));
-	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
-	if (!drain->cpu_counters || !drain->keys || !drain->counts)
-		return -ENOMEM;
-	drain->ring = ring_buffer__new(maps->ring_fd, take_record, drain, NULL);
-	if (!drain->ring)
-		return -errno;
-	drain->poll_fd = open_poll_fd(maps->ring_fd);
-	if (drain->poll_fd < 0)
-		return drain->poll_fd;
-	*ret_drain = TAKE_PTR(drain);
-	return 0;
-}
-
 void drain_free(struct drain *drain)
 {
 	if (!drain)
@@ -228,24 +201,33 @@ int drain_poll_fd(const struct drain *drain)
 	return drain->poll_fd;
 }
 
+/* Waits until no program runs that began before. */
+static int wait_for_programs(const struct drain *drain)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(
+		       drain->maps->barrier_fd, &zero, &drain->maps->barrier_inner_fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 int drain_flip(struct drain *drain)
 {
-	uint32_t zero = 0, window = *drain->maps->active_window;
+	uint32_t window = *drain->maps->active_window;
+	int r;
 
 	__atomic_store_n(drain->maps->active_window, window + 1, __ATOMIC_RELEASE);
-	if (bpf_map_update_elem(
-		    drain->maps->barrier_fd, &zero, &drain->maps->barrier_inner_fd, BPF_ANY)) {
-		int error = -errno;
-
+	r = wait_for_programs(drain);
+	if (r < 0) {
 		/* Both sets stay whole: what went to the other one meanwhile is counted there. */
 		__atomic_store_n(drain->maps->active_window, window, __ATOMIC_RELEASE);
-		return error;
+		return r;
 	}
 	drain->idle_set = window % PILOTLIGHT_SET_COUNT;
 	return 0;
 }
 
-/* Reads the idle set's accounts and sets them to zero. */
 static int read_counters(struct drain *drain, struct accounts *accounts)
 {
 	uint32_t set = drain->idle_set;
@@ -254,10 +236,17 @@ static int read_counters(struct drain *drain, struct accounts *accounts)
 		return -errno;
 	for (size_t i = 0; i < drain->cpu_count; i++)
 		accounts_add_counters(accounts, &drain->cpu_counters[i]);
-	memset(drain->cpu_counters, 0, drain->cpu_count * sizeof(*drain->cpu_counters));
-	if (bpf_map_update_elem(drain->maps->counters_fd, &set, drain->cpu_counters, BPF_ANY))
-		return -errno;
 	return 0;
+}
+
+static int clear_counters(struct drain *drain)
+{
+	uint32_t set = drain->idle_set;
+
+	memset(drain->cpu_counters, 0, drain->cpu_count * sizeof(*drain->cpu_counters));
+	return bpf_map_update_elem(drain->maps->counters_fd, &set, drain->cpu_counters, BPF_ANY)
+		       ? -errno
+		       : 0;
 }
 
 /*
@@ -405,6 +394,7 @@ static int clear_walks(int map_fd)
 	}
 }
 
+/* All that is behind the counts. */
 static int clear_set(struct drain *drain)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
@@ -416,6 +406,73 @@ static int clear_set(struct drain *drain)
 		r = clear_walks(set->walks_fd);
 	walk_table_clear(&drain->walks);
 	return r;
+}
+
+static int clear_counts(struct drain *drain)
+{
+	int map_fd = drain->maps->sets[drain->idle_set].counts_fd;
+	uint32_t position;
+	bool first = true;
+
+	for (;;) {
+		uint32_t n = drain->maps->sizes.count_slots;
+
+		if (bpf_map_lookup_and_delete_batch(map_fd, first ? NULL : &position, &position,
+			    drain->keys, drain->counts, &n, NULL))
+			return errno == ENOENT ? 0 : -errno;
+		first = false;
+	}
+}
+
+/*
+ * Takes over from a drain that may have been killed at any step. The idle set may be half drained:
+ * what is left of it goes, and its counters stay, so that when it has been filled and drained again
+ * they tell of that as unread. The other set is whole but for walked stacks that were taken off the
+ * ring and kept in vain: of either set, they will be sent again.
+ */
+static int take_over(struct drain *drain)
+{
+	uint32_t active = *drain->maps->active_window % PILOTLIGHT_SET_COUNT;
+	int r = wait_for_programs(drain);
+
+	drain->idle_set = (active + 1) % PILOTLIGHT_SET_COUNT;
+	if (r == 0)
+		r = clear_counts(drain);
+	if (r == 0)
+		r = clear_set(drain);
+	return r == 0 ? clear_walks(drain->maps->sets[active].walks_fd) : r;
+}
+
+int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
+{
+	_cleanup_(drain_freep) struct drain *drain = calloc(1, sizeof(*drain));
+	int cpus = libbpf_num_possible_cpus();
+	int r;
+
+	if (!drain)
+		return -ENOMEM;
+	drain->poll_fd = -1;
+	if (cpus < 0)
+		return cpus;
+	drain->maps = maps;
+	drain->cpu_count = (size_t)cpus;
+	walk_table_init(&drain->walks, maps->sizes.count_slots);
+	drain->cpu_counters = calloc(drain->cpu_count, sizeof(*drain->cpu_counters));
+	drain->keys = calloc(maps->sizes.count_slots, sizeof(*drain->keys));
+	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
+	if (!drain->cpu_counters || !drain->keys || !drain->counts)
+		return -ENOMEM;
+	drain->ring = ring_buffer__new(maps->ring_fd, take_record, drain, NULL);
+	if (!drain->ring)
+		return -errno;
+	drain->poll_fd = open_poll_fd(maps->ring_fd);
+	if (drain->poll_fd < 0)
+		return drain->poll_fd;
+	r = take_over(drain);
+	if (r < 0)
+		return r;
+	*ret_drain = TAKE_PTR(drain);
+	return 0;
 }
 
 /* Closes the ring's part of the books. */
@@ -464,6 +521,8 @@ int drain_window(
 		return r;
 	accounts_move(&accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_UNREAD, in_maps - samples);
 	r = clear_set(drain);
+	if (r == 0)
+		r = clear_counters(drain);
 	if (r < 0)
 		return r;
 	*ret_accounts = accounts;

@@ -19,6 +19,7 @@ struct drain;
 /* A stack with its count, leaf first; the frames are borrowed for the length of the call. */
 struct raw_sample {
 	struct pilotlight_process process;
+	uint32_t window; /* 0; whoever takes it may number his windows by it */
 	uint32_t tid;
 	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0: the kernel has none */
 	const char *comm;   /* NUL-terminated, as the kernel has it */
@@ -55,7 +56,11 @@ enum { DRAIN_ASK_AGAIN = 1 };
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 
-/* `maps` is borrowed and must outlive the drain. */
+/*
+ * `maps` is borrowed and must outlive the drain. They may be in use: a drain that was killed has then
+ * left a window half drained, which the accounts of the next but one will have as
+ * PILOTLIGHT_DROP_UNREAD. Waits as drain_flip() does. Returns 0 or -errno.
+ */
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain);
 void drain_free(struct drain *drain);
 DEFINE_CLEANUP(struct drain, drain_free);

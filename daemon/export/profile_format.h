@@ -8,14 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct profile_format_options {
+	const char *title; /* shown where a format has room for it; NULL: the format's own */
+	bool by_line;	   /* not minded by formats that keep lines beside the functions */
+};
+
 struct profile_format {
 	const char *name;   /* for -f: "svg" */
 	const char *ending; /* of file names: ".svg" */
 	const char *content_type;
 	bool is_text; /* fit for a terminal */
-	/* Formats that keep lines beside the functions do not mind `by_line`. Returns 0 or -errno.
-	 */
-	int (*write)(const struct profile *profile, bool by_line, struct output *output);
+	/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+	int (*write)(const struct profile *profile, const struct profile_format_options *options,
+		struct output *output);
 };
 
 /* Ends with a NULL name; the first is the default. */
@@ -23,6 +28,7 @@ extern const struct profile_format profile_formats[];
 
 /* NULL: there is none. */
 const struct profile_format *profile_format_find(const char *name);
+/* By the name's ending, which something must stand before. */
 const struct profile_format *profile_format_of_path(const char *path);
-/* "svg, html, folded, pprof, txt": for messages. */
+/* "svg, folded, pprof or txt": for messages. */
 const char *profile_format_names(void);

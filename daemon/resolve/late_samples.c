@@ -25,6 +25,7 @@ struct waiting {
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	uint64_t cgroup_id;
+	uint32_t window;
 	uint32_t tid;
 	uint32_t stack;
 	uint64_t told; /* jit_table_told(), when its names were last looked for in vain */
@@ -154,6 +155,7 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
+		.window = sample->window,
 		.path = sample->path,
 	};
 
@@ -370,6 +372,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
+		.window = sample->window,
 		.tid = sample->tid,
 		.path = sample->path,
 	};

@@ -66,23 +66,57 @@ static int drop_capabilities(void)
 	return 0;
 }
 
-int sandbox_drop_privileges(enum sandbox_root root)
+/* Nothing can be gained through the bounding set after no_new_privs; so it need not work. */
+static void lose_inheritance(void)
 {
-	int r;
-
-	/* Nothing can be gained through the bounding set after no_new_privs; so it need not work.
-	 */
 	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	r = become_nobody(root);
-	if (r == 0)
-		r = drop_capabilities();
+}
+
+/* What is left, once the user is the right one. */
+static int lose_privileges(void)
+{
+	int r = drop_capabilities();
+
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
+}
+
+int sandbox_drop_privileges(enum sandbox_root root)
+{
+	int r;
+
+	lose_inheritance();
+	r = become_nobody(root);
+	return r == 0 ? lose_privileges() : r;
+}
+
+static bool is_already(uid_t user, gid_t group)
+{
+	uid_t users[3];
+	gid_t groups[3];
+
+	if (getresuid(&users[0], &users[1], &users[2]) < 0 ||
+		getresgid(&groups[0], &groups[1], &groups[2]) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		if (users[i] != user || groups[i] != group)
+			return false;
+	return true;
+}
+
+int sandbox_drop_privileges_to(uid_t user, gid_t group)
+{
+	lose_inheritance();
+	if (!is_already(user, group) &&
+		(setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
+			setresuid(user, user, user) < 0))
+		return -errno;
+	return lose_privileges();
 }
 
 int sandbox_die_with_parent(int socket_fd)

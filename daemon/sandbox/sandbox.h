@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* AddressSanitizer and ThreadSanitizer map terabytes and make system calls of their own: a limit
  * on memory is not set there, and the filter lets through what they need. */
@@ -36,6 +37,15 @@ enum sandbox_root {
  * the user may look into this one. What is left is verified.
  */
 int sandbox_drop_privileges(enum sandbox_root root);
+
+/*
+ * The same, but as this user with this group, and with no supplementary ones unless it is them
+ * already: for a process with files of its own. -EPERM: it is another one and may not change.
+ * Root that stays root keeps what its files' modes give it, and nothing else, in programs that it
+ * executes too. Other processes of the user may look into such a program until that has called
+ * this again.
+ */
+int sandbox_drop_privileges_to(uid_t user, gid_t group);
 
 /*
  * This process is killed when its parent ends: the one that made the socketpair whose other end
@@ -69,28 +79,45 @@ int sandbox_forbid_calls(void);
  */
 int sandbox_forbid_programs(void);
 
-/* Folders and what a process may do in them, by Landlock. */
+/* Folders and what a process may do in them, by Landlock. Nothing can be executed in any. */
 struct sandbox_folder {
-	const char *path;
-	bool is_written; /* files and folders made, written, renamed and removed */
-	bool is_listed;	 /* nothing but that: names can be read, files cannot */
+	const char *path; /* or a file's, which then is read or written itself; NULL: none */
+	bool is_written;  /* read, too; files and folders made, written, renamed, linked, removed */
+	bool is_listed;	  /* nothing but that: names can be read, files cannot */
 };
 
 /*
- * From now on no file can be opened but below these folders, whatever the user could; of those that
- * are not there (NULL, or none at the path) the first may not be made either. Returns 0; -ENOSYS or
- * -EOPNOTSUPP where the kernel has no Landlock (before 5.13), and nothing has changed; or -errno.
+ * From now on no file can be opened, made or removed but below these folders, whatever the user
+ * could. What is open stays as it is; names, modes and owners can be asked for as before. A folder
+ * that is not there is passed over, and can then not be made either. Where the kernel can (6.12),
+ * signals reach nobody outside, nor do new connections to abstract sockets; the other way about
+ * nothing changes, and neither do sockets that are open.
+ *
+ * After the privileges. Returns 0; -ENOSYS or -EOPNOTSUPP where the kernel has no Landlock (before
+ * 5.13, or switched off), or one in which no file can be moved to another folder (before 5.19) and
+ * some are written, and nothing has changed; -ENOTDIR is_listed of what is none; or -errno.
  */
 int sandbox_confine(const struct sandbox_folder *folders, size_t count);
 
 /*
- * For an engine: what sandbox_forbid_calls() allows; files by name, for sandbox_confine() to bound;
- * maps and BPF maps of which it has descriptors; waiting on descriptors, timers, and accepting
- * connections on sockets that listen. No programs, no processes or threads, no new sockets but
- * pairs, no other processes' memory or signals, no memory that becomes code. Forbidden calls are
- * answered with EPERM, and those that nothing here would ever make kill.
+ * For an engine: reading, writing, locking and mapping what is open, talking on sockets that are,
+ * with what is passed on them; files by name, for sandbox_confine() to bound; accepting connections
+ * on sockets that listen, and pairs of new ones; waiting on descriptors and timers; bpf() on maps
+ * of which it has descriptors; signals to itself, so that abort() is one.
+ *
+ * EPERM: other sockets, connecting and binding; processes and threads (clone3() ENOSYS, after which
+ * libraries try clone()); signals to others; memory that is or becomes code; all else of bpf();
+ * perf_event_open(); prctl() but for names; other ioctl() than FIONREAD and FIONBIO; fcntl() that
+ * would send signals; owners, and whatever is not named here.
+ *
+ * Kills (SIGSYS), as nothing here would ever make it: executing programs, ptrace() and other
+ * processes' memory and descriptors, pidfd_*(), io_uring, userfaultfd(), keys, namespaces, mounts,
+ * chroot(), open_by_handle_at(), modules, kexec, swap, and calls of another architecture.
  */
 int sandbox_forbid_engine(void);
 
-/* For a query process: the same without BPF, connections and new files but in memory. */
+/*
+ * For a query: the same without bpf(), connections, new sockets and epoll; files can be opened to
+ * be read, and made in memory only (memfd_create()).
+ */
 int sandbox_forbid_query(void);

@@ -4,20 +4,34 @@
 #include "serve/http_private.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXT_BYTES = 1024, DISPOSITION_BYTES = 256 };
 
 static const char *const PLAIN_TEXT = "text/plain; charset=utf-8";
 
-/* A body on its way out. */
+/* A body on its way out, of memory or of a file. */
 struct body {
 	struct http_server *server;
 	char *bytes;
+	int fd; /* -1: none */
 	size_t size;
 };
+
+static ssize_t read_file(const struct body *body, uint64_t position, char *buffer, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = pread(body->fd, buffer, size, (off_t)position);
+	while (n < 0 && errno == EINTR);
+	/* Its length is promised already: what is cut short must not look whole. */
+	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
 
 static ssize_t read_body(void *context, uint64_t position, char *buffer, size_t size)
 {
@@ -28,7 +42,15 @@ static ssize_t read_body(void *context, uint64_t position, char *buffer, size_t 
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (size > left)
 		size = left;
-	memcpy(buffer, body->bytes + position, size);
+	if (body->fd >= 0) {
+		ssize_t n = read_file(body, position, buffer, size);
+
+		if (n < 0)
+			return n;
+		size = (size_t)n;
+	} else {
+		memcpy(buffer, body->bytes + position, size);
+	}
 	body->server->counters.bytes += size;
 	return (ssize_t)size;
 }
@@ -39,11 +61,14 @@ static void free_body(void *context)
 
 	body->server->answer_bytes -= body->size;
 	free(body->bytes);
+	if (body->fd >= 0)
+		(void)close(body->fd);
 	free(body);
 }
 
-/* Takes `bytes`. NULL: no memory. */
-static struct MHD_Response *response_of_body(struct http_server *server, char *bytes, size_t size)
+/* Takes `bytes` and `fd`, one of which there is. NULL: no memory. */
+static struct MHD_Response *response_of_body(
+	struct http_server *server, char *bytes, int fd, size_t size)
 {
 	struct body *body = malloc(sizeof(*body));
 	size_t block = size < BODY_BLOCK_BYTES ? size + 1 : BODY_BLOCK_BYTES;
@@ -51,9 +76,11 @@ static struct MHD_Response *response_of_body(struct http_server *server, char *b
 
 	if (!body) {
 		free(bytes);
+		if (fd >= 0)
+			(void)close(fd);
 		return NULL;
 	}
-	*body = (struct body){ server, bytes, size };
+	*body = (struct body){ server, bytes, fd, size };
 	server->answer_bytes += size;
 	response = MHD_create_response_from_callback(size, block, read_body, body, free_body);
 	if (!response)
@@ -84,9 +111,9 @@ static bool add_fields(struct MHD_Response *response, const struct http_answer *
 }
 
 static struct MHD_Response *response_of(
-	struct http_server *server, const struct http_answer *answer)
+	struct http_server *server, const struct http_answer *answer, int fd)
 {
-	struct MHD_Response *response = response_of_body(server, answer->body, answer->size);
+	struct MHD_Response *response = response_of_body(server, answer->body, fd, answer->size);
 
 	if (response && !add_fields(response, answer)) {
 		MHD_destroy_response(response);
@@ -119,18 +146,25 @@ static char *clean_lines(const char *text, size_t *ret_size)
 	return lines;
 }
 
-static struct MHD_Response *response_of_text(struct http_server *server, const char *format,
+static struct MHD_Response *response_of_text(const struct http_request *request, const char *format,
 	va_list arguments) __attribute__((format(printf, 2, 0)));
 
 static struct MHD_Response *response_of_text(
-	struct http_server *server, const char *format, va_list arguments)
+	const struct http_request *request, const char *format, va_list arguments)
 {
+	const char *field = request->route ? request->route->text_field : NULL;
 	struct http_answer answer = { .content_type = PLAIN_TEXT };
+	struct MHD_Response *response;
 	char text[TEXT_BYTES];
 
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	answer.body = clean_lines(text, &answer.size);
-	return answer.body ? response_of(server, &answer) : NULL;
+	response = answer.body ? response_of(request->server, &answer, -1) : NULL;
+	if (response && field && !add_field(response, field, "1")) {
+		MHD_destroy_response(response);
+		return NULL;
+	}
+	return response;
 }
 
 /* Takes `response`. The connection goes on in the next run of the server. */
@@ -146,20 +180,33 @@ static void settle(struct http_request *request, unsigned status, struct MHD_Res
 		http_request_resume(request);
 }
 
-void http_answer(struct http_request *request, const struct http_answer *answer)
+/* Takes the body, or `fd`. */
+static void answer_body(struct http_request *request, const struct http_answer *answer, int fd)
 {
 	struct http_server *server = request->server;
 
 	if (answer->size > server->limits.answer_bytes - server->answer_bytes) {
 		free(answer->body);
+		if (fd >= 0)
+			(void)close(fd);
 		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"An answer of %zu bytes does not fit beside the %zu bytes that others have "
-			"yet to "
-			"read, of %zu in all: try again, or ask for less.",
+			"yet to read, of %zu in all: try again, or ask for less.",
 			answer->size, server->answer_bytes, server->limits.answer_bytes);
 		return;
 	}
-	settle(request, answer->status, response_of(server, answer), answer->size);
+	settle(request, answer->status, response_of(server, answer, fd), answer->size);
+}
+
+void http_answer(struct http_request *request, const struct http_answer *answer)
+{
+	answer_body(request, answer, -1);
+}
+
+void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd)
+{
+	assert(fd >= 0 && !answer->body);
+	answer_body(request, answer, fd);
 }
 
 void http_answer_text(struct http_request *request, unsigned status, const char *format, ...)
@@ -168,7 +215,7 @@ void http_answer_text(struct http_request *request, unsigned status, const char 
 	va_list arguments;
 
 	va_start(arguments, format);
-	response = response_of_text(request->server, format, arguments);
+	response = response_of_text(request, format, arguments);
 	va_end(arguments);
 	settle(request, status, response, 0);
 }
@@ -180,7 +227,7 @@ void http_answer_refusal(
 	va_list arguments;
 
 	va_start(arguments, format);
-	response = response_of_text(request->server, format, arguments);
+	response = response_of_text(request, format, arguments);
 	va_end(arguments);
 	if (response && !(add_field(response, MHD_HTTP_HEADER_ALLOW, allow) &&
 				add_field(response, MHD_HTTP_HEADER_CONNECTION, "close"))) {

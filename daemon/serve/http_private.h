@@ -40,6 +40,7 @@ struct http_request {
 	struct http_server *server;
 	struct http_connection *connection;
 	struct http_request *previous, *next; /* of those that are suspended */
+	const struct http_route *route; /* NULL: there is none for it, or it was not looked for */
 	struct http_target target;
 	int target_error; /* of http_target_parse() */
 	bool is_begun, is_answered, is_suspended;
@@ -87,6 +88,8 @@ void http_request_complete(void *server, struct MHD_Connection *handle, void **r
 void http_requests_resume(struct http_server *server);
 /* Lets the connection of a request that has its answer go on. */
 void http_request_resume(struct http_request *request);
+/* Tells the route of `key`, a suspended request if it is there yet, that its client is gone. */
+void http_request_tell_gone(struct http_server *server, const void *key);
 
 /* http_answer.c */
 

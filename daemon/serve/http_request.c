@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 const char *http_request_parameter(const struct http_request *request, const char *name)
@@ -157,6 +158,7 @@ static void find_route(struct http_request *request, const char *method)
 		if (strcmp(route->path, request->target.path) != 0)
 			continue;
 		if (strcmp(route->method, method) == 0) {
+			request->route = route;
 			route->function(server->context, request);
 			return;
 		}
@@ -172,6 +174,35 @@ static void find_route(struct http_request *request, const char *method)
 			request->target.path);
 }
 
+/*
+ * libmicrohttpd does not look at a connection that is suspended. An end that is not told for want
+ * of memory is found when the answer is sent.
+ */
+static void watch_for_end(struct http_request *request)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT, .data.u64 = (uintptr_t)request };
+
+	if (request->route && request->route->gone)
+		(void)epoll_ctl(
+			request->server->epoll_fd, EPOLL_CTL_ADD, request->connection->fd, &event);
+}
+
+static void watch_no_more(struct http_request *request)
+{
+	if (request->route && request->route->gone)
+		(void)epoll_ctl(
+			request->server->epoll_fd, EPOLL_CTL_DEL, request->connection->fd, NULL);
+}
+
+void http_request_tell_gone(struct http_server *server, const void *key)
+{
+	for (struct http_request *request = server->suspended; request; request = request->next)
+		if (request == key && !request->is_answered) {
+			request->route->gone(server->context, request);
+			return;
+		}
+}
+
 static void suspend(struct http_request *request)
 {
 	struct http_server *server = request->server;
@@ -181,6 +212,7 @@ static void suspend(struct http_request *request)
 	if (request->next)
 		request->next->previous = request;
 	server->suspended = request;
+	watch_for_end(request);
 	MHD_suspend_connection(request->connection->handle);
 }
 
@@ -189,6 +221,7 @@ static void unlink_suspended(struct http_request *request)
 	if (!request->is_suspended)
 		return;
 	request->is_suspended = false;
+	watch_no_more(request);
 	if (request->previous)
 		request->previous->next = request->next;
 	else

@@ -19,7 +19,7 @@
 enum {
 	EVENTS_A_RUN = 8,
 	DAEMON_EVENT = UINT16_MAX, /* a listener's is its position */
-	RESUME_EVENT,
+	RESUME_EVENT,		   /* what is above is the address of a request */
 	NSEC_PER_MSEC = 1000000,
 };
 
@@ -195,8 +195,10 @@ int http_server_run(struct http_server *server)
 
 		if (which == RESUME_EVENT)
 			(void)eventfd_read(server->resume_fd, &resumed);
-		else if (which != DAEMON_EVENT)
+		else if (which < DAEMON_EVENT)
 			http_listener_accept(server, &server->listeners[which]);
+		else if (which > RESUME_EVENT)
+			http_request_tell_gone(server, (const void *)(uintptr_t)which);
 	}
 	http_connections_cut(server, now_ns);
 	/* Also without an event: what was resumed or is half read makes none. */

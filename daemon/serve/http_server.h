@@ -76,6 +76,11 @@ struct http_answer {
 	size_t size;
 };
 void http_answer(struct http_request *request, const struct http_answer *answer);
+/*
+ * The same with `size` bytes of a file from its beginning on, which nobody shortens; it is read as
+ * the client takes it. `body` must be NULL; `fd` is taken.
+ */
+void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd);
 /* Plain text, "what happened" and what to do, of any status. */
 void http_answer_text(struct http_request *request, unsigned status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -89,6 +94,14 @@ struct http_route {
 	const char *method; /* "GET"; HEAD is answered by GET's */
 	const char *path;   /* exact */
 	void (*function)(void *context, struct http_request *request);
+	/*
+	 * NULL, or told once, by http_server_run(), that the client of a request which the route
+	 * has yet to answer is gone. It must be answered all the same: that is how it is given
+	 * back.
+	 */
+	void (*gone)(void *context, struct http_request *request);
+	/* NULL, or the name of a header field of the value 1 that texts of this route carry. */
+	const char *text_field;
 };
 
 /* Sockets that are listened on; a server that could be made takes the descriptors. */

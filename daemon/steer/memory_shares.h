@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct binary_table_limits;
+struct cgroup_table_limits;
+struct process_table_limits;
+
 enum { MEMORY_BUDGET_MIN = 32 << 20 };
 
 struct memory_shares {
@@ -23,8 +27,8 @@ struct memory_shares {
 	size_t process_bytes;  /* processes, mappings, binaries, cgroups: their bounds scale with it
 				*/
 	size_t store_bytes;    /* the history's writer */
-	size_t base_bytes;     /* both programs' code and data, the C library, HTTP */
-	size_t total_bytes;    /* of all these */
+	size_t base_bytes;     /* both programs' code and data, kernel symbols, HTTP */
+	size_t total_bytes;    /* of all these, the second profile too */
 };
 
 struct memory_work {
@@ -35,3 +39,14 @@ struct memory_work {
 /* Returns 0, or -ENOSPC with `fault`, which names the least that would do. */
 int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	struct memory_shares *ret_shares, struct fault *fault);
+
+/*
+ * The bounds at which these take what process_bytes has for them: half of it, three eighths and an
+ * eighth. Descriptors are no memory of ours; their number is the default one.
+ */
+void memory_shares_process_limits(
+	const struct memory_shares *shares, struct process_table_limits *ret_limits);
+void memory_shares_binary_limits(
+	const struct memory_shares *shares, struct binary_table_limits *ret_limits);
+void memory_shares_cgroup_limits(
+	const struct memory_shares *shares, struct cgroup_table_limits *ret_limits);

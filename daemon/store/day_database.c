@@ -359,17 +359,23 @@ static int find_file(const char *path, enum day_access access)
 	return faccessat(AT_FDCWD, path, F_OK, 0) < 0 ? -errno : 0;
 }
 
-/* Is there neither something that is not in the database yet, nor a place for SQLite's -shm? */
+/* Is nothing there that is not in the database yet? */
+static bool has_no_log(const char *path)
+{
+	char log[DAY_PATH_BYTES + 8];
+	struct stat status;
+
+	(void)snprintf(log, sizeof(log), "%s-wal", path);
+	return stat(log, &status) == 0 ? status.st_size == 0 : errno == ENOENT;
+}
+
+/* Nor a place for SQLite's -shm? */
 static bool needs_no_locks(const char *folder, const char *path)
 {
 	char companion[DAY_PATH_BYTES + 8];
-	struct stat status;
 
-	(void)snprintf(companion, sizeof(companion), "%s-wal", path);
-	if (stat(companion, &status) == 0 ? status.st_size > 0 : errno != ENOENT)
-		return false;
 	(void)snprintf(companion, sizeof(companion), "%s-shm", path);
-	return faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) < 0 &&
+	return has_no_log(path) && faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) < 0 &&
 	       (errno != ENOENT || faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) < 0);
 }
 
@@ -413,14 +419,13 @@ bool day_database_has_changed(const struct day_database *database)
 		       now.changed.tv_nsec != database->changed.tv_nsec);
 }
 
-static int open_connection(struct day_database *database, const char *folder, const char *path,
-	enum day_access access, struct fault *fault)
+static int open_connection(struct day_database *database, const char *path, enum day_access access,
+	struct fault *fault)
 {
 	char address[3 * DAY_PATH_BYTES + 32];
 	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, code, r;
 
 	flags |= access == DAY_WRITE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-	database->is_immutable = access == DAY_READ && needs_no_locks(folder, path);
 	if (database->is_immutable) {
 		r = look_at(path, database);
 		if (r < 0)
@@ -437,11 +442,37 @@ static int open_connection(struct day_database *database, const char *folder, co
 		r == -EIO ? sqlite3_errstr(code) : strerror(-r));
 }
 
+static int open_checked(struct day_database *database, const char *path, enum day_access access,
+	struct fault *fault)
+{
+	int r = open_connection(database, path, access, fault);
+
+	if (r == 0)
+		r = configure(database, access, fault);
+	if (r == 0)
+		r = check_version(database, access, fault);
+	/* It is its -shm that is not there, and cannot be made. */
+	if (r == -ENOENT && (sqlite3_errcode(database->connection) & 0xff) == SQLITE_CANTOPEN &&
+		faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+		r = -EROFS;
+	return r;
+}
+
+/* A sandbox forbids what the files' modes would allow, which shows only when it is tried. */
+static int open_without_locks(struct day_database *database, const char *path, struct fault *fault)
+{
+	(void)sqlite3_close(database->connection);
+	database->connection = NULL;
+	database->is_immutable = true;
+	return open_checked(database, path, DAY_READ, fault);
+}
+
 int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	struct day_database **ret_database, struct fault *fault)
 {
 	_cleanup_(day_database_closep) struct day_database *database = calloc(1, sizeof(*database));
 	char path[DAY_PATH_BYTES];
+	struct fault locked = { 0 };
 	int r;
 
 	if (!database)
@@ -453,15 +484,12 @@ int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	r = find_file(path, access);
 	if (r < 0)
 		return fault_set(fault, r, "cannot open %s: %s", path, strerror(-r));
-	r = open_connection(database, folder, path, access, fault);
-	if (r == 0)
-		r = configure(database, access, fault);
-	if (r == 0)
-		r = check_version(database, access, fault);
-	/* It is its -shm that is not there, and cannot be made. */
-	if (r == -ENOENT && (sqlite3_errcode(database->connection) & 0xff) == SQLITE_CANTOPEN &&
-		faccessat(AT_FDCWD, path, F_OK, 0) == 0)
-		r = -EROFS;
+	database->is_immutable = access == DAY_READ && needs_no_locks(folder, path);
+	r = open_checked(database, path, access, &locked);
+	if (r == -EROFS && access == DAY_READ && !database->is_immutable && has_no_log(path))
+		r = open_without_locks(database, path, fault);
+	else if (r < 0 && locked.text[0])
+		(void)fault_set(fault, r, "%s", locked.text);
 	if (r < 0)
 		return r;
 	*ret_database = TAKE_PTR(database);

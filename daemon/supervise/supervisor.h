@@ -32,26 +32,49 @@ enum {
 };
 
 struct supervisor_options {
-	/* The engine: this program with these arguments; the environment is this process's. */
+	/* The engine: this program with these arguments; the environment is this process's, but for
+	 * what the service manager means for the main process alone. */
 	char *const *engine_arguments;
+	const char *program;   /* NULL: /proc/self/exe; another one in tests */
 	const int *listen_fds; /* borrowed; handed to every engine */
-	size_t listen_count;
-	const char *user; /* the engine's, where we are root; NULL: it stays who we are */
+	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
+	const char *user;      /* the engine's, where we are root; NULL: it stays who we are */
 };
 
 /*
- * Runs the service until SIGTERM or SIGINT, which it passes on and waits for. SIGHUP is passed on
- * too. Tells the service manager what the engine tells (sd_notify(3)); feeds its watchdog only with
- * the engine's progress; an engine that makes none for as long is killed. An engine that crashes is
- * started again after 100 ms, then 200 ms, ... 5 s at most, until it has run for a minute. Returns
- * 0; or -errno with `fault`, also when an engine ends with PILOTLIGHT_ENGINE_EXIT_FAILED.
+ * Runs the service until SIGTERM or SIGINT, which goes to the engine as SIGTERM and is waited for:
+ * for 20 s, or until the signal comes again, then it is killed. SIGHUP is passed on too, to an
+ * engine that is not ready yet once it is. The signals are blocked and waited for meanwhile; no
+ * other thread may run, and nobody else wait for children (waitpid(-1)).
+ *
+ * An engine begins in a session of its own, as that user, with no capability, and with no way to
+ * one (sandbox_drop_privileges_to(), which it must call again for itself, as exec undoes a part:
+ * that other processes of its user may not look into it; then sandbox_die_with_parent() of
+ * ENGINE_NOTICE_FD). Its standard input is /dev/null, its output and error are ours. Its listening
+ * sockets are those from ENGINE_LISTEN_FD up to the first number that is not open.
+ *
+ * The service manager is told what the engine tells (sd_notify(3)), 64 notices a second at most;
+ * what it sends beyond that waits in its socket, so it must send without waiting. The manager's
+ * watchdog is fed with the engine's progress alone; an engine that makes none for half of the
+ * manager's time, from its start on, is killed by SIGABRT, and by SIGKILL a second later. What it
+ * waits for this process does not count.
+ *
+ * An engine that crashes is followed by another after 100 ms, then 200 ms, ... 5 s, or 1 s where
+ * it had been ready, until one has run for a minute. One that ends with
+ * PILOTLIGHT_ENGINE_EXIT_RENEW is followed at once, if it has run for a second;
+ * PILOTLIGHT_ENGINE_EXIT_DONE ends the service. Returns 0; -ECANCELED with `fault` after
+ * PILOTLIGHT_ENGINE_EXIT_FAILED; or -errno with `fault`: the first engine cannot be started, or
+ * this process not go on.
  */
 int supervisor_run(const struct supervisor_options *options, struct fault *fault);
 
 /*
  * The other way about, for a command that becomes an engine itself: starts a broker, which is this
- * program as `PROGRAM broker` and runs supervisor_serve(), and returns the two sockets on which it
- * is spoken to. It ends when they are closed. Returns 0 or -errno with `fault`.
+ * program as `PROGRAM broker` and runs supervisor_serve_main(), and returns the two sockets on
+ * which it is spoken to. It has a session of its own, where a terminal's Ctrl-C does not reach it,
+ * and ends when both are closed, by this process or its end. It is a child of this process, whose
+ * end nobody need wait for. Called by a process of one thread, before it gives up its privileges.
+ * Returns 0 or -errno with `fault`.
  */
 int supervisor_start_broker(int *ret_broker_fd, int *ret_capture_fd, struct fault *fault);
 

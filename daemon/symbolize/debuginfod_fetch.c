@@ -3,37 +3,21 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "broker/broker.h"
 #include "child/child_process.h"
 #include "symbolize/fetch_folder.h"
 #include "symbolize/fetch_request.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ENVIRONMENT_MAX = 24 };
 #define TIMEOUT_NS_DEFAULT (600 * (uint64_t)NSEC_PER_SEC)
 #define TIMEOUT_S_MAX	   (7 * 24 * 3600)
 #define BYTES_MAX_DEFAULT  (4ULL << 30)
-
-/* What curl and its TLS library go by, and whoever set it for us meant for them. */
-static const char *const inherited_variables[] = {
-	"http_proxy",
-	"https_proxy",
-	"HTTPS_PROXY",
-	"all_proxy",
-	"ALL_PROXY",
-	"no_proxy",
-	"NO_PROXY",
-	"SSL_CERT_FILE",
-	"SSL_CERT_DIR",
-	"DEBUGINFOD_HEADERS_FILE",
-};
 
 struct debuginfod_fetch {
 	struct child_process *child;
@@ -41,84 +25,25 @@ struct debuginfod_fetch {
 	uint64_t bytes_max;
 };
 
-struct environment {
-	char *variables[ENVIRONMENT_MAX + 1]; /* owned; ends with NULL */
-	size_t count;
-};
-
-static void environment_done(struct environment *environment)
-{
-	for (size_t i = 0; i < environment->count; i++)
-		free(environment->variables[i]);
-}
-
-static int environment_add(struct environment *environment, const char *name, const char *value)
-{
-	size_t bytes = strlen(name) + 1 + strlen(value) + 1;
-	char *variable = malloc(bytes);
-
-	if (!variable)
-		return -ENOMEM;
-	assert(environment->count < ENVIRONMENT_MAX);
-	(void)snprintf(variable, bytes, "%s=%s", name, value);
-	environment->variables[environment->count++] = variable;
-	return 0;
-}
-
-static int environment_add_number(
-	struct environment *environment, const char *name, uint64_t number)
-{
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	return environment_add(environment, name, text);
-}
-
-static int fill_environment(
-	struct environment *environment, const char *urls, const struct fetch_request *request)
-{
-	int r = environment_add(environment, "DEBUGINFOD_URLS", urls);
-
-	/* In the folder that is the current one, which is all of it that nobody need reach. */
-	if (r == 0)
-		r = environment_add(environment, "DEBUGINFOD_CACHE_PATH", "./cache");
-	if (r == 0)
-		r = environment_add_number(environment, "DEBUGINFOD_TIMEOUT", request->timeout_s);
-	if (r == 0)
-		r = environment_add_number(environment, "DEBUGINFOD_MAXTIME", request->timeout_s);
-	if (r == 0)
-		r = environment_add_number(environment, "DEBUGINFOD_MAXSIZE", request->bytes_max);
-	for (size_t i = 0; i < ARRAY_SIZE(inherited_variables) && r == 0; i++) {
-		const char *value = getenv(inherited_variables[i]);
-
-		if (value)
-			r = environment_add(environment, inherited_variables[i], value);
-	}
-	return r;
-}
-
 static int start_child(struct debuginfod_fetch *fetch,
 	const struct debuginfod_fetch_options *options, const struct fetch_request *request,
 	uint64_t timeout_ns)
 {
-	char *const arguments[] = { "pilotlight", "symbol-fetch", NULL };
-	_cleanup_(environment_done) struct environment environment = { 0 };
 	const struct child_descriptor descriptors[] = { { fetch->folder.fd, FETCH_FOLDER_FD } };
 	const struct child_process_options child = {
+		.broker = options->broker,
+		.kind = BROKER_CHILD_SYMBOL_FETCH,
 		.program = options->program,
-		.arguments = arguments,
-		.environment = environment.variables,
 		.descriptors = descriptors,
 		.descriptor_count = ARRAY_SIZE(descriptors),
-		.socket_number = FETCH_SOCKET_FD,
 		.request = request,
 		.request_bytes = sizeof(*request),
 		.timeout_ns = timeout_ns,
 		.takes_fd = true,
 	};
-	int r = fill_environment(&environment, options->urls, request);
 
-	return r == 0 ? child_process_start(&child, &fetch->child) : r;
+	_Static_assert((int)FETCH_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "number of a child's");
+	return child_process_start(&child, &fetch->child);
 }
 
 int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
@@ -138,6 +63,9 @@ int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
 
 	if (!options->urls || strspn(options->urls, " ") == strlen(options->urls) || !id->size)
 		return -EINVAL;
+	if (strlen(options->urls) >= sizeof(request.urls))
+		return -E2BIG;
+	memcpy(request.urls, options->urls, strlen(options->urls));
 	memcpy(request.id, id->bytes, sizeof(request.id));
 	fetch = calloc(1, sizeof(*fetch));
 	if (!fetch)
@@ -245,6 +173,10 @@ const char *debuginfod_fetch_explain(int error)
 		       "privileges for it";
 	case EINVAL:
 		return "no server is configured (DEBUGINFOD_URLS)";
+	case E2BIG:
+		return "too many servers are configured (DEBUGINFOD_URLS)";
+	case EAGAIN:
+		return "too many other processes of the service ran";
 	default:
 		return "the servers could not be reached, or failed";
 	}

@@ -15,12 +15,15 @@
 
 #include <stdint.h>
 
+struct broker;
 struct debuginfod_fetch;
 
 struct debuginfod_fetch_options {
-	const char *urls;      /* of servers, separated by spaces, as DEBUGINFOD_URLS has them */
+	/* Of servers, separated by spaces, as DEBUGINFOD_URLS has them: 8191 bytes at most. */
+	const char *urls;
+	struct broker *broker; /* borrowed; a remote one starts the process; NULL: this process */
 	const char *directory; /* where the fetcher's folder is made; NULL: /var/tmp */
-	const char *program;   /* NULL: /proc/self/exe */
+	const char *program;   /* of one that this process starts; NULL: /proc/self/exe */
 	uint64_t timeout_ns;   /* 0: 10 minutes; from its start to its end */
 	uint64_t bytes_max;    /* of the file; 0: 4 GiB */
 };
@@ -28,8 +31,8 @@ struct debuginfod_fetch_options {
 /*
  * Asks for the debug file of `id` (size at least 1; where zeros at its end may be missing, the
  * usual lengths of 8, 16 and 20 bytes are tried too). Folders that dead fetchers have left in
- * `directory` are removed first. Returns 0; -EINVAL no servers; -ENOMEM; -errno of making the
- * folder or starting the process.
+ * `directory` are removed first. Returns 0; -EINVAL no servers; -E2BIG too many; -ENOMEM; -EAGAIN
+ * the broker has no place now; -errno of making the folder or starting the process.
  */
 int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
 	const struct build_id *id, struct debuginfod_fetch **ret_fetch);

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/build_id.h"
 #include "base/cleanup.h"
+#include "child/child_request.h"
 #include "sandbox/sandbox.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/fetch_request.h"
@@ -10,16 +11,19 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
 	EXIT_NOT_A_FETCHER = 3,
 	DESCRIPTORS = 64,
 };
+#define CACHE_NAME   "cache"
 #define MEMORY_BYTES (256ULL << 20) /* the file itself is not kept in memory */
 
 /* What is used of libdebuginfod, as elfutils/debuginfod.h has it; since its version 0.180. */
@@ -128,17 +132,24 @@ static int fetch(const struct fetch_request *request, int *ret_fd)
 
 static int receive_request(struct fetch_request *ret_request)
 {
-	ssize_t size;
+	int r = child_request_receive(ret_request, sizeof(*ret_request));
 
-	do
-		size = recv(FETCH_SOCKET_FD, ret_request, sizeof(*ret_request), MSG_TRUNC);
-	while (size < 0 && errno == EINTR);
-	if (size < 0)
-		return -errno;
-	return size == sizeof(*ret_request) && ret_request->version == FETCH_VERSION &&
-			       ret_request->id_bytes > 0 && ret_request->id_bytes <= BUILD_ID_BYTES
+	if (r < 0)
+		return r;
+	return ret_request->version == FETCH_VERSION && ret_request->id_bytes > 0 &&
+			       ret_request->id_bytes <= BUILD_ID_BYTES &&
+			       memchr(ret_request->urls, '\0', sizeof(ret_request->urls))
 		       ? 0
 		       : -EPROTO;
+}
+
+/* Before anything is received: who has started it may have more privileges than who tells it what
+ * to do. */
+static int give_up_privileges(void)
+{
+	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
+
+	return r == 0 ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
 }
 
 static int enter_sandbox(const struct fetch_request *request)
@@ -150,17 +161,77 @@ static int enter_sandbox(const struct fetch_request *request)
 		.descriptors = DESCRIPTORS,
 		.has_threads = true,
 	};
-	int r;
+	int r = sandbox_limit(&limits);
 
-	/* While we may: nobody need not reach the folder from the root. */
-	if (fchdir(FETCH_FOLDER_FD) < 0)
+	if (r == 0)
+		r = sandbox_forbid_programs();
+	/* Nobody need not reach the folder from the root. */
+	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
+		r = -errno;
+	return r;
+}
+
+static int set_number(const char *name, uint64_t number)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	return setenv(name, text, 1) < 0 ? -errno : 0;
+}
+
+/* Where libdebuginfod looks for what it is to do. */
+static int set_environment(const struct fetch_request *request)
+{
+	int r = setenv("DEBUGINFOD_URLS", request->urls, 1) < 0 ? -errno : 0;
+
+	if (r == 0 && setenv("DEBUGINFOD_CACHE_PATH", "./" CACHE_NAME, 1) < 0)
+		r = -errno;
+	if (r == 0)
+		r = set_number("DEBUGINFOD_TIMEOUT", request->timeout_s);
+	if (r == 0)
+		r = set_number("DEBUGINFOD_MAXTIME", request->timeout_s);
+	if (r == 0)
+		r = set_number("DEBUGINFOD_MAXSIZE", request->bytes_max);
+	return r;
+}
+
+/* A folder from whose like the owner, who may be another user, can remove what is left there. */
+static int make_open_folder(const char *name)
+{
+	if (mkdir(name, 0777) < 0 && errno != EEXIST)
 		return -errno;
-	r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
+	return chmod(name, 0777) < 0 ? -errno : 0;
+}
+
+/* As libdebuginfod names them, which would make them for this user alone. */
+static int make_cache_folder(const unsigned char *id, int id_bytes)
+{
+	char name[sizeof(CACHE_NAME "/") + 2 * BUILD_ID_BYTES];
+	int length = snprintf(name, sizeof(name), CACHE_NAME "/");
+
+	for (int i = 0; i < id_bytes; i++)
+		length += snprintf(name + length, sizeof(name) - (size_t)length, "%02x", id[i]);
+	return make_open_folder(name);
+}
+
+static int make_cache_folders(const struct fetch_request *request)
+{
+	int r = make_open_folder(CACHE_NAME);
+
 	if (r == 0)
-		r = sandbox_die_with_parent(FETCH_SOCKET_FD);
+		r = make_cache_folder(request->id, usual_length(request->id_bytes));
+	return r == 0 ? make_cache_folder(request->id, request->id_bytes) : r;
+}
+
+static int work(const struct fetch_request *request, int *ret_fd)
+{
+	int r = enter_sandbox(request);
+
 	if (r == 0)
-		r = sandbox_limit(&limits);
-	return r == 0 ? sandbox_forbid_programs() : r;
+		r = set_environment(request);
+	if (r == 0)
+		r = make_cache_folders(request);
+	return r == 0 ? fetch(request, ret_fd) : r;
 }
 
 static int send_reply(int error, int fd)
@@ -195,11 +266,12 @@ int debuginfod_fetch_main(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, "symbol-fetch", 0, 0, 0);
 	/* A server that goes away is an error like any other. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (receive_request(&request) < 0)
-		return EXIT_NOT_A_FETCHER;
-	r = enter_sandbox(&request);
-	if (r == 0)
-		r = fetch(&request, &fd);
+	r = give_up_privileges();
+	if (r == 0) {
+		if (receive_request(&request) < 0)
+			return EXIT_NOT_A_FETCHER;
+		r = work(&request, &fd);
+	}
 	if (send_reply(r, fd) < 0)
 		return EXIT_NOT_A_FETCHER;
 	_exit(EXIT_SUCCESS);

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 
 enum {
-	NOBODY = 65534,
 	ATTEMPTS_MAX = 16,
-	DEPTH_MAX = 4, /* libdebuginfod makes one of 2 */
+	DEPTH_MAX = 4, /* inner folder, cache and build-id, and what is in that */
 	ENTRIES_MAX = 4096,
 };
 #define NAME_PREFIX "fetch."
+#define INNER_NAME  "files"
 
 static void closedirp(DIR **folder)
 {
@@ -88,34 +88,42 @@ static int lock_folder(int fd)
 	return stat.st_nlink > 0 ? 0 : -EAGAIN;
 }
 
-static int give_folder(int fd)
-{
-	if (geteuid() != 0 || fchown(fd, NOBODY, NOBODY) == 0)
-		return 0;
-	/* Nobody has no number in this user namespace, so the fetcher stays who we are. */
-	return errno == EINVAL || errno == EPERM ? 0 : -errno;
-}
-
-static int make_once(int parent_fd, char *name, size_t name_bytes, int *ret_fd)
+static int make_inner(int outer_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
+
+	if (mkdirat(outer_fd, INNER_NAME, 0700) < 0)
+		return -errno;
+	fd = open_folder(outer_fd, INNER_NAME);
+	if (fd < 0 || fchmod(fd, 0777) < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int make_once(int parent_fd, struct fetch_folder *ret_folder)
+{
+	_cleanup_close_ int outer_fd = -1;
 	uint64_t number;
 	int r;
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -EAGAIN;
-	(void)snprintf(name, name_bytes, NAME_PREFIX "%016llx", (unsigned long long)number);
-	if (mkdirat(parent_fd, name, 0700) < 0)
+	(void)snprintf(ret_folder->name, sizeof(ret_folder->name), NAME_PREFIX "%016llx",
+		(unsigned long long)number);
+	if (mkdirat(parent_fd, ret_folder->name, 0700) < 0)
 		return errno == EEXIST ? -EAGAIN : -errno;
-	fd = open_folder(parent_fd, name);
-	r = fd < 0 ? (errno == ENOENT ? -EAGAIN : -errno) : lock_folder(fd);
+	outer_fd = open_folder(parent_fd, ret_folder->name);
+	r = outer_fd < 0 ? (errno == ENOENT ? -EAGAIN : -errno) : lock_folder(outer_fd);
 	if (r == 0)
-		r = give_folder(fd);
+		r = make_inner(outer_fd, &ret_folder->fd);
 	if (r < 0) {
-		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+		if (outer_fd >= 0)
+			(void)unlinkat(outer_fd, INNER_NAME, AT_REMOVEDIR);
+		(void)unlinkat(parent_fd, ret_folder->name, AT_REMOVEDIR);
 		return r;
 	}
-	*ret_fd = TAKE_FD(fd);
+	ret_folder->outer_fd = TAKE_FD(outer_fd);
 	return 0;
 }
 
@@ -128,7 +136,7 @@ int fetch_folder_make(const char *parent, struct fetch_folder *ret_folder)
 	if (parent_fd < 0)
 		return -errno;
 	for (int i = 0; i < ATTEMPTS_MAX && r == -EAGAIN; i++)
-		r = make_once(parent_fd, folder.name, sizeof(folder.name), &folder.fd);
+		r = make_once(parent_fd, &folder);
 	if (r < 0)
 		return r;
 	folder.parent_fd = TAKE_FD(parent_fd);
@@ -140,10 +148,11 @@ void fetch_folder_remove(struct fetch_folder *folder)
 {
 	if (folder->parent_fd < 0)
 		return;
-	(void)remove_folder(folder->parent_fd, folder->fd, folder->name);
+	(void)remove_folder(folder->parent_fd, folder->outer_fd, folder->name);
 	(void)close(folder->fd);
+	(void)close(folder->outer_fd);
 	(void)close(folder->parent_fd);
-	folder->fd = folder->parent_fd = -1;
+	folder->fd = folder->outer_fd = folder->parent_fd = -1;
 }
 
 size_t fetch_folder_sweep(const char *parent)
@@ -159,8 +168,8 @@ size_t fetch_folder_sweep(const char *parent)
 		_cleanup_close_ int fd = open_folder(parent_fd, entry->d_name);
 		struct stat stat;
 
-		if (fd >= 0 && fstat(fd, &stat) == 0 &&
-			(stat.st_uid == geteuid() || stat.st_uid == NOBODY) && lock_folder(fd) == 0)
+		if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_uid == geteuid() &&
+			lock_folder(fd) == 0)
 			removed += remove_folder(parent_fd, fd, entry->d_name);
 	}
 	return removed;

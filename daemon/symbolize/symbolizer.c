@@ -23,6 +23,7 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 
 	if (!symbolizer)
 		return -ENOMEM;
+	workers.broker = options->broker;
 	workers.open_piece = symbolizer_open_piece;
 	workers.open_piece_context = symbolizer;
 	symbolizer->epoll_fd = -1;

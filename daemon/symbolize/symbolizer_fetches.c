@@ -27,6 +27,7 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 	struct wanted *wanted = &symbolizer->wanted.items[id];
 	struct debuginfod_fetch_options options = {
 		.urls = symbolizer->urls,
+		.broker = symbolizer->broker,
 		.directory = symbolizer->cache ? symbol_cache_directory(symbolizer->cache) : NULL,
 		.timeout_ns = symbolizer->fetch_timeout_ns,
 		.bytes_max = FETCH_BYTES_MAX,

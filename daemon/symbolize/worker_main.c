@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
 #include "base/clock.h"
+#include "child/child_request.h"
 #include "extract/dwarf_pieces.h"
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -60,14 +62,11 @@ static bool has_files(const struct pilotlight_symbol_request *request)
 static int receive_request(struct pilotlight_symbol_request *ret_request)
 {
 	struct pilotlight_symbol_request request;
-	ssize_t size;
+	int r = child_request_receive(&request, sizeof(request));
 
-	do
-		size = recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), MSG_TRUNC);
-	while (size < 0 && errno == EINTR);
-	if (size < 0)
-		return -errno;
-	if (size != sizeof(request) || request.version != PILOTLIGHT_WORKER_VERSION ||
+	if (r < 0)
+		return r;
+	if (request.version != PILOTLIGHT_WORKER_VERSION ||
 		!(request.has_binary || request.has_debug) ||
 		memchr(request.origin, '\0', sizeof(request.origin)) == NULL)
 		return -EPROTO;
@@ -75,6 +74,15 @@ static int receive_request(struct pilotlight_symbol_request *ret_request)
 		return -EBADF;
 	*ret_request = request;
 	return 0;
+}
+
+/* Before anything is received: who has started it may have more privileges than who tells it what
+ * to do. */
+static int give_up_privileges(void)
+{
+	int r = sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
+
+	return r == 0 ? sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD) : r;
 }
 
 static int enter_sandbox(const struct pilotlight_symbol_request *request)
@@ -91,15 +99,12 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 		.cpu_s = request->cpu_s_max,
 		.descriptors = request->has_pieces ? PILOTLIGHT_WORKER_FDS_MAX : 1,
 	};
-	int r = sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
+	const struct sched_param parameters = { 0 };
+	int r = sandbox_limit(&limits);
 
-	if (r == 0)
-		r = sandbox_die_with_parent(PILOTLIGHT_WORKER_SOCKET_FD);
-	if (r == 0)
-		r = sandbox_limit(&limits);
-	if (r == 0)
-		r = sandbox_forbid_calls();
-	return r;
+	if (!request->is_hurried)
+		(void)sched_setscheduler(0, SCHED_IDLE, &parameters);
+	return r == 0 ? sandbox_forbid_calls() : r;
 }
 
 /* So that the owner, who must not wait, finds it on the disk. What else than space may fail says
@@ -145,9 +150,12 @@ int worker_main(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, "symbol-worker", 0, 0, 0);
 	/* A file that grows too long is an error to report like any other. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	if (receive_request(&request) < 0)
-		return EXIT_NOT_A_WORKER;
-	r = work(&request, &report);
+	r = give_up_privileges();
+	if (r == 0) {
+		if (receive_request(&request) < 0)
+			return EXIT_NOT_A_WORKER;
+		r = work(&request, &report);
+	}
 	report.version = PILOTLIGHT_WORKER_VERSION;
 	report.error = r;
 	report.cpu_ns = clock_process_cpu_ns();

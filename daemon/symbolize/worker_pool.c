@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "broker/broker.h"
 #include "child/child_process.h"
 #include "symbolize/worker_outcome.h"
 
@@ -13,11 +14,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 
 enum {
 	WORKERS_DEFAULT = 2,
 	QUEUE_DEFAULT = 1024,
 	CPU_S_DEFAULT = 120,
+	RETRY_S = 1,
 };
 #define TIMEOUT_NS_DEFAULT    (5 * 60 * (uint64_t)NSEC_PER_SEC)
 #define MEMORY_BYTES_DEFAULT  (256ULL << 20)
@@ -60,6 +63,7 @@ struct worker_pool {
 	struct worker_pool_options options;
 	char *program; /* NULL: this one */
 	int epoll_fd;
+	int retry_fd; /* a timer: the broker may have a place again */
 	bool is_hurried;
 	struct worker *workers; /* workers_max of them */
 	size_t running;
@@ -100,6 +104,7 @@ void worker_pool_free(struct worker_pool *pool)
 	for (size_t i = 0; i < pool->queue_count; i++)
 		waiting_job_done(&pool->queue[(pool->queue_first + i) % pool->options.queue_max]);
 	close_fd(&pool->epoll_fd);
+	close_fd(&pool->retry_fd);
 	free(pool->workers);
 	free(pool->queue);
 	free(pool->program);
@@ -124,13 +129,26 @@ static void set_defaults(struct worker_pool_options *options)
 		options->cpu_s = CPU_S_DEFAULT;
 }
 
+static int open_descriptors(struct worker_pool *pool)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	pool->retry_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pool->epoll_fd < 0 || pool->retry_fd < 0 ||
+		epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, pool->retry_fd, &event) < 0)
+		return -errno;
+	return 0;
+}
+
 int worker_pool_new(const struct worker_pool_options *options, struct worker_pool **ret_pool)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = calloc(1, sizeof(*pool));
+	int r;
 
 	if (!pool)
 		return -ENOMEM;
-	pool->epoll_fd = -1;
+	pool->epoll_fd = pool->retry_fd = -1;
 	pool->options = *options;
 	set_defaults(&pool->options);
 	if (options->program) {
@@ -144,9 +162,9 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
 		pool->workers[i].pieces.fd = -1;
 	if (!pool->workers || !pool->queue)
 		return -ENOMEM;
-	pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (pool->epoll_fd < 0)
-		return -errno;
+	r = open_descriptors(pool);
+	if (r < 0)
+		return r;
 	*ret_pool = TAKE_PTR(pool);
 	return 0;
 }
@@ -229,18 +247,23 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 	return waiting;
 }
 
+/* Of one that this process has started. */
 static void set_policy(const struct child_process *child, int policy)
 {
 	const struct sched_param parameters = { 0 };
 
-	(void)sched_setscheduler(child_process_id(child), policy, &parameters);
+	if (child_process_id(child) > 0)
+		(void)sched_setscheduler(child_process_id(child), policy, &parameters);
 }
 
-static int start_child(struct worker_pool *pool, const struct waiting_job *job, int pieces_fd,
-	struct child_process **ret_child)
+static bool is_started_here(const struct worker_pool *pool)
 {
-	char *const arguments[] = { "pilotlight", "symbol-worker", NULL };
-	char *const environment[] = { NULL };
+	return !pool->options.broker || !broker_is_remote(pool->options.broker);
+}
+
+static int start_child(struct worker_pool *pool, const struct pilotlight_symbol_request *request,
+	const struct waiting_job *job, int pieces_fd, struct child_process **ret_child)
+{
 	const struct child_descriptor descriptors[] = {
 		{ job->output_fd, PILOTLIGHT_WORKER_OUTPUT_FD },
 		{ job->scratch_fd, PILOTLIGHT_WORKER_SCRATCH_FD },
@@ -251,17 +274,19 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 		{ pieces_fd, PILOTLIGHT_WORKER_PIECES_FD },
 	};
 	const struct child_process_options options = {
+		.broker = pool->options.broker,
+		.kind = BROKER_CHILD_SYMBOL_WORKER,
 		.program = pool->program,
-		.arguments = arguments,
-		.environment = environment,
 		.descriptors = descriptors,
 		.descriptor_count = ARRAY_SIZE(descriptors),
-		.socket_number = PILOTLIGHT_WORKER_SOCKET_FD,
-		.request = &job->request,
-		.request_bytes = sizeof(job->request),
+		.request = request,
+		.request_bytes = sizeof(*request),
 		.timeout_ns = pool->options.timeout_ns,
 	};
 
+	_Static_assert((int)PILOTLIGHT_WORKER_SOCKET_FD == (int)CHILD_SOCKET_NUMBER &&
+			       (int)PILOTLIGHT_WORKER_PIECES_FD <= (int)CHILD_DESCRIPTOR_NUMBER_MAX,
+		"numbers of a child's");
 	return child_process_start(&options, ret_child);
 }
 
@@ -270,6 +295,7 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 {
 	_cleanup_(child_process_freep) struct child_process *child = NULL;
 	_cleanup_(worker_pieces_done) struct worker_pieces pieces = { .fd = -1 };
+	struct pilotlight_symbol_request request = job->request;
 	_cleanup_close_ int pieces_fd = -1;
 	struct epoll_event event = { .events = EPOLLIN };
 	struct worker *worker = pool->workers;
@@ -280,15 +306,17 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	assert(worker < pool->workers + pool->options.workers_max);
 	if (job->request.has_pieces)
 		r = worker_pieces_open(&pieces, pool->epoll_fd, &pieces_fd);
-	if (r == 0)
-		r = start_child(pool, job, pieces_fd, &child);
-	if (r < 0)
-		return r;
 	/*
 	 * The idle policy is also the lowest priority for the disk. A nice value would add nothing,
-	 * and without privileges it could not be taken back. Where this fails the worker is only
-	 * less polite.
+	 * and without privileges it could not be taken back. One that was started here gets it from
+	 * here: if it took it itself, it might do so after it was hurried. Where this fails the
+	 * worker is only less polite.
 	 */
+	request.is_hurried = pool->is_hurried || is_started_here(pool);
+	if (r == 0)
+		r = start_child(pool, &request, job, pieces_fd, &child);
+	if (r < 0)
+		return r;
 	if (!pool->is_hurried)
 		set_policy(child, SCHED_IDLE);
 	if (epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, child_process_poll_fd(child), &event) < 0)
@@ -306,13 +334,26 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	return 0;
 }
 
+/* The broker's places are others' too, of whose ends nobody tells us. */
+static void retry_later(struct worker_pool *pool)
+{
+	const struct itimerspec timer = { .it_value.tv_sec = RETRY_S };
+
+	(void)timerfd_settime(pool->retry_fd, 0, &timer, NULL);
+}
+
 int worker_pool_add(struct worker_pool *pool, const struct worker_job *job)
 {
 	_cleanup_(waiting_job_done) struct waiting_job waiting = describe(pool, job);
 	size_t last;
+	int r;
 
-	if (pool->queue_count == 0 && pool->running < pool->options.workers_max)
-		return start(pool, &waiting);
+	if (pool->queue_count == 0 && pool->running < pool->options.workers_max) {
+		r = start(pool, &waiting);
+		if (r != -EAGAIN || is_started_here(pool))
+			return r;
+		retry_later(pool);
+	}
 	if (pool->queue_count == pool->options.queue_max)
 		return -E2BIG;
 	last = (pool->queue_first + pool->queue_count++) % pool->options.queue_max;
@@ -349,12 +390,16 @@ static void drop_first(struct worker_pool *pool)
 	pool->queue_count--;
 }
 
-/* Returns 0, or why the first job in the queue cannot be started now. */
+/* Returns 0, or why the first job in the queue cannot be started now, nor at another time. */
 static int start_waiting(struct worker_pool *pool)
 {
 	while (pool->queue_count > 0 && pool->running < pool->options.workers_max) {
 		int r = start(pool, &pool->queue[pool->queue_first]);
 
+		if (r == -EAGAIN && !is_started_here(pool)) {
+			retry_later(pool);
+			return 0;
+		}
 		if (r < 0)
 			return r;
 		drop_first(pool);
@@ -366,8 +411,10 @@ int worker_pool_run(struct worker_pool *pool,
 	void (*done)(void *context, const struct worker_result *result), void *context)
 {
 	struct worker_result result;
+	uint64_t expirations;
 	int r;
 
+	(void)!read(pool->retry_fd, &expirations, sizeof(expirations));
 	for (size_t i = 0; i < pool->options.workers_max; i++)
 		worker_pieces_serve(&pool->workers[i].pieces, pool->options.open_piece,
 			pool->options.open_piece_context, pool->workers[i].context);

@@ -7,8 +7,9 @@
  * the lowest priority. It is killed on timeout. What defeats it is told by its result and costs
  * nobody else anything (I4, I8).
  *
- * Jobs beyond those that run wait in a bounded queue, in order. Driven by the owner's poll loop.
- * One owner, one thread, with whose end the workers end.
+ * Jobs beyond those that run wait in a bounded queue, in order; and so do those for which the
+ * broker has no place now. Driven by the owner's poll loop. One owner, one thread, with whose end
+ * the workers end.
  */
 #pragma once
 
@@ -22,10 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct broker;
 struct worker_pool;
 
 struct worker_pool_options {
-	const char *program;	/* NULL: /proc/self/exe */
+	struct broker *broker;	/* borrowed; a remote one starts the workers; NULL: this process */
+	const char *program;	/* of those that this process starts; NULL: /proc/self/exe */
 	size_t workers_max;	/* 0: 2 */
 	size_t queue_max;	/* 0: 1024 */
 	uint64_t timeout_ns;	/* 0: 5 minutes; from its start */
@@ -82,7 +85,7 @@ int worker_pool_run(struct worker_pool *pool,
 size_t worker_pool_pending(const struct worker_pool *pool);
 
 /* Somebody waits now: workers get an ordinary priority, those to come too. Those that run keep the
- * lowest where we lack CAP_SYS_NICE. */
+ * lowest where we lack CAP_SYS_NICE, or the broker has started them. */
 void worker_pool_hurry(struct worker_pool *pool);
 
 /*

@@ -2,8 +2,9 @@
 /*
  * What an engine without privileges and the broker say to each other over an AF_UNIX SOCK_SEQPACKET
  * pair: one request, one answer, both of fixed size and in the machine's byte order; with an answer
- * of 0 goes the opened file as its one descriptor (SCM_RIGHTS). Both sides are of one program, and
- * `version` only guards against one that was replaced on the disk.
+ * of 0 goes the opened file as its one descriptor (SCM_RIGHTS), or the two of a child that was
+ * started. Both sides are of one program, and `version` only guards against one that was replaced
+ * on the disk.
  *
  * A request is malformed, and answered with -EBADMSG, if it has another size, comes with a
  * descriptor, has another version or an unknown operation, or if anything is set that its operation
@@ -53,7 +54,7 @@ struct pilotlight_broker_request {
 	int32_t pid;
 
 	uint32_t ns_pid; /* of the process in its own namespace */
-	uint32_t file;	 /* enum broker_process_file or broker_kernel_file */
+	uint32_t file;	 /* enum broker_process_file, broker_kernel_file or broker_child */
 
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* up to 20 */
@@ -67,11 +68,12 @@ struct pilotlight_broker_request {
 
 struct pilotlight_broker_answer {
 	uint32_t version;
-	int32_t result;	 /* 0 with a descriptor, or -errno with none */
+	int32_t result;	 /* 0 with its descriptors, or -errno with none */
 	uint64_t number; /* of the request; 0 where that had another size */
 };
 
-/* How a child has ended, as waitid(2) tells; written once to the second descriptor of its start. */
+/* How a child has ended, as waitid(2) tells: the one message on the second descriptor of its start,
+ * a SOCK_SEQPACKET socket. Whatever is sent there kills the child. */
 struct pilotlight_child_end {
 	int32_t signal; /* that ended it; 0: it exited */
 	int32_t exit_status;

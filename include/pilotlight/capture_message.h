@@ -5,7 +5,7 @@
  * Both sides are of one program, and `version` only guards against one that was replaced on the
  * disk. A request is malformed, and answered with -EBADMSG, if it has another size, comes with a
  * descriptor, has another version or an unknown operation, or if anything is set that its operation
- * does not use.
+ * does not use. A number out of its range is -EINVAL; -ENXIO: nothing is open.
  */
 #pragma once
 
@@ -15,20 +15,21 @@ enum { PILOTLIGHT_CAPTURE_VERSION = 1 };
 
 enum pilotlight_capture_operation {
 	/*
-	 * settings → layout, with the maps' descriptors in the order of enum pilotlight_capture_fd.
-	 * What is open already with these settings is handed out as it is, still sampling where it
-	 * was: an engine takes over from one that is gone.
+	 * settings → layout, state, with the maps' descriptors in the order of
+	 * enum pilotlight_capture_fd. What is open already with these settings is handed out as it
+	 * is, still sampling where it was: an engine takes over from one that is gone. With other
+	 * settings it is dropped, and loaded anew.
 	 */
 	PILOTLIGHT_CAPTURE_OPEN = 1,
-	PILOTLIGHT_CAPTURE_RING, /* value: an index → layout.ring_cpu and its descriptor; -ENOENT
-				    beyond the last */
-	PILOTLIGHT_CAPTURE_START,
-	PILOTLIGHT_CAPTURE_STOP,
+	PILOTLIGHT_CAPTURE_RING,	/* value: an index → layout.ring_cpu and ring_id, and its
+					   descriptor; -ENOENT beyond the last */
+	PILOTLIGHT_CAPTURE_START,	/* → state */
+	PILOTLIGHT_CAPTURE_STOP,	/* → state */
 	PILOTLIGHT_CAPTURE_FOLLOW,	/* value: a pid */
-	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → state */
-	PILOTLIGHT_CAPTURE_SET_RATE,	/* value: Hz */
+	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → the number of CPUs, state */
+	PILOTLIGHT_CAPTURE_SET_RATE,	/* value: Hz → state */
 	PILOTLIGHT_CAPTURE_STATE,	/* → state */
-	PILOTLIGHT_CAPTURE_CLOSE,	/* the next OPEN loads anew */
+	PILOTLIGHT_CAPTURE_CLOSE,	/* sampling ends; the next OPEN loads anew */
 	PILOTLIGHT_CAPTURE_OPERATIONS,	/* one more than the last */
 };
 
@@ -56,6 +57,15 @@ enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FD_UNWIND_RULES,
 	PILOTLIGHT_CAPTURE_FD_UNWIND_ESCAPES,
 	PILOTLIGHT_CAPTURE_FDS,
+
+	PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS = PILOTLIGHT_CAPTURE_FD_WALK_FILES,
+};
+
+/* What a request may ask for at the most. */
+enum {
+	PILOTLIGHT_CAPTURE_RATE_HZ_MAX = 100000,
+	PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX = 1 << 30,
+	PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX = 1 << 16,
 };
 
 struct pilotlight_capture_request {
@@ -70,36 +80,44 @@ struct pilotlight_capture_request {
 	uint8_t event;				 /* enum capture_event */
 	uint8_t padding[5];
 };
+_Static_assert(sizeof(struct pilotlight_capture_request) == 56, "padding");
+
+struct pilotlight_capture_layout {
+	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
+	uint32_t walk_slots, stack_depth, ring_bytes, drain_period_ms;
+	uint64_t total_bytes;
+	uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
+	uint32_t active_window_offset; /* in the variables */
+	uint32_t variables_bytes;
+	uint32_t sideband_ring_bytes;
+	uint32_t ring_cpu;
+	uint64_t ring_id; /* no two rings that were ever open have the same */
+	uint8_t has_walks, tells_cgroups;
+	uint8_t is_taken_over; /* it was open already */
+	uint8_t padding[5];
+};
+_Static_assert(sizeof(struct pilotlight_capture_layout) == 88, "padding");
+
+struct pilotlight_capture_state {
+	uint64_t expected_samples; /* 0: cannot be told */
+	uint64_t program_runs, program_ns;
+	uint64_t map_bytes, children_not_followed;
+	uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes */
+	uint64_t broker_cpu_ns;	   /* of the broker and of all children of its that have ended */
+	uint64_t broker_resident_bytes;
+	uint32_t cpu_count, rate_hz;
+	char event[16]; /* "cycles", "cpu-clock", "" before the start */
+};
+_Static_assert(sizeof(struct pilotlight_capture_state) == 88, "padding");
 
 struct pilotlight_capture_answer {
 	uint32_t version;
 	int32_t result; /* 0 or more, or -errno */
 	uint64_t number;
-	struct {
-		uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
-		uint32_t walk_slots, stack_depth, ring_bytes, drain_period_ms;
-		uint64_t total_bytes;
-		uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
-		uint32_t active_window_offset; /* in the variables */
-		uint32_t variables_bytes;
-		uint32_t sideband_ring_bytes;
-		uint32_t ring_cpu;
-		uint8_t has_walks, tells_cgroups;
-		uint8_t is_taken_over; /* it was open already */
-		uint8_t padding[5];
-	} layout;
-	struct {
-		uint64_t expected_samples; /* 0: cannot be told */
-		uint64_t program_runs, program_ns;
-		uint64_t map_bytes, children_not_followed;
-		uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes
-					    */
-		uint64_t broker_cpu_ns; /* of the broker and of all children of its that have ended
-					 */
-		uint64_t broker_resident_bytes;
-		uint32_t cpu_count, rate_hz;
-		char event[16]; /* "cycles", "cpu-clock", "" before the start */
-	} state;
+	/* All zeros where the operation does not tell, or failed. */
+	struct pilotlight_capture_layout layout;
+	struct pilotlight_capture_state state;
 	/* What failed and what to do about it; UTF-8 with a NUL, "" where nothing did. */
 	char fault[512];
 };
+_Static_assert(sizeof(struct pilotlight_capture_answer) == 704, "padding");

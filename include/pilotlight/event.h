@@ -55,6 +55,7 @@ enum pilotlight_drop {
 		PILOTLIGHT_DROP_BPF_COUNT, /* counted by BPF, missing from its map */
 	PILOTLIGHT_DROP_MALFORMED,	   /* a ring record that does not parse */
 	PILOTLIGHT_DROP_PROFILE_FULL,	   /* the profile's memory budget is used up */
+	PILOTLIGHT_DROP_ENGINE,		   /* an engine was killed before they were sealed */
 	PILOTLIGHT_DROP_COUNT,
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the engine and a symbol worker say to each other over a SOCK_SEQPACKET pair: one request,
- * one report, both of fixed size. Files come as descriptors of fixed numbers, whose presence the
- * request tells. The worker is this same program, started as `pilotlight symbol-worker`; both sides
- * are of one version, and `version` only guards against a program that was replaced on the disk.
+ * one report, both of fixed size. Files come with the request (daemon/child/child_request.h) as
+ * descriptors of fixed numbers, whose presence it tells. The worker is this same program, started
+ * as `pilotlight symbol-worker`; both sides are of one version, and `version` only guards against a
+ * program that was replaced on the disk.
  *
  * On another SOCK_SEQPACKET pair, if it is given one, the worker may ask meanwhile for pieces of
  * split DWARF (.dwo files), whose paths the binary's debug information tells: each request is the
@@ -17,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	PILOTLIGHT_WORKER_VERSION = 2,
+	PILOTLIGHT_WORKER_VERSION = 3,
 
 	PILOTLIGHT_WORKER_SOCKET_FD = 3,
 	PILOTLIGHT_WORKER_OUTPUT_FD = 4,
@@ -49,8 +50,9 @@ struct pilotlight_symbol_request {
 	uint64_t scratch_bytes_max;
 	uint64_t memory_bytes_max; /* anonymous */
 	uint32_t cpu_s_max;
-	uint8_t product; /* enum pilotlight_symbol_product */
-	uint8_t padding[3];
+	uint8_t product;    /* enum pilotlight_symbol_product */
+	uint8_t is_hurried; /* somebody waits: else the worker takes the idle policy itself */
+	uint8_t padding[2];
 	char origin[128];
 };
 

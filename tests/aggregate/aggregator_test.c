@@ -79,9 +79,9 @@ static void one_stack_of_two_threads_is_one_node(void **state)
 		.address = 0x10,
 		.name = "do_idle",
 	};
-	assert_int_equal(aggregator_add(fixture.aggregator, &first, frames, 2), 0);
-	assert_int_equal(aggregator_add(fixture.aggregator, &second, frames, 2), 0);
-	assert_int_equal(aggregator_add(fixture.aggregator, &first, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &first, NULL, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &second, NULL, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &first, NULL, frames, 2), 0);
 	assert_int_equal(fixture.profile->nodes.count, 3);
 	assert_int_equal(fixture.profile->threads.count, 2);
 	assert_int_equal(fixture.profile->samples.count, 2);
@@ -101,7 +101,7 @@ static void binaries_are_found_from_both_sides(void **state)
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frames[0] = (struct resolved_frame){ .binary = RESOLVED_SYNTHETIC, .name = "[unknown]" };
 	frames[1] = (struct resolved_frame){ .binary = fixture.jit, .address = 0x7000 };
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, frames, 2), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, frames, 2), 0);
 	jit = fixture.profile->locations.items[fixture.profile->nodes.items[2].location].binary;
 	assert_int_equal(fixture.profile->binaries.items[jit].kind, BINARY_JIT);
 	assert_int_equal(aggregator_table_binary(fixture.aggregator, jit), fixture.jit);
@@ -126,7 +126,7 @@ static void names_of_the_kernel_come_at_once(void **state)
 		.address = 0x10,
 		.name = "do_idle",
 	};
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
 	location = &fixture.profile->locations.items[0];
 	assert_int_equal(location->frame_count, 1);
 	assert_string_equal(string_pool_get(&fixture.profile->strings,
@@ -169,8 +169,8 @@ static void generated_code_arrives_with_its_place_in_the_source(void **state)
 		.line = 12,
 		.column = 7,
 	};
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
 	assert_int_equal(fixture.profile->locations.count, 1);
 	assert_int_equal(fixture.profile->samples.items[0].count, 4);
 	named = frame_of(&fixture, 1);
@@ -197,7 +197,7 @@ static void one_address_is_as_many_locations_as_functions_were_there(void **stat
 			.name = names[i],
 		};
 
-		assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
 	}
 	assert_int_equal(fixture.profile->locations.count, 3);
 	assert_int_equal(fixture.profile->samples.count, 3);
@@ -226,7 +226,7 @@ static void names_of_the_kernel_are_no_part_of_a_location(void **state)
 			.name = names[i],
 		};
 
-		assert_int_equal(aggregator_add(fixture.aggregator, &sample, &frame, 1), 0);
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
 	}
 	assert_int_equal(fixture.profile->locations.count, 1);
 	assert_string_equal(string_of(&fixture, frame_of(&fixture, 1)->function), "do_idle");
@@ -240,7 +240,7 @@ static void a_sample_without_frames_is_still_one(void **state)
 
 	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, 0), 0);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, NULL, 0), 0);
 	assert_int_equal(fixture.profile->samples.count, 1);
 	assert_int_equal(fixture.profile->samples.items[0].count, 2);
 	assert_int_equal(
@@ -262,7 +262,7 @@ static void a_full_profile_refuses(void **state)
 	frame.binary = fixture.jit;
 	while (r == 0) {
 		frame.address++;
-		r = aggregator_add(fixture.aggregator, &sample, &frame, 1);
+		r = aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1);
 		added += r == 0;
 	}
 	assert_int_equal(r, -E2BIG);
@@ -292,7 +292,7 @@ static void failing_allocations_are_reported(void **state)
 				.name = "hot",
 				.file = "a.js",
 			};
-			r = aggregator_add(fixture.aggregator, &sample, frames, 2);
+			r = aggregator_add(fixture.aggregator, &sample, NULL, frames, 2);
 		}
 		close_fixture(&fixture);
 		if (!allocation_failed())

@@ -88,7 +88,7 @@ static int ask(struct setting *setting, int *ret_fd)
 		.pid = 77,
 	};
 
-	return broker_client_ask(&setting->client, &request, ret_fd);
+	return broker_client_ask(&setting->client, &request, ret_fd, 1);
 }
 
 static void assert_asks(struct setting *setting, int result)
@@ -171,6 +171,48 @@ static void answers_that_make_no_sense_are_refused(void **state)
 	}
 	answer(setting, ++number, 0, 1);
 	assert_opens(setting);
+}
+
+static int ask_two(struct setting *setting, int ret_fds[2])
+{
+	struct pilotlight_broker_request request = {
+		.operation = PILOTLIGHT_BROKER_START_CHILD,
+	};
+
+	return broker_client_ask(&setting->client, &request, ret_fds, 2);
+}
+
+static void two_descriptors_come_where_two_are_wanted(void **state)
+{
+	static const struct {
+		int result;
+		size_t fds;
+	} refused[] = { { 0, 0 }, { 0, 1 }, { 0, 3 }, { -EAGAIN, 1 }, { -EAGAIN, 2 } };
+	struct setting *setting = *state;
+	int fds[2] = { -7, -7 };
+	uint64_t number = 0;
+	struct rlimit before;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		answer(setting, ++number, refused[i].result, refused[i].fds);
+		assert_int_equal(ask_two(setting, fds), -EBADMSG);
+	}
+	answer(setting, ++number, -EAGAIN, 0);
+	assert_int_equal(ask_two(setting, fds), -EAGAIN);
+	/* With room for one of them. */
+	before = limit_descriptors(1);
+	answer(setting, ++number, 0, 2);
+	assert_int_equal(ask_two(setting, fds), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(fds[0], -7);
+	assert_int_equal(fds[1], -7);
+
+	answer(setting, ++number, 0, 2);
+	assert_int_equal(ask_two(setting, fds), 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
+		assert_int_equal(close(fds[i]), 0);
+	}
 }
 
 static void messages_of_another_form_are_refused(void **state)
@@ -473,6 +515,7 @@ int main(void)
 		WITH_CLIENT(answers_are_given_as_they_are),
 		WITH_CLIENT(errors_of_the_broker_do_not_end_it),
 		WITH_CLIENT(answers_that_make_no_sense_are_refused),
+		WITH_CLIENT(two_descriptors_come_where_two_are_wanted),
 		WITH_CLIENT(messages_of_another_form_are_refused),
 		WITH_CLIENT(numbers_tell_answers_apart),
 		WITH_CLIENT(a_server_that_does_not_answer_is_waited_for_once),

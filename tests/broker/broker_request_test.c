@@ -30,6 +30,7 @@ static const char *const uses[PILOTLIGHT_BROKER_OPERATIONS] = {
 	[PILOTLIGHT_BROKER_KERNEL_FILE] = "f",
 	[PILOTLIGHT_BROKER_MODULE_NOTE] = "M",
 	[PILOTLIGHT_BROKER_CGROUP] = "Tm",
+	[PILOTLIGHT_BROKER_START_CHILD] = "f",
 };
 
 static bool has(uint32_t operation, const char *letters)

@@ -89,6 +89,7 @@ static int tear_down(void **state)
 	if (setting->client >= 0)
 		hang_up(setting);
 	assert_int_equal(open_descriptors(), setting->descriptors);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(nftw(setting->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(setting);
 	return 0;
@@ -360,6 +361,126 @@ static void a_client_that_does_not_read_is_not_waited_for(void **state)
 	assert_answered(setting, asked, 0);
 }
 
+static void ask_for_child(struct setting *setting, uint64_t number, uint32_t kind)
+{
+	struct pilotlight_broker_request request = request_of(number, 0);
+
+	request.operation = PILOTLIGHT_BROKER_START_CHILD;
+	request.file = kind;
+	send_message(setting->client, &request, sizeof(request), -1, 0);
+	run(setting);
+}
+
+/* Takes the two descriptors of an answer. */
+static void take_child(struct setting *setting, int ret_fds[2])
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int[2]))];
+	} control = { .bytes = { 0 } };
+	struct pilotlight_broker_answer answer;
+	struct iovec part = { &answer, sizeof(answer) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	assert_int_equal(recvmsg(setting->client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC),
+		sizeof(answer));
+	assert_int_equal(answer.result, 0);
+	assert_int_equal(control.header.cmsg_len, CMSG_LEN(sizeof(int[2])));
+	memcpy(ret_fds, CMSG_DATA(&control.header), sizeof(int[2]));
+}
+
+static void wait_for_server(struct setting *setting)
+{
+	struct pollfd waited = { .fd = broker_server_poll_fd(setting->server), .events = POLLIN };
+
+	assert_int_equal(poll(&waited, 1, -1), 1);
+	run(setting);
+}
+
+static void children_are_started_and_counted(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pilotlight_child_end end;
+	int fds[2];
+
+	ask_for_child(setting, 1, BROKER_CHILD_ANSWER);
+	take_child(setting, fds);
+	assert_int_equal(counters->children.started, 1);
+	/* It ends as it is told to. */
+	send_message(fds[0], "7", 1, -1, 0);
+	while (recv(fds[1], &end, sizeof(end), MSG_DONTWAIT) < 0)
+		wait_for_server(setting);
+	assert_int_equal(end.exit_status, '7');
+	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(close(fds[1]), 0);
+	ask_for_child(setting, 2, BROKER_CHILDREN);
+	assert_answered(setting, 2, -EINVAL);
+	assert_counted(setting, 1, 1);
+	assert_int_equal(counters->opened[PILOTLIGHT_BROKER_START_CHILD], 1);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_UNFIT], 1);
+	assert_int_equal(counters->children.refused, 1);
+	assert_int_equal(counters->children.killed, 0);
+}
+
+static void as_many_children_run_as_may(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	int fds[BROKER_CHILDREN_MAX][2];
+
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
+		ask_for_child(setting, i, BROKER_CHILD_SYMBOL_WORKER);
+		take_child(setting, fds[i]);
+	}
+	ask_for_child(setting, 99, BROKER_CHILD_SYMBOL_WORKER);
+	assert_answered(setting, 99, -EAGAIN);
+	assert_int_equal(counters->refusals[BROKER_REFUSAL_EXHAUSTED], 1);
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
+		assert_int_equal(close(fds[i][0]), 0);
+		assert_int_equal(close(fds[i][1]), 0);
+	}
+	while (counters->children.killed < BROKER_CHILDREN_MAX)
+		wait_for_server(setting);
+}
+
+/* A client that is gone is one whose children are gone, too: tear_down() finds none. */
+static void children_end_with_the_client(void **state)
+{
+	struct setting *setting = *state;
+
+	ask_for_child(setting, 1, BROKER_CHILD_SYMBOL_WORKER);
+	ask_for_child(setting, 2, BROKER_CHILD_SYMBOL_FETCH);
+	hang_up(setting);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+}
+
+/* Nobody has taken its descriptors, so it is of no use. */
+static void a_child_whose_answer_is_dropped_is_killed(void **state)
+{
+	struct setting *setting = *state;
+	const struct broker_server_counters *counters = broker_server_counters(setting->server);
+	struct pilotlight_broker_answer answer;
+	uint64_t asked = 0;
+	int fd;
+
+	while (counters->answers_dropped == 0) {
+		ask(setting, ++asked, 78);
+		run(setting);
+	}
+	ask_for_child(setting, ++asked, BROKER_CHILD_ANSWER);
+	assert_int_equal(counters->children.started, 1);
+	while (counters->children.killed == 0)
+		wait_for_server(setting);
+	while (take_answer(setting, &answer, &fd))
+		assert_true(answer.number < asked);
+}
+
 static void one_run_ends(void **state)
 {
 	struct setting *setting = *state;
@@ -530,7 +651,15 @@ static void serving_takes_no_memory(void **state)
 
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-int main(void)
+/* A child of the server: it ends with the status that it is told. */
+static int child_role(void)
+{
+	char status = 99;
+
+	return recv(3, &status, 1, 0) == 1 ? status : 98;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(requests_are_answered_and_counted),
@@ -539,6 +668,10 @@ int main(void)
 		WITH_SERVER(garbage_is_malformed),
 		WITH_SERVER(descriptors_are_not_taken),
 		WITH_SERVER(a_client_that_does_not_read_is_not_waited_for),
+		WITH_SERVER(children_are_started_and_counted),
+		WITH_SERVER(as_many_children_run_as_may),
+		WITH_SERVER(children_end_with_the_client),
+		WITH_SERVER(a_child_whose_answer_is_dropped_is_killed),
 		WITH_SERVER(one_run_ends),
 		WITH_SERVER(a_client_that_is_gone_is_told),
 		WITH_SERVER(a_client_that_goes_meanwhile_is_told),
@@ -549,5 +682,8 @@ int main(void)
 		WITH_SERVER(serving_takes_no_memory),
 	};
 
+	(void)argv;
+	if (argc > 1)
+		return child_role();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

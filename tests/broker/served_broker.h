@@ -55,15 +55,14 @@ static inline size_t open_descriptors(void)
 }
 
 /* Until the other side is gone. Its status tells of descriptors that are left behind. */
-static inline _Noreturn void serve(int fd, const struct broker_options *options)
+static inline _Noreturn void serve_broker(int fd, const struct broker_options *options)
 {
+	size_t descriptors = open_descriptors();
 	struct broker_server *server;
-	size_t descriptors;
 	int r = broker_server_new(fd, options, &server);
 
 	if (r < 0)
 		_exit(2);
-	descriptors = open_descriptors();
 	while (r == 0) {
 		struct pollfd waited = { .fd = broker_server_poll_fd(server), .events = POLLIN };
 
@@ -71,7 +70,11 @@ static inline _Noreturn void serve(int fd, const struct broker_options *options)
 			_exit(3);
 		r = broker_server_run(server);
 	}
-	_exit(r == -EPIPE && open_descriptors() == descriptors ? 0 : 4);
+	broker_server_free(server);
+	if (r != -EPIPE || open_descriptors() != descriptors - 1)
+		_exit(4);
+	/* Nor children. */
+	_exit(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : 5);
 }
 
 static inline void placed_broker_start(
@@ -90,7 +93,7 @@ static inline void placed_broker_start(
 	assert_true(placed->server >= 0);
 	if (placed->server == 0) {
 		(void)close(pair[0]);
-		serve(pair[1], options);
+		serve_broker(pair[1], options);
 	}
 	assert_int_equal(close(pair[1]), 0);
 	assert_int_equal(broker_connect(pair[0], &placed->broker), 0);

@@ -3,9 +3,14 @@
 #include "base/clock.h"
 #include "capture/cpu_list.h"
 #include "capture/sideband.h"
+#include "capture/sideband_rings.h"
 #include "tests/harness/cgroup.h"
+#include "tests/harness/failing_allocation.h"
 #include "tests/harness/privilege.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,6 +193,149 @@ static void cpus_can_leave_and_come_back(void **state)
 	sideband_free(sideband);
 }
 
+static void open_rings(struct sideband_rings **ret_rings)
+{
+	uint32_t *cpus;
+	int count;
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	count = cpu_list_read_online(&cpus);
+	assert_true(count > 0);
+	assert_int_equal(sideband_rings_new(64 << 10, ret_rings), 0);
+	assert_int_equal(sideband_rings_generation(*ret_rings), 0);
+	assert_int_equal(sideband_rings_set_cpus(*ret_rings, cpus, (size_t)count), 0);
+	assert_int_equal(sideband_rings_count(*ret_rings), count);
+	free(cpus);
+}
+
+/* As one does who was sent the descriptors. */
+static void adopt_rings(struct sideband *sideband, const struct sideband_rings *rings)
+{
+	for (size_t i = 0; i < sideband_rings_count(rings); i++) {
+		struct sideband_ring ring = sideband_rings_get(rings, i);
+
+		ring.fd = fcntl(ring.fd, F_DUPFD_CLOEXEC, 0);
+		assert_true(ring.fd >= 0);
+		assert_int_equal(sideband_adopt_ring(sideband, &ring), 0);
+	}
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd waited = { .fd = fd, .events = POLLIN };
+
+	return poll(&waited, 1, 0) == 1;
+}
+
+/* More than a quarter of each ring. */
+static void fill_rings(void)
+{
+	for (int i = 0; i < 200; i++)
+		(void)run_true();
+}
+
+static void rings_are_read_by_one_after_the_other(void **state)
+{
+	struct sideband_rings *rings;
+	struct seen seen = { 0 };
+
+	(void)state;
+	open_rings(&rings);
+	for (int i = 0; i < 3; i++) {
+		struct sideband *sideband;
+
+		seen = (struct seen){ .child = run_true() };
+		assert_int_equal(sideband_open(64 << 10, &sideband), 0);
+		adopt_rings(sideband, rings);
+		assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+		assert_int_equal(seen.forks, 1);
+		assert_int_equal(seen.exits, 1);
+		sideband_free(sideband);
+	}
+	sideband_rings_free(rings);
+}
+
+static void rings_are_kept_and_others_dropped(void **state)
+{
+	struct sideband_rings *rings;
+	struct sideband *sideband;
+	struct seen seen = { 0 };
+	uint64_t generation;
+	size_t bytes;
+
+	(void)state;
+	open_rings(&rings);
+	assert_int_equal(sideband_open(64 << 10, &sideband), 0);
+	assert_false(sideband_tells_cgroups(sideband));
+	adopt_rings(sideband, rings);
+	bytes = sideband_bytes(sideband);
+	assert_true(sideband_tells_cgroups(sideband));
+	sideband_set_tells_cgroups(sideband, false);
+	assert_false(sideband_tells_cgroups(sideband));
+	/* The same once more: none is new. */
+	adopt_rings(sideband, rings);
+	assert_int_equal(sideband_drop_others(sideband), 0);
+	assert_int_equal(sideband_bytes(sideband), bytes);
+	fill_rings();
+	assert_true(is_readable(sideband_poll_fd(sideband)));
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	/* All the CPUs go, and what they have told is not lost; nor do they wake anybody more. */
+	generation = sideband_rings_generation(rings);
+	seen.child = run_true();
+	assert_int_equal(sideband_drop_others(sideband), 0);
+	assert_int_equal(sideband_bytes(sideband), 0);
+	fill_rings();
+	assert_false(is_readable(sideband_poll_fd(sideband)));
+	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
+	assert_int_equal(seen.forks, 1);
+	assert_int_equal(sideband_rings_set_cpus(rings, NULL, 0), 0);
+	assert_true(sideband_rings_generation(rings) != generation);
+	sideband_free(sideband);
+	sideband_rings_free(rings);
+}
+
+static void without_memory_there_are_no_rings(void **state)
+{
+	struct sideband_rings *rings;
+	uint32_t cpu = 0;
+	bool has_failed = true;
+
+	(void)state;
+	open_rings(&rings);
+	sideband_rings_free(rings);
+	for (size_t n = 0; has_failed; n++) {
+		struct sideband *sideband = NULL;
+		int r;
+
+		fail_allocation(n);
+		r = sideband_open(64 << 10, &sideband);
+		if (r == 0)
+			r = sideband_set_cpus(sideband, &cpu, 1);
+		has_failed = allocation_failed();
+		assert_int_equal(r, has_failed ? -ENOMEM : 0);
+		sideband_free(sideband);
+	}
+	sideband_rings_free(NULL);
+}
+
+static void what_is_no_ring_is_not_adopted(void **state)
+{
+	struct sideband_ring ring = { .id = 1, .fd = -1 };
+	struct sideband *sideband;
+
+	(void)state;
+	assert_int_equal(sideband_open(64 << 10, &sideband), 0);
+	assert_int_equal(sideband_adopt_ring(sideband, &ring), -EBADF);
+	ring.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_true(sideband_adopt_ring(sideband, &ring) < 0);
+	assert_int_equal(close(ring.fd), 0); /* it is still ours */
+	assert_int_equal(sideband_bytes(sideband), 0);
+	sideband_free(sideband);
+}
+
 static void make_cgroup(struct seen *seen, const char *name)
 {
 	const char *missing = test_cgroup_make(&seen->cgroup, name);
@@ -286,6 +434,10 @@ int main(void)
 		cmocka_unit_test(later_records_wait_for_their_turn),
 		cmocka_unit_test(a_ring_that_is_too_small_says_so),
 		cmocka_unit_test(cpus_can_leave_and_come_back),
+		cmocka_unit_test(rings_are_read_by_one_after_the_other),
+		cmocka_unit_test(rings_are_kept_and_others_dropped),
+		cmocka_unit_test(without_memory_there_are_no_rings),
+		cmocka_unit_test(what_is_no_ring_is_not_adopted),
 		cmocka_unit_test(a_new_cgroup_is_told),
 		cmocka_unit_test(a_perf_beside_us_is_not_disturbed),
 	};

@@ -155,6 +155,33 @@ static void each_request_is_taken_once(void **state)
 	close_fixture(&fixture);
 }
 
+static void what_another_has_left_is_taken_back(void **state)
+{
+	const struct pilotlight_walk_request request = { .start = 0 };
+	const struct pilotlight_walk_file file = { .id = 9 };
+	struct fixture fixture;
+	uint64_t seen[500] = { 0 };
+	uint32_t window;
+
+	(void)state;
+	open_fixture(&fixture);
+	assert_int_equal(walk_maps_clear(&fixture.maps), 0);
+	for (uint64_t i = 0; i < 64; i++) {
+		const struct pilotlight_file_key key = { .inode = i };
+
+		assert_int_equal(walk_maps_put_file(&fixture.maps, &key, &file), 0);
+		assert_int_equal(
+			bpf_map_update_elem(fixture.fds.requests, &key, &request, BPF_ANY), 0);
+	}
+	assert_int_equal(walk_maps_clear(&fixture.maps), 0);
+	for (uint64_t i = 0; i < 64; i++)
+		assert_int_equal(walk_maps_used_window(&fixture.maps,
+					 &(struct pilotlight_file_key){ .inode = i }, &window),
+			-ENOENT);
+	assert_int_equal(walk_maps_take_requests(&fixture.maps, count_request, seen), 0);
+	close_fixture(&fixture);
+}
+
 static void maps_that_are_not_what_they_should_be_are_an_error(void **state)
 {
 	struct walk_maps maps;
@@ -178,6 +205,7 @@ int main(void)
 		cmocka_unit_test(arrays_are_the_maps_memory),
 		cmocka_unit_test(files_are_told_and_taken_back),
 		cmocka_unit_test(each_request_is_taken_once),
+		cmocka_unit_test(what_another_has_left_is_taken_back),
 		cmocka_unit_test(maps_that_are_not_what_they_should_be_are_an_error),
 	};
 

@@ -51,7 +51,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..27
+echo 1..36
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -67,6 +67,68 @@ totals 0 '2 passed, 0 failed, 0 skipped' stage/good
 check 'a name selects'
 totals 1 '0 passed, 0 failed, 0 skipped' no_such_name
 check 'no test at all is no success'
+
+new_tree
+script long <<'END'
+echo 1..103
+for ((i = 1; i <= 100; i++)); do echo "ok $i - good"; echo "# good $i"; done
+echo "# 3 of 4 were there"
+echo "not ok 101 - first bad"
+echo "# first why"
+echo "# first because"
+echo "not ok 102 - second bad"
+echo "# second why"
+echo "ok 103 - good"
+echo "# the end"
+for ((i = 1; i <= 100; i++)); do echo "error $i" >&2; done
+exit 1
+END
+totals 1 '101 passed, 2 failed, 0 skipped'
+check 'a long output is counted'
+# shown FROM TO: the lines under the program's own.
+shown() {
+	sed -n "2,\$ { $1,$2 p }" "$scratch/output"
+}
+diff <(shown 2 8) - <<'END' >&2
+      * # good 100
+      * # 3 of 4 were there
+      * not ok 101 - first bad
+      * # first why
+      * # first because
+      * not ok 102 - second bad
+      * # second why
+END
+check 'what failed comes first, each once, with what is said before and after it'
+[[ $(grep -c '^      |' "$scratch/output") -eq 41 ]] && ! grep -q '| .*bad' "$scratch/output"
+check 'of all else the last lines are shown'
+grep -qx '      | (162 lines before)' "$scratch/output" && grep -qx '      | # the end' "$scratch/output"
+check 'what is left out is told'
+grep -qx '      ! error 1' "$scratch/output" && grep -qx '      ! error 100' "$scratch/output" &&
+	grep -qx '      ! (20 lines between)' "$scratch/output"
+check 'standard error is shown from its start and to its end'
+
+new_tree
+script chatty <<'END'
+echo 1..1
+for ((i = 1; i <= 100; i++)); do echo "# line $i"; done
+echo "not ok 1 - a"
+for ((i = 1; i <= 100; i++)); do echo "# after $i"; done
+END
+totals 1 '0 passed, 1 failed, 0 skipped'
+[[ $(grep -c '^      \*' "$scratch/output") -eq 41 && $(grep -c '^      |' "$scratch/output") -eq 41 ]]
+check 'what is said of a failure is bounded'
+[[ $(grep -c 'line 81$' "$scratch/output") -eq 1 && $(grep -c 'line 80$' "$scratch/output") -eq 0 &&
+	$(sed -n '2 p' "$scratch/output") == '      * # line 81' ]]
+check 'it is what stands nearest'
+
+new_tree
+program asan stage/mixed_test <<<'printf "1..2\nno device\nnot ok 1 # SKIP a\nnot ok 2 - b\n# why\n"; exit 1'
+totals 1 '0 passed, 1 failed, 1 skipped'
+[[ $(grep -c '^      \*' "$scratch/output") -eq 2 ]] && grep -qx '      | not ok 1 # SKIP a' "$scratch/output"
+check 'a skip of cmocka is not shown as a failure'
+script lasting <<<'echo 1..1; printf "not ok 1 - no newline"'
+totals 1 '0 passed, 1 failed, 0 skipped' lasting && grep -qx '      \* not ok 1 - no newline' "$scratch/output"
+check 'a last line without an end is shown'
 
 new_tree
 program asan stage/skips_test <<<'printf "1..2\nno such device\nnot ok 1 # SKIP a\nok 2 - b\n"'

@@ -58,8 +58,8 @@ static void answer_later(void *context, struct http_request *request)
 }
 
 static const struct http_route table[] = {
-	{ "GET", "/", answer_now },
-	{ "GET", "/late", answer_later },
+	{ "GET", "/", answer_now, NULL, NULL },
+	{ "GET", "/late", answer_later, NULL, NULL },
 	{ 0 },
 };
 

@@ -95,6 +95,11 @@ static int become_nobody(void)
 		       : 0;
 }
 
+static int do_nothing(void)
+{
+	return 0;
+}
+
 static void pass(void)
 {
 }
@@ -195,9 +200,58 @@ static void root_without_a_nobody_stays(void **state)
 	assert_passes(become_lonely_root, drops_what_it_can);
 }
 
-static int do_nothing(void)
+static void takes_a_user(void)
 {
-	return 0;
+	REQUIRE(sandbox_drop_privileges_to(1234, 4321) == 0);
+	REQUIRE(getuid() == 1234 && geteuid() == 1234 && getgid() == 4321 && getegid() == 4321);
+	REQUIRE(getgroups(0, NULL) == 0);
+	has_no_privileges();
+	/* As a program does that was started so. */
+	REQUIRE(sandbox_drop_privileges_to(1234, 4321) == 0);
+	REQUIRE(sandbox_drop_privileges_to(0, 0) == -EPERM);
+}
+
+static void keeps_its_user(void)
+{
+	uid_t user = getuid();
+
+	REQUIRE(sandbox_drop_privileges_to(user, getgid()) == 0);
+	REQUIRE(getuid() == user);
+	has_no_privileges();
+}
+
+static void the_user_can_be_chosen(void **state)
+{
+	(void)state;
+	assert_passes(do_nothing, keeps_its_user);
+	if (run_trial(become_nobody, pass) != 0) {
+		print_message("skipped: only root of a namespace with others can become one\n");
+		skip();
+	}
+	assert_passes(do_nothing, takes_a_user);
+}
+
+/* Root without capabilities stays so in what it executes. */
+static void executes_without_privileges(void)
+{
+	char *const arguments[] = { "sh", "-c",
+		"while read name value; do case $name in Cap[IPEBA]*) "
+		"[ $value = 0000000000000000 ] || exit 3;; esac; done </proc/self/status",
+		NULL };
+
+	REQUIRE(sandbox_drop_privileges_to(getuid(), getgid()) == 0);
+	(void)execv("/bin/sh", arguments);
+	_exit(2);
+}
+
+static void programs_inherit_no_privileges(void **state)
+{
+	(void)state;
+	if (prctl(PR_CAPBSET_READ, CAP_SETPCAP, 0, 0, 0) != 1 || geteuid() != 0) {
+		print_message("skipped: without privileges there is nothing to inherit\n");
+		skip();
+	}
+	assert_passes(do_nothing, executes_without_privileges);
 }
 
 static void follows_its_parent(void)
@@ -505,6 +559,8 @@ int main(void)
 		cmocka_unit_test(root_becomes_nobody),
 		cmocka_unit_test(root_that_cannot_change_fails),
 		cmocka_unit_test(root_without_a_nobody_stays),
+		cmocka_unit_test(the_user_can_be_chosen),
+		cmocka_unit_test(programs_inherit_no_privileges),
 		cmocka_unit_test(the_parent_is_who_made_the_socket),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(the_memory_limit_holds),

@@ -81,11 +81,11 @@ static void answer_big(void *context, struct http_request *request)
 }
 
 static const struct http_route routes[] = {
-	{ "GET", "/hello", answer_hello },
-	{ "GET", "/parameters", answer_parameters },
-	{ "GET", "/late", keep_for_later },
-	{ "GET", "/big", answer_big },
-	{ "PUT", "/put", answer_hello },
+	{ "GET", "/hello", answer_hello, NULL, NULL },
+	{ "GET", "/parameters", answer_parameters, NULL, NULL },
+	{ "GET", "/late", keep_for_later, NULL, NULL },
+	{ "GET", "/big", answer_big, NULL, NULL },
+	{ "PUT", "/put", answer_hello, NULL, NULL },
 	{ 0 },
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/array.h"
+#include "child/child_request.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/fetch_request.h"
 
@@ -12,6 +13,7 @@
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -118,7 +119,7 @@ static void answer(int fd, const char *request)
 	}
 }
 
-static _Noreturn void serve(int listen_fd)
+static _Noreturn void serve_files(int listen_fd)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)signal(SIGCHLD, SIG_IGN);
@@ -187,6 +188,15 @@ static int file_of(off_t bytes)
 	return fd >= 0 && ftruncate(fd, bytes) == 0 ? fd : -1;
 }
 
+static int make_tree(void)
+{
+	(void)umask(0);
+	return mkdir("cache", 0777) < 0 || mkdir("cache/abcdef", 0777) < 0 ||
+			       mknod("cache/abcdef/debuginfo", S_IFREG | 0600, 0) < 0
+		       ? -1
+		       : 0;
+}
+
 static _Noreturn void play_hostile_fetcher(const char *role)
 {
 	struct fetch_reply reply = { .version = FETCH_VERSION };
@@ -226,11 +236,17 @@ static _Noreturn void play_hostile_fetcher(const char *role)
 		(void)raise(SIGKILL);
 	if (strcmp(role, "toobig") == 0)
 		(void)raise(SIGXFSZ);
+	/* As libdebuginfod does, and is killed. */
+	if (strcmp(role, "leave") == 0 && make_tree() == 0)
+		(void)raise(SIGKILL);
 	if (strcmp(role, "forest") == 0)
 		for (int i = 0; i < 10; i++)
 			if (mkdir("tree", 0700) < 0 || symlink("/", "tree/link") < 0 ||
 				chdir("tree"))
 				break;
+	/* What libraries need to reach the network comes with the environment, and nothing else. */
+	if (strcmp(role, "environment") == 0 && getenv("no_proxy") && !getenv("SECRET"))
+		reply_with_fd(file_of(1));
 	if (strcmp(role, "sleep") == 0)
 		for (;;)
 			(void)pause();
@@ -251,21 +267,56 @@ static void lose_user_changes(void)
 		_exit(98);
 }
 
+/* No library can be opened any more. */
+static void lose_files(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+	if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0) < 0 ||
+		seccomp_load(filter) < 0)
+		_exit(94);
+	seccomp_release(filter);
+}
+
+/* What the request that has come says, which is left for whoever takes it. */
+static const char *asked_urls(void)
+{
+	static struct {
+		unsigned char table[16]; /* child/child_request.c */
+		struct fetch_request request;
+	} message;
+
+	if (recv(FETCH_SOCKET_FD, &message, sizeof(message), MSG_PEEK) != sizeof(message))
+		_exit(97);
+	return message.request.urls;
+}
+
+static _Noreturn void take_role(const char *role)
+{
+	static struct fetch_request request;
+
+	if (child_request_receive(&request, sizeof(request)) < 0 || fchdir(FETCH_FOLDER_FD) < 0)
+		_exit(96);
+	play_hostile_fetcher(role);
+}
+
 static int fetcher(int argc, char **argv)
 {
 	static const char hostile[] = "hostile:";
-	const char *urls = getenv("DEBUGINFOD_URLS");
+	const char *urls = asked_urls();
 
-	if (urls && strncmp(urls, hostile, strlen(hostile)) == 0) {
+	if (strncmp(urls, hostile, strlen(hostile)) == 0) {
 		const char *role = urls + strlen(hostile);
 
-		/* So few that no library can be opened. */
-		if (strcmp(role, "library") == 0)
-			(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 5, 5 });
-		else if (strcmp(role, "root") == 0)
+		/* The servers may be secret, and are nowhere that others could look. */
+		if (getenv("DEBUGINFOD_URLS"))
+			_exit(95);
+		if (strcmp(role, "root") == 0)
 			lose_user_changes();
-		else if (fchdir(FETCH_FOLDER_FD) == 0)
-			play_hostile_fetcher(role);
+		else if (strcmp(role, "library") == 0)
+			lose_files();
+		else
+			take_role(role);
 	}
 	return debuginfod_fetch_main(argc, argv);
 }

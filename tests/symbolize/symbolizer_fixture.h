@@ -8,6 +8,7 @@
 #include "symbolize/symbolizer.h"
 
 #include "base/clock.h"
+#include "child/child_request.h"
 #include "pilotlight/symbol_worker.h"
 #include "tests/symbol/symbol_file_fixture.h"
 
@@ -54,7 +55,7 @@ static inline void play_worker(void)
 	};
 	struct pilotlight_symbol_request request;
 
-	if (recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), 0) != sizeof(request))
+	if (child_request_receive(&request, sizeof(request)) < 0)
 		_exit(1);
 	if (request.has_debug) {
 		report.rank = request.debug_rank;

@@ -6,8 +6,10 @@
 #include "symbolize/worker_pieces.h"
 
 #include "base/cleanup.h"
+#include "child/child_request.h"
 #include "pilotlight/symbol_worker.h"
 #include "symbolize/worker_pool.h"
+#include "tests/broker/served_broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +234,7 @@ static void one_that_ends_is_forgotten(void **state)
 	assert_false(is_ready());
 }
 
-static uint64_t open_descriptors(void)
+static uint64_t descriptor_set(void)
 {
 	uint64_t open = 0;
 
@@ -253,7 +255,7 @@ static void descriptors_that_come_are_closed(void **state)
 		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	uint64_t open = open_descriptors();
+	uint64_t open = descriptor_set();
 
 	(void)state;
 	header->cmsg_level = SOL_SOCKET;
@@ -263,10 +265,29 @@ static void descriptors_that_come_are_closed(void **state)
 	assert_int_equal(sendmsg(worker_fd, &message, MSG_NOSIGNAL), 2);
 	serve();
 	assert_reply(-EACCES);
-	assert_true(open_descriptors() == open);
+	assert_true(descriptor_set() == open);
 }
 
 /* --- with a worker ---------------------------------------------------------------------------- */
+
+static struct placed_broker placed;
+static struct broker *broker; /* NULL: workers are started here */
+
+static int serve_workers(void **state)
+{
+	(void)state;
+	placed_broker_start(&placed, BROKER_SERVED, NULL);
+	broker = placed.broker;
+	return 0;
+}
+
+static int stop_serving(void **state)
+{
+	(void)state;
+	broker = NULL;
+	placed_broker_stop(&placed);
+	return 0;
+}
 
 /* Copies the piece that it is told to ask for to its output. */
 static int worker_role(void)
@@ -280,7 +301,7 @@ static int worker_role(void)
 	int fd = -1;
 	ssize_t n;
 
-	if (recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), 0) != sizeof(request))
+	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 90;
 	report.units_failed = request.has_pieces;
 	report.scratch_bytes = request.has_package;
@@ -308,6 +329,7 @@ static struct worker_result run_worker(
 	const char *origin, bool has_opener, bool has_pieces, int package_fd, int output_fd)
 {
 	const struct worker_pool_options options = {
+		.broker = broker,
 		.open_piece = has_opener ? open_piece : NULL,
 		.open_piece_context = &contexts[0],
 	};
@@ -386,6 +408,11 @@ static void a_worker_gets_its_package(void **state)
 	assert_int_equal(fcntl(package_fd, F_GETFD), -1);
 }
 
+#define IN_BOTH_WAYS(test)                                                      \
+	cmocka_unit_test(test),                                                 \
+	{                                                                       \
+#test " (by a broker)", test, serve_workers, stop_serving, NULL \
+	}
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -399,9 +426,9 @@ int main(int argc, char **argv)
 		TEST(one_that_takes_no_answers_is_not_waited_for),
 		TEST(one_that_ends_is_forgotten),
 		TEST(descriptors_that_come_are_closed),
-		cmocka_unit_test(a_worker_gets_what_it_asks_for),
-		cmocka_unit_test(a_worker_without_pieces_has_no_socket_for_them),
-		cmocka_unit_test(a_worker_gets_its_package),
+		IN_BOTH_WAYS(a_worker_gets_what_it_asks_for),
+		IN_BOTH_WAYS(a_worker_without_pieces_has_no_socket_for_them),
+		IN_BOTH_WAYS(a_worker_gets_its_package),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "tests/broker/served_broker.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbolize/worker_roles.h"
 
@@ -27,6 +28,25 @@
 #include <cmocka.h>
 
 enum { RESULTS_MAX = 16 };
+
+static struct placed_broker placed;
+static struct broker *broker; /* NULL: workers are started here */
+
+static int serve_workers(void **state)
+{
+	(void)state;
+	placed_broker_start(&placed, BROKER_SERVED, NULL);
+	broker = placed.broker;
+	return 0;
+}
+
+static int stop_serving(void **state)
+{
+	(void)state;
+	broker = NULL;
+	placed_broker_stop(&placed);
+	return 0;
+}
 
 struct results {
 	struct worker_pool *pool;
@@ -111,6 +131,7 @@ static void a_worker_gets_its_files_and_nothing_else(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = {
+		.broker = broker,
 		.memory_bytes = 1 << 20,
 		.scratch_bytes = 2 << 20,
 		.cpu_s = 77,
@@ -171,7 +192,7 @@ static void what_a_worker_reports_is_told(void **state)
 		{ "version 1", PILOTLIGHT_SYMBOL_CRASHED },
 		{ "taken", PILOTLIGHT_SYMBOL_OK },
 	};
-	const struct worker_pool_options options = { 0 };
+	const struct worker_pool_options options = { .broker = broker };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -202,8 +223,8 @@ static void what_ends_a_worker_is_told(void **state)
 		{ "flood", PILOTLIGHT_SYMBOL_OK, 0 },
 		{ "smuggle", PILOTLIGHT_SYMBOL_OK, 0 },
 	};
-	const struct worker_pool_options options = { 0 };
-	uint64_t open = open_descriptors();
+	const struct worker_pool_options options = { .broker = broker };
+	uint64_t open = descriptor_set();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -214,12 +235,13 @@ static void what_ends_a_worker_is_told(void **state)
 		if (result.failure != PILOTLIGHT_SYMBOL_OK)
 			assert_int_equal(result.report.version, 0);
 	}
-	assert_int_equal(open_descriptors(), open);
+	assert_int_equal(descriptor_set(), open);
 }
 
 static void a_worker_without_end_is_ended(void **state)
 {
-	const struct worker_pool_options options = { .timeout_ns = NSEC_PER_SEC / 20 };
+	const struct worker_pool_options options = { .broker = broker,
+		.timeout_ns = NSEC_PER_SEC / 20 };
 	struct worker_result result;
 
 	(void)state;
@@ -230,7 +252,7 @@ static void a_worker_without_end_is_ended(void **state)
 
 static void an_output_over_the_bound_is_too_big(void **state)
 {
-	const struct worker_pool_options options = { .output_bytes = 1000 };
+	const struct worker_pool_options options = { .broker = broker, .output_bytes = 1000 };
 
 	(void)state;
 	assert_int_equal(run_one(&options, "huge 1000").failure, PILOTLIGHT_SYMBOL_OK);
@@ -240,7 +262,7 @@ static void an_output_over_the_bound_is_too_big(void **state)
 static uint64_t scratch_bytes_for(uint64_t limit, off_t debug_bytes)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .scratch_bytes = limit };
+	const struct worker_pool_options options = { .broker = broker, .scratch_bytes = limit };
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct worker_job job = make_job(output_fd, "good", NULL);
 	struct results results = { 0 };
@@ -269,7 +291,9 @@ static void small_files_get_little_scratch(void **state)
 static void jobs_wait_in_order_and_in_bounds(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .workers_max = 1, .queue_max = 2 };
+	const struct worker_pool_options options = {
+		.broker = broker, .workers_max = 1, .queue_max = 2
+	};
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct results results = { 0 };
 	int contexts[4], waits[2];
@@ -303,7 +327,9 @@ static void jobs_wait_in_order_and_in_bounds(void **state)
 static void results_may_bring_more_jobs(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .workers_max = 2, .queue_max = 3 };
+	const struct worker_pool_options options = {
+		.broker = broker, .workers_max = 2, .queue_max = 3
+	};
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct results results = { .output_fd = output_fd, .jobs_to_add = 8 };
 
@@ -325,7 +351,7 @@ static void results_may_bring_more_jobs(void **state)
  * told, as nobody else has the other end. */
 static struct worker_pool *pool_with_sleeper(int output_fd, int *ret_alive, pid_t *ret_pid)
 {
-	const struct worker_pool_options options = { .workers_max = 1 };
+	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
 	struct worker_job job = make_job(output_fd, "sleep", NULL);
 	struct worker_pool *pool;
 	int ends[2];
@@ -370,7 +396,7 @@ static void workers_die_with_their_owner(void **state)
 	owner = fork();
 	assert_true(owner >= 0);
 	if (owner == 0) {
-		const struct worker_pool_options options = { .workers_max = 1 };
+		const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
 		struct worker_job job = make_job(memory_file(NULL), "sleep", NULL);
 		struct worker_pool *pool;
 
@@ -397,9 +423,9 @@ static void what_cannot_be_started_is_told(void **state)
 
 	(void)state;
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	open = open_descriptors() & ~(1ULL << job.binary_fd | 1ULL << job.scratch_fd);
+	open = descriptor_set() & ~(1ULL << job.binary_fd | 1ULL << job.scratch_fd);
 	assert_int_equal(worker_pool_add(pool, &job), -ENOENT);
-	assert_int_equal(open_descriptors(), open);
+	assert_int_equal(descriptor_set(), open);
 	assert_int_equal(worker_pool_pending(pool), 0);
 }
 
@@ -450,7 +476,7 @@ static void what_cannot_be_started_later_is_told(void **state)
 static void check_policies(bool is_hurried, int expected)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .workers_max = 1 };
+	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct results results = { 0 };
 	int waits[2];
@@ -504,11 +530,122 @@ static void workers_are_idle_until_somebody_waits(void **state)
 	check_policies(true, SCHED_OTHER);
 }
 
+/* The broker's cannot be told any more once they run; those to come are told with their request. */
+static void workers_of_the_broker_are_told_whether_somebody_waits(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+
+	(void)state;
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 3; i++) {
+		struct worker_job job = make_job(output_fd, "policy", NULL);
+
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+	}
+	run_until(&results, 1);
+	worker_pool_hurry(pool);
+	run_until(&results, 3);
+	assert_int_equal(results.items[0].report.reserved, 0);
+	assert_int_equal(results.items[2].report.reserved, 1);
+}
+
+/* All the broker's places are taken by another one, which then leaves them. */
+static void jobs_wait_for_a_place_at_the_broker(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *other = NULL, *pool = NULL;
+	const struct worker_pool_options others = { .broker = broker, .workers_max = 8 };
+	const struct worker_pool_options options = { .broker = broker };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+
+	(void)state;
+	assert_int_equal(worker_pool_new(&others, &other), 0);
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	for (size_t i = 0; i < 8; i++) {
+		struct worker_job job = make_job(output_fd, "sleep", NULL);
+
+		job.debug_fd = memory_file(NULL);
+		assert_int_equal(worker_pool_add(other, &job), 0);
+	}
+	results.pool = pool;
+	for (size_t i = 0; i < 2; i++) {
+		struct worker_job job = make_job(output_fd, "good", NULL);
+
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+	}
+	assert_int_equal(worker_pool_pending(pool), 2);
+	run_once(&results);
+	assert_int_equal(results.count, 0);
+	worker_pool_free(TAKE_PTR(other));
+	run_until(&results, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(results.items[i].failure, PILOTLIGHT_SYMBOL_OK);
+}
+
+/* Nothing can be started any more, of which every job is told. */
+static void a_broker_that_is_gone_is_told(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct results results = { 0 };
+	struct worker_job job;
+
+	(void)state;
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	for (size_t i = 0; i < 2; i++) {
+		job = make_job(output_fd, "sleep", NULL);
+		job.debug_fd = memory_file(NULL);
+		assert_int_equal(worker_pool_add(pool, &job), 0);
+	}
+	assert_int_equal(kill(placed.server, SIGKILL), 0);
+	run_until(&results, 2);
+	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_CRASHED);
+	assert_int_equal(results.items[0].signal, SIGKILL);
+	assert_int_equal(results.items[1].failure, PILOTLIGHT_SYMBOL_UNREADABLE);
+	assert_int_equal(results.items[1].report.error, -EPIPE);
+	job = make_job(output_fd, "good", NULL);
+	assert_int_equal(worker_pool_add(pool, &job), -EPIPE);
+}
+
+/* The worker as it is, in its sandbox, of this program's file. */
+static void a_true_worker_makes_symbols(void **state)
+{
+	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
+	const struct worker_pool_options options = { .broker = broker };
+	_cleanup_close_ int output_fd = memory_file(NULL);
+	struct worker_job job = make_job(output_fd, "true worker", NULL);
+	struct results results = { 0 };
+	uint32_t magic = 0;
+
+	(void)state;
+	(void)close(job.binary_fd);
+	job.binary_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	job.identity = (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_HTLHASH,
+		.id = { .bytes = { 1 }, .size = 16 } };
+	assert_int_equal(worker_pool_new(&options, &pool), 0);
+	results.pool = pool;
+	assert_int_equal(worker_pool_add(pool, &job), 0);
+	run_until(&results, 1);
+	if (results.items[0].failure != PILOTLIGHT_SYMBOL_OK)
+		print_message("error %d, signal %d\n", results.items[0].report.error,
+			results.items[0].signal);
+	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_OK);
+	assert_true(results.items[0].report.cpu_ns > 0);
+	assert_int_equal(pread(output_fd, &magic, sizeof(magic), 0), sizeof(magic));
+	assert_true(magic != 0);
+}
+
 /* A worker of which only the end of its role is left writes that to its output. */
 static void check_origin(const char *origin, const char *expected)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { 0 };
+	const struct worker_pool_options options = { .broker = broker };
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct worker_job job = make_job(output_fd, origin, NULL);
 	struct results results = { 0 };
@@ -544,10 +681,13 @@ static void long_origins_lose_their_beginning(void **state)
 
 static void failing_allocations_leave_nothing_behind(void **state)
 {
-	const struct worker_pool_options options = { .program = "/proc/self/exe",
-		.workers_max = 1 };
+	const struct worker_pool_options options = {
+		.broker = broker,
+		.program = "/proc/self/exe",
+		.workers_max = 1,
+	};
 	_cleanup_close_ int output_fd = memory_file(NULL);
-	uint64_t open = open_descriptors();
+	uint64_t open = descriptor_set();
 	size_t n;
 	int r;
 
@@ -565,7 +705,7 @@ static void failing_allocations_leave_nothing_behind(void **state)
 			(void)close(job.scratch_fd);
 		}
 		worker_pool_free(pool);
-		assert_int_equal(open_descriptors(), open);
+		assert_int_equal(descriptor_set(), open);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
@@ -574,27 +714,48 @@ static void failing_allocations_leave_nothing_behind(void **state)
 	assert_true(n >= 5);
 }
 
+/* Of a broker that the test has killed. */
+static int forget_server(void **state)
+{
+	(void)state;
+	broker = NULL;
+	broker_free(placed.broker);
+	assert_int_equal(open_descriptors(), placed.descriptors);
+	return waitpid(placed.server, NULL, 0) == placed.server ? 0 : -1;
+}
+
+#define BY_A_BROKER(test)                                                       \
+	{                                                                       \
+#test " (by a broker)", test, serve_workers, stop_serving, NULL \
+	}
+#define IN_BOTH_WAYS(test) cmocka_unit_test(test), BY_A_BROKER(test)
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_worker_gets_its_files_and_nothing_else),
-		cmocka_unit_test(what_a_worker_reports_is_told),
-		cmocka_unit_test(what_ends_a_worker_is_told),
-		cmocka_unit_test(a_worker_without_end_is_ended),
-		cmocka_unit_test(an_output_over_the_bound_is_too_big),
-		cmocka_unit_test(small_files_get_little_scratch),
-		cmocka_unit_test(jobs_wait_in_order_and_in_bounds),
-		cmocka_unit_test(results_may_bring_more_jobs),
-		cmocka_unit_test(freeing_kills_and_closes),
-		cmocka_unit_test(workers_die_with_their_owner),
+		IN_BOTH_WAYS(a_worker_gets_its_files_and_nothing_else),
+		IN_BOTH_WAYS(what_a_worker_reports_is_told),
+		IN_BOTH_WAYS(what_ends_a_worker_is_told),
+		IN_BOTH_WAYS(a_worker_without_end_is_ended),
+		IN_BOTH_WAYS(an_output_over_the_bound_is_too_big),
+		IN_BOTH_WAYS(small_files_get_little_scratch),
+		IN_BOTH_WAYS(jobs_wait_in_order_and_in_bounds),
+		IN_BOTH_WAYS(results_may_bring_more_jobs),
+		IN_BOTH_WAYS(freeing_kills_and_closes),
+		IN_BOTH_WAYS(workers_die_with_their_owner),
 		cmocka_unit_test(what_cannot_be_started_is_told),
 		cmocka_unit_test(what_cannot_be_started_later_is_told),
 		cmocka_unit_test(workers_are_idle_until_somebody_waits),
-		cmocka_unit_test(long_origins_lose_their_beginning),
-		cmocka_unit_test(failing_allocations_leave_nothing_behind),
+		BY_A_BROKER(workers_of_the_broker_are_told_whether_somebody_waits),
+		BY_A_BROKER(jobs_wait_for_a_place_at_the_broker),
+		cmocka_unit_test_setup_teardown(
+			a_broker_that_is_gone_is_told, serve_workers, forget_server),
+		IN_BOTH_WAYS(a_true_worker_makes_symbols),
+		IN_BOTH_WAYS(long_origins_lose_their_beginning),
+		IN_BOTH_WAYS(failing_allocations_leave_nothing_behind),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
-		return worker_role_main(argc, argv);
+		return is_true_worker() ? worker_main(argc, argv) : worker_role_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

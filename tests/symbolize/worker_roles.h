@@ -2,6 +2,7 @@
 /* Workers of all kinds: each plays the role that the origin of its request names. */
 #pragma once
 
+#include "child/child_request.h"
 #include "pilotlight/symbol_worker.h"
 #include "sandbox/sandbox.h"
 
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +37,7 @@ static _Noreturn void die_of(int signal_number)
 	_exit(99);
 }
 
-static uint64_t open_descriptors(void)
+static uint64_t descriptor_set(void)
 {
 	uint64_t open = 0;
 
@@ -54,7 +56,7 @@ static void play_good(
 
 	if (size > 0 && write(PILOTLIGHT_WORKER_OUTPUT_FD, text, (size_t)size) != size)
 		report->error = -errno;
-	report->output_bytes = open_descriptors();
+	report->output_bytes = descriptor_set();
 	report->scratch_bytes = request->scratch_bytes_max;
 	report->reserved = request->memory_bytes_max;
 	report->cpu_ns = request->cpu_s_max;
@@ -132,6 +134,7 @@ static int play(const char *role, const struct pilotlight_symbol_request *reques
 	} else if (strncmp(role, "policy", 6) == 0) {
 		play_waiter();
 		report->units_failed = (uint32_t)sched_getscheduler(0);
+		report->reserved = request->is_hurried;
 	} else if (strncmp(role, "huge", 4) == 0) {
 		report->error = ftruncate(PILOTLIGHT_WORKER_OUTPUT_FD, number) < 0 ? -errno : 0;
 	} else if (strncmp(role, "linger", 6) == 0) {
@@ -160,6 +163,19 @@ static int play(const char *role, const struct pilotlight_symbol_request *reques
 	return -1;
 }
 
+/* Is the request that has come for no role at all? It is left for whoever takes it. */
+static bool is_true_worker(void)
+{
+	struct {
+		unsigned char table[16]; /* child/child_request.c */
+		struct pilotlight_symbol_request request;
+	} message;
+
+	return recv(PILOTLIGHT_WORKER_SOCKET_FD, &message, sizeof(message), MSG_PEEK) ==
+		       sizeof(message) &&
+	       strcmp(message.request.origin, "true worker") == 0;
+}
+
 static int worker_role_main(int argc, char **argv)
 {
 	struct pilotlight_symbol_report report = {
@@ -170,8 +186,7 @@ static int worker_role_main(int argc, char **argv)
 	int status;
 
 	if (argc != 2 || strcmp(argv[0], "pilotlight") != 0 ||
-		recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), MSG_TRUNC) !=
-			sizeof(request) ||
+		child_request_receive(&request, sizeof(request)) < 0 ||
 		request.version != PILOTLIGHT_WORKER_VERSION)
 		return 96;
 	status = play(request.origin, &request, &report);

@@ -4,6 +4,7 @@
  * of the binary is what the worker does.
  */
 #include "pilotlight/symbol_worker.h"
+#include "child/child_request.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/elf_fixture.h"
 #include "tests/tools/symbols_run.h"
@@ -43,7 +44,7 @@ static int play_worker(void)
 	};
 	struct pilotlight_symbol_request request;
 
-	if (recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), 0) != sizeof(request))
+	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 1;
 	if (request.has_debug && !strstr(request.origin, "refuses")) {
 		report.rank = request.debug_rank;

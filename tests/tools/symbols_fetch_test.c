@@ -4,6 +4,7 @@
  * its own fetcher, and its own worker, which writes an example whatever it is given.
  */
 #include "pilotlight/symbol_worker.h"
+#include "child/child_request.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "tests/tools/symbols_run.h"
 
@@ -29,7 +30,7 @@ static int play_worker(void)
 	struct pilotlight_symbol_request request;
 	char first = 0;
 
-	if (recv(PILOTLIGHT_WORKER_SOCKET_FD, &request, sizeof(request), 0) != sizeof(request))
+	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 1;
 	report.rank = request.debug_rank;
 	symbol_file_fixture_fill(&file);

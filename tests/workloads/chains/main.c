@@ -2,7 +2,8 @@
 /*
  * PROGRAM CASE COMM [WARM_UP_SECONDS [SECONDS]]: runs a case twice, each for so much CPU time: in a
  * child whose comm is warm_up, meanwhile whoever samples comes to know the files, and then itself
- * under the name COMM. It begins and ends under other names.
+ * under the name COMM. It begins and ends under other names. A # in COMM becomes a letter, from a
+ * on, that tells how far the case is, which then lasts twice as long.
  */
 #include "chains.h"
 
@@ -14,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEAF_STEPS = 100000 };
+enum { LEAF_STEPS = 100000, PHASES = 24, PHASED_TIMES = 2 };
 
 static double seconds_of_case, end_of_case;
+static char *phased_comm, *phase_letter; /* NULL: it has no phases */
 
 static double used_seconds(void)
 {
@@ -44,6 +46,23 @@ FRAME void leaf(void)
 	}
 }
 
+FRAME static void set_name(const char *name)
+{
+	must(prctl(PR_SET_NAME, name) == 0, "prctl");
+}
+
+FRAME static void set_phase(double now)
+{
+	double done = 1 - (end_of_case - now) / seconds_of_case;
+	char letter = (char)('a' + (int)(done * PHASES));
+
+	if (letter == *phase_letter || done >= 1)
+		return;
+	*phase_letter = letter;
+	set_name(phased_comm);
+	AFTER_CALL();
+}
+
 /* What a case has to prepare is done before it asks for the first time. */
 FRAME bool goes_on(void)
 {
@@ -51,13 +70,10 @@ FRAME bool goes_on(void)
 
 	if (end_of_case == 0)
 		end_of_case = now + seconds_of_case;
+	if (phase_letter)
+		set_phase(now);
 	AFTER_CALL();
 	return now < end_of_case;
-}
-
-FRAME static void set_name(const char *name)
-{
-	must(prctl(PR_SET_NAME, name) == 0, "prctl");
 }
 
 static const struct chain_case *find_case(const char *name)
@@ -92,8 +108,14 @@ int main(int argc, char **argv)
 	}
 	must(waitpid(child, &status, 0) == child && status == 0, "the warm-up");
 
-	set_name(argv[2]);
 	seconds_of_case = seconds;
+	phase_letter = strchr(argv[2], '#');
+	if (phase_letter) {
+		phased_comm = argv[2];
+		*phase_letter = 'a';
+		seconds_of_case *= PHASED_TIMES;
+	}
+	set_name(argv[2]);
 	chosen->run();
 	set_name("ending");
 	return 0;

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "answer/answer.h"
+
+#include "answer/answer_failure.h"
+#include "answer/answer_names.h"
+#include "answer/answer_parameters.h"
+#include "base/output.h"
+#include "base/time_text.h"
+#include "render/difference_svg.h"
+#include "render/difference_table.h"
+#include "store/store.h"
+#include "symbol/symbol_cache.h"
+#include "symbolize/cached_symbol_source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TITLE_BYTES = 512 };
+
+/* What one answer is made of. Functions that fail have filled the reply, and return -errno. */
+struct making {
+	const struct answer_request *request;
+	struct answer_reply *reply;
+	struct answer_parameters parameters;
+	struct store_reader *reader;
+	struct symbol_cache *cache;
+	struct cached_symbol_source *names;
+	struct profile *profiles[DIFFERENCE_SIDE_COUNT];
+	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
+	uint64_t written_bytes;
+	int output_fd;
+};
+
+static void making_done(struct making *making)
+{
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		profile_free(making->profiles[i]);
+	cached_symbol_source_free(making->names);
+	symbol_cache_free(making->cache);
+	store_reader_close(making->reader);
+	answer_parameters_done(&making->parameters);
+}
+
+static bool has_end(const char *text, size_t room)
+{
+	return memchr(text, '\0', room) != NULL;
+}
+
+static int check_request(struct making *making)
+{
+	const struct answer_request *request = making->request;
+	struct fault fault = { 0 };
+	int r;
+
+	if (request->version != ANSWER_VERSION ||
+		(request->kind != ANSWER_PROFILE && request->kind != ANSWER_DIFFERENCE) ||
+		!has_end(request->history, sizeof(request->history)) ||
+		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
+		return answer_fail(making->reply, ANSWER_FAILED,
+			"the service asked in a way that is not understood; restart it");
+	r = answer_parameters_read(request, &making->parameters, &fault);
+	if (r == -ENOMEM)
+		return answer_fail_memory(making->reply, request->memory_max);
+	if (r < 0)
+		return answer_fail(making->reply, ANSWER_WRONG, "%s", fault.text);
+	if (!request->history[0])
+		return answer_fail(
+			making->reply, ANSWER_NOT_NOW, "the service keeps no history at present");
+	return 0;
+}
+
+/* Without a cache code has no names, and that is seen. */
+static int open_sources(struct making *making)
+{
+	const struct answer_request *request = making->request;
+	struct fault fault = { 0 };
+	int r = store_reader_open(request->history, &making->reader, &fault);
+
+	if (r < 0)
+		return answer_fail_reading(making->reply, r, &fault, request->memory_max);
+	if (request->symbol_cache[0])
+		r = symbol_cache_open(
+			request->symbol_cache, SYMBOL_CACHE_BYTES_DEFAULT, &making->cache, NULL);
+	if (r != -ENOMEM)
+		r = cached_symbol_source_new(making->cache, &making->names);
+	return r < 0 ? answer_fail_memory(making->reply, request->memory_max) : 0;
+}
+
+/* --- profiles --- */
+
+/* Half of the memory is the profiles'; reading, naming and drawing take less than the other. */
+static size_t profile_budget(const struct making *making)
+{
+	uint64_t budget = making->request->memory_max / 2;
+
+	if (making->request->kind == ANSWER_DIFFERENCE)
+		budget /= 2;
+	return budget < SIZE_MAX ? (size_t)budget : SIZE_MAX;
+}
+
+static void title(struct making *making, enum difference_side side, const struct store_found *found,
+	bool lacks_names)
+{
+	const char *text = selection_text(making->parameters.sides[side]);
+	char *shown = making->titles[side];
+	size_t used = 0;
+
+	if (found->days_damaged > 0)
+		used += (size_t)snprintf(shown, TITLE_BYTES,
+			"without %" PRIu64 " of the days, which cannot be read: ",
+			found->days_damaged);
+	if (lacks_names)
+		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
+			"without some names, for want of memory: ");
+	(void)snprintf(shown + used, TITLE_BYTES - used, "%s", text);
+}
+
+static int read_side(struct making *making, enum difference_side side)
+{
+	struct selection *selection = making->parameters.sides[side];
+	struct store_selection asked;
+	struct store_found found = { 0 };
+	struct profile *profile;
+	struct fault fault = { 0 };
+	int r;
+
+	selection_store(selection, &asked);
+	r = store_reader_read(making->reader, &asked, profile_budget(making),
+		&making->profiles[side], &found, &fault);
+	if (r < 0)
+		return answer_fail_reading(making->reply, r, &fault, making->request->memory_max);
+	profile = making->profiles[side];
+	if ((found.windows == 0 && found.supplements == 0) ||
+		(profile->samples.count == 0 && selection_has_filter(selection)))
+		return answer_fail_empty(making->reply, making->reader, selection, &found,
+			making->request->memory_max);
+	r = answer_names_run(profile, cached_symbol_source_interface(making->names));
+	if (r == -ENOMEM)
+		return answer_fail_memory(making->reply, making->request->memory_max);
+	title(making, side, &found, r == -E2BIG);
+	return 0;
+}
+
+/* --- output --- */
+
+/* -EFBIG: it would be more than the answer may have. */
+static int write_counted(void *context, const void *bytes, size_t size)
+{
+	struct making *making = context;
+	const char *at = bytes;
+
+	if (size > making->request->bytes_max - making->written_bytes)
+		return -EFBIG;
+	making->written_bytes += size;
+	while (size > 0) {
+		ssize_t n = write(making->output_fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int draw_profile(struct making *making, struct output *output)
+{
+	const struct profile_format_options options = {
+		.title = making->titles[DIFFERENCE_COMPARED],
+		.by_line = making->parameters.by_line,
+	};
+
+	return making->parameters.format->write(
+		making->profiles[DIFFERENCE_COMPARED], &options, output);
+}
+
+static int draw_difference(
+	struct making *making, const struct profile_difference *difference, struct output *output)
+{
+	const char *base = making->titles[DIFFERENCE_BASE];
+	const char *compared = making->titles[DIFFERENCE_COMPARED];
+	const struct difference_svg_options svg = {
+		.names = { base, compared },
+		.by_line = making->parameters.by_line,
+	};
+	const struct difference_table_options table = {
+		.names = { base, compared },
+		.by_line = making->parameters.by_line,
+	};
+
+	return strcmp(making->parameters.format->name, "svg") == 0
+		       ? difference_svg_write(difference, &svg, output)
+		       : difference_table_write(difference, &table, output);
+}
+
+static int fail_output(struct making *making, int error)
+{
+	uint64_t bytes_max = making->request->bytes_max;
+
+	if (error == -ENOMEM || error == -E2BIG)
+		return answer_fail_memory(making->reply, making->request->memory_max);
+	if (error == -EFBIG)
+		return answer_fail(making->reply, ANSWER_TOO_GREAT,
+			"the answer is greater than %" PRIu64
+			" KiB; select less, or another format: pprof is the smallest",
+			bytes_max / 1024);
+	return answer_fail(
+		making->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));
+}
+
+static int write_output(struct making *making)
+{
+	bool is_difference = making->request->kind == ANSWER_DIFFERENCE;
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	struct profile_difference difference;
+	struct fault fault = { 0 };
+	int r = 0, error;
+
+	if (!output)
+		return fail_output(making, -ENOMEM);
+	output_init(output, write_counted, making);
+	if (is_difference)
+		r = profile_difference_init(&difference, making->profiles[DIFFERENCE_BASE],
+			making->profiles[DIFFERENCE_COMPARED], making->parameters.whole, &fault);
+	if (r < 0)
+		return answer_fail(making->reply, ANSWER_WRONG, "%s", fault.text);
+	r = is_difference ? draw_difference(making, &difference, output)
+			  : draw_profile(making, output);
+	error = output_finish(output);
+	if (error < 0 || r < 0)
+		return fail_output(making, error < 0 ? error : r);
+	return 0;
+}
+
+static int make(struct making *making)
+{
+	int r = check_request(making);
+
+	if (r == 0)
+		r = open_sources(making);
+	if (r == 0)
+		r = read_side(making, DIFFERENCE_COMPARED);
+	if (r == 0 && making->request->kind == ANSWER_DIFFERENCE)
+		r = read_side(making, DIFFERENCE_BASE);
+	return r < 0 ? r : write_output(making);
+}
+
+void answer_make(
+	const struct answer_request *request, int output_fd, struct answer_reply *ret_reply)
+{
+	_cleanup_(making_done) struct making making = {
+		.request = request,
+		.reply = ret_reply,
+		.output_fd = output_fd,
+	};
+
+	if (make(&making) < 0)
+		return;
+	*ret_reply = (struct answer_reply){
+		.version = ANSWER_VERSION,
+		.status = ANSWER_OK,
+		.bytes = making.written_bytes,
+	};
+	(void)snprintf(ret_reply->content_type, sizeof(ret_reply->content_type), "%s",
+		making.parameters.format->content_type);
+}

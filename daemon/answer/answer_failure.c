@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "answer/answer_failure.h"
+
+#include "base/output.h"
+#include "base/time_text.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SENTENCE_BYTES = 1024,
+	PROBE_BYTES = 1 << 20, /* a profile that holds nothing */
+	MEBIBYTE = 1 << 20,
+};
+
+static const char ellipsis[] = "…";
+
+/* Ends between two characters. */
+static void shorten(char *text, size_t room, const char *sentence)
+{
+	size_t size = 0, step, limit = room - sizeof(ellipsis);
+
+	if (strlen(sentence) < room) {
+		(void)strcpy(text, sentence);
+		return;
+	}
+	while ((step = utf8_sequence(sentence + size, strlen(sentence + size))) > 0 &&
+		size + step <= limit)
+		size += step;
+	memcpy(text, sentence, size);
+	(void)strcpy(text + size, ellipsis);
+}
+
+int answer_fail(struct answer_reply *reply, uint16_t status, const char *format, ...)
+{
+	char sentence[SENTENCE_BYTES], clean[UTF8_CLEAN_BYTES];
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(sentence, sizeof(sentence), format, arguments);
+	va_end(arguments);
+	if (size < 0)
+		sentence[0] = '\0';
+	(void)utf8_clean(clean, sentence, strlen(sentence));
+	*reply = (struct answer_reply){ .version = ANSWER_VERSION, .status = status };
+	shorten(reply->text, sizeof(reply->text), clean);
+	return -EPROTO;
+}
+
+int answer_fail_memory(struct answer_reply *reply, uint64_t memory_max)
+{
+	return answer_fail(reply, ANSWER_TOO_GREAT,
+		"the answer would take more than %" PRIu64
+		" MiB of memory; select less: a shorter time, a unit or a process",
+		memory_max / MEBIBYTE);
+}
+
+int answer_fail_reading(
+	struct answer_reply *reply, int error, const struct fault *fault, uint64_t memory_max)
+{
+	if (error == -ENOMEM || error == -E2BIG)
+		return answer_fail_memory(reply, memory_max);
+	if (error == -EBUSY)
+		return answer_fail(
+			reply, ANSWER_NOT_NOW, "the history was busy for too long; try again");
+	return answer_fail(
+		reply, ANSWER_FAILED, "%s", fault->text[0] ? fault->text : strerror(-error));
+}
+
+static bool wants_nothing(void *context, const struct store_thread *thread)
+{
+	(void)context;
+	(void)thread;
+	return false;
+}
+
+/* Names an event that the time has, whatever was asked for. */
+static int fail_event(struct answer_reply *reply, struct store_reader *reader,
+	const struct store_selection *asked)
+{
+	const struct store_selection any = {
+		.start_ns = asked->start_ns,
+		.end_ns = asked->end_ns,
+		.merges_threads = true,
+		.wants_thread = wants_nothing,
+	};
+	_cleanup_(profile_freep) struct profile *profile = NULL;
+	struct store_found found;
+	const char *there = "";
+
+	if (store_reader_read(reader, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
+		there = string_pool_get(&profile->strings, profile->event);
+	return answer_fail(reply, ANSWER_NOT_THERE,
+		"there is no event \"%.40s\" in the history of this time; there is \"%.40s\"",
+		asked->event, there);
+}
+
+static int fail_time(struct answer_reply *reply, const struct store_selection *asked,
+	const struct store_summary *summary)
+{
+	char start[TIME_TEXT_BYTES], end[TIME_TEXT_BYTES];
+	char first[TIME_TEXT_BYTES], last[TIME_TEXT_BYTES];
+	bool is_gap = asked->start_ns >= summary->first_ns && asked->end_ns <= summary->last_ns;
+
+	(void)time_text_format(summary->first_ns, first);
+	(void)time_text_format(summary->last_ns, last);
+	(void)time_text_format(asked->end_ns, end);
+	if (asked->start_ns == 0)
+		return answer_fail(reply, ANSWER_NOT_THERE,
+			"there is no history until %s; it reaches from %s to %s", end, first, last);
+	return answer_fail(reply, ANSWER_NOT_THERE,
+		"there is no history from %s to %s%s; it reaches from %s to %s",
+		time_text_format(asked->start_ns, start), end,
+		is_gap ? ", when nothing was recorded" : "", first, last);
+}
+
+static int fail_windows(struct answer_reply *reply, struct store_reader *reader,
+	const struct store_selection *asked, const struct store_found *found, uint64_t memory_max)
+{
+	struct store_summary summary = { 0 };
+	struct fault fault = { 0 };
+	int r;
+
+	if (found->has_other_events && asked->event)
+		return fail_event(reply, reader, asked);
+	if (found->days_damaged > 0)
+		return answer_fail(reply, ANSWER_NOT_THERE,
+			"the history of this time is damaged, and %" PRIu64
+			" of its days cannot be read; the service's journal tells more",
+			found->days_damaged);
+	r = store_reader_summary(reader, &summary, &fault);
+	if (r < 0)
+		return answer_fail_reading(reply, r, &fault, memory_max);
+	if (summary.windows == 0)
+		return answer_fail(reply, ANSWER_NOT_THERE,
+			"the history is empty as yet; try again in some seconds");
+	return fail_time(reply, asked, &summary);
+}
+
+/* As many as the reply has room for. */
+static int fail_filter(struct answer_reply *reply, const struct selection *selection)
+{
+	const char *const *names;
+	const char *parameter;
+	char list[SENTENCE_BYTES];
+	size_t count = selection_seen(selection, &parameter, &names), used = 0;
+
+	if (!parameter)
+		return answer_fail(reply, ANSWER_NOT_THERE,
+			"the history has nothing that is all of this at once: %s",
+			selection_text(selection));
+	if (count == 0)
+		return answer_fail(reply, ANSWER_NOT_THERE,
+			"nothing in the history of this time has a %s; leave that out", parameter);
+	list[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)snprintf(
+			list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", names[i]);
+	return answer_fail(reply, ANSWER_NOT_THERE,
+		"there is no such %s in the history of this time; there is %s", parameter, list);
+}
+
+int answer_fail_empty(struct answer_reply *reply, struct store_reader *reader,
+	struct selection *selection, const struct store_found *found, uint64_t memory_max)
+{
+	struct store_selection asked;
+
+	if (found->windows > 0 || found->supplements > 0)
+		return fail_filter(reply, selection);
+	selection_store(selection, &asked);
+	return fail_windows(reply, reader, &asked, found, memory_max);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "answer/answer_parameters.h"
+
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char against[] = "against.";
+
+enum { AGAINST_BYTES = sizeof(against) - 1 };
+
+struct parameter {
+	const char *name, *value;
+};
+
+/* What is read of one request; what is given once is NULL until it is. */
+struct reading {
+	const struct answer_request *request;
+	struct answer_parameters *parameters;
+	const char *format, *lines, *normalise;
+	bool has_against, has_against_time;
+	struct fault *fault;
+};
+
+/* The next pair at `*at`, which is 0 at first. */
+static bool next_parameter(
+	const struct answer_request *request, size_t *at, struct parameter *ret_parameter)
+{
+	if (*at >= request->parameters_bytes)
+		return false;
+	ret_parameter->name = request->parameters + *at;
+	*at += strlen(ret_parameter->name) + 1;
+	ret_parameter->value = request->parameters + *at;
+	*at += strlen(ret_parameter->value) + 1;
+	return true;
+}
+
+/* Whole pairs of valid UTF-8? */
+static bool is_well_formed(const struct answer_request *request)
+{
+	const char *bytes = request->parameters;
+	size_t size = request->parameters_bytes, strings = 0, step;
+
+	if (size > sizeof(request->parameters) || (size > 0 && bytes[size - 1] != '\0'))
+		return false;
+	for (size_t i = 0; i < size; i += step) {
+		step = bytes[i] ? utf8_sequence(bytes + i, size - i) : 1;
+		if (step == 0)
+			return false;
+		strings += bytes[i] == '\0';
+	}
+	return strings % 2 == 0;
+}
+
+static const char *name_against(const struct parameter *parameter)
+{
+	return strncmp(parameter->name, against, AGAINST_BYTES) == 0
+		       ? parameter->name + AGAINST_BYTES
+		       : NULL;
+}
+
+/* Is the parameter, or for a time any, told of what was before? */
+static bool is_told_against(const struct reading *reading, const char *name)
+{
+	struct parameter parameter;
+	const char *other;
+	size_t at = 0;
+
+	if (selection_is_time(name))
+		return reading->has_against_time;
+	while (next_parameter(reading->request, &at, &parameter)) {
+		other = name_against(&parameter);
+		if (other && strcmp(other, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_selected(struct reading *reading, const struct parameter *parameter)
+{
+	struct selection *const *sides = reading->parameters->sides;
+	int r = selection_add(
+		sides[DIFFERENCE_COMPARED], parameter->name, parameter->value, reading->fault);
+
+	if (r == 0 && sides[DIFFERENCE_BASE] && !is_told_against(reading, parameter->name))
+		r = selection_add(
+			sides[DIFFERENCE_BASE], parameter->name, parameter->value, reading->fault);
+	return r;
+}
+
+static int fail_against(struct reading *reading, int error, const struct fault *reason)
+{
+	if (error == -ENOMEM)
+		return error;
+	return fault_set(reading->fault, error, "against: %s", reason->text);
+}
+
+static int add_against(struct reading *reading, const char *name, const struct parameter *parameter)
+{
+	struct selection *base = reading->parameters->sides[DIFFERENCE_BASE];
+	struct fault reason = { 0 };
+	int r;
+
+	if (!base)
+		return fault_set(reading->fault, -EINVAL,
+			"%.40s is of a difference; ask for one, or leave it out", parameter->name);
+	r = selection_add(base, name, parameter->value, &reason);
+	return r < 0 ? fail_against(reading, r, &reason) : 0;
+}
+
+static int keep_once(struct reading *reading, const char **kept, const struct parameter *parameter)
+{
+	if (*kept)
+		return fault_set(reading->fault, -EINVAL, "%s is given twice; give it once",
+			parameter->name);
+	*kept = parameter->value;
+	return 0;
+}
+
+static int take(struct reading *reading, const struct parameter *parameter)
+{
+	const char *other = name_against(parameter);
+	char clean[UTF8_CLEAN_BYTES];
+
+	if (other)
+		return add_against(reading, other, parameter);
+	if (strcmp(parameter->name, "format") == 0)
+		return keep_once(reading, &reading->format, parameter);
+	if (strcmp(parameter->name, "lines") == 0)
+		return keep_once(reading, &reading->lines, parameter);
+	if (strcmp(parameter->name, "normalise") == 0)
+		return keep_once(reading, &reading->normalise, parameter);
+	if (selection_has_parameter(parameter->name))
+		return add_selected(reading, parameter);
+	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
+	return fault_set(reading->fault, -EINVAL,
+		"there is no parameter \"%.40s\"; selections have last, from, to, pid, comm, exe, "
+		"unit and more",
+		clean);
+}
+
+static int set_format(struct reading *reading)
+{
+	const struct profile_format *format =
+		reading->format ? profile_format_find(reading->format) : &profile_formats[0];
+	bool is_difference = reading->request->kind == ANSWER_DIFFERENCE;
+
+	if (!format)
+		return fault_set(reading->fault, -EINVAL, "format is none of %s",
+			is_difference ? "svg or txt" : profile_format_names());
+	if (is_difference && strcmp(format->name, "svg") != 0 && strcmp(format->name, "txt") != 0)
+		return fault_set(reading->fault, -EINVAL,
+			"a difference is written as svg or txt, not as %s", format->name);
+	reading->parameters->format = format;
+	return 0;
+}
+
+static int set_lines(struct reading *reading)
+{
+	static const char *const words[][4] = {
+		{ "no", "0", "false", "off" },
+		{ "yes", "1", "true", "on" },
+	};
+
+	if (!reading->lines)
+		return 0;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < 4; j++)
+			if (strcmp(reading->lines, words[i][j]) == 0) {
+				reading->parameters->by_line = i == 1;
+				return 0;
+			}
+	return fault_set(reading->fault, -EINVAL, "lines is neither yes nor no");
+}
+
+static int set_whole(struct reading *reading)
+{
+	const char *text = reading->normalise;
+
+	if (!text || strcmp(text, "total") == 0)
+		reading->parameters->whole = DIFFERENCE_BY_TOTAL;
+	else if (strcmp(text, "time") == 0)
+		reading->parameters->whole = DIFFERENCE_BY_TIME;
+	else
+		return fault_set(reading->fault, -EINVAL, "normalise is neither total nor time");
+	if (text && reading->request->kind != ANSWER_DIFFERENCE)
+		return fault_set(reading->fault, -EINVAL,
+			"normalise is of a difference; ask for one, or leave it out");
+	return 0;
+}
+
+/* What is told of what was before decides what it has from the other one. */
+static int look_ahead(struct reading *reading)
+{
+	struct parameter parameter;
+	const char *name;
+	size_t at = 0;
+
+	while (next_parameter(reading->request, &at, &parameter)) {
+		name = name_against(&parameter);
+		if (!name)
+			continue;
+		reading->has_against = true;
+		if (selection_is_time(name))
+			reading->has_against_time = true;
+	}
+	if (reading->request->kind == ANSWER_DIFFERENCE && !reading->has_against)
+		return fault_set(reading->fault, -EINVAL,
+			"there is nothing to compare with; say against what, such as "
+			"against.from=yesterday");
+	return 0;
+}
+
+static int finish(struct reading *reading)
+{
+	struct selection *const *sides = reading->parameters->sides;
+	uint64_t now_ns = reading->request->now_ns;
+	struct fault reason = { 0 };
+	int r = selection_finish(sides[DIFFERENCE_COMPARED], now_ns, reading->fault);
+
+	if (r < 0 || !sides[DIFFERENCE_BASE])
+		return r;
+	r = selection_finish(sides[DIFFERENCE_BASE], now_ns, &reason);
+	return r < 0 ? fail_against(reading, r, &reason) : 0;
+}
+
+static int read_all(struct reading *reading)
+{
+	struct selection **sides = reading->parameters->sides;
+	struct parameter parameter;
+	size_t at = 0;
+	int r = look_ahead(reading);
+
+	if (r == 0)
+		r = selection_new(&sides[DIFFERENCE_COMPARED]);
+	if (r == 0 && reading->request->kind == ANSWER_DIFFERENCE)
+		r = selection_new(&sides[DIFFERENCE_BASE]);
+	while (r == 0 && next_parameter(reading->request, &at, &parameter))
+		r = take(reading, &parameter);
+	if (r == 0)
+		r = set_format(reading);
+	if (r == 0)
+		r = set_lines(reading);
+	if (r == 0)
+		r = set_whole(reading);
+	return r < 0 ? r : finish(reading);
+}
+
+int answer_parameters_read(const struct answer_request *request,
+	struct answer_parameters *ret_parameters, struct fault *fault)
+{
+	_cleanup_(answer_parameters_done) struct answer_parameters parameters = { 0 };
+	struct reading reading = {
+		.request = request,
+		.parameters = &parameters,
+		.fault = fault,
+	};
+	int r;
+
+	if (!is_well_formed(request))
+		return fault_set(fault, -EINVAL, "the parameters are not valid UTF-8");
+	r = read_all(&reading);
+	if (r < 0)
+		return r;
+	*ret_parameters = parameters;
+	parameters = (struct answer_parameters){ 0 };
+	return 0;
+}
+
+void answer_parameters_done(struct answer_parameters *parameters)
+{
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		selection_free(parameters->sides[i]);
+}

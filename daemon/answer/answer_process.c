@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "answer/answer.h"
+#include "answer/answer_failure.h"
+#include "base/array.h"
+#include "child/child_request.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+_Static_assert((int)ANSWER_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "where a child has its socket");
+_Static_assert(sizeof(struct answer_request) <= CHILD_REQUEST_BYTES_MAX, "fits a child's request");
+
+enum {
+	STACK_BYTES = 8 << 20,
+	DESCRIPTORS = 64,
+	MEMORY_BYTES_MIN = 2 << 20, /* what libseccomp needs, which crashes without */
+	EXIT_NOT_ASKED = 3,
+};
+
+static const struct answer_reply too_slow = {
+	.version = ANSWER_VERSION,
+	.status = ANSWER_NOT_NOW,
+	.text = "the answer took too long; select less: a shorter time, a unit or a process",
+};
+
+static int send_reply(const struct answer_reply *reply)
+{
+	ssize_t size;
+
+	do
+		size = send(ANSWER_SOCKET_FD, reply, sizeof(*reply), MSG_NOSIGNAL);
+	while (size < 0 && errno == EINTR);
+	return size == (ssize_t)sizeof(*reply) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Nothing can be undone where it is interrupted, and nothing needs to be. */
+static void give_up(int signal)
+{
+	(void)signal;
+	_exit(send_reply(&too_slow));
+}
+
+/* A file that is too long is an error of write(), not the end. */
+static int bound_time(uint32_t timeout_s)
+{
+	const struct sigaction end = { .sa_handler = give_up };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	if (sigaction(SIGALRM, &end, NULL) < 0 || sigaction(SIGXCPU, &end, NULL) < 0 ||
+		sigaction(SIGXFSZ, &ignore, NULL) < 0)
+		return -errno;
+	(void)alarm(timeout_s);
+	return 0;
+}
+
+/* Where the kernel has no Landlock the other walls stand. */
+static int confine(const struct answer_request *request)
+{
+	const struct sandbox_folder folders[] = {
+		{ .path = request->history[0] ? request->history : NULL },
+		{ .path = request->symbol_cache[0] ? request->symbol_cache : NULL },
+	};
+	int r = sandbox_confine(folders, ARRAY_SIZE(folders));
+
+	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
+}
+
+static int enter_sandbox(const struct answer_request *request)
+{
+	const struct sandbox_limits limits = {
+		.memory_bytes = request->memory_max > MEMORY_BYTES_MIN ? request->memory_max
+								       : MEMORY_BYTES_MIN,
+		.file_bytes = request->bytes_max,
+		.stack_bytes = STACK_BYTES,
+		.cpu_s = request->timeout_s,
+		.descriptors = DESCRIPTORS,
+	};
+	int r;
+
+	/* The local time zone is a file that is out of reach later. */
+	tzset();
+	r = bound_time(request->timeout_s);
+	if (r == 0)
+		r = sandbox_limit(&limits);
+	if (r == 0)
+		r = confine(request);
+	if (r == 0)
+		r = sandbox_forbid_query();
+	return r;
+}
+
+static bool is_sound(const struct answer_request *request)
+{
+	return request->version == ANSWER_VERSION &&
+	       memchr(request->history, '\0', sizeof(request->history)) &&
+	       memchr(request->symbol_cache, '\0', sizeof(request->symbol_cache));
+}
+
+int answer_main(int argc, char **argv)
+{
+	_cleanup_free_ struct answer_request *request = malloc(sizeof(*request));
+	struct answer_reply reply;
+	int r;
+
+	(void)argc;
+	(void)argv;
+	if (!request)
+		return EXIT_FAILURE;
+	/* Who we are decides what of the history can be read: that stays, the rest goes. */
+	r = sandbox_drop_privileges_to(getuid(), getgid());
+	if (r == 0)
+		r = sandbox_die_with_parent(ANSWER_SOCKET_FD);
+	if (r == 0)
+		r = child_request_receive(request, sizeof(*request));
+	if (r < 0 || !is_sound(request))
+		return EXIT_NOT_ASKED;
+	r = enter_sandbox(request);
+	if (r < 0)
+		(void)answer_fail(&reply, ANSWER_FAILED,
+			"cannot confine the process that would answer: %s", strerror(-r));
+	else
+		answer_make(request, ANSWER_OUTPUT_FD, &reply);
+	return send_reply(&reply);
+}

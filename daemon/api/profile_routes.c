@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/time_text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SECONDS_DEFAULT = 30, /* as Go's net/http/pprof has it */
+	SECONDS_MAX = 600,
+	TEXT_BYTES = 512,
+};
+
+static const uint64_t DAY_NS = 86400ULL * NSEC_PER_SEC;
+
+const char *peer_text(const struct http_peer *peer, char text[PEER_TEXT_BYTES])
+{
+	if (peer->is_local)
+		(void)snprintf(text, PEER_TEXT_BYTES, "user %u, pid %d", (unsigned)peer->uid,
+			(int)peer->pid);
+	else
+		(void)snprintf(text, PEER_TEXT_BYTES, "%s", peer->address);
+	return text;
+}
+
+static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
+	const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
+	const char *format, ...)
+{
+	char text[TEXT_BYTES], peer_said[PEER_TEXT_BYTES];
+	struct http_peer peer;
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	http_request_peer(request, &peer);
+	if (status < 500)
+		api->queries.refused++;
+	else
+		api->queries.failed++;
+	log_info("'%s' refused to %s with status %u", path, peer_text(&peer, peer_said), status);
+	http_answer_text(request, status, "%s", text);
+}
+
+/* Whether there are parameters that make sense; else the request is answered. */
+static bool take_parameters(struct api *api, struct http_request *request, const char *path,
+	enum parameter_route route, struct parameter_list *list)
+{
+	const char *unknown;
+	int r;
+
+	if (!*api->options.history) {
+		refuse(api, request, path, 404,
+			"This service keeps no history: enable it in pilotlight.conf, or use "
+			"'pilotlight record'.");
+		return false;
+	}
+	r = parameter_list_take(list, route, request, &unknown);
+	if (r == -EINVAL)
+		refuse(api, request, path, 400,
+			"'%.100s' is no parameter of '%s': pilotlightd(8) has them all.", unknown,
+			path);
+	else if (r == -E2BIG)
+		refuse(api, request, path, 400,
+			"The parameters have more than %d bytes: select less at a time.",
+			ANSWER_PARAMETERS_BYTES);
+	else if (r < 0)
+		refuse(api, request, path, 503, "There is not enough memory: try again later.");
+	return r == 0;
+}
+
+/*
+ * Whether it is a time that the history has come to. Only what is the same on every day counts:
+ * others count from "from" or from now, and what they mean is the query process's business.
+ */
+static bool is_sealed_time(const struct api *api, const char *text)
+{
+	uint64_t now_ns = clock_realtime_ns(), time_ns, other_ns;
+
+	return text && time_text_parse(text, now_ns, &time_ns, NULL) == 0 &&
+	       time_text_parse(text, now_ns - DAY_NS, &other_ns, NULL) == 0 &&
+	       time_ns == other_ns && time_ns <= api->sealed_ns && time_ns <= now_ns;
+}
+
+static void add_history_ticket(struct api *api, struct http_request *request,
+	enum parameter_route route, struct ticket_options *options)
+{
+	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
+
+	if (take_parameters(api, request, options->path, route, &parameters))
+		ticket_add(api, request, options, &parameters);
+}
+
+void route_profile(void *context, struct http_request *request)
+{
+	struct api *api = context;
+	struct ticket_options options = {
+		.path = "/api/v1/profile",
+		.kind = ANSWER_PROFILE,
+		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")),
+	};
+
+	add_history_ticket(api, request, PARAMETERS_PROFILE, &options);
+}
+
+void route_difference(void *context, struct http_request *request)
+{
+	struct api *api = context;
+	struct ticket_options options = {
+		.path = "/api/v1/diff",
+		.kind = ANSWER_DIFFERENCE,
+		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")) &&
+			     is_sealed_time(api, http_request_parameter(request, "against.to")),
+	};
+
+	add_history_ticket(api, request, PARAMETERS_DIFFERENCE, &options);
+}
+
+/* NULL is the default. Whether it is a number that may be. */
+static bool parse_seconds(const char *text, unsigned *ret_seconds)
+{
+	unsigned seconds = 0;
+
+	if (!text) {
+		*ret_seconds = SECONDS_DEFAULT;
+		return true;
+	}
+	if (!*text || strspn(text, "0123456789") != strlen(text))
+		return false;
+	for (; *text && seconds <= SECONDS_MAX; text++)
+		seconds = seconds * 10 + (unsigned)(*text - '0');
+	if (seconds < 1 || seconds > SECONDS_MAX)
+		return false;
+	*ret_seconds = seconds;
+	return true;
+}
+
+void route_new_profile(void *context, struct http_request *request)
+{
+	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
+	struct ticket_options options = {
+		.path = "/debug/pprof/profile",
+		.kind = ANSWER_PROFILE,
+	};
+	struct api *api = context;
+	unsigned seconds;
+
+	if (!parse_seconds(http_request_parameter(request, "seconds"), &seconds)) {
+		refuse(api, request, options.path, 400,
+			"'seconds' is to be a whole number from 1 to %d.", SECONDS_MAX);
+		return;
+	}
+	options.duration_ns = (uint64_t)seconds * NSEC_PER_SEC;
+	if (take_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
+		ticket_add(api, request, &options, &parameters);
+}

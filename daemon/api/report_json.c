@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/report.h"
+#include "api/report_fields.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static void write_text(struct json *json, const char *key, const char *text, size_t size)
+{
+	json_key(json, key);
+	json_string_bytes(json, text, strnlen(text, size));
+}
+#define WRITE_TEXT(json, key, text) write_text(json, key, text, sizeof(text))
+
+static void write_number(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_u64(json, value);
+}
+
+static void write_field(
+	struct json *json, const struct report_field *field, const struct report *report)
+{
+	uint64_t value = report_field_get(field, report);
+
+	json_key(json, field->key);
+	switch (field->unit) {
+	case REPORT_NUMBER:
+	case REPORT_PPM:
+	case REPORT_PPM_DOUBLE:
+		json_u64(json, value);
+		break;
+	case REPORT_BOOLEAN:
+		json_bool(json, value != 0);
+		break;
+	case REPORT_NANOSECONDS:
+		json_seconds(json, (double)value / NSEC_PER_SEC);
+		break;
+	}
+}
+
+static void write_jit_processes(struct json *json, const struct service_status *service)
+{
+	json_key(json, "processes");
+	json_begin_array(json);
+	for (size_t i = 0; i < service->jit_count && i < ARRAY_SIZE(service->jit); i++) {
+		const struct service_status_jit *jit = &service->jit[i];
+
+		json_begin_object(json);
+		write_number(json, "pid", jit->pid);
+		WRITE_TEXT(json, "comm", jit->comm);
+		WRITE_TEXT(json, "kind", jit->kind);
+		WRITE_TEXT(json, "runtime", jit->runtime);
+		write_number(json, "symbols", jit->symbols);
+		write_number(json, "bytes", jit->bytes);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void write_statuses(struct json *json, const struct http_counters *http)
+{
+	json_key(json, "statuses");
+	json_begin_object(json);
+	for (size_t i = 1; i < ARRAY_SIZE(http->statuses); i++) {
+		const char name[] = { (char)('0' + i), 'x', 'x', '\0' };
+
+		write_number(json, name, http->statuses[i]);
+	}
+	json_end_object(json);
+}
+
+/* What the table does not have of a group. */
+static void write_rest(struct json *json, const char *group, const struct report *report)
+{
+	const struct service_status *service = &report->service;
+
+	if (strcmp(group, "service") == 0)
+		WRITE_TEXT(json, "version", service->version);
+	else if (strcmp(group, "sampling") == 0)
+		WRITE_TEXT(json, "event", service->event);
+	else if (strcmp(group, "history") == 0)
+		WRITE_TEXT(json, "fault", service->history_fault);
+	else if (strcmp(group, "jit") == 0)
+		write_jit_processes(json, service);
+	else if (strcmp(group, "http") == 0)
+		write_statuses(json, &report->http);
+}
+
+static void write_groups(struct json *json, const struct report *report)
+{
+	const char *group = NULL;
+
+	for (size_t i = 0; i < report_field_count; i++) {
+		const struct report_field *field = &report_fields[i];
+
+		if (!group || strcmp(group, field->group) != 0) {
+			if (group)
+				json_end_object(json);
+			group = field->group;
+			json_key(json, group);
+			json_begin_object(json);
+			write_rest(json, group, report);
+		}
+		write_field(json, field, report);
+	}
+	if (group)
+		json_end_object(json);
+}
+
+static void write_walks(struct json *json, const struct accounts *accounts)
+{
+	json_key(json, "events");
+	json_begin_object(json);
+	for (enum pilotlight_event i = 0; i < PILOTLIGHT_EVENT_COUNT; i++)
+		write_number(json, report_event_name(i), accounts->events[i]);
+	json_end_object(json);
+	json_key(json, "walked");
+	json_begin_object(json);
+	for (enum pilotlight_walker i = 0; i < PILOTLIGHT_WALKERS; i++)
+		write_number(json, report_walker_name(i), accounts->walked[i]);
+	json_end_object(json);
+	json_key(json, "walk_ends");
+	json_begin_object(json);
+	for (enum pilotlight_walk_end i = 0; i < PILOTLIGHT_WALK_ENDS; i++)
+		write_number(json, report_walk_end_name(i), accounts->ends[i]);
+	json_end_object(json);
+}
+
+static void write_accounts(struct json *json, const char *key, const struct accounts *accounts)
+{
+	char name[REPORT_NAME_BYTES];
+
+	json_key(json, key);
+	json_begin_object(json);
+	write_number(json, "fired", accounts->fired);
+	write_number(json, "lost", accounts_lost(accounts));
+	json_key(json, "stored");
+	json_begin_object(json);
+	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
+		write_number(json, report_path_name(i), accounts->stored[i]);
+	json_end_object(json);
+	json_key(json, "dropped");
+	json_begin_object(json);
+	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
+		write_number(json, report_drop_name(i, name), accounts->dropped[i]);
+	json_end_object(json);
+	write_walks(json, accounts);
+	json_end_object(json);
+}
+
+void report_write_json(const struct report *report, struct output *output)
+{
+	struct json json;
+
+	json_init(&json, output);
+	json_begin_object(&json);
+	write_groups(&json, report);
+	json_key(&json, "samples");
+	json_begin_object(&json);
+	write_accounts(&json, "since_start", &report->service.accounts);
+	write_accounts(&json, "last_window", &report->service.last_window);
+	write_number(&json, "lost_with_engines", report->service.lost_by_engines);
+	json_end_object(&json);
+	json_end_object(&json);
+	json_end_line(&json);
+}

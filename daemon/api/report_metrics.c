@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* https://prometheus.io/docs/instrumenting/exposition_formats/ and .../best_practices/naming */
+#include "api/report.h"
+#include "api/report_fields.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+static void write_head(struct output *output, const char *name, const char *type, const char *help)
+{
+	output_printf(output, "# HELP pilotlight_%s %s\n# TYPE pilotlight_%s %s\n", name, help,
+		name, type);
+}
+
+/* With every digit, as a double would not keep them. */
+static void write_parts(struct output *output, uint64_t value, uint64_t unit, int digits)
+{
+	output_u64(output, value / unit);
+	if (value % unit)
+		output_printf(output, ".%0*" PRIu64, digits, value % unit);
+}
+
+static void write_value(
+	struct output *output, const struct report_field *field, const struct report *report)
+{
+	uint64_t value = report_field_get(field, report);
+
+	switch (field->unit) {
+	case REPORT_NUMBER:
+	case REPORT_BOOLEAN:
+		output_u64(output, value);
+		break;
+	case REPORT_NANOSECONDS:
+		write_parts(output, value, NSEC_PER_SEC, 9);
+		break;
+	case REPORT_PPM:
+	case REPORT_PPM_DOUBLE:
+		write_parts(output, value, 1000000, 6);
+		break;
+	}
+	output_char(output, '\n');
+}
+
+static bool is_counter(const char *name)
+{
+	static const char end[] = "_total";
+	size_t size = strlen(name);
+
+	return size > sizeof(end) - 1 && strcmp(name + size - (sizeof(end) - 1), end) == 0;
+}
+
+static void write_field(
+	struct output *output, const struct report_field *field, const struct report *report)
+{
+	write_head(output, field->metric, is_counter(field->metric) ? "counter" : "gauge",
+		field->help);
+	output_printf(output, "pilotlight_%s ", field->metric);
+	write_value(output, field, report);
+}
+
+/* What is valid UTF-8 of `text`, with what a label's value escapes. */
+static void write_label_value(struct output *output, const char *text, size_t size)
+{
+	char clean[UTF8_CLEAN_BYTES];
+
+	(void)utf8_clean(clean, text, strnlen(text, size));
+	for (const char *c = clean; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			output_char(output, '\\');
+		output_char(output, *c);
+	}
+}
+
+static void write_build(struct output *output, const struct service_status *service)
+{
+	write_head(output, "build_info", "gauge", "The version, and what drives the sampler.");
+	output_string(output, "pilotlight_build_info{version=\"");
+	write_label_value(output, service->version, sizeof(service->version));
+	output_string(output, "\",event=\"");
+	write_label_value(output, service->event, sizeof(service->event));
+	output_string(output, "\"} 1\n");
+}
+
+static void write_labelled(struct output *output, const char *name, const char *label,
+	const char *value, uint64_t count)
+{
+	output_printf(output, "pilotlight_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, count);
+}
+
+static void write_samples(struct output *output, const struct accounts *accounts)
+{
+	write_head(output, "samples_fired_total", "counter",
+		"Samples; all of them are stored or dropped.");
+	output_printf(output, "pilotlight_samples_fired_total %" PRIu64 "\n", accounts->fired);
+	write_head(output, "samples_stored_total", "counter", "Samples that are in profiles.");
+	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
+		write_labelled(output, "samples_stored_total", "path", report_path_name(i),
+			accounts->stored[i]);
+	write_head(output, "samples_dropped_total", "counter",
+		"Samples that are not, and why; idle and filtered are no losses.");
+	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++) {
+		char name[REPORT_NAME_BYTES];
+
+		write_labelled(output, "samples_dropped_total", "reason", report_drop_name(i, name),
+			accounts->dropped[i]);
+	}
+	write_head(output, "samples_lost_total", "counter",
+		"Samples that were dropped and should not have been.");
+	output_printf(
+		output, "pilotlight_samples_lost_total %" PRIu64 "\n", accounts_lost(accounts));
+}
+
+static void write_walks(struct output *output, const struct accounts *accounts)
+{
+	write_head(output, "sample_events_total", "counter",
+		"What cost a sample something short of its loss.");
+	for (enum pilotlight_event i = 0; i < PILOTLIGHT_EVENT_COUNT; i++)
+		write_labelled(output, "sample_events_total", "event", report_event_name(i),
+			accounts->events[i]);
+	write_head(output, "samples_walked_total", "counter",
+		"Samples with a user stack, by who walked it.");
+	for (enum pilotlight_walker i = 0; i < PILOTLIGHT_WALKERS; i++)
+		write_labelled(output, "samples_walked_total", "walker", report_walker_name(i),
+			accounts->walked[i]);
+	write_head(output, "table_walks_total", "counter",
+		"Walks of user stacks by unwind tables, by why they ended.");
+	for (enum pilotlight_walk_end i = 0; i < PILOTLIGHT_WALK_ENDS; i++)
+		write_labelled(output, "table_walks_total", "end", report_walk_end_name(i),
+			accounts->ends[i]);
+}
+
+static void write_responses(struct output *output, const struct http_counters *http)
+{
+	write_head(output, "http_responses_total", "counter", "Answers, by their status.");
+	for (size_t i = 1; i < ARRAY_SIZE(http->statuses); i++)
+		output_printf(output,
+			"pilotlight_http_responses_total{code=\"%zuxx\"} %" PRIu64 "\n", i,
+			http->statuses[i]);
+}
+
+void report_write_metrics(const struct report *report, struct output *output)
+{
+	write_build(output, &report->service);
+	for (size_t i = 0; i < report_field_count; i++)
+		write_field(output, &report_fields[i], report);
+	write_samples(output, &report->service.accounts);
+	write_head(output, "samples_lost_with_engines_total", "counter",
+		"Samples of windows that were open when an engine was killed.");
+	output_printf(output, "pilotlight_samples_lost_with_engines_total %" PRIu64 "\n",
+		report->service.lost_by_engines);
+	write_walks(output, &report->service.accounts);
+	write_responses(output, &report->http);
+}

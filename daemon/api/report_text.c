@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/report.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/time_text.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	COLUMNS = 80,
+	LABEL_COLUMNS = 13,
+	ENTRY_BYTES = 1024,
+	JIT_SHOWN_MAX = 5,
+	NUMBER_BYTES = 32,
+	SHARE_BYTES = 24,
+	/* Windows without one that was sealed, beyond which the history lags. */
+	WINDOWS_LATE = 3,
+};
+
+static size_t columns_of(const char *text, size_t size)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < size; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* Words, from column `start` on, and in the lines below it likewise. */
+static void write_words(struct output *output, const char *text, size_t start)
+{
+	size_t column = start;
+
+	while (*text) {
+		size_t size = strcspn(text, " ");
+		size_t columns = columns_of(text, size);
+
+		if (column > start && column + 1 + columns > COLUMNS) {
+			output_printf(output, "\n%*s", (int)start, "");
+			column = start;
+		} else if (column > start) {
+			output_char(output, ' ');
+			column++;
+		}
+		output_write(output, text, size);
+		column += columns;
+		text += size;
+		text += strspn(text, " ");
+	}
+	output_char(output, '\n');
+}
+
+static void write_entry(struct output *output, const char *label, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void write_entry(struct output *output, const char *label, const char *format, ...)
+{
+	char text[ENTRY_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	output_printf(output, "  %-*s", LABEL_COLUMNS - 2, label);
+	write_words(output, text, LABEL_COLUMNS);
+}
+
+static const char *bytes_text(uint64_t bytes, char text[NUMBER_BYTES])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	(void)snprintf(text, NUMBER_BYTES, unit > 0 && value < 99.95 ? "%.1f %s" : "%.0f %s", value,
+		units[unit]);
+	return text;
+}
+
+static const char *count_text(uint64_t count, char text[NUMBER_BYTES])
+{
+	char digits[NUMBER_BYTES];
+	int size = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	char *next = text;
+
+	for (int i = 0; i < size; i++) {
+		if (i > 0 && (size - i) % 3 == 0)
+			*next++ = ',';
+		*next++ = digits[i];
+	}
+	*next = '\0';
+	return text;
+}
+
+/* As many digits as show that it is not nothing. */
+static const char *share_text(uint64_t part, uint64_t whole, char text[SHARE_BYTES])
+{
+	double percent = whole > 0 ? (double)part * 100 / (double)whole : 0;
+
+	if (percent > 0 && percent < 0.001)
+		(void)snprintf(text, SHARE_BYTES, "< 0.001%%");
+	else
+		(void)snprintf(text, SHARE_BYTES, percent < 1 ? "%.3f%%" : "%.1f%%", percent);
+	return text;
+}
+
+static const char *clean_text(const char *text, size_t size, char clean[UTF8_CLEAN_BYTES])
+{
+	(void)utf8_clean(clean, text, strnlen(text, size));
+	return clean;
+}
+#define CLEAN_TEXT(text, clean) clean_text(text, sizeof(text), clean)
+
+/* --- what is wrong --- */
+
+static void write_problem(struct output *output, size_t *count, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void write_problem(struct output *output, size_t *count, const char *format, ...)
+{
+	char text[ENTRY_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if ((*count)++ == 0)
+		output_string(output, "Wrong:\n");
+	output_string(output, "  ! ");
+	write_words(output, text, 4);
+}
+
+static bool is_lossy(const struct accounts *accounts)
+{
+	/* One in a thousand (a target of the service) of what was not idle. */
+	return accounts_lost(accounts) >
+	       (accounts_stored(accounts) + accounts_lost(accounts)) / 1000;
+}
+
+static void write_history_problems(
+	const struct service_status *service, struct output *output, size_t *count)
+{
+	char clean[UTF8_CLEAN_BYTES], duration[TIME_TEXT_BYTES];
+	uint64_t since_ns = service->sealed_until_ns > service->started_ns
+				    ? service->sealed_until_ns
+				    : service->started_ns;
+
+	if (!service->has_history)
+		return;
+	if (service->is_history_failing)
+		write_problem(output, count, "The history cannot be written: %s",
+			service->history_fault[0] ? CLEAN_TEXT(service->history_fault, clean)
+						  : "the journal tells why");
+	else if (service->now_ns > since_ns &&
+		 (service->now_ns - since_ns) / WINDOWS_LATE > service->window_ns)
+		write_problem(output, count,
+			"Nothing was added to the history for %s, where windows are of %" PRIu64
+			" s.",
+			time_text_format_duration(service->now_ns - since_ns, duration),
+			service->window_ns / NSEC_PER_SEC);
+}
+
+static void write_problems(
+	const struct service_status *service, struct output *output, size_t *count)
+{
+	char share[SHARE_BYTES], used[NUMBER_BYTES], budget[NUMBER_BYTES];
+	const struct accounts *last = &service->last_window;
+	char duration[TIME_TEXT_BYTES];
+
+	write_history_problems(service, output, count);
+	if (is_lossy(last))
+		write_problem(output, count, "%s of the last window's samples were lost.",
+			share_text(accounts_lost(last), accounts_stored(last) + accounts_lost(last),
+				share));
+	if (service->memory_max_bytes > 0 && service->memory_bytes > service->memory_max_bytes)
+		write_problem(output, count, "It takes %s of memory, and its budget is %s.",
+			bytes_text(service->memory_bytes, used),
+			bytes_text(service->memory_max_bytes, budget));
+	if (service->max_cost_ppm > 0 && service->cost_ppm > 1.1 * (double)service->max_cost_ppm)
+		write_problem(output, count,
+			"It costs %.3f%% of the machine's CPU time, and may cost %.3f%%.",
+			service->cost_ppm / 1e4, (double)service->max_cost_ppm / 1e4);
+	if (service->window_ns > 0 && service->drain_lag_ns > service->window_ns)
+		write_problem(output, count, "Draining is %s behind.",
+			time_text_format_duration(service->drain_lag_ns, duration));
+}
+
+/* --- how it is --- */
+
+static void write_title(const struct service_status *service, struct output *output)
+{
+	char since[TIME_TEXT_BYTES], duration[TIME_TEXT_BYTES], version[UTF8_CLEAN_BYTES];
+
+	output_printf(output, "pilotlight %s, running for %s, since %s\n",
+		CLEAN_TEXT(service->version, version),
+		time_text_format_duration(service->now_ns > service->started_ns
+						  ? service->now_ns - service->started_ns
+						  : 0,
+			duration),
+		time_text_format(service->started_ns, since));
+}
+
+/* It may have wanted to: when CPUs came, or its tables were full. */
+static void write_engine(const struct service_status *service, struct output *output)
+{
+	char count[NUMBER_BYTES];
+
+	if (service->engine_starts > 1)
+		write_entry(output, "Engine",
+			"started %s times, as the journal tells; counts are since the last",
+			count_text(service->engine_starts, count));
+}
+
+static void write_sampling(const struct service_status *service, struct output *output)
+{
+	char event[UTF8_CLEAN_BYTES], duration[TIME_TEXT_BYTES], online[NUMBER_BYTES] = "";
+
+	if (service->online_cpu_count != service->cpu_count)
+		(void)snprintf(online, sizeof(online), " online of %" PRIu32, service->cpu_count);
+	write_entry(output, "Sampling",
+		"%" PRIu32 " Hz on %" PRIu32 "%s CPU%s by %s; windows of %s", service->rate_hz,
+		service->online_cpu_count, online,
+		service->online_cpu_count == 1 && !*online ? "" : "s",
+		CLEAN_TEXT(service->event, event),
+		time_text_format_duration(service->window_ns, duration));
+	if (service->rate_hz < service->wanted_rate_hz)
+		write_entry(output, "",
+			"%" PRIu32 " Hz are wanted: lowered to keep the cost to its budget",
+			service->wanted_rate_hz);
+}
+
+static void write_cost(const struct service_status *service, struct output *output)
+{
+	char of_last[SHARE_BYTES] = "not known yet";
+	double all_s = (double)(service->bpf_ns + service->engine_cpu_ns + service->broker_cpu_ns) /
+		       NSEC_PER_SEC;
+
+	if (service->cost_ppm > 0)
+		(void)snprintf(of_last, sizeof(of_last), "%.3f%%", service->cost_ppm / 1e4);
+	write_entry(output, "Cost", "%s of all CPU time in the last minute, of at most %.3f%%",
+		of_last, (double)service->max_cost_ppm / 1e4);
+	write_entry(output, "",
+		"%.1f s since the start: BPF %.1f, engine %.1f, broker and workers %.1f", all_s,
+		(double)service->bpf_ns / NSEC_PER_SEC,
+		(double)service->engine_cpu_ns / NSEC_PER_SEC,
+		(double)service->broker_cpu_ns / NSEC_PER_SEC);
+}
+
+static void write_memory(const struct service_status *service, struct output *output)
+{
+	char all[NUMBER_BYTES], budget[NUMBER_BYTES], maps[NUMBER_BYTES], rings[NUMBER_BYTES],
+		engine[NUMBER_BYTES];
+
+	write_entry(output, "Memory", "%s of at most %s: maps %s, side-band %s, engine %s",
+		bytes_text(service->memory_bytes, all),
+		bytes_text(service->memory_max_bytes, budget), bytes_text(service->map_bytes, maps),
+		bytes_text(service->sideband_bytes, rings),
+		bytes_text(service->engine_bytes, engine));
+}
+
+static void write_history(const struct service_status *service, struct output *output)
+{
+	char first[TIME_TEXT_BYTES], last[TIME_TEXT_BYTES], span[TIME_TEXT_BYTES];
+	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], windows[NUMBER_BYTES];
+
+	if (!service->has_history) {
+		write_entry(output, "History", "none is kept");
+		return;
+	}
+	if (service->history_last_ns <= service->history_first_ns)
+		write_entry(output, "History", "nothing yet");
+	else
+		write_entry(output, "History", "%s, from %s to %s",
+			time_text_format_duration(
+				service->history_last_ns - service->history_first_ns, span),
+			time_text_format(service->history_first_ns, first),
+			time_text_format(service->history_last_ns, last));
+	write_entry(output, "", "%s of at most %s, %s windows in %" PRIu64 " day%s",
+		bytes_text(service->history_bytes, bytes),
+		bytes_text(service->history_max_bytes, bytes_max),
+		count_text(service->history_windows, windows), service->history_days,
+		service->history_days == 1 ? "" : "s");
+	if (service->windows_dropped > 0)
+		write_entry(output, "", "%s windows could not be written since the start",
+			count_text(service->windows_dropped, windows));
+	if (!service->is_history_failing && service->history_fault[0]) {
+		char clean[UTF8_CLEAN_BYTES];
+
+		write_entry(
+			output, "", "last error: %s", CLEAN_TEXT(service->history_fault, clean));
+	}
+}
+
+static void write_samples(const struct service_status *service, struct output *output)
+{
+	const struct accounts *accounts = &service->accounts;
+	uint64_t lost = accounts_lost(accounts) + service->lost_by_engines;
+	uint64_t all = accounts_stored(accounts) + lost;
+	char count[NUMBER_BYTES], lost_count[NUMBER_BYTES], share[SHARE_BYTES];
+
+	if (lost == 0) {
+		write_entry(
+			output, "Samples", "%s since the start, none lost", count_text(all, count));
+		return;
+	}
+	write_entry(output, "Samples", "%s since the start, of which lost: %s, %s",
+		count_text(all, count), count_text(lost, lost_count), share_text(lost, all, share));
+	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
+		if (accounts_drop_is_loss(i) && accounts->dropped[i] > 0)
+			write_entry(output, "", "%s: %s, %s", accounts_drop_name(i),
+				count_text(accounts->dropped[i], count),
+				share_text(accounts->dropped[i], all, share));
+	if (service->lost_by_engines > 0)
+		write_entry(output, "", "engine killed: %s, %s",
+			count_text(service->lost_by_engines, count),
+			share_text(service->lost_by_engines, all, share));
+}
+
+static void write_names(const struct service_status *service, struct output *output)
+{
+	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], pending[NUMBER_BYTES],
+		wanted[NUMBER_BYTES], without[NUMBER_BYTES], entries[NUMBER_BYTES];
+
+	write_entry(output, "Names", "of %s binaries wanted %s are pending, %s have none",
+		count_text(service->binaries_wanted, wanted),
+		count_text(service->binaries_pending, pending),
+		count_text(service->binaries_failed, without));
+	write_entry(output, "", "symbol cache: %s of at most %s, %s binaries",
+		bytes_text(service->symbol_cache_bytes, bytes),
+		bytes_text(service->symbol_cache_max_bytes, bytes_max),
+		count_text(service->symbol_cache_entries, entries));
+}
+
+static void write_processes(const struct service_status *service, struct output *output)
+{
+	char processes[NUMBER_BYTES], mappings[NUMBER_BYTES], count[NUMBER_BYTES];
+
+	write_entry(output, "Processes", "%s with %s executable mappings",
+		count_text(service->processes, processes), count_text(service->mappings, mappings));
+	if (service->processes_refused > 0)
+		write_entry(output, "", "%s more than there is room for",
+			count_text(service->processes_refused, count));
+	if (service->sideband_lost > 0)
+		write_entry(output, "", "%s records of the side-band were lost",
+			count_text(service->sideband_lost, count));
+}
+
+/* Those with the most symbols first; each is taken once. */
+static const struct service_status_jit *next_jit(
+	const struct service_status *service, bool is_shown[SERVICE_STATUS_JIT_MAX])
+{
+	size_t best = SERVICE_STATUS_JIT_MAX;
+
+	for (size_t i = 0; i < service->jit_count && i < SERVICE_STATUS_JIT_MAX; i++)
+		if (!is_shown[i] && (best == SERVICE_STATUS_JIT_MAX ||
+					    service->jit[i].symbols > service->jit[best].symbols))
+			best = i;
+	if (best == SERVICE_STATUS_JIT_MAX)
+		return NULL;
+	is_shown[best] = true;
+	return &service->jit[best];
+}
+
+static void write_jit(const struct service_status *service, struct output *output)
+{
+	bool is_shown[SERVICE_STATUS_JIT_MAX] = { false };
+	char count[NUMBER_BYTES], share[SHARE_BYTES], bytes[NUMBER_BYTES];
+	const struct service_status_jit *jit;
+	uint64_t shown = 0;
+
+	if (service->jit_processes == 0 && service->jit_samples == 0)
+		return;
+	write_entry(output, "JIT", "%s samples, %s of them without a name",
+		count_text(service->jit_samples, count),
+		share_text(service->jit_leaves_unknown, service->jit_samples, share));
+	for (; shown < JIT_SHOWN_MAX && (jit = next_jit(service, is_shown)); shown++) {
+		char comm[UTF8_CLEAN_BYTES], kind[UTF8_CLEAN_BYTES], runtime[UTF8_CLEAN_BYTES];
+
+		write_entry(output, "", "%s (pid %" PRIu32 "): %s%s%s, %s symbols in %s",
+			CLEAN_TEXT(jit->comm, comm), jit->pid, CLEAN_TEXT(jit->kind, kind),
+			jit->runtime[0] ? " of " : "", CLEAN_TEXT(jit->runtime, runtime),
+			count_text(jit->symbols, count), bytes_text(jit->bytes, bytes));
+	}
+	if (service->jit_processes > shown)
+		write_entry(output, "", "and %s more processes",
+			count_text(service->jit_processes - shown, count));
+}
+
+static void write_queries(const struct report *report, struct output *output)
+{
+	const struct report_queries *queries = &report->queries;
+	char count[NUMBER_BYTES], failed[NUMBER_BYTES];
+
+	write_entry(output, "Queries",
+		"%s answered, %s failed; %" PRIu32 " running, %" PRIu32 " waiting",
+		count_text(queries->answered, count),
+		count_text(queries->failed + queries->timed_out, failed), queries->running,
+		queries->waiting);
+}
+
+void report_write_text(const struct report *report, struct output *output)
+{
+	const struct service_status *service = &report->service;
+	size_t problem_count = 0;
+
+	write_title(service, output);
+	write_problems(service, output, &problem_count);
+	if (problem_count == 0)
+		output_string(output, "All is well.\n");
+	output_char(output, '\n');
+	write_engine(service, output);
+	write_sampling(service, output);
+	write_cost(service, output);
+	write_memory(service, output);
+	write_history(service, output);
+	write_samples(service, output);
+	write_names(service, output);
+	write_processes(service, output);
+	write_jit(service, output);
+	write_queries(report, output);
+}

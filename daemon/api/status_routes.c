@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api_private.h"
+#include "base/output.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { REPORT_BYTES_MAX = 1 << 20 };
+
+typedef void (*report_function)(const struct report *report, struct output *output);
+
+static void fill_report(struct api *api, struct report *report)
+{
+	api->options.status(api->options.context, &report->service);
+	http_server_counters(api->server, &report->http);
+	report->queries = api->queries;
+	for (const struct ticket *t = api->first; t; t = t->next)
+		if (t->state == TICKET_RUNNING)
+			report->queries.running++;
+		else
+			report->queries.waiting++;
+}
+
+static int write_report(struct api *api, report_function function, struct output_memory *memory)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	_cleanup_free_ struct report *report = calloc(1, sizeof(*report));
+
+	if (!output || !report)
+		return -ENOMEM;
+	fill_report(api, report);
+	output_init(output, output_to_memory, memory);
+	function(report, output);
+	return output_finish(output);
+}
+
+static void answer_report(struct api *api, struct http_request *request, report_function function,
+	const char *content_type)
+{
+	struct output_memory memory = { .limit_bytes = REPORT_BYTES_MAX };
+	struct http_answer answer = { .status = 200, .content_type = content_type };
+
+	if (write_report(api, function, &memory) < 0) {
+		free(memory.bytes);
+		http_answer_text(request, 503, "There is not enough memory: try again later.");
+		return;
+	}
+	answer.body = memory.bytes;
+	answer.size = memory.size;
+	http_answer(request, &answer);
+}
+
+static int find_unknown(void *unknown, const char *name, const char *value)
+{
+	(void)value;
+	if (strcmp(name, "format") == 0)
+		return 0;
+	*(const char **)unknown = name;
+	return 1;
+}
+
+void route_status(void *api, struct http_request *request)
+{
+	const char *format = http_request_parameter(request, "format"), *unknown;
+
+	if (http_request_each(request, find_unknown, &unknown) != 0)
+		http_answer_text(request, 400,
+			"'%.100s' is no parameter of '/api/v1/status': it has 'format' alone.",
+			unknown);
+	else if (!format || strcmp(format, "json") == 0)
+		answer_report(api, request, report_write_json, "application/json");
+	else if (strcmp(format, "text") == 0)
+		answer_report(api, request, report_write_text, "text/plain; charset=utf-8");
+	else
+		http_answer_text(request, 400,
+			"The status has no format '%.100s': it may be 'json' or 'text'.", format);
+}
+
+void route_metrics(void *api, struct http_request *request)
+{
+	answer_report(
+		api, request, report_write_metrics, "text/plain; version=0.0.4; charset=utf-8");
+}
+
+void route_index(void *api, struct http_request *request)
+{
+	(void)api;
+	http_answer_text(request, 200,
+		"pilotlightd, a profiler that is always on. What there is, as pilotlightd(8) "
+		"tells:\n"
+		"\n"
+		"GET /api/v1/profile?last=10min&unit=nginx.service&format=svg\n"
+		"    a profile out of the history\n"
+		"GET /api/v1/diff?last=10min&against.from=yesterday&against.last=10min\n"
+		"    the difference of two\n"
+		"GET /debug/pprof/profile?seconds=30\n"
+		"    a new one, for pprof and what scrapes like it\n"
+		"GET /api/v1/status, /api/v1/status?format=text\n"
+		"    how the service is\n"
+		"GET /metrics\n"
+		"    the same for Prometheus\n");
+}
+
+void route_pprof_index(void *api, struct http_request *request)
+{
+	(void)api;
+	http_answer_text(request, 200,
+		"/debug/pprof/\n"
+		"\n"
+		"profile: CPU profile of the whole machine. Its length in seconds is that of the "
+		"parameter 'seconds', 30 if there is none.\n");
+}

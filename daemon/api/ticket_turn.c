@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fair queueing (Demers, Keshav, Shenker 1989) of jobs of one size: who comes anew stands beside
+ * the first of everybody else's, not behind all that one user has asked for.
+ */
+#include "api/api_private.h"
+
+#include <string.h>
+
+/* Of TCP, whose port is another one with each connection, the address before it. */
+static size_t host_bytes(const char *address)
+{
+	const char *port = strrchr(address, ':');
+
+	return port ? (size_t)(port - address) : strlen(address);
+}
+
+static bool is_same_user(const struct http_peer *a, const struct http_peer *b)
+{
+	size_t size = host_bytes(a->address);
+
+	if (a->is_local || b->is_local)
+		return a->is_local == b->is_local && a->uid == b->uid;
+	return size == host_bytes(b->address) && memcmp(a->address, b->address, size) == 0;
+}
+
+void ticket_take_turn(struct api *api, struct ticket *ticket)
+{
+	uint64_t before = api->turn;
+
+	for (const struct ticket *t = api->first; t; t = t->next)
+		if (t != ticket && t->state >= TICKET_QUEUED && t->turn > before &&
+			is_same_user(&t->peer, &ticket->peer))
+			before = t->turn;
+	ticket->turn = before + 1;
+}
+
+struct ticket *ticket_next(const struct api *api)
+{
+	struct ticket *next = NULL;
+
+	for (struct ticket *t = api->first; t; t = t->next)
+		if (t->state == TICKET_QUEUED && (!next || t->turn < next->turn))
+			next = t;
+	return next;
+}

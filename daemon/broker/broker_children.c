@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/broker_children.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker/child_kind.h"
+#include "broker/child_spawn.h"
+#include "pilotlight/broker_request.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+/* For one that was killed: the kernel may hold it while a disk does not answer. */
+enum { DONE_WAIT_MS = 500 };
+
+static const struct broker_child_process no_process = {
+	.pidfd = -1,
+	.timer_fd = -1,
+	.end_fd = -1,
+};
+
+int broker_children_init(
+	struct broker_children *children, const struct broker_options *options, int epoll_fd)
+{
+	*children = (struct broker_children){ .epoll_fd = epoll_fd };
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++)
+		children->processes[i] = no_process;
+	children->timeout_ns = options && options->child_timeout_ns ? options->child_timeout_ns
+								    : BROKER_CHILD_TIMEOUT_NS;
+	if (options && options->program) {
+		children->program = strdup(options->program);
+		if (!children->program)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void kill_process(struct broker_children *children, struct broker_child_process *process)
+{
+	if (process->is_killed)
+		return;
+	process->is_killed = true;
+	(void)pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+	children->counters.killed++;
+	/* Or they would be ready for ever. */
+	(void)epoll_ctl(children->epoll_fd, EPOLL_CTL_DEL, process->timer_fd, NULL);
+	(void)epoll_ctl(children->epoll_fd, EPOLL_CTL_DEL, process->end_fd, NULL);
+}
+
+static void process_close(struct broker_child_process *process)
+{
+	closep(&process->pidfd);
+	closep(&process->timer_fd);
+	closep(&process->end_fd);
+	*process = no_process;
+}
+
+void broker_children_done(struct broker_children *children)
+{
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++)
+		if (children->processes[i].pid > 0)
+			kill_process(children, &children->processes[i]);
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
+		struct broker_child_process *process = &children->processes[i];
+
+		struct pollfd end = { .fd = process->pidfd, .events = POLLIN };
+
+		if (process->pid == 0)
+			continue;
+		(void)poll(&end, 1, DONE_WAIT_MS);
+		(void)waitpid(process->pid, NULL, WNOHANG);
+		process_close(process);
+	}
+	free(children->program);
+	children->program = NULL;
+}
+
+static int open_timer(uint64_t timeout_ns, int *ret_fd)
+{
+	const struct itimerspec timer = {
+		.it_value = { .tv_sec = (time_t)(timeout_ns / NSEC_PER_SEC),
+			.tv_nsec = (long)(timeout_ns % NSEC_PER_SEC) },
+	};
+	_cleanup_close_ int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &timer, NULL) < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int watch(const struct broker_children *children, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP };
+
+	return epoll_ctl(children->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int spawn(const struct broker_children *children, enum broker_child kind, int socket_fd,
+	struct broker_child_process *process)
+{
+	char *environment[CHILD_KIND_VARIABLES_MAX + 1];
+	const struct child_spawn child = {
+		.program = children->program,
+		.arguments = child_kind_arguments(kind),
+		.environment = environment,
+		.socket_fd = socket_fd,
+	};
+
+	child_kind_environment(kind, environment);
+	/* This process needs its own capabilities, and nobody that it starts does: without the
+	 * ambient ones only root passes any on. */
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return child_spawn(&child, &process->pid, &process->pidfd);
+}
+
+/* All that can fail but watching the child itself comes before it is there. */
+static int start(struct broker_children *children, enum broker_child kind, int socket_fd,
+	struct broker_child_process *process)
+{
+	int r = open_timer(children->timeout_ns, &process->timer_fd);
+
+	if (r == 0)
+		r = watch(children, process->timer_fd);
+	if (r == 0)
+		r = watch(children, process->end_fd);
+	if (r == 0)
+		r = spawn(children, kind, socket_fd, process);
+	if (r < 0)
+		return r;
+	r = watch(children, process->pidfd);
+	if (r < 0) {
+		(void)pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	return r;
+}
+
+static int open_pair(int *ret_ours, int *ret_others)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ret_ours = pair[0];
+	*ret_others = pair[1];
+	return 0;
+}
+
+static int start_in(struct broker_children *children, struct broker_child_process *process,
+	enum broker_child kind, int ret_fds[2])
+{
+	_cleanup_close_ int socket_fd = -1, client_socket_fd = -1, client_end_fd = -1;
+	int r = open_pair(&client_socket_fd, &socket_fd);
+
+	if (r == 0)
+		r = open_pair(&process->end_fd, &client_end_fd);
+	if (r == 0)
+		r = start(children, kind, socket_fd, process);
+	if (r < 0) {
+		process_close(process);
+		return r;
+	}
+	ret_fds[0] = TAKE_FD(client_socket_fd);
+	ret_fds[1] = TAKE_FD(client_end_fd);
+	return 0;
+}
+
+int broker_children_start(struct broker_children *children, uint32_t kind, int ret_fds[2])
+{
+	int r = kind < BROKER_CHILDREN ? -EAGAIN : -EINVAL;
+
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX && r == -EAGAIN; i++)
+		if (children->processes[i].pid == 0) {
+			r = start_in(children, &children->processes[i], (enum broker_child)kind,
+				ret_fds);
+			break;
+		}
+	if (r == 0)
+		children->counters.started++;
+	else
+		children->counters.refused++;
+	return r;
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NSEC_PER_SEC + (uint64_t)time->tv_usec * 1000;
+}
+
+/* Has it ended? Then its slot is free. */
+static bool reap(struct broker_child_process *process)
+{
+	struct pilotlight_child_end end = { 0 };
+	struct rusage usage = { 0 };
+	/* What is told where somebody else has waited for it, and only its end is known. */
+	int status = SIGKILL;
+
+	if (wait4(process->pid, &status, WNOHANG, &usage) == 0)
+		return false;
+	end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	end.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	end.cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	(void)send(process->end_fd, &end, sizeof(end), MSG_DONTWAIT | MSG_NOSIGNAL);
+	process_close(process);
+	return true;
+}
+
+/* Does the client want it to end, or is its time over? */
+static bool is_to_end(const struct broker_child_process *process)
+{
+	uint64_t expirations;
+	char byte;
+
+	if (read(process->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
+		return true;
+	return recv(process->end_fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != EINTR);
+}
+
+void broker_children_run(struct broker_children *children)
+{
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
+		struct broker_child_process *process = &children->processes[i];
+
+		if (process->pid > 0 && !reap(process) && !process->is_killed && is_to_end(process))
+			kill_process(children, process);
+	}
+}

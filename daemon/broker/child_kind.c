@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/child_kind.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What curl and its TLS library go by, and whoever set it for us meant for them. */
+static const char *const network_variables[] = {
+	"http_proxy",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"all_proxy",
+	"ALL_PROXY",
+	"no_proxy",
+	"NO_PROXY",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"DEBUGINFOD_HEADERS_FILE",
+	NULL,
+};
+
+static const struct {
+	char *arguments[3];
+	const char *const *variables; /* NULL: none */
+} kinds[BROKER_CHILDREN] = {
+	[BROKER_CHILD_SYMBOL_WORKER] = { { "pilotlight", "symbol-worker", NULL }, NULL },
+	[BROKER_CHILD_SYMBOL_FETCH] = { { "pilotlight", "symbol-fetch", NULL }, network_variables },
+	[BROKER_CHILD_ANSWER] = { { "pilotlight", "answer", NULL }, NULL },
+};
+
+char *const *child_kind_arguments(enum broker_child kind)
+{
+	assert(kind < BROKER_CHILDREN);
+	return kinds[kind].arguments;
+}
+
+static bool is_allowed(const char *variable, const char *const *names)
+{
+	for (; *names; names++) {
+		size_t length = strlen(*names);
+
+		if (strncmp(variable, *names, length) == 0 && variable[length] == '=')
+			return true;
+	}
+	return false;
+}
+
+void child_kind_environment(
+	enum broker_child kind, char *ret_variables[CHILD_KIND_VARIABLES_MAX + 1])
+{
+	const char *const *names;
+	size_t count = 0;
+
+	assert(kind < BROKER_CHILDREN);
+	names = kinds[kind].variables;
+	for (size_t i = 0; names && environ && environ[i]; i++)
+		/* One that is there several times is one too many. */
+		if (count < CHILD_KIND_VARIABLES_MAX && is_allowed(environ[i], names))
+			ret_variables[count++] = environ[i];
+	ret_variables[count] = NULL;
+}

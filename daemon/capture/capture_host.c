@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/capture_host.h"
+
+#include "capture/capture.h"
+#include "capture/cpu_events.h"
+#include "capture/cpu_list.h"
+#include "capture/kernel_cost.h"
+#include "capture/sampler_programs.h"
+#include "pilotlight/event.h"
+#include "sampler.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SIDEBAND_BUDGET_BYTES = 8 << 20, /* over all CPUs */
+	SIDEBAND_RING_BYTES_MAX = 512 << 10,
+	SIDEBAND_RING_BYTES_MIN = 32 << 10,
+};
+
+struct capture_host {
+	struct capture_settings settings;
+	struct sampler_sizes sizes;
+	struct sampler *programs;
+	struct cpu_events *events;
+	struct sideband_rings *rings;
+	size_t ring_bytes;
+	int statistics_fd;
+	int barrier_inner_fd;
+	uint32_t cpu_count;
+	bool is_started;
+	uint64_t map_bytes;
+};
+
+/* How many frames the kernel walks, and so how wide the stackmaps may be. */
+static uint32_t stack_depth(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+	unsigned depth;
+
+	if (!file || fscanf(file, "%u", &depth) != 1 || depth == 0 ||
+		depth > PILOTLIGHT_STACK_DEPTH)
+		return PILOTLIGHT_STACK_DEPTH;
+	return depth;
+}
+
+/* Unwind tables are a part of the whole budget. */
+static void compute_sizes(struct capture_host *host)
+{
+	const struct capture_settings *settings = &host->settings;
+	struct sampler_sizes *sizes = &host->sizes;
+	size_t budget_bytes = settings->map_budget_bytes;
+	struct map_sizes_work work = {
+		.rate_hz = settings->rate_hz,
+		.cpu_count = host->cpu_count,
+		.stack_depth = stack_depth(),
+		.forced_stack_slots = settings->stack_slots,
+	};
+
+	sizes->has_walks = settings->unwind_budget_bytes > 0 && sampler_programs_can_walk();
+	sizes->walks = walk_map_sizes_compute(sizes->has_walks ? settings->unwind_budget_bytes : 0);
+	work.has_walks = sizes->has_walks;
+	if (sizes->has_walks)
+		budget_bytes = budget_bytes > settings->unwind_budget_bytes
+				       ? budget_bytes - settings->unwind_budget_bytes
+				       : 0;
+	map_sizes_compute(&work, budget_bytes, &sizes->maps);
+}
+
+static int open_rings(
+	struct capture_host *host, const uint32_t *cpus, size_t count, struct fault *fault)
+{
+	size_t ring_bytes = SIDEBAND_RING_BYTES_MAX;
+	int r;
+
+	while (ring_bytes * count > SIDEBAND_BUDGET_BYTES && ring_bytes > SIDEBAND_RING_BYTES_MIN)
+		ring_bytes /= 2;
+	host->ring_bytes = ring_bytes;
+	r = sideband_rings_new(ring_bytes, &host->rings);
+	if (r == 0)
+		r = sideband_rings_set_cpus(host->rings, cpus, count);
+	if (r == -EPERM || r == -EACCES)
+		return fault_set(fault, r,
+			"cannot watch the mappings of all processes (%s): run as root, or with "
+			"CAP_PERFMON, or set the sysctl kernel.perf_event_paranoid to -1",
+			strerror(-r));
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot watch the mappings of all processes: %s", strerror(-r));
+	return 0;
+}
+
+static int open_events(struct capture_host *host, struct fault *fault)
+{
+	enum capture_event event = host->settings.event;
+	int r = cpu_events_new(
+		host->programs->progs.sample_cpu, host->settings.rate_hz, &host->events);
+
+	if (r < 0)
+		return fault_set(fault, r, "out of memory");
+	cpu_events_set_sources(
+		host->events, event != CAPTURE_EVENT_CLOCK, event != CAPTURE_EVENT_CYCLES);
+	return 0;
+}
+
+int capture_host_open(const struct capture_settings *settings, struct capture_host **ret_host,
+	struct fault *fault)
+{
+	_cleanup_(capture_host_freep) struct capture_host *host = calloc(1, sizeof(*host));
+	_cleanup_free_ uint32_t *cpus = NULL;
+	int count, r;
+
+	if (!host)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	host->statistics_fd = host->barrier_inner_fd = -1;
+	host->settings = *settings;
+	count = cpu_list_read_online(&cpus);
+	if (count < 0)
+		return fault_set(
+			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
+	host->cpu_count = (uint32_t)count;
+	compute_sizes(host);
+	r = sampler_programs_load(settings, &host->sizes, &host->programs, fault);
+	if (r < 0)
+		return r;
+	host->barrier_inner_fd = bpf_map_create(
+		BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
+	if (host->barrier_inner_fd < 0)
+		return fault_set(fault, -errno, "cannot create a BPF map: %s", strerror(errno));
+	r = open_events(host, fault);
+	if (r == 0)
+		r = open_rings(host, cpus, (size_t)count, fault);
+	if (r < 0)
+		return r;
+	/* Without the kernel's statistics all is well but for the cost that we can tell. */
+	host->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	capture_host_weigh(host);
+	*ret_host = TAKE_PTR(host);
+	return 0;
+}
+
+void capture_host_free(struct capture_host *host)
+{
+	if (!host)
+		return;
+	cpu_events_free(host->events);
+	sideband_rings_free(host->rings);
+	if (host->statistics_fd >= 0)
+		(void)close(host->statistics_fd);
+	if (host->barrier_inner_fd >= 0)
+		(void)close(host->barrier_inner_fd);
+	sampler_programs_free(host->programs);
+	free(host);
+}
+
+bool capture_host_has_settings(
+	const struct capture_host *host, const struct capture_settings *settings)
+{
+	const struct capture_settings *own = &host->settings;
+
+	return own->rate_hz == settings->rate_hz && own->event == settings->event &&
+	       own->wants_kernel == settings->wants_kernel &&
+	       own->filters_processes == settings->filters_processes &&
+	       own->map_budget_bytes == settings->map_budget_bytes &&
+	       own->stack_slots == settings->stack_slots &&
+	       own->unwind_budget_bytes == settings->unwind_budget_bytes;
+}
+
+void capture_host_layout(
+	const struct capture_host *host, struct pilotlight_capture_layout *ret_layout)
+{
+	const struct map_sizes *maps = &host->sizes.maps;
+	const struct walk_map_sizes *walks = &host->sizes.walks;
+
+	*ret_layout = (struct pilotlight_capture_layout){
+		.stack_slots = maps->stack_slots,
+		.build_id_stack_slots = maps->build_id_stack_slots,
+		.count_slots = maps->count_slots,
+		.known_stack_slots = maps->known_stack_slots,
+		.walk_slots = maps->walk_slots,
+		.stack_depth = maps->stack_depth,
+		.ring_bytes = maps->ring_bytes,
+		.drain_period_ms = maps->drain_period_ms,
+		.total_bytes = maps->total_bytes,
+		.unwind_pages = walks->pages,
+		.unwind_lines = walks->lines,
+		.unwind_rules = walks->rules,
+		.unwind_escapes = walks->escapes,
+		.active_window_offset = offsetof(struct sampler__bss, active_window),
+		.variables_bytes = sizeof(struct sampler__bss),
+		.sideband_ring_bytes = (uint32_t)host->ring_bytes,
+		.has_walks = host->sizes.has_walks,
+		.tells_cgroups = sideband_rings_tell_cgroups(host->rings),
+	};
+}
+
+size_t capture_host_fd_count(const struct capture_host *host)
+{
+	return host->sizes.has_walks ? PILOTLIGHT_CAPTURE_FDS
+				     : PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS;
+}
+
+int capture_host_fd(const struct capture_host *host, size_t index)
+{
+	const __typeof__(host->programs->maps) *maps = &host->programs->maps;
+	const struct bpf_map *const by_index[PILOTLIGHT_CAPTURE_FDS] = {
+		[PILOTLIGHT_CAPTURE_FD_STACKS_0] = maps->stacks_0,
+		[PILOTLIGHT_CAPTURE_FD_STACKS_1] = maps->stacks_1,
+		[PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_0] = maps->build_id_stacks_0,
+		[PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_1] = maps->build_id_stacks_1,
+		[PILOTLIGHT_CAPTURE_FD_COUNTS_0] = maps->counts_0,
+		[PILOTLIGHT_CAPTURE_FD_COUNTS_1] = maps->counts_1,
+		[PILOTLIGHT_CAPTURE_FD_WALKS_0] = maps->walks_0,
+		[PILOTLIGHT_CAPTURE_FD_WALKS_1] = maps->walks_1,
+		[PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS] = maps->known_stacks,
+		[PILOTLIGHT_CAPTURE_FD_COUNTERS] = maps->counters,
+		[PILOTLIGHT_CAPTURE_FD_RING] = maps->ring,
+		[PILOTLIGHT_CAPTURE_FD_BARRIER] = maps->barrier,
+		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->bss,
+		[PILOTLIGHT_CAPTURE_FD_WALK_FILES] = maps->walk_files,
+		[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS] = maps->walk_requests,
+		[PILOTLIGHT_CAPTURE_FD_WALK_BELL] = maps->walk_bell,
+		[PILOTLIGHT_CAPTURE_FD_UNWIND_PAGES] = maps->unwind_pages,
+		[PILOTLIGHT_CAPTURE_FD_UNWIND_LINES] = maps->unwind_lines,
+		[PILOTLIGHT_CAPTURE_FD_UNWIND_RULES] = maps->unwind_rules,
+		[PILOTLIGHT_CAPTURE_FD_UNWIND_ESCAPES] = maps->unwind_escapes,
+	};
+
+	if (index == PILOTLIGHT_CAPTURE_FD_BARRIER_INNER)
+		return host->barrier_inner_fd;
+	return bpf_map__fd(by_index[index]);
+}
+
+const struct sideband_rings *capture_host_rings(const struct capture_host *host)
+{
+	return host->rings;
+}
+
+static int follow_cpus(struct capture_host *host, bool is_started)
+{
+	_cleanup_free_ uint32_t *cpus = NULL;
+	int count, r = 0;
+
+	count = cpu_list_read_online(&cpus);
+	if (count < 0)
+		return count;
+	if (is_started)
+		r = cpu_events_set_cpus(host->events, cpus, (size_t)count);
+	if (r == 0)
+		r = sideband_rings_set_cpus(host->rings, cpus, (size_t)count);
+	if (r < 0)
+		return r;
+	host->cpu_count = is_started ? (uint32_t)cpu_events_count(host->events) : (uint32_t)count;
+	return 0;
+}
+
+int capture_host_follow_cpus(struct capture_host *host)
+{
+	return follow_cpus(host, host->is_started);
+}
+
+int capture_host_start(struct capture_host *host, struct fault *fault)
+{
+	int r = follow_cpus(host, true);
+
+	if (r == 0) {
+		host->is_started = true;
+		return 0;
+	}
+	if (!host->is_started)
+		cpu_events_stop(host->events);
+	if (r == -EPERM || r == -EACCES)
+		return fault_set(fault, r,
+			"cannot sample the CPUs (%s): run as root, or with CAP_PERFMON",
+			strerror(-r));
+	if (host->settings.event == CAPTURE_EVENT_CYCLES)
+		return fault_set(fault, r,
+			"cannot sample the CPUs by their cycles (%s): this machine shows no PMU "
+			"that counts them, as is usual for virtual ones; sample by the clock",
+			strerror(-r));
+	return fault_set(fault, r, "cannot sample the CPUs: %s", strerror(-r));
+}
+
+void capture_host_stop(struct capture_host *host)
+{
+	cpu_events_stop(host->events);
+	host->is_started = false;
+}
+
+int capture_host_follow(struct capture_host *host, pid_t pid)
+{
+	int map_fd = bpf_map__fd(host->programs->maps.wanted_tgids);
+	uint32_t tgid = (uint32_t)pid;
+	uint8_t one = 1;
+
+	return bpf_map_update_elem(map_fd, &tgid, &one, BPF_ANY) ? -errno : 0;
+}
+
+int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
+{
+	if (rate_hz > host->settings.rate_hz)
+		return -ERANGE;
+	return cpu_events_set_rate(host->events, rate_hz);
+}
+
+void capture_host_weigh(struct capture_host *host)
+{
+	struct bpf_map *map;
+
+	host->map_bytes = 0;
+	bpf_object__for_each_map(map, host->programs->obj)
+	{
+		host->map_bytes += kernel_cost_map_bytes(bpf_map__fd(map));
+	}
+}
+
+static void read_programs(const struct capture_host *host, struct pilotlight_capture_state *state)
+{
+	const struct sampler *programs = host->programs;
+
+	kernel_cost_add_program(bpf_program__fd(programs->progs.sample_cpu), &state->program_runs,
+		&state->program_ns);
+	kernel_cost_add_program(
+		bpf_program__fd(programs->progs.follow_fork), NULL, &state->program_ns);
+	kernel_cost_add_program(
+		bpf_program__fd(programs->progs.forget_exit), NULL, &state->program_ns);
+}
+
+void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)
+{
+	struct pilotlight_capture_state state = {
+		.expected_samples = cpu_events_expected(host->events),
+		.map_bytes = host->map_bytes,
+		.children_not_followed = host->programs->bss->children_not_followed,
+		.rings_generation = sideband_rings_generation(host->rings),
+		.broker_cpu_ns = kernel_cost_cpu_ns(),
+		.broker_resident_bytes = kernel_cost_resident_bytes(),
+		.cpu_count = host->cpu_count,
+		.rate_hz = cpu_events_rate_hz(host->events),
+	};
+
+	(void)snprintf(state.event, sizeof(state.event), "%s", cpu_events_name(host->events));
+	read_programs(host, &state);
+	*ret_state = state;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/capture_session.h"
+
+#include "base/fault.h"
+#include "capture/capture.h"
+#include "capture/capture_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void capture_session_done(struct capture_session *session)
+{
+	capture_host_free(session->host);
+	session->host = NULL;
+}
+
+static bool has_value(uint32_t operation)
+{
+	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
+	       operation == PILOTLIGHT_CAPTURE_SET_RATE;
+}
+
+/* The request as it would be with nothing in it that its operation does not use. */
+static struct pilotlight_capture_request used_part(const struct pilotlight_capture_request *request)
+{
+	struct pilotlight_capture_request used;
+
+	memset(&used, 0, sizeof(used));
+	used.version = request->version;
+	used.operation = request->operation;
+	used.number = request->number;
+	if (has_value(request->operation))
+		used.value = request->value;
+	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
+		return used;
+	used.map_budget_bytes = request->map_budget_bytes;
+	used.unwind_budget_bytes = request->unwind_budget_bytes;
+	used.rate_hz = request->rate_hz;
+	used.stack_slots = request->stack_slots;
+	used.wants_kernel = request->wants_kernel;
+	used.filters_processes = request->filters_processes;
+	used.event = request->event;
+	return used;
+}
+
+int capture_request_check(const struct pilotlight_capture_request *request)
+{
+	struct pilotlight_capture_request used = used_part(request);
+
+	if (request->version != PILOTLIGHT_CAPTURE_VERSION || request->operation == 0 ||
+		request->operation >= PILOTLIGHT_CAPTURE_OPERATIONS)
+		return -EBADMSG;
+	return memcmp(&used, request, sizeof(used)) == 0 ? 0 : -EBADMSG;
+}
+
+static int settings_of(const struct pilotlight_capture_request *request,
+	struct capture_settings *ret_settings, struct fault *fault)
+{
+	if (request->rate_hz == 0 || request->rate_hz > PILOTLIGHT_CAPTURE_RATE_HZ_MAX)
+		return fault_set(fault, -EINVAL, "cannot sample at %u Hz: it is 1 to %d Hz",
+			request->rate_hz, PILOTLIGHT_CAPTURE_RATE_HZ_MAX);
+	if (request->map_budget_bytes > PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX ||
+		request->unwind_budget_bytes > PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX)
+		return fault_set(
+			fault, -EINVAL, "cannot give more than 1 GiB of memory to the BPF maps");
+	if (request->stack_slots > PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX ||
+		request->wants_kernel > 1 || request->filters_processes > 1 ||
+		request->event > CAPTURE_EVENT_CLOCK)
+		return fault_set(fault, -EINVAL, "cannot sample: the settings make no sense");
+	*ret_settings = (struct capture_settings){
+		.rate_hz = request->rate_hz,
+		.event = (enum capture_event)request->event,
+		.wants_kernel = request->wants_kernel,
+		.filters_processes = request->filters_processes,
+		.map_budget_bytes = request->map_budget_bytes,
+		.stack_slots = request->stack_slots,
+		.unwind_budget_bytes = request->unwind_budget_bytes,
+	};
+	return 0;
+}
+
+/* The old one is dropped first: there is memory for one. */
+static int open_host(struct capture_session *session,
+	const struct pilotlight_capture_request *request, bool *ret_is_taken_over,
+	struct fault *fault)
+{
+	struct capture_settings settings;
+	int r = settings_of(request, &settings, fault);
+
+	if (r < 0)
+		return r;
+	if (session->host && capture_host_has_settings(session->host, &settings)) {
+		*ret_is_taken_over = true;
+		return 0;
+	}
+	capture_session_done(session);
+	return capture_host_open(&settings, &session->host, fault);
+}
+
+static int follow(struct capture_host *host, uint64_t pid)
+{
+	if (pid == 0 || pid > INT32_MAX)
+		return -EINVAL;
+	return capture_host_follow(host, (pid_t)pid);
+}
+
+static int set_rate(struct capture_host *host, uint64_t rate_hz)
+{
+	if (rate_hz == 0 || rate_hz > PILOTLIGHT_CAPTURE_RATE_HZ_MAX)
+		return -EINVAL;
+	return capture_host_set_rate(host, (uint32_t)rate_hz);
+}
+
+/* Operations on what is open. */
+static int execute(struct capture_session *session,
+	const struct pilotlight_capture_request *request, struct fault *fault)
+{
+	struct capture_host *host = session->host;
+
+	switch ((enum pilotlight_capture_operation)request->operation) {
+	case PILOTLIGHT_CAPTURE_RING:
+		return request->value < sideband_rings_count(capture_host_rings(host)) ? 0
+										       : -ENOENT;
+	case PILOTLIGHT_CAPTURE_START:
+		return capture_host_start(host, fault);
+	case PILOTLIGHT_CAPTURE_STOP:
+		capture_host_stop(host);
+		return 0;
+	case PILOTLIGHT_CAPTURE_FOLLOW:
+		return follow(host, request->value);
+	case PILOTLIGHT_CAPTURE_FOLLOW_CPUS:
+		return capture_host_follow_cpus(host);
+	case PILOTLIGHT_CAPTURE_SET_RATE:
+		return set_rate(host, request->value);
+	case PILOTLIGHT_CAPTURE_STATE:
+		capture_host_weigh(host);
+		return 0;
+	case PILOTLIGHT_CAPTURE_CLOSE:
+		capture_session_done(session);
+		return 0;
+	case PILOTLIGHT_CAPTURE_OPEN:
+	case PILOTLIGHT_CAPTURE_OPERATIONS:
+		break;
+	}
+	return -EBADMSG;
+}
+
+static size_t hand_out_ring(const struct capture_host *host, uint64_t index,
+	struct pilotlight_capture_layout *layout, int fds[PILOTLIGHT_CAPTURE_FDS])
+{
+	struct sideband_ring ring = sideband_rings_get(capture_host_rings(host), (size_t)index);
+
+	layout->ring_cpu = ring.cpu;
+	layout->ring_id = ring.id;
+	fds[0] = ring.fd;
+	return 1;
+}
+
+static size_t hand_out_maps(const struct capture_host *host, bool is_taken_over,
+	struct pilotlight_capture_layout *layout, int fds[PILOTLIGHT_CAPTURE_FDS])
+{
+	size_t count = capture_host_fd_count(host);
+
+	capture_host_layout(host, layout);
+	layout->is_taken_over = is_taken_over;
+	for (size_t i = 0; i < count; i++)
+		fds[i] = capture_host_fd(host, i);
+	return count;
+}
+
+/* What an operation that has succeeded answers. */
+static size_t fill_in(struct capture_session *session,
+	const struct pilotlight_capture_request *request, bool is_taken_over,
+	struct pilotlight_capture_answer *answer, int fds[PILOTLIGHT_CAPTURE_FDS])
+{
+	struct capture_host *host = session->host;
+
+	if (request->operation == PILOTLIGHT_CAPTURE_CLOSE ||
+		request->operation == PILOTLIGHT_CAPTURE_FOLLOW)
+		return 0;
+	if (request->operation == PILOTLIGHT_CAPTURE_RING)
+		return hand_out_ring(host, request->value, &answer->layout, fds);
+	capture_host_read_state(host, &answer->state);
+	if (request->operation == PILOTLIGHT_CAPTURE_FOLLOW_CPUS)
+		answer->result = (int32_t)answer->state.cpu_count;
+	if (request->operation == PILOTLIGHT_CAPTURE_OPEN)
+		return hand_out_maps(host, is_taken_over, &answer->layout, fds);
+	return 0;
+}
+
+size_t capture_session_execute(struct capture_session *session,
+	const struct pilotlight_capture_request *request, struct pilotlight_capture_answer *answer,
+	int fds[PILOTLIGHT_CAPTURE_FDS])
+{
+	struct fault fault = { 0 };
+	bool is_taken_over = false;
+	int r;
+
+	memset(answer, 0, sizeof(*answer));
+	answer->version = PILOTLIGHT_CAPTURE_VERSION;
+	answer->number = request->number;
+	if (request->operation == PILOTLIGHT_CAPTURE_OPEN)
+		r = open_host(session, request, &is_taken_over, &fault);
+	else if (session->host)
+		r = execute(session, request, &fault);
+	else
+		r = -ENXIO;
+	answer->result = r;
+	if (r == 0)
+		return fill_in(session, request, is_taken_over, answer, fds);
+	(void)snprintf(answer->fault, sizeof(answer->fault), "%s", fault.text);
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/sampler_programs.h"
+
+#include "base/array.h"
+#include "capture/capture.h"
+#include "capture/libbpf_log.h"
+#include "pilotlight/event.h"
+#include "sampler.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+enum {
+	WANTED_PROCESSES_MAX = 16384,
+	INITIAL_PID_NAMESPACE_INUM = 0xEFFFFFFC, /* the kernel's PROC_PID_INIT_INO */
+};
+
+/* The pid namespace that tgids are to be of; 0: the initial one, where BPF has them at hand. */
+static uint32_t pid_namespace_inum(void)
+{
+	struct stat status;
+
+	if (stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == INITIAL_PID_NAMESPACE_INUM)
+		return 0;
+	return (uint32_t)status.st_ino;
+}
+
+static uint32_t frame_bytes(const struct bpf_map *stackmap)
+{
+	return bpf_map__map_flags(stackmap) & BPF_F_STACK_BUILD_ID
+		       ? sizeof(struct pilotlight_user_frame)
+		       : sizeof(uint64_t);
+}
+
+static void set_sizes(struct sampler *programs, const struct capture_settings *settings,
+	const struct sampler_sizes *wanted)
+{
+	const struct map_sizes *sizes = &wanted->maps;
+	const struct walk_map_sizes *walks = &wanted->walks;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} entries[] = {
+		{ programs->maps.stacks_0, sizes->stack_slots },
+		{ programs->maps.stacks_1, sizes->stack_slots },
+		{ programs->maps.build_id_stacks_0, sizes->build_id_stack_slots },
+		{ programs->maps.build_id_stacks_1, sizes->build_id_stack_slots },
+		{ programs->maps.counts_0, sizes->count_slots },
+		{ programs->maps.counts_1, sizes->count_slots },
+		{ programs->maps.known_stacks, sizes->known_stack_slots },
+		{ programs->maps.ring, sizes->ring_bytes },
+		{ programs->maps.wanted_tgids,
+			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
+		{ programs->maps.walks_0, wanted->has_walks ? sizes->walk_slots : 1 },
+		{ programs->maps.walks_1, wanted->has_walks ? sizes->walk_slots : 1 },
+		{ programs->maps.walk_files, wanted->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
+		{ programs->maps.walk_requests,
+			wanted->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
+		{ programs->maps.unwind_pages, walks->pages / 2 },
+		{ programs->maps.unwind_lines, walks->lines },
+		{ programs->maps.unwind_rules, walks->rules },
+		{ programs->maps.unwind_escapes, walks->escapes },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		(void)bpf_map__set_max_entries(entries[i].map, entries[i].entries);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (bpf_map__type(entries[i].map) == BPF_MAP_TYPE_STACK_TRACE)
+			(void)bpf_map__set_value_size(
+				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
+}
+
+bool sampler_programs_can_walk(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, "maple_arange_64", BTF_KIND_STRUCT) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
+static int fault_of_load(int error, struct fault *fault)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return fault_set(fault, error,
+			"cannot load the sampler: this kernel has no BTF (/sys/kernel/btf/vmlinux: "
+			"%s); "
+			"boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+			strerror(errno));
+	if (error == -EPERM || error == -EACCES)
+		return fault_set(fault, error,
+			"cannot load BPF programs (%s): run as root, or with the capabilities "
+			"CAP_BPF and "
+			"CAP_PERFMON; `pilotlight doctor` tells which are missing",
+			strerror(-error));
+	if (error == -ENOMEM)
+		return fault_set(fault, error,
+			"cannot create the BPF maps (%s): the memory limit of this cgroup is too "
+			"low; "
+			"raise it, or lower the rate",
+			strerror(-error));
+	return fault_set(fault, error,
+		"cannot load the sampler (%s): the kernel lacks a feature that it needs; "
+		"`pilotlight doctor` tells which",
+		strerror(-error));
+}
+
+static int follow_children(struct sampler *programs, struct fault *fault)
+{
+	programs->links.follow_fork = bpf_program__attach(programs->progs.follow_fork);
+	programs->links.forget_exit = bpf_program__attach(programs->progs.forget_exit);
+	if (!programs->links.follow_fork || !programs->links.forget_exit)
+		return fault_set(fault, -errno,
+			"cannot follow child processes (%s): run as root, or with CAP_PERFMON",
+			strerror(errno));
+	return 0;
+}
+
+int sampler_programs_load(const struct capture_settings *settings,
+	const struct sampler_sizes *sizes, struct sampler **ret_programs, struct fault *fault)
+{
+	_cleanup_(sampler_programs_freep) struct sampler *programs = NULL;
+	uint64_t seed;
+	int r;
+
+	libbpf_log_set_up();
+	programs = sampler__open();
+	if (!programs)
+		return fault_set(
+			fault, -errno, "cannot open the sampler's BPF object: %s", strerror(errno));
+	programs->rodata->pid_namespace_inum = pid_namespace_inum();
+	programs->rodata->wants_kernel = settings->wants_kernel;
+	programs->rodata->filters_tgids = settings->filters_processes;
+	programs->rodata->wants_walks = sizes->has_walks;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		programs->rodata->walk_seed = seed;
+	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);
+	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
+	set_sizes(programs, settings, sizes);
+	r = sampler__load(programs);
+	if (r < 0)
+		return fault_of_load(r, fault);
+	if (settings->filters_processes)
+		r = follow_children(programs, fault);
+	if (r == 0)
+		*ret_programs = TAKE_PTR(programs);
+	return r;
+}
+
+void sampler_programs_free(struct sampler *programs)
+{
+	if (programs)
+		sampler__destroy(programs);
+}

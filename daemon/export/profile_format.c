@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/profile_format.h"
+
+#include "base/utf8.h"
+#include "export/pprof.h"
+#include "render/flamegraph_svg.h"
+#include "render/folded.h"
+#include "render/table.h"
+
+#include <string.h>
+
+static int write_svg(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	const struct flamegraph_svg_options svg = {
+		.title = options->title,
+		.by_line = options->by_line,
+	};
+
+	return flamegraph_svg_write(profile, &svg, output);
+}
+
+/* A title would be read as a stack. */
+static int write_folded(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	const struct folded_options folded = { .by_line = options->by_line };
+
+	return folded_write(profile, &folded, output);
+}
+
+static int write_pprof(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	const struct pprof_options pprof = { .compression_level = 6 };
+
+	(void)options;
+	return pprof_write(profile, &pprof, output);
+}
+
+static int write_table(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	const struct table_options table = { .by_line = options->by_line };
+	char title[UTF8_CLEAN_BYTES];
+
+	if (options->title) {
+		(void)utf8_clean(title, options->title, strlen(options->title));
+		output_printf(output, "# %s\n", title);
+	}
+	return table_write(profile, &table, output);
+}
+
+const struct profile_format profile_formats[] = {
+	{ "svg", ".svg", "image/svg+xml", true, write_svg },
+	{ "folded", ".folded", "text/plain; charset=utf-8", true, write_folded },
+	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
+	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
+	{ 0 },
+};
+
+const struct profile_format *profile_format_find(const char *name)
+{
+	for (const struct profile_format *format = profile_formats; format->name; format++)
+		if (strcmp(format->name, name) == 0)
+			return format;
+	return NULL;
+}
+
+const struct profile_format *profile_format_of_path(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (const struct profile_format *format = profile_formats; format->name; format++) {
+		size_t ending = strlen(format->ending);
+
+		if (length > ending && strcmp(path + length - ending, format->ending) == 0)
+			return format;
+	}
+	return NULL;
+}
+
+const char *profile_format_names(void)
+{
+	return "svg, folded, pprof or txt";
+}

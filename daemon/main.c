@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pilotlightd: the service, and the processes that it consists of. */
+#include "answer/answer.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "service.h"
+#include "service_settings.h"
+#include "supervise/supervisor.h"
+#include "symbolize/debuginfod_fetch.h"
+#include "symbolize/worker_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { EXIT_WRONG_USE = 2 };
+
+/* What this program is started as by itself. */
+static const struct role {
+	const char *name;
+	int (*function)(int argc, char **argv);
+} roles[] = {
+	{ "engine", service_engine_main },
+	{ "symbol-worker", worker_main },
+	{ "symbol-fetch", debuginfod_fetch_main },
+	{ "answer", answer_main },
+};
+
+struct options {
+	const char *config; /* NULL: where it is by default */
+	bool checks, prints, is_verbose;
+};
+
+static void print_usage(FILE *file)
+{
+	(void)fputs(
+		"usage: pilotlightd [--config FILE] [--verbose]\n"
+		"       pilotlightd --check [FILE]\n"
+		"       pilotlightd --print-config [--config FILE]\n"
+		"\n"
+		"The always-on profiler: samples every CPU, keeps the history on this host, and\n"
+		"answers `pilotlight flamegraph`, `top`, `diff` and `status`.\n"
+		"\n"
+		"  -c, --config FILE   the configuration, instead of " CONFIG_FILE "\n"
+		"      --check [FILE]  says what is wrong with it, and ends\n"
+		"      --print-config  prints it whole, with defaults and comments, and ends\n"
+		"  -v, --verbose       logs more\n"
+		"  -h, --help          shows this, --version the version\n"
+		"\n"
+		"It stays in the foreground. pilotlightd(8) and pilotlight.conf(5) say more.\n",
+		file);
+}
+
+static int finish(struct output *output, int r)
+{
+	int error = output_finish(output);
+
+	if (error < 0) {
+		log_error("cannot write: %s", strerror(-error));
+		return EXIT_FAILURE;
+	}
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int check(const char *path)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	char standard[PATH_MAX];
+	int r;
+
+	if (!output)
+		return EXIT_FAILURE;
+	service_settings_config_path(standard);
+	output_init_fd(output, STDOUT_FILENO);
+	r = config_check(path ? path : standard, path != NULL, output);
+	return finish(output, r);
+}
+
+static int print_config(const char *path)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	struct config_problems problems;
+	char standard[PATH_MAX];
+	struct config config;
+	int r;
+
+	if (!output)
+		return EXIT_FAILURE;
+	service_settings_config_path(standard);
+	r = config_load(path ? path : standard, path != NULL, &config, &problems);
+	if (r < 0)
+		return EXIT_FAILURE;
+	for (size_t i = 0; i < problems.count; i++)
+		log_error("%s", problems.texts[i]);
+	output_init_fd(output, STDOUT_FILENO);
+	config_print(&config, output);
+	r = problems.all > 0 ? -EINVAL : 0;
+	config_problems_done(&problems);
+	config_done(&config);
+	return finish(output, r);
+}
+
+static int serve(const struct options *options)
+{
+	char config[PATH_MAX], count_text[16];
+	char *arguments[8] = { "pilotlightd", "engine", "--listen", count_text };
+	struct supervisor_options wanted = { .engine_arguments = arguments };
+	int fds[ENGINE_LISTEN_MAX];
+	struct fault fault = { 0 };
+	int count, n = 4, r;
+
+	count = sd_listen_fds(1);
+	if (count < 0 || count > ENGINE_LISTEN_MAX) {
+		log_error("cannot take the sockets that were handed over: %s",
+			count < 0 ? strerror(-count) : "there are too many");
+		return EXIT_FAILURE;
+	}
+	for (int i = 0; i < count; i++)
+		fds[i] = SD_LISTEN_FDS_START + i;
+	(void)snprintf(count_text, sizeof(count_text), "%d", count);
+	if (options->config) {
+		(void)snprintf(config, sizeof(config), "%s", options->config);
+		arguments[n++] = "--config";
+		arguments[n++] = config;
+	}
+	if (options->is_verbose)
+		arguments[n++] = "--verbose";
+	wanted.listen_fds = fds;
+	wanted.listen_count = (size_t)count;
+	r = supervisor_run(&wanted, &fault);
+	if (r < 0)
+		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Returns true, or false with the status to end with. */
+static bool parse(int argc, char **argv, struct options *ret_options, int *ret_status)
+{
+	enum { CHECK = 256, PRINT, VERSION };
+	static const struct option long_options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "check", no_argument, NULL, CHECK },
+		{ "print-config", no_argument, NULL, PRINT },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = { 0 };
+	int option;
+
+	*ret_status = EXIT_SUCCESS;
+	while ((option = getopt_long(argc, argv, "c:vh", long_options, NULL)) >= 0)
+		switch (option) {
+		case 'c':
+			options.config = optarg;
+			break;
+		case CHECK:
+			options.checks = true;
+			break;
+		case PRINT:
+			options.prints = true;
+			break;
+		case 'v':
+			options.is_verbose = true;
+			break;
+		case 'h':
+			print_usage(stdout);
+			return false;
+		case VERSION:
+			(void)puts("pilotlightd " PILOTLIGHT_VERSION);
+			return false;
+		default:
+			*ret_status = EXIT_WRONG_USE;
+			return false;
+		}
+	if (options.checks && optind == argc - 1)
+		options.config = argv[optind++];
+	if (optind < argc) {
+		(void)fprintf(stderr,
+			"pilotlightd: '%s' is not understood; see `pilotlightd --help`\n",
+			argv[optind]);
+		*ret_status = EXIT_WRONG_USE;
+		return false;
+	}
+	*ret_options = options;
+	return true;
+}
+
+/* A descriptor that we open must not come to be the standard error of someone who closed theirs. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	int status;
+
+	fill_standard_descriptors();
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc > 1)
+		for (size_t i = 0; i < ARRAY_SIZE(roles); i++)
+			if (strcmp(argv[1], roles[i].name) == 0)
+				return roles[i].function(argc - 1, argv + 1);
+	if (!parse(argc, argv, &options, &status))
+		return status;
+	log_set_level(options.is_verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	if (options.checks)
+		return check(options.config);
+	if (options.prints)
+		return print_config(options.config);
+	return serve(&options);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How what the history has meets what is asked for. Strings of the history are clean and of 1 KiB
+ * at most (base/string_pool.h), values are not longer, and fnmatch(3) of glibc goes back to the
+ * last '*' alone: so a match takes a million steps at worst.
+ */
+#include "labels/cgroup_path.h"
+#include "query/selection_state.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PART_BYTES = 1280 };
+
+/* What a parameter is compared with: the thread, and what its cgroup says. */
+struct subject {
+	const struct store_thread *thread;
+	struct cgroup_labels labels;
+};
+
+static bool is_like(const struct selection_value *value, const char *text, int flags)
+{
+	return value->is_glob ? fnmatch(value->text, text, FNM_NOESCAPE | flags) == 0
+			      : strcmp(value->text, text) == 0;
+}
+
+static bool begins_like(const struct selection_value *value, const char *text)
+{
+	return value->is_glob ? is_like(value, text, 0)
+			      : strncmp(value->text, text, strlen(value->text)) == 0;
+}
+
+static const char *copy_part(const struct path_part *part, char text[PART_BYTES])
+{
+	size_t size = part->size < PART_BYTES ? part->size : PART_BYTES - 1;
+
+	if (size > 0)
+		memcpy(text, part->text, size);
+	text[size] = '\0';
+	return text;
+}
+
+static bool matches_unit(const struct selection_value *value, const struct path_part *unit)
+{
+	char text[PART_BYTES];
+
+	if (is_like(value, copy_part(unit, text), 0))
+		return true;
+	(void)cgroup_unit_unescape(unit, text, sizeof(text));
+	return is_like(value, text, 0);
+}
+
+static bool is_slice(const struct path_part *part)
+{
+	static const char ending[] = ".slice";
+	size_t size = sizeof(ending) - 1;
+
+	return part->size > size && memcmp(part->text + part->size - size, ending, size) == 0;
+}
+
+/* Any that the cgroup lies in. */
+static bool matches_slice(const struct selection_value *value, const char *path)
+{
+	char text[PART_BYTES];
+	bool has_slice = false;
+
+	while (*path) {
+		struct path_part part = { .text = path, .size = strcspn(path, "/") };
+
+		path += part.size;
+		path += *path == '/';
+		if (!is_slice(&part))
+			continue;
+		has_slice = true;
+		if (is_like(value, copy_part(&part, text), 0))
+			return true;
+	}
+	return !has_slice && is_like(value, "", 0);
+}
+
+static bool matches_cgroup(const struct selection_value *value, const char *path)
+{
+	size_t size = strlen(value->text);
+
+	if (value->is_glob)
+		return is_like(value, path, FNM_LEADING_DIR);
+	return strncmp(value->text, path, size) == 0 && (path[size] == '/' || !path[size]);
+}
+
+static bool matches_exe(const struct selection_value *value, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return is_like(value, !strchr(value->text, '/') && slash ? slash + 1 : path, 0);
+}
+
+static bool matches(const struct selection_value *value, const struct subject *subject)
+{
+	const struct store_thread *thread = subject->thread;
+	char text[PART_BYTES];
+
+	switch ((enum selection_parameter)value->parameter) {
+	case SELECTION_PID:
+		return thread->tgid == value->number;
+	case SELECTION_TID:
+		return thread->tid == value->number;
+	case SELECTION_COMM:
+	case SELECTION_THREAD:
+		return is_like(value, thread->comm, 0);
+	case SELECTION_EXE:
+		return matches_exe(value, thread->exe);
+	case SELECTION_UNIT:
+		return matches_unit(value, &subject->labels.unit) ||
+		       matches_unit(value, &subject->labels.user_unit);
+	case SELECTION_SLICE:
+		return matches_slice(value, thread->cgroup);
+	case SELECTION_CGROUP:
+		return matches_cgroup(value, thread->cgroup);
+	case SELECTION_CONTAINER:
+		return begins_like(value, copy_part(&subject->labels.container, text));
+	case SELECTION_POD:
+		return begins_like(value, subject->labels.pod_uid);
+	default:
+		return true;
+	}
+}
+
+/* What a person would call it by; "": it has none. */
+static void name_subject(
+	enum selection_parameter parameter, const struct subject *subject, char name[PART_BYTES])
+{
+	const struct cgroup_labels *labels = &subject->labels;
+	const struct store_thread *thread = subject->thread;
+	const char *text = "";
+
+	switch (parameter) {
+	case SELECTION_PID:
+	case SELECTION_TID:
+		(void)snprintf(name, PART_BYTES, "%" PRIu32,
+			parameter == SELECTION_PID ? thread->tgid : thread->tid);
+		return;
+	case SELECTION_UNIT:
+		(void)copy_part(
+			labels->user_unit.size > 0 ? &labels->user_unit : &labels->unit, name);
+		return;
+	case SELECTION_SLICE:
+		(void)copy_part(&labels->slice, name);
+		return;
+	case SELECTION_CONTAINER:
+		(void)copy_part(&labels->container, name);
+		return;
+	case SELECTION_COMM:
+	case SELECTION_THREAD:
+		text = thread->comm;
+		break;
+	case SELECTION_EXE:
+		text = thread->exe;
+		break;
+	case SELECTION_CGROUP:
+		text = thread->cgroup;
+		break;
+	case SELECTION_POD:
+		text = labels->pod_uid;
+		break;
+	default:
+		break;
+	}
+	(void)snprintf(name, PART_BYTES, "%s", text);
+}
+
+/* How many characters both begin with. */
+static size_t likeness_of(const char *name, const char *wanted)
+{
+	size_t size = 0;
+
+	while (name[size] &&
+		tolower((unsigned char)name[size]) == tolower((unsigned char)wanted[size]))
+		size++;
+	return size;
+}
+
+/* A name that is too long for a message is none to type off it. */
+static void see(struct selection *selection, enum selection_parameter parameter, const char *name)
+{
+	struct selection_names *seen = &selection->seen[parameter];
+	size_t likeness = 0, at = seen->count;
+
+	if (!name[0] || strlen(name) >= SELECTION_NAME_BYTES)
+		return;
+	for (size_t i = 0; i < selection->count; i++)
+		if (selection->values[i].parameter == parameter) {
+			likeness = likeness_of(name, selection->values[i].text);
+			break;
+		}
+	for (size_t i = 0; i < seen->count; i++)
+		if (strcmp(seen->texts[i], name) == 0)
+			return;
+	while (at > 0 && seen->likeness[at - 1] < likeness)
+		at--;
+	if (at == SELECTION_SEEN_MAX)
+		return;
+	if (seen->count < SELECTION_SEEN_MAX)
+		seen->count++;
+	memmove(seen->texts[at + 1], seen->texts[at],
+		(seen->count - 1 - at) * sizeof(seen->texts[0]));
+	memmove(&seen->likeness[at + 1], &seen->likeness[at],
+		(seen->count - 1 - at) * sizeof(seen->likeness[0]));
+	(void)strcpy(seen->texts[at], name);
+	seen->likeness[at] = likeness;
+}
+
+static bool meets(
+	struct selection *selection, enum selection_parameter parameter, struct subject *subject)
+{
+	char name[PART_BYTES];
+
+	for (size_t i = 0; i < selection->count; i++)
+		if (selection->values[i].parameter == parameter &&
+			matches(&selection->values[i], subject)) {
+			selection->has_matched[parameter] = true;
+			return true;
+		}
+	if (!selection->has_matched[parameter]) {
+		name_subject(parameter, subject, name);
+		see(selection, parameter, name);
+	}
+	return false;
+}
+
+/* All parameters are asked, so that it is known which ones match nothing. */
+bool selection_wants_thread(void *context, const struct store_thread *thread)
+{
+	struct selection *selection = context;
+	struct subject subject = { .thread = thread };
+	bool is_wanted = true;
+
+	cgroup_path_parse(thread->cgroup, &subject.labels);
+	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_BUILD_ID; i++)
+		if (selection->is_given[i] && !meets(selection, i, &subject))
+			is_wanted = false;
+	return is_wanted;
+}
+
+bool selection_wants_binary(void *context, const struct profile_binary *binary, const char *path)
+{
+	struct selection *selection = context;
+	char hex[BUILD_ID_HEX_BYTES], name[PART_BYTES];
+	const char *slash = strrchr(path, '/');
+
+	if (binary->build_id.size == 0)
+		return false;
+	(void)build_id_format(&binary->build_id, hex);
+	for (size_t i = 0; i < selection->count; i++)
+		if (selection->values[i].parameter == SELECTION_BUILD_ID &&
+			begins_like(&selection->values[i], hex)) {
+			selection->has_matched[SELECTION_BUILD_ID] = true;
+			return true;
+		}
+	if (!selection->has_matched[SELECTION_BUILD_ID]) {
+		(void)snprintf(name, sizeof(name), "%.12s (%s)", hex, slash ? slash + 1 : path);
+		see(selection, SELECTION_BUILD_ID, name);
+	}
+	return false;
+}
+
+size_t selection_seen(const struct selection *selection, const char **ret_parameter,
+	const char *const **ret_names)
+{
+	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++)
+		if (selection->is_given[i] && !selection->has_matched[i]) {
+			*ret_parameter = selection_parameter_name(i);
+			*ret_names = selection->seen[i].pointers;
+			return selection->seen[i].count;
+		}
+	*ret_parameter = NULL;
+	*ret_names = NULL;
+	return 0;
+}

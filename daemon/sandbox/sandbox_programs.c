@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a process must not do that needs the network, threads, and files of its own. */
+#include "sandbox/call_filter.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+/* What an unprivileged process has no use for here, and exploits have. */
+static const int forbidden_calls[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(fork),
+	SCMP_SYS(vfork),
+	SCMP_SYS(setsid),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(add_key),
+	SCMP_SYS(request_key),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(unshare),
+	SCMP_SYS(setns),
+	SCMP_SYS(mount),
+	SCMP_SYS(fsopen),
+	SCMP_SYS(open_tree),
+	SCMP_SYS(move_mount),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(chroot),
+	SCMP_SYS(personality),
+};
+
+/* The arguments are compared as the kernel reads them, by their lower half. */
+#define HAS_FLAG(number, flag) HAS_BITS((number), (flag), (flag))
+#define CLONE_WITH(flag)                                   \
+	{                                                  \
+		SCMP_SYS(clone), SCMP_ACT_ERRNO(EPERM), 1, \
+		{                                          \
+			HAS_FLAG(0, (flag))                \
+		}                                          \
+	}
+
+static const struct conditional_call forbidden_conditional_calls[] = {
+	/* Threads only, as another process would be left when this one is killed. */
+	{ SCMP_SYS(clone), SCMP_ACT_ERRNO(EPERM), 1, { HAS_BITS(0, CLONE_THREAD, 0) } },
+	CLONE_WITH(CLONE_NEWNS),
+	CLONE_WITH(CLONE_NEWCGROUP),
+	CLONE_WITH(CLONE_NEWUTS),
+	CLONE_WITH(CLONE_NEWIPC),
+	CLONE_WITH(CLONE_NEWUSER),
+	CLONE_WITH(CLONE_NEWPID),
+	CLONE_WITH(CLONE_NEWNET),
+	/* Its flags are in memory, where a filter cannot look; libraries then use clone(). */
+	{ SCMP_SYS(clone3), SCMP_ACT_ERRNO(ENOSYS), 0, {} },
+	{ SCMP_SYS(prctl), SCMP_ACT_ERRNO(EPERM), 1,
+		{ HAS_BITS(0, UINT32_MAX, PR_SET_PDEATHSIG) } },
+};
+
+int sandbox_forbid_programs(void)
+{
+	const struct call_list lists[] = {
+		CALL_LIST(SCMP_ACT_ERRNO(EPERM), forbidden_calls),
+	};
+	const struct conditional_call_list conditional_lists[] = {
+		CONDITIONAL_CALL_LIST(forbidden_conditional_calls),
+	};
+	const struct call_filter filter = {
+		.default_action = SCMP_ACT_ALLOW,
+		.lists = lists,
+		.list_count = ARRAY_SIZE(lists),
+		.conditional_lists = conditional_lists,
+		.conditional_list_count = ARRAY_SIZE(conditional_lists),
+		.own_signal = -1,
+	};
+
+	return call_filter_load(&filter);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "service_settings.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "capture/cpu_list.h"
+#include "config/memory_limit.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Of what the unit may take, for what is there all the time; the rest is for symbol workers and
+ * queries while they run. */
+enum { STANDING_SHARE = 3 };
+
+/* The first of the folders in the variable, which may hold several (systemd.exec(5)). */
+static void folder_of(const char *variable, const char *otherwise, char path[PATH_MAX])
+{
+	const char *value = getenv(variable);
+
+	if (!value || value[0] != '/')
+		value = otherwise;
+	(void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
+}
+
+__attribute__((format(printf, 2, 3))) static int set_path(
+	char path[PATH_MAX], const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(path, PATH_MAX, format, arguments);
+	va_end(arguments);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+void service_settings_config_path(char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+
+	folder_of("CONFIGURATION_DIRECTORY", "/etc/pilotlight", folder);
+	if (set_path(path, "%s/pilotlight.conf", folder) < 0)
+		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
+}
+
+static int set_paths(struct service_settings *settings)
+{
+	char folder[PATH_MAX];
+	int r = 0;
+
+	folder_of("STATE_DIRECTORY", "/var/lib/pilotlight", folder);
+	if (settings->config.history_enabled)
+		r = set_path(settings->history, "%s/history", folder);
+	folder_of("CACHE_DIRECTORY", "/var/cache/pilotlight", folder);
+	if (r == 0)
+		r = set_path(settings->symbol_cache, "%s/symbols", folder);
+	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
+	if (r == 0)
+		r = set_path(settings->keepsake, "%s/open-window", folder);
+	if (r == 0 && settings->config.socket[0])
+		r = set_path(settings->socket, "%s", settings->config.socket);
+	else if (r == 0)
+		r = set_path(settings->socket, "%s/api.sock", folder);
+	return r;
+}
+
+static int set_urls(struct service_settings *settings)
+{
+	const struct config_list *urls = &settings->config.debuginfod_urls;
+	size_t size = 0;
+
+	for (size_t i = 0; i < urls->count; i++) {
+		int n = snprintf(settings->debuginfod_urls + size,
+			sizeof(settings->debuginfod_urls) - size, "%s%s", i ? " " : "",
+			urls->items[i]);
+
+		if (n < 0 || (size_t)n >= sizeof(settings->debuginfod_urls) - size)
+			return -ENAMETOOLONG;
+		size += (size_t)n;
+	}
+	return 0;
+}
+
+static int set_memory(struct service_settings *settings, struct fault *fault)
+{
+	const struct config *config = &settings->config;
+	uint64_t unit = memory_limit_read("");
+	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz };
+	_cleanup_free_ uint32_t *cpus = NULL;
+	int count = cpu_list_read_online(&cpus);
+
+	if (count < 0)
+		return fault_set(
+			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
+	work.cpu_count = (uint32_t)count;
+	if (config_is_set(config, "Memory", "JitBytes"))
+		work.jit_bytes = config->jit_bytes;
+	settings->memory_budget = config->max_bytes;
+	if (!config_is_set(config, "Memory", "MaxBytes") && unit != UINT64_MAX)
+		settings->memory_budget = unit / STANDING_SHARE;
+	return memory_shares_compute(settings->memory_budget, &work, &settings->shares, fault);
+}
+
+static int load_config(struct service_settings *settings, const char *path, bool is_required)
+{
+	struct config_problems problems = { 0 };
+	int r = config_load(path, is_required, &settings->config, &problems);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < problems.count; i++)
+		log_error("%s", problems.texts[i]);
+	r = problems.all > 0 ? -EINVAL : 0;
+	config_problems_done(&problems);
+	return r;
+}
+
+int service_settings_load(
+	const char *config_path, struct service_settings *ret_settings, struct fault *fault)
+{
+	struct service_settings settings = { 0 };
+	int r;
+
+	service_settings_config_path(settings.config_path);
+	if (config_path)
+		(void)snprintf(
+			settings.config_path, sizeof(settings.config_path), "%s", config_path);
+	r = load_config(&settings, settings.config_path, config_path);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		(void)fault_set(fault, r,
+			"the configuration has mistakes; `pilotlightd --check` tells of them");
+	if (r == 0) {
+		r = set_paths(&settings);
+		if (r == 0)
+			r = set_urls(&settings);
+		if (r < 0)
+			(void)fault_set(fault, r, "a path or a list is too long: %s", strerror(-r));
+	}
+	if (r == 0)
+		r = set_memory(&settings, fault);
+	if (r < 0) {
+		config_done(&settings.config);
+		return r;
+	}
+	*ret_settings = settings;
+	return 0;
+}
+
+void service_settings_done(struct service_settings *settings)
+{
+	config_done(&settings->config);
+}
+
+static int make_folder(const char *path, struct fault *fault)
+{
+	char parent[PATH_MAX];
+
+	(void)snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+			return fault_set(fault, -errno, "cannot make the folder %s: %s", parent,
+				strerror(errno));
+		*slash = '/';
+	}
+	if (mkdir(path, 0750) < 0 && errno != EEXIST)
+		return fault_set(
+			fault, -errno, "cannot make the folder %s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* The one that the file at `path` is to be in. */
+static int make_folder_of(const char *path, struct fault *fault)
+{
+	char folder[PATH_MAX], *slash;
+
+	(void)snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (!slash || slash == folder)
+		return 0;
+	*slash = '\0';
+	return make_folder(folder, fault);
+}
+
+int service_settings_make_folders(const struct service_settings *settings, struct fault *fault)
+{
+	int r = 0;
+
+	if (settings->history[0])
+		r = make_folder(settings->history, fault);
+	if (r == 0)
+		r = make_folder(settings->symbol_cache, fault);
+	if (r == 0)
+		r = make_folder_of(settings->socket, fault);
+	return r < 0 ? r : make_folder_of(settings->keepsake, fault);
+}

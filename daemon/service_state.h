@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an engine of the service is made of. Of the service*.c alone. */
+#pragma once
+
+#include "api/api.h"
+#include "history_writer.h"
+#include "keepsake.h"
+#include "pilotlight/engine_notice.h"
+#include "pipeline.h"
+#include "service_settings.h"
+#include "steer/rate_governor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an engine waits for. */
+enum service_event {
+	SERVICE_SIGNALS,
+	SERVICE_PIPELINE,
+	SERVICE_API,
+	SERVICE_WRITER,
+	SERVICE_EVENTS,
+};
+
+/* What had been used by some moment. */
+struct service_use {
+	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: nothing is known yet */
+	uint64_t bpf_ns, engine_ns, engine_thread_ns, broker_ns, fired;
+};
+
+struct service {
+	struct service_settings settings;
+	struct broker *broker;
+	struct pipeline *pipeline;
+	struct history_writer *writer; /* NULL: no history is kept */
+	struct api *api;
+	struct keepsake *keepsake;
+	struct rate_governor governor;
+	uint32_t rate_hz;
+	int epoll_fd, signal_fd, statm_fd;
+	uint8_t boot_id[16];
+
+	uint64_t started_ns; /* CLOCK_REALTIME */
+	uint64_t engines, lost_samples;
+	uint64_t next_cut_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t wanted_until_ns; /* CLOCK_REALTIME; what somebody waits for to be sealed; 0:
+				     nothing */
+	uint64_t asked_until_ns;  /* of that, what a window has been ended for */
+	uint64_t ended_ns;	  /* CLOCK_MONOTONIC, when the window that waits was ended */
+
+	struct service_use use;	       /* when the governor was last told */
+	uint64_t told_ns, told_drains; /* the supervisor, of progress; CLOCK_MONOTONIC */
+	uint64_t kept_drains;	       /* as of the last entry in the keepsake */
+
+	struct accounts last_window;
+	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
+	bool is_history_failing;
+	char history_fault[160];
+
+	bool is_ending, wants_renewal;
+};
+
+struct engine_options {
+	const char *config; /* NULL: where it is by default */
+	size_t listen_count;
+};
+
+/* Opens everything, and gives up all privileges on the way. Returns 0 or -errno with `fault`. */
+int service_open(
+	struct service *service, const struct engine_options *options, struct fault *fault);
+
+/* When the open window should end; CLOCK_MONOTONIC. */
+uint64_t service_next_cut_ns(const struct service *service);
+/* Ends windows, hands them to the history, and hears what became of them: whatever is due now. */
+int service_run_windows(struct service *service, struct fault *fault);
+/* When that should be called next; CLOCK_MONOTONIC. */
+uint64_t service_windows_due_ns(const struct service *service);
+/* Ends and writes what is open; the engine is about to end. */
+int service_finish_windows(struct service *service, struct fault *fault);
+/* Of api.h. */
+void service_want_sealed(void *context, uint64_t until_ns);
+
+/* Steers the rate by what has been used since the last call. Returns the rate from now on. */
+uint32_t service_steer(struct service *service);
+/* Of api.h. */
+void service_fill_status(void *context, struct service_status *ret_status);
+
+/* Tells the supervisor. */
+void service_notify(enum pilotlight_notice_kind kind, const char *text);

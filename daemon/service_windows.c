@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "service_state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* No window is shorter, whoever asks for what. */
+#define WINDOW_NS_MIN ((uint64_t)NSEC_PER_SEC)
+
+/* How long a window that ends may wait for names of JIT code when somebody waits for it. */
+#define HURRY_NS 300000000ULL
+
+/* How often it is looked whether what is waited for is there. */
+#define WAITING_PERIOD_NS 50000000ULL
+
+/* What is drained and not known to be on the disk, for the next engine. */
+static void keep(struct service *service)
+{
+	struct accounts unsealed, writing;
+
+	service->kept_drains = pipeline_drains(service->pipeline);
+	pipeline_untaken(service->pipeline, &unsealed);
+	if (service->writer) {
+		history_writer_untold(service->writer, &writing);
+		accounts_add(&unsealed, &writing);
+	}
+	keepsake_update(service->keepsake, &unsealed);
+}
+
+/* Windows end at round times of the wall clock, so that hosts and days can be compared. */
+uint64_t service_next_cut_ns(const struct service *service)
+{
+	uint64_t window_ns = service->settings.config.window_ns;
+
+	return clock_monotonic_ns() + window_ns - clock_realtime_ns() % window_ns;
+}
+
+/* Is somebody waiting for what is in the open window? */
+static bool is_wanted(const struct service *service, uint64_t now_ns)
+{
+	const struct profile *open = pipeline_profile(service->pipeline);
+	uint64_t until_ns = service->wanted_until_ns;
+
+	return until_ns > service->asked_until_ns && now_ns >= until_ns &&
+	       now_ns >= open->start_ns + WINDOW_NS_MIN;
+}
+
+static int cut(struct service *service, struct fault *fault)
+{
+	uint64_t now_ns = clock_realtime_ns();
+	uint32_t rate_hz;
+	int r = pipeline_cut(service->pipeline, fault);
+
+	if (r < 0)
+		return r;
+	service->asked_until_ns = now_ns;
+	service->ended_ns = clock_monotonic_ns();
+	service->next_cut_ns = service_next_cut_ns(service);
+	rate_hz = service_steer(service);
+	if (rate_hz == service->rate_hz)
+		return 0;
+	service->rate_hz = rate_hz;
+	log_info("sampling at %u Hz from now on", rate_hz);
+	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+}
+
+static void window_written(struct service *service, const struct history_result *result)
+{
+	service->windows_sealed++;
+	if (result->end_ns > service->sealed_until_ns)
+		service->sealed_until_ns = result->end_ns;
+	if (!service->is_history_failing)
+		return;
+	service->is_history_failing = false;
+	service->history_fault[0] = '\0';
+	log_warning("the history is written again; %llu windows are missing",
+		(unsigned long long)service->windows_dropped);
+}
+
+static void window_dropped(struct service *service, const char *why)
+{
+	service->windows_dropped++;
+	(void)snprintf(service->history_fault, sizeof(service->history_fault), "%.*s",
+		(int)sizeof(service->history_fault) - 1, why);
+	if (service->is_history_failing)
+		return;
+	service->is_history_failing = true;
+	log_error("a window is not in the history: %s; sampling goes on", why);
+}
+
+/* Returns whether there was anything to hear. */
+static bool hear_writer(struct service *service)
+{
+	struct history_result result;
+	bool has_heard = false;
+
+	while (service->writer && history_writer_take(service->writer, &result) == 0) {
+		has_heard = true;
+		if (result.error == 0)
+			window_written(service, &result);
+		else
+			window_dropped(service, result.fault);
+		/* Also what was dropped: nobody need wait for it. */
+		api_sealed(service->api, result.end_ns);
+	}
+	return has_heard;
+}
+
+static void hand_over(struct service *service, struct profile *profile, uint64_t monotonic_ns)
+{
+	struct store_window window = { .monotonic_ns = monotonic_ns };
+	uint64_t end_ns = profile->end_ns;
+
+	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
+	service->last_window = profile->accounts;
+	if (!service->writer) {
+		profile_free(profile);
+		api_sealed(service->api, end_ns);
+		return;
+	}
+	if (history_writer_add(service->writer, &window, profile) < 0) {
+		window_dropped(service, "the disk is too slow for it");
+		api_sealed(service->api, end_ns);
+	}
+}
+
+/* The window that has ended, once its last names are there. */
+static int take(struct service *service, bool is_hurried, struct fault *fault)
+{
+	struct profile *profile;
+	uint64_t monotonic_ns;
+	int r = pipeline_take_window(service->pipeline, is_hurried, &profile, &monotonic_ns, fault);
+
+	if (r == 0)
+		hand_over(service, profile, monotonic_ns);
+	return r == -EAGAIN ? 0 : r;
+}
+
+static bool is_awaited(const struct service *service)
+{
+	return service->wanted_until_ns > service->sealed_until_ns;
+}
+
+uint64_t service_windows_due_ns(const struct service *service)
+{
+	if (is_awaited(service) || pipeline_has_window(service->pipeline))
+		return clock_monotonic_ns() + WAITING_PERIOD_NS;
+	return service->next_cut_ns;
+}
+
+int service_run_windows(struct service *service, struct fault *fault)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool has_heard = hear_writer(service);
+	int r = 0;
+
+	if (pipeline_has_window(service->pipeline))
+		r = take(service, is_awaited(service) && now_ns > service->ended_ns + HURRY_NS,
+			fault);
+	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, clock_realtime_ns()))) {
+		/* One that waits still has had its time. */
+		r = take(service, true, fault);
+		if (r == 0)
+			r = cut(service, fault);
+		if (r == 0)
+			r = take(service, false, fault);
+	}
+	if (pipeline_drains(service->pipeline) != service->kept_drains || has_heard)
+		keep(service);
+	return r;
+}
+
+int service_finish_windows(struct service *service, struct fault *fault)
+{
+	int r = take(service, true, fault);
+
+	if (r == 0)
+		r = pipeline_cut(service->pipeline, fault);
+	if (r == 0)
+		r = take(service, true, fault);
+	if (service->writer)
+		history_writer_finish(service->writer);
+	(void)hear_writer(service);
+	keep(service);
+	return r;
+}
+
+void service_want_sealed(void *context, uint64_t until_ns)
+{
+	struct service *service = context;
+
+	/* Beyond now nobody can be served, and others are not to wait for it. */
+	if (until_ns > clock_realtime_ns())
+		until_ns = clock_realtime_ns();
+	if (until_ns > service->wanted_until_ns)
+		service->wanted_until_ns = until_ns;
+}

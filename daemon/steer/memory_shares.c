@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/memory_shares.h"
+
+#include "capture/map_sizes.h"
+#include "labels/cgroup_table.h"
+#include "pilotlight/event.h"
+#include "process/image_table.h"
+#include "process/process_table.h"
+#include "resolve/binary_table.h"
+#include "symbol/elf_image.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+enum {
+	MIB = 1 << 20,
+	/* Measured: 6 MiB of code, 6 of kernel symbols, 2 of stacks that are known, two heaps. */
+	BASE_BYTES = 16 * MIB,
+	STORE_BYTES = 8 * MIB, /* store.h: besides a part of the profile */
+	STORE_PROFILE_PART = 6,
+	REST_BYTES_MIN = 7 * MIB, /* that is shared out in percent */
+
+	SIDEBAND_PART = 8, /* of what is left by base and store, at most */
+	SIDEBAND_BYTES_MAX = 8 * MIB,
+	RING_BYTES_MAX = 512 << 10, /* of a CPU; as the kernel has it, a power of two */
+	RING_BYTES_MIN = 32 << 10,
+
+	JIT_PERCENT = 10,
+	LATE_PERCENT = 3,
+	PROCESS_PERCENT = 14,
+	PROFILE_PERCENT = 23, /* of two profiles, and what the store takes with them */
+	MAP_PERCENT = 50,
+	SAMPLE_PERCENT = 55, /* of the maps, at most; unwind tables have the rest */
+	UNWIND_BYTES_MAX = 64 * MIB,
+
+	/* Parts of process_bytes, in eighths. */
+	TABLE_EIGHTHS = 4,
+	BINARY_EIGHTHS = 3,
+	CGROUP_EIGHTHS = 1,
+
+	/*
+	 * Of the process table's part. A process that comes and goes needs an image for as long as
+	 * its samples are under way, and rarely a file that is new.
+	 */
+	IMAGE_PERCENT = 25,
+	MAPPING_PERCENT = 50,
+	FILE_PERCENT = 13,
+	PATH_PERCENT = 12,
+	IMAGE_BYTES = sizeof(struct image) + 2 * sizeof(uint32_t),
+	FILE_BYTES = 160, /* an entry, two buckets, what malloc() takes for a path */
+
+	/* An entry with its place in the index, an image, a path, what malloc() takes for both. */
+	BINARY_PATH_BYTES = 96,
+	BINARY_BYTES = 176 + sizeof(struct elf_image) + 32 + BINARY_PATH_BYTES,
+
+	CGROUP_BYTES = 96, /* an entry and its bucket */
+	CGROUP_PATH_BYTES = 256,
+	CGROUP_PATH_TIMES = 2, /* while they are read anew */
+
+	/* Beyond, more entries are of no use to anybody. */
+	ENTRIES_MAX = 1 << 18,
+};
+_Static_assert(JIT_PERCENT + LATE_PERCENT + PROCESS_PERCENT + PROFILE_PERCENT + MAP_PERCENT == 100,
+	"shares of a whole");
+_Static_assert(
+	IMAGE_PERCENT + MAPPING_PERCENT + FILE_PERCENT + PATH_PERCENT == 100, "shares of a whole");
+_Static_assert(TABLE_EIGHTHS + BINARY_EIGHTHS + CGROUP_EIGHTHS == 8, "parts of a whole");
+
+/* More than anybody has, so that sums are what they are. */
+#define JIT_BYTES_MAX ((size_t)1 << 48)
+
+static size_t percent(size_t bytes, unsigned share)
+{
+	return bytes / 100 * share;
+}
+
+static size_t at_most(size_t n, size_t most)
+{
+	return n < most ? n : most;
+}
+
+/* A ring has a page of the kernel's before it. */
+static uint64_t sideband_bytes(uint32_t cpu_count, size_t ring_bytes)
+{
+	return (uint64_t)cpu_count * (ring_bytes + (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Rings shrink with the number of CPUs, as capture has it, and with the budget. */
+static uint64_t share_sideband(uint32_t cpu_count, uint64_t left_bytes)
+{
+	size_t ring_bytes = RING_BYTES_MAX;
+	uint64_t most = left_bytes / SIDEBAND_PART;
+
+	while (ring_bytes > RING_BYTES_MIN &&
+		((uint64_t)cpu_count * ring_bytes > SIDEBAND_BYTES_MAX ||
+			sideband_bytes(cpu_count, ring_bytes) > most))
+		ring_bytes /= 2;
+	return sideband_bytes(cpu_count, ring_bytes);
+}
+
+/* What the maps of samples take when they hold all that comes between two drains. */
+static size_t wanted_map_bytes(const struct memory_work *work, size_t budget_bytes)
+{
+	const struct map_sizes_work wanted = {
+		.rate_hz = work->rate_hz,
+		.cpu_count = work->cpu_count,
+		.stack_depth = PILOTLIGHT_STACK_DEPTH,
+		.has_walks = true,
+	};
+	struct map_sizes sizes;
+
+	map_sizes_compute(&wanted, budget_bytes, &sizes);
+	return at_most(sizes.total_bytes, budget_bytes);
+}
+
+static uint64_t least_bytes(const struct memory_work *work)
+{
+	uint64_t least = (uint64_t)BASE_BYTES + STORE_BYTES +
+			 at_most(work->jit_bytes, JIT_BYTES_MAX) + REST_BYTES_MIN +
+			 sideband_bytes(work->cpu_count, RING_BYTES_MIN);
+
+	least = (least + MIB - 1) / MIB * MIB;
+	return least > MEMORY_BUDGET_MIN ? least : MEMORY_BUDGET_MIN;
+}
+
+static size_t sum(const struct memory_shares *shares)
+{
+	return shares->map_bytes + shares->sideband_bytes + 2 * shares->profile_bytes +
+	       shares->jit_bytes + shares->late_bytes + shares->process_bytes +
+	       shares->store_bytes + shares->base_bytes;
+}
+
+int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
+	struct memory_shares *ret_shares, struct fault *fault)
+{
+	struct memory_shares shares = { .base_bytes = BASE_BYTES };
+	uint64_t least = least_bytes(work);
+	size_t left, maps, samples, profiles;
+
+	if (budget_bytes < least)
+		return fault_set(fault, -ENOSPC,
+			"a memory budget of %" PRIu64 " MiB is too small for %" PRIu32
+			" CPUs: the least is %" PRIu64 " MiB",
+			budget_bytes / MIB, work->cpu_count, least / MIB);
+	left = (size_t)budget_bytes - BASE_BYTES - STORE_BYTES - work->jit_bytes;
+	shares.sideband_bytes = (size_t)share_sideband(work->cpu_count, left);
+	left -= shares.sideband_bytes;
+
+	shares.jit_bytes = work->jit_bytes ? work->jit_bytes : percent(left, JIT_PERCENT);
+	shares.late_bytes = percent(left, LATE_PERCENT);
+	shares.process_bytes = percent(left, PROCESS_PERCENT);
+	/* Two profiles, and of one of them the part that the store needs: 13 sixths. */
+	profiles = percent(left, PROFILE_PERCENT);
+	shares.profile_bytes = profiles / (2 * STORE_PROFILE_PART + 1) * STORE_PROFILE_PART;
+	shares.store_bytes = STORE_BYTES + shares.profile_bytes / STORE_PROFILE_PART;
+	maps = percent(left, MAP_PERCENT);
+	samples = wanted_map_bytes(work, percent(maps, SAMPLE_PERCENT));
+	shares.unwind_bytes = at_most(maps - samples, UNWIND_BYTES_MAX);
+	shares.map_bytes = shares.unwind_bytes + samples;
+	shares.total_bytes = sum(&shares);
+	*ret_shares = shares;
+	return 0;
+}
+
+static size_t entries(size_t bytes, size_t entry_bytes)
+{
+	size_t count = bytes / entry_bytes;
+
+	return count > 0 ? at_most(count, ENTRIES_MAX) : 1;
+}
+
+void memory_shares_process_limits(
+	const struct memory_shares *shares, struct process_table_limits *ret_limits)
+{
+	size_t bytes = shares->process_bytes / 8 * TABLE_EIGHTHS;
+
+	*ret_limits = (struct process_table_limits){
+		.images = entries(percent(bytes, IMAGE_PERCENT), IMAGE_BYTES),
+		.mappings_per_image = process_table_default_limits.mappings_per_image,
+		.files = entries(percent(bytes, FILE_PERCENT), FILE_BYTES),
+		.path_bytes = percent(bytes, PATH_PERCENT),
+		.mappings =
+			entries(percent(bytes, MAPPING_PERCENT), sizeof(struct process_mapping)),
+	};
+}
+
+void memory_shares_binary_limits(
+	const struct memory_shares *shares, struct binary_table_limits *ret_limits)
+{
+	size_t count = entries(shares->process_bytes / 8 * BINARY_EIGHTHS, BINARY_BYTES);
+
+	*ret_limits = (struct binary_table_limits){
+		.binaries_max = count,
+		.descriptors_max = at_most(binary_table_default_limits.descriptors_max, count),
+		.path_bytes_max = count * BINARY_PATH_BYTES,
+	};
+}
+
+void memory_shares_cgroup_limits(
+	const struct memory_shares *shares, struct cgroup_table_limits *ret_limits)
+{
+	size_t count = entries(shares->process_bytes / 8 * CGROUP_EIGHTHS,
+		CGROUP_BYTES + CGROUP_PATH_TIMES * CGROUP_PATH_BYTES);
+
+	*ret_limits = (struct cgroup_table_limits){
+		.cgroups = count,
+		.path_bytes = count * CGROUP_PATH_BYTES,
+	};
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/rate_governor.h"
+
+#include <assert.h>
+#include <math.h>
+
+enum {
+	AVERAGE_S = 60,
+	OTHER_S = 600,
+	/* A period counts for BUSY_UNITS, one in which the machine had little to do for one: then
+	 * the next load may cost what was not seen. */
+	BUSY_UNITS = 8,
+	CALM_UNITS_MIN = 6 * BUSY_UNITS,
+	CALM_UNITS_MAX = 64 * CALM_UNITS_MIN,
+	IDLE_SHARE = 16,     /* fewer samples than 1/16 of what all CPUs together would have */
+	OTHER_SHARE_MIN = 2, /* sampling may always have 1/2 of the budget */
+};
+
+/* What a rate is aimed at, of what sampling may cost: below it, so that noise does not exceed it.
+ */
+static const double AIM = 0.9;
+
+/* Bounded by the root of a 32-bit number. */
+static bool is_prime(uint32_t n)
+{
+	if (n % 2 == 0)
+		return n == 2;
+	for (uint32_t i = 3; (uint64_t)i * i <= n; i += 2)
+		if (n % i == 0)
+			return false;
+	return n > 1;
+}
+
+/* The next rung below; the floor is the last. */
+static uint32_t rung_below(const struct rate_governor *governor, uint32_t rate_hz)
+{
+	uint32_t rung = (uint32_t)((uint64_t)rate_hz * 17 / 20);
+
+	while (rung > governor->floor_hz && !is_prime(rung))
+		rung--;
+	return rung > governor->floor_hz ? rung : governor->floor_hz;
+}
+
+/* The highest rung that is not above `limit_hz`, or the floor. */
+static uint32_t rung_at_most(const struct rate_governor *governor, double limit_hz)
+{
+	uint32_t rung = governor->wanted_hz;
+
+	while (rung > limit_hz && rung > governor->floor_hz)
+		rung = rung_below(governor, rung);
+	return rung;
+}
+
+/* The next rung above the rate; the wanted rate is the last. */
+static uint32_t rung_above(const struct rate_governor *governor)
+{
+	uint32_t rung = governor->wanted_hz, below;
+
+	while (rung > governor->floor_hz) {
+		below = rung_below(governor, rung);
+		if (below <= governor->rate_hz)
+			break;
+		rung = below;
+	}
+	return rung;
+}
+
+static void set_wanted(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
+{
+	assert(wanted_hz > 0);
+	governor->wanted_hz = wanted_hz;
+	governor->floor_hz =
+		wanted_hz < RATE_GOVERNOR_FLOOR_HZ ? wanted_hz : RATE_GOVERNOR_FLOOR_HZ;
+	governor->max_ppm = max_ppm;
+	governor->calm_units = 0;
+	governor->calm_wanted = CALM_UNITS_MIN;
+	governor->has_risen = false;
+}
+
+void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
+{
+	*governor = (struct rate_governor){ .rate_hz = wanted_hz };
+	set_wanted(governor, wanted_hz, max_ppm);
+}
+
+void rate_governor_set(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
+{
+	bool was_lowered = governor->rate_hz < governor->wanted_hz;
+
+	if (wanted_hz == governor->wanted_hz && max_ppm == governor->max_ppm)
+		return;
+	set_wanted(governor, wanted_hz, max_ppm);
+	governor->rate_hz =
+		was_lowered && max_ppm ? rung_at_most(governor, governor->rate_hz) : wanted_hz;
+}
+
+/* Of an average over `over_s`, what a period weighs. */
+static double weight(uint64_t elapsed_ns, unsigned over_s)
+{
+	return 1 - exp(-(double)elapsed_ns / 1e9 / over_s);
+}
+
+static double ppm(const struct rate_governor_use *use, uint64_t used_ns)
+{
+	return (double)used_ns * 1e6 / (double)use->elapsed_ns / use->cpu_count;
+}
+
+static void fall(struct rate_governor *governor, uint32_t rate_hz)
+{
+	governor->rate_hz = rate_hz;
+	governor->calm_units = 0;
+	if (governor->has_risen && governor->calm_wanted < CALM_UNITS_MAX)
+		governor->calm_wanted *= 2;
+	governor->has_risen = false;
+}
+
+/* The rate has been right for as long as it was asked to: the next time it need not be so long. */
+static void rise(struct rate_governor *governor, uint32_t rate_hz)
+{
+	if (governor->has_risen && governor->calm_wanted > CALM_UNITS_MIN)
+		governor->calm_wanted /= 2;
+	governor->has_risen = rate_hz > governor->rate_hz;
+	governor->rate_hz = rate_hz;
+	governor->calm_units = 0;
+}
+
+static unsigned units_of(const struct rate_governor *governor, const struct rate_governor_use *use)
+{
+	double possible =
+		(double)governor->rate_hz * use->cpu_count * (double)use->elapsed_ns / 1e9;
+
+	return (double)use->samples * IDLE_SHARE < possible ? 1 : BUSY_UNITS;
+}
+
+static void steer(struct rate_governor *governor, const struct rate_governor_use *use)
+{
+	double max = (double)governor->max_ppm, sampling = ppm(use, use->sampling_ns), allowed;
+	uint32_t next = rung_above(governor);
+
+	allowed = fmax(max - governor->other_ppm, max / OTHER_SHARE_MIN);
+	if (sampling > allowed) {
+		fall(governor,
+			rung_at_most(governor, governor->rate_hz * allowed * AIM / sampling));
+		return;
+	}
+	if (sampling * next > allowed * AIM * governor->rate_hz) {
+		governor->calm_units = 0;
+		return;
+	}
+	governor->calm_units += units_of(governor, use);
+	if (governor->calm_units >= governor->calm_wanted)
+		rise(governor, next);
+}
+
+uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use)
+{
+	double cost;
+
+	if (use->elapsed_ns == 0 || use->cpu_count == 0)
+		return governor->rate_hz;
+	cost = ppm(use, use->sampling_ns) + ppm(use, use->other_ns);
+	governor->average_ppm += governor->has_average ? weight(use->elapsed_ns, AVERAGE_S) *
+								 (cost - governor->average_ppm)
+						       : cost;
+	governor->has_average = true;
+	governor->other_ppm +=
+		weight(use->elapsed_ns, OTHER_S) * (ppm(use, use->other_ns) - governor->other_ppm);
+	if (governor->max_ppm)
+		steer(governor, use);
+	return governor->rate_hz;
+}
+
+double rate_governor_cost_ppm(const struct rate_governor *governor)
+{
+	return governor->average_ppm;
+}

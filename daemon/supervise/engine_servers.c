@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/engine_servers.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "broker/broker_server.h"
+#include "capture/capture_server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { BROKER, CAPTURE };
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	/* What is too little shows where it is missing. */
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int engine_servers_init(struct engine_servers *servers)
+{
+	*servers = (struct engine_servers){ 0 };
+	raise_descriptor_limit();
+	return capture_server_new(&servers->capture);
+}
+
+void engine_servers_done(struct engine_servers *servers)
+{
+	engine_servers_disconnect(servers);
+	capture_server_free(TAKE_PTR(servers->capture));
+}
+
+void engine_servers_disconnect(struct engine_servers *servers)
+{
+	broker_server_free(TAKE_PTR(servers->broker));
+	servers->has_capture_socket = false;
+}
+
+int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd)
+{
+	int r;
+
+	engine_servers_disconnect(servers);
+	r = broker_server_new(*broker_fd, NULL, &servers->broker);
+	if (r < 0)
+		return r;
+	*broker_fd = -1;
+	r = capture_server_connect(servers->capture, *capture_fd);
+	if (r < 0)
+		return r;
+	*capture_fd = -1;
+	servers->has_capture_socket = true;
+	return 0;
+}
+
+bool engine_servers_are_idle(const struct engine_servers *servers)
+{
+	return !servers->broker && !servers->has_capture_socket;
+}
+
+void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS])
+{
+	fds[BROKER] = (struct pollfd){
+		.fd = servers->broker ? broker_server_poll_fd(servers->broker) : -1,
+		.events = POLLIN,
+	};
+	fds[CAPTURE] = (struct pollfd){
+		.fd = servers->has_capture_socket ? capture_server_poll_fd(servers->capture) : -1,
+		.events = POLLIN,
+	};
+}
+
+void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS])
+{
+	int r;
+
+	if (fds[BROKER].revents && servers->broker) {
+		r = broker_server_run(servers->broker);
+		if (r < 0 && r != -EPIPE)
+			log_error("the engine's requests for files cannot be received: %s; it is "
+				  "served no more",
+				strerror(-r));
+		if (r < 0)
+			broker_server_free(TAKE_PTR(servers->broker));
+	}
+	if (fds[CAPTURE].revents && servers->has_capture_socket) {
+		r = capture_server_run(servers->capture);
+		if (r < 0 && r != -EPIPE)
+			log_error("the engine's requests to capture cannot be received: %s; it is "
+				  "served no more",
+				strerror(-r));
+		if (r < 0)
+			servers->has_capture_socket = false;
+	}
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/engine_watch.h"
+
+#include "base/clock.h"
+
+static const uint64_t pause_min_ns = NSEC_PER_SEC / 10;
+static const uint64_t pause_after_progress_max_ns = NSEC_PER_SEC;
+static const uint64_t pause_max_ns = 5ULL * NSEC_PER_SEC;
+/* An engine that has run for so long was sound. */
+static const uint64_t sound_ns = 60ULL * NSEC_PER_SEC;
+/* One that wants another in its place sooner than that will want it for ever. */
+static const uint64_t renewed_ns = NSEC_PER_SEC;
+/* For what it must say before it ends, after an abort; and to seal its window, when told to end. */
+static const uint64_t abort_patience_ns = NSEC_PER_SEC;
+static const uint64_t stop_patience_ns = 20ULL * NSEC_PER_SEC;
+
+void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns)
+{
+	*watch = (struct engine_watch){
+		.patience_ns = patience_ns,
+		.pause_ns = pause_min_ns,
+		.stop_patience_ns = stop_patience_ns,
+	};
+}
+
+void engine_watch_started(struct engine_watch *watch, uint64_t now_ns)
+{
+	watch->progress_ns = now_ns;
+	watch->has_progressed = false;
+	watch->kill_ns = 0;
+	watch->start_ns = 0;
+}
+
+void engine_watch_progressed(struct engine_watch *watch, uint64_t now_ns)
+{
+	watch->progress_ns = now_ns;
+	watch->has_progressed = true;
+}
+
+void engine_watch_held_up(struct engine_watch *watch, uint64_t duration_ns)
+{
+	if (watch->progress_ns)
+		watch->progress_ns += duration_ns;
+}
+
+void engine_watch_stopping(struct engine_watch *watch, uint64_t now_ns)
+{
+	watch->kill_ns = now_ns + watch->stop_patience_ns;
+	watch->start_ns = 0;
+}
+
+uint64_t engine_watch_ended(
+	struct engine_watch *watch, bool is_renewed, uint64_t lived_ns, uint64_t now_ns)
+{
+	uint64_t pause = 0;
+
+	if (lived_ns >= sound_ns)
+		watch->pause_ns = pause_min_ns;
+	if (!is_renewed || lived_ns < renewed_ns) {
+		pause = watch->pause_ns;
+		if (watch->has_progressed && pause > pause_after_progress_max_ns)
+			pause = pause_after_progress_max_ns;
+		watch->pause_ns = pause < pause_max_ns / 2 ? 2 * pause : pause_max_ns;
+	}
+	watch->progress_ns = 0;
+	watch->kill_ns = 0;
+	watch->start_ns = now_ns + pause;
+	return pause;
+}
+
+/* Until when the engine must have made progress; UINT64_MAX: it need not. One that is told to end
+ * is timed by that. */
+static uint64_t progress_deadline_ns(const struct engine_watch *watch)
+{
+	if (!watch->patience_ns || !watch->progress_ns || watch->kill_ns ||
+		watch->patience_ns > UINT64_MAX - watch->progress_ns)
+		return UINT64_MAX;
+	return watch->progress_ns + watch->patience_ns;
+}
+
+enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t now_ns)
+{
+	if (watch->start_ns && watch->start_ns <= now_ns) {
+		watch->start_ns = 0;
+		return ENGINE_WATCH_START;
+	}
+	if (watch->kill_ns && watch->kill_ns <= now_ns) {
+		/* Again, should it take the kernel long to end it. */
+		watch->kill_ns = now_ns + abort_patience_ns;
+		return ENGINE_WATCH_KILL;
+	}
+	if (progress_deadline_ns(watch) > now_ns)
+		return ENGINE_WATCH_NOTHING;
+	watch->kill_ns = now_ns + (watch->patience_ns < abort_patience_ns ? watch->patience_ns
+									  : abort_patience_ns);
+	return ENGINE_WATCH_ABORT;
+}
+
+uint64_t engine_watch_next_ns(const struct engine_watch *watch)
+{
+	uint64_t next = progress_deadline_ns(watch);
+
+	if (watch->start_ns && watch->start_ns < next)
+		next = watch->start_ns;
+	if (watch->kill_ns && watch->kill_ns < next)
+		next = watch->kill_ns;
+	return next;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the service manager is told, as sd_notify(3) has it, by the main process of the service
+ * alone. Without such a manager nothing happens; what cannot be told is lost, as there is nobody
+ * else to tell.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void service_state_ready(void);
+void service_state_reloading(void);
+void service_state_stopping(void);
+
+/* The watchdog is fed. */
+void service_state_progress(void);
+
+/* `text` may be anybody's: what could be taken for another assignment is made unreadable (I8). */
+void service_state_status(const char *text);
+
+/* How long the manager waits for progress; 0: for ever. */
+uint64_t service_state_watchdog_ns(void);
+
+/* Is this variable of the environment, NAME=VALUE, meant for the main process and nobody else? */
+bool service_state_is_own_variable(const char *variable);

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/supervisor.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/time_text.h"
+#include "pilotlight/engine_notice.h"
+#include "supervise/service_state.h"
+#include "supervise/supervisor_state.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+
+enum {
+	POLL_SIGNALS,
+	POLL_END,
+	POLL_NOTICES,
+	POLL_SERVERS,
+	POLL_FDS = POLL_SERVERS + ENGINE_SERVERS
+};
+
+/* --- what is there from the first engine to the last --------------------------------------------
+ */
+
+static int open_keepsake(int *ret_fd)
+{
+	_cleanup_close_ int fd = memfd_create("keepsake", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, ENGINE_KEEPSAKE_BYTES) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static void supervised_signals(sigset_t *ret_signals)
+{
+	(void)sigemptyset(ret_signals);
+	(void)sigaddset(ret_signals, SIGTERM);
+	(void)sigaddset(ret_signals, SIGINT);
+	(void)sigaddset(ret_signals, SIGHUP);
+}
+
+/* Without what is for the main process alone. */
+static int copy_environment(char ***ret_environment)
+{
+	size_t count = 0, kept = 0;
+	char **copy;
+
+	while (environ && environ[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (!service_state_is_own_variable(environ[i]))
+			copy[kept++] = environ[i];
+	*ret_environment = copy;
+	return 0;
+}
+
+static int find_user(const char *name, struct engine_process_options *options, struct fault *fault)
+{
+	struct passwd *user;
+
+	options->user = geteuid();
+	options->group = getegid();
+	if (!name || options->user != 0)
+		return 0;
+	errno = 0;
+	user = getpwnam(name);
+	if (!user)
+		return fault_set(fault, errno ? -errno : -ENOENT,
+			"there is no user '%s' to run as: %s; systemd-sysusers(8) makes it", name,
+			errno ? strerror(errno) : "not found");
+	options->user = user->pw_uid;
+	options->group = user->pw_gid;
+	return 0;
+}
+
+static void supervisor_done(struct supervisor *supervisor)
+{
+	engine_process_free(TAKE_PTR(supervisor->engine));
+	engine_servers_done(&supervisor->servers);
+	if (supervisor->signal_fd >= 0)
+		(void)close(supervisor->signal_fd);
+	if (supervisor->keepsake_fd >= 0)
+		(void)close(supervisor->keepsake_fd);
+	free(supervisor->environment);
+}
+
+static int supervisor_init(struct supervisor *supervisor, const struct supervisor_options *options,
+	struct fault *fault)
+{
+	sigset_t signals;
+	int r;
+
+	supervisor->engine_options = (struct engine_process_options){
+		.program = options->program,
+		.arguments = options->engine_arguments,
+		.listen_fds = options->listen_fds,
+		.listen_count = options->listen_count,
+	};
+	/* Half for one to hang, half for the next one to begin. */
+	engine_watch_init(&supervisor->watch, service_state_watchdog_ns() / 2);
+	r = find_user(options->user, &supervisor->engine_options, fault);
+	if (r == 0)
+		r = copy_environment(&supervisor->environment);
+	if (r == 0)
+		r = open_keepsake(&supervisor->keepsake_fd);
+	if (r == 0)
+		r = engine_servers_init(&supervisor->servers);
+	if (r < 0)
+		return fault_set(fault, r, "the service cannot begin: %s", strerror(-r));
+	supervisor->engine_options.environment = supervisor->environment;
+	supervisor->engine_options.keepsake_fd = supervisor->keepsake_fd;
+	supervised_signals(&signals);
+	supervisor->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return supervisor->signal_fd < 0
+		       ? fault_set(fault, -errno, "signals cannot be received: %s", strerror(errno))
+		       : 0;
+}
+
+/* --- one engine ----------------------------------------------------------------------------------
+ */
+
+static int start_engine(struct supervisor *supervisor)
+{
+	_cleanup_(engine_process_freep) struct engine_process *engine = NULL;
+	int r = engine_process_start(&supervisor->engine_options, &engine);
+
+	if (r == 0)
+		r = engine_servers_connect(
+			&supervisor->servers, &engine->broker_fd, &engine->capture_fd);
+	if (r < 0)
+		return r;
+	supervisor->engine = TAKE_PTR(engine);
+	supervisor->is_ready = supervisor->has_warned = false;
+	engine_watch_started(&supervisor->watch, clock_monotonic_ns());
+	return 0;
+}
+
+static void finish(struct supervisor *supervisor, int result)
+{
+	supervisor->is_over = true;
+	supervisor->result = result;
+}
+
+/* Of one that crashed, or could not be started. */
+static void plan_next_engine(struct supervisor *supervisor, bool is_renewed, uint64_t lived_ns,
+	const char *what, const char *why)
+{
+	char lived[TIME_TEXT_BYTES], pause[TIME_TEXT_BYTES], status[256];
+	uint64_t pause_ns =
+		engine_watch_ended(&supervisor->watch, is_renewed, lived_ns, clock_monotonic_ns());
+
+	if (pause_ns == 0) {
+		log_info("the engine begins anew after %s",
+			time_text_format_duration(lived_ns, lived));
+		return;
+	}
+	(void)snprintf(status, sizeof(status), "%s%s after %s, the next one is started in %s", what,
+		why, time_text_format_duration(lived_ns, lived),
+		time_text_format_duration(pause_ns, pause));
+	log_error("%s; what was sampled stays in the kernel's maps", status);
+	service_state_status(status);
+}
+
+static void try_next_engine(struct supervisor *supervisor)
+{
+	int r = start_engine(supervisor);
+
+	if (r < 0)
+		plan_next_engine(
+			supervisor, false, 0, "an engine could not be started: ", strerror(-r));
+}
+
+static void judge_end(struct supervisor *supervisor, const struct engine_process_end *end)
+{
+	char how[64];
+
+	if (end->signal)
+		(void)snprintf(how, sizeof(how), "by signal %d, %s,", end->signal,
+			sigdescr_np(end->signal) ? sigdescr_np(end->signal) : "unknown");
+	else
+		(void)snprintf(how, sizeof(how), "with status %d", end->exit_status);
+	if (!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_FAILED) {
+		finish(supervisor, -ECANCELED);
+	} else if (!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_DONE) {
+		finish(supervisor, 0);
+	} else if (supervisor->is_stopping) {
+		log_warning("the engine ended %s when it was told to end; the open window is lost",
+			how);
+		finish(supervisor, 0);
+	} else {
+		plan_next_engine(supervisor,
+			!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_RENEW,
+			end->lived_ns, "the engine ended ", how);
+		supervisor_settle_reload(supervisor);
+	}
+}
+
+static void take_end(struct supervisor *supervisor)
+{
+	struct engine_process_end end;
+	int r = engine_process_take_end(supervisor->engine, &end);
+
+	if (r == -EAGAIN)
+		return;
+	/* What it said last. */
+	supervisor_take_notices(supervisor);
+	engine_servers_disconnect(&supervisor->servers);
+	engine_process_free(TAKE_PTR(supervisor->engine));
+	if (r < 0)
+		finish(supervisor, r);
+	else
+		judge_end(supervisor, &end);
+}
+
+/* --- what the service is told --------------------------------------------------------------------
+ */
+
+static void stop(struct supervisor *supervisor)
+{
+	if (!supervisor->engine) {
+		service_state_stopping();
+		finish(supervisor, 0);
+	} else if (supervisor->is_stopping) {
+		engine_process_signal(supervisor->engine, SIGKILL);
+	} else {
+		service_state_stopping();
+		engine_process_signal(supervisor->engine, SIGTERM);
+		engine_watch_stopping(&supervisor->watch, clock_monotonic_ns());
+	}
+	supervisor->is_stopping = true;
+}
+
+static void take_signals(struct supervisor *supervisor)
+{
+	struct signalfd_siginfo info;
+
+	/* Each is pending once at most, so that these are few. */
+	while (!supervisor->is_over &&
+		read(supervisor->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGHUP)
+			stop(supervisor);
+		else if (!supervisor->is_stopping)
+			supervisor_reload(supervisor);
+	}
+}
+
+static void take_times(struct supervisor *supervisor)
+{
+	char silence[TIME_TEXT_BYTES];
+
+	switch (engine_watch_take(&supervisor->watch, clock_monotonic_ns())) {
+	case ENGINE_WATCH_NOTHING:
+		break;
+	case ENGINE_WATCH_START:
+		try_next_engine(supervisor);
+		break;
+	case ENGINE_WATCH_ABORT:
+		log_error("the engine has made no progress for %s; it is killed",
+			time_text_format_duration(supervisor->watch.patience_ns, silence));
+		engine_process_signal(supervisor->engine, SIGABRT);
+		break;
+	case ENGINE_WATCH_KILL:
+		engine_process_signal(supervisor->engine, SIGKILL);
+		break;
+	}
+}
+
+/* --- the loop ------------------------------------------------------------------------------------
+ */
+
+static int wait_for_anything(struct supervisor *supervisor, struct pollfd fds[POLL_FDS])
+{
+	const struct engine_process *engine = supervisor->engine;
+	uint64_t now_ns = clock_monotonic_ns(), next_ns = engine_watch_next_ns(&supervisor->watch);
+	uint64_t hearing_ns = UINT64_MAX;
+	bool hears = engine && supervisor_hears_notices(supervisor, now_ns, &hearing_ns);
+	struct timespec timeout;
+
+	if (engine && hearing_ns < next_ns)
+		next_ns = hearing_ns;
+	fds[POLL_SIGNALS] = (struct pollfd){ .fd = supervisor->signal_fd, .events = POLLIN };
+	fds[POLL_END] = (struct pollfd){ .fd = engine ? engine->pidfd : -1, .events = POLLIN };
+	fds[POLL_NOTICES] =
+		(struct pollfd){ .fd = hears ? engine->notice_fd : -1, .events = POLLIN };
+	engine_servers_want(&supervisor->servers, &fds[POLL_SERVERS]);
+	next_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	timeout = (struct timespec){
+		.tv_sec = (time_t)(next_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(next_ns % NSEC_PER_SEC),
+	};
+	if (ppoll(fds, POLL_FDS, &timeout, NULL) >= 0)
+		return 0;
+	/* Then nothing is ready, whatever is there. */
+	for (size_t i = 0; i < POLL_FDS; i++)
+		fds[i].revents = 0;
+	return errno == EINTR ? 0 : -errno;
+}
+
+static int run_once(struct supervisor *supervisor)
+{
+	struct pollfd fds[POLL_FDS];
+	uint64_t before_ns;
+	int r = wait_for_anything(supervisor, fds);
+
+	if (r < 0)
+		return r;
+	/* While programs are loaded the engine waits for us, not we for it. */
+	before_ns = clock_monotonic_ns();
+	engine_servers_run(&supervisor->servers, &fds[POLL_SERVERS]);
+	engine_watch_held_up(&supervisor->watch, clock_monotonic_ns() - before_ns);
+	if (fds[POLL_NOTICES].revents)
+		supervisor_take_notices(supervisor);
+	if (fds[POLL_END].revents)
+		take_end(supervisor);
+	if (!supervisor->is_over && fds[POLL_SIGNALS].revents)
+		take_signals(supervisor);
+	if (!supervisor->is_over)
+		take_times(supervisor);
+	return 0;
+}
+
+static int run(const struct supervisor_options *options, struct fault *fault)
+{
+	_cleanup_(supervisor_done) struct supervisor supervisor = {
+		.signal_fd = -1,
+		.keepsake_fd = -1,
+	};
+	int r = supervisor_init(&supervisor, options, fault);
+
+	if (r < 0)
+		return r;
+	r = start_engine(&supervisor);
+	if (r < 0)
+		return fault_set(fault, r, "the engine cannot be started: %s", strerror(-r));
+	while (r == 0 && !supervisor.is_over)
+		r = run_once(&supervisor);
+	if (r < 0)
+		return fault_set(fault, r, "the service cannot go on: %s", strerror(-r));
+	if (supervisor.result == -ECANCELED)
+		return fault_set(
+			fault, supervisor.result, "the engine gave up; its messages above say why");
+	return supervisor.result;
+}
+
+int supervisor_run(const struct supervisor_options *options, struct fault *fault)
+{
+	const struct sigaction children = { .sa_handler = SIG_DFL };
+	struct sigaction children_before;
+	sigset_t signals, signals_before;
+	int r;
+
+	assert(options->listen_count <= ENGINE_LISTEN_MAX);
+	supervised_signals(&signals);
+	if (sigprocmask(SIG_BLOCK, &signals, &signals_before) < 0 ||
+		sigaction(SIGCHLD, &children, &children_before) < 0)
+		return fault_set(fault, -errno, "signals cannot be received: %s", strerror(errno));
+	r = run(options, fault);
+	(void)sigaction(SIGCHLD, &children_before, NULL);
+	(void)sigprocmask(SIG_SETMASK, &signals_before, NULL);
+	return r;
+}

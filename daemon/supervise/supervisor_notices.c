@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervise/engine_notice.h"
+#include "supervise/service_state.h"
+#include "supervise/supervisor_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * A sound engine sends a few in a second. One that sends more is left to wait, so that neither this
+ * process nor the service manager is kept busy by it.
+ */
+enum { NOTICES_PER_S_MAX = 64 };
+
+bool supervisor_hears_notices(struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns)
+{
+	if (now_ns - supervisor->notices_since_ns >= NSEC_PER_SEC) {
+		supervisor->notices_since_ns = now_ns;
+		supervisor->notice_count = 0;
+	}
+	if (supervisor->notice_count < NOTICES_PER_S_MAX)
+		return true;
+	*ret_next_ns = supervisor->notices_since_ns + NSEC_PER_SEC;
+	return false;
+}
+
+static void take_ready(struct supervisor *supervisor)
+{
+	supervisor->is_ready = true;
+	engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
+	service_state_ready();
+	/* It may have read the configuration before it was changed. */
+	if (supervisor->owes_reload)
+		engine_process_signal(supervisor->engine, SIGHUP);
+	supervisor->owes_reload = false;
+}
+
+static void take_notice(struct supervisor *supervisor, const struct pilotlight_notice *notice)
+{
+	switch (notice->kind) {
+	case PILOTLIGHT_NOTICE_READY:
+		take_ready(supervisor);
+		break;
+	case PILOTLIGHT_NOTICE_RELOADING:
+		supervisor->owes_reloading = false;
+		service_state_reloading();
+		break;
+	case PILOTLIGHT_NOTICE_STATUS:
+		service_state_status(notice->text);
+		break;
+	case PILOTLIGHT_NOTICE_PROGRESS:
+		engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
+		service_state_progress();
+		break;
+	}
+}
+
+void supervisor_take_notices(struct supervisor *supervisor)
+{
+	struct pilotlight_notice notice;
+	uint64_t next_ns;
+	int r;
+
+	while (supervisor->engine->notice_fd >= 0 &&
+		supervisor_hears_notices(supervisor, clock_monotonic_ns(), &next_ns)) {
+		r = engine_notice_receive(supervisor->engine->notice_fd, &notice);
+		if (r == -EAGAIN)
+			return;
+		supervisor->notice_count++;
+		if (r == 0) {
+			take_notice(supervisor, &notice);
+			continue;
+		}
+		if (r == -EBADMSG) {
+			if (!supervisor->has_warned)
+				log_warning("the engine has sent a notice that makes no sense; "
+					    "such are passed over");
+			supervisor->has_warned = true;
+			continue;
+		}
+		if (r != -EPIPE)
+			log_error("the engine's notices cannot be received: %s; it is not heard "
+				  "any more",
+				strerror(-r));
+		(void)close(TAKE_FD(supervisor->engine->notice_fd));
+	}
+}
+
+void supervisor_reload(struct supervisor *supervisor)
+{
+	supervisor->owes_reloading = true;
+	/* Before it is ready, SIGHUP might end it. */
+	supervisor->owes_reload = !supervisor->engine || !supervisor->is_ready;
+	if (!supervisor->owes_reload)
+		engine_process_signal(supervisor->engine, SIGHUP);
+}
+
+void supervisor_settle_reload(struct supervisor *supervisor)
+{
+	supervisor->owes_reload = false;
+	if (supervisor->owes_reloading)
+		service_state_reloading();
+	supervisor->owes_reloading = false;
+}

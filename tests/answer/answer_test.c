@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/answer/answer_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <fcntl.h>
+
+static int set_up(void **state)
+{
+	struct answer_fixture *fixture = calloc(1, sizeof(*fixture));
+	struct store *store;
+
+	assert_non_null(fixture);
+	answer_fixture_init(fixture);
+	store = fixture_open(fixture->history);
+	answer_fixture_fill(store);
+	store_close(store);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	answer_fixture_done(*state);
+	free(*state);
+	return 0;
+}
+
+static void expect_status(const struct answer_fixture *fixture, int status, const char *says)
+{
+	if (fixture->reply.status != status || !strstr(fixture->reply.text, says))
+		fail_msg("%d, \"%s\" (%d, \"%s\" expected)", fixture->reply.status,
+			fixture->reply.text, status, says);
+}
+
+static void everything_is_answered_with_names(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char stack[256];
+
+	ASK(fixture, "last", "1d", "format", "folded");
+	expect_status(fixture, 200, "");
+	assert_string_equal(fixture->reply.content_type, "text/plain; charset=utf-8");
+	(void)snprintf(stack, sizeof(stack), "alpha;%s;[libwork.so+0x3000];do_work_[k] 5\n",
+		fixture->function);
+	assert_non_null(strstr(fixture->output, stack));
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 12);
+	assert_int_equal(answer_fixture_count(fixture, "beta;"), 3);
+	assert_int_equal(answer_fixture_count(fixture, "gamma;"), 2);
+	assert_int_equal(answer_fixture_count(fixture, "[lost: ring full]"), 4);
+}
+
+static void without_a_cache_there_are_addresses(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	(void)strcpy(fixture->request.symbol_cache, "");
+	ASK(fixture, "last", "1d", "format", "folded");
+	assert_int_equal(answer_fixture_count(fixture, "alpha;" PROG ";"), 12);
+	(void)strcpy(fixture->request.symbol_cache, "/proc/none/such");
+	ASK(fixture, "last", "1d", "format", "folded");
+	assert_int_equal(answer_fixture_count(fixture, "alpha;" PROG ";"), 12);
+}
+
+static void each_parameter_selects(void **state)
+{
+	static const struct {
+		const char *pairs[9];
+		uint64_t alpha, beta, gamma;
+	} cases[] = {
+		{ { "last", "1min" }, 0, 0, 2 },
+		{ { "from", "yesterday 10:00", "to", "10:00:10" }, 5, 3, 0 },
+		{ { "from", "yesterday 10:00:10", "to", "10:00:20" }, 7, 0, 0 },
+		{ { "from", "@1788516010.5", "to", "@1788516011" }, 7, 0, 0 },
+		{ { "to", "now", "unit", "alpha" }, 12, 0, 0 },
+		{ { "to", "now", "unit", "alpha", "unit", "b*" }, 12, 3, 0 },
+		{ { "to", "now", "slice", "system" }, 12, 3, 2 },
+		{ { "to", "now", "cgroup", "/system.slice/beta.service" }, 0, 3, 0 },
+		{ { "to", "now", "comm", "gamma" }, 0, 0, 2 },
+		{ { "to", "now", "thread", "?????" }, 12, 0, 2 },
+		{ { "to", "now", "exe", "/usr/bin/beta" }, 0, 3, 0 },
+		{ { "to", "now", "exe", "b?ta", "comm", "*" }, 0, 3, 0 },
+		{ { "to", "now", "pid", "10" }, 12, 0, 0 },
+		{ { "to", "now", "tid", "21" }, 0, 3, 0 },
+		{ { "to", "now", "build-id", "07005a" }, 12, 3, 2 },
+		{ { "to", "now", "build-id", "cc" }, 5, 0, 0 },
+		{ { "to", "now", "event", "cpu-clock" }, 12, 3, 2 },
+	};
+	struct answer_fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *pairs[11] = { "format", "folded" };
+
+		memcpy(pairs + 2, cases[i].pairs, sizeof(cases[i].pairs));
+		answer_fixture_make(fixture, pairs);
+		expect_status(fixture, 200, "");
+		if (answer_fixture_count(fixture, "alpha;") != cases[i].alpha ||
+			answer_fixture_count(fixture, "beta;") != cases[i].beta ||
+			answer_fixture_count(fixture, "gamma;") != cases[i].gamma)
+			fail_msg("%zu (%s): %s", i, cases[i].pairs[2], fixture->output);
+	}
+}
+
+static void formats_are_what_they_say(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "unit", "alpha");
+	assert_string_equal(fixture->reply.content_type, "image/svg+xml");
+	assert_non_null(strstr(fixture->output, "<svg"));
+	assert_non_null(strstr(fixture->output,
+		">2026-09-04 00:01:00 to 2026-09-05 00:01:00, unit alpha.service<"));
+	ASK(fixture, "last", "1d", "format", "txt");
+	assert_memory_equal(fixture->output, "# 2026-09-04 00:01:00 to 2026-09-05 00:01:00\n", 45);
+	assert_non_null(strstr(fixture->output, "2026-09-04 10:00:00 UTC"));
+	ASK(fixture, "last", "1d", "format", "pprof");
+	assert_string_equal(fixture->reply.content_type, "application/octet-stream");
+	assert_memory_equal(fixture->output, "\x1f\x8b", 2);
+}
+
+static void lines_are_told_apart(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "format", "folded", "lines", "yes");
+	assert_non_null(strstr(fixture->output, "do_work (work.c:7)_[k] 5"));
+	ASK(fixture, "last", "1d", "format", "folded", "lines", "0");
+	assert_null(strstr(fixture->output, "work.c"));
+}
+
+/* alpha alone, second window against the first: do_work has gone. */
+static void differences_are_made(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	double before, after;
+	const char *line;
+
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "from", "yesterday 10:00:10", "to", "10:00:20", "unit", "alpha",
+		"against.from", "yesterday 10:00", "against.to", "10:00:10", "format", "txt");
+	expect_status(fixture, 200, "");
+	assert_memory_equal(
+		fixture->output, "# 2026-09-04 10:00:00 to 10:00:10, unit alpha.service: ", 55);
+	assert_non_null(strstr(
+		fixture->output, "\n# 2026-09-04 10:00:10 to 10:00:20, unit alpha.service: "));
+	line = strstr(fixture->output, "do_work");
+	assert_non_null(line);
+	while (line[-1] != '\n')
+		line--;
+	assert_int_equal(sscanf(line, "%lf %lf", &before, &after), 2);
+	assert_true(before > 50 && after == 0);
+	/* The other way about the units differ, and the time is one. */
+	ASK(fixture, "from", "yesterday 10:00", "to", "10:00:10", "unit", "alpha", "against.unit",
+		"beta", "normalise", "time", "lines", "yes");
+	expect_status(fixture, 200, "");
+	assert_string_equal(fixture->reply.content_type, "image/svg+xml");
+	assert_non_null(
+		strstr(fixture->output, "2026-09-04 10:00:00 to 10:00:10, unit beta.service"));
+}
+
+static void what_is_by_time_and_by_total_differs(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char by_total[4096];
+
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "from", "yesterday 10:00:10", "to", "10:00:20", "against.from",
+		"yesterday 10:00", "against.to", "10:00:10", "format", "txt");
+	assert_true(fixture->output_bytes < sizeof(by_total));
+	(void)strcpy(by_total, fixture->output);
+	ASK(fixture, "from", "yesterday 10:00:10", "to", "10:00:20", "against.from",
+		"yesterday 10:00", "against.to", "10:00:10", "format", "txt", "normalise", "time");
+	expect_status(fixture, 200, "");
+	assert_string_not_equal(by_total, fixture->output);
+}
+
+static void wrong_parameters_are_told(void **state)
+{
+	static const struct {
+		const char *pairs[7];
+		const char *says;
+		bool is_difference;
+	} cases[] = {
+		{ { "units", "a" }, "\"units\"", false },
+		{ { "format", "html" }, "svg, folded, pprof or txt", false },
+		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
+		{ { "lines", "maybe" }, "yes nor no", false },
+		{ { "normalise", "time" }, "of a difference", false },
+		{ { "against.last", "1h" }, "of a difference", false },
+		{ { "last", "1h", "from", "today" }, "last and from", false },
+		{ { "from", "noon" }, "from: \"noon\"", false },
+		{ { "pid", "x" }, "pid", false },
+		{ { "last", "1h" }, "compare", true },
+		{ { "against.last", "soon" }, "against: last:", true },
+		{ { "against.pid", "x" }, "against: pid", true },
+		{ { "against.against.pid", "1" }, "against: there is no parameter", true },
+		{ { "against.last", "1h", "format", "pprof" }, "svg or txt", true },
+		{ { "against.last", "1h", "format", "csv" }, "svg or txt", true },
+		{ { "against.last", "1h", "normalise", "work" }, "total nor time", true },
+	};
+	struct answer_fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fixture->request.kind = cases[i].is_difference ? ANSWER_DIFFERENCE : ANSWER_PROFILE;
+		answer_fixture_make(fixture, cases[i].pairs);
+		expect_status(fixture, 400, cases[i].says);
+	}
+}
+
+static void what_is_not_there_is_told_with_what_is(void **state)
+{
+	static const struct {
+		const char *pairs[7];
+		const char *says;
+	} cases[] = {
+		{ { "to", "now", "unit", "alpho" }, "there is no such unit in the history of this "
+						    "time; there is alpha.service, " },
+		{ { "last", "1min", "unit", "alpha" }, "there is gamma.service" },
+		{ { "to", "now", "pod", "1" }, "has a pod" },
+		{ { "to", "now", "unit", "alpha", "comm", "beta" }, "all of this at once" },
+		{ { "to", "now", "build-id", "99" }, "there is 07005a5a5a5a (prog)" },
+		{ { "to", "now", "event", "cycles" }, "there is \"cpu-clock\"" },
+		{ { "from", "2026-08-01", "to", "2026-08-02" },
+			"from 2026-08-01 00:00:00 to 2026-08-02 00:00:00; it reaches from "
+			"2026-09-04 10:00:00 to 2026-09-05 00:00:10" },
+		{ { "from", "yesterday 12:00", "to", "13:00" }, "when nothing was recorded" },
+		{ { "to", "2026-08-01" }, "there is no history until 2026-08-01 00:00:00; it " },
+	};
+	struct answer_fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		answer_fixture_make(fixture, cases[i].pairs);
+		expect_status(fixture, 404, cases[i].says);
+	}
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "to", "now", "against.unit", "none");
+	expect_status(fixture, 404, "there is alpha.service");
+}
+
+static void no_history_is_told(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	(void)strcat(fixture->request.history, "/none");
+	ASK(fixture, NULL);
+	expect_status(fixture, 404, "empty as yet");
+	fixture->request.history[0] = '\0';
+	ASK(fixture, NULL);
+	expect_status(fixture, 503, "keeps no history");
+}
+
+/* A window in which nothing ran is an answer, and not a lack of one. */
+static void idle_is_an_answer(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	struct store *store = fixture_open(fixture->history);
+
+	answer_fixture_append(store, ANSWER_FIXTURE_NEXT + SECONDS(30), NULL, 0);
+	store_close(store);
+	ASK(fixture, "last", "20s", "to", "@1788566445", "format", "folded");
+	expect_status(fixture, 200, "");
+	assert_int_equal(fixture->output_bytes, 0);
+}
+
+static void damage_is_told(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char path[DAY_PATH_BYTES];
+	int fd;
+
+	assert_int_equal(day_file_path(path, fixture->history, FIXTURE_DAY), 0);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "no database at all, but long enough for one", 43), 43);
+	assert_int_equal(close(fd), 0);
+	ASK(fixture, "from", "2026-09-04", "to", "2026-09-04 20:00");
+	expect_status(fixture, 404, "1 of its days cannot be read");
+	ASK(fixture, "to", "now", "format", "txt");
+	expect_status(fixture, 200, "");
+	assert_memory_equal(fixture->output, "# without 1 of the days, which cannot be read: ", 47);
+}
+
+static void bounds_are_kept(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	uint64_t bytes;
+
+	ASK(fixture, "last", "1d");
+	bytes = fixture->reply.bytes;
+	fixture->request.bytes_max = bytes;
+	ASK(fixture, "last", "1d");
+	expect_status(fixture, 200, "");
+	fixture->request.bytes_max = bytes - 1;
+	ASK(fixture, "last", "1d");
+	expect_status(fixture, 413, "the answer is greater than");
+	fixture->request.bytes_max = bytes;
+	fixture->request.memory_max = 4096;
+	ASK(fixture, "last", "1d");
+	expect_status(fixture, 413, "of memory");
+}
+
+static void output_that_fails_is_told(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	int output_fd = fixture->output_fd;
+
+	fixture->output_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(fixture->output_fd >= 0);
+	answer_fixture_set(fixture, (const char *const[]){ "last", "1d", NULL });
+	answer_make(&fixture->request, fixture->output_fd, &fixture->reply);
+	expect_status(fixture, 500, "cannot write the answer");
+	assert_int_equal(close(fixture->output_fd), 0);
+	fixture->output_fd = output_fd;
+}
+
+static void malformed_requests_are_refused(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	struct answer_request *request = &fixture->request;
+	const struct answer_request sound = *request;
+
+	request->version++;
+	ASK(fixture, NULL);
+	expect_status(fixture, 500, "restart");
+	*request = sound;
+	request->kind = 3;
+	ASK(fixture, NULL);
+	expect_status(fixture, 500, "restart");
+	*request = sound;
+	memset(request->history, 'a', sizeof(request->history));
+	ASK(fixture, NULL);
+	expect_status(fixture, 500, "restart");
+	*request = sound;
+	memset(request->symbol_cache, 'a', sizeof(request->symbol_cache));
+	ASK(fixture, NULL);
+	expect_status(fixture, 500, "restart");
+	*request = sound;
+	for (size_t i = 0; i < 4; i++) {
+		static const struct {
+			char bytes[8];
+			uint32_t size;
+		} parameters[] = { { "last\0001h", 7 /* no end */ }, { "last\0", 5 },
+			{ "comm\0\xff", 7 }, { "", ANSWER_PARAMETERS_BYTES + 1 } };
+
+		*request = sound;
+		memcpy(request->parameters, parameters[i].bytes, sizeof(parameters[i].bytes));
+		request->parameters_bytes = parameters[i].size;
+		answer_fixture_begin(fixture);
+		answer_make(request, fixture->output_fd, &fixture->reply);
+		answer_fixture_end(fixture);
+		expect_status(fixture, 400, "not valid UTF-8");
+	}
+}
+
+/* Sentences lose their end between two characters. */
+static void long_sentences_are_shortened(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char comm[400];
+
+	for (size_t i = 0; i < sizeof(comm) - 3; i += 2)
+		memcpy(comm + i, "\xc3\xa9", 3);
+	ASK(fixture, "to", "now", "exe", comm, "unit", "alpha", "comm", "beta");
+	assert_int_equal(fixture->reply.status, 404);
+	ASK(fixture, "to", "now", "exe", "*", "unit", "alpha", "comm", "beta", "cgroup", "*",
+		"cgroup", comm);
+	expect_status(fixture, 404, "\xc3\xa9\xe2\x80\xa6");
+	assert_true(strlen(fixture->reply.text) >= sizeof(fixture->reply.text) - 3);
+}
+
+static void expect_any_failure(struct answer_fixture *fixture, const char *const *pairs)
+{
+	size_t n = 0;
+
+	answer_fixture_set(fixture, pairs);
+	for (;; n++) {
+		bool has_failed;
+
+		answer_fixture_begin(fixture);
+		fail_allocation(n);
+		answer_make(&fixture->request, fixture->output_fd, &fixture->reply);
+		has_failed = allocation_failed();
+		answer_fixture_end(fixture);
+		if (!has_failed)
+			break;
+		if (fixture->reply.status != 413)
+			fail_msg("%zu: %d %s", n, fixture->reply.status, fixture->reply.text);
+	}
+	assert_int_equal(fixture->reply.status, 200);
+	assert_true(n > 50);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	expect_any_failure(fixture,
+		(const char *const[]){ "to", "now", "unit", "alpha", "build-id", "07", NULL });
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	expect_any_failure(
+		fixture, (const char *const[]){ "to", "now", "against.unit", "beta", NULL });
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(everything_is_answered_with_names),
+		TEST(without_a_cache_there_are_addresses),
+		TEST(each_parameter_selects),
+		TEST(formats_are_what_they_say),
+		TEST(lines_are_told_apart),
+		TEST(differences_are_made),
+		TEST(what_is_by_time_and_by_total_differs),
+		TEST(wrong_parameters_are_told),
+		TEST(what_is_not_there_is_told_with_what_is),
+		TEST(no_history_is_told),
+		TEST(idle_is_an_answer),
+		TEST(damage_is_told),
+		TEST(bounds_are_kept),
+		TEST(output_that_fails_is_told),
+		TEST(malformed_requests_are_refused),
+		TEST(long_sentences_are_shortened),
+		TEST(every_allocation_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

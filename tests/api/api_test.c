@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api.h"
+
+#include "base/array.h"
+#include "tests/api/api_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <dirent.h>
+
+static void what_there_is_is_told(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "GET /api/v1/profile?", "GET /metrics\n");
+	CHECK_REPLY(&engine, ask(&engine, "/debug/pprof/"), 200, "profile: CPU profile");
+	CHECK_REPLY(&engine, ask(&engine, "/nothing"), 404, "'/nothing'");
+	end_engine(&engine);
+}
+
+static void the_status_is_told_in_three_ways(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status"), 200,
+		"Content-Type: application/json\r\n",
+		"\r\n\r\n{\"service\":{\"version\":\"0.1.0\",");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=json"), 200, "\"rate_hz\":99,");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=text"), 200,
+		"Content-Type: text/plain; charset=utf-8\r\n", "\r\n\r\npilotlight 0.1.0, ");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=xml"), 400, "no format 'xml'");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?fromat=text"), 400, "'fromat'");
+	CHECK_REPLY(&engine, ask(&engine, "/metrics?any=thing"), 200,
+		"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n",
+		"\npilotlight_http_requests_total 6\n",
+		"\npilotlight_http_responses_total{code=\"4xx\"} 2\n",
+		"\npilotlight_queries_answered_total 0\n");
+	end_engine(&engine);
+}
+
+static void counters_are_the_servers(void **state)
+{
+	struct http_counters counters;
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "");
+	api_counters(engine.api, &counters);
+	assert_int_equal(counters.requests, 1);
+	assert_int_equal(counters.statuses[2], 1);
+	end_engine(&engine);
+}
+
+static size_t count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	(void)closedir(folder);
+	return count;
+}
+
+static void failing_allocations_leave_the_listeners(void **state)
+{
+	struct engine engine;
+	struct http_listener listener = begin_engine(&engine);
+	size_t descriptors = count_descriptors(), n;
+
+	(void)state;
+	for (n = 0;; n++) {
+		struct api_options options = engine_options(&engine, &listener);
+		struct fault fault = { 0 };
+		int r;
+
+		fail_allocation(n);
+		r = api_new(&options, &engine.api, &fault);
+		if (!allocation_failed()) {
+			assert_int_equal(r, 0);
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		assert_string_not_equal(fault.text, "");
+		assert_null(engine.api);
+		assert_int_equal(count_descriptors(), descriptors);
+	}
+	assert_true(n >= 4);
+	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "");
+	end_engine(&engine);
+	assert_int_equal(count_descriptors(), descriptors - 1);
+}
+
+/* Whatever is missing, the client has an answer or none, and the next one has his. */
+static void failing_allocations_end_a_request_and_no_more(void **state)
+{
+	static const char *const targets[] = { "/api/v1/profile?comm=echo&unit=a",
+		"/api/v1/diff?comm=refuse+404", "/metrics", "/api/v1/status?format=text",
+		"/api/v1/status" };
+	struct engine engine;
+	size_t descriptors;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, targets[0]), 200, "comm=echo");
+	descriptors = count_descriptors();
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
+		for (size_t n = 0;; n++) {
+			int fd = ask(&engine, targets[i]);
+			bool has_failed;
+			char *reply;
+
+			/* Not what receive() allocates, which comes first. */
+			fail_allocation(n + 1);
+			reply = receive(&engine, fd);
+			has_failed = allocation_failed();
+			assert_null(engine.api->first);
+			assert_int_equal(engine.api->running, 0);
+			if (has_failed && *reply)
+				assert_true(strncmp(reply, "HTTP/1.1 503 ", 13) == 0 ||
+					    strstr(reply, "\r\nContent-Length: 0\r\n"));
+			free(reply);
+			assert_int_equal(count_descriptors(), descriptors);
+			if (!has_failed) {
+				assert_true(n >= 4);
+				break;
+			}
+		}
+	CHECK_REPLY(&engine, ask(&engine, targets[0]), 200, "comm=echo");
+	end_engine(&engine);
+}
+
+static void failing_allocations_end_a_new_profile_and_no_more(void **state)
+{
+	struct engine engine;
+	size_t n;
+
+	(void)state;
+	start_api(&engine, NULL);
+	for (n = 0;; n++) {
+		int fd = ask(&engine, "/debug/pprof/profile?seconds=600");
+		bool has_failed;
+		char *reply;
+
+		wait_for_tickets(&engine, TICKET_TAKING, 1);
+		engine.api->first->end_ns = clock_realtime_ns();
+		engine.api->first->deadline_ns = 0;
+		fail_allocation(n + 1);
+		reply = receive(&engine, fd);
+		has_failed = allocation_failed();
+		assert_null(engine.api->first);
+		if (!has_failed)
+			assert_int_equal(strncmp(reply, "HTTP/1.1 200 ", 13), 0);
+		else if (*reply)
+			assert_int_equal(strncmp(reply, "HTTP/1.1 503 ", 13), 0);
+		free(reply);
+		if (!has_failed)
+			break;
+	}
+	assert_true(n >= 4);
+	end_engine(&engine);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_there_is_is_told),
+		cmocka_unit_test(the_status_is_told_in_three_ways),
+		cmocka_unit_test(counters_are_the_servers),
+		cmocka_unit_test(failing_allocations_leave_the_listeners),
+		cmocka_unit_test(failing_allocations_end_a_request_and_no_more),
+		cmocka_unit_test(failing_allocations_end_a_new_profile_and_no_more),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "answer") == 0)
+		return answer_role();
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "pilotlight/broker_request.h"
+#include "tests/api/api_fixture.h"
+
+#include <sys/wait.h>
+
+static struct report_queries queries_of(const struct engine *engine)
+{
+	return engine->api->queries;
+}
+
+/* "comm=wait PATH", as a target has it. */
+static const char *waiting_target(const struct engine *engine, char text[256], const char *more)
+{
+	(void)snprintf(text, 256, "/api/v1/profile?comm=wait+%s%s", engine->fifo, more);
+	return text;
+}
+
+static void a_profile_is_made_by_a_process(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine,
+		ask(&engine,
+			"/api/v1/profile?comm=echo&last=10min&unit=a%20b&unit=c&format=svg&lines"),
+		200, "Content-Type: text/x-test\r\n",
+		"\r\n\r\nkind 1, history '/history', cache '/symbols'",
+		"comm=echo;last=10min;unit=a b;unit=c;format=svg;lines=;");
+	assert_int_equal(engine.wanted_count, 1);
+	CHECK_REPLY(&engine,
+		ask(&engine, "/api/v1/"
+			     "diff?comm=echo&against.from=yesterday&against.pid=1&normalise=time"),
+		200, "\r\n\r\nkind 2, ", ";against.from=yesterday;against.pid=1;normalise=time;");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+3000000"), 200,
+		"Content-Length: 3000000\r\n", "mmmmmmmm");
+	assert_int_equal(queries_of(&engine).answered, 3);
+	end_engine(&engine);
+}
+
+static void what_a_process_refuses_is_told(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+404"), 404,
+		"text/plain; charset=utf-8", "That is\xef\xbf\xbd not to be had.\n");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=exit+1"), 500, "said nothing");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=lie+bytes"), 500, "no sense");
+	assert_int_equal(queries_of(&engine).refused, 1);
+	assert_int_equal(queries_of(&engine).failed, 2);
+	end_engine(&engine);
+}
+
+static void unknown_parameters_are_named(void **state)
+{
+	static const struct {
+		const char *target, *text;
+	} refused[] = {
+		{ "/api/v1/profile?last=1h&nuit=x", "'nuit' is no parameter of '/api/v1/profile'" },
+		{ "/api/v1/profile?against.last=1h", "'against.last' is no parameter" },
+		{ "/api/v1/profile?normalise=time", "'normalise' is no parameter" },
+		{ "/api/v1/profile?seconds=3", "'seconds' is no parameter" },
+		{ "/api/v1/diff?against.format=svg", "'against.format' is no parameter" },
+		{ "/api/v1/diff?against.=svg", "'against.' is no parameter" },
+		{ "/debug/pprof/profile?seconds=1&last=1h", "'last' is no parameter" },
+		{ "/debug/pprof/profile?from=1", "'from' is no parameter" },
+		{ "/debug/pprof/profile?format=svg", "'format' is no parameter" },
+	};
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		CHECK_REPLY(&engine, ask(&engine, refused[i].target), 400, refused[i].text);
+	assert_int_equal(queries_of(&engine).refused, ARRAY_SIZE(refused));
+	assert_int_equal(engine.wanted_count, 0);
+	end_engine(&engine);
+}
+
+static void keep_no_history(struct api_options *options)
+{
+	options->history = "";
+}
+
+static void without_a_history_there_is_none(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, keep_no_history);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile"), 404, "keeps no history");
+	CHECK_REPLY(&engine, ask(&engine, "/debug/pprof/profile"), 404, "X-Go-Pprof: 1\r\n",
+		"keeps no history");
+	end_engine(&engine);
+}
+
+/* --- sealing --- */
+
+static void what_is_not_sealed_is_waited_for(void **state)
+{
+	struct engine engine;
+	uint64_t before_ns = clock_realtime_ns();
+	char now[64];
+	int fd, other_fd;
+
+	(void)state;
+	start_api(&engine, NULL);
+	engine.seals = false;
+	fd = ask(&engine, "/api/v1/profile?comm=echo");
+	wait_for_tickets(&engine, TICKET_SEALING, 1);
+	assert_int_equal(engine.wanted_count, 1);
+	assert_true(engine.wanted_ns >= before_ns && engine.wanted_ns <= clock_realtime_ns());
+	/* Another one that comes at once is content with the same. */
+	other_fd = ask(&engine, "/api/v1/profile?comm=echo");
+	wait_for_tickets(&engine, TICKET_SEALING, 2);
+	assert_int_equal(engine.wanted_count, 1);
+	api_sealed(engine.api, engine.wanted_ns - 1);
+	assert_int_equal(api_run(engine.api), 0);
+	assert_int_equal(count_tickets(&engine, TICKET_SEALING), 2);
+	/* However long it waits, "last" counts from when it was asked. */
+	(void)snprintf(now, sizeof(now), ", now %llu;", (unsigned long long)engine.wanted_ns);
+	api_sealed(engine.api, engine.wanted_ns);
+	assert_int_equal(api_timeout_ns(engine.api), 0);
+	CHECK_REPLY(&engine, fd, 200, now, "comm=echo");
+	CHECK_REPLY(&engine, other_fd, 200, "comm=echo");
+	/* And what was sealed just now is new enough. */
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
+	assert_int_equal(engine.wanted_count, 1);
+	end_engine(&engine);
+}
+
+static void seal_in_no_time(struct api_options *options)
+{
+	options->seal_timeout_ns = 1;
+}
+
+static void a_history_that_is_not_sealed_serves_as_it_is(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, seal_in_no_time);
+	engine.seals = false;
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
+	assert_int_equal(engine.wanted_count, 1);
+	end_engine(&engine);
+}
+
+static void what_is_sealed_is_not_waited_for(void **state)
+{
+	static const struct {
+		const char *target;
+		unsigned wanted;
+	} times[] = {
+		{ "/api/v1/profile?comm=echo&to=@1763608320", 0 },
+		{ "/api/v1/profile?comm=echo&from=2020-11-20&to=2020-11-21+03:12", 0 },
+		{ "/api/v1/diff?comm=echo&to=@2&against.to=@1", 0 },
+		/* On another day they would be other times. */
+		{ "/api/v1/profile?comm=echo&from=yesterday&to=03:12", 1 },
+		{ "/api/v1/profile?comm=echo&to=yesterday", 1 },
+		{ "/api/v1/profile?comm=echo&to=10min+ago", 1 },
+		{ "/api/v1/profile?comm=echo&to=2999-01-01", 1 },
+		{ "/api/v1/profile?comm=echo&to=nonsense", 1 },
+		{ "/api/v1/profile?comm=echo&from=@1", 1 },
+		{ "/api/v1/diff?comm=echo&to=@2", 1 },
+		{ "/api/v1/diff?comm=echo&against.to=@2", 1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		struct engine engine;
+
+		start_api(&engine, NULL);
+		/* Long enough ago that a new end is wanted for what is not. */
+		api_sealed(engine.api, clock_realtime_ns() - 60000000000);
+		CHECK_REPLY(&engine, ask(&engine, times[i].target), 200, "comm=echo");
+		if (engine.wanted_count != times[i].wanted)
+			fail_msg("'%s': wanted %u times", times[i].target, engine.wanted_count);
+		end_engine(&engine);
+	}
+}
+
+static void a_clock_that_was_set_back_is_not_believed(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, NULL);
+	api_sealed(engine.api, clock_realtime_ns() + 3600000000000);
+	engine.api->wanted_ns = engine.api->sealed_ns;
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
+	assert_int_equal(engine.wanted_count, 1);
+	end_engine(&engine);
+}
+
+/* --- the queue --- */
+
+static void allow_one(struct api_options *options)
+{
+	options->queries_max = 1;
+}
+
+static void so_many_run_at_a_time(void **state)
+{
+	struct engine engine;
+	int fds[5];
+
+	(void)state;
+	start_api(&engine, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = ask(&engine, "/api/v1/profile?comm=hang");
+	wait_for_tickets(&engine, TICKET_QUEUED, 3);
+	assert_int_equal(count_tickets(&engine, TICKET_RUNNING), 2);
+	CHECK_REPLY(&engine, ask(&engine, "/metrics"), 200, "\npilotlight_queries_running 2\n",
+		"\npilotlight_queries_waiting 3\n");
+	/* Those that run end with their clients, and others come. */
+	for (unsigned i = 0; i < 3; i++) {
+		(void)close(fds[i]);
+		wait_for_tickets(&engine, TICKET_QUEUED, 2 - i);
+		assert_int_equal(count_tickets(&engine, TICKET_RUNNING), 2);
+	}
+	(void)close(fds[3]);
+	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	(void)close(fds[4]);
+	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	assert_int_equal(engine.api->running, 0);
+	assert_int_equal(queries_of(&engine).abandoned, 5);
+	end_engine(&engine);
+}
+
+static int ask_as(struct engine *engine, uid_t uid, const char *target)
+{
+	int fd;
+
+	assert_int_equal(seteuid(uid), 0);
+	fd = ask(engine, target);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+static void users_take_turns(void **state)
+{
+	char target[256];
+	struct engine engine;
+	int fds[3], other_fd;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("to be two users takes root\n");
+		skip();
+	}
+	start_api(&engine, allow_one);
+	fds[0] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
+	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	fds[1] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
+	fds[2] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
+	wait_for_tickets(&engine, TICKET_QUEUED, 2);
+	other_fd = ask_as(&engine, 1001, "/api/v1/profile?comm=echo");
+	wait_for_tickets(&engine, TICKET_QUEUED, 3);
+	release(&engine);
+	CHECK_REPLY(&engine, fds[0], 200, "comm=wait");
+	/* The next is one's second, which came first, and only then the other's. */
+	release(&engine);
+	CHECK_REPLY(&engine, fds[1], 200, "comm=wait");
+	CHECK_REPLY(&engine, other_fd, 200, "comm=echo");
+	assert_int_equal(queries_of(&engine).answered, 3);
+	release(&engine);
+	CHECK_REPLY(&engine, fds[2], 200, "comm=wait");
+	end_engine(&engine);
+}
+
+static void who_is_gone_is_forgotten(void **state)
+{
+	char target[256];
+	struct engine engine;
+	int running_fd, queued_fd, fd;
+
+	(void)state;
+	start_api(&engine, allow_one);
+	running_fd = ask(&engine, waiting_target(&engine, target, ""));
+	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	queued_fd = ask(&engine, "/api/v1/profile?comm=hang");
+	wait_for_tickets(&engine, TICKET_QUEUED, 1);
+	(void)close(queued_fd);
+	wait_for_tickets(&engine, TICKET_QUEUED, 0);
+	assert_int_equal(queries_of(&engine).abandoned, 1);
+	/* The process waits at the fifo until nobody wants what it would say. */
+	fd = open(engine.fifo, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	(void)close(running_fd);
+	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	assert_int_equal(write(fd, "x", 1), -1);
+	assert_int_equal(errno, EPIPE);
+	(void)close(fd);
+	assert_int_equal(queries_of(&engine).abandoned, 2);
+	assert_int_equal(engine.api->running, 0);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
+	end_engine(&engine);
+}
+
+static void allow_one_for_little_time(struct api_options *options)
+{
+	options->queries_max = 1;
+	options->query_timeout_ns = 200000000;
+}
+
+static void time_is_bounded(void **state)
+{
+	struct engine engine;
+	int fds[3];
+
+	(void)state;
+	start_api(&engine, allow_one_for_little_time);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = ask(&engine, "/api/v1/profile?comm=hang");
+	wait_for_tickets(&engine, TICKET_QUEUED, 2);
+	CHECK_REPLY(&engine, fds[0], 504, "not there after 0.");
+	for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
+		CHECK_REPLY(&engine, fds[i], 504, "");
+	assert_int_equal(queries_of(&engine).timed_out, 3);
+	end_engine(&engine);
+}
+
+static void a_queue_that_does_not_move_is_told_of(void **state)
+{
+	struct engine engine;
+	int fd, queued_fd;
+
+	(void)state;
+	start_api(&engine, allow_one);
+	fd = ask(&engine, "/api/v1/profile?comm=hang");
+	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	engine.api->options.query_timeout_ns = 1000000;
+	queued_fd = ask(&engine, "/api/v1/profile?comm=echo");
+	CHECK_REPLY(&engine, queued_fd, 504, "Other queries took all of the 0.001 s");
+	(void)close(fd);
+	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	end_engine(&engine);
+}
+
+static void use_no_program(struct api_options *options)
+{
+	options->program = "/nothing/here";
+}
+
+static void processes_that_cannot_be_started_are_told_of(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	start_api(&engine, use_no_program);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile"), 503,
+		"cannot be started (No such file or directory)");
+	assert_int_equal(queries_of(&engine).failed, 1);
+	end_engine(&engine);
+}
+
+/* A broker in a process of its own, which has no room for a child three times. */
+static pid_t start_full_broker(int fd)
+{
+	struct pilotlight_broker_request request;
+	int results[] = { -EAGAIN, -EAGAIN, -EAGAIN, -EPERM };
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+		struct pilotlight_broker_answer answer = { .version = PILOTLIGHT_BROKER_VERSION,
+			.result = results[i] };
+
+		if (recv(fd, &request, sizeof(request), 0) != sizeof(request) ||
+			request.operation != PILOTLIGHT_BROKER_START_CHILD ||
+			request.file != BROKER_CHILD_ANSWER)
+			_exit(1);
+		answer.number = request.number;
+		if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+			_exit(2);
+	}
+	_exit(0);
+}
+
+static void a_broker_without_room_is_asked_again(void **state)
+{
+	_cleanup_(broker_freep) struct broker *broker = NULL;
+	struct engine engine;
+	int fds[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	pid = start_full_broker(fds[1]);
+	assert_true(pid > 0);
+	(void)close(fds[1]);
+	assert_int_equal(broker_connect(fds[0], &broker), 0);
+	start_api(&engine, NULL);
+	engine.api->options.broker = broker;
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 503,
+		"cannot be started (Operation not permitted)");
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	end_engine(&engine);
+}
+
+static void an_api_may_end_before_its_answers(void **state)
+{
+	char target[256];
+	struct engine engine;
+	int fds[3];
+
+	(void)state;
+	start_api(&engine, allow_one);
+	fds[0] = ask(&engine, waiting_target(&engine, target, ""));
+	fds[1] = ask(&engine, "/api/v1/profile?comm=hang");
+	fds[2] = ask(&engine, "/debug/pprof/profile?seconds=600");
+	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	wait_for_tickets(&engine, TICKET_QUEUED, 1);
+	end_engine(&engine);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		char byte;
+
+		assert_int_equal(recv(fds[i], &byte, 1, 0), 0);
+		(void)close(fds[i]);
+	}
+}
+
+/* --- new profiles --- */
+
+static void a_new_profile_has_just_its_time(void **state)
+{
+	struct engine engine;
+	unsigned long long from_s, from_ns, to_s, to_ns;
+	uint64_t before_ns = clock_realtime_ns(), begin_ns;
+	char *reply;
+
+	(void)state;
+	start_api(&engine, NULL);
+	reply = receive(&engine, ask(&engine, "/debug/pprof/profile?seconds=1&unit=x&comm=echo"));
+	assert_int_equal(strncmp(reply, "HTTP/1.1 200 ", 13), 0);
+	assert_non_null(strstr(reply, "Content-Type: application/octet-stream\r\n"));
+	assert_non_null(strstr(reply, "Content-Disposition: attachment; filename=\"profile\"\r\n"));
+	assert_null(strstr(reply, "X-Go-Pprof"));
+	assert_int_equal(sscanf(strstr(reply, "unit=x;"),
+				 "unit=x;comm=echo;from=@%llu.%llu;to=@%llu.%llu;format=pprof;",
+				 &from_s, &from_ns, &to_s, &to_ns),
+		4);
+	begin_ns = from_s * NSEC_PER_SEC + from_ns;
+	/* To the nanosecond where the window began that was sealed for it. */
+	assert_true(begin_ns >= before_ns && (begin_ns - 1234) <= clock_realtime_ns());
+	assert_int_equal(to_s * NSEC_PER_SEC + to_ns, begin_ns + NSEC_PER_SEC);
+	assert_int_equal(engine.wanted_count, 2);
+	assert_int_equal(engine.wanted_ns, begin_ns + NSEC_PER_SEC);
+	assert_true(clock_realtime_ns() >= engine.wanted_ns);
+	free(reply);
+	end_engine(&engine);
+}
+
+static void a_new_profile_begins_where_a_window_does(void **state)
+{
+	struct engine engine;
+	uint64_t sealed_ns;
+	int fd;
+
+	(void)state;
+	start_api(&engine, NULL);
+	engine.seals = false;
+	fd = ask(&engine, "/debug/pprof/profile?seconds=600");
+	wait_for_tickets(&engine, TICKET_BEGINNING, 1);
+	assert_int_equal(engine.wanted_count, 1);
+	sealed_ns = engine.wanted_ns + 7654321;
+	api_sealed(engine.api, sealed_ns);
+	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	assert_int_equal(engine.api->first->begin_ns, sealed_ns);
+	assert_int_equal(engine.api->first->end_ns, sealed_ns + 600ULL * NSEC_PER_SEC);
+	/* It waits for the time alone, and for its client. */
+	assert_true(api_timeout_ns(engine.api) > 590ULL * NSEC_PER_SEC);
+	(void)close(fd);
+	wait_for_tickets(&engine, TICKET_TAKING, 0);
+	assert_null(engine.api->first);
+	assert_int_equal(queries_of(&engine).abandoned, 1);
+	end_engine(&engine);
+}
+
+static void a_clock_that_is_set_ends_a_new_profile(void **state)
+{
+	struct engine engine;
+	int fd;
+
+	(void)state;
+	start_api(&engine, NULL);
+	for (int i = 0; i < 2; i++) {
+		fd = ask(&engine, "/debug/pprof/profile?seconds=600");
+		wait_for_tickets(&engine, TICKET_TAKING, 1);
+		/* As if ten minutes had gone by on one clock alone; or an hour on the other. */
+		if (i > 0)
+			engine.api->first->end_ns -= 3600ULL * NSEC_PER_SEC;
+		engine.api->first->deadline_ns = 0;
+		CHECK_REPLY(&engine, fd, 503, "X-Go-Pprof: 1\r\n", "its clock was set");
+	}
+	end_engine(&engine);
+}
+
+static void without_a_window_a_new_profile_begins_when_it_was_asked_for(void **state)
+{
+	struct engine engine;
+	uint64_t wanted_ns;
+	int fd;
+
+	(void)state;
+	start_api(&engine, seal_in_no_time);
+	engine.seals = false;
+	fd = ask(&engine, "/debug/pprof/profile?seconds=600");
+	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	wanted_ns = engine.wanted_ns;
+	assert_int_equal(engine.api->first->begin_ns, wanted_ns);
+	/* Its time is over at once. */
+	engine.api->first->end_ns = clock_realtime_ns();
+	engine.api->first->deadline_ns = 0;
+	CHECK_REPLY(&engine, fd, 200, "format=pprof;");
+	assert_int_equal(engine.wanted_count, 2);
+	end_engine(&engine);
+}
+
+static void seconds_are_a_number_in_bounds(void **state)
+{
+	static const char *const refused[] = { "0", "601", "-1", "+5", "1.5", "", "abc", "1e2",
+		"99999999999999999999", "%201" };
+	struct engine engine;
+	char target[128];
+	int fd;
+
+	(void)state;
+	start_api(&engine, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		(void)snprintf(
+			target, sizeof(target), "/debug/pprof/profile?seconds=%s", refused[i]);
+		CHECK_REPLY(
+			&engine, ask(&engine, target), 400, "X-Go-Pprof: 1\r\n", "from 1 to 600");
+	}
+	fd = ask(&engine, "/debug/pprof/profile");
+	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	assert_int_equal(engine.api->first->duration_ns, 30ULL * NSEC_PER_SEC);
+	(void)close(fd);
+	end_engine(&engine);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_profile_is_made_by_a_process),
+		cmocka_unit_test(what_a_process_refuses_is_told),
+		cmocka_unit_test(unknown_parameters_are_named),
+		cmocka_unit_test(without_a_history_there_is_none),
+		cmocka_unit_test(what_is_not_sealed_is_waited_for),
+		cmocka_unit_test(a_history_that_is_not_sealed_serves_as_it_is),
+		cmocka_unit_test(what_is_sealed_is_not_waited_for),
+		cmocka_unit_test(a_clock_that_was_set_back_is_not_believed),
+		cmocka_unit_test(so_many_run_at_a_time),
+		cmocka_unit_test(users_take_turns),
+		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(time_is_bounded),
+		cmocka_unit_test(a_queue_that_does_not_move_is_told_of),
+		cmocka_unit_test(processes_that_cannot_be_started_are_told_of),
+		cmocka_unit_test(a_broker_without_room_is_asked_again),
+		cmocka_unit_test(an_api_may_end_before_its_answers),
+		cmocka_unit_test(a_new_profile_has_just_its_time),
+		cmocka_unit_test(a_new_profile_begins_where_a_window_does),
+		cmocka_unit_test(a_clock_that_is_set_ends_a_new_profile),
+		cmocka_unit_test(without_a_window_a_new_profile_begins_when_it_was_asked_for),
+		cmocka_unit_test(seconds_are_a_number_in_bounds),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "answer") == 0)
+		return answer_role();
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A report in which no two numbers are the same, and text written by one of its functions. */
+#pragma once
+
+#include "api/report.h"
+#include "base/output.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* 2026-11-20 03:10:00 UTC. */
+#define REPORT_NOW_NS 1795144200000000000ULL
+
+static inline void fill_report(struct report *report)
+{
+	struct service_status *s = &report->service;
+
+	*report = (struct report){ 0 };
+	*s = (struct service_status){
+		.version = "0.1.0",
+		.event = "cycles",
+		.started_ns = REPORT_NOW_NS - 3 * 86400000000000ULL - 123456789,
+		.now_ns = REPORT_NOW_NS,
+		.cpu_count = 8,
+		.online_cpu_count = 4,
+		.engine_starts = 1,
+		.rate_hz = 99,
+		.wanted_rate_hz = 99,
+		.max_cost_ppm = 1500,
+		.window_ns = 10000000000,
+		.bpf_ns = 120500000000,
+		.engine_cpu_ns = 60250000000,
+		.broker_cpu_ns = 3125000000,
+		.cost_ppm = 812.4,
+		.memory_bytes = 43 << 20,
+		.memory_max_bytes = 64 << 20,
+		.map_bytes = 17 << 20,
+		.sideband_bytes = 2 << 20,
+		.engine_bytes = 19 << 20,
+		.profile_bytes = 5 << 20,
+		.jit_bytes = 3 << 20,
+		.has_history = true,
+		.windows_sealed = 25919,
+		.sealed_until_ns = REPORT_NOW_NS - 4000000000,
+		.history_bytes = 412 << 20,
+		.history_max_bytes = 1 << 30,
+		.history_days = 4,
+		.history_windows = 12345,
+		.history_first_ns = REPORT_NOW_NS - 3 * 86400000000000ULL,
+		.history_last_ns = REPORT_NOW_NS - 4000000000,
+		.binaries_wanted = 815,
+		.binaries_cached = 700,
+		.binaries_extracted = 101,
+		.binaries_pending = 5,
+		.binaries_failed = 9,
+		.symbol_cache_bytes = 120 << 20,
+		.symbol_cache_max_bytes = 2ULL << 30,
+		.symbol_cache_entries = 813,
+		.processes = 311,
+		.mappings = 4711,
+		.sideband_records = 99887,
+		.stacks_by_tables = 5555,
+		.stacks_by_frame_pointers = 6666,
+		.stacks_cut = 77,
+		.drain_lag_ns = 1500000,
+	};
+	s->accounts.fired = 1000000;
+	s->accounts.stored[PILOTLIGHT_PATH_MAP] = 700000;
+	s->accounts.stored[PILOTLIGHT_PATH_RING] = 100000;
+	s->accounts.dropped[PILOTLIGHT_DROP_IDLE] = 200000;
+	s->accounts.events[PILOTLIGHT_EVENT_TIMED] = 1234;
+	s->accounts.walked[PILOTLIGHT_WALKER_TABLES] = 4321;
+	s->accounts.ends[PILOTLIGHT_WALK_ROOT] = 4320;
+	s->last_window.fired = 4000;
+	s->last_window.stored[PILOTLIGHT_PATH_MAP] = 4000;
+	report->http = (struct http_counters){ .connections = 21,
+		.connections_refused = 1,
+		.requests = 33,
+		.statuses = { 0, 0, 30, 0, 2, 1 },
+		.timeouts = 3,
+		.bytes = 987654,
+		.open = 2 };
+	report->queries = (struct report_queries){ .answered = 14,
+		.refused = 6,
+		.failed = 7,
+		.timed_out = 8,
+		.abandoned = 11,
+		.running = 1,
+		.waiting = 12 };
+}
+
+/* Returns a text, free(). */
+static inline char *write_report(
+	void (*function)(const struct report *, struct output *), const struct report *report)
+{
+	struct output_memory memory = { .limit_bytes = 1 << 20 };
+	struct output *output = malloc(sizeof(*output));
+
+	assert_non_null(output);
+	output_init(output, output_to_memory, &memory);
+	function(report, output);
+	output_char(output, '\0');
+	assert_int_equal(output_finish(output), 0);
+	free(output);
+	return memory.bytes;
+}
+
+static inline void expect_parts(const char *text, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (!strstr(text, *parts))
+			fail_msg("'%s' is not in:\n%s", *parts, text);
+}
+#define EXPECT_PARTS(text, ...) expect_parts(text, (const char *const[]){ __VA_ARGS__, NULL })

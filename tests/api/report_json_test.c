@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/report_fields.h"
+#include "base/array.h"
+#include "tests/api/report_fixture.h"
+
+#include <stdbool.h>
+
+/* What stands behind `"group":{`, with all that is in it; free(). */
+static char *group_of(const char *text, const char *group)
+{
+	char key[64];
+	const char *start, *end;
+	int depth = 0;
+
+	(void)snprintf(key, sizeof(key), "\"%s\":{", group);
+	start = strstr(text, key);
+	if (!start)
+		fail_msg("no group '%s' in %s", group, text);
+	start += strlen(key) - 1;
+	for (end = start; *end; end++) {
+		depth += *end == '{';
+		depth -= *end == '}';
+		if (depth == 0)
+			break;
+	}
+	assert_int_equal(*end, '}');
+	return strndup(start, (size_t)(end - start) + 1);
+}
+
+static void every_number_is_told_once(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	text = write_report(report_write_json, &report);
+	for (size_t i = 0; i < report_field_count; i++) {
+		char *group = group_of(text, report_fields[i].group), key[64];
+		const char *at;
+
+		(void)snprintf(key, sizeof(key), "\"%s\":", report_fields[i].key);
+		at = strstr(group, key);
+		if (!at)
+			fail_msg("no '%s' in %s", key, group);
+		assert_null(strstr(at + 1, key));
+		free(group);
+	}
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	free(text);
+}
+
+static void names_have_units(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	report.service.accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 5;
+	(void)snprintf(
+		report.service.history_fault, sizeof(report.service.history_fault), "\"full\"");
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text, "\"service\":{\"version\":\"0.1.0\",\"started_seconds\":1794884999.877,",
+		"\"cpus\":8,\"online_cpus\":4,",
+		"\"sampling\":{\"event\":\"cycles\",\"rate_hz\":99,",
+		"\"cost\":{\"ppm\":812,\"max_ppm\":1500,\"bpf_seconds\":120.500,",
+		"\"memory\":{\"bytes\":45088768,", "\"fault\":\"\\\"full\\\"\",\"is_kept\":true,",
+		"\"is_failing\":false,", "\"last_seconds\":1795144196.000}",
+		"\"statuses\":{\"1xx\":0,\"2xx\":30,\"3xx\":0,\"4xx\":2,\"5xx\":1}",
+		"\"samples\":{\"since_start\":{\"fired\":1000000,\"lost\":5,\"stored\":{\"map\":"
+		"700000,"
+		"\"ring\":100000},\"dropped\":{\"idle\":200000,",
+		"\"profile_full\":5", "\"last_window\":{\"fired\":4000,",
+		"\"lost_with_engines\":0}}\n");
+	free(text);
+}
+
+static void processes_are_a_list(void **state)
+{
+	struct report report;
+	struct service_status *s = &report.service;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text, "\"jit\":{\"processes\":[],");
+	free(text);
+	/* More than there is room for would be a bug of whoever fills it, and not of ours. */
+	s->jit_count = SERVICE_STATUS_JIT_MAX + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(s->jit); i++) {
+		s->jit[i].pid = (uint32_t)i;
+		memset(s->jit[i].comm, 'c', sizeof(s->jit[i].comm));
+		memcpy(s->jit[i].kind, "perf map", 9);
+	}
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text,
+		"{\"pid\":63,\"comm\":\"cccccccccccccccc\",\"kind\":\"perf map\",\"runtime\":\"\","
+		"\"symbols\":0,\"bytes\":0}],");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_number_is_told_once),
+		cmocka_unit_test(names_have_units),
+		cmocka_unit_test(processes_are_a_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/report_fields.h"
+#include "tests/api/report_fixture.h"
+
+#include <ctype.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- the text format 0.0.4, as strictly as it is written down --- */
+
+static size_t name_size(const char *text)
+{
+	size_t size = 0;
+
+	while (isalpha((unsigned char)text[size]) || text[size] == '_' || text[size] == ':' ||
+		(size > 0 && isdigit((unsigned char)text[size])))
+		size++;
+	return size;
+}
+
+static const char *check_labels(const char *at)
+{
+	assert_int_equal(*at, '{');
+	do {
+		size_t size = name_size(++at);
+
+		assert_true(size > 0);
+		at += size;
+		assert_int_equal(*at++, '=');
+		assert_int_equal(*at++, '"');
+		for (; *at != '"'; at++) {
+			assert_true(*at && *at != '\n');
+			if (*at == '\\')
+				assert_non_null(strchr("\\\"n", *++at));
+		}
+		at++;
+	} while (*at == ',');
+	assert_int_equal(*at, '}');
+	return at + 1;
+}
+
+struct family {
+	char name[80];
+	bool is_counter;
+	size_t lines;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	return strlen(text) > strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+static const char *check_head(const char *line, struct family *families, size_t *count)
+{
+	struct family *family = &families[*count];
+	char type[16];
+	int used = -1;
+
+	assert_true(*count < 200);
+	assert_true(*count == 0 || families[*count - 1].lines > 0);
+	*family = (struct family){ 0 };
+	assert_int_equal(sscanf(line, "# HELP %79s %n", family->name, &used), 1);
+	assert_int_equal(name_size(family->name), strlen(family->name));
+	assert_int_equal(strncmp(family->name, "pilotlight_", 11), 0);
+	assert_true(used > 0 && line[used] != '\n');
+	for (size_t i = 0; i < *count; i++)
+		assert_string_not_equal(families[i].name, family->name);
+	line = strchr(line, '\n') + 1;
+	assert_int_equal(strncmp(line, "# TYPE ", 7), 0);
+	assert_int_equal(strncmp(line + 7, family->name, strlen(family->name)), 0);
+	assert_int_equal(sscanf(line + 7 + strlen(family->name), " %15s", type), 1);
+	family->is_counter = strcmp(type, "counter") == 0;
+	assert_true(family->is_counter || strcmp(type, "gauge") == 0);
+	assert_int_equal(family->is_counter, ends_with(family->name, "_total"));
+	(*count)++;
+	return strchr(line, '\n') + 1;
+}
+
+static const char *check_sample(const char *line, struct family *family)
+{
+	size_t size = name_size(line);
+	char *end;
+
+	assert_int_equal(size, strlen(family->name));
+	assert_int_equal(strncmp(line, family->name, size), 0);
+	line += size;
+	if (*line == '{')
+		line = check_labels(line);
+	assert_int_equal(*line, ' ');
+	assert_true(isdigit((unsigned char)line[1]));
+	(void)strtod(line + 1, &end);
+	assert_int_equal(*end, '\n');
+	family->lines++;
+	return end + 1;
+}
+
+static void check_format(const char *text)
+{
+	struct family families[200];
+	size_t count = 0;
+
+	while (*text) {
+		if (*text == '#') {
+			text = check_head(text, families, &count);
+			continue;
+		}
+		assert_true(count > 0);
+		text = check_sample(text, &families[count - 1]);
+	}
+	assert_true(count > 60);
+}
+
+static void the_text_is_of_the_format(void **state)
+{
+	struct report report = { 0 };
+	char *text;
+
+	(void)state;
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	free(text);
+	fill_report(&report);
+	memset(report.service.event, '"', sizeof(report.service.event));
+	memcpy(report.service.version, "a\\b\nc\xff", 7);
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	EXPECT_PARTS(text,
+		"version=\"a\\\\b\xef\xbf\xbd"
+		"c\xef\xbf\xbd\"",
+		"event=\"\\\"\\\"\\\"");
+	free(text);
+}
+
+static void numbers_are_told_in_base_units(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	report.service.accounts.dropped[PILOTLIGHT_DROP_BPF_ERROR] = 17;
+	report.service.lost_by_engines = 18;
+	text = write_report(report_write_metrics, &report);
+	EXPECT_PARTS(text, "\npilotlight_build_info{version=\"0.1.0\",event=\"cycles\"} 1\n",
+		"\npilotlight_start_time_seconds 1794884999.876543211\n", "\npilotlight_cpus 8\n",
+		"\npilotlight_online_cpus 4\n", "\npilotlight_sampling_rate_hertz 99\n",
+		"\npilotlight_window_seconds 10\n", "\npilotlight_drain_lag_seconds 0.001500000\n",
+		"\npilotlight_cost_ratio 0.000812\n", "\npilotlight_cost_max_ratio 0.001500\n",
+		"\npilotlight_bpf_cpu_seconds_total 120.500000000\n",
+		"\npilotlight_memory_bytes 45088768\n", "\npilotlight_history_kept 1\n",
+		"\npilotlight_history_failing 0\n",
+		"\npilotlight_samples_stored_total{path=\"ring\"} 100000\n",
+		"\npilotlight_samples_dropped_total{reason=\"bpf_error\"} 17\n",
+		"\npilotlight_samples_dropped_total{reason=\"idle\"} 200000\n",
+		"\npilotlight_samples_lost_total 17\n",
+		"\npilotlight_samples_lost_with_engines_total 18\n",
+		"\npilotlight_sample_events_total{event=\"timed\"} 1234\n",
+		"\npilotlight_samples_walked_total{walker=\"tables\"} 4321\n",
+		"\npilotlight_table_walks_total{end=\"root\"} 4320\n",
+		"\npilotlight_http_responses_total{code=\"4xx\"} 2\n",
+		"\npilotlight_http_connections_open 2\n", "\npilotlight_queries_waiting 12\n");
+	free(text);
+}
+
+static void costs_that_are_no_numbers_are_nothing(void **state)
+{
+	static const double costs[] = { -1, 1e300, __builtin_nan(""), __builtin_inf() };
+	struct report report;
+
+	(void)state;
+	fill_report(&report);
+	for (size_t i = 0; i < 4; i++) {
+		char *text;
+
+		report.service.cost_ppm = costs[i];
+		text = write_report(report_write_metrics, &report);
+		check_format(text);
+		EXPECT_PARTS(text, i == 1 || i == 3 ? "\npilotlight_cost_ratio 1000000000\n"
+						    : "\npilotlight_cost_ratio 0\n");
+		free(text);
+	}
+}
+
+/* Every number of the table is one of its own, and comes from where it should. */
+static void fields_are_each_of_their_own(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < report_field_count; i++) {
+		const struct report_field *field = &report_fields[i];
+		struct report report = { 0 };
+
+		assert_int_equal(report_field_get(field, &report), 0);
+		if (field->unit == REPORT_PPM_DOUBLE)
+			report.service.cost_ppm = 1;
+		else
+			((char *)&report)[field->offset] = 1;
+		for (size_t j = 0; j < report_field_count; j++)
+			assert_int_equal(report_field_get(&report_fields[j], &report), j == i);
+	}
+}
+
+static void promtool_has_no_complaint(void **state)
+{
+	char *const arguments[] = { "promtool", "check", "metrics", NULL };
+	char *const environment[] = { "HOME=/", NULL };
+	posix_spawn_file_actions_t files;
+	struct report report;
+	FILE *input = tmpfile(), *said = tmpfile();
+	char *text, complaint[4096];
+	size_t size;
+	int status, r;
+	pid_t pid;
+
+	(void)state;
+	if (access("/usr/bin/promtool", X_OK) < 0) {
+		(void)fclose(input);
+		(void)fclose(said);
+		print_message("there is no promtool here\n");
+		skip();
+	}
+	assert_non_null(input);
+	assert_non_null(said);
+	fill_report(&report);
+	text = write_report(report_write_metrics, &report);
+	assert_int_equal(fputs(text, input) >= 0 && fflush(input) == 0, true);
+	rewind(input);
+	assert_int_equal(posix_spawn_file_actions_init(&files), 0);
+	assert_int_equal(posix_spawn_file_actions_adddup2(&files, fileno(input), 0), 0);
+	assert_int_equal(posix_spawn_file_actions_adddup2(&files, fileno(said), 1), 0);
+	assert_int_equal(posix_spawn_file_actions_adddup2(&files, fileno(said), 2), 0);
+	r = posix_spawn(&pid, "/usr/bin/promtool", &files, NULL, arguments, environment);
+	assert_int_equal(r, 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	rewind(said);
+	size = fread(complaint, 1, sizeof(complaint) - 1, said);
+	complaint[size] = '\0';
+	assert_string_equal(complaint, "");
+	assert_int_equal(status, 0);
+	(void)posix_spawn_file_actions_destroy(&files);
+	(void)fclose(input);
+	(void)fclose(said);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_text_is_of_the_format),
+		cmocka_unit_test(numbers_are_told_in_base_units),
+		cmocka_unit_test(costs_that_are_no_numbers_are_nothing),
+		cmocka_unit_test(fields_are_each_of_their_own),
+		cmocka_unit_test(promtool_has_no_complaint),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/api/report_fixture.h"
+
+static char *text_of(const struct report *report)
+{
+	char *text = write_report(report_write_text, report);
+
+	for (const char *line = text; *line;) {
+		size_t size = strcspn(line, "\n"), columns = 0;
+
+		for (size_t i = 0; i < size; i++) {
+			columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+			assert_true((unsigned char)line[i] >= ' ' && line[i] != 0x7f);
+		}
+		if (columns > 80)
+			fail_msg("%zu columns: '%.*s'", columns, (int)size, line);
+		if (size > 0)
+			assert_true(line[size - 1] != ' ');
+		assert_int_equal(line[size], '\n');
+		line += size + 1;
+	}
+	return text;
+}
+
+static void a_service_that_is_well_says_so(void **state)
+{
+	static const char expected[] =
+		"pilotlight 0.1.0, running for 3d, since 2026-11-17 03:09:59\n"
+		"All is well.\n"
+		"\n"
+		"  Sampling   99 Hz on 4 online of 8 CPUs by cycles; windows of 10s\n"
+		"  Cost       0.081% of all CPU time in the last minute, of at most 0.150%\n"
+		"             183.9 s since the start: BPF 120.5, engine 60.2, broker and workers\n"
+		"             3.1\n"
+		"  Memory     43.0 MiB of at most 64.0 MiB: maps 17.0 MiB, side-band 2.0 MiB,\n"
+		"             engine 19.0 MiB\n"
+		"  History    2d 23h, from 2026-11-17 03:10:00 to 2026-11-20 03:09:56\n"
+		"             412 MiB of at most 1.0 GiB, 12,345 windows in 4 days\n"
+		"  Samples    800,000 since the start, none lost\n"
+		"  Names      of 815 binaries wanted 5 are pending, 9 have none\n"
+		"             symbol cache: 120 MiB of at most 2.0 GiB, 813 binaries\n"
+		"  Processes  311 with 4,711 executable mappings\n"
+		"  Queries    14 answered, 15 failed; 1 running, 12 waiting\n";
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	text = text_of(&report);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void what_is_wrong_comes_first(void **state)
+{
+	struct report report;
+	struct service_status *s = &report.service;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	s->is_history_failing = true;
+	(void)snprintf(s->history_fault, sizeof(s->history_fault),
+		"'/var/lib/pilotlight/history/2026-11-20.db' cannot be written: No space left on "
+		"device\x1b[31m");
+	s->last_window.dropped[PILOTLIGHT_DROP_RING_FULL] = 1000;
+	s->last_window.stored[PILOTLIGHT_PATH_MAP] = 3000;
+	s->memory_bytes = 70 << 20;
+	s->cost_ppm = 2000;
+	s->drain_lag_ns = 25000000000;
+	text = text_of(&report);
+	assert_null(strstr(text, "All is well"));
+	EXPECT_PARTS(text, "\nWrong:\n  ! The history cannot be written:",
+		"No space left on device\xef\xbf\xbd[31m\n",
+		"  ! 25.0% of the last window's samples were lost.\n",
+		"  ! It takes 70.0 MiB of memory, and its budget is 64.0 MiB.\n",
+		"  ! It costs 0.200% of the machine's CPU time, and may cost 0.150%.\n",
+		"  ! Draining is 25s behind.\n");
+	free(text);
+}
+
+static void a_history_that_lags_is_wrong(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	report.service.sealed_until_ns = REPORT_NOW_NS - 30000000000;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "All is well.\n");
+	free(text);
+	report.service.sealed_until_ns = REPORT_NOW_NS - 90000000000;
+	text = text_of(&report);
+	EXPECT_PARTS(text,
+		"  ! Nothing was added to the history for 1min 30s, where windows are of 10 s.\n");
+	free(text);
+	/* One that was only just started has not had the time. */
+	report.service.sealed_until_ns = 0;
+	report.service.started_ns = REPORT_NOW_NS - 5000000000;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "All is well.\n");
+	free(text);
+}
+
+static void losses_are_told_by_reason(void **state)
+{
+	struct report report;
+	struct accounts *accounts = &report.service.accounts;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	accounts->dropped[PILOTLIGHT_DROP_RING_FULL] = 1500;
+	accounts->dropped[PILOTLIGHT_DROP_MALFORMED] = 1;
+	report.service.lost_by_engines = 499;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "  Samples    802,000 since the start, of which lost: 2,000, 0.249%\n"
+			   "             ring full: 1,500, 0.187%\n"
+			   "             malformed: 1, < 0.001%\n"
+			   "             engine killed: 499, 0.062%\n");
+	assert_null(strstr(text, "idle"));
+	assert_null(strstr(text, "unread"));
+	free(text);
+}
+
+static void a_lowered_rate_is_explained(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	report.service.rate_hz = 49;
+	report.service.engine_starts = 3;
+	report.service.online_cpu_count = report.service.cpu_count = 1;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "All is well.\n\n  Engine     started 3 times, as the journal tells; ",
+		"  Sampling   49 Hz on 1 CPU by cycles; windows of 10s\n",
+		"             99 Hz are wanted: lowered to keep the cost to its budget\n");
+	free(text);
+}
+
+static void the_greatest_jit_processes_are_named(void **state)
+{
+	struct report report;
+	struct service_status *s = &report.service;
+	char *text;
+
+	(void)state;
+	fill_report(&report);
+	s->jit_samples = 2000;
+	s->jit_leaves_unknown = 3;
+	s->jit_processes = 100;
+	s->jit_count = SERVICE_STATUS_JIT_MAX;
+	for (uint32_t i = 0; i < SERVICE_STATUS_JIT_MAX; i++) {
+		struct service_status_jit *jit = &s->jit[i];
+
+		*jit = (struct service_status_jit){ .pid = 100 + i, .symbols = 10 * i, .bytes = i };
+		memset(jit->comm, 'j', sizeof(jit->comm));
+		memcpy(jit->kind, "jitdump", 8);
+		memcpy(jit->runtime, "V8", 3);
+	}
+	s->jit[7].symbols = 1234567;
+	s->jit[7].runtime[0] = '\0';
+	text = text_of(&report);
+	EXPECT_PARTS(text,
+		"  JIT        2,000 samples, 0.150% of them without a name\n"
+		"             jjjjjjjjjjjjjjjj (pid 107): jitdump, 1,234,567 symbols in 7 B\n"
+		"             jjjjjjjjjjjjjjjj (pid 163): jitdump of V8, 630 symbols in 63 B\n",
+		"(pid 160)", "             and 95 more processes\n");
+	assert_null(strstr(text, "(pid 159)"));
+	free(text);
+}
+
+static void what_there_is_nothing_of_is_said_so(void **state)
+{
+	struct report report = { 0 };
+	char *text;
+
+	(void)state;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "  History    none is kept\n", "not known yet of all CPU time",
+		"0 since the start, none lost");
+	free(text);
+	report.service.has_history = true;
+	memset(report.service.history_fault, 'x', sizeof(report.service.history_fault));
+	memset(report.service.history_fault + 50, ' ', 1);
+	memset(report.service.history_fault + 110, ' ', 1);
+	report.service.windows_dropped = 3;
+	report.service.processes_refused = 4;
+	report.service.sideband_lost = 5;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "  History    nothing yet\n", "last error: xxxx",
+		"3 windows could not be written since the start", "4 more than there is room for",
+		"5 records of the side-band were lost");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_service_that_is_well_says_so),
+		cmocka_unit_test(what_is_wrong_comes_first),
+		cmocka_unit_test(a_history_that_lags_is_wrong),
+		cmocka_unit_test(losses_are_told_by_reason),
+		cmocka_unit_test(a_lowered_rate_is_explained),
+		cmocka_unit_test(the_greatest_jit_processes_are_named),
+		cmocka_unit_test(what_there_is_nothing_of_is_said_so),
+	};
+
+	if (setenv("TZ", "UTC", 1) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What the service costs where it is always on: all CPUs busy, 99 Hz. As root, on a machine that does
+# nothing else:
+#
+#	make && make workloads && tests/bench/always_on.sh
+#
+# DURATION (600) seconds under load, of which PERIOD (10) apart it is looked at; then ROUNDS (5) of a
+# fixed job on each CPU (JOB_MIB (48) of compression), in turns without a profiler, with the service,
+# and with `perf record -F 99 -a -g`; ROUNDS=0 leaves that out.
+#   CPU     the share of the machine from the service's start to the end: time in BPF programs, and
+#           user and system time of all its processes; by what the service itself tells (/metrics),
+#           and by the kernel: run_time_ns of the programs, and the cgroup's account or /proc
+#   memory  what the service tells; what its processes have mapped (their Pss, without BPF maps) with
+#           the memory of maps and rings; and what the cgroup is charged, caches of files included
+#   job     from the first's start to the last's end, medians; the slowdown is to the rounds without
+#
+# The rate is not steered here: it is the cost of all of 99 Hz. It is a bench and not a test: nothing
+# fails when a figure is bad.
+set -u
+export LC_ALL=C
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+pilotlightd=${PILOTLIGHTD:-$root/build/release/pilotlightd}
+workloads=${WORKLOADS:-$root/build/release/workloads}
+duration=${DURATION:-600}
+period=${PERIOD:-10}
+rounds=${ROUNDS:-5}
+job_mib=${JOB_MIB:-48}
+patience=30
+cpus=$(nproc)
+hz=$(getconf CLK_TCK)
+tmp=$(mktemp -d) && chmod 755 "$tmp" || exit 1 # not only root is to get there
+load=() service='' perf=''
+statistics=$(cat /proc/sys/kernel/bpf_stats_enabled 2>/dev/null)
+cpu_group='' memory_group=''
+
+needs() {
+	echo "always_on: $*" >&2
+	exit 1
+}
+
+stop_load() {
+	[ ${#load[@]} = 0 ] || { kill -KILL "${load[@]}"; wait "${load[@]}"; } 2>/dev/null
+	load=()
+}
+
+stop_perf() {
+	[ -z "$perf" ] || { kill -INT "$perf"; wait "$perf"; } 2>/dev/null
+	perf=''
+}
+
+stop_service() {
+	local pid=$service
+
+	[ -n "$pid" ] || return 0
+	service=''
+	kill -TERM "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+}
+
+# What a service that has died has left goes with it.
+remove_group() {
+	local turn
+
+	for ((turn = 0; turn < 50 && $(wc -l <"$1/cgroup.procs") > 0; turn++)); do
+		kill -KILL $(cat "$1/cgroup.procs")
+		sleep 0.1
+	done
+	rmdir "$1"
+}
+
+clean_up() {
+	local group
+
+	stop_load
+	stop_perf
+	stop_service
+	[ -z "$statistics" ] || echo "$statistics" >/proc/sys/kernel/bpf_stats_enabled
+	for group in $cpu_group $memory_group; do
+		[ ! -d "$group" ] || remove_group "$group"
+	done 2>/dev/null
+	rm -rf "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# --- the service -------------------------------------------------------------------------------
+
+# One cgroup of version 2, or of version 1 where it has the controllers; none is no failure.
+make_groups() {
+	local name=pilotlight-always-on.$$ fs=/sys/fs/cgroup
+
+	if [ -f $fs/cgroup.controllers ]; then
+		echo "+cpu +memory" >$fs/cgroup.subtree_control
+		mkdir $fs/$name && cpu_group=$fs/$name memory_group=$fs/$name
+	else
+		mkdir $fs/cpuacct/$name && cpu_group=$fs/cpuacct/$name
+		mkdir $fs/memory/$name && memory_group=$fs/memory/$name
+	fi 2>/dev/null
+}
+
+metrics() {
+	curl -sf --max-time 5 --unix-socket "$tmp/run/api.sock" http://localhost/metrics >"$tmp/metrics"
+}
+
+# metric NAME: its value, or nothing.
+metric() {
+	awk -v name="pilotlight_$1" '$1 == name { print $2; exit }' "$tmp/metrics"
+}
+
+start_service() {
+	local waited
+
+	mkdir -p "$tmp"/{state,cache,run,config}
+	printf '[Sampling]\nFrequencyHz=99\nMaxCostPercent=100\n' >"$tmp/config/pilotlight.conf"
+	started_ns=$(date +%s%N)
+	(
+		for group in $cpu_group $memory_group; do
+			echo $BASHPID >"$group/cgroup.procs"
+		done
+		export STATE_DIRECTORY=$tmp/state CACHE_DIRECTORY=$tmp/cache \
+			RUNTIME_DIRECTORY=$tmp/run CONFIGURATION_DIRECTORY=$tmp/config
+		unset NOTIFY_SOCKET DEBUGINFOD_URLS
+		exec "$pilotlightd" --config "$tmp/config/pilotlight.conf"
+	) >"$tmp/service.log" 2>&1 &
+	service=$!
+	for ((waited = 0; waited < patience * 10; waited++)); do
+		! metrics || return 0
+		kill -0 "$service" 2>/dev/null || break
+		sleep 0.1
+	done
+	cat "$tmp/service.log" >&2
+	needs "$pilotlightd does not answer"
+}
+
+# The service's processes, which are its main one and whatever that has started.
+processes() {
+	cat /proc/[0-9]*/stat 2>/dev/null | sed -nE 's/^([0-9]+) \(.*\) . ([0-9]+) .*/\1 \2/p' |
+		awk -v service="$service" '
+		{ parent[$1] = $2 }
+		END {
+			for (pid in parent) {
+				for (at = pid; at in parent && at != service; at = parent[at])
+					;
+				if (at == service)
+					print pid
+			}
+		}'
+}
+
+# --- what it costs -----------------------------------------------------------------------------
+
+# By the kernel, in ns: what the cgroup has used, or else all that live and those that were waited for.
+cpu_ns() {
+	local pid
+
+	if [ -f "$cpu_group/cpuacct.usage" ]; then
+		cat "$cpu_group/cpuacct.usage"
+	elif [ -f "$cpu_group/cpu.stat" ]; then
+		awk '$1 == "usage_usec" { print $2 * 1000 }' "$cpu_group/cpu.stat"
+	else
+		for pid in $(processes); do
+			sed 's/.*) //' "/proc/$pid/stat"
+		done 2>/dev/null |
+			awk -v hz="$hz" '{ sum += $12 + $13 + $14 + $15 } END { printf "%.0f\n", sum / hz * 1e9 }'
+	fi
+}
+
+# fdinfo_sum KEY ID: over whatever all processes hold of the kernel's BPF objects, each once. A link names
+# its program too, without its time.
+fdinfo_sum() {
+	local pid
+
+	for pid in $(processes); do
+		tail -v -n +1 /proc/"$pid"/fdinfo/*
+	done 2>/dev/null | awk -v key="$1:" -v id="$2:" '
+		function take() {
+			if (object != "" && value > 0)
+				values[object] = value
+			object = ""; value = 0
+		}
+		/^==>/ { take() }
+		$1 == key { value = $2 }
+		$1 == id { object = $2 }
+		END { take(); for (i in values) sum += values[i]; printf "%.0f\n", sum }'
+}
+
+# Bytes that are the processes' own, and those of the rings that are mapped from perf events.
+own_bytes() {
+	local pid
+
+	for pid in $(processes); do
+		cat "/proc/$pid/smaps"
+	done 2>/dev/null | awk '
+		/^[0-9a-f]+-[0-9a-f]+ / { is_map = /anon_inode:bpf-map/ }
+		$1 == "Pss:" && !is_map { sum += $2 }
+		END { printf "%.0f\n", sum * 1024 }'
+}
+
+charged_bytes() {
+	cat "$memory_group/memory.current" "$memory_group/memory.usage_in_bytes" 2>/dev/null || :
+}
+
+# One line: seconds, then bytes as told, found and charged.
+look() {
+	metrics || needs "the service has stopped answering: $(tail -n 3 "$tmp/service.log")"
+	echo "$((($(date +%s%N) - started_ns) / 1000000))" "$(metric memory_bytes)" \
+		$(($(own_bytes) + $(fdinfo_sum memlock map_id))) "$(charged_bytes)" |
+		awk '{ $1 /= 1000; print }' >>"$tmp/looks"
+}
+
+watch() {
+	local end=$((SECONDS + duration))
+
+	while [ $SECONDS -lt $end ]; do
+		sleep "$period"
+		look
+	done
+}
+
+# --- tables ------------------------------------------------------------------------------------
+
+# median <FILE
+median() {
+	sort -n | awk '{ v[NR] = $1 } END {
+		if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+# print_cost TITLE BPF_SECONDS CPU_SECONDS ELAPSED_SECONDS
+print_cost() {
+	awk -v title="$1" -v bpf="$2" -v cpu="$3" -v elapsed="$4" -v cpus="$cpus" 'BEGIN {
+		printf "%-24s %8.3f s %8.3f s %9.4f %%\n", title, bpf, cpu,
+			100 * (bpf + cpu) / elapsed / cpus }'
+}
+
+print_costs() {
+	local elapsed bpf cpu
+
+	metrics || needs "the service has stopped answering"
+	cpu=$(cpu_ns) bpf=$(fdinfo_sum run_time_ns prog_id)
+	elapsed=$(awk -v ns=$(($(date +%s%N) - started_ns)) 'BEGIN { print ns / 1e9 }')
+	printf '%-24s %10s %10s %11s\n' "of the machine" BPF CPU share
+	print_cost "as it tells itself" "$(metric bpf_cpu_seconds_total)" "$(awk -v a="$(metric \
+		engine_cpu_seconds_total)" -v b="$(metric broker_cpu_seconds_total)" \
+		'BEGIN { print a + b }')" "$elapsed"
+	print_cost "by the kernel" "$(awk -v ns="$bpf" 'BEGIN { print ns / 1e9 }')" \
+		"$(awk -v ns="$cpu" 'BEGIN { print ns / 1e9 }')" "$elapsed"
+	awk -v fired="$(metric samples_fired_total)" -v lost="$(metric samples_lost_total)" \
+		-v bpf="$bpf" -v rate="$(metric sampling_rate_hertz)" \
+		-v starts="$(metric engine_starts_total)" 'BEGIN {
+		printf "%d samples at %s Hz, %d lost, %.2f us of BPF each; %s start(s) of the engine\n\n",
+			fired, rate, lost, fired ? bpf / fired / 1000 : 0, starts }'
+}
+
+# print_memory TITLE COLUMN: of each half the least, the median and the greatest; and how the second
+# half rises, by least squares.
+print_memory() {
+	awk -v title="$1" -v column="$2" -v middle="$(awk 'END { print $1 / 2 }' "$tmp/looks")" '
+	function half(n, v,    i, j, swap) {
+		for (i = 2; i <= n; i++)
+			for (j = i; j > 1 && v[j - 1] > v[j]; j--) {
+				swap = v[j]; v[j] = v[j - 1]; v[j - 1] = swap
+			}
+		return n ? sprintf("%6.1f %6.1f %6.1f", v[1], v[int((n + 1) / 2)], v[n]) : "     -      -      -"
+	}
+	$column != "" {
+		mib = $column / 1048576
+		if ($1 <= middle) { first[++m] = mib; next }
+		second[++n] = mib
+		x += $1; y += mib; xx += $1 * $1; xy += $1 * mib
+	}
+	END {
+		if (m + n == 0) exit
+		slope = n > 1 && n * xx > x * x ? (n * xy - x * y) / (n * xx - x * x) * 1024 * 60 : 0
+		printf "%-24s %s   %s %8.1f KiB/min\n", title, half(m, first), half(n, second), slope
+	}' "$tmp/looks"
+}
+
+print_memories() {
+	printf '%-24s %20s   %20s %16s\n' "memory, MiB" "first half" "second half" "second rises by"
+	print_memory "as it tells itself" 2
+	print_memory "mapped, maps and rings" 3
+	print_memory "charged to its cgroup" 4
+	echo
+}
+
+# --- the fixed job -----------------------------------------------------------------------------
+
+make_job() {
+	local size=$((job_mib << 20))
+
+	while [ "$(stat -c %s "$tmp/job" 2>/dev/null || echo 0)" -lt $size ]; do
+		cat "$(readlink -f "$BASH")" "$pilotlightd" >>"$tmp/job"
+	done
+	truncate -s $size "$tmp/job"
+}
+
+# On each CPU one; in seconds.
+run_job() {
+	local cpu begun jobs=()
+
+	begun=$(date +%s%N)
+	for ((cpu = 0; cpu < cpus; cpu++)); do
+		gzip -9 -c "$tmp/job" >/dev/null &
+		jobs+=($!)
+	done
+	wait "${jobs[@]}"
+	awk -v ns=$(($(date +%s%N) - begun)) 'BEGIN { print ns / 1e9 }' >>"$tmp/$1.job"
+}
+
+with_none() {
+	run_job none
+}
+
+# Its start is not the job's to pay.
+with_service() {
+	start_service
+	sleep 5
+	run_job service
+	stop_service
+}
+
+with_perf() {
+	perf record -q -a -g -F 99 -o "$tmp/perf.data" >"$tmp/perf.log" 2>&1 &
+	perf=$!
+	sleep 5
+	kill -0 "$perf" 2>/dev/null || { cat "$tmp/perf.log" >&2; needs "perf does not run"; }
+	run_job perf
+	stop_perf
+}
+
+# print_job TITLE NAME
+print_job() {
+	awk -v title="$1" -v seconds="$(median <"$tmp/$2.job")" -v none="$(median <"$tmp/none.job")" \
+		-v least="$(sort -n "$tmp/$2.job" | head -n 1)" \
+		-v most="$(sort -n "$tmp/$2.job" | tail -n 1)" 'BEGIN {
+		printf "%-24s %8.3f s (%.3f to %.3f) %+8.2f %%\n", title, seconds, least, most,
+			100 * (seconds / none - 1) }'
+}
+
+compare_jobs() {
+	local round tool tools=(none service)
+
+	if command -v perf >/dev/null; then tools+=(perf); else echo "perf is not there: left out"; fi
+	make_job
+	run_job warm_up
+	for ((round = 0; round < rounds; round++)); do
+		for tool in "${tools[@]}"; do
+			"with_$tool"
+		done
+	done
+	echo "$job_mib MiB compressed on each CPU, medians of $rounds rounds in turns"
+	print_job "no profiler" none
+	print_job "the service, 99 Hz" service
+	[ ! -f "$tmp/perf.job" ] || print_job "perf record -F 99 -a -g" perf
+}
+
+[ "$(id -u)" = 0 ] || needs "needs root"
+[ -x "$pilotlightd" ] || needs "no $pilotlightd: make"
+[ -x "$workloads/many_stacks" ] || needs "no $workloads: make workloads"
+command -v curl >/dev/null || needs "needs curl(1): apt-get install curl"
+
+[ -z "$statistics" ] || echo 1 >/proc/sys/kernel/bpf_stats_enabled
+make_groups
+for ((i = 0; i < cpus; i++)); do
+	"$workloads/many_stacks" $((duration + 10 * patience)) 4096 &
+	load+=($!)
+done
+start_service
+watch
+echo "$(uname -srm), $cpus CPUs busy, $duration s"
+print_costs
+print_memories
+stop_service
+stop_load
+[ "$rounds" = 0 ] || compare_jobs

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests that are refused before anything is opened, whoever we are. */
+#include "capture/capture_session.h"
+#include "tests/capture/capture_messages.h"
+
+#include <errno.h>
+
+static int execute(struct capture_session *session, struct pilotlight_capture_request request,
+	struct pilotlight_capture_answer *answer)
+{
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	assert_int_equal(capture_request_check(&request), 0);
+	memset(answer, 0xa5, sizeof(*answer));
+	assert_int_equal(capture_session_execute(session, &request, answer, fds), 0);
+	assert_int_equal(answer->version, PILOTLIGHT_CAPTURE_VERSION);
+	assert_int_equal(answer->number, request.number);
+	assert_non_null(memchr(answer->fault, '\0', sizeof(answer->fault)));
+	assert_int_equal(answer->layout.variables_bytes, 0);
+	assert_null(session->host);
+	return answer->result;
+}
+
+static void what_is_well_formed_is_let_in(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < PILOTLIGHT_CAPTURE_OPERATIONS; i++) {
+		struct pilotlight_capture_request request = request_of(i);
+
+		assert_int_equal(capture_request_check(&request), 0);
+		request.version++;
+		assert_int_equal(capture_request_check(&request), -EBADMSG);
+	}
+}
+
+static void unknown_operations_are_malformed(void **state)
+{
+	static const uint32_t operations[] = { 0, PILOTLIGHT_CAPTURE_OPERATIONS, UINT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+		struct pilotlight_capture_request request = request_of(operations[i]);
+
+		assert_int_equal(capture_request_check(&request), -EBADMSG);
+	}
+}
+
+/* Each byte behind the number, set where the operation does not use it. */
+static void what_is_not_used_is_zero(void **state)
+{
+	(void)state;
+	for (uint32_t operation = 1; operation < PILOTLIGHT_CAPTURE_OPERATIONS; operation++) {
+		size_t used = 0;
+
+		for (size_t at = offsetof(struct pilotlight_capture_request, value);
+			at < sizeof(struct pilotlight_capture_request); at++) {
+			struct pilotlight_capture_request request = request_of(operation);
+
+			((unsigned char *)&request)[at] = 1;
+			if (capture_request_check(&request) == 0)
+				used++;
+		}
+		if (operation == PILOTLIGHT_CAPTURE_OPEN)
+			assert_int_equal(used, 8 + 8 + 4 + 4 + 3);
+		else if (operation == PILOTLIGHT_CAPTURE_RING ||
+			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
+			 operation == PILOTLIGHT_CAPTURE_SET_RATE)
+			assert_int_equal(used, 8);
+		else
+			assert_int_equal(used, 0);
+	}
+}
+
+static void settings_out_of_range_open_nothing(void **state)
+{
+	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
+	struct pilotlight_capture_request requests[9];
+	struct pilotlight_capture_answer answer;
+	struct capture_session session = { NULL };
+
+	(void)state;
+	for (size_t i = 0; i < 9; i++)
+		requests[i] = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	requests[0].rate_hz = 0;
+	requests[1].rate_hz = PILOTLIGHT_CAPTURE_RATE_HZ_MAX + 1;
+	requests[2].map_budget_bytes = budget_max + 1;
+	requests[3].unwind_budget_bytes = UINT64_MAX;
+	requests[4].stack_slots = PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX + 1;
+	requests[5].wants_kernel = 2;
+	requests[6].filters_processes = 255;
+	requests[7].event = CAPTURE_EVENT_CLOCK + 1;
+	requests[8].unwind_budget_bytes = budget_max + 1;
+	for (size_t i = 0; i < 9; i++) {
+		assert_int_equal(execute(&session, requests[i], &answer), -EINVAL);
+		assert_true(strlen(answer.fault) > 0);
+	}
+}
+
+static void where_nothing_is_open_there_is_nothing_to_do(void **state)
+{
+	struct pilotlight_capture_answer answer;
+	struct capture_session session = { NULL };
+
+	(void)state;
+	for (uint32_t i = PILOTLIGHT_CAPTURE_OPEN + 1; i < PILOTLIGHT_CAPTURE_OPERATIONS; i++) {
+		assert_int_equal(execute(&session, request_of(i), &answer), -ENXIO);
+		assert_string_equal(answer.fault, "");
+	}
+	capture_session_done(&session);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_well_formed_is_let_in),
+		cmocka_unit_test(unknown_operations_are_malformed),
+		cmocka_unit_test(what_is_not_used_is_zero),
+		cmocka_unit_test(settings_out_of_range_open_nothing),
+		cmocka_unit_test(where_nothing_is_open_there_is_nothing_to_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/capture_socket.h"
+#include "tests/capture/capture_messages.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+static int pair[2];
+
+static int set_up(void **state)
+{
+	(void)state;
+	make_pair(pair);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	(void)close(pair[0]);
+	if (pair[1] >= 0)
+		(void)close(pair[1]);
+	return 0;
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat status;
+
+	assert_int_equal(fstat(fd, &status), 0);
+	return status.st_ino;
+}
+
+static void descriptors_come_in_their_order(void **state)
+{
+	static const size_t counts[] = { 0, 1, PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS,
+		PILOTLIGHT_CAPTURE_FDS };
+	size_t before = open_descriptors();
+	struct capture_message message;
+	char text[8];
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+		int fds[PILOTLIGHT_CAPTURE_FDS];
+
+		for (size_t i = 0; i < PILOTLIGHT_CAPTURE_FDS; i++)
+			fds[i] = pair[i % 2];
+		assert_int_equal(capture_socket_send(pair[0], "hello", 6, fds, counts[c]), 0);
+		assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+		assert_int_equal(message.size, 6);
+		assert_string_equal(text, "hello");
+		assert_int_equal(message.fd_count, counts[c]);
+		assert_false(message.has_lost_fds);
+		for (size_t i = 0; i < counts[c]; i++) {
+			assert_int_equal(inode_of(message.fds[i]), inode_of(pair[i % 2]));
+			assert_true(fcntl(message.fds[i], F_GETFD) & FD_CLOEXEC);
+		}
+		capture_message_close(&message);
+		capture_message_close(&message);
+	}
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void descriptors_without_a_number_are_lost(void **state)
+{
+	size_t before = open_descriptors();
+	struct capture_message message;
+	int fds[4] = { pair[0], pair[0], pair[0], pair[0] };
+	struct rlimit limit;
+	char text[8];
+
+	(void)state;
+	assert_int_equal(capture_socket_send(pair[0], "x", 1, fds, 4), 0);
+	limit = limit_descriptors(2);
+	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(message.has_lost_fds);
+	assert_int_equal(message.fd_count, 2);
+	capture_message_close(&message);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void a_message_that_is_too_long_tells_its_size(void **state)
+{
+	struct capture_message message;
+	char text[2];
+
+	(void)state;
+	assert_int_equal(capture_socket_send(pair[0], "hello", 6, NULL, 0), 0);
+	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+	assert_int_equal(message.size, 6);
+}
+
+static void nothing_waits(void **state)
+{
+	struct capture_message message;
+	char text[2];
+	int r = 0;
+
+	(void)state;
+	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), -EAGAIN);
+	for (int i = 0; r == 0 && i < 1 << 20; i++)
+		r = capture_socket_send(pair[0], "x", 1, NULL, 0);
+	assert_int_equal(r, -EAGAIN);
+	(void)close(pair[1]);
+	pair[1] = -1;
+	assert_int_equal(capture_socket_send(pair[0], "x", 1, NULL, 0), -EPIPE);
+	assert_int_equal(capture_socket_receive(pair[0], text, sizeof(text), &message), -EPIPE);
+}
+
+#define PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PAIR_TEST(descriptors_come_in_their_order),
+		PAIR_TEST(descriptors_without_a_number_are_lost),
+		PAIR_TEST(a_message_that_is_too_long_tells_its_size),
+		PAIR_TEST(nothing_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "history_writer.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+
+static const struct fixture_sample some[] = {
+	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
+	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+};
+
+static struct profile *window_profile(unsigned i)
+{
+	return fixture_profile(FIXTURE_DAY_NS + SECONDS(100 + 10 * i), some, 2);
+}
+
+static struct history_writer *writer_of(const char *folder)
+{
+	const struct history_writer_options options = {
+		.folder = folder,
+		.limits = store_default_limits,
+	};
+	struct history_writer *writer;
+
+	assert_int_equal(history_writer_new(&options, &writer), 0);
+	return writer;
+}
+
+static void take(struct history_writer *writer, struct history_result *ret_result)
+{
+	struct pollfd poll_fd = { .fd = history_writer_poll_fd(writer), .events = POLLIN };
+
+	while (history_writer_take(writer, ret_result) == -EAGAIN)
+		assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
+static void windows_are_written_and_told_of(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_summary summary;
+	struct accounts untold;
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 8; i++) {
+		struct profile *profile = window_profile(i);
+		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
+
+		assert_int_equal(history_writer_add(writer, &window, profile), 0);
+		history_writer_untold(writer, &untold);
+		assert_int_equal(untold.fired, fired);
+		take(writer, &result);
+		assert_int_equal(result.error, 0);
+		assert_string_equal(result.fault, "");
+		assert_int_equal(result.end_ns, end_ns);
+		assert_int_equal(result.accounts.fired, fired);
+		history_writer_untold(writer, &untold);
+		assert_int_equal(untold.fired, 0);
+	}
+	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	history_writer_finish(writer);
+	history_writer_summary(writer, &summary);
+	assert_int_equal(summary.days, 1);
+	assert_true(summary.windows >= 1);
+	history_writer_free(writer);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 8);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+/* What finishing has written is told of afterwards. */
+static void finishing_writes_what_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+	history_writer_finish(writer);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(history_writer_take(writer, &result), 0);
+		assert_int_equal(result.error, 0);
+	}
+	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	history_writer_free(writer);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.windows, 3);
+	fixture_remove(folder);
+}
+
+static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64], moved[80];
+
+	(void)state;
+	fixture_folder(folder);
+	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
+	writer = writer_of(folder);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	take(writer, &result);
+	assert_int_equal(result.error, -ENOENT);
+	assert_non_null(strstr(result.fault, folder));
+	assert_int_equal(rename(moved, folder), 0);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(1)), 0);
+	take(writer, &result);
+	assert_int_equal(result.error, 0);
+	history_writer_free(writer);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.windows, 1);
+	fixture_remove(folder);
+}
+
+/* No results are taken, so all places are in use: the next is refused, and is not leaked. */
+static void a_bounded_number_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct accounts untold;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(9)), -EAGAIN);
+	history_writer_untold(writer, &untold);
+	assert_int_equal(untold.fired % HISTORY_WRITER_WAITING_MAX, 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+}
+
+static int refuse(void)
+{
+	return -EPERM;
+}
+
+static void what_entering_returns_is_returned(void **state)
+{
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.enter = refuse,
+	};
+	struct history_writer *writer = NULL;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	assert_int_equal(history_writer_new(&options, &writer), -EPERM);
+	assert_null(writer);
+	fixture_remove(folder);
+}
+
+static void allocations_may_fail(void **state)
+{
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.enter = refuse, /* so that the thread allocates nothing meanwhile */
+	};
+	struct history_writer *writer = NULL;
+	char folder[64];
+	int r;
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	for (size_t n = 0;; n++) {
+		fail_allocation(n);
+		r = history_writer_new(&options, &writer);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, -EPERM);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_are_written_and_told_of),
+		cmocka_unit_test(finishing_writes_what_waits),
+		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
+		cmocka_unit_test(a_bounded_number_waits),
+		cmocka_unit_test(what_entering_returns_is_returned),
+		cmocka_unit_test(allocations_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

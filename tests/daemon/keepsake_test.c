@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "keepsake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const uint8_t boot[16] = { 1, 2, 3 };
+static char path[64];
+
+static int make_path(void **state)
+{
+	int fd;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "/tmp/keepsake_test.XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static struct keepsake *opened(const uint8_t boot_id[16], uint64_t service)
+{
+	struct keepsake *keepsake;
+	struct fault fault = { 0 };
+
+	assert_int_equal(keepsake_open(path, boot_id, service, &keepsake, &fault), 0);
+	return keepsake;
+}
+
+static void the_first_engine_has_lost_nothing(void **state)
+{
+	static const struct accounts none;
+	struct keepsake *keepsake;
+	struct accounts lost;
+	uint64_t engines, samples;
+
+	(void)state;
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	assert_int_equal(engines, 1);
+	assert_int_equal(samples, 0);
+	assert_memory_equal(&lost, &none, sizeof(none));
+	keepsake_close(keepsake);
+}
+
+static void what_was_stored_is_lost_with_its_engine(void **state)
+{
+	const struct accounts unsealed = {
+		.fired = 100,
+		.stored = { 60, 10 },
+		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
+	};
+	static const struct accounts none;
+	struct keepsake *keepsake;
+	struct accounts lost;
+	uint64_t engines, samples;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 3; i++) {
+		keepsake = opened(boot, 1);
+		keepsake_begin(keepsake, &engines, &lost, &samples);
+		assert_int_equal(engines, i);
+		assert_int_equal(samples, (i - 1) * 70);
+		assert_true(accounts_close(&lost));
+		assert_int_equal(lost.fired, i == 1 ? 0 : 100);
+		assert_int_equal(lost.dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
+		assert_int_equal(lost.dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
+		assert_int_equal(accounts_stored(&lost), 0);
+		keepsake_update(keepsake, &unsealed);
+		keepsake_close(keepsake);
+	}
+	/* One that ends well. */
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_update(keepsake, &none);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	assert_int_equal(lost.fired, 0);
+	assert_int_equal(samples, 210);
+	keepsake_close(keepsake);
+}
+
+/* Killed before it could tell of what the one before it has lost. */
+static void a_loss_is_kept_until_it_is_told(void **state)
+{
+	const struct accounts unsealed = { .fired = 5, .stored = { 5 } };
+	struct keepsake *keepsake;
+	struct accounts first, second;
+	uint64_t engines, samples;
+
+	(void)state;
+	keepsake = opened(boot, 1);
+	keepsake_update(keepsake, &unsealed);
+	keepsake_begin(keepsake, &engines, &first, &samples);
+	keepsake_update(keepsake, &first);
+	keepsake_begin(keepsake, &engines, &second, &samples);
+	assert_memory_equal(&first, &second, sizeof(first));
+	assert_int_equal(samples, 5);
+	keepsake_close(keepsake);
+}
+
+/* Whenever it is killed, what is there is one of the states that it has told of. */
+static void a_kill_leaves_a_whole_state(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct keepsake *keepsake;
+		struct accounts lost;
+		uint64_t engines, samples;
+		int ready[2];
+		char byte;
+		pid_t pid;
+
+		assert_int_equal(pipe(ready), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			keepsake = opened(boot, 1);
+			for (uint64_t n = 0;; n++) {
+				struct accounts accounts = { .fired = 2 * n, .stored = { n, n } };
+
+				keepsake_update(keepsake, &accounts);
+				if (n == 1000)
+					(void)!write(ready[1], "", 1);
+			}
+		}
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		keepsake = opened(boot, 1);
+		keepsake_begin(keepsake, &engines, &lost, &samples);
+		assert_true(accounts_close(&lost));
+		assert_true(samples >= 2000);
+		assert_int_equal(lost.fired, samples);
+		keepsake_close(keepsake);
+		assert_int_equal(truncate(path, 0), 0);
+		(void)close(ready[0]);
+		(void)close(ready[1]);
+	}
+}
+
+/* The service was started again, with a lost engine behind it, and then the machine was. */
+static void services_and_boots_are_told_apart(void **state)
+{
+	const struct accounts unsealed = { .fired = 5, .stored = { 5 } };
+	const uint8_t other[16] = { 9 };
+	struct keepsake *keepsake = opened(boot, 1);
+	uint64_t engines, samples;
+	struct accounts lost;
+
+	(void)state;
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_update(keepsake, &unsealed);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 2);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	assert_int_equal(engines, 1);
+	assert_int_equal(samples, 5);
+	assert_int_equal(lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
+	keepsake_close(keepsake);
+	keepsake = opened(other, 2);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	assert_int_equal(engines, 1);
+	assert_int_equal(samples, 0);
+	assert_int_equal(lost.fired, 0);
+	keepsake_close(keepsake);
+}
+
+static void other_files_are_begun_anew(void **state)
+{
+	static const char bytes[3000] = { [0 ... 2999] = 'x' };
+	struct keepsake *keepsake;
+	uint64_t engines, samples;
+	struct accounts lost;
+	int fd = open(path, O_WRONLY);
+
+	(void)state;
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	(void)close(fd);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &engines, &lost, &samples);
+	assert_int_equal(engines, 1);
+	assert_int_equal(lost.fired, 0);
+	keepsake_close(keepsake);
+}
+
+static void no_file_is_an_error(void **state)
+{
+	struct keepsake *keepsake = NULL;
+	struct fault fault = { 0 };
+
+	(void)state;
+	assert_int_equal(keepsake_open("/nonexistent/file", boot, 1, &keepsake, &fault), -ENOENT);
+	assert_non_null(strstr(fault.text, "/nonexistent/file"));
+	assert_null(keepsake);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_first_engine_has_lost_nothing, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			what_was_stored_is_lost_with_its_engine, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			a_loss_is_kept_until_it_is_told, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			a_kill_leaves_a_whole_state, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			services_and_boots_are_told_apart, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(other_files_are_begun_anew, make_path, remove_path),
+		cmocka_unit_test(no_file_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

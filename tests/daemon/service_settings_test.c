@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "service_settings.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	(void)snprintf(folder, sizeof(folder), "/tmp/service_settings_test.XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+static void set_variables(const char *value)
+{
+	static const char *const names[] = { "STATE_DIRECTORY", "CACHE_DIRECTORY",
+		"RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (value)
+			assert_int_equal(setenv(names[i], value, 1), 0);
+		else
+			assert_int_equal(unsetenv(names[i]), 0);
+}
+
+static void write_config(const char *text)
+{
+	char path[96];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void folders_are_those_of_the_service_manager(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char list[128], expected[128];
+
+	(void)state;
+	/* Of several the first counts. */
+	(void)snprintf(list, sizeof(list), "%s:/elsewhere", folder);
+	set_variables(list);
+	write_config("");
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	(void)snprintf(expected, sizeof(expected), "%s/history", folder);
+	assert_string_equal(settings.history, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/symbols", folder);
+	assert_string_equal(settings.symbol_cache, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/api.sock", folder);
+	assert_string_equal(settings.socket, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/pilotlight.conf", folder);
+	assert_string_equal(settings.config_path, expected);
+	service_settings_done(&settings);
+}
+
+static void without_one_they_are_where_they_are(void **state)
+{
+	static const char *const useless[] = { NULL, "relative" };
+	struct fault fault = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct service_settings settings;
+		char path[96];
+
+		set_variables(useless[i]);
+		(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+		write_config("");
+		assert_int_equal(service_settings_load(path, &settings, &fault), 0);
+		assert_string_equal(settings.history, "/var/lib/pilotlight/history");
+		assert_string_equal(settings.symbol_cache, "/var/cache/pilotlight/symbols");
+		assert_string_equal(settings.socket, "/run/pilotlight/api.sock");
+		service_settings_done(&settings);
+	}
+}
+
+static void the_configuration_decides(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	(void)state;
+	set_variables(folder);
+	write_config("[History]\nEnabled=no\n[Api]\nSocket=/run/other.sock\n"
+		     "[Symbols]\nDebuginfodUrls=https://a.example https://b.example\n"
+		     "[Memory]\nMaxBytes=100M\nJitBytes=5M\n");
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_string_equal(settings.history, "");
+	assert_string_equal(settings.socket, "/run/other.sock");
+	assert_string_equal(settings.debuginfod_urls, "https://a.example https://b.example");
+	assert_int_equal(settings.memory_budget, 100 << 20);
+	assert_int_equal(settings.shares.jit_bytes, 5 << 20);
+	assert_true(settings.shares.total_bytes <= 100 << 20);
+	service_settings_done(&settings);
+}
+
+static void what_is_wrong_is_an_error(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char missing[96];
+
+	(void)state;
+	set_variables(folder);
+	write_config("[Sampling]\nFrequencyHz=fast\n");
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "--check"));
+	write_config("[Memory]\nMaxBytes=16M\nJitBytes=1M\n");
+	fault.text[0] = '\0';
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), -ENOSPC);
+	assert_true(fault.text[0]);
+	(void)snprintf(missing, sizeof(missing), "%s/none.conf", folder);
+	assert_true(service_settings_load(missing, &settings, &fault) < 0);
+}
+
+static void folders_are_made(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char deep[96];
+	struct stat status;
+
+	(void)state;
+	(void)snprintf(deep, sizeof(deep), "%s/a/b", folder);
+	write_config("");
+	set_variables(deep);
+	assert_int_equal(setenv("CONFIGURATION_DIRECTORY", folder, 1), 0);
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(service_settings_make_folders(&settings, &fault), 0);
+	assert_int_equal(stat(settings.history, &status), 0);
+	assert_int_equal(status.st_mode & 07007, 0);
+	assert_int_equal(stat(settings.symbol_cache, &status), 0);
+	service_settings_done(&settings);
+
+	/* A file is in the way. */
+	(void)snprintf(deep, sizeof(deep), "%s/pilotlight.conf/x", folder);
+	assert_int_equal(setenv("STATE_DIRECTORY", deep, 1), 0);
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_make_folders(&settings, &fault), -ENOTDIR);
+	assert_non_null(strstr(fault.text, deep));
+	service_settings_done(&settings);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folders_are_those_of_the_service_manager),
+		cmocka_unit_test(without_one_they_are_where_they_are),
+		cmocka_unit_test(the_configuration_decides),
+		cmocka_unit_test(what_is_wrong_is_an_error),
+		cmocka_unit_test(folders_are_made),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

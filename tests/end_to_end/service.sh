@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The service as a whole: what it keeps of a known load, by unit and time, through every door; what
+# its processes may; reloading and ending.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+has curl || skip_all "no curl"
+
+a=/system.slice/pilotlight-a.service b=/system.slice/pilotlight-b.service
+
+# has_shares FILE COMM: 60, 30 and 10 % within 6.5 points, three standard deviations of 500 samples.
+has_shares() {
+	local frame share off
+
+	for frame in 60 30 10; do
+		share=$(folded_share "$1" "$2" hot_$frame)
+		off=$(awk -v a="$share" -v b=$frame 'BEGIN { d = a - b; print (d < 0 ? -d : d) < 6.5 }')
+		note "hot_$frame: $share %"
+		[ "$off" = 1 ] || return 1
+	done
+}
+
+accounts_of_metrics() {
+	local page=$tmp/metrics
+
+	curl -s --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics >"$page"
+	awk '/^pilotlight_samples_fired_total/ { fired = $2 }
+		/^pilotlight_samples_stored_total/ { sum += $2 }
+		/^pilotlight_samples_dropped_total/ { sum += $2 }
+		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$page"
+}
+
+# engine_has FIELD VALUE: in /proc/PID/status of all its threads.
+engine_has() {
+	local engine file
+
+	engine=$(role_pids engine)
+	[ -n "$engine" ] || return 1
+	for file in /proc/"$engine"/task/*/status; do
+		[ "$(awk -v field="$1:" '$1 == field { print $2 }' "$file")" = "$2" ] || return 1
+	done
+}
+
+not_of_b() {
+	[ "$(folded_count "$1" shares '')" -gt 0 ] && ! grep -q '^deep;' "$1"
+}
+
+plan 25
+printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+check "the configuration is found right" "$pilotlightd" --check
+check "it starts, and answers" start_service
+if has_cgroup2; then
+	in_cgroup $a "$workloads/shares" 600
+	in_cgroup $b "$workloads/deep" 600
+else
+	start "$workloads/shares" 600
+	start "$workloads/deep" 600
+fi
+begun=$(date +%s)
+sleep 8
+
+for capability in CapEff CapPrm CapInh CapAmb; do
+	check "the engine has no $capability" engine_has $capability 0000000000000000
+done
+check "nor may it gain any" engine_has NoNewPrivs 1
+check "and its calls are filtered" engine_has Seccomp 2
+
+check "folded stacks of the last minute" "$pilotlight" export --last 1min --comm shares -o "$tmp/all.folded"
+check "they have the shares that the program has" has_shares "$tmp/all.folded" shares
+if has_cgroup2; then
+	check "a unit's stacks" "$pilotlight" export --last 1min --unit pilotlight-a -o "$tmp/a.folded"
+	check "are not another's" not_of_b "$tmp/a.folded"
+	check "by a container's or unit's cgroup" "$pilotlight" export --last 1min --cgroup "$b" -o "$tmp/b.folded"
+	check "they are that one's" grep -q '^deep;' "$tmp/b.folded"
+else
+	for name in "a unit's stacks" "are not another's" "by cgroup" "that one's"; do
+		skip "$name" "no cgroup2 here that may be written to"
+	done
+fi
+check "a flame graph" "$pilotlight" flamegraph --last 1min --exe '*/shares' -o "$tmp/graph.svg"
+check "has its names" grep -q hot_60 "$tmp/graph.svg"
+check "a difference of two times" "$pilotlight" diff --last 2s --against --from "@$begun" --to "@$((begun + 4))" -o "$tmp/diff.svg"
+check "pprof's own request" curl -sf --unix-socket "$PILOTLIGHT_SOCKET" -o "$tmp/pprof.gz" "http://localhost/debug/pprof/profile?seconds=2"
+check "is a compressed profile" gzip -t "$tmp/pprof.gz"
+check "the accounts close" accounts_of_metrics
+
+printf '[Sampling]\nFrequencyHz=quick\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+kill -HUP "$service_pid"
+check "what is wrong is not taken over" wait_for 10 grep -q "'quick'" "$tmp/service.log"
+printf '[Sampling]\nFrequencyHz=49\nMaxCostPercent=50\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+kill -HUP "$service_pid"
+has_rate() { [ "$(metric pilotlight_sampling_rate_hertz)" = 49 ]; }
+check "what is right is" wait_for 20 has_rate
+sleep 3
+check "it goes on being asked" "$pilotlight" export --last 10s -o "$tmp/later.folded"
+check "it ends when it is told to" stop_service
+check "the history has no gap that nobody tells of" test -s "$(ls "$STATE_DIRECTORY"/history/*.db | head -n 1)"
+note "$(grep -v '^#' "$tmp/service.log" | tail -n 5)"
+finish

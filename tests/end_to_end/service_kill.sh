@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# kill -9 of each role at random moments under load: KILLS times (12). The service comes back, its
+# databases are sound, what was sealed is there, and what was not is told of.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+has python3 || skip_all "no python3"
+has curl || skip_all "no curl"
+
+kills=${KILLS:-12}
+window_s=2
+sealed=0 slowest_ms=0 came_back=0 sealed_lost=0 engine_kills=0
+
+now_ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# As the service manager does.
+restart_broker() {
+	wait "$service_pid" 2>/dev/null
+	"$pilotlightd" >>"$tmp/service.log" 2>&1 &
+	service_pid=$!
+}
+
+answers() {
+	curl -sf --max-time 2 --unix-socket "$PILOTLIGHT_SOCKET" -o /dev/null http://localhost/api/v1/status
+}
+
+# Sets sealed, the end of what is known to be sealed, in whole s since 1970.
+read_sealed() {
+	local value
+
+	value=$(metric pilotlight_sealed_until_time_seconds)
+	value=${value%%.*}
+	[ "${value:-0}" -le $sealed ] || sealed=$value
+}
+
+# Samples that the history has of the time before the kill; `to` in s.
+history_samples() {
+	"$pilotlight" export --from "@$begun" --to "@$1" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
+		folded_total "$tmp/part.folded"
+}
+
+kill_role() {
+	local role=$1 pid
+
+	case $role in
+	broker) pid=$service_pid ;;
+	worker) pid=$(role_pids '(symbol-worker|answer)' | head -n 1) ;;
+	engine) pid=$(role_pids engine) ;;
+	esac
+	[ -n "$pid" ] || return
+	kill -KILL "$pid" 2>/dev/null || return
+	[ "$role" != broker ] || restart_broker
+	[ "$role" = worker ] || engine_kills=$((engine_kills + 1))
+}
+
+# One kill: what was there before must be there afterwards.
+one_kill() {
+	local role=$1 until before after start end
+
+	sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
+	sleep $((RANDOM % 3))
+	read_sealed
+	until=$sealed
+	before=$(history_samples "$until") || before=0
+	[ "$role" != worker ] || { "$pilotlight" flamegraph --last 1min -o "$tmp/x.svg" >/dev/null 2>&1 & }
+	start=$(now_ms)
+	kill_role "$role" || return 0
+	until answers; do
+		[ $(($(now_ms) - start)) -lt 20000 ] || { note "$role: did not come back"; return 1; }
+		sleep 0.02
+	done
+	end=$(now_ms)
+	came_back=$((came_back + 1))
+	[ $((end - start)) -le $slowest_ms ] || slowest_ms=$((end - start))
+	after=$(history_samples "$until") || after=-1
+	if [ "$after" -lt "$before" ]; then
+		sealed_lost=$((sealed_lost + 1))
+		note "$role: $before samples were sealed, $after are there; $(cat "$tmp/part.log")"
+	fi
+}
+
+databases_are_sound() {
+	python3 - "$STATE_DIRECTORY"/history/*.db <<-'PYTHON'
+	import sqlite3, sys
+	for path in sys.argv[1:]:
+	    answer = sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall()
+	    print("#", path.rsplit("/", 1)[1], answer[0][0])
+	    if answer != [("ok",)]:
+	        sys.exit(1)
+	PYTHON
+}
+
+nothing_set_aside() {
+	[ "$(find "$STATE_DIRECTORY" -type f | grep -vcE '/(lock|[0-9-]+\.db(-wal|-shm)?)$')" = 0 ]
+}
+
+# fired = stored + dropped in what the history has, with what engines took with them among it.
+told_of() {
+	local lost
+
+	"$pilotlight" report --from "@$begun" -o "$tmp/report.txt" || return
+	lost=$(grep -oE '[0-9,]+ .*engine killed' "$tmp/report.txt" | head -n 1)
+	note "${lost:-nothing is told of}; $(metric 'pilotlight_samples_lost_with_engines_total') in the last service's own count"
+	[ -n "$lost" ]
+}
+
+plan 8
+printf '[History]\nWindow=%ss\n[Sampling]\nFrequencyHz=199\nMaxCostPercent=50\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+check "it starts" start_service
+start_busy_cpus
+start "$workloads/spawner" 50 600
+begun=$(date +%s)
+sealed=$begun
+sleep 5
+for ((i = 0; i < kills; i++)); do
+	roles=(engine engine broker worker)
+	one_kill "${roles[$((i % 4))]}" || break
+done
+note "$i kills, slowest to answer again: $slowest_ms ms"
+check "it came back each time" [ "$i" = "$kills" ]
+check "nothing that was sealed is missing" [ $sealed_lost = 0 ]
+sleep $((2 * window_s + 1))
+check "what was open is told of" told_of
+check "engines have been killed at all" [ $engine_kills -gt 0 ]
+check "it ends when it is told to" stop_service
+check "the databases pass integrity_check" databases_are_sound
+check "none was set aside" nothing_set_aside
+finish

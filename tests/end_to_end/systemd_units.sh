@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The units as systemd reads them, without running it: sound, as closed as they are meant to be, and
+# every point that is open is told of in the manual. tests/vm/boot_systemd runs them.
+. "$(dirname "$0")/lib.sh"
+
+EXPOSURE_MAX=20 # tenths
+
+prepare() {
+	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
+	cp "$root"/systemd/pilotlightd.{service,socket} "$tmp/root/usr/lib/systemd/system/"
+	# What they name must be there; it is not run.
+	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
+	cp "$(type -P true)" "$tmp/root/bin/sh"
+	for unit in sysinit.target basic.target shutdown.target multi-user.target sockets.target \
+		system.slice -.slice -.mount tmp.mount; do
+		file=$(find /lib/systemd/system /usr/lib/systemd/system -name "$unit" 2>/dev/null | head -n 1)
+		[ -z "$file" ] || cp "$file" "$tmp/root/usr/lib/systemd/system/"
+	done
+}
+
+are_sound() {
+	systemd-analyze verify --man=no --root="$tmp/root" pilotlightd.service pilotlightd.socket \
+		>"$tmp/log" 2>&1
+	[ $? = 0 ] && ! grep pilotlight "$tmp/log" && return
+	note "$(cat "$tmp/log")"
+	return 1
+}
+
+# A unit with a mistake is told from a sound one: else the test above would prove nothing.
+mistakes_are_seen() {
+	sed -i.kept 's/^ProtectSystem=/ProtectSistem=/' "$tmp/root/usr/lib/systemd/system/pilotlightd.service"
+	! are_sound >/dev/null
+	local status=$?
+
+	mv "$tmp/root/usr/lib/systemd/system/pilotlightd.service"{.kept,}
+	return $status
+}
+
+security() {
+	systemd-analyze security --offline=true --no-pager "$@" "$root/systemd/pilotlightd.service" \
+		2>"$tmp/err"
+}
+
+is_closed() {
+	security --threshold=$EXPOSURE_MAX >"$tmp/log" && return
+	note "$(grep -E '✗|→' "$tmp/log")" "$(cat "$tmp/err")"
+	return 1
+}
+
+# Of a point that is open, what the manual has to name: the capability, the group of system calls,
+# or the setting.
+open_points() {
+	security --json=short | python3 -c '
+import json, re, sys
+for point in json.load(sys.stdin):
+    if point["set"] or not point["exposure"]:
+        continue
+    name = point["name"]
+    for capability in re.findall(r"CAP_[A-Z_()|*]+", name):
+        name = "CAP_DAC_READ_SEARCH" if "DAC_" in capability else capability
+    group = re.search(r"~(@[a-z-]+|AF_[A-Z]+)", name)
+    print(group.group(1) if group else name.split("=")[0])
+'
+}
+
+open_points_are_told() {
+	local point
+
+	open_points >"$tmp/points"
+	[ -s "$tmp/points" ] || { note "no points: $(cat "$tmp/err")"; return 1; }
+	while read -r point; do
+		sed -n '/^\.Sh SECURITY/,/^\.Sh COST/p' "$root/daemon/pilotlightd.8" |
+			grep -qF -- "$point" && continue
+		note "$point is open, and the manual does not say why"
+		return 1
+	done <"$tmp/points"
+}
+
+# The broker's, and what the manual tells of them.
+capabilities_are_those() {
+	local wanted='CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE CAP_SYSLOG'
+
+	[ "$(sed -n 's/^AmbientCapabilities=//p' "$root/systemd/pilotlightd.service")" = "$wanted" ] &&
+		[ "$(sed -n 's/^CapabilityBoundingSet=//p' "$root/systemd/pilotlightd.service")" = "$wanted" ]
+}
+
+network_drop_in_is_sound() {
+	mkdir -p "$tmp/root/etc/systemd/system/pilotlightd.service.d"
+	cp "$root/systemd/network.conf" "$tmp/root/etc/systemd/system/pilotlightd.service.d/"
+	are_sound
+}
+
+has systemd-analyze || skip_all "needs systemd-analyze"
+plan 6
+prepare
+check "the units are sound" are_sound
+check "a mistake would be seen" mistakes_are_seen
+check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed
+if has python3; then
+	check "every open point is in the manual" open_points_are_told
+else
+	skip "every open point is in the manual" "needs python3"
+fi
+check "the capabilities are those six" capabilities_are_those
+check "the drop-in for the network is sound" network_drop_in_is_sound
+finish

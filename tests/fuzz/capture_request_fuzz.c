@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A request to the privileged half of capture of any bytes: it is refused, or executed where there
+ * is nothing open yet. A server that gets it as a message says the same, and nobody is left with a
+ * descriptor more. What would load programs is left out: it is the kernel's work then.
+ */
+#include "capture/capture_server.h"
+#include "capture/capture_session.h"
+#include "pilotlight/capture_message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+enum { MESSAGE_MAX = 32768 };
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int next_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	require(fd >= 0 && close(fd) == 0);
+	return fd;
+}
+
+/* Are these settings that a session would take? */
+static bool is_openable(const struct pilotlight_capture_request *request)
+{
+	return request->operation == PILOTLIGHT_CAPTURE_OPEN && request->rate_hz > 0 &&
+	       request->rate_hz <= PILOTLIGHT_CAPTURE_RATE_HZ_MAX &&
+	       request->map_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
+	       request->unwind_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
+	       request->stack_slots <= PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX &&
+	       request->wants_kernel <= 1 && request->filters_processes <= 1 && request->event <= 2;
+}
+
+static int execute(const struct pilotlight_capture_request *request)
+{
+	struct capture_session session = { NULL };
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	memset(&answer, 0xa5, sizeof(answer));
+	require(capture_session_execute(&session, request, &answer, fds) == 0);
+	require(!session.host && answer.version == PILOTLIGHT_CAPTURE_VERSION &&
+		answer.number == request->number &&
+		memchr(answer.fault, '\0', sizeof(answer.fault)));
+	require(answer.result ==
+		(request->operation == PILOTLIGHT_CAPTURE_OPEN ? -EINVAL : -ENXIO));
+	return answer.result;
+}
+
+static void serve(const uint8_t *bytes, size_t size, int expected)
+{
+	struct pilotlight_capture_answer answer;
+	struct capture_server *server;
+	int pair[2];
+
+	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	require(capture_server_new(&server) == 0);
+	require(capture_server_connect(server, pair[1]) == 0);
+	require(send(pair[0], bytes, size, 0) == (ssize_t)size);
+	require(capture_server_run(server) == 0);
+	require(recv(pair[0], &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer));
+	require(answer.version == PILOTLIGHT_CAPTURE_VERSION && answer.result == expected);
+	capture_server_free(server);
+	require(close(pair[0]) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct pilotlight_capture_request request;
+	int descriptor = next_descriptor(), r;
+
+	/* Of bytes that are too few the others are 0. */
+	memset(&request, 0, sizeof(request));
+	if (size > 0)
+		memcpy(&request, bytes, size < sizeof(request) ? size : sizeof(request));
+	r = capture_request_check(&request);
+	require(r == 0 || r == -EBADMSG);
+	if (r == 0 && is_openable(&request))
+		return 0;
+	if (r == 0)
+		r = execute(&request);
+	if (size > 0 && size <= MESSAGE_MAX)
+		serve(bytes, size, size == sizeof(request) ? r : -EBADMSG);
+	require(next_descriptor() == descriptor);
+	return 0;
+}

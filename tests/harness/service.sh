@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What the tests of the service share: one in the foreground, in folders of its own. Sourced after
+# lib.sh. PILOTLIGHTD names another build than the release one.
+pilotlightd=${PILOTLIGHTD:-$root/build/release/pilotlightd}
+service_pid=
+cgroups=()
+
+# A service of the test's own: its folders are under $tmp, and it is the one that `ask` asks.
+export STATE_DIRECTORY=$tmp/state CACHE_DIRECTORY=$tmp/cache RUNTIME_DIRECTORY=$tmp/run
+export CONFIGURATION_DIRECTORY=$tmp/etc PILOTLIGHT_SOCKET=$tmp/run/api.sock
+unset NOTIFY_SOCKET WATCHDOG_USEC LISTEN_FDS LISTEN_PID
+
+clean_up_service() {
+	[ -z "$service_pid" ] || kill -KILL "$service_pid" 2>/dev/null
+	clean_up
+	[ ${#cgroups[@]} = 0 ] || rmdir "${cgroups[@]}" 2>/dev/null
+}
+trap clean_up_service EXIT
+
+need_service() {
+	[ -x "$pilotlightd" ] || { echo "Bail out! no $pilotlightd: make"; exit 1; }
+	mkdir -p "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY"
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# start_service [OPTIONS...]: its log is $tmp/service.log. Returns when it answers.
+start_service() {
+	"$pilotlightd" "$@" >>"$tmp/service.log" 2>&1 &
+	service_pid=$!
+	wait_for 30 "$pilotlight" status || { note "$(tail -n 20 "$tmp/service.log")"; return 1; }
+}
+
+# Returns its exit status.
+stop_service() {
+	local status
+
+	kill -TERM "$service_pid"
+	wait "$service_pid"
+	status=$?
+	service_pid=
+	return $status
+}
+
+# The service's processes of a role: engine, symbol-worker, answer; the broker is $service_pid.
+role_pids() {
+	pgrep -P "$service_pid" -f "^pilotlightd? $1"
+}
+
+# metric NAME[{labels}]: its value.
+metric() {
+	curl -s --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics |
+		awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# in_cgroup PATH COMMAND...: runs it there, in the background, until stop_started.
+in_cgroup() {
+	local folder
+
+	folder=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)$1
+	shift
+	mkdir -p "$folder" || return
+	cgroups+=("$folder")
+	start bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$folder" "$@"
+}
+
+has_cgroup2() {
+	local folder
+
+	folder=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	[ -n "$folder" ] && mkdir "$folder/pilotlight-test-$$" 2>/dev/null &&
+		rmdir "$folder/pilotlight-test-$$"
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/rate_governor.h"
+
+#include "base/array.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define PERIOD_NS 10000000000ULL
+
+enum { WANTED_HZ = 99, MAX_PPM = 1500, CPUS = 4, HOUR = 360, RUNGS_MAX = 64 };
+
+/* What a machine takes, of which a governor is told period by period. */
+struct machine {
+	double ns_a_sample;
+	double constant_ppm; /* of what goes with sampling, and does not with its rate */
+	double other_ppm;
+	double load;  /* of all CPUs; the others have no samples */
+	double noise; /* of what samples take, up or down at most so much of it */
+	uint64_t random;
+};
+
+/* What has come of some periods. */
+struct outcome {
+	unsigned changes, falls;
+	unsigned last_change; /* the period */
+	double mean_ppm;      /* of what sampling took */
+	double most_ppm;
+};
+
+static double noise_of(struct machine *machine)
+{
+	machine->random = machine->random * 6364136223846793005ULL + 1442695040888963407ULL;
+	return 1 + machine->noise * ((double)(machine->random >> 33) / (1U << 30) - 1);
+}
+
+static struct rate_governor_use use_of(struct machine *machine, uint32_t rate_hz)
+{
+	double cpu_s = CPUS * 10.0, samples = rate_hz * cpu_s * machine->load;
+
+	return (struct rate_governor_use){
+		.elapsed_ns = PERIOD_NS,
+		.cpu_count = CPUS,
+		.sampling_ns = (uint64_t)(samples * machine->ns_a_sample * noise_of(machine) +
+					  machine->constant_ppm * cpu_s * 1000),
+		.other_ns = (uint64_t)(machine->other_ppm * cpu_s * 1000),
+		.samples = (uint64_t)samples,
+	};
+}
+
+static double ppm_of(uint64_t used_ns)
+{
+	return (double)used_ns / (CPUS * 10.0 * 1000);
+}
+
+static struct outcome run(
+	struct rate_governor *governor, struct machine *machine, unsigned period_count)
+{
+	struct outcome outcome = { 0 };
+
+	for (unsigned i = 0; i < period_count; i++) {
+		uint32_t before = governor->rate_hz, after;
+		struct rate_governor_use use = use_of(machine, before);
+		double ppm = ppm_of(use.sampling_ns);
+
+		after = rate_governor_run(governor, &use);
+		assert_int_equal(after, governor->rate_hz);
+		assert_in_range(governor->rate_hz, governor->floor_hz, governor->wanted_hz);
+		outcome.mean_ppm += ppm / period_count;
+		if (ppm > outcome.most_ppm)
+			outcome.most_ppm = ppm;
+		if (governor->rate_hz == before)
+			continue;
+		outcome.changes++;
+		outcome.falls += governor->rate_hz < before;
+		outcome.last_change = i;
+	}
+	return outcome;
+}
+
+static struct rate_governor new_governor(void)
+{
+	struct rate_governor governor;
+
+	rate_governor_init(&governor, WANTED_HZ, MAX_PPM);
+	assert_int_equal(governor.rate_hz, WANTED_HZ);
+	return governor;
+}
+
+static void a_cheap_machine_keeps_the_wanted_rate(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 6000, .load = 1, .constant_ppm = 300 };
+
+	(void)state;
+	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
+	/* 99 Hz × 6 us, and what is constant. */
+	assert_float_equal(rate_governor_cost_ppm(&governor), 894, 1);
+}
+
+static void too_dear_a_machine_has_a_lower_rate_at_once(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 30000, .load = 1 };
+	struct outcome outcome;
+
+	(void)state;
+	/* Twice the budget: half the rate, and a tenth below. */
+	assert_int_equal(run(&governor, &machine, 1).changes, 1);
+	assert_in_range(governor.rate_hz, 30, 49);
+	outcome = run(&governor, &machine, HOUR);
+	assert_int_equal(outcome.changes, 0);
+	assert_true(outcome.most_ppm <= MAX_PPM);
+	assert_true(outcome.most_ppm > MAX_PPM / 2.0);
+}
+
+/* Of any part of the cost that is constant, and of any cost a sample: it ends, and within budget.
+ */
+static void it_converges(void **state)
+{
+	(void)state;
+	for (double ns = 500; ns < 1e6; ns *= 1.7)
+		for (double constant = 0; constant < MAX_PPM; constant += 170) {
+			struct rate_governor governor = new_governor();
+			struct machine machine = {
+				.ns_a_sample = ns, .load = 1, .constant_ppm = constant
+			};
+			struct outcome outcome = run(&governor, &machine, HOUR);
+
+			assert_int_equal(outcome.changes, outcome.falls);
+			assert_true(outcome.changes <= 11);
+			assert_true(outcome.last_change < 11);
+			outcome = run(&governor, &machine, 1);
+			assert_true(outcome.most_ppm <= MAX_PPM ||
+				    governor.rate_hz == governor.floor_hz);
+		}
+}
+
+static void noise_does_not_make_it_swing(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		struct rate_governor governor = new_governor();
+		struct machine machine = { .ns_a_sample = 20000,
+			.load = 1,
+			.constant_ppm = 100,
+			.noise = 0.3,
+			.random = seed };
+		struct outcome outcome = run(&governor, &machine, HOUR);
+
+		assert_true(outcome.changes <= 12);
+		outcome = run(&governor, &machine, 24 * HOUR);
+		assert_true(outcome.changes <= 24);
+		assert_true(outcome.mean_ppm <= MAX_PPM);
+		assert_true(outcome.mean_ppm > MAX_PPM / 2.0);
+	}
+}
+
+/* Not at once, then one rung at a time, and no fall after it. */
+static void it_recovers_from_a_burst(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine calm = { .ns_a_sample = 6000, .load = 1 }, burst = calm;
+	struct outcome outcome;
+	uint32_t lowest;
+
+	(void)state;
+	(void)run(&governor, &calm, 10);
+	burst.ns_a_sample = 100000;
+	assert_int_equal(run(&governor, &burst, 1).falls, 1);
+	lowest = governor.rate_hz;
+	assert_in_range(lowest, 7, 14);
+	assert_int_equal(run(&governor, &calm, 5).changes, 0);
+	assert_int_equal(run(&governor, &calm, 1).changes, 1);
+	assert_in_range(governor.rate_hz, lowest + 1, 2 * lowest);
+	outcome = run(&governor, &calm, HOUR);
+	assert_int_equal(outcome.falls, 0);
+	assert_int_equal(governor.rate_hz, WANTED_HZ);
+	assert_true(outcome.changes <= 11);
+	assert_true(outcome.last_change < HOUR / 4);
+}
+
+/* Load that comes and goes at the worst of times: each lesson lasts longer than the one before. */
+static void load_that_comes_and_goes_makes_fewer_and_fewer_changes(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine dear = { .ns_a_sample = 30000, .load = 1 }, cheap = dear;
+	unsigned changes = 0, late_changes = 0;
+
+	(void)state;
+	cheap.ns_a_sample = 3000;
+	for (int i = 0; i < 400; i++) {
+		unsigned count = run(&governor, &cheap, 8).changes;
+
+		count += run(&governor, &dear, 2).changes;
+		changes += count;
+		late_changes += i >= 20 ? count : 0;
+	}
+	assert_true(changes >= 2);
+	assert_int_equal(late_changes, 0);
+}
+
+static void an_idle_machine_tells_little(void **state)
+{
+	struct rate_governor busy = new_governor(), idle = new_governor();
+	struct machine dear = { .ns_a_sample = 30000, .load = 1 }, cheap = dear;
+
+	(void)state;
+	(void)run(&busy, &dear, 1);
+	(void)run(&idle, &dear, 1);
+	cheap.ns_a_sample = 3000;
+	assert_int_equal(run(&busy, &cheap, 6).changes, 1);
+	cheap.load = 0.01;
+	assert_int_equal(run(&idle, &cheap, 47).changes, 0);
+	assert_int_equal(run(&idle, &cheap, 1).changes, 1);
+	/* Nor does nothing at all. */
+	cheap.load = 0;
+	(void)run(&idle, &cheap, 2 * HOUR);
+	assert_int_equal(idle.rate_hz, WANTED_HZ);
+}
+
+/* Start-up and answers take of the budget over ten minutes, and at most half of it. */
+static void what_is_not_sampling_is_spread(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 7000, .load = 1 }, start = machine;
+	struct outcome outcome;
+
+	(void)state;
+	start.other_ppm = 25000; /* a second of CPU time */
+	assert_int_equal(run(&governor, &start, 1).changes, 0);
+	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
+
+	machine.ns_a_sample = 12000;
+	machine.other_ppm = 10 * MAX_PPM;
+	outcome = run(&governor, &machine, 3 * HOUR);
+	assert_in_range(outcome.changes, 1, 11);
+	outcome = run(&governor, &machine, HOUR);
+	assert_int_equal(outcome.changes, 0);
+	assert_true(outcome.most_ppm <= MAX_PPM / 2.0);
+	assert_true(outcome.most_ppm > MAX_PPM / 4.0);
+}
+
+static void it_never_goes_below_the_floor(void **state)
+{
+	static const uint32_t wanted[] = { 1, 2, 5, 7, 8, 9, 11, 99, 1000, UINT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct rate_governor governor;
+		struct machine machine = { .ns_a_sample = 1e9, .load = 0.001 };
+
+		rate_governor_init(&governor, wanted[i], 1);
+		(void)run(&governor, &machine, 10);
+		assert_int_equal(governor.rate_hz, wanted[i] < 7 ? wanted[i] : 7);
+	}
+}
+
+/* Down by the least, and up again: the same rungs, of which none but the first divides a second. */
+static void rates_are_of_one_ladder(void **state)
+{
+	static const uint32_t wanted[] = { 19, 49, 97, 99, 100, 250, 499, 997, 999, 1000, 1999,
+		25000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct rate_governor governor;
+		uint32_t rungs[RUNGS_MAX];
+		size_t count = 0;
+
+		rate_governor_init(&governor, wanted[i], 1000);
+		while (governor.rate_hz > governor.floor_hz) {
+			const struct rate_governor_use dear = { .elapsed_ns = PERIOD_NS,
+				.cpu_count = 1,
+				.sampling_ns = 10000001,
+				.samples = (uint64_t)governor.rate_hz * 10 };
+
+			assert_true(count < RUNGS_MAX);
+			rungs[count++] = governor.rate_hz;
+			(void)rate_governor_run(&governor, &dear);
+			assert_true(governor.rate_hz < rungs[count - 1]);
+			assert_true(governor.rate_hz * 2 > rungs[count - 1]);
+			assert_int_not_equal(1000 % governor.rate_hz, 0);
+		}
+		while (count > 0) {
+			const struct rate_governor_use free = { .elapsed_ns = PERIOD_NS,
+				.cpu_count = 1,
+				.samples = (uint64_t)governor.rate_hz * 10 };
+			uint32_t before = governor.rate_hz;
+
+			for (int j = 0; j < 10 && governor.rate_hz == before; j++)
+				(void)rate_governor_run(&governor, &free);
+			assert_int_equal(governor.rate_hz, rungs[--count]);
+		}
+	}
+}
+
+static void without_a_budget_nothing_is_steered(void **state)
+{
+	struct rate_governor governor;
+	struct machine machine = { .ns_a_sample = 1e6, .load = 1 };
+
+	(void)state;
+	rate_governor_init(&governor, WANTED_HZ, 0);
+	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
+	assert_float_equal(rate_governor_cost_ppm(&governor), 99000, 1);
+}
+
+static void nothing_is_learnt_of_no_time(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct rate_governor_use use = { .cpu_count = CPUS, .sampling_ns = UINT64_MAX };
+
+	(void)state;
+	assert_int_equal(rate_governor_run(&governor, &use), WANTED_HZ);
+	use.elapsed_ns = PERIOD_NS;
+	use.cpu_count = 0;
+	assert_int_equal(rate_governor_run(&governor, &use), WANTED_HZ);
+	assert_float_equal(rate_governor_cost_ppm(&governor), 0, 0);
+	use.cpu_count = CPUS;
+	use.samples = use.other_ns = UINT64_MAX;
+	assert_int_equal(rate_governor_run(&governor, &use), governor.floor_hz);
+}
+
+static void the_cost_is_of_a_minute(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 5000, .load = 1, .other_ppm = 100 };
+
+	(void)state;
+	(void)run(&governor, &machine, 1);
+	assert_float_equal(rate_governor_cost_ppm(&governor), 595, 1);
+	machine.other_ppm = 400;
+	(void)run(&governor, &machine, 6);
+	assert_float_equal(rate_governor_cost_ppm(&governor), 595 + 300 * (1 - 1 / 2.71828), 1);
+	(void)run(&governor, &machine, 60);
+	assert_float_equal(rate_governor_cost_ppm(&governor), 895, 1);
+}
+
+static void a_new_configuration_takes_effect(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 30000, .load = 1 };
+	uint32_t lowered;
+
+	(void)state;
+	rate_governor_set(&governor, 199, MAX_PPM);
+	assert_int_equal(governor.rate_hz, 199);
+	(void)run(&governor, &machine, 2);
+	lowered = governor.rate_hz;
+	assert_in_range(lowered, 30, 49);
+	/* The same again is nothing new. */
+	rate_governor_set(&governor, 199, MAX_PPM);
+	assert_int_equal(governor.rate_hz, lowered);
+	/* What was lowered is lowered still, and rises where the budget lets it. */
+	rate_governor_set(&governor, 99, 10 * MAX_PPM);
+	assert_in_range(governor.rate_hz, lowered / 2 + 1, lowered);
+	(void)run(&governor, &machine, HOUR);
+	assert_int_equal(governor.rate_hz, 99);
+	rate_governor_set(&governor, 19, MAX_PPM);
+	assert_int_equal(governor.rate_hz, 19);
+	rate_governor_set(&governor, 99, 1);
+	(void)run(&governor, &machine, 1);
+	assert_int_equal(governor.rate_hz, governor.floor_hz);
+	rate_governor_set(&governor, 99, 0);
+	assert_int_equal(governor.rate_hz, 99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cheap_machine_keeps_the_wanted_rate),
+		cmocka_unit_test(too_dear_a_machine_has_a_lower_rate_at_once),
+		cmocka_unit_test(it_converges),
+		cmocka_unit_test(noise_does_not_make_it_swing),
+		cmocka_unit_test(it_recovers_from_a_burst),
+		cmocka_unit_test(load_that_comes_and_goes_makes_fewer_and_fewer_changes),
+		cmocka_unit_test(an_idle_machine_tells_little),
+		cmocka_unit_test(what_is_not_sampling_is_spread),
+		cmocka_unit_test(it_never_goes_below_the_floor),
+		cmocka_unit_test(rates_are_of_one_ladder),
+		cmocka_unit_test(without_a_budget_nothing_is_steered),
+		cmocka_unit_test(nothing_is_learnt_of_no_time),
+		cmocka_unit_test(the_cost_is_of_a_minute),
+		cmocka_unit_test(a_new_configuration_takes_effect),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

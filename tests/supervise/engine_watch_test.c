@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/engine_watch.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const uint64_t ms = NSEC_PER_SEC / 1000, second = NSEC_PER_SEC;
+
+static void pauses_grow_to_a_bound(void **state)
+{
+	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+	struct engine_watch watch;
+	uint64_t now = second;
+
+	(void)state;
+	engine_watch_init(&watch, 0);
+	for (size_t i = 0; i < 8; i++) {
+		engine_watch_started(&watch, now);
+		assert_int_equal(engine_watch_ended(&watch, false, second, now), pauses_ms[i] * ms);
+		assert_int_equal(engine_watch_next_ns(&watch), now + pauses_ms[i] * ms);
+		now += pauses_ms[i] * ms;
+		assert_int_equal(engine_watch_take(&watch, now - 1), ENGINE_WATCH_NOTHING);
+		assert_int_equal(engine_watch_take(&watch, now), ENGINE_WATCH_START);
+		assert_int_equal(engine_watch_take(&watch, now), ENGINE_WATCH_NOTHING);
+	}
+	/* One that has lasted begins them anew. */
+	assert_int_equal(engine_watch_ended(&watch, false, 60 * second, now), 100 * ms);
+	assert_int_equal(engine_watch_ended(&watch, false, 59 * second, now), 200 * ms);
+}
+
+static void one_that_worked_is_followed_within_a_second(void **state)
+{
+	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1000, 1000 };
+	struct engine_watch watch;
+
+	(void)state;
+	engine_watch_init(&watch, 0);
+	for (size_t i = 0; i < 6; i++) {
+		engine_watch_started(&watch, second);
+		engine_watch_progressed(&watch, second);
+		assert_int_equal(engine_watch_ended(&watch, false, 1, second), pauses_ms[i] * ms);
+	}
+	/* The next one does not get so far. */
+	engine_watch_started(&watch, second);
+	assert_int_equal(engine_watch_ended(&watch, false, 1, second), 2 * second);
+}
+
+static void renewal_is_at_once_but_not_for_ever(void **state)
+{
+	struct engine_watch watch;
+
+	(void)state;
+	engine_watch_init(&watch, 0);
+	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
+	assert_int_equal(engine_watch_take(&watch, 5), ENGINE_WATCH_START);
+	assert_int_equal(engine_watch_ended(&watch, true, second - 1, 5), 100 * ms);
+	assert_int_equal(engine_watch_ended(&watch, true, 0, 5), 200 * ms);
+	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
+}
+
+static void silence_ends_an_engine(void **state)
+{
+	struct engine_watch watch;
+
+	(void)state;
+	engine_watch_init(&watch, 10 * second);
+	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
+	engine_watch_started(&watch, second);
+	assert_int_equal(engine_watch_next_ns(&watch), 11 * second);
+	engine_watch_progressed(&watch, 5 * second);
+	assert_int_equal(engine_watch_take(&watch, 15 * second - 1), ENGINE_WATCH_NOTHING);
+	engine_watch_held_up(&watch, 2 * second);
+	assert_int_equal(engine_watch_take(&watch, 17 * second - 1), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_take(&watch, 17 * second), ENGINE_WATCH_ABORT);
+	/* What it says now comes too late. */
+	engine_watch_progressed(&watch, 17 * second);
+	assert_int_equal(engine_watch_take(&watch, 18 * second - 1), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_take(&watch, 18 * second), ENGINE_WATCH_KILL);
+	assert_int_equal(engine_watch_take(&watch, 18 * second), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_take(&watch, 19 * second), ENGINE_WATCH_KILL);
+	assert_int_equal(engine_watch_ended(&watch, false, 18 * second, 19 * second), 100 * ms);
+	assert_int_equal(engine_watch_next_ns(&watch), 19 * second + 100 * ms);
+	/* Nobody waits for one that is not there. */
+	engine_watch_held_up(&watch, second);
+	assert_int_equal(engine_watch_next_ns(&watch), 19 * second + 100 * ms);
+}
+
+static void one_that_is_told_to_end_has_its_time(void **state)
+{
+	struct engine_watch watch;
+
+	(void)state;
+	engine_watch_init(&watch, second);
+	engine_watch_started(&watch, second);
+	engine_watch_stopping(&watch, second);
+	assert_int_equal(engine_watch_take(&watch, 20 * second), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_next_ns(&watch), 21 * second);
+	assert_int_equal(engine_watch_take(&watch, 21 * second), ENGINE_WATCH_KILL);
+}
+
+static void without_a_watchdog_nothing_is_due(void **state)
+{
+	struct engine_watch watch;
+
+	(void)state;
+	engine_watch_init(&watch, 0);
+	engine_watch_started(&watch, second);
+	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
+	assert_int_equal(engine_watch_take(&watch, UINT64_MAX - 1), ENGINE_WATCH_NOTHING);
+	engine_watch_init(&watch, UINT64_MAX);
+	engine_watch_started(&watch, second);
+	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pauses_grow_to_a_bound),
+		cmocka_unit_test(one_that_worked_is_followed_within_a_second),
+		cmocka_unit_test(renewal_is_at_once_but_not_for_ever),
+		cmocka_unit_test(silence_ends_an_engine),
+		cmocka_unit_test(one_that_is_told_to_end_has_its_time),
+		cmocka_unit_test(without_a_watchdog_nothing_is_due),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

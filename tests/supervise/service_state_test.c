@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The manager is a socket of the test's own. */
+#include "supervise/service_state.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int manager_fd;
+
+static void expect(const char *expected)
+{
+	char message[2048] = "";
+	ssize_t size = recv(manager_fd, message, sizeof(message) - 1, MSG_DONTWAIT);
+
+	assert_true(size >= 0);
+	assert_string_equal(message, expected);
+}
+
+static void states_are_told(void **state)
+{
+	(void)state;
+	service_state_ready();
+	expect("READY=1");
+	service_state_stopping();
+	expect("STOPPING=1");
+	service_state_progress();
+	expect("WATCHDOG=1");
+}
+
+static void a_reload_is_dated(void **state)
+{
+	const char prefix[] = "RELOADING=1\nMONOTONIC_USEC=";
+	uint64_t before_us = clock_monotonic_ns() / 1000, told_us;
+	char message[256] = "";
+
+	(void)state;
+	service_state_reloading();
+	assert_true(recv(manager_fd, message, sizeof(message) - 1, MSG_DONTWAIT) > 0);
+	assert_memory_equal(message, prefix, strlen(prefix));
+	told_us = strtoull(message + strlen(prefix), NULL, 10);
+	assert_in_range(told_us, before_us, clock_monotonic_ns() / 1000);
+}
+
+static void a_status_is_one_line(void **state)
+{
+	char text[2000];
+
+	(void)state;
+	service_state_status("99 Hz, 0 lost");
+	expect("STATUS=99 Hz, 0 lost");
+	service_state_status("");
+	expect("STATUS=");
+	service_state_status("a\nMAINPID=1\n\xff%s%n");
+	expect("STATUS=a\xef\xbf\xbdMAINPID=1\xef\xbf\xbd\xef\xbf\xbd%s%n");
+	memset(text, '\n', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	service_state_status(text);
+	assert_true(recv(manager_fd, text, sizeof(text), MSG_DONTWAIT) < 1100);
+	assert_null(memchr(text, '\n', 1024));
+}
+
+static void the_watchdogs_time_is_found(void **state)
+{
+	char other[32];
+
+	(void)state;
+	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(setenv("WATCHDOG_USEC", "30000000", 1), 0);
+	assert_int_equal(service_state_watchdog_ns(), 30ULL * NSEC_PER_SEC);
+	/* Another process's. */
+	(void)snprintf(other, sizeof(other), "%d", (int)getppid());
+	assert_int_equal(setenv("WATCHDOG_PID", other, 1), 0);
+	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(unsetenv("WATCHDOG_PID"), 0);
+	assert_int_equal(setenv("WATCHDOG_USEC", "much", 1), 0);
+	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(setenv("WATCHDOG_USEC", "18446744073709551", 1), 0);
+	assert_int_equal(service_state_watchdog_ns(), 18446744073709551000ULL);
+	assert_int_equal(setenv("WATCHDOG_USEC", "18446744073709552", 1), 0);
+	assert_int_equal(service_state_watchdog_ns(), UINT64_MAX);
+	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
+}
+
+static void some_variables_are_the_main_processes(void **state)
+{
+	(void)state;
+	assert_true(service_state_is_own_variable("NOTIFY_SOCKET=@x"));
+	assert_true(service_state_is_own_variable("WATCHDOG_PID=1"));
+	assert_true(service_state_is_own_variable("LISTEN_FDS=2"));
+	assert_false(service_state_is_own_variable("NOTIFY_SOCKET_OTHER=@x"));
+	assert_false(service_state_is_own_variable("JOURNAL_STREAM=1:2"));
+	assert_false(service_state_is_own_variable("STATE_DIRECTORY=/var/lib/pilotlight"));
+}
+
+static void without_a_manager_nothing_is_told(void **state)
+{
+	char byte;
+
+	(void)state;
+	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+	service_state_ready();
+	service_state_status("text");
+	assert_true(recv(manager_fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(address);
+	char name[128];
+
+	(void)state;
+	manager_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (manager_fd < 0 ||
+		bind(manager_fd, (struct sockaddr *)&address, sizeof(address.sun_family)) < 0 ||
+		getsockname(manager_fd, (struct sockaddr *)&address, &size) < 0)
+		return -1;
+	(void)snprintf(name, sizeof(name), "@%.*s",
+		(int)(size - offsetof(struct sockaddr_un, sun_path)) - 1, &address.sun_path[1]);
+	(void)unsetenv("WATCHDOG_USEC");
+	(void)unsetenv("WATCHDOG_PID");
+	return setenv("NOTIFY_SOCKET", name, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states_are_told),
+		cmocka_unit_test(a_reload_is_dated),
+		cmocka_unit_test(a_status_is_one_line),
+		cmocka_unit_test(the_watchdogs_time_is_found),
+		cmocka_unit_test(some_variables_are_the_main_processes),
+		cmocka_unit_test(without_a_manager_nothing_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/supervisor.h"
+
+#include "base/clock.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/supervise/engine_roles.h"
+
+#include <pwd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+enum {
+	REPORTS = 0,	 /* the test's side */
+	PATIENCE_S = 60, /* with which a test fails that would wait for ever */
+};
+
+/* A supervisor's process, and what it and its engines say. */
+struct service {
+	pid_t pid;
+	int notify_fd, reports[2];
+};
+
+static void wait_at_most(int fd)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+}
+
+/* An abstract name of the kernel's choice, in the form that sd_notify(3) has for them. */
+static int open_manager(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(address);
+	char name[128];
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	(void)snprintf(name, sizeof(name), "@%.*s",
+		(int)(size - offsetof(struct sockaddr_un, sun_path)) - 1, &address.sun_path[1]);
+	assert_int_equal(setenv("NOTIFY_SOCKET", name, 1), 0);
+	wait_at_most(fd);
+	return fd;
+}
+
+static int run(const char *roles, const int *listen_fd, const char *user)
+{
+	char *const arguments[] = { "pilotlight", "engine", (char *)roles, NULL };
+	const struct supervisor_options options = {
+		.engine_arguments = arguments,
+		.listen_fds = listen_fd,
+		.listen_count = 1,
+		.user = user,
+	};
+	struct fault fault = { 0 };
+	int r = supervisor_run(&options, &fault);
+
+	assert_true((r == 0) == (fault.text[0] == '\0'));
+	return r;
+}
+
+static void start_as(
+	struct service *service, const char *roles, const char *user, const char *watchdog_usec)
+{
+	service->notify_fd = open_manager();
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, service->reports), 0);
+	wait_at_most(service->reports[REPORTS]);
+	if (watchdog_usec)
+		assert_int_equal(setenv("WATCHDOG_USEC", watchdog_usec, 1), 0);
+	else
+		assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
+	service->pid = fork();
+	assert_true(service->pid >= 0);
+	if (service->pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0)
+		_exit(-run(roles, &service->reports[1], user));
+}
+
+static void start(struct service *service, const char *roles)
+{
+	start_as(service, roles, NULL, NULL);
+}
+
+/* The supervisor's errno, 0 where it is content. */
+static int wait_for_end(struct service *service)
+{
+	int status;
+
+	/* First, as the supervisor waits for a manager that is slow to read. */
+	(void)close(service->notify_fd);
+	assert_int_equal(waitpid(service->pid, &status, 0), service->pid);
+	assert_true(WIFEXITED(status));
+	(void)close(service->reports[0]);
+	(void)close(service->reports[1]);
+	return WEXITSTATUS(status);
+}
+
+static struct engine_report next_engine(struct service *service)
+{
+	struct engine_report report;
+
+	assert_int_equal(
+		recv(service->reports[REPORTS], &report, sizeof(report), 0), sizeof(report));
+	return report;
+}
+
+static void next_message(struct service *service, char message[1024])
+{
+	ssize_t size = recv(service->notify_fd, message, 1023, 0);
+
+	assert_true(size > 0);
+	message[size] = '\0';
+}
+
+/* That all that is told until then is what the test expects. */
+static void expect(struct service *service, const char *expected)
+{
+	char message[1024];
+
+	next_message(service, message);
+	assert_memory_equal(message, expected, strlen(expected));
+}
+
+static void wait_for(struct service *service, const char *expected)
+{
+	char message[1024];
+
+	do
+		next_message(service, message);
+	while (strncmp(message, expected, strlen(expected)) != 0);
+}
+
+static void stop(struct service *service)
+{
+	assert_int_equal(kill(service->pid, SIGTERM), 0);
+	wait_for(service, "STOPPING=1");
+	assert_int_equal(wait_for_end(service), 0);
+}
+
+static void an_engine_finds_what_it_needs_and_nothing_else(void **state)
+{
+	struct engine_report report;
+	struct service service;
+
+	(void)state;
+	start(&service, "sound");
+	report = next_engine(&service);
+	assert_int_equal(report.run, 1);
+	assert_int_equal(report.session, report.pid);
+	assert_int_equal(report.user, getuid());
+	assert_int_equal(report.open, 0xff);
+	assert_int_equal(report.blocked, 0);
+	assert_int_equal(report.ignored, 0);
+	assert_int_equal(report.capabilities, 0);
+	assert_int_equal(report.keepsake_bytes, ENGINE_KEEPSAKE_BYTES);
+	assert_true(report.is_sealed);
+	assert_false(report.has_own_variables);
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void an_engine_has_its_own_user(void **state)
+{
+	const struct passwd *nobody = getpwnam("nobody");
+	struct engine_report report;
+	struct service service;
+
+	(void)state;
+	if (geteuid() != 0 || !nobody) {
+		print_message("skipped: only root can be another user\n");
+		skip();
+	}
+	start_as(&service, "sound", "nobody", NULL);
+	report = next_engine(&service);
+	assert_int_equal(report.user, nobody->pw_uid);
+	assert_int_equal(report.group, nobody->pw_gid);
+	assert_int_equal(report.capabilities, 0);
+	expect(&service, "READY=1");
+	stop(&service);
+	start_as(&service, "sound", "nobody-of-that-name", NULL);
+	assert_int_equal(wait_for_end(&service), ENOENT);
+}
+
+static void what_the_engine_says_is_passed_on(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "talkative");
+	expect(&service, "READY=1");
+	/* Of an assignment in the text nothing remains but its letters. */
+	expect(&service, "STATUS=one\xef\xbf\xbdREADY=1\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd two");
+	expect(&service, "WATCHDOG=1");
+	stop(&service);
+}
+
+static void the_servers_answer(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "asks");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void a_reload_is_passed_on(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "sound");
+	expect(&service, "READY=1");
+	assert_int_equal(kill(service.pid, SIGHUP), 0);
+	expect(&service, "RELOADING=1\nMONOTONIC_USEC=");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void a_reload_waits_for_the_engine(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "late");
+	(void)next_engine(&service);
+	assert_int_equal(kill(service.pid, SIGHUP), 0);
+	/* Now it makes itself open to the signal. */
+	assert_int_equal(send(service.reports[REPORTS], "x", 1, 0), 1);
+	expect(&service, "READY=1");
+	expect(&service, "RELOADING=1\nMONOTONIC_USEC=");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void an_engine_that_dies_is_followed(void **state)
+{
+	struct engine_report report;
+	struct service service;
+	uint64_t killed_ns;
+
+	(void)state;
+	start(&service, "sound");
+	for (uint32_t run_number = 1; run_number <= 3; run_number++) {
+		report = next_engine(&service);
+		/* By the keepsake, which outlives them. */
+		assert_int_equal(report.run, run_number);
+		expect(&service, "READY=1");
+		assert_int_equal(kill(report.pid, SIGKILL), 0);
+		killed_ns = clock_monotonic_ns();
+		expect(&service, "STATUS=the engine ended by signal 9, Killed, after ");
+	}
+	expect(&service, "READY=1");
+	print_message("back %.0f ms after the third of three kills at once\n",
+		(double)(clock_monotonic_ns() - killed_ns) / 1e6);
+	stop(&service);
+}
+
+static void a_crash_is_told_and_survived(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "crash,exit 3,exit 75,sound");
+	expect(&service, "STATUS=the engine ended by signal 9, Killed, after ");
+	expect(&service, "STATUS=the engine ended with status 3 after ");
+	/* Renewed before it has done anything, as it would be for ever. */
+	expect(&service, "STATUS=the engine ended with status 75 after ");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void a_reload_ends_with_the_next_engine(void **state)
+{
+	struct engine_report report;
+	struct service service;
+
+	(void)state;
+	start(&service, "naked,sound");
+	report = next_engine(&service);
+	expect(&service, "READY=1");
+	/* It has no handler of this, and ends by it. */
+	assert_int_equal(kill(service.pid, SIGHUP), 0);
+	assert_true(report.pid > 0);
+	expect(&service, "STATUS=the engine ended by signal 1, Hangup, after ");
+	expect(&service, "RELOADING=1\nMONOTONIC_USEC=");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void an_engine_ends_the_service(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "exit 0");
+	assert_int_equal(wait_for_end(&service), 0);
+	start(&service, "exit 1");
+	assert_int_equal(wait_for_end(&service), ECANCELED);
+	start(&service, "crash,exit 1");
+	assert_int_equal(wait_for_end(&service), ECANCELED);
+}
+
+static void an_engine_without_progress_is_killed(void **state)
+{
+	static const char *const roles[] = { "hang,sound", "deaf,sound" };
+	static const char *const ends[] = { "STATUS=the engine ended by signal 6, Aborted, after ",
+		"STATUS=the engine ended by signal 9, Killed, after " };
+	struct service service;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		/* The next one is killed, too, unless it is told to end before. */
+		start_as(&service, roles[i], NULL, "1000000");
+		expect(&service, "READY=1");
+		expect(&service, ends[i]);
+		expect(&service, "READY=1");
+		assert_int_equal(kill(service.pid, SIGTERM), 0);
+		assert_int_equal(wait_for_end(&service), 0);
+	}
+}
+
+static void notices_without_sense_are_passed_over(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "malformed");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void a_flood_is_held_back(void **state)
+{
+	struct service service;
+	char message[1024];
+	uint64_t began_ns, now_ns;
+	unsigned int count = 0;
+
+	(void)state;
+	start(&service, "flood");
+	expect(&service, "READY=1");
+	began_ns = now_ns = clock_monotonic_ns();
+	/* Three seconds' worth, which take two at the least, however fast the engine is. */
+	for (; count < 3 * 64; count++) {
+		next_message(&service, message);
+		assert_string_equal(message, "STATUS=much");
+	}
+	now_ns = clock_monotonic_ns();
+	assert_true(now_ns - began_ns > NSEC_PER_SEC);
+	stop(&service);
+}
+
+static void an_engine_that_speaks_to_nobody_is_waited_for(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "silent");
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+static void a_second_signal_does_not_wait(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "deaf");
+	expect(&service, "READY=1");
+	assert_int_equal(kill(service.pid, SIGINT), 0);
+	expect(&service, "STOPPING=1");
+	assert_int_equal(kill(service.pid, SIGTERM), 0);
+	assert_int_equal(wait_for_end(&service), 0);
+}
+
+static void the_service_ends_between_two_engines(void **state)
+{
+	struct service service;
+
+	(void)state;
+	start(&service, "crash,crash,crash,crash,sound");
+	for (int i = 0; i < 4; i++)
+		expect(&service, "STATUS=the engine ended by signal 9");
+	/* The pause is of most of a second now. */
+	stop(&service);
+}
+
+static void a_program_that_cannot_be_started_is_a_fault(void **state)
+{
+	char *const arguments[] = { "pilotlight", NULL };
+	const struct supervisor_options options = {
+		.engine_arguments = arguments,
+		.program = "/nonexistent/pilotlight",
+	};
+	struct fault fault = { 0 };
+
+	(void)state;
+	assert_int_equal(supervisor_run(&options, &fault), -ENOENT);
+	assert_string_equal(fault.text, "the engine cannot be started: No such file or directory");
+}
+
+static void failing_allocations_are_told(void **state)
+{
+	const uint64_t before = blocked_signals();
+	int reports[2], r;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
+	for (n = 0;; n++) {
+		fail_allocation(n);
+		r = run("exit 0", &reports[1], NULL);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n >= 3);
+	assert_int_equal(blocked_signals(), before);
+	(void)close(reports[0]);
+	(void)close(reports[1]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_engine_finds_what_it_needs_and_nothing_else),
+		cmocka_unit_test(an_engine_has_its_own_user),
+		cmocka_unit_test(what_the_engine_says_is_passed_on),
+		cmocka_unit_test(the_servers_answer),
+		cmocka_unit_test(a_reload_is_passed_on),
+		cmocka_unit_test(a_reload_waits_for_the_engine),
+		cmocka_unit_test(a_reload_ends_with_the_next_engine),
+		cmocka_unit_test(an_engine_that_dies_is_followed),
+		cmocka_unit_test(a_crash_is_told_and_survived),
+		cmocka_unit_test(an_engine_ends_the_service),
+		cmocka_unit_test(an_engine_without_progress_is_killed),
+		cmocka_unit_test(notices_without_sense_are_passed_over),
+		cmocka_unit_test(a_flood_is_held_back),
+		cmocka_unit_test(an_engine_that_speaks_to_nobody_is_waited_for),
+		cmocka_unit_test(a_second_signal_does_not_wait),
+		cmocka_unit_test(the_service_ends_between_two_engines),
+		cmocka_unit_test(a_program_that_cannot_be_started_is_a_fault),
+		cmocka_unit_test(failing_allocations_are_told),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "engine") == 0)
+		return engine_role_main(argc, argv);
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A service in a process of its own for the commands that ask one: it answers a profile with the
+ * parameters that it was asked by, "name=value" a line, and folded stacks with some. And the
+ * commands, run within the test. One at a time.
+ */
+#pragma once
+
+#include "serve/http_server.h"
+#include "tests/tools/command_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+static const char service_run_folded[] = "nginx;main;serve;malloc 30\n"
+					 "nginx;main;serve;read_[k] 10\n"
+					 "node;start;render_[j] 50\n"
+					 "node;start;copy_[i] 10\n"
+					 "[lost: ring full] 5\n";
+static const char service_run_metrics[] = "# TYPE pilotlight_online_cpus gauge\n"
+					  "pilotlight_online_cpus 4\n"
+					  "pilotlight_sampling_rate_hertz 10\n"
+					  "pilotlight_cost_ratio 0.0005\n"
+					  "pilotlight_memory_bytes 33554432\n";
+
+struct service_run {
+	char folder[32], path[48];
+	pid_t pid; /* 0: it does not run */
+	int status;
+	char out[COMMAND_RUN_TEXT_BYTES], err[COMMAND_RUN_TEXT_BYTES];
+};
+
+static struct service_run service;
+
+static inline int service_run_echo(void *context, const char *name, const char *value)
+{
+	FILE *file = context;
+
+	return fprintf(file, "%s=%s\n", name, value) < 0;
+}
+
+static inline void service_run_text(struct http_request *request, const char *text)
+{
+	http_answer(request, &(struct http_answer){ .status = 200,
+				     .content_type = "text/plain",
+				     .body = strdup(text),
+				     .size = strlen(text) });
+}
+
+/* Of the unit "never" nothing ever comes, "bad" is wrong and "none" is not there. */
+static inline void service_run_profile(void *context, struct http_request *request)
+{
+	const char *format = http_request_parameter(request, "format");
+	const char *unit = http_request_parameter(request, "unit");
+	struct http_answer answer = { .status = 200, .content_type = "text/plain" };
+	FILE *file;
+
+	(void)context;
+	if (unit && strcmp(unit, "never") == 0)
+		return;
+	if (unit && strcmp(unit, "bad") == 0) {
+		http_answer_text(request, 400, "unit 'bad' is none: write nginx.service");
+	} else if (unit && strcmp(unit, "none") == 0) {
+		http_answer_text(request, 404, "Nothing matches unit 'none'");
+	} else if (unit && strcmp(unit, "empty") == 0) {
+		http_answer(request, &answer);
+	} else if (format && strcmp(format, "folded") == 0) {
+		service_run_text(request, service_run_folded);
+	} else {
+		file = open_memstream(&answer.body, &answer.size);
+		if (!file || http_request_each(request, service_run_echo, file) != 0 ||
+			fclose(file) != 0)
+			_exit(1);
+		http_answer(request, &answer);
+	}
+}
+
+static inline void service_run_metrics_page(void *context, struct http_request *request)
+{
+	(void)context;
+	service_run_text(request, service_run_metrics);
+}
+
+static inline void service_run_status(void *context, struct http_request *request)
+{
+	const char *format = http_request_parameter(request, "format");
+
+	(void)context;
+	service_run_text(request, format && strcmp(format, "text") == 0 ? "well\n" : "{}\n");
+}
+
+static inline void service_run_serve(struct http_listener *listener)
+{
+	static const struct http_route routes[] = {
+		{ .method = "GET", .path = "/api/v1/profile", .function = service_run_profile },
+		{ .method = "GET", .path = "/api/v1/diff", .function = service_run_profile },
+		{ .method = "GET", .path = "/api/v1/status", .function = service_run_status },
+		{ .method = "GET", .path = "/metrics", .function = service_run_metrics_page },
+		{ 0 },
+	};
+	struct http_server *server;
+	struct fault fault = { 0 };
+
+	if (http_server_new(&http_default_limits, listener, 1, routes, NULL, &server, &fault) < 0)
+		_exit(1);
+	for (;;) {
+		struct pollfd fd = { .fd = http_server_poll_fd(server), .events = POLLIN };
+
+		(void)poll(&fd, 1, 1000);
+		if (http_server_run(server) < 0)
+			_exit(1);
+	}
+}
+
+static inline int service_run_begin(void)
+{
+	struct http_listener listener;
+	struct fault fault = { 0 };
+
+	if (http_listen_unix(service.path, (gid_t)-1, &listener, &fault) < 0)
+		return -1;
+	service.pid = fork();
+	if (service.pid == 0)
+		service_run_serve(&listener);
+	(void)close(listener.fd);
+	return service.pid < 0 ? -1 : 0;
+}
+
+static inline void service_run_end(void)
+{
+	if (service.pid > 0) {
+		(void)kill(service.pid, SIGKILL);
+		(void)waitpid(service.pid, NULL, 0);
+	}
+	service.pid = 0;
+}
+
+/* Enters a folder of its own, too. */
+static inline int service_run_set_up(void **state)
+{
+	(void)state;
+	(void)strcpy(service.folder, "/tmp/service-run.XXXXXX");
+	if (!mkdtemp(service.folder) || chdir(service.folder) < 0)
+		return -1;
+	(void)snprintf(service.path, sizeof(service.path), "%s/s", service.folder);
+	if (setenv("PILOTLIGHT_SOCKET", service.path, 1) < 0)
+		return -1;
+	return service_run_begin();
+}
+
+static inline int service_run_tear_down(void **state)
+{
+	char command[64];
+
+	(void)state;
+	service_run_end();
+	(void)snprintf(command, sizeof(command), "rm -rf %s", service.folder);
+	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+/* `line` is split at its spaces; its first word is the command's. Returns the exit status. */
+static inline int service_run_line(int (*function)(int argc, char **argv), const char *line)
+{
+	char *argv[COMMAND_RUN_WORDS_MAX + 1];
+	int argc = command_run_split(line, argv, 0);
+	int out, err;
+
+	(void)fflush(NULL);
+	out = command_run_replace(STDOUT_FILENO, "", 0);
+	err = command_run_replace(STDERR_FILENO, "", 0);
+	service.status = function(argc, argv);
+	(void)fflush(NULL);
+	command_run_restore(STDOUT_FILENO, out, service.out);
+	command_run_restore(STDERR_FILENO, err, service.err);
+	return service.status;
+}
+
+static inline bool service_run_complained(const char *words)
+{
+	return command_run_is_complaint(service.err, words);
+}
+
+/* The content of a file, of a few KiB; "" where there is none. */
+static inline const char *service_run_file(const char *path)
+{
+	static char content[1 << 14];
+	FILE *file = fopen(path, "r");
+	size_t size = file ? fread(content, 1, sizeof(content) - 1, file) : 0;
+
+	content[size] = '\0';
+	if (file)
+		(void)fclose(file);
+	return content;
+}

@@ -1,0 +1,211 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What tests/vm/boot_systemd runs in the machine that it has booted, as a unit of its own, once after
+# each boot. Waits are for events, bounded by PATIENCE seconds: the machine is emulated.
+set -u
+export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export DEBIAN_FRONTEND=noninteractive
+
+PATIENCE=300
+# Of the main process: dac_read_search, sys_ptrace, syslog, perfmon, bpf, checkpoint_restore.
+CAPABILITIES=000001c400080004
+socket=/run/pilotlight/api.sock
+kept=/root/kept # what outlives the boot
+tests=$(cat $kept.tests 2>/dev/null || echo 0)
+
+# check NAME COMMAND...
+check() {
+	local name=$1
+
+	shift
+	tests=$((tests + 1))
+	echo $tests >$kept.tests
+	if "$@" >/tmp/said 2>&1; then
+		echo "ok $tests - $name"
+	else
+		echo "not ok $tests - $name"
+		tail -n 12 /tmp/said | sed 's/^/# /'
+	fi
+}
+
+# until_true COMMAND...: what is waited for is an event of other processes, looked for twice a second.
+until_true() {
+	local end=$((SECONDS + PATIENCE))
+
+	until "$@"; do
+		[ $SECONDS -lt $end ] || { echo "not within $PATIENCE s: $*"; return 1; }
+		sleep 0.5
+	done
+}
+
+property() { systemctl show -P "$1" "${2:-pilotlightd.service}"; }
+main_pid() { property MainPID; }
+# The main process is the broker; of its children one is the engine.
+engine_pid() { pgrep -o -P "$(main_pid)" -f engine; }
+is_active() { [ "$(property ActiveState)" = active ]; }
+is_inactive() { [ "$(property ActiveState)" = inactive ]; }
+answers() { curl -sf --max-time 30 --unix-socket $socket http://localhost/api/v1/status >/tmp/status; }
+# metric NAME
+metric() {
+	curl -sf --max-time 30 --unix-socket $socket http://localhost/metrics |
+		awk -v name="pilotlight_$1" '$1 == name { print $2 }'
+}
+metric_is() { [ "$(metric "$1")" = "$2" ]; }
+# has_errors SINCE: of the service, or of whoever speaks of it.
+has_errors() { journalctl -q -b -p err --since "$1" | grep -i pilotlight; }
+# folded FILE SELECT...
+folded() {
+	local file=$1
+
+	shift
+	pilotlight flamegraph -q --last 1h "$@" -f folded -o - >"$file" 2>/tmp/folded.err && return
+	cat /tmp/folded.err
+	return 1
+}
+# shows FUNCTION SELECT...
+shows() {
+	local function=$1
+
+	shift
+	folded /tmp/shown "$@" && grep -q "$function" /tmp/shown
+}
+# shows_only FUNCTION OTHER SELECT...
+shows_only() { shows "$1" "${@:3}" && ! grep -q "$2" /tmp/shown; }
+
+# --- the tests -----------------------------------------------------------------------------------
+
+is_installed() { dpkg -i /root/pilotlight.deb && until_true is_active && until_true answers; }
+socket_is_of_group() {
+	stat -c '%U:%G %a %F' $socket /run/pilotlight
+	[ "$(stat -c '%U:%G %a %F' $socket)" = 'root:pilotlight 660 socket' ] &&
+		[ "$(stat -c '%U:%G %a' /run/pilotlight)" = 'root:root 755' ]
+}
+folders_are_its_own() {
+	stat -c '%U:%G %a' /var/lib/pilotlight /var/cache/pilotlight
+	[ "$(stat -c '%U:%G %a' /var/lib/pilotlight /var/cache/pilotlight | sort -u)" = 'pilotlight:pilotlight 750' ]
+}
+member_may() { useradd -d /home/member -G pilotlight member && runuser -u member -- pilotlight status; }
+stranger_may_not() { ! setpriv --reuid=65534 --regid=65534 --clear-groups pilotlight status; }
+# capabilities PID: the different values of its sets.
+capabilities() { awk '/^Cap(Inh|Prm|Eff|Amb)/ { print $2 }' "/proc/$1/status" | sort -u; }
+main_has_capabilities() {
+	grep ^Cap "/proc/$(main_pid)/status"
+	[ "$(capabilities "$(main_pid)")" = $CAPABILITIES ]
+}
+# What it could have again (CapBnd) it cannot, with NoNewPrivs.
+engine_has_none() {
+	grep -E '^(Cap|NoNew)' "/proc/$(engine_pid)/status"
+	[ "$(capabilities "$(engine_pid)")" = 0000000000000000 ] &&
+		grep -q '^NoNewPrivs:.1$' "/proc/$(engine_pid)/status"
+}
+names_kernel() { shows '\(do_syscall_64\|asm_[a-z_]*\|ret_from_fork\)_\[k\]'; }
+# Confined: what is in /home and /tmp, and what a runtime writes there, is read through the processes.
+names_of_hidden_folders() {
+	cp /usr/local/bin/alpha /tmp/beside
+	systemd-run -q --unit=hidden-home /home/private/home
+	systemd-run -q --unit=hidden-tmp -p PrivateTmp=yes \
+		/bin/sh -c 'cp /usr/local/bin/beta /tmp/inside && exec /tmp/inside'
+	systemd-run -q --unit=hidden-beside /tmp/beside
+	until_true shows home_work --unit hidden-home.service &&
+		until_true shows beta_work --unit hidden-tmp.service &&
+		until_true shows alpha_work --unit hidden-beside.service
+}
+units_are_told_apart() {
+	systemctl start alpha.service beta.service
+	until_true shows alpha_work --unit alpha.service && until_true shows beta_work --unit beta.service &&
+		shows_only alpha_work beta_work --unit alpha.service &&
+		shows_only beta_work alpha_work --unit beta.service
+}
+reloads() {
+	local pid=$(main_pid)
+
+	printf '[Sampling]\nFrequencyHz=49\n' >/etc/pilotlight/pilotlight.conf.d/test.conf
+	systemctl reload pilotlightd && until_true metric_is sampling_rate_wanted_hertz 49 &&
+		is_active && [ "$(main_pid)" = "$pid" ]
+}
+refuses_mistakes() {
+	local pid=$(main_pid)
+
+	printf '[Sampling]\nFrequency=often\n' >/etc/pilotlight/pilotlight.conf.d/wrong.conf
+	systemctl reload pilotlightd && return 1
+	rm /etc/pilotlight/pilotlight.conf.d/*.conf
+	is_active && [ "$(main_pid)" = "$pid" ] && answers && systemctl reload pilotlightd
+}
+engine_is_another() { [ -n "$(engine_pid)" ] && [ "$(engine_pid)" != "$1" ]; }
+engine_comes_back() {
+	local engine=$(engine_pid) main=$(main_pid)
+
+	kill "-$1" "$engine" && until_true engine_is_another "$engine" && until_true answers &&
+		[ "$(main_pid)" = "$main" ]
+}
+main_is_another() { [ "$(main_pid)" != 0 ] && [ "$(main_pid)" != "$1" ] && is_active; }
+main_comes_back() {
+	local main=$(main_pid)
+
+	kill "-$1" "$main" && until_true main_is_another "$main" && until_true answers &&
+		socket_is_of_group
+}
+stops_for_good() {
+	systemctl stop pilotlightd && is_inactive && [ ! -e $socket ] && ! answers &&
+		! pgrep -u pilotlight && [ "$(property ActiveState pilotlightd.socket)" = inactive ]
+}
+starts_again() {
+	systemctl start pilotlightd && answers && systemctl restart pilotlightd &&
+		until_true answers && socket_is_of_group
+}
+is_upgraded() {
+	local main=$(main_pid)
+
+	ls /var/lib/pilotlight/history >/tmp/before
+	dpkg -i /root/pilotlight.deb && until_true main_is_another "$main" && until_true answers &&
+		ls /var/lib/pilotlight/history | diff /tmp/before - && shows alpha_work --unit alpha.service
+}
+is_purged() {
+	touch /var/lib/pilotlight/left
+	dpkg --purge pilotlight || return 1
+	find / /run /tmp -xdev -iname '*pilotlight*' -not -path '/root/*' >/tmp/left
+	cat /tmp/left
+	[ ! -s /tmp/left ] && ! pgrep -u pilotlight && id pilotlight &&
+		[ "$(property LoadState)" = not-found ]
+}
+has_history() { shows alpha_work --unit alpha.service; }
+
+# --- the first boot, and the second ----------------------------------------------------------------
+
+if [ ! -e $kept.rebooted ]; then
+	check "the package is installed, and the service ready" is_installed
+	check "its socket is root's and the group's" socket_is_of_group
+	check "its folders are its own" folders_are_its_own
+	check "a member of the group may ask" member_may
+	check "nobody else may" stranger_may_not
+	check "the main process has its capabilities and no others" main_has_capabilities
+	check "its engine has none" engine_has_none
+	check "two units are told apart" units_are_told_apart
+	check "the kernel's functions have names" until_true names_kernel
+	check "programs in /home and /tmp have names" names_of_hidden_folders
+	check "a reload takes a change over" reloads
+	check "a reload refuses mistakes, and the service goes on" refuses_mistakes
+	check "no errors in the journal" eval '! has_errors -1h'
+	check "systemd's own analysis: 2.0 at most" \
+		systemd-analyze security --no-pager --threshold=20 pilotlightd.service
+	check "the units are sound" systemd-analyze verify --man=no pilotlightd.service
+	check "a killed engine is started again" engine_comes_back KILL
+	check "a stopped engine is noticed and started again" engine_comes_back STOP
+	check "a killed main process is started again" main_comes_back KILL
+	check "a stopped main process is noticed and started again" main_comes_back STOP
+	check "who stops it has stopped it" stops_for_good
+	check "it is started, and started anew" starts_again
+	check "an upgrade keeps the history" is_upgraded
+	touch $kept.rebooted
+	sync
+	systemctl --no-block reboot
+	exit
+fi
+check "it is there after a boot" eval 'until_true is_active && until_true answers'
+check "and has its history" has_history
+check "no errors in the journal of that boot" eval '! has_errors -1h'
+check "purged, it leaves nothing but its user" is_purged
+echo "1..$tests"
+echo "inside: done"
+sync
+systemctl --no-block poweroff
