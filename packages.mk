@@ -2,12 +2,12 @@
 # What a Debian machine needs, and how it gets it: README names the reason for each.
 
 BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
-	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev
+	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
 # Beside the test library: what the results are held against, and programs to profile.
 TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \
 	elfutils lld dwz rustc libbinutils-dbg libgprofng0-dbg libstdc++6-12-dbg libc6-arm64-cross \
-	nodejs erlang-base php-cli openjdk-17-jdk-headless linux-source-6.1 python3-venv
+	curl prometheus nodejs erlang-base php-cli openjdk-17-jdk-headless linux-source-6.1 python3-venv
 FUZZ_PACKAGES := libclang-rt-14-dev
 
 # $(call need,packages): installs what is missing, or says what to install.

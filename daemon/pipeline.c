@@ -14,7 +14,7 @@
 
 enum {
 	/* How long a mapping may wait to be looked at: a file that a short process unlinks should
-	 * still be there. A full ring wakes us earlier. */
+	 * still be there. */
 	SIDEBAND_PERIOD_MS = 20,
 };
 
@@ -81,6 +81,7 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 					       &pipeline->capture, fault);
 	if (r < 0)
 		return r;
+	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);
 	r = pipeline_open_stages(pipeline);
 	if (r == 0)
 		r = pipeline_open_polling(pipeline);
@@ -111,7 +112,7 @@ static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
 	return r;
 }
 
-int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
+static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
 	uint64_t flipped_ns;
@@ -149,17 +150,70 @@ int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 	return 0;
 }
 
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t begin_ns = clock_thread_cpu_ns();
+	int r = drain(pipeline, fault);
+
+	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
+	return r;
+}
+
 static uint64_t drain_period_ns(const struct pipeline *pipeline)
 {
 	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
 }
 
+/*
+ * Mappings are looked at SIDEBAND_PERIOD_MS after the first of them and then as often until there
+ * are no more: else the side-band's descriptor is not waited for, or each record would wake us.
+ */
+static int watch_sideband(struct pipeline *pipeline, bool is_watched)
+{
+	struct epoll_event event = { .events = is_watched ? EPOLLIN : 0,
+		.data.u32 = PIPELINE_SIDEBAND };
+
+	if (is_watched == pipeline->is_sideband_watched)
+		return 0;
+	pipeline->is_sideband_watched = is_watched;
+	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_MOD,
+		       sideband_poll_fd(capture_sideband(pipeline->capture)), &event) < 0
+		       ? -errno
+		       : 0;
+}
+
+static uint64_t sideband_records(struct pipeline *pipeline)
+{
+	struct sideband_counters counters;
+
+	sideband_counters(capture_sideband(pipeline->capture), &counters);
+	return counters.records;
+}
+
+/* When there is something to do without being told: nothing, on a machine where nothing changes,
+ * until the maps are to be drained. */
+static int set_timer(struct pipeline *pipeline, bool has_changes)
+{
+	uint64_t now_ns = clock_monotonic_ns(), due_ns = pipeline->next_drain_ns;
+	struct itimerspec timer = { 0 };
+	int r = watch_sideband(pipeline, !has_changes);
+
+	if (r < 0)
+		return r;
+	if (has_changes && due_ns > now_ns + SIDEBAND_PERIOD_MS * 1000000ULL)
+		due_ns = now_ns + SIDEBAND_PERIOD_MS * 1000000ULL;
+	if (jit_table_process_count(pipeline->jit) > 0 && due_ns > pipeline->next_jit_ns)
+		due_ns = pipeline->next_jit_ns;
+	if (due_ns <= now_ns)
+		due_ns = now_ns + 1;
+	timer.it_value.tv_sec = (time_t)(due_ns / NSEC_PER_SEC);
+	timer.it_value.tv_nsec = (long)(due_ns % NSEC_PER_SEC);
+	return timerfd_settime(pipeline->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno
+											: 0;
+}
+
 int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 {
-	struct itimerspec period = {
-		.it_interval = { .tv_nsec = SIDEBAND_PERIOD_MS * 1000000L },
-		.it_value = { .tv_nsec = SIDEBAND_PERIOD_MS * 1000000L },
-	};
 	int r;
 
 	/* The side-band tells of everything from here on, so what it does not tell is in /proc. */
@@ -172,8 +226,6 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_note_all(pipeline->jit);
 	if (r < 0)
 		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
-	if (timerfd_settime(pipeline->timer_fd, 0, &period, NULL) < 0)
-		return fault_set(fault, -errno, "cannot set a timer: %s", strerror(errno));
 	pipeline_scan_cgroups(pipeline);
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->open.monotonic_ns = pipeline->started_ns;
@@ -182,6 +234,9 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))
 		pipeline->next_drain_ns += drain_period_ns(pipeline);
+	r = set_timer(pipeline, true);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
 	return capture_start(pipeline->capture, fault);
 }
 
@@ -190,21 +245,30 @@ int pipeline_poll_fd(const struct pipeline *pipeline)
 	return pipeline->epoll_fd;
 }
 
-/* Who maps what, and what the sampler wants to know of it. */
-static int follow(struct pipeline *pipeline, struct fault *fault)
+/* What the sampler wants to know of who maps what. */
+static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 {
-	uint64_t now_ns = clock_monotonic_ns();
 	int r;
 
+	if (!pipeline->unwinding)
+		return 0;
 	/* First what it asks for: what happened before that is then in the side-band. */
-	if (pipeline->unwinding)
-		unwinding_take_requests(pipeline->unwinding);
+	unwinding_take_requests(pipeline->unwinding);
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
-	r = pipeline->unwinding ? unwinding_run(pipeline->unwinding) : 0;
+	r = unwinding_run(pipeline->unwinding);
+	return r < 0 ? fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r)) : 0;
+}
+
+/* Who maps what, and who generates code. */
+static int follow(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = pipeline_read_sideband(pipeline);
+
 	if (r < 0)
-		return fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r));
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
 	if (now_ns < pipeline->next_jit_ns)
 		return 0;
 	pipeline->next_jit_ns = now_ns + JIT_PERIOD_NS;
@@ -212,23 +276,11 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
-int pipeline_run(struct pipeline *pipeline, struct fault *fault)
+static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
 {
-	struct epoll_event events[4];
-	uint64_t now_ns, ticks;
-	bool is_due;
-	int n, r;
+	uint64_t now_ns = clock_monotonic_ns();
+	int r;
 
-	if (read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
-		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
-	now_ns = clock_monotonic_ns();
-	r = pipeline_symbols_run(pipeline, fault);
-	if (r < 0)
-		return r;
-	n = epoll_wait(drain_poll_fd(pipeline->drain), events, 4, 0);
-	is_due = n > 0 || now_ns >= pipeline->next_drain_ns;
-	if (!is_due)
-		return follow(pipeline, fault);
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
@@ -236,7 +288,42 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		log_debug("cannot follow the CPUs: %s, continuing with those there were",
 			strerror(-r));
-	return pipeline_drain(pipeline, fault);
+	r = run_unwinding(pipeline, fault);
+	return r < 0 ? r : pipeline_drain(pipeline, fault);
+}
+
+int pipeline_run(struct pipeline *pipeline, struct fault *fault)
+{
+	struct epoll_event events[PIPELINE_EVENTS];
+	bool has[PIPELINE_EVENTS] = { false };
+	uint64_t ticks, records = sideband_records(pipeline);
+	int n, r = 0;
+
+	n = epoll_wait(pipeline->epoll_fd, events, PIPELINE_EVENTS, 0);
+	for (int i = 0; i < n; i++)
+		has[events[i].data.u32] = true;
+	if (has[PIPELINE_TIMER] && read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 &&
+		errno != EAGAIN)
+		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
+	if (has[PIPELINE_SYMBOLS])
+		r = pipeline_symbols_run(pipeline, fault);
+	if (r == 0 && (has[PIPELINE_BELL] || has[PIPELINE_UNWINDING]))
+		r = run_unwinding(pipeline, fault);
+	if (r < 0)
+		return r;
+	/* A ring tells only once that it has a record, maybe to whoever has woken us: then nothing
+	 * else has. More records may come with it, and are waited for. */
+	if (n <= 0 || (n == 1 && has[PIPELINE_SIDEBAND])) {
+		r = set_timer(pipeline, true);
+	} else {
+		if (has[PIPELINE_RING] || clock_monotonic_ns() >= pipeline->next_drain_ns)
+			r = drain_when_due(pipeline, fault);
+		else
+			r = follow(pipeline, fault);
+		if (r == 0)
+			r = set_timer(pipeline, sideband_records(pipeline) != records);
+	}
+	return r < 0 ? fault_set(fault, r, "cannot wait for events: %s", strerror(-r)) : 0;
 }
 
 int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
@@ -316,6 +403,10 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	jit_table_counters(pipeline->jit, &pipeline->report.jit);
 	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
 	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
+	if (pipeline->symbol_cache)
+		(void)symbol_cache_size(pipeline->symbol_cache,
+			&pipeline->report.symbol_cache_entries,
+			&pipeline->report.symbol_cache_bytes);
 	if (pipeline->cgroups)
 		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
 	if (pipeline->unwinding)
@@ -332,6 +423,11 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 uint64_t pipeline_drains(const struct pipeline *pipeline)
 {
 	return pipeline->report.drains;
+}
+
+uint32_t pipeline_rate_hz(const struct pipeline *pipeline)
+{
+	return pipeline->settings.capture.rate_hz;
 }
 
 const char *pipeline_event_name(const struct pipeline *pipeline)

@@ -63,7 +63,9 @@ struct pipeline_report {
 	uint64_t expected;		   /* samples, by the clock; 0: cannot be told */
 	uint64_t drains;
 	uint64_t elapsed_ns;
-	uint64_t lag_ns;		   /* how late the last drain began */
+	uint64_t drain_cpu_ns;				   /* of this thread, for draining */
+	uint64_t lag_ns;				   /* how late the last drain began */
+	uint64_t symbol_cache_entries, symbol_cache_bytes; /* 0: none, or not known */
 	size_t profile_bytes, table_bytes; /* of all windows; of processes, binaries and cgroups */
 };
 
@@ -138,7 +140,8 @@ bool pipeline_is_worn(const struct pipeline *pipeline);
 /* How often the maps have been drained, as in the report, which costs more to make. */
 uint64_t pipeline_drains(const struct pipeline *pipeline);
 
-/* As of capture.h. */
+/* As of capture.h; after an engine that is gone its rate may be another than was asked for. */
+uint32_t pipeline_rate_hz(const struct pipeline *pipeline);
 const char *pipeline_event_name(const struct pipeline *pipeline);
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline);
 

@@ -28,10 +28,6 @@ static int open_broker(struct pipeline *pipeline)
 
 static int open_windows(struct pipeline *pipeline)
 {
-	pipeline->wanted_bytes = pipeline->binary_limits.binaries_max / 8 + 1;
-	pipeline->wanted = calloc(1, pipeline->wanted_bytes);
-	if (!pipeline->wanted)
-		return -ENOMEM;
 	return pipeline_window_begin(pipeline, 0, clock_monotonic_ns(), &pipeline->open);
 }
 
@@ -136,9 +132,9 @@ int pipeline_open_stages(struct pipeline *pipeline)
 	return r;
 }
 
-static int watch(struct pipeline *pipeline, int fd)
+static int watch(struct pipeline *pipeline, int fd, enum pipeline_event what)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = what };
 
 	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
@@ -151,16 +147,18 @@ int pipeline_open_polling(struct pipeline *pipeline)
 	pipeline->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (pipeline->epoll_fd < 0 || pipeline->timer_fd < 0)
 		return -errno;
-	r = watch(pipeline, pipeline->timer_fd);
+	pipeline->is_sideband_watched = true;
+	r = watch(pipeline, pipeline->timer_fd, PIPELINE_TIMER);
 	if (r == 0)
-		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)));
+		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)),
+			PIPELINE_SIDEBAND);
 	if (r == 0)
-		r = watch(pipeline, drain_poll_fd(pipeline->drain));
+		r = watch(pipeline, drain_poll_fd(pipeline->drain), PIPELINE_RING);
 	if (r == 0)
-		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer));
+		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer), PIPELINE_SYMBOLS);
 	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding));
+		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding), PIPELINE_UNWINDING);
 	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd);
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd, PIPELINE_BELL);
 	return r;
 }

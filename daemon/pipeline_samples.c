@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline_state.h"
 
+#include "base/array.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -112,6 +113,13 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
+	if (id < pipeline->wanted_count)
+		opened.identity = pipeline->wanted[id].symbols;
+	/* Which outlives the file. */
+	if (opened.identity.id.size > 0) {
+		*ret_binary = opened;
+		return 0;
+	}
 	if (binary.fd >= 0)
 		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
 	else if (binary.path[0] == '/')
@@ -131,37 +139,54 @@ int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_b
 	return open_binary(pipeline, &pipeline->open, profile_binary, ret_binary);
 }
 
-/* Has it been wanted before, in another window or by another of its segments? Then not again. */
-static bool is_new(
-	struct pipeline *pipeline, const struct pipeline_window *window, uint32_t profile_binary)
+/* Has symbols made while the file is there, and remembers what they are found by. */
+static void want_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
+	uint32_t profile_binary, struct pipeline_wanted *wanted)
 {
-	uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
-	uint8_t bit;
+	struct symbol_binary binary;
+	int r;
 
-	if (id == UINT32_MAX || id / 8 >= pipeline->wanted_bytes)
-		return false;
-	bit = (uint8_t)(1 << id % 8);
-	if (pipeline->wanted[id / 8] & bit)
-		return false;
-	pipeline->wanted[id / 8] |= bit;
-	return true;
+	wanted->has_been = true;
+	if (open_binary(pipeline, window, profile_binary, &binary) < 0)
+		return;
+	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &wanted->symbols);
+	if (r == 0)
+		r = symbolizer_want(pipeline->symbolizer, &binary);
+	if (r < 0)
+		log_debug("cannot look for symbols of '%s': %s, continuing without them",
+			binary.path, strerror(-r));
+	if (binary.fd >= 0)
+		(void)close(binary.fd);
+}
+
+static int find_wanted(struct pipeline *pipeline, uint32_t id, struct pipeline_wanted **ret_wanted)
+{
+	int r = ARRAY_RESERVE(pipeline->wanted, &pipeline->wanted_capacity, (size_t)id + 1,
+		pipeline->binary_limits.binaries_max);
+
+	if (r < 0)
+		return r;
+	while (pipeline->wanted_count <= id)
+		pipeline->wanted[pipeline->wanted_count++] = (struct pipeline_wanted){ 0 };
+	*ret_wanted = &pipeline->wanted[id];
+	return 0;
 }
 
 void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window)
 {
-	while (window->binaries_seen < window->profile->binaries.count) {
-		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
-		struct symbol_binary binary;
-		int r;
+	struct profile *profile = window->profile;
 
-		if (!is_new(pipeline, window, profile_binary) ||
-			open_binary(pipeline, window, profile_binary, &binary) < 0)
+	while (window->binaries_seen < profile->binaries.count) {
+		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
+		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
+		struct pipeline_wanted *wanted;
+
+		if (id == UINT32_MAX || find_wanted(pipeline, id, &wanted) < 0)
 			continue;
-		r = symbolizer_want(pipeline->symbolizer, &binary);
-		if (r < 0)
-			log_debug("cannot look for symbols of '%s': %s, continuing without them",
-				binary.path, strerror(-r));
-		if (binary.fd >= 0)
-			(void)close(binary.fd);
+		if (!wanted->has_been)
+			want_symbols(pipeline, window, profile_binary, wanted);
+		/* A build-id says it already. */
+		if (wanted->symbols.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
+			profile->binaries.items[profile_binary].symbols = wanted->symbols;
 	}
 }

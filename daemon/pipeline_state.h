@@ -29,6 +29,23 @@ struct pipeline_window {
 	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
 };
 
+/* A binary of the table whose symbols may be wanted. */
+struct pipeline_wanted {
+	struct symbol_identity symbols; /* id.size 0: not known */
+	bool has_been;			/* then not again, by any window or segment of it */
+};
+
+/* What a pipeline waits for. */
+enum pipeline_event {
+	PIPELINE_TIMER,
+	PIPELINE_SIDEBAND,
+	PIPELINE_RING, /* half full */
+	PIPELINE_SYMBOLS,
+	PIPELINE_UNWINDING,
+	PIPELINE_BELL, /* the sampler asks for unwind tables */
+	PIPELINE_EVENTS,
+};
+
 struct pipeline {
 	struct pipeline_settings settings;
 	struct binary_table_limits binary_limits;
@@ -46,9 +63,10 @@ struct pipeline {
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
 	struct unwinding *unwinding; /* NULL: the kernel alone walks user stacks */
-	uint8_t *wanted;	     /* a bit for each of the binary table: symbols are wanted */
-	size_t wanted_bytes;
+	struct pipeline_wanted *wanted; /* by id of the binary table */
+	size_t wanted_count, wanted_capacity;
 	int epoll_fd, timer_fd;
+	bool is_sideband_watched;
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;
@@ -90,6 +108,8 @@ int pipeline_take_late(void *context, const struct raw_sample *sample,
 
 /* A naming_open: a binary of the open window's profile, for its symbols. */
 int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
-/* Symbols of binaries that are new to the window are extracted from now on: the file may soon be
- * gone. */
+/*
+ * Symbols of binaries that are new are extracted from now on: the file may soon be gone. What they
+ * will be found by is entered with the window's binaries.
+ */
 void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window);

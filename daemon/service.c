@@ -40,9 +40,9 @@ static int start(struct service *service, struct fault *fault)
 	keepsake_begin(service->keepsake, &service->engines, &lost, &service->lost_samples);
 	pipeline_add_lost(service->pipeline, &lost);
 	service->started_ns = clock_realtime_ns();
-	service->rate_hz = (uint32_t)service->settings.config.frequency_hz;
-	rate_governor_init(
-		&service->governor, service->rate_hz, service->settings.config.max_cost_ppm);
+	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
+		service->settings.config.max_cost_ppm);
+	service->rate_hz = service->governor.rate_hz = pipeline_rate_hz(service->pipeline);
 	service->next_cut_ns = service_next_cut_ns(service);
 	(void)service_steer(service);
 	service_notify(PILOTLIGHT_NOTICE_READY, "");
@@ -141,7 +141,7 @@ static int turn(struct service *service, struct fault *fault)
 	if (has[SERVICE_PIPELINE])
 		r = pipeline_run(service->pipeline, fault);
 	if (r == 0)
-		r = service_run_windows(service, fault);
+		r = service_run_windows(service, has[SERVICE_WRITER], fault);
 	if (r == 0 && (has[SERVICE_API] || api_timeout_ns(service->api) < 1000000))
 		r = api_run(service->api);
 	tell_progress(service);

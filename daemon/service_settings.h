@@ -19,7 +19,7 @@ struct service_settings {
 	char history[PATH_MAX]; /* "": none is kept */
 	char symbol_cache[PATH_MAX];
 	char socket[PATH_MAX];
-	char keepsake[PATH_MAX]; /* keepsake.h */
+	char keepsake[PATH_MAX];    /* keepsake.h */
 	char debuginfod_urls[4096]; /* separated by blanks */
 	uint64_t memory_budget;
 	struct memory_shares shares;

@@ -25,7 +25,7 @@ enum service_event {
 /* What had been used by some moment. */
 struct service_use {
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: nothing is known yet */
-	uint64_t bpf_ns, engine_ns, engine_thread_ns, broker_ns, fired;
+	uint64_t bpf_ns, engine_ns, drain_ns, broker_ns, fired;
 };
 
 struct service {
@@ -71,8 +71,9 @@ int service_open(
 
 /* When the open window should end; CLOCK_MONOTONIC. */
 uint64_t service_next_cut_ns(const struct service *service);
-/* Ends windows, hands them to the history, and hears what became of them: whatever is due now. */
-int service_run_windows(struct service *service, struct fault *fault);
+/* Ends windows, hands them to the history, and hears what became of them, if the writer has results
+ * to tell: whatever is due now. */
+int service_run_windows(struct service *service, bool has_results, struct fault *fault);
 /* When that should be called next; CLOCK_MONOTONIC. */
 uint64_t service_windows_due_ns(const struct service *service);
 /* Ends and writes what is open; the engine is about to end. */

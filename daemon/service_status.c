@@ -13,7 +13,7 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 		.at_ns = clock_monotonic_ns(),
 		.bpf_ns = report->capture.program_ns,
 		.engine_ns = clock_process_cpu_ns(),
-		.engine_thread_ns = clock_thread_cpu_ns(),
+		.drain_ns = report->drain_cpu_ns,
 		.broker_ns = report->capture.broker_cpu_ns,
 		.fired = report->accounts.fired,
 	};
@@ -34,14 +34,12 @@ uint32_t service_steer(struct service *service)
 	used = (struct rate_governor_use){
 		.elapsed_ns = now.at_ns - before->at_ns,
 		.cpu_count = pipeline_cpu_count(service->pipeline),
-		.sampling_ns = now.bpf_ns - before->bpf_ns + now.engine_thread_ns -
-			       before->engine_thread_ns,
-		.other_ns = (now.engine_ns - now.engine_thread_ns) -
-			    (before->engine_ns - before->engine_thread_ns) + now.broker_ns -
+		.sampling_ns = now.bpf_ns - before->bpf_ns + now.drain_ns - before->drain_ns,
+		.other_ns = (now.engine_ns - now.drain_ns) -
+			    (before->engine_ns - before->drain_ns) + now.broker_ns -
 			    before->broker_ns,
 		.samples = now.fired - before->fired,
 	};
-	/* An engine that took over: the programs have counted on, we have just begun. */
 	*before = now;
 	return rate_governor_run(&service->governor, &used);
 }
@@ -103,7 +101,8 @@ static void fill_history(struct service *service, struct service_status *status)
 	status->history_last_ns = summary.last_ns;
 }
 
-static void fill_names(const struct pipeline_report *report, struct service_status *status)
+static void fill_names(const struct service *service, const struct pipeline_report *report,
+	struct service_status *status)
 {
 	const struct symbolizer_counters *symbols = &report->symbols;
 
@@ -113,6 +112,11 @@ static void fill_names(const struct pipeline_report *report, struct service_stat
 	status->binaries_pending = symbols->pending;
 	for (int i = 0; i < PILOTLIGHT_SYMBOL_FAILURES; i++)
 		status->binaries_failed += symbols->failed[i];
+	status->processes = report->processes.images;
+	status->mappings = report->processes.mappings;
+	status->symbol_cache_entries = report->symbol_cache_entries;
+	status->symbol_cache_bytes = report->symbol_cache_bytes;
+	status->symbol_cache_max_bytes = service->settings.config.symbol_cache_bytes;
 	status->processes_refused = report->processes.images_refused;
 	status->sideband_records = report->sideband.records;
 	status->sideband_lost = report->sideband.lost + report->sideband.refused;
@@ -175,6 +179,6 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->drain_lag_ns = report.lag_ns;
 	fill_cost(service, &report, status);
 	fill_history(service, status);
-	fill_names(&report, status);
+	fill_names(service, &report, status);
 	fill_jit(service, status);
 }

@@ -151,10 +151,10 @@ uint64_t service_windows_due_ns(const struct service *service)
 	return service->next_cut_ns;
 }
 
-int service_run_windows(struct service *service, struct fault *fault)
+int service_run_windows(struct service *service, bool has_results, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool has_heard = hear_writer(service);
+	bool has_heard = has_results && hear_writer(service);
 	int r = 0;
 
 	if (pipeline_has_window(service->pipeline))

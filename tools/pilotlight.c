@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command that people type: a table of subcommands. */
 #include "base/array.h"
+#include "supervise/supervisor.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
 #include "tools/diff_command.h"
@@ -11,6 +12,7 @@
 #include "tools/record.h"
 #include "tools/status_command.h"
 #include "tools/symbols.h"
+#include "tools/top_command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,15 +27,18 @@ static const struct command {
 	const char *line; /* NULL: not for people */
 } commands[] = {
 	{ "record", record_main, "profile now: this machine, some processes, or a command" },
-	{ "flamegraph", flamegraph_main, "what has run, out of the history that pilotlightd keeps" },
+	{ "flamegraph", flamegraph_main,
+		"what has run, out of the history that pilotlightd keeps" },
 	{ "report", report_main, "the functions that took the most time, out of the history" },
 	{ "export", export_main, "a profile for other programs, out of the history" },
 	{ "diff", diff_main, "what takes more time and what less than at another time" },
+	{ "top", top_main, "what takes the CPUs' time now, on a terminal" },
 	{ "status", status_main, "how pilotlightd is, and what it costs" },
 	{ "doctor", doctor_main, "what this machine offers a profiler, and what it lacks" },
 	{ "symbols", symbols_main,
 		"the symbol cache: add, list, show, look up, prune, verify, fetch, export" },
 	{ "jit", jit_main, "generated code: list, dump, symbols, verify, tail" },
+	{ "broker", supervisor_serve_main, NULL },
 	{ "symbol-worker", worker_main, NULL },
 	{ "symbol-fetch", debuginfod_fetch_main, NULL },
 };

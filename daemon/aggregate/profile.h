@@ -18,6 +18,7 @@
 #include "base/string_pool.h"
 #include "drain/accounts.h"
 #include "resolve/binary_kind.h"
+#include "symbol/symbol_identity.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,9 @@
 struct profile_binary {
 	enum binary_kind kind;
 	struct build_id build_id; /* size 0: none */
+	/* What its symbols are found by in the cache. id.size 0: by its build-id, as those of
+	 * trusted files are, or it is not known; so that a binary is told in one way alone. */
+	struct symbol_identity symbols;
 	uint32_t path; /* string: /usr/bin/xz, [kernel.kallsyms], [vdso], a module's name */
 	/* The first executable PT_LOAD; all 0 where it is not known or there is none. */
 	uint64_t text_vaddr, text_bytes, text_offset;

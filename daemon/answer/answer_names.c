@@ -11,11 +11,12 @@ static int open_binary(void *context, uint32_t profile_binary, struct symbol_bin
 	const struct profile *profile = context;
 	const struct profile_binary *binary = &profile->binaries.items[profile_binary];
 
-	if (binary->build_id.size == 0 || binary->text_bytes == 0)
+	if (binary->text_bytes == 0 || (binary->build_id.size == 0 && binary->symbols.id.size == 0))
 		return -ENOENT;
 	/* The path is left out: it may move while names are added, and nothing is opened by it. */
 	*ret_binary = (struct symbol_binary){
 		.build_id = binary->build_id,
+		.identity = binary->symbols,
 		.path = "",
 		.fd = -1,
 		.debug_fd = -1,

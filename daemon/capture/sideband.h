@@ -53,7 +53,10 @@ int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t co
 /* Does the kernel tell of new cgroups? Known once there are rings. */
 bool sideband_tells_cgroups(const struct sideband *sideband);
 
-/* An epoll descriptor that is readable when a ring has filled by a quarter; borrowed. */
+/*
+ * An epoll descriptor that is readable when there has come a record; borrowed. On a busy machine
+ * that is always: whoever reads now and then should not wait for it meanwhile.
+ */
 int sideband_poll_fd(const struct sideband *sideband);
 
 typedef void (*sideband_function)(void *context, const struct sideband_record *record);

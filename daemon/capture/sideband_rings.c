@@ -61,7 +61,7 @@ void sideband_rings_free(struct sideband_rings *rings)
  * the header that they share (perf_event_mmap_output(), seen on 6.18). A perf that records beside
  * us would read an inode number as a build-id, and abort.
  */
-static int open_event(uint32_t cpu, uint32_t watermark_bytes, bool *has_cgroups)
+static int open_event(uint32_t cpu, bool *has_cgroups)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -80,7 +80,7 @@ static int open_event(uint32_t cpu, uint32_t watermark_bytes, bool *has_cgroups)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = watermark_bytes,
+		.wakeup_watermark = 1, /* at each record, for those who wait for one */
 	};
 	int fd = perf_event_open_cpu(&attr, cpu);
 
@@ -102,7 +102,7 @@ static int add_ring(struct sideband_rings *rings, uint32_t cpu)
 	r = ARRAY_RESERVE(rings->items, &rings->capacity, rings->count + 1, CPU_LIST_MAX);
 	if (r < 0)
 		return r;
-	item.ring.fd = open_event(cpu, (uint32_t)rings->ring_bytes / 4, &rings->has_cgroups);
+	item.ring.fd = open_event(cpu, &rings->has_cgroups);
 	if (item.ring.fd < 0)
 		return item.ring.fd;
 	item.pages = mmap(

@@ -35,6 +35,27 @@ static int put_value_type(
 	return 0;
 }
 
+static int put_keys(struct pprof_writer *writer)
+{
+	const struct {
+		const char *name;
+		uint32_t *string;
+	} keys[] = {
+		{ "comm", &writer->keys.comm },
+		{ "pid", &writer->keys.pid },
+		{ "tid", &writer->keys.tid },
+		{ "executable", &writer->keys.executable },
+		{ "cgroup", &writer->keys.cgroup },
+		{ "unit", &writer->keys.unit },
+		{ "container", &writer->keys.container },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(keys); i++)
+		r = pprof_tables_text(&writer->tables, keys[i].name, keys[i].string);
+	return r;
+}
+
 static int write_types(struct pprof_writer *writer)
 {
 	uint32_t cpu;
@@ -48,11 +69,7 @@ static int write_types(struct pprof_writer *writer)
 	if (r == 0)
 		r = pprof_tables_text(&writer->tables, "cpu", &cpu);
 	if (r == 0)
-		r = pprof_tables_text(&writer->tables, "comm", &writer->keys.comm);
-	if (r == 0)
-		r = pprof_tables_text(&writer->tables, "pid", &writer->keys.pid);
-	if (r == 0)
-		r = pprof_tables_text(&writer->tables, "tid", &writer->keys.tid);
+		r = put_keys(writer);
 	if (r < 0)
 		return r;
 	protobuf_u64(&writer->part, PROFILE_DEFAULT_SAMPLE_TYPE, cpu);

@@ -29,19 +29,44 @@ static void put_label(struct pprof_writer *writer, uint32_t key, uint32_t field,
 	protobuf_end(&writer->part, begin);
 }
 
+/* None where there is no text: an empty one would be taken for a number. */
+static void put_text(struct pprof_writer *writer, uint32_t key, uint32_t text)
+{
+	if (text != 0)
+		put_label(writer, key, LABEL_TEXT, text);
+}
+
+static int put_string(struct pprof_writer *writer, uint32_t key, uint32_t profile_string)
+{
+	uint32_t text;
+	int r = pprof_tables_string(&writer->tables, profile_string, &text);
+
+	if (r == 0)
+		put_text(writer, key, text);
+	return r;
+}
+
 static int put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
 {
-	uint32_t comm;
-	int r;
+	const struct pprof_keys *keys = &writer->keys;
+	struct pprof_cgroup cgroup;
+	int r = put_string(writer, keys->comm, thread->comm);
 
-	r = pprof_tables_string(&writer->tables, thread->comm, &comm);
+	/* Neither: those of many threads, that were made one. */
+	if (r == 0 && (thread->tgid != 0 || thread->tid != 0)) {
+		put_label(writer, keys->pid, LABEL_NUMBER, thread->tgid);
+		put_label(writer, keys->tid, LABEL_NUMBER, thread->tid);
+	}
+	if (r == 0)
+		r = put_string(writer, keys->executable, thread->exe);
+	if (r == 0)
+		r = put_string(writer, keys->cgroup, thread->cgroup);
+	if (r == 0)
+		r = pprof_tables_cgroup(&writer->tables, thread->cgroup, &cgroup);
 	if (r < 0)
 		return r;
-	/* An empty text would be taken for a number. */
-	if (comm != 0)
-		put_label(writer, writer->keys.comm, LABEL_TEXT, comm);
-	put_label(writer, writer->keys.pid, LABEL_NUMBER, thread->tgid);
-	put_label(writer, writer->keys.tid, LABEL_NUMBER, thread->tid);
+	put_text(writer, keys->unit, cgroup.unit);
+	put_text(writer, keys->container, cgroup.container);
 	return 0;
 }
 

@@ -2,13 +2,15 @@
 #include "export/pprof_tables.h"
 
 #include "base/array.h"
+#include "labels/cgroup_path.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts that are not the profile's: the names of types and keys, the comments. */
-enum { OWN_TEXT_BYTES = 16 * 1024 };
+/* Room for the texts that are not the profile's: the names of types and keys, the comments; and of
+ * each of the profile's, unit and container, which are parts of it. */
+enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 3 };
 
 void pprof_tables_done(struct pprof_tables *tables)
 {
@@ -16,6 +18,7 @@ void pprof_tables_done(struct pprof_tables *tables)
 	free(tables->location_ids);
 	free(tables->mappings);
 	free(tables->string_ids);
+	free(tables->cgroups);
 	free(tables->functions);
 	string_pool_done(&tables->strings);
 	hash_index_done(&tables->function_index);
@@ -25,7 +28,7 @@ void pprof_tables_done(struct pprof_tables *tables)
 static int allocate(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;
-	size_t string_limit = profile->strings.size + OWN_TEXT_BYTES +
+	size_t string_limit = TEXTS_OF_STRING * profile->strings.size + OWN_TEXT_BYTES +
 			      profile->binaries.count * BUILD_ID_HEX_BYTES;
 
 	/* One more than the count, since nothing may be had for 0 bytes. */
@@ -33,7 +36,9 @@ static int allocate(struct pprof_tables *tables)
 	tables->location_ids = calloc(profile->locations.count + 1, sizeof(*tables->location_ids));
 	tables->mappings = calloc(profile->binaries.count + 1, sizeof(*tables->mappings));
 	tables->string_ids = calloc(profile->strings.count + 1, sizeof(*tables->string_ids));
-	if (!tables->samples || !tables->location_ids || !tables->mappings || !tables->string_ids)
+	tables->cgroups = calloc(profile->strings.count + 1, sizeof(*tables->cgroups));
+	if (!tables->samples || !tables->location_ids || !tables->mappings || !tables->string_ids ||
+		!tables->cgroups)
 		return -ENOMEM;
 	return string_pool_init(&tables->strings, string_limit);
 }
@@ -62,6 +67,10 @@ static int compare_samples(const void *first, const void *second, void *profile)
 		order = compare_u32(s->tid, t->tid);
 	if (order == 0)
 		order = compare_u32(s->comm, t->comm);
+	if (order == 0)
+		order = compare_u32(s->exe, t->exe);
+	if (order == 0)
+		order = compare_u32(s->cgroup, t->cgroup);
 	return order;
 }
 
@@ -171,6 +180,35 @@ int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, ui
 	}
 	*ret_string = *known;
 	return 0;
+}
+
+static int part_text(
+	struct pprof_tables *tables, const struct path_part *part, uint32_t *ret_string)
+{
+	*ret_string = 0;
+	return part->size == 0
+		       ? 0
+		       : string_pool_intern(&tables->strings, part->text, part->size, ret_string);
+}
+
+int pprof_tables_cgroup(
+	struct pprof_tables *tables, uint32_t profile_string, struct pprof_cgroup *ret_cgroup)
+{
+	struct pprof_cgroup *known = &tables->cgroups[profile_string];
+	struct cgroup_labels labels;
+	int r = 0;
+
+	/* What has neither is short, and as cheap to parse as to remember. */
+	if (known->unit == 0 && known->container == 0) {
+		cgroup_path_parse(
+			string_pool_get(&tables->profile->strings, profile_string), &labels);
+		r = part_text(tables, &labels.unit, &known->unit);
+		if (r == 0)
+			r = part_text(tables, &labels.container, &known->container);
+	}
+	if (r == 0)
+		*ret_cgroup = *known;
+	return r;
 }
 
 static bool function_equal(const void *owner, uint32_t id, const void *key)

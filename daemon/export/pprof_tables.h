@@ -25,6 +25,11 @@ struct pprof_mapping {
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
+/* What the path of a cgroup says; strings of the message, 0: nothing. */
+struct pprof_cgroup {
+	uint32_t unit, container;
+};
+
 struct pprof_tables {
 	const struct profile *profile;
 	uint32_t *samples; /* those with a count, sorted so that equal ones stand side by side */
@@ -34,6 +39,7 @@ struct pprof_tables {
 	struct pprof_mapping *mappings;	  /* by the profile's binary */
 	struct string_pool strings;	  /* whose ids are the indexes of the string table */
 	uint32_t *string_ids;		  /* by the profile's string; 0: not there yet */
+	struct pprof_cgroup *cgroups;	  /* likewise */
 	struct pprof_function *functions; /* the function with id N stands at N - 1 */
 	size_t function_count, function_capacity;
 	struct hash_index function_index;
@@ -49,6 +55,10 @@ bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first,
 /* The number of a string of the profile, and of another text. 0 or -ENOMEM. */
 int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, uint32_t *ret_string);
 int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string);
+
+/* Of a cgroup's path, which is a string of the profile. 0 or -ENOMEM. */
+int pprof_tables_cgroup(
+	struct pprof_tables *tables, uint32_t profile_string, struct pprof_cgroup *ret_cgroup);
 
 /* The id of a function, which is added if need be. 0 or -ENOMEM. */
 int pprof_tables_function(

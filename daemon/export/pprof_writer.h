@@ -15,8 +15,9 @@
 
 #include <stdint.h>
 
+/* Strings of the message. */
 struct pprof_keys {
-	uint32_t comm, pid, tid; /* strings of the message */
+	uint32_t comm, pid, tid, executable, cgroup, unit, container;
 };
 
 struct pprof_writer {

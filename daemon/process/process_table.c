@@ -427,6 +427,8 @@ void process_table_counters(const struct process_table *table, struct process_ta
 {
 	*ret = table->counters;
 	ret->images_evicted = table->images.evicted;
+	ret->images = table->images.count;
+	ret->mappings = table->budget.used;
 }
 
 bool process_table_next_live(const struct process_table *table, size_t *cursor, pid_t *ret_pid)

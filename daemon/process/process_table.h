@@ -40,6 +40,8 @@ struct process_table_counters {
 	uint64_t images_refused;
 	uint64_t mappings_refused;
 	uint64_t files_refused;
+	/* What there is now. */
+	uint64_t images, mappings;
 };
 
 /*

@@ -38,13 +38,16 @@ static bool binary_equal(const void *owner, uint32_t id, const void *key)
 
 	return a->kind == b->kind && a->path == b->path && a->text_vaddr == b->text_vaddr &&
 	       a->text_bytes == b->text_bytes && a->text_offset == b->text_offset &&
-	       build_id_equal(&a->build_id, &b->build_id);
+	       build_id_equal(&a->build_id, &b->build_id) &&
+	       symbol_identity_equal(&a->symbols, &b->symbols);
 }
 
 static uint64_t binary_hash(const struct profile_binary *binary)
 {
-	return hash_pair(hash_bytes(binary->build_id.bytes, sizeof(binary->build_id.bytes)),
-		(uint64_t)binary->path << 8 | binary->kind);
+	uint64_t ids = hash_pair(hash_bytes(binary->build_id.bytes, BUILD_ID_BYTES),
+		hash_bytes(binary->symbols.id.bytes, BUILD_ID_BYTES));
+
+	return hash_pair(ids, (uint64_t)binary->path << 8 | binary->kind);
 }
 
 /*

@@ -13,6 +13,7 @@ enum day_column {
 	COLUMN_STRINGS,		/* bytes, a NUL after each */
 	COLUMN_BINARY,		/* kind, path, text_vaddr, text_bytes, text_offset */
 	COLUMN_BUILD_ID,	/* a byte for the size, and so many bytes */
+	COLUMN_SYMBOLS,		/* the same; then, where there are any, a byte for the kind */
 	COLUMN_LOCATION_BINARY, /* signed */
 	COLUMN_ADDRESS,		/* signed, to the location before it of the same binary */
 	COLUMN_FUNCTION,	/* signed */
@@ -60,6 +61,20 @@ static void put_head(
 	put_mark(writer, &count);
 }
 
+static void put_id_bytes(
+	struct column_writer *writer, enum day_column column, const struct build_id *id)
+{
+	column_put_bytes(writer, column, &id->size, 1);
+	column_put_bytes(writer, column, id->bytes, id->size);
+}
+
+static void put_symbols(struct column_writer *writer, const struct symbol_identity *symbols)
+{
+	put_id_bytes(writer, COLUMN_SYMBOLS, &symbols->id);
+	if (symbols->id.size > 0)
+		column_put(writer, COLUMN_SYMBOLS, symbols->kind);
+}
+
 static void put_strings_and_binaries(struct column_writer *writer, const struct day_tables *tables,
 	const struct day_mark *from, const struct day_mark *to)
 {
@@ -76,9 +91,8 @@ static void put_strings_and_binaries(struct column_writer *writer, const struct 
 		column_put(writer, COLUMN_BINARY, binary->text_vaddr);
 		column_put(writer, COLUMN_BINARY, binary->text_bytes);
 		column_put(writer, COLUMN_BINARY, binary->text_offset);
-		column_put_bytes(writer, COLUMN_BUILD_ID, &binary->build_id.size, 1);
-		column_put_bytes(
-			writer, COLUMN_BUILD_ID, binary->build_id.bytes, binary->build_id.size);
+		put_id_bytes(writer, COLUMN_BUILD_ID, &binary->build_id);
+		put_symbols(writer, &binary->symbols);
 	}
 }
 
@@ -218,16 +232,32 @@ static int get_strings(struct column_reader *reader, struct day_tables *tables, 
 	return 0;
 }
 
-static int get_build_id(struct column_reader *reader, struct build_id *ret_id)
+static int get_id_bytes(
+	struct column_reader *reader, enum day_column column, struct build_id *ret_id)
 {
-	const uint8_t *size = column_get_bytes(reader, COLUMN_BUILD_ID, 1), *bytes;
+	const uint8_t *size = column_get_bytes(reader, column, 1), *bytes;
 
 	if (!size)
 		return -EBADMSG;
 	if (*size == 0)
 		return 0;
-	bytes = column_get_bytes(reader, COLUMN_BUILD_ID, *size);
+	bytes = column_get_bytes(reader, column, *size);
 	return bytes && build_id_set(ret_id, bytes, *size) == 0 ? 0 : -EBADMSG;
+}
+
+/* Its kind is one that symbols are kept by, or a name would be made of it that means another. */
+static int get_symbols(struct column_reader *reader, struct symbol_identity *ret_symbols)
+{
+	struct symbol_identity symbols = { 0 };
+	int r = get_id_bytes(reader, COLUMN_SYMBOLS, &symbols.id);
+
+	if (r < 0 || symbols.id.size == 0)
+		return r;
+	symbols.kind = column_get_below(reader, COLUMN_SYMBOLS, PILOTLIGHT_SYMBOL_OWNED + 1);
+	if (symbols.kind < PILOTLIGHT_SYMBOL_BUILD_ID)
+		return -EBADMSG;
+	*ret_symbols = symbols;
+	return 0;
 }
 
 static int get_binaries(struct column_reader *reader, struct day_tables *tables, uint32_t count)
@@ -242,7 +272,9 @@ static int get_binaries(struct column_reader *reader, struct day_tables *tables,
 		binary.text_vaddr = column_get(reader, COLUMN_BINARY);
 		binary.text_bytes = column_get(reader, COLUMN_BINARY);
 		binary.text_offset = column_get(reader, COLUMN_BINARY);
-		r = get_build_id(reader, &binary.build_id);
+		r = get_id_bytes(reader, COLUMN_BUILD_ID, &binary.build_id);
+		if (r == 0)
+			r = get_symbols(reader, &binary.symbols);
 		if (r == 0)
 			r = reader->is_damaged ? -EBADMSG : day_tables_add_binary(tables, &binary);
 	}

@@ -25,8 +25,7 @@ enum {
 	POLL_FDS = POLL_SERVERS + ENGINE_SERVERS
 };
 
-/* --- what is there from the first engine to the last --------------------------------------------
- */
+/* --- what is there from the first engine to the last --------------------------------------- */
 
 static int open_keepsake(int *ret_fd)
 {
@@ -127,8 +126,7 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 		       : 0;
 }
 
-/* --- one engine ----------------------------------------------------------------------------------
- */
+/* --- one engine ---------------------------------------------------------------------------- */
 
 static int start_engine(struct supervisor *supervisor)
 {
@@ -152,21 +150,19 @@ static void finish(struct supervisor *supervisor, int result)
 	supervisor->result = result;
 }
 
-/* Of one that crashed, or could not be started. */
-static void plan_next_engine(struct supervisor *supervisor, bool is_renewed, uint64_t lived_ns,
-	const char *what, const char *why)
+/* `what` is a clause that says what became of the last one. */
+static void plan_next_engine(
+	struct supervisor *supervisor, bool is_renewed, uint64_t lived_ns, const char *what)
 {
-	char lived[TIME_TEXT_BYTES], pause[TIME_TEXT_BYTES], status[256];
+	char pause[TIME_TEXT_BYTES], status[256];
 	uint64_t pause_ns =
 		engine_watch_ended(&supervisor->watch, is_renewed, lived_ns, clock_monotonic_ns());
 
 	if (pause_ns == 0) {
-		log_info("the engine begins anew after %s",
-			time_text_format_duration(lived_ns, lived));
+		log_info("%s, and begins anew", what);
 		return;
 	}
-	(void)snprintf(status, sizeof(status), "%s%s after %s, the next one is started in %s", what,
-		why, time_text_format_duration(lived_ns, lived),
+	(void)snprintf(status, sizeof(status), "%s, the next one is started in %s", what,
 		time_text_format_duration(pause_ns, pause));
 	log_error("%s; what was sampled stays in the kernel's maps", status);
 	service_state_status(status);
@@ -174,34 +170,45 @@ static void plan_next_engine(struct supervisor *supervisor, bool is_renewed, uin
 
 static void try_next_engine(struct supervisor *supervisor)
 {
+	char what[128];
 	int r = start_engine(supervisor);
 
-	if (r < 0)
-		plan_next_engine(
-			supervisor, false, 0, "an engine could not be started: ", strerror(-r));
+	if (r == 0)
+		return;
+	(void)snprintf(what, sizeof(what), "an engine could not be started: %s", strerror(-r));
+	plan_next_engine(supervisor, false, 0, what);
+}
+
+static void describe_end(const struct engine_process_end *end, char what[128])
+{
+	const char *name = end->signal ? sigdescr_np(end->signal) : NULL;
+	char lived[TIME_TEXT_BYTES];
+
+	(void)time_text_format_duration(end->lived_ns, lived);
+	if (end->signal)
+		(void)snprintf(what, 128, "the engine ended by signal %d, %s, after %s",
+			end->signal, name ? name : "unknown", lived);
+	else
+		(void)snprintf(what, 128, "the engine ended with status %d after %s",
+			end->exit_status, lived);
 }
 
 static void judge_end(struct supervisor *supervisor, const struct engine_process_end *end)
 {
-	char how[64];
+	const int status = end->signal ? -1 : end->exit_status;
+	char what[128];
 
-	if (end->signal)
-		(void)snprintf(how, sizeof(how), "by signal %d, %s,", end->signal,
-			sigdescr_np(end->signal) ? sigdescr_np(end->signal) : "unknown");
-	else
-		(void)snprintf(how, sizeof(how), "with status %d", end->exit_status);
-	if (!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_FAILED) {
+	describe_end(end, what);
+	if (status == PILOTLIGHT_ENGINE_EXIT_FAILED) {
 		finish(supervisor, -ECANCELED);
-	} else if (!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_DONE) {
+	} else if (status == PILOTLIGHT_ENGINE_EXIT_DONE) {
 		finish(supervisor, 0);
 	} else if (supervisor->is_stopping) {
-		log_warning("the engine ended %s when it was told to end; the open window is lost",
-			how);
+		log_warning("%s when it was told to end; the open window is lost", what);
 		finish(supervisor, 0);
 	} else {
-		plan_next_engine(supervisor,
-			!end->signal && end->exit_status == PILOTLIGHT_ENGINE_EXIT_RENEW,
-			end->lived_ns, "the engine ended ", how);
+		plan_next_engine(
+			supervisor, status == PILOTLIGHT_ENGINE_EXIT_RENEW, end->lived_ns, what);
 		supervisor_settle_reload(supervisor);
 	}
 }
@@ -223,8 +230,7 @@ static void take_end(struct supervisor *supervisor)
 		judge_end(supervisor, &end);
 }
 
-/* --- what the service is told --------------------------------------------------------------------
- */
+/* --- what the service is told -------------------------------------------------------------- */
 
 static void stop(struct supervisor *supervisor)
 {
@@ -276,8 +282,7 @@ static void take_times(struct supervisor *supervisor)
 	}
 }
 
-/* --- the loop ------------------------------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------------------------ */
 
 static int wait_for_anything(struct supervisor *supervisor, struct pollfd fds[POLL_FDS])
 {

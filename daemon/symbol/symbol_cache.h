@@ -151,5 +151,9 @@ struct symbol_cache_pruned {
 int symbol_cache_prune(struct symbol_cache *cache, uint64_t bytes_max, bool is_checked,
 	struct symbol_cache_pruned *ret_pruned);
 
+/* How much the folder holds, looked through where that is not known; what others have added since
+ * is not in it. Returns 0 or -errno. */
+int symbol_cache_size(struct symbol_cache *cache, uint64_t *ret_entries, uint64_t *ret_bytes);
+
 void symbol_cache_counters(
 	const struct symbol_cache *cache, struct symbol_cache_counters *ret_counters);

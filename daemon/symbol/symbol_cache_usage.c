@@ -33,6 +33,17 @@ int symbol_cache_each_found(
 	return first_error;
 }
 
+int symbol_cache_size(struct symbol_cache *cache, uint64_t *ret_entries, uint64_t *ret_bytes)
+{
+	int r = cache->usage.is_known ? 0 : symbol_cache_usage_refresh(cache);
+
+	if (r < 0)
+		return r;
+	*ret_entries = cache->usage.entries;
+	*ret_bytes = cache->usage.bytes;
+	return 0;
+}
+
 static int count_found(void *context, const struct symbol_cache_found *found)
 {
 	struct symbol_cache_usage *usage = context;

@@ -8,6 +8,7 @@
 
 #include "base/build_id.h"
 #include "base/string_pool.h"
+#include "symbol/symbol_identity.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,9 @@ void symbol_batch_done(struct symbol_batch *batch);
 /* The binary that is asked about. Descriptors are borrowed; -1 where there is none. */
 struct symbol_binary {
 	struct build_id build_id;
+	/* What lookups find it by, where that has been found out before; id.size 0: `fd` and the
+	 * build-id tell. */
+	struct symbol_identity identity;
 	const char *path; /* for messages, and to find a debug file beside it */
 	int fd;		  /* the binary itself */
 	int debug_fd;	  /* its separate debug file, checked against it before it is believed */

@@ -159,9 +159,11 @@ static int identify(struct cached_symbol_source *source, const struct symbol_bin
 	struct symbol_identity *ret_identity)
 {
 	enum pilotlight_symbol_rank rank;
-	struct symbol_identity identity;
-	int r = symbol_identity_of_binary(binary->fd, &binary->build_id, &identity);
+	struct symbol_identity identity = binary->identity;
+	int r = 0;
 
+	if (identity.id.size == 0)
+		r = symbol_identity_of_binary(binary->fd, &binary->build_id, &identity);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
 	if (cached_symbol_source_has_vouched(source, &binary->build_id, &identity, &rank))

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an engine tells its supervisor, over an AF_UNIX SOCK_SEQPACKET pair: messages of fixed size,
- * which are not answered. What the supervisor has to say comes as signals: SIGHUP to read the
- * configuration again, SIGTERM to seal the open window and end.
+ * which are not answered. The engine sends without waiting: one that says too much is not heard for
+ * a while (supervisor.h), and what then finds no room is lost. A notice of another size, version or
+ * kind, with a descriptor, or with a text that should be none or has no end, is passed over. What
+ * the supervisor has to say comes as signals: SIGHUP to read the configuration again, SIGTERM to
+ * seal the open window and end.
  */
 #pragma once
 
@@ -23,6 +26,8 @@ struct pilotlight_notice {
 	uint32_t kind;
 	char text[PILOTLIGHT_NOTICE_TEXT_BYTES]; /* with a NUL; "" but for STATUS */
 };
+
+_Static_assert(sizeof(struct pilotlight_notice) == 248, "notice");
 
 /* How an engine ends. Anything else is a crash, and the next one is started after a pause. */
 enum {

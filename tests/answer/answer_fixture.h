@@ -34,22 +34,35 @@ struct answer_fixture {
 	int output_fd;
 };
 
-static inline void answer_fixture_append(
-	struct store *store, uint64_t start_ns, const struct fixture_sample *samples, size_t count)
+/* Prog has the fixture's build-id of that number, 0: none, and its symbols are found by `symbols`,
+ * NULL: by the build-id. */
+static inline void answer_fixture_append_all(struct store *store, uint64_t start_ns,
+	const struct fixture_sample *samples, size_t count, uint8_t build_id,
+	const struct symbol_identity *symbols)
 {
-	struct symbol_identity prog = cache_fixture_identity(7);
 	struct profile *profile = fixture_profile(start_ns, samples, count);
+	struct profile_binary *prog = &profile->binaries.items[0];
 	struct fault fault = { 0 };
 
-	profile->binaries.items[0].build_id = prog.id;
-	profile->binaries.items[0].text_vaddr = SYMBOL_FILE_FIXTURE_BASE;
-	profile->binaries.items[0].text_bytes = 0x1000;
+	prog->build_id = (struct build_id){ 0 };
+	if (build_id)
+		prog->build_id = cache_fixture_identity(build_id).id;
+	if (symbols)
+		prog->symbols = *symbols;
+	prog->text_vaddr = SYMBOL_FILE_FIXTURE_BASE;
+	prog->text_bytes = 0x1000;
 	for (size_t i = 0; i < profile->locations.count; i++)
 		if (profile->locations.items[i].binary == 0)
 			profile->locations.items[i].address = SYMBOL_FILE_FIXTURE_BASE;
 	if (fixture_append(store, profile, false, &fault) < 0)
 		fail_msg("%s", fault.text);
 	profile_free(profile);
+}
+
+static inline void answer_fixture_append(
+	struct store *store, uint64_t start_ns, const struct fixture_sample *samples, size_t count)
+{
+	answer_fixture_append_all(store, start_ns, samples, count, 7, NULL);
 }
 
 static inline void answer_fixture_fill(struct store *store)

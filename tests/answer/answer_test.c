@@ -49,6 +49,50 @@ static void everything_is_answered_with_names(void **state)
 	assert_int_equal(answer_fixture_count(fixture, "[lost: ring full]"), 4);
 }
 
+/* A binary without a build-id, and one whose owner is not trusted beside a trusted one of its. */
+static void binaries_are_named_by_what_their_files_are(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	static const struct {
+		enum pilotlight_symbol_identity_kind kind;
+		uint8_t build_id;
+		const char *comm;
+	} cases[] = {
+		{ PILOTLIGHT_SYMBOL_HTLHASH, 0, "hashed" },
+		{ PILOTLIGHT_SYMBOL_OWNED, 7, "owned" },
+		{ PILOTLIGHT_SYMBOL_OWNED, 0, "neither" },
+	};
+	struct store *store = fixture_open(fixture->history);
+	char functions[ARRAY_SIZE(cases)][80], stack[128];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture_sample sample = {
+			.pid = 40, .address = 0x3000, .count = 2 + i, .comm = cases[i].comm
+		};
+		struct symbol_identity symbols = cache_fixture_identity(100 + i);
+
+		symbols.kind = cases[i].kind;
+		symbols.id.size = 16;
+		memset(symbols.id.bytes + 16, 0, BUILD_ID_BYTES - 16);
+		assert_int_equal(cache_fixture_store(fixture->cache.cache, &symbols,
+					 PILOTLIGHT_SYMBOL_RANK_BINARY, 0),
+			0);
+		cache_fixture_function(&symbols, PILOTLIGHT_SYMBOL_RANK_BINARY, functions[i]);
+		answer_fixture_append_all(store, ANSWER_FIXTURE_NEXT + SECONDS(10 * (i + 1)),
+			&sample, 1, cases[i].build_id, &symbols);
+	}
+	store_close(store);
+	ASK(fixture, "last", "1d", "format", "folded");
+	expect_status(fixture, 200, "");
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* Of the fixture's build-id there is a debug file's, which is better. */
+		(void)snprintf(stack, sizeof(stack), "%s;%s;", cases[i].comm,
+			cases[i].build_id ? fixture->function : functions[i]);
+		assert_int_equal(answer_fixture_count(fixture, stack), 2 + i);
+	}
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 12);
+}
+
 static void without_a_cache_there_are_addresses(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -406,6 +450,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(everything_is_answered_with_names),
+		TEST(binaries_are_named_by_what_their_files_are),
 		TEST(without_a_cache_there_are_addresses),
 		TEST(each_parameter_selects),
 		TEST(formats_are_what_they_say),

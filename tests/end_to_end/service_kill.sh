@@ -8,7 +8,7 @@
 need_root
 need_programs
 need_service
-has python3 || skip_all "no python3"
+has sqlite3 || skip_all "no sqlite3"
 has curl || skip_all "no curl"
 
 kills=${KILLS:-12}
@@ -86,14 +86,13 @@ one_kill() {
 }
 
 databases_are_sound() {
-	python3 - "$STATE_DIRECTORY"/history/*.db <<-'PYTHON'
-	import sqlite3, sys
-	for path in sys.argv[1:]:
-	    answer = sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall()
-	    print("#", path.rsplit("/", 1)[1], answer[0][0])
-	    if answer != [("ok",)]:
-	        sys.exit(1)
-	PYTHON
+	local path answer
+
+	for path in "$STATE_DIRECTORY"/history/*.db; do
+		answer=$(sqlite3 "$path" "PRAGMA integrity_check")
+		note "${path##*/}: $answer"
+		[ "$answer" = ok ] || return 1
+	done
 }
 
 nothing_set_aside() {

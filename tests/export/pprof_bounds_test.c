@@ -195,6 +195,8 @@ static void failing_allocations_are_reported(void **state)
 		(void)snprintf(name, sizeof(name), "%u%0200u", i, i);
 		location = add_named(profile, binary, i, name, "file.c", 1);
 		thread.comm = string(profile, name);
+		(void)snprintf(name, sizeof(name), "/docker/%064x/%u%0150u.service", i, i, i);
+		thread.exe = thread.cgroup = string(profile, name);
 		add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
 	}
 	for (n = 0;; n++) {

@@ -95,7 +95,7 @@ static inline size_t wire_read_packed(struct wire wire, uint64_t *values, size_t
 	return count;
 }
 
-enum { STACK_MAX = 512, LINES_MAX = 8, LABELS_MAX = 4 };
+enum { STACK_MAX = 512, LINES_MAX = 8, LABELS_MAX = 8 };
 
 struct decoded_sample {
 	uint64_t locations[STACK_MAX], values[2];

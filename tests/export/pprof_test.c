@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a profile becomes in pprof. */
+#include "base/array.h"
 #include "tests/export/pprof_profile.h"
 
 static void says_what_it_is_of(void **state)
@@ -246,6 +247,104 @@ static void losses_are_drawn_and_the_accounts_close(void **state)
 	decoded_done(&decoded);
 }
 
+static void assert_label(
+	const struct decoded *decoded, size_t sample, const char *key, const char *text)
+{
+	const uint64_t *label = label_of(decoded, sample, key);
+
+	if (!text) {
+		assert_null(label);
+		return;
+	}
+	assert_non_null(label);
+	ASSERT_STRING(decoded, label[2], text);
+	assert_int_equal(label[3], 0);
+}
+
+static void labels_say_whose_a_sample_is(void **state)
+{
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	static const struct {
+		const char *exe, *cgroup, *unit, *container;
+		size_t labels;
+	} cases[] = {
+		{ "/usr/sbin/nginx", "/system.slice/nginx.service", "nginx.service", NULL, 6 },
+		{ "/bin/app", "/system.slice/docker-" CONTAINER ".scope",
+			"docker-" CONTAINER ".scope", CONTAINER, 7 },
+		{ "/bin/app", "/docker/" CONTAINER, NULL, CONTAINER, 6 },
+		{ "", "/", NULL, NULL, 4 },
+		{ "/bin/sh", "", NULL, NULL, 4 },
+		{ "", "", NULL, NULL, 3 },
+	};
+	struct profile *profile = new_profile();
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	struct decoded decoded;
+
+	(void)state;
+	/* Twice, since what a cgroup says is remembered. */
+	for (uint32_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		uint32_t location = add_location(profile, binary, i);
+		struct profile_thread thread = {
+			.tgid = 7,
+			.tid = 7,
+			.comm = string(profile, "a"),
+			.exe = string(profile, cases[i / 2].exe),
+			.cgroup = string(profile, cases[i / 2].cgroup),
+		};
+
+		add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
+	}
+	round_trip(profile, &decoded);
+	assert_int_equal(decoded.sample_count, 2 * ARRAY_SIZE(cases));
+	for (size_t i = 0; i < decoded.sample_count; i++) {
+		const char *exe = cases[i / 2].exe, *cgroup = cases[i / 2].cgroup;
+
+		assert_label(&decoded, i, "executable", *exe ? exe : NULL);
+		assert_label(&decoded, i, "cgroup", *cgroup ? cgroup : NULL);
+		assert_label(&decoded, i, "unit", cases[i / 2].unit);
+		assert_label(&decoded, i, "container", cases[i / 2].container);
+		assert_int_equal(decoded.samples[i].label_count, cases[i / 2].labels);
+	}
+	decoded_done(&decoded);
+}
+
+/* Threads that were made one have neither number, and are told apart by what is left. */
+static void merged_threads_have_no_numbers(void **state)
+{
+	static const char *const exes[] = { "/bin/a", "/bin/a", "/bin/b" };
+	static const char *const cgroups[] = { "/x", "/y", "/x" };
+	struct profile *profile = new_profile();
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_location(profile, binary, 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	struct decoded decoded;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(exes); i++) {
+		struct profile_thread thread = {
+			.comm = string(profile, "a"),
+			.exe = string(profile, exes[i]),
+			.cgroup = string(profile, cgroups[i]),
+		};
+
+		add_sample(profile, node, &thread, i + 1);
+	}
+	/* The kernel's own: a process without a thread's number is one all the same. */
+	add_sample(profile, node, &(struct profile_thread){ .tid = 2 }, 10);
+	round_trip(profile, &decoded);
+	assert_int_equal(decoded.sample_count, 4);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(decoded.samples[i].values[0], i + 1);
+		assert_null(label_of(&decoded, i, "pid"));
+		assert_null(label_of(&decoded, i, "tid"));
+		assert_label(&decoded, i, "executable", exes[i]);
+		assert_label(&decoded, i, "cgroup", cgroups[i]);
+	}
+	assert_int_equal(label_of(&decoded, 3, "pid")[3], 0);
+	assert_int_equal(label_of(&decoded, 3, "tid")[3], 2);
+	decoded_done(&decoded);
+}
+
 static void equal_labels_and_stacks_are_one_sample(void **state)
 {
 	struct profile *profile = new_profile();
@@ -288,6 +387,8 @@ int main(void)
 		cmocka_unit_test(what_no_sample_uses_is_left_out),
 		cmocka_unit_test(synthetic_frames_have_no_mapping),
 		cmocka_unit_test(losses_are_drawn_and_the_accounts_close),
+		cmocka_unit_test(labels_say_whose_a_sample_is),
+		cmocka_unit_test(merged_threads_have_no_numbers),
 		cmocka_unit_test(equal_labels_and_stacks_are_one_sample),
 	};
 

@@ -56,9 +56,12 @@ static void expect_same(const struct day_tables *a, const struct day_tables *b)
 		assert_int_equal(a->threads.items[i].tid, b->threads.items[i].tid);
 		assert_int_equal(a->threads.items[i].cgroup, b->threads.items[i].cgroup);
 	}
-	for (uint32_t i = 0; i < first.binaries; i++)
+	for (uint32_t i = 0; i < first.binaries; i++) {
 		assert_true(build_id_equal(
 			&a->binaries.items[i].build_id, &b->binaries.items[i].build_id));
+		assert_true(symbol_identity_equal(
+			&a->binaries.items[i].symbols, &b->binaries.items[i].symbols));
+	}
 }
 
 /* What is known adds nothing; what is written in pieces is read as a whole. */
@@ -176,6 +179,76 @@ static void jit_locations_that_differ_in_a_line_stay_apart(void **state)
 	assert_int_equal(dictionary.tables.locations.count, before);
 	day_dictionary_done(&dictionary);
 	profile_free(profile);
+}
+
+/* Files of one path and build-id that differ in what their symbols are found by. */
+static void binaries_of_other_symbols_stay_apart(void **state)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct day_dictionary dictionary, again;
+	struct day_mark none;
+	uint8_t *blob;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(day_dictionary_init(&again), 0);
+	none = day_tables_mark(&dictionary.tables);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.binaries.count, 3);
+	profile->binaries.items[0].symbols =
+		(struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_OWNED,
+			.id = { .bytes = { 1 }, .size = 16 } };
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.binaries.count, 4);
+	profile->binaries.items[0].symbols.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	assert_int_equal(intern(&dictionary, profile), 0);
+	assert_int_equal(dictionary.tables.binaries.count, 5);
+	assert_int_equal(day_tables_write(&dictionary.tables, &none, 3, &blob, &size), 0);
+	assert_int_equal(day_tables_read(&again.tables, blob, size), 0);
+	expect_same(&again.tables, &dictionary.tables);
+	assert_int_equal(day_dictionary_index(&again, &none), 0);
+	free(blob);
+	day_dictionary_done(&again);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
+/* Kinds that there are not, in a blob that is whole otherwise. */
+static void symbols_of_no_kind_are_damage(void **state)
+{
+	static const struct {
+		int kind, outcome;
+	} cases[] = {
+		{ 0, -EBADMSG },
+		{ PILOTLIGHT_SYMBOL_BUILD_ID, 0 },
+		{ PILOTLIGHT_SYMBOL_OWNED, 0 },
+		{ PILOTLIGHT_SYMBOL_OWNED + 1, -EBADMSG },
+		{ 127, -EBADMSG },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+		struct day_dictionary dictionary, again;
+		struct day_mark none;
+		uint8_t *blob;
+		size_t size;
+
+		profile->binaries.items[1].symbols.kind =
+			(enum pilotlight_symbol_identity_kind)cases[i].kind;
+		assert_int_equal(day_dictionary_init(&dictionary), 0);
+		assert_int_equal(day_dictionary_init(&again), 0);
+		none = day_tables_mark(&dictionary.tables);
+		assert_int_equal(intern(&dictionary, profile), 0);
+		assert_int_equal(day_tables_write(&dictionary.tables, &none, 3, &blob, &size), 0);
+		assert_int_equal(day_tables_read(&again.tables, blob, size), cases[i].outcome);
+		free(blob);
+		day_dictionary_done(&again);
+		day_dictionary_done(&dictionary);
+		profile_free(profile);
+	}
 }
 
 /* What differs in its process alone is one, with the strings of other tables. */
@@ -316,6 +389,8 @@ int main(void)
 		cmocka_unit_test(pieces_make_the_whole),
 		cmocka_unit_test(names_are_kept_where_nobody_finds_them_later),
 		cmocka_unit_test(jit_locations_that_differ_in_a_line_stay_apart),
+		cmocka_unit_test(binaries_of_other_symbols_stay_apart),
+		cmocka_unit_test(symbols_of_no_kind_are_damage),
 		cmocka_unit_test(threads_are_folded),
 		cmocka_unit_test(stacks_of_any_depth),
 		cmocka_unit_test(a_full_dictionary_refuses_and_stays_whole),

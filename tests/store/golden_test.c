@@ -43,6 +43,7 @@ static void expect_v1(const char *folder)
 			     "/usr/lib/libwork.so+3000;do_work@work.c:7 24");
 	fixture_expect(read, "/system.slice/beta.service/beta;/usr/bin/prog+1000;"
 			     "/usr/lib/libwork.so+400b 3");
+	fixture_expect_symbols(read);
 	/* The twelfth was appended as a supplement, whose accounts are another's. */
 	assert_int_equal(read->accounts.fired, 11 * 13);
 	assert_int_equal(read->accounts.stored[PILOTLIGHT_PATH_MAP], 11 * 10);

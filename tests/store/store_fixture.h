@@ -59,6 +59,15 @@ static inline uint32_t fixture_binary(
 	return id;
 }
 
+/* The library has no build-id: it is found by what its file is. */
+static inline struct symbol_identity fixture_symbols(void)
+{
+	struct symbol_identity symbols = { .kind = PILOTLIGHT_SYMBOL_HTLHASH, .id.size = 16 };
+
+	memset(symbols.id.bytes, 0xdd, symbols.id.size);
+	return symbols;
+}
+
 static inline int fixture_thread(
 	struct profile *profile, const struct fixture_sample *from, uint32_t *ret_thread)
 {
@@ -117,6 +126,7 @@ static inline struct profile *fixture_profile(
 	assert_int_equal(profile_add_string(profile, "cpu-clock", &profile->event), 0);
 	assert_int_equal(fixture_binary(profile, BINARY_EXECUTABLE, "/usr/bin/prog", 0xaa), 0);
 	assert_int_equal(fixture_binary(profile, BINARY_LIBRARY, "/usr/lib/libwork.so", 0), 1);
+	profile->binaries.items[1].symbols = fixture_symbols();
 	assert_int_equal(fixture_binary(profile, BINARY_KERNEL, "[kernel.kallsyms]", 0xcc), 2);
 	for (size_t i = 0; i < count; i++)
 		fixture_add(profile, &samples[i]);
@@ -235,4 +245,24 @@ static inline void fixture_expect(const struct profile *profile, const char *exp
 		print_error("%s\n", text);
 	}
 	fail_msg("not there: %s", expected);
+}
+
+/* Has each binary what it was given, and the library alone anything? */
+static inline void fixture_expect_symbols(const struct profile *profile)
+{
+	struct symbol_identity expected = fixture_symbols();
+	size_t found = 0;
+
+	for (size_t i = 0; i < profile->binaries.count; i++) {
+		const struct profile_binary *binary = &profile->binaries.items[i];
+
+		if (strcmp(string_pool_get(&profile->strings, binary->path),
+			    "/usr/lib/libwork.so") == 0) {
+			assert_true(symbol_identity_equal(&binary->symbols, &expected));
+			found++;
+		} else {
+			assert_int_equal(binary->symbols.id.size, 0);
+		}
+	}
+	assert_int_equal(found, 1);
 }

@@ -12,19 +12,31 @@
 
 #include <cmocka.h>
 
-static struct symbol_file *make_file(uint8_t id)
+static struct symbol_identity make_file_identity(uint8_t id)
+{
+	return (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_BUILD_ID,
+		.id = { .bytes = { 0xbb, id, 1 }, .size = 20 } };
+}
+
+/* NONE: as the fixture has it, of the binary itself. */
+static struct symbol_file *make_ranked_file(uint8_t id, enum pilotlight_symbol_rank rank)
 {
 	static struct symbol_file_fixture fixture;
 	struct symbol_file *file = NULL;
 	int fd;
 
-	fixture = (struct symbol_file_fixture){ .identity = { 0xbb, id, 1 } };
+	fixture = (struct symbol_file_fixture){ .identity = { 0xbb, id, 1 }, .rank = rank };
 	symbol_file_fixture_fill(&fixture);
 	symbol_file_fixture_build(&fixture);
 	fd = symbol_file_fixture_fd(&fixture);
 	assert_int_equal(symbol_file_open(fd, &file), 0);
 	(void)close(fd);
 	return file;
+}
+
+static struct symbol_file *make_file(uint8_t id)
+{
+	return make_ranked_file(id, PILOTLIGHT_SYMBOL_RANK_NONE);
 }
 
 static struct symbol_binary make_binary(uint8_t id)
@@ -111,6 +123,39 @@ static void files_without_identity_are_unknown(void **state)
 	cached_symbol_source_free(source);
 }
 
+/* What is known of a binary tells, whatever its build-id and descriptor would. */
+static void a_known_identity_is_taken(void **state)
+{
+	struct symbol_binary binary = {
+		.identity = make_file_identity(1), .fd = -1, .debug_fd = -1
+	};
+	struct cached_symbol_source *source;
+	struct symbol_source *interface;
+	struct question question;
+
+	(void)state;
+	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
+	interface = cached_symbol_source_interface(source);
+	assert_int_equal(cached_symbol_source_keep(source, make_file(1)), 0);
+	question_init(&question, 4096);
+	assert_int_equal(interface->lookup(interface, &binary, &question.batch), 0);
+	assert_int_equal(question.requests[1].frame_count, 3);
+	/* One that is not trusted has not the names of those that are. */
+	binary.build_id = binary.identity.id;
+	binary.identity.kind = PILOTLIGHT_SYMBOL_OWNED;
+	assert_int_equal(interface->lookup(interface, &binary, &question.batch), -ENODATA);
+	/* But for those that others than the file's owner vouch for. */
+	cached_symbol_source_free(source);
+	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
+	interface = cached_symbol_source_interface(source);
+	assert_int_equal(cached_symbol_source_keep(
+				 source, make_ranked_file(1, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE)),
+		0);
+	assert_int_equal(interface->lookup(interface, &binary, &question.batch), 0);
+	question_done(&question);
+	cached_symbol_source_free(source);
+}
+
 static void a_full_pool_leaves_the_batch_as_it_was(void **state)
 {
 	struct cached_symbol_source *source;
@@ -169,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_files_answer),
 		cmocka_unit_test(files_without_identity_are_unknown),
+		cmocka_unit_test(a_known_identity_is_taken),
 		cmocka_unit_test(a_full_pool_leaves_the_batch_as_it_was),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "tests/broker/served_broker.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/symbolize/worker_pool_fixture.h"
 #include "tests/symbolize/worker_roles.h"
 
 #include <errno.h>
@@ -26,89 +26,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-enum { RESULTS_MAX = 16 };
-
-static struct placed_broker placed;
-static struct broker *broker; /* NULL: workers are started here */
-
-static int serve_workers(void **state)
-{
-	(void)state;
-	placed_broker_start(&placed, BROKER_SERVED, NULL);
-	broker = placed.broker;
-	return 0;
-}
-
-static int stop_serving(void **state)
-{
-	(void)state;
-	broker = NULL;
-	placed_broker_stop(&placed);
-	return 0;
-}
-
-struct results {
-	struct worker_pool *pool;
-	struct worker_result items[RESULTS_MAX];
-	size_t count;
-	int output_fd;
-	size_t jobs_to_add; /* one from each result */
-};
-
-static int memory_file(const char *text)
-{
-	int fd = memfd_create("test", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	if (text)
-		assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	return fd;
-}
-
-static struct worker_job make_job(int output_fd, const char *role, void *context)
-{
-	return (struct worker_job){
-		.identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID,
-			.id = { .bytes = { 1, 2, 3 }, .size = 3 } },
-		.binary_fd = memory_file("the binary"),
-		.debug_fd = -1,
-		.alternate_fd = -1,
-		.package_fd = -1,
-		.output_fd = output_fd,
-		.scratch_fd = memory_file(NULL),
-		.origin = role,
-		.context = context,
-	};
-}
-
-static void keep_result(void *context, const struct worker_result *result)
-{
-	struct results *results = context;
-
-	assert_true(results->count < RESULTS_MAX);
-	results->items[results->count++] = *result;
-	if (results->jobs_to_add > 0) {
-		struct worker_job job = make_job(results->output_fd, "good", NULL);
-
-		results->jobs_to_add--;
-		assert_int_equal(worker_pool_add(results->pool, &job), 0);
-	}
-}
-
-static void run_once(struct results *results)
-{
-	struct pollfd poll_fd = { .fd = worker_pool_poll_fd(results->pool), .events = POLLIN };
-
-	assert_int_equal(poll(&poll_fd, 1, -1), 1);
-	assert_int_equal(worker_pool_run(results->pool, keep_result, results), 0);
-}
-
-static void run_until(struct results *results, size_t count)
-{
-	while (results->count < count)
-		run_once(results);
-}
 
 static struct worker_result run_one(const struct worker_pool_options *options, const char *role)
 {
@@ -530,117 +447,6 @@ static void workers_are_idle_until_somebody_waits(void **state)
 	check_policies(true, SCHED_OTHER);
 }
 
-/* The broker's cannot be told any more once they run; those to come are told with their request. */
-static void workers_of_the_broker_are_told_whether_somebody_waits(void **state)
-{
-	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
-	_cleanup_close_ int output_fd = memory_file(NULL);
-	struct results results = { 0 };
-
-	(void)state;
-	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	results.pool = pool;
-	for (size_t i = 0; i < 3; i++) {
-		struct worker_job job = make_job(output_fd, "policy", NULL);
-
-		assert_int_equal(worker_pool_add(pool, &job), 0);
-	}
-	run_until(&results, 1);
-	worker_pool_hurry(pool);
-	run_until(&results, 3);
-	assert_int_equal(results.items[0].report.reserved, 0);
-	assert_int_equal(results.items[2].report.reserved, 1);
-}
-
-/* All the broker's places are taken by another one, which then leaves them. */
-static void jobs_wait_for_a_place_at_the_broker(void **state)
-{
-	_cleanup_(worker_pool_freep) struct worker_pool *other = NULL, *pool = NULL;
-	const struct worker_pool_options others = { .broker = broker, .workers_max = 8 };
-	const struct worker_pool_options options = { .broker = broker };
-	_cleanup_close_ int output_fd = memory_file(NULL);
-	struct results results = { 0 };
-
-	(void)state;
-	assert_int_equal(worker_pool_new(&others, &other), 0);
-	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	for (size_t i = 0; i < 8; i++) {
-		struct worker_job job = make_job(output_fd, "sleep", NULL);
-
-		job.debug_fd = memory_file(NULL);
-		assert_int_equal(worker_pool_add(other, &job), 0);
-	}
-	results.pool = pool;
-	for (size_t i = 0; i < 2; i++) {
-		struct worker_job job = make_job(output_fd, "good", NULL);
-
-		assert_int_equal(worker_pool_add(pool, &job), 0);
-	}
-	assert_int_equal(worker_pool_pending(pool), 2);
-	run_once(&results);
-	assert_int_equal(results.count, 0);
-	worker_pool_free(TAKE_PTR(other));
-	run_until(&results, 2);
-	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(results.items[i].failure, PILOTLIGHT_SYMBOL_OK);
-}
-
-/* Nothing can be started any more, of which every job is told. */
-static void a_broker_that_is_gone_is_told(void **state)
-{
-	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
-	_cleanup_close_ int output_fd = memory_file(NULL);
-	struct results results = { 0 };
-	struct worker_job job;
-
-	(void)state;
-	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	results.pool = pool;
-	for (size_t i = 0; i < 2; i++) {
-		job = make_job(output_fd, "sleep", NULL);
-		job.debug_fd = memory_file(NULL);
-		assert_int_equal(worker_pool_add(pool, &job), 0);
-	}
-	assert_int_equal(kill(placed.server, SIGKILL), 0);
-	run_until(&results, 2);
-	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_CRASHED);
-	assert_int_equal(results.items[0].signal, SIGKILL);
-	assert_int_equal(results.items[1].failure, PILOTLIGHT_SYMBOL_UNREADABLE);
-	assert_int_equal(results.items[1].report.error, -EPIPE);
-	job = make_job(output_fd, "good", NULL);
-	assert_int_equal(worker_pool_add(pool, &job), -EPIPE);
-}
-
-/* The worker as it is, in its sandbox, of this program's file. */
-static void a_true_worker_makes_symbols(void **state)
-{
-	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .broker = broker };
-	_cleanup_close_ int output_fd = memory_file(NULL);
-	struct worker_job job = make_job(output_fd, "true worker", NULL);
-	struct results results = { 0 };
-	uint32_t magic = 0;
-
-	(void)state;
-	(void)close(job.binary_fd);
-	job.binary_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	job.identity = (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_HTLHASH,
-		.id = { .bytes = { 1 }, .size = 16 } };
-	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	results.pool = pool;
-	assert_int_equal(worker_pool_add(pool, &job), 0);
-	run_until(&results, 1);
-	if (results.items[0].failure != PILOTLIGHT_SYMBOL_OK)
-		print_message("error %d, signal %d\n", results.items[0].report.error,
-			results.items[0].signal);
-	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_OK);
-	assert_true(results.items[0].report.cpu_ns > 0);
-	assert_int_equal(pread(output_fd, &magic, sizeof(magic), 0), sizeof(magic));
-	assert_true(magic != 0);
-}
-
 /* A worker of which only the end of its role is left writes that to its output. */
 static void check_origin(const char *origin, const char *expected)
 {
@@ -714,20 +520,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 	assert_true(n >= 5);
 }
 
-/* Of a broker that the test has killed. */
-static int forget_server(void **state)
-{
-	(void)state;
-	broker = NULL;
-	broker_free(placed.broker);
-	assert_int_equal(open_descriptors(), placed.descriptors);
-	return waitpid(placed.server, NULL, 0) == placed.server ? 0 : -1;
-}
-
-#define BY_A_BROKER(test)                                                       \
-	{                                                                       \
-#test " (by a broker)", test, serve_workers, stop_serving, NULL \
-	}
 #define IN_BOTH_WAYS(test) cmocka_unit_test(test), BY_A_BROKER(test)
 
 int main(int argc, char **argv)
@@ -746,16 +538,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_cannot_be_started_is_told),
 		cmocka_unit_test(what_cannot_be_started_later_is_told),
 		cmocka_unit_test(workers_are_idle_until_somebody_waits),
-		BY_A_BROKER(workers_of_the_broker_are_told_whether_somebody_waits),
-		BY_A_BROKER(jobs_wait_for_a_place_at_the_broker),
-		cmocka_unit_test_setup_teardown(
-			a_broker_that_is_gone_is_told, serve_workers, forget_server),
-		IN_BOTH_WAYS(a_true_worker_makes_symbols),
 		IN_BOTH_WAYS(long_origins_lose_their_beginning),
 		IN_BOTH_WAYS(failing_allocations_leave_nothing_behind),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)
-		return is_true_worker() ? worker_main(argc, argv) : worker_role_main(argc, argv);
+		return worker_role_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

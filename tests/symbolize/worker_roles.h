@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -161,19 +160,6 @@ static int play(const char *role, const struct pilotlight_symbol_request *reques
 		return 97;
 	}
 	return -1;
-}
-
-/* Is the request that has come for no role at all? It is left for whoever takes it. */
-static bool is_true_worker(void)
-{
-	struct {
-		unsigned char table[16]; /* child/child_request.c */
-		struct pilotlight_symbol_request request;
-	} message;
-
-	return recv(PILOTLIGHT_WORKER_SOCKET_FD, &message, sizeof(message), MSG_PEEK) ==
-		       sizeof(message) &&
-	       strcmp(message.request.origin, "true worker") == 0;
 }
 
 static int worker_role_main(int argc, char **argv)

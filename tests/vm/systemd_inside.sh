@@ -6,7 +6,7 @@ set -u
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export DEBIAN_FRONTEND=noninteractive
 
-PATIENCE=300
+PATIENCE=${PATIENCE:-180}
 # Of the main process: dac_read_search, sys_ptrace, syslog, perfmon, bpf, checkpoint_restore.
 CAPABILITIES=000001c400080004
 socket=/run/pilotlight/api.sock
