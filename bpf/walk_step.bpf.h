@@ -115,6 +115,8 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 enum {
 	CODE_PUSH_RBP = 0x55,
 	CODE_RET = 0xc3,
+	CODE_SYSCALL = 0x050f,
+	CODE_INT_80 = 0x80cd,
 	CODE_CALL = 0xe8,
 	CODE_MOV_RSP_RBP = 0xe58948, /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_TOO = 0xec8b48,

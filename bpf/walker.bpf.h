@@ -281,6 +281,21 @@ static __always_inline int is_between_programs(const struct walk *walk)
 	       !can_read_user(&word, 1, walk->registers[PT_REGS_RSP]);
 }
 
+/*
+ * In a system call the ip is behind the instruction, which may be a function's last. A signal that is
+ * delivered on the way out of one leaves the call's number, and an ip where its handler begins.
+ */
+static __always_inline int is_behind_system_call(const struct walk *walk)
+{
+	__u64 code;
+
+	if ((__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL)
+		return 0;
+	if (!can_read_user(&code, 1, walk->registers[PT_REGS_RIP] - sizeof(code)))
+		return 1;
+	return code >> 48 == CODE_SYSCALL || code >> 48 == CODE_INT_80;
+}
+
 /* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
 static __always_inline int begin_walk(
 	struct walker *walker, const struct pilotlight_process *process, __u32 window)
@@ -299,8 +314,7 @@ static __always_inline int begin_walk(
 	walk->rbx.word = walk->registers[PT_REGS_RBX];
 	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
-	/* In a system call it is behind the instruction, which may be a function's last. */
-	walk->is_exact = (__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL;
+	walk->is_exact = !is_behind_system_call(walk);
 	walk->is_guess = 0;
 	recall_mappings(walker, task->mm, process, window);
 	walker->process = *process;

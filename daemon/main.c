@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "service.h"
 #include "service_settings.h"
+#include "supervise/journal.h"
 #include "supervise/supervisor.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
@@ -134,6 +135,7 @@ static int serve(const struct options *options)
 		arguments[n++] = "--verbose";
 	wanted.listen_fds = fds;
 	wanted.listen_count = (size_t)count;
+	journal_begin("broker");
 	r = supervisor_run(&wanted, &fault);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));

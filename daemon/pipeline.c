@@ -237,7 +237,9 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = set_timer(pipeline, true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
-	return capture_start(pipeline->capture, fault);
+	r = capture_start(pipeline->capture, fault);
+	pipeline->sized_cpus = capture_cpu_count(pipeline->capture);
+	return r;
 }
 
 int pipeline_poll_fd(const struct pipeline *pipeline)
@@ -445,9 +447,20 @@ const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
 	return pipeline->jit;
 }
 
+static bool is_outgrown(const struct pipeline *pipeline)
+{
+	return capture_cpu_count(pipeline->capture) > pipeline->sized_cpus;
+}
+
 bool pipeline_is_worn(const struct pipeline *pipeline)
 {
 	size_t bound = pipeline->binary_limits.binaries_max;
 
-	return binary_table_count(pipeline->binaries) > bound - bound / 4;
+	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
+}
+
+void pipeline_retire(struct pipeline *pipeline)
+{
+	if (is_outgrown(pipeline))
+		(void)capture_forget(pipeline->capture);
 }

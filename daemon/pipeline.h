@@ -134,8 +134,13 @@ void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost);
 /* From now on; after pipeline_cut(), so that a window is of one rate. */
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault);
 
-/* Tables that only grow are nearly full: another pipeline should take over. */
+/*
+ * Another pipeline should take over: tables that only grow are nearly full, or there are more CPUs
+ * than the maps were made for.
+ */
 bool pipeline_is_worn(const struct pipeline *pipeline);
+/* The last thing that a pipeline does: where its maps are too small, the next one makes new ones. */
+void pipeline_retire(struct pipeline *pipeline);
 
 /* How often the maps have been drained, as in the report, which costs more to make. */
 uint64_t pipeline_drains(const struct pipeline *pipeline);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "service_state.h"
+#include "supervise/journal.h"
 #include "supervise/supervisor.h"
 
 #include <errno.h>
@@ -202,6 +203,7 @@ int service_engine_main(int argc, char **argv)
 		log_error("this is started by pilotlightd alone");
 		return PILOTLIGHT_ENGINE_EXIT_FAILED;
 	}
+	journal_begin("engine");
 	r = service_open(&service, &options, &fault);
 	if (r == 0)
 		r = start(&service, &fault);
@@ -210,6 +212,8 @@ int service_engine_main(int argc, char **argv)
 		r = run(&service, &fault);
 	if (r == 0)
 		r = service_finish_windows(&service, &fault);
+	if (r == 0)
+		pipeline_retire(service.pipeline);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
 	close_service(&service);

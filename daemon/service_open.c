@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "sandbox/sandbox.h"
+#include "supervise/journal.h"
 #include "supervise/supervisor.h"
 
 #include <errno.h>
@@ -239,6 +240,22 @@ static int open_polling(struct service *service)
 	return r;
 }
 
+/* Also so that the journal's socket is there before no more can be made. */
+static void tell_start(const struct service *service)
+{
+	const struct log_field fields[] = { { "CONFIG", service->settings.config_path } };
+	const struct log_event event = {
+		.level = LOG_LEVEL_INFO,
+		.id = JOURNAL_ENGINE_STARTED,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+
+	log_event(&event, "the engine begins, with %llu MiB of memory and the history in %s",
+		(unsigned long long)(service->settings.memory_budget >> 20),
+		service->settings.history[0] ? service->settings.history : "no folder");
+}
+
 int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
 {
 	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
@@ -262,6 +279,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	/* What is read from files that are out of reach afterwards. */
 	tzset();
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	tell_start(service);
 	r = give_up_privileges(service, fault);
 	if (r == 0)
 		r = open_history(service, fault);

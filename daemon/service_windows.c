@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "service_state.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "supervise/journal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,6 +50,29 @@ static bool is_wanted(const struct service *service, uint64_t now_ns)
 	       now_ns >= open->start_ns + WINDOW_NS_MIN;
 }
 
+static void tell_rate(const struct service *service)
+{
+	char rate[16], wanted[16], cost[32];
+	const struct log_field fields[] = {
+		{ "RATE_HZ", rate },
+		{ "WANTED_RATE_HZ", wanted },
+		{ "COST_PPM", cost },
+	};
+	const struct log_event event = {
+		.level = LOG_LEVEL_INFO,
+		.id = JOURNAL_RATE_CHANGED,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+	double ppm = rate_governor_cost_ppm(&service->governor);
+
+	(void)snprintf(rate, sizeof(rate), "%u", service->rate_hz);
+	(void)snprintf(wanted, sizeof(wanted), "%u", service->governor.wanted_hz);
+	(void)snprintf(cost, sizeof(cost), "%.0f", ppm);
+	log_event(&event, "sampling at %u Hz from now on: it costs %.3f %% of the machine",
+		service->rate_hz, ppm / 10000);
+}
+
 static int cut(struct service *service, struct fault *fault)
 {
 	uint64_t now_ns = clock_realtime_ns();
@@ -63,8 +88,28 @@ static int cut(struct service *service, struct fault *fault)
 	if (rate_hz == service->rate_hz)
 		return 0;
 	service->rate_hz = rate_hz;
-	log_info("sampling at %u Hz from now on", rate_hz);
+	tell_rate(service);
 	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+}
+
+static void tell_history(const struct service *service, const char *id, const char *what)
+{
+	char dropped[32];
+	const struct log_field fields[] = {
+		{ "WINDOWS_DROPPED", dropped },
+		{ "HISTORY", service->settings.history },
+	};
+	const struct log_event event = {
+		.level = service->is_history_failing ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+		.id = id,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+
+	(void)snprintf(
+		dropped, sizeof(dropped), "%llu", (unsigned long long)service->windows_dropped);
+	log_event(
+		&event, "the history: %s; %s windows are missing, sampling goes on", what, dropped);
 }
 
 static void window_written(struct service *service, const struct history_result *result)
@@ -76,8 +121,7 @@ static void window_written(struct service *service, const struct history_result 
 		return;
 	service->is_history_failing = false;
 	service->history_fault[0] = '\0';
-	log_warning("the history is written again; %llu windows are missing",
-		(unsigned long long)service->windows_dropped);
+	tell_history(service, JOURNAL_HISTORY_RECOVERED, "it is written again");
 }
 
 static void window_dropped(struct service *service, const char *why)
@@ -88,7 +132,7 @@ static void window_dropped(struct service *service, const char *why)
 	if (service->is_history_failing)
 		return;
 	service->is_history_failing = true;
-	log_error("a window is not in the history: %s; sampling goes on", why);
+	tell_history(service, JOURNAL_HISTORY_FAILED, why);
 }
 
 /* Returns whether there was anything to hear. */

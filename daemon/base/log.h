@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Messages for people, on standard error, each with its sd-daemon(3) priority where the journal
- * reads it. Stages log at debug only; whoever gives up logs, once.
+ * reads it; or to a sink that a service sets. Stages log at debug only; whoever gives up logs,
+ * once.
  */
 #pragma once
+
+#include <stddef.h>
 
 enum log_level {
 	LOG_LEVEL_ERROR = 3,
@@ -22,3 +25,31 @@ void log_message(enum log_level level, const char *format, ...)
 #define log_warning(...) log_message(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...)	 log_message(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)	 log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+enum { LOG_FIELDS_MAX = 8, LOG_TEXT_BYTES = 1024 };
+
+/* What a message is about, for programs: the name is of A to Z and '_'. */
+struct log_field {
+	const char *name;
+	const char *value;
+};
+
+/*
+ * A message of a kind: `id` is 32 digits of hex, one for each kind (systemd.journal-fields(7),
+ * MESSAGE_ID). Without a sink only people's part is shown. All is borrowed.
+ */
+struct log_event {
+	enum log_level level;
+	const char *id;
+	const struct log_field *fields;
+	size_t field_count;
+};
+void log_event(const struct log_event *event, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Takes every message that is shown instead of standard error. Of a plain message the event has a
+ * level alone. Returns whether it took it: else standard error has it.
+ */
+typedef int (*log_sink)(const struct log_event *event, const char *text);
+void log_set_sink(log_sink sink);

@@ -28,7 +28,7 @@ const struct config_knob config_knobs[] = {
 	{ "Sampling", "MaxCostPercent", CONFIG_PERCENT, FIELD(max_cost_ppm), "0.15", 100, 1000000,
 		NULL, "Of all CPU time, what the service may use; the frequency follows." },
 
-	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 16 * MIB, TIB, NULL,
+	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
 		"All memory of the service, BPF maps included; MemoryMax= of the unit where not "
 		"set." },
 	{ "Memory", "JitBytes", CONFIG_BYTES, FIELD(jit_bytes), "16M", MIB, 64 * GIB, NULL,

@@ -21,6 +21,11 @@ struct recorded_location {
 	uint64_t address, mapping, function; /* function: 0 or the outermost one */
 };
 
+/* Strings, and the executable segment. */
+struct recorded_mapping {
+	uint64_t path, build_id, text_vaddr, text_bytes, text_offset;
+};
+
 struct recorded_sample {
 	uint64_t count, pid, tid, comm; /* comm: a string */
 	uint32_t first_location, depth; /* leaf first */
@@ -28,8 +33,9 @@ struct recorded_sample {
 
 struct recorded_window {
 	char **strings;
-	uint64_t *mapping_paths, *mapping_build_ids, *function_names; /* by id: strings */
-	struct recorded_location *locations;			      /* by id */
+	uint64_t *function_names;	     /* by id: strings */
+	struct recorded_mapping *mappings;   /* by id */
+	struct recorded_location *locations; /* by id */
 	struct recorded_sample *samples;
 	uint64_t *stacks; /* ids of locations */
 	size_t string_count, mapping_count, function_count, location_count, sample_count,
@@ -191,13 +197,14 @@ static inline void recorded_read_field(
 		recorded_read_location(window, content);
 	} else if (field == 3) {
 		wire_numbers(content, values);
-		at = window->mapping_count;
-		RECORDED_ROOM(window->mapping_paths, at, values[1]);
-		at = window->mapping_count;
-		RECORDED_ROOM(window->mapping_build_ids, at, values[1]);
-		window->mapping_count = at;
-		window->mapping_paths[values[1]] = values[5];
-		window->mapping_build_ids[values[1]] = values[6];
+		RECORDED_ROOM(window->mappings, window->mapping_count, values[1]);
+		window->mappings[values[1]] = (struct recorded_mapping){
+			.path = values[5],
+			.build_id = values[6],
+			.text_vaddr = values[2],
+			.text_bytes = values[3] - values[2],
+			.text_offset = values[4],
+		};
 	} else if (field == 5) {
 		wire_numbers(content, values);
 		RECORDED_ROOM(window->function_names, window->function_count, values[1]);
@@ -236,8 +243,7 @@ static inline void recorded_done(struct recorded_window *window)
 	for (size_t i = 0; i < window->string_count; i++)
 		free(window->strings[i]);
 	free(window->strings);
-	free(window->mapping_paths);
-	free(window->mapping_build_ids);
+	free(window->mappings);
 	free(window->function_names);
 	free(window->locations);
 	free(window->samples);

@@ -135,15 +135,18 @@ static void parse_build_id(struct build_id *id, const char *hex)
 static uint32_t make_binary(struct remaking *remaking, uint64_t mapping)
 {
 	const struct recorded_window *window = remaking->window;
-	const char *path = window->strings[window->mapping_paths[mapping]];
+	const struct recorded_mapping *recorded = &window->mappings[mapping];
+	const char *path = window->strings[recorded->path];
 	struct profile_binary binary = {
 		.kind = strncmp(path, "[kernel", 7) == 0 ? BINARY_KERNEL : BINARY_LIBRARY,
 		.path = add_string(remaking->profile, path),
+		.text_vaddr = recorded->text_vaddr,
+		.text_bytes = recorded->text_bytes,
+		.text_offset = recorded->text_offset,
 	};
 
 	if (remaking->binaries[mapping] == 0) {
-		parse_build_id(
-			&binary.build_id, window->strings[window->mapping_build_ids[mapping]]);
+		parse_build_id(&binary.build_id, window->strings[recorded->build_id]);
 		require(profile_add_binary(
 				remaking->profile, &binary, &remaking->binaries[mapping]),
 			NULL, "a binary");

@@ -168,14 +168,14 @@ static void knobs_that_contradict_are_told(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
-		{ "/x.conf:2", "[Memory] MaxBytes: names of generated code" },
+		{ "/x.conf:2", "[Memory] JitBytes: names of generated code" },
 		{ "/x.conf:5", "[History] TenMinutesAfter: windows become minutes" },
 		{ "/x.conf:6", "[History] MaxAge: nothing would live" },
 		{ "/x.conf:8", "[Api] Group: there is no group 'no-such-group-here'" },
 	};
 
 	(void)state;
-	load_text(&loaded, "[Memory]\nMaxBytes=16M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
+	load_text(&loaded, "[Memory]\nJitBytes=40M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
 			   "MaxAge=1d\n[Api]\nGroup=no-such-group-here\n");
 	expect(&loaded, ARRAY_SIZE(expected), expected);
 	done(&loaded);

@@ -9,6 +9,7 @@ need_root
 need_programs
 need_service
 has curl || skip_all "no curl"
+has objcopy || skip_all "no objcopy"
 
 a=/system.slice/pilotlight-a.service b=/system.slice/pilotlight-b.service
 
@@ -49,10 +50,44 @@ not_of_b() {
 	[ "$(folded_count "$1" shares '')" -gt 0 ] && ! grep -q '^deep;' "$1"
 }
 
-plan 25
+# Programs that history has no build-id of, or one that only says what its owner likes: one of its
+# own, since those that it shares with a trusted file tell of that.
+declare -A stranger_says=([owned]="of a program of another user" [hashed]="of one without a build-id"
+	[both]="of one of another user without a build-id")
+make_strangers() {
+	local name file note=$tmp/strangers/note
+
+	mkdir "$tmp/strangers" || return
+	objcopy --dump-section .note.gnu.build-id="$note" "$workloads/shares" /dev/null
+	printf another | dd of="$note" bs=1 seek=16 conv=notrunc status=none
+	for name in owned hashed both; do
+		mkdir "$tmp/strangers/$name"
+		file=$tmp/strangers/$name/$name
+		if [ $name = owned ]; then
+			objcopy --update-section .note.gnu.build-id="$note" "$workloads/shares" "$file"
+		else
+			objcopy --remove-section=.note.gnu.build-id "$workloads/shares" "$file"
+		fi
+		[ $name = hashed ] || chown -R 65534:65534 "$tmp/strangers/$name"
+	done
+}
+
+# Are all frames of the program called by their names?
+has_names() {
+	"$pilotlight" export --last 1min --comm "$1" -o "$tmp/$1.folded" || return
+	note "$(folded_count "$tmp/$1.folded" "$1" hot_60) of $(folded_count "$tmp/$1.folded" "$1" '') samples in hot_60"
+	[ "$(folded_count "$tmp/$1.folded" "$1" hot_60)" -gt 0 ] &&
+		! grep -q "^$1;.*\\[$1+0x" "$tmp/$1.folded"
+}
+
+plan 28
 printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "the configuration is found right" "$pilotlightd" --check
 check "it starts, and answers" start_service
+make_strangers
+for name in owned hashed both; do
+	start "$tmp/strangers/$name/$name" 600
+done
 if has_cgroup2; then
 	in_cgroup $a "$workloads/shares" 600
 	in_cgroup $b "$workloads/deep" 600
@@ -81,6 +116,9 @@ else
 		skip "$name" "no cgroup2 here that may be written to"
 	done
 fi
+for name in owned hashed both; do
+	check "names from history: ${stranger_says[$name]}" has_names $name
+done
 check "a flame graph" "$pilotlight" flamegraph --last 1min --exe '*/shares' -o "$tmp/graph.svg"
 check "has its names" grep -q hot_60 "$tmp/graph.svg"
 check "a difference of two times" "$pilotlight" diff --last 2s --against --from "@$begun" --to "@$((begun + 4))" -o "$tmp/diff.svg"

@@ -1,0 +1,244 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The service under a load that is hostile in every way at once: processes that come and go by the
+# thousand, one of ten thousand threads, more clients than it takes, and clients that mean no good.
+# LOAD_SECONDS (24) is how long; FORKS (5000) a second; THREADS (10000); CLIENTS (50).
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+for program in curl setpriv python3; do
+	has $program || skip_all "no $program"
+done
+
+seconds=${LOAD_SECONDS:-24}
+forks=${FORKS:-5000}
+threads=${THREADS:-10000}
+clients=${CLIENTS:-50}
+window_s=2
+hostile=$root/tests/end_to_end/hostile_clients.py
+page=$tmp/metrics
+
+# --- what is measured --------------------------------------------------------------------------
+
+value() {
+	awk -v name="$1" '$1 == name { print $2 }' "$page"
+}
+
+read_page() {
+	curl -sf --max-time 5 --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" http://localhost/metrics
+}
+
+# What of it is no other's: the engine and the broker, in bytes.
+private_bytes() {
+	cat /proc/"$service_pid"/smaps_rollup /proc/"$engine"/smaps_rollup |
+		awk '/^Private_(Clean|Dirty)/ { sum += $2 } END { print sum * 1024 }'
+}
+
+# A line a second of what is to stay bounded: seconds, the service's own count of its memory, ours,
+# its drain lag; and the slowest answer to the client that means well.
+watch_service() {
+	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) at
+
+	while [ $SECONDS -lt $end ]; do
+		at=$EPOCHREALTIME
+		if read_page; then
+			answers=$((answers + 1))
+			at=$(awk -v a="$at" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+			slowest=$(awk -v a="$at" -v b="$slowest" 'BEGIN { print (a > b ? a : b) }')
+		else
+			unanswered=$((unanswered + 1))
+		fi
+		awk -v begin="$begin" -v now="$EPOCHREALTIME" -v counted="$(value pilotlight_memory_bytes)" \
+			-v own="$(private_bytes)" -v maps="$(value pilotlight_memory_map_bytes)" \
+			-v lag="$(value pilotlight_drain_lag_seconds)" \
+			'BEGIN { printf "%.1f %d %d %s\n", now - begin, counted, own + maps, lag }' >>"$tmp/watched"
+		sleep 1
+	done
+}
+
+largest() {
+	awk -v column="$1" '$column > most { most = $column } END { print most + 0 }' "$tmp/watched"
+}
+
+within_memory() {
+	local budget
+
+	budget=$(value pilotlight_memory_max_bytes)
+	note "at most $(largest 2) bytes by its own count, $(largest 3) by ours, of $budget"
+	[ "$(largest 2)" -le "$budget" ] && [ "$(largest 3)" -le "$budget" ]
+}
+
+# The last third against the one before: what grows goes on growing.
+is_flat() {
+	awk -v whole="$seconds" '$1 > whole / 3 && $1 <= whole * 2 / 3 && $2 > before { before = $2 }
+		$1 > whole * 2 / 3 && $2 > after { after = $2 }
+		END { print "# " before " bytes, then " after; exit !(after <= before * 1.05 + 1048576) }' \
+		"$tmp/watched"
+}
+
+accounts_of_page() {
+	awk '/^pilotlight_samples_fired_total/ { fired = $2 }
+		/^pilotlight_samples_stored_total/ || /^pilotlight_samples_dropped_total/ { sum += $2 }
+		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$page"
+}
+
+loses_little() {
+	local lost
+
+	lost=$(value pilotlight_samples_lost_total)
+	grep -E '^pilotlight_samples_dropped_total.* [1-9]' "$page" | sed 's/^/# /'
+	note "$lost lost; sampled at $(value pilotlight_sampling_rate_hertz) Hz in the end"
+	awk -v lost="$lost" -v fired="$(value pilotlight_samples_fired_total)" 'BEGIN { exit !(lost * 1000 < fired) }'
+}
+
+windows_as_time_says() {
+	local sealed dropped
+
+	sealed=$(value pilotlight_windows_sealed_total) dropped=$(value pilotlight_windows_dropped_total)
+	note "$sealed windows sealed, $dropped dropped"
+	[ "$dropped" = 0 ] && [ "$sealed" -ge $((seconds / window_s - 1)) ]
+}
+
+# No two windows have time between them that is in neither.
+no_gaps() {
+	local gaps
+
+	gaps=$(sqlite3 "file:$(ls "$STATE_DIRECTORY"/history/*.db | head -n 1)?mode=ro" "
+		SELECT count(*) FROM (SELECT start_ns - lag(end_ns) OVER (ORDER BY start_ns) AS gap
+		FROM windows WHERE level < 8 AND is_supplement = 0) WHERE gap > 1000000") || return
+	note "$gaps gaps"
+	[ "$gaps" = 0 ]
+}
+
+# --- the load ----------------------------------------------------------------------------------
+
+# as USER COMMAND...: who is not root, and counts as a user of its own.
+as() {
+	local user=$1
+
+	shift
+	setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+}
+
+# Asks for one thing after the other; CODES has a line for each answer.
+loop_client() {
+	local path=$1 end=$((SECONDS + seconds))
+
+	while [ $SECONDS -lt $end ]; do
+		curl -s --max-time 30 --unix-socket "$PILOTLIGHT_SOCKET" -o /dev/null -w '%{http_code}\n' \
+			"http://localhost$path"
+		sleep 0.1
+	done
+}
+
+start_clients() {
+	local paths=(/metrics '/api/v1/profile?last=4s&format=folded' /api/v1/status) i
+
+	export -f loop_client
+	export seconds
+	for ((i = 0; i < clients; i++)); do
+		as 65534 bash -c 'loop_client "$1"' client "${paths[$((i % 3))]}" >"$tmp/codes.$i" 2>/dev/null &
+		started+=($!)
+	done
+}
+
+start_hostile() {
+	local what=$1
+
+	shift
+	as 1 python3 "$hostile" "$PILOTLIGHT_SOCKET" "$seconds" "$what" "$@" >"$tmp/$what" 2>&1 &
+	started+=($!)
+	hostile_pids+=($!)
+}
+
+codes() {
+	cat "$tmp"/codes.* | sort | uniq -c | awk '{ printf "%s x %s  ", $2, $1 }'
+}
+
+answered() {
+	note "clients: $(codes)"
+	[ "$(cat "$tmp"/codes.* | grep -c '^200$')" -gt 0 ]
+}
+
+told_of_limits() {
+	[ "$clients" -le 32 ] || cat "$tmp"/codes.* | grep -qE '^(429|503)$'
+}
+
+# Nothing that is none of an answer, and no failure of ours.
+no_other_answers() {
+	! cat "$tmp"/codes.* | grep -vE '^(200|429|503|000)$'
+}
+
+garbage_is_refused() {
+	note "garbage: $(cat "$tmp/garbage")"
+	grep -q status_4 "$tmp/garbage" && ! grep -qE 'status_(2|500)|Traceback' "$tmp/garbage"
+}
+
+silence_is_ended() {
+	note "silent: $(cat "$tmp/silent"); slow: $(cat "$tmp/slow")"
+	grep -qE 'closed=[1-9]' "$tmp/silent" && grep -qE 'bytes=[1-9]' "$tmp/slow"
+}
+
+has_short_lived() {
+	local begin=$EPOCHREALTIME took
+
+	"$pilotlight" export --last 1min --comm short_lived -o "$tmp/short.folded" || return
+	took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+	note "$(folded_count "$tmp/short.folded" short_lived '') samples of them, told after $took s"
+	[ "$(folded_count "$tmp/short.folded" short_lived short_lived_work)" -gt 0 ] && at_least 5 "$took"
+}
+
+plan 20
+printf '[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+check "it starts" start_service
+# The clients are not of its group.
+chmod 666 "$PILOTLIGHT_SOCKET"
+engine=$(role_pids engine)
+answers=0 unanswered=0 slowest=0
+hostile_pids=()
+"$workloads/crowd" $((seconds + 30)) "$threads" 2 >"$tmp/crowd" 2>&1 &
+started+=($!)
+"$workloads/forks" "$forks" "$seconds" >"$tmp/forks" 2>&1 &
+started+=($!) forks_pid=$!
+start "$workloads/spawner" "$forks" $((seconds + 30)) 1
+start_clients
+start_hostile silent 30
+start_hostile slow
+start_hostile garbage
+watch_service
+check "the client that means well has its answers while it lasts" has_short_lived
+wait "$forks_pid" "${hostile_pids[@]}"
+stop_started
+note "$(cat "$tmp/forks") forks in $seconds s, a process of $(cat "$tmp/crowd") threads"
+note "asked each second: $answers answers, the slowest after $slowest s; $unanswered without"
+check "each second" [ $((unanswered * 20)) -le "$answers" ]
+check "within 5 s" at_least 5 "$slowest"
+check "clients have answers" answered
+check "or are told that there are too many" told_of_limits
+check "and nothing else" no_other_answers
+check "garbage is refused" garbage_is_refused
+check "the silent and the slow are borne, and ended" silence_is_ended
+sleep $((window_s + 1))
+check "it still tells how it is" read_page
+check "the accounts close" accounts_of_page
+check "less than a thousandth is lost" loses_little
+check "no window is missing" windows_as_time_says
+if has sqlite3; then
+	check "the history has no gap" no_gaps
+else
+	skip "the history has no gap" "no sqlite3"
+fi
+note "drain lag at most $(largest 4) s"
+check "draining is never a window behind" at_least $window_s "$(largest 4)"
+check "the memory is within its budget" within_memory
+check "and does not go on growing" is_flat
+check "the engine is the same" [ "$(role_pids engine)" = "$engine" ]
+check "it has not been started again" [ "$(value pilotlight_engine_starts_total)" = 1 ]
+check "it ends when it is told to" stop_service
+check "and had nothing to complain of" [ "$(grep -cE 'cannot|failed|died|killed' "$tmp/service.log")" = 0 ]
+note "$(tail -n 5 "$tmp/service.log")"
+note "history: $(du -sb "$STATE_DIRECTORY/history" | cut -f 1) bytes"
+finish
