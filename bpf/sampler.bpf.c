@@ -485,6 +485,7 @@ int sample_cpu(void *ctx)
 	struct pilotlight_sample_key key = { 0 };
 	struct pilotlight_counters *counts;
 	__u32 window = active_window, set = window & 1;
+	__u64 begin = bpf_ktime_get_ns();
 
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (!counts)
@@ -492,12 +493,12 @@ int sample_cpu(void *ctx)
 	counts->fired++;
 	if ((__u32)bpf_get_current_pid_tgid() == 0) {
 		counts->dropped[PILOTLIGHT_DROP_IDLE]++;
-		return 0;
+		goto out;
 	}
 	describe_task(&key.process, &key.tid);
 	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &key.process.tgid)) {
 		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
-		return 0;
+		goto out;
 	}
 	key.cgroup_id = cgroup_id_of_current();
 	if (set == 0)
@@ -506,6 +507,8 @@ int sample_cpu(void *ctx)
 	else
 		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, &walks_1, counts, &key,
 			window);
+out:
+	counts->run_ns += bpf_ktime_get_ns() - begin;
 	return 0;
 }
 

@@ -62,7 +62,7 @@ struct pipeline {
 	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
-	struct unwinding *unwinding; /* NULL: the kernel alone walks user stacks */
+	struct unwinding *unwinding;	/* NULL: the kernel alone walks user stacks */
 	struct pipeline_wanted *wanted; /* by id of the binary table */
 	size_t wanted_count, wanted_capacity;
 	uint32_t sized_cpus; /* for which the maps were made */

@@ -7,11 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* By the kernel's statistics where they may be read: they count what leads to the program, too. */
+static uint64_t bpf_ns(const struct pipeline_report *report)
+{
+	return report->capture.program_ns ? report->capture.program_ns : report->accounts.run_ns;
+}
+
 static void read_use(const struct pipeline_report *report, struct service_use *ret_use)
 {
 	*ret_use = (struct service_use){
 		.at_ns = clock_monotonic_ns(),
-		.bpf_ns = report->capture.program_ns,
+		.bpf_ns = bpf_ns(report),
 		.engine_ns = clock_process_cpu_ns(),
 		.drain_ns = report->drain_cpu_ns,
 		.broker_ns = report->capture.broker_cpu_ns,
@@ -61,7 +67,7 @@ static uint64_t resident_bytes(const struct service *service)
 static void fill_cost(struct service *service, const struct pipeline_report *report,
 	struct service_status *status)
 {
-	status->bpf_ns = report->capture.program_ns;
+	status->bpf_ns = bpf_ns(report);
 	status->engine_cpu_ns = clock_process_cpu_ns();
 	status->broker_cpu_ns = report->capture.broker_cpu_ns;
 	status->cost_ppm = rate_governor_cost_ppm(&service->governor);

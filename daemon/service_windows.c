@@ -112,13 +112,34 @@ static void tell_history(const struct service *service, const char *id, const ch
 		&event, "the history: %s; %s windows are missing, sampling goes on", what, dropped);
 }
 
+/* Of what was set aside the status tells as long as it is there, and the log once. */
+static void tell_damaged(struct service *service)
+{
+	char text[sizeof(service->history_fault)] = "";
+	struct store_summary summary;
+
+	history_writer_summary(service->writer, &summary);
+	if (summary.days_set_aside > 0)
+		(void)snprintf(text, sizeof(text),
+			"what was damaged is set aside, %llu databases named *.damaged-N in the "
+			"history's folder",
+			(unsigned long long)summary.days_set_aside);
+	if (strcmp(text, service->history_fault) == 0)
+		return;
+	memcpy(service->history_fault, text, sizeof(text));
+	if (text[0])
+		log_warning("the history: %s", text);
+}
+
 static void window_written(struct service *service, const struct history_result *result)
 {
 	service->windows_sealed++;
 	if (result->end_ns > service->sealed_until_ns)
 		service->sealed_until_ns = result->end_ns;
-	if (!service->is_history_failing)
+	if (!service->is_history_failing) {
+		tell_damaged(service);
 		return;
+	}
 	service->is_history_failing = false;
 	service->history_fault[0] = '\0';
 	tell_history(service, JOURNAL_HISTORY_RECOVERED, "it is written again");

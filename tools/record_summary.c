@@ -8,20 +8,39 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { HOTTEST = 5 };
 
-void record_cost_read(struct record_cost *ret_cost)
+/* The kernel's hiwater_rss of this program; ru_maxrss may be that of the one before it. */
+static uint64_t peak_rss_bytes(const struct rusage *own)
 {
 	_cleanup_fclose_ FILE *status = fopen("/proc/self/status", "re");
-	struct record_cost cost = { .cpu_ns = clock_process_cpu_ns() };
 	char line[256];
 	uint64_t kib;
 
 	while (status && fgets(line, sizeof(line), status))
 		if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-			cost.peak_rss_bytes = kib * 1024;
-	*ret_cost = cost;
+			return kib * 1024;
+	return (uint64_t)own->ru_maxrss * 1024;
+}
+
+static uint64_t cpu_ns(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
+void record_cost_read(struct record_cost *ret_cost)
+{
+	struct rusage own = { 0 }, children = { 0 };
+
+	(void)getrusage(RUSAGE_SELF, &own);
+	(void)getrusage(RUSAGE_CHILDREN, &children);
+	*ret_cost = (struct record_cost){
+		.cpu_ns = cpu_ns(&own) + cpu_ns(&children),
+		.peak_rss_bytes = peak_rss_bytes(&own) + (uint64_t)children.ru_maxrss * 1024,
+	};
 }
 
 static double per_cent(uint64_t part, uint64_t whole)

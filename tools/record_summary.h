@@ -8,11 +8,12 @@
 #include <stdio.h>
 
 struct record_cost {
-	uint64_t cpu_ns;	 /* of our process, user and system, start-up included */
-	uint64_t peak_rss_bytes; /* VmHWM */
+	uint64_t cpu_ns;	 /* user and system, start-up included */
+	uint64_t peak_rss_bytes; /* at most */
 };
 
-/* Both as they are now. */
+/* Of this process, and of those of its children that it has waited for: the time of all, the memory
+ * of the greatest. */
 void record_cost_read(struct record_cost *ret_cost);
 
 /* Returns 0 or -ENOMEM. */

@@ -18,8 +18,8 @@ struct workload_command {
 	int start_fd; /* a byte lets the child go on; its end without one ends the child */
 	int error_fd; /* the child's errno, if execve() failed */
 	bool is_started;
-	bool is_reaped;
-	int wait_status;
+	bool has_ended;
+	int status; /* then, as a shell tells it */
 };
 
 /* What the child inherits and must have as our caller had it. */
@@ -93,17 +93,23 @@ int workload_command_poll_fd(const struct workload_command *command)
 	return command->pidfd;
 }
 
-/* `options` is 0 or WNOHANG. */
-static void reap(struct workload_command *command, int options)
+/*
+ * Learns of its end; `options` is 0 or WNOHANG. The process stays until workload_command_free(), as
+ * what it has cost would count as the cost of this one's children (getrusage(2)).
+ */
+static void learn_end(struct workload_command *command, int options)
 {
-	pid_t pid;
+	siginfo_t info = { 0 };
+	int r;
 
-	if (command->is_reaped)
+	if (command->has_ended)
 		return;
 	do {
-		pid = waitpid(command->pid, &command->wait_status, options);
-	} while (pid < 0 && errno == EINTR);
-	command->is_reaped = pid != 0;
+		r = waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOWAIT | options);
+	} while (r < 0 && errno == EINTR);
+	command->has_ended = r < 0 || info.si_pid != 0;
+	if (r == 0 && command->has_ended)
+		command->status = info.si_status + (info.si_code == CLD_EXITED ? 0 : 128);
 }
 
 int workload_command_start(struct workload_command *command, struct fault *fault)
@@ -120,20 +126,19 @@ int workload_command_start(struct workload_command *command, struct fault *fault
 	} while (size < 0 && errno == EINTR);
 	if (size != sizeof(error))
 		return 0;
-	reap(command, 0);
+	learn_end(command, 0);
 	return fault_set(fault, -error, "cannot run '%s': %s", command->argv[0], strerror(error));
 }
 
 bool workload_command_is_running(struct workload_command *command)
 {
-	reap(command, WNOHANG);
-	return !command->is_reaped;
+	learn_end(command, WNOHANG);
+	return !command->has_ended;
 }
 
 int workload_command_status(const struct workload_command *command)
 {
-	return WIFSIGNALED(command->wait_status) ? 128 + WTERMSIG(command->wait_status)
-						 : WEXITSTATUS(command->wait_status);
+	return command->status;
 }
 
 /* Returns whether `hurry_fd` became readable first. */
@@ -187,10 +192,12 @@ void workload_command_free(struct workload_command *command)
 		(void)close(command->start_fd);
 	if (command->error_fd >= 0)
 		(void)close(command->error_fd);
-	if (command->pid > 0 && !command->is_started && !command->is_reaped) {
+	if (command->pid > 0 && !command->is_started && !command->has_ended) {
 		(void)kill(command->pid, SIGKILL);
-		reap(command, 0);
+		learn_end(command, 0);
 	}
+	if (command->has_ended)
+		(void)waitpid(command->pid, NULL, WNOHANG);
 	if (command->pidfd >= 0)
 		(void)close(command->pidfd);
 	free(command);

@@ -68,15 +68,17 @@ int broker_open_maps(struct broker *broker, const struct broker_process *process
  * files and those of other mount namespaces and follows no link that another user could set; where
  * that is not to be had, `path` (absolute, or NULL) below /proc/PID/root. With start and end 0 only
  * there, in the mount namespace and root of a process that need not map the file: an ancestor of
- * one that is gone. Regular files only. The caller must check that it is the file that it expects
- * (its build-id).
+ * one that is gone. Regular files only: mapped as code, which the kernel tells from 6.11 on, else
+ * -EINVAL; or such as broker_open_path() opens. The caller must check that it is the file that it
+ * expects (its build-id).
  */
 int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
 
 /*
  * The same for a file that is still being written, the marker of a jitdump, which may be empty as
- * yet. Whether it may be believed its owner must tell.
+ * yet; by `path` only one that is named as jitdumps are, jit-NUMBER.dump. Whether it may be
+ * believed its owner must tell.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
@@ -89,8 +91,12 @@ int broker_open_marker(struct broker *broker, const struct broker_process *proce
 int broker_open_perf_map(
 	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
 
-/* An absolute `path` as the engine itself would see it: for processes that are gone. Regular files
- * only. */
+/*
+ * An absolute `path` as the engine itself would see it: for processes that are gone. Regular files
+ * only, and of what has been named, here and below, none that might hold a secret: -EACCES where
+ * not everybody may read the file and nobody execute it, going by its mode. What its folders forbid
+ * does not count.
+ */
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
 
 /*

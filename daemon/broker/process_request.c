@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/broker_roots.h"
+#include "broker/mapped_code.h"
 #include "broker/path_walk.h"
 #include "broker/regular_file.h"
 #include "broker/start_time.h"
@@ -15,6 +16,7 @@
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 /*
  * /proc/PID. The descriptor stands for the process, not for the number: once the process is gone,
@@ -128,12 +130,29 @@ static int open_below_root(int process_fd, const char *path, bool is_growing, in
 static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_growing, int *ret_fd)
 {
 	char name[64];
+	int r = mapped_code_check(process_fd, start, end);
 
+	if (r < 0)
+		return r;
 	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
 		(unsigned long long)end);
 	if (is_growing)
 		return regular_file_open_growing(process_fd, name, 0, ret_fd);
 	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
+}
+
+/* The one name that a jitdump has, so that under another nothing is opened that is no code. */
+static bool is_marker_name(const char *path)
+{
+	static const char start[] = "jit-", end[] = ".dump";
+	const char *name = strrchr(path, '/') + 1;
+	size_t digits;
+
+	if (strncmp(name, start, sizeof(start) - 1) != 0)
+		return false;
+	name += sizeof(start) - 1;
+	digits = strspn(name, "0123456789");
+	return digits > 0 && strcmp(name + digits, end) == 0;
 }
 
 static int open_mapping(const struct broker_roots *roots,
@@ -153,7 +172,8 @@ static int open_mapping(const struct broker_roots *roots,
 	r = is_by_path ? -ENOENT
 		       : open_map_file(process_fd, request->range_start, request->range_end,
 				 is_growing, &fd);
-	if (request->has_path && (r == -ENOENT || r == -EACCES || r == -EPERM))
+	if (request->has_path && (!is_growing || is_marker_name(request->path)) &&
+		(r == -ENOENT || r == -EACCES || r == -EPERM))
 		r = open_below_root(process_fd, request->path, is_growing, &fd);
 	r = conclude(process_fd, request, r);
 	if (r < 0)

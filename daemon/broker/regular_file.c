@@ -62,6 +62,15 @@ static bool is_of_storage(int fd)
 		       (unsigned long)system.f_type == RAMFS_MAGIC);
 }
 
+/*
+ * Programs, libraries and debug files can be read by everybody, or executed by somebody; keys and
+ * the like neither. More cannot be told of a file that is not looked into.
+ */
+static bool may_be_code(const struct stat *status)
+{
+	return status->st_mode & (S_IROTH | S_IXUSR | S_IXGRP | S_IXOTH);
+}
+
 /* What is known to be a file and no more, so that opening it neither blocks nor has effects. */
 static int open_found(int found_fd, int *ret_fd)
 {
@@ -87,6 +96,8 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size == 0 || is_of_the_kernel(found_fd))
 		return -EINVAL;
+	if (walk != REGULAR_FILE_MAGIC_LINK && !may_be_code(&status))
+		return -EACCES;
 	return open_found(found_fd, ret_fd);
 }
 

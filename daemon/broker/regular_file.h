@@ -15,7 +15,9 @@ enum regular_file_walk {
 /*
  * `path` below `folder_fd` (AT_FDCWD: of the caller). Returns 0 and an O_CLOEXEC, read-only
  * descriptor that the caller owns; -EINVAL for what is not a regular file, is empty, or is made up
- * by the kernel; -ELOOP for a link where none is expected; or what opening returned.
+ * by the kernel; -EACCES for what has been named, and not found by a link of the kernel's, if not
+ * everybody may read it and nobody execute it, going by its mode: it is no code; -ELOOP for a link
+ * where none is expected; or what opening returned.
  */
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
 

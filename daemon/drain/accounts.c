@@ -8,6 +8,7 @@
 void accounts_add(struct accounts *sum, const struct accounts *part)
 {
 	sum->fired += part->fired;
+	sum->run_ns += part->run_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(sum->stored); i++)
 		sum->stored[i] += part->stored[i];
 	for (size_t i = 0; i < ARRAY_SIZE(sum->dropped); i++)
@@ -23,6 +24,7 @@ void accounts_add(struct accounts *sum, const struct accounts *part)
 void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters)
 {
 	sum->fired += counters->fired;
+	sum->run_ns += counters->run_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(counters->stored); i++)
 		sum->stored[i] += counters->stored[i];
 	for (size_t i = 0; i < ARRAY_SIZE(counters->dropped); i++)

@@ -12,6 +12,7 @@
 
 struct accounts {
 	uint64_t fired;
+	uint64_t run_ns; /* what taking them cost in the kernel */
 	uint64_t stored[PILOTLIGHT_PATH_COUNT];
 	uint64_t dropped[PILOTLIGHT_DROP_COUNT];
 	uint64_t events[PILOTLIGHT_EVENT_COUNT];

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts that are not the profile's: the names of types and keys, the comments; and of
- * each of the profile's, unit and container, which are parts of it. */
+/* Room for the texts that are not the profile's, the names of types and keys, the comments; and for
+ * each that is: it may be a cgroup's path, with the names of a unit and a container in it. */
 enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 3 };
 
 void pprof_tables_done(struct pprof_tables *tables)

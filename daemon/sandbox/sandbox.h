@@ -105,7 +105,8 @@ int sandbox_confine(const struct sandbox_folder *folders, size_t count);
  * on sockets that listen, and pairs of new ones; waiting on descriptors and timers; bpf() on maps
  * of which it has descriptors; signals to itself, so that abort() is one.
  *
- * EPERM: other sockets, connecting and binding; processes and threads (clone3() ENOSYS, after which
+ * EPERM: files that are set-user-id or set-group-id, and making one that is open writable for its
+ * group or others; other sockets, connecting and binding; processes and threads (clone3() ENOSYS, after which
  * libraries try clone()); signals to others; memory that is or becomes code; all else of bpf();
  * perf_event_open(); prctl() but for names; other ioctl() than FIONREAD and FIONBIO; fcntl() that
  * would send signals; owners, and whatever is not named here.

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 static const int alarming_calls[] = {
 	SCMP_SYS(execve),
@@ -168,9 +169,6 @@ static const struct conditional_call program_conditional_calls[] = {
 };
 
 static const int engine_calls[] = {
-	SCMP_SYS(open),
-	SCMP_SYS(openat),
-	SCMP_SYS(creat),
 	SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),
 	SCMP_SYS(rmdir),
@@ -182,7 +180,6 @@ static const int engine_calls[] = {
 	SCMP_SYS(link),
 	SCMP_SYS(linkat),
 	SCMP_SYS(truncate),
-	SCMP_SYS(fchmod),
 	SCMP_SYS(utimensat),
 	SCMP_SYS(sync_file_range),
 	SCMP_SYS(syncfs),
@@ -203,6 +200,14 @@ static const int engine_calls[] = {
 	SCMP_SYS(signalfd4),
 };
 
+/*
+ * No file that lends its owner's rights, nor, by fchmod(), one that others may write: an engine
+ * without capabilities that is root still owns what root owns, and the broker opens such for it.
+ */
+#define LENT_RIGHTS   (S_ISUID | S_ISGID)
+#define OTHERS_RIGHTS (LENT_RIGHTS | S_IWGRP | S_IWOTH)
+#define MAKING_FLAGS  (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+
 /* Maps of which it was given descriptors; nothing that loads, finds, pins or attaches. */
 #define BPF_OF(command)                           \
 	{                                         \
@@ -213,6 +218,13 @@ static const int engine_calls[] = {
 	}
 
 static const struct conditional_call engine_conditional_calls[] = {
+	/* The mode counts where a file is made, and may be anything where none is. */
+	{ SCMP_SYS(open), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, MAKING_FLAGS, 0) } },
+	{ SCMP_SYS(open), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, LENT_RIGHTS, 0) } },
+	{ SCMP_SYS(openat), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, MAKING_FLAGS, 0) } },
+	{ SCMP_SYS(openat), SCMP_ACT_ALLOW, 1, { HAS_BITS(3, LENT_RIGHTS, 0) } },
+	{ SCMP_SYS(creat), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, LENT_RIGHTS, 0) } },
+	{ SCMP_SYS(fchmod), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, OTHERS_RIGHTS, 0) } },
 	BPF_OF(BPF_MAP_LOOKUP_ELEM),
 	BPF_OF(BPF_MAP_UPDATE_ELEM),
 	BPF_OF(BPF_MAP_DELETE_ELEM),

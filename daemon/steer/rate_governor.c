@@ -16,6 +16,9 @@ enum {
 	OTHER_SHARE_MIN = 2, /* sampling may always have 1/2 of the budget */
 };
 
+/* How long it must have been above the budget without a pause. */
+#define OVER_NS 25000000000ULL
+
 /* What a rate is aimed at, of what sampling may cost: below it, so that noise does not exceed it.
  */
 static const double AIM = 0.9;
@@ -132,6 +135,22 @@ static unsigned units_of(const struct rate_governor *governor, const struct rate
 	return (double)use->samples * IDLE_SHARE < possible ? 1 : BUSY_UNITS;
 }
 
+/* A burst passes: tables of new programs, one odd load. The least of what it was all the time is
+ * what it costs. */
+static void exceed(struct rate_governor *governor, const struct rate_governor_use *use,
+	double sampling, double allowed)
+{
+	if (governor->over_ns == 0 || sampling < governor->over_ppm)
+		governor->over_ppm = sampling;
+	governor->over_ns += use->elapsed_ns;
+	governor->calm_units = 0;
+	if (governor->over_ns < OVER_NS)
+		return;
+	governor->over_ns = 0;
+	fall(governor,
+		rung_at_most(governor, governor->rate_hz * allowed * AIM / governor->over_ppm));
+}
+
 static void steer(struct rate_governor *governor, const struct rate_governor_use *use)
 {
 	double max = (double)governor->max_ppm, sampling = ppm(use, use->sampling_ns), allowed;
@@ -139,10 +158,10 @@ static void steer(struct rate_governor *governor, const struct rate_governor_use
 
 	allowed = fmax(max - governor->other_ppm, max / OTHER_SHARE_MIN);
 	if (sampling > allowed) {
-		fall(governor,
-			rung_at_most(governor, governor->rate_hz * allowed * AIM / sampling));
+		exceed(governor, use, sampling, allowed);
 		return;
 	}
+	governor->over_ns = 0;
 	if (sampling * next > allowed * AIM * governor->rate_hz) {
 		governor->calm_units = 0;
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Keeps the service's cost to its budget (I10): from what it has used of the machine's CPU time it
- * tells at which rate to sample. Down at once when the cost is above the budget, in proportion; up
- * again step by step once it has been well below for a while, so that it does not swing: each fall
- * that follows a step up doubles the while, up to an hour or so. Rates are of a ladder of primes
- * below the wanted one, which do not beat with timers of round periods. A pure function of what it
- * is told; no clock.
+ * tells at which rate to sample. Down, in proportion, when the cost has been above the budget for
+ * half a minute; up again step by step once it has been well below for a while, so that it does not
+ * swing: each fall that follows a step up doubles the while, up to an hour or so. Rates are of a
+ * ladder of primes below the wanted one, which do not beat with timers of round periods. A pure
+ * function of what it is told; no clock.
  *
  * What does not go with the rate is spread over ten minutes, since it comes in bursts, and takes of
  * the budget what it needs, but at most half: a lower rate would not make it any cheaper.
@@ -25,6 +25,8 @@ struct rate_governor {
 	double average_ppm, other_ppm; /* of all, over a minute; of what is steady, over ten */
 	unsigned calm_units; /* since the last change, of periods that allowed a step up */
 	unsigned calm_wanted;
+	double over_ppm;  /* the least of what sampling cost since it is above what is allowed */
+	uint64_t over_ns; /* for how long it has been; 0: it is not */
 	bool has_average;
 	bool has_risen; /* since the last fall */
 };

@@ -18,6 +18,7 @@ static const struct counter {
 		number, offsetof(struct accounts, field) \
 	}
 	COUNTER(1, fired),
+	COUNTER(2, run_ns),
 	COUNTER(16, stored[PILOTLIGHT_PATH_MAP]),
 	COUNTER(17, stored[PILOTLIGHT_PATH_RING]),
 	COUNTER(32, dropped[PILOTLIGHT_DROP_IDLE]),

@@ -419,6 +419,36 @@ bool day_database_has_changed(const struct day_database *database)
 		       now.changed.tv_nsec != database->changed.tv_nsec);
 }
 
+static bool may_be_read(const char *path)
+{
+	return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 || errno != EACCES;
+}
+
+bool day_database_is_in_place(const struct day_database *database)
+{
+	const char *path = sqlite3_db_filename(database->connection, "main");
+	struct stat status;
+
+	return lstat(path, &status) == 0 && status.st_dev == database->device &&
+	       status.st_ino == database->inode && may_be_read(path);
+}
+
+/* Anything may be put where a database was. */
+static int check_file(struct day_database *database, const char *path, struct fault *fault)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return fault_set(fault, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return fault_set(fault, -EBADMSG, "%s is no regular file", path);
+	if (!may_be_read(path))
+		return fault_set(fault, -EBADMSG, "%s may not be read", path);
+	database->device = status.st_dev;
+	database->inode = status.st_ino;
+	return 0;
+}
+
 static int open_connection(struct day_database *database, const char *path, enum day_access access,
 	struct fault *fault)
 {
@@ -484,6 +514,9 @@ int day_database_open(const char *folder, uint32_t day, enum day_access access,
 	r = find_file(path, access);
 	if (r < 0)
 		return fault_set(fault, r, "cannot open %s: %s", path, strerror(-r));
+	r = check_file(database, path, fault);
+	if (r < 0)
+		return r;
 	database->is_immutable = access == DAY_READ && needs_no_locks(folder, path);
 	r = open_checked(database, path, access, &locked);
 	if (r == -EROFS && access == DAY_READ && !database->is_immutable && has_no_log(path))

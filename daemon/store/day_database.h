@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 enum day_statement {
@@ -73,9 +74,12 @@ struct day_database {
 	bool is_immutable;
 	uint64_t bytes;
 	struct timespec changed;
+	/* Of one that is written: which file it is. */
+	dev_t device;
+	ino_t inode;
 };
 
-/* -EBADMSG: it is damaged, or not ours, or of another version. */
+/* -EBADMSG: it is damaged, or not ours, or of another version, or no file that may be read. */
 enum day_access { DAY_WRITE, DAY_READ };
 
 /*
@@ -89,6 +93,8 @@ int day_database_open(const char *folder, uint32_t day, enum day_access access,
 void day_database_close(struct day_database *database);
 DEFINE_CLEANUP(struct day_database, day_database_close);
 bool day_database_has_changed(const struct day_database *database);
+/* Of one that is written: whether its path still leads to it, and readers may follow. */
+bool day_database_is_in_place(const struct day_database *database);
 
 /* The -errno of what SQLite said last. With a sentence of what could not be done. */
 int day_database_error(

@@ -133,13 +133,14 @@ static int each_name(const char *folder, name_function function, void *context, 
 	return 0;
 }
 
-static uint64_t bytes_on_disk(int folder, const char *name)
+/* Of what is no regular file, and nobody's business, nothing. */
+static uint64_t bytes_on_disk(int folder, const char *name, bool *ret_is_file)
 {
 	struct stat status;
 
-	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	return (uint64_t)status.st_blocks * 512;
+	*ret_is_file =
+		fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+	return *ret_is_file ? (uint64_t)status.st_blocks * 512 : 0;
 }
 
 static int take_file(void *context, int folder, const char *name)
@@ -148,14 +149,19 @@ static int take_file(void *context, int folder, const char *name)
 	struct day_file file;
 	char companion[NAME_MAX + 1];
 	const char *rest;
+	bool is_file;
 	int r;
 
 	if (!parse_name(name, &file, &rest) || *rest != '\0' || files->count == DAY_FILES_MAX)
 		return 0;
-	file.bytes = bytes_on_disk(folder, name);
+	file.bytes = bytes_on_disk(folder, name, &is_file);
+	if (!is_file) {
+		files->others_set_aside += file.damaged > 0;
+		return 0;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
 		(void)snprintf(companion, sizeof(companion), "%s%s", name, companions[i]);
-		file.bytes += bytes_on_disk(folder, companion);
+		file.bytes += bytes_on_disk(folder, companion, &is_file);
 	}
 	r = ARRAY_RESERVE(files->items, &files->capacity, files->count + 1, DAY_FILES_MAX);
 	if (r < 0)
@@ -226,6 +232,22 @@ static int make_room_for_damaged(
 	return r;
 }
 
+/* The first name from `to` on that nothing has, not even what is no regular file. */
+static int find_free_name(char path[DAY_PATH_BYTES], const char *folder, struct day_file *to)
+{
+	struct stat status;
+
+	for (int i = 0; i < DAY_FILES_MAX; i++, to->damaged++) {
+		int r = format_path(path, folder, to, "");
+
+		if (r < 0)
+			return r;
+		if (lstat(path, &status) < 0)
+			return errno == ENOENT ? 0 : -errno;
+	}
+	return -EEXIST;
+}
+
 int day_file_set_aside(const char *folder, uint32_t day, struct fault *fault)
 {
 	struct day_file from = { .day = day }, to = from;
@@ -236,7 +258,7 @@ int day_file_set_aside(const char *folder, uint32_t day, struct fault *fault)
 		return r;
 	r = format_path(path, folder, &from, "");
 	if (r == 0)
-		r = format_path(aside, folder, &to, "");
+		r = find_free_name(aside, folder, &to);
 	if (r == 0 && rename(path, aside) < 0)
 		r = -errno;
 	if (r < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The files of the history's folder: "2026-11-20.db" with SQLite's "-wal" and "-shm" beside it, and
- * what was set aside, "2026-11-20.db.damaged-1". Other names are nobody's business here.
+ * what was set aside, "2026-11-20.db.damaged-1". Other names are nobody's business here, nor is
+ * what is no regular file, but that a folder in a database's place is set aside as well.
  */
 #pragma once
 
@@ -35,6 +36,7 @@ struct day_files {
 	struct day_file *items; /* by day */
 	size_t count, capacity;
 	uint64_t bytes;
+	size_t others_set_aside; /* what is set aside and no regular file; not in `items` */
 };
 
 /* A folder that is not there is empty. Returns 0, -ENOMEM, or -errno with `fault`. */
@@ -45,8 +47,8 @@ void day_files_done(struct day_files *files);
 int day_file_remove(const char *folder, const struct day_file *file, struct fault *fault);
 
 /*
- * Gives a damaged database another name, and removes the oldest of those where there are too many.
- * Returns 0 or -errno with `fault`.
+ * Gives a damaged database another name, and removes the oldest of those where there are too many;
+ * what is no regular file is not removed. Returns 0 or -errno with `fault`.
  */
 int day_file_set_aside(const char *folder, uint32_t day, struct fault *fault);
 

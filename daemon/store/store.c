@@ -139,10 +139,31 @@ static int load_part(struct store *store, enum day_part name, struct fault *faul
 	return 0;
 }
 
+/*
+ * A database that was removed or replaced would take windows that nobody could read. Closed, it
+ * may leave its -wal, which is no part of the one that takes its place.
+ */
+static int leave_what_is_gone(struct store *store, struct fault *fault)
+{
+	bool is_gone = false;
+
+	if (store->database && !day_database_is_in_place(store->database)) {
+		store_leave_day(store);
+		is_gone = true;
+	}
+	if (store->old && !day_database_is_in_place(store->old)) {
+		day_database_close(TAKE_PTR(store->old));
+		is_gone = true;
+	}
+	return is_gone ? day_files_remove_orphans(store->folder, fault) : 0;
+}
+
 int store_use_day(struct store *store, uint32_t day, struct fault *fault)
 {
-	int r = 0;
+	int r = leave_what_is_gone(store, fault);
 
+	if (r < 0)
+		return r;
 	if (store->database && store->database->day == day)
 		return 0;
 	store_leave_day(store);

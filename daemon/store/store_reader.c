@@ -182,6 +182,7 @@ int store_reader_summary(
 	if (r < 0)
 		return r;
 	summary.bytes = files.bytes;
+	summary.days_set_aside = files.others_set_aside;
 	for (size_t i = 0; i < files.count; i++)
 		summary.days_set_aside += files.items[i].damaged > 0;
 	day_files_done(&files);

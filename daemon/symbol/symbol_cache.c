@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define SYSTEM_CACHE "/var/cache/pilotlight"
 
 static const char *what_to_do(int error)
 {
@@ -71,6 +74,14 @@ static int join(const char *folder, const char *rest, char **ret_path)
 	return 0;
 }
 
+/* The service's, which has a user of its own: what root left there, that could not read. */
+static bool is_anothers(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && status.st_uid != geteuid();
+}
+
 int symbol_cache_default_directory(char **ret_directory)
 {
 	const char *named = environment("PILOTLIGHT_SYMBOL_CACHE");
@@ -79,8 +90,8 @@ int symbol_cache_default_directory(char **ret_directory)
 
 	if (named)
 		return join(named, "", ret_directory);
-	if (geteuid() == 0)
-		return join("/var/cache/pilotlight/symbols", "", ret_directory);
+	if (geteuid() == 0 && !is_anothers(SYSTEM_CACHE))
+		return join(SYSTEM_CACHE, "/symbols", ret_directory);
 	/* The XDG base directory specification has relative paths ignored. */
 	if (caches && *caches == '/')
 		return join(caches, "/pilotlight/symbols", ret_directory);

@@ -57,8 +57,9 @@ int symbol_cache_open(const char *directory, uint64_t bytes_max, struct symbol_c
 void symbol_cache_free(struct symbol_cache *cache);
 DEFINE_CLEANUP(struct symbol_cache, symbol_cache_free);
 
-/* $PILOTLIGHT_SYMBOL_CACHE, else for root /var/cache/pilotlight/symbols, else
- * $XDG_CACHE_HOME/pilotlight/symbols or ~/.cache/pilotlight/symbols. -ENOENT: no home either. */
+/* $PILOTLIGHT_SYMBOL_CACHE, else for root /var/cache/pilotlight/symbols unless that is a service's
+ * with another user, else $XDG_CACHE_HOME/pilotlight/symbols or ~/.cache/pilotlight/symbols.
+ * -ENOENT: no home either. */
 int symbol_cache_default_directory(char **ret_directory);
 
 const char *symbol_cache_directory(const struct symbol_cache *cache);

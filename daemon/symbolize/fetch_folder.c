@@ -88,14 +88,19 @@ static int lock_folder(int fd)
 	return stat.st_nlink > 0 ? 0 : -EAGAIN;
 }
 
+/* For everybody who gets there, which nobody does but by a descriptor: where we are root it is not
+ * root who fetches. An engine's sandbox lets it make no file writable that is there already. */
 static int make_inner(int outer_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
+	mode_t mask = umask(0);
+	int r = mkdirat(outer_fd, INNER_NAME, 0777) < 0 ? -errno : 0;
 
-	if (mkdirat(outer_fd, INNER_NAME, 0700) < 0)
-		return -errno;
+	(void)umask(mask);
+	if (r < 0)
+		return r;
 	fd = open_folder(outer_fd, INNER_NAME);
-	if (fd < 0 || fchmod(fd, 0777) < 0)
+	if (fd < 0)
 		return -errno;
 	*ret_fd = TAKE_FD(fd);
 	return 0;

@@ -340,6 +340,55 @@ static void only_regular_files_open(void **state)
 	assert_int_equal(fd, -7);
 }
 
+static void set_mode(const struct tree *tree, const char *name, mode_t mode)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->root, name);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* By whatever request names it: a file that nobody else may read is opened only if it is code. */
+static void secrets_are_not_opened_by_name(void **state)
+{
+	static const struct {
+		mode_t mode;
+		int result;
+	} cases[] = { { 0600, -EACCES }, { 0640, -EACCES }, { 0660, -EACCES }, { 0, -EACCES },
+		{ 0602, -EACCES }, { 0604, 0 }, { 0644, 0 }, { 0700, 0 }, { 0710, 0 },
+		{ 0611, 0 } };
+	const struct build_id none = { 0 };
+	struct tree *tree = *state;
+	char path[512], binary[512];
+
+	(void)snprintf(path, sizeof(path), "%s/outside", tree->root);
+	(void)snprintf(binary, sizeof(binary), "%s/program", tree->root);
+	write_file(tree->debug, "linked", "linked\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fds[5] = { -7, -7, -7, -7, -7 }, result = cases[i].result;
+
+		set_mode(tree, "outside", cases[i].mode);
+		set_mode(tree, "proc/77/root/lib/inside", cases[i].mode);
+		assert_int_equal(broker_open_path(tree->broker, path, &fds[0]), result);
+		assert_int_equal(broker_open_mapping(
+					 tree->broker, &process_77, 0, 0, "/lib/inside", &fds[1]),
+			result);
+		assert_int_equal(broker_open_mapping(tree->broker, &process_77, 0x7000, 0x8000,
+					 "/lib/inside", &fds[2]),
+			result);
+		assert_int_equal(
+			broker_open_alternate_file(tree->broker, path, &none, &fds[3]), result);
+		/* Of several places the last one says what came of it. */
+		assert_int_equal(broker_open_debuglink(tree->broker, binary, "outside", &fds[4]),
+			result ? -ENOENT : 0);
+		for (size_t j = 0; j < 5; j++) {
+			assert_true(result ? fds[j] == -7 : fds[j] >= 0);
+			if (fds[j] >= 0)
+				assert_int_equal(close(fds[j]), 0);
+		}
+	}
+}
+
 static void paths_open_as_the_caller_sees_them(void **state)
 {
 	struct tree *tree = *state;
@@ -486,6 +535,7 @@ int main(void)
 		IN_TREE(no_link_in_a_path_is_followed),
 		IN_TREE(files_that_the_kernel_makes_up_are_not_opened),
 		IN_TREE(only_regular_files_open),
+		IN_TREE(secrets_are_not_opened_by_name),
 		IN_TREE(paths_open_as_the_caller_sees_them),
 		IN_TREE(debug_files_open_by_build_id),
 		IN_TREE(kernel_files_open),

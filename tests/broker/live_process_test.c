@@ -47,7 +47,7 @@ static void a_live_process_opens(void **state)
 	file = mkstemp(path);
 	assert_true(file >= 0);
 	assert_int_equal(write(file, "deleted\n", 8), 8);
-	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
 	assert_ptr_not_equal(mapped, MAP_FAILED);
 	assert_int_equal(unlink(path), 0);
 	r = broker_open_mapping(
@@ -75,6 +75,56 @@ static void a_live_process_opens(void **state)
 		print_message("skipped: /proc/PID/map_files: %s\n", strerror(-r));
 		skip();
 	}
+}
+
+/* The first page is executable, the second is not. */
+static void only_code_opens(void **state)
+{
+	const enum broker_place *place = *state;
+	struct broker_process process = { .pid = getpid() };
+	struct placed_broker placed;
+	FILE *file;
+	int fd = -7, r, data;
+	uintptr_t start;
+	void *mapped;
+
+	placed_broker_start(&placed, *place, NULL);
+	file = tmpfile();
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), 8192), 0);
+	mapped = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, fileno(file), 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	start = (uintptr_t)mapped;
+	assert_int_equal(mprotect((char *)mapped + 4096, 4096, PROT_READ), 0);
+	r = broker_open_mapping(placed.broker, &process, start, start + 4096, NULL, &fd);
+	assert_true(r == 0 || r == -EPERM || r == -EACCES);
+	if (r == 0)
+		assert_int_equal(close(fd), 0);
+	fd = -7;
+	data = broker_open_mapping(placed.broker, &process, start + 4096, start + 8192, NULL, &fd);
+	if (data == -EINVAL) {
+		assert_int_equal(broker_open_marker(placed.broker, &process, start + 4096,
+					 start + 8192, NULL, &fd),
+			-EINVAL);
+		/* Nor by its name: who asks for a mapping gets that one. */
+		assert_int_equal(broker_open_mapping(placed.broker, &process, start + 4096,
+					 start + 8192, "/bin/true", &fd),
+			-EINVAL);
+		assert_int_equal(broker_open_mapping(
+					 placed.broker, &process, start, start + 8192, NULL, &fd),
+			-ENOENT);
+	}
+	assert_int_equal(munmap(mapped, 8192), 0);
+	assert_int_equal(fclose(file), 0);
+	placed_broker_stop(&placed);
+	if (data == -EINVAL) {
+		assert_int_equal(fd, -7);
+		return;
+	}
+	if (data == 0)
+		assert_int_equal(close(fd), 0);
+	print_message("skipped: this kernel does not tell what is mapped as code\n");
+	skip();
 }
 
 /* What a process of another mount namespace tells: that its child has come and gone, or why not. */
@@ -166,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_BOTH_PLACES(a_live_process_opens, NULL, NULL),
+		IN_BOTH_PLACES(only_code_opens, NULL, NULL),
 		IN_BOTH_PLACES(files_of_the_dead_open_through_their_ancestors, NULL, NULL),
 	};
 

@@ -265,6 +265,34 @@ static void markers_may_be_empty(void **state)
 	assert_reads(fd, "a dump\n");
 }
 
+/* A marker may be its owner's alone, so that its name must tell that it is one. */
+static void only_markers_open_by_a_name(void **state)
+{
+	static const char *const others[] = { "/tmp/key", "/tmp/jit-.dump", "/tmp/jit-1.dump~",
+		"/tmp/jit-1a.dump", "/tmp/xjit-1.dump", "/tmp/jit-1", "/jit-1.dump/key" };
+	struct tree *tree = *state;
+	char path[256];
+	int fd = -7;
+
+	assert_int_equal(mkdir(path_of(tree, "77/root/jit-1.dump", path), 0755), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		(void)snprintf(path, sizeof(path), "77/root%s", others[i]);
+		write_file(tree, path, "a key\n");
+		assert_int_equal(
+			broker_open_marker(tree->broker, &process_77, 0, 0, others[i], &fd),
+			-ENOENT);
+		assert_int_equal(broker_open_marker(
+					 tree->broker, &process_77, 0x7000, 0x8000, others[i], &fd),
+			-ENOENT);
+	}
+	assert_int_equal(fd, -7);
+	write_file(tree, "77/root/tmp/jit-1.dump", "a dump\n");
+	assert_int_equal(chmod(path_of(tree, "77/root/tmp/jit-1.dump", path), 0600), 0);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
+	assert_reads(fd, "a dump\n");
+}
+
 static void markers_that_are_no_files_are_refused(void **state)
 {
 	struct tree *tree = *state;
@@ -371,6 +399,7 @@ int main(void)
 		IN_TREE(maps_of_other_processes_are_not_found),
 		IN_BOTH_PLACES(a_process_that_has_ended_is_gone, NULL, NULL),
 		IN_TREE(markers_may_be_empty),
+		IN_TREE(only_markers_open_by_a_name),
 		IN_TREE(markers_that_are_no_files_are_refused),
 		IN_TREE_HERE(files_that_the_kernel_makes_up_are_not_opened),
 		IN_TREE(time_offsets_open_where_the_kernel_has_them),

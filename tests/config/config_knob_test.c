@@ -62,7 +62,7 @@ static void numbers_are_read_in_their_units(void **state)
 	} rows[] = {
 		{ "Memory", "MaxBytes", "67108864", offsetof(struct config, max_bytes), 64 << 20 },
 		{ "Memory", "MaxBytes", "1G", offsetof(struct config, max_bytes), 1 << 30 },
-		{ "Memory", "MaxBytes", "16384K", offsetof(struct config, max_bytes), 16 << 20 },
+		{ "Memory", "MaxBytes", "65536K", offsetof(struct config, max_bytes), 64 << 20 },
 		{ "History", "MaxBytes", "2T", offsetof(struct config, history_bytes), 2ULL << 40 },
 		{ "Sampling", "FrequencyHz", "1", offsetof(struct config, frequency_hz), 1 },
 		{ "Sampling", "FrequencyHz", "997Hz", offsetof(struct config, frequency_hz), 997 },

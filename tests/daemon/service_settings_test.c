@@ -126,10 +126,13 @@ static void the_least_memory_is_enough(void **state)
 
 	(void)state;
 	set_variables(folder);
-	write_config("[Memory]\nMaxBytes=32M\nJitBytes=1M\n");
+	write_config("[Memory]\nMaxBytes=32M\n");
 	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
 	assert_true(settings.shares.total_bytes <= 32 << 20);
 	service_settings_done(&settings);
+	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
+	assert_int_equal(service_settings_load(NULL, &settings, &fault), -ENOSPC);
+	assert_true(fault.text[0]);
 }
 
 static void what_is_wrong_is_an_error(void **state)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Clients that mean no good: hostile_clients.py SOCKET SECONDS silent COUNT | slow | garbage
+"""Clients that mean no good: hostile_clients.py SOCKET SECONDS USER silent COUNT | slow | garbage
 
 silent: COUNT connections that send nothing, each made anew when it is closed. slow: one that asks
 for a large answer and reads a byte a second. garbage: requests that are none, one after the other.
-Prints what came of it: a line of NAME=NUMBER."""
+They are the user's of that number. Prints what came of it: a line of NAME=NUMBER."""
 
 import os
 import random
@@ -126,10 +126,13 @@ def garbage(path, end):
 
 
 def main():
-    path, seconds, what = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    path, seconds, user, what = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     end = time.monotonic() + seconds
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
     if what == "silent":
-        done = silent(path, end, int(sys.argv[4]))
+        done = silent(path, end, int(sys.argv[5]))
     else:
         done = {"slow": slow, "garbage": garbage}[what](path, end)
     print(" ".join(f"{name}={number}" for name, number in sorted(done.items())))

@@ -65,8 +65,8 @@ function checkPprof() {
 		assert.strictEqual(value.length, 2)
 		value.forEach((v, i) => { assert(v > 0); sums[i] += BigInt(v) })
 		for (const { key, str, num } of label) {
-			const isText = string(key) === 'comm'
-			assert(['comm', 'pid', 'tid'].includes(string(key)))
+			const isText = !['pid', 'tid'].includes(string(key))
+			assert(!isText || ['comm', 'executable', 'cgroup', 'unit', 'container'].includes(string(key)))
 			assert(isText ? string(str) !== '' && Number(num) === 0 : Number(str) === 0)
 		}
 	}

@@ -123,6 +123,42 @@ static long change_mode(void)
 	return fchmod(file_fd, 0600);
 }
 
+static long lend_rights(void)
+{
+	return fchmod(file_fd, 04700);
+}
+
+static long lend_rights_of_group(void)
+{
+	return fchmod(file_fd, 02700);
+}
+
+static long let_others_write(void)
+{
+	return fchmod(file_fd, 0602);
+}
+
+static long let_the_group_write(void)
+{
+	return fchmod(file_fd, 0620);
+}
+
+static long make_with_lent_rights(void)
+{
+	return openat(folder_fd, "new", O_RDWR | O_CREAT | O_CLOEXEC, 04700);
+}
+
+static long make_unnamed_with_lent_rights(void)
+{
+	return openat(folder_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 02700);
+}
+
+/* The mode is of no file: whatever a library has left in the register. */
+static long open_with_any_mode(void)
+{
+	return syscall(SYS_openat, folder_fd, "file", O_RDONLY | O_CLOEXEC, 06777);
+}
+
 static long change_owner(void)
 {
 	return fchown(file_fd, getuid(), getgid());

@@ -91,6 +91,134 @@ static void a_damaged_day_is_set_aside(void **state)
 	fixture_remove(folder);
 }
 
+static void make_folder(const char *path)
+{
+	char inside[DAY_PATH_BYTES + 16];
+
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(inside, sizeof(inside), "%s/somebodys", path);
+	assert_int_equal(mkdir(inside, 0700), 0);
+}
+
+static void make_fifo(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+static void make_link(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/null", path), 0);
+}
+
+static void (*const replacements[])(const char *path) = { make_folder, make_fifo, make_link };
+
+/* At the start and while it is written; more often than four times, as none of it is removed. */
+static void what_is_no_file_is_set_aside(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	size_t set_aside = 0;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	for (size_t i = 0; i < sizeof(replacements) / sizeof(*replacements); i++)
+		for (int round = 0; round < 2; round++) {
+			store = round ? fixture_open(folder) : NULL;
+			if (round)
+				assert_int_equal(
+					fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+			replacements[i](path);
+			if (!round)
+				store = fixture_open(folder);
+			assert_int_equal(
+				fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
+			store_close(store);
+			assert_int_equal(summarize(folder).days_set_aside, ++set_aside);
+			read = fixture_read(folder, NULL, &found);
+			assert_int_equal(found.windows, 1);
+			assert_int_equal(found.days_damaged, 0);
+			profile_free(read);
+		}
+	fixture_remove(folder);
+}
+
+/* A writer that went on with what has no name would write for nobody. */
+static void a_day_that_is_removed_is_begun_again(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES], other[DAY_PATH_BYTES];
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 2, 1), 0);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+
+	/* Another one in its place is gone on with. */
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 3, 1), 0);
+	assert_int_equal(day_file_path(other, folder, FIXTURE_DAY + 1), 0);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS + SECONDS(10), 4, 1), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+	assert_int_equal(summarize(folder).days_set_aside, 0);
+	fixture_remove(folder);
+}
+
+/* Root may read whatever its mode is, but for one without capabilities, as the service is. */
+static void a_file_that_may_not_be_read(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+
+	(void)state;
+	fixture_folder(folder);
+	day_path(path, folder);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	assert_int_equal(chmod(path, 0), 0);
+	if (access(path, R_OK) == 0) {
+		print_message("this user may read what has no permission\n");
+		fixture_remove(folder);
+		skip();
+	}
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 1);
+	profile_free(read);
+	append_and_close(folder, FIXTURE_DAY_NS);
+	assert_int_equal(summarize(folder).days_set_aside, 1);
+
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
+	store_close(store);
+	assert_int_equal(summarize(folder).days_set_aside, 2);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
 /* Pages that SQLite finds to be damaged only when it comes to them. */
 static void damage_is_found_late(void **state)
 {
@@ -466,6 +594,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_damaged_day_is_set_aside),
+		cmocka_unit_test(what_is_no_file_is_set_aside),
+		cmocka_unit_test(a_day_that_is_removed_is_begun_again),
+		cmocka_unit_test(a_file_that_may_not_be_read),
 		cmocka_unit_test(damage_is_found_late),
 		cmocka_unit_test(a_damaged_window_is_one_window),
 		cmocka_unit_test(a_damaged_dictionary_is_its_generation),

@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The service and its disk: full, read-only, damaged in every way, at the start and while it runs; a
+# symbol cache that is full. It goes on sampling, says what is wrong, and recovers by itself.
+if [ "${1-}" != in-namespace ]; then
+	unshare --mount --propagation private true 2>/dev/null || {
+		echo "1..0 # SKIP mount namespaces are refused here"
+		exit 0
+	}
+	exec unshare --mount --propagation private "$0" in-namespace
+fi
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+has curl || skip_all "no curl"
+
+window_s=1
+disk=$STATE_DIRECTORY
+
+clean_up_mounts() {
+	[ -z "$service_pid" ] || kill -KILL "$service_pid" 2>/dev/null
+	stop_started
+	umount -l "$disk" "$CACHE_DIRECTORY" 2>/dev/null
+	clean_up_service
+}
+trap clean_up_mounts EXIT
+
+mount_small() {
+	mount -t tmpfs -o "size=$1" pilotlight-test "$2"
+}
+
+# --- what it says ------------------------------------------------------------------------------
+
+is_failing() {
+	[ "$(metric pilotlight_history_failing)" = "$1" ]
+}
+
+has_dropped() {
+	[ "$(metric pilotlight_windows_dropped_total)" -ge "$1" ]
+}
+
+# Until more windows are sealed than now.
+seals() {
+	local before
+
+	before=$(metric pilotlight_windows_sealed_total)
+	seals_more() { [ "$(metric pilotlight_windows_sealed_total)" -gt "$before" ]; }
+	wait_for $((4 * window_s)) seals_more
+}
+
+status_says() {
+	"$pilotlight" status >"$tmp/status" 2>&1 || return
+	# Its lines are broken where a terminal's end.
+	tr -s ' \n' ' ' <"$tmp/status" | grep -qiE "$1" || { note "$(cat "$tmp/status")"; return 1; }
+}
+
+logged() {
+	grep -qE "$1" "$tmp/service.log" || { note "$(tail -n 5 "$tmp/service.log")"; return 1; }
+}
+
+samples_on() {
+	local before
+
+	before=$(metric pilotlight_samples_fired_total)
+	fires_more() { [ "$(metric pilotlight_samples_fired_total)" -gt "$before" ]; }
+	wait_for 5 fires_more
+}
+
+same_engine() {
+	[ "$(role_pids engine)" = "$engine" ]
+}
+
+# Windows that were sealed before are readable.
+has_history_of() {
+	"$pilotlight" export --from "@$1" --to "@$2" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
+		[ "$(folded_total "$tmp/part.folded")" -gt 0 ] || { note "$(cat "$tmp/part.log")"; return 1; }
+}
+
+set_aside() {
+	[ "$(find "$disk/history" -maxdepth 1 -name '*.db.damaged-*[0-9]' | wc -l)" -ge "$1" ] ||
+		{ note "$(ls -la "$disk/history")"; return 1; }
+}
+
+# --- how it is damaged -------------------------------------------------------------------------
+
+database() {
+	ls "$disk"/history/????-??-??.db | tail -n 1
+}
+
+scribble() {
+	local path size
+
+	path=$(database)
+	size=$(stat -c %s "$path")
+	dd if=/dev/urandom of="$path" bs=512 seek=$((size / 512 / 4)) count=$((size / 512 / 2)) conv=notrunc 2>"$tmp/dd"
+}
+
+halve() {
+	local path
+
+	path=$(database)
+	truncate -s $(($(stat -c %s "$path") / 2)) "$path"
+}
+
+zero() {
+	local path size
+
+	path=$(database)
+	size=$(stat -c %s "$path")
+	truncate -s 0 "$path" && truncate -s "$size" "$path"
+}
+
+folder() {
+	local path
+
+	path=$(database)
+	rm -f "$path" && mkdir "$path" && touch "$path/somebodys"
+}
+
+forbid() {
+	chmod 000 "$(database)"
+}
+
+remove() {
+	rm "$(database)"
+}
+
+damages=("random bytes over its middle:scribble" "half of it:halve" "zeros:zero"
+	"a folder in its place:folder" "a file that nobody may read:forbid")
+
+fill_cache() {
+	rm -rf "${CACHE_DIRECTORY:?}"/* && mount_small 256k "$CACHE_DIRECTORY" || return
+	dd if=/dev/zero of="$CACHE_DIRECTORY/filler" bs=4k 2>"$tmp/dd"
+	# Its folder is made by the service: that much room there is.
+	truncate -s -8192 "$CACHE_DIRECTORY/filler"
+}
+
+# A window is lost at most, and then they are written again.
+recovers() {
+	sleep "$window_s"
+	seals && wait_for $((3 * window_s)) is_failing 0
+}
+
+is_readable() {
+	"$pilotlight" export --last 2s -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
+		[ "$(folded_total "$tmp/part.folded")" -gt 0 ]
+}
+
+# A service on a disk that has one database of some windows, which `damage` has had its way with.
+start_with() {
+	rm -rf "$disk/history"
+	mkdir "$disk/history"
+	cp "$tmp/good.db" "$disk/history/$(date -u +%F).db"
+	"$1"
+	start_service
+}
+
+end() {
+	[ -z "$service_pid" ] || stop_service
+}
+
+plan 75
+printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+start "$workloads/shares" 600
+check "a disk of 2 MiB" mount_small 2m "$disk"
+check "it starts" start_service
+begun=$(date +%s)
+engine=$(role_pids engine)
+check "windows are written" seals
+seals
+until=$(date +%s)
+
+dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
+check "full: it tells that it fails" wait_for 10 is_failing 1
+check "and what of" status_says 'history cannot be written.*(full|no space)'
+check "windows dropped are counted" wait_for 5 has_dropped 2
+check "it goes on sampling" samples_on
+check "what was written before is there" has_history_of "$begun" "$until"
+rm "$disk/filler"
+check "room again: it recovers by itself" wait_for $((2 * window_s + 1)) is_failing 0
+check "windows are written again" seals
+check "it says so" logged 'the history: it is written again'
+check "what is missing is told of" status_says 'windows? could not be written'
+check "by the same engine" same_engine
+
+# Nothing on it may be open for writing when it becomes read-only: it is full first.
+dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
+wait_for 10 is_failing 1
+becomes_read_only() { mount -o remount,ro "$disk"; }
+check "a disk that becomes read-only" wait_for 10 becomes_read_only
+check "it tells of it" wait_for 10 status_says 'history cannot be written.*read-only'
+check "it goes on sampling" samples_on
+check "what was written before is there" has_history_of "$begun" "$until"
+mount -o remount,rw "$disk"
+rm "$disk/filler"
+check "writable again: it recovers by itself" wait_for $((2 * window_s + 1)) is_failing 0
+check "windows are written again" seals
+check "by the same engine" same_engine
+check "it ends when it is told to" end
+cp "$(database)" "$tmp/good.db"
+
+umount "$disk"
+check "a disk with room" mount_small 64m "$disk"
+for damage in "${damages[@]}"; do
+	name=${damage%:*} how=${damage##*:}
+	check "$name: it starts" start_with "$how"
+	check "$name: windows are written" seals
+	check "$name: it is set aside" set_aside 1
+	check "$name: status tells" wait_for 10 status_says 'set aside'
+	engine=$(role_pids engine)
+	"$how"
+	check "$name while it runs: windows are written" recovers
+	check "$name while it runs: they can be read" wait_for 10 is_readable
+	check "$name while it runs: by the same engine" same_engine
+	check "$name: it ends when it is told to" end
+done
+
+check "none: it starts" start_with remove
+check "none: windows are written" seals
+engine=$(role_pids engine)
+remove
+check "none any more: windows are written" recovers
+check "none any more: they can be read" wait_for 10 is_readable
+check "none any more: by the same engine" same_engine
+check "none: it ends when it is told to" end
+
+check "a full symbol cache" fill_cache
+check "it starts with it" start_service
+check "windows are written" seals
+check "it goes on sampling" samples_on
+check "they can be read" wait_for 10 is_readable
+check "it ends when it is told to" end
+note "$(tail -n 4 "$tmp/service.log")"
+finish
