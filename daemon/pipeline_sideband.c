@@ -87,7 +87,7 @@ static void take_sideband(void *context, const struct sideband_record *record)
 		take_exit(pipeline, record);
 		break;
 	case SIDEBAND_KERNEL_SYMBOL:
-		resolver_kernel_changed(pipeline->resolver);
+		resolver_kernel_changed(pipeline->resolver, record->start, record->end);
 		break;
 	case SIDEBAND_CGROUP:
 		if (pipeline->cgroups)

@@ -40,6 +40,13 @@ struct cgroup_body {
 	uint64_t id;
 };
 
+/* Before the name. */
+struct kernel_symbol_body {
+	uint64_t address;
+	uint32_t bytes;
+	uint16_t type, flags;
+};
+
 struct lost_body {
 	uint64_t event_id, lost;
 };
@@ -157,6 +164,20 @@ static int parse_cgroup(const struct body *body, struct sideband_record *record)
 	return load_text(body, sizeof(cgroup), &record->text);
 }
 
+static int parse_kernel_symbol(const struct body *body, struct sideband_record *record)
+{
+	struct kernel_symbol_body symbol;
+	int r = load(body, &symbol, sizeof(symbol));
+
+	if (r < 0)
+		return r;
+	record->kind = SIDEBAND_KERNEL_SYMBOL;
+	record->start = symbol.address;
+	record->end = symbol.bytes > UINT64_MAX - symbol.address ? UINT64_MAX
+								 : symbol.address + symbol.bytes;
+	return 0;
+}
+
 static int parse_lost(const struct body *body, struct sideband_record *record)
 {
 	struct lost_body lost;
@@ -181,8 +202,7 @@ static int parse_body(uint32_t type, const struct body *body, struct sideband_re
 	case PERF_RECORD_EXIT:
 		return parse_task(body, SIDEBAND_EXIT, record);
 	case PERF_RECORD_KSYMBOL:
-		record->kind = SIDEBAND_KERNEL_SYMBOL;
-		return 0;
+		return parse_kernel_symbol(body, record);
 	case PERF_RECORD_CGROUP:
 		return parse_cgroup(body, record);
 	case PERF_RECORD_LOST:

@@ -31,7 +31,8 @@ struct sideband_record {
 	 * gone. */
 	pid_t pid, tid;
 	pid_t parent;	     /* FORK, EXIT: the parent process */
-	uint64_t start, end; /* MAP; start < end */
+	/* MAP; start < end. KERNEL_SYMBOL: of the code, which may be of no length. */
+	uint64_t start, end;
 	uint64_t offset;     /* MAP: in bytes; of anonymous memory the kernel gives its address */
 	uint64_t inode;	     /* 0 where the kernel gave a build-id instead */
 	uint32_t device_major, device_minor;

@@ -11,6 +11,9 @@
 
 /* Reading kallsyms takes some 50 ms of CPU time. */
 #define KERNEL_RENEWAL_NS (5ULL * NSEC_PER_SEC)
+
+/* Of BPF programs many share a block; modules have blocks of their own. */
+enum { CHANGED_BLOCKS_MAX = 64, CHANGED_BLOCK_BYTES = 64 << 10 };
 /* Where the file behind a build-id cannot be read: no file's text reaches so far. */
 #define OFFSET_PLAUSIBLE_MAX (1ULL << 40)
 /* perf's markers between kernel and user frames (PERF_CONTEXT_…) are the last 4095 values. */
@@ -24,7 +27,10 @@ struct resolver {
 	struct stack_cache *stacks;
 	resolver_file_function find_file;
 	void *find_file_context;
-	bool kernel_has_changed;
+	/* Where kernel code has changed since its names were read, in blocks; more than there is
+	 * room for: anywhere. */
+	uint64_t changed_blocks[CHANGED_BLOCKS_MAX];
+	size_t changed_block_count;
 	uint64_t kernel_interval_ns, kernel_next_renewal_ns;
 	struct resolver_counters counters;
 };
@@ -106,44 +112,70 @@ const char *resolver_cut_name(enum resolver_cut cut)
 	return cuts[cut].name;
 }
 
-static bool knows_kernel_stack(const struct resolver *resolver, const struct raw_sample *sample)
+static bool has_changed(const struct resolver *resolver, uint64_t ip)
+{
+	for (size_t i = 0; i < resolver->changed_block_count; i++)
+		if (resolver->changed_blocks[i] == ip / CHANGED_BLOCK_BYTES)
+			return true;
+	return resolver->changed_block_count == CHANGED_BLOCKS_MAX;
+}
+
+enum kernel_knowledge { KERNEL_KNOWN, KERNEL_CHANGED, KERNEL_UNKNOWN };
+
+static enum kernel_knowledge know_kernel_stack(
+	const struct resolver *resolver, const struct raw_sample *sample)
 {
 	struct kernel_symbol symbol;
 
-	for (size_t i = 0; i < sample->kernel_count; i++)
-		if (sample->kernel_ips[i] < CONTEXT_MARKER_MIN &&
-			!kernel_symbols_find(resolver->kernel, sample->kernel_ips[i], &symbol))
-			return false;
-	return true;
+	for (size_t i = 0; i < sample->kernel_count; i++) {
+		uint64_t ip = sample->kernel_ips[i];
+
+		if (ip >= CONTEXT_MARKER_MIN)
+			continue;
+		if (has_changed(resolver, ip))
+			return KERNEL_CHANGED;
+		if (!kernel_symbols_find(resolver->kernel, ip, &symbol))
+			return KERNEL_UNKNOWN;
+	}
+	return KERNEL_KNOWN;
 }
 
 /*
- * Reads kallsyms anew if the kernel has said that its code has changed, or if an address is in
- * nothing that it had: then less and less often, since it may never be. Before the frames are made,
- * for they borrow its names.
+ * Reads kallsyms anew if the stack goes through code of which the kernel has said that it has
+ * changed, or through what is in nothing that it had: then less and less often, since it may never
+ * be. Before the frames are made, for they borrow its names.
  */
 static void follow_kernel(struct resolver *resolver, const struct raw_sample *sample)
 {
+	enum kernel_knowledge knowledge;
 	uint64_t now_ns;
 
 	if (sample->kernel_count == 0)
 		return;
-	if (!resolver->kernel_has_changed && knows_kernel_stack(resolver, sample))
+	knowledge = know_kernel_stack(resolver, sample);
+	if (knowledge == KERNEL_KNOWN)
 		return;
 	now_ns = clock_monotonic_ns();
 	if (now_ns < resolver->kernel_next_renewal_ns)
 		return;
 	resolver->kernel_interval_ns =
-		resolver->kernel_has_changed ? KERNEL_RENEWAL_NS : 2 * resolver->kernel_interval_ns;
-	resolver->kernel_has_changed = false;
+		knowledge == KERNEL_CHANGED ? KERNEL_RENEWAL_NS : 2 * resolver->kernel_interval_ns;
+	resolver->changed_block_count = 0;
 	resolver->kernel_next_renewal_ns = now_ns + resolver->kernel_interval_ns;
 	/* Without it kernel frames are nameless; doctor tells why. */
 	(void)kernel_symbols_renew(resolver->kernel);
 }
 
-void resolver_kernel_changed(struct resolver *resolver)
+void resolver_kernel_changed(struct resolver *resolver, uint64_t start, uint64_t end)
 {
-	resolver->kernel_has_changed = true;
+	/* A return address may be the one behind the end. */
+	for (uint64_t block = start / CHANGED_BLOCK_BYTES; block <= end / CHANGED_BLOCK_BYTES;
+		block++) {
+		if (resolver->changed_block_count == CHANGED_BLOCKS_MAX)
+			return;
+		if (!has_changed(resolver, block * CHANGED_BLOCK_BYTES))
+			resolver->changed_blocks[resolver->changed_block_count++] = block;
+	}
 }
 
 static int resolve_kernel(struct resolver *resolver, struct stack *stack)

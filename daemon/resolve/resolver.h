@@ -93,7 +93,10 @@ int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 /* Is any of the frames in JIT memory? */
 bool resolved_has_jit(const struct resolved_frame *frames, size_t count);
 
-/* Kernel code has come or gone: a module, a BPF program. */
-void resolver_kernel_changed(struct resolver *resolver);
+/*
+ * Kernel code has come to [start, end) or gone from there: a module, a BPF program. Its names are
+ * read anew as soon as a stack goes through it.
+ */
+void resolver_kernel_changed(struct resolver *resolver, uint64_t start, uint64_t end);
 
 void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters);

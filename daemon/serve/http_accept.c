@@ -7,19 +7,45 @@
 #include "serve/http_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 enum { ACCEPTS_A_RUN = 64 };
 
+/* Whoever has not asked yet may miss it: nobody waits for them. */
+static void refuse_at_once(struct http_server *server, int fd, unsigned status)
+{
+	char bytes[4096];
+	int size;
+
+	/* What is left unread would cost a client the answer. */
+	for (size_t taken = 0; taken < server->limits.head_bytes; taken += sizeof(bytes))
+		if (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) != sizeof(bytes))
+			break;
+	size = snprintf(bytes, sizeof(bytes),
+		"HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+		status == MHD_HTTP_TOO_MANY_REQUESTS ? "Too Many Requests" : "Service Unavailable");
+	(void)send(fd, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)close(fd);
+	server->counters.connections++;
+	server->counters.connections_refused++;
+}
+
 void http_connection_add(struct http_server *server, int fd)
 {
 	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
 	socklen_t size = sizeof(address);
+	unsigned refusal;
 
 	if (getpeername(fd, (struct sockaddr *)&address, &size) < 0) {
 		/* It has gone again. */
 		(void)close(fd);
+		return;
+	}
+	refusal = http_connection_refusal(server, fd);
+	if (refusal != 0) {
+		refuse_at_once(server, fd, refusal);
 		return;
 	}
 	/* Closes the socket where it fails. */

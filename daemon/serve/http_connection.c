@@ -69,7 +69,7 @@ static bool is_same_user(const struct http_connection *a, const struct http_conn
 static unsigned refusal_of(
 	const struct http_server *server, const struct http_connection *candidate)
 {
-	unsigned all = 0, of_user = 0;
+	unsigned all = 0, of_user = 0, room = server->limits.connections;
 
 	for (const struct http_connection *c = server->connections; c; c = c->next)
 		if (c->refusal_status == 0) {
@@ -78,7 +78,29 @@ static unsigned refusal_of(
 		}
 	if (of_user >= server->limits.connections_of_user)
 		return MHD_HTTP_TOO_MANY_REQUESTS;
-	return all >= server->limits.connections ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
+	/* Two users who take all they may are not to shut out the others. */
+	if (of_user > 0 || !candidate->peer.is_local)
+		room -= room / FIRST_CONNECTIONS_SHARE;
+	return all >= room ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
+}
+
+static unsigned refused_now(const struct http_server *server)
+{
+	unsigned count = 0;
+
+	for (const struct http_connection *c = server->connections; c; c = c->next)
+		count += c->refusal_status != 0;
+	return count;
+}
+
+unsigned http_connection_refusal(const struct http_server *server, int fd)
+{
+	struct http_connection candidate = { .fd = fd };
+
+	if (refused_now(server) < REFUSALS_MAX)
+		return 0;
+	find_peer(&candidate);
+	return refusal_of(server, &candidate);
 }
 
 /* NULL: no memory; the connection then ends with its first request. */

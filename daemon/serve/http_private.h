@@ -13,8 +13,14 @@
 #include <microhttpd.h>
 
 enum {
-	/* Connections beyond the limit that are told so; what is beyond them too is closed. */
+	/*
+	 * Connections beyond the limit whose request is waited for, to be told so. What is beyond
+	 * them too is told at once, as far as it listens, and takes no room from those that are
+	 * welcome.
+	 */
 	REFUSALS_MAX = 16,
+	/* One of so many connections is for a local user who has none yet. */
+	FIRST_CONNECTIONS_SHARE = 8,
 	REFUSAL_TIMEOUT_S = 2,
 	/* Whoever reads more slowly than this holds memory that others' answers need. */
 	LEAST_BYTES_PER_S = 16 << 10,
@@ -70,6 +76,9 @@ struct http_server {
 /* MHD_OPTION_NOTIFY_CONNECTION. */
 void http_connection_notify(void *server, struct MHD_Connection *handle, void **connection,
 	enum MHD_ConnectionNotificationCode code);
+/* The status with which a socket is to be refused at once, as there are too many that wait to be;
+ * or 0. */
+unsigned http_connection_refusal(const struct http_server *server, int fd);
 /* The connection has `seconds` from now on to get on; 0: as long as it takes. */
 void http_connection_allow(struct http_connection *connection, unsigned seconds);
 /* Ends those whose time is over. */

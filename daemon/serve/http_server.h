@@ -24,7 +24,7 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-	unsigned connections;	      /* 64 */
+	unsigned connections;	      /* 64; the last 8 for local users who have none yet */
 	unsigned connections_of_user; /* 32; of TCP, of one address */
 	size_t head_bytes;	      /* 16 KiB, of the request line and all header fields */
 	size_t answer_bytes;	      /* 64 MiB, of all answers that wait to be read */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "broker/broker_server.h"
 #include "capture/capture_server.h"
+#include "capture/libbpf_log.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,6 +28,7 @@ int engine_servers_init(struct engine_servers *servers)
 {
 	*servers = (struct engine_servers){ 0 };
 	raise_descriptor_limit();
+	libbpf_log_set_up();
 	return capture_server_new(&servers->capture);
 }
 

@@ -63,6 +63,11 @@ static const char cgroup[] = "\x13\x00\x00\x00\x00\x00\x38\x00"
 static const char root_cgroup[] = "\x13\x00\x00\x00\x00\x00\x30\x00"
 				  "\x01\x00\x00\x00\x00\x00\x00\x00"
 				  "/\x00\x00\x00\x00\x00\x00\x00" ID_BYTES;
+/* PERF_RECORD_KSYMBOL of a BPF program that goes, of 300 bytes. */
+static const char kernel_symbol[] = "\x11\x00\x00\x00\x00\x00\x40\x00"
+				    "\x00\x10\x20\xc0\xff\xff\xff\xff"
+				    "\x2c\x01\x00\x00\x01\x00\x01\x00"
+				    "bpf_prog_0123ab\x00" ID_BYTES;
 static const char throttle[] = "\x05\x00\x00\x00\x00\x00\x38\x00"
 			       "\x14\xcd\x5b\x07\x00\x00\x00\x00"
 			       "\x14\xcd\x5b\x07\x00\x00\x00\x00"
@@ -155,6 +160,17 @@ static void cgroups_have_an_id_and_a_path(void **state)
 	assert_int_equal(PARSE(root_cgroup, &record), 0);
 	assert_int_equal(record.cgroup, 1);
 	assert_string_equal(record.text, "/");
+}
+
+static void kernel_code_has_a_range(void **state)
+{
+	struct sideband_record record;
+
+	(void)state;
+	assert_int_equal(PARSE(kernel_symbol, &record), 0);
+	assert_int_equal(record.kind, SIDEBAND_KERNEL_SYMBOL);
+	assert_int_equal(record.start, 0xffffffffc0201000);
+	assert_int_equal(record.end, 0xffffffffc0201000 + 300);
 }
 
 /* Each byte string, changed at one place. */
@@ -266,6 +282,7 @@ static void no_alignment_is_needed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_code_has_a_range),
 		cmocka_unit_test(mapping_with_an_inode),
 		cmocka_unit_test(mapping_with_a_build_id),
 		cmocka_unit_test(tasks_and_names),

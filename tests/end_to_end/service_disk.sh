@@ -162,7 +162,7 @@ end() {
 	[ -z "$service_pid" ] || stop_service
 }
 
-plan 75
+plan 74
 printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 start "$workloads/shares" 600
 check "a disk of 2 MiB" mount_small 2m "$disk"

@@ -293,6 +293,69 @@ static void kernel_frames_have_names_and_no_run_time_address(void **state)
 	close_fixture(&fixture);
 }
 
+/* Names are read anew once a stack goes through what has changed, and not before. */
+static void kernel_code_that_changed_is_read_anew(void **state)
+{
+	static const char changed[] = "ffffffff81000000 T _text\n"
+				      "ffffffff81000000 T _stext\n"
+				      "ffffffff81000100 T something_else\n"
+				      "ffffffff81000300 T _etext\n";
+	const uint64_t ip = 0xffffffff81000110;
+	char folder[] = "/tmp/resolver_test.XXXXXX", path[64];
+	const struct broker_options options = { .proc_root = folder };
+	struct raw_sample sample = sample_of_self();
+	struct broker *broker;
+	struct fixture fixture;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/kallsyms", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(changed, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(open_fixture(&fixture), 0);
+	assert_int_equal(broker_new(&options, &broker), 0);
+	resolver_free(fixture.resolver);
+	kernel_symbols_free(fixture.kernel);
+	assert_int_equal(kernel_symbols_new(broker, &fixture.kernel), 0);
+	assert_int_equal(kernel_symbols_parse(fixture.kernel, kallsyms, strlen(kallsyms)), 0);
+	assert_int_equal(resolver_new(fixture.broker, fixture.processes, fixture.kernel,
+				 fixture.binaries, &fixture.resolver),
+		0);
+	sample.kernel_ips = &ip;
+	sample.kernel_count = 1;
+	resolver_kernel_changed(fixture.resolver, ip + (1 << 20), ip + (1 << 20) + 100);
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_string_equal(fixture.frames[0].name, "do_idle");
+	resolver_kernel_changed(fixture.resolver, ip - 16, ip + 1);
+	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_string_equal(fixture.frames[0].name, "something_else");
+	close_fixture(&fixture);
+	broker_free(broker);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* More changes than are kept apart. */
+static void much_kernel_code_that_changed_is_all_of_it(void **state)
+{
+	const uint64_t ip = 0xffffffff81000110;
+	struct raw_sample sample = sample_of_self();
+	struct fixture fixture;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture), 0);
+	sample.kernel_ips = &ip;
+	sample.kernel_count = 1;
+	resolver_kernel_changed(fixture.resolver, 0, UINT64_MAX);
+	assert_true(resolve(&fixture, &sample) > 0);
+	/* This machine's own names were read, which have other places. */
+	assert_true(kernel_symbols_bytes(fixture.kernel) > 10000);
+	close_fixture(&fixture);
+}
+
 static void kernel_stands_on_user(void **state)
 {
 	const uint64_t kernel_ips[] = { 0xffffffff81000110 };
@@ -595,6 +658,8 @@ int main(void)
 		cmocka_unit_test(anonymous_code_belongs_to_its_process),
 		cmocka_unit_test(the_vdso_is_a_library_with_an_image),
 		cmocka_unit_test(kernel_frames_have_names_and_no_run_time_address),
+		cmocka_unit_test(kernel_code_that_changed_is_read_anew),
+		cmocka_unit_test(much_kernel_code_that_changed_is_all_of_it),
 		cmocka_unit_test(kernel_stands_on_user),
 		cmocka_unit_test(full_depth_says_that_there_was_more),
 		cmocka_unit_test(sample_without_a_stack_has_no_frames),

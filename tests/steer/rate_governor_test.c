@@ -357,7 +357,7 @@ static void a_new_configuration_takes_effect(void **state)
 	(void)state;
 	rate_governor_set(&governor, 199, MAX_PPM);
 	assert_int_equal(governor.rate_hz, 199);
-	(void)run(&governor, &machine, 2);
+	(void)run(&governor, &machine, 2 * FALL);
 	lowered = governor.rate_hz;
 	assert_in_range(lowered, 30, 49);
 	/* The same again is nothing new. */
@@ -371,7 +371,7 @@ static void a_new_configuration_takes_effect(void **state)
 	rate_governor_set(&governor, 19, MAX_PPM);
 	assert_int_equal(governor.rate_hz, 19);
 	rate_governor_set(&governor, 99, 1);
-	(void)run(&governor, &machine, 1);
+	(void)run(&governor, &machine, FALL);
 	assert_int_equal(governor.rate_hz, governor.floor_hz);
 	rate_governor_set(&governor, 99, 0);
 	assert_int_equal(governor.rate_hz, 99);

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `pilotlight record` is two processes: the one that was started has the privileges, and the one that
+# reads what others have written has none; either may end at any time.
+. "$(dirname "$0")/lib.sh"
+
+# start_recording ARGUMENTS...: its PID in $recorder, that of its engine in $engine, what it says in
+# $tmp/err. In a process group of its own, as a shell with a terminal has it. Returns once it samples.
+start_recording() {
+	set -m
+	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
+	recorder=$!
+	set +m
+	started+=("$recorder")
+	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q perf_event; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+	engine=$(pgrep -o -P "$recorder" -x pilotlight)
+}
+
+# ended_with STATUS
+ended_with() {
+	local status
+
+	wait "$recorder" 2>/dev/null
+	status=$?
+	[ $status = "$1" ] && return
+	note "status $status instead of $1; $(cat "$tmp/err")"
+	return 1
+}
+
+# threads_have PID FIELD VALUE: in all of its threads.
+threads_have() {
+	local values
+
+	values=$(sed -n "s/^$2:\t//p" /proc/"$1"/task/*/status | sort -u)
+	[ "$values" = "$3" ] && return
+	note "$2 of $1: $values"
+	return 1
+}
+
+is_empty_folder() {
+	[ -z "$(ls -A "$1")" ] && return
+	note "left behind: $(ls -A "$1")"
+	return 1
+}
+
+is_svg() {
+	grep -q '<svg' "$1" && tail -c 20 "$1" | grep -q '</svg>'
+}
+
+roles() {
+	local none=0000000000000000
+
+	start_recording -o "$tmp/roles.svg"
+	check "there is an engine" [ -n "$engine" ]
+	check "it has no capability in force" threads_have "$engine" CapEff $none
+	check "... nor permitted" threads_have "$engine" CapPrm $none
+	check "... nor to inherit" threads_have "$engine" CapInh $none
+	check "... nor ambient" threads_have "$engine" CapAmb $none
+	check "... nor to gain" threads_have "$engine" NoNewPrivs 1
+	check "it is in a seccomp filter" threads_have "$engine" Seccomp 2
+	check "it is who has started the recording" threads_have "$engine" Uid \
+		"$(id -u)"$'\t'"$(id -u)"$'\t'"$(id -u)"$'\t'"$(id -u)"
+	check "the one that was started has capabilities" eval '! threads_have "$recorder" CapEff '$none' >/dev/null'
+	check "... and the BPF programs" eval 'ls -l /proc/$recorder/fd | grep -q bpf-prog'
+	check "... which the engine has not" eval '! ls -l /proc/$engine/fd | grep -q bpf-prog'
+	kill -INT -- "-$recorder"
+	check "Ctrl-C, which both get, ends the recording: status 0" ended_with 0
+	check "... with its output" is_svg "$tmp/roles.svg"
+	check "... and its accounts" accounts_close "$tmp/err"
+	check "... and no engine" eval '! kill -0 "$engine" 2>/dev/null'
+}
+
+dead_engines() {
+	local command
+
+	mkdir "$tmp/dead"
+	start_recording -o "$tmp/dead/x.svg"
+	kill -KILL "$engine"
+	check "an engine that is killed: status 1" ended_with 1
+	check "... one sentence" [ "$(grep -c . "$tmp/err")" = 1 ]
+	check "... which says so" grep -q '^pilotlight: .*was killed by signal 9 (Killed)' "$tmp/err"
+	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
+
+	start_recording -o "$tmp/dead/x.svg" -- sh -c ': >"$1"; exec sleep 600' sh "$tmp/ready"
+	until [ -e "$tmp/ready" ]; do
+		kill -0 "$recorder" 2>/dev/null || break
+	done
+	kill -KILL "$engine"
+	check "the same beside a COMMAND: status 1" ended_with 1
+	command=$(sed -n "s/.*'sh' goes on as process //p" "$tmp/err")
+	started+=("$command")
+	check "... which goes on, and is named" kill -0 "$command"
+	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
+	stop_started
+}
+
+dead_front() {
+	start_recording -o "$tmp/dead/x.svg"
+	kill -KILL "$recorder"
+	check "a recording that is killed: it is" ended_with 137
+	check "... and its engine with it" timeout 10 tail --pid="$engine" -f /dev/null
+	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
+}
+
+# What the line about the cost says in milliseconds.
+cost_ms() {
+	sed -n 's/^cost .* CPU \([0-9]*\) ms .*/\1/p' "$1"
+}
+
+totals() {
+	local worker_ms
+
+	start_busy_cpus
+	check "a recording with a new symbol cache succeeds" env PILOTLIGHT_SYMBOL_CACHE="$tmp/cache/new" \
+		"$pilotlight" record -d 2 -o "$tmp/t.folded" 2>"$tmp/err"
+	check "... its accounts close" accounts_close "$tmp/err"
+	check "... and the stored samples are those of the profile" \
+		[ "$(folded_total "$tmp/t.folded")" = "$stored" ]
+	check "... which has names" at_least "$(folded_count "$tmp/t.folded" shares work_units)" 100
+	check "... the cache has been made" [ -d "$tmp/cache/new" ]
+	worker_ms=$(sed -n 's/^symbols .* extracted in \([0-9]*\) ms.*/\1/p' "$tmp/err")
+	note "$(cost_ms "$tmp/err") ms, of which the symbol workers ${worker_ms:-0}"
+	check "... and the workers' time counts as cost" [ "$(cost_ms "$tmp/err")" -gt "${worker_ms:-1000000}" ]
+	stop_started
+
+	check "a COMMAND that computes for 3 s of CPU time is recorded" "$pilotlight" record \
+		-o "$tmp/t.svg" -- bash -c 'ulimit -S -t 3; trap "exit 0" XCPU; while :; do :; done' \
+		2>"$tmp/err"
+	note "$(cost_ms "$tmp/err") ms"
+	check "... and its time does not count as cost" [ "$(cost_ms "$tmp/err")" -lt 2500 ]
+}
+
+# A folder that the engine may not write to, and one that it cannot make.
+caches() {
+	check "without a symbol cache it works" env PILOTLIGHT_SYMBOL_CACHE=/proc/nowhere \
+		"$pilotlight" record -d 0.2 -o "$tmp/n.svg" 2>"$tmp/err"
+	check "... which is said" grep -q '/proc/nowhere.*continuing without a symbol cache' "$tmp/err"
+}
+
+need_root
+need_programs
+plan 35
+cd "$tmp" || exit 1
+
+roles
+dead_engines
+dead_front
+totals
+caches
+finish
