@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
 /* Old windows are merged in steps between two new ones. */
 #define MAINTENANCE_NS 50000000ULL
@@ -147,6 +148,7 @@ static void *run(void *context)
 	struct history_writer *writer = context;
 	struct job *job;
 
+	(void)prctl(PR_SET_NAME, "pilotlightd-db");
 	if (!enter(writer))
 		return NULL;
 	read_summary(writer);

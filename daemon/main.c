@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -215,6 +216,8 @@ int main(int argc, char **argv)
 
 	fill_standard_descriptors();
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Those that were started by way of /proc/self/exe would be called "exe". */
+	(void)prctl(PR_SET_NAME, "pilotlightd");
 	if (argc > 1)
 		for (size_t i = 0; i < ARRAY_SIZE(roles); i++)
 			if (strcmp(argv[1], roles[i].name) == 0)

@@ -36,6 +36,9 @@ static bool read_setting(
 	return false;
 }
 
+/* Debian's and Android's kernels have one more. */
+enum { PARANOID_MAINLINE_MAX = 2 };
+
 static void check_paranoid(const struct doctor_host *host, const struct doctor_check *check,
 	struct doctor_finding *finding)
 {
@@ -43,8 +46,14 @@ static void check_paranoid(const struct doctor_host *host, const struct doctor_c
 
 	if (!read_setting(check, finding, &value))
 		return;
-	if (doctor_has_capability(host, CAP_PERFMON) || doctor_has_capability(host, CAP_SYS_ADMIN))
+	if (doctor_has_capability(host, CAP_SYS_ADMIN))
+		doctor_found(finding, DOCTOR_OK, "%ld, which CAP_SYS_ADMIN overrides", value);
+	else if (doctor_has_capability(host, CAP_PERFMON) && value <= PARANOID_MAINLINE_MAX)
 		doctor_found(finding, DOCTOR_OK, "%ld, which CAP_PERFMON overrides", value);
+	else if (doctor_has_capability(host, CAP_PERFMON))
+		doctor_found(finding, DOCTOR_LIMITED,
+			"%ld: above %d, kernels that have it take CAP_SYS_ADMIN alone", value,
+			PARANOID_MAINLINE_MAX);
 	else if (value < 1)
 		doctor_found(finding, DOCTOR_OK, "%ld: sampling of CPUs is open to all", value);
 	else

@@ -8,12 +8,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "supervise/engine_servers.h"
 #include "tools/exit_status.h"
 #include "tools/output_file.h"
 #include "tools/record_engine.h"
-#include "tools/record_engine_process.h"
-#include "tools/record_message.h"
+#include "tools/record_link.h"
 #include "tools/record_options.h"
 #include "tools/record_processes.h"
 #include "tools/record_signals.h"
@@ -29,12 +27,11 @@ enum { COMMAND_PATIENCE_MS = 5000 }; /* between SIGTERM and SIGKILL */
 
 /* What is polled for. */
 enum {
-	FD_MESSAGE,
 	FD_SIGNALS,
 	FD_COMMAND,
 	FD_PROCESSES,
-	FD_SERVERS, /* the first of them */
-	FDS = FD_SERVERS + ENGINE_SERVERS,
+	FD_LINK,
+	FDS = FD_LINK + RECORD_LINK_FDS,
 };
 
 struct recording {
@@ -43,19 +40,16 @@ struct recording {
 	struct record_processes *processes; /* of -p; NULL: none */
 	struct workload_command *command;   /* NULL: none */
 	struct output_file *file;
-	struct record_engine_process *engine;
-	struct engine_servers servers;
+	struct record_link link;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	bool shows_progress;
-	bool has_told;		  /* the engine, of what went wrong */
 	bool has_started_command; /* from then on it is its user's */
 	bool ended_with_command;  /* by itself, so that its exit status is ours */
 };
 
 static void recording_done(struct recording *recording)
 {
-	record_engine_process_free(recording->engine);
-	engine_servers_done(&recording->servers);
+	record_link_done(&recording->link);
 	output_file_free(recording->file);
 	workload_command_free(recording->command);
 	record_processes_free(recording->processes);
@@ -67,90 +61,9 @@ static const char *sentence(const struct fault *fault, int error)
 	return fault->text[0] ? fault->text : strerror(-error);
 }
 
-/* --- serving and hearing the engine ----------------------------------------------------------- */
-
-static int tell(struct recording *recording, const struct record_message *message, int passed_fd)
-{
-	int r = record_message_send(recording->engine->message_fd, message, passed_fd);
-
-	/* That it is gone shows where it is heard, and how it ended then, too. */
-	return r == -EPIPE ? 0 : r;
-}
-
-static int tell_word(struct recording *recording, enum record_word word)
-{
-	return tell(recording, &(struct record_message){ .word = word }, -1);
-}
-
-static int take_end_of_engine(struct recording *recording, struct fault *fault)
-{
-	int r = record_engine_process_end(recording->engine, fault);
-
-	return r == 0 ? fault_set(fault, -EPROTO, "the process that reads the samples has ended")
-		      : r;
-}
-
-/*
- * Serves the engine, until it says something or anything of `fds` but its requests is there: 1 and
- * its message; 0: other things, which the caller looks for; or -errno with `fault`.
- */
-static int serve(struct recording *recording, struct pollfd fds[FDS], int timeout_ms,
-	struct record_message *ret_message, struct fault *fault)
-{
-	int r;
-
-	fds[FD_MESSAGE].fd = recording->engine->message_fd;
-	fds[FD_MESSAGE].events = POLLIN;
-	engine_servers_want(&recording->servers, fds + FD_SERVERS);
-	if (poll(fds, FDS, timeout_ms) < 0) {
-		for (size_t i = 0; i < FDS; i++)
-			fds[i].revents = 0;
-		if (errno != EINTR)
-			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
-	}
-	engine_servers_run(&recording->servers, fds + FD_SERVERS);
-	/* Whatever poll() has seen: what the engine has said before a signal came is before it. */
-	r = record_message_receive(recording->engine->message_fd, ret_message, NULL);
-	if (r == -EAGAIN)
-		return 0;
-	if (r == -EPIPE)
-		return take_end_of_engine(recording, fault);
-	if (r < 0)
-		return fault_set(fault, r, "cannot follow the process that reads the samples: %s",
-			strerror(-r));
-	recording->has_told |= ret_message->word == RECORD_FAILED;
-	return ret_message->word == RECORD_FAILED ? -ECANCELED : 1;
-}
-
-static int check_word(
-	const struct record_message *message, enum record_word word, struct fault *fault)
-{
-	if (message->word == word)
-		return 0;
-	return fault_set(fault, -EPROTO,
-		"the process that reads the samples has said %u where %u was to come",
-		message->word, (unsigned)word);
-}
-
-/* Serves the engine until it says so. */
-static int expect(struct recording *recording, enum record_word word,
-	struct record_message *ret_message, struct fault *fault)
-{
-	struct pollfd fds[FDS] = {
-		[FD_SIGNALS].fd = -1,
-		[FD_COMMAND].fd = -1,
-		[FD_PROCESSES].fd = -1,
-	};
-	int r;
-
-	while ((r = serve(recording, fds, -1, ret_message, fault)) == 0)
-		;
-	return r < 0 ? r : check_word(ret_message, word, fault);
-}
-
 /* --- before sampling -------------------------------------------------------------------------- */
 
-/* What only a process may have that was not told to read what strangers wrote comes after it. */
+/* Before there is anything that a process is not to have which reads what strangers wrote. */
 static int start_engine(struct recording *recording, struct fault *fault)
 {
 	const struct record_engine_options options = {
@@ -158,20 +71,7 @@ static int start_engine(struct recording *recording, struct fault *fault)
 		.shows_progress = recording->shows_progress,
 	};
 
-	return record_engine_process_start(record_engine_run, &options, &recording->engine, fault);
-}
-
-static int serve_engine(struct recording *recording, struct fault *fault)
-{
-	struct record_engine_process *engine = recording->engine;
-	int r = engine_servers_init(&recording->servers);
-
-	if (r == 0)
-		r = engine_servers_connect(
-			&recording->servers, &engine->broker_fd, &engine->capture_fd);
-	return r < 0 ? fault_set(fault, r, "cannot serve the process that reads the samples: %s",
-			       strerror(-r))
-		     : 0;
+	return record_link_start(&recording->link, record_engine_run, &options, fault);
 }
 
 static int open_recording(struct recording *recording, struct fault *fault)
@@ -196,7 +96,7 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	/* How children end is of interest, whatever our caller thought; the command has that. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* After the command, which is not to inherit a limit of ours. */
-	return r == 0 ? serve_engine(recording, fault) : r;
+	return r == 0 ? record_link_connect(&recording->link, fault) : r;
 }
 
 /*
@@ -222,15 +122,15 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 	recording->end_ns = UINT64_MAX;
 	if (recording->command)
 		message.number = workload_command_pid(recording->command);
-	r = tell(recording, &message, -1);
+	r = record_link_tell(&recording->link, &message, -1);
 	if (r == 0)
-		r = expect(recording, RECORD_PREPARED, &message, fault);
+		r = record_link_expect(&recording->link, RECORD_PREPARED, &message, fault);
 	if (r == 0)
 		r = check_processes(recording, fault);
 	if (r == 0)
-		r = tell_word(recording, RECORD_START);
+		r = record_link_tell_word(&recording->link, RECORD_START);
 	if (r == 0)
-		r = expect(recording, RECORD_SAMPLING, &message, fault);
+		r = record_link_expect(&recording->link, RECORD_SAMPLING, &message, fault);
 	if (r == 0 && recording->command)
 		r = workload_command_start(recording->command, fault);
 	if (r < 0)
@@ -282,7 +182,8 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 	int r;
 
 	do
-		r = serve(recording, fds, timeout_ms(recording), &message, fault);
+		r = record_link_serve(
+			&recording->link, fds, FD_LINK, timeout_ms(recording), &message, fault);
 	while (r == 0 && !is_over(recording, fds));
 	if (r < 0)
 		return r;
@@ -291,15 +192,15 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 	recording->ended_with_command = !is_interrupted && recording->command &&
 					!workload_command_is_running(recording->command);
 	if (r > 0) {
-		r = check_word(&message, RECORD_SAMPLED, fault);
+		r = record_link_check(&message, RECORD_SAMPLED, fault);
 	} else {
-		r = tell_word(recording, RECORD_STOP);
+		r = record_link_tell_word(&recording->link, RECORD_STOP);
 		if (r == 0)
-			r = expect(recording, RECORD_SAMPLED, &message, fault);
+			r = record_link_expect(&recording->link, RECORD_SAMPLED, &message, fault);
 	}
 	if (r < 0)
 		return r;
-	recording->has_told |= message.number < 0;
+	recording->link.has_told |= message.number < 0;
 	*ret_sampled = message.number;
 	return 0;
 }
@@ -317,10 +218,10 @@ static int wait_for_symbols(struct recording *recording, struct fault *fault)
 	struct record_message message;
 	int r;
 
-	while ((r = serve(recording, fds, -1, &message, fault)) == 0)
+	while ((r = record_link_serve(&recording->link, fds, FD_LINK, -1, &message, fault)) == 0)
 		if (record_signals_take(&recording->signals))
-			r = tell_word(recording, RECORD_HURRY);
-	return r < 0 ? r : check_word(&message, RECORD_NAMING, fault);
+			r = record_link_tell_word(&recording->link, RECORD_HURRY);
+	return r < 0 ? r : record_link_check(&message, RECORD_NAMING, fault);
 }
 
 static int write_profile(struct recording *recording, struct fault *fault)
@@ -328,13 +229,14 @@ static int write_profile(struct recording *recording, struct fault *fault)
 	struct record_message message = { .word = RECORD_WRITE };
 	int r, fd;
 
-	r = expect(recording, RECORD_NAMED, &message, fault);
+	r = record_link_expect(&recording->link, RECORD_NAMED, &message, fault);
 	if (r == 0)
 		r = output_file_begin(recording->file, &fd, fault);
 	if (r == 0)
-		r = tell(recording, &(struct record_message){ .word = RECORD_WRITE }, fd);
+		r = record_link_tell(
+			&recording->link, &(struct record_message){ .word = RECORD_WRITE }, fd);
 	if (r == 0)
-		r = expect(recording, RECORD_WRITTEN, &message, fault);
+		r = record_link_expect(&recording->link, RECORD_WRITTEN, &message, fault);
 	if (r < 0)
 		return r;
 	return output_file_commit(recording->file, message.number, fault);
@@ -351,24 +253,12 @@ static int summarize(struct recording *recording, struct fault *fault)
 	record_cost_read(&cost);
 	message.cpu_ns = cost.cpu_ns;
 	message.memory_bytes = cost.peak_rss_bytes;
-	r = tell(recording, &message, -1);
+	r = record_link_tell(&recording->link, &message, -1);
 	if (r == 0)
-		r = expect(recording, RECORD_SUMMED_UP, &message, fault);
+		r = record_link_expect(&recording->link, RECORD_SUMMED_UP, &message, fault);
 	if (r == 0 && strcmp(recording->options.path, "-") != 0)
 		(void)fprintf(stderr, "written to %s\n", recording->options.path);
 	return r;
-}
-
-/* It puts away what it has; as long as that takes it may need us. */
-static int part_with_engine(struct recording *recording, struct fault *fault)
-{
-	struct record_message message;
-	struct fault ignored = { 0 };
-	int r = expect(recording, RECORD_WORDS, &message, &ignored);
-
-	if (recording->engine->pid > 0)
-		return fault_set(fault, r, "%s", sentence(&ignored, r));
-	return 0;
 }
 
 static int record(struct recording *recording, struct fault *fault)
@@ -385,7 +275,7 @@ static int record(struct recording *recording, struct fault *fault)
 	if (r == 0)
 		r = summarize(recording, fault);
 	if (r == 0)
-		r = part_with_engine(recording, fault);
+		r = record_link_part(&recording->link, fault);
 	return r < 0 ? r : sampled;
 }
 
@@ -451,7 +341,7 @@ int record_main(int argc, char **argv)
 		r = record(&recording, &fault);
 	if (r < 0 && recording.shows_progress)
 		(void)fputs("\r\033[K", stderr);
-	if (r < 0 && (fault.text[0] || !recording.has_told))
+	if (r < 0 && (fault.text[0] || !recording.link.has_told))
 		log_error("%s", sentence(&fault, r));
 	if (r < 0) {
 		leave_command(&recording);

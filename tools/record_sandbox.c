@@ -77,12 +77,12 @@ void record_sandbox_confine(const char *symbol_cache)
 	r = sandbox_confine(folders, ARRAY_SIZE(folders));
 
 	if (r < 0)
-		log_debug("there is no Landlock (%s): files are out of reach by the user's rights "
-			  "alone",
+		log_debug("cannot be confined to folders by Landlock (%s), continuing within the "
+			  "user's rights",
 			strerror(-r));
 	r = sandbox_forbid_engine();
 	if (r < 0)
-		log_debug("there is no seccomp (%s): system calls are bounded by the user's rights "
-			  "alone",
+		log_debug("system calls cannot be forbidden by seccomp (%s), continuing within the "
+			  "user's rights",
 			strerror(-r));
 }

@@ -85,7 +85,9 @@ static int open_rings(
 	if (r == -EPERM || r == -EACCES)
 		return fault_set(fault, r,
 			"cannot watch the mappings of all processes (%s): run as root, or with "
-			"CAP_PERFMON, or set the sysctl kernel.perf_event_paranoid to -1",
+			"CAP_PERFMON and the sysctl kernel.perf_event_paranoid at 2 or below "
+			"(Debian "
+			"has it at 3, where that capability does not count)",
 			strerror(-r));
 	if (r < 0)
 		return fault_set(
