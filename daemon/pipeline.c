@@ -40,6 +40,7 @@ void pipeline_free(struct pipeline *pipeline)
 	jit_table_free(pipeline->jit);
 	binary_table_free(pipeline->binaries);
 	kernel_symbols_free(pipeline->kernel);
+	process_rescan_done(&pipeline->rescan);
 	process_table_free(pipeline->processes);
 	drain_free(pipeline->drain);
 	capture_free(pipeline->capture);
@@ -323,7 +324,8 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		else
 			r = follow(pipeline, fault);
 		if (r == 0)
-			r = set_timer(pipeline, sideband_records(pipeline) != records);
+			r = set_timer(pipeline,
+				pipeline->rescan.folder || sideband_records(pipeline) != records);
 	}
 	return r < 0 ? fault_set(fault, r, "cannot wait for events: %s", strerror(-r)) : 0;
 }

@@ -9,6 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* At a time, of reading /proc anew, beside which all else goes on; and between two times. */
+#define RESCAN_STEP_NS	5000000ULL
+#define RESCAN_PAUSE_NS (5ULL * NSEC_PER_SEC)
+
 /* Where the kernel does not tell of new cgroups (before 5.7). */
 #define CGROUPS_PERIOD_NS (5ULL * NSEC_PER_SEC)
 
@@ -114,25 +118,44 @@ void pipeline_scan_cgroups(struct pipeline *pipeline)
 					    : clock_monotonic_ns() + CGROUPS_PERIOD_NS;
 }
 
+/* What was lost since the last one began is another one's, which comes when this one's time many
+ * times over has passed: on a machine that loses records always it would never end. */
+static int rescan(struct pipeline *pipeline, uint64_t lost, uint64_t now_ns)
+{
+	uint64_t took_ns;
+	int r;
+
+	if (!pipeline->rescan.folder) {
+		if (lost == pipeline->sideband_lost || now_ns < pipeline->next_rescan_ns)
+			return 0;
+		pipeline->sideband_lost = lost;
+		pipeline->rescan_began_ns = now_ns;
+		jit_table_note_lost(pipeline->jit, now_ns);
+		pipeline_scan_cgroups(pipeline);
+		r = process_rescan_begin(&pipeline->rescan, "/proc");
+		if (r < 0)
+			return r;
+	}
+	r = process_rescan_run(&pipeline->rescan, pipeline->broker, pipeline->processes, now_ns,
+		now_ns + RESCAN_STEP_NS);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	now_ns = clock_monotonic_ns();
+	took_ns = now_ns - pipeline->rescan_began_ns;
+	pipeline->next_rescan_ns = now_ns + (took_ns < RESCAN_PAUSE_NS ? RESCAN_PAUSE_NS : took_ns);
+	return jit_table_note_all(pipeline->jit);
+}
+
 int pipeline_read_sideband(struct pipeline *pipeline)
 {
 	struct sideband *sideband = capture_sideband(pipeline->capture);
 	uint64_t now_ns = clock_monotonic_ns();
 	struct sideband_counters counters;
-	uint64_t lost;
 	int r;
 
 	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
 	sideband_counters(sideband, &counters);
-	lost = counters.lost + counters.refused;
 	if (now_ns >= pipeline->next_cgroups_ns)
 		pipeline_scan_cgroups(pipeline);
-	if (r < 0 || lost == pipeline->sideband_lost)
-		return r;
-	pipeline->sideband_lost = lost;
-	process_scan_check_all(pipeline->broker, pipeline->processes);
-	jit_table_note_lost(pipeline->jit, now_ns);
-	pipeline_scan_cgroups(pipeline);
-	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", now_ns);
-	return r < 0 ? r : jit_table_note_all(pipeline->jit);
+	return r < 0 ? r : rescan(pipeline, counters.lost + counters.refused, now_ns);
 }

@@ -8,6 +8,7 @@
 #include "jit/jit_table.h"
 #include "labels/cgroup_table.h"
 #include "pipeline.h"
+#include "process/process_scan.h"
 #include "process/process_table.h"
 #include "resolve/binary_table.h"
 #include "resolve/kernel_symbols.h"
@@ -74,6 +75,8 @@ struct pipeline {
 	uint64_t next_jit_ns;	  /* CLOCK_MONOTONIC */
 	uint64_t next_cgroups_ns; /* CLOCK_MONOTONIC; when they are to be read anew */
 	uint64_t sideband_lost;	  /* records, when /proc was last read for them */
+	struct process_rescan rescan;
+	uint64_t rescan_began_ns, next_rescan_ns; /* CLOCK_MONOTONIC */
 	struct pipeline_report report;
 };
 

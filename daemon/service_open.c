@@ -51,13 +51,20 @@ static int listen_unix(
 {
 	const char *name = service->settings.config.group;
 	const struct group *group = name[0] ? getgrnam(name) : NULL;
+	struct fault refused = { 0 };
+	int r;
 
 	if (!group && name[0])
 		log_warning("there is no group '%s' ([Api] Group=), so nobody but root and the "
 			    "service's own user may ask it",
 			name);
-	return http_listen_unix(
-		service->settings.socket, group ? group->gr_gid : (gid_t)-1, ret_listener, fault);
+	r = http_listen_unix(service->settings.socket, group ? group->gr_gid : (gid_t)-1,
+		ret_listener, &refused);
+	if (r != -EPERM || !group)
+		return r < 0 ? fault_set(fault, r, "%s", refused.text) : 0;
+	/* Root without capabilities, in the foreground; systemd makes the socket itself. */
+	log_warning("%s; continuing with one that is for this user alone", refused.text);
+	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
 }
 
 static int open_listeners(struct service *service, const struct engine_options *options,
@@ -112,6 +119,7 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		{ service->settings.symbol_cache, .is_written = true },
 		{ config_folder, .is_written = false }, /* for reloading */
 		{ "/proc", .is_listed = true },
+		{ "/proc/self/maps", .is_written = false }, /* where the vdso is */
 		/* Which CPUs there are: libbpf asks. */
 		{ "/sys/devices/system/cpu", .is_written = false },
 	};

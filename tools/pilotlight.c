@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command that people type: a table of subcommands. */
 #include "base/array.h"
-#include "supervise/supervisor.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
 #include "tools/diff_command.h"
@@ -38,7 +37,6 @@ static const struct command {
 	{ "symbols", symbols_main,
 		"the symbol cache: add, list, show, look up, prune, verify, fetch, export" },
 	{ "jit", jit_main, "generated code: list, dump, symbols, verify, tail" },
-	{ "broker", supervisor_serve_main, NULL },
 	{ "symbol-worker", worker_main, NULL },
 	{ "symbol-fetch", debuginfod_fetch_main, NULL },
 };

@@ -3,6 +3,8 @@
 
 #include "api/api_private.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +13,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { QUERIES_DEFAULT = 2 };
+enum {
+	QUERIES_DEFAULT = 2,
+	REFUSALS_LOGGED = 10, /* in each LOGGING_PERIOD_NS; of the others the counters tell */
+};
+
+#define LOGGING_PERIOD_NS (60ULL * NSEC_PER_SEC)
 
 static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 32ULL << 20,
 		      QUERY_TIMEOUT_DEFAULT_NS = 60ULL * NSEC_PER_SEC,
@@ -145,6 +152,25 @@ void api_free(struct api *api)
 	free(api->history);
 	free(api->symbol_cache);
 	free(api);
+}
+
+void api_log_refusal(struct api *api, const char *path, const struct http_peer *peer,
+	unsigned status, const char *why)
+{
+	char clean[UTF8_CLEAN_BYTES], peer_said[PEER_TEXT_BYTES];
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - api->logging_since_ns >= LOGGING_PERIOD_NS) {
+		api->logging_since_ns = now_ns;
+		api->logged = 0;
+	}
+	if (api->logged == REFUSALS_LOGGED)
+		return;
+	api->logged++;
+	(void)utf8_clean(clean, why ? why : "", why ? strlen(why) : 0);
+	log_info("'%s' refused to %s with status %u%s%s%s", path, peer_text(peer, peer_said),
+		status, why ? ": " : "", clean,
+		api->logged == REFUSALS_LOGGED ? "; others are not logged for a minute" : "");
 }
 
 void api_sealed(struct api *api, uint64_t until_ns)

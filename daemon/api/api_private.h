@@ -50,7 +50,16 @@ struct api {
 	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: not known */
 	uint64_t wanted_ns; /* what was wanted to be sealed last */
 	struct report_queries queries;
+	uint64_t logging_since_ns; /* CLOCK_MONOTONIC; the period in which `logged` were logged */
+	unsigned logged;
 };
+
+/* api.c */
+
+/* A line of the log, of which each period has a few: else clients could fill it. `why` may be
+ * anything that was asked for; NULL: nothing more is to be said. */
+void api_log_refusal(struct api *api, const char *path, const struct http_peer *peer,
+	unsigned status, const char *why);
 
 /* ticket.c */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api_private.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/time_text.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ static void refuse(struct api *api, struct http_request *request, const char *pa
 static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
 	const char *format, ...)
 {
-	char text[TEXT_BYTES], peer_said[PEER_TEXT_BYTES];
+	char text[TEXT_BYTES];
 	struct http_peer peer;
 	va_list arguments;
 
@@ -45,7 +44,7 @@ static void refuse(struct api *api, struct http_request *request, const char *pa
 		api->queries.refused++;
 	else
 		api->queries.failed++;
-	log_info("'%s' refused to %s with status %u", path, peer_text(&peer, peer_said), status);
+	api_log_refusal(api, path, &peer, status, NULL);
 	http_answer_text(request, status, "%s", text);
 }
 

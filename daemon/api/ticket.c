@@ -7,7 +7,6 @@
 #include "api/api_private.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -83,17 +82,14 @@ static void refuse(struct api *api, struct ticket *ticket, unsigned status, cons
 
 static void refuse(struct api *api, struct ticket *ticket, unsigned status, const char *format, ...)
 {
-	char text[TEXT_BYTES], clean[UTF8_CLEAN_BYTES], peer[PEER_TEXT_BYTES];
+	char text[TEXT_BYTES];
 	va_list arguments;
 
 	va_start(arguments, format);
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	count_refusal(api, status);
-	/* The process may have been told what to say. */
-	(void)utf8_clean(clean, text, strlen(text));
-	log_info("'%s' refused to %s with status %u: %s", ticket->path,
-		peer_text(&ticket->peer, peer), status, clean);
+	api_log_refusal(api, ticket->path, &ticket->peer, status, text);
 	http_answer_text(ticket->request, status, "%s", text);
 	remove_ticket(api, ticket);
 }
@@ -227,12 +223,11 @@ static void end_profile(struct api *api, struct ticket *ticket)
 
 static void refuse_new(struct api *api, struct http_request *request, const char *path)
 {
-	char peer_said[PEER_TEXT_BYTES];
 	struct http_peer peer;
 
 	http_request_peer(request, &peer);
 	api->queries.failed++;
-	log_info("'%s' refused to %s: out of memory", path, peer_text(&peer, peer_said));
+	api_log_refusal(api, path, &peer, 503, "out of memory");
 	http_answer_text(request, 503, "There is not enough memory: try again later.");
 }
 

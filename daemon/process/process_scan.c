@@ -179,15 +179,6 @@ int process_scan_check(struct broker *broker, struct process_table *table, pid_t
 	return 0;
 }
 
-void process_scan_check_all(struct broker *broker, struct process_table *table)
-{
-	size_t cursor = 0;
-	pid_t pid;
-
-	while (process_table_next_live(table, &cursor, &pid))
-		(void)process_scan_check(broker, table, pid);
-}
-
 /* Is it the name of a process's folder? */
 static bool parse_pid(const char *name, pid_t *ret_pid)
 {
@@ -228,4 +219,55 @@ int process_scan_all(
 			return r;
 	}
 	return -errno;
+}
+
+void process_rescan_done(struct process_rescan *rescan)
+{
+	if (rescan->folder)
+		(void)closedir(rescan->folder);
+	*rescan = (struct process_rescan){ 0 };
+}
+
+int process_rescan_begin(struct process_rescan *rescan, const char *proc_root)
+{
+	process_rescan_done(rescan);
+	rescan->folder = opendir(proc_root);
+	return rescan->folder ? 0 : -errno;
+}
+
+static int rescan_step(struct process_rescan *rescan, struct broker *broker,
+	struct process_table *table, uint64_t time_ns)
+{
+	struct dirent *entry;
+	pid_t pid;
+	int r;
+
+	if (!rescan->has_checked && process_table_next_live(table, &rescan->cursor, &pid)) {
+		(void)process_scan_check(broker, table, pid);
+		return 1;
+	}
+	rescan->has_checked = true;
+	errno = 0;
+	entry = readdir(rescan->folder);
+	if (!entry)
+		return -errno;
+	if (!parse_pid(entry->d_name, &pid))
+		return 1;
+	r = process_scan_one(broker, table, pid, time_ns);
+	return r < 0 && !is_of_the_process(r) ? r : 1;
+}
+
+int process_rescan_run(struct process_rescan *rescan, struct broker *broker,
+	struct process_table *table, uint64_t time_ns, uint64_t until_ns)
+{
+	int r;
+
+	if (!rescan->folder)
+		return 0;
+	do
+		r = rescan_step(rescan, broker, table, time_ns);
+	while (r == 1 && clock_monotonic_ns() < until_ns);
+	if (r != 1)
+		process_rescan_done(rescan);
+	return r;
 }

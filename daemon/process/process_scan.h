@@ -8,6 +8,8 @@
 #include "broker/broker.h"
 #include "process/process_table.h"
 
+#include <dirent.h>
+
 /*
  * Adds one process, with as many threads as it has now, and what it executes. Files without a
  * build-id in the table get none here: that takes reading them. Of its text 16 MiB are read at most
@@ -32,5 +34,20 @@ int process_scan_all(struct broker *broker, struct process_table *table, const c
  */
 int process_scan_check(struct broker *broker, struct process_table *table, pid_t pid);
 
-/* Asks it of every process of the table: after records have been lost. */
-void process_scan_check_all(struct broker *broker, struct process_table *table);
+/*
+ * What there is to be read after records have been lost, in steps, since it takes a request or
+ * three for each process and draining is not to wait for it (I5): of every process of the table
+ * whether it is still there, then every process of `proc_root`. Zeros: none is under way.
+ */
+struct process_rescan {
+	DIR *folder; /* NULL: none is under way */
+	size_t cursor;
+	bool has_checked;
+};
+/* Returns 0 or -errno. One that is under way begins anew. */
+int process_rescan_begin(struct process_rescan *rescan, const char *proc_root);
+/* Steps until `until_ns`, one at least. Returns 1 where there is more to do, 0, or -errno; after
+ * both it is done with. 0, too, where none is under way. */
+int process_rescan_run(struct process_rescan *rescan, struct broker *broker,
+	struct process_table *table, uint64_t time_ns, uint64_t until_ns);
+void process_rescan_done(struct process_rescan *rescan);

@@ -55,18 +55,17 @@ static int make_pair(int *ret_own_fd, int *ret_other_fd)
 static int spawn(struct engine_process *engine, const struct engine_process_options *options,
 	const int other_fds[SOCKETS])
 {
-	struct role_descriptor descriptors[SOCKETS + 1 + ENGINE_LISTEN_MAX] = {
+	struct role_descriptor descriptors[SOCKETS + ENGINE_LISTEN_MAX] = {
 		{ other_fds[0], ENGINE_BROKER_FD },
 		{ other_fds[1], ENGINE_CAPTURE_FD },
 		{ other_fds[2], ENGINE_NOTICE_FD },
-		{ options->keepsake_fd, ENGINE_KEEPSAKE_FD },
 	};
 	struct role_process_options role = {
 		.program = options->program,
 		.arguments = options->arguments,
 		.environment = options->environment,
 		.descriptors = descriptors,
-		.descriptor_count = SOCKETS + 1,
+		.descriptor_count = SOCKETS,
 		.user = options->user,
 		.group = options->group,
 	};

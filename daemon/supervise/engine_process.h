@@ -18,7 +18,6 @@ struct engine_process_options {
 	char *const *environment;
 	const int *listen_fds; /* borrowed, as is the next */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
-	int keepsake_fd;
 	uid_t user;
 	gid_t group;
 };

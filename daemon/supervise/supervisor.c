@@ -27,17 +27,6 @@ enum {
 
 /* --- what is there from the first engine to the last --------------------------------------- */
 
-static int open_keepsake(int *ret_fd)
-{
-	_cleanup_close_ int fd = memfd_create("keepsake", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0 || ftruncate(fd, ENGINE_KEEPSAKE_BYTES) < 0 ||
-		fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return -errno;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 static void supervised_signals(sigset_t *ret_signals)
 {
 	(void)sigemptyset(ret_signals);
@@ -89,8 +78,6 @@ static void supervisor_done(struct supervisor *supervisor)
 	engine_servers_done(&supervisor->servers);
 	if (supervisor->signal_fd >= 0)
 		(void)close(supervisor->signal_fd);
-	if (supervisor->keepsake_fd >= 0)
-		(void)close(supervisor->keepsake_fd);
 	free(supervisor->environment);
 }
 
@@ -112,13 +99,10 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 	if (r == 0)
 		r = copy_environment(&supervisor->environment);
 	if (r == 0)
-		r = open_keepsake(&supervisor->keepsake_fd);
-	if (r == 0)
 		r = engine_servers_init(&supervisor->servers);
 	if (r < 0)
 		return fault_set(fault, r, "the service cannot begin: %s", strerror(-r));
 	supervisor->engine_options.environment = supervisor->environment;
-	supervisor->engine_options.keepsake_fd = supervisor->keepsake_fd;
 	supervised_signals(&signals);
 	supervisor->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return supervisor->signal_fd < 0
@@ -339,7 +323,6 @@ static int run(const struct supervisor_options *options, struct fault *fault)
 {
 	_cleanup_(supervisor_done) struct supervisor supervisor = {
 		.signal_fd = -1,
-		.keepsake_fd = -1,
 	};
 	int r = supervisor_init(&supervisor, options, fault);
 

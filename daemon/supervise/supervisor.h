@@ -20,15 +20,8 @@ enum {
 	ENGINE_BROKER_FD = 3,
 	ENGINE_CAPTURE_FD = 4,
 	ENGINE_NOTICE_FD = 5,
-	/*
-	 * Memory that outlives the engine, ENGINE_KEEPSAKE_BYTES of zeros at first: what the next
-	 * one must know of the window that was open (I1).
-	 */
-	ENGINE_KEEPSAKE_FD = 6,
-	ENGINE_LISTEN_FD = 7, /* the first of the sockets to listen on, if any */
+	ENGINE_LISTEN_FD = 6, /* the first of the sockets to listen on, if any */
 	ENGINE_LISTEN_MAX = 8,
-
-	ENGINE_KEEPSAKE_BYTES = 4096,
 };
 
 struct supervisor_options {
@@ -67,17 +60,3 @@ struct supervisor_options {
  * this process not go on.
  */
 int supervisor_run(const struct supervisor_options *options, struct fault *fault);
-
-/*
- * The other way about, for a command that becomes an engine itself: starts a broker, which is this
- * program as `PROGRAM broker` and runs supervisor_serve_main(), and returns the two sockets on
- * which it is spoken to. It has a session of its own, where a terminal's Ctrl-C does not reach it,
- * and ends when both are closed, by this process or its end. It is a child of this process, whose
- * end nobody need wait for. Called by a process of one thread, before it gives up its privileges.
- * Returns 0 or -errno with `fault`.
- */
-int supervisor_start_broker(int *ret_broker_fd, int *ret_capture_fd, struct fault *fault);
-
-/* The main function of that process: serves ENGINE_BROKER_FD and ENGINE_CAPTURE_FD until they are
- * closed. Returns an exit status. */
-int supervisor_serve_main(int argc, char **argv);

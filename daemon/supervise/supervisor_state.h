@@ -17,7 +17,7 @@ struct supervisor {
 	struct engine_watch watch;
 	struct engine_process *engine; /* NULL between two */
 	char **environment;	       /* the array is owned, the strings are the process's */
-	int signal_fd, keepsake_fd;
+	int signal_fd;
 
 	bool is_ready;	     /* the engine: signals find a handler */
 	bool owes_reload;    /* it is to be told, once it is ready */

@@ -2,6 +2,8 @@
 #include "api/api.h"
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "tests/api/api_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -166,12 +168,46 @@ static void failing_allocations_end_a_new_profile_and_no_more(void **state)
 	end_engine(&engine);
 }
 
+static unsigned lines_logged, last_lines;
+
+static int count_line(const struct log_event *event, const char *text)
+{
+	(void)event;
+	lines_logged += strstr(text, "refused to user") != NULL;
+	last_lines += strstr(text, "others are not logged") != NULL;
+	return 1;
+}
+
+static void refusals_do_not_fill_the_log(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	lines_logged = last_lines = 0;
+	log_set_level(LOG_LEVEL_INFO);
+	log_set_sink(count_line);
+	start_api(&engine, NULL);
+	for (int i = 0; i < 25; i++)
+		CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
+	assert_int_equal(lines_logged, 10);
+	assert_int_equal(last_lines, 1);
+	assert_int_equal(engine.api->queries.refused, 25);
+	/* In the next minute they are again. */
+	engine.api->logging_since_ns -= 61ULL * NSEC_PER_SEC;
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
+	assert_int_equal(lines_logged, 11);
+	end_engine(&engine);
+	log_set_sink(NULL);
+	log_set_level(LOG_LEVEL_WARNING);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_there_is_is_told),
 		cmocka_unit_test(the_status_is_told_in_three_ways),
 		cmocka_unit_test(counters_are_the_servers),
+		cmocka_unit_test(refusals_do_not_fill_the_log),
 		cmocka_unit_test(failing_allocations_leave_the_listeners),
 		cmocka_unit_test(failing_allocations_end_a_request_and_no_more),
 		cmocka_unit_test(failing_allocations_end_a_new_profile_and_no_more),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "process/process_scan.h"
+
+#include "base/clock.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -310,6 +312,49 @@ static void a_check_corrects_the_count(void **state)
 	assert_false(is_kept(tree->table, 12));
 }
 
+/* All of it, each step with `step_ns` of time. Returns what the last step did. */
+static int rescan(struct tree *tree, uint64_t step_ns)
+{
+	struct process_rescan rescan = { 0 };
+	int r = process_rescan_begin(&rescan, tree->proc);
+
+	assert_int_equal(r, 0);
+	do
+		r = process_rescan_run(
+			&rescan, tree->broker, tree->table, 100, clock_monotonic_ns() + step_ns);
+	while (r == 1);
+	assert_null(rescan.folder);
+	return r;
+}
+
+static void a_rescan_goes_in_steps(void **state)
+{
+	struct tree *tree = *state;
+	struct process_rescan rescan = { 0 };
+	int steps = 0, r;
+
+	write_maps(tree, "12", one_line);
+	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	write_maps(tree, "13", one_line);
+	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
+	/* Without any time a step is done all the same. */
+	while ((r = process_rescan_run(&rescan, tree->broker, tree->table, 100, 0)) == 1)
+		steps++;
+	assert_int_equal(r, 0);
+	assert_true(steps >= 3);
+	assert_true(process_table_is_live(tree->table, 13));
+	/* One that is under way begins anew, and may be left. */
+	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
+	assert_int_equal(process_rescan_run(&rescan, tree->broker, tree->table, 100, 0), 1);
+	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
+	process_rescan_done(&rescan);
+	assert_null(rescan.folder);
+	assert_int_equal(process_rescan_begin(&rescan, "/nonexistent"), -ENOENT);
+	assert_null(rescan.folder);
+	assert_int_equal(
+		process_rescan_run(&rescan, tree->broker, tree->table, 100, UINT64_MAX), 0);
+}
+
 static void a_check_finds_who_is_gone(void **state)
 {
 	struct tree *tree = *state;
@@ -324,7 +369,7 @@ static void a_check_finds_who_is_gone(void **state)
 				process_table_fork(tree->table, pid, pid, UINT64_MAX / 2), 0);
 	write_status(tree, "12", 'Z', 1);
 	remove_process(tree, "13");
-	process_scan_check_all(tree->broker, tree->table);
+	assert_int_equal(rescan(tree, 0), 0);
 	assert_false(is_kept(tree->table, 12));
 	assert_false(is_kept(tree->table, 13));
 	assert_true(is_kept(tree->table, 14));
@@ -341,7 +386,7 @@ static void what_does_not_say_changes_nothing(void **state)
 	(void)snprintf(path, sizeof(path), "%s/12/status", tree->proc);
 	assert_int_equal(truncate(path, 10), 0);
 	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), -EINVAL);
-	process_scan_check_all(tree->broker, tree->table);
+	assert_int_equal(rescan(tree, 0), 0);
 	assert_true(is_kept(tree->table, 12));
 	/* Without a count the mappings are worth having. */
 	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
@@ -387,6 +432,7 @@ int main(void)
 		IN_TREE(threads_are_counted),
 		IN_TREE(a_check_corrects_the_count),
 		IN_TREE(a_check_finds_who_is_gone),
+		IN_TREE(a_rescan_goes_in_steps),
 		IN_TREE(what_does_not_say_changes_nothing),
 		IN_TREE(failing_allocations_are_reported),
 	};

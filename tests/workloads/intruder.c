@@ -43,7 +43,6 @@ static void fail(const char *what)
 /* A text argument, whose address the call gets. */
 #define TEXT	 (-1000001L)
 #define PARENT	 (-1000002L)
-#define SELF	 (-1000003L)
 #define ZEROS	 (-1000004L)
 #define UNOPENED 999L
 
@@ -193,8 +192,6 @@ static unsigned long argument_of(long value, pid_t pid, unsigned long text, unsi
 		return text;
 	case ZEROS:
 		return zeros;
-	case SELF:
-		return (unsigned long)pid;
 	case PARENT:
 		return (unsigned long)status_of(pid, "PPid:");
 	default:
@@ -310,8 +307,13 @@ static void stop_running(pid_t thread)
 	(void)wait_for(thread);
 }
 
+/* Who starts children, and the one of them that was let go before its start was told. */
+struct watch {
+	pid_t parent, released;
+};
+
 /* The child that a stop of its parent tells of, stopped too; or 0. */
-static pid_t child_of(pid_t parent, int status)
+static pid_t child_of(struct watch *watch, int status)
 {
 	int event = status >> 16;
 	unsigned long child = 0;
@@ -319,10 +321,19 @@ static pid_t child_of(pid_t parent, int status)
 	if (event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_VFORK &&
 		event != PTRACE_EVENT_CLONE)
 		return 0;
-	if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &child) < 0)
+	if (ptrace(PTRACE_GETEVENTMSG, watch->parent, 0, &child) < 0)
 		fail("its child");
+	if ((pid_t)child == watch->released)
+		return 0;
 	(void)wait_for((pid_t)child);
 	return (pid_t)child;
+}
+
+static void release(struct watch *watch, pid_t child)
+{
+	if (ptrace(PTRACE_DETACH, child, 0, 0) < 0)
+		fail("letting a child go");
+	watch->released = child;
 }
 
 static void go_on(pid_t thread, int status)
@@ -331,72 +342,93 @@ static void go_on(pid_t thread, int status)
 		fail("going on");
 }
 
-/* The next child that `parent` starts, which itself goes on. */
-static pid_t wait_for_spawn(pid_t parent)
+/* The next child that is started; the parent goes on. */
+static pid_t wait_for_spawn(struct watch *watch)
 {
 	for (;;) {
-		int status = wait_for(parent);
-		pid_t child = child_of(parent, status);
+		int status = wait_for(watch->parent);
+		pid_t child = child_of(watch, status);
 
-		go_on(parent, status);
+		go_on(watch->parent, status);
 		if (child)
 			return child;
 	}
 }
 
-static void let_go(pid_t parent)
+/* The parent goes on meanwhile, as it may have to serve `child`; what else it starts is let go. */
+static int wait_for_child(struct watch *watch, pid_t child)
 {
-	if (ptrace(PTRACE_INTERRUPT, parent, 0, 0) < 0)
-		fail("letting it go");
 	for (;;) {
-		int status = wait_for(parent);
-		pid_t child = child_of(parent, status);
+		int status;
+		pid_t pid = waitpid(-1, &status, __WALL), other;
 
-		if (child && ptrace(PTRACE_DETACH, child, 0, 0) < 0)
-			fail("letting its child go");
-		if (status >> 16 == PTRACE_EVENT_STOP)
-			break;
-		go_on(parent, status);
+		if (pid < 0 || !WIFSTOPPED(status)) {
+			errno = pid < 0 ? errno : ESRCH;
+			fail("waiting");
+		}
+		if (pid == child)
+			return status;
+		if (pid != watch->parent) {
+			release(watch, pid);
+			continue;
+		}
+		other = child_of(watch, status);
+		if (other)
+			release(watch, other);
+		go_on(pid, status);
 	}
-	if (ptrace(PTRACE_DETACH, parent, 0, 0) < 0)
-		fail("letting it go");
 }
 
 /* Returns whether it is that role, stopped with its calls filtered; else it is let go. */
-static bool follow_child(pid_t child, const char *role)
+static bool follow_child(struct watch *watch, pid_t child, const char *role)
 {
-	int status;
-
-	do {
+	do
 		if (ptrace(PTRACE_CONT, child, 0, 0) < 0)
 			fail("its child");
-		status = wait_for(child);
-	} while (status >> 16 != PTRACE_EVENT_EXEC);
+	while (wait_for_child(watch, child) >> 16 != PTRACE_EVENT_EXEC);
 	if (!is_role(child, role)) {
-		(void)ptrace(PTRACE_DETACH, child, 0, 0);
+		release(watch, child);
 		return false;
 	}
 	while (status_of(child, "Seccomp:") != 2) {
 		if (ptrace(PTRACE_SYSCALL, child, 0, 0) < 0)
 			fail("its child");
-		(void)wait_for(child);
+		(void)wait_for_child(watch, child);
 	}
 	return true;
+}
+
+static void let_parent_go(struct watch *watch)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, watch->parent, 0, 0) < 0)
+		fail("letting it go");
+	while ((status = wait_for(watch->parent)) >> 16 != PTRACE_EVENT_STOP) {
+		pid_t child = child_of(watch, status);
+
+		if (child)
+			release(watch, child);
+		go_on(watch->parent, status);
+	}
+	if (ptrace(PTRACE_DETACH, watch->parent, 0, 0) < 0)
+		fail("letting it go");
 }
 
 static pid_t stop_spawned(pid_t parent, const char *role)
 {
 	const long options =
 		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+	struct watch watch = { .parent = parent };
 	pid_t child;
 
 	if (ptrace(PTRACE_SEIZE, parent, 0, options) < 0)
 		fail("watching it");
 	(void)fputs("ready\n", stderr);
 	do
-		child = wait_for_spawn(parent);
-	while (!follow_child(child, role));
-	let_go(parent);
+		child = wait_for_spawn(&watch);
+	while (!follow_child(&watch, child, role));
+	let_parent_go(&watch);
 	return child;
 }
 
