@@ -63,7 +63,8 @@ const struct config_knob config_knobs[] = {
 		"it "
 		"asks for no password." },
 	{ "Api", "MaxConnections", CONFIG_NUMBER, FIELD(max_connections), "64", 1, 1024, NULL,
-		"Clients at one time; one user has half of them at most." },
+		"Clients at one time; one user has half of them at most, and the last eighth is "
+		"for those of this host who have none." },
 };
 const size_t config_knob_count = ARRAY_SIZE(config_knobs);
 

@@ -113,6 +113,7 @@ static int wait_for_end(struct service *service)
 	(void)close(service->notify_fd);
 	assert_int_equal(waitpid(service->pid, &status, 0), service->pid);
 	(void)unlink(service->runs);
+	assert_int_equal(unsetenv("ENGINE_RUNS"), 0);
 	assert_true(WIFEXITED(status));
 	(void)close(service->reports[0]);
 	(void)close(service->reports[1]);
