@@ -278,7 +278,7 @@ def throw_cases():
 
 def mapping_cases():
     yield from case("places", "churned", whole(80, "churned", "beside_churn"),
-                    Chain(["churned"] + OTHERS), Chain([ANY] * 2, 0, THREAD_ROOTS),
+                    Chain(["churned"] + OTHERS), Chain([ANY] * 3, 0, THREAD_ROOTS),
                     untold=[Untold(1, *CLONE)])
     yield from case("places", "thousand", whole(30, "thousand", "in_last_copy", "library_a"),
                     Chain(["thousand", r"open_copies.*"] + OTHERS),

@@ -25,6 +25,7 @@ check() {
 	else
 		echo "not ok $tests - $name"
 		tail -n 12 /tmp/said | sed 's/^/# /'
+		journalctl -q -b -u pilotlightd.service -n 12 -o cat | sed 's/^/# journal: /'
 	fi
 }
 
