@@ -282,8 +282,8 @@ static __always_inline int is_between_programs(const struct walk *walk)
 }
 
 /*
- * In a system call the ip is behind the instruction, which may be a function's last. A signal that is
- * delivered on the way out of one leaves the call's number, and an ip where its handler begins.
+ * In a system call the ip is behind the instruction, which may be a function's last. A signal that
+ * is delivered on the way out of one leaves the call's number, and an ip where its handler begins.
  */
 static __always_inline int is_behind_system_call(const struct walk *walk)
 {

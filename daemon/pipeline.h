@@ -139,7 +139,8 @@ int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault 
  * than the maps were made for.
  */
 bool pipeline_is_worn(const struct pipeline *pipeline);
-/* The last thing that a pipeline does: where its maps are too small, the next one makes new ones. */
+/* The last thing that a pipeline does: where its maps are too small, the next one makes new ones.
+ */
 void pipeline_retire(struct pipeline *pipeline);
 
 /* How often the maps have been drained, as in the report, which costs more to make. */

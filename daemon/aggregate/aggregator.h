@@ -24,8 +24,9 @@ struct aggregator_labels {
 };
 
 /*
- * Adds a sample with its frames, root first; `labels` may be NULL. Returns 0, -ENOMEM or -E2BIG (the profile's budget is
- * used up): then the sample is not in the profile, and the caller counts it.
+ * Adds a sample with its frames, root first; `labels` may be NULL. Returns 0, -ENOMEM or -E2BIG
+ * (the profile's budget is used up): then the sample is not in the profile, and the caller counts
+ * it.
  */
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count);

@@ -30,11 +30,11 @@ struct sideband_record {
 	/* LOST: 0. 0 too for a task outside of our pid namespace, and -1 for one that is already
 	 * gone. */
 	pid_t pid, tid;
-	pid_t parent;	     /* FORK, EXIT: the parent process */
+	pid_t parent; /* FORK, EXIT: the parent process */
 	/* MAP; start < end. KERNEL_SYMBOL: of the code, which may be of no length. */
 	uint64_t start, end;
-	uint64_t offset;     /* MAP: in bytes; of anonymous memory the kernel gives its address */
-	uint64_t inode;	     /* 0 where the kernel gave a build-id instead */
+	uint64_t offset; /* MAP: in bytes; of anonymous memory the kernel gives its address */
+	uint64_t inode;	 /* 0 where the kernel gave a build-id instead */
 	uint32_t device_major, device_minor;
 	struct build_id build_id;
 	uint64_t lost;	 /* LOST: how many records */

@@ -106,10 +106,10 @@ int sandbox_confine(const struct sandbox_folder *folders, size_t count);
  * of which it has descriptors; signals to itself, so that abort() is one.
  *
  * EPERM: files that are set-user-id or set-group-id, and making one that is open writable for its
- * group or others; other sockets, connecting and binding; processes and threads (clone3() ENOSYS, after which
- * libraries try clone()); signals to others; memory that is or becomes code; all else of bpf();
- * perf_event_open(); prctl() but for names; other ioctl() than FIONREAD and FIONBIO; fcntl() that
- * would send signals; owners, and whatever is not named here.
+ * group or others; other sockets, connecting and binding; processes and threads (clone3() ENOSYS,
+ * after which libraries try clone()); signals to others; memory that is or becomes code; all else
+ * of bpf(); perf_event_open(); prctl() but for names; other ioctl() than FIONREAD and FIONBIO;
+ * fcntl() that would send signals; owners, and whatever is not named here.
  *
  * Kills (SIGSYS), as nothing here would ever make it: executing programs, ptrace() and other
  * processes' memory and descriptors, pidfd_*(), io_uring, userfaultfd(), keys, namespaces, mounts,

@@ -82,7 +82,8 @@ enum pilotlight_event {
 /* A set's accounts on one CPU. fired = Σ stored + Σ dropped. */
 struct pilotlight_counters {
 	__u64 fired;
-	__u64 run_ns; /* of the program, by its own clock: reading the kernel's takes CAP_SYS_ADMIN */
+	__u64 run_ns; /* of the program, by its own clock: reading the kernel's takes CAP_SYS_ADMIN
+		       */
 	__u64 stored[PILOTLIGHT_PATH_COUNT];
 	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
 	__u64 events[PILOTLIGHT_EVENT_COUNT];

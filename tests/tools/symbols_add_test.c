@@ -3,8 +3,8 @@
  * `symbols add` with workers that do as they are told: this program is its own worker, and the name
  * of the binary is what the worker does.
  */
-#include "pilotlight/symbol_worker.h"
 #include "child/child_request.h"
+#include "pilotlight/symbol_worker.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/elf_fixture.h"
 #include "tests/tools/symbols_run.h"

@@ -3,8 +3,8 @@
  * `symbols fetch` from a folder that libdebuginfod takes for a server (file://). This program is
  * its own fetcher, and its own worker, which writes an example whatever it is given.
  */
-#include "pilotlight/symbol_worker.h"
 #include "child/child_request.h"
+#include "pilotlight/symbol_worker.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "tests/tools/symbols_run.h"
 
