@@ -152,12 +152,15 @@ END
 }
 
 # Requests of all kinds: mappings, markers, perf maps, programs that are gone, debug files, children.
+# raw_code has code without a marker, so that a perf map is asked for.
 busy_service() {
 	start_service || return
 	start "$workloads/jit_writer"
 	start "$workloads/deep" 600
+	start "$workloads/raw_code" 600
 	start "$workloads/spawner" 50 600
 	wait_for 20 is_drawn || return
+	wait_for 20 was_asked || return
 	"$pilotlight" report --last 1min -o "$tmp/traced.txt" 2>/dev/null || return
 	# A change of what there is, and of the engine.
 	kill -HUP "$service_pid"
@@ -221,7 +224,7 @@ was_asked() {
 
 	for what in '"maps"' '"map_files/' '"perf-[0-9]+\.map"' '/proc/kallsyms' '"exe"' mountinfo; do
 		grep -qE "^openat2?\(.*$what" "$tmp/trace" && continue
-		note "nobody asked for $what"
+		note "nobody has asked for $what"
 		return 1
 	done
 }
