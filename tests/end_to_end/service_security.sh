@@ -93,17 +93,32 @@ watch_role() {
 	wait_for 10 grep -q ready "$tmp/watch.log"
 }
 
+# asked_until END: asks for a graph until END, as an answer that starts while another child does is let
+# go unwatched. Leaves the last one's exit status in $asked.
+asked_until() {
+	local end=$((SECONDS + 30))
+
+	until [ $SECONDS -ge $end ]; do
+		"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log"
+		asked=$?
+		"$1" && return
+	done
+	note "$(cat "$tmp/watch.log" "$tmp/answer.log")"
+	return 1
+}
+
+has_watcher_ended() { ! kill -0 $watcher 2>/dev/null; }
+was_refused() { [ "$asked" != 0 ]; }
+
 # The answer's process is let go on, and what it answers is right.
 try_answer() {
-	watch_role answer "$tmp/answer" status getpid "$@" || return
-	"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log" ||
-		{ note "$(cat "$tmp/answer.log")"; return 1; }
+	watch_role answer "$tmp/answer" status getpid "$@" && asked_until has_watcher_ended || return
+	[ "$asked" = 0 ] || { note "$(cat "$tmp/answer.log")"; return 1; }
 	wait $watcher && grep -q '</svg>' "$tmp/answer.svg"
 }
 
 answer_dies_of() {
-	watch_role answer "$tmp/answer.died" getpid "$1" || return
-	! "$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>&1 || return
+	watch_role answer "$tmp/answer.died" getpid "$1" && asked_until was_refused || return
 	wait $watcher
 	refused "$tmp/answer.died" SIGSYS "$1"
 }
@@ -123,11 +138,7 @@ try_worker() {
 
 	watch_role symbol-worker "$file" status getpid open_passwd open_own_memory "$1" || return
 	new_program "program.$1" || return
-	is_over() {
-		"$pilotlight" flamegraph --last 1min -o "$tmp/x.svg" >/dev/null 2>&1
-		! kill -0 $watcher 2>/dev/null
-	}
-	wait_for 30 is_over || return
+	asked_until has_watcher_ended || return
 	has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
 		refused "$file" SIGSYS "$1"
 }
