@@ -5,11 +5,14 @@
 #
 #	make && make workloads && tests/bench/always_on.sh
 #
-# DURATION (600) seconds under load, of which PERIOD (10) apart it is looked at; then ROUNDS (5) of a
+# DURATION (600) seconds under load, of which PERIOD (10) apart it is looked at: with LOAD=programs (the
+# default) a python3 on one CPU and an xz on the next, with LOAD=stacks a process on each CPU whose 4096
+# stacks come in turns, so that hardly a sample is like another. Then ROUNDS (5) of a
 # fixed job on each CPU (JOB_MIB (48) of compression), in turns without a profiler, with the service,
 # and with `perf record -F 99 -a -g`; ROUNDS=0 leaves that out.
-#   CPU     the share of the machine from the service's start to the end: time in BPF programs, and
-#           user and system time of all its processes; by what the service itself tells (/metrics),
+#   CPU     the share of the machine from the service's start to the end, and from SETTLED (60) seconds
+#           on, without loading the programs and the first sight of all binaries: time in BPF programs,
+#           and user and system time of all its processes; by what the service itself tells (/metrics),
 #           and by the kernel: run_time_ns of the programs, and the cgroup's account or /proc
 #   memory  what the service tells; what its processes have mapped (their Pss, without BPF maps) with
 #           the memory of maps and rings; and what the cgroup is charged, caches of files included
@@ -26,6 +29,8 @@ workloads=${WORKLOADS:-$root/build/release/workloads}
 duration=${DURATION:-600}
 period=${PERIOD:-10}
 rounds=${ROUNDS:-5}
+load_kind=${LOAD:-programs}
+settled_s=${SETTLED:-60}
 job_mib=${JOB_MIB:-48}
 patience=30
 cpus=$(nproc)
@@ -34,10 +39,36 @@ tmp=$(mktemp -d) && chmod 755 "$tmp" || exit 1 # not only root is to get there
 load=() service='' perf=''
 statistics=$(cat /proc/sys/kernel/bpf_stats_enabled 2>/dev/null)
 cpu_group='' memory_group=''
+settled='' ended='' # spent() then
 
 needs() {
 	echo "always_on: $*" >&2
 	exit 1
+}
+
+# Whatever a program does there is for ever.
+load_cpu() {
+	local python='import json
+text = json.dumps({"n": [{"k": i, "s": str(i)} for i in range(500)]})
+while True:
+    json.loads(text, parse_float=str)'
+
+	if [ "$load_kind" = stacks ]; then
+		exec "$workloads/many_stacks" $((duration + 10 * patience)) 4096
+	elif [ $(($1 % 2)) = 0 ]; then
+		exec python3 -c "$python"
+	else
+		exec xz -9 -c /dev/urandom >/dev/null
+	fi
+}
+
+start_load() {
+	local cpu
+
+	for ((cpu = 0; cpu < cpus; cpu++)); do
+		load_cpu $cpu &
+		load+=($!)
+	done
 }
 
 stop_load() {
@@ -210,13 +241,20 @@ look() {
 		awk '{ $1 /= 1000; print }' >>"$tmp/looks"
 }
 
-watch() {
-	local end=$((SECONDS + duration))
+# One line: ns since the start, in BPF, on CPUs; by the kernel.
+spent() {
+	echo "$(($(date +%s%N) - started_ns)) $(fdinfo_sum run_time_ns prog_id) $(cpu_ns)"
+}
 
-	while [ $SECONDS -lt $end ]; do
+watch() {
+	local begin=$SECONDS
+
+	while [ $SECONDS -lt $((begin + duration)) ]; do
 		sleep "$period"
 		look
+		[ -n "$settled" ] || [ $SECONDS -lt $((begin + settled_s)) ] || settled=$(spent)
 	done
+	ended=$(spent)
 }
 
 # --- tables ------------------------------------------------------------------------------------
@@ -235,7 +273,7 @@ print_cost() {
 }
 
 print_costs() {
-	local elapsed bpf cpu
+	local elapsed bpf cpu bpf_ns cpu_ns
 
 	metrics || needs "the service has stopped answering"
 	cpu=$(cpu_ns) bpf=$(fdinfo_sum run_time_ns prog_id)
@@ -246,6 +284,9 @@ print_costs() {
 		'BEGIN { print a + b }')" "$elapsed"
 	print_cost "by the kernel" "$(awk -v ns="$bpf" 'BEGIN { print ns / 1e9 }')" \
 		"$(awk -v ns="$cpu" 'BEGIN { print ns / 1e9 }')" "$elapsed"
+	[ -z "$settled" ] || read -r elapsed bpf_ns cpu_ns < <(echo "$settled $ended" |
+		awk '{ print ($4 - $1) / 1e9, ($5 - $2) / 1e9, ($6 - $3) / 1e9 }')
+	[ -z "$settled" ] || print_cost "from $settled_s s on" "$bpf_ns" "$cpu_ns" "$elapsed"
 	awk -v fired="$(metric samples_fired_total)" -v lost="$(metric samples_lost_total)" \
 		-v bpf="$bpf" -v rate="$(metric sampling_rate_hertz)" \
 		-v starts="$(metric engine_starts_total)" 'BEGIN {
@@ -358,18 +399,19 @@ compare_jobs() {
 
 [ "$(id -u)" = 0 ] || needs "needs root"
 [ -x "$pilotlightd" ] || needs "no $pilotlightd: make"
-[ -x "$workloads/many_stacks" ] || needs "no $workloads: make workloads"
+case $load_kind in
+programs) ;;
+stacks) [ -x "$workloads/many_stacks" ] || needs "no $workloads: make workloads" ;;
+*) needs "no LOAD=$load_kind: programs or stacks" ;;
+esac
 command -v curl >/dev/null || needs "needs curl(1): apt-get install curl"
 
 [ -z "$statistics" ] || echo 1 >/proc/sys/kernel/bpf_stats_enabled
 make_groups
-for ((i = 0; i < cpus; i++)); do
-	"$workloads/many_stacks" $((duration + 10 * patience)) 4096 &
-	load+=($!)
-done
+start_load
 start_service
 watch
-echo "$(uname -srm), $cpus CPUs busy, $duration s"
+echo "$(uname -srm), $cpus CPUs busy ($load_kind), $duration s"
 print_costs
 print_memories
 stop_service
