@@ -24,7 +24,7 @@ check() {
 		echo "ok $tests - $name"
 	else
 		echo "not ok $tests - $name"
-		tail -n 12 /tmp/said | sed 's/^/# /'
+		tail -n 60 /tmp/said | sed 's/^/# /'
 		journalctl -q -b -u pilotlightd.service -n 12 -o cat | sed 's/^/# journal: /'
 	fi
 }
@@ -109,7 +109,11 @@ names_of_hidden_folders() {
 	systemd-run -q --unit=hidden-beside /tmp/beside
 	until_true shows home_work --unit hidden-home.service &&
 		until_true shows beta_work --unit hidden-tmp.service &&
-		until_true shows alpha_work --unit hidden-beside.service
+		until_true shows alpha_work --unit hidden-beside.service && return
+	head -n 5 /tmp/shown
+	systemctl --no-pager --lines=2 status 'hidden-*'
+	pilotlight status
+	return 1
 }
 units_are_told_apart() {
 	systemctl start alpha.service beta.service
@@ -185,8 +189,8 @@ if [ ! -e $kept.rebooted ]; then
 	check "the kernel's functions have names" until_true names_kernel
 	check "programs in /home and /tmp have names" names_of_hidden_folders
 	check "a reload takes a change over" reloads
-	check "a reload refuses mistakes, and the service goes on" refuses_mistakes
 	check "no errors in the journal" eval '! has_errors -1h'
+	check "a reload refuses mistakes, and the service goes on" refuses_mistakes
 	check "systemd's own analysis: 2.0 at most" \
 		systemd-analyze security --no-pager --threshold=20 pilotlightd.service
 	check "the units are sound" systemd-analyze verify --man=no pilotlightd.service
