@@ -40,6 +40,9 @@ void leaf(void);
 /* Whether the process still has CPU time for the case. */
 bool goes_on(void);
 
+/* The CPU time of the case in all, for one that leaves it to other processes. */
+extern double seconds_of_case;
+
 /* Ends the program with a message and errno if it is not true. */
 void must(bool is_true, const char *what);
 

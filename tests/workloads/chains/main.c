@@ -17,7 +17,8 @@
 
 enum { LEAF_STEPS = 100000, PHASES = 24, PHASED_TIMES = 2 };
 
-static double seconds_of_case, end_of_case;
+double seconds_of_case;
+static double end_of_case;
 static char *phased_comm, *phase_letter; /* NULL: it has no phases */
 
 static double used_seconds(void)

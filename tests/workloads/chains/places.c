@@ -151,12 +151,15 @@ FRAME static void child(double seconds)
 /* Until the parent itself, which only forks and waits, had no more time, would be too long. */
 FRAME static void forks(void)
 {
-	for (unsigned i = 0; i < 10; i++) {
+	static const double child_seconds = 0.07;
+	unsigned count = (unsigned)(seconds_of_case / child_seconds + 0.5);
+
+	for (unsigned i = 0; i < count; i++) {
 		pid_t pid = fork();
 
 		must(pid >= 0, "fork");
 		if (pid == 0) {
-			child(0.07);
+			child(child_seconds);
 			_exit(0);
 		}
 		must(waitpid(pid, NULL, 0) == pid, "waitpid");

@@ -54,10 +54,27 @@ record_cases() {
 	[ ! -s "$2.out" ] || { note "$(cat "$2.out")"; return 1; }
 }
 
+# Of 350 samples 99.9 % are all of them, and one may be anything: what is wrong is recorded once more, ten
+# times as long, and judged by that. More than so many cases are no matter of chance.
+AGAIN_MAX=10
+
+# record_wrong SET OUTPUT: to OUTPUT.again. Fails if nothing is to be recorded, or it was not.
+record_wrong() {
+	local count
+
+	python3 "$chains" wrong "$1" "$programs" "$2" >"$programs/wrong" || return
+	count=$(wc -l <"$programs/wrong")
+	[ "$count" -gt 0 ] && [ "$count" -le $AGAIN_MAX ] || return
+	record "$2.again" -F 499 -- bash -c 'run_cases 0.2 7 <"$programs/wrong"' || return
+	[ ! -s "$2.again.out" ] || { note "$(cat "$2.again.out")"; return 1; }
+	nothing_lost "$2.again.log"
+}
+
 # check_cases SET OUTPUT: a test for each line of `count`.
 check_cases() {
-	local fields
+	local fields files=("$2")
 
+	! record_wrong "$1" "$2" || files+=("$2.again")
 	while IFS=$'\t' read -r -a fields; do
 		case ${fields[0]} in
 		ok) ok "${fields[1]}" ;;
@@ -65,7 +82,7 @@ check_cases() {
 		*) not_ok "${fields[1]}" ;;
 		esac
 		note "$(printf '%s\n' "${fields[@]:2}")"
-	done < <(python3 "$chains" check "$1" "$programs" "$2")
+	done < <(python3 "$chains" check "$1" "$programs" "${files[@]}")
 }
 
 # nothing_lost LOG: the accounts close, and every sample is there.
