@@ -71,7 +71,7 @@ dies_of() {
 	is_another() { [ -n "$(role_pids engine)" ] && [ "$(role_pids engine)" != "$engine" ]; }
 	engine=$(role_pids engine)
 	"$intruder" "$engine" getpid "$1" >"$tmp/died" 2>>"$tmp/intruder.log"
-	refused "$tmp/died" SIGSYS "$1" && wait_for 20 is_another && wait_for 20 "$pilotlight" status
+	refused "$tmp/died" SIGSYS "$1" && wait_for 60 is_another && wait_for 60 "$pilotlight" status
 }
 
 engine_dies_of_each() {
@@ -90,13 +90,13 @@ watch_role() {
 	"$intruder" --spawned-by "$service_pid" "$role" "$@" >"$file" 2>"$tmp/watch.log" &
 	watcher=$!
 	started+=($watcher)
-	wait_for 10 grep -q ready "$tmp/watch.log"
+	wait_for 60 grep -q ready "$tmp/watch.log"
 }
 
-# asked_until END: asks for a graph until END, as an answer that starts while another child does is let
-# go unwatched. Leaves the last one's exit status in $asked.
+# asked_until END [SECONDS]: asks for a graph until END, as an answer that starts while another child does
+# is let go unwatched. Leaves the last one's exit status in $asked.
 asked_until() {
-	local end=$((SECONDS + 30))
+	local end=$((SECONDS + ${2:-60}))
 
 	until [ $SECONDS -ge $end ]; do
 		"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log"
@@ -108,7 +108,6 @@ asked_until() {
 }
 
 has_watcher_ended() { ! kill -0 $watcher 2>/dev/null; }
-was_refused() { [ "$asked" != 0 ]; }
 
 # The answer's process is let go on, and what it answers is right.
 try_answer() {
@@ -117,10 +116,17 @@ try_answer() {
 	wait $watcher && grep -q '</svg>' "$tmp/answer.svg"
 }
 
+# Who asked it is told; the watcher may end only after that.
 answer_dies_of() {
-	watch_role answer "$tmp/answer.died" getpid "$1" && asked_until was_refused || return
+	local was_refused=false
+
+	is_over() {
+		[ "$asked" = 0 ] || was_refused=true
+		has_watcher_ended
+	}
+	watch_role answer "$tmp/answer.died" getpid "$1" && asked_until is_over || return
 	wait $watcher
-	refused "$tmp/answer.died" SIGSYS "$1"
+	$was_refused && refused "$tmp/answer.died" SIGSYS "$1"
 }
 
 # new_program NAME: a workload with a build-id that nobody has seen, so that a worker reads it.
@@ -133,13 +139,19 @@ new_program() {
 		gcc -x c -O1 -Wl,--build-id=0x"$bytes" - -o "$tmp/$1" && start "$tmp/$1"
 }
 
+# A worker that starts while an answer does is let go unwatched, and there is only one for a program: so
+# there is one program after the other, each for some seconds, until one's worker is watched.
 try_worker() {
-	local file=$tmp/worker.$1
+	local file=$tmp/worker.$1 round is_watched=false
 
 	watch_role symbol-worker "$file" status getpid open_passwd open_own_memory "$1" || return
-	new_program "program.$1" || return
-	asked_until has_watcher_ended || return
-	has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
+	for round in {1..6}; do
+		new_program "program.$1.$round" || return
+		asked_until has_watcher_ended 10 && is_watched=true
+		kill -KILL "${started[-1]}"
+		! $is_watched || break
+	done
+	$is_watched && has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
 		refused "$file" SIGSYS "$1"
 }
 
@@ -163,20 +175,29 @@ END
 }
 
 # Requests of all kinds: mappings, markers, perf maps, programs that are gone, debug files, children.
-# raw_code has code without a marker, so that a perf map is asked for.
+# raw_code has code without a marker, so that a perf map is asked for. Workers have the CPUs that nobody
+# else wants: half of the time nothing is busy.
 busy_service() {
+	local end=$((SECONDS + 90))
+
 	start_service || return
 	start "$workloads/jit_writer"
-	start "$workloads/deep" 600
-	start "$workloads/raw_code" 600
-	start "$workloads/spawner" 50 600
-	wait_for 20 is_drawn || return
-	wait_for 20 was_asked || return
+	until was_drawn_and_asked; do
+		[ $SECONDS -lt $end ] || return
+		start "$workloads/deep" 10
+		start "$workloads/raw_code" 10
+		start "$workloads/spawner" 50 10
+		wait_for 20 was_drawn_and_asked
+	done
 	"$pilotlight" report --last 1min -o "$tmp/traced.txt" 2>/dev/null || return
 	# A change of what there is, and of the engine.
 	kill -HUP "$service_pid"
 	kill -KILL "$(role_pids engine)"
-	wait_for 20 "$pilotlight" status && stop_service
+	wait_for 60 "$pilotlight" status && stop_service
+}
+
+was_drawn_and_asked() {
+	is_drawn && was_asked
 }
 
 is_drawn() {
@@ -293,7 +314,7 @@ has_no_parser() {
 broker_serves() {
 	pilotlightd=$tmp/broker
 	start_service || return
-	wait_for 20 is_drawn && stop_service
+	wait_for 60 is_drawn && stop_service
 }
 
 # --- other users -------------------------------------------------------------------------------
@@ -318,7 +339,7 @@ sees_no_files() {
 		find "$STATE_DIRECTORY/history" "$CACHE_DIRECTORY/symbols" -type f >"$tmp/files"
 		grep -q '\.db$' "$tmp/files" && grep -q '\.sym$' "$tmp/files"
 	}
-	wait_for 30 has_files || return
+	wait_for 60 has_files || return
 	while read -r path; do
 		! as 2 2 head -c 1 "$path" >/dev/null 2>&1 || { note "$path can be read"; return 1; }
 	done <"$tmp/files"
