@@ -41,8 +41,9 @@ worker_of() {
 
 	while kill -0 "$parent" 2>/dev/null; do
 		worker=$(pgrep -P "$parent" -x symbol-worker)
-		if [ -n "$worker" ] && grep -q $'^Seccomp:\t2$' "/proc/$worker/status" 2>/dev/null; then
-			kill -STOP "$worker" && echo "$worker"
+		if [ -n "$worker" ] && grep -q $'^Seccomp:\t2$' "/proc/$worker/status" 2>/dev/null &&
+			kill -STOP "$worker" 2>/dev/null; then
+			echo "$worker"
 			return
 		fi
 		read -r -t 0.02 <>"$tmp/never"
@@ -98,11 +99,21 @@ dies_with_its_parent() {
 	return 0
 }
 
+# Sets worker and adding, its parent. It may end before anybody has looked: then there is another one.
+catch_worker() {
+	local i
+
+	for i in {1..20}; do
+		"$pilotlight" symbols add --cache "$cache" --force "$hostile/xz_bomb" >"$tmp/out" 2>&1 &
+		adding=$!
+		started+=("$adding")
+		! worker=$(worker_of "$adding") || return 0
+	done
+	return 1
+}
+
 check_live_worker() {
-	"$pilotlight" symbols add --cache "$cache" --force "$hostile/xz_bomb" >"$tmp/out" 2>&1 &
-	adding=$!
-	started+=("$adding")
-	worker=$(worker_of "$adding")
+	catch_worker
 	check "live: there is a worker" [ -n "$worker" ] || note "$(cat "$tmp/out")"
 	cat "/proc/$worker/status" >"$tmp/status"
 	cat "/proc/$worker/limits" >"$tmp/limits"
