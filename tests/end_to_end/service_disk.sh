@@ -34,6 +34,17 @@ mount_small() {
 
 # --- what it says ------------------------------------------------------------------------------
 
+# count_of METRIC: as soon as it is told, as an answer may be late.
+count_of() {
+	local value
+
+	has_value() {
+		value=$(metric "$1")
+		[ -n "$value" ]
+	}
+	wait_for 60 has_value "$1" && echo "$value"
+}
+
 is_failing() {
 	[ "$(metric pilotlight_history_failing)" = "$1" ]
 }
@@ -46,9 +57,9 @@ has_dropped() {
 seals() {
 	local before
 
-	before=$(metric pilotlight_windows_sealed_total)
+	before=$(count_of pilotlight_windows_sealed_total)
 	seals_more() { [ "$(metric pilotlight_windows_sealed_total)" -gt "$before" ]; }
-	wait_for $((4 * window_s)) seals_more
+	wait_for 60 seals_more
 }
 
 status_says() {
@@ -64,9 +75,9 @@ logged() {
 samples_on() {
 	local before
 
-	before=$(metric pilotlight_samples_fired_total)
+	before=$(count_of pilotlight_samples_fired_total)
 	fires_more() { [ "$(metric pilotlight_samples_fired_total)" -gt "$before" ]; }
-	wait_for 5 fires_more
+	wait_for 60 fires_more
 }
 
 same_engine() {
@@ -141,7 +152,7 @@ fill_cache() {
 # A window is lost at most, and then they are written again.
 recovers() {
 	sleep "$window_s"
-	seals && wait_for $((3 * window_s)) is_failing 0
+	seals && wait_for 60 is_failing 0
 }
 
 is_readable() {
@@ -174,29 +185,29 @@ seals
 until=$(date +%s)
 
 dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
-check "full: it tells that it fails" wait_for 10 is_failing 1
-check "and what of" status_says 'history cannot be written.*(full|no space)'
-check "windows dropped are counted" wait_for 5 has_dropped 2
+check "full: it tells that it fails" wait_for 60 is_failing 1
+check "and what of" wait_for 60 status_says 'history cannot be written.*(full|no space)'
+check "windows dropped are counted" wait_for 60 has_dropped 2
 check "it goes on sampling" samples_on
-check "what was written before is there" has_history_of "$begun" "$until"
+check "what was written before is there" wait_for 60 has_history_of "$begun" "$until"
 rm "$disk/filler"
-check "room again: it recovers by itself" wait_for $((2 * window_s + 1)) is_failing 0
+check "room again: it recovers by itself" wait_for 60 is_failing 0
 check "windows are written again" seals
-check "it says so" logged 'the history: it is written again'
-check "what is missing is told of" status_says 'windows? could not be written'
+check "it says so" wait_for 60 logged 'the history: it is written again'
+check "what is missing is told of" wait_for 60 status_says 'windows? could not be written'
 check "by the same engine" same_engine
 
 # Nothing on it may be open for writing when it becomes read-only: it is full first.
 dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
-wait_for 10 is_failing 1
+wait_for 60 is_failing 1
 becomes_read_only() { mount -o remount,ro "$disk"; }
-check "a disk that becomes read-only" wait_for 10 becomes_read_only
-check "it tells of it" wait_for 10 status_says 'history cannot be written.*read-only'
+check "a disk that becomes read-only" wait_for 60 becomes_read_only
+check "it tells of it" wait_for 60 status_says 'history cannot be written.*read-only'
 check "it goes on sampling" samples_on
-check "what was written before is there" has_history_of "$begun" "$until"
+check "what was written before is there" wait_for 60 has_history_of "$begun" "$until"
 mount -o remount,rw "$disk"
 rm "$disk/filler"
-check "writable again: it recovers by itself" wait_for $((2 * window_s + 1)) is_failing 0
+check "writable again: it recovers by itself" wait_for 60 is_failing 0
 check "windows are written again" seals
 check "by the same engine" same_engine
 check "it ends when it is told to" end
@@ -208,12 +219,12 @@ for damage in "${damages[@]}"; do
 	name=${damage%:*} how=${damage##*:}
 	check "$name: it starts" start_with "$how"
 	check "$name: windows are written" seals
-	check "$name: it is set aside" set_aside 1
-	check "$name: status tells" wait_for 10 status_says 'set aside'
+	check "$name: it is set aside" wait_for 60 set_aside 1
+	check "$name: status tells" wait_for 60 status_says 'set aside'
 	engine=$(role_pids engine)
 	"$how"
 	check "$name while it runs: windows are written" recovers
-	check "$name while it runs: they can be read" wait_for 10 is_readable
+	check "$name while it runs: they can be read" wait_for 60 is_readable
 	check "$name while it runs: by the same engine" same_engine
 	check "$name: it ends when it is told to" end
 done
@@ -223,7 +234,7 @@ check "none: windows are written" seals
 engine=$(role_pids engine)
 remove
 check "none any more: windows are written" recovers
-check "none any more: they can be read" wait_for 10 is_readable
+check "none any more: they can be read" wait_for 60 is_readable
 check "none any more: by the same engine" same_engine
 check "none: it ends when it is told to" end
 
@@ -231,7 +242,7 @@ check "a full symbol cache" fill_cache
 check "it starts with it" start_service
 check "windows are written" seals
 check "it goes on sampling" samples_on
-check "they can be read" wait_for 10 is_readable
+check "they can be read" wait_for 60 is_readable
 check "it ends when it is told to" end
 note "$(tail -n 4 "$tmp/service.log")"
 finish
