@@ -336,10 +336,13 @@ static void what_is_no_ring_is_not_adopted(void **state)
 	sideband_free(sideband);
 }
 
-static void make_cgroup(struct seen *seen, const char *name)
+static void make_cgroup(struct seen *seen)
 {
-	const char *missing = test_cgroup_make(&seen->cgroup, name);
+	const char *missing;
+	char name[64];
 
+	(void)snprintf(name, sizeof(name), "sideband_kernel_test-%d", (int)getpid());
+	missing = test_cgroup_make(&seen->cgroup, name);
 	if (missing) {
 		print_message("skipped: %s\n", missing);
 		skip();
@@ -367,7 +370,7 @@ static void a_new_cgroup_is_told(void **state)
 	struct seen seen = { .child = -1 };
 
 	(void)state;
-	make_cgroup(&seen, "sideband_kernel_test");
+	make_cgroup(&seen);
 	sideband = open_sideband(64 << 10);
 	if (!sideband_tells_cgroups(sideband)) {
 		sideband_free(sideband);
@@ -378,7 +381,7 @@ static void a_new_cgroup_is_told(void **state)
 	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
 	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
 	seen.cgroups = 0;
-	make_cgroup(&seen, "sideband_kernel_test");
+	make_cgroup(&seen);
 	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
 	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
 	sideband_free(sideband);
@@ -411,7 +414,7 @@ static void a_perf_beside_us_is_not_disturbed(void **state)
 		print_message("skipped: there is no perf\n");
 		skip();
 	}
-	make_cgroup(&seen, "sideband_kernel_test");
+	make_cgroup(&seen);
 	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
 	sideband = open_sideband(64 << 10);
 	assert_int_equal(setenv("CGROUP", seen.cgroup.folder, 1), 0);

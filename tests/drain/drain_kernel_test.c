@@ -258,10 +258,12 @@ static void a_sample_has_the_cgroup_of_its_thread(void **state)
 {
 	struct test_cgroup cgroup;
 	const char *missing = privilege_lacks_bpf();
+	char name[64];
 
 	(void)state;
+	(void)snprintf(name, sizeof(name), "drain_kernel_test-%d", (int)getpid());
 	if (!missing)
-		missing = test_cgroup_make(&cgroup, "drain_kernel_test");
+		missing = test_cgroup_make(&cgroup, name);
 	if (missing) {
 		print_message("skipped: %s\n", missing);
 		skip();

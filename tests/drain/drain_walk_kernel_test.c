@@ -121,7 +121,7 @@ static void record(struct fixture *fixture)
 	if (capture_start(fixture->capture, &fault) < 0)
 		fail_msg("%s", fault.text);
 	for (unsigned i = 0; i < 10; i++) {
-		(void)recurse(DEPTH, 20000000);
+		(void)recurse(DEPTH, 100000000);
 		if (capture_walk_maps(fixture->capture))
 			assert_true(walk_maps_take_requests(capture_walk_maps(fixture->capture),
 					    tell_of_file, fixture) >= 0);
