@@ -180,7 +180,8 @@ bool broker_is_remote(const struct broker *broker);
  * other end is the child's one descriptor beside the standard ones (number 3), and a socket that is
  * readable when the child has ended, with one struct pilotlight_child_end, or at its end where the
  * broker is gone. Closing that kills the child; shutting down its writing half (shutdown(2)) does,
- * too, and then its end is told. -EAGAIN: as many run as may; or what starting failed with.
+ * too, and then its end is told. Its scheduling policy can be told there (enum
+ * pilotlight_child_word). -EAGAIN: as many run as may; or what starting failed with.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,16 +219,42 @@ static bool reap(struct broker_child_process *process)
 	return true;
 }
 
+/* Where it is refused the child only goes on as it is. */
+static void set_policy(const struct broker_child_process *process, int policy)
+{
+	const struct sched_param parameters = { 0 };
+
+	(void)sched_setscheduler(process->pid, policy, &parameters);
+}
+
+/* Does what the client says of it. False: that it is to end. */
+static bool obey(const struct broker_child_process *process)
+{
+	uint8_t word;
+	ssize_t size = recv(process->end_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (size < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (size != sizeof(word))
+		return false;
+	switch (word) {
+	case PILOTLIGHT_CHILD_IDLE:
+		set_policy(process, SCHED_IDLE);
+		return true;
+	case PILOTLIGHT_CHILD_HURRY:
+		set_policy(process, SCHED_OTHER);
+		return true;
+	}
+	return false;
+}
+
 /* Does the client want it to end, or is its time over? */
 static bool is_to_end(const struct broker_child_process *process)
 {
 	uint64_t expirations;
-	char byte;
 
-	if (read(process->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
-		return true;
-	return recv(process->end_fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != EINTR);
+	return read(process->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations) ||
+	       !obey(process);
 }
 
 void broker_children_run(struct broker_children *children)

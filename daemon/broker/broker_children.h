@@ -6,8 +6,9 @@
  * child needs any.
  *
  * For each child the client has one end of a SOCK_SEQPACKET pair. How it has ended is told there,
- * once (struct pilotlight_child_end). Whatever the client sends there, or that it closes its end or
- * shuts it down, kills the child. Nothing waits for the client; what it does not take is lost.
+ * once (struct pilotlight_child_end). What the client sends there, but for a word of its scheduling
+ * policy (enum pilotlight_child_word), or that it closes its end or shuts it down, kills the child.
+ * Nothing waits for the client; what it does not take is lost.
  */
 #pragma once
 
@@ -49,5 +50,5 @@ void broker_children_done(struct broker_children *children);
  */
 int broker_children_start(struct broker_children *children, uint32_t kind, int ret_fds[2]);
 
-/* Kills what is to end, and tells of what has ended. */
+/* Kills what is to end, does what clients say of others, and tells of what has ended. */
 void broker_children_run(struct broker_children *children);

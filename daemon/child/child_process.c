@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,18 @@ int child_process_start(
 pid_t child_process_id(const struct child_process *child)
 {
 	return child->pid;
+}
+
+void child_process_set_idle(const struct child_process *child, bool is_idle)
+{
+	const struct sched_param parameters = { 0 };
+	const uint8_t word = is_idle ? PILOTLIGHT_CHILD_IDLE : PILOTLIGHT_CHILD_HURRY;
+
+	if (child->pid > 0)
+		(void)sched_setscheduler(
+			child->pid, is_idle ? SCHED_IDLE : SCHED_OTHER, &parameters);
+	else
+		(void)send(child->end_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 int child_process_poll_fd(const struct child_process *child)

@@ -69,6 +69,12 @@ DEFINE_CLEANUP(struct child_process, child_process_free);
 /* 0: the broker has started it, and who it is is not known here. */
 pid_t child_process_id(const struct child_process *child);
 
+/*
+ * The lowest priority, for the disk too, or an ordinary one again, which needs CAP_SYS_NICE, here
+ * or in the broker. Never waits. Where it is refused the child goes on as it is.
+ */
+void child_process_set_idle(const struct child_process *child, bool is_idle);
+
 /* Readable when child_process_take() has something to do; borrowed. */
 int child_process_poll_fd(const struct child_process *child);
 

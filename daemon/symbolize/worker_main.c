@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -99,11 +98,8 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 		.cpu_s = request->cpu_s_max,
 		.descriptors = request->has_pieces ? PILOTLIGHT_WORKER_FDS_MAX : 1,
 	};
-	const struct sched_param parameters = { 0 };
 	int r = sandbox_limit(&limits);
 
-	if (!request->is_hurried)
-		(void)sched_setscheduler(0, SCHED_IDLE, &parameters);
 	return r == 0 ? sandbox_forbid_calls() : r;
 }
 

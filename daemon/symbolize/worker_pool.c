@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -247,22 +246,13 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 	return waiting;
 }
 
-/* Of one that this process has started. */
-static void set_policy(const struct child_process *child, int policy)
-{
-	const struct sched_param parameters = { 0 };
-
-	if (child_process_id(child) > 0)
-		(void)sched_setscheduler(child_process_id(child), policy, &parameters);
-}
-
 static bool is_started_here(const struct worker_pool *pool)
 {
 	return !pool->options.broker || !broker_is_remote(pool->options.broker);
 }
 
-static int start_child(struct worker_pool *pool, const struct pilotlight_symbol_request *request,
-	const struct waiting_job *job, int pieces_fd, struct child_process **ret_child)
+static int start_child(struct worker_pool *pool, const struct waiting_job *job, int pieces_fd,
+	struct child_process **ret_child)
 {
 	const struct child_descriptor descriptors[] = {
 		{ job->output_fd, PILOTLIGHT_WORKER_OUTPUT_FD },
@@ -279,8 +269,8 @@ static int start_child(struct worker_pool *pool, const struct pilotlight_symbol_
 		.program = pool->program,
 		.descriptors = descriptors,
 		.descriptor_count = ARRAY_SIZE(descriptors),
-		.request = request,
-		.request_bytes = sizeof(*request),
+		.request = &job->request,
+		.request_bytes = sizeof(job->request),
 		.timeout_ns = pool->options.timeout_ns,
 	};
 
@@ -295,7 +285,6 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 {
 	_cleanup_(child_process_freep) struct child_process *child = NULL;
 	_cleanup_(worker_pieces_done) struct worker_pieces pieces = { .fd = -1 };
-	struct pilotlight_symbol_request request = job->request;
 	_cleanup_close_ int pieces_fd = -1;
 	struct epoll_event event = { .events = EPOLLIN };
 	struct worker *worker = pool->workers;
@@ -306,19 +295,16 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	assert(worker < pool->workers + pool->options.workers_max);
 	if (job->request.has_pieces)
 		r = worker_pieces_open(&pieces, pool->epoll_fd, &pieces_fd);
-	/*
-	 * The idle policy is also the lowest priority for the disk. A nice value would add nothing,
-	 * and without privileges it could not be taken back. One that was started here gets it from
-	 * here: if it took it itself, it might do so after it was hurried. Where this fails the
-	 * worker is only less polite.
-	 */
-	request.is_hurried = pool->is_hurried || is_started_here(pool);
 	if (r == 0)
-		r = start_child(pool, &request, job, pieces_fd, &child);
+		r = start_child(pool, job, pieces_fd, &child);
 	if (r < 0)
 		return r;
+	/*
+	 * The idle policy is also the lowest priority for the disk, to which a nice value would add
+	 * nothing. It is not the worker that takes it, which might do so after it was hurried.
+	 */
 	if (!pool->is_hurried)
-		set_policy(child, SCHED_IDLE);
+		child_process_set_idle(child, true);
 	if (epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, child_process_poll_fd(child), &event) < 0)
 		return -errno;
 	*worker = (struct worker){
@@ -453,5 +439,5 @@ void worker_pool_hurry(struct worker_pool *pool)
 	pool->is_hurried = true;
 	for (size_t i = 0; i < pool->options.workers_max; i++)
 		if (pool->workers[i].child)
-			set_policy(pool->workers[i].child, SCHED_OTHER);
+			child_process_set_idle(pool->workers[i].child, false);
 }

@@ -85,7 +85,7 @@ int worker_pool_run(struct worker_pool *pool,
 size_t worker_pool_pending(const struct worker_pool *pool);
 
 /* Somebody waits now: workers get an ordinary priority, those to come too. Those that run keep the
- * lowest where we lack CAP_SYS_NICE, or the broker has started them. */
+ * lowest where who has started them lacks CAP_SYS_NICE. */
 void worker_pool_hurry(struct worker_pool *pool);
 
 /*

@@ -73,11 +73,17 @@ struct pilotlight_broker_answer {
 };
 
 /* How a child has ended, as waitid(2) tells: the one message on the second descriptor of its start,
- * a SOCK_SEQPACKET socket. Whatever is sent there kills the child. */
+ * a SOCK_SEQPACKET socket. What is sent there, but for the words below, kills the child. */
 struct pilotlight_child_end {
 	int32_t signal; /* that ended it; 0: it exited */
 	int32_t exit_status;
 	uint64_t cpu_ns;
+};
+
+/* A message of one byte: the scheduling policy that the child gets. */
+enum pilotlight_child_word {
+	PILOTLIGHT_CHILD_IDLE = 1, /* SCHED_IDLE: nobody waits for it */
+	PILOTLIGHT_CHILD_HURRY,	   /* SCHED_OTHER; refused where the broker lacks CAP_SYS_NICE */
 };
 
 _Static_assert(sizeof(struct pilotlight_child_end) == 16, "end");

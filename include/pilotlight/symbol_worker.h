@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	PILOTLIGHT_WORKER_VERSION = 3,
+	PILOTLIGHT_WORKER_VERSION = 4,
 
 	PILOTLIGHT_WORKER_SOCKET_FD = 3,
 	PILOTLIGHT_WORKER_OUTPUT_FD = 4,
@@ -50,9 +50,8 @@ struct pilotlight_symbol_request {
 	uint64_t scratch_bytes_max;
 	uint64_t memory_bytes_max; /* anonymous */
 	uint32_t cpu_s_max;
-	uint8_t product;    /* enum pilotlight_symbol_product */
-	uint8_t is_hurried; /* somebody waits: else the worker takes the idle policy itself */
-	uint8_t padding[2];
+	uint8_t product; /* enum pilotlight_symbol_product */
+	uint8_t padding[3];
 	char origin[128];
 };
 

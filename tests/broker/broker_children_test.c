@@ -13,6 +13,7 @@
 #include "tests/harness/failing_allocation.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -327,6 +328,41 @@ static void a_client_kills_by_whatever_it_sends(void **state)
 	close_both(fds);
 }
 
+static void send_word(const int fds[2], uint8_t word)
+{
+	send_message(fds[1], &word, sizeof(word), -1, 0);
+}
+
+static void a_client_says_how_urgent_a_child_is(void **state)
+{
+	struct setting *setting = *state;
+	const struct sched_param parameters = { 0 };
+	int fds[2], policy = sched_getscheduler(0);
+	pid_t pid;
+
+	start(setting, BROKER_CHILD_ANSWER, "sleep", fds);
+	await_child(fds);
+	pid = setting->children.processes[0].pid;
+	assert_int_equal(sched_getscheduler(pid), policy);
+	send_word(fds, PILOTLIGHT_CHILD_IDLE);
+	run_once(setting);
+	assert_int_equal(sched_getscheduler(pid), SCHED_IDLE);
+	send_word(fds, PILOTLIGHT_CHILD_HURRY);
+	run_once(setting);
+	/* Without privilege it cannot be taken back. */
+	if (sched_getscheduler(pid) != SCHED_OTHER)
+		assert_int_equal(sched_setscheduler(pid, SCHED_OTHER, &parameters), -1);
+	assert_int_equal(running(setting), 1);
+	send_word(fds, PILOTLIGHT_CHILD_HURRY + 1);
+	assert_int_equal(run_until_told(setting, fds[1]).signal, SIGKILL);
+	assert_counted(setting, 1, 1);
+	close_both(fds);
+	start(setting, BROKER_CHILD_ANSWER, "sleep", fds);
+	send_word(fds, 0);
+	assert_int_equal(run_until_told(setting, fds[1]).signal, SIGKILL);
+	close_both(fds);
+}
+
 static void a_client_kills_by_closing(void **state)
 {
 	struct setting *setting = *state;
@@ -448,6 +484,7 @@ int main(int argc, char **argv)
 		TEST(a_client_kills_by_shutting_down),
 		TEST(a_client_kills_by_whatever_it_sends),
 		TEST(a_client_kills_by_closing),
+		TEST(a_client_says_how_urgent_a_child_is),
 		cmocka_unit_test_setup_teardown(
 			no_child_lives_beyond_its_time, set_up_hasty, tear_down),
 		TEST(only_some_run_at_a_time),

@@ -16,29 +16,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* The broker's cannot be told any more once they run; those to come are told with their request. */
-static void workers_of_the_broker_are_told_whether_somebody_waits(void **state)
-{
-	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
-	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
-	_cleanup_close_ int output_fd = memory_file(NULL);
-	struct results results = { 0 };
-
-	(void)state;
-	assert_int_equal(worker_pool_new(&options, &pool), 0);
-	results.pool = pool;
-	for (size_t i = 0; i < 3; i++) {
-		struct worker_job job = make_job(output_fd, "policy", NULL);
-
-		assert_int_equal(worker_pool_add(pool, &job), 0);
-	}
-	run_until(&results, 1);
-	worker_pool_hurry(pool);
-	run_until(&results, 3);
-	assert_int_equal(results.items[0].report.reserved, 0);
-	assert_int_equal(results.items[2].report.reserved, 1);
-}
-
 /* All the broker's places are taken by another one, which then leaves them. */
 static void jobs_wait_for_a_place_at_the_broker(void **state)
 {
@@ -153,7 +130,6 @@ static bool is_true_worker(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BY_A_BROKER(workers_of_the_broker_are_told_whether_somebody_waits),
 		BY_A_BROKER(jobs_wait_for_a_place_at_the_broker),
 		cmocka_unit_test_setup_teardown(
 			a_broker_that_is_gone_is_told, serve_workers, forget_server),

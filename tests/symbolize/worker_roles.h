@@ -109,6 +109,13 @@ static void play_waiter(void)
 	(void)!read(PILOTLIGHT_WORKER_BINARY_FD, &byte, 1);
 }
 
+/* Of which nobody tells it. Who waits for it bounds its time. */
+static void wait_for_policy(int policy)
+{
+	while (sched_getscheduler(0) != policy)
+		(void)usleep(1000);
+}
+
 /* Returns the exit status of a worker that says nothing, or -1: the report is to be sent. */
 static int play(const char *role, const struct pilotlight_symbol_request *request,
 	struct pilotlight_symbol_report *report)
@@ -131,9 +138,11 @@ static int play(const char *role, const struct pilotlight_symbol_request *reques
 	} else if (strncmp(role, "wait", 4) == 0) {
 		play_waiter();
 	} else if (strncmp(role, "policy", 6) == 0) {
-		play_waiter();
-		report->units_failed = (uint32_t)sched_getscheduler(0);
-		report->reserved = request->is_hurried;
+		wait_for_policy(number);
+	} else if (strncmp(role, "hurried", 7) == 0) {
+		wait_for_policy(SCHED_IDLE);
+		(void)!write(PILOTLIGHT_WORKER_OUTPUT_FD, "idle", 4);
+		wait_for_policy(SCHED_OTHER);
 	} else if (strncmp(role, "huge", 4) == 0) {
 		report->error = ftruncate(PILOTLIGHT_WORKER_OUTPUT_FD, number) < 0 ? -errno : 0;
 	} else if (strncmp(role, "linger", 6) == 0) {
