@@ -102,6 +102,35 @@ has() {
 	command -v "$1" >/dev/null
 }
 
+# --- waiting -----------------------------------------------------------------------------------
+
+# wait_for SECONDS COMMAND...: until it succeeds. The clock's second that has begun does not count.
+wait_for() {
+	local end=$((SECONDS + $1 + 1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# wait_beside PID COMMAND...: until it succeeds, the process is gone or a minute has passed, which is
+# for the next check to see.
+wait_beside() {
+	local pid=$1 end=$((SECONDS + 61))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		kill -0 "$pid" 2>/dev/null && [ $SECONDS -lt $end ] || return 1
+		sleep 0.02
+	done
+}
+
+has_perf_events() {
+	ls -l "/proc/$1/fd" 2>/dev/null | grep -q perf_event
+}
+
 # --- processes in the background ---------------------------------------------------------------
 
 start() {
@@ -131,21 +160,23 @@ start_busy_cpus() {
 
 # --- recordings --------------------------------------------------------------------------------
 
-# Time that all CPUs together have had nothing to do, in milliseconds.
-idle_ms() {
-	awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" { printf "%d\n", ($5 + $6) * 1000 / hz }' /proc/stat
+# Time that all CPUs together have had nothing to do, or that their host has taken from them, in
+# milliseconds.
+unsampled_ms() {
+	awk -v hz="$(getconf CLK_TCK)" \
+		'$1 == "cpu" { printf "%d\n", ($5 + $6 + $9) * 1000 / hz }' /proc/stat
 }
 
 # record OUTPUT OPTIONS...: standard error goes to OUTPUT.log. Returns the exit status; on a failure
-# the log is shown. recorded_idle_ms is how long CPUs were idle meanwhile.
+# the log is shown. recorded_unsampled_ms is how long CPUs were idle or taken away meanwhile.
 record() {
 	local output=$1 before status
 
 	shift
-	before=$(idle_ms)
+	before=$(unsampled_ms)
 	"$pilotlight" record -o "$output" "$@" 2>"$output.log" >"$output.out"
 	status=$?
-	recorded_idle_ms=$(($(idle_ms) - before))
+	recorded_unsampled_ms=$(($(unsampled_ms) - before))
 	[ $status = 0 ] || note "status $status: $(cat "$output.log")"
 	return $status
 }

@@ -22,22 +22,18 @@ need_service() {
 	mkdir -p "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY"
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
-wait_for() {
-	local end=$((SECONDS + $1))
-
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
-	done
+# Or is gone, and never will.
+service_answers() {
+	"$pilotlight" status || ! kill -0 "$service_pid"
 }
 
 # start_service [OPTIONS...]: its log is $tmp/service.log. Returns when it answers.
 start_service() {
 	"$pilotlightd" "$@" >>"$tmp/service.log" 2>&1 &
 	service_pid=$!
-	wait_for 30 "$pilotlight" status || { note "$(tail -n 20 "$tmp/service.log")"; return 1; }
+	wait_for 60 service_answers && kill -0 "$service_pid" && return
+	note "$(tail -n 20 "$tmp/service.log")"
+	return 1
 }
 
 # Returns its exit status.
@@ -58,11 +54,12 @@ role_pids() {
 
 # metric NAME[{labels}]: its value.
 metric() {
-	curl -s --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics |
+	curl -s --max-time 10 --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics |
 		awk -v name="$1" '$1 == name { print $2 }'
 }
 
-# in_cgroup PATH COMMAND...: runs it there, in the background, until stop_started.
+# in_cgroup PATH COMMAND...: runs it there, in the background, until stop_started. Returns when it is
+# there.
 in_cgroup() {
 	local folder
 
@@ -71,6 +68,7 @@ in_cgroup() {
 	mkdir -p "$folder" || return
 	cgroups+=("$folder")
 	start bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$folder" "$@"
+	wait_for 60 grep -qx "${started[-1]}" "$folder/cgroup.procs"
 }
 
 has_cgroup2() {
