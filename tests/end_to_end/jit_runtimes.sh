@@ -5,7 +5,7 @@
 # What tests/runtimes/prepare has made is used where it is there.
 . "$(dirname "$0")/lib.sh"
 
-SECONDS_EACH=2
+SECONDS_EACH=2 # of CPU time
 programs=$root/tests/end_to_end/jit_programs
 runtimes=$root/build/runtimes
 agent=$runtimes/libperf-jvmti.so
@@ -87,7 +87,8 @@ runtime_is_named() {
 	return 1
 }
 
-# What perf has in code that it took from a jitdump, 1 % of it or more, by the names in the dump.
+# What perf has in code that it took from a jitdump, 1 % of it or more and not by chance, by the names in
+# the dump.
 perf_names() {
 	(cd "$tmp" && perf inject --jit -i perf.data -o injected.data >/dev/null 2>&1 &&
 		perf report --no-demangle -i injected.data --no-children -g none --stdio -t '@' \
@@ -100,7 +101,7 @@ perf_names() {
 	}
 	END {
 		for (name in count)
-			if (count[name] * 100 >= total)
+			if (count[name] * 100 >= total && count[name] >= 10)
 				print name
 	}'
 }
@@ -173,16 +174,39 @@ check_php() {
 		"${php[@]}" -d opcache.jit_debug=0x20 hot.php $SECONDS_EACH fork
 }
 
+# Does the process take SIGQUIT, by which jcmd calls a virtual machine, and which else would kill it?
+takes_quit() {
+	local caught
+
+	caught=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status" 2>/dev/null)
+	[ $((0x${caught:-0} & 4)) != 0 ]
+}
+
 # The map is written as of when it is asked for.
+has_java_map() {
+	jcmd "$1" Compiler.perfmap && grep -q 'Hot.heavy' "/tmp/perf-$1.map" &&
+		grep -q 'Hot.light' "/tmp/perf-$1.map"
+}
+
+# used_cpu PID SECONDS: of CPU time.
+used_cpu() {
+	awk -v least="$2" -v hz="$(getconf CLK_TCK)" '
+		{ sub(/.*\) /, ""); exit !(($12 + $13) / hz >= least) }' "/proc/$1/stat"
+}
+
+# For as long as it takes until it has a map of both, and SECONDS_EACH after that.
 run_java_with_map() {
 	local java
 
 	java "$@" &
 	java=$!
-	sleep 1
-	jcmd $java Compiler.perfmap >/dev/null
 	echo $java >>"$tmp/pids"
+	wait_for 60 takes_quit $java && wait_for 60 has_java_map $java &&
+		wait_for 60 used_cpu $java $((SECONDS_EACH + 2)) && has_java_map $java >/dev/null ||
+		echo "there is no map of $java"
+	kill $java 2>/dev/null
 	wait $java
+	return 0
 }
 
 check_java() {
@@ -190,7 +214,7 @@ check_java() {
 
 	has javac && javac -d "$tmp" "$programs/Hot.java"
 	check_runtime "java, a map by jcmd" javac 'Hot.heavy' 'Hot.light' \
-		bash -c 'run_java_with_map "$@"' java "${java[@]}" Hot $((SECONDS_EACH + 1))
+		bash -c 'run_java_with_map "$@"' java "${java[@]}" Hot 60
 	if [ -e "$agent" ]; then
 		WITH_PERF=$perf check_runtime "java, perf's agent" javac 'Hot.*heavy' 'Hot.*light' \
 			java "-agentpath:$agent" "${java[@]}" Hot $SECONDS_EACH
@@ -215,8 +239,8 @@ need_root
 need_programs
 perf=
 if has perf; then perf=yes; fi
-export tmp
-export -f run_numbered run_java_with_map
+export tmp SECONDS_EACH
+export -f run_numbered run_java_with_map takes_quit has_java_map used_cpu wait_for
 plan $((12 + ${#perf} / 3 * 4))
 trap 'remove_left_files; clean_up' EXIT
 
