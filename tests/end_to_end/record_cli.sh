@@ -49,6 +49,17 @@ is_empty_folder() {
 	return 1
 }
 
+# Symbols that are not there in time are one more sentence on standard error.
+fill_symbol_cache() {
+	local times
+
+	for times in 1 2 3; do
+		"$pilotlight" record -a -d 1 -o "$tmp/filled.folded" 2>"$tmp/err"
+		grep -q 'were not waited for' "$tmp/err" || break
+	done
+	rm -f "$tmp/filled.folded"
+}
+
 formats() {
 	mkdir "$tmp/formats"
 	# An idle machine may have nothing to show.
@@ -115,14 +126,14 @@ commands() {
 one_process() {
 	local pid other
 
-	start "$workloads/shares" 60
+	start "$workloads/shares" 600
 	pid=${started[-1]}
-	start "$workloads/deep" 60
+	start "$workloads/deep" 600
 	other=${started[-1]}
-	check "-p records the process" run 0 record -d 2 -F 199 -p "$pid" -o "$tmp/p.folded"
+	check "-p records the process" run 0 record -d 2 -F 999 -p "$pid" -o "$tmp/p.folded"
 	check "... with its samples" at_least "$(folded_count "$tmp/p.folded" shares hot_60)" 50
 	check "... and no other's" [ "$(folded_count "$tmp/p.folded" deep '')" = 0 ]
-	check "-p twice records both" run 0 record -d 2 -F 199 -p "$pid" -p "$other" \
+	check "-p twice records both" run 0 record -d 2 -F 999 -p "$pid" -p "$other" \
 		-o "$tmp/p.folded"
 	check "... with the samples of the second" at_least \
 		"$(folded_count "$tmp/p.folded" deep deep_work)" 50
@@ -137,23 +148,17 @@ start_recording() {
 	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
 	recorder=$!
 	started+=("$recorder")
-	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q 'perf_event'; do
-		kill -0 "$recorder" 2>/dev/null || break
-	done
+	wait_beside "$recorder" has_perf_events "$recorder"
 }
 
 # All is set up, and it waits for what happens.
 until_recording() {
-	until grep -qs poll "/proc/$recorder/wchan"; do
-		kill -0 "$recorder" 2>/dev/null || break
-	done
+	wait_beside "$recorder" grep -qs poll "/proc/$recorder/wchan"
 }
 
 # until_there FILE: the command under $recorder makes it.
 until_there() {
-	until [ -e "$1" ]; do
-		kill -0 "$recorder" 2>/dev/null || break
-	done
+	wait_beside "$recorder" [ -e "$1" ]
 }
 
 # ended_with STATUS
@@ -194,6 +199,10 @@ holds_signals() {
 	[ $((0x${mask:-0} & 2)) != 0 ]
 }
 
+has_written() {
+	grep -q '^written to' "$tmp/err" && holds_signals "$recorder"
+}
+
 # Commands that do not end when they are asked to.
 stubborn_commands() {
 	local ignores='trap "" TERM; : >"$1"; exec sleep 600'
@@ -211,9 +220,7 @@ stubborn_commands() {
 	start_recording -o "$tmp/s.svg" -- sh -c "$ignores" sh "$tmp/ready.2"
 	until_there "$tmp/ready.2"
 	kill -INT "$recorder"
-	until grep -q '^written to' "$tmp/err" && holds_signals "$recorder"; do
-		kill -0 "$recorder" 2>/dev/null || break
-	done
+	wait_beside "$recorder" has_written
 	kill -INT "$recorder"
 	check "a second Ctrl-C ends it at once" ended_with 0
 	check "... which is said" grep -q 'was killed before it ended' "$tmp/err"
@@ -221,9 +228,7 @@ stubborn_commands() {
 	start_recording -o "$tmp/s.svg" -- sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; kill -STOP $$
 		exec sleep 600' sh "$tmp/ready.3"
 	until_there "$tmp/ready.3"
-	until is_stopped "$(cat "$tmp/ready.3")"; do
-		kill -0 "$recorder" 2>/dev/null || break
-	done
+	wait_beside "$recorder" is_stopped "$(cat "$tmp/ready.3")"
 	kill -INT "$recorder"
 	check "a COMMAND that is stopped ends" ended_with 0
 	check "... without being killed" eval '! grep -q killed "$tmp/err"'
@@ -379,6 +384,7 @@ need_programs
 plan 104
 cd "$tmp" || exit 1
 
+fill_symbol_cache
 usage
 formats
 commands
