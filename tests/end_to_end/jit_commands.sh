@@ -115,12 +115,12 @@ is_listed() {
 		prints "\"pid\":$node,.*\"comm\":\"node\",\"runtime\":\"V8\",\"kind\":\"$1\",.*\"symbols\":[1-9]"
 }
 
-waits_for_file() {
-	local i
+has_file() {
+	"$pilotlight" jit list --json | grep -q "\"pid\":$node,.*\"kind\":\"$1\""
+}
 
-	for ((i = 0; i < 300; i++)); do
-		"$pilotlight" jit list --json | grep -q "\"pid\":$node,.*\"kind\":\"$1\"" && return
-	done
+waits_for_file() {
+	wait_for 60 has_file "$1" && return
 	note "no $1 of $node: $("$pilotlight" jit list)"
 	return 1
 }
