@@ -111,14 +111,9 @@ has_process() {
 
 # Started before the recording, which sees none of their forks, and going on after it.
 record_forks_from_before() {
-	local waits
-
-	(cd "$dumps" && exec "$writer" fork-private --comm jit_before --seconds 60) &
+	(cd "$dumps" && exec "$writer" fork-private --comm jit_before --seconds 600) &
 	started+=($!)
-	for ((waits = 0; waits < 500; waits++)); do
-		! has_process jit_grandchild || break
-		sleep 0.01
-	done
+	wait_for 60 has_process jit_grandchild || { note "there is no jit_grandchild"; return 1; }
 	record "$tmp/before.folded" -a -F 999 -d 3
 }
 
