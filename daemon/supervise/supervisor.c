@@ -180,19 +180,23 @@ static void describe_end(const struct engine_process_end *end, char what[128])
 static void judge_end(struct supervisor *supervisor, const struct engine_process_end *end)
 {
 	const int status = end->signal ? -1 : end->exit_status;
+	/* Somebody else has told it to end, who has no say in the service. */
+	const bool is_renewed =
+		status == PILOTLIGHT_ENGINE_EXIT_RENEW || status == PILOTLIGHT_ENGINE_EXIT_DONE;
 	char what[128];
 
 	describe_end(end, what);
-	if (status == PILOTLIGHT_ENGINE_EXIT_FAILED) {
+	if (status == PILOTLIGHT_ENGINE_EXIT_FAILED && !supervisor->was_ever_ready) {
 		finish(supervisor, -ECANCELED);
-	} else if (status == PILOTLIGHT_ENGINE_EXIT_DONE) {
-		finish(supervisor, 0);
 	} else if (supervisor->is_stopping) {
-		log_warning("%s when it was told to end; the open window is lost", what);
+		if (status != PILOTLIGHT_ENGINE_EXIT_DONE)
+			log_warning("%s when it was told to end; the open window is lost", what);
 		finish(supervisor, 0);
 	} else {
-		plan_next_engine(
-			supervisor, status == PILOTLIGHT_ENGINE_EXIT_RENEW, end->lived_ns, what);
+		/* What it failed of may pass, and the manager's restart would end the service. */
+		if (status == PILOTLIGHT_ENGINE_EXIT_FAILED)
+			service_state_progress();
+		plan_next_engine(supervisor, is_renewed, end->lived_ns, what);
 		supervisor_settle_reload(supervisor);
 	}
 }

@@ -28,7 +28,7 @@ bool supervisor_hears_notices(struct supervisor *supervisor, uint64_t now_ns, ui
 
 static void take_ready(struct supervisor *supervisor)
 {
-	supervisor->is_ready = true;
+	supervisor->is_ready = supervisor->was_ever_ready = true;
 	engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
 	service_state_ready();
 	/* It may have read the configuration before it was changed. */

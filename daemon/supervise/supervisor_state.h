@@ -20,6 +20,7 @@ struct supervisor {
 	int signal_fd;
 
 	bool is_ready;	     /* the engine: signals find a handler */
+	bool was_ever_ready; /* this one or one before it: the service works here */
 	bool owes_reload;    /* it is to be told, once it is ready */
 	bool owes_reloading; /* the manager waits to be told that it reloads */
 	bool has_warned;     /* of this engine's notices */

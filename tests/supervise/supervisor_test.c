@@ -315,12 +315,47 @@ static void an_engine_ends_the_service(void **state)
 	struct service service;
 
 	(void)state;
-	start(&service, "exit 0");
-	assert_int_equal(wait_for_end(&service), 0);
 	start(&service, "exit 1");
 	assert_int_equal(wait_for_end(&service), ECANCELED);
 	start(&service, "crash,exit 1");
 	assert_int_equal(wait_for_end(&service), ECANCELED);
+}
+
+static void a_later_engine_that_fails_is_followed(void **state)
+{
+	struct engine_report report;
+	struct service service;
+
+	(void)state;
+	start(&service, "sound,exit 1,exit 1,sound");
+	report = next_engine(&service);
+	expect(&service, "READY=1");
+	assert_int_equal(kill(report.pid, SIGKILL), 0);
+	expect(&service, "STATUS=the engine ended by signal 9, Killed, after ");
+	for (int i = 0; i < 2; i++) {
+		expect(&service, "WATCHDOG=1");
+		expect(&service, "STATUS=the engine ended with status 1 after ");
+	}
+	expect(&service, "READY=1");
+	stop(&service);
+}
+
+/* It ends as it should; the service, which was not told to, does not. */
+static void an_engine_that_others_end_is_followed(void **state)
+{
+	struct engine_report report;
+	struct service service;
+
+	(void)state;
+	start(&service, "sound");
+	report = next_engine(&service);
+	expect(&service, "READY=1");
+	assert_int_equal(kill(report.pid, SIGTERM), 0);
+	report = next_engine(&service);
+	assert_int_equal(report.run, 2);
+	/* There is a pause, and that is told, if it has not lived for long. */
+	wait_for(&service, "READY=1");
+	stop(&service);
 }
 
 static void an_engine_without_progress_is_killed(void **state)
@@ -434,12 +469,12 @@ static void failing_allocations_are_told(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = run("exit 0", &reports[1], NULL);
+		r = run("exit 1", &reports[1], NULL);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
 	}
-	assert_int_equal(r, 0);
+	assert_int_equal(r, -ECANCELED);
 	assert_true(n >= 3);
 	assert_int_equal(blocked_signals(), before);
 	(void)close(reports[0]);
@@ -459,6 +494,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_engine_that_dies_is_followed),
 		cmocka_unit_test(a_crash_is_told_and_survived),
 		cmocka_unit_test(an_engine_ends_the_service),
+		cmocka_unit_test(a_later_engine_that_fails_is_followed),
+		cmocka_unit_test(an_engine_that_others_end_is_followed),
 		cmocka_unit_test(an_engine_without_progress_is_killed),
 		cmocka_unit_test(notices_without_sense_are_passed_over),
 		cmocka_unit_test(a_flood_is_held_back),
