@@ -102,8 +102,8 @@ int sandbox_confine(const struct sandbox_folder *folders, size_t count);
 /*
  * For an engine: reading, writing, locking and mapping what is open, talking on sockets that are,
  * with what is passed on them; files by name, for sandbox_confine() to bound; accepting connections
- * on sockets that listen, and pairs of new ones; waiting on descriptors and timers; bpf() on maps
- * of which it has descriptors; signals to itself, so that abort() is one.
+ * on sockets that listen, and pairs of new local ones; waiting on descriptors and timers; bpf() on
+ * maps of which it has descriptors; signals to itself, so that abort() is one.
  *
  * EPERM: files that are set-user-id or set-group-id, and making one that is open writable for its
  * group or others; other sockets, connecting and binding; processes and threads (clone3() ENOSYS,
