@@ -57,6 +57,15 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
 	return 0;
 }
 
+/* Root's rights are the whole machine's files, with or without capabilities. */
+static void tell_of_gap(const char *what, int error)
+{
+	if (geteuid() == 0)
+		log_warning("%s (%s), continuing within the rights of root", what, strerror(error));
+	else
+		log_debug("%s (%s), continuing within the user's rights", what, strerror(error));
+}
+
 void record_sandbox_confine(const char *symbol_cache)
 {
 	const struct sandbox_folder folders[] = {
@@ -75,14 +84,9 @@ void record_sandbox_confine(const char *symbol_cache)
 	/* The time zone is in a file that is out of reach afterwards. */
 	tzset();
 	r = sandbox_confine(folders, ARRAY_SIZE(folders));
-
 	if (r < 0)
-		log_debug("cannot be confined to folders by Landlock (%s), continuing within the "
-			  "user's rights",
-			strerror(-r));
+		tell_of_gap("cannot be confined to folders by Landlock", -r);
 	r = sandbox_forbid_engine();
 	if (r < 0)
-		log_debug("system calls cannot be forbidden by seccomp (%s), continuing within the "
-			  "user's rights",
-			strerror(-r));
+		tell_of_gap("system calls cannot be forbidden by seccomp", -r);
 }

@@ -23,6 +23,8 @@
 
 #include <cmocka.h>
 
+enum { LANDLOCK_CREATE_RULESET = 444 }; /* a system call that headers may not know */
+
 static char folder[] = "/tmp/record-sandbox-test.XXXXXX";
 
 /* Of a trial: does it hold? The line tells which did not. */
@@ -181,6 +183,37 @@ static void confine_files(int socket_fd)
 	REQUIRE(!can_make("/dev/shm/record-sandbox-test") && errno == EACCES);
 }
 
+/* As a kernel without Landlock answers. */
+static void confine_without_landlock(int socket_fd)
+{
+	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
+	bool keeps_privileges;
+	char text[512] = "";
+	int told[2];
+
+	REQUIRE(context);
+	REQUIRE(seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), LANDLOCK_CREATE_RULESET, 0) == 0);
+	REQUIRE(seccomp_load(context) == 0);
+	seccomp_release(context);
+	REQUIRE(record_sandbox_drop_privileges(socket_fd, &keeps_privileges, NULL) == 0);
+	REQUIRE(pipe2(told, O_NONBLOCK) == 0);
+	REQUIRE(dup2(told[1], STDERR_FILENO) >= 0);
+	record_sandbox_confine(NULL);
+	(void)!read(told[0], text, sizeof(text) - 1);
+	if (geteuid() == 0)
+		REQUIRE(strstr(text, "Landlock") && strstr(text, "the rights of root"));
+	else
+		REQUIRE(text[0] == '\0');
+}
+
+static void root_is_warned_where_it_is_not_confined(void **state)
+{
+	(void)state;
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
+		skip();
+	try(confine_without_landlock);
+}
+
 static void nothing_is_left_but_what_an_engine_does(void **state)
 {
 	(void)state;
@@ -192,8 +225,8 @@ static void nothing_is_left_but_what_an_engine_does(void **state)
 static void no_file_is_left_but_its_own(void **state)
 {
 	(void)state;
-	/* landlock_create_ruleset(): its version. */
-	if (syscall(444, NULL, 0, 1) < 1) {
+	/* Its version. */
+	if (syscall(LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 1) {
 		print_message("this kernel has no Landlock\n");
 		skip();
 	}
@@ -206,6 +239,7 @@ int main(void)
 		cmocka_unit_test(privileges_are_dropped),
 		cmocka_unit_test(one_whose_parent_is_gone_does_not_begin),
 		cmocka_unit_test(where_maps_are_refused_privileges_stay),
+		cmocka_unit_test(root_is_warned_where_it_is_not_confined),
 		cmocka_unit_test(nothing_is_left_but_what_an_engine_does),
 		cmocka_unit_test(no_file_is_left_but_its_own),
 	};
