@@ -74,8 +74,8 @@ int sandbox_forbid_calls(void);
 
 /*
  * The same for a process that needs the network, threads, and files of its own: no programs, no
- * other processes or sessions, no tracing, no namespaces, no outliving its parent, none of the
- * kernel's more adventurous calls (EPERM).
+ * other processes or sessions, no signals to others or limits of theirs, no tracing, no namespaces,
+ * no outliving its parent, none of the kernel's more adventurous calls (EPERM).
  */
 int sandbox_forbid_programs(void);
 

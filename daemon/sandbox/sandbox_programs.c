@@ -3,9 +3,12 @@
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
 
+#include <asm/sockios.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 /* What an unprivileged process has no use for here, and exploits have. */
 static const int forbidden_calls[] = {
@@ -14,6 +17,11 @@ static const int forbidden_calls[] = {
 	SCMP_SYS(fork),
 	SCMP_SYS(vfork),
 	SCMP_SYS(setsid),
+	SCMP_SYS(kill),
+	SCMP_SYS(tkill),
+	SCMP_SYS(rt_sigqueueinfo),
+	SCMP_SYS(rt_tgsigqueueinfo),
+	SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev),
@@ -62,13 +70,43 @@ static const struct conditional_call forbidden_conditional_calls[] = {
 		{ HAS_BITS(0, UINT32_MAX, PR_SET_PDEATHSIG) } },
 };
 
+/* By all of the argument, which is stricter than by what the kernel reads of it. */
+#define IS_NOT(number, value)                                                        \
+	{                                                                            \
+		.arg = (number), .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)(value) \
+	}
+#define FCNTL_OF(command)                                  \
+	{                                                  \
+		SCMP_SYS(fcntl), SCMP_ACT_ERRNO(EPERM), 1, \
+		{                                          \
+			HAS_BITS(1, UINT32_MAX, (command)) \
+		}                                          \
+	}
+#define IOCTL_OF(request)                                  \
+	{                                                  \
+		SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), 1, \
+		{                                          \
+			HAS_BITS(1, UINT32_MAX, (request)) \
+		}                                          \
+	}
+
 int sandbox_forbid_programs(void)
 {
+	/* Signals to other processes of the user, and limits of theirs. */
+	const struct conditional_call reaching_calls[] = {
+		{ SCMP_SYS(tgkill), SCMP_ACT_ERRNO(EPERM), 1, { IS_NOT(0, getpid()) } },
+		{ SCMP_SYS(prlimit64), SCMP_ACT_ERRNO(EPERM), 1, { IS_NOT(0, 0) } },
+		FCNTL_OF(F_SETOWN),
+		FCNTL_OF(F_SETOWN_EX),
+		IOCTL_OF(FIOSETOWN),
+		IOCTL_OF(SIOCSPGRP),
+	};
 	const struct call_list lists[] = {
 		CALL_LIST(SCMP_ACT_ERRNO(EPERM), forbidden_calls),
 	};
 	const struct conditional_call_list conditional_lists[] = {
 		CONDITIONAL_CALL_LIST(forbidden_conditional_calls),
+		CONDITIONAL_CALL_LIST(reaching_calls),
 	};
 	const struct call_filter filter = {
 		.default_action = SCMP_ACT_ALLOW,

@@ -152,6 +152,20 @@ static int give_up_privileges(void)
 	return r == 0 ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
 }
 
+/* Where names, certificates and libraries are read from is the system's affair. */
+static int confine(void)
+{
+	static const struct sandbox_folder folders[] = {
+		{ "/", .is_written = false },
+		{ ".", .is_written = true },
+		{ "/dev/null", .is_written = true },
+	};
+	int r = sandbox_confine(folders, ARRAY_SIZE(folders));
+
+	/* Then it can write what the user can. */
+	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
+}
+
 static int enter_sandbox(const struct fetch_request *request)
 {
 	const struct sandbox_limits limits = {
@@ -163,12 +177,12 @@ static int enter_sandbox(const struct fetch_request *request)
 	};
 	int r = sandbox_limit(&limits);
 
-	if (r == 0)
-		r = sandbox_forbid_programs();
 	/* Nobody need not reach the folder from the root. */
 	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
 		r = -errno;
-	return r;
+	if (r == 0)
+		r = confine();
+	return r == 0 ? sandbox_forbid_programs() : r;
 }
 
 static int set_number(const char *name, uint64_t number)

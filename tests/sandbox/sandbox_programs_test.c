@@ -11,8 +11,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -68,6 +70,35 @@ static void has_no_other_processes(void)
 	REQUIRE(syscall(SYS_prctl, high_half | PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 && errno == EPERM);
 }
 
+static void reaches_no_other_processes(void)
+{
+	const int signal_number = 0;
+	siginfo_t info = { .si_code = SI_QUEUE };
+	struct f_owner_ex owner = { F_OWNER_PID, getppid() };
+	struct rlimit limit;
+	pid_t parent = getppid();
+	int fds[2];
+
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	REQUIRE(kill(parent, signal_number) < 0 && errno == EPERM);
+	REQUIRE(kill(-1, signal_number) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_tkill, parent, signal_number) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_tgkill, parent, parent, signal_number) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_rt_sigqueueinfo, parent, signal_number, &info) < 0 && errno == EPERM);
+	REQUIRE(syscall(SYS_rt_tgsigqueueinfo, parent, parent, signal_number, &info) < 0 &&
+		errno == EPERM);
+	REQUIRE(syscall(SYS_pidfd_send_signal, -1, signal_number, NULL, 0) < 0 && errno == EPERM);
+	REQUIRE(prlimit(parent, RLIMIT_NOFILE, NULL, &limit) < 0 && errno == EPERM);
+	REQUIRE(fcntl(fds[0], F_SETOWN, parent) < 0 && errno == EPERM);
+	REQUIRE(fcntl(fds[0], F_SETOWN_EX, &owner) < 0 && errno == EPERM);
+	REQUIRE(ioctl(fds[0], FIOSETOWN, &parent) < 0 && errno == EPERM);
+	REQUIRE(ioctl(fds[0], SIOCSPGRP, &parent) < 0 && errno == EPERM);
+	/* Itself it can still reach. */
+	REQUIRE(raise(signal_number) == 0);
+	REQUIRE(prlimit(0, RLIMIT_NOFILE, NULL, &limit) == 0);
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
 static void has_no_namespaces(void)
 {
 	static const unsigned long spaces[] = { CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS,
@@ -95,6 +126,18 @@ static void other_processes_are_forbidden(void **state)
 	assert_passes(forbid_programs, has_no_other_processes);
 }
 
+/* As a user whose own the other processes are: root would be nobody, who may signal none. */
+static int forbid_programs_alone(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : sandbox_forbid_programs();
+}
+
+static void reaching_other_processes_is_forbidden(void **state)
+{
+	(void)state;
+	assert_passes(forbid_programs_alone, reaches_no_other_processes);
+}
+
 static void namespaces_are_forbidden(void **state)
 {
 	(void)state;
@@ -106,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_can_be_forbidden_alone),
 		cmocka_unit_test(other_processes_are_forbidden),
+		cmocka_unit_test(reaching_other_processes_is_forbidden),
 		cmocka_unit_test(namespaces_are_forbidden),
 	};
 

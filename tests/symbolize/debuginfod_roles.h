@@ -272,7 +272,9 @@ static void lose_files(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 
-	if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0) < 0 ||
+	if (!filter ||
+		seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 1,
+			SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, 0)) < 0 ||
 		seccomp_load(filter) < 0)
 		_exit(94);
 	seccomp_release(filter);
@@ -300,6 +302,27 @@ static _Noreturn void take_role(const char *role)
 	play_hostile_fetcher(role);
 }
 
+#define ESCAPED_PATH "/tmp/debuginfod_fetch_test.escaped"
+
+/* One of those that the owner takes from a fetcher: it tried, and could not. */
+enum { HELD_ERROR = ENOSPC };
+
+static bool escapes;
+
+/* In the place of the C library's: the first call that a fetcher makes in its sandbox. */
+int mkdir(const char *path, mode_t mode)
+{
+	if (!escapes)
+		return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0)
+		return -1;
+	if (open(ESCAPED_PATH, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EACCES)
+		errno = HELD_ERROR;
+	else
+		errno = EPERM;
+	return -1;
+}
+
 static int fetcher(int argc, char **argv)
 {
 	static const char hostile[] = "hostile:";
@@ -313,6 +336,8 @@ static int fetcher(int argc, char **argv)
 			_exit(95);
 		if (strcmp(role, "root") == 0)
 			lose_user_changes();
+		else if (strcmp(role, "escape") == 0)
+			escapes = true;
 		else if (strcmp(role, "library") == 0)
 			lose_files();
 		else
