@@ -89,6 +89,7 @@ static void halve(struct merge_group *group)
 		join(group, &group->windows[i]);
 }
 
+/* A row that is damaged is a group of its own, once it is the first. */
 static int read_group(
 	struct merge_group *group, const struct stage *stage, uint64_t first_ns, uint64_t end_ns)
 {
@@ -105,9 +106,15 @@ static int read_group(
 	while (group->count < MERGE_GROUP_MAX &&
 		(r = day_database_step(group->database, statement, group->fault)) == 1) {
 		r = day_database_get_window(group->database, statement, &window, group->fault);
-		if (r < 0)
+		if (r == -EBADMSG && group->count == 0) {
+			group->windows[group->count++].id = sqlite3_column_int64(statement, 0);
+			group->is_damaged = true;
+			r = 0;
 			break;
-		if (group->count == 0 || belongs(group, &window))
+		}
+		if (r < 0 && r != -EBADMSG)
+			break;
+		if (r == 0 && (group->count == 0 || belongs(group, &window)))
 			join(group, &window);
 	}
 	(void)sqlite3_reset(statement);
@@ -206,7 +213,7 @@ static int merge_rows(struct merge_group *group, struct merge_product *product)
 	window_writer_done(&writer);
 	for (size_t i = 0; i < group->count; i++)
 		window_reader_done(&sources[i].reader);
-	return r;
+	return r == -EPROTONOSUPPORT ? -EBADMSG : r;
 }
 
 /* --- steps --- */
@@ -282,10 +289,10 @@ static int replace(
 static int merge_group(struct merge_group *group, const struct stage *stage)
 {
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
-	int r;
+	int r = -EBADMSG;
 
 	/* What is too large in sum is made of fewer. */
-	for (;;) {
+	while (!group->is_damaged) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
 		if (r != -E2BIG || group->count < 2)
@@ -407,7 +414,16 @@ static int set_aside(struct store *store, uint32_t day, struct fault *fault)
 	return store_set_aside(store, day, fault);
 }
 
-/* A step within the first day that is not known to be done. */
+/* What the whole folder suffers from, and not a day of it alone. */
+static bool is_of_the_folder(int error)
+{
+	return error == -ENOMEM || error == -ENOSPC || error == -EROFS || error == -EBUSY;
+}
+
+/*
+ * A step within the first day that is not known to be done. One that fails for good is passed over,
+ * so that the others' turn comes.
+ */
 static int merge_first_day(
 	struct store *store, int number, uint64_t horizon_ns, struct fault *fault)
 {
@@ -428,13 +444,13 @@ static int merge_first_day(
 	r = use_database(store, day, &database, &damage);
 	if (r == 0)
 		r = merge_in_day(store, database, &stages[number], end_ns, &damage);
+	if (r == 0 || (r < 0 && r != -EBADMSG && !is_of_the_folder(r)))
+		*merged_ns = end_ns;
 	if (r == -EBADMSG)
 		r = set_aside(store, day, fault);
 	else if (r < 0)
 		return fault_set(fault, r, "cannot make history coarser: %s",
 			damage.text[0] ? damage.text : strerror(-r));
-	else if (r == 0)
-		*merged_ns = end_ns;
 	return r < 0 ? r : 1;
 }
 

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "store/day_database.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Windows of one stretch of time, of one period and event, with their dictionaries in common. */
@@ -13,6 +14,7 @@ struct merge_group {
 	struct day_window *windows; /* MERGE_GROUP_MAX of room */
 	size_t count;
 	struct day_window merged; /* what becomes of them */
+	bool is_damaged;	  /* the one that there is, whose id alone is known */
 	struct fault *fault;
 };
 enum { MERGE_GROUP_MAX = 64 };

@@ -279,6 +279,77 @@ static void a_damaged_window_is_one_window(void **state)
 	fixture_remove(folder);
 }
 
+static uint64_t count_rows(const char *path, const char *condition)
+{
+	sqlite3_stmt *statement;
+	sqlite3 *connection;
+	uint64_t count;
+	char sql[128];
+
+	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM windows WHERE %s", condition);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(connection, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	count = (uint64_t)sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+	return count;
+}
+
+/*
+ * Whatever of a window is damaged: it stays apart, what else there is becomes coarser, in its day
+ * and in the next one, and no day is set aside. Windows 1 to 5 are of one minute, 6 to 8 of
+ * another.
+ */
+static void a_damaged_window_holds_up_no_other(void **state)
+{
+	static const char *const ways[] = {
+		"UPDATE bodies SET body = x'02' WHERE window = 3",
+		"UPDATE bodies SET body = x'02' WHERE window = 1",
+		"UPDATE windows SET period_ns = 0 WHERE id = 1",
+		"UPDATE windows SET period_ns = 0 WHERE id = 3",
+		"UPDATE windows SET boot_id = x'02' WHERE id = 5",
+		"UPDATE windows SET start_ns = end_ns + 1 WHERE id = 8",
+		"UPDATE windows SET start_ns = -5 WHERE id = 1",
+	};
+	char folder[64], path[DAY_PATH_BYTES], next[DAY_PATH_BYTES];
+	struct fault fault = { 0 };
+	struct store *store;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		fixture_folder(folder);
+		day_path(path, folder);
+		assert_int_equal(day_file_path(next, folder, FIXTURE_DAY + 1), 0);
+		store = fixture_open(folder);
+		for (uint32_t n = 0; n < 8; n++) {
+			uint64_t at_ns = SECONDS(10) * n + (n < 5 ? 0 : SECONDS(300));
+
+			assert_int_equal(
+				fixture_append_one(store, FIXTURE_DAY_NS + at_ns, 1, 1), 0);
+			assert_int_equal(
+				fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS + at_ns, 1, 1),
+				0);
+		}
+		store_close(store);
+		execute(path, ways[i]);
+		store = fixture_open(folder);
+		/* As many steps as it may take, many times over: it comes to an end. */
+		for (int step = 0; step < 200; step++)
+			assert_true(
+				store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault) >= 0);
+		assert_int_equal(store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault), 0);
+		store_close(store);
+		assert_string_equal(fault.text, "");
+		assert_int_equal(summarize(folder).days_set_aside, 0);
+		assert_int_equal(count_rows(path, "level < 2"), 0);
+		assert_int_equal(count_rows(path, "level = 2 AND fold = 0"), 0);
+		assert_true(count_rows(path, "level = 2") < 8);
+		assert_int_equal(count_rows(next, "level = 2"), 2);
+		fixture_remove(folder);
+	}
+}
+
 static void a_damaged_dictionary_is_its_generation(void **state)
 {
 	char folder[64], path[DAY_PATH_BYTES];
@@ -599,6 +670,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_may_not_be_read),
 		cmocka_unit_test(damage_is_found_late),
 		cmocka_unit_test(a_damaged_window_is_one_window),
+		cmocka_unit_test(a_damaged_window_holds_up_no_other),
 		cmocka_unit_test(a_damaged_dictionary_is_its_generation),
 		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
 		cmocka_unit_test(a_full_disk_is_waited_out),
