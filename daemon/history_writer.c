@@ -2,6 +2,7 @@
 #include "history_writer.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,6 +30,7 @@ struct history_writer {
 	struct store *store; /* the thread's; NULL: it could not be opened yet */
 	struct store_reader *reader;
 	unsigned windows; /* the thread's */
+	bool is_maintenance_failing;
 	pthread_t thread;
 	bool has_thread;
 	int event_fd;
@@ -61,7 +63,10 @@ static int append(struct history_writer *writer, const struct job *job, struct f
 	return store_append(writer->store, &job->window, job->profile, fault);
 }
 
-/* A writer that has failed is begun anew: the folder may have been replaced meanwhile. */
+/*
+ * A writer that has failed is begun anew: the folder may have been replaced meanwhile. Not where
+ * the disk is full: it is the store that makes room.
+ */
 static void write_job(struct history_writer *writer, struct job *job)
 {
 	struct fault fault = { 0 };
@@ -72,6 +77,8 @@ static void write_job(struct history_writer *writer, struct job *job)
 		return;
 	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",
 		fault.text[0] ? fault.text : strerror(-r));
+	if (r == -ENOSPC)
+		return;
 	store_close(writer->store);
 	writer->store = NULL;
 }
@@ -93,12 +100,18 @@ static void read_summary(struct history_writer *writer)
 static void maintain(struct history_writer *writer)
 {
 	struct fault fault = { 0 };
+	int r;
 
 	if (!writer->store)
 		return;
-	/* What fails here is tried again with the next window, and that tells of a sick disk. */
-	(void)store_maintain(
+	r = store_maintain(
 		writer->store, clock_realtime_ns(), clock_monotonic_ns() + MAINTENANCE_NS, &fault);
+	/* It is tried again with the next window; a sick disk shows when that is written as well.
+	 */
+	if (r < 0 && !writer->is_maintenance_failing)
+		log_warning("the history: %s, trying again with each window",
+			fault.text[0] ? fault.text : strerror(-r));
+	writer->is_maintenance_failing = r < 0;
 	if (writer->windows++ % SUMMARY_PERIOD == 0)
 		read_summary(writer);
 }

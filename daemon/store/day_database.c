@@ -83,6 +83,9 @@ static const char *const statements[DAY_STATEMENTS] = {
 	[DAY_DROP_BODIES] = "DELETE FROM bodies WHERE window IN "
 			    "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_DROP_WINDOWS] = "DELETE FROM windows WHERE generation = ?",
+	[DAY_GENERATION_BYTES] = "SELECT sum(body_bytes) FROM windows WHERE generation = ?",
+	[DAY_PAGES] = "PRAGMA page_count",
+	[DAY_PAGE_BYTES] = "PRAGMA page_size",
 	[DAY_FREE_PAGES] = "PRAGMA freelist_count",
 	[DAY_VACUUM] = "PRAGMA incremental_vacuum(64)",
 	[DAY_SUMMARY] = "SELECT count(*), min(start_ns), max(end_ns) FROM windows "
@@ -201,23 +204,51 @@ int day_database_step(struct day_database *database, sqlite3_stmt *statement, st
 	return r;
 }
 
+int day_database_number(struct day_database *database, enum day_statement name, int64_t parameter,
+	int64_t *ret_number, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, name, &statement, fault);
+
+	if (r < 0)
+		return r;
+	if (sqlite3_bind_parameter_count(statement) > 0)
+		(void)sqlite3_bind_int64(statement, 1, parameter);
+	r = day_database_step(database, statement, fault);
+	if (r < 0)
+		return r;
+	*ret_number = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_reset(statement);
+	return 0;
+}
+
+int day_database_used(struct day_database *database, uint64_t *ret_bytes, struct fault *fault)
+{
+	int64_t pages, free_pages, page_bytes;
+	int r = day_database_number(database, DAY_PAGES, 0, &pages, fault);
+
+	if (r == 0)
+		r = day_database_number(database, DAY_FREE_PAGES, 0, &free_pages, fault);
+	if (r == 0)
+		r = day_database_number(database, DAY_PAGE_BYTES, 0, &page_bytes, fault);
+	if (r == 0)
+		*ret_bytes = (uint64_t)(pages - free_pages) * (uint64_t)page_bytes;
+	return r;
+}
+
 int day_database_shrink(struct day_database *database, struct fault *fault)
 {
 	sqlite3_stmt *statement;
 	int64_t pages;
-	int r = day_database_statement(database, DAY_FREE_PAGES, &statement, fault);
+	int r = day_database_number(database, DAY_FREE_PAGES, 0, &pages, fault);
 
-	if (r == 0)
-		r = day_database_step(database, statement, fault);
 	if (r < 0)
 		return r;
-	pages = sqlite3_column_int64(statement, 0);
-	(void)sqlite3_reset(statement);
 	if (pages == 0) {
 		/* A reader that is in the way leaves it for the next time. */
 		(void)sqlite3_busy_timeout(database->connection, 0);
-		(void)sqlite3_wal_checkpoint_v2(
-			database->connection, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+		database->is_held = sqlite3_wal_checkpoint_v2(database->connection, NULL,
+					    SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK;
 		(void)sqlite3_busy_timeout(database->connection, BUSY_MS);
 		return 0;
 	}

@@ -28,7 +28,7 @@ enum day_statement {
 	DAY_ADD_BODY,	      /* window, body */
 	DAY_DICTIONARY,	      /* part, generation -> body, in the order they were written */
 	DAY_LAST_GENERATION,  /* part */
-	DAY_FIRST_GENERATION, /* of the stacks */
+	DAY_FIRST_GENERATION, /* of the stacks; NULL, which reads 0: there is none */
 	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window */
 	DAY_FOLDS,	      /* the same, of folds and by their ids */
 	DAY_BODY,	      /* window -> body */
@@ -46,6 +46,9 @@ enum day_statement {
 	DAY_DROP_THREADS,     /* generation of the threads that stays: others without windows go */
 	DAY_DROP_BODIES,      /* generation */
 	DAY_DROP_WINDOWS,     /* generation */
+	DAY_GENERATION_BYTES, /* generation -> bytes of its windows' bodies */
+	DAY_PAGES,
+	DAY_PAGE_BYTES,
 	DAY_FREE_PAGES,
 	DAY_VACUUM,
 	DAY_SUMMARY, /* -> windows, first start, last end */
@@ -74,7 +77,9 @@ struct day_database {
 	bool is_immutable;
 	uint64_t bytes;
 	struct timespec changed;
-	/* Of one that is written: which file it is. */
+	/* Of one that is written: whether a reader kept its -wal from being given back. */
+	bool is_held;
+	/* And which file it is. */
 	dev_t device;
 	ino_t inode;
 };
@@ -113,6 +118,13 @@ int day_database_statement(struct day_database *database, enum day_statement nam
 
 /* Runs it. Returns 1 where there is a row, 0 at the end (the statement is reset), or -errno. */
 int day_database_step(struct day_database *database, sqlite3_stmt *statement, struct fault *fault);
+
+/* The first column of the one row that it gives. Returns 0 or -errno. */
+int day_database_number(struct day_database *database, enum day_statement name, int64_t parameter,
+	int64_t *ret_number, struct fault *fault);
+
+/* Of the pages that are in use, wherever they are. */
+int day_database_used(struct day_database *database, uint64_t *ret_bytes, struct fault *fault);
 
 /*
  * Gives some of the pages that are free back to the file system, and what is in the -wal to the

@@ -181,6 +181,7 @@ int store_use_day(struct store *store, uint32_t day, struct fault *fault)
 void store_leave_day(struct store *store)
 {
 	day_database_close(TAKE_PTR(store->database));
+	store->begun_generation = 0;
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		day_dictionary_done(&store->parts[part].dictionary);
 }

@@ -11,6 +11,7 @@
 enum {
 	RUN_ROWS = 32,
 	RUN_ELEMENTS = 8192,
+	GENERATIONS = 4,    /* at the least, of a day that takes all that the limit allows */
 	ROWS_MAX = 1 << 15, /* half a MiB of them; what is more becomes a supplement */
 };
 
@@ -268,6 +269,34 @@ static int append_once(struct appending *appending)
 	return r;
 }
 
+/*
+ * A day that grows by a part of the limit begins a generation, though its dictionary has room: what
+ * goes where there is but one day is a generation, and must not be all there is.
+ */
+static int keep_generations_small(struct store *store, struct fault *fault)
+{
+	struct store_part *stacks = &store->parts[DAY_STACKS];
+	int64_t bodies = 0;
+	uint64_t used = 0;
+	int r = day_database_used(store->database, &used, fault);
+
+	if (r == 0 && store->begun_generation != stacks->generation) {
+		r = day_database_number(
+			store->database, DAY_GENERATION_BYTES, stacks->generation, &bodies, fault);
+		store->begun_generation = r == 0 ? stacks->generation : 0;
+		store->begun_bytes =
+			used - (bodies > 0 && (uint64_t)bodies < used ? (uint64_t)bodies : 0);
+	}
+	if (r < 0)
+		return r;
+	/* Something else of it went. */
+	if (used < store->begun_bytes)
+		store->begun_bytes = used;
+	return used - store->begun_bytes < store->limits.bytes / GENERATIONS
+		       ? 0
+		       : store_part_next_generation(stacks);
+}
+
 static int append_to_day(struct store *store, const struct day_window *window,
 	const struct profile *profile, struct fault *fault)
 {
@@ -279,6 +308,8 @@ static int append_to_day(struct store *store, const struct day_window *window,
 	};
 	int r = store_use_day(store, day_of(window->start_ns), fault);
 
+	if (r == 0)
+		r = keep_generations_small(store, fault);
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
 		r = day_mapping_init(&appending.mappings[part], profile, part == DAY_STACKS);
 	if (r == 0)

@@ -2,6 +2,9 @@
 /*
  * Days go as a whole, the oldest first. Only where there is but one left does a part of it go: its
  * first generation.
+ *
+ * Days that are over also make room where the file system has less of it than the limit: else a
+ * small disk, once it is full, would keep the old ones and take no new window ever.
  */
 #include "base/clock.h"
 #include "store/day_file.h"
@@ -9,6 +12,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
+
+/* What is left free for others, and for the -wal: a hundredth, and no more than this. */
+enum { RESERVE_PARTS = 100, RESERVE_BYTES_MAX = 64 << 20 };
 
 static int remove_file(struct store *store, const struct day_file *file, struct fault *fault)
 {
@@ -74,19 +81,27 @@ static int drop_generation(
 	return r;
 }
 
-/* The number of the first one; 0: there is none. */
-static int first_generation(
-	struct day_database *database, int64_t *ret_generation, struct fault *fault)
+/* What the history may take of its file system, which it has `own_bytes` of. */
+static int room_on_disk(
+	const struct store *store, uint64_t own_bytes, uint64_t *ret_bytes, struct fault *fault)
 {
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, DAY_FIRST_GENERATION, &statement, fault);
+	struct statvfs disk;
+	uint64_t reserve, room;
 
-	if (r == 0)
-		r = day_database_step(database, statement, fault);
-	if (r < 0)
-		return r;
-	*ret_generation = sqlite3_column_int64(statement, 0);
-	(void)sqlite3_reset(statement);
+	if (statvfs(store->folder, &disk) < 0)
+		return fault_set(fault, -errno, "cannot tell the room in %s: %s", store->folder,
+			strerror(errno));
+	*ret_bytes = UINT64_MAX;
+	/* Some have no bound, or tell of none. */
+	if (disk.f_blocks == 0 ||
+		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &reserve) ||
+		__builtin_mul_overflow((uint64_t)disk.f_bavail, disk.f_frsize, &room) ||
+		__builtin_add_overflow(room, own_bytes, &room))
+		return 0;
+	reserve /= RESERVE_PARTS;
+	if (reserve > RESERVE_BYTES_MAX)
+		reserve = RESERVE_BYTES_MAX;
+	*ret_bytes = room > reserve ? room - reserve : 0;
 	return 0;
 }
 
@@ -114,9 +129,12 @@ static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fau
 		r = day_database_shrink(store->database, fault);
 	if (r != 0)
 		return r;
-	r = measure(store, &bytes, fault);
+	/* What a reader holds in the -wal is given back later, and no reason to drop more. */
+	r = store->database->is_held ? day_database_used(store->database, &bytes, fault)
+				     : measure(store, &bytes, fault);
 	if (r == 0)
-		r = first_generation(store->database, &generation, fault);
+		r = day_database_number(
+			store->database, DAY_FIRST_GENERATION, 0, &generation, fault);
 	if (r < 0 || bytes <= store->limits.bytes || generation == 0)
 		return r;
 	r = generation == stacks->generation ? store_part_next_generation(stacks) : 0;
@@ -126,12 +144,22 @@ static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fau
 	return r < 0 ? r : 1;
 }
 
+/* The disk alone takes none that is appended to. */
+static bool is_in_use(const struct day_file *file, size_t days, uint64_t now_ns)
+{
+	return days == 1 || file->day >= day_of(now_ns);
+}
+
 static int keep_limits(
 	struct store *store, const struct day_files *files, uint64_t now_ns, struct fault *fault)
 {
 	const struct day_file *oldest = NULL;
+	uint64_t room;
 	size_t days = 0;
-	int r;
+	int r = room_on_disk(store, files->bytes, &room, fault);
+
+	if (r < 0)
+		return r;
 
 	for (size_t i = 0; i < files->count; i++) {
 		const struct day_file *file = &files->items[i];
@@ -144,7 +172,10 @@ static int keep_limits(
 		r = remove_file(store, file, fault);
 		return r < 0 ? r : 1;
 	}
-	if (files->bytes <= store->limits.bytes || !oldest)
+	if (!oldest)
+		return 0;
+	if (files->bytes <= store->limits.bytes &&
+		(files->bytes <= room || (oldest->damaged == 0 && is_in_use(oldest, days, now_ns))))
 		return 0;
 	if (oldest->damaged == 0 && days == 1)
 		return drop_oldest_part(store, oldest->day, fault);

@@ -38,6 +38,9 @@ struct store {
 	/* The day that is appended to; NULL: none. */
 	struct day_database *database;
 	struct store_part parts[DAY_PARTS];
+	/* Which generation of stacks it has, 0: not known; and what it took when that began. */
+	int64_t begun_generation;
+	uint64_t begun_bytes;
 
 	/* Another day, that is made coarser; NULL: none. */
 	struct day_database *old;

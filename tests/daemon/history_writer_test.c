@@ -4,7 +4,9 @@
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mount.h>
 
 static const struct fixture_sample some[] = {
 	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
@@ -130,6 +132,54 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	fixture_remove(folder);
 }
 
+static void write_zeros(const char *path, size_t limit)
+{
+	char bytes[4096] = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t size = 0; size < limit; size += sizeof(bytes))
+		if (write(fd, bytes, sizeof(bytes)) < 0) {
+			assert_int_equal(errno, ENOSPC);
+			break;
+		}
+	assert_int_equal(close(fd), 0);
+}
+
+/* A window alone: the old day makes room for the next one, though nothing was written. */
+static void a_full_disk_costs_the_old_day(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64], filler[80], old[DAY_PATH_BYTES];
+
+	(void)state;
+	fixture_folder(folder);
+	if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
+		print_message("no tmpfs here: %s\n", strerror(errno));
+		fixture_remove(folder);
+		skip();
+	}
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	assert_int_equal(day_file_path(old, folder, FIXTURE_DAY - 1), 0);
+	write_zeros(old, 512 << 10);
+	write_zeros(filler, SIZE_MAX);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		take(writer, &result);
+		assert_int_equal(result.error, i == 0 ? -ENOSPC : 0);
+	}
+	history_writer_free(writer);
+	assert_int_equal(access(old, F_OK), -1);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.start_ns, FIXTURE_DAY_NS + SECONDS(110));
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
 /* No results are taken, so all places are in use: the next is refused, and is not leaked. */
 static void a_bounded_number_waits(void **state)
 {
@@ -202,6 +252,7 @@ int main(void)
 		cmocka_unit_test(windows_are_written_and_told_of),
 		cmocka_unit_test(finishing_writes_what_waits),
 		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
+		cmocka_unit_test(a_full_disk_costs_the_old_day),
 		cmocka_unit_test(a_bounded_number_waits),
 		cmocka_unit_test(what_entering_returns_is_returned),
 		cmocka_unit_test(allocations_may_fail),

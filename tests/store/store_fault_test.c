@@ -443,6 +443,88 @@ static void a_full_disk_is_waited_out(void **state)
 	fixture_remove(folder);
 }
 
+/* As far as a full disk lets it. */
+static void maintain(struct store *store, uint64_t now_ns)
+{
+	struct fault fault = { 0 };
+	int r;
+
+	do {
+		r = store_maintain(store, now_ns, 0, &fault);
+	} while (r == 1);
+	if (r < 0 && r != -ENOSPC)
+		fail_msg("%s", fault.text);
+}
+
+static void fill(const char *path)
+{
+	char bytes[1024] = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(close(fd), 0);
+}
+
+/* What is read of a day that is closed needs room beside it. */
+static size_t count_days(const char *folder, uint32_t *ret_last)
+{
+	struct fault fault = { 0 };
+	struct day_files files;
+	size_t count;
+
+	assert_int_equal(day_files_read(&files, folder, &fault), 0);
+	count = files.count;
+	assert_true(count > 0);
+	*ret_last = files.items[count - 1].day;
+	day_files_done(&files);
+	return count;
+}
+
+/* It has less room than the limit allows: days that are over make it, and only those. */
+static void a_small_disk_keeps_the_last_days(void **state)
+{
+	char folder[64], filler[80];
+	struct store *store;
+	uint64_t now_ns;
+	size_t days, before;
+	uint32_t last;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 40; i++) {
+		int r;
+
+		now_ns = FIXTURE_DAY_NS + i * DAY_NS;
+		r = fixture_append_one(store, now_ns, 1, 1);
+		if (r < 0) {
+			assert_int_equal(r, -ENOSPC);
+			maintain(store, now_ns);
+			r = fixture_append_one(store, now_ns, 1, 1);
+		}
+		assert_int_equal(r, 0);
+		maintain(store, now_ns);
+	}
+	days = count_days(folder, &last);
+	assert_true(days >= 2 && days < 32);
+	do {
+		before = days;
+		fill(filler);
+		maintain(store, now_ns);
+		days = count_days(folder, &last);
+		assert_true(before > 1 ? days < before : days == 1);
+	} while (before > 1);
+	assert_int_equal(last, day_of(now_ns));
+	store_close(store);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
 /* A mount on top that is read-only: what is open stays writable, all else is not. */
 static void a_disk_that_cannot_be_written(void **state)
 {
@@ -674,6 +756,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_dictionary_is_its_generation),
 		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
 		cmocka_unit_test(a_full_disk_is_waited_out),
+		cmocka_unit_test(a_small_disk_keeps_the_last_days),
 		cmocka_unit_test(a_disk_that_cannot_be_written),
 		cmocka_unit_test(a_disk_that_can_only_be_read),
 		cmocka_unit_test(a_folder_with_any_name),

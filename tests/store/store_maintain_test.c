@@ -3,6 +3,7 @@
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
+#include <sqlite3.h>
 
 static void maintain(struct store *store, uint64_t now_ns)
 {
@@ -317,6 +318,98 @@ static void bytes_are_kept_to_within_a_day(void **state)
 	fixture_remove(folder);
 }
 
+/* The same stacks in all of them: their dictionary has room for ever. */
+static void append_alike(struct store *store, uint32_t number, uint64_t *state_of_draw)
+{
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * number, NULL, 0);
+	struct fault fault = { 0 };
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct fixture_sample sample = { .pid = 1, .address = i, .comm = "one" };
+
+		*state_of_draw = *state_of_draw * 6364136223846793005U + 1;
+		sample.count = 1 + (*state_of_draw >> 36);
+		fixture_add(profile, &sample);
+	}
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	profile_free(profile);
+}
+
+enum { ALIKE = 400, ALIKE_LIMIT = 512 << 10 };
+
+static struct store *open_small(const char *folder)
+{
+	struct store_limits limits = store_default_limits;
+	struct fault fault = { 0 };
+	struct store *store;
+
+	limits.bytes = ALIKE_LIMIT;
+	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	return store;
+}
+
+/* However few stacks it has, and however often the service is begun anew. */
+static void a_day_never_goes_as_a_whole(void **state)
+{
+	uint64_t state_of_draw = 1;
+	struct store *store;
+	char folder[64];
+	size_t most = 0;
+
+	(void)state;
+	fixture_folder(folder);
+	store = open_small(folder);
+	for (uint32_t i = 0; i < ALIKE; i++) {
+		size_t count;
+
+		append_alike(store, i, &state_of_draw);
+		maintain(store, FIXTURE_DAY_NS + SECONDS(10) * (i + 1));
+		assert_true(folder_bytes(folder) <= ALIKE_LIMIT);
+		count = look(folder).count;
+		assert_true(count >= most / 2);
+		if (count > most)
+			most = count;
+		if (i % 7 == 0) {
+			store_close(store);
+			store = open_small(folder);
+		}
+	}
+	/* Some of it went, or nothing was shown. */
+	assert_true(most > 20 && most < ALIKE);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* It keeps the -wal from being given back, which is no reason to drop all that there is. */
+static void a_reader_that_stays_costs_no_history(void **state)
+{
+	uint64_t state_of_draw = 1;
+	char folder[64], path[DAY_PATH_BYTES];
+	sqlite3 *connection;
+	struct store *store;
+	size_t count;
+
+	(void)state;
+	fixture_folder(folder);
+	store = open_small(folder);
+	for (uint32_t i = 0; folder_bytes(folder) <= ALIKE_LIMIT; i++)
+		append_alike(store, i, &state_of_draw);
+	count = look(folder).count;
+	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(connection, "BEGIN; SELECT count(*) FROM bodies", NULL, NULL, NULL),
+		SQLITE_OK);
+	maintain(store, FIXTURE_DAY_NS + SECONDS(10));
+	assert_true(look(folder).count > count / 2);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+	maintain(store, FIXTURE_DAY_NS + SECONDS(10));
+	assert_true(folder_bytes(folder) <= ALIKE_LIMIT);
+	assert_true(look(folder).count > count / 2);
+	store_close(store);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +420,8 @@ int main(void)
 		cmocka_unit_test(a_clock_set_ahead_costs_no_history),
 		cmocka_unit_test(bytes_are_kept_to_by_days),
 		cmocka_unit_test(bytes_are_kept_to_within_a_day),
+		cmocka_unit_test(a_day_never_goes_as_a_whole),
+		cmocka_unit_test(a_reader_that_stays_costs_no_history),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
