@@ -24,9 +24,14 @@ static int map_file(const char *path, struct keepsake **ret_keepsake)
 {
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	void *memory;
+	int r;
 
 	if (fd < 0 || ftruncate(fd, sizeof(struct keepsake)) < 0)
 		return -errno;
+	/* What is a hole is found to have no room when it is written to, by a signal. */
+	r = -posix_fallocate(fd, 0, sizeof(struct keepsake));
+	if (r < 0)
+		return r;
 	memory = mmap(NULL, sizeof(struct keepsake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -78,6 +83,8 @@ void keepsake_begin(struct keepsake *keepsake, uint64_t *ret_engines, struct acc
 		keepsake->lost_samples += lost.stored[path];
 		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
 	}
+	/* Counted, whatever becomes of this engine before it tells of its own. */
+	keepsake_update(keepsake, &lost);
 	*ret_engines = ++keepsake->engines;
 	*ret_lost = lost;
 	*ret_lost_samples = keepsake->lost_samples;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +110,12 @@ static void a_loss_is_kept_until_it_is_told(void **state)
 	keepsake = opened(boot, 1);
 	keepsake_update(keepsake, &unsealed);
 	keepsake_begin(keepsake, &engines, &first, &samples);
+	/* By this engine, or by the one that was killed. */
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &engines, &second, &samples);
+	assert_memory_equal(&first, &second, sizeof(first));
+	assert_int_equal(samples, 5);
 	keepsake_update(keepsake, &first);
 	keepsake_begin(keepsake, &engines, &second, &samples);
 	assert_memory_equal(&first, &second, sizeof(first));
@@ -183,6 +190,39 @@ static void services_and_boots_are_told_apart(void **state)
 	keepsake_close(keepsake);
 }
 
+/* A full disk is told of when the file is opened, and not by a signal later. */
+static void a_full_disk_is_an_error(void **state)
+{
+	char folder[] = "/tmp/keepsake_test_XXXXXX", file[64];
+	struct keepsake *keepsake;
+	struct fault fault = { 0 };
+	char bytes[4096] = { 0 };
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	if (mount("tmpfs", folder, "tmpfs", 0, "size=64k") < 0) {
+		print_message("no tmpfs here: %s\n", strerror(errno));
+		assert_int_equal(rmdir(folder), 0);
+		skip();
+	}
+	(void)snprintf(file, sizeof(file), "%s/filler", folder);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	(void)snprintf(file, sizeof(file), "%s/keepsake", folder);
+	assert_int_equal(keepsake_open(file, boot, 1, &keepsake, &fault), -ENOSPC);
+	assert_non_null(strstr(fault.text, file));
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(keepsake_open(file, boot, 1, &keepsake, &fault), 0);
+	keepsake_close(keepsake);
+	assert_int_equal(umount(folder), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void other_files_are_begun_anew(void **state)
 {
 	static const char bytes[3000] = { [0 ... 2999] = 'x' };
@@ -215,6 +255,7 @@ static void no_file_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_disk_is_an_error),
 		cmocka_unit_test_setup_teardown(
 			the_first_engine_has_lost_nothing, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
