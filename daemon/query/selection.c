@@ -266,17 +266,19 @@ static bool is_time_of_day(const char *text)
 static int parse_end(const char *text, uint64_t start_ns, bool has_start, uint64_t now_ns,
 	uint64_t *ret_ns, struct fault *fault)
 {
-	enum { DAY_S = 86400 };
+	/* From the start: of its day or the next one, which may be of 23 or of 25 hours. */
+	static const uint64_t hours[] = { 0, 22, 26 };
+	const uint64_t hour_ns = 3600 * 1000000000ULL;
 	const char *at = text + strspn(text, " \t");
 	bool is_of_day = is_time_of_day(at);
-	uint64_t day_ns = DAY_S * 1000000000ULL, ns = 0;
-	int r;
+	uint64_t ns = 0;
+	int r = 0;
 
 	if (!has_start || (!is_of_day && *at != '+'))
 		return time_text_parse(text, now_ns, ret_ns, fault);
-	r = time_text_parse(text, start_ns, &ns, fault);
-	if (r == 0 && is_of_day && ns <= start_ns && start_ns < UINT64_MAX - day_ns)
-		r = time_text_parse(text, start_ns + day_ns, &ns, fault);
+	for (size_t i = 0; r == 0 && ns <= start_ns && i < (is_of_day ? ARRAY_SIZE(hours) : 1); i++)
+		if (start_ns < UINT64_MAX - hours[i] * hour_ns)
+			r = time_text_parse(text, start_ns + hours[i] * hour_ns, &ns, fault);
 	if (r == 0)
 		*ret_ns = ns;
 	return r;

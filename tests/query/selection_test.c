@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -76,6 +78,24 @@ static void times_are_read(void **state)
 	EXPECT_TIMES(midnight, NOW, "from", "today", "to", "now");
 	EXPECT_TIMES(1795170000123456789ULL, 1795170030123456789ULL, "from",
 		"@1795170000.123456789", "to", "@1795170030.123456789");
+}
+
+/* A day of 23 hours and one of 25, in Berlin. */
+static void the_end_is_the_next_time_of_day(void **state)
+{
+	const uint64_t spring = 1774737000ULL * NSEC_PER_SEC; /* 2026-03-28 22:30 UTC */
+	const uint64_t autumn = 1792879800ULL * NSEC_PER_SEC; /* 2026-10-24 22:10 UTC */
+
+	(void)state;
+	assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+	tzset();
+	EXPECT_TIMES(spring, spring + MINUTES(45), "from", "2026-03-28 23:30", "to", "00:15");
+	EXPECT_TIMES(
+		spring, spring + MINUTES(23 * 60 - 10), "from", "2026-03-28 23:30", "to", "23:20");
+	EXPECT_TIMES(
+		autumn, autumn + MINUTES(25 * 60 - 5), "from", "2026-10-25 00:10", "to", "00:05");
+	assert_int_equal(setenv("TZ", "UTC", 1), 0);
+	tzset();
 }
 
 static void wrong_parameters_are_told(void **state)
@@ -500,6 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_are_read),
+		cmocka_unit_test(the_end_is_the_next_time_of_day),
 		cmocka_unit_test(wrong_parameters_are_told),
 		cmocka_unit_test(wrong_times_are_told),
 		cmocka_unit_test(what_is_given_once_is_not_given_twice),
