@@ -21,6 +21,58 @@ void accounts_add(struct accounts *sum, const struct accounts *part)
 		sum->ends[i] += part->ends[i];
 }
 
+static void add_weighted(uint64_t *sums, const uint64_t *parts, size_t count, uint64_t weight)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value;
+
+		if (__builtin_mul_overflow(parts[i], weight, &value) ||
+			__builtin_add_overflow(sums[i], value, &sums[i]))
+			sums[i] = UINT64_MAX;
+	}
+}
+
+void accounts_add_weighted(struct accounts *sum, const struct accounts *part, uint64_t weight)
+{
+	add_weighted(&sum->fired, &part->fired, 1, weight);
+	add_weighted(sum->stored, part->stored, ARRAY_SIZE(sum->stored), weight);
+	add_weighted(sum->dropped, part->dropped, ARRAY_SIZE(sum->dropped), weight);
+	add_weighted(sum->walked, part->walked, ARRAY_SIZE(sum->walked), weight);
+	add_weighted(sum->ends, part->ends, ARRAY_SIZE(sum->ends), weight);
+	add_weighted(&sum->run_ns, &part->run_ns, 1, 1);
+	add_weighted(sum->events, part->events, ARRAY_SIZE(sum->events), 1);
+}
+
+/* Returns what is left of the last one. */
+static uint64_t divide(uint64_t *values, size_t count, uint64_t rest, uint64_t divisor)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t sum;
+
+		if (__builtin_add_overflow(values[i], rest, &sum))
+			sum = UINT64_MAX;
+		values[i] = sum / divisor;
+		rest = sum % divisor;
+	}
+	return rest;
+}
+
+void accounts_divide(struct accounts *accounts, uint64_t divisor)
+{
+	bool closes = accounts_close(accounts);
+	uint64_t rest = divide(accounts->stored, ARRAY_SIZE(accounts->stored), 0, divisor);
+
+	(void)divide(accounts->dropped, ARRAY_SIZE(accounts->dropped), rest, divisor);
+	(void)divide(accounts->walked, ARRAY_SIZE(accounts->walked), 0, divisor);
+	(void)divide(accounts->ends, ARRAY_SIZE(accounts->ends), 0, divisor);
+	(void)divide(&accounts->fired, 1, 0, divisor);
+	if (!closes)
+		return;
+	accounts->fired = accounts_stored(accounts);
+	for (size_t i = 0; i < ARRAY_SIZE(accounts->dropped); i++)
+		accounts->fired += accounts->dropped[i];
+}
+
 void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters)
 {
 	sum->fired += counters->fired;

@@ -23,6 +23,15 @@ struct accounts {
 
 void accounts_add(struct accounts *sum, const struct accounts *part);
 
+/*
+ * Adds accounts whose samples stand for `weight` each, as so many times as many; divided by one
+ * weight in the end, those of different periods are one. What is no sample is added as it is. What
+ * is left of each when it is divided goes to the next, so that totals are right to one sample;
+ * accounts that close do so afterwards.
+ */
+void accounts_add_weighted(struct accounts *sum, const struct accounts *part, uint64_t weight);
+void accounts_divide(struct accounts *accounts, uint64_t divisor);
+
 /* Adds one CPU's counters. */
 void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters);
 

@@ -129,8 +129,8 @@ struct store_found {
 
 /*
  * Merges the selected windows into one profile, whose binaries lack names. Windows of different
- * periods are brought to the shortest, so that totals stay true. Returns 0, -E2BIG where
- * `profile_bytes` do not suffice, or -errno with `fault`.
+ * periods are brought to the shortest, with their accounts, so that totals stay true. Returns 0,
+ * -E2BIG where `profile_bytes` do not suffice, or -errno with `fault`.
  */
 int store_reader_read(struct store_reader *reader, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Windows become one profile: day by day, generation by generation, so that one dictionary at a
- * time is in memory. Samples are summed up as nanoseconds of CPU time, since windows may differ in
- * their periods, and become samples of the shortest period at the end.
+ * time is in memory. Samples and accounts are summed up as nanoseconds of CPU time, since windows
+ * may differ in their periods, and become samples of the shortest period at the end.
  *
  * A fold is read instead of its windows where all of these are selected, which shows in the number
  * of samples, and nobody asks for single processes. Accounts and times are always the windows'.
@@ -21,7 +21,7 @@
 
 enum {
 	DAY_WINDOWS_MAX = 1 << 17,
-	SUMS_MAX = 1 << 18,
+	SUMS_MAX = (1 << 18) - 1, /* what fits into half of a table of 8 MiB */
 	ROWS_AHEAD = 6,
 };
 
@@ -393,7 +393,7 @@ static void count_window(struct reading *reading, const struct read_window *wind
 		profile->period_ns = window->period_ns;
 	if (window->cpu_count > profile->cpu_count)
 		profile->cpu_count = window->cpu_count;
-	accounts_add(&profile->accounts, &window->accounts);
+	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }
 
 /* -EBADMSG: the body is damaged, and nothing of it was counted. */
@@ -517,6 +517,8 @@ static void scale(struct profile *profile)
 		sample->count = sum / profile->period_ns;
 		rest = sum % profile->period_ns;
 	}
+	if (profile->period_ns > 0)
+		accounts_divide(&profile->accounts, profile->period_ns);
 }
 
 int store_reader_read(struct store_reader *reader, const struct store_selection *selection,

@@ -46,6 +46,47 @@ static void moving_keeps_the_sum(void **state)
 	assert_true(accounts_close(&sum));
 }
 
+static void weighted_accounts_close(void **state)
+{
+	const struct accounts slow = {
+		.fired = 12,
+		.run_ns = 5,
+		.stored = { 3, 4 },
+		.dropped = { [PILOTLIGHT_DROP_IDLE] = 1, [PILOTLIGHT_DROP_UNREAD] = 4 },
+		.events = { 9 },
+		.walked = { 3 },
+	};
+	const struct accounts fast = {
+		.fired = 100, .run_ns = 7, .stored = { 60, 0 }, .dropped = { 40 }, .events = { 1 }
+	};
+	const struct accounts endless = { .fired = UINT64_MAX, .stored = { UINT64_MAX } };
+	struct accounts sum = { 0 };
+
+	(void)state;
+	accounts_add_weighted(&sum, &slow, 25);
+	accounts_add_weighted(&sum, &fast, 10);
+	accounts_divide(&sum, 10);
+	/* 7.5 and 10, the rest of the first with the second; 2.5 and 10 of the dropped. */
+	assert_int_equal(sum.stored[0], 67);
+	assert_int_equal(sum.stored[1], 10);
+	assert_int_equal(accounts_stored(&sum), 77);
+	assert_int_equal(accounts_lost(&sum) + sum.dropped[PILOTLIGHT_DROP_IDLE], 53);
+	assert_int_equal(sum.fired, 130);
+	assert_true(accounts_close(&sum));
+	assert_int_equal(sum.walked[0], 7);
+	assert_int_equal(sum.run_ns, 12);
+	assert_int_equal(sum.events[0], 10);
+
+	/* Those that do not close are not made to. */
+	sum = (struct accounts){ 0 };
+	accounts_add_weighted(&sum, &(struct accounts){ .fired = 9, .stored = { 4 } }, 10);
+	accounts_divide(&sum, 10);
+	assert_int_equal(sum.fired, 9);
+	accounts_add_weighted(&sum, &endless, 10);
+	assert_int_equal(sum.fired, UINT64_MAX);
+	assert_int_equal(sum.stored[0], UINT64_MAX);
+}
+
 static void every_reason_has_a_name_of_its_own(void **state)
 {
 	(void)state;
@@ -65,6 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample_is_stored_or_dropped),
 		cmocka_unit_test(moving_keeps_the_sum),
+		cmocka_unit_test(weighted_accounts_close),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
 	};
 

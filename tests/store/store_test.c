@@ -395,6 +395,11 @@ static void periods_are_brought_to_the_shortest(void **state)
 	assert_int_equal(read->period_ns, 10000000);
 	assert_int_equal(read->samples.count, 107);
 	assert_int_equal(fixture_total(read), 117);
+	/* 7 and 100 stored, and 7 and 100 lost; the accounts tell of the same samples. */
+	assert_int_equal(accounts_stored(&read->accounts), 117);
+	assert_int_equal(accounts_lost(&read->accounts), 117 + 1);
+	assert_int_equal(read->accounts.fired, 235);
+	assert_true(accounts_close(&read->accounts));
 	for (size_t i = 0; i < 107; i++)
 		assert_in_range(read->samples.items[i].count, 1, 3);
 	profile_free(read);
