@@ -90,6 +90,8 @@ struct profile {
 	/* What it is of. */
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
 	uint64_t period_ns;	   /* of CPU time that one sample stands for */
+	/* CPU time that there was, without the gaps in between; 0: all CPUs for all the time. */
+	uint64_t possible_cpu_ns;
 	uint32_t cpu_count;
 	uint32_t event; /* string: "cpu-clock", "cycles" */
 	struct accounts accounts;

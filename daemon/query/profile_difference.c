@@ -2,6 +2,7 @@
 #include "query/profile_difference.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { MILLIONTHS = 1000000 };
 
@@ -26,8 +27,16 @@ static uint64_t possible_millionths(const struct profile *profile)
 
 	if (profile->period_ns == 0 || profile->end_ns <= profile->start_ns)
 		return 0;
-	cpu_ns = (unsigned __int128)(profile->end_ns - profile->start_ns) * profile->cpu_count;
+	cpu_ns = profile->possible_cpu_ns;
+	if (cpu_ns == 0)
+		cpu_ns = (unsigned __int128)(profile->end_ns - profile->start_ns) *
+			 profile->cpu_count;
 	return saturate(cpu_ns * MILLIONTHS / profile->period_ns, UINT64_MAX);
+}
+
+static const char *event_of(const struct profile *profile)
+{
+	return string_pool_get(&profile->strings, profile->event);
 }
 
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
@@ -35,6 +44,12 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 {
 	struct profile_difference difference = { .sides = { base, compared }, .whole = whole };
 
+	if (strcmp(event_of(base), event_of(compared)) != 0)
+		return fault_set(fault, -EINVAL,
+			"The base profile is of the event \"%.40s\", and the compared one of "
+			"\"%.40s\": "
+			"samples of two events do not compare. Ask for one of them with event.",
+			event_of(base), event_of(compared));
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
 		const struct profile *profile = difference.sides[i];
 

@@ -6,7 +6,7 @@
  *
  * By total the whole is all samples of the profile, stored and lost (I1): what a function's part in
  * the work is, however much work there was. By time it is every sample that the CPUs could have
- * given in the profile's span: CPU time per CPU-second, so that more work shows as more.
+ * given while it was recorded: CPU time per CPU-second, so that more work shows as more.
  *
  * What is the same on both sides is not decided here. Addresses differ between builds, so render
  * matches frames by the names that it shows. Plain values; the profiles are borrowed.
@@ -43,8 +43,8 @@ struct profile_difference {
 };
 
 /*
- * Returns 0; or, by time, -EINVAL where the span, the period or the number of CPUs of a profile is
- * not known, with a fault that says which profile's.
+ * Returns 0; -EINVAL where they are of two events, or, by time, where the span, the period or the
+ * number of CPUs of a profile is not known. The fault says which profile's.
  */
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
 	const struct profile *compared, enum difference_whole whole, struct fault *fault);

@@ -376,6 +376,20 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 	return r;
 }
 
+/* A supplement is of the time of its window. */
+static void count_time(struct profile *profile, const struct read_window *window)
+{
+	uint64_t cpu_ns;
+
+	if (!window->is_supplement && (__builtin_mul_overflow(window->end_ns - window->start_ns,
+					       (uint64_t)window->cpu_count, &cpu_ns) ||
+					      __builtin_add_overflow(profile->possible_cpu_ns,
+						      cpu_ns, &profile->possible_cpu_ns)))
+		profile->possible_cpu_ns = UINT64_MAX;
+	if (window->cpu_count > profile->cpu_count)
+		profile->cpu_count = window->cpu_count;
+}
+
 static void count_window(struct reading *reading, const struct read_window *window)
 {
 	struct store_found *found = &reading->found;
@@ -391,8 +405,7 @@ static void count_window(struct reading *reading, const struct read_window *wind
 		found->end_ns = window->end_ns;
 	if (profile->period_ns == 0 || window->period_ns < profile->period_ns)
 		profile->period_ns = window->period_ns;
-	if (window->cpu_count > profile->cpu_count)
-		profile->cpu_count = window->cpu_count;
+	count_time(profile, window);
 	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }
 

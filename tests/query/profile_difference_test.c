@@ -58,6 +58,31 @@ static void by_time_the_cpus_are_the_whole(void **state)
 	assert_int_equal(profile_difference_change(&difference, (uint64_t[]){ 100, 300 }), 0);
 	assert_int_equal(
 		profile_difference_change(&difference, (uint64_t[]){ 100, 600 }), 5 * PER_CENT);
+	/* Of its time it was recorded for a quarter alone. */
+	base->possible_cpu_ns = 5 * 1000000000ULL;
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 20 * PER_CENT);
+}
+
+static void two_events_are_not_compared(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = timed("c|1|x:main", 10, 10000000, 2);
+	_cleanup_(profile_freep) struct profile *compared = timed("c|1|x:main", 10, 10000000, 2);
+	struct profile_difference difference;
+	struct fault fault = { 0 };
+
+	(void)state;
+	base->event = example_string(base, "cycles");
+	compared->event = example_string(compared, "cpu-clock");
+	assert_int_equal(
+		profile_difference_init(&difference, base, compared, DIFFERENCE_BY_TOTAL, &fault),
+		-EINVAL);
+	assert_non_null(strstr(fault.text, "\"cycles\", and the compared one of \"cpu-clock\""));
+	compared->event = example_string(compared, "cycles");
+	assert_int_equal(
+		profile_difference_init(&difference, base, compared, DIFFERENCE_BY_TOTAL, &fault),
+		0);
 }
 
 static void shares_are_rounded_to_the_nearest(void **state)
@@ -143,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_total_the_samples_are_the_whole),
 		cmocka_unit_test(by_time_the_cpus_are_the_whole),
+		cmocka_unit_test(two_events_are_not_compared),
 		cmocka_unit_test(shares_are_rounded_to_the_nearest),
 		cmocka_unit_test(empty_profiles_have_no_shares),
 		cmocka_unit_test(unknown_time_is_told),

@@ -399,6 +399,7 @@ static void periods_are_brought_to_the_shortest(void **state)
 	assert_int_equal(accounts_stored(&read->accounts), 117);
 	assert_int_equal(accounts_lost(&read->accounts), 117 + 1);
 	assert_int_equal(read->accounts.fired, 235);
+	assert_int_equal(read->possible_cpu_ns, SECONDS(20) * 4);
 	assert_true(accounts_close(&read->accounts));
 	for (size_t i = 0; i < 107; i++)
 		assert_in_range(read->samples.items[i].count, 1, 3);
@@ -423,6 +424,7 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 1);
+	assert_int_equal(read->possible_cpu_ns, SECONDS(10) * 4);
 	assert_int_equal(fixture_total(read), 20);
 	assert_int_equal(read->accounts.fired, 13);
 	profile_free(read);
