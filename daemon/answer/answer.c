@@ -103,7 +103,8 @@ static size_t profile_budget(const struct making *making)
 static void title(struct making *making, enum difference_side side, const struct store_found *found,
 	bool lacks_names)
 {
-	const char *text = selection_text(making->parameters.sides[side]);
+	const struct selection *selection = making->parameters.sides[side];
+	const char *text = selection_text(selection);
 	char *shown = making->titles[side];
 	size_t used = 0;
 
@@ -111,10 +112,23 @@ static void title(struct making *making, enum difference_side side, const struct
 		used += (size_t)snprintf(shown, TITLE_BYTES,
 			"without %" PRIu64 " of the days, which cannot be read: ",
 			found->days_damaged);
+	if (found->has_other_events && !selection_has_event(selection))
+		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
+			"without windows of other events; ask with event=...: ");
 	if (lacks_names)
 		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
 			"without some names, for want of memory: ");
 	(void)snprintf(shown + used, TITLE_BYTES - used, "%s", text);
+}
+
+/* What others have lost is no loss of the selection, and not in its whole. */
+static void select_accounts(struct profile *profile)
+{
+	uint64_t selected = 0;
+
+	for (size_t i = 0; i < profile->samples.count; i++)
+		selected += profile->samples.items[i].count;
+	accounts_select(&profile->accounts, selected);
 }
 
 static int read_side(struct making *making, enum difference_side side)
@@ -136,6 +150,8 @@ static int read_side(struct making *making, enum difference_side side)
 		(profile->samples.count == 0 && selection_has_filter(selection)))
 		return answer_fail_empty(making->reply, making->reader, selection, &found,
 			making->request->memory_max);
+	if (selection_has_filter(selection))
+		select_accounts(profile);
 	r = answer_names_run(profile, cached_symbol_source_interface(making->names));
 	if (r == -ENOMEM)
 		return answer_fail_memory(making->reply, making->request->memory_max);

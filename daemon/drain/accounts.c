@@ -97,6 +97,37 @@ void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	accounts->dropped[reason] += count;
 }
 
+/* Their share of each; rounded so that the sum is right. */
+static void weigh(uint64_t *values, size_t count, uint64_t part, uint64_t whole)
+{
+	unsigned __int128 sum = 0;
+	uint64_t told = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		sum += values[i];
+		values[i] = (uint64_t)(sum * part / whole) - told;
+		told += values[i];
+	}
+}
+
+void accounts_select(struct accounts *accounts, uint64_t selected)
+{
+	uint64_t *dropped = accounts->dropped;
+	uint64_t stored = accounts_stored(accounts), lost = accounts_lost(accounts);
+	uint64_t idle = dropped[PILOTLIGHT_DROP_IDLE], filtered = dropped[PILOTLIGHT_DROP_FILTERED];
+
+	if (selected >= stored)
+		return;
+	weigh(accounts->stored, ARRAY_SIZE(accounts->stored), selected, stored);
+	weigh(accounts->walked, ARRAY_SIZE(accounts->walked), selected, stored);
+	weigh(accounts->ends, ARRAY_SIZE(accounts->ends), selected, stored);
+	dropped[PILOTLIGHT_DROP_IDLE] = dropped[PILOTLIGHT_DROP_FILTERED] = 0;
+	weigh(dropped, ARRAY_SIZE(accounts->dropped), selected, stored);
+	dropped[PILOTLIGHT_DROP_IDLE] = idle;
+	filtered += stored - selected + lost - accounts_lost(accounts);
+	dropped[PILOTLIGHT_DROP_FILTERED] = filtered;
+}
+
 uint64_t accounts_stored(const struct accounts *accounts)
 {
 	uint64_t sum = 0;

@@ -39,6 +39,12 @@ void accounts_add_counters(struct accounts *sum, const struct pilotlight_counter
 void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	enum pilotlight_drop reason, uint64_t count);
 
+/*
+ * Of the samples that are stored so many alone are asked for: the others were filtered, and so is
+ * their share of what was lost, as nobody knows whose that was. What closes does so afterwards.
+ */
+void accounts_select(struct accounts *accounts, uint64_t selected);
+
 uint64_t accounts_stored(const struct accounts *accounts);
 
 /* What was lost, as opposed to idle time and processes that were not asked for. */

@@ -72,6 +72,8 @@ int selection_finish(struct selection *selection, uint64_t now_ns, struct fault 
  * What was seen before is forgotten. */
 void selection_store(struct selection *selection, struct store_selection *ret_selection);
 
+bool selection_has_event(const struct selection *selection);
+
 /* Does it ask for certain threads or code, and not for whatever there was? */
 bool selection_has_filter(const struct selection *selection);
 

@@ -305,6 +305,56 @@ static void idle_is_an_answer(void **state)
 	assert_int_equal(fixture->output_bytes, 0);
 }
 
+/* Four were lost beside 17 that are stored; alpha has 12 of these, beta 3. */
+static void what_others_lost_is_not_the_selections(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "unit", "alpha", "format", "txt");
+	expect_status(fixture, 200, "");
+	assert_non_null(strstr(fixture->output,
+		"# samples  21 fired = 12 stored + 0 idle + 7 filtered + 2 lost\n"));
+	ASK(fixture, "last", "1d", "unit", "beta", "format", "folded");
+	expect_status(fixture, 200, "");
+	assert_null(strstr(fixture->output, "[lost"));
+	/* Shares of a difference are of the selection: all of it is in main. */
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "last", "1d", "unit", "beta", "against.unit", "gamma", "format", "txt");
+	expect_status(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "3 stored, 0 lost"));
+}
+
+static void append_event(struct answer_fixture *fixture, uint64_t start_ns, const char *event)
+{
+	static const struct fixture_sample sample = {
+		.pid = 50, .address = 0x3000, .count = 9, .comm = "delta"
+	};
+	struct profile *profile = fixture_profile(start_ns, &sample, 1);
+	struct store *store = fixture_open(fixture->history);
+	struct fault fault = { 0 };
+
+	assert_int_equal(profile_add_string(profile, event, &profile->event), 0);
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	store_close(store);
+	profile_free(profile);
+}
+
+static void other_events_are_told_of(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	append_event(fixture, ANSWER_FIXTURE_NEXT + SECONDS(30), "cycles");
+	ASK(fixture, "last", "1d", "format", "svg");
+	expect_status(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "without windows of other events"));
+	ASK(fixture, "last", "1d", "format", "svg", "event", "cpu-clock");
+	expect_status(fixture, 200, "");
+	assert_null(strstr(fixture->output, "other events"));
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "last", "1d", "event", "cpu-clock", "against.event", "cycles");
+	expect_status(fixture, 400, "do not compare");
+}
+
 static void damage_is_told(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -461,6 +511,8 @@ int main(void)
 		TEST(what_is_not_there_is_told_with_what_is),
 		TEST(no_history_is_told),
 		TEST(idle_is_an_answer),
+		TEST(what_others_lost_is_not_the_selections),
+		TEST(other_events_are_told_of),
 		TEST(damage_is_told),
 		TEST(bounds_are_kept),
 		TEST(output_that_fails_is_told),

@@ -87,6 +87,47 @@ static void weighted_accounts_close(void **state)
 	assert_int_equal(sum.stored[0], UINT64_MAX);
 }
 
+static void what_was_not_selected_is_filtered(void **state)
+{
+	const struct accounts all = {
+		.fired = 1000,
+		.stored = { 60, 40 },
+		.dropped = {
+			[PILOTLIGHT_DROP_IDLE] = 90,
+			[PILOTLIGHT_DROP_FILTERED] = 10,
+			[PILOTLIGHT_DROP_RING_FULL] = 500,
+			[PILOTLIGHT_DROP_ENGINE] = 300,
+		},
+	};
+	struct accounts accounts = all;
+
+	(void)state;
+	accounts_select(&accounts, 5);
+	assert_int_equal(accounts.stored[0], 3);
+	assert_int_equal(accounts.stored[1], 2);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_RING_FULL], 25);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 15);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 90);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_FILTERED], 10 + 95 + 760);
+	assert_int_equal(accounts.fired, 1000);
+	assert_true(accounts_close(&accounts));
+
+	accounts = all;
+	accounts_select(&accounts, 0);
+	assert_int_equal(accounts_stored(&accounts) + accounts_lost(&accounts), 0);
+	assert_true(accounts_close(&accounts));
+
+	/* All of them, or more: of a window whose accounts tell of less. */
+	accounts = all;
+	accounts_select(&accounts, 100);
+	assert_memory_equal(&accounts, &all, sizeof(all));
+	accounts_select(&accounts, 101);
+	assert_memory_equal(&accounts, &all, sizeof(all));
+	accounts = (struct accounts){ 0 };
+	accounts_select(&accounts, 0);
+	assert_int_equal(accounts.fired, 0);
+}
+
 static void every_reason_has_a_name_of_its_own(void **state)
 {
 	(void)state;
@@ -107,6 +148,7 @@ int main(void)
 		cmocka_unit_test(every_sample_is_stored_or_dropped),
 		cmocka_unit_test(moving_keeps_the_sum),
 		cmocka_unit_test(weighted_accounts_close),
+		cmocka_unit_test(what_was_not_selected_is_filtered),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
 	};
 
