@@ -169,7 +169,7 @@ static void take_waiting(struct drain *drain)
 
 /*
  * The ring is readable as soon as it holds anything, but BPF wakes its reader only when it is half
- * full: an edge-triggered descriptor tells of the waking alone.
+ * full: an edge-triggered descriptor tells of the waking alone, until the edge is taken.
  */
 static int open_poll_fd(int ring_fd)
 {
@@ -179,6 +179,14 @@ static int open_poll_fd(int ring_fd)
 	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, ring_fd, &event) < 0)
 		return -errno;
 	return TAKE_FD(fd);
+}
+
+/* Before the ring is read: a waking that comes later is another one's. */
+static int take_edge(const struct drain *drain)
+{
+	struct epoll_event event;
+
+	return epoll_wait(drain->poll_fd, &event, 1, 0) < 0 && errno != EINTR ? -errno : 0;
 }
 
 void drain_free(struct drain *drain)
@@ -505,7 +513,9 @@ int drain_window(
 
 	drain->function = function;
 	drain->context = context;
-	r = read_counters(drain, &accounts);
+	r = take_edge(drain);
+	if (r == 0)
+		r = read_counters(drain, &accounts);
 	if (r < 0)
 		return r;
 	take_waiting(drain);

@@ -66,8 +66,8 @@ void drain_free(struct drain *drain);
 DEFINE_CLEANUP(struct drain, drain_free);
 
 /*
- * Readable when the ring is half full: then the next window should begin at once rather than at the
- * end of its period. Borrowed.
+ * Readable when the ring has become half full since drain_window() was last called: then the next
+ * window should begin at once rather than at the end of its period. Borrowed.
  */
 int drain_poll_fd(const struct drain *drain);
 

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -342,6 +343,65 @@ static void what_is_there_and_not_counted_is_a_bug(void **state)
 	close_fixture(&fixture);
 }
 
+/* Sends a ring record that no window counts, and wakes the reader or does not. */
+static void send_record(const struct fixture *fixture, int32_t flags)
+{
+	const struct bpf_insn send[] = {
+		/* r1: the ring; r2: a struct pilotlight_ring_header, { PILOTLIGHT_RING_WALK, 0 } */
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+			.dst_reg = BPF_REG_1,
+			.src_reg = BPF_PSEUDO_MAP_FD,
+			.imm = capture_maps(fixture->capture)->ring_fd },
+		{ 0 },
+		{ .code = BPF_ST | BPF_MEM | BPF_DW,
+			.dst_reg = BPF_REG_10,
+			.off = -8,
+			.imm = PILOTLIGHT_RING_WALK },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X,
+			.dst_reg = BPF_REG_2,
+			.src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_4, .imm = flags },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_ringbuf_output },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, load, .prog_flags = BPF_F_SLEEPABLE);
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int program_fd = bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "send_record", "GPL", send,
+		sizeof(send) / sizeof(send[0]), &load);
+
+	assert_true(program_fd >= 0);
+	assert_int_equal(bpf_prog_test_run_opts(program_fd, &run), 0);
+	assert_int_equal((int32_t)run.retval, 0);
+	(void)close(program_fd);
+}
+
+static bool wants_to_be_drained(const struct fixture *fixture)
+{
+	struct pollfd waited = { .fd = drain_poll_fd(fixture->drain), .events = POLLIN };
+
+	return poll(&waited, 1, 0) == 1;
+}
+
+static void one_waking_is_one_drain(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, false, 64);
+	assert_false(wants_to_be_drained(&fixture));
+	for (unsigned i = 0; i < 3; i++) {
+		send_record(&fixture, BPF_RB_FORCE_WAKEUP);
+		assert_true(wants_to_be_drained(&fixture));
+		assert_int_equal(drain_once(&fixture), 0);
+		/* Never empty, and never half full. */
+		send_record(&fixture, BPF_RB_NO_WAKEUP);
+		assert_false(wants_to_be_drained(&fixture));
+	}
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_sample_has_the_cgroup_of_its_thread),
 		cmocka_unit_test(what_is_counted_and_not_there_is_unread),
 		cmocka_unit_test(what_is_there_and_not_counted_is_a_bug),
+		cmocka_unit_test(one_waking_is_one_drain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
