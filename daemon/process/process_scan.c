@@ -195,10 +195,11 @@ static bool parse_pid(const char *name, pid_t *ret_pid)
 	return true;
 }
 
-static bool is_of_the_process(int error)
+/* What fails for one process may succeed for the next, whichever of the two it was that failed: the
+ * broker is not there for another moment, or out of something. */
+static bool ends_scan(int error)
 {
-	return error == -ESRCH || error == -ENOENT || error == -EACCES || error == -EPERM ||
-	       error == -E2BIG;
+	return error == -ENOMEM || error == -EPIPE;
 }
 
 int process_scan_all(
@@ -215,7 +216,7 @@ int process_scan_all(
 		if (!parse_pid(entry->d_name, &pid))
 			continue;
 		r = process_scan_one(broker, table, pid, time_ns);
-		if (r < 0 && !is_of_the_process(r))
+		if (ends_scan(r))
 			return r;
 	}
 	return -errno;
@@ -254,7 +255,7 @@ static int rescan_step(struct process_rescan *rescan, struct broker *broker,
 	if (!parse_pid(entry->d_name, &pid))
 		return 1;
 	r = process_scan_one(broker, table, pid, time_ns);
-	return r < 0 && !is_of_the_process(r) ? r : 1;
+	return ends_scan(r) ? r : 1;
 }
 
 int process_rescan_run(struct process_rescan *rescan, struct broker *broker,

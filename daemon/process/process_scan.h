@@ -21,8 +21,8 @@ int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * Adds every process of `proc_root` ("/proc"); one that vanishes, refuses or is too big is passed
- * over. Returns 0, or -errno for a failure that is not a process's own.
+ * Adds every process of `proc_root` ("/proc"); one that cannot be read is passed over. Returns 0,
+ * -ENOMEM, -EPIPE where the broker is gone, or what reading `proc_root` failed with.
  */
 int process_scan_all(struct broker *broker, struct process_table *table, const char *proc_root,
 	uint64_t time_ns);
@@ -46,8 +46,8 @@ struct process_rescan {
 };
 /* Returns 0 or -errno. One that is under way begins anew. */
 int process_rescan_begin(struct process_rescan *rescan, const char *proc_root);
-/* Steps until `until_ns`, one at least. Returns 1 where there is more to do, 0, or -errno; after
- * both it is done with. 0, too, where none is under way. */
+/* Steps until `until_ns`, one at least. Returns 1 where there is more to do, 0, or -errno as
+ * process_scan_all(); after both it is done with. 0, too, where none is under way. */
 int process_rescan_run(struct process_rescan *rescan, struct broker *broker,
 	struct process_table *table, uint64_t time_ns, uint64_t until_ns);
 void process_rescan_done(struct process_rescan *rescan);

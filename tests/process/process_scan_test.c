@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -222,6 +223,45 @@ static void a_full_table_is_not_an_error_of_all(void **state)
 	process_table_free(table);
 }
 
+/* Leaves room for one descriptor; returns the limit that was there. */
+static struct rlimit exhaust_descriptors(void)
+{
+	struct rlimit before, bound;
+	int lowest = dup(STDERR_FILENO);
+
+	assert_true(lowest >= 0);
+	assert_int_equal(close(lowest), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	bound = before;
+	bound.rlim_cur = (rlim_t)lowest + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &bound), 0);
+	return before;
+}
+
+static void what_is_short_for_a_moment_ends_no_scan(void **state)
+{
+	struct tree *tree = *state;
+	struct process_rescan rescan = { 0 };
+	struct rlimit before;
+	int scanned, rescanned;
+
+	write_maps(tree, "12", "1000-2000 r-xp 00000000 fe:01 7                /bin/a\n");
+	write_maps(tree, "13", "1000-2000 r-xp 00000000 fe:01 7                /bin/a\n");
+	before = exhaust_descriptors();
+	/* The folder takes the one descriptor that there is. */
+	scanned = process_scan_all(tree->broker, tree->table, tree->proc, 100);
+	rescanned = process_rescan_begin(&rescan, tree->proc);
+	if (rescanned == 0)
+		rescanned = process_rescan_run(&rescan, tree->broker, tree->table, 100, UINT64_MAX);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(scanned, 0);
+	assert_int_equal(rescanned, 0);
+	assert_false(process_table_has(tree->table, 12, 100));
+	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	assert_true(process_table_has(tree->table, 12, 100));
+	assert_true(process_table_has(tree->table, 13, 100));
+}
+
 static void the_live_system_is_scanned(void **state)
 {
 	struct process_table *table;
@@ -427,6 +467,7 @@ int main(void)
 		IN_TREE(hostile_lengths_are_bounded),
 		IN_TREE(all_processes_are_added),
 		IN_TREE(a_full_table_is_not_an_error_of_all),
+		IN_TREE(what_is_short_for_a_moment_ends_no_scan),
 		cmocka_unit_test(the_live_system_is_scanned),
 		IN_TREE(what_was_there_has_not_changed),
 		IN_TREE(threads_are_counted),
