@@ -80,11 +80,12 @@ int pipeline_take_late(void *context, const struct raw_sample *sample,
 
 	if (pipeline->ended.profile && sample->window == pipeline->ended.number)
 		window = &pipeline->ended;
-	window->waiting--;
 	r = aggregate(pipeline, window, sample, frames, count);
-	if (r != -E2BIG)
+	if (r < 0 && r != -E2BIG)
 		return r;
-	window->late_refused[sample->path] += sample->count;
+	window->waiting--;
+	if (r == -E2BIG)
+		window->late_refused[sample->path] += sample->count;
 	return 0;
 }
 
