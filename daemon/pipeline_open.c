@@ -123,8 +123,9 @@ int pipeline_open_stages(struct pipeline *pipeline)
 	if (r == 0)
 		r = open_windows(pipeline);
 	if (r == 0 && settings->wants_labels)
-		r = cgroup_table_new(
-			&cgroup_table_default_limits, pipeline->broker, NULL, &pipeline->cgroups);
+		r = cgroup_table_new(settings->cgroup_limits ? settings->cgroup_limits
+							     : &cgroup_table_default_limits,
+			pipeline->broker, NULL, &pipeline->cgroups);
 	if (r == 0)
 		r = open_symbolizer(pipeline);
 	if (r == 0)
