@@ -16,6 +16,9 @@ enum {
 	/* How long a mapping may wait to be looked at: a file that a short process unlinks should
 	 * still be there. */
 	SIDEBAND_PERIOD_MS = 20,
+	/* Asking for the mappings of processes that are met while draining may take 1/20 of a
+	 * drain's period, and asking for their cgroups as much. */
+	ASK_SHARE = 20,
 };
 
 /* What reading the rest of JIT processes' files may take when sampling has ended. */
@@ -113,6 +116,21 @@ static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
 	return r;
 }
 
+static uint64_t drain_period_ns(const struct pipeline *pipeline)
+{
+	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
+}
+
+/* The kernel's maps are filled meanwhile (I5). */
+static void bound_questions(struct pipeline *pipeline)
+{
+	uint64_t ask_ns = drain_period_ns(pipeline) / ASK_SHARE;
+
+	resolver_begin_window(pipeline->resolver, ask_ns);
+	if (pipeline->cgroups)
+		cgroup_table_begin_window(pipeline->cgroups, ask_ns);
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
@@ -133,6 +151,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
 	if (r < 0)
 		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
+	bound_questions(pipeline);
 	r = drain_window(pipeline->drain, pipeline_take_sample, pipeline, &accounts);
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
@@ -158,11 +177,6 @@ int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 
 	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
 	return r;
-}
-
-static uint64_t drain_period_ns(const struct pipeline *pipeline)
-{
-	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
 }
 
 /*

@@ -21,7 +21,8 @@ static void find_labels(struct pipeline *pipeline, const struct raw_sample *samp
 	if (process_table_executable(
 		    pipeline->processes, process.pid, sample->first_ns, &executable))
 		ret_labels->exe = executable.path;
-	ret_labels->cgroup = cgroup_table_find(pipeline->cgroups, sample->cgroup_id, &process);
+	ret_labels->cgroup =
+		cgroup_table_find(pipeline->cgroups, sample->cgroup_id, &process, sample->first_ns);
 }
 
 static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,

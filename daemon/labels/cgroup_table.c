@@ -2,6 +2,7 @@
 #include "labels/cgroup_table.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "labels/path_cache.h"
 #include "labels/process_cgroups.h"
 
@@ -18,10 +19,15 @@
 enum {
 	PROCESS_SHARE = 4, /* of the bounds, 1/4 is for processes */
 	ROOT_ID = 1,
+	INIT_PID = 1,
+	GENERATIONS_MAX = 8, /* that are looked at for an ancestor who is there */
 };
+/* In a key's start time: it is the version of a process's image. */
+#define KEY_OF_VERSION (1ULL << 63)
 
 struct cgroup_table {
 	struct broker *broker;
+	const struct process_table *processes;
 	char *mount; /* or NULL */
 	struct cgroup_table_limits limits;
 	uint64_t root_id; /* as it is seen from here: in a cgroup namespace, that one's */
@@ -31,6 +37,7 @@ struct cgroup_table {
 	/* What was asked of processes, and "" where they did not know. */
 	struct path_cache by_process;
 	struct process_cgroups asked;
+	uint64_t ask_left_ns;
 	struct cgroup_table_counters counters;
 };
 
@@ -61,16 +68,18 @@ static int read_hierarchies(struct cgroup_table *table)
 }
 
 int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *broker,
-	const char *mount, struct cgroup_table **ret_table)
+	const struct process_table *processes, const char *mount, struct cgroup_table **ret_table)
 {
 	_cleanup_(cgroup_table_freep) struct cgroup_table *table = calloc(1, sizeof(*table));
-	size_t processes = limits->cgroups / PROCESS_SHARE;
-	size_t process_bytes = limits->path_bytes / PROCESS_SHARE;
+	size_t asked = limits->cgroups / PROCESS_SHARE;
+	size_t asked_bytes = limits->path_bytes / PROCESS_SHARE;
 	int r;
 
 	if (!table)
 		return -ENOMEM;
 	table->broker = broker;
+	table->processes = processes;
+	table->ask_left_ns = UINT64_MAX;
 	table->limits = *limits;
 	table->root_id = ROOT_ID;
 	if (mount) {
@@ -78,10 +87,10 @@ int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *br
 		if (!table->mount)
 			return -ENOMEM;
 	}
-	r = path_cache_init(&table->by_process, processes, process_bytes);
+	r = path_cache_init(&table->by_process, asked, asked_bytes);
 	if (r == 0)
-		r = path_cache_init(&table->by_id, limits->cgroups - processes,
-			limits->path_bytes - process_bytes);
+		r = path_cache_init(
+			&table->by_id, limits->cgroups - asked, limits->path_bytes - asked_bytes);
 	if (r == 0)
 		r = read_hierarchies(table);
 	if (r < 0)
@@ -259,8 +268,14 @@ static bool has_id(struct cgroup_table *table, const char *path, uint64_t id)
 	       fstat(fd, &status) == 0 && status.st_ino == id;
 }
 
+/* What is asked for: the cgroup of a thread, by its id, or what /proc says. */
+struct question {
+	uint64_t id;
+	bool is_root;
+};
+
 /* "" where the process does not know. Returns 0 or -ENOMEM. */
-static int ask_process(struct cgroup_table *table, uint64_t id, bool is_root,
+static int read_answer(struct cgroup_table *table, const struct question *question,
 	const struct broker_process *process, const char **ret_path)
 {
 	int r = read_process(table, process);
@@ -270,50 +285,130 @@ static int ask_process(struct cgroup_table *table, uint64_t id, bool is_root,
 	*ret_path = "";
 	if (r < 0)
 		return 0;
-	if (is_root)
+	if (question->is_root)
 		*ret_path = process_cgroups_path(&table->asked);
-	else if (has_id(table, table->asked.unified, id))
+	else if (has_id(table, table->asked.unified, question->id))
 		*ret_path = table->asked.unified;
 	return 0;
 }
 
-static const char *find_by_process(
-	struct cgroup_table *table, uint64_t id, bool is_root, const struct broker_process *process)
+/* As read_answer(); or -ETIME: it is not to be asked in this window. */
+static int ask_process(struct cgroup_table *table, const struct question *question,
+	const struct broker_process *process, const char **ret_path)
+{
+	uint64_t begin_ns, took_ns;
+	int r;
+
+	*ret_path = "";
+	if (process->pid <= 0)
+		return 0; /* nobody's, or of another pid namespace */
+	if (table->ask_left_ns == 0)
+		return -ETIME;
+	begin_ns = clock_monotonic_ns();
+	r = read_answer(table, question, process, ret_path);
+	took_ns = clock_monotonic_ns() - begin_ns;
+	table->ask_left_ns -= took_ns < table->ask_left_ns ? took_ns : table->ask_left_ns;
+	return r;
+}
+
+/* "" where nobody can tell, which is remembered as an answer, or not as yet. */
+static const char *find_by_key(struct cgroup_table *table, const struct question *question,
+	const struct path_key *key, const struct broker_process *process)
+{
+	const char *path = path_cache_get(&table->by_process, key);
+
+	if (path)
+		return path;
+	if (ask_process(table, question, process, &path) < 0)
+		return "";
+	if (!path[0])
+		table->counters.unknown++;
+	else if (!question->is_root)
+		(void)put_path(table, question->id, path);
+	/* Without room for it, it is asked again. */
+	(void)path_cache_put(&table->by_process, key, path);
+	return path;
+}
+
+/* The parent at the birth of whoever had `pid` at `time_ns`: moves both there. */
+static bool step_to_parent(const struct cgroup_table *table, pid_t *pid, uint64_t *time_ns)
+{
+	return process_table_birth(table->processes, *pid, *time_ns, pid, time_ns) &&
+	       *pid != INIT_PID && process_table_has(table->processes, *pid, *time_ns);
+}
+
+/*
+ * A parent is known by its image, not by its pid, which may be another's by now. Its own entry is
+ * not looked for: when that was made is in another clock.
+ */
+static const char *find_by_ancestor(
+	struct cgroup_table *table, const struct question *question, pid_t pid, uint64_t time_ns)
+{
+	const char *path = "";
+
+	for (int i = 0; i < GENERATIONS_MAX && step_to_parent(table, &pid, &time_ns); i++) {
+		const struct broker_process parent = { .pid = pid };
+		const struct path_key key = {
+			.id = question->is_root ? 0 : question->id,
+			.pid = pid,
+			.start_ns = KEY_OF_VERSION |
+				    process_table_version(table->processes, pid, time_ns, NULL),
+		};
+
+		if (process_table_has_ended(table->processes, pid, time_ns))
+			path = path_cache_get(&table->by_process, &key);
+		else
+			return find_by_key(table, question, &key, &parent);
+		if (path && path[0])
+			return path;
+	}
+	table->counters.unknown++;
+	return "";
+}
+
+static const char *find_by_process(struct cgroup_table *table, const struct question *question,
+	const struct broker_process *process, uint64_t time_ns)
 {
 	const struct path_key key = {
-		.id = is_root ? 0 : id,
+		.id = question->is_root ? 0 : question->id,
 		.pid = process->pid,
 		.start_ns = process->start_ns,
 	};
 	const char *path = path_cache_get(&table->by_process, &key);
+	uint64_t born_ns;
+	pid_t parent;
 
 	if (path)
 		return path;
-	if (ask_process(table, id, is_root, process, &path) < 0)
-		return "";
-	if (!path[0])
-		table->counters.unknown++;
-	else if (!is_root)
-		(void)put_path(table, id, path);
-	/* Without room for it, it is asked again. */
-	(void)path_cache_put(&table->by_process, &key, path);
-	return path;
+	/* Of one that nobody has seen begin the end may be believed too early. */
+	if (process_table_has_ended(table->processes, process->pid, time_ns) &&
+		process_table_birth(table->processes, process->pid, time_ns, &parent, &born_ns))
+		return find_by_ancestor(table, question, process->pid, time_ns);
+	return find_by_key(table, question, &key, process);
 }
 
-const char *cgroup_table_find(
-	struct cgroup_table *table, uint64_t id, const struct broker_process *process)
+void cgroup_table_begin_window(struct cgroup_table *table, uint64_t ask_ns)
 {
+	table->ask_left_ns = ask_ns;
+}
+
+const char *cgroup_table_find(struct cgroup_table *table, uint64_t id,
+	const struct broker_process *process, uint64_t time_ns)
+{
+	const struct question question = {
+		.id = id,
+		.is_root = id == 0 || id == ROOT_ID || id == table->root_id,
+	};
 	const struct path_key key = { .id = id };
-	bool is_root = id == 0 || id == ROOT_ID || id == table->root_id;
 	const char *path;
 
-	if (is_root && id != 0 && !table->has_v1)
+	if (question.is_root && id != 0 && !table->has_v1)
 		return "/";
-	path = is_root ? NULL : path_cache_get(&table->by_id, &key);
+	path = question.is_root ? NULL : path_cache_get(&table->by_id, &key);
 	if (path)
 		return path;
 	if (process)
-		return find_by_process(table, id, is_root, process);
+		return find_by_process(table, &question, process, time_ns);
 	table->counters.unknown++;
 	return "";
 }

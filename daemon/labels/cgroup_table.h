@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "broker/broker.h"
+#include "process/process_table.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,10 +29,10 @@ struct cgroup_table_counters {
 
 /*
  * `mount` is where cgroup2 is: "/sys/fs/cgroup", "/sys/fs/cgroup/unified"; NULL: found out. It is
- * copied, and so is `limits`; `broker` is borrowed. Returns 0 or -ENOMEM.
+ * copied, and so is `limits`; `broker` and `processes` are borrowed. Returns 0 or -ENOMEM.
  */
 int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *broker,
-	const char *mount, struct cgroup_table **ret_table);
+	const struct process_table *processes, const char *mount, struct cgroup_table **ret_table);
 void cgroup_table_free(struct cgroup_table *table);
 DEFINE_CLEANUP(struct cgroup_table, cgroup_table_free);
 
@@ -53,10 +54,18 @@ int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
  * The path of a sample's cgroup, borrowed until the table changes; "" where nobody knows. Where id
  * is the root's or 0, as on hosts with cgroup v1, /proc/PID/cgroup tells (its name=systemd
  * hierarchy, else cgroup2's, else the first that is not at its root), asked once for each process.
- * So it does of an id that is not known, if the process is there still. `process` may be NULL.
+ * So it does of an id that is not known, if the process is there still. Of a child that is known to
+ * be gone the nearest of its ancestors tells who is not; init does not, which puts its children
+ * elsewhere. `process` may be NULL, and is who had its pid at `time_ns`.
  */
-const char *cgroup_table_find(
-	struct cgroup_table *table, uint64_t id, const struct broker_process *process);
+const char *cgroup_table_find(struct cgroup_table *table, uint64_t id,
+	const struct broker_process *process, uint64_t time_ns);
+
+/*
+ * A window begins, in which asking processes may take `ask_ns` in all: those that there is no time
+ * for are asked in the next one. Until this is first called, there is time without end.
+ */
+void cgroup_table_begin_window(struct cgroup_table *table, uint64_t ask_ns);
 
 void cgroup_table_counters(
 	const struct cgroup_table *table, struct cgroup_table_counters *ret_counters);

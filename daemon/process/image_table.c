@@ -229,6 +229,7 @@ int image_table_begin(
 {
 	struct image *newest = image_table_newest(table, pid);
 	pid_t parent = newest ? newest->parent : 0;
+	uint64_t born_ns = newest ? newest->born_ns : 0;
 	struct image *image;
 	uint32_t id, older;
 	int r;
@@ -243,6 +244,7 @@ int image_table_begin(
 	*image = (struct image){
 		.pid = pid,
 		.parent = parent,
+		.born_ns = born_ns,
 		.start_ns = time_ns,
 		.end_ns = IMAGE_LIVE,
 		.found_ns = IMAGE_LIVE,

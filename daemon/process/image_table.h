@@ -24,6 +24,7 @@ struct image {
 	struct mapping_set *mappings;
 	uint64_t version;    /* another one after each change of the mappings */
 	uint64_t changed_ns; /* by the last fact that did; 0: none has */
+	uint64_t born_ns;    /* when the parent forked it; 0: nobody has seen that */
 	uint64_t found_ns;   /* by the scan of /proc that has made it known; IMAGE_LIVE: none */
 	uint64_t counted_ns; /* what began or ended before is in `threads` */
 	uint32_t threads;    /* that live; 1 where nobody has said */
@@ -57,9 +58,9 @@ struct image *image_table_newest(const struct image_table *table, pid_t pid);
 struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * The next image of `pid`, which ends the one before and has its parent, no mappings and one
- * thread. It begins at `time_ns`, but not before the one before; 0 stands for as early as may be.
- * Returns 0, -ENOMEM, or -E2BIG where all images are live.
+ * The next image of `pid`, which ends the one before and has its birth and parent, no mappings
+ * and one thread. It begins at `time_ns`, but not before the one before; 0 stands for as early as
+ * may be. Returns 0, -ENOMEM, or -E2BIG where all images are live.
  */
 int image_table_begin(
 	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);

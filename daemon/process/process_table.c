@@ -115,6 +115,7 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uin
 	if (r < 0)
 		return r;
 	child->parent = parent;
+	child->born_ns = time_ns;
 	source = image_table_newest(&table->images, parent);
 	if (source) {
 		child->mappings = mapping_set_share(source->mappings);
@@ -366,6 +367,26 @@ pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_
 	const struct image *image = image_table_at(&table->images, pid, time_ns);
 
 	return image ? image->parent : 0;
+}
+
+bool process_table_birth(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	pid_t *ret_parent, uint64_t *ret_born_ns)
+{
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
+
+	if (!image || image->parent <= 0 || image->born_ns == 0)
+		return false;
+	*ret_parent = image->parent;
+	*ret_born_ns = image->born_ns;
+	return true;
+}
+
+bool process_table_has_ended(const struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
+	const struct image *newest = image_table_newest(&table->images, pid);
+
+	return image && (newest->end_ns != IMAGE_LIVE || newest->born_ns != image->born_ns);
 }
 
 bool process_table_executable(const struct process_table *table, pid_t pid, uint64_t time_ns,

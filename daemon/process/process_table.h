@@ -151,6 +151,14 @@ bool process_table_next_live(const struct process_table *table, size_t *cursor, 
 /* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
+/* The same and when that was. False: nobody has seen the process begin. */
+bool process_table_birth(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	pid_t *ret_parent, uint64_t *ret_born_ns);
+
+/* Is the process gone that had `pid` at `time_ns`, whoever has it now? Not where the table does not
+ * know it. */
+bool process_table_has_ended(const struct process_table *table, pid_t pid, uint64_t time_ns);
+
 /*
  * The file that the image of `pid` at `time_ns` executes: the first that was mapped after execve(),
  * which of a script is its interpreter, or what /proc said; a child has its parent's. False: it is

@@ -16,6 +16,7 @@
 enum { CHANGED_BLOCKS_MAX = 64, CHANGED_BLOCK_BYTES = 64 << 10 };
 /* Where the file behind a build-id cannot be read: no file's text reaches so far. */
 #define OFFSET_PLAUSIBLE_MAX (1ULL << 40)
+enum { REFUSALS_MAX = 1024 }; /* a power of two */
 /* perf's markers between kernel and user frames (PERF_CONTEXT_…) are the last 4095 values. */
 #define CONTEXT_MARKER_MIN ((uint64_t)-4095)
 
@@ -32,6 +33,10 @@ struct resolver {
 	uint64_t changed_blocks[CHANGED_BLOCKS_MAX];
 	size_t changed_block_count;
 	uint64_t kernel_interval_ns, kernel_next_renewal_ns;
+	/* Who was asked in vain since the window began, at its pid's place; one that has been
+	 * pushed out is asked again. */
+	pid_t refusals[REFUSALS_MAX];
+	uint64_t ask_left_ns;
 	struct resolver_counters counters;
 };
 
@@ -58,6 +63,7 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	resolver->kernel = kernel;
 	resolver->binaries = binaries;
 	resolver->kernel_interval_ns = KERNEL_RENEWAL_NS;
+	resolver->ask_left_ns = UINT64_MAX;
 	r = stack_cache_new(&stack_cache_default_limits, &resolver->stacks);
 	if (r < 0)
 		return r;
@@ -77,6 +83,12 @@ void resolver_set_files(struct resolver *resolver, resolver_file_function functi
 {
 	resolver->find_file = function;
 	resolver->find_file_context = context;
+}
+
+void resolver_begin_window(struct resolver *resolver, uint64_t ask_ns)
+{
+	memset(resolver->refusals, 0, sizeof(resolver->refusals));
+	resolver->ask_left_ns = ask_ns;
 }
 
 void resolver_counters(const struct resolver *resolver, struct resolver_counters *ret_counters)
@@ -322,16 +334,35 @@ static int push_user_frame(struct resolver *resolver, struct stack *stack,
 	return push_offset(resolver, stack, binary, frame->offset_or_ip, is_return);
 }
 
+/* Has /proc told of the process? Of one that the table knows of, if only of a later time, it would
+ * tell nothing more. */
+static bool ask_of_process(struct resolver *resolver, pid_t pid, uint64_t time_ns)
+{
+	pid_t *refusal = &resolver->refusals[(uint32_t)pid % REFUSALS_MAX];
+	uint64_t begin_ns, took_ns;
+	int r;
+
+	if (pid <= 0 || *refusal == pid || resolver->ask_left_ns == 0 ||
+		process_table_has(resolver->processes, pid, UINT64_MAX))
+		return false;
+	begin_ns = clock_monotonic_ns();
+	r = process_scan_one(resolver->broker, resolver->processes, pid, time_ns);
+	took_ns = clock_monotonic_ns() - begin_ns;
+	resolver->ask_left_ns -= took_ns < resolver->ask_left_ns ? took_ns : resolver->ask_left_ns;
+	if (r < 0)
+		*refusal = pid;
+	return r == 0;
+}
+
 /* A process that the side-band has not told of: it ran before, and the scan has missed it. */
 static bool know_process(struct resolver *resolver, const struct stack *stack)
 {
-	const struct raw_sample *sample = stack->sample;
+	pid_t pid = stack->process.pid;
+	uint64_t time_ns = stack->sample->first_ns;
 
-	if (process_table_has(resolver->processes, stack->process.pid, sample->first_ns))
-		return true;
-	return process_scan_one(resolver->broker, resolver->processes, stack->process.pid,
-		       sample->first_ns) == 0 &&
-	       process_table_has(resolver->processes, stack->process.pid, sample->first_ns);
+	return process_table_has(resolver->processes, pid, time_ns) ||
+	       (ask_of_process(resolver, pid, time_ns) &&
+		       process_table_has(resolver->processes, pid, time_ns));
 }
 
 /* Pushes the user's frames, and says why they end. */
@@ -449,16 +480,16 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 	return RESOLVER_CUT_MISSING;
 }
 
-/* Returns 1, 0 where no code can be, or -errno. `is_known`: the process's mappings are. */
-static int push_walked_frame(
-	struct resolver *resolver, struct stack *stack, uint64_t frame, bool is_known)
+/* Returns 1, 0 where no code can be, or -errno. */
+static int push_walked_frame(struct resolver *resolver, struct stack *stack, uint64_t frame)
 {
 	bool is_return = !(frame & PILOTLIGHT_FRAME_EXACT);
 	uint32_t binary = UINT32_MAX;
 
 	switch (frame >> PILOTLIGHT_FRAME_KIND_SHIFT) {
 	case PILOTLIGHT_FRAME_ADDRESS:
-		if (!is_known)
+		/* A frame of a file says all by itself. */
+		if (!know_process(resolver, stack))
 			break;
 		return push_ip(resolver, stack, frame & PILOTLIGHT_FRAME_ADDRESS_MASK, is_return);
 	case PILOTLIGHT_FRAME_FILE:
@@ -482,12 +513,11 @@ static int resolve_walked_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
-	bool is_known = know_process(resolver, stack);
 	int r;
 
 	*ret_cut = cut_of_end(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
-		r = push_walked_frame(resolver, stack, sample->walk_frames[i], is_known);
+		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);
 		if (r == 1)
 			continue;
 		if (r < 0 && r != -E2BIG)

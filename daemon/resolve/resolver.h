@@ -83,6 +83,13 @@ void resolver_set_files(struct resolver *resolver, resolver_file_function functi
 DEFINE_CLEANUP(struct resolver, resolver_free);
 
 /*
+ * A window begins: what could not be told of processes may be asked again, and asking may take
+ * `ask_ns` in all; what there is no time for is asked in the next one. Until this is first called,
+ * there is time without end.
+ */
+void resolver_begin_window(struct resolver *resolver, uint64_t ask_ns);
+
+/*
  * The frames of `sample`, root first. Returns their number, 0 for a sample without any stack; or
  * -ENOMEM. `ret_lacks_build_ids` tells that the stack came raw and was not known from earlier: it
  * was resolved by the process's mappings, and it would be good to have its build-ids once.

@@ -20,6 +20,7 @@
 struct tree {
 	char proc[64];
 	struct broker *broker;
+	struct process_table *processes;
 	struct cgroup_table *table;
 };
 
@@ -47,6 +48,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(tree->proc));
 	options.proc_root = tree->proc;
 	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	assert_int_equal(process_table_new(&process_table_default_limits, &tree->processes), 0);
 	*state = tree;
 	return 0;
 }
@@ -64,6 +66,7 @@ static int tear_down(void **state)
 	struct tree *tree = *state;
 
 	cgroup_table_free(tree->table);
+	process_table_free(tree->processes);
 	broker_free(tree->broker);
 	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(tree);
@@ -74,8 +77,8 @@ static void new_table(struct tree *tree)
 {
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
-	assert_int_equal(
-		cgroup_table_new(&cgroup_table_default_limits, tree->broker, NULL, &tree->table),
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
+				 tree->processes, NULL, &tree->table),
 		0);
 }
 
@@ -90,7 +93,7 @@ static const char *find(struct tree *tree, uint64_t id, pid_t pid)
 {
 	const struct broker_process process = { .pid = pid };
 
-	return cgroup_table_find(tree->table, id, &process);
+	return cgroup_table_find(tree->table, id, &process, 1000);
 }
 
 static uint64_t unknown(const struct tree *tree)
@@ -110,14 +113,14 @@ static void what_is_told_is_found(void **state)
 	assert_int_equal(unknown(tree), 1);
 	assert_int_equal(cgroup_table_add(tree->table, 4711000, "/a.slice"), 0);
 	assert_string_equal(find(tree, 4711000, 12), "/a.slice");
-	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL), "/a.slice");
-	assert_string_equal(cgroup_table_find(tree->table, 4711001, NULL), "");
+	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL, 0), "/a.slice");
+	assert_string_equal(cgroup_table_find(tree->table, 4711001, NULL, 0), "");
 	assert_int_equal(unknown(tree), 2);
 	assert_int_equal(cgroup_table_add(tree->table, 5, "a.slice"), -EINVAL);
 	assert_int_equal(cgroup_table_add(tree->table, 5, ""), -EINVAL);
 	/* The root of the only hierarchy there is, whoever asks. */
 	assert_string_equal(find(tree, 1, 12), "/");
-	assert_string_equal(cgroup_table_find(tree->table, 1, NULL), "/");
+	assert_string_equal(cgroup_table_find(tree->table, 1, NULL, 0), "/");
 }
 
 static void the_bounds_hold(void **state)
@@ -128,13 +131,14 @@ static void the_bounds_hold(void **state)
 	char path[80];
 
 	write_cgroups(tree, getpid(), "0::/\n");
-	assert_int_equal(cgroup_table_new(&limits, tree->broker, NULL, &tree->table), 0);
+	assert_int_equal(
+		cgroup_table_new(&limits, tree->broker, tree->processes, NULL, &tree->table), 0);
 	for (uint64_t id = 100; id < 200; id++)
 		assert_int_equal(cgroup_table_add(tree->table, id, "/a"), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_int_equal(counters.evicted, 94);
-	assert_string_equal(cgroup_table_find(tree->table, 194, NULL), "/a");
-	assert_string_equal(cgroup_table_find(tree->table, 193, NULL), "");
+	assert_string_equal(cgroup_table_find(tree->table, 194, NULL, 0), "/a");
+	assert_string_equal(cgroup_table_find(tree->table, 193, NULL, 0), "");
 	memset(path, '/', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(cgroup_table_add(tree->table, 300, path), -E2BIG);
@@ -161,8 +165,80 @@ static void processes_tell_on_hosts_with_v1(void **state)
 	assert_string_equal(find(tree, 1, 14), "");
 	assert_int_equal(unknown(tree), 1);
 	/* Nobody to ask. */
-	assert_string_equal(cgroup_table_find(tree->table, 1, NULL), "");
+	assert_string_equal(cgroup_table_find(tree->table, 1, NULL, 0), "");
 	assert_string_equal(find(tree, 1, 0), "");
+}
+
+static const char *find_at(struct tree *tree, pid_t pid, uint64_t start_ns, uint64_t time_ns)
+{
+	const struct broker_process process = { .pid = pid, .start_ns = start_ns };
+
+	return cgroup_table_find(tree->table, 0, &process, time_ns);
+}
+
+static void who_is_gone_has_the_cgroup_of_an_ancestor(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "1:name=systemd:/\n");
+	write_cgroups(tree, 50, "1:name=systemd:/a\n");
+	assert_int_equal(process_table_exec(tree->processes, 50, 10), 0);
+	assert_int_equal(process_table_fork(tree->processes, 60, 50, 20), 0);
+	assert_int_equal(process_table_fork(tree->processes, 70, 60, 30), 0);
+	assert_int_equal(process_table_exec(tree->processes, 70, 40), 0);
+	process_table_exit(tree->processes, 60, 50);
+	process_table_exit(tree->processes, 70, 60);
+	/* Whoever has its pid now is not asked, and its parent's parent is once. */
+	write_cgroups(tree, 70, "1:name=systemd:/other\n");
+	assert_string_equal(find_at(tree, 70, 0, 45), "/a");
+	write_cgroups(tree, 50, "1:name=systemd:/moved\n");
+	assert_string_equal(find_at(tree, 60, 0, 25), "/a");
+	assert_int_equal(unknown(tree), 0);
+	/* Then it goes, too, and is known still. */
+	process_table_exit(tree->processes, 50, 80);
+	assert_string_equal(find_at(tree, 60, 0, 25), "/a");
+	assert_int_equal(unknown(tree), 0);
+}
+
+static void a_pid_that_is_another_processs_tells_nothing(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "1:name=systemd:/\n");
+	write_cgroups(tree, 1, "1:name=systemd:/init.scope\n");
+	write_cgroups(tree, 50, "1:name=systemd:/new\n");
+	assert_int_equal(process_table_exec(tree->processes, 1, 5), 0);
+	assert_int_equal(process_table_fork(tree->processes, 50, 1, 10), 0);
+	assert_int_equal(process_table_fork(tree->processes, 60, 50, 20), 0);
+	process_table_exit(tree->processes, 50, 30);
+	process_table_exit(tree->processes, 60, 40);
+	assert_int_equal(process_table_fork(tree->processes, 50, 1, 50), 0);
+	assert_string_equal(find_at(tree, 60, 0, 25), "");
+	assert_int_equal(unknown(tree), 1);
+	/* Of who has it now it does. */
+	assert_int_equal(process_table_fork(tree->processes, 60, 50, 60), 0);
+	process_table_exit(tree->processes, 60, 70);
+	assert_string_equal(find_at(tree, 60, 0, 65), "/new");
+	assert_string_equal(find_at(tree, 60, 0, 25), "");
+}
+
+static void who_there_is_no_time_for_is_asked_in_the_next_window(void **state)
+{
+	struct tree *tree = *state;
+
+	new_table_of(tree, "1:name=systemd:/\n");
+	write_cgroups(tree, 12, "1:name=systemd:/a\n");
+	write_cgroups(tree, 13, "1:name=systemd:/b\n");
+	cgroup_table_begin_window(tree->table, 0);
+	assert_string_equal(find(tree, 0, 12), "");
+	/* The first takes longer than there is time. */
+	cgroup_table_begin_window(tree->table, 1);
+	assert_string_equal(find(tree, 0, 12), "/a");
+	assert_string_equal(find(tree, 0, 13), "");
+	assert_string_equal(find(tree, 0, 12), "/a");
+	cgroup_table_begin_window(tree->table, UINT64_MAX);
+	assert_string_equal(find(tree, 0, 13), "/b");
+	assert_int_equal(unknown(tree), 0);
 }
 
 static void processes_are_asked_where_nothing_is_known_of_hierarchies(void **state)
@@ -180,7 +256,7 @@ static void the_sideband_of_another_hierarchy_is_ignored(void **state)
 
 	new_table_of(tree, "3:perf_event:/\n0::/\n");
 	assert_int_equal(cgroup_table_add(tree->table, 4711000, "/of/v1"), 0);
-	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL), "");
+	assert_string_equal(cgroup_table_find(tree->table, 4711000, NULL, 0), "");
 }
 
 static void make_cgroup(struct test_cgroup *cgroup, const char *name)
@@ -202,14 +278,15 @@ static void a_scan_finds_what_is_there(void **state)
 	make_cgroup(&inner, "cgroup_table_test/inner.scope");
 	new_table_of(tree, "0::/\n");
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
-	assert_string_equal(cgroup_table_find(tree->table, outer.id, NULL), "/cgroup_table_test");
 	assert_string_equal(
-		cgroup_table_find(tree->table, inner.id, NULL), "/cgroup_table_test/inner.scope");
+		cgroup_table_find(tree->table, outer.id, NULL, 0), "/cgroup_table_test");
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0),
+		"/cgroup_table_test/inner.scope");
 	/* One that is gone keeps its name. */
 	assert_int_equal(test_cgroup_remove(&inner), 0);
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
-	assert_string_equal(
-		cgroup_table_find(tree->table, inner.id, NULL), "/cgroup_table_test/inner.scope");
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0),
+		"/cgroup_table_test/inner.scope");
 	assert_int_equal(test_cgroup_remove(&outer), 0);
 	assert_int_equal(unknown(tree), 0);
 }
@@ -224,17 +301,20 @@ static void a_scan_of_too_many_is_counted(void **state)
 
 	make_cgroup(&outer, "cgroup_table_test_of_bounds");
 	make_cgroup(&inner, "cgroup_table_test_of_bounds/inner");
-	assert_int_equal(cgroup_table_new(&few, tree->broker, NULL, &tree->table), 0);
+	assert_int_equal(
+		cgroup_table_new(&few, tree->broker, tree->processes, NULL, &tree->table), 0);
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_true(counters.evicted > 0);
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
-	assert_int_equal(cgroup_table_new(&short_paths, tree->broker, NULL, &tree->table), 0);
+	assert_int_equal(
+		cgroup_table_new(&short_paths, tree->broker, tree->processes, NULL, &tree->table),
+		0);
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_true(counters.refused > 0);
-	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL), "");
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0), "");
 	assert_int_equal(test_cgroup_remove(&inner), 0);
 	assert_int_equal(test_cgroup_remove(&outer), 0);
 }
@@ -263,14 +343,14 @@ static void no_cgroup2_is_said(void **state)
 {
 	struct tree *tree = *state;
 
-	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker, tree->proc,
-				 &tree->table),
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
+				 tree->processes, tree->proc, &tree->table),
 		0);
 	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
 	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
-				 "/no/such/folder", &tree->table),
+				 tree->processes, "/no/such/folder", &tree->table),
 		0);
 	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
 }
@@ -279,7 +359,8 @@ static int use_table(struct tree *tree, const char *mount)
 {
 	_cleanup_(cgroup_table_freep) struct cgroup_table *table = NULL;
 	const struct broker_process process = { .pid = 12 };
-	int r = cgroup_table_new(&cgroup_table_default_limits, tree->broker, mount, &table);
+	int r = cgroup_table_new(
+		&cgroup_table_default_limits, tree->broker, tree->processes, mount, &table);
 
 	if (r < 0)
 		return r;
@@ -290,7 +371,7 @@ static int use_table(struct tree *tree, const char *mount)
 	if (r < 0)
 		return r;
 	/* What there is no memory for is not known. */
-	return cgroup_table_find(table, 0, &process)[0] ? 0 : -ENOMEM;
+	return cgroup_table_find(table, 0, &process, 0)[0] ? 0 : -ENOMEM;
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -326,6 +407,9 @@ int main(void)
 		IN_TREE(what_is_told_is_found),
 		IN_TREE(the_bounds_hold),
 		IN_TREE(processes_tell_on_hosts_with_v1),
+		IN_TREE(who_is_gone_has_the_cgroup_of_an_ancestor),
+		IN_TREE(a_pid_that_is_another_processs_tells_nothing),
+		IN_TREE(who_there_is_no_time_for_is_asked_in_the_next_window),
 		IN_TREE(processes_are_asked_where_nothing_is_known_of_hierarchies),
 		IN_TREE(the_sideband_of_another_hierarchy_is_ignored),
 		IN_TREE(a_scan_finds_what_is_there),

@@ -391,6 +391,34 @@ static void one_image_cannot_take_all_bytes_of_paths(void **state)
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, new_table, free_table)
 
+static void a_process_is_told_from_who_has_its_pid_later(void **state)
+{
+	struct process_table *table = *state;
+	uint64_t born_ns = 0;
+	pid_t parent = 0;
+
+	assert_int_equal(process_table_fork(table, 5, 4, 10), 0);
+	assert_int_equal(process_table_exec(table, 5, 20), 0);
+	assert_false(process_table_has_ended(table, 5, 15));
+	assert_false(process_table_has_ended(table, 5, 25));
+	assert_false(process_table_has_ended(table, 6, 25));
+	process_table_exit(table, 5, 30);
+	assert_true(process_table_has_ended(table, 5, 15));
+	assert_int_equal(process_table_fork(table, 5, 3, 40), 0);
+	assert_true(process_table_has_ended(table, 5, 25));
+	assert_false(process_table_has_ended(table, 5, 45));
+	assert_true(process_table_birth(table, 5, 25, &parent, &born_ns));
+	assert_int_equal(parent, 4);
+	assert_int_equal(born_ns, 10);
+	assert_true(process_table_birth(table, 5, 45, &parent, &born_ns));
+	assert_int_equal(parent, 3);
+	assert_int_equal(born_ns, 40);
+	/* It was there before. */
+	assert_int_equal(map(table, 7, 50, 0x1000, 0x2000, "/a"), 0);
+	assert_false(process_table_birth(table, 7, 60, &parent, &born_ns));
+	assert_false(process_table_birth(table, 8, 60, &parent, &born_ns));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +432,7 @@ int main(void)
 		WITH_TABLE(what_changes_nothing_is_no_version),
 		WITH_TABLE(anonymous_memory_within_itself_is_no_change),
 		WITH_TABLE(files_that_nobody_maps_are_forgotten),
+		WITH_TABLE(a_process_is_told_from_who_has_its_pid_later),
 		cmocka_unit_test(files_are_held_by_all_who_map_them),
 		cmocka_unit_test(one_image_cannot_take_all_files),
 		cmocka_unit_test(one_image_cannot_take_all_bytes_of_paths),
