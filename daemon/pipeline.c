@@ -19,6 +19,9 @@ enum {
 	/* Asking for the mappings of processes that are met while draining may take 1/20 of a
 	 * drain's period, and asking for their cgroups as much. */
 	ASK_SHARE = 20,
+	/* A drain comes early, but not before 1/4 of its period, where the images of processes that
+	 * have ended need room. */
+	EARLY_SHARE = 4,
 };
 
 /* What reading the rest of JIT processes' files may take when sampling has ended. */
@@ -131,10 +134,27 @@ static void bound_questions(struct pipeline *pipeline)
 		cgroup_table_begin_window(pipeline->cgroups, ask_ns);
 }
 
+/*
+ * The samples that are still to come were taken after `flip_ns`, when the maps were flipped for
+ * those that have come: a process whose sample went to the new set all the same was there still.
+ */
+static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
+{
+	uint64_t wanted_ns = flip_ns, oldest_ns = late_samples_oldest_ns(pipeline->late);
+
+	if (pipeline->unwinding && wanted_ns > pipeline->last_request_ns)
+		wanted_ns = pipeline->last_request_ns;
+	process_table_retire(pipeline->processes, oldest_ns < wanted_ns ? oldest_ns : wanted_ns);
+	/* Those that wait for the names of their JIT code want the executable's, too, if they may.
+	 */
+	if (process_table_is_crowded(pipeline->processes))
+		process_table_retire(pipeline->processes, wanted_ns);
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
-	uint64_t flipped_ns;
+	uint64_t flip_ns = clock_monotonic_ns(), flipped_ns;
 	int r;
 
 	r = drain_flip(pipeline->drain);
@@ -164,8 +184,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
 	pipeline_want_symbols(pipeline, &pipeline->open);
-	/* Samples that are still to come are of the set that is active since the flip before. */
-	process_table_retire(pipeline->processes, pipeline->last_flip_ns);
+	retire_processes(pipeline, flip_ns);
 	pipeline->last_flip_ns = flipped_ns;
 	return 0;
 }
@@ -269,6 +288,7 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 
 	if (!pipeline->unwinding)
 		return 0;
+	pipeline->last_request_ns = clock_monotonic_ns();
 	/* First what it asks for: what happened before that is then in the side-band. */
 	unwinding_take_requests(pipeline->unwinding);
 	r = pipeline_read_sideband(pipeline);
@@ -276,6 +296,19 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
 	r = unwinding_run(pipeline->unwinding);
 	return r < 0 ? fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r)) : 0;
+}
+
+/* Else images would go whose samples are still to be read. */
+static void drain_early(struct pipeline *pipeline, uint64_t now_ns)
+{
+	uint64_t due_ns = pipeline->last_flip_ns + drain_period_ns(pipeline) / EARLY_SHARE;
+
+	if (!process_table_is_crowded(pipeline->processes))
+		return;
+	if (due_ns < now_ns)
+		due_ns = now_ns;
+	if (due_ns < pipeline->next_drain_ns)
+		pipeline->next_drain_ns = due_ns;
 }
 
 /* Who maps what, and who generates code. */
@@ -286,6 +319,7 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	drain_early(pipeline, now_ns);
 	if (now_ns < pipeline->next_jit_ns)
 		return 0;
 	pipeline->next_jit_ns = now_ns + JIT_PERIOD_NS;

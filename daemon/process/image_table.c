@@ -125,6 +125,8 @@ static void unlist(struct image_table *table, uint32_t id)
 	else
 		table->images[image->ended_after].ended_before = image->ended_before;
 	image->end_ns = IMAGE_LIVE;
+	table->ended_count--;
+	table->live_count++;
 }
 
 /* Ends come in the order of time but for those that two sources report, so the place is near. */
@@ -136,6 +138,8 @@ static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
 	if (image->end_ns != IMAGE_LIVE)
 		return;
 	image->end_ns = time_ns < IMAGE_LIVE ? time_ns : IMAGE_LIVE - 1;
+	table->live_count--;
+	table->ended_count++;
 	while (before != NONE && table->images[before].end_ns > image->end_ns)
 		before = table->images[before].ended_before;
 	image->ended_before = before;
@@ -157,6 +161,7 @@ static void remove_ended(struct image_table *table, uint32_t id)
 
 	unlist(table, id);
 	unchain(table, id);
+	table->live_count--;
 	mapping_set_release(image->mappings, table->budget);
 	image_table_set_executable(table, image, IMAGE_NO_FILE);
 	/* Without a pid it is nobody's. */
@@ -166,6 +171,13 @@ static void remove_ended(struct image_table *table, uint32_t id)
 		.next = table->free,
 	};
 	table->free = id;
+}
+
+bool image_table_is_crowded(const struct image_table *table)
+{
+	size_t room = table->limit - table->live_count;
+
+	return table->ended_count > room - room / 4;
 }
 
 bool image_table_evict_oldest_ended(struct image_table *table)
@@ -262,6 +274,7 @@ int image_table_begin(
 	}
 	image->changed_ns = image->start_ns;
 	chain_newest(table, id);
+	table->live_count++;
 	*ret_image = image;
 	return 0;
 }

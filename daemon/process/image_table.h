@@ -42,6 +42,7 @@ struct image_table {
 	size_t count, capacity, limit;
 	uint32_t free;
 	uint32_t first_ended, last_ended;
+	size_t live_count, ended_count;
 	uint32_t *buckets;   /* newest image of each pid */
 	size_t bucket_count; /* a power of two */
 	uint64_t last_version;
@@ -72,6 +73,9 @@ void image_table_set_executable(struct image_table *table, struct image *image, 
 void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns);
 /* Takes it off the list of the ended, so that it cannot be evicted. */
 void image_table_revive(struct image_table *table, struct image *image);
+
+/* Do those that have ended leave less than a quarter of the room that those that live do? */
+bool image_table_is_crowded(const struct image_table *table);
 
 /* False: there is no ended image. */
 bool image_table_evict_oldest_ended(struct image_table *table);

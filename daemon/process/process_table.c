@@ -340,6 +340,11 @@ void process_table_retire(struct process_table *table, uint64_t time_ns)
 
 /* --- questions --- */
 
+bool process_table_is_crowded(const struct process_table *table)
+{
+	return image_table_is_crowded(&table->images);
+}
+
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	return image_table_at(&table->images, pid, time_ns) != NULL;

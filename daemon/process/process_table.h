@@ -125,6 +125,10 @@ void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns
 /* Ended images whose end is before `time_ns` go. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
 
+/* Will ended images soon have to go before they retire? They take more than three quarters of what
+ * live ones leave. */
+bool process_table_is_crowded(const struct process_table *table);
+
 /* Has the newest image of `pid` not ended? */
 bool process_table_is_live(const struct process_table *table, pid_t pid);
 

@@ -419,6 +419,41 @@ static void a_process_is_told_from_who_has_its_pid_later(void **state)
 	assert_false(process_table_birth(table, 8, 60, &parent, &born_ns));
 }
 
+static void ended_images_crowd_the_room_that_live_ones_leave(void **state)
+{
+	const struct process_table_limits limits = {
+		.images = 20, .mappings_per_image = 4, .files = 16, .path_bytes = 1024
+	};
+	_cleanup_(process_table_freep) struct process_table *table = NULL;
+
+	(void)state;
+	assert_int_equal(process_table_new(&limits, &table), 0);
+	assert_false(process_table_is_crowded(table));
+	/* Half of it lives, of the other half more than three quarters ends. */
+	for (pid_t pid = 1; pid <= 10; pid++)
+		assert_int_equal(process_table_exec(table, pid, 10), 0);
+	assert_false(process_table_is_crowded(table));
+	for (pid_t pid = 101; pid <= 109; pid++) {
+		assert_false(process_table_is_crowded(table));
+		assert_int_equal(process_table_fork(table, pid, 1, 20), 0);
+		process_table_exit(table, pid, 30);
+	}
+	assert_true(process_table_is_crowded(table));
+	/* One is belied and lives. */
+	assert_int_equal(map(table, 109, 40, 0x1000, 0x2000, "/a"), 0);
+	assert_true(process_table_is_crowded(table));
+	process_table_retire(table, 31);
+	assert_false(process_table_is_crowded(table));
+	/* What pushes out the oldest is counted once. */
+	for (pid_t pid = 201; pid <= 300; pid++) {
+		assert_int_equal(process_table_fork(table, pid, 1, 50), 0);
+		process_table_exit(table, pid, 60);
+	}
+	assert_true(process_table_is_crowded(table));
+	process_table_retire(table, 61);
+	assert_false(process_table_is_crowded(table));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +468,7 @@ int main(void)
 		WITH_TABLE(anonymous_memory_within_itself_is_no_change),
 		WITH_TABLE(files_that_nobody_maps_are_forgotten),
 		WITH_TABLE(a_process_is_told_from_who_has_its_pid_later),
+		cmocka_unit_test(ended_images_crowd_the_room_that_live_ones_leave),
 		cmocka_unit_test(files_are_held_by_all_who_map_them),
 		cmocka_unit_test(one_image_cannot_take_all_files),
 		cmocka_unit_test(one_image_cannot_take_all_bytes_of_paths),
