@@ -17,6 +17,9 @@
 enum {
 	PENDING_RECORDS_MAX = 1 << 16,
 	PENDING_TEXT_MAX = 8 << 20,
+	/* What is given back when nothing waits: a stall has made it, and may not come again. */
+	PENDING_RECORDS_KEPT = 1 << 12,
+	PENDING_TEXT_KEPT = 256 << 10,
 	RECORD_BYTES_MAX = 1 << 16, /* perf_event_header.size is 16 bits wide */
 };
 
@@ -282,18 +285,31 @@ static int compare_pending(const void *a, const void *b)
 	return first->sequence < second->sequence ? -1 : 1;
 }
 
+static void give_back_room(struct sideband *sideband)
+{
+	if (sideband->pending_capacity > PENDING_RECORDS_KEPT) {
+		free(TAKE_PTR(sideband->pending));
+		sideband->pending_capacity = 0;
+	}
+	if (sideband->text_capacity > PENDING_TEXT_KEPT) {
+		free(TAKE_PTR(sideband->text));
+		sideband->text_capacity = 0;
+	}
+}
+
 /* Forgets the first `count` pending records and the text that only they had. */
 static void forget_pending(struct sideband *sideband, size_t count)
 {
 	size_t text_bytes = 0;
 
 	sideband->pending_count -= count;
-	memmove(sideband->pending, sideband->pending + count,
-		sideband->pending_count * sizeof(*sideband->pending));
 	if (sideband->pending_count == 0) {
 		sideband->text_bytes = 0;
+		give_back_room(sideband);
 		return;
 	}
+	memmove(sideband->pending, sideband->pending + count,
+		sideband->pending_count * sizeof(*sideband->pending));
 	/* What waits is the newest and its text stands near the end, but not in the order of time.
 	 */
 	for (size_t i = 0; i < sideband->pending_count; i++)

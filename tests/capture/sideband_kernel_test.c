@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,40 @@ static void later_records_wait_for_their_turn(void **state)
 	assert_int_equal(seen.forks, 1);
 	assert_int_equal(seen.exits, 1);
 	assert_int_equal(seen.out_of_order, 0);
+	sideband_free(sideband);
+}
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	return heap.uordblks + heap.hblkhd;
+}
+
+static void room_that_a_stall_has_made_is_given_back(void **state)
+{
+	struct sideband *sideband = open_sideband(4 << 20);
+	struct seen seen = { .child = getpid() };
+	size_t before = heap_bytes(), page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (int i = 0; i < 10000; i++) {
+		void *code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+		assert_ptr_not_equal(code, MAP_FAILED);
+		assert_int_equal(munmap(code, page), 0);
+	}
+	seen.execs = 1; /* ours was before */
+	/* They are copied, and have yet to wait. */
+	assert_int_equal(sideband_read(sideband, 0, see, &seen), 0);
+	assert_int_equal(seen.maps, 0);
+	assert_true(heap_bytes() > before + (1 << 20));
+	assert_int_equal(sideband_read(sideband, UINT64_MAX, see, &seen), 0);
+	assert_int_equal(seen.maps, 10000);
+	assert_true(heap_bytes() < before + (1 << 20));
+	(void)close(fd);
 	sideband_free(sideband);
 }
 
@@ -435,6 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_told_from_fork_to_exit),
 		cmocka_unit_test(later_records_wait_for_their_turn),
+		cmocka_unit_test(room_that_a_stall_has_made_is_given_back),
 		cmocka_unit_test(a_ring_that_is_too_small_says_so),
 		cmocka_unit_test(cpus_can_leave_and_come_back),
 		cmocka_unit_test(rings_are_read_by_one_after_the_other),
