@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "process/process_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +25,10 @@ enum {
 
 /* What reading the rest of JIT processes' files may take when sampling has ended. */
 #define JIT_CPU_NS_AT_END (1ULL * NSEC_PER_SEC)
+
+/* What reading /proc and the cgroups may take before an engine that takes over drains what waits
+ * for it. */
+#define SCAN_NS_AT_TAKEOVER 200000000ULL
 
 /* How often the files of JIT processes are looked for and read between two windows. */
 #define JIT_PERIOD_NS 100000000ULL
@@ -251,7 +254,9 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	int r;
 
 	/* The side-band tells of everything from here on, so what it does not tell is in /proc. */
-	r = process_scan_all(pipeline->broker, pipeline->processes, "/proc", clock_monotonic_ns());
+	r = pipeline_scan(pipeline, capture_is_taken_over(pipeline->capture)
+					    ? clock_monotonic_ns() + SCAN_NS_AT_TAKEOVER
+					    : UINT64_MAX);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read /proc: %s", strerror(-r));
 	r = pipeline_read_sideband(pipeline);
@@ -260,7 +265,6 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_note_all(pipeline->jit);
 	if (r < 0)
 		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
-	pipeline_scan_cgroups(pipeline);
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->open.monotonic_ns = pipeline->started_ns;
 	pipeline->open.profile->start_ns = clock_realtime_ns();
@@ -372,8 +376,8 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		else
 			r = follow(pipeline, fault);
 		if (r == 0)
-			r = set_timer(pipeline,
-				pipeline->rescan.folder || sideband_records(pipeline) != records);
+			r = set_timer(pipeline, pipeline_is_scanning(pipeline) ||
+							sideband_records(pipeline) != records);
 	}
 	return r < 0 ? fault_set(fault, r, "cannot wait for events: %s", strerror(-r)) : 0;
 }

@@ -103,47 +103,88 @@ static void take_sideband(void *context, const struct sideband_record *record)
 	}
 }
 
-void pipeline_scan_cgroups(struct pipeline *pipeline)
+static void log_cgroup_scan(int r)
 {
-	int r;
-
-	if (!pipeline->cgroups)
-		return;
-	r = cgroup_table_scan(pipeline->cgroups);
 	if (r < 0 && r != -ENOENT)
 		log_debug("cannot read the cgroups: %s, continuing with those that are known",
 			strerror(-r));
+}
+
+static void run_cgroup_scan(struct pipeline *pipeline, uint64_t until_ns)
+{
+	if (pipeline->cgroups && cgroup_table_is_scanning(pipeline->cgroups))
+		log_cgroup_scan(cgroup_table_scan_run(pipeline->cgroups, until_ns));
+}
+
+/* Where nothing else tells of them, it begins anew by and by. */
+static void begin_cgroup_scan(struct pipeline *pipeline)
+{
+	if (!pipeline->cgroups)
+		return;
+	log_cgroup_scan(cgroup_table_scan_begin(pipeline->cgroups));
 	pipeline->next_cgroups_ns = sideband_tells_cgroups(capture_sideband(pipeline->capture))
 					    ? UINT64_MAX
 					    : clock_monotonic_ns() + CGROUPS_PERIOD_NS;
 }
 
-/* What was lost since the last one began is another one's, which comes when this one's time many
- * times over has passed: on a machine that loses records always it would never end. */
-static int rescan(struct pipeline *pipeline, uint64_t lost, uint64_t now_ns)
+/* Another one comes when this one's time many times over has passed: on a machine that loses
+ * records always it would never end. */
+static int run_rescan(struct pipeline *pipeline, uint64_t now_ns, uint64_t until_ns)
 {
 	uint64_t took_ns;
 	int r;
 
-	if (!pipeline->rescan.folder) {
-		if (lost == pipeline->sideband_lost || now_ns < pipeline->next_rescan_ns)
-			return 0;
-		pipeline->sideband_lost = lost;
-		pipeline->rescan_began_ns = now_ns;
-		jit_table_note_lost(pipeline->jit, now_ns);
-		pipeline_scan_cgroups(pipeline);
-		r = process_rescan_begin(&pipeline->rescan, "/proc");
-		if (r < 0)
-			return r;
-	}
-	r = process_rescan_run(&pipeline->rescan, pipeline->broker, pipeline->processes, now_ns,
-		now_ns + RESCAN_STEP_NS);
+	if (!pipeline->rescan.folder)
+		return 0;
+	r = process_rescan_run(
+		&pipeline->rescan, pipeline->broker, pipeline->processes, now_ns, until_ns);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	now_ns = clock_monotonic_ns();
 	took_ns = now_ns - pipeline->rescan_began_ns;
 	pipeline->next_rescan_ns = now_ns + (took_ns < RESCAN_PAUSE_NS ? RESCAN_PAUSE_NS : took_ns);
 	return jit_table_note_all(pipeline->jit);
+}
+
+static int begin_rescan(struct pipeline *pipeline, uint64_t now_ns)
+{
+	pipeline->rescan_began_ns = now_ns;
+	begin_cgroup_scan(pipeline);
+	return process_rescan_begin(&pipeline->rescan, "/proc");
+}
+
+int pipeline_scan(struct pipeline *pipeline, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = begin_rescan(pipeline, now_ns);
+
+	if (r < 0)
+		return r;
+	r = run_rescan(pipeline, now_ns, until_ns);
+	/* What is lost from here on need not wait. */
+	pipeline->next_rescan_ns = 0;
+	run_cgroup_scan(pipeline, until_ns);
+	return r;
+}
+
+bool pipeline_is_scanning(const struct pipeline *pipeline)
+{
+	return pipeline->rescan.folder ||
+	       (pipeline->cgroups && cgroup_table_is_scanning(pipeline->cgroups));
+}
+
+/* What was lost since the last one began is another one's. */
+static int rescan(struct pipeline *pipeline, uint64_t lost, uint64_t now_ns)
+{
+	int r = 0;
+
+	if (!pipeline->rescan.folder && lost != pipeline->sideband_lost &&
+		now_ns >= pipeline->next_rescan_ns) {
+		pipeline->sideband_lost = lost;
+		jit_table_note_lost(pipeline->jit, now_ns);
+		r = begin_rescan(pipeline, now_ns);
+	}
+	return r < 0 ? r : run_rescan(pipeline, now_ns, now_ns + RESCAN_STEP_NS);
 }
 
 int pipeline_read_sideband(struct pipeline *pipeline)
@@ -156,6 +197,8 @@ int pipeline_read_sideband(struct pipeline *pipeline)
 	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
 	sideband_counters(sideband, &counters);
 	if (now_ns >= pipeline->next_cgroups_ns)
-		pipeline_scan_cgroups(pipeline);
+		begin_cgroup_scan(pipeline);
+	else
+		run_cgroup_scan(pipeline, now_ns + RESCAN_STEP_NS);
 	return r < 0 ? r : rescan(pipeline, counters.lost + counters.refused, now_ns);
 }

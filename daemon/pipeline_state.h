@@ -89,8 +89,12 @@ int pipeline_open_polling(struct pipeline *pipeline);
 /* Takes what the side-band has told; where it has lost records, /proc has to tell. */
 int pipeline_read_sideband(struct pipeline *pipeline);
 
-/* Reads which cgroups there are, where nothing else tells of them. */
-void pipeline_scan_cgroups(struct pipeline *pipeline);
+/*
+ * Reads of /proc and of cgroups what the side-band has told nobody, until `until_ns`; the rest in
+ * steps, by pipeline_read_sideband(). Returns 0 or -errno.
+ */
+int pipeline_scan(struct pipeline *pipeline, uint64_t until_ns);
+bool pipeline_is_scanning(const struct pipeline *pipeline);
 
 /* Flips and drains the maps, into the open window. */
 int pipeline_drain(struct pipeline *pipeline, struct fault *fault);

@@ -25,6 +25,14 @@ enum {
 /* In a key's start time: it is the version of a process's image. */
 #define KEY_OF_VERSION (1ULL << 63)
 
+/* Folders that are found and not yet looked into. */
+struct scan {
+	char **folders;
+	size_t count, capacity, limit;
+	size_t bytes, bytes_limit;
+	size_t found; /* in all: a scan ends, whatever is made meanwhile */
+};
+
 struct cgroup_table {
 	struct broker *broker;
 	const struct process_table *processes;
@@ -37,6 +45,7 @@ struct cgroup_table {
 	/* What was asked of processes, and "" where they did not know. */
 	struct path_cache by_process;
 	struct process_cgroups asked;
+	struct scan scan; /* zeros: none is under way */
 	uint64_t ask_left_ns;
 	struct cgroup_table_counters counters;
 };
@@ -99,12 +108,21 @@ int cgroup_table_new(const struct cgroup_table_limits *limits, struct broker *br
 	return 0;
 }
 
+static void scan_done(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		free(scan->folders[i]);
+	free(scan->folders);
+	*scan = (struct scan){ 0 };
+}
+
 void cgroup_table_free(struct cgroup_table *table)
 {
 	if (!table)
 		return;
 	path_cache_done(&table->by_id);
 	path_cache_done(&table->by_process);
+	scan_done(&table->scan);
 	free(table->mount);
 	free(table);
 }
@@ -127,21 +145,6 @@ int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path)
 }
 
 /* --- the scan --- */
-
-/* Folders that are found and not yet looked into. */
-struct scan {
-	char **folders;
-	size_t count, capacity, limit;
-	size_t bytes, bytes_limit;
-	size_t found; /* in all: a scan ends, whatever is made meanwhile */
-};
-
-static void scan_done(struct scan *scan)
-{
-	for (size_t i = 0; i < scan->count; i++)
-		free(scan->folders[i]);
-	free(scan->folders);
-}
 
 static void closedirp(DIR **folder)
 {
@@ -169,8 +172,7 @@ static int push_folder(struct scan *scan, const char *path)
 	return 0;
 }
 
-static int add_child(struct cgroup_table *table, struct scan *scan, const char *parent,
-	const struct dirent *entry)
+static int add_child(struct cgroup_table *table, const char *parent, const struct dirent *entry)
 {
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof(path), "%s/%s", parent[1] ? parent : "", entry->d_name);
@@ -183,7 +185,7 @@ static int add_child(struct cgroup_table *table, struct scan *scan, const char *
 	r = put_path(table, entry->d_ino, path);
 	if (r < 0)
 		return r == -E2BIG ? 0 : r;
-	r = push_folder(scan, path);
+	r = push_folder(&table->scan, path);
 	if (r == -E2BIG) {
 		table->counters.refused++;
 		return 0;
@@ -213,7 +215,7 @@ static int open_folder(struct cgroup_table *table, const char *path, DIR **ret_f
 	return 0;
 }
 
-static int scan_folder(struct cgroup_table *table, struct scan *scan, const char *path)
+static int scan_folder(struct cgroup_table *table, const char *path)
 {
 	_cleanup_(closedirp) DIR *folder = NULL;
 	struct dirent *entry;
@@ -228,7 +230,7 @@ static int scan_folder(struct cgroup_table *table, struct scan *scan, const char
 	}
 	while (r == 0 && (errno = 0, entry = readdir(folder)))
 		if (is_cgroup(entry))
-			r = add_child(table, scan, path, entry);
+			r = add_child(table, path, entry);
 	return r < 0 ? r : -errno;
 }
 
@@ -237,23 +239,53 @@ static bool is_of_the_folder(int error)
 	return error == -ENOENT || error == -ENODEV || error == -EACCES || error == -EPERM;
 }
 
+int cgroup_table_scan_begin(struct cgroup_table *table)
+{
+	int r;
+
+	scan_done(&table->scan);
+	table->scan.limit = table->by_id.limit;
+	table->scan.bytes_limit = table->limits.path_bytes;
+	r = scan_folder(table, "/");
+	if (r == 0 && table->scan.count > 0)
+		return 1;
+	scan_done(&table->scan);
+	return r;
+}
+
+static int scan_next(struct cgroup_table *table)
+{
+	_cleanup_free_ char *path = table->scan.folders[--table->scan.count];
+	int r;
+
+	table->scan.bytes -= strlen(path) + 1;
+	r = scan_folder(table, path);
+	return is_of_the_folder(r) ? 0 : r;
+}
+
+int cgroup_table_scan_run(struct cgroup_table *table, uint64_t until_ns)
+{
+	int r = 0;
+
+	while (r == 0 && table->scan.count > 0) {
+		r = scan_next(table);
+		if (r == 0 && table->scan.count > 0 && clock_monotonic_ns() >= until_ns)
+			return 1;
+	}
+	scan_done(&table->scan);
+	return r;
+}
+
+bool cgroup_table_is_scanning(const struct cgroup_table *table)
+{
+	return table->scan.count > 0;
+}
+
 int cgroup_table_scan(struct cgroup_table *table)
 {
-	_cleanup_(scan_done) struct scan scan = {
-		.limit = table->by_id.limit,
-		.bytes_limit = table->limits.path_bytes,
-	};
-	int r = scan_folder(table, &scan, "/");
+	int r = cgroup_table_scan_begin(table);
 
-	while (r == 0 && scan.count > 0) {
-		_cleanup_free_ char *path = scan.folders[--scan.count];
-
-		scan.bytes -= strlen(path) + 1;
-		r = scan_folder(table, &scan, path);
-		if (is_of_the_folder(r))
-			r = 0;
-	}
-	return r;
+	return r < 0 ? r : cgroup_table_scan_run(table, UINT64_MAX);
 }
 
 /* --- questions --- */

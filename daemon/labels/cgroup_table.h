@@ -11,6 +11,7 @@
 #include "broker/broker.h"
 #include "process/process_table.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,9 +38,17 @@ void cgroup_table_free(struct cgroup_table *table);
 DEFINE_CLEANUP(struct cgroup_table, cgroup_table_free);
 
 /*
- * Reads which cgroups there are. Folders that vanish meanwhile are passed over, and those for which
- * there is no room are counted as refused. Returns 0, -ENOENT where there is no cgroup2, or -errno.
+ * Reads which cgroups there are, in steps, a folder each: first begins, with the root, then runs
+ * until `until_ns`, one step at least. Folders that vanish meanwhile are passed over, and those for
+ * which there is no room are counted as refused. Return 0; 1 where there is more to do; -ENOENT
+ * where there is no cgroup2, or -errno: then and after 0 it is done with, and nothing is left to
+ * run. One that is under way begins anew.
  */
+int cgroup_table_scan_begin(struct cgroup_table *table);
+int cgroup_table_scan_run(struct cgroup_table *table, uint64_t until_ns);
+bool cgroup_table_is_scanning(const struct cgroup_table *table);
+
+/* All of it. Returns 0 or -errno as above. */
 int cgroup_table_scan(struct cgroup_table *table);
 
 /*

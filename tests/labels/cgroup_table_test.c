@@ -291,6 +291,36 @@ static void a_scan_finds_what_is_there(void **state)
 	assert_int_equal(unknown(tree), 0);
 }
 
+static void a_scan_goes_in_steps(void **state)
+{
+	struct tree *tree = *state;
+	struct test_cgroup outer, inner;
+	size_t steps = 0;
+	int r;
+
+	make_cgroup(&outer, "cgroup_table_test_of_steps");
+	make_cgroup(&inner, "cgroup_table_test_of_steps/inner");
+	new_table_of(tree, "0::/\n");
+	assert_false(cgroup_table_is_scanning(tree->table));
+	assert_int_equal(cgroup_table_scan_run(tree->table, 0), 0);
+	assert_int_equal(cgroup_table_scan_begin(tree->table), 1);
+	assert_true(cgroup_table_is_scanning(tree->table));
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0), "");
+	assert_int_equal(cgroup_table_scan_begin(tree->table), 1);
+	while ((r = cgroup_table_scan_run(tree->table, 0)) == 1) {
+		assert_true(cgroup_table_is_scanning(tree->table));
+		steps++;
+	}
+	assert_int_equal(r, 0);
+	assert_true(steps > 0);
+	assert_false(cgroup_table_is_scanning(tree->table));
+	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0), inner.path);
+	/* One that is under way is freed with the table. */
+	assert_int_equal(cgroup_table_scan_begin(tree->table), 1);
+	assert_int_equal(test_cgroup_remove(&inner), 0);
+	assert_int_equal(test_cgroup_remove(&outer), 0);
+}
+
 static void a_scan_of_too_many_is_counted(void **state)
 {
 	const struct cgroup_table_limits few = { .cgroups = 2, .path_bytes = 4096 },
@@ -413,6 +443,7 @@ int main(void)
 		IN_TREE(processes_are_asked_where_nothing_is_known_of_hierarchies),
 		IN_TREE(the_sideband_of_another_hierarchy_is_ignored),
 		IN_TREE(a_scan_finds_what_is_there),
+		IN_TREE(a_scan_goes_in_steps),
 		IN_TREE(a_scan_of_too_many_is_counted),
 		IN_TREE(an_unknown_id_is_asked_of_its_process),
 		IN_TREE(no_cgroup2_is_said),
