@@ -25,7 +25,7 @@ enum service_event {
 /* What had been used by some moment. */
 struct service_use {
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: nothing is known yet */
-	uint64_t bpf_ns, engine_ns, drain_ns, broker_ns, fired;
+	uint64_t bpf_ns, engine_ns, drain_ns, broker_ns, busy_samples;
 };
 
 struct service {

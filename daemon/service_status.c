@@ -21,7 +21,8 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 		.engine_ns = clock_process_cpu_ns(),
 		.drain_ns = report->drain_cpu_ns,
 		.broker_ns = report->capture.broker_cpu_ns,
-		.fired = report->accounts.fired,
+		.busy_samples =
+			report->accounts.fired - report->accounts.dropped[PILOTLIGHT_DROP_IDLE],
 	};
 }
 
@@ -44,7 +45,7 @@ uint32_t service_steer(struct service *service)
 		.other_ns = (now.engine_ns - now.drain_ns) -
 			    (before->engine_ns - before->drain_ns) + now.broker_ns -
 			    before->broker_ns,
-		.samples = now.fired - before->fired,
+		.samples = now.busy_samples - before->busy_samples,
 	};
 	*before = now;
 	return rate_governor_run(&service->governor, &used);

@@ -16,7 +16,7 @@ enum {
 	OTHER_SHARE_MIN = 2, /* sampling may always have 1/2 of the budget */
 };
 
-/* How long it must have been above the budget without a pause. */
+/* How long it must have been above the budget, less what was paid back meanwhile. */
 #define OVER_NS 25000000000ULL
 
 /* What a rate is aimed at, of what sampling may cost: below it, so that noise does not exceed it.
@@ -151,6 +151,21 @@ static void exceed(struct rate_governor *governor, const struct rate_governor_us
 		rung_at_most(governor, governor->rate_hz * allowed * AIM / governor->over_ppm));
 }
 
+/* So that a load that comes and goes is borne as long as it is within the budget on the whole: what
+ * is left of the budget pays for so much time of what was the least above it. */
+static void pay_back(struct rate_governor *governor, const struct rate_governor_use *use,
+	double sampling, double allowed)
+{
+	double excess = governor->over_ppm - allowed;
+	double paid_ns = (double)use->elapsed_ns * (allowed - sampling);
+
+	/* What is allowed may have grown meanwhile. */
+	if (excess <= 0 || paid_ns >= excess * (double)governor->over_ns)
+		governor->over_ns = 0;
+	else
+		governor->over_ns -= (uint64_t)(paid_ns / excess);
+}
+
 static void steer(struct rate_governor *governor, const struct rate_governor_use *use)
 {
 	double max = (double)governor->max_ppm, sampling = ppm(use, use->sampling_ns), allowed;
@@ -161,7 +176,7 @@ static void steer(struct rate_governor *governor, const struct rate_governor_use
 		exceed(governor, use, sampling, allowed);
 		return;
 	}
-	governor->over_ns = 0;
+	pay_back(governor, use, sampling, allowed);
 	if (sampling * next > allowed * AIM * governor->rate_hz) {
 		governor->calm_units = 0;
 		return;

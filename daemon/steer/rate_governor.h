@@ -2,10 +2,11 @@
 /*
  * Keeps the service's cost to its budget (I10): from what it has used of the machine's CPU time it
  * tells at which rate to sample. Down, in proportion, when the cost has been above the budget for
- * half a minute; up again step by step once it has been well below for a while, so that it does not
- * swing: each fall that follows a step up doubles the while, up to an hour or so. Rates are of a
- * ladder of primes below the wanted one, which do not beat with timers of round periods. A pure
- * function of what it is told; no clock.
+ * half a minute, at one time or, where the calm between does not make up for it, at several; up
+ * again step by step once it has been well below for a while, so that it does not swing: each fall
+ * that follows a step up doubles the while, up to an hour or so. Rates are of a ladder of primes
+ * below the wanted one, which do not beat with timers of round periods. A pure function of what it
+ * is told; no clock.
  *
  * What does not go with the rate is spread over ten minutes, since it comes in bursts, and takes of
  * the budget what it needs, but at most half: a lower rate would not make it any cheaper.
@@ -25,8 +26,9 @@ struct rate_governor {
 	double average_ppm, other_ppm; /* of all, over a minute; of what is steady, over ten */
 	unsigned calm_units; /* since the last change, of periods that allowed a step up */
 	unsigned calm_wanted;
-	double over_ppm;  /* the least of what sampling cost since it is above what is allowed */
-	uint64_t over_ns; /* for how long it has been; 0: it is not */
+	double over_ppm; /* the least of what sampling cost when it was above what is allowed */
+	uint64_t
+		over_ns; /* for how long it has been, less what was paid back since; 0: it is not */
 	bool has_average;
 	bool has_risen; /* since the last fall */
 };
@@ -37,7 +39,7 @@ struct rate_governor_use {
 	uint32_t cpu_count;   /* likewise */
 	uint64_t sampling_ns; /* goes with the rate: BPF programs, draining */
 	uint64_t other_ns;    /* does not: start-up, symbols, answers */
-	uint64_t samples;     /* that fired: an idle machine's cost tells little */
+	uint64_t samples;     /* not of idle CPUs: an idle machine's cost tells little */
 };
 
 /* `wanted_hz` is not 0; it is the rate at first. */

@@ -209,6 +209,40 @@ static void load_that_comes_and_goes_makes_fewer_and_fewer_changes(void **state)
 	assert_int_equal(late_changes, 0);
 }
 
+/* Two periods of six: a burst is too short to count by itself, and yet they are dear as a whole. */
+static void bursts_that_are_too_much_on_the_whole_lower_the_rate(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine dear = { .ns_a_sample = 140000, .load = 1 }, cheap = dear;
+	double mean_ppm = 0;
+
+	(void)state;
+	cheap.ns_a_sample = 1000;
+	assert_int_equal(run(&governor, &dear, FALL - 1).falls, 0);
+	assert_int_equal(run(&governor, &cheap, 4).changes, 0);
+	assert_int_equal(run(&governor, &dear, FALL - 1).falls, 1);
+	/* From then on, in the long run, they are within the budget. */
+	for (int i = 0; i < HOUR; i++) {
+		mean_ppm += 4 * run(&governor, &cheap, 4).mean_ppm / (6 * HOUR);
+		mean_ppm += 2 * run(&governor, &dear, FALL - 1).mean_ppm / (6 * HOUR);
+	}
+	assert_true(mean_ppm <= MAX_PPM);
+}
+
+/* The same times, but what is left of the budget between them pays for them. */
+static void bursts_that_are_within_the_budget_on_the_whole_pass(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine dear = { .ns_a_sample = 40000, .load = 1 }, cheap = dear;
+
+	(void)state;
+	cheap.ns_a_sample = 1000;
+	for (int i = 0; i < HOUR; i++) {
+		assert_int_equal(run(&governor, &dear, FALL - 1).changes, 0);
+		assert_int_equal(run(&governor, &cheap, 4).changes, 0);
+	}
+}
+
 static void an_idle_machine_tells_little(void **state)
 {
 	struct rate_governor busy = new_governor(), idle = new_governor();
@@ -386,6 +420,8 @@ int main(void)
 		cmocka_unit_test(noise_does_not_make_it_swing),
 		cmocka_unit_test(it_recovers_from_a_burst),
 		cmocka_unit_test(load_that_comes_and_goes_makes_fewer_and_fewer_changes),
+		cmocka_unit_test(bursts_that_are_too_much_on_the_whole_lower_the_rate),
+		cmocka_unit_test(bursts_that_are_within_the_budget_on_the_whole_pass),
 		cmocka_unit_test(an_idle_machine_tells_little),
 		cmocka_unit_test(what_is_not_sampling_is_spread),
 		cmocka_unit_test(it_never_goes_below_the_floor),
