@@ -44,6 +44,7 @@ static int start(struct service *service, struct fault *fault)
 	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
 		service->settings.config.max_cost_ppm);
 	service->rate_hz = service->governor.rate_hz = pipeline_rate_hz(service->pipeline);
+	service->ended_ns = clock_monotonic_ns();
 	service->next_cut_ns = service_next_cut_ns(service);
 	(void)service_steer(service);
 	service_notify(PILOTLIGHT_NOTICE_READY, "");

@@ -7,6 +7,7 @@
 #include "keepsake.h"
 #include "pilotlight/engine_notice.h"
 #include "pipeline.h"
+#include "sealing.h"
 #include "service_settings.h"
 #include "steer/rate_governor.h"
 
@@ -42,11 +43,9 @@ struct service {
 
 	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint64_t engines, lost_samples;
-	uint64_t next_cut_ns;	  /* CLOCK_MONOTONIC */
-	uint64_t wanted_until_ns; /* CLOCK_REALTIME; what somebody waits for to be sealed; 0:
-				     nothing */
-	uint64_t asked_until_ns;  /* of that, what a window has been ended for */
-	uint64_t ended_ns;	  /* CLOCK_MONOTONIC, when the window that waits was ended */
+	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
+	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
+	struct sealing sealing;
 
 	struct service_use use;	       /* when the governor was last told */
 	uint64_t told_ns, told_drains; /* the supervisor, of progress; CLOCK_MONOTONIC */

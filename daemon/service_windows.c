@@ -43,11 +43,14 @@ uint64_t service_next_cut_ns(const struct service *service)
 /* Is somebody waiting for what is in the open window? */
 static bool is_wanted(const struct service *service, uint64_t now_ns)
 {
-	const struct profile *open = pipeline_profile(service->pipeline);
-	uint64_t until_ns = service->wanted_until_ns;
+	return sealing_is_due(&service->sealing) && now_ns >= service->ended_ns + WINDOW_NS_MIN;
+}
 
-	return until_ns > service->asked_until_ns && now_ns >= until_ns &&
-	       now_ns >= open->start_ns + WINDOW_NS_MIN;
+/* It is written, or nobody need wait for it. */
+static void answer(struct service *service, uint64_t end_ns)
+{
+	sealing_answer(&service->sealing, end_ns);
+	api_sealed(service->api, end_ns);
 }
 
 static void tell_rate(const struct service *service)
@@ -75,13 +78,13 @@ static void tell_rate(const struct service *service)
 
 static int cut(struct service *service, struct fault *fault)
 {
-	uint64_t now_ns = clock_realtime_ns();
 	uint32_t rate_hz;
-	int r = pipeline_cut(service->pipeline, fault);
+	int r;
 
+	sealing_ask(&service->sealing, clock_realtime_ns());
+	r = pipeline_cut(service->pipeline, fault);
 	if (r < 0)
 		return r;
-	service->asked_until_ns = now_ns;
 	service->ended_ns = clock_monotonic_ns();
 	service->next_cut_ns = service_next_cut_ns(service);
 	rate_hz = service_steer(service);
@@ -134,8 +137,7 @@ static void tell_damaged(struct service *service)
 static void window_written(struct service *service, const struct history_result *result)
 {
 	service->windows_sealed++;
-	if (result->end_ns > service->sealed_until_ns)
-		service->sealed_until_ns = result->end_ns;
+	service->sealed_until_ns = result->end_ns;
 	if (!service->is_history_failing) {
 		tell_damaged(service);
 		return;
@@ -168,8 +170,7 @@ static bool hear_writer(struct service *service)
 			window_written(service, &result);
 		else
 			window_dropped(service, result.fault);
-		/* Also what was dropped: nobody need wait for it. */
-		api_sealed(service->api, result.end_ns);
+		answer(service, result.end_ns);
 	}
 	return has_heard;
 }
@@ -183,12 +184,12 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 	service->last_window = profile->accounts;
 	if (!service->writer) {
 		profile_free(profile);
-		api_sealed(service->api, end_ns);
+		answer(service, end_ns);
 		return;
 	}
 	if (history_writer_add(service->writer, &window, profile) < 0) {
 		window_dropped(service, "the disk is too slow for it");
-		api_sealed(service->api, end_ns);
+		answer(service, end_ns);
 	}
 }
 
@@ -204,14 +205,9 @@ static int take(struct service *service, bool is_hurried, struct fault *fault)
 	return r == -EAGAIN ? 0 : r;
 }
 
-static bool is_awaited(const struct service *service)
-{
-	return service->wanted_until_ns > service->sealed_until_ns;
-}
-
 uint64_t service_windows_due_ns(const struct service *service)
 {
-	if (is_awaited(service) || pipeline_has_window(service->pipeline))
+	if (sealing_is_awaited(&service->sealing) || pipeline_has_window(service->pipeline))
 		return clock_monotonic_ns() + WAITING_PERIOD_NS;
 	return service->next_cut_ns;
 }
@@ -223,9 +219,11 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 	int r = 0;
 
 	if (pipeline_has_window(service->pipeline))
-		r = take(service, is_awaited(service) && now_ns > service->ended_ns + HURRY_NS,
+		r = take(service,
+			sealing_is_awaited(&service->sealing) &&
+				now_ns > service->ended_ns + HURRY_NS,
 			fault);
-	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, clock_realtime_ns()))) {
+	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, now_ns))) {
 		/* One that waits still has had its time. */
 		r = take(service, true, fault);
 		if (r == 0)
@@ -257,9 +255,5 @@ void service_want_sealed(void *context, uint64_t until_ns)
 {
 	struct service *service = context;
 
-	/* Beyond now nobody can be served, and others are not to wait for it. */
-	if (until_ns > clock_realtime_ns())
-		until_ns = clock_realtime_ns();
-	if (until_ns > service->wanted_until_ns)
-		service->wanted_until_ns = until_ns;
+	sealing_want(&service->sealing, until_ns, clock_realtime_ns());
 }
