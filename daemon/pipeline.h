@@ -108,8 +108,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 /* --- one window after another --- */
 
 /*
- * Drains, ends the open window, and begins the next. One that has ended before must have been
- * taken. On failure the open window goes on.
+ * Drains, ends the open window where the maps were switched for that, and begins the next. One that
+ * has ended before must have been taken. On failure the open window goes on.
  */
 int pipeline_cut(struct pipeline *pipeline, struct fault *fault);
 
@@ -131,7 +131,8 @@ void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_acco
 /* Samples that were lost before this pipeline was there; into the accounts of the open window. */
 void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost);
 
-/* From now on; after pipeline_cut(), so that a window is of one rate. */
+/* From now on, and the rate of the windows that are yet to begin: pipeline_cut() is to follow at
+ * once. */
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault);
 
 /*

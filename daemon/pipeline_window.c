@@ -10,6 +10,7 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 	struct pipeline_window *ret_window)
 {
 	struct pipeline_window window = { .number = number, .monotonic_ns = monotonic_ns };
+	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns;
 	int r;
 
 	r = profile_new(pipeline->settings.profile_budget_bytes, &window.profile);
@@ -19,7 +20,9 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 		pipeline_window_done(&window);
 		return r;
 	}
-	window.profile->start_ns = clock_realtime_ns();
+	/* Not before it was, whatever comes between the clocks: what is asked for until then is to
+	 * be in it. */
+	window.profile->start_ns = clock_realtime_ns() - since_ns;
 	window.profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
 	*ret_window = window;
 	return 0;
@@ -57,14 +60,15 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 
 static int cut(struct pipeline *pipeline)
 {
-	uint64_t now_ns = clock_monotonic_ns();
 	struct pipeline_window next;
 	int r;
 
-	r = pipeline_window_begin(pipeline, pipeline->open.number + 1, now_ns, &next);
+	/* Samples that fired while the maps were drained are of the next. */
+	r = pipeline_window_begin(
+		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
 	if (r < 0)
 		return r;
-	r = pipeline_window_end(pipeline, &pipeline->open, now_ns);
+	r = pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
 	if (r < 0) {
 		pipeline_window_done(&next);
 		return r;
@@ -134,6 +138,5 @@ int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault 
 	if (r < 0)
 		return fault_set(fault, r, "cannot sample at %u Hz: %s", rate_hz, strerror(-r));
 	pipeline->settings.capture.rate_hz = rate_hz;
-	pipeline->open.profile->period_ns = NSEC_PER_SEC / rate_hz;
 	return 0;
 }

@@ -76,23 +76,31 @@ static void tell_rate(const struct service *service)
 		service->rate_hz, ppm / 10000);
 }
 
+static int steer(struct service *service, struct fault *fault)
+{
+	uint32_t rate_hz = service_steer(service);
+
+	if (rate_hz == service->rate_hz)
+		return 0;
+	service->rate_hz = rate_hz;
+	tell_rate(service);
+	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+}
+
+/* A rate begins with a window, but for the moment between setting it and switching the maps. */
 static int cut(struct service *service, struct fault *fault)
 {
-	uint32_t rate_hz;
-	int r;
+	int r = steer(service, fault);
 
+	if (r < 0)
+		return r;
 	sealing_ask(&service->sealing, clock_realtime_ns());
 	r = pipeline_cut(service->pipeline, fault);
 	if (r < 0)
 		return r;
 	service->ended_ns = clock_monotonic_ns();
 	service->next_cut_ns = service_next_cut_ns(service);
-	rate_hz = service_steer(service);
-	if (rate_hz == service->rate_hz)
-		return 0;
-	service->rate_hz = rate_hz;
-	tell_rate(service);
-	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+	return 0;
 }
 
 static void tell_history(const struct service *service, const char *id, const char *what)
