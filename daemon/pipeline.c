@@ -183,6 +183,8 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	accounts_add(&pipeline->open.accounts, &accounts);
 	accounts_add(&pipeline->report.accounts, &accounts);
 	pipeline->report.drains++;
+	if (pipeline->settings.drained)
+		pipeline->settings.drained(pipeline->settings.drained_context);
 	r = run_late(pipeline, pipeline->last_flip_ns);
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
@@ -511,6 +513,12 @@ bool pipeline_is_worn(const struct pipeline *pipeline)
 	size_t bound = pipeline->binary_limits.binaries_max;
 
 	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
+}
+
+void pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over)
+{
+	if (!is_taken_over || is_outgrown(pipeline))
+		capture_stop(pipeline->capture);
 }
 
 void pipeline_retire(struct pipeline *pipeline)

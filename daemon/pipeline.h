@@ -45,6 +45,9 @@ struct pipeline_settings {
 	const struct binary_table_limits *binary_limits;
 	const struct cgroup_table_limits *cgroup_limits;
 	bool wants_labels; /* executables and cgroups of threads */
+	/* The maps have been drained, and pipeline_untaken() has what was in them; may be NULL. */
+	void (*drained)(void *context);
+	void *drained_context;
 };
 
 /* What happened on the way, for those who want to know what a profile is worth. */
@@ -134,6 +137,13 @@ void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost);
 /* From now on, and the rate of the windows that are yet to begin: pipeline_cut() is to follow at
  * once. */
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault);
+
+/*
+ * Before the last pipeline_cut(). Where the next pipeline does not take over the maps with what is
+ * in them, because there is none or its settings are others, sampling stops, so that nothing fires
+ * that nobody counts.
+ */
+void pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over);
 
 /*
  * Another pipeline should take over: tables that only grow are nearly full, or there are more CPUs

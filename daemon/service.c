@@ -87,6 +87,18 @@ static void tell_progress(struct service *service)
 	service->told_ns = now_ns;
 }
 
+/* Those that sampling begins with (capture_settings). */
+static bool has_same_sampling(
+	const struct service_settings *old, const struct service_settings *new)
+{
+	return old->config.frequency_hz ==
+		       new->config.frequency_hz &&strcmp(old->config.event, new->config.event) ==
+		       0 &&
+	       old->config.kernel_stacks == new->config.kernel_stacks &&
+	       old->shares.map_bytes == new->shares.map_bytes &&
+	       old->shares.unwind_bytes == new->shares.unwind_bytes;
+}
+
 /* The next engine reads the configuration, once it is known to be right. */
 static void reload(struct service *service)
 {
@@ -99,6 +111,7 @@ static void reload(struct service *service)
 		service_notify(PILOTLIGHT_NOTICE_READY, "");
 		return;
 	}
+	service->has_new_sampling = !has_same_sampling(&service->settings, &settings);
 	service_settings_done(&settings);
 	service->wants_renewal = true;
 }

@@ -201,6 +201,8 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.binary_limits = &binaries,
 		.cgroup_limits = &cgroups,
 		.wants_labels = true,
+		.drained = service_keep,
+		.drained_context = service,
 	};
 
 	memory_shares_process_limits(shares, &processes);

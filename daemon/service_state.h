@@ -49,7 +49,6 @@ struct service {
 
 	struct service_use use;	       /* when the governor was last told */
 	uint64_t told_ns, told_drains; /* the supervisor, of progress; CLOCK_MONOTONIC */
-	uint64_t kept_drains;	       /* as of the last entry in the keepsake */
 
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
@@ -57,6 +56,7 @@ struct service {
 	char history_fault[160];
 
 	bool is_ending, wants_renewal;
+	bool has_new_sampling; /* and the next engine cannot take over the maps */
 };
 
 struct engine_options {
@@ -77,6 +77,9 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 uint64_t service_windows_due_ns(const struct service *service);
 /* Ends and writes what is open; the engine is about to end. */
 int service_finish_windows(struct service *service, struct fault *fault);
+/* Enters what is drained and not known to be on the disk in the keepsake, for the next engine; of
+ * pipeline.h. */
+void service_keep(void *context);
 /* Of api.h. */
 void service_want_sealed(void *context, uint64_t until_ns);
 

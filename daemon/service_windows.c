@@ -18,12 +18,11 @@
 /* How often it is looked whether what is waited for is there. */
 #define WAITING_PERIOD_NS 50000000ULL
 
-/* What is drained and not known to be on the disk, for the next engine. */
-static void keep(struct service *service)
+void service_keep(void *context)
 {
+	struct service *service = context;
 	struct accounts unsealed, writing;
 
-	service->kept_drains = pipeline_drains(service->pipeline);
 	pipeline_untaken(service->pipeline, &unsealed);
 	if (service->writer) {
 		history_writer_untold(service->writer, &writing);
@@ -166,21 +165,17 @@ static void window_dropped(struct service *service, const char *why)
 	tell_history(service, JOURNAL_HISTORY_FAILED, why);
 }
 
-/* Returns whether there was anything to hear. */
-static bool hear_writer(struct service *service)
+static void hear_writer(struct service *service)
 {
 	struct history_result result;
-	bool has_heard = false;
 
 	while (service->writer && history_writer_take(service->writer, &result) == 0) {
-		has_heard = true;
 		if (result.error == 0)
 			window_written(service, &result);
 		else
 			window_dropped(service, result.fault);
 		answer(service, result.end_ns);
 	}
-	return has_heard;
 }
 
 static void hand_over(struct service *service, struct profile *profile, uint64_t monotonic_ns)
@@ -223,9 +218,10 @@ uint64_t service_windows_due_ns(const struct service *service)
 int service_run_windows(struct service *service, bool has_results, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool has_heard = has_results && hear_writer(service);
 	int r = 0;
 
+	if (has_results)
+		hear_writer(service);
 	if (pipeline_has_window(service->pipeline))
 		r = take(service,
 			sealing_is_awaited(&service->sealing) &&
@@ -239,23 +235,24 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 		if (r == 0)
 			r = take(service, false, fault);
 	}
-	if (pipeline_drains(service->pipeline) != service->kept_drains || has_heard)
-		keep(service);
+	service_keep(service);
 	return r;
 }
 
 int service_finish_windows(struct service *service, struct fault *fault)
 {
+	bool is_taken_over = !service->is_ending && !service->has_new_sampling;
 	int r = take(service, true, fault);
 
+	pipeline_prepare_end(service->pipeline, is_taken_over);
 	if (r == 0)
 		r = pipeline_cut(service->pipeline, fault);
 	if (r == 0)
 		r = take(service, true, fault);
 	if (service->writer)
 		history_writer_finish(service->writer);
-	(void)hear_writer(service);
-	keep(service);
+	hear_writer(service);
+	service_keep(service);
 	return r;
 }
 
