@@ -81,7 +81,8 @@ static int check(const char *path)
 		return EXIT_FAILURE;
 	service_settings_config_path(standard);
 	output_init_fd(output, STDOUT_FILENO);
-	r = config_check(path ? path : standard, path != NULL, output);
+	r = config_check(path ? path : standard, path ? CONFIG_MUST_EXIST : 0,
+		service_settings_check, output);
 	return finish(output, r);
 }
 
@@ -96,7 +97,7 @@ static int print_config(const char *path)
 	if (!output)
 		return EXIT_FAILURE;
 	service_settings_config_path(standard);
-	r = config_load(path ? path : standard, path != NULL, &config, &problems);
+	r = config_load(path ? path : standard, path ? CONFIG_MUST_EXIST : 0, &config, &problems);
 	if (r < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < problems.count; i++)

@@ -106,7 +106,7 @@ static void reload(struct service *service)
 	struct fault fault = { 0 };
 
 	service_notify(PILOTLIGHT_NOTICE_RELOADING, "");
-	if (service_settings_load(service->settings.config_path, &settings, &fault) < 0) {
+	if (service_settings_load(service->settings.config_path, true, &settings, &fault) < 0) {
 		log_error("%s; going on with the configuration that there was", fault.text);
 		service_notify(PILOTLIGHT_NOTICE_READY, "");
 		return;

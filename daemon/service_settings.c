@@ -7,6 +7,7 @@
 #include "config/memory_limit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,10 +87,18 @@ static int set_urls(struct service_settings *settings)
 	return 0;
 }
 
-static int set_memory(struct service_settings *settings, struct fault *fault)
+static uint64_t memory_budget(const struct config *config)
 {
-	const struct config *config = &settings->config;
 	uint64_t unit = memory_limit_read("");
+
+	if (config_is_set(config, "Memory", "MaxBytes") || unit == UINT64_MAX)
+		return config->max_bytes;
+	return unit / STANDING_SHARE;
+}
+
+static int share_memory(
+	const struct config *config, struct memory_shares *ret_shares, struct fault *fault)
+{
 	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz };
 	_cleanup_free_ uint32_t *cpus = NULL;
 	int count = cpu_list_read_online(&cpus);
@@ -100,16 +109,45 @@ static int set_memory(struct service_settings *settings, struct fault *fault)
 	work.cpu_count = (uint32_t)count;
 	if (config_is_set(config, "Memory", "JitBytes"))
 		work.jit_bytes = config->jit_bytes;
-	settings->memory_budget = config->max_bytes;
-	if (!config_is_set(config, "Memory", "MaxBytes") && unit != UINT64_MAX)
-		settings->memory_budget = unit / STANDING_SHARE;
-	return memory_shares_compute(settings->memory_budget, &work, &settings->shares, fault);
+	return memory_shares_compute(memory_budget(config), &work, ret_shares, fault);
 }
 
-static int load_config(struct service_settings *settings, const char *path, bool is_required)
+int service_settings_check(const struct config *config, struct fault *fault)
+{
+	struct memory_shares shares;
+	struct fault cause = { 0 };
+	int r = share_memory(config, &shares, &cause);
+
+	return r < 0 ? fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text) : 0;
+}
+
+uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path)
+{
+	_cleanup_fclose_ FILE *file = fopen(limit_path, "re");
+	uint64_t limit_hz;
+
+	if (!file || fscanf(file, "%" SCNu64, &limit_hz) != 1 || limit_hz == 0 || limit_hz > hz)
+		return hz;
+	return limit_hz;
+}
+
+/* The kernel lowers it by itself where samples take long, and that is not to stop the service. */
+static void limit_rate(struct config *config)
+{
+	uint64_t hz = service_settings_allowed_hz(
+		config->frequency_hz, "/proc/sys/kernel/perf_event_max_sample_rate");
+
+	if (hz < config->frequency_hz)
+		log_warning("FrequencyHz=%" PRIu64 " is more than "
+			    "kernel.perf_event_max_sample_rate allows, continuing with %" PRIu64,
+			config->frequency_hz, hz);
+	config->frequency_hz = hz;
+}
+
+static int load_config(struct service_settings *settings, const char *path, unsigned flags)
 {
 	struct config_problems problems = { 0 };
-	int r = config_load(path, is_required, &settings->config, &problems);
+	int r = config_load(path, flags, &settings->config, &problems);
 
 	if (r < 0)
 		return r;
@@ -120,9 +158,11 @@ static int load_config(struct service_settings *settings, const char *path, bool
 	return r;
 }
 
-int service_settings_load(
-	const char *config_path, struct service_settings *ret_settings, struct fault *fault)
+int service_settings_load(const char *config_path, bool is_confined,
+	struct service_settings *ret_settings, struct fault *fault)
 {
+	const unsigned flags =
+		(config_path ? CONFIG_MUST_EXIST : 0U) | (is_confined ? CONFIG_WITHOUT_GROUPS : 0U);
 	struct service_settings settings = { 0 };
 	int r;
 
@@ -130,7 +170,7 @@ int service_settings_load(
 	if (config_path)
 		(void)snprintf(
 			settings.config_path, sizeof(settings.config_path), "%s", config_path);
-	r = load_config(&settings, settings.config_path, config_path);
+	r = load_config(&settings, settings.config_path, flags);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -143,8 +183,11 @@ int service_settings_load(
 		if (r < 0)
 			(void)fault_set(fault, r, "a path or a list is too long: %s", strerror(-r));
 	}
-	if (r == 0)
-		r = set_memory(&settings, fault);
+	if (r == 0) {
+		limit_rate(&settings.config);
+		settings.memory_budget = memory_budget(&settings.config);
+		r = share_memory(&settings.config, &settings.shares, fault);
+	}
 	if (r < 0) {
 		config_done(&settings.config);
 		return r;

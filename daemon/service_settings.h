@@ -11,6 +11,7 @@
 #include "steer/memory_shares.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct service_settings {
@@ -29,12 +30,21 @@ struct service_settings {
 void service_settings_config_path(char path[PATH_MAX]);
 
 /*
- * `config_path` NULL: where it is by default, and it need not be there. Mistakes in the
- * configuration are logged, each; then it is -EINVAL. Or -ENOMEM, or -errno with `fault`.
+ * `config_path` NULL: where it is by default, and it need not be there. `is_confined`: of the
+ * system's files this process sees no more than the configuration. Mistakes in it are logged, each;
+ * then it is -EINVAL, or -ENOSPC where its memory does not do. Or -ENOMEM, or -errno with `fault`.
  */
-int service_settings_load(
-	const char *config_path, struct service_settings *ret_settings, struct fault *fault);
+int service_settings_load(const char *config_path, bool is_confined,
+	struct service_settings *ret_settings, struct fault *fault);
+/* A config_check_function: would it be loaded? */
+int service_settings_check(const struct config *config, struct fault *fault);
 void service_settings_done(struct service_settings *settings);
+
+/*
+ * `hz`, or what the kernel allows, as the file perf_event_max_sample_rate at `limit_path` tells, if
+ * that is less; where it cannot be read, all is allowed.
+ */
+uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path);
 
 /* Makes the folders that are not there. Returns 0 or -errno with `fault`. */
 int service_settings_make_folders(const struct service_settings *settings, struct fault *fault);

@@ -91,7 +91,7 @@ static int read_drop_ins(const char *path, struct config *config, struct config_
 }
 
 static int load(
-	const char *path, bool is_required, struct config *config, struct config_problems *problems)
+	const char *path, unsigned flags, struct config *config, struct config_problems *problems)
 {
 	int r = set_defaults(config);
 
@@ -99,21 +99,24 @@ static int load(
 		return r;
 	r = config_file_read(path, config, problems);
 	if (r == -ENOENT)
-		r = is_required ? config_problem_add(problems, path, 0,
-					  "there is no such file: write one, or leave it to the "
-					  "defaults")
-				: 0;
+		r = flags & CONFIG_MUST_EXIST
+			    ? config_problem_add(problems, path, 0,
+				      "there is no such file: write one, or leave it to the "
+				      "defaults")
+			    : 0;
 	if (r == 0)
 		r = read_drop_ins(path, config, problems);
-	return r == 0 ? config_check_together(config, problems) : r;
+	if (r == 0)
+		r = config_check_together(config, problems);
+	return r < 0 || flags & CONFIG_WITHOUT_GROUPS ? r : config_check_group(config, problems);
 }
 
-int config_load(const char *path, bool is_required, struct config *ret_config,
+int config_load(const char *path, unsigned flags, struct config *ret_config,
 	struct config_problems *ret_problems)
 {
 	struct config config = { 0 };
 	struct config_problems problems = { 0 };
-	int r = load(path, is_required, &config, &problems);
+	int r = load(path, flags, &config, &problems);
 
 	if (r < 0) {
 		config_done(&config);
@@ -143,15 +146,24 @@ bool config_is_set(const struct config *config, const char *section, const char 
 	return config->origins[knob].file;
 }
 
-int config_check(const char *path, bool is_required, struct output *output)
+int config_check(
+	const char *path, unsigned flags, config_check_function demand, struct output *output)
 {
 	struct config_problems problems;
 	struct config config;
+	struct fault fault = { 0 };
 	uint64_t all;
-	int r = config_load(path, is_required, &config, &problems);
+	int r = config_load(path, flags, &config, &problems);
 
 	if (r < 0)
 		return r;
+	if (problems.all == 0 && demand(&config, &fault) < 0)
+		r = config_problem_add(&problems, path, 0, "%s", fault.text);
+	if (r < 0) {
+		config_done(&config);
+		config_problems_done(&problems);
+		return r;
+	}
 	for (size_t i = 0; i < problems.count; i++)
 		output_printf(output, "%s\n", problems.texts[i]);
 	all = problems.all;

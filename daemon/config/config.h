@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/output.h"
 
 #include <stdbool.h>
@@ -21,6 +22,13 @@ enum {
 	CONFIG_KNOBS_MAX = 32,
 	CONFIG_LIST_MAX = 64,
 	CONFIG_PROBLEMS_MAX = 100, /* that are kept; all are counted */
+};
+
+/* How it is read. */
+enum config_flags {
+	CONFIG_MUST_EXIST = 1,
+	/* By a process that is confined: which groups there are it cannot see. */
+	CONFIG_WITHOUT_GROUPS = 2,
 };
 
 struct config_list {
@@ -67,11 +75,11 @@ struct config_problems {
 };
 
 /*
- * Reads `path` and its drop-ins. No such file is no problem unless `is_required`. What is wrong
- * becomes a problem and leaves the knob as it was: the default, or what an earlier file says.
+ * Reads `path` and its drop-ins. No such file is no problem without CONFIG_MUST_EXIST. What is
+ * wrong becomes a problem and leaves the knob as it was: the default, or what an earlier file says.
  * Returns 0, with problems or without, or -ENOMEM. Both outputs are to be done with.
  */
-int config_load(const char *path, bool is_required, struct config *ret_config,
+int config_load(const char *path, unsigned flags, struct config *ret_config,
 	struct config_problems *ret_problems);
 void config_done(struct config *config);
 void config_problems_done(struct config_problems *problems);
@@ -85,8 +93,12 @@ bool config_is_set(const struct config *config, const char *section, const char 
  */
 void config_print(const struct config *config, struct output *output);
 
+/* What the caller demands of one without problems. Returns 0, or -errno with `fault`. */
+typedef int (*config_check_function)(const struct config *config, struct fault *fault);
+
 /*
  * For `pilotlightd --check`: writes each problem on a line and whether all is well. Returns 0,
  * -EINVAL where something is wrong, or -ENOMEM; writing fails as outputs do.
  */
-int config_check(const char *path, bool is_required, struct output *output);
+int config_check(
+	const char *path, unsigned flags, config_check_function demand, struct output *output);

@@ -179,17 +179,6 @@ static int contradict(struct config *config, struct config_problems *problems, c
 		"[%s] %s: %s", section, key, sentence);
 }
 
-static int check_group_exists(struct config *config, struct config_problems *problems)
-{
-	const struct config_origin *origin = &config->origins[config_knob_find("Api", "Group")];
-
-	if (!origin->file || getgrnam(config->group))
-		return 0;
-	return config_problem_add(problems, origin->file, origin->line,
-		"[Api] Group: there is no group '%.100s': groupadd --system it, or name another",
-		config->group);
-}
-
 int config_check_together(struct config *config, struct config_problems *problems)
 {
 	int r = 0;
@@ -206,5 +195,16 @@ int config_check_together(struct config *config, struct config_problems *problem
 	if (r == 0 && config->minute_after_ns > config->history_age_ns)
 		r = contradict(config, problems, "History", "MaxAge", "History", "MinuteAfter",
 			"nothing would live to be merged: make MaxAge more than MinuteAfter");
-	return r == 0 ? check_group_exists(config, problems) : r;
+	return r;
+}
+
+int config_check_group(struct config *config, struct config_problems *problems)
+{
+	const struct config_origin *origin = &config->origins[config_knob_find("Api", "Group")];
+
+	if (!origin->file || getgrnam(config->group))
+		return 0;
+	return config_problem_add(problems, origin->file, origin->line,
+		"[Api] Group: there is no group '%.100s': groupadd --system it, or name another",
+		config->group);
 }

@@ -37,5 +37,7 @@ int config_assign(
 /* A section that nobody knows is a problem. Returns 0 or -ENOMEM. */
 int config_enter_section(struct config_reading *reading, const char *section);
 
-/* What no knob can tell by itself: knobs that contradict each other, a group that is not there. */
+/* What no knob can tell by itself: knobs that contradict each other. Returns 0 or -ENOMEM. */
 int config_check_together(struct config *config, struct config_problems *problems);
+/* A group that a file names and that is not there. Returns 0 or -ENOMEM. */
+int config_check_group(struct config *config, struct config_problems *problems);

@@ -35,7 +35,7 @@ static void load(const char *path, struct config *ret_config)
 {
 	struct config_problems problems;
 
-	assert_int_equal(config_load(path, false, ret_config, &problems), 0);
+	assert_int_equal(config_load(path, 0, ret_config, &problems), 0);
 	assert_int_equal(problems.all, 0);
 	config_problems_done(&problems);
 }
@@ -126,7 +126,7 @@ static int write_template(const char *path)
 	struct config config;
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), r = -1;
 
-	if (output && fd >= 0 && config_load("/dev/null", false, &config, &problems) == 0) {
+	if (output && fd >= 0 && config_load("/dev/null", 0, &config, &problems) == 0) {
 		output_init_fd(output, fd);
 		config_print(&config, output);
 		r = output_finish(output);

@@ -70,8 +70,9 @@ static void without_a_file_all_is_default(void **state)
 	assert_false(config_is_set(&loaded.config, "Memory", "MaxBytes"));
 	config_done(&loaded.config);
 	config_problems_done(&loaded.problems);
-	assert_int_equal(
-		config_load(loaded.folder.file, true, &loaded.config, &loaded.problems), 0);
+	assert_int_equal(config_load(loaded.folder.file, CONFIG_MUST_EXIST, &loaded.config,
+				 &loaded.problems),
+		0);
 	expect(&loaded, 1, missing);
 	done(&loaded);
 }
@@ -265,6 +266,11 @@ static void problems_are_bounded_and_counted(void **state)
 	done(&loaded);
 }
 
+static int demand_little(const struct config *config, struct fault *fault)
+{
+	return config->frequency_hz > 100 ? fault_set(fault, -EDOM, "that is much") : 0;
+}
+
 static void check_tells_all(void **state)
 {
 	struct config_folder folder;
@@ -276,14 +282,19 @@ static void check_tells_all(void **state)
 	config_folder_make(&folder);
 	config_folder_write(&folder, "x.conf", "[Sampling]\nFrequencyHz=0\nEvent=none\n");
 	output_init(output, output_to_memory, &memory);
-	assert_int_equal(config_check(folder.file, true, output), -EINVAL);
-	assert_int_equal(config_check("/tmp/no/such/file.conf", false, output), 0);
+	assert_int_equal(
+		config_check(folder.file, CONFIG_MUST_EXIST, demand_little, output), -EINVAL);
+	assert_int_equal(config_check("/tmp/no/such/file.conf", 0, demand_little, output), 0);
+	config_folder_write(&folder, "x.conf", "[Sampling]\nFrequencyHz=500\n");
+	assert_int_equal(config_check(folder.file, 0, demand_little, output), -EINVAL);
 	output_char(output, '\0');
 	assert_int_equal(output_finish(output), 0);
 	assert_non_null(
 		strstr(memory.bytes, "x.conf:2: [Sampling] FrequencyHz: '0' is out of range"));
 	assert_non_null(strstr(memory.bytes, "x.conf:3: [Sampling] Event: 'none'"));
 	assert_non_null(strstr(memory.bytes, "x.conf: 2 things are wrong\n"));
+	assert_non_null(strstr(memory.bytes, "x.conf: that is much\n"));
+	assert_non_null(strstr(memory.bytes, "x.conf: 1 thing is wrong\n"));
 	assert_non_null(strstr(memory.bytes, "/tmp/no/such/file.conf: nothing is wrong\n"));
 	config_folder_remove(&folder);
 	free(memory.bytes);
@@ -307,7 +318,7 @@ static void failing_allocations_leave_nothing(void **state)
 		int r;
 
 		fail_allocation(n);
-		r = config_load(folder.file, true, &config, &problems);
+		r = config_load(folder.file, CONFIG_MUST_EXIST, &config, &problems);
 		if (!allocation_failed()) {
 			assert_int_equal(r, 0);
 			config_done(&config);

@@ -66,7 +66,7 @@ static void folders_are_those_of_the_service_manager(void **state)
 	(void)snprintf(list, sizeof(list), "%s:/elsewhere", folder);
 	set_variables(list);
 	write_config("");
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
 	(void)snprintf(expected, sizeof(expected), "%s/history", folder);
 	assert_string_equal(settings.history, expected);
 	(void)snprintf(expected, sizeof(expected), "%s/symbols", folder);
@@ -91,7 +91,7 @@ static void without_one_they_are_where_they_are(void **state)
 		set_variables(useless[i]);
 		(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
 		write_config("");
-		assert_int_equal(service_settings_load(path, &settings, &fault), 0);
+		assert_int_equal(service_settings_load(path, false, &settings, &fault), 0);
 		assert_string_equal(settings.history, "/var/lib/pilotlight/history");
 		assert_string_equal(settings.symbol_cache, "/var/cache/pilotlight/symbols");
 		assert_string_equal(settings.socket, "/run/pilotlight/api.sock");
@@ -109,7 +109,7 @@ static void the_configuration_decides(void **state)
 	write_config("[History]\nEnabled=no\n[Api]\nSocket=/run/other.sock\n"
 		     "[Symbols]\nDebuginfodUrls=https://a.example https://b.example\n"
 		     "[Memory]\nMaxBytes=100M\nJitBytes=5M\n");
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
 	assert_string_equal(settings.history, "");
 	assert_string_equal(settings.socket, "/run/other.sock");
 	assert_string_equal(settings.debuginfod_urls, "https://a.example https://b.example");
@@ -127,11 +127,11 @@ static void the_least_memory_is_enough(void **state)
 	(void)state;
 	set_variables(folder);
 	write_config("[Memory]\nMaxBytes=32M\n");
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
 	assert_true(settings.shares.total_bytes <= 32 << 20);
 	service_settings_done(&settings);
 	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), -ENOSPC);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -ENOSPC);
 	assert_true(fault.text[0]);
 }
 
@@ -144,10 +144,66 @@ static void what_is_wrong_is_an_error(void **state)
 	(void)state;
 	set_variables(folder);
 	write_config("[Sampling]\nFrequencyHz=fast\n");
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), -EINVAL);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
 	assert_non_null(strstr(fault.text, "--check"));
 	(void)snprintf(missing, sizeof(missing), "%s/none.conf", folder);
-	assert_true(service_settings_load(missing, &settings, &fault) < 0);
+	assert_true(service_settings_load(missing, false, &settings, &fault) < 0);
+}
+
+/* As the engine is when it is told to read it again. */
+static void one_that_is_confined_sees_no_groups(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	(void)state;
+	set_variables(folder);
+	write_config("[Api]\nGroup=no-such-group-here\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
+	fault = (struct fault){ 0 };
+	assert_int_equal(service_settings_load(NULL, true, &settings, &fault), 0);
+	service_settings_done(&settings);
+	write_config("[Api]\nGroup=no-such-group-here\n[Sampling]\nFrequencyHz=fast\n");
+	assert_int_equal(service_settings_load(NULL, true, &settings, &fault), -EINVAL);
+}
+
+static void checking_finds_too_little_memory(void **state)
+{
+	struct config config;
+	struct config_problems problems;
+	struct fault fault = { 0 };
+	char path[96];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(problems.all, 0);
+	assert_int_equal(service_settings_check(&config, &fault), -ENOSPC);
+	assert_non_null(strstr(fault.text, "[Memory] MaxBytes: a memory budget of 32 MiB is too"));
+	config_done(&config);
+	write_config("[Memory]\nMaxBytes=32M\n");
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(service_settings_check(&config, &fault), 0);
+	config_done(&config);
+}
+
+static void the_kernel_may_allow_less(void **state)
+{
+	char path[96], missing[96];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	(void)snprintf(missing, sizeof(missing), "%s/none", folder);
+	write_config("250\n");
+	assert_int_equal(service_settings_allowed_hz(99, path), 99);
+	assert_int_equal(service_settings_allowed_hz(250, path), 250);
+	assert_int_equal(service_settings_allowed_hz(251, path), 250);
+	assert_int_equal(service_settings_allowed_hz(999, missing), 999);
+	write_config("0\n");
+	assert_int_equal(service_settings_allowed_hz(999, path), 999);
+	write_config("many\n");
+	assert_int_equal(service_settings_allowed_hz(999, path), 999);
 }
 
 static void folders_are_made(void **state)
@@ -162,7 +218,7 @@ static void folders_are_made(void **state)
 	write_config("");
 	set_variables(deep);
 	assert_int_equal(setenv("CONFIGURATION_DIRECTORY", folder, 1), 0);
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(service_settings_make_folders(&settings, &fault), 0);
 	assert_int_equal(stat(settings.history, &status), 0);
@@ -173,7 +229,7 @@ static void folders_are_made(void **state)
 	/* A file is in the way. */
 	(void)snprintf(deep, sizeof(deep), "%s/pilotlight.conf/x", folder);
 	assert_int_equal(setenv("STATE_DIRECTORY", deep, 1), 0);
-	assert_int_equal(service_settings_load(NULL, &settings, &fault), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
 	assert_int_equal(service_settings_make_folders(&settings, &fault), -ENOTDIR);
 	assert_non_null(strstr(fault.text, deep));
 	service_settings_done(&settings);
@@ -187,6 +243,9 @@ int main(void)
 		cmocka_unit_test(the_configuration_decides),
 		cmocka_unit_test(the_least_memory_is_enough),
 		cmocka_unit_test(what_is_wrong_is_an_error),
+		cmocka_unit_test(one_that_is_confined_sees_no_groups),
+		cmocka_unit_test(checking_finds_too_little_memory),
+		cmocka_unit_test(the_kernel_may_allow_less),
 		cmocka_unit_test(folders_are_made),
 	};
 

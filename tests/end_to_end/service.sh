@@ -157,7 +157,7 @@ check "the accounts close" accounts_of_metrics
 printf '[Sampling]\nFrequencyHz=quick\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 kill -HUP "$service_pid"
 check "what is wrong is not taken over" wait_for 60 grep -q "'quick'" "$tmp/service.log"
-printf '[Sampling]\nFrequencyHz=49\nMaxCostPercent=50\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nFrequencyHz=49\nMaxCostPercent=50\n[History]\nWindow=2s\n[Api]\nGroup=root\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 kill -HUP "$service_pid"
 has_rate() { [ "$(metric pilotlight_sampling_rate_hertz)" = 49 ]; }
 check "what is right is" wait_for 60 has_rate
