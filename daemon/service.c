@@ -26,7 +26,8 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 {
 	struct pilotlight_notice notice = { .version = PILOTLIGHT_NOTICE_VERSION, .kind = kind };
 
-	(void)snprintf(notice.text, sizeof(notice.text), "%s", text);
+	(void)snprintf(
+		notice.text, sizeof(notice.text), "%.*s", (int)sizeof(notice.text) - 1, text);
 	/* One that does not fit is one of many: the next will tell. */
 	(void)send(ENGINE_NOTICE_FD, &notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -67,7 +68,7 @@ static void tell_progress(struct service *service)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t drains = pipeline_drains(service->pipeline);
-	char text[PILOTLIGHT_NOTICE_TEXT_BYTES];
+	char text[1024]; /* of which the notice has as much as fits */
 
 	if (now_ns < service->told_ns + PROGRESS_PERIOD_MS * 1000000ULL)
 		return;
@@ -77,11 +78,12 @@ static void tell_progress(struct service *service)
 	if (service->told_ns / NSEC_PER_SEC / STATUS_PERIOD_S !=
 		now_ns / NSEC_PER_SEC / STATUS_PERIOD_S) {
 		(void)snprintf(text, sizeof(text),
-			"%u Hz on %u CPUs, cost %.3f %%, %llu windows kept%s%s", service->rate_hz,
-			pipeline_cpu_count(service->pipeline),
+			"%u Hz on %u CPUs, cost %.3f %%, %llu windows kept%s%s%s%s",
+			service->rate_hz, pipeline_cpu_count(service->pipeline),
 			rate_governor_cost_ppm(&service->governor) / 10000,
 			(unsigned long long)service->windows_sealed,
-			service->is_history_failing ? "; history: " : "", service->history_fault);
+			service->is_history_failing ? "; history: " : "", service->history_fault,
+			service->listen_fault[0] ? "; " : "", service->listen_fault);
 		service_notify(PILOTLIGHT_NOTICE_STATUS, text);
 	}
 	service->told_ns = now_ns;

@@ -67,10 +67,27 @@ static int listen_unix(
 	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
 }
 
+/* One that is not to be had is no reason to be without the others, or the history. */
+static void listen_tcp(struct service *service, struct http_listener *listeners, size_t *count)
+{
+	const struct config_list *addresses = &service->settings.config.listen;
+
+	for (size_t i = 0; i < addresses->count && *count < ENGINE_LISTEN_MAX; i++) {
+		struct fault fault = { 0 };
+
+		if (http_listen_tcp(addresses->items[i], &listeners[*count], &fault) == 0) {
+			++*count;
+			continue;
+		}
+		log_error("%s, continuing without it", fault.text);
+		(void)snprintf(service->listen_fault, sizeof(service->listen_fault), "%.*s",
+			(int)sizeof(service->listen_fault) - 1, fault.text);
+	}
+}
+
 static int open_listeners(struct service *service, const struct engine_options *options,
 	struct http_listener *listeners, size_t *ret_count, struct fault *fault)
 {
-	const struct config *config = &service->settings.config;
 	size_t count = 0;
 	int r = 0;
 
@@ -80,10 +97,8 @@ static int open_listeners(struct service *service, const struct engine_options *
 		r = listen_unix(service, &listeners[count], fault);
 		count += r == 0;
 	}
-	for (size_t i = 0; i < config->listen.count && r == 0 && count < ENGINE_LISTEN_MAX; i++) {
-		r = http_listen_tcp(config->listen.items[i], &listeners[count], fault);
-		count += r == 0;
-	}
+	if (r == 0)
+		listen_tcp(service, listeners, &count);
 	*ret_count = count;
 	return r;
 }

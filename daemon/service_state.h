@@ -54,6 +54,7 @@ struct service {
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	bool is_history_failing;
 	char history_fault[160];
+	char listen_fault[100]; /* "": all addresses are listened on */
 
 	bool is_ending, wants_renewal;
 	bool has_new_sampling; /* and the next engine cannot take over the maps */

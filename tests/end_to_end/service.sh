@@ -99,10 +99,13 @@ draws_names() {
 	"$pilotlight" flamegraph --from "@$begun" --exe '*/shares' -o "$tmp/graph.svg" && grep -q hot_60 "$tmp/graph.svg"
 }
 
-plan 28
-printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+plan 29
+# An address of documentation (RFC 5737), which no machine has.
+printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n[Api]\nListen=192.0.2.1:7447\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "the configuration is found right" "$pilotlightd" --check
 check "it starts, and answers" start_service
+check "without an address that is not to be had, of which it tells" \
+	grep -q "'192.0.2.1:7447' cannot be listened on" "$tmp/service.log"
 make_strangers
 busy=()
 for name in owned hashed both; do
