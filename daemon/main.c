@@ -24,6 +24,9 @@
 
 enum { EXIT_WRONG_USE = 2 };
 
+/* Of [Api] Group=, the default. */
+static const char GROUP[] = "pilotlight";
+
 /* What this program is started as by itself. */
 static const struct role {
 	const char *name;
@@ -138,6 +141,12 @@ static int serve(const struct options *options)
 	wanted.listen_fds = fds;
 	wanted.listen_count = (size_t)count;
 	journal_begin("broker");
+	/* The engine may give nothing away, and of the configuration this process knows nothing. */
+	if (count == 0 && service_settings_make_runtime_folder(GROUP, &fault) < 0) {
+		log_warning(
+			"%s; members of the group %s may not be able to ask", fault.text, GROUP);
+		fault = (struct fault){ 0 };
+	}
 	r = supervisor_run(&wanted, &fault);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));

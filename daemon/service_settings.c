@@ -7,6 +7,8 @@
 #include "config/memory_limit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,7 +203,7 @@ void service_settings_done(struct service_settings *settings)
 	config_done(&settings->config);
 }
 
-static int make_folder(const char *path, struct fault *fault)
+static int make_parents(const char *path, struct fault *fault)
 {
 	char parent[PATH_MAX];
 
@@ -213,10 +215,52 @@ static int make_folder(const char *path, struct fault *fault)
 				strerror(errno));
 		*slash = '/';
 	}
+	return 0;
+}
+
+static int make_folder(const char *path, struct fault *fault)
+{
+	int r = make_parents(path, fault);
+
+	if (r < 0)
+		return r;
 	if (mkdir(path, 0750) < 0 && errno != EEXIST)
 		return fault_set(
 			fault, -errno, "cannot make the folder %s: %s", path, strerror(errno));
 	return 0;
+}
+
+/* What is made in it is of the group, too. */
+static int give_to_group(const char *folder, const char *group, struct fault *fault)
+{
+	_cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct group *found = getgrnam(group);
+
+	if (fd < 0 || fchmod(fd, 0750) < 0)
+		return fault_set(fault, -errno, "cannot set the mode of the folder %s: %s", folder,
+			strerror(errno));
+	if (!found)
+		return 0;
+	if (fchown(fd, (uid_t)-1, found->gr_gid) < 0 || fchmod(fd, 02750) < 0)
+		return fault_set(fault, -errno, "cannot give the folder %s to the group %s: %s",
+			folder, group, strerror(errno));
+	return 0;
+}
+
+int service_settings_make_runtime_folder(const char *group, struct fault *fault)
+{
+	char folder[PATH_MAX];
+	int r;
+
+	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
+	r = make_parents(folder, fault);
+	if (r < 0)
+		return r;
+	if (mkdir(folder, 0700) == 0)
+		return give_to_group(folder, group, fault);
+	return errno == EEXIST ? 0
+			       : fault_set(fault, -errno, "cannot make the folder %s: %s", folder,
+					 strerror(errno));
 }
 
 /* The one that the file at `path` is to be in. */

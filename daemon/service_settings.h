@@ -46,5 +46,12 @@ void service_settings_done(struct service_settings *settings);
  */
 uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path);
 
+/*
+ * For the process that still may: where the runtime folder is not there, it is made, and the socket
+ * that the engine makes in it will be of the group, if there is one of this name. Returns 0, also
+ * where it is there, or -errno with `fault`.
+ */
+int service_settings_make_runtime_folder(const char *group, struct fault *fault);
+
 /* Makes the folders that are not there. Returns 0 or -errno with `fault`. */
 int service_settings_make_folders(const struct service_settings *settings, struct fault *fault);

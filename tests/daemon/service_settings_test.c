@@ -2,6 +2,7 @@
 #include "service_settings.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,6 +236,39 @@ static void folders_are_made(void **state)
 	service_settings_done(&settings);
 }
 
+static void the_runtime_folder_is_made_for_the_group(void **state)
+{
+	const struct group *group = getgrgid(getegid());
+	struct fault fault = { 0 };
+	char path[96];
+	struct stat status;
+
+	(void)state;
+	assert_non_null(group);
+	(void)snprintf(path, sizeof(path), "%s/run/deep", folder);
+	set_variables(path);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 02750);
+	assert_int_equal(status.st_gid, getegid());
+	/* One that is there is somebody else's. */
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0755);
+	/* Without such a group it is nobody else's. */
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(service_settings_make_runtime_folder("no-such-group-here", &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0750);
+	/* A file is in the way. */
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf/x", folder);
+	write_config("");
+	set_variables(path);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), -ENOTDIR);
+	assert_non_null(strstr(fault.text, path));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +281,7 @@ int main(void)
 		cmocka_unit_test(checking_finds_too_little_memory),
 		cmocka_unit_test(the_kernel_may_allow_less),
 		cmocka_unit_test(folders_are_made),
+		cmocka_unit_test(the_runtime_folder_is_made_for_the_group),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -376,7 +376,7 @@ privileges='setuid setresgid setgroups capset dumpable outlive'
 kernel='mmap_code bpf_program bpf_map bpf_pin bpf_find perf_event inject_input'
 deadly='execve ptrace_parent read_parent pidfd_parent unshare'
 
-plan 22
+plan 25
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Api]\nGroup=nogroup\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -422,6 +422,32 @@ else
 	done
 fi
 check "it ends when it is told to" stop_service
+stop_started
+
+# As it is begun without a service manager: nobody has made the folder of its socket. Where the group
+# is not there, the service alone sees it.
+if has unshare; then
+	cp /etc/group "$tmp/group"
+	grep -q '^pilotlight:' "$tmp/group" || echo 'pilotlight:x:64321:' >>"$tmp/group"
+	group=$(awk -F: '$1 == "pilotlight" { print $3 }' "$tmp/group")
+	printf '[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+	rm -r "$RUNTIME_DIRECTORY"
+	cat >"$tmp/grouped" <<END
+#!/bin/sh
+exec unshare --mount sh -c 'mount --bind "$tmp/group" /etc/group && exec "$real" "\$@"' sh "\$@"
+END
+	chmod +x "$tmp/grouped"
+	pilotlightd=$tmp/grouped
+	check "it makes its folder itself" start_service
+	check "a member of the group may ask there, too" asks_as 65534 "$group"
+	not_asks_there() { ! asks_as 65534 65534; }
+	check "nobody else may" not_asks_there
+	stop_service
+else
+	for name in "its own folder" "a member" "nobody else"; do
+		skip "$name" "no unshare"
+	done
+fi
 
 if has strace; then
 	stop_started
