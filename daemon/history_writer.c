@@ -21,6 +21,7 @@ enum { SUMMARY_PERIOD = 6 };
 struct job {
 	struct store_window window;
 	struct profile *profile; /* NULL: it is done */
+	size_t bytes;		 /* of the profile */
 	struct history_result result;
 };
 
@@ -41,6 +42,7 @@ struct history_writer {
 	 * those that wait. */
 	struct job jobs[HISTORY_WRITER_WAITING_MAX];
 	size_t first, done, count;
+	size_t waiting_bytes; /* of those that are not done */
 	bool is_ending, has_entered;
 	int enter_error;
 	struct store_summary summary;
@@ -138,6 +140,7 @@ static void finish_job(struct history_writer *writer, struct job *job)
 	job->profile = NULL;
 	(void)pthread_mutex_lock(&writer->lock);
 	writer->done++;
+	writer->waiting_bytes -= job->bytes;
 	(void)pthread_cond_broadcast(&writer->changed);
 	(void)pthread_mutex_unlock(&writer->lock);
 	while (write(writer->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
@@ -245,17 +248,22 @@ void history_writer_free(struct history_writer *writer)
 int history_writer_add(
 	struct history_writer *writer, const struct store_window *window, struct profile *profile)
 {
+	size_t bytes = profile_bytes(profile);
 	int r = 0;
 
 	(void)pthread_mutex_lock(&writer->lock);
-	if (writer->count == HISTORY_WRITER_WAITING_MAX) {
+	if (writer->count == HISTORY_WRITER_WAITING_MAX ||
+		(writer->waiting_bytes > 0 &&
+			writer->waiting_bytes + bytes > writer->options.waiting_bytes_max)) {
 		r = -EAGAIN;
 	} else {
 		*job_at(writer, writer->count++) = (struct job){
 			.window = *window,
 			.profile = profile,
+			.bytes = bytes,
 			.result = { .end_ns = profile->end_ns, .accounts = profile->accounts },
 		};
+		writer->waiting_bytes += bytes;
 		(void)pthread_cond_broadcast(&writer->changed);
 	}
 	(void)pthread_mutex_unlock(&writer->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The history's writer as a thread of its own, so that no disk can hold up draining (I5). Windows
- * are handed over and written in their order; a few may wait while a disk is slow, and beyond that,
- * or where writing fails, a window is dropped and counted (I4). What is not written is tried afresh
- * with the next window: a disk that was full or read-only for a while costs what was sampled
- * meanwhile. Functions are of the owner's thread.
+ * are handed over and written in their order; a few may wait while a disk is slow, as long as they
+ * take no more memory than one may, and beyond that, or where writing fails, a window is dropped
+ * and counted (I4). What is not written is tried afresh with the next window: a disk that was full
+ * or read-only for a while costs what was sampled meanwhile. Functions are of the owner's thread.
  */
 #pragma once
 
@@ -24,6 +24,8 @@ enum { HISTORY_WRITER_WAITING_MAX = 4 };
 struct history_writer_options {
 	const char *folder; /* which must be there */
 	struct store_limits limits;
+	/* What all windows that are not written may take; one is taken whatever it takes. */
+	size_t waiting_bytes_max;
 	/* Called once by the thread, before it touches anything; may be NULL. Returns 0 or -errno,
 	 * with which history_writer_new() fails. */
 	int (*enter)(void);
@@ -44,8 +46,8 @@ void history_writer_finish(struct history_writer *writer);
 void history_writer_free(struct history_writer *writer);
 DEFINE_CLEANUP(struct history_writer, history_writer_free);
 
-/* Takes the profile, whatever comes of it. Returns 0, or -EAGAIN: as many wait as may, and this one
- * is dropped. */
+/* Takes the profile, whatever comes of it. Returns 0, or -EAGAIN: as much waits as may, and this
+ * one is dropped. */
 int history_writer_add(
 	struct history_writer *writer, const struct store_window *window, struct profile *profile);
 

@@ -170,6 +170,7 @@ static int open_history(struct service *service, struct fault *fault)
 			.minute_s = config->minute_after_ns / NSEC_PER_SEC,
 			.minutes_s = config->ten_minutes_after_ns / NSEC_PER_SEC,
 		},
+		.waiting_bytes_max = service->settings.shares.profile_bytes,
 		.enter = sandbox_forbid_engine,
 	};
 	int r;

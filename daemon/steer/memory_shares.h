@@ -21,14 +21,15 @@ struct memory_shares {
 	size_t map_bytes;      /* all BPF maps: capture_settings.map_budget_bytes */
 	size_t unwind_bytes;   /* of these: unwind tables */
 	size_t sideband_bytes; /* perf rings */
-	size_t profile_bytes;  /* of one window's profile; two are there at a time */
-	size_t jit_bytes;      /* names of generated code */
-	size_t late_bytes;     /* samples that wait for these names */
-	size_t process_bytes;  /* processes, mappings, binaries, cgroups: their bounds scale with it
-				*/
-	size_t store_bytes;    /* the history's writer */
-	size_t base_bytes;     /* both programs' code and data, kernel symbols, HTTP */
-	size_t total_bytes;    /* of all these, the second profile too */
+	size_t profile_bytes; /* of one window's profile; two are there at a time: the open one, and
+				 those that are being written */
+	size_t jit_bytes;     /* names of generated code */
+	size_t late_bytes;    /* samples that wait for these names */
+	size_t process_bytes; /* processes, mappings, binaries, cgroups: their bounds scale with it
+			       */
+	size_t store_bytes;   /* the history's writer */
+	size_t base_bytes;    /* both programs' code and data, kernel symbols, HTTP */
+	size_t total_bytes;   /* of all these, the second profile too */
 };
 
 struct memory_work {

@@ -23,6 +23,7 @@ static struct history_writer *writer_of(const char *folder)
 	const struct history_writer_options options = {
 		.folder = folder,
 		.limits = store_default_limits,
+		.waiting_bytes_max = SIZE_MAX,
 	};
 	struct history_writer *writer;
 
@@ -200,6 +201,39 @@ static void a_bounded_number_waits(void **state)
 	fixture_remove(folder);
 }
 
+/* However large, one is taken; the next only once that is written, which now and then it may be at
+ * once. */
+static void a_bounded_number_of_bytes_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.waiting_bytes_max = 1,
+	};
+	struct history_writer *writer;
+	struct history_result result;
+	bool is_refused = false;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	assert_int_equal(history_writer_new(&options, &writer), 0);
+	for (unsigned i = 0; i < 100 && !is_refused; i++) {
+		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
+		is_refused =
+			history_writer_add(writer, &window, window_profile(2 * i + 1)) == -EAGAIN;
+		for (unsigned told = is_refused; told < 2; told++) {
+			take(writer, &result);
+			assert_int_equal(result.error, 0);
+		}
+	}
+	assert_true(is_refused);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(500)), 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+}
+
 static int refuse(void)
 {
 	return -EPERM;
@@ -254,6 +288,7 @@ int main(void)
 		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
 		cmocka_unit_test(a_full_disk_costs_the_old_day),
 		cmocka_unit_test(a_bounded_number_waits),
+		cmocka_unit_test(a_bounded_number_of_bytes_waits),
 		cmocka_unit_test(what_entering_returns_is_returned),
 		cmocka_unit_test(allocations_may_fail),
 	};
