@@ -22,7 +22,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG_USE = 2 };
+enum { EXIT_WRONG_USE = 2 }; /* a mistake in the configuration too: nothing but a change helps */
 
 /* Of [Api] Group=, the default. */
 static const char GROUP[] = "pilotlight";
@@ -150,6 +150,8 @@ static int serve(const struct options *options)
 	r = supervisor_run(&wanted, &fault);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
+	if (r == -EBADMSG)
+		return EXIT_WRONG_USE;
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

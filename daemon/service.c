@@ -233,6 +233,8 @@ int service_engine_main(int argc, char **argv)
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
 	close_service(&service);
+	if (service.has_mistake)
+		return PILOTLIGHT_ENGINE_EXIT_MISTAKE;
 	/* What has run once may do so again. */
 	if (r < 0)
 		return has_begun ? EX_SOFTWARE : PILOTLIGHT_ENGINE_EXIT_FAILED;

@@ -291,6 +291,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	r = open_signals(service);
 	if (r == 0)
 		r = service_settings_load(options->config, false, &service->settings, fault);
+	service->has_mistake = r == -EINVAL || r == -ENOSPC;
 	if (r == 0)
 		r = service_settings_make_folders(&service->settings, fault);
 	if (r == 0)

@@ -57,6 +57,7 @@ struct service {
 	char listen_fault[100]; /* "": all addresses are listened on */
 
 	bool is_ending, wants_renewal;
+	bool has_mistake;      /* the configuration; there is nothing else then */
 	bool has_new_sampling; /* and the next engine cannot take over the maps */
 };
 

@@ -180,21 +180,24 @@ static void describe_end(const struct engine_process_end *end, char what[128])
 static void judge_end(struct supervisor *supervisor, const struct engine_process_end *end)
 {
 	const int status = end->signal ? -1 : end->exit_status;
+	const bool has_failed =
+		status == PILOTLIGHT_ENGINE_EXIT_FAILED || status == PILOTLIGHT_ENGINE_EXIT_MISTAKE;
 	/* Somebody else has told it to end, who has no say in the service. */
 	const bool is_renewed =
 		status == PILOTLIGHT_ENGINE_EXIT_RENEW || status == PILOTLIGHT_ENGINE_EXIT_DONE;
 	char what[128];
 
 	describe_end(end, what);
-	if (status == PILOTLIGHT_ENGINE_EXIT_FAILED && !supervisor->was_ever_ready) {
-		finish(supervisor, -ECANCELED);
+	if (has_failed && !supervisor->was_ever_ready) {
+		finish(supervisor,
+			status == PILOTLIGHT_ENGINE_EXIT_MISTAKE ? -EBADMSG : -ECANCELED);
 	} else if (supervisor->is_stopping) {
 		if (status != PILOTLIGHT_ENGINE_EXIT_DONE)
 			log_warning("%s when it was told to end; the open window is lost", what);
 		finish(supervisor, 0);
 	} else {
 		/* What it failed of may pass, and the manager's restart would end the service. */
-		if (status == PILOTLIGHT_ENGINE_EXIT_FAILED)
+		if (has_failed)
 			service_state_progress();
 		plan_next_engine(supervisor, is_renewed, end->lived_ns, what);
 		supervisor_settle_reload(supervisor);
@@ -342,6 +345,9 @@ static int run(const struct supervisor_options *options, struct fault *fault)
 	if (supervisor.result == -ECANCELED)
 		return fault_set(
 			fault, supervisor.result, "the engine gave up; its messages above say why");
+	if (supervisor.result == -EBADMSG)
+		return fault_set(fault, supervisor.result,
+			"the configuration is wrong; the messages above say where");
 	return supervisor.result;
 }
 

@@ -56,10 +56,11 @@ struct supervisor_options {
  * it had been ready, until one has run for a minute. One that ends with
  * PILOTLIGHT_ENGINE_EXIT_RENEW is followed at once, if it has run for a second; so is one that ends
  * with PILOTLIGHT_ENGINE_EXIT_DONE while nobody has told the service to end. One that ends with
- * PILOTLIGHT_ENGINE_EXIT_FAILED ends the service if none has ever been ready; else it is followed
- * as after a crash, for as long as it takes, and the manager's watchdog is fed.
+ * PILOTLIGHT_ENGINE_EXIT_FAILED or PILOTLIGHT_ENGINE_EXIT_MISTAKE ends the service if none has ever
+ * been ready; else it is followed as after a crash, for as long as it takes, and the manager's
+ * watchdog is fed.
  *
- * Returns 0; -ECANCELED with `fault`: no engine could begin; or -errno with `fault`: the first
- * engine cannot be started, or this process not go on.
+ * Returns 0; with `fault`, as no engine could begin: -EBADMSG where it was a mistake, else
+ * -ECANCELED; or -errno with `fault`: the first engine cannot be started, or this process not go on.
  */
 int supervisor_run(const struct supervisor_options *options, struct fault *fault);

@@ -31,8 +31,9 @@ _Static_assert(sizeof(struct pilotlight_notice) == 248, "notice");
 
 /* How an engine ends. Anything else is a crash, and the next one is started after a pause. */
 enum {
-	PILOTLIGHT_ENGINE_EXIT_DONE = 0,   /* as it was told to */
-	PILOTLIGHT_ENGINE_EXIT_FAILED = 1, /* before it was ready: it has said why */
+	PILOTLIGHT_ENGINE_EXIT_DONE = 0,    /* as it was told to */
+	PILOTLIGHT_ENGINE_EXIT_FAILED = 1,  /* before it was ready: it has said why */
+	PILOTLIGHT_ENGINE_EXIT_MISTAKE = 2, /* likewise, as the configuration is wrong */
 	/* Its window is sealed, and it wants to begin anew: its tables are full, or maps of another
 	 * size are needed. The next one is started at once. */
 	PILOTLIGHT_ENGINE_EXIT_RENEW = 75,

@@ -99,7 +99,15 @@ draws_names() {
 	"$pilotlight" flamegraph --from "@$begun" --exe '*/shares' -o "$tmp/graph.svg" && grep -q hot_60 "$tmp/graph.svg"
 }
 
-plan 29
+plan 31
+printf '[Memory]\nMaxBytes=40M\nJitBytes=16M\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+finds_little_memory() {
+	! "$pilotlightd" --check >"$tmp/check.log" && grep -q 'MaxBytes: a memory budget of 40 MiB is too small' "$tmp/check.log"
+}
+check "too little memory is found wrong" finds_little_memory
+"$pilotlightd" >"$tmp/mistake.log" 2>&1
+status=$?
+check "it does not begin with it, and not to be started again" [ $status = 2 ]
 # An address of documentation (RFC 5737), which no machine has.
 printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n[Api]\nListen=192.0.2.1:7447\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "the configuration is found right" "$pilotlightd" --check

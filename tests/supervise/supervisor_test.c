@@ -317,6 +317,8 @@ static void an_engine_ends_the_service(void **state)
 	(void)state;
 	start(&service, "exit 1");
 	assert_int_equal(wait_for_end(&service), ECANCELED);
+	start(&service, "exit 2");
+	assert_int_equal(wait_for_end(&service), EBADMSG);
 	start(&service, "crash,exit 1");
 	assert_int_equal(wait_for_end(&service), ECANCELED);
 }
