@@ -251,6 +251,7 @@ endif
 
 # The configuration, the history, the symbols and the user stay.
 uninstall:
+	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd || :
 	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
 	[ ! -d '$(DESTDIR)$(docdir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(docdir)'
 	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload

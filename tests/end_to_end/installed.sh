@@ -177,7 +177,37 @@ need() {
 
 need_root
 need_programs
-plan 14
+# paranoid_after BEFORE CHANGED: of a machine's own kernel.perf_event_paranoid BEFORE, installs, lets
+# somebody set CHANGED ('' for nobody), removes, and prints what it was while installed and is then.
+paranoid_after() {
+	local setting=$tmp/paranoid
+
+	echo "$1" >"$setting"
+	printf '#!/bin/sh\necho 2 >/proc/sys/kernel/perf_event_paranoid\n' >"$tmp/sysctl"
+	chmod 755 "$tmp/sysctl"
+	# shellcheck disable=SC2016
+	unshare --mount sh -ec '
+		mount --bind "$1/paranoid" /proc/sys/kernel/perf_event_paranoid
+		mount --bind "$1/sysctl" /lib/systemd/systemd-sysctl
+		mount -t tmpfs none /run && mkdir -p /run/systemd/system
+		mkdir -p /var/lib/misc && mount -t tmpfs none /var/lib/misc
+		sh "$2/pilotlight.postinst" configure
+		sh "$2/pilotlight.postinst" configure 0.1
+		cat "$1/paranoid"
+		[ -z "$3" ] || echo "$3" >"$1/paranoid"
+		sh "$2/pilotlight.postrm" upgrade
+		sh "$2/pilotlight.postrm" remove
+		cat "$1/paranoid"
+		ls /var/lib/misc' sh "$tmp" "$root/systemd/debian" "$2" | tr '\n' ' '
+}
+paranoid_is_restored() {
+	[ "$(paranoid_after 3 '')" = '2 3 ' ] && [ "$(paranoid_after 4 1)" = '2 1 ' ] &&
+		[ "$(paranoid_after 2 '')" = '2 2 ' ] && return
+	note "$(paranoid_after 3 '')/ $(paranoid_after 4 1)/ $(paranoid_after 2 '')"
+	return 1
+}
+
+plan 15
 check "into a folder" install_to "$tmp/usr" prefix=/usr
 check "everything is there, with its mode" everything_is_there
 check "every folder can be another" elsewhere
@@ -192,4 +222,9 @@ check "manuals: metrics that there are" metrics_are_there
 check "the unit starts what was installed" test -x "$tmp/other/s/pilotlightd"
 need "sysusers: is understood" systemd-sysusers user_is_made
 need "tmpfiles: is understood" systemd-tmpfiles folder_is_made
+if [ "$(id -u)" = 0 ] && [ -e /lib/systemd/systemd-sysctl ] && unshare --mount true 2>/dev/null; then
+	check "package: the sysctl is as it was once it is removed" paranoid_is_restored
+else
+	skip "package: the sysctl is as it was once it is removed" "needs root, namespaces and systemd-sysctl"
+fi
 finish
