@@ -56,13 +56,16 @@ clean_up_groups() {
 
 	clean_up_service
 	for name in service load; do
-		[ ! -d "$cpu_groups/pilotlight-$name-$$" ] || wait_for 10 rmdir "$cpu_groups/pilotlight-$name-$$"
+		[ ! -d "$cpu_groups/pilotlight-$name-$$" ] || wait_for 60 rmdir "$cpu_groups/pilotlight-$name-$$"
 	done
 }
 trap clean_up_groups EXIT
 cpu_groups=$(find_cpu_groups)
 load_group=$(make_group load) service_group=$(make_group service)
-[ -n "$cpu_groups" ] || note "no cgroups of the CPU here: the service is one among thousands"
+# How long anything may take, in seconds: with a share of the CPUs, or as one among thousands, whose turn
+# comes when it comes.
+patience=5
+[ -n "$cpu_groups" ] || { patience=30; note "no cgroups of the CPU here: the service is one among thousands"; }
 
 in_its_group() {
 	local program=$pilotlightd
@@ -78,8 +81,10 @@ value() {
 	awk -v name="$1" '$1 == name { print $2 }' "$page"
 }
 
+# Sets took, in seconds of curl's own: what it is like to start it here is no matter of the service.
 read_page() {
-	curl -sf --max-time 5 --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" http://localhost/metrics
+	took=$(curl -sf --max-time $patience --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" -w '%{time_total}' \
+		http://localhost/metrics)
 }
 
 # What of it is no other's: the engine and the broker, in bytes.
@@ -91,14 +96,12 @@ private_bytes() {
 # A line a second of what is to stay bounded: seconds, the service's own count of its memory, ours,
 # its drain lag; and the slowest answer to the client that means well.
 watch_service() {
-	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) at
+	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) took
 
 	while [ $SECONDS -lt $end ]; do
-		at=$EPOCHREALTIME
 		if read_page; then
 			answers=$((answers + 1))
-			at=$(awk -v a="$at" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
-			slowest=$(awk -v a="$at" -v b="$slowest" 'BEGIN { print (a > b ? a : b) }')
+			slowest=$(awk -v a="$took" -v b="$slowest" 'BEGIN { print (a > b ? a : b) }')
 		else
 			unanswered=$((unanswered + 1))
 		fi
@@ -240,7 +243,7 @@ has_short_lived() {
 	"$pilotlight" export --last 1min --comm short_lived -o "$tmp/short.folded" || return
 	took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
 	note "$(folded_count "$tmp/short.folded" short_lived '') samples of them, told after $took s"
-	[ "$(folded_count "$tmp/short.folded" short_lived short_lived_work)" -gt 0 ] && at_least 5 "$took"
+	[ "$(folded_count "$tmp/short.folded" short_lived short_lived_work)" -gt 0 ] && at_least $patience "$took"
 }
 
 plan 21
@@ -248,7 +251,7 @@ printf '[Sampling]\nMaxCostPercent=%s\n[History]\nWindow=%ss\n' "$max_cost" $win
 in_its_group
 check "it starts" start_service
 has_window() { [ "$(metric pilotlight_windows_sealed_total)" -ge 1 ]; }
-wait_for 10 has_window
+wait_for 60 has_window
 begun=$(date +%s)
 # The clients are not of its group.
 chmod 666 "$PILOTLIGHT_SOCKET"
@@ -272,25 +275,28 @@ ended=$(date +%s)
 note "$(cat "$tmp/forks") forks in $seconds s, a process of $(cat "$tmp/crowd") threads"
 note "asked each second: $answers answers, the slowest after $slowest s; $unanswered without"
 check "each time" [ $((unanswered * 20)) -le "$answers" ]
-check "within 5 s" at_least 5 "$slowest"
+check "within $patience s" at_least $patience "$slowest"
 check "clients have answers" answered
 check "or are told that there are too many" told_of_limits
 check "and nothing else" no_other_answers
 check "garbage is refused" garbage_is_refused
 check "the silent and the slow are borne, and ended" silence_is_ended
-sleep $((window_s + 1))
-check "it still tells how it is" read_page
+# What is open while the load ends is sealed after it.
+covers_the_load() { [ "$(metric pilotlight_sealed_until_time_seconds | cut -d. -f1)" -gt "$ended" ]; }
+wait_for 60 covers_the_load || note "no window ends after the load"
+check "it still tells how it is" wait_for 60 read_page
 check "the accounts close" accounts_of_page
 check "less than a thousandth is lost" loses_little
 check "no window is dropped" none_dropped
 if has sqlite3; then
+	wait_for 60 no_window_missing
 	check "nor missing" no_window_missing
 	note "$(day_of_history)"
 else
 	skip "nor missing" "no sqlite3"
 fi
 note "drain lag at most $(largest 4) s"
-check "draining is never so far behind either" at_least 5 "$(largest 4)"
+check "draining is never so far behind either" at_least $patience "$(largest 4)"
 check "the memory is within its budget" within_memory
 check "and does not go on growing" is_flat
 check "the engine is the same" [ "$(role_pids engine)" = "$engine" ]
