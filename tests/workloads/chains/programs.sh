@@ -58,23 +58,23 @@ record_cases() {
 # times as long, and judged by that. More than so many cases are no matter of chance.
 AGAIN_MAX=10
 
-# record_wrong SET OUTPUT: to OUTPUT.again. Fails if nothing is to be recorded, or it was not.
+# record_wrong SET OUTPUT AGAIN: to AGAIN. Fails if nothing is to be recorded, or it was not.
 record_wrong() {
 	local count
 
 	python3 "$chains" wrong "$1" "$programs" "$2" >"$programs/wrong" || return
 	count=$(wc -l <"$programs/wrong")
 	[ "$count" -gt 0 ] && [ "$count" -le $AGAIN_MAX ] || return
-	record "$2.again" -F 499 -- bash -c 'run_cases 0.2 7 <"$programs/wrong"' || return
-	[ ! -s "$2.again.out" ] || { note "$(cat "$2.again.out")"; return 1; }
-	nothing_lost "$2.again.log"
+	record "$3" -F 499 -- bash -c 'run_cases 0.2 7 <"$programs/wrong"' || return
+	[ ! -s "$3.out" ] || { note "$(cat "$3.out")"; return 1; }
+	nothing_lost "$3.log"
 }
 
 # check_cases SET OUTPUT: a test for each line of `count`.
 check_cases() {
-	local fields files=("$2")
+	local fields files=("$2") again=${2%.folded}.again.folded
 
-	! record_wrong "$1" "$2" || files+=("$2.again")
+	! record_wrong "$1" "$2" "$again" || files+=("$again")
 	while IFS=$'\t' read -r -a fields; do
 		case ${fields[0]} in
 		ok) ok "${fields[1]}" ;;
