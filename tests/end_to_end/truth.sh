@@ -38,6 +38,16 @@ run_mix() {
 	while :; do "$1" >/dev/null 2>&1; done
 }
 
+# sleep_on_the_clock SECONDS FILE: leaves there when that began and ended, as perf script wants it.
+sleep_on_the_clock() {
+	exec python3 -c 'import sys, time
+begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+time.sleep(float(sys.argv[1]))
+end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+text = ",".join(f"{ns // 10**9}.{ns % 10**9:09}" for ns in (begin, end))
+open(sys.argv[2], "w").write(text)' "$@"
+}
+
 start_mix() {
 	local part
 
@@ -81,9 +91,10 @@ pilotlight_leaves() {
 	}' "$1" | normalise_and_sum
 }
 
-# perf script prints a stack leaf first, below a line that begins with the comm.
+# perf_leaves FILE TIMES: of what was between the two. perf script prints a stack leaf first, below a line
+# that begins with the comm.
 perf_leaves() {
-	perf script --no-inline -i "$1" -F comm,ip,sym 2>/dev/null | awk -v mix="^($MIX) *\$" '
+	perf script --no-inline -i "$1" --time "$2" -F comm,ip,sym 2>/dev/null | awk -v mix="^($MIX) *\$" '
 	/^[^ \t]/ { skipped = $0 !~ mix; wants = 1; next }
 	NF && wants && !skipped {
 		sub(/^[ \t]*[0-9a-f]+ /, "")
@@ -270,19 +281,22 @@ fi
 check "code that another takes the place of keeps its name" replaced_code_is_told_apart
 check_kinds
 
-if has perf && has gcc && has xz; then
+if has perf && has gcc && has xz && has python3; then
 	start_mix
-	start perf record -q -a -g --no-buildid-cache -F 999 -o "$tmp/perf.data" -- "$pilotlight" record -q -F 999 \
-		-d $SECONDS_OF_MIX -o "$tmp/mix.folded"
+	# perf begins earlier, and ends later: what a recording's command sees is both's.
+	export -f sleep_on_the_clock
+	start perf record -q -a -g -k CLOCK_MONOTONIC --no-buildid-cache -F 999 -o "$tmp/perf.data" -- \
+		"$pilotlight" record -q -a -F 999 -o "$tmp/mix.folded" -- \
+		bash -c "sleep_on_the_clock $SECONDS_OF_MIX '$tmp/times'"
 	if wait "${started[-1]}"; then ok "mix: both record"; else not_ok "mix: both record"; fi
 	stop_started
 	pilotlight_leaves "$tmp/mix.folded" >"$tmp/ours"
-	perf_leaves "$tmp/perf.data" >"$tmp/theirs"
+	perf_leaves "$tmp/perf.data" "$(cat "$tmp/times")" >"$tmp/theirs"
 	note "pilotlight and perf, in percent:"
 	check "mix: the 20 hottest leaves are within 3 points of perf's" \
 		leaves_agree "$tmp/ours" "$tmp/theirs"
 else
-	skip "mix: both record" "needs perf, gcc and xz"
-	skip "mix: the 20 hottest leaves are within 3 points of perf's" "needs perf, gcc and xz"
+	skip "mix: both record" "needs perf, gcc, xz and python3"
+	skip "mix: the 20 hottest leaves are within 3 points of perf's" "needs perf, gcc, xz and python3"
 fi
 finish
