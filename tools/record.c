@@ -124,13 +124,15 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 		message.number = workload_command_pid(recording->command);
 	r = record_link_tell(&recording->link, &message, -1);
 	if (r == 0)
-		r = record_link_expect(&recording->link, RECORD_PREPARED, &message, fault);
+		r = record_link_expect(
+			&recording->link, recording->signals.fd, RECORD_PREPARED, &message, fault);
 	if (r == 0)
 		r = check_processes(recording, fault);
 	if (r == 0)
 		r = record_link_tell_word(&recording->link, RECORD_START);
 	if (r == 0)
-		r = record_link_expect(&recording->link, RECORD_SAMPLING, &message, fault);
+		r = record_link_expect(
+			&recording->link, recording->signals.fd, RECORD_SAMPLING, &message, fault);
 	if (r == 0 && recording->command)
 		r = workload_command_start(recording->command, fault);
 	if (r < 0)
@@ -161,6 +163,25 @@ static bool is_over(struct recording *recording, const struct pollfd fds[FDS])
 	return clock_monotonic_ns() >= recording->end_ns || fds[FD_SIGNALS].revents ||
 	       fds[FD_COMMAND].revents ||
 	       (fds[FD_PROCESSES].revents && record_processes_count(recording->processes) == 0);
+}
+
+/* The first signal, should it come now, ends what ends anyway; another one the program. */
+static int expect_end(struct recording *recording, bool is_interrupted,
+	struct record_message *ret_message, struct fault *fault)
+{
+	struct record_signals *signals = &recording->signals;
+	struct fault interruption = { 0 };
+	int r;
+
+	if (!is_interrupted) {
+		r = record_link_expect(
+			&recording->link, signals->fd, RECORD_SAMPLED, ret_message, &interruption);
+		if (r != -EINTR)
+			return r < 0 ? fault_set(fault, r, "%s", interruption.text) : 0;
+		(void)record_signals_take(signals);
+	}
+	return record_link_expect(
+		&recording->link, signals->fd, RECORD_SAMPLED, ret_message, fault);
 }
 
 /* Until a signal, the duration's end, or that of the command or the processes; or until the engine
@@ -196,7 +217,7 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 	} else {
 		r = record_link_tell_word(&recording->link, RECORD_STOP);
 		if (r == 0)
-			r = record_link_expect(&recording->link, RECORD_SAMPLED, &message, fault);
+			r = expect_end(recording, is_interrupted, &message, fault);
 	}
 	if (r < 0)
 		return r;
@@ -216,11 +237,20 @@ static int wait_for_symbols(struct recording *recording, struct fault *fault)
 		[FD_PROCESSES].fd = -1,
 	};
 	struct record_message message;
+	bool is_hurried = false;
 	int r;
 
-	while ((r = record_link_serve(&recording->link, fds, FD_LINK, -1, &message, fault)) == 0)
-		if (record_signals_take(&recording->signals))
-			r = record_link_tell_word(&recording->link, RECORD_HURRY);
+	while ((r = record_link_serve(&recording->link, fds, FD_LINK, -1, &message, fault)) == 0) {
+		if (!fds[FD_SIGNALS].revents)
+			continue;
+		/* It does not hurry. The signal is left for the end of the program. */
+		if (is_hurried)
+			return fault_set(fault, -EINTR,
+				"interrupted while symbols were waited for; nothing is written");
+		(void)record_signals_take(&recording->signals);
+		is_hurried = true;
+		(void)record_link_tell_word(&recording->link, RECORD_HURRY);
+	}
 	return r < 0 ? r : record_link_check(&message, RECORD_NAMING, fault);
 }
 
@@ -229,14 +259,14 @@ static int write_profile(struct recording *recording, struct fault *fault)
 	struct record_message message = { .word = RECORD_WRITE };
 	int r, fd;
 
-	r = record_link_expect(&recording->link, RECORD_NAMED, &message, fault);
+	r = record_link_expect(&recording->link, -1, RECORD_NAMED, &message, fault);
 	if (r == 0)
 		r = output_file_begin(recording->file, &fd, fault);
 	if (r == 0)
 		r = record_link_tell(
 			&recording->link, &(struct record_message){ .word = RECORD_WRITE }, fd);
 	if (r == 0)
-		r = record_link_expect(&recording->link, RECORD_WRITTEN, &message, fault);
+		r = record_link_expect(&recording->link, -1, RECORD_WRITTEN, &message, fault);
 	if (r < 0)
 		return r;
 	return output_file_commit(recording->file, message.number, fault);
@@ -255,7 +285,7 @@ static int summarize(struct recording *recording, struct fault *fault)
 	message.memory_bytes = cost.peak_rss_bytes;
 	r = record_link_tell(&recording->link, &message, -1);
 	if (r == 0)
-		r = record_link_expect(&recording->link, RECORD_SUMMED_UP, &message, fault);
+		r = record_link_expect(&recording->link, -1, RECORD_SUMMED_UP, &message, fault);
 	if (r == 0 && strcmp(recording->options.path, "-") != 0)
 		(void)fprintf(stderr, "written to %s\n", recording->options.path);
 	return r;

@@ -95,14 +95,17 @@ int record_link_check(
 		message->word, (unsigned)word);
 }
 
-int record_link_expect(struct record_link *link, enum record_word word,
+int record_link_expect(struct record_link *link, int interrupt_fd, enum record_word word,
 	struct record_message *ret_message, struct fault *fault)
 {
-	struct pollfd fds[RECORD_LINK_FDS];
+	struct pollfd fds[1 + RECORD_LINK_FDS] = { { .fd = interrupt_fd, .events = POLLIN } };
 	int r;
 
-	while ((r = record_link_serve(link, fds, 0, -1, ret_message, fault)) == 0)
-		;
+	while ((r = record_link_serve(link, fds, 1, -1, ret_message, fault)) == 0)
+		if (fds[0].revents)
+			return fault_set(fault, -EINTR,
+				"interrupted while it waited for the process that reads the "
+				"samples; nothing is written");
 	return r < 0 ? r : record_link_check(ret_message, word, fault);
 }
 
@@ -110,7 +113,7 @@ int record_link_part(struct record_link *link, struct fault *fault)
 {
 	struct fault end = { 0 };
 	struct record_message message;
-	int r = record_link_expect(link, RECORD_WORDS, &message, &end);
+	int r = record_link_expect(link, -1, RECORD_WORDS, &message, &end);
 
 	/* Its end was taken: it was to come. */
 	if (link->engine->pid == 0)

@@ -50,8 +50,9 @@ int record_link_serve(struct record_link *link, struct pollfd *fds, size_t count
 int record_link_check(
 	const struct record_message *message, enum record_word word, struct fault *fault);
 
-/* Serves the engine until it says that. Returns 0 or as the above. */
-int record_link_expect(struct record_link *link, enum record_word word,
+/* Serves the engine until it says that. Returns 0 or as the above; or -EINTR with `fault`, where
+ * `interrupt_fd` (-1: none) is readable before: it may have hung. */
+int record_link_expect(struct record_link *link, int interrupt_fd, enum record_word word,
 	struct record_message *ret_message, struct fault *fault);
 
 /* Its work is done: serves it until it has ended, however it does. */

@@ -77,9 +77,9 @@ static void an_engine_is_served_while_it_is_waited_for(void **state)
 
 	(void)state;
 	assert_int_equal(record_link_tell_word(&link, RECORD_OPEN), 0);
-	assert_int_equal(record_link_expect(&link, RECORD_PREPARED, &message, NULL), 0);
+	assert_int_equal(record_link_expect(&link, -1, RECORD_PREPARED, &message, NULL), 0);
 	assert_int_equal(record_link_tell_word(&link, RECORD_START), 0);
-	assert_int_equal(record_link_expect(&link, RECORD_SAMPLED, &message, NULL), 0);
+	assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLED, &message, NULL), 0);
 	assert_int_equal(message.number, -EIO);
 	assert_int_equal(record_link_part(&link, NULL), 0);
 	assert_int_equal(link.engine->pid, 0);
@@ -108,6 +108,25 @@ static void other_things_and_time_are_told_apart(void **state)
 	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
 	assert_int_equal(record_link_serve(&link, fds, 1, -1, &message, NULL), 0);
 	assert_true(fds[0].revents & POLLIN);
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	end(&link);
+}
+
+static void one_that_hangs_is_not_waited_for_at_any_rate(void **state)
+{
+	struct record_link link = start(wait_for_end);
+	struct record_message message;
+	struct fault fault = { 0 };
+	int pipe_fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
+	assert_int_equal(
+		record_link_expect(&link, pipe_fds[0], RECORD_PREPARED, &message, &fault), -EINTR);
+	assert_non_null(strstr(fault.text, "interrupted"));
+	assert_true(link.engine->pid > 0);
 	(void)close(pipe_fds[0]);
 	(void)close(pipe_fds[1]);
 	end(&link);
@@ -169,7 +188,7 @@ static void what_was_not_to_come_is_an_error(void **state)
 		struct record_message message;
 		struct fault fault = { 0 };
 
-		assert_int_equal(record_link_expect(&link, RECORD_SAMPLING, &message, &fault),
+		assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLING, &message, &fault),
 			cases[i].result);
 		assert_int_equal(link.has_told, !cases[i].text);
 		if (cases[i].text)
@@ -189,7 +208,7 @@ static void telling_one_that_is_gone_is_heard_of_later(void **state)
 	(void)state;
 	assert_int_equal(waitid(P_PID, (id_t)link.engine->pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(record_link_tell_word(&link, RECORD_STOP), 0);
-	assert_int_equal(record_link_expect(&link, RECORD_SAMPLED, &message, NULL), -EPROTO);
+	assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLED, &message, NULL), -EPROTO);
 	end(&link);
 }
 
@@ -218,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_engine_is_served_while_it_is_waited_for),
 		cmocka_unit_test(other_things_and_time_are_told_apart),
+		cmocka_unit_test(one_that_hangs_is_not_waited_for_at_any_rate),
 		cmocka_unit_test(what_was_not_to_come_is_an_error),
 		cmocka_unit_test(telling_one_that_is_gone_is_heard_of_later),
 		cmocka_unit_test(failing_allocations_serve_nobody),

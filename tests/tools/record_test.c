@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -374,6 +375,69 @@ static void a_signal_while_naming_ends_the_program(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
+static bool has_signals_to_take(pid_t pid)
+{
+	unsigned long long pending = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "r");
+	must(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			break;
+	(void)fclose(file);
+	return pending != 0;
+}
+
+/* Until the front has heard of it. */
+static int interrupt_and_wait(void)
+{
+	(void)interrupt();
+	while (has_signals_to_take(getppid()))
+		(void)sched_yield();
+	return 0;
+}
+
+static int interrupt_and_hang(void)
+{
+	(void)interrupt_and_wait();
+	(void)interrupt();
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+/* While it starts, and once it was told to stop. */
+static void a_signal_ends_the_program_where_the_engine_hangs(void **state)
+{
+	int (**const hangs[])(void) = { &script->drop, &script->open, &script->finish };
+	int wait_status;
+	pid_t child;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hangs) / sizeof(hangs[0]); i++) {
+		memset(script, 0, sizeof(*script));
+		script->run = interrupt_once;
+		*hangs[i] = interrupt_and_hang;
+		child = fork();
+		if (child == 0)
+			_exit(RECORD("-q", "-o", "x.svg"));
+		assert_int_equal(waitpid(child, &wait_status, 0), child);
+		assert_true(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT);
+		assert_int_equal(count_files(), 0);
+	}
+}
+
+static void a_first_signal_at_the_end_loses_nothing(void **state)
+{
+	(void)state;
+	script->finish = interrupt_and_wait;
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
+	assert_true(is_whole("x.svg"));
+}
+
 static void a_commands_own_status_is_passed_on(void **state)
 {
 	(void)state;
@@ -593,6 +657,8 @@ int main(void)
 		TEST(a_signal_ends_the_wait_for_symbols),
 		TEST(failures_after_sampling_leave_nothing),
 		TEST(a_signal_while_naming_ends_the_program),
+		TEST(a_signal_ends_the_program_where_the_engine_hangs),
+		TEST(a_first_signal_at_the_end_loses_nothing),
 		TEST(a_commands_own_status_is_passed_on),
 		TEST(a_command_that_we_end_is_no_failure),
 		TEST(a_second_signal_hurries_and_is_no_failure),
