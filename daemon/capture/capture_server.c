@@ -10,9 +10,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* That one run serves, so that its thread's other work goes on. */
-enum { RUN_REQUESTS_MAX = 16 };
-
 struct capture_server {
 	int epoll_fd;
 	int fd; /* -1: nobody is served */
@@ -111,12 +108,11 @@ static int serve_one(struct capture_server *server)
 
 int capture_server_run(struct capture_server *server)
 {
-	int r = 0;
+	int r;
 
 	if (server->fd < 0)
 		return 0;
-	for (int i = 0; r == 0 && i < RUN_REQUESTS_MAX; i++)
-		r = serve_one(server);
+	r = serve_one(server);
 	if (r == -EPIPE)
 		hang_up(server);
 	return r == -EAGAIN ? 0 : r;

@@ -23,6 +23,7 @@ int capture_server_connect(struct capture_server *server, int fd);
 /* Readable when capture_server_run() has something to do; borrowed. */
 int capture_server_poll_fd(const struct capture_server *server);
 
-/* Returns 0; -EPIPE: the other side is gone, and the socket is closed; or what receiving failed
+/* Serves one request, which may load all programs anew, so that its thread's other work goes on.
+ * Returns 0; -EPIPE: the other side is gone, and the socket is closed; or what receiving failed
  * with. */
 int capture_server_run(struct capture_server *server);

@@ -111,18 +111,19 @@ static void answers_that_nobody_takes_are_dropped(void **state)
 	assert_false(has_work(setting));
 }
 
-static void one_run_does_not_go_on_for_ever(void **state)
+static void one_run_serves_one_request(void **state)
 {
 	struct setting *setting = *state;
 	const struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_STATE);
 
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(
 			capture_socket_send(setting->client, &request, sizeof(request), NULL, 0),
 			0);
-	assert_int_equal(capture_server_run(setting->server), 0);
-	assert_true(has_work(setting));
-	assert_int_equal(capture_server_run(setting->server), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_true(has_work(setting));
+		assert_int_equal(capture_server_run(setting->server), 0);
+	}
 	assert_false(has_work(setting));
 }
 
@@ -190,7 +191,7 @@ int main(void)
 		SERVER_TEST(requests_are_answered),
 		SERVER_TEST(what_is_malformed_is_refused_and_leaves_nothing),
 		SERVER_TEST(answers_that_nobody_takes_are_dropped),
-		SERVER_TEST(one_run_does_not_go_on_for_ever),
+		SERVER_TEST(one_run_serves_one_request),
 		SERVER_TEST(after_one_client_comes_the_next),
 		SERVER_TEST(other_sockets_are_refused),
 		cmocka_unit_test(no_memory_no_server),
