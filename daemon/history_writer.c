@@ -53,22 +53,23 @@ static struct job *job_at(struct history_writer *writer, size_t i)
 	return &writer->jobs[(writer->first + i) % HISTORY_WRITER_WAITING_MAX];
 }
 
+static int open_store(struct history_writer *writer, struct fault *fault)
+{
+	return writer->store
+		       ? 0
+		       : store_open(writer->folder, &writer->options.limits, &writer->store, fault);
+}
+
 static int append(struct history_writer *writer, const struct job *job, struct fault *fault)
 {
-	int r;
+	int r = open_store(writer, fault);
 
-	if (!writer->store) {
-		r = store_open(writer->folder, &writer->options.limits, &writer->store, fault);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	return store_append(writer->store, &job->window, job->profile, fault);
 }
 
-/*
- * A writer that has failed is begun anew: the folder may have been replaced meanwhile. Not where
- * the disk is full: it is the store that makes room.
- */
+/* A writer that has failed is begun anew: the folder may have been replaced meanwhile. */
 static void write_job(struct history_writer *writer, struct job *job)
 {
 	struct fault fault = { 0 };
@@ -79,8 +80,6 @@ static void write_job(struct history_writer *writer, struct job *job)
 		return;
 	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",
 		fault.text[0] ? fault.text : strerror(-r));
-	if (r == -ENOSPC)
-		return;
 	store_close(writer->store);
 	writer->store = NULL;
 }
@@ -99,17 +98,24 @@ static void read_summary(struct history_writer *writer)
 	(void)pthread_mutex_unlock(&writer->lock);
 }
 
+/*
+ * Also where nothing could be written, as room may be made; then nothing stays open, lest a disk
+ * cannot become read-only or be unmounted. What fails is tried again with the next window.
+ */
 static void maintain(struct history_writer *writer)
 {
 	struct fault fault = { 0 };
-	int r;
+	bool has_failed = !writer->store;
+	int r = open_store(writer, &fault);
 
-	if (!writer->store)
+	if (r == 0)
+		r = store_maintain(writer->store, clock_realtime_ns(),
+			clock_monotonic_ns() + MAINTENANCE_NS, &fault);
+	if (has_failed) {
+		store_close(writer->store);
+		writer->store = NULL;
 		return;
-	r = store_maintain(
-		writer->store, clock_realtime_ns(), clock_monotonic_ns() + MAINTENANCE_NS, &fault);
-	/* It is tried again with the next window; a sick disk shows when that is written as well.
-	 */
+	}
 	if (r < 0 && !writer->is_maintenance_failing)
 		log_warning("the history: %s, trying again with each window",
 			fault.text[0] ? fault.text : strerror(-r));
