@@ -96,6 +96,8 @@ static int read_profile(struct top_feed *feed, uint64_t span_ns, struct top_answ
 			"the selection is longer than a request may be; select less at once");
 	r = http_client_get(feed->client, target, output_to_memory, &text, &reply, &answer->fault);
 	answer->status = reply.status;
+	answer->covered_ns = reply.covered_ns;
+	answer->period_ns = reply.period_ns;
 	if (r == 0) {
 		r = top_profile_new(text.bytes, text.size, &answer->profile);
 		if (r < 0)

@@ -30,7 +30,9 @@ struct top_answer {
 	struct fault fault;
 	struct top_profile *profile; /* owned by whoever took the answer */
 	struct top_machine machine;
-	uint64_t span_ns;     /* that was asked for */
+	uint64_t span_ns; /* that was asked for */
+	/* That the windows cover, and that a sample stands for, of CPU time; 0: not known. */
+	uint64_t covered_ns, period_ns;
 	uint64_t received_ns; /* CLOCK_REALTIME */
 };
 

@@ -18,10 +18,13 @@ static double per_cent(uint64_t part, uint64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Samples that one CPU gives in the time; 0: not known. */
+/*
+ * Samples that one CPU gives in the time that the windows cover, which is more than was asked for
+ * and may have been sampled at another rate than that of now; 0: not known.
+ */
 static double samples_of_cpu(const struct top_answer *answer)
 {
-	return answer->machine.rate_hz * (double)answer->span_ns / 1e9;
+	return answer->period_ns > 0 ? (double)answer->covered_ns / (double)answer->period_ns : 0;
 }
 
 const char *top_text_title(const struct top_answer *answer, char line[TOP_TEXT_BYTES])

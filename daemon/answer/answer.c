@@ -30,6 +30,7 @@ struct making {
 	struct profile *profiles[DIFFERENCE_SIDE_COUNT];
 	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
 	uint64_t written_bytes;
+	uint64_t covered_ns; /* by the profile, if it is one */
 	int output_fd;
 };
 
@@ -155,6 +156,7 @@ static int read_side(struct making *making, enum difference_side side)
 	r = answer_names_run(profile, cached_symbol_source_interface(making->names));
 	if (r == -ENOMEM)
 		return answer_fail_memory(making->reply, making->request->memory_max);
+	making->covered_ns = found.covered_ns;
 	title(making, side, &found, r == -E2BIG);
 	return 0;
 }
@@ -281,6 +283,10 @@ void answer_make(
 		.status = ANSWER_OK,
 		.bytes = making.written_bytes,
 	};
+	if (request->kind == ANSWER_PROFILE) {
+		ret_reply->covered_ns = making.covered_ns;
+		ret_reply->period_ns = making.profiles[DIFFERENCE_COMPARED]->period_ns;
+	}
 	(void)snprintf(ret_reply->content_type, sizeof(ret_reply->content_type), "%s",
 		making.parameters.format->content_type);
 }

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	ANSWER_VERSION = 1,
+	ANSWER_VERSION = 2,
 	ANSWER_SOCKET_FD = 3,
 	ANSWER_OUTPUT_FD = 4,
 	ANSWER_PARAMETERS_BYTES = 12 << 10,
@@ -55,7 +55,12 @@ struct answer_reply {
 	uint16_t status;
 	uint16_t padding;
 	uint64_t bytes; /* in the output, if 200 */
-	char content_type[48];
+	/*
+	 * Of a profile, if 200: the time that its windows cover, which overlap what was asked for,
+	 * and the CPU time that one of its samples stands for; 0: not known.
+	 */
+	uint64_t covered_ns, period_ns;
+	char content_type[40];
 	char text[184]; /* a sentence: what is wrong and what to do; with a NUL */
 };
 

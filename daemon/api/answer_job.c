@@ -150,6 +150,8 @@ static void take_reply(
 	}
 	outcome->fd = TAKE_FD(job->output_fd);
 	outcome->bytes = reply->bytes;
+	outcome->covered_ns = reply->covered_ns;
+	outcome->period_ns = reply->period_ns;
 	memcpy(outcome->content_type, reply->content_type, sizeof(outcome->content_type));
 }
 

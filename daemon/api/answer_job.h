@@ -29,7 +29,8 @@ struct answer_outcome {
 	unsigned status; /* of HTTP; 200: there is a file, else a text */
 	int fd;		 /* the caller's; -1 */
 	uint64_t bytes;
-	char content_type[48];
+	uint64_t covered_ns, period_ns; /* as of struct answer_reply */
+	char content_type[40];
 	char text[256];
 };
 

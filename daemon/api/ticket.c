@@ -7,6 +7,7 @@
 #include "api/api_private.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "pilotlight/api.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -94,11 +95,26 @@ static void refuse(struct api *api, struct ticket *ticket, unsigned status, cons
 	remove_ticket(api, ticket);
 }
 
+/* Seconds, as a field has them; 0 is not known, and no field. */
+static size_t add_seconds(struct http_field *fields, size_t count, const char *name, uint64_t ns,
+	char text[TIME_BYTES])
+{
+	if (ns == 0)
+		return count;
+	(void)snprintf(
+		text, TIME_BYTES, "%" PRIu64 ".%09" PRIu64, ns / NSEC_PER_SEC, ns % NSEC_PER_SEC);
+	fields[count] = (struct http_field){ name, text };
+	return count + 1;
+}
+
 /* Takes the outcome's file. */
 static void finish(struct api *api, struct ticket *ticket, struct answer_outcome *outcome)
 {
+	char covered[TIME_BYTES], period[TIME_BYTES];
+	struct http_field fields[2];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
+		.fields = fields,
 		.size = (size_t)outcome->bytes };
 	char peer[PEER_TEXT_BYTES];
 
@@ -111,6 +127,10 @@ static void finish(struct api *api, struct ticket *ticket, struct answer_outcome
 		answer.content_type = "application/octet-stream";
 		answer.file_name = "profile";
 	}
+	answer.field_count = add_seconds(
+		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
+	answer.field_count = add_seconds(
+		fields, answer.field_count, PILOTLIGHT_FIELD_PERIOD, outcome->period_ns, period);
 	api->queries.answered++;
 	log_debug("'%s' for %s: %" PRIu64 " bytes after %.3f s", ticket->path,
 		peer_text(&ticket->peer, peer), outcome->bytes,

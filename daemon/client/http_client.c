@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "client/http_client.h"
 
+#include "base/clock.h"
+#include "base/duration_text.h"
 #include "base/utf8.h"
+#include "pilotlight/api.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -215,6 +218,22 @@ static int explain_status(const struct http_client *client, unsigned status, str
 		*text ? text : "without a reason");
 }
 
+/* A field of seconds; 0: there is none that makes sense. */
+static uint64_t read_seconds(const struct http_client *client, const char *name)
+{
+	struct curl_header *field;
+	struct decimal seconds;
+	const char *at;
+	uint64_t ns = 0;
+
+	if (curl_easy_header(client->curl, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK)
+		return 0;
+	at = field->value;
+	if (!decimal_take(&at, &seconds) || *at || !decimal_add(&ns, &seconds, NSEC_PER_SEC))
+		return 0;
+	return ns;
+}
+
 static void fill_reply(const struct http_client *client, struct http_reply *reply)
 {
 	char *type = NULL;
@@ -222,8 +241,12 @@ static void fill_reply(const struct http_client *client, struct http_reply *repl
 
 	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
-	*reply =
-		(struct http_reply){ .status = (unsigned)status, .body_bytes = client->body_bytes };
+	*reply = (struct http_reply){
+		.status = (unsigned)status,
+		.body_bytes = client->body_bytes,
+		.covered_ns = read_seconds(client, PILOTLIGHT_FIELD_COVERED),
+		.period_ns = read_seconds(client, PILOTLIGHT_FIELD_PERIOD),
+	};
 	(void)snprintf(reply->content_type, sizeof(reply->content_type), "%s", type ? type : "");
 }
 

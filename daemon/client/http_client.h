@@ -32,6 +32,8 @@ struct http_reply {
 	unsigned status;			   /* 200 to 299 */
 	char content_type[HTTP_CLIENT_TYPE_BYTES]; /* "" without one */
 	uint64_t body_bytes;
+	/* As pilotlight/api.h has them; 0: not told. */
+	uint64_t covered_ns, period_ns;
 };
 
 /* $PILOTLIGHT_SOCKET, or where the service makes its socket. Borrowed. */

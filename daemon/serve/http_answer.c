@@ -98,6 +98,9 @@ static bool add_fields(struct MHD_Response *response, const struct http_answer *
 {
 	char disposition[DISPOSITION_BYTES];
 
+	for (size_t i = 0; i < answer->field_count; i++)
+		if (!add_field(response, answer->fields[i].name, answer->fields[i].value))
+			return false;
 	if (answer->file_name)
 		http_content_disposition(answer->file_name, disposition, sizeof(disposition));
 	return add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type) &&

@@ -67,11 +67,16 @@ bool http_request_accepts_gzip(const struct http_request *request);
  * stays valid, also where its client has gone, which http_request_is_gone() tells, but not beyond
  * the server. A body that does not fit into `answer_bytes` becomes a 503 that says so.
  */
+struct http_field {
+	const char *name, *value;
+};
 struct http_answer {
 	unsigned status;
 	const char *content_type;
-	const char *content_encoding; /* NULL: none; "gzip" */
-	const char *file_name;	      /* NULL: to be shown; else it is offered as a file */
+	const char *content_encoding;	 /* NULL: none; "gzip" */
+	const char *file_name;		 /* NULL: to be shown; else it is offered as a file */
+	const struct http_field *fields; /* more of them, which are copied */
+	size_t field_count;
 	char *body;
 	size_t size;
 };

@@ -395,10 +395,12 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	struct store_found *found = &reading->found;
 	struct profile *profile = reading->profile;
 
-	if (window->is_supplement)
+	if (window->is_supplement) {
 		found->supplements++;
-	else
+	} else {
 		found->windows++;
+		found->covered_ns += window->end_ns - window->start_ns;
+	}
 	if (found->start_ns == 0 || window->start_ns < found->start_ns)
 		found->start_ns = window->start_ns;
 	if (window->end_ns > found->end_ns)

@@ -40,6 +40,8 @@ static void everything_is_answered_with_names(void **state)
 	ASK(fixture, "last", "1d", "format", "folded");
 	expect_status(fixture, 200, "");
 	assert_string_equal(fixture->reply.content_type, "text/plain; charset=utf-8");
+	assert_int_equal(fixture->reply.covered_ns, SECONDS(30));
+	assert_int_equal(fixture->reply.period_ns, FIXTURE_PERIOD);
 	(void)snprintf(stack, sizeof(stack), "alpha;%s;[libwork.so+0x3000];do_work_[k] 5\n",
 		fixture->function);
 	assert_non_null(strstr(fixture->output, stack));

@@ -6,6 +6,7 @@
  *   echo          answers with kind, times and parameters, "NAME=VALUE;" each
  *   many BYTES    answers with so many bytes
  *   refuse STATUS says so, with a text
+ *   cover         says what is covered by an answer of nothing
  *   hang          says nothing for ever
  *   wait PATH     waits until somebody opens the fifo at PATH for writing, then as echo
  *   exit STATUS, signal NUMBER
@@ -148,6 +149,10 @@ static inline int answer_role(void)
 		role_wait(more);
 	if (strncmp(what, "wait ", 5) == 0 || strcmp(what, "echo") == 0 || !*what)
 		role_echo(&request, &reply);
+	if (strcmp(what, "cover") == 0) {
+		reply.covered_ns = 20000000000;
+		reply.period_ns = 10101010;
+	}
 	if (reply.status != 200)
 		strcpy(reply.text, "That is\x1b not to be had.");
 	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);

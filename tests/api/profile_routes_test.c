@@ -36,7 +36,10 @@ static void a_profile_is_made_by_a_process(void **state)
 		200, "\r\n\r\nkind 2, ", ";against.from=yesterday;against.pid=1;normalise=time;");
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+3000000"), 200,
 		"Content-Length: 3000000\r\n", "mmmmmmmm");
-	assert_int_equal(queries_of(&engine).answered, 3);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=cover"), 200,
+		"X-Pilotlight-Covered-Seconds: 20.000000000\r\n",
+		"X-Pilotlight-Period-Seconds: 0.010101010\r\n");
+	assert_int_equal(queries_of(&engine).answered, 4);
 	end_engine(&engine);
 }
 

@@ -65,11 +65,11 @@ static void never(void *context, struct http_request *request)
 }
 
 static const struct http_route routes[] = {
-	{ "GET", "/hello", answer_hello },
-	{ "GET", "/big", answer_big },
-	{ "GET", "/refused", refuse },
-	{ "GET", "/silent", refuse_silently },
-	{ "GET", "/never", never },
+	{ "GET", "/hello", answer_hello, NULL, NULL },
+	{ "GET", "/big", answer_big, NULL, NULL },
+	{ "GET", "/refused", refuse, NULL, NULL },
+	{ "GET", "/silent", refuse_silently, NULL, NULL },
+	{ "GET", "/never", never, NULL, NULL },
 	{ 0 },
 };
 
@@ -277,6 +277,44 @@ static void what_is_no_http_is_told(void **state)
 	}
 }
 
+/* What is told of a profile; what makes no sense is as if it were not told. */
+static void fields_of_seconds_are_read(void **state)
+{
+	static const struct {
+		const char *answer;
+		uint64_t covered_ns, period_ns;
+	} cases[] = {
+		{ "X-Pilotlight-Covered-Seconds: 20.000000001\r\n"
+		  "x-pilotlight-period-seconds: 0.0101\r\n",
+			20000000001, 10100000 },
+		{ "X-Pilotlight-Covered-Seconds: 20 s\r\nX-Pilotlight-Period-Seconds: -1\r\n", 0,
+			0 },
+		{ "X-Pilotlight-Covered-Seconds: 99999999999999\r\n", 0, 0 },
+		{ "", 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct output_memory memory = { .limit_bytes = 16 };
+		struct service service;
+		struct http_client *client;
+		struct http_reply reply;
+		struct fault fault = { 0 };
+		char answer[256];
+
+		(void)snprintf(answer, sizeof(answer),
+			"HTTP/1.1 200 OK\r\n%sContent-Length: 0\r\n\r\n", cases[i].answer);
+		start(&service, answer);
+		client = new_client(service.path);
+		assert_int_equal(
+			http_client_get(client, "/", output_to_memory, &memory, &reply, &fault), 0);
+		assert_int_equal(reply.covered_ns, cases[i].covered_ns);
+		assert_int_equal(reply.period_ns, cases[i].period_ns);
+		http_client_free(client);
+		stop(&service);
+	}
+}
+
 static int refuse_bytes(void *context, const void *bytes, size_t size)
 {
 	(void)context;
@@ -404,6 +442,7 @@ int main(void)
 		cmocka_unit_test(who_is_not_there_is_told),
 		cmocka_unit_test(who_may_not_is_told_who_may),
 		cmocka_unit_test(what_is_no_http_is_told),
+		cmocka_unit_test(fields_of_seconds_are_read),
 		cmocka_unit_test(a_reader_may_stop),
 		cmocka_unit_test(waiting_has_an_end),
 		cmocka_unit_test(requests_are_bounded),

@@ -425,6 +425,7 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 1);
 	assert_int_equal(read->possible_cpu_ns, SECONDS(10) * 4);
+	assert_int_equal(found.covered_ns, SECONDS(10));
 	assert_int_equal(fixture_total(read), 20);
 	assert_int_equal(read->accounts.fired, 13);
 	profile_free(read);

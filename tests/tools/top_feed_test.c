@@ -49,6 +49,8 @@ static void each_question_has_an_answer(void **state)
 		assert_int_equal(answer.error, 0);
 		assert_int_equal(answer.status, 200);
 		assert_true(answer.span_ns == seconds * NSEC_PER_SEC);
+		assert_true(answer.covered_ns == seconds * 1250000000);
+		assert_true(answer.period_ns == 100000000);
 		assert_int_equal(answer.profile->samples, 100);
 		assert_int_equal(answer.profile->lost, 5);
 		assert_true(answer.machine.cpus == 4);

@@ -28,6 +28,8 @@ static struct top_answer answer_of(const char *text)
 			.cost_ratio = 0.0005,
 			.memory_bytes = 32 << 20 },
 		.span_ns = 10ULL * NSEC_PER_SEC,
+		.covered_ns = 10ULL * NSEC_PER_SEC,
+		.period_ns = NSEC_PER_SEC / 10,
 		.received_ns = 1763608320ULL * NSEC_PER_SEC,
 	};
 
@@ -43,6 +45,11 @@ static void the_machine_is_told_in_a_line(void **state)
 	(void)state;
 	assert_string_equal(top_text_machine(&answer, line),
 		"CPU 25.0% of 4, 100 samples at 10 Hz, 25 lost (20.00%); costs 0.05%, 32.0 MiB");
+	/* The windows are whole: more than was asked for, and of another rate than that of now. */
+	answer.covered_ns *= 2;
+	answer.machine.rate_hz = 7;
+	assert_string_equal(top_text_machine(&answer, line),
+		"CPU 12.5% of 4, 100 samples at 7 Hz, 25 lost (20.00%); costs 0.05%, 32.0 MiB");
 	answer.machine = (struct top_machine){ 0 };
 	assert_string_equal(top_text_machine(&answer, line), "100 samples, 25 lost (20.00%)");
 	/* What nobody would tell in earnest does no harm. */
@@ -84,7 +91,10 @@ static void columns_are_as_wide_as_their_head(void **state)
 	/* 40 samples are 40 of 100 that one CPU gives. */
 	assert_string_equal(
 		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  40.0    40.0 ");
-	answer.machine.rate_hz = 0;
+	answer.covered_ns *= 4;
+	assert_string_equal(
+		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  40.0    10.0 ");
+	answer.period_ns = 0;
 	assert_string_equal(
 		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  40.0       - ");
 	assert_string_equal(top_text_columns(&answer, &row, TOP_TREE, false, columns),
