@@ -68,6 +68,9 @@ static uint64_t resident_bytes(const struct service *service)
 static void fill_cost(struct service *service, const struct pipeline_report *report,
 	struct service_status *status)
 {
+	struct http_counters served;
+
+	api_counters(service->api, &served);
 	status->bpf_ns = bpf_ns(report);
 	status->engine_cpu_ns = clock_process_cpu_ns();
 	status->broker_cpu_ns = report->capture.broker_cpu_ns;
@@ -80,7 +83,7 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 	/* The arrays of unwind tables are mapped here, and are maps as well. */
 	status->engine_bytes = resident_bytes(service);
 	status->memory_bytes = status->engine_bytes + report->capture.broker_resident_bytes +
-			       report->capture.map_bytes;
+			       report->capture.map_bytes + served.file_bytes;
 	if (status->memory_bytes > report->capture.mapped_bytes)
 		status->memory_bytes -= report->capture.mapped_bytes;
 	status->memory_max_bytes = service->settings.memory_budget;

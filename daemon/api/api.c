@@ -47,8 +47,8 @@ static void set_defaults(struct api_options *options, const struct http_limits *
 	if (options->query_bytes == 0)
 		options->query_bytes = QUERY_BYTES_DEFAULT;
 	/* What is more could not be sent. */
-	if (options->query_bytes > limits->answer_bytes)
-		options->query_bytes = limits->answer_bytes;
+	if (options->query_bytes > limits->answer_bytes / 2)
+		options->query_bytes = limits->answer_bytes / 2;
 	if (options->query_timeout_ns == 0)
 		options->query_timeout_ns = QUERY_TIMEOUT_DEFAULT_NS;
 	if (options->seal_timeout_ns == 0)

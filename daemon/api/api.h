@@ -42,7 +42,7 @@ struct api_options {
 	const char *program;	     /* of query processes started here; NULL: /proc/self/exe */
 	unsigned queries_max;	     /* at a time; 0: 2 */
 	uint64_t query_memory_bytes; /* of one of them; 0: 96 MiB */
-	uint64_t query_bytes;	     /* of its answer; 0: 32 MiB, or the limit of all answers */
+	uint64_t query_bytes;	     /* of its answer; 0: 32 MiB; at most a user's share of all */
 	uint64_t query_timeout_ns;   /* of its turn and of its work together; 0: 60 s */
 	uint64_t seal_timeout_ns;    /* 0: 5 s */
 	/* The engine's, each with `context`. */

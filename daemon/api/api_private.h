@@ -36,6 +36,7 @@ struct ticket {
 	uint64_t since_ns, asked_ns;
 	uint64_t turn; /* the lowest is the next to run */
 	struct answer_job *job;
+	uint64_t bytes_max; /* of its answer, once it runs */
 };
 
 struct api {

@@ -37,7 +37,7 @@ struct service_status {
 	/* What it costs: all roles; the machine's CPU time in the last minute is elapsed × CPUs. */
 	uint64_t bpf_ns, engine_cpu_ns, broker_cpu_ns; /* the broker's with all children's */
 	double cost_ppm;			       /* over the last minute; 0 in the first */
-	uint64_t memory_bytes;	   /* all of it, maps too; MemoryCurrent where there is a cgroup */
+	uint64_t memory_bytes;	   /* all of it: maps, and answers that wait to be read, too */
 	uint64_t memory_max_bytes; /* the budget */
 	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes;
 

@@ -19,6 +19,7 @@
 enum {
 	TEXT_BYTES = 512,
 	TIME_BYTES = 40,
+	STATUS_TOO_GREAT = 413,
 	STATUS_GONE = 499, /* nobody reads it; not one that counts as our failure */
 	NSEC_PER_MSEC = 1000000,
 	RETRY_NS = 200 * NSEC_PER_MSEC,
@@ -118,6 +119,13 @@ static void finish(struct api *api, struct ticket *ticket, struct answer_outcome
 		.size = (size_t)outcome->bytes };
 	char peer[PEER_TEXT_BYTES];
 
+	if (outcome->status == STATUS_TOO_GREAT && ticket->bytes_max < api->options.query_bytes) {
+		refuse(api, ticket, 503,
+			"Answers that wait to be read leave room for one of %" PRIu64
+			" KiB: read them and try again, or ask for less.",
+			ticket->bytes_max / 1024);
+		return;
+	}
 	if (outcome->status != 200) {
 		refuse(api, ticket, outcome->status, "%s", outcome->text);
 		return;
@@ -287,6 +295,7 @@ void ticket_add(struct api *api, struct http_request *request, const struct tick
 
 static int start_job(struct api *api, struct ticket *ticket, uint64_t now_ns)
 {
+	uint64_t room = http_answer_room(ticket->request);
 	const struct answer_job_options options = {
 		.broker = api->options.broker,
 		.program = api->options.program,
@@ -296,7 +305,7 @@ static int start_job(struct api *api, struct ticket *ticket, uint64_t now_ns)
 		.parameters = ticket->parameters.bytes,
 		.parameters_bytes = ticket->parameters.size,
 		.now_ns = ticket->asked_ns,
-		.bytes_max = api->options.query_bytes,
+		.bytes_max = room < api->options.query_bytes ? room : api->options.query_bytes,
 		.memory_max = api->options.query_memory_bytes,
 		/* Starting those before it may have taken what was left. */
 		.timeout_ns = ticket->deadline_ns > now_ns ? ticket->deadline_ns - now_ns : 1,
@@ -308,6 +317,7 @@ static int start_job(struct api *api, struct ticket *ticket, uint64_t now_ns)
 		return r;
 	if (epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, answer_job_poll_fd(ticket->job), &event) < 0)
 		return -errno;
+	ticket->bytes_max = options.bytes_max;
 	ticket->state = TICKET_RUNNING;
 	api->running++;
 	api->turn = ticket->turn;

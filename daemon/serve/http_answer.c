@@ -60,6 +60,8 @@ static void free_body(void *context)
 	struct body *body = context;
 
 	body->server->answer_bytes -= body->size;
+	if (body->fd >= 0)
+		body->server->counters.file_bytes -= body->size;
 	free(body->bytes);
 	if (body->fd >= 0)
 		(void)close(body->fd);
@@ -82,6 +84,8 @@ static struct MHD_Response *response_of_body(
 	}
 	*body = (struct body){ server, bytes, fd, size };
 	server->answer_bytes += size;
+	if (fd >= 0)
+		server->counters.file_bytes += size;
 	response = MHD_create_response_from_callback(size, block, read_body, body, free_body);
 	if (!response)
 		free_body(body);
@@ -179,26 +183,69 @@ static void settle(struct http_request *request, unsigned status, struct MHD_Res
 	request->status = status;
 	request->response = response;
 	request->answer_bytes = answer_bytes;
+	request->connection->answer_bytes = answer_bytes;
 	if (request->is_suspended)
 		http_request_resume(request);
+}
+
+static size_t room_of(size_t limit, size_t used)
+{
+	return used < limit ? limit - used : 0;
+}
+
+/* What is left of the user's share. */
+static size_t room_of_user(const struct http_request *request)
+{
+	return room_of(request->server->limits.answer_bytes / USERS_SHARE,
+		http_connection_user_bytes(request->connection));
+}
+
+static size_t small_body(const struct http_limits *limits)
+{
+	size_t bytes = limits->answer_bytes / SMALL_BODIES_SHARE / limits->connections;
+
+	return bytes < SMALL_BODY_BYTES ? bytes : SMALL_BODY_BYTES;
+}
+
+size_t http_answer_room(const struct http_request *request)
+{
+	const struct http_server *server = request->server;
+	size_t room = room_of(server->limits.answer_bytes, server->answer_bytes);
+	size_t own = room_of_user(request), small = small_body(&server->limits);
+
+	if (own < room)
+		room = own;
+	return room < small ? small : room;
+}
+
+static void refuse_body(struct http_request *request, size_t size)
+{
+	const struct http_server *server = request->server;
+	size_t limit = server->limits.answer_bytes;
+
+	if (size > room_of_user(request))
+		http_answer_text(request, MHD_HTTP_TOO_MANY_REQUESTS,
+			"An answer of %zu bytes does not fit beside the %zu bytes that you have "
+			"yet to read, of %zu for one user: read them, or ask for less.",
+			size, http_connection_user_bytes(request->connection), limit / USERS_SHARE);
+	else
+		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"An answer of %zu bytes does not fit beside the %zu bytes that others have "
+			"yet to read, of %zu in all: try again, or ask for less.",
+			size, server->answer_bytes, limit);
 }
 
 /* Takes the body, or `fd`. */
 static void answer_body(struct http_request *request, const struct http_answer *answer, int fd)
 {
-	struct http_server *server = request->server;
-
-	if (answer->size > server->limits.answer_bytes - server->answer_bytes) {
+	if (answer->size > http_answer_room(request)) {
 		free(answer->body);
 		if (fd >= 0)
 			(void)close(fd);
-		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"An answer of %zu bytes does not fit beside the %zu bytes that others have "
-			"yet to read, of %zu in all: try again, or ask for less.",
-			answer->size, server->answer_bytes, server->limits.answer_bytes);
+		refuse_body(request, answer->size);
 		return;
 	}
-	settle(request, answer->status, response_of(server, answer, fd), answer->size);
+	settle(request, answer->status, response_of(request->server, answer, fd), answer->size);
 }
 
 void http_answer(struct http_request *request, const struct http_answer *answer)

@@ -84,6 +84,16 @@ static unsigned refusal_of(
 	return all >= room ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
 }
 
+size_t http_connection_user_bytes(const struct http_connection *connection)
+{
+	size_t bytes = 0;
+
+	for (const struct http_connection *c = connection->server->connections; c; c = c->next)
+		if (is_same_user(c, connection))
+			bytes += c->answer_bytes;
+	return bytes;
+}
+
 static unsigned refused_now(const struct http_server *server)
 {
 	unsigned count = 0;

@@ -22,6 +22,14 @@ enum {
 	/* One of so many connections is for a local user who has none yet. */
 	FIRST_CONNECTIONS_SHARE = 8,
 	REFUSAL_TIMEOUT_S = 2,
+	/* What one user's unread answers may take: this part of what all may. */
+	USERS_SHARE = 2,
+	/*
+	 * A body that is no greater always has room, at most one for each connection; where these
+	 * are many, less, so that all together take this part of what all may.
+	 */
+	SMALL_BODY_BYTES = 256 << 10,
+	SMALL_BODIES_SHARE = 4,
 	/* Whoever reads more slowly than this holds memory that others' answers need. */
 	LEAST_BYTES_PER_S = 16 << 10,
 	/* libmicrohttpd keeps the head and what it has found in it in one pool a connection. */
@@ -39,6 +47,7 @@ struct http_connection {
 	uint8_t peer_address[16]; /* of TCP, without the port */
 	unsigned refusal_status;  /* 0: it is welcome */
 	uint64_t deadline_ns;	  /* CLOCK_MONOTONIC; UINT64_MAX: none */
+	size_t answer_bytes;	  /* of the body that is not sent yet */
 	bool is_between_requests; /* an answer was sent and nothing was asked since */
 };
 
@@ -81,6 +90,8 @@ void http_connection_notify(void *server, struct MHD_Connection *handle, void **
 unsigned http_connection_refusal(const struct http_server *server, int fd);
 /* The connection has `seconds` from now on to get on; 0: as long as it takes. */
 void http_connection_allow(struct http_connection *connection, unsigned seconds);
+/* Of bodies that the same user has yet to take, on all connections. */
+size_t http_connection_user_bytes(const struct http_connection *connection);
 /* Ends those whose time is over. */
 void http_connections_cut(struct http_server *server, uint64_t now_ns);
 

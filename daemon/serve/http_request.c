@@ -315,6 +315,7 @@ void http_request_complete(void *context, struct MHD_Connection *handle, void **
 	(void)MHD_set_connection_option(handle, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
 	http_connection_allow(request->connection, server->limits.head_timeout_s);
 	request->connection->is_between_requests = true;
+	request->connection->answer_bytes = 0;
 	unlink_suspended(request);
 	if (request->response)
 		MHD_destroy_response(request->response);

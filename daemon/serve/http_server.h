@@ -27,8 +27,9 @@ struct http_limits {
 	unsigned connections;	      /* 64; the last 8 for local users who have none yet */
 	unsigned connections_of_user; /* 32; of TCP, of one address */
 	size_t head_bytes;	      /* 16 KiB, of the request line and all header fields */
-	size_t answer_bytes;	      /* 64 MiB, of all answers that wait to be read */
-	unsigned head_timeout_s;      /* 10, for a request to be there */
+	/* 64 MiB, of answers that wait to be read; half of it for one user, and small ones pass. */
+	size_t answer_bytes;
+	unsigned head_timeout_s; /* 10, for a request to be there */
 	/*
 	 * 60, between the bytes of an answer that its reader takes; all of it has this time and a
 	 * second more for each 16 KiB.
@@ -65,7 +66,8 @@ bool http_request_accepts_gzip(const struct http_request *request);
  * Answers. `body` is taken, and freed by free(), whatever becomes of it. To be called once for each
  * request, in the route's function or later, in the thread of the server; until then the request
  * stays valid, also where its client has gone, which http_request_is_gone() tells, but not beyond
- * the server. A body that does not fit into `answer_bytes` becomes a 503 that says so.
+ * the server. A body that does not fit into `answer_bytes` becomes a 503, or a 429 where it is the
+ * user's own share, that says so.
  */
 struct http_field {
 	const char *name, *value;
@@ -86,6 +88,11 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
  * the client takes it. `body` must be NULL; `fd` is taken.
  */
 void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd);
+/*
+ * How large a body the answer may have at present: for whoever is about to make it. Another may
+ * take the room meanwhile.
+ */
+size_t http_answer_room(const struct http_request *request);
 /* Plain text, "what happened" and what to do, of any status. */
 void http_answer_text(struct http_request *request, unsigned status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -151,5 +158,6 @@ struct http_counters {
 	uint64_t timeouts;    /* requests that did not arrive, answers that were not read */
 	uint64_t bytes;	      /* of bodies that were handed on to be sent */
 	unsigned open;	      /* connections now */
+	uint64_t file_bytes;  /* of files that wait to be read now */
 };
 void http_server_counters(const struct http_server *server, struct http_counters *ret_counters);

@@ -84,6 +84,38 @@ static void unknown_parameters_are_named(void **state)
 	end_engine(&engine);
 }
 
+static const struct http_limits narrow = { 8, 8, 16 << 10, 8 << 20, 10, 60 };
+
+static void give_little_room(struct api_options *options)
+{
+	options->limits = &narrow;
+}
+
+/* It is said to be a matter of time, where it is. */
+static void unread_answers_leave_less_room(void **state)
+{
+	struct http_counters counters;
+	struct engine engine;
+	int fd;
+
+	(void)state;
+	start_api(&engine, give_little_room);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+413"), 413, "not to be had");
+	fd = ask(&engine, "/api/v1/profile?comm=many+4000000");
+	do {
+		step(&engine, -1, 0);
+		api_counters(engine.api, &counters);
+	} while (counters.bytes < 100000);
+	assert_int_equal(counters.file_bytes, 4000000);
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+413"), 503,
+		"leave room for one of 256 KiB");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+262144"), 200, "mmmm");
+	CHECK_REPLY(&engine, fd, 200, "Content-Length: 4000000\r\n");
+	api_counters(engine.api, &counters);
+	assert_int_equal(counters.file_bytes, 0);
+	end_engine(&engine);
+}
+
 static void keep_no_history(struct api_options *options)
 {
 	options->history = "";
@@ -555,6 +587,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_profile_is_made_by_a_process),
 		cmocka_unit_test(what_a_process_refuses_is_told),
 		cmocka_unit_test(unknown_parameters_are_named),
+		cmocka_unit_test(unread_answers_leave_less_room),
 		cmocka_unit_test(without_a_history_there_is_none),
 		cmocka_unit_test(what_is_not_sealed_is_waited_for),
 		cmocka_unit_test(a_history_that_is_not_sealed_serves_as_it_is),

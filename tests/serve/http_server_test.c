@@ -370,7 +370,7 @@ static void a_head_has_its_time(void **state)
 
 static void a_reader_that_takes_nothing_is_left(void **state)
 {
-	static const struct http_limits limits = { 8, 8, 16 << 10, 4 << 20, 10, 1 };
+	static const struct http_limits limits = { 8, 8, 16 << 10, 6 << 20, 10, 1 };
 	struct seen seen;
 	struct http_server *server = new_server(&limits, &seen);
 	int fd = http_connect(server);
@@ -410,9 +410,65 @@ static void great_answers_arrive_whole(void **state)
 	http_server_free(server);
 }
 
+/* Asks as a user of his own, and takes nothing of it. */
+static int ask_as(struct http_server *server, struct seen *seen, uid_t uid, size_t bytes)
+{
+	int fd = http_connect(server);
+	uint64_t sent = counters_of(server).bytes;
+
+	server->connections->peer.uid = uid;
+	seen->big_bytes = bytes;
+	http_ask(server, fd, "GET /big HTTP/1.1\r\n" CLOSE);
+	while (counters_of(server).bytes == sent)
+		http_step(server, -1, 0);
+	return fd;
+}
+
+/* One user's answers are half of all; small ones always have room. */
+static void answers_that_wait_leave_room_for_others(void **state)
+{
+	static const struct http_limits limits = { 8, 8, 16 << 10, 8 << 20, 10, 60 };
+	static const struct {
+		uid_t uid;
+		size_t bytes;
+		const char *text;
+	} asked[] = {
+		{ 1001, 3 << 20, "HTTP/1.1 200 " },
+		{ 1001, (1 << 20) + 1, "that you have yet to read, of 4194304 for one user" },
+		{ 1002, 4 << 20, "HTTP/1.1 200 " },
+		{ 1003, (1 << 20) + 1, "bytes that others have yet to read, of 8388608 in all" },
+		{ 1003, 1 << 20, "HTTP/1.1 200 " },
+		{ 1001, SMALL_BODY_BYTES, "HTTP/1.1 200 " },
+		{ 1004, SMALL_BODY_BYTES, "HTTP/1.1 200 " },
+	};
+	struct seen seen;
+	struct http_server *server = new_server(&limits, &seen);
+	int fds[ARRAY_SIZE(asked)];
+	char *reply;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		fds[i] = ask_as(server, &seen, asked[i].uid, asked[i].bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		reply = http_receive(server, fds[i], NULL);
+		if (!strstr(reply, asked[i].text))
+			fail_msg("%zu: '%.200s'", i, reply);
+		free(reply);
+		(void)close(fds[i]);
+	}
+	assert_int_equal(server->answer_bytes, 0);
+	/* What was read leaves its room. */
+	fds[0] = ask_as(server, &seen, 1001, 4 << 20);
+	reply = http_receive(server, fds[0], NULL);
+	assert_true(strlen(reply) > 4 << 20);
+	free(reply);
+	(void)close(fds[0]);
+	http_server_free(server);
+}
+
 static void answers_that_wait_are_bounded(void **state)
 {
-	static const struct http_limits limits = { 8, 8, 16 << 10, 4 << 20, 10, 60 };
+	static const struct http_limits limits = { 8, 8, 16 << 10, 6 << 20, 10, 60 };
 	struct seen seen;
 	struct http_server *server = new_server(&limits, &seen);
 	int fd = http_connect(server);
@@ -423,7 +479,7 @@ static void answers_that_wait_are_bounded(void **state)
 	http_ask(server, fd, "GET /big HTTP/1.1\r\n" CLOSE);
 	while (counters_of(server).bytes == 0)
 		http_step(server, -1, 0);
-	EXPECT(server, "GET /big HTTP/1.1\r\n" CLOSE, "HTTP/1.1 503 ",
+	EXPECT(server, "GET /big HTTP/1.1\r\n" CLOSE, "HTTP/1.1 429 ",
 		"3145728 bytes does not fit");
 	reply = http_receive(server, fd, NULL);
 	assert_true(strlen(reply) > seen.big_bytes);
@@ -432,8 +488,8 @@ static void answers_that_wait_are_bounded(void **state)
 	assert_int_equal(counters_of(server).bytes,
 		2 * seen.big_bytes +
 			strlen("An answer of 3145728 bytes does not fit beside the 3145728 "
-			       "bytes that others have yet to read, of 4194304 in all: "
-			       "try again, or ask for less.\n"));
+			       "bytes that you have yet to read, of 3145728 for one user: "
+			       "read them, or ask for less.\n"));
 	(void)close(fd);
 	http_server_free(server);
 }
@@ -588,6 +644,7 @@ int main(void)
 		cmocka_unit_test(a_reader_that_takes_nothing_is_left),
 		cmocka_unit_test(great_answers_arrive_whole),
 		cmocka_unit_test(answers_that_wait_are_bounded),
+		cmocka_unit_test(answers_that_wait_leave_room_for_others),
 		cmocka_unit_test(listeners_are_accepted_from),
 		cmocka_unit_test(being_out_of_descriptors_is_waited_for),
 		cmocka_unit_test(failing_allocations_end_new),
