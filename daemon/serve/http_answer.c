@@ -108,9 +108,6 @@ static bool add_fields(struct MHD_Response *response, const struct http_answer *
 	if (answer->file_name)
 		http_content_disposition(answer->file_name, disposition, sizeof(disposition));
 	return add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type) &&
-	       add_field(response, MHD_HTTP_HEADER_CONTENT_ENCODING, answer->content_encoding) &&
-	       add_field(response, MHD_HTTP_HEADER_VARY,
-		       answer->content_encoding ? MHD_HTTP_HEADER_ACCEPT_ENCODING : NULL) &&
 	       add_field(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
 		       answer->file_name ? disposition : NULL) &&
 	       add_field(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&

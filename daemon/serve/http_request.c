@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/log.h"
 #include "base/utf8.h"
-#include "serve/http_fields.h"
 #include "serve/http_private.h"
 
 #include <assert.h>
@@ -36,29 +35,6 @@ int http_request_each(
 void http_request_peer(const struct http_request *request, struct http_peer *ret_peer)
 {
 	*ret_peer = request->connection->peer;
-}
-
-static enum MHD_Result add_acceptance(
-	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	int *acceptance = context, said;
-
-	(void)kind;
-	if (!value || strcasecmp(name, MHD_HTTP_HEADER_ACCEPT_ENCODING) != 0)
-		return MHD_YES;
-	said = http_accept_encoding(value, "gzip");
-	if (said >= 0)
-		*acceptance = said;
-	return MHD_YES;
-}
-
-bool http_request_accepts_gzip(const struct http_request *request)
-{
-	int acceptance = -1;
-
-	(void)MHD_get_connection_values(
-		request->connection->handle, MHD_HEADER_KIND, add_acceptance, &acceptance);
-	return acceptance > 0;
 }
 
 bool http_request_is_gone(const struct http_request *request)

@@ -60,7 +60,11 @@ typedef int (*http_parameter_function)(void *context, const char *name, const ch
 int http_request_each(
 	const struct http_request *request, http_parameter_function function, void *context);
 void http_request_peer(const struct http_request *request, struct http_peer *ret_peer);
-bool http_request_accepts_gzip(const struct http_request *request);
+
+/* Of a header; borrowed. */
+struct http_field {
+	const char *name, *value;
+};
 
 /*
  * Answers. `body` is taken, and freed by free(), whatever becomes of it. To be called once for each
@@ -69,13 +73,9 @@ bool http_request_accepts_gzip(const struct http_request *request);
  * the server. A body that does not fit into `answer_bytes` becomes a 503, or a 429 where it is the
  * user's own share, that says so.
  */
-struct http_field {
-	const char *name, *value;
-};
 struct http_answer {
 	unsigned status;
 	const char *content_type;
-	const char *content_encoding;	 /* NULL: none; "gzip" */
 	const char *file_name;		 /* NULL: to be shown; else it is offered as a file */
 	const struct http_field *fields; /* more of them, which are copied */
 	size_t field_count;

@@ -44,7 +44,6 @@ static void answer_now(void *context, struct http_request *request)
 
 	http_request_peer(request, &peer);
 	assert(peer.is_local);
-	(void)http_request_accepts_gzip(request);
 	assert(http_request_each(request, check_text, context) == 0);
 	http_answer_text(request, 200, "%s", http_request_parameter(request, "a") ? "a" : "none");
 }
