@@ -2,20 +2,24 @@
 #include "api/api.h"
 
 #include "api/api_private.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "supervise/journal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 enum {
 	QUERIES_DEFAULT = 2,
-	REFUSALS_LOGGED = 10, /* in each LOGGING_PERIOD_NS; of the others the counters tell */
+	LINES_LOGGED = 10, /* of a kind in each LOGGING_PERIOD_NS; of others the counters tell */
 };
 
 #define LOGGING_PERIOD_NS (60ULL * NSEC_PER_SEC)
@@ -154,23 +158,61 @@ void api_free(struct api *api)
 	free(api);
 }
 
+/* NULL: not this one; else what is to be said behind it. */
+static const char *take_line(struct log_ration *ration)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - ration->since_ns >= LOGGING_PERIOD_NS)
+		*ration = (struct log_ration){ .since_ns = now_ns };
+	if (ration->logged == LINES_LOGGED)
+		return NULL;
+	ration->logged++;
+	return ration->logged == LINES_LOGGED ? "; others are not logged for a minute" : "";
+}
+
+void api_log_answer(struct api *api, const char *path, const struct http_peer *peer,
+	unsigned status, uint64_t bytes)
+{
+	char said[PEER_TEXT_BYTES], uid[16], pid[16], shown_status[16], shown_bytes[24];
+	const char *more = take_line(&api->answers_logged);
+	const struct log_field fields[] = {
+		{ "PATH", path },
+		{ "STATUS", shown_status },
+		{ "BYTES", shown_bytes },
+		{ "PEER", peer->address },
+		/* Of TCP nobody knows. */
+		{ "PEER_UID", uid },
+		{ "PEER_PID", pid },
+	};
+	const struct log_event event = {
+		.level = LOG_LEVEL_INFO,
+		.id = JOURNAL_ANSWERED,
+		.fields = fields,
+		.field_count = peer->is_local ? ARRAY_SIZE(fields) : ARRAY_SIZE(fields) - 2,
+	};
+
+	if (!more)
+		return;
+	(void)snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)peer->pid);
+	(void)snprintf(shown_status, sizeof(shown_status), "%u", status);
+	(void)snprintf(shown_bytes, sizeof(shown_bytes), "%" PRIu64, bytes);
+	log_event(&event, "'%s' answered to %s with status %u, %" PRIu64 " bytes%s", path,
+		peer_text(peer, said), status, bytes, more);
+}
+
 void api_log_refusal(struct api *api, const char *path, const struct http_peer *peer,
 	unsigned status, const char *why)
 {
 	char clean[UTF8_CLEAN_BYTES], peer_said[PEER_TEXT_BYTES];
-	uint64_t now_ns = clock_monotonic_ns();
+	const char *more = take_line(&api->refusals_logged);
 
-	if (now_ns - api->logging_since_ns >= LOGGING_PERIOD_NS) {
-		api->logging_since_ns = now_ns;
-		api->logged = 0;
-	}
-	if (api->logged == REFUSALS_LOGGED)
+	if (!more)
 		return;
-	api->logged++;
 	(void)utf8_clean(clean, why ? why : "", why ? strlen(why) : 0);
 	log_info("'%s' refused to %s with status %u%s%s%s", path, peer_text(peer, peer_said),
-		status, why ? ": " : "", clean,
-		api->logged == REFUSALS_LOGGED ? "; others are not logged for a minute" : "");
+		status, why ? ": " : "", clean, more);
 }
 
 void api_sealed(struct api *api, uint64_t until_ns)

@@ -39,6 +39,12 @@ struct ticket {
 	uint64_t bytes_max; /* of its answer, once it runs */
 };
 
+/* Lines of a kind, of which each period has a few: else clients could fill the log. */
+struct log_ration {
+	uint64_t since_ns; /* CLOCK_MONOTONIC; the period in which `logged` were logged */
+	unsigned logged;
+};
+
 struct api {
 	struct http_server *server;
 	int epoll_fd; /* of the server and all query processes, for the owner to wait for */
@@ -51,16 +57,17 @@ struct api {
 	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: not known */
 	uint64_t wanted_ns; /* what was wanted to be sealed last */
 	struct report_queries queries;
-	uint64_t logging_since_ns; /* CLOCK_MONOTONIC; the period in which `logged` were logged */
-	unsigned logged;
+	struct log_ration refusals_logged, answers_logged;
 };
 
 /* api.c */
 
-/* A line of the log, of which each period has a few: else clients could fill it. `why` may be
- * anything that was asked for; NULL: nothing more is to be said. */
+/* Both are rationed. `why` may be anything that was asked for; NULL: nothing more is to be said. */
 void api_log_refusal(struct api *api, const char *path, const struct http_peer *peer,
 	unsigned status, const char *why);
+/* Who was shown what, for whoever looks into it later. */
+void api_log_answer(struct api *api, const char *path, const struct http_peer *peer,
+	unsigned status, uint64_t bytes);
 
 /* ticket.c */
 

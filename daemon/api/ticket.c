@@ -117,7 +117,6 @@ static void finish(struct api *api, struct ticket *ticket, struct answer_outcome
 		.content_type = outcome->content_type,
 		.fields = fields,
 		.size = (size_t)outcome->bytes };
-	char peer[PEER_TEXT_BYTES];
 
 	if (outcome->status == STATUS_TOO_GREAT && ticket->bytes_max < api->options.query_bytes) {
 		refuse(api, ticket, 503,
@@ -140,9 +139,7 @@ static void finish(struct api *api, struct ticket *ticket, struct answer_outcome
 	answer.field_count = add_seconds(
 		fields, answer.field_count, PILOTLIGHT_FIELD_PERIOD, outcome->period_ns, period);
 	api->queries.answered++;
-	log_debug("'%s' for %s: %" PRIu64 " bytes after %.3f s", ticket->path,
-		peer_text(&ticket->peer, peer), outcome->bytes,
-		(double)(clock_monotonic_ns() - ticket->since_ns) / NSEC_PER_SEC);
+	api_log_answer(api, ticket->path, &ticket->peer, outcome->status, outcome->bytes);
 	http_answer_file(ticket->request, &answer, TAKE_FD(outcome->fd));
 	remove_ticket(api, ticket);
 }

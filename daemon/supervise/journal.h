@@ -14,6 +14,7 @@
 #define JOURNAL_RATE_CHANGED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e03"
 #define JOURNAL_HISTORY_FAILED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e04"
 #define JOURNAL_HISTORY_RECOVERED "7f3a1c5e92d04b8ab6e1d0c94f5a2e05"
+#define JOURNAL_ANSWERED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e06"
 
 /*
  * `role` is borrowed for good. Does nothing where standard error is not the journal. The socket is

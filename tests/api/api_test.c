@@ -193,9 +193,61 @@ static void refusals_do_not_fill_the_log(void **state)
 	assert_int_equal(last_lines, 1);
 	assert_int_equal(engine.api->queries.refused, 25);
 	/* In the next minute they are again. */
-	engine.api->logging_since_ns -= 61ULL * NSEC_PER_SEC;
+	engine.api->refusals_logged.since_ns -= 61ULL * NSEC_PER_SEC;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
 	assert_int_equal(lines_logged, 11);
+	end_engine(&engine);
+	log_set_sink(NULL);
+	log_set_level(LOG_LEVEL_WARNING);
+}
+
+static unsigned answers_logged;
+
+/* Who asked, for what, and what came of it: as fields, and for people. */
+static int check_answer(const struct log_event *event, const char *text)
+{
+	char expected[6][32];
+	const char *const names[] = { "PATH", "STATUS", "BYTES", "PEER", "PEER_UID", "PEER_PID" };
+
+	if (!event->id || strcmp(event->id, "7f3a1c5e92d04b8ab6e1d0c94f5a2e06") != 0)
+		return 1;
+	answers_logged++;
+	assert_int_equal(event->level, LOG_LEVEL_INFO);
+	(void)snprintf(expected[0], sizeof(expected[0]), "/api/v1/profile");
+	(void)snprintf(expected[1], sizeof(expected[1]), "200");
+	(void)snprintf(expected[2], sizeof(expected[2]), "1000");
+	(void)snprintf(expected[3], sizeof(expected[3]), "unix");
+	(void)snprintf(expected[4], sizeof(expected[4]), "%u", (unsigned)getuid());
+	(void)snprintf(expected[5], sizeof(expected[5]), "%d", (int)getpid());
+	assert_int_equal(event->field_count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		assert_string_equal(event->fields[i].name, names[i]);
+		assert_string_equal(event->fields[i].value, expected[i]);
+	}
+	assert_non_null(strstr(text, "'/api/v1/profile' answered to user "));
+	assert_non_null(strstr(text, " with status 200, 1000 bytes"));
+	assert_int_equal(strstr(text, "others are not logged") != NULL, answers_logged == 10);
+	return 1;
+}
+
+static void profiles_that_are_answered_are_logged(void **state)
+{
+	struct engine engine;
+
+	(void)state;
+	answers_logged = 0;
+	log_set_level(LOG_LEVEL_INFO);
+	log_set_sink(check_answer);
+	start_api(&engine, NULL);
+	CHECK_REPLY(&engine, ask(&engine, "/metrics"), 200, "pilotlight_");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+404"), 404, "not to be had");
+	assert_int_equal(answers_logged, 0);
+	for (int i = 0; i < 12; i++)
+		CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
+	assert_int_equal(answers_logged, 10);
+	engine.api->answers_logged.since_ns -= 61ULL * NSEC_PER_SEC;
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
+	assert_int_equal(answers_logged, 11);
 	end_engine(&engine);
 	log_set_sink(NULL);
 	log_set_level(LOG_LEVEL_WARNING);
@@ -208,6 +260,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_status_is_told_in_three_ways),
 		cmocka_unit_test(counters_are_the_servers),
 		cmocka_unit_test(refusals_do_not_fill_the_log),
+		cmocka_unit_test(profiles_that_are_answered_are_logged),
 		cmocka_unit_test(failing_allocations_leave_the_listeners),
 		cmocka_unit_test(failing_allocations_end_a_request_and_no_more),
 		cmocka_unit_test(failing_allocations_end_a_new_profile_and_no_more),
