@@ -2,7 +2,9 @@
 /*
  * What a command asks the service's history for: the options that select a part of it, as
  * query/selection.h documents their values, which the service checks; and where the answer goes.
- * Every option of a selection may be given more than once, up to the bounds of query_text.h.
+ * Every option of a selection but its times may be given more than once, up to the bounds of
+ * query_text.h. Calendar times are of this process's zone (TZ), which the service does not know, so
+ * it is sent the seconds.
  */
 #pragma once
 
@@ -13,19 +15,23 @@
 
 enum history_parse {
 	HISTORY_PARSE_RUN,
-	HISTORY_PARSE_HELP,  /* it was asked for, and printed */
-	HISTORY_PARSE_WRONG, /* used wrongly; standard error says how */
+	HISTORY_PARSE_HELP,   /* it was asked for, and printed */
+	HISTORY_PARSE_WRONG,  /* used wrongly; standard error says how */
+	HISTORY_PARSE_FAILED, /* there is no memory; likewise */
 };
+
+enum history_time { HISTORY_TIME_LAST, HISTORY_TIME_FROM, HISTORY_TIME_TO, HISTORY_TIMES };
 
 struct history_request {
 	const char *command; /* "flamegraph": for messages */
 	const char *help;
 	struct query_text query; /* the path and what was selected */
 	const char *socket_path;
-	const char *path;	  /* -o; NULL: not given */
-	const char *format;	  /* -f; likewise */
-	bool is_against;	  /* what follows selects what is compared with */
-	size_t selected, against; /* parameters of the two selections */
+	const char *path;		     /* -o; NULL: not given */
+	const char *format;		     /* -f; likewise */
+	bool is_against;		     /* what follows selects what is compared with */
+	size_t selected, against;	     /* parameters of the two selections */
+	const char *times[2][HISTORY_TIMES]; /* of the two; NULL: not given */
 	bool is_quiet;
 };
 
@@ -90,7 +96,10 @@ void history_request_init(
 /* An option of the arrays above, with optarg; others are wrong. */
 enum history_parse history_request_take(struct history_request *request, int option);
 
-/* Are there no arguments left from argv[optind] on, and does the request fit? */
+/*
+ * Puts the times into the query. Are they some, are there no arguments left from argv[optind] on,
+ * and does the request fit?
+ */
 enum history_parse history_request_check(struct history_request *request, int argc, char **argv);
 
 /* Prints "pilotlight: SENTENCE 'WHAT'" and where there is help. */

@@ -12,15 +12,16 @@
 static void two_selections_become_a_graph_and_a_table(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(diff_main,
-				 "diff --last 1h --unit a --against --from yesterday -p 7"),
+	assert_int_equal(
+		service_run_line(diff_main, "diff --last 1h --unit a --against --from @86400 -p 7"),
 		0);
-	assert_string_equal(service.out, "last=1h\nunit=a\nagainst.from=yesterday\n"
-					 "against.pid=7\nformat=txt\n");
+	assert_string_equal(service.out,
+		"last=1h\nunit=a\n"
+		"against.pid=7\nagainst.from=@86400.000000000\nformat=txt\n");
 	assert_string_equal(service.err, "written to diff.svg\n");
 	assert_string_equal(service_run_file("diff.svg"),
-		"last=1h\nunit=a\nagainst.from=yesterday\n"
-		"against.pid=7\nformat=svg\n");
+		"last=1h\nunit=a\n"
+		"against.pid=7\nagainst.from=@86400.000000000\nformat=svg\n");
 }
 
 static void one_of_them_may_be_asked_for(void **state)

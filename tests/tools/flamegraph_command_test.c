@@ -27,8 +27,8 @@ static void each_command_has_its_place_and_format(void **state)
 
 static void every_option_of_a_selection_becomes_a_parameter(void **state)
 {
-	static const char *const names[] = { "last", "from", "to", "pid", "tid", "comm", "thread",
-		"exe", "unit", "cgroup", "container", "pod", "slice", "build-id", "event" };
+	static const char *const names[] = { "pid", "tid", "comm", "thread", "exe", "unit",
+		"cgroup", "container", "pod", "slice", "build-id", "event" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -43,6 +43,51 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	}
 	assert_int_equal(service_run_line(report_main, "report -p 12 --lines"), 0);
 	assert_string_equal(service.out, "pid=12\nlines=1\nformat=txt\n");
+}
+
+/* The service knows its own zone alone, so it is sent seconds; durations stay what they are. */
+static void calendar_times_are_of_the_zone_of_who_asks(void **state)
+{
+	static const char *const cases[][3] = {
+		/* Five hours east of UTC it is the evening before there. */
+		{ "XXX-5", "report --from 2025-11-20T03:10 --to 03:15",
+			"format=txt\nfrom=@1763590200.000000000\nto=@1763590500.000000000\n" },
+		{ "UTC", "report --to +5min --comm x --from 2025-11-19T22:10",
+			"comm=x\nformat=txt\nfrom=@1763590200.000000000\nto=@1763590500."
+			"000000000\n" },
+		{ "UTC", "report --to 2025-11-19T22:15 --last 1h",
+			"last=1h\nformat=txt\nto=@1763590500.000000000\n" },
+		{ "UTC", "report --from 2025-11-19T22:10:00.25",
+			"format=txt\nfrom=@1763590200.250000000\n" },
+		{ "UTC", "report --last 1h", "last=1h\nformat=txt\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(setenv("TZ", cases[i][0], 1), 0);
+		assert_int_equal(service_run_line(report_main, cases[i][1]), 0);
+		assert_string_equal(service.out, cases[i][2]);
+	}
+	assert_int_equal(unsetenv("TZ"), 0);
+}
+
+static void times_that_are_none_are_told(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "report --from 25:00",
+			"from: \"25:00\" is no time: there is no such time of day" },
+		{ "report --from now --to now", "the end is not after the beginning" },
+		{ "report --from -1h --last 1h", "last and from both tell the beginning" },
+		{ "report --last 1h --last 2h", "given twice, and once will do: 'last'" },
+		{ "report --from -2h --from -1h", "given twice, and once will do: 'from'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(service_run_line(report_main, cases[i][0]), 2);
+		assert_true(service_run_complained(cases[i][1]));
+		assert_string_equal(service.out, "");
+	}
 }
 
 static void the_ending_or_f_chooses_the_format(void **state)
@@ -203,7 +248,7 @@ static void failing_allocations_leave_nothing_behind(void **state)
 		bool has_failed;
 
 		fail_allocation(n);
-		status = service_run_line(flamegraph_main, "flamegraph -q");
+		status = service_run_line(flamegraph_main, "flamegraph -q --from @86400");
 		has_failed = allocation_failed();
 		if (!has_failed) {
 			assert_int_equal(status, 0);
@@ -212,8 +257,9 @@ static void failing_allocations_leave_nothing_behind(void **state)
 		assert_int_equal(status, 1);
 		assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
 	}
-	assert_true(n >= 4);
-	assert_string_equal(service_run_file("flamegraph.svg"), "format=svg\n");
+	assert_true(n >= 6);
+	assert_string_equal(
+		service_run_file("flamegraph.svg"), "format=svg\nfrom=@86400.000000000\n");
 }
 
 #define TEST(function) \
@@ -224,6 +270,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_command_has_its_place_and_format),
 		TEST(every_option_of_a_selection_becomes_a_parameter),
+		TEST(calendar_times_are_of_the_zone_of_who_asks),
+		TEST(times_that_are_none_are_told),
 		TEST(the_ending_or_f_chooses_the_format),
 		TEST(wrong_use_is_told),
 		TEST(a_selection_that_is_too_long_is_told),
