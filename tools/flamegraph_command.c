@@ -14,12 +14,13 @@
 
 enum { OPTION_LINES = HISTORY_OPTION_OWN, NAME_BYTES = 64 };
 
-#define HELP_OPTIONS                                                                               \
-	HISTORY_HELP_TIME HISTORY_HELP_SELECT                                                      \
-		"  --lines            tell the lines of a function apart\n"                        \
-		"  -q, --quiet        say nothing but errors\n" HISTORY_HELP_ASK "\n"              \
-		"What selects may be given more than once, for any of them. Names may have *, ?\n" \
-		"and [...]. `pilotlight record` needs no service and profiles from now on.\n"
+#define HELP_OPTIONS                                                                        \
+	HISTORY_HELP_TIME HISTORY_HELP_SELECT                                               \
+		"  --lines            tell the lines of a function apart\n"                 \
+		"  -q, --quiet        say nothing but errors\n" HISTORY_HELP_ASK "\n"       \
+		"What selects, but times, may be given more than once, for any of them.\n"  \
+		"Names may have *, ? and [...]. `pilotlight record` needs no service and\n" \
+		"profiles from now on.\n"
 
 struct profile_command {
 	const char *name;

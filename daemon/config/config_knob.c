@@ -26,11 +26,11 @@ const struct config_knob config_knobs[] = {
 		"What drives the sampler: cycles where the CPU counts them (auto), or one of the "
 		"two." },
 	{ "Sampling", "MaxCostPercent", CONFIG_PERCENT, FIELD(max_cost_ppm), "0.15", 100, 1000000,
-		NULL, "Of all CPU time, what the service may use; the frequency follows." },
+		NULL, "Of all CPU time, what the service is to use; the frequency follows." },
 
 	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
-		"All memory of the service, BPF maps included; MemoryMax= of the unit where not "
-		"set." },
+		"Memory in use all the time, BPF maps included; a third of the unit's MemoryMax= "
+		"if not set." },
 	{ "Memory", "JitBytes", CONFIG_BYTES, FIELD(jit_bytes), "16M", MIB, 64 * GIB, NULL,
 		"The part of it that names of generated code may take." },
 
