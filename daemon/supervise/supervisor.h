@@ -61,6 +61,7 @@ struct supervisor_options {
  * watchdog is fed.
  *
  * Returns 0; with `fault`, as no engine could begin: -EBADMSG where it was a mistake, else
- * -ECANCELED; or -errno with `fault`: the first engine cannot be started, or this process not go on.
+ * -ECANCELED; or -errno with `fault`: the first engine cannot be started, or this process not go
+ * on.
  */
 int supervisor_run(const struct supervisor_options *options, struct fault *fault);
