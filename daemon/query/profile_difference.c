@@ -44,7 +44,9 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 {
 	struct profile_difference difference = { .sides = { base, compared }, .whole = whole };
 
-	if (strcmp(event_of(base), event_of(compared)) != 0)
+	/* One without samples may not know its event. */
+	if (event_of(base)[0] && event_of(compared)[0] &&
+		strcmp(event_of(base), event_of(compared)) != 0)
 		return fault_set(fault, -EINVAL,
 			"The base profile is of the event \"%.40s\", and the compared one of "
 			"\"%.40s\": "

@@ -154,13 +154,12 @@ static int keep_limits(
 	struct store *store, const struct day_files *files, uint64_t now_ns, struct fault *fault)
 {
 	const struct day_file *oldest = NULL;
-	uint64_t room;
+	uint64_t room = 0;
 	size_t days = 0;
 	int r = room_on_disk(store, files->bytes, &room, fault);
 
 	if (r < 0)
 		return r;
-
 	for (size_t i = 0; i < files->count; i++) {
 		const struct day_file *file = &files->items[i];
 
