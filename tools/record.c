@@ -44,6 +44,7 @@ struct recording {
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	bool shows_progress;
 	bool has_started_command; /* from then on it is its user's */
+	bool is_interrupted;	  /* by a signal that was taken */
 	bool ended_with_command;  /* by itself, so that its exit status is ours */
 };
 
@@ -114,6 +115,25 @@ static int check_processes(struct recording *recording, struct fault *fault)
 	return 0;
 }
 
+/* The first signal ends the recording, which the engine may still have to begin or to end; another
+ * one the program. */
+static int expect(struct recording *recording, enum record_word word,
+	struct record_message *ret_message, struct fault *fault)
+{
+	struct record_signals *signals = &recording->signals;
+	struct fault interruption = { 0 };
+	int r;
+
+	if (!recording->is_interrupted) {
+		r = record_link_expect(
+			&recording->link, signals->fd, word, ret_message, &interruption);
+		if (r != -EINTR)
+			return r < 0 ? fault_set(fault, r, "%s", interruption.text) : 0;
+		recording->is_interrupted = record_signals_take(signals);
+	}
+	return record_link_expect(&recording->link, signals->fd, word, ret_message, fault);
+}
+
 static int start_sampling(struct recording *recording, struct fault *fault)
 {
 	struct record_message message = { .word = RECORD_OPEN };
@@ -138,6 +158,8 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 	if (r < 0)
 		return r;
 	recording->has_started_command = recording->command;
+	if (recording->is_interrupted)
+		recording->end_ns = 0;
 	if (recording->options.duration_ns && recording->end_ns == UINT64_MAX)
 		recording->end_ns = clock_monotonic_ns() + recording->options.duration_ns;
 	return 0;
@@ -165,25 +187,6 @@ static bool is_over(struct recording *recording, const struct pollfd fds[FDS])
 	       (fds[FD_PROCESSES].revents && record_processes_count(recording->processes) == 0);
 }
 
-/* The first signal, should it come now, ends what ends anyway; another one the program. */
-static int expect_end(struct recording *recording, bool is_interrupted,
-	struct record_message *ret_message, struct fault *fault)
-{
-	struct record_signals *signals = &recording->signals;
-	struct fault interruption = { 0 };
-	int r;
-
-	if (!is_interrupted) {
-		r = record_link_expect(
-			&recording->link, signals->fd, RECORD_SAMPLED, ret_message, &interruption);
-		if (r != -EINTR)
-			return r < 0 ? fault_set(fault, r, "%s", interruption.text) : 0;
-		(void)record_signals_take(signals);
-	}
-	return record_link_expect(
-		&recording->link, signals->fd, RECORD_SAMPLED, ret_message, fault);
-}
-
 /* Until a signal, the duration's end, or that of the command or the processes; or until the engine
  * cannot go on: `ret_sampled` is what it says of it then. */
 static int sample(struct recording *recording, int *ret_sampled, struct fault *fault)
@@ -199,7 +202,6 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 			.events = POLLIN },
 	};
 	struct record_message message;
-	bool is_interrupted;
 	int r;
 
 	do
@@ -208,16 +210,16 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 	while (r == 0 && !is_over(recording, fds));
 	if (r < 0)
 		return r;
-	is_interrupted = record_signals_take(&recording->signals);
+	recording->is_interrupted |= record_signals_take(&recording->signals);
 	/* A Ctrl-C ends the command as well, and that is then no end of its own. */
-	recording->ended_with_command = !is_interrupted && recording->command &&
+	recording->ended_with_command = !recording->is_interrupted && recording->command &&
 					!workload_command_is_running(recording->command);
 	if (r > 0) {
 		r = record_link_check(&message, RECORD_SAMPLED, fault);
 	} else {
 		r = record_link_tell_word(&recording->link, RECORD_STOP);
 		if (r == 0)
-			r = expect_end(recording, is_interrupted, &message, fault);
+			r = expect(recording, RECORD_SAMPLED, &message, fault);
 	}
 	if (r < 0)
 		return r;
