@@ -144,15 +144,13 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 		message.number = workload_command_pid(recording->command);
 	r = record_link_tell(&recording->link, &message, -1);
 	if (r == 0)
-		r = record_link_expect(
-			&recording->link, recording->signals.fd, RECORD_PREPARED, &message, fault);
+		r = expect(recording, RECORD_PREPARED, &message, fault);
 	if (r == 0)
 		r = check_processes(recording, fault);
 	if (r == 0)
 		r = record_link_tell_word(&recording->link, RECORD_START);
 	if (r == 0)
-		r = record_link_expect(
-			&recording->link, recording->signals.fd, RECORD_SAMPLING, &message, fault);
+		r = expect(recording, RECORD_SAMPLING, &message, fault);
 	if (r == 0 && recording->command)
 		r = workload_command_start(recording->command, fault);
 	if (r < 0)

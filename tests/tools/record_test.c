@@ -430,6 +430,15 @@ static void a_signal_ends_the_program_where_the_engine_hangs(void **state)
 	}
 }
 
+static void a_first_signal_at_the_start_ends_the_recording(void **state)
+{
+	(void)state;
+	script->open = interrupt_and_wait;
+	assert_int_equal(RECORD("-q", "-o", "x.svg"), 0);
+	assert_int_equal(script->started, 1);
+	assert_true(is_whole("x.svg"));
+}
+
 static void a_first_signal_at_the_end_loses_nothing(void **state)
 {
 	(void)state;
@@ -658,6 +667,7 @@ int main(void)
 		TEST(failures_after_sampling_leave_nothing),
 		TEST(a_signal_while_naming_ends_the_program),
 		TEST(a_signal_ends_the_program_where_the_engine_hangs),
+		TEST(a_first_signal_at_the_start_ends_the_recording),
 		TEST(a_first_signal_at_the_end_loses_nothing),
 		TEST(a_commands_own_status_is_passed_on),
 		TEST(a_command_that_we_end_is_no_failure),
