@@ -298,8 +298,9 @@ static int record(struct recording *recording, struct fault *fault)
 
 	if (r == 0)
 		r = wait_for_symbols(recording, fault);
-	/* From here on Ctrl-C ends the program. */
-	record_signals_release(&recording->signals);
+	/* From here on Ctrl-C ends the program; where it does already, once all is cleared away. */
+	if (r == 0)
+		record_signals_release(&recording->signals);
 	if (r == 0)
 		r = write_profile(recording, fault);
 	if (r == 0)
