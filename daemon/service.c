@@ -91,14 +91,14 @@ static void tell_progress(struct service *service)
 
 /* Those that sampling begins with (capture_settings). */
 static bool has_same_sampling(
-	const struct service_settings *old, const struct service_settings *new)
+	const struct service_settings *before, const struct service_settings *after)
 {
-	return old->config.frequency_hz ==
-		       new->config.frequency_hz &&strcmp(old->config.event, new->config.event) ==
-		       0 &&
-	       old->config.kernel_stacks == new->config.kernel_stacks &&
-	       old->shares.map_bytes == new->shares.map_bytes &&
-	       old->shares.unwind_bytes == new->shares.unwind_bytes;
+	const struct config *was = &before->config, *is = &after->config;
+
+	return was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
+	       strcmp(was->event, is->event) == 0 &&
+	       before->shares.map_bytes == after->shares.map_bytes &&
+	       before->shares.unwind_bytes == after->shares.unwind_bytes;
 }
 
 /* The next engine reads the configuration, once it is known to be right. */
