@@ -62,9 +62,9 @@ clean_up_groups() {
 trap clean_up_groups EXIT
 cpu_groups=$(find_cpu_groups)
 load_group=$(make_group load) service_group=$(make_group service)
-# How long anything may take, in seconds: with a share of the CPUs, or as one among thousands, whose turn
-# comes when it comes.
-patience=5
+# How long anything may take, in seconds: with a share of the CPUs that the host leaves, or as one among
+# thousands, whose turn comes when it comes.
+patience=15
 [ -n "$cpu_groups" ] || { patience=30; note "no cgroups of the CPU here: the service is one among thousands"; }
 
 in_its_group() {
@@ -81,10 +81,16 @@ value() {
 	awk -v name="$1" '$1 == name { print $2 }' "$page"
 }
 
-# Sets took, in seconds of curl's own: what it is like to start it here is no matter of the service.
+# Sets took, in seconds of curl's own (what it is like to start it here is no matter of the service), and
+# code: HTTP's, 000 where there was no answer.
 read_page() {
-	took=$(curl -sf --max-time $patience --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" -w '%{time_total}' \
-		http://localhost/metrics)
+	local written
+
+	written=$(curl -sf --max-time $patience --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" \
+		-w '%{time_total} %{http_code}' http://localhost/metrics)
+	set -- $? $written
+	took=$2 code=$3
+	return "$1"
 }
 
 # What of it is no other's: the engine and the broker, in bytes.
@@ -96,7 +102,7 @@ private_bytes() {
 # A line a second of what is to stay bounded: seconds, the service's own count of its memory, ours,
 # its drain lag; and the slowest answer to the client that means well.
 watch_service() {
-	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) took
+	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) took code
 
 	while [ $SECONDS -lt $end ]; do
 		if read_page; then
@@ -104,6 +110,7 @@ watch_service() {
 			slowest=$(awk -v a="$took" -v b="$slowest" 'BEGIN { print (a > b ? a : b) }')
 		else
 			unanswered=$((unanswered + 1))
+			note "no answer but $code after $took s"
 		fi
 		awk -v begin="$begin" -v now="$EPOCHREALTIME" -v counted="$(value pilotlight_memory_bytes)" \
 			-v own="$(private_bytes)" -v maps="$(value pilotlight_memory_map_bytes)" \
