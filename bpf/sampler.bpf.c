@@ -6,6 +6,7 @@
 #include "kernel_types.h"
 
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -47,9 +48,14 @@ struct {
 	__type(value, struct pilotlight_known_stack);
 } known_stacks SEC(".maps");
 
-/* Walked stacks that the ring has carried in this window, by their hash. */
-HASHMAP(walks_0, __u64, __u8);
-HASHMAP(walks_1, __u64, __u8);
+/* Marks of the walked stacks that the ring has carried (sent_walk_mark()), a power of two of them.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_walks SEC(".maps");
 
 /* What the engine knows of files, and what it is asked for. Only the engine adds to the first. */
 struct {
@@ -154,6 +160,7 @@ const volatile __u8 wants_kernel = 1;
 const volatile __u8 filters_tgids;
 const volatile __u8 wants_walks; /* by unwind tables, where there are any */
 const volatile __u64 walk_seed;
+const volatile __u32 sent_walks_mask; /* the entries of sent_walks, less one */
 
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
@@ -261,12 +268,19 @@ static __always_inline __u64 cgroup_id_of_current(void)
 	return bpf_get_current_cgroup_id();
 }
 
+/* It was the user's code that was interrupted: there is no kernel stack, and none is asked for. */
+static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
+}
+
 /*
  * The whole sample through the ring. The build-ids, if no other call has used up the interrupt's
  * one request; raw ips in the same form otherwise.
  */
-static __always_inline void send_sample(void *ctx, struct pilotlight_counters *counters,
-	const struct pilotlight_sample_key *key, __u32 set, int wants_user)
+static __noinline void send_sample(struct bpf_perf_event_data *ctx,
+	struct pilotlight_counters *counters, const struct pilotlight_sample_key *key, __u32 set,
+	int wants_user)
 {
 	struct pilotlight_ring_sample *sample;
 	struct scratch *scratch;
@@ -278,7 +292,9 @@ static __always_inline void send_sample(void *ctx, struct pilotlight_counters *c
 		goto failed;
 	sample = (struct pilotlight_ring_sample *)scratch->bytes;
 
-	bytes = wants_kernel ? bpf_get_stack(ctx, sample + 1, PILOTLIGHT_STACK_DEPTH * 8, 0) : 0;
+	bytes = wants_kernel && !is_user_mode(ctx)
+			? bpf_get_stack(ctx, sample + 1, PILOTLIGHT_STACK_DEPTH * 8, 0)
+			: 0;
 	kernel_count = stack_entries(bytes, 8);
 	size = sizeof(*sample) + kernel_count * 8;
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
@@ -331,12 +347,11 @@ static __always_inline int count_again(void *counts, const struct pilotlight_sam
 }
 
 /*
- * The build-id stack of a raw stack: known, or asked for now. Returns 0, or -ENOMEM when the map is
+ * The build-id stack of a raw stack, or NONE: known, or asked for now. Or -ENOMEM when the map is
  * full, which the kernel answers before it has looked anything up.
  */
-static __always_inline int find_build_ids(void *ctx, void *build_id_stacks,
-	const struct pilotlight_sample_key *key, __u32 window, struct pilotlight_counters *counters,
-	__s64 *ret_id)
+static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *build_id_stacks,
+	const struct pilotlight_sample_key *key, __u32 window, struct pilotlight_counters *counters)
 {
 	struct pilotlight_known_stack_key known_key = {
 		.process = key->process,
@@ -346,10 +361,8 @@ static __always_inline int find_build_ids(void *ctx, void *build_id_stacks,
 	struct pilotlight_known_stack answer = { .window = window };
 	long id;
 
-	if (known) {
-		*ret_id = known_build_id_stack(known, window);
-		return 0;
-	}
+	if (known)
+		return known_build_id_stack(known, window);
 	counters->events[PILOTLIGHT_EVENT_BUILD_ID_CALL]++;
 	id = bpf_get_stackid(ctx, build_id_stacks, USER_STACK);
 	switch (stack_answer_of(id)) {
@@ -362,91 +375,122 @@ static __always_inline int find_build_ids(void *ctx, void *build_id_stacks,
 		break;
 	}
 	answer.build_id_stack = stack_id_of(id);
-	*ret_id = answer.build_id_stack;
 	/* If it cannot be noted, the next sample asks again: slower, and right. */
 	bpf_map_update_elem(&known_stacks, &known_key, &answer, BPF_ANY);
-	return 0;
+	return answer.build_id_stack;
 }
 
 /* Sends a walked stack that is new to the window. 0: there is no room for it. */
-static __always_inline int send_walk(struct walk *walk, void *walks, __u32 window)
+static __always_inline int send_walk(struct walk *walk, __u32 window)
 {
-	__u64 hash = walk->record.hash;
-	__u32 size;
-	__u8 one = 1;
+	__u64 mark = sent_walk_mark(walk->record.hash, window), *sent;
+	__u32 place = walk->record.hash & sent_walks_mask, size;
 
-	if (bpf_map_lookup_elem(walks, &hash))
+	sent = bpf_map_lookup_elem(&sent_walks, &place);
+	if (sent && *sent == mark)
 		return 1;
 	walk->record.header.kind = PILOTLIGHT_RING_WALK;
 	walk->record.header.set = window & 1;
 	size = sizeof(walk->record) + (walk->record.count & 0xff) * sizeof(walk->frames[0]);
 	if (bpf_ringbuf_output(&ring, &walk->record, size, wakeup_flags()))
 		return 0;
-	/* Only now may others rely on it. Where it cannot be noted, it is sent again. */
-	bpf_map_update_elem(walks, &hash, &one, BPF_ANY);
+	/* Only now may others rely on it. Another may take its place: then it is sent again. */
+	if (sent)
+		*sent = mark;
 	return 1;
 }
 
-/* The user stack by the sampler's own walk. */
-static __always_inline enum walk_result take_walk(void *walks, struct pilotlight_counters *counters,
-	struct pilotlight_sample_key *key, __u32 window, __u8 *ret_has_jit)
+/* The user stack by the sampler's own walk; its frames are in `walker`, which is this CPU's. */
+static __always_inline enum walk_result take_walk(
+	struct walker *walker, struct pilotlight_sample_key *key, __u32 window)
 {
-	__u32 zero = 0, end;
-	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
 	enum walk_result result;
-	struct walk *walk;
 
-	if (!walker)
+	if (!wants_walks || !walker)
 		return WALK_IS_KERNELS;
 	result = walk_user_stack(walker, &key->process, window, walk_seed);
-	if (result != WALK_IS_TAKEN)
-		return result;
-	walk = &walker->walk;
-	if (!send_walk(walk, walks, window)) {
-		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
-		return WALK_IS_KERNELS;
+	if (result == WALK_IS_TAKEN) {
+		key->walker = PILOTLIGHT_WALKER_TABLES;
+		key->user_stack = (__s64)walker->walk.record.hash;
 	}
-	end = walk->record.end;
-	if (end < PILOTLIGHT_WALK_ENDS)
-		counters->ends[end]++;
-	key->walker = PILOTLIGHT_WALKER_TABLES;
-	key->user_stack = (__s64)walk->record.hash;
-	*ret_has_jit = walk->has_jit;
-	return WALK_IS_TAKEN;
+	return result;
 }
 
-static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_stacks,
-	void *counts, void *walks, struct pilotlight_counters *counters,
+static __always_inline void note_walk(
+	struct pilotlight_counters *counters, const struct walker *walker)
+{
+	__u32 end = walker->walk.record.end;
+
+	counters->walked[PILOTLIGHT_WALKER_TABLES]++;
+	if (end < PILOTLIGHT_WALK_ENDS)
+		counters->ends[end]++;
+}
+
+/* Into the key; whether the map had room for it is the answer. */
+static __always_inline enum stack_answer take_kernel_stack(
+	struct bpf_perf_event_data *ctx, void *stacks, struct pilotlight_sample_key *key)
+{
+	long id = -SAMPLER_EFAULT;
+
+	if (wants_kernel && !is_user_mode(ctx))
+		id = bpf_get_stackid(ctx, stacks, 0);
+	key->kernel_stack = stack_id_of(id);
+	return stack_answer_of(id);
+}
+
+static __always_inline enum stack_answer take_user_stack(struct bpf_perf_event_data *ctx,
+	void *stacks, struct pilotlight_counters *counters, struct pilotlight_sample_key *key)
+{
+	long id = bpf_get_stackid(ctx, stacks, USER_STACK);
+
+	key->walker = PILOTLIGHT_WALKER_KERNEL;
+	key->user_stack = stack_id_of(id);
+	if (stack_answer_of(id) != STACK_ABSENT)
+		counters->walked[PILOTLIGHT_WALKER_KERNEL]++;
+	return stack_answer_of(id);
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *stacks,
+	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
 	struct pilotlight_sample_key *key, __u32 window)
 {
 	struct pilotlight_sample_count entry = { .count = 1,
 		.build_id_stack = PILOTLIGHT_STACK_NONE };
-	enum stack_answer user = STACK_ABSENT, kernel = STACK_ABSENT;
-	enum walk_result walk = WALK_IS_KERNELS;
-	__u8 has_jit = 0;
-	long id;
+	enum stack_answer user = STACK_ABSENT, kernel;
+	enum walk_result walk;
+	struct walker *walker;
+	__u32 zero = 0;
+	int is_new = 0;
 
+	walker = bpf_map_lookup_elem(&walkers, &zero);
 	key->user_stack = PILOTLIGHT_STACK_NONE;
-	if (wants_walks)
-		walk = take_walk(walks, counters, key, window, &has_jit);
-	if (walk == WALK_IS_KERNELS) {
-		id = bpf_get_stackid(ctx, stacks, USER_STACK);
-		user = stack_answer_of(id);
-		key->user_stack = stack_id_of(id);
+	kernel = take_kernel_stack(ctx, stacks, key);
+	walk = take_walk(walker, key, window);
+	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
+	if (walk == WALK_IS_TAKEN && walker) {
+		/* What has been counted in this window has been sent in it. */
+		if (!walker->walk.has_jit && stack_answer_is_in_maps(kernel)) {
+			if (count_again(counts, key, counters, entry.first_ns)) {
+				note_walk(counters, walker);
+				return;
+			}
+			is_new = 1;
+		}
+		if (!send_walk(&walker->walk, window)) {
+			counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
+			walk = WALK_IS_KERNELS;
+			is_new = 0;
+		} else {
+			note_walk(counters, walker);
+			if (walker->walk.has_jit && ring_has_room()) {
+				counters->events[PILOTLIGHT_EVENT_TIMED]++;
+				send_sample(ctx, counters, key, window & 1, 0);
+				return;
+			}
+		}
 	}
-	if (user != STACK_ABSENT || key->walker == PILOTLIGHT_WALKER_TABLES)
-		counters->walked[key->walker & 1]++;
-	if (has_jit && ring_has_room()) {
-		counters->events[PILOTLIGHT_EVENT_TIMED]++;
-		send_sample(ctx, counters, key, window & 1, 0);
-		return;
-	}
-	key->kernel_stack = PILOTLIGHT_STACK_NONE;
-	if (wants_kernel) {
-		id = bpf_get_stackid(ctx, stacks, 0);
-		kernel = stack_answer_of(id);
-		key->kernel_stack = stack_id_of(id);
-	}
+	if (walk == WALK_IS_KERNELS)
+		user = take_user_stack(ctx, stacks, counters, key);
 	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
 		if (user == STACK_MAP_FULL || kernel == STACK_MAP_FULL)
 			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
@@ -459,11 +503,11 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 	if (user == STACK_ERROR || kernel == STACK_ERROR)
 		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
 
-	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
-	if (count_again(counts, key, counters, entry.first_ns))
+	if (!is_new && count_again(counts, key, counters, entry.first_ns))
 		return;
-	if (user == STACK_STORED && find_build_ids(ctx, build_id_stacks, key, window, counters,
-					    &entry.build_id_stack)) {
+	if (user == STACK_STORED)
+		entry.build_id_stack = find_build_ids(ctx, build_id_stacks, key, window, counters);
+	if (entry.build_id_stack == -SAMPLER_ENOMEM) {
 		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
 		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
 		return;
@@ -480,7 +524,7 @@ static __always_inline void take_sample(void *ctx, void *stacks, void *build_id_
 }
 
 SEC("perf_event")
-int sample_cpu(void *ctx)
+int sample_cpu(struct bpf_perf_event_data *ctx)
 {
 	struct pilotlight_sample_key key = { 0 };
 	struct pilotlight_counters *counts;
@@ -503,11 +547,9 @@ int sample_cpu(void *ctx)
 	}
 	key.cgroup_id = cgroup_id_of_current();
 	if (set == 0)
-		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, &walks_0, counts, &key,
-			window);
+		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counts, &key, window);
 	else
-		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, &walks_1, counts, &key,
-			window);
+		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counts, &key, window);
 out:
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (counts)

@@ -62,6 +62,21 @@ static inline __s64 known_build_id_stack(const struct pilotlight_known_stack *kn
 	return known->window == window ? known->build_id_stack : PILOTLIGHT_STACK_NONE;
 }
 
+/*
+ * What says that the ring has carried a walked stack in this window: it stands at a place by the
+ * hash, where those of other windows and of other stacks do.
+ */
+static inline __u64 sent_walk_mark(__u64 hash, __u32 window)
+{
+	return hash + (window + 1ULL) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* Is a stack with this answer named by its id, or there is none? */
+static inline int stack_answer_is_in_maps(enum stack_answer answer)
+{
+	return answer == STACK_STORED || answer == STACK_ABSENT;
+}
+
 /* Must a sample with these two raw stacks go through the ring? */
 static inline int stack_answer_needs_ring(enum stack_answer answer)
 {

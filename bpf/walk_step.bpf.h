@@ -55,7 +55,7 @@ struct kept_register {
 
 /* A mapping that a walk has been in. */
 struct walked_mapping {
-	__u64 start, end; /* end 0: none */
+	__u64 start;
 	__u64 offset;
 	__u8 is_executable;
 	__u8 has_file;	    /* or is the vdso */
@@ -75,7 +75,11 @@ struct walk {
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
 	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
 	__u8 has_jit;	     /* frames in memory that no file is behind: other code in time */
+	__u8 has_unsettled;  /* a mapping of which more may be told before the window ends */
+	__u8 reserved[7];
 	__u64 registers[PT_REGS_WORDS];
+	/* Where `mappings` are; end 0: none is. A cache line each, for the search of them. */
+	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	/* As it is sent. */
 	struct pilotlight_ring_walk record;
@@ -84,7 +88,8 @@ struct walk {
 
 /*
  * A rule that was found of late, as most return addresses come again and again. Its place is by a
- * hash, so that another may take it. A file's id is not another file's for two windows.
+ * hash, so that another may take it. A file's id is not another file's for two windows. They are in
+ * few big entries: each entry of a map for each CPU is behind a pointer of its own.
  */
 struct remembered_rule {
 	__u32 window; /* in which it was last used */
@@ -95,7 +100,14 @@ struct remembered_rule {
 };
 _Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
 
-enum { REMEMBERED_RULES_SHIFT = 10, REMEMBERED_WINDOWS = 2 };
+enum {
+	REMEMBERED_RULES_ENTRIES = 4,
+	REMEMBERED_RULES_SHIFT = 8, /* of them in an entry */
+	REMEMBERED_WINDOWS = 2,
+};
+struct remembered_rules {
+	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
+};
 
 /* In place of an enum pilotlight_walk_end: there is a caller. */
 enum { WALK_ON = -1 };

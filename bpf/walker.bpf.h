@@ -32,6 +32,7 @@ struct walker {
 
 enum {
 	USER_CODE_SELECTOR = 0x33, /* of x86-64's 64-bit code */
+	CODE_SELECTOR_RING = 3,	   /* in its low bits: the user's code, be it of 32 bits */
 	NO_SYSTEM_CALL = -1,	   /* in orig_rax: an interrupt or an exception */
 	SYSTEM_CALL_EXECVE = 59,
 	SYSTEM_CALL_EXECVEAT = 322,
@@ -63,9 +64,9 @@ static __always_inline void find_file(const struct walker *walker,
 	}
 	request.process = walker->process;
 	request.time_ns = bpf_ktime_get_ns();
-	request.start = mapping->start;
-	request.end = mapping->end;
-	request.offset = mapping->offset;
+	request.start = walker->found.start;
+	request.end = walker->found.end;
+	request.offset = walker->found.offset;
 	/* Where there is no room the next one will ask again. */
 	if (bpf_map_update_elem(&walk_requests, key, &request, BPF_NOEXIST) == 0)
 		bpf_ringbuf_output(&walk_bell, &window, sizeof(window), BPF_RB_FORCE_WAKEUP);
@@ -78,6 +79,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	struct walked_mapping *mapping;
 	struct mm_struct *mm;
 	struct walk *walk;
+	__u32 at;
 
 	if (!walker)
 		return 0;
@@ -85,8 +87,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	for (__u32 i = 0; i < WALK_MAPPINGS; i++) {
 		__u32 candidate = (walk->mapping + i) & (WALK_MAPPINGS - 1);
 
-		mapping = &walk->mappings[candidate];
-		if (address >= mapping->start && address < mapping->end) {
+		if (address >= walk->starts[candidate] && address < walk->ends[candidate]) {
 			walk->mapping = candidate;
 			return 1;
 		}
@@ -96,10 +97,12 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		return 0;
 	if (!mm || !find_mapping(mm, address, walker->pivots, &walker->found))
 		return 0;
-	walk->mapping = walk->next_mapping++ & (WALK_MAPPINGS - 1);
-	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
+	at = walk->next_mapping++ & (WALK_MAPPINGS - 1);
+	walk->mapping = at;
+	walk->starts[at] = walker->found.start;
+	walk->ends[at] = walker->found.end;
+	mapping = &walk->mappings[at];
 	mapping->start = walker->found.start;
-	mapping->end = walker->found.end;
 	mapping->offset = walker->found.offset;
 	mapping->is_executable = walker->found.is_executable;
 	mapping->has_file = walker->found.file || walker->found.is_vdso;
@@ -108,33 +111,43 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		return 1;
 	if (!walker->found.file || read_file_key(walker->found.file, &key))
 		find_file(walker, &key, mapping);
+	walk->has_unsettled |= !mapping->is_known_file || mapping->file.flags == 0;
 	return 1;
 }
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1 << REMEMBERED_RULES_SHIFT);
+	__uint(max_entries, REMEMBERED_RULES_ENTRIES);
 	__type(key, __u32);
-	__type(value, struct remembered_rule);
+	__type(value, struct remembered_rules);
 } remembered_rules SEC(".maps");
+
+/* One copy of it, whose stack is its own. */
+static __noinline const struct pilotlight_unwind_rule *search_rule(
+	const struct pilotlight_walk_file *file, __u64 offset)
+{
+	return unwind_find_rule(file, offset);
+}
 
 /* The rule for an offset of a file; NULL: no function is known there. */
 static __always_inline const struct pilotlight_unwind_rule *find_rule(
 	const struct walker *walker, const struct pilotlight_walk_file *file, __u64 offset)
 {
-	__u32 place =
-		((__u32)offset ^ file->id << 20) * 0x9e3779b1 >> (32 - REMEMBERED_RULES_SHIFT);
-	struct remembered_rule *known = bpf_map_lookup_elem(&remembered_rules, &place);
+	__u32 entry = offset % REMEMBERED_RULES_ENTRIES;
+	struct remembered_rules *rules = bpf_map_lookup_elem(&remembered_rules, &entry);
 	const struct pilotlight_unwind_rule *rule;
+	struct remembered_rule *known;
 
-	if (!known || offset >> 32)
-		return unwind_find_rule(file, offset);
+	if (!rules || offset >> 32)
+		return search_rule(file, offset);
+	known = &rules->rules[((__u32)offset ^ file->id << 20) * 0x9e3779b1 >>
+			      (32 - REMEMBERED_RULES_SHIFT)];
 	if (known->offset == (__u32)offset && known->file_id == file->id && known->has_rule &&
 		walker->window - known->window <= REMEMBERED_WINDOWS) {
 		known->window = walker->window;
 		return &known->rule;
 	}
-	rule = unwind_find_rule(file, offset);
+	rule = search_rule(file, offset);
 	if (!rule)
 		return rule;
 	known->has_rule = 0;
@@ -231,19 +244,12 @@ __noinline int step_out(struct walker *walker)
 		return step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX);
 	}
 	/* A function that was never called, but is to be returned to: a coroutine's first. */
-	if (!walk->is_exact && is_of_function(unwind_find_rule(&mapping->file,
+	if (!walk->is_exact && is_of_function(search_rule(&mapping->file,
 				       where + 1 - mapping->start + mapping->offset))) {
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return PILOTLIGHT_WALK_ROOT;
 	}
 	return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FUNCTION);
-}
-
-/* Will it be told anew only when the window ends? */
-static __always_inline int is_settled(const struct walked_mapping *mapping)
-{
-	return !mapping->is_executable || !mapping->has_file ||
-	       (mapping->is_known_file && mapping->file.flags != 0);
 }
 
 /*
@@ -256,17 +262,18 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 {
 	__u32 version = mappings_version(mm);
 	struct walk *walk = &walker->walk;
-	int are_same = walker->mm == (__u64)mm && walker->version == version && version != 0 &&
-		       !(version & 1) && walker->window == window &&
-		       walker->process.start_ns == process->start_ns &&
+	int are_same = !walk->has_unsettled && walker->mm == (__u64)mm &&
+		       walker->version == version && version != 0 && !(version & 1) &&
+		       walker->window == window && walker->process.start_ns == process->start_ns &&
 		       walker->process.tgid == process->tgid &&
 		       walker->process.exec_id == process->exec_id;
 
+	if (are_same)
+		return;
 	walker->mm = (__u64)mm;
 	walker->version = version;
-	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
-		if (!are_same || !is_settled(&walk->mappings[i]))
-			walk->mappings[i].end = 0;
+	walk->has_unsettled = 0;
+	__builtin_memset(walk->ends, 0, sizeof(walk->ends));
 }
 
 /*

@@ -136,7 +136,6 @@ static void set_maps(struct capture *capture)
 			.stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_STACKS_0 + i],
 			.build_id_stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_0 + i],
 			.counts_fd = fds[PILOTLIGHT_CAPTURE_FD_COUNTS_0 + i],
-			.walks_fd = fds[PILOTLIGHT_CAPTURE_FD_WALKS_0 + i],
 		};
 	maps->known_stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS];
 	maps->counters_fd = fds[PILOTLIGHT_CAPTURE_FD_COUNTERS];
@@ -148,7 +147,6 @@ static void set_maps(struct capture *capture)
 		.build_id_stack_slots = layout->build_id_stack_slots,
 		.count_slots = layout->count_slots,
 		.known_stack_slots = layout->known_stack_slots,
-		.walk_slots = layout->walk_slots,
 		.stack_depth = layout->stack_depth,
 		.ring_bytes = layout->ring_bytes,
 		.drain_period_ms = layout->drain_period_ms,

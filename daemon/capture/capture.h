@@ -44,7 +44,6 @@ struct capture_maps {
 		int stacks_fd;		/* raw ips, user and kernel */
 		int build_id_stacks_fd; /* user */
 		int counts_fd;		/* pilotlight_sample_key → pilotlight_sample_count */
-		int walks_fd;		/* hashes of walked stacks that the ring has carried */
 	} sets[2];
 	int known_stacks_fd; /* pilotlight_known_stack_key → pilotlight_known_stack */
 	int counters_fd;     /* by set: pilotlight_counters for each possible CPU */

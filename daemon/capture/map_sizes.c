@@ -47,11 +47,11 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 	set += sizes->count_slots *
 	       (sizeof(struct pilotlight_sample_key) + sizeof(struct pilotlight_sample_count) +
 		       HASH_ENTRY_BYTES);
-	set += sizes->walk_slots * (sizeof(uint64_t) + sizeof(uint64_t) + HASH_ENTRY_BYTES);
 	known = sizes->known_stack_slots *
 		(sizeof(struct pilotlight_known_stack_key) + sizeof(struct pilotlight_known_stack) +
 			HASH_ENTRY_BYTES);
-	return PILOTLIGHT_SET_COUNT * set + known + sizes->ring_bytes;
+	return PILOTLIGHT_SET_COUNT * set + known + sizes->walk_slots * sizeof(uint64_t) +
+	       sizes->ring_bytes;
 }
 
 /*

@@ -57,8 +57,7 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 		{ programs->maps.ring, sizes->ring_bytes },
 		{ programs->maps.wanted_tgids,
 			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
-		{ programs->maps.walks_0, wanted->has_walks ? sizes->walk_slots : 1 },
-		{ programs->maps.walks_1, wanted->has_walks ? sizes->walk_slots : 1 },
+		{ programs->maps.sent_walks, wanted->has_walks ? sizes->walk_slots : 1 },
 		{ programs->maps.walk_files, wanted->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
 		{ programs->maps.walk_requests,
 			wanted->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
@@ -138,6 +137,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	programs->rodata->wants_kernel = settings->wants_kernel;
 	programs->rodata->filters_tgids = settings->filters_processes;
 	programs->rodata->wants_walks = sizes->has_walks;
+	programs->rodata->sent_walks_mask = sizes->has_walks ? sizes->maps.walk_slots - 1 : 0;
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		programs->rodata->walk_seed = seed;
 	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);

@@ -385,23 +385,6 @@ static int clear_stackmap(int map_fd)
 	return 0;
 }
 
-static int clear_walks(int map_fd)
-{
-	uint64_t hashes[256];
-	uint8_t values[256];
-	uint32_t position;
-	bool first = true;
-
-	for (;;) {
-		uint32_t n = ARRAY_SIZE(hashes);
-
-		if (bpf_map_lookup_and_delete_batch(
-			    map_fd, first ? NULL : &position, &position, hashes, values, &n, NULL))
-			return errno == ENOENT ? 0 : -errno;
-		first = false;
-	}
-}
-
 /* All that is behind the counts. */
 static int clear_set(struct drain *drain)
 {
@@ -410,8 +393,6 @@ static int clear_set(struct drain *drain)
 
 	if (r == 0)
 		r = clear_stackmap(set->build_id_stacks_fd);
-	if (r == 0)
-		r = clear_walks(set->walks_fd);
 	walk_table_clear(&drain->walks);
 	return r;
 }
@@ -436,7 +417,7 @@ static int clear_counts(struct drain *drain)
  * Takes over from a drain that may have been killed at any step. The idle set may be half drained:
  * what is left of it goes, and its counters stay, so that when it has been filled and drained again
  * they tell of that as unread. The other set is whole but for walked stacks that were taken off the
- * ring and kept in vain: of either set, they will be sent again.
+ * ring and kept in vain: capture has begun another window, in which they are sent again.
  */
 static int take_over(struct drain *drain)
 {
@@ -448,7 +429,7 @@ static int take_over(struct drain *drain)
 		r = clear_counts(drain);
 	if (r == 0)
 		r = clear_set(drain);
-	return r == 0 ? clear_walks(drain->maps->sets[active].walks_fd) : r;
+	return r;
 }
 
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain)

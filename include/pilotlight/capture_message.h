@@ -40,8 +40,6 @@ enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FD_BUILD_ID_STACKS_1,
 	PILOTLIGHT_CAPTURE_FD_COUNTS_0,
 	PILOTLIGHT_CAPTURE_FD_COUNTS_1,
-	PILOTLIGHT_CAPTURE_FD_WALKS_0,
-	PILOTLIGHT_CAPTURE_FD_WALKS_1,
 	PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS,
 	PILOTLIGHT_CAPTURE_FD_COUNTERS,
 	PILOTLIGHT_CAPTURE_FD_RING,
@@ -84,7 +82,7 @@ _Static_assert(sizeof(struct pilotlight_capture_request) == 56, "padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
-	uint32_t walk_slots, stack_depth, ring_bytes, drain_period_ms;
+	uint32_t stack_depth, ring_bytes, drain_period_ms, reserved;
 	uint64_t total_bytes;
 	uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
 	uint32_t active_window_offset; /* in the variables */

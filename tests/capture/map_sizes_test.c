@@ -116,6 +116,7 @@ static void walked_stacks_leave_the_stackmaps_half_as_big(void **state)
 	assert_int_equal(with.stack_slots, without.stack_slots / 2);
 	assert_int_equal(with.drain_period_ms, without.drain_period_ms);
 	assert_true(with.walk_slots >= 99 * 2 * 2);
+	assert_int_equal(with.walk_slots & (with.walk_slots - 1), 0);
 	assert_true(with.total_bytes < without.total_bytes * 6 / 10);
 }
 

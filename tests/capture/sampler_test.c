@@ -52,6 +52,27 @@ static void an_answer_is_valid_in_its_own_window_only(void **state)
 	assert_int_equal(known_build_id_stack(&known, 9), PILOTLIGHT_STACK_NONE);
 }
 
+static void a_mark_of_a_sent_walk_is_of_its_window_and_stack(void **state)
+{
+	(void)state;
+	assert_true(sent_walk_mark(7, 3) == sent_walk_mark(7, 3));
+	assert_false(sent_walk_mark(7, 3) == sent_walk_mark(8, 3));
+	for (uint32_t window = 0; window < 1000; window++)
+		assert_false(sent_walk_mark(7, window) == sent_walk_mark(7, window + 1));
+	/* Nothing has been sent when the map is new. */
+	assert_false(sent_walk_mark(0, 0) == 0);
+}
+
+static void what_is_named_by_its_id_is_in_the_maps(void **state)
+{
+	(void)state;
+	assert_true(stack_answer_is_in_maps(STACK_STORED));
+	assert_true(stack_answer_is_in_maps(STACK_ABSENT));
+	assert_false(stack_answer_is_in_maps(STACK_COLLIDED));
+	assert_false(stack_answer_is_in_maps(STACK_MAP_FULL));
+	assert_false(stack_answer_is_in_maps(STACK_ERROR));
+}
+
 static void entries_are_counted_within_bounds(void **state)
 {
 	(void)state;
@@ -70,6 +91,8 @@ int main(void)
 		cmocka_unit_test(only_what_the_maps_cannot_hold_goes_through_the_ring),
 		cmocka_unit_test(absent_stacks_have_no_id),
 		cmocka_unit_test(an_answer_is_valid_in_its_own_window_only),
+		cmocka_unit_test(a_mark_of_a_sent_walk_is_of_its_window_and_stack),
+		cmocka_unit_test(what_is_named_by_its_id_is_in_the_maps),
 		cmocka_unit_test(entries_are_counted_within_bounds),
 	};
 
