@@ -30,9 +30,6 @@ enum {
  * for it. */
 #define SCAN_NS_AT_TAKEOVER 200000000ULL
 
-/* How often the files of JIT processes are looked for and read between two windows. */
-#define JIT_PERIOD_NS 100000000ULL
-
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
@@ -221,6 +218,12 @@ static int watch_sideband(struct pipeline *pipeline, bool is_watched)
 		       : 0;
 }
 
+/* A window that has ended may wait for names of generated code. */
+static uint64_t jit_due_ns(const struct pipeline *pipeline)
+{
+	return jit_table_due_ns(pipeline->jit, pipeline->ended.waiting > 0);
+}
+
 static uint64_t sideband_records(struct pipeline *pipeline)
 {
 	struct sideband_counters counters;
@@ -241,8 +244,8 @@ static int set_timer(struct pipeline *pipeline, bool has_changes)
 		return r;
 	if (has_changes && due_ns > now_ns + SIDEBAND_PERIOD_MS * 1000000ULL)
 		due_ns = now_ns + SIDEBAND_PERIOD_MS * 1000000ULL;
-	if (jit_table_process_count(pipeline->jit) > 0 && due_ns > pipeline->next_jit_ns)
-		due_ns = pipeline->next_jit_ns;
+	if (due_ns > jit_due_ns(pipeline))
+		due_ns = jit_due_ns(pipeline);
 	if (due_ns <= now_ns)
 		due_ns = now_ns + 1;
 	timer.it_value.tv_sec = (time_t)(due_ns / NSEC_PER_SEC);
@@ -326,9 +329,8 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
 	drain_early(pipeline, now_ns);
-	if (now_ns < pipeline->next_jit_ns)
+	if (now_ns < jit_due_ns(pipeline))
 		return 0;
-	pipeline->next_jit_ns = now_ns + JIT_PERIOD_NS;
 	r = jit_table_run(pipeline->jit, now_ns);
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }

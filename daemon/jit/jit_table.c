@@ -26,6 +26,7 @@ int jit_table_new(const struct jit_table_limits *limits, struct broker *broker,
 	table->limits = *limits;
 	table->broker = broker;
 	table->known = processes;
+	table->due_ns = UINT64_MAX;
 	table->free_process = table->first_ended = table->last_ended = JIT_NONE;
 	table->bucket_count = BUCKETS_MIN;
 	while (table->bucket_count < limits->processes)
@@ -180,6 +181,7 @@ int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, 
 	if (r < 0)
 		return r;
 	process->is_asked = true;
+	jit_table_note_look(table, process);
 	refine_start(table, process, start_ns);
 	if (process->asked_ns < time_ns)
 		process->asked_ns = time_ns;

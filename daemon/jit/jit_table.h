@@ -79,6 +79,13 @@ int jit_table_note_all(struct jit_table *table);
 int jit_table_run(struct jit_table *table, uint64_t now_ns);
 
 /*
+ * When it is to be run next, unless more becomes known before; UINT64_MAX: then only. Files that
+ * are written to are read ten times a second, others less and less often, down to once a second,
+ * unless somebody waits for what they may tell (`is_awaited`).
+ */
+uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited);
+
+/*
  * Reads all there is, whatever it costs up to `steps` and `cpu_ns` of CPU time: at the end. Returns
  * 0 or -ENOMEM.
  */

@@ -18,6 +18,10 @@ enum {
 #define LOOK_NS_MIN 20000000ULL
 #define LOOK_NS_MAX (10ULL * NSEC_PER_SEC)
 
+/* Between two runs. */
+#define INTERVAL_NS_MIN 100000000ULL
+#define INTERVAL_NS_MAX ((uint64_t)NSEC_PER_SEC)
+
 /* Where the process has the vdso: execve() puts it to another place each time. 0: not known. */
 static uint64_t vdso_of(const struct jit_table *table, pid_t pid, uint64_t now_ns)
 {
@@ -56,6 +60,19 @@ static void inherit_map(struct jit_table *table, struct jit_process *process, ui
 	table->version++;
 }
 
+static bool wants_perf_map(const struct jit_process *process)
+{
+	if (process->has_own_map || process->is_over)
+		return false;
+	return process->look_interval_ns < LOOK_NS_MAX || process->is_asked ||
+	       process->end_ns != JIT_LIVE;
+}
+
+static bool wants_markers(const struct jit_process *process)
+{
+	return process->wants_markers && process->is_asked && process->end_ns == JIT_LIVE;
+}
+
 /*
  * A live process without a file of its own, or with a dump that is none as yet, may have written a
  * perf map since; one that has ended has its last chance.
@@ -64,10 +81,7 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 {
 	int r;
 
-	if (process->has_own_map || process->is_over || now_ns < process->next_look_ns)
-		return 0;
-	if (process->look_interval_ns >= LOOK_NS_MAX && !process->is_asked &&
-		process->end_ns == JIT_LIVE)
+	if (!wants_perf_map(process) || now_ns < process->next_look_ns)
 		return 0;
 	r = jit_table_open_perf_map(table, process);
 	if (r == 0)
@@ -84,8 +98,7 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 /* One that was not told of, or had to make room. */
 static int look_for_marker(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
 {
-	if (!process->wants_markers || !process->is_asked || process->end_ns != JIT_LIVE ||
-		now_ns < process->next_look_ns)
+	if (!wants_markers(process) || now_ns < process->next_look_ns)
 		return 0;
 	process->wants_markers = false;
 	return jit_table_note_markers(table, process->pid, now_ns);
@@ -122,6 +135,50 @@ static bool is_written(const struct jit_table *table, uint32_t file)
 			table->processes[i].end_ns == JIT_LIVE)
 			return false;
 	return true;
+}
+
+static uint64_t soonest_ns(const struct jit_table *table)
+{
+	return table->last_run_ns + INTERVAL_NS_MIN;
+}
+
+void jit_table_note_look(struct jit_table *table, const struct jit_process *process)
+{
+	uint64_t due_ns = soonest_ns(table);
+
+	if (!wants_markers(process) &&
+		(jit_table_has_dump(table, process) || !wants_perf_map(process)))
+		return;
+	if (due_ns < process->next_look_ns)
+		due_ns = process->next_look_ns;
+	if (due_ns < table->due_ns)
+		table->due_ns = due_ns;
+}
+
+/* After a run, in which there was something to read, or not. */
+static void set_due(struct jit_table *table, bool has_news)
+{
+	table->interval_ns *= 2;
+	if (has_news || table->interval_ns < INTERVAL_NS_MIN)
+		table->interval_ns = INTERVAL_NS_MIN;
+	if (table->interval_ns > INTERVAL_NS_MAX)
+		table->interval_ns = INTERVAL_NS_MAX;
+	table->due_ns = UINT64_MAX;
+	for (size_t i = 0; i < table->file_count; i++)
+		if (table->files[i].references > 0 && !table->files[i].is_final)
+			table->due_ns = table->last_run_ns + table->interval_ns;
+	for (size_t i = 0; i < table->process_count; i++)
+		if (table->processes[i].pid > 0)
+			jit_table_note_look(table, &table->processes[i]);
+	table->run_version = table->version;
+}
+
+uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited)
+{
+	bool is_hurried = is_awaited && table->due_ns != UINT64_MAX;
+
+	return is_hurried || table->version != table->run_version ? soonest_ns(table)
+								  : table->due_ns;
 }
 
 static int64_t read_file(struct jit_table *table, uint32_t id, uint64_t now_ns, int64_t steps)
@@ -211,8 +268,8 @@ static struct budget new_budget(int64_t steps, uint64_t cpu_ns)
 }
 
 /* One turn for each file that has anything to read. */
-static int read_round(
-	struct jit_table *table, uint64_t now_ns, int64_t share, struct budget *budget)
+static int read_round(struct jit_table *table, uint64_t now_ns, int64_t share,
+	struct budget *budget, bool *has_news)
 {
 	for (size_t i = 0; i < table->file_count; i++) {
 		uint32_t id = (uint32_t)((table->first_file + i) % table->file_count);
@@ -228,13 +285,16 @@ static int read_round(
 			return (int)left;
 		file->was_read = true;
 		file->has_more = left == 0;
+		*has_news |= left != offered;
 		budget->steps -= offered - left;
 	}
 	return 0;
 }
 
-static int read_files(struct jit_table *table, uint64_t now_ns, struct budget *budget)
+static int read_files(
+	struct jit_table *table, uint64_t now_ns, struct budget *budget, bool *ret_has_news)
 {
+	bool has_news = false;
 	size_t busy = 0;
 	int r = 0;
 
@@ -251,13 +311,14 @@ static int read_files(struct jit_table *table, uint64_t now_ns, struct budget *b
 			share = STEPS_SHARE_MIN;
 		if (share > STEPS_SHARE_MAX)
 			share = STEPS_SHARE_MAX;
-		r = read_round(table, now_ns, share, budget);
+		r = read_round(table, now_ns, share, budget, &has_news);
 		busy = 0;
 		for (size_t i = 0; i < table->file_count; i++)
 			busy += table->files[i].references > 0 && table->files[i].has_more;
 	}
 	if (table->file_count > 0)
 		table->first_file = (table->first_file + 1) % table->file_count;
+	*ret_has_news = has_news;
 	return r;
 }
 
@@ -308,15 +369,17 @@ static void finish_ended(struct jit_table *table)
 
 static int run(struct jit_table *table, uint64_t now_ns, struct budget budget)
 {
+	bool has_facts = table->version != table->run_version, was_read = false;
 	int r = look_at_processes(table, now_ns);
 
 	give_room(table);
 	if (r == 0)
-		r = read_files(table, now_ns, &budget);
+		r = read_files(table, now_ns, &budget, &was_read);
 	if (r == 0) {
 		keep_readers_small(table);
 		finish_ended(table);
 	}
+	set_due(table, has_facts || was_read);
 	return r;
 }
 

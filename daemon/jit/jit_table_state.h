@@ -81,7 +81,8 @@ struct jit_table {
 	size_t file_count, file_capacity;
 	size_t code_bytes; /* of all files */
 	uint64_t version;  /* grows when who sees what may have changed */
-	uint64_t last_run_ns;
+	uint64_t last_run_ns, run_version;
+	uint64_t interval_ns, due_ns; /* of the files; when the next run is to be */
 	struct shared_counter_clock counter_clock;
 	size_t first_file; /* whose turn it is to be read first */
 	struct jit_table_counters counters;
@@ -91,6 +92,11 @@ struct jit_table {
 
 /* Opens what the marker among the process's mappings marks, if there is one. 0 or -ENOMEM. */
 int jit_table_note_markers(struct jit_table *table, pid_t pid, uint64_t now_ns);
+
+/* --- jit_table_run.c --- */
+
+/* The next run is to be in time for looking for the process's file, if that is to be looked for. */
+void jit_table_note_look(struct jit_table *table, const struct jit_process *process);
 
 /* --- jit_table_processes.c --- */
 
