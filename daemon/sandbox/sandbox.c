@@ -119,6 +119,27 @@ int sandbox_drop_privileges_to(uid_t user, gid_t group)
 	return lose_privileges();
 }
 
+int sandbox_keep_capabilities(const int *capabilities, size_t count)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	uint32_t kept[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		kept[CAP_TO_INDEX(capabilities[i])] |= CAP_TO_MASK(capabilities[i]);
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		sets[i].permitted &= kept[i];
+		sets[i].effective &= kept[i];
+		sets[i].inheritable = 0;
+	}
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &header, sets) < 0)
+		return -errno;
+	return 0;
+}
+
 int sandbox_die_with_parent(int socket_fd)
 {
 	struct ucred parent;

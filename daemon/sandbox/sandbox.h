@@ -48,6 +48,13 @@ int sandbox_drop_privileges(enum sandbox_root root);
 int sandbox_drop_privileges_to(uid_t user, gid_t group);
 
 /*
+ * Of what this process may do (capabilities(7)) these few are left, as far as it has them, and none
+ * for a program that it would execute; nor can it have others again. For a process that goes on
+ * with a part of its parent's work, as the same user.
+ */
+int sandbox_keep_capabilities(const int *capabilities, size_t count);
+
+/*
  * This process is killed when its parent ends: the one that made the socketpair whose other end
  * `socket_fd` is. -ESRCH: it has ended already. After the privileges, whose loss undoes it.
  */

@@ -53,6 +53,47 @@ static void has_no_privileges(void)
 	REQUIRE(geteuid() == 0 || chown("/proc/self/fd/0", 0, 0) < 0);
 }
 
+static uint64_t kept_capabilities(uint64_t *ret_inheritable)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	REQUIRE(syscall(SYS_capget, &header, sets) == 0);
+	REQUIRE(sets[0].effective == sets[0].permitted && sets[1].effective == sets[1].permitted);
+	*ret_inheritable = (uint64_t)sets[1].inheritable << 32 | sets[0].inheritable;
+	return (uint64_t)sets[1].permitted << 32 | sets[0].permitted;
+}
+
+static int nothing_to_prepare(void)
+{
+	return 0;
+}
+
+/* One of each half of the kernel's words; what was not there does not come. */
+static void some_capabilities_are_kept(void)
+{
+	static const int both[] = { CAP_SYS_PTRACE, CAP_SYSLOG }, one[] = { CAP_SYSLOG };
+	const uint64_t ptrace = 1ULL << CAP_SYS_PTRACE, syslog = 1ULL << CAP_SYSLOG;
+	uint64_t inheritable, before = kept_capabilities(&inheritable);
+
+	REQUIRE(sandbox_keep_capabilities(both, ARRAY_SIZE(both)) == 0);
+	REQUIRE(kept_capabilities(&inheritable) == (before & (ptrace | syslog)));
+	REQUIRE(inheritable == 0);
+	REQUIRE(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+	REQUIRE(sandbox_keep_capabilities(one, ARRAY_SIZE(one)) == 0);
+	REQUIRE(kept_capabilities(&inheritable) == (before & syslog));
+	REQUIRE(sandbox_keep_capabilities(both, ARRAY_SIZE(both)) == 0);
+	REQUIRE(kept_capabilities(&inheritable) == (before & syslog));
+	REQUIRE(sandbox_keep_capabilities(NULL, 0) == 0);
+	REQUIRE(kept_capabilities(&inheritable) == 0);
+}
+
+static void capabilities_can_be_kept(void **state)
+{
+	(void)state;
+	assert_passes(nothing_to_prepare, some_capabilities_are_kept);
+}
+
 static void is_nobody(void)
 {
 	uid_t users[3];
@@ -560,6 +601,7 @@ int main(void)
 		cmocka_unit_test(root_that_cannot_change_fails),
 		cmocka_unit_test(root_without_a_nobody_stays),
 		cmocka_unit_test(the_user_can_be_chosen),
+		cmocka_unit_test(capabilities_can_be_kept),
 		cmocka_unit_test(programs_inherit_no_privileges),
 		cmocka_unit_test(the_parent_is_who_made_the_socket),
 		cmocka_unit_test(limits_hold),
