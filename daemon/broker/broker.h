@@ -9,7 +9,8 @@
  * -ESRCH the process is gone or another one has its pid, -ENOENT no such file, -EACCES or -EPERM a
  * privilege is missing, -EINVAL not a regular file or a request that makes no sense, -ELOOP a path
  * that leads through another process's descriptors, -ENAMETOOLONG a path of 4096 bytes or more, or
- * a name of 256. They do not wait for anything but the file system; but see broker_connect().
+ * a name of 256; -ETIMEDOUT a file system has not answered a broker_server, and is better not asked
+ * again soon. They do not wait for anything but the file system; but see broker_connect().
  */
 #pragma once
 
@@ -30,7 +31,13 @@ struct broker_options {
 	/* Of a broker_server's children. */
 	const char *program;	   /* "/proc/self/exe"; another one in tests */
 	uint64_t child_timeout_ns; /* 0: BROKER_CHILD_TIMEOUT_NS */
+	/* 0: a broker_server opens files in its own process; else in another one, which is killed
+	 * where a request takes longer (file_opener.h). */
+	uint64_t request_timeout_ns;
 };
+
+/* As long as a request may take: a file system that does not answer by then does not answer. */
+#define BROKER_REQUEST_TIMEOUT_NS (2 * 1000000000ULL)
 
 /* As long as a child may live, whatever the engine says. */
 #define BROKER_CHILD_TIMEOUT_NS (15 * 60 * 1000000000ULL)

@@ -4,10 +4,12 @@
 #include "broker/broker_request.h"
 #include "broker/broker_roots.h"
 #include "broker/broker_socket.h"
+#include "broker/file_opener.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 
 /* That one run serves. */
 enum { RUN_REQUESTS_MAX = 16 };
@@ -17,17 +19,47 @@ struct broker_server {
 	int epoll_fd;
 	struct broker_roots roots;
 	struct broker_children children;
-	struct broker_server_counters counters;
+	struct broker_server_counters *counters; /* shared with the opener */
+	struct file_opener opener;
+	bool opens_apart;
+	bool watches; /* the socket; not while the opener does */
 };
 
-static int open_epoll(struct broker_server *server, int fd)
+static int open_epoll(struct broker_server *server)
+{
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return server->epoll_fd < 0 ? -errno : 0;
+}
+
+static int map_counters(struct broker_server *server)
+{
+	void *memory = mmap(NULL, sizeof(*server->counters), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	server->counters = memory;
+	return 0;
+}
+
+static int watch(struct broker_server *server, bool watches)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (server->epoll_fd < 0 || epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+	if (watches != server->watches &&
+		epoll_ctl(server->epoll_fd, watches ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->fd,
+			&event) < 0)
 		return -errno;
+	server->watches = watches;
 	return 0;
+}
+
+static int open_opener(struct broker_server *server, const struct broker_options *options)
+{
+	if (!options || options->request_timeout_ns == 0)
+		return 0;
+	server->opens_apart = true;
+	return file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns);
 }
 
 int broker_server_new(
@@ -41,14 +73,23 @@ int broker_server_new(
 	server->fd = server->epoll_fd = -1;
 	r = broker_socket_check(fd);
 	if (r == 0)
-		r = open_epoll(server, fd);
+		r = open_epoll(server);
+	if (r == 0)
+		r = map_counters(server);
 	if (r == 0)
 		r = broker_roots_init(&server->roots, options);
 	if (r == 0)
 		r = broker_children_init(&server->children, options, server->epoll_fd);
+	if (r == 0)
+		r = open_opener(server, options);
 	if (r < 0)
 		return r;
 	server->fd = fd;
+	r = watch(server, true);
+	if (r < 0) {
+		server->fd = -1;
+		return r;
+	}
 	*ret_server = TAKE_PTR(server);
 	return 0;
 }
@@ -57,10 +98,14 @@ void broker_server_free(struct broker_server *server)
 {
 	if (!server)
 		return;
+	if (server->opens_apart)
+		file_opener_done(&server->opener);
 	closep(&server->fd);
 	broker_children_done(&server->children);
 	broker_roots_done(&server->roots);
 	closep(&server->epoll_fd);
+	if (server->counters)
+		(void)munmap(server->counters, sizeof(*server->counters));
 	free(server);
 }
 
@@ -71,7 +116,7 @@ int broker_server_poll_fd(const struct broker_server *server)
 
 const struct broker_server_counters *broker_server_counters(const struct broker_server *server)
 {
-	return &server->counters;
+	return server->counters;
 }
 
 static enum broker_refusal refusal_of(int error)
@@ -96,6 +141,8 @@ static enum broker_refusal refusal_of(int error)
 	case -ENOMEM:
 	case -ETOOMANYREFS:
 		return BROKER_REFUSAL_EXHAUSTED;
+	case -ETIMEDOUT:
+		return BROKER_REFUSAL_LATE;
 	default:
 		return BROKER_REFUSAL_OTHER;
 	}
@@ -140,9 +187,12 @@ static void count(struct broker_server_counters *counters, uint32_t operation, i
 	counters->refusals[operation ? refusal_of(result) : malformed]++;
 }
 
-/* Returns how many descriptors there are, or -errno. */
+/*
+ * `refusal` is what files are answered with that are not to be opened here, 0 where they are.
+ * Returns how many descriptors there are, or -errno.
+ */
 static int execute(struct broker_server *server, const struct pilotlight_broker_request *request,
-	int ret_fds[BROKER_SOCKET_FDS_MAX])
+	int refusal, int ret_fds[BROKER_SOCKET_FDS_MAX])
 {
 	int r;
 
@@ -150,28 +200,24 @@ static int execute(struct broker_server *server, const struct pilotlight_broker_
 		r = broker_children_start(&server->children, request->file, ret_fds);
 		return r < 0 ? r : 2;
 	}
-	r = broker_request_execute(&server->roots, request, &ret_fds[0]);
+	r = refusal < 0 ? refusal : broker_request_execute(&server->roots, request, &ret_fds[0]);
 	return r < 0 ? r : 1;
 }
 
-static int serve_one(struct broker_server *server)
+static int answer_one(struct broker_server *server, const struct pilotlight_broker_request *request,
+	const struct broker_message *message, int refusal)
 {
 	struct pilotlight_broker_answer answer = { .version = PILOTLIGHT_BROKER_VERSION };
 	enum broker_refusal malformed = BROKER_REFUSAL_OTHER;
-	struct pilotlight_broker_request request;
-	struct broker_message message;
 	int fds[BROKER_SOCKET_FDS_MAX];
 	uint32_t operation = 0;
 	int r, fd_count = 0;
 
-	r = broker_socket_receive(server->fd, &request, sizeof(request), 0, &message);
-	if (r < 0)
-		return r;
-	answer.number = message.size == sizeof(request) ? request.number : 0;
-	answer.result = check(&request, &message, &malformed);
+	answer.number = message->size == sizeof(*request) ? request->number : 0;
+	answer.result = check(request, message, &malformed);
 	if (answer.result == 0) {
-		operation = request.operation;
-		r = execute(server, &request, fds);
+		operation = request->operation;
+		r = execute(server, request, refusal, fds);
 		answer.result = r < 0 ? r : 0;
 		fd_count = r < 0 ? 0 : r;
 	}
@@ -179,19 +225,119 @@ static int serve_one(struct broker_server *server)
 	/* A child whose ends are gone is killed. */
 	for (int i = 0; i < fd_count; i++)
 		(void)close(fds[i]);
-	count(&server->counters, operation, answer.result, malformed);
+	count(server->counters, operation, answer.result, malformed);
 	if (r < 0)
-		server->counters.answers_dropped++;
+		server->counters->answers_dropped++;
 	return r == -EPIPE ? r : 0;
 }
 
-int broker_server_run(struct broker_server *server)
+static int serve_one(struct broker_server *server, int refusal)
+{
+	struct pilotlight_broker_request request;
+	struct broker_message message;
+	int r = broker_socket_receive(server->fd, &request, sizeof(request), 0, &message);
+
+	return r < 0 ? r : answer_one(server, &request, &message, refusal);
+}
+
+static int run_here(struct broker_server *server)
 {
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < RUN_REQUESTS_MAX; i++)
-		r = serve_one(server);
+		r = serve_one(server, 0);
+	return r;
+}
+
+/* --- in the opener's process -------------------------------------------------------------------
+ */
+
+static bool is_for_a_child(
+	const struct pilotlight_broker_request *request, const struct broker_message *message)
+{
+	return message->size == sizeof(*request) &&
+	       request->operation == PILOTLIGHT_BROKER_START_CHILD;
+}
+
+/*
+ * What it is killed over is there still, for the server to answer. Closing a file may take as long
+ * as opening it, and is within the time; what was answered is taken away after that, so that the
+ * answer may come twice, and the client drops one, but never not at all.
+ */
+static int serve_apart(void *context, int socket_fd)
+{
+	struct broker_server *server = context;
+	struct pilotlight_broker_request request;
+	struct broker_message message;
+	int r;
+
+	server->fd = socket_fd;
+	r = broker_socket_peek(socket_fd, &request, sizeof(request), &message);
+	if (r < 0)
+		return r;
+	if (is_for_a_child(&request, &message))
+		return file_opener_hand_over(&server->opener);
+	r = file_opener_begin(&server->opener);
+	if (r < 0)
+		return r;
+	r = answer_one(server, &request, &message, 0);
+	file_opener_end(&server->opener);
+	return r < 0 ? r : broker_socket_receive(socket_fd, &request, 0, 0, &message);
+}
+
+/* --- beside it ---------------------------------------------------------------------------------
+ */
+
+/* One that there is may be refused: what there is none of cannot. */
+static int refuse_one(struct broker_server *server, int refusal)
+{
+	int r = serve_one(server, refusal);
+
+	return r == -EAGAIN ? 0 : r;
+}
+
+static int start_opener(struct broker_server *server)
+{
+	struct pilotlight_broker_request request;
+	struct broker_message message;
+	int r = broker_socket_peek(server->fd, &request, sizeof(request), &message);
+
+	if (r < 0)
+		return r == -EAGAIN ? watch(server, true) : r;
+	r = file_opener_start(&server->opener, server->fd, serve_apart, server);
+	if (r == 0)
+		return watch(server, false);
+	r = refuse_one(server, -EAGAIN);
+	return r < 0 ? r : watch(server, true);
+}
+
+static int run_apart(struct broker_server *server)
+{
+	int r = 0;
+
+	switch (file_opener_run(&server->opener)) {
+	case FILE_OPENER_NOTHING:
+	case FILE_OPENER_ENDED:
+		break;
+	case FILE_OPENER_HANDS_OVER:
+		r = refuse_one(server, -EAGAIN);
+		file_opener_hand_back(&server->opener);
+		break;
+	case FILE_OPENER_LATE:
+		r = refuse_one(server, -ETIMEDOUT);
+		break;
+	case FILE_OPENER_FAILED:
+		r = refuse_one(server, -EIO);
+		break;
+	}
+	return r == 0 && !file_opener_is_running(&server->opener) ? start_opener(server) : r;
+}
+
+int broker_server_run(struct broker_server *server)
+{
+	int r = server->opens_apart ? run_apart(server) : run_here(server);
+
 	broker_children_run(&server->children);
-	server->counters.children = server->children.counters;
+	server->counters->children = server->children.counters;
 	return r == -EAGAIN ? 0 : r;
 }

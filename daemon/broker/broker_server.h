@@ -14,7 +14,10 @@
  * The other side is not trusted (I8). Descriptors that it sends are never taken, so that they need
  * no number of this process; an answer that it does not take is dropped and not waited for; and
  * nothing is kept from one request to the next but the counters and the children. Only the file
- * system can make it wait: a path may lead to one that hangs.
+ * system can make it wait: a path may lead to one that hangs. So where the options say how long a
+ * request may take, files are opened in another process (file_opener.h), from the first request on,
+ * and what takes longer is answered with -ETIMEDOUT; this one starts children meanwhile, and what
+ * else its thread does goes on. Where no such process can be, files are refused with -EAGAIN.
  */
 #pragma once
 
@@ -36,11 +39,13 @@ enum broker_refusal {
 	BROKER_REFUSAL_PRIVILEGE,  /* -EACCES, -EPERM */
 	BROKER_REFUSAL_UNFIT,	   /* -EINVAL, -ELOOP, -EXDEV, -ENAMETOOLONG */
 	BROKER_REFUSAL_EXHAUSTED,  /* -EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -ETOOMANYREFS */
+	BROKER_REFUSAL_LATE,	   /* -ETIMEDOUT */
 	BROKER_REFUSAL_OTHER,	   /* what else the file system says */
 	BROKER_REFUSALS,
 };
 
-/* Every request counts once, either as opened or as refused, whether its answer is taken or not. */
+/* Every request counts once, either as opened or as refused, whether its answer is taken or not;
+ * but for one that the process which served it did not survive. */
 struct broker_server_counters {
 	uint64_t opened[PILOTLIGHT_BROKER_OPERATIONS];
 	uint64_t refused[PILOTLIGHT_BROKER_OPERATIONS]; /* 0: malformed */
@@ -51,7 +56,7 @@ struct broker_server_counters {
 
 /*
  * `options` as for broker_new(). Takes `fd` if it returns 0; or -ENOMEM, or -errno of
- * broker_socket_check().
+ * broker_socket_check(), or of a timer.
  */
 int broker_server_new(
 	int fd, const struct broker_options *options, struct broker_server **ret_server);

@@ -78,8 +78,8 @@ static void take_fds(const struct msghdr *header, struct broker_message *message
 	message->second_fd = fds[1];
 }
 
-int broker_socket_receive(
-	int fd, void *bytes, size_t room, size_t fds_max, struct broker_message *ret_message)
+static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
+	struct broker_message *ret_message)
 {
 	struct iovec part = { .iov_base = bytes, .iov_len = room };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -93,7 +93,7 @@ int broker_socket_receive(
 		header.msg_controllen = CMSG_LEN(fds_max * sizeof(int));
 	}
 	do
-		size = recvmsg(fd, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+		size = recvmsg(fd, &header, flags | MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
 	if (size <= 0)
 		return size < 0 ? error_of(errno) : -EPIPE;
@@ -106,4 +106,15 @@ int broker_socket_receive(
 	if (fds_max > 0)
 		take_fds(&header, ret_message);
 	return 0;
+}
+
+int broker_socket_receive(
+	int fd, void *bytes, size_t room, size_t fds_max, struct broker_message *ret_message)
+{
+	return receive(fd, bytes, room, fds_max, 0, ret_message);
+}
+
+int broker_socket_peek(int fd, void *bytes, size_t room, struct broker_message *ret_message)
+{
+	return receive(fd, bytes, room, 0, MSG_PEEK, ret_message);
 }

@@ -33,3 +33,6 @@ struct broker_message {
  */
 int broker_socket_receive(
 	int fd, void *bytes, size_t room, size_t fds_max, struct broker_message *ret_message);
+
+/* The next message, which stays where it is, and none of its descriptors. Else the same. */
+int broker_socket_peek(int fd, void *bytes, size_t room, struct broker_message *ret_message);

@@ -9,11 +9,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* The usual limit of 65530 mappings, with paths of 128 bytes each, comes to 13 MiB. */
@@ -125,22 +125,23 @@ static int scan_executable(
 	struct broker_process process = { .pid = pid };
 	struct process_mapping_event event;
 	_cleanup_close_ int fd = -1;
-	struct stat status;
+	struct statx status;
 	char path[PATH_MAX];
 	int r = broker_open_executable(broker, &process, &fd);
 
 	if (r < 0)
 		return r;
-	if (fstat(fd, &status) < 0)
+	/* What the kernel knows of a file that runs is enough: its file system may not answer. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) < 0)
 		return -errno;
 	r = read_path(fd, path);
 	if (r < 0)
 		return r;
 	event = (struct process_mapping_event){
 		.path = path,
-		.inode = status.st_ino,
-		.device_major = major(status.st_dev),
-		.device_minor = minor(status.st_dev),
+		.inode = status.stx_ino,
+		.device_major = status.stx_dev_major,
+		.device_minor = status.stx_dev_minor,
 		.was_there = true,
 	};
 	return process_table_set_executable(table, pid, time_ns, &event);

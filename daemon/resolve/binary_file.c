@@ -60,6 +60,9 @@ int binary_file_open(struct broker *broker, const struct process_table *processe
 				way == 0 ? where->end : 0, where->path, &fd);
 		process.pid = process_table_parent(processes, process.pid, where->time_ns);
 		process.start_ns = 0;
+		/* Nor would it by another way. */
+		if (r == -ETIMEDOUT)
+			return r;
 		if (r == 0)
 			r = elf_image_read(fd, &image);
 		if (r == 0)

@@ -41,15 +41,16 @@ void engine_servers_done(struct engine_servers *servers)
 void engine_servers_disconnect(struct engine_servers *servers)
 {
 	broker_server_free(TAKE_PTR(servers->broker));
-	servers->has_capture_socket = false;
+	servers->has_capture_socket = servers->has_told = false;
 }
 
 int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd)
 {
+	const struct broker_options options = { .request_timeout_ns = BROKER_REQUEST_TIMEOUT_NS };
 	int r;
 
 	engine_servers_disconnect(servers);
-	r = broker_server_new(*broker_fd, NULL, &servers->broker);
+	r = broker_server_new(*broker_fd, &options, &servers->broker);
 	if (r < 0)
 		return r;
 	*broker_fd = -1;
@@ -78,12 +79,24 @@ void engine_servers_want(const struct engine_servers *servers, struct pollfd fds
 	};
 }
 
+/* Once an engine: what else comes late is like it. */
+static void tell_of_late_files(struct engine_servers *servers)
+{
+	const struct broker_server_counters *counters = broker_server_counters(servers->broker);
+
+	if (servers->has_told || counters->refusals[BROKER_REFUSAL_LATE] == 0)
+		return;
+	servers->has_told = true;
+	log_warning("a file system does not answer; the code in files of it stays without names");
+}
+
 void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS])
 {
 	int r;
 
 	if (fds[BROKER].revents && servers->broker) {
 		r = broker_server_run(servers->broker);
+		tell_of_late_files(servers);
 		if (r < 0 && r != -EPIPE)
 			log_error("the engine's requests for files cannot be received: %s; it is "
 				  "served no more",

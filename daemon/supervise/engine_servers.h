@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the broker's process serves: files and children to one engine at a time, capture to whoever
- * comes next too. One owner, one thread.
+ * comes next too. Files are opened by another process (broker/file_opener.h), so that one which
+ * does not open holds up nothing here. One owner, one thread.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct engine_servers {
 	struct capture_server *capture; /* for good */
 	struct broker_server *broker;	/* NULL: there is no engine, or it has closed its side */
 	bool has_capture_socket;
+	bool has_told; /* of this engine's files that do not open */
 };
 
 /* Lets this process have as many descriptors as it may: each CPU takes some. Returns 0 or -errno;

@@ -57,9 +57,14 @@ static inline size_t open_descriptors(void)
 /* Until the other side is gone. Its status tells of descriptors that are left behind. */
 static inline _Noreturn void serve_broker(int fd, const struct broker_options *options)
 {
+	/* As the service has it, with more time than a loaded machine needs. */
+	struct broker_options apart = options ? *options : (struct broker_options){ 0 };
 	size_t descriptors = open_descriptors();
 	struct broker_server *server;
-	int r = broker_server_new(fd, options, &server);
+	int r;
+
+	apart.request_timeout_ns = 30 * BROKER_REQUEST_TIMEOUT_NS;
+	r = broker_server_new(fd, &apart, &server);
 
 	if (r < 0)
 		_exit(2);

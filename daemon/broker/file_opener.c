@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/file_opener.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+enum {
+	SOCKET_NUMBER = 3,
+	CONTROL_NUMBER,
+	TIMER_NUMBER,
+	NUMBERS,
+	/* Where descriptors are put by while the numbers are filled. */
+	SPARE_NUMBER_MIN = NUMBERS,
+
+	/* For one that was killed: one that is held by nobody ends in less. */
+	KILL_WAIT_MS = 100,
+	DONE_WAIT_MS = 500,
+	IDLE_MS = 10000,
+	/* Each a quarter of the one before. */
+	SHORTENINGS_MAX = 2,
+
+	EXIT_IDLE = 0,
+	EXIT_FAILED = 1,
+};
+
+static const uint64_t ms_ns = NSEC_PER_SEC / 1000;
+static const uint64_t life_ns = 60ULL * NSEC_PER_SEC;
+static const uint64_t remembered_ns = 60ULL * NSEC_PER_SEC;
+
+/* Of processes that are not ours, of files, and of the kernel's symbols. */
+static const int capabilities[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
+	CAP_SYSLOG };
+
+static const struct file_opener_process no_process = { .pidfd = -1 };
+
+static void close_fd(int *fd)
+{
+	closep(fd);
+	*fd = -1;
+}
+
+static int watch(const struct file_opener *opener, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(opener->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns)
+{
+	*opener = (struct file_opener){
+		.epoll_fd = epoll_fd,
+		.control_fd = -1,
+		.timeout_ns = timeout_ns,
+	};
+	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
+		opener->processes[i] = no_process;
+	opener->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return opener->timer_fd < 0 ? -errno : watch(opener, opener->timer_fd);
+}
+
+/* That the next one has to be shorter for. */
+static unsigned int recent_timeouts(const struct file_opener *opener)
+{
+	const uint64_t age_ns = clock_monotonic_ns() - opener->last_timeout_ns;
+
+	return age_ns < remembered_ns ? opener->timeouts : 0;
+}
+
+/* --- in the new process ------------------------------------------------------------------------
+ */
+
+/* The time that a request has now. */
+static uint64_t patience_ns(const struct file_opener *opener)
+{
+	return opener->timeout_ns >> (2 * recent_timeouts(opener));
+}
+
+static int set_timer(const struct file_opener *opener, uint64_t time_ns)
+{
+	const struct itimerspec timer = {
+		.it_value = { .tv_sec = (time_t)(time_ns / NSEC_PER_SEC),
+			.tv_nsec = (long)(time_ns % NSEC_PER_SEC) },
+	};
+
+	return timerfd_settime(opener->timer_fd, 0, &timer, NULL) < 0 ? -errno : 0;
+}
+
+int file_opener_begin(const struct file_opener *opener)
+{
+	return set_timer(opener, patience_ns(opener));
+}
+
+void file_opener_end(const struct file_opener *opener)
+{
+	(void)set_timer(opener, 0);
+}
+
+int file_opener_hand_over(const struct file_opener *opener)
+{
+	char byte = 0;
+	ssize_t size;
+
+	if (send(opener->control_fd, &byte, 1, MSG_NOSIGNAL) < 0)
+		return -EPIPE;
+	do
+		size = recv(opener->control_fd, &byte, 1, 0);
+	while (size < 0 && errno == EINTR);
+	return size == 1 ? 0 : -EPIPE;
+}
+
+/* What it needs, with nothing else open: above all not what samples. Whoever reads what the server
+ * writes has no need of this process. */
+static int place_descriptors(struct file_opener *opener, int control_fd, int socket_fd)
+{
+	const int wanted[] = { [SOCKET_NUMBER] = socket_fd,
+		[CONTROL_NUMBER] = control_fd,
+		[TIMER_NUMBER] = opener->timer_fd };
+	int empty_fd = open("/dev/null", O_RDWR | O_CLOEXEC), spares[NUMBERS];
+
+	if (empty_fd < 0 || dup2(empty_fd, STDIN_FILENO) < 0 || dup2(empty_fd, STDOUT_FILENO) < 0)
+		return -errno;
+	for (int i = SOCKET_NUMBER; i < NUMBERS; i++) {
+		spares[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
+		if (spares[i] < 0)
+			return -errno;
+	}
+	for (int i = SOCKET_NUMBER; i < NUMBERS; i++)
+		if (dup3(spares[i], i, O_CLOEXEC) < 0)
+			return -errno;
+	opener->control_fd = CONTROL_NUMBER;
+	opener->timer_fd = TIMER_NUMBER;
+	opener->epoll_fd = -1;
+	return close_range(SPARE_NUMBER_MIN, UINT_MAX, 0) < 0 ? -errno : 0;
+}
+
+/* In a session of its own, where no terminal's signal reaches it, and deaf to others: it ends with
+ * the server, or is killed. */
+static int settle(struct file_opener *opener, int control_fd, int socket_fd)
+{
+	sigset_t all;
+	int r;
+
+	(void)sigfillset(&all);
+	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -errno;
+	r = place_descriptors(opener, control_fd, socket_fd);
+	if (r == 0)
+		r = sandbox_keep_capabilities(capabilities, ARRAY_SIZE(capabilities));
+	return r == 0 ? sandbox_die_with_parent(opener->control_fd) : r;
+}
+
+/* Returns the status to end with. */
+static int work(int (*serve)(void *context, int socket_fd), void *context)
+{
+	const uint64_t end_ns = clock_monotonic_ns() + life_ns;
+	struct pollfd waited = { .fd = SOCKET_NUMBER, .events = POLLIN };
+	int r;
+
+	for (;;) {
+		r = serve(context, SOCKET_NUMBER);
+		if (r == 0)
+			continue;
+		if (r == -EPIPE)
+			return EXIT_IDLE;
+		if (r != -EAGAIN)
+			return EXIT_FAILED;
+		if (clock_monotonic_ns() >= end_ns)
+			return EXIT_IDLE;
+		r = poll(&waited, 1, IDLE_MS);
+		if (r == 0)
+			return EXIT_IDLE;
+		if (r < 0 && errno != EINTR)
+			return EXIT_FAILED;
+	}
+}
+
+/* --- in the server's process -------------------------------------------------------------------
+ */
+
+bool file_opener_is_running(const struct file_opener *opener)
+{
+	return opener->control_fd >= 0;
+}
+
+/* Moves what is killed out of the way of the next one. */
+static int make_room(struct file_opener *opener)
+{
+	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
+		if (opener->processes[i].pid == 0) {
+			opener->processes[i] = opener->processes[0];
+			opener->processes[0] = no_process;
+			return 0;
+		}
+	return -EAGAIN;
+}
+
+static void process_kill(struct file_opener_process *process)
+{
+	(void)kill(process->pid, SIGKILL);
+}
+
+/* Returns true and the status, where it has ended within that time. */
+static bool process_reap(struct file_opener *opener, struct file_opener_process *process,
+	int wait_ms, int *ret_status)
+{
+	struct pollfd end = { .fd = process->pidfd, .events = POLLIN };
+
+	(void)poll(&end, 1, wait_ms);
+	/* Where somebody else has waited for it only its end is known. */
+	*ret_status = SIGKILL;
+	if (waitpid(process->pid, ret_status, WNOHANG) == 0)
+		return false;
+	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, process->pidfd, NULL);
+	close_fd(&process->pidfd);
+	*process = no_process;
+	return true;
+}
+
+/* Those that were killed and held back have a way to end, too. */
+static void reap_others(struct file_opener *opener)
+{
+	int status;
+
+	for (size_t i = 1; i < FILE_OPENERS_MAX; i++)
+		if (opener->processes[i].pid > 0)
+			(void)process_reap(opener, &opener->processes[i], 0, &status);
+}
+
+/* The parent's half of a start. */
+static int adopt(struct file_opener *opener, pid_t pid, int control_fd)
+{
+	struct file_opener_process *process = &opener->processes[0];
+	int r, status;
+
+	process->pid = pid;
+	process->pidfd = pidfd_open(pid, 0);
+	r = process->pidfd < 0 ? -errno : watch(opener, process->pidfd);
+	if (r == 0)
+		r = watch(opener, control_fd);
+	if (r == 0)
+		return 0;
+	process_kill(process);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&process->pidfd);
+	*process = no_process;
+	return r;
+}
+
+int file_opener_start(struct file_opener *opener, int socket_fd,
+	int (*serve)(void *context, int socket_fd), void *context)
+{
+	_cleanup_close_ int own_fd = -1, other_fd = -1;
+	int pair[2], r = make_room(opener);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	own_fd = pair[0];
+	other_fd = pair[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		_exit(settle(opener, other_fd, socket_fd) < 0 ? EXIT_FAILED : work(serve, context));
+	r = adopt(opener, pid, own_fd);
+	if (r < 0)
+		return r;
+	opener->control_fd = TAKE_FD(own_fd);
+	return 0;
+}
+
+/* It has ended, or was killed. */
+static void leave(struct file_opener *opener)
+{
+	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->control_fd, NULL);
+	close_fd(&opener->control_fd);
+	file_opener_end(opener);
+}
+
+static bool has_expired(const struct file_opener *opener)
+{
+	uint64_t expirations;
+
+	return read(opener->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations);
+}
+
+/*
+ * Its time is over. One that does not end now is in the hands of a file system, and comes back to
+ * nothing but its end. One that has finished just before it was killed has stopped the timer, and
+ * with it what the timer told.
+ */
+static enum file_opener_event kill_late(struct file_opener *opener)
+{
+	int status;
+
+	process_kill(&opener->processes[0]);
+	(void)process_reap(opener, &opener->processes[0], KILL_WAIT_MS, &status);
+	if (!has_expired(opener)) {
+		leave(opener);
+		return FILE_OPENER_ENDED;
+	}
+	opener->timeouts = recent_timeouts(opener);
+	if (opener->timeouts < SHORTENINGS_MAX)
+		opener->timeouts++;
+	opener->last_timeout_ns = clock_monotonic_ns();
+	leave(opener);
+	return FILE_OPENER_LATE;
+}
+
+static bool is_late(const struct file_opener *opener)
+{
+	struct pollfd timer = { .fd = opener->timer_fd, .events = POLLIN };
+
+	return poll(&timer, 1, 0) > 0;
+}
+
+enum file_opener_event file_opener_run(struct file_opener *opener)
+{
+	int status;
+	char byte;
+
+	reap_others(opener);
+	if (!file_opener_is_running(opener))
+		return FILE_OPENER_NOTHING;
+	if (process_reap(opener, &opener->processes[0], 0, &status)) {
+		leave(opener);
+		return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_IDLE ? FILE_OPENER_ENDED
+									     : FILE_OPENER_FAILED;
+	}
+	if (is_late(opener))
+		return kill_late(opener);
+	return recv(opener->control_fd, &byte, 1, MSG_DONTWAIT) == 1 ? FILE_OPENER_HANDS_OVER
+								     : FILE_OPENER_NOTHING;
+}
+
+void file_opener_hand_back(struct file_opener *opener)
+{
+	const char byte = 0;
+
+	/* Where it is gone, its end tells. */
+	(void)send(opener->control_fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void file_opener_done(struct file_opener *opener)
+{
+	const uint64_t end_ns = clock_monotonic_ns() + DONE_WAIT_MS * ms_ns;
+	int status;
+
+	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
+		if (opener->processes[i].pid > 0)
+			process_kill(&opener->processes[i]);
+	for (size_t i = 0; i < FILE_OPENERS_MAX; i++) {
+		uint64_t now_ns = clock_monotonic_ns();
+		int wait_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / ms_ns) : 0;
+
+		if (opener->processes[i].pid > 0 &&
+			!process_reap(opener, &opener->processes[i], wait_ms, &status))
+			close_fd(&opener->processes[i].pidfd);
+	}
+	close_fd(&opener->control_fd);
+	close_fd(&opener->timer_fd);
+}
