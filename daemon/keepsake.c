@@ -74,11 +74,12 @@ void keepsake_close(struct keepsake *keepsake)
 		(void)munmap(keepsake, sizeof(*keepsake));
 }
 
-void keepsake_begin(struct keepsake *keepsake, uint64_t *ret_engines, struct accounts *ret_lost,
-	uint64_t *ret_lost_samples)
+void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behind,
+	uint64_t *ret_engines, struct accounts *ret_lost, uint64_t *ret_lost_samples)
 {
 	struct accounts lost = keepsake->unsealed[keepsake->current % 2];
 
+	accounts_add(&lost, left_behind);
 	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
 		keepsake->lost_samples += lost.stored[path];
 		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);

@@ -26,12 +26,13 @@ void keepsake_close(struct keepsake *keepsake);
 
 /*
  * An engine begins: how many there have been, with this one; and what the last one took with it,
- * all of it as dropped (PILOTLIGHT_DROP_ENGINE), zeros where it ended well. `ret_lost_samples` is
- * the sum of all engines so far. All that is kept until keepsake_update(), which has to tell of it
- * again as long as it is not sealed.
+ * all of it as dropped (PILOTLIGHT_DROP_ENGINE), zeros where it ended well. `left_behind`, which it
+ * had not drained and nobody will, is of that. `ret_lost_samples` is the sum of all engines so far.
+ * All that is kept until keepsake_update(), which has to tell of it again as long as it is not
+ * sealed.
  */
-void keepsake_begin(struct keepsake *keepsake, uint64_t *ret_engines, struct accounts *ret_lost,
-	uint64_t *ret_lost_samples);
+void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behind,
+	uint64_t *ret_engines, struct accounts *ret_lost, uint64_t *ret_lost_samples);
 
 /* What is drained and not sealed by now. The engine may be killed meanwhile: then what was written
  * before holds. */

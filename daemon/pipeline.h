@@ -131,6 +131,10 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 /* The accounts of what has been sampled and not been taken. */
 void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_accounts);
 
+/* What was in maps that an engine with other settings had left, and that went when this pipeline
+ * was opened: nobody else tells of it once this one has started. */
+void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts);
+
 /* Samples that were lost before this pipeline was there; into the accounts of the open window. */
 void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "base/log.h"
 #include "pipeline_state.h"
 
 #include <assert.h>
@@ -123,6 +124,20 @@ void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_acco
 {
 	*ret_accounts = pipeline->open.accounts;
 	accounts_add(ret_accounts, &pipeline->ended.accounts);
+}
+
+void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts)
+{
+	struct accounts accounts = { 0 };
+
+	accounts_add_counters(&accounts, capture_left_behind(pipeline->capture));
+	/* The engine that is gone could write to the counters. */
+	if (!accounts_close(&accounts)) {
+		log_warning("the accounts of what an engine has left do not close, continuing "
+			    "without them");
+		accounts = (struct accounts){ 0 };
+	}
+	*ret_accounts = accounts;
 }
 
 void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost)

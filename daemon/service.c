@@ -34,12 +34,15 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 
 static int start(struct service *service, struct fault *fault)
 {
-	struct accounts lost;
+	struct accounts left_behind, lost;
 	int r = pipeline_start(service->pipeline, fault);
 
 	if (r < 0)
 		return r;
-	keepsake_begin(service->keepsake, &service->engines, &lost, &service->lost_samples);
+	/* At once: the next engine would not be told. */
+	pipeline_left_behind(service->pipeline, &left_behind);
+	keepsake_begin(
+		service->keepsake, &left_behind, &service->engines, &lost, &service->lost_samples);
 	pipeline_add_lost(service->pipeline, &lost);
 	service->started_ns = clock_realtime_ns();
 	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,

@@ -21,6 +21,7 @@ struct capture {
 	size_t fd_count;
 	struct pilotlight_capture_layout layout;
 	struct pilotlight_capture_state state; /* as last heard */
+	struct pilotlight_counters left_behind;
 	void *variables;
 	struct capture_maps handed_out;
 	struct walk_maps walk_maps;
@@ -106,6 +107,7 @@ static int open_other_half(
 		return fault_of_link(capture, r, fault);
 	capture->layout = answer.layout;
 	capture->state = answer.state;
+	capture->left_behind = answer.left_behind;
 	r = check_layout(capture);
 	return r < 0 ? fault_of_link(capture, r, fault) : 0;
 }
@@ -354,6 +356,11 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 bool capture_is_taken_over(const struct capture *capture)
 {
 	return capture->layout.is_taken_over;
+}
+
+const struct pilotlight_counters *capture_left_behind(const struct capture *capture)
+{
+	return &capture->left_behind;
 }
 
 void capture_free(struct capture *capture)

@@ -90,6 +90,11 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 /* Was it open already, for an engine that is gone? */
 bool capture_is_taken_over(const struct capture *capture);
 /*
+ * What an engine that is gone had neither drained nor taken with it, where its settings were others
+ * and its maps are not there any more. The next engine is told again, unless this one starts.
+ */
+const struct pilotlight_counters *capture_left_behind(const struct capture *capture);
+/*
  * What was loaded is not to be handed to the next engine. It samples no more; what was captured can
  * still be drained, and all else is -ENXIO.
  */

@@ -345,3 +345,33 @@ void capture_host_read_state(struct capture_host *host, struct pilotlight_captur
 	read_programs(host, &state);
 	*ret_state = state;
 }
+
+/* A struct of numbers alone. */
+static void add_counters(struct pilotlight_counters *sum, const struct pilotlight_counters *part)
+{
+	const __u64 *values = (const __u64 *)part;
+	__u64 *sums = (__u64 *)sum;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*sums); i++)
+		sums[i] += values[i];
+}
+
+int capture_host_add_counters(const struct capture_host *host, struct pilotlight_counters *sum)
+{
+	int map_fd = bpf_map__fd(host->programs->maps.counters), cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct pilotlight_counters *counters = NULL;
+	size_t count;
+
+	if (cpus < 0)
+		return cpus;
+	count = (size_t)cpus * PILOTLIGHT_SET_COUNT;
+	counters = calloc(count, sizeof(*counters));
+	if (!counters)
+		return -ENOMEM;
+	for (uint32_t set = 0; set < PILOTLIGHT_SET_COUNT; set++)
+		if (bpf_map_lookup_elem(map_fd, &set, counters + (size_t)cpus * set))
+			return -errno;
+	for (size_t i = 0; i < count; i++)
+		add_counters(sum, &counters[i]);
+	return 0;
+}

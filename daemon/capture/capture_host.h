@@ -2,8 +2,8 @@
 /*
  * The half of capture that takes privilege: it loads the BPF programs and their maps, opens the
  * perf events that drive them and the rings of the side-band, follows the CPUs, and knows what all
- * that costs. It hands out descriptors and looks at nothing that is behind them. What it holds
- * outlives whoever drains it. One owner, one thread.
+ * that costs. It hands out descriptors and looks at nothing that is behind them but the counters.
+ * What it holds outlives whoever drains it. One owner, one thread.
  */
 #pragma once
 
@@ -51,3 +51,7 @@ int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz);
 /* The state at any time is cheap; what the maps are charged is of the last capture_host_weigh(). */
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state);
 void capture_host_weigh(struct capture_host *host);
+
+/* Adds what has fired and was not drained, on all CPUs; at rest after a stop. Returns 0 or -errno,
+ * and nothing is added then. */
+int capture_host_add_counters(const struct capture_host *host, struct pilotlight_counters *sum);

@@ -61,6 +61,7 @@ int capture_server_connect(struct capture_server *server, int fd)
 		return -errno;
 	hang_up(server);
 	server->fd = fd;
+	capture_session_pass_on(&server->session);
 	return 0;
 }
 

@@ -15,6 +15,11 @@ void capture_session_done(struct capture_session *session)
 	session->host = NULL;
 }
 
+void capture_session_pass_on(struct capture_session *session)
+{
+	session->is_held = false;
+}
+
 static bool has_value(uint32_t operation)
 {
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
@@ -80,6 +85,24 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	return 0;
 }
 
+/* With what is in its maps, which nobody will read. */
+static int drop_host(struct capture_session *session, struct fault *fault)
+{
+	int r;
+
+	if (!session->host)
+		return 0;
+	capture_host_stop(session->host);
+	r = capture_host_add_counters(session->host, &session->left_behind);
+	if (r < 0)
+		return fault_set(fault, r,
+			"cannot count the samples that the BPF maps hold, which other settings "
+			"are to replace: %s",
+			strerror(-r));
+	capture_session_done(session);
+	return 0;
+}
+
 /* The old one is dropped first: there is memory for one. */
 static int open_host(struct capture_session *session,
 	const struct pilotlight_capture_request *request, bool *ret_is_taken_over,
@@ -91,11 +114,17 @@ static int open_host(struct capture_session *session,
 	if (r < 0)
 		return r;
 	if (session->host && capture_host_has_settings(session->host, &settings)) {
-		*ret_is_taken_over = true;
+		*ret_is_taken_over = session->is_held = true;
 		return 0;
 	}
-	capture_session_done(session);
-	return capture_host_open(&settings, &session->host, fault);
+	if (session->host && session->is_held)
+		return fault_set(fault, -EBUSY,
+			"cannot sample with other settings before what samples ends");
+	r = drop_host(session, fault);
+	if (r == 0)
+		r = capture_host_open(&settings, &session->host, fault);
+	session->is_held = r == 0;
+	return r;
 }
 
 static int follow(struct capture_host *host, uint64_t pid)
@@ -112,6 +141,15 @@ static int set_rate(struct capture_host *host, uint64_t rate_hz)
 	return capture_host_set_rate(host, (uint32_t)rate_hz);
 }
 
+static int start(struct capture_session *session, struct fault *fault)
+{
+	int r = capture_host_start(session->host, fault);
+
+	if (r == 0 && session->is_held)
+		memset(&session->left_behind, 0, sizeof(session->left_behind));
+	return r;
+}
+
 /* Operations on what is open. */
 static int execute(struct capture_session *session,
 	const struct pilotlight_capture_request *request, struct fault *fault)
@@ -123,7 +161,7 @@ static int execute(struct capture_session *session,
 		return request->value < sideband_rings_count(capture_host_rings(host)) ? 0
 										       : -ENOENT;
 	case PILOTLIGHT_CAPTURE_START:
-		return capture_host_start(host, fault);
+		return start(session, fault);
 	case PILOTLIGHT_CAPTURE_STOP:
 		capture_host_stop(host);
 		return 0;
@@ -184,9 +222,10 @@ static size_t fill_in(struct capture_session *session,
 	capture_host_read_state(host, &answer->state);
 	if (request->operation == PILOTLIGHT_CAPTURE_FOLLOW_CPUS)
 		answer->result = (int32_t)answer->state.cpu_count;
-	if (request->operation == PILOTLIGHT_CAPTURE_OPEN)
-		return hand_out_maps(host, is_taken_over, &answer->layout, fds);
-	return 0;
+	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
+		return 0;
+	answer->left_behind = session->left_behind;
+	return hand_out_maps(host, is_taken_over, &answer->layout, fds);
 }
 
 size_t capture_session_execute(struct capture_session *session,

@@ -8,15 +8,22 @@
 
 #include "pilotlight/capture_message.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct capture_host;
 
 struct capture_session {
 	struct capture_host *host; /* owned; NULL: nothing is open */
+	bool is_held;		   /* whoever asks has opened it, or taken it over */
+	/* What was in hosts that were dropped, until an engine that was told of it has started. */
+	struct pilotlight_counters left_behind;
 };
 
 void capture_session_done(struct capture_session *session);
+
+/* Whoever asks from now on is another engine. */
+void capture_session_pass_on(struct capture_session *session);
 
 /* Is it well-formed? Returns 0 or -EBADMSG. */
 int capture_request_check(const struct pilotlight_capture_request *request);

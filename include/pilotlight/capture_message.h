@@ -9,21 +9,24 @@
  */
 #pragma once
 
+#include "pilotlight/event.h"
+
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 1 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 2 };
 
 enum pilotlight_capture_operation {
 	/*
 	 * settings → layout, state, with the maps' descriptors in the order of
 	 * enum pilotlight_capture_fd. What is open already with these settings is handed out as it
 	 * is, still sampling where it was: an engine takes over from one that is gone. With other
-	 * settings it is dropped, and loaded anew.
+	 * settings it is dropped, and loaded anew, and what was in it is left_behind; -EBUSY: it is
+	 * this very connection that has opened it.
 	 */
 	PILOTLIGHT_CAPTURE_OPEN = 1,
 	PILOTLIGHT_CAPTURE_RING,	/* value: an index → layout.ring_cpu and ring_id, and its
 					   descriptor; -ENOENT beyond the last */
-	PILOTLIGHT_CAPTURE_START,	/* → state */
+	PILOTLIGHT_CAPTURE_START,	/* → state; what was left behind is forgotten */
 	PILOTLIGHT_CAPTURE_STOP,	/* → state */
 	PILOTLIGHT_CAPTURE_FOLLOW,	/* value: a pid */
 	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → the number of CPUs, state */
@@ -115,7 +118,13 @@ struct pilotlight_capture_answer {
 	/* All zeros where the operation does not tell, or failed. */
 	struct pilotlight_capture_layout layout;
 	struct pilotlight_capture_state state;
+	/*
+	 * Of PILOTLIGHT_CAPTURE_OPEN: what had fired into maps that were dropped and not been
+	 * drained, summed over CPUs. Each OPEN tells it, until the one that hears it has started:
+	 * then it is in the engine's own accounts.
+	 */
+	struct pilotlight_counters left_behind;
 	/* What failed and what to do about it; UTF-8 with a NUL, "" where nothing did. */
 	char fault[512];
 };
-_Static_assert(sizeof(struct pilotlight_capture_answer) == 704, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_answer) == 912, "padding");

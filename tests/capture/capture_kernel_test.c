@@ -2,6 +2,7 @@
 /* Both halves of capture on the running kernel, in one process and in two. */
 #include "base/clock.h"
 #include "capture/capture.h"
+#include "capture/capture_session.h"
 #include "pilotlight/event.h"
 #include "sandbox/sandbox.h"
 #include "tests/capture/served_capture.h"
@@ -276,6 +277,23 @@ static void the_next_engine_takes_over(void **state)
 	capture_free(capture);
 }
 
+static uint64_t fired_and_left_behind(const struct capture *capture)
+{
+	return capture_left_behind(capture)->fired;
+}
+
+/* All that has an account of its own in them. */
+static void assert_accounts_close(const struct pilotlight_counters *counters)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
+		sum += counters->stored[i];
+	for (int i = 0; i < PILOTLIGHT_DROP_BPF_COUNT; i++)
+		sum += counters->dropped[i];
+	assert_int_equal(counters->fired, sum);
+}
+
 static void with_other_settings_it_is_loaded_anew(void **state)
 {
 	struct setting *setting = *state;
@@ -283,6 +301,7 @@ static void with_other_settings_it_is_loaded_anew(void **state)
 	struct capture *capture = open_capture(setting, &settings);
 
 	start(capture);
+	assert_int_equal(fired_and_left_behind(capture), 0);
 	wait_for_samples(capture, 20);
 	capture_free(capture);
 	other.rate_hz = 499;
@@ -294,6 +313,85 @@ static void with_other_settings_it_is_loaded_anew(void **state)
 	capture = open_capture(setting, &other);
 	assert_false(capture_is_taken_over(capture));
 	capture_free(capture);
+}
+
+/*
+ * What an engine had not drained is told to each that opens with other settings, until one of them
+ * has started; nothing of it is told of maps that are taken over, where it still is.
+ */
+static void what_was_in_maps_that_go_is_told(void **state)
+{
+	struct setting *setting = *state;
+	struct capture_settings other = settings;
+	struct capture *capture = open_capture(setting, &settings);
+	struct pilotlight_counters told;
+	uint64_t before;
+
+	start(capture);
+	wait_for_samples(capture, 20);
+	before = fired(capture);
+	capture_free(capture);
+	capture = open_capture(setting, &settings);
+	assert_true(capture_is_taken_over(capture));
+	assert_int_equal(fired_and_left_behind(capture), 0);
+	capture_free(capture);
+
+	other.rate_hz = 499;
+	capture = open_capture(setting, &other);
+	told = *capture_left_behind(capture);
+	assert_true(told.fired >= before);
+	assert_true(told.run_ns > 0);
+	assert_accounts_close(&told);
+	capture_free(capture);
+	/* That one was killed at once, and so is one with settings that are others again. */
+	capture = open_capture(setting, &other);
+	assert_true(capture_is_taken_over(capture));
+	assert_memory_equal(capture_left_behind(capture), &told, sizeof(told));
+	capture_free(capture);
+	other.rate_hz = 199;
+	capture = open_capture(setting, &other);
+	assert_memory_equal(capture_left_behind(capture), &told, sizeof(told));
+	start(capture);
+	capture_free(capture);
+	capture = open_capture(setting, &other);
+	assert_int_equal(fired_and_left_behind(capture), 0);
+	capture_free(capture);
+}
+
+static int open_at(
+	struct capture_session *session, uint32_t rate_hz, struct pilotlight_capture_answer *answer)
+{
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	request.rate_hz = rate_hz;
+	(void)capture_session_execute(session, &request, answer, fds);
+	return answer->result;
+}
+
+/* An engine cannot take away the maps that it has, but those of one that is gone. */
+static void who_has_it_open_cannot_have_it_otherwise(void **state)
+{
+	struct capture_session session = { NULL };
+	struct pilotlight_capture_answer answer;
+	struct capture_host *host;
+
+	(void)state;
+	skip_without_bpf();
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	host = session.host;
+	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
+	assert_true(strlen(answer.fault) > 0);
+	assert_ptr_equal(session.host, host);
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	assert_true(answer.layout.is_taken_over);
+	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
+	capture_session_pass_on(&session);
+	assert_int_equal(open_at(&session, 199, &answer), 0);
+	assert_false(answer.layout.is_taken_over);
+	capture_session_done(&session);
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	capture_session_done(&session);
 }
 
 struct seen {
@@ -450,6 +548,9 @@ int main(void)
 		IN_BOTH(what_is_forgotten_samples_no_more),
 		SERVED(the_next_engine_takes_over),
 		SERVED(with_other_settings_it_is_loaded_anew),
+		SERVED(what_was_in_maps_that_go_is_told),
+		cmocka_unit_test_setup_teardown(
+			who_has_it_open_cannot_have_it_otherwise, set_up_here, tear_down),
 		SERVED(the_side_band_outlives_an_engine),
 		IN_BOTH(without_memory_it_fails),
 		SERVED(a_broker_that_is_gone_is_told),

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 static const uint8_t boot[16] = { 1, 2, 3 };
+static const struct accounts none;
 static char path[64];
 
 static int make_path(void **state)
@@ -46,14 +47,13 @@ static struct keepsake *opened(const uint8_t boot_id[16], uint64_t service)
 
 static void the_first_engine_has_lost_nothing(void **state)
 {
-	static const struct accounts none;
 	struct keepsake *keepsake;
 	struct accounts lost;
 	uint64_t engines, samples;
 
 	(void)state;
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	assert_int_equal(engines, 1);
 	assert_int_equal(samples, 0);
 	assert_memory_equal(&lost, &none, sizeof(none));
@@ -67,7 +67,6 @@ static void what_was_stored_is_lost_with_its_engine(void **state)
 		.stored = { 60, 10 },
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
 	};
-	static const struct accounts none;
 	struct keepsake *keepsake;
 	struct accounts lost;
 	uint64_t engines, samples;
@@ -75,7 +74,7 @@ static void what_was_stored_is_lost_with_its_engine(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= 3; i++) {
 		keepsake = opened(boot, 1);
-		keepsake_begin(keepsake, &engines, &lost, &samples);
+		keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 		assert_int_equal(engines, i);
 		assert_int_equal(samples, (i - 1) * 70);
 		assert_true(accounts_close(&lost));
@@ -88,11 +87,11 @@ static void what_was_stored_is_lost_with_its_engine(void **state)
 	}
 	/* One that ends well. */
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	keepsake_update(keepsake, &none);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	assert_int_equal(lost.fired, 0);
 	assert_int_equal(samples, 210);
 	keepsake_close(keepsake);
@@ -109,17 +108,46 @@ static void a_loss_is_kept_until_it_is_told(void **state)
 	(void)state;
 	keepsake = opened(boot, 1);
 	keepsake_update(keepsake, &unsealed);
-	keepsake_begin(keepsake, &engines, &first, &samples);
+	keepsake_begin(keepsake, &none, &engines, &first, &samples);
 	/* By this engine, or by the one that was killed. */
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &engines, &second, &samples);
+	keepsake_begin(keepsake, &none, &engines, &second, &samples);
 	assert_memory_equal(&first, &second, sizeof(first));
 	assert_int_equal(samples, 5);
 	keepsake_update(keepsake, &first);
-	keepsake_begin(keepsake, &engines, &second, &samples);
+	keepsake_begin(keepsake, &none, &engines, &second, &samples);
 	assert_memory_equal(&first, &second, sizeof(first));
 	assert_int_equal(samples, 5);
+	keepsake_close(keepsake);
+}
+
+/* In maps that are gone, too: they are told with the rest, and kept as it is. */
+static void what_was_left_in_maps_is_lost_as_well(void **state)
+{
+	const struct accounts unsealed = { .fired = 5, .stored = { 5 } };
+	const struct accounts left_behind = {
+		.fired = 40,
+		.stored = { 8, 2 },
+		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
+	};
+	struct keepsake *keepsake = opened(boot, 1);
+	struct accounts first, second;
+	uint64_t engines, samples;
+
+	(void)state;
+	keepsake_update(keepsake, &unsealed);
+	keepsake_begin(keepsake, &left_behind, &engines, &first, &samples);
+	assert_true(accounts_close(&first));
+	assert_int_equal(first.fired, 45);
+	assert_int_equal(first.dropped[PILOTLIGHT_DROP_ENGINE], 15);
+	assert_int_equal(first.dropped[PILOTLIGHT_DROP_IDLE], 30);
+	assert_int_equal(samples, 15);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &none, &engines, &second, &samples);
+	assert_memory_equal(&first, &second, sizeof(first));
+	assert_int_equal(samples, 15);
 	keepsake_close(keepsake);
 }
 
@@ -152,7 +180,7 @@ static void a_kill_leaves_a_whole_state(void **state)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		keepsake = opened(boot, 1);
-		keepsake_begin(keepsake, &engines, &lost, &samples);
+		keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 		assert_true(accounts_close(&lost));
 		assert_true(samples >= 2000);
 		assert_int_equal(lost.fired, samples);
@@ -173,17 +201,17 @@ static void services_and_boots_are_told_apart(void **state)
 	struct accounts lost;
 
 	(void)state;
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	keepsake_update(keepsake, &unsealed);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 2);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	assert_int_equal(engines, 1);
 	assert_int_equal(samples, 5);
 	assert_int_equal(lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
 	keepsake_close(keepsake);
 	keepsake = opened(other, 2);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	assert_int_equal(engines, 1);
 	assert_int_equal(samples, 0);
 	assert_int_equal(lost.fired, 0);
@@ -235,7 +263,7 @@ static void other_files_are_begun_anew(void **state)
 	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	(void)close(fd);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &engines, &lost, &samples);
+	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
 	assert_int_equal(engines, 1);
 	assert_int_equal(lost.fired, 0);
 	keepsake_close(keepsake);
@@ -262,6 +290,8 @@ int main(void)
 			what_was_stored_is_lost_with_its_engine, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
 			a_loss_is_kept_until_it_is_told, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			what_was_left_in_maps_is_lost_as_well, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
 			a_kill_leaves_a_whole_state, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
