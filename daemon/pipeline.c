@@ -335,6 +335,21 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
+/* Of those that could not be followed the log tells once, and every drain tries again. */
+static void follow_cpus(struct pipeline *pipeline)
+{
+	int r = capture_follow_cpus(pipeline->capture);
+	bool lacks_cpus = r < 0;
+
+	if (lacks_cpus && !pipeline->lacks_cpus)
+		log_warning("cannot follow the CPUs: %s, continuing with the %u that are sampled, "
+			    "and trying again at every drain",
+			strerror(-r), capture_cpu_count(pipeline->capture));
+	else if (!lacks_cpus && pipeline->lacks_cpus)
+		log_info("the CPUs are followed again: %d are sampled", r);
+	pipeline->lacks_cpus = lacks_cpus;
+}
+
 static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -343,10 +358,7 @@ static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
-	r = capture_follow_cpus(pipeline->capture);
-	if (r < 0)
-		log_debug("cannot follow the CPUs: %s, continuing with those there were",
-			strerror(-r));
+	follow_cpus(pipeline);
 	r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : pipeline_drain(pipeline, fault);
 }

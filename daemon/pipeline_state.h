@@ -69,6 +69,7 @@ struct pipeline {
 	uint32_t sized_cpus; /* for which the maps were made */
 	int epoll_fd, timer_fd;
 	bool is_sideband_watched;
+	bool lacks_cpus;	/* the last attempt to follow them failed */
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;

@@ -397,10 +397,11 @@ int capture_follow_cpus(struct capture *capture)
 	int count = ask_state(capture, PILOTLIGHT_CAPTURE_FOLLOW_CPUS, 0);
 	int r;
 
+	/* Others than the one that it failed for may have come or gone. */
 	if (count < 0)
-		return count;
+		(void)ask_state(capture, PILOTLIGHT_CAPTURE_STATE, 0);
 	r = follow_rings(capture);
-	return r < 0 ? r : count;
+	return count < 0 || r == 0 ? count : r;
 }
 
 int capture_start(struct capture *capture, struct fault *fault)

@@ -120,7 +120,8 @@ void capture_stop(struct capture *capture);
 
 /*
  * Follows CPUs that have come or gone since the last call; cheap when none has. Returns the number
- * of CPUs sampled, or -errno.
+ * of CPUs sampled, or -errno: then some may be missing until a later call, as capture_cpu_count()
+ * tells.
  */
 int capture_follow_cpus(struct capture *capture);
 

@@ -241,19 +241,18 @@ const struct sideband_rings *capture_host_rings(const struct capture_host *host)
 static int follow_cpus(struct capture_host *host, bool is_started)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
-	int count, r = 0;
+	int count, sampled = 0, heard;
 
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
 		return count;
 	if (is_started)
-		r = cpu_events_set_cpus(host->events, cpus, (size_t)count);
-	if (r == 0)
-		r = sideband_rings_set_cpus(host->rings, cpus, (size_t)count);
-	if (r < 0)
-		return r;
-	host->cpu_count = is_started ? (uint32_t)cpu_events_count(host->events) : (uint32_t)count;
-	return 0;
+		sampled = cpu_events_set_cpus(host->events, cpus, (size_t)count);
+	heard = sideband_rings_set_cpus(host->rings, cpus, (size_t)count);
+	if (sampled == 0 || host->is_started)
+		host->cpu_count =
+			is_started ? (uint32_t)cpu_events_count(host->events) : (uint32_t)count;
+	return sampled < 0 ? sampled : heard;
 }
 
 int capture_host_follow_cpus(struct capture_host *host)
@@ -265,7 +264,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 {
 	int r = follow_cpus(host, true);
 
-	if (r == 0) {
+	if (r == 0 || (host->is_started && cpu_events_error_passes(r))) {
 		host->is_started = true;
 		return 0;
 	}
@@ -275,7 +274,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 		return fault_set(fault, r,
 			"cannot sample the CPUs (%s): run as root, or with CAP_PERFMON",
 			strerror(-r));
-	if (host->settings.event == CAPTURE_EVENT_CYCLES)
+	if (host->settings.event == CAPTURE_EVENT_CYCLES && !cpu_events_error_passes(r))
 		return fault_set(fault, r,
 			"cannot sample the CPUs by their cycles (%s): this machine shows no PMU "
 			"that counts them, as is usual for virtual ones; sample by the clock",

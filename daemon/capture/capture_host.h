@@ -39,8 +39,11 @@ int capture_host_fd(const struct capture_host *host, size_t index);
 
 const struct sideband_rings *capture_host_rings(const struct capture_host *host);
 
-/* These return 0 or -errno. Starting twice does nothing; following CPUs before the start, or after
- * a stop, follows those of the side-band alone. */
+/*
+ * These return 0 or -errno. Starting twice does nothing; following CPUs before the start, or after
+ * a stop, follows those of the side-band alone. Where some CPU cannot be followed for now all
+ * others are; what has started once goes on so, whoever starts it again.
+ */
 int capture_host_start(struct capture_host *host, struct fault *fault);
 void capture_host_stop(struct capture_host *host);
 int capture_host_follow(struct capture_host *host, pid_t pid);

@@ -172,18 +172,30 @@ static bool is_sampled(const struct cpu_events *events, uint32_t cpu)
 	return false;
 }
 
-/* A CPU that has gone meanwhile is passed over, if it is not the only one. */
+bool cpu_events_error_passes(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EINTR;
+}
+
+/*
+ * A CPU that has gone meanwhile is passed over, if it is not the only one. Where one has no event
+ * for now, that is told, unless another refuses it for good.
+ */
 static int add_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count)
 {
-	int r = 0;
+	int passing = 0, r = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (is_sampled(events, cpus[i]))
 			continue;
 		r = add_cpu(events, cpus[i]);
-		if (r < 0 && r != -ENODEV)
+		if (cpu_events_error_passes(r))
+			passing = r;
+		else if (r < 0 && r != -ENODEV)
 			return r;
 	}
+	if (passing < 0)
+		return passing;
 	return events->count > 0 ? 0 : r;
 }
 
@@ -202,7 +214,8 @@ int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t 
 	 */
 	for (;;) {
 		r = add_cpus(events, cpus, count);
-		if (r == 0 || events->source + 1 == events->source_end)
+		if (r == 0 || cpu_events_error_passes(r) ||
+			events->source + 1 == events->source_end)
 			return r;
 		cpu_events_stop(events);
 		events->source++;

@@ -30,9 +30,13 @@ uint32_t cpu_events_rate_hz(const struct cpu_events *events);
 /*
  * Makes the sampled CPUs be `cpus`. An event whose clock stands still, since its CPU went away and
  * came back, is opened anew. A CPU that vanishes meanwhile is passed over. Returns 0 or -errno:
- * -ENOENT, -EOPNOTSUPP, ... where no source opens.
+ * -ENOENT, -EOPNOTSUPP, ... where no source opens; or an error that passes: then CPUs are without
+ * an event until the next call, which tries them again, and all others are as they should be.
  */
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count);
+
+/* Is it for want of memory or descriptors, rather than of what the machine or the kernel has? */
+bool cpu_events_error_passes(int error);
 
 /* Detaches and closes all; what they count towards cpu_events_expected() stays. */
 void cpu_events_stop(struct cpu_events *events);

@@ -138,7 +138,7 @@ static bool has_ring(const struct sideband_rings *rings, uint32_t cpu)
 int sideband_rings_set_cpus(struct sideband_rings *rings, const uint32_t *cpus, size_t count)
 {
 	size_t kept = 0;
-	int r;
+	int failed = 0, r;
 
 	for (size_t i = 0; i < rings->count; i++) {
 		struct mapped_ring item = rings->items[i];
@@ -158,9 +158,9 @@ int sideband_rings_set_cpus(struct sideband_rings *rings, const uint32_t *cpus, 
 			continue;
 		r = add_ring(rings, cpus[i]);
 		if (r < 0 && r != -ENODEV) /* else it has gone again */
-			return r;
+			failed = r;
 	}
-	return 0;
+	return failed;
 }
 
 size_t sideband_rings_count(const struct sideband_rings *rings)

@@ -29,7 +29,8 @@ DEFINE_CLEANUP(struct sideband_rings, sideband_rings_free);
 /*
  * Makes the CPUs be `cpus`. A ring whose CPU went away and came back is opened anew; a CPU that
  * vanishes meanwhile is passed over. What was in a ring that goes is for those who have mapped it.
- * Returns 0 or -errno.
+ * Returns 0 or -errno: then CPUs are without a ring until the next call, which tries them again,
+ * and all others have theirs.
  */
 int sideband_rings_set_cpus(struct sideband_rings *rings, const uint32_t *cpus, size_t count);
 

@@ -204,6 +204,37 @@ static void cycles_are_had_or_refused(void **state)
 	capture_free(capture);
 }
 
+/* It begins with all CPUs or not at all; what has begun goes on with those that there are. */
+static void too_few_descriptors_change_nothing(void **state)
+{
+	struct capture_settings any = settings;
+	struct fault fault = { 0 };
+	struct capture *capture;
+	struct rlimit limit;
+
+	any.event = CAPTURE_EVENT_AUTO;
+	capture = open_capture(*state, &any);
+	for (int more = 0; more < 3; more++) {
+		int r;
+
+		limit = limit_descriptors(more);
+		r = capture_start(capture, &fault);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		assert_int_equal(r, -EMFILE);
+		assert_non_null(strstr(fault.text, strerror(EMFILE)));
+		assert_string_equal(capture_event_name(capture), "");
+	}
+	start(capture);
+	assert_string_equal(capture_event_name(capture), has_cycles() ? "cycles" : "cpu-clock");
+	limit = limit_descriptors(0);
+	assert_int_equal(capture_follow_cpus(capture), -EMFILE);
+	assert_int_equal(capture_start(capture, &fault), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	wait_for_samples(capture, 20);
+	assert_int_equal(capture_follow_cpus(capture), capture_cpu_count(capture));
+	capture_free(capture);
+}
+
 static void settings_beyond_the_bounds_are_refused(void **state)
 {
 	struct setting *setting = *state;
@@ -544,6 +575,8 @@ int main(void)
 		IN_BOTH(it_samples_from_start_to_stop),
 		IN_BOTH(expected_samples_follow_the_rate),
 		IN_BOTH(cycles_are_had_or_refused),
+		cmocka_unit_test_setup_teardown(
+			too_few_descriptors_change_nothing, set_up_here, tear_down),
 		IN_BOTH(settings_beyond_the_bounds_are_refused),
 		IN_BOTH(what_is_forgotten_samples_no_more),
 		SERVED(the_next_engine_takes_over),

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What drives the sampler where the kernel refuses some of it, for good or for now. */
+#include "capture/cpu_events.h"
+#include "tests/capture/made_up_events.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <bpf/libbpf.h>
+#include <stdlib.h>
+
+static int attach_error;
+static size_t attached[MADE_UP_CPUS]; /* events, by CPU */
+
+struct bpf_link {
+	int fd;
+	uint32_t cpu;
+};
+
+static const uint32_t cpus[] = { 0, 1, 2 };
+enum { CPUS = sizeof(cpus) / sizeof(cpus[0]) };
+
+struct bpf_link *bpf_program__attach_perf_event(const struct bpf_program *program, int fd)
+{
+	struct bpf_link *link;
+
+	(void)program;
+	if (attach_error) {
+		errno = -attach_error;
+		return NULL;
+	}
+	link = malloc(sizeof(*link));
+	assert_non_null(link);
+	*link = (struct bpf_link){ .fd = fd, .cpu = kernel.cpu };
+	attached[kernel.cpu]++;
+	return link;
+}
+
+int bpf_link__destroy(struct bpf_link *link)
+{
+	attached[link->cpu]--;
+	assert_int_equal(close(link->fd), 0);
+	free(link);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	struct cpu_events *events;
+
+	memset(&kernel, 0, sizeof(kernel));
+	attach_error = 0;
+	assert_int_equal(cpu_events_new(NULL, 1000, &events), 0);
+	*state = events;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	cpu_events_free(*state);
+	for (size_t i = 0; i < MADE_UP_CPUS; i++)
+		assert_int_equal(attached[i], 0);
+	return 0;
+}
+
+static void assert_sampled(size_t first, size_t second, size_t third)
+{
+	assert_int_equal(attached[0], first);
+	assert_int_equal(attached[1], second);
+	assert_int_equal(attached[2], third);
+}
+
+static void cycles_drive_it_where_there_are_any(void **state)
+{
+	assert_string_equal(cpu_events_name(*state), "");
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cycles");
+	assert_sampled(1, 1, 1);
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, 2), 0);
+	assert_sampled(1, 1, 0);
+}
+
+static void where_one_cpu_has_none_the_clock_drives_all(void **state)
+{
+	static const int errors[] = { -ENOENT, -EOPNOTSUPP, -EINVAL, -EBUSY };
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		kernel.cycles_error[2] = errors[i];
+		assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+		assert_string_equal(cpu_events_name(*state), "cpu-clock");
+		assert_sampled(1, 1, 1);
+	}
+}
+
+static void without_any_source_it_fails(void **state)
+{
+	kernel.error[1] = -EOPNOTSUPP;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EOPNOTSUPP);
+}
+
+static void a_cpu_that_vanishes_is_passed_over(void **state)
+{
+	kernel.error[1] = -ENODEV;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cycles");
+	assert_sampled(1, 0, 1);
+}
+
+/* That CPU alone is without an event, as long as it lasts. */
+static void what_passes_leaves_the_source_as_it_is(void **state)
+{
+	static const int errors[] = { -ENOMEM, -EMFILE, -ENFILE, -EINTR };
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		assert_true(cpu_events_error_passes(errors[i]));
+		assert_int_equal(cpu_events_set_cpus(*state, cpus, 1), 0);
+		kernel.error[1] = errors[i];
+		assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), errors[i]);
+		assert_string_equal(cpu_events_name(*state), "cycles");
+		assert_sampled(1, 0, 1);
+		assert_int_equal(cpu_events_count(*state), 2);
+		assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), errors[i]);
+		kernel.error[1] = 0;
+		assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+		assert_string_equal(cpu_events_name(*state), "cycles");
+		assert_sampled(1, 1, 1);
+	}
+}
+
+static void an_attachment_may_fail_for_now_too(void **state)
+{
+	attach_error = -EMFILE;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EMFILE);
+	assert_int_equal(cpu_events_count(*state), 0);
+	attach_error = 0;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cycles");
+}
+
+/* What one CPU refuses for good is not hidden by another that has no room for now. */
+static void a_refusal_counts_for_more(void **state)
+{
+	kernel.error[0] = -ENOMEM;
+	kernel.cycles_error[1] = -ENOENT;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -ENOMEM);
+	assert_string_equal(cpu_events_name(*state), "cpu-clock");
+	assert_sampled(0, 1, 1);
+	kernel.error[0] = 0;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_sampled(1, 1, 1);
+}
+
+/* By the clocks of the events that there are and were: 1000 a second, so one at each look. */
+static void of_a_cpu_without_an_event_nothing_is_expected(void **state)
+{
+	cpu_events_set_sources(*state, false, true);
+	kernel.error[1] = kernel.error[2] = -EMFILE;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EMFILE);
+	assert_int_equal(cpu_events_expected(*state), 1);
+	assert_int_equal(cpu_events_expected(*state), 2);
+	kernel.error[1] = 0;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EMFILE); /* looks, too */
+	assert_int_equal(cpu_events_expected(*state), 4 + 1);
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, 1), 0);
+	assert_int_equal(cpu_events_expected(*state), 6 + 2);
+	cpu_events_stop(*state);
+	assert_int_equal(cpu_events_expected(*state), 7 + 2);
+}
+
+static void without_memory_it_fails_and_goes_on_later(void **state)
+{
+	struct cpu_events *events = NULL;
+
+	fail_allocation(0);
+	assert_int_equal(cpu_events_new(NULL, 1000, &events), -ENOMEM);
+	assert_true(allocation_failed());
+	assert_null(events);
+	fail_allocation(0);
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, 1), -ENOMEM);
+	assert_true(allocation_failed());
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cycles");
+	cpu_events_free(NULL);
+}
+
+#define EVENTS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EVENTS_TEST(cycles_drive_it_where_there_are_any),
+		EVENTS_TEST(where_one_cpu_has_none_the_clock_drives_all),
+		EVENTS_TEST(without_any_source_it_fails),
+		EVENTS_TEST(a_cpu_that_vanishes_is_passed_over),
+		EVENTS_TEST(what_passes_leaves_the_source_as_it_is),
+		EVENTS_TEST(an_attachment_may_fail_for_now_too),
+		EVENTS_TEST(a_refusal_counts_for_more),
+		EVENTS_TEST(without_memory_it_fails_and_goes_on_later),
+		EVENTS_TEST(of_a_cpu_without_an_event_nothing_is_expected),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
