@@ -228,6 +228,8 @@ int main(int argc, char **argv)
 
 	fill_standard_descriptors();
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may have ignored it, and children would not wait to be waited for. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	/* Those that were started by way of /proc/self/exe would be called "exe". */
 	(void)prctl(PR_SET_NAME, "pilotlightd");
 	if (argc > 1)

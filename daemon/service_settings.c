@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "capture/cpu_list.h"
 #include "config/memory_limit.h"
+#include "group_lookup.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +19,9 @@
 /* Of what the unit may take, for what is there all the time; the rest is for symbol workers and
  * queries while they run. */
 enum { STANDING_SHARE = 3 };
+
+/* As long as a name service may take that is not of this host. */
+enum { GROUP_PATIENCE_MS = 10000 };
 
 /* The first of the folders in the variable, which may hold several (systemd.exec(5)). */
 static void folder_of(const char *variable, const char *otherwise, char path[PATH_MAX])
@@ -234,14 +237,19 @@ static int make_folder(const char *path, struct fault *fault)
 static int give_to_group(const char *folder, const char *group, struct fault *fault)
 {
 	_cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const struct group *found = getgrnam(group);
+	gid_t number;
+	int r;
 
 	if (fd < 0 || fchmod(fd, 0750) < 0)
 		return fault_set(fault, -errno, "cannot set the mode of the folder %s: %s", folder,
 			strerror(errno));
-	if (!found)
+	r = group_lookup(group, GROUP_PATIENCE_MS, &number);
+	if (r == -ENOENT)
 		return 0;
-	if (fchown(fd, (uid_t)-1, found->gr_gid) < 0 || fchmod(fd, 02750) < 0)
+	if (r < 0)
+		return fault_set(fault, r, "cannot find out the number of the group %s: %s", group,
+			strerror(-r));
+	if (fchown(fd, (uid_t)-1, number) < 0 || fchmod(fd, 02750) < 0)
 		return fault_set(fault, -errno, "cannot give the folder %s to the group %s: %s",
 			folder, group, strerror(errno));
 	return 0;

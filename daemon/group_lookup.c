@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "group_lookup.h"
+
+#include "base/cleanup.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+static _Noreturn void be_child(const char *name, int fd)
+{
+	const struct group *group;
+
+	if (sandbox_drop_privileges(SANDBOX_ROOT_STAYS) < 0 || sandbox_die_with_parent(fd) < 0)
+		_exit(1);
+	group = getgrnam(name);
+	if (group)
+		(void)send(fd, &group->gr_gid, sizeof(group->gr_gid), MSG_NOSIGNAL);
+	_exit(0);
+}
+
+static int receive(int fd, int patience_ms, gid_t *ret_group)
+{
+	struct pollfd waited = { .fd = fd, .events = POLLIN };
+	int n = poll(&waited, 1, patience_ms);
+	ssize_t size;
+	gid_t group;
+
+	if (n <= 0)
+		return n < 0 ? -errno : -ETIMEDOUT;
+	size = recv(fd, &group, sizeof(group), MSG_DONTWAIT);
+	if (size < 0)
+		return -errno;
+	if (size != sizeof(group))
+		return -ENOENT;
+	*ret_group = group;
+	return 0;
+}
+
+int group_lookup(const char *name, int patience_ms, gid_t *ret_group)
+{
+	int pair[2], r;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		(void)close(pair[0]);
+		be_child(name, pair[1]);
+	}
+	r = child < 0 ? -errno : 0;
+	(void)close(pair[1]);
+	if (r == 0) {
+		r = receive(pair[0], patience_ms, ret_group);
+		(void)kill(child, SIGKILL);
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	(void)close(pair[0]);
+	return r;
+}
