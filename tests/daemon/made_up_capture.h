@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A capture and a drain as a test wants them, in the place of those that need a kernel and
+ * privileges: this defines the functions of capture/capture.h, capture/sideband.h and drain/drain.h
+ * that a pipeline uses. Samples and records are what the test puts there; whenever the pipeline
+ * asks for anything, the test's own check is made.
+ */
+#pragma once
+
+#include "capture/capture.h"
+#include "capture/sideband.h"
+#include "drain/drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { MADE_UP_SAMPLES_MAX = 8 };
+
+struct made_up_sample {
+	uint32_t tgid;
+	uint64_t count, time_ns;
+	uint64_t user_ip; /* 0: it has no frames */
+};
+
+static struct {
+	bool is_taken_over;
+	int follow_error;
+	struct pilotlight_counters left_behind;
+	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
+	size_t sample_count;
+	struct sideband_record *records; /* freed when they are read */
+	size_t record_count;
+	void (*check)(void);
+	/* What was done. */
+	unsigned starts, stops, follows, flips, windows;
+	uint64_t records_read;
+} world;
+
+struct capture {
+	struct capture_maps maps;
+	uint32_t active_window, rate_hz;
+	struct sideband *sideband;
+};
+
+struct sideband {
+	int poll_fd; /* always readable */
+};
+
+struct drain {
+	int poll_fd; /* never */
+};
+
+static void check(void)
+{
+	if (world.check)
+		world.check();
+}
+
+static inline void world_reset(void)
+{
+	free(world.records);
+	memset(&world, 0, sizeof(world));
+}
+
+static inline uint64_t world_samples(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < world.sample_count; i++)
+		sum += world.samples[i].count;
+	return sum;
+}
+
+/* --- capture --- */
+
+int capture_open(
+	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+
+	(void)fault;
+	assert_non_null(capture);
+	capture->sideband = calloc(1, sizeof(*capture->sideband));
+	assert_non_null(capture->sideband);
+	capture->sideband->poll_fd = eventfd(1, EFD_CLOEXEC);
+	assert_true(capture->sideband->poll_fd >= 0);
+	capture->maps.active_window = &capture->active_window;
+	/* So long that no drain of any test is due by itself. */
+	capture->maps.sizes.drain_period_ms = 3600000;
+	capture->rate_hz = settings->rate_hz;
+	*ret_capture = capture;
+	return 0;
+}
+
+int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
+	struct fault *fault)
+{
+	(void)fd;
+	return capture_open(settings, ret_capture, fault);
+}
+
+void capture_free(struct capture *capture)
+{
+	if (!capture)
+		return;
+	(void)close(capture->sideband->poll_fd);
+	free(capture->sideband);
+	free(capture);
+}
+
+bool capture_is_taken_over(const struct capture *capture)
+{
+	(void)capture;
+	return world.is_taken_over;
+}
+
+const struct pilotlight_counters *capture_left_behind(const struct capture *capture)
+{
+	(void)capture;
+	return &world.left_behind;
+}
+
+int capture_start(struct capture *capture, struct fault *fault)
+{
+	(void)capture;
+	(void)fault;
+	check();
+	world.starts++;
+	return 0;
+}
+
+void capture_stop(struct capture *capture)
+{
+	(void)capture;
+	check();
+	world.stops++;
+}
+
+int capture_follow_cpus(struct capture *capture)
+{
+	(void)capture;
+	check();
+	world.follows++;
+	return world.follow_error < 0 ? world.follow_error : 1;
+}
+
+int capture_forget(struct capture *capture)
+{
+	(void)capture;
+	return 0;
+}
+
+int capture_follow(struct capture *capture, pid_t pid)
+{
+	(void)capture;
+	(void)pid;
+	return 0;
+}
+
+int capture_set_rate(struct capture *capture, uint32_t rate_hz)
+{
+	capture->rate_hz = rate_hz;
+	return 0;
+}
+
+uint32_t capture_rate_hz(const struct capture *capture)
+{
+	return capture->rate_hz;
+}
+
+const char *capture_event_name(const struct capture *capture)
+{
+	(void)capture;
+	return "cpu-clock";
+}
+
+uint32_t capture_cpu_count(const struct capture *capture)
+{
+	(void)capture;
+	return 1;
+}
+
+const struct capture_maps *capture_maps(const struct capture *capture)
+{
+	return &capture->maps;
+}
+
+const struct walk_maps *capture_walk_maps(const struct capture *capture)
+{
+	(void)capture;
+	return NULL;
+}
+
+struct sideband *capture_sideband(struct capture *capture)
+{
+	return capture->sideband;
+}
+
+uint64_t capture_expected_samples(struct capture *capture)
+{
+	(void)capture;
+	return 0;
+}
+
+void capture_read_cost(const struct capture *capture, struct capture_cost *ret_cost)
+{
+	(void)capture;
+	*ret_cost = (struct capture_cost){ 0 };
+}
+
+/* --- the side-band --- */
+
+int sideband_poll_fd(const struct sideband *sideband)
+{
+	return sideband->poll_fd;
+}
+
+bool sideband_tells_cgroups(const struct sideband *sideband)
+{
+	(void)sideband;
+	return true;
+}
+
+int sideband_read(
+	struct sideband *sideband, uint64_t until_ns, sideband_function function, void *context)
+{
+	struct sideband_record *records = TAKE_PTR(world.records);
+	size_t count = world.record_count;
+
+	(void)sideband;
+	(void)until_ns;
+	check();
+	world.record_count = 0;
+	for (size_t i = 0; i < count; i++)
+		function(context, &records[i]);
+	world.records_read += count;
+	free(records);
+	return 0;
+}
+
+void sideband_counters(const struct sideband *sideband, struct sideband_counters *ret_counters)
+{
+	(void)sideband;
+	*ret_counters = (struct sideband_counters){ .records = world.records_read };
+}
+
+/* --- drain --- */
+
+int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
+{
+	struct drain *drain = calloc(1, sizeof(*drain));
+
+	(void)maps;
+	assert_non_null(drain);
+	drain->poll_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(drain->poll_fd >= 0);
+	*ret_drain = drain;
+	return 0;
+}
+
+void drain_free(struct drain *drain)
+{
+	if (!drain)
+		return;
+	(void)close(drain->poll_fd);
+	free(drain);
+}
+
+int drain_poll_fd(const struct drain *drain)
+{
+	return drain->poll_fd;
+}
+
+int drain_flip(struct drain *drain)
+{
+	(void)drain;
+	check();
+	world.flips++;
+	return 0;
+}
+
+static void hand_out(const struct made_up_sample *made_up, drain_function function, void *context,
+	struct accounts *accounts)
+{
+	const struct raw_sample sample = {
+		.process = { .tgid = made_up->tgid },
+		.tid = made_up->tgid,
+		.comm = "made-up",
+		.count = made_up->count,
+		.first_ns = made_up->time_ns,
+		.last_ns = made_up->time_ns,
+		.path = PILOTLIGHT_PATH_MAP,
+		.depth_max = PILOTLIGHT_STACK_DEPTH,
+		.user_ips = &made_up->user_ip,
+		.user_ip_count = made_up->user_ip ? 1 : 0,
+	};
+
+	accounts->fired += sample.count;
+	accounts->stored[sample.path] += sample.count;
+	if (function(context, &sample) < 0)
+		accounts_move(accounts, sample.path, PILOTLIGHT_DROP_PROFILE_FULL, sample.count);
+}
+
+int drain_window(
+	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts)
+{
+	struct accounts accounts = { 0 };
+
+	(void)drain;
+	check();
+	for (size_t i = 0; i < world.sample_count; i++)
+		hand_out(&world.samples[i], function, context, &accounts);
+	world.sample_count = 0;
+	world.windows++;
+	*ret_accounts = accounts;
+	return 0;
+}
