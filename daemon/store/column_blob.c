@@ -63,8 +63,8 @@ size_t column_writer_bytes(const struct column_writer *writer)
 	return sum;
 }
 
-/* The plain content: the head, then the columns. */
-static int join(const struct column_writer *writer, uint8_t **ret_plain, size_t *ret_size)
+/* The plain content: the head, then the columns, each of which is freed. */
+static int join(struct column_writer *writer, uint8_t **ret_plain, size_t *ret_size)
 {
 	uint8_t head[(COLUMN_BLOB_COLUMNS_MAX + 1) * VARINT_BYTES_MAX];
 	size_t size = varint_put(head, writer->count), total;
@@ -80,11 +80,13 @@ static int join(const struct column_writer *writer, uint8_t **ret_plain, size_t 
 		return -ENOMEM;
 	memcpy(plain, head, size);
 	for (unsigned int i = 0; i < writer->count; i++) {
-		const struct column *column = &writer->columns[i];
+		struct column *column = &writer->columns[i];
 
 		if (column->size > 0)
 			memcpy(plain + size, column->bytes, column->size);
 		size += column->size;
+		free(column->bytes);
+		*column = (struct column){ 0 };
 	}
 	*ret_plain = plain;
 	*ret_size = total;
@@ -164,15 +166,11 @@ static int find_columns(struct column_reader *reader, unsigned int count, size_t
 	return next == reader->plain + size ? 0 : -EBADMSG;
 }
 
-int column_reader_init(
-	struct column_reader *reader, unsigned int count, const void *blob, size_t size)
+int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size)
 {
 	const uint8_t *bytes = blob;
 	unsigned long long plain_size;
-	int r;
 
-	assert(count > 0 && count <= COLUMN_BLOB_COLUMNS_MAX);
-	*reader = (struct column_reader){ 0 };
 	if (size < 1)
 		return -EBADMSG;
 	if (bytes[0] != COLUMN_BLOB_VERSION)
@@ -181,13 +179,28 @@ int column_reader_init(
 	/* Unknown and erroneous sizes are the greatest ones. */
 	if (plain_size == 0 || plain_size > COLUMN_BLOB_PLAIN_MAX)
 		return -EBADMSG;
-	reader->plain = malloc((size_t)plain_size);
+	*ret_plain_size = (size_t)plain_size;
+	return 0;
+}
+
+int column_reader_init(
+	struct column_reader *reader, unsigned int count, const void *blob, size_t size)
+{
+	size_t plain_size;
+	int r = column_blob_measure(blob, size, &plain_size);
+
+	assert(count > 0 && count <= COLUMN_BLOB_COLUMNS_MAX);
+	*reader = (struct column_reader){ 0 };
+	if (r < 0)
+		return r;
+	reader->plain = malloc(plain_size);
 	if (!reader->plain)
 		return -ENOMEM;
-	if (ZSTD_decompress(reader->plain, (size_t)plain_size, bytes + 1, size - 1) != plain_size)
+	if (ZSTD_decompress(reader->plain, plain_size, (const uint8_t *)blob + 1, size - 1) !=
+		plain_size)
 		r = -EBADMSG;
 	else
-		r = find_columns(reader, count, (size_t)plain_size);
+		r = find_columns(reader, count, plain_size);
 	if (r < 0)
 		column_reader_done(reader);
 	return r;

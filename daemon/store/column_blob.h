@@ -53,7 +53,7 @@ size_t column_writer_bytes(const struct column_writer *writer);
 
 /*
  * Returns 0 and the blob, to be freed by the caller; -ENOMEM; -E2BIG where it exceeds
- * COLUMN_BLOB_PLAIN_MAX. The writer is not reset.
+ * COLUMN_BLOB_PLAIN_MAX. What was put is gone afterwards, but for -E2BIG.
  */
 int column_writer_finish(
 	struct column_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size);
@@ -65,6 +65,12 @@ struct column_reader {
 	} columns[COLUMN_BLOB_COLUMNS_MAX];
 	bool is_damaged;
 };
+
+/*
+ * What a blob will take unpacked, which is at most COLUMN_BLOB_PLAIN_MAX. Returns 0, -EBADMSG or
+ * -EPROTONOSUPPORT.
+ */
+int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size);
 
 /*
  * Unpacks a blob that must have exactly `count` columns; it may go afterwards. Returns 0, -ENOMEM,

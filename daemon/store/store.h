@@ -16,11 +16,11 @@
  * Names of binaries' functions are not in it (I2): they come late, from the symbol cache. Names of
  * kernel and JIT code are, since nobody could find them later.
  *
- * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min), days go as a
- * whole, the oldest first; age counts from the last day but one, so that a clock that was set ahead
- * for a day costs nothing. Reading does not disturb writing: each reader has a connection of its
- * own. A writer is one owner's, one thread's; it takes 8 MiB at most, and a sixth of the profile
- * that is appended.
+ * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min; what is too
+ * large to be merged is merged in parts), days go as a whole, the oldest first; age counts from the
+ * last day but one, so that a clock that was set ahead for a day costs nothing. Reading does not
+ * disturb writing: each reader has a connection of its own. A writer is one owner's, one thread's;
+ * it takes 8 MiB at most, and a sixth of the profile that is appended.
  */
 #pragma once
 

@@ -10,7 +10,6 @@
 #include "store/sample_sum.h"
 #include "store/store_merge.h"
 #include "store/store_state.h"
-#include "store/window_blob.h"
 
 #include <errno.h>
 #include <string.h>
@@ -114,14 +113,11 @@ static int add_window(struct folding *folding, const struct day_window *window)
 	struct merge_group *group = folding->group;
 	struct window_reader reader;
 	struct window_row row;
-	const void *body;
-	size_t size;
-	int r = day_database_get_body(group->database, window->id, &body, &size, group->fault);
-
+	size_t left = MERGE_BYTES_MAX; /* one after the other */
 	/* Which nodes are valid is their readers' affair. */
-	if (r == 0)
-		r = window_reader_init(
-			&reader, body, size, (uint32_t)folding->threads.threads.count, UINT32_MAX);
+	int r = store_merge_open_window(
+		group, window, (uint32_t)folding->threads.threads.count, &left, &reader);
+
 	if (r < 0)
 		return r;
 	while ((r = window_reader_next(&reader, &row)) == 1) {

@@ -10,7 +10,6 @@
 #include "store/accounts_blob.h"
 #include "store/day_file.h"
 #include "store/store_state.h"
-#include "store/window_blob.h"
 
 #include <errno.h>
 #include <string.h>
@@ -123,6 +122,24 @@ static int read_group(
 
 /* --- rows --- */
 
+int store_merge_open_window(const struct merge_group *group, const struct day_window *window,
+	uint32_t thread_limit, size_t *left, struct window_reader *ret_reader)
+{
+	size_t size, plain_size = 0;
+	const void *body;
+	int r = day_database_get_body(group->database, window->id, &body, &size, group->fault);
+
+	if (r == 0)
+		r = column_blob_measure(body, size, &plain_size);
+	if (r == 0 && plain_size > *left)
+		r = -E2BIG;
+	if (r == 0)
+		r = window_reader_init(ret_reader, body, size, thread_limit, UINT32_MAX);
+	if (r == 0)
+		*left -= plain_size;
+	return r;
+}
+
 struct source {
 	struct window_reader reader;
 	struct window_row row;
@@ -142,18 +159,21 @@ static bool is_before(const struct window_row *a, const struct window_row *b)
 	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
 }
 
+static void close_sources(struct source *sources, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		window_reader_done(&sources[i].reader);
+}
+
 static int open_sources(const struct merge_group *group, struct source *sources)
 {
-	for (size_t i = 0; i < group->count; i++) {
-		const void *body;
-		size_t size;
-		int r = day_database_get_body(
-			group->database, group->windows[i].id, &body, &size, group->fault);
+	size_t left = MERGE_BYTES_MAX;
 
+	for (size_t i = 0; i < group->count; i++) {
 		/* Which ids are valid is their readers' affair. */
-		if (r == 0)
-			r = window_reader_init(
-				&sources[i].reader, body, size, UINT32_MAX, UINT32_MAX);
+		int r = store_merge_open_window(
+			group, &group->windows[i], UINT32_MAX, &left, &sources[i].reader);
+
 		if (r == 0)
 			r = advance(&sources[i]);
 		if (r < 0)
@@ -205,14 +225,13 @@ static int merge_rows(struct merge_group *group, struct merge_product *product)
 	while (r >= 0 && (r = next_row(sources, group->count, &row)) == 1 &&
 		writer.rows <= WINDOW_ROWS_MAX)
 		window_writer_add(&writer, &row);
+	close_sources(sources, group->count);
 	if (r >= 0)
 		r = window_writer_finish(
 			&writer, STORE_MERGE_EFFORT, &product->body, &product->body_size);
 	group->merged.samples = writer.samples;
 	group->merged.body_bytes = product->body_size;
 	window_writer_done(&writer);
-	for (size_t i = 0; i < group->count; i++)
-		window_reader_done(&sources[i].reader);
 	return r == -EPROTONOSUPPORT ? -EBADMSG : r;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "store/day_database.h"
+#include "store/window_blob.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,7 +18,14 @@ struct merge_group {
 	bool is_damaged;	  /* the one that there is, whose id alone is known */
 	struct fault *fault;
 };
-enum { MERGE_GROUP_MAX = 64 };
+enum {
+	MERGE_GROUP_MAX = 64,
+	/*
+	 * What its windows may take unpacked, in sum. What is made of them takes as much, twice
+	 * while it grows: besides full dictionaries, the rest of the writer's memory.
+	 */
+	MERGE_BYTES_MAX = 448 << 10,
+};
 
 struct merge_product {
 	uint8_t *body,
@@ -33,7 +41,15 @@ static inline void merge_product_done(struct merge_product *product)
 }
 
 /*
+ * Unpacks a window of the group. Of what there may be unpacked `left` bytes are left, and fewer
+ * then. Returns as window_reader_init(), -E2BIG where it takes more, or another -errno.
+ */
+int store_merge_open_window(const struct merge_group *group, const struct day_window *window,
+	uint32_t thread_limit, size_t *left, struct window_reader *ret_reader);
+
+/*
  * Sums the rows of the group up with their threads merged, and sets of `merged` what tells of them.
- * Returns 0, -ENOMEM, -EBADMSG (one is damaged), -E2BIG (too many rows), or another -errno.
+ * Returns 0, -ENOMEM, -EBADMSG (one is damaged), -E2BIG (too many rows, or one is too large), or
+ * another -errno.
  */
 int store_fold_make(struct merge_group *group, struct merge_product *ret_product);

@@ -54,7 +54,7 @@ static void columns_come_back(void **state)
 	struct column_writer writer;
 	struct column_reader reader;
 	uint8_t *blob;
-	size_t size;
+	size_t size, bytes, plain_size;
 
 	(void)state;
 	column_writer_init(&writer, 3);
@@ -64,10 +64,13 @@ static void columns_come_back(void **state)
 	}
 	column_put_bytes(&writer, 1, "text", 4);
 	column_put_bytes(&writer, 1, NULL, 0);
+	bytes = column_writer_bytes(&writer);
 	assert_int_equal(column_writer_finish(&writer, 5, &blob, &size), 0);
 	column_writer_done(&writer);
 	assert_int_equal(blob[0], COLUMN_BLOB_VERSION);
 
+	assert_int_equal(column_blob_measure(blob, size, &plain_size), 0);
+	assert_int_equal(plain_size, 4 + bytes);
 	assert_int_equal(column_reader_init(&reader, 2, blob, size), -EBADMSG);
 	assert_int_equal(column_reader_init(&reader, 3, blob, size), 0);
 	for (size_t i = 0; i < NUMBERS; i++) {
@@ -91,7 +94,7 @@ static void what_is_asked_for_and_not_there(void **state)
 	struct column_writer writer;
 	struct column_reader reader;
 	uint8_t *blob;
-	size_t size;
+	size_t size, plain_size;
 
 	(void)state;
 	column_writer_init(&writer, 1);
@@ -110,8 +113,10 @@ static void what_is_asked_for_and_not_there(void **state)
 	assert_true(reader.is_damaged);
 	column_reader_done(&reader);
 	assert_int_equal(column_reader_init(&reader, 1, blob, 0), -EBADMSG);
+	assert_int_equal(column_blob_measure(blob, 0, &plain_size), -EBADMSG);
 	blob[0]++;
 	assert_int_equal(column_reader_init(&reader, 1, blob, size), -EPROTONOSUPPORT);
+	assert_int_equal(column_blob_measure(blob, size, &plain_size), -EPROTONOSUPPORT);
 	free(blob);
 }
 
@@ -149,6 +154,7 @@ static void a_blob_of_more_than_the_bound(void **state)
 	size = ZSTD_compress(blob + 1, bound, plain, plain_size, 1);
 	blob[0] = COLUMN_BLOB_VERSION;
 	assert_int_equal(column_reader_init(&reader, 1, blob, size + 1), -EBADMSG);
+	assert_int_equal(column_blob_measure(blob, size + 1, &size), -EBADMSG);
 	column_writer_init(&writer, 2);
 	column_put_bytes(&writer, 0, plain, COLUMN_BLOB_PLAIN_MAX);
 	assert_int_equal(column_writer_finish(&writer, 1, &none, &size), -E2BIG);

@@ -119,6 +119,55 @@ static void windows_become_coarser_with_age(void **state)
 	fixture_remove(folder);
 }
 
+/* 20,000 rows of seven bytes. */
+static void append_large(struct store *store, uint64_t start_ns)
+{
+	static const struct fixture_sample of = { .pid = 1, .comm = "large" };
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+	struct profile_sample sample = { .count = (uint64_t)1 << 38 };
+	struct fault fault = { 0 };
+
+	assert_int_equal(fixture_thread(profile, &of, &sample.thread), 0);
+	for (uint32_t n = 0; n < 20000; n++) {
+		uint32_t location;
+
+		assert_int_equal(profile_add_location(profile, 1, n, &location), 0);
+		assert_int_equal(
+			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	profile_free(profile);
+}
+
+static void what_is_large_in_sum_is_made_of_fewer(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct store_found found;
+	struct store *store;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 4; i++)
+		append_large(store, FIXTURE_DAY_NS + SECONDS(10) * i);
+	maintain(store, FIXTURE_DAY_NS + SECONDS(3 * 3600));
+	assert_int_equal(look(folder).count, 2);
+	assert_int_equal(look(folder).widest_ns, SECONDS(20));
+	for (int i = 0; i < 2; i++) {
+		selection.merges_threads = i == 1;
+		read = fixture_read(folder, &selection, &found);
+		assert_int_equal(read->samples.count, 20000);
+		for (size_t n = 0; n < 20000; n++)
+			assert_int_equal(read->samples.items[n].count, (uint64_t)1 << 40);
+		profile_free(read);
+	}
+	store_close(store);
+	fixture_remove(folder);
+}
+
 static void an_old_day_is_made_coarser_after_a_restart(void **state)
 {
 	struct store *store;
@@ -414,6 +463,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_become_coarser_with_age),
+		cmocka_unit_test(what_is_large_in_sum_is_made_of_fewer),
 		cmocka_unit_test(an_old_day_is_made_coarser_after_a_restart),
 		cmocka_unit_test(what_does_not_belong_together_stays_apart),
 		cmocka_unit_test(old_days_go),

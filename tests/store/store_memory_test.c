@@ -90,16 +90,101 @@ static struct profile *make_window(uint64_t start_ns, uint32_t samples, uint64_t
 	return profile;
 }
 
-static void maintain(struct store *store, uint64_t now_ns)
+/*
+ * Nearly as many rows as one may have, of little that is new. Unpacked, two of them just fit into
+ * what a merge may take; they have no row in common.
+ */
+static struct profile *make_dense_window(uint64_t start_ns, uint32_t number)
+{
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+
+	profile->limit_bytes = 64 << 20;
+	for (uint32_t i = 0; i < 32; i++) {
+		struct fixture_sample of = { .pid = 1 + 32 * number + i, .comm = "dense" };
+		struct profile_sample sample = { .count = (uint64_t)1 << 44 };
+
+		assert_int_equal(fixture_thread(profile, &of, &sample.thread), 0);
+		for (uint32_t n = 0; n < 850; n++) {
+			uint32_t location;
+
+			assert_int_equal(profile_add_location(profile, 1, n, &location), 0);
+			assert_int_equal(
+				profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+			assert_int_equal(profile_add_sample(profile, &sample), 0);
+		}
+	}
+	return profile;
+}
+
+static void append(struct store *store, struct profile *profile, size_t *largest)
 {
 	struct fault fault = { 0 };
+
+	if (profile_bytes(profile) > *largest)
+		*largest = profile_bytes(profile);
+	heap.counts = true;
+	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	heap.counts = false;
+	profile_free(profile);
+}
+
+/* There is no profile then. Returns what it came to. */
+static size_t maintain(struct store *store, uint64_t now_ns)
+{
+	struct fault fault = { 0 };
+	size_t before = heap.worst, worst;
 	int r;
 
+	heap.worst = heap.bytes;
+	heap.counts = true;
 	do {
 		r = store_maintain(store, now_ns, 0, &fault);
 		if (r < 0)
 			fail_msg("%s", fault.text);
 	} while (r == 1);
+	heap.counts = false;
+	worst = heap.worst;
+	heap.worst = before;
+	return worst;
+}
+
+/* Windows of so many samples, in a time in which what is old is made coarser all along. */
+static void fill(uint32_t samples, uint64_t *random)
+{
+	size_t largest = 0, maintained = 0, worst;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	heap.bytes = heap.worst = 0;
+	heap.counts = true;
+	store = fixture_open(folder);
+	heap.counts = false;
+	for (uint32_t n = 0; n < 120000 / samples; n++) {
+		uint64_t start_ns = FIXTURE_DAY_NS + SECONDS(10) * n;
+
+		append(store, make_window(start_ns, samples, random), &largest);
+		for (uint32_t i = 0; i < 4 && n % 4 == 0; i++)
+			append(store, make_dense_window(start_ns, i), &largest);
+		/* Later by what makes minutes of windows, and also by what makes tens of these. */
+		worst = maintain(store, start_ns + SECONDS(3600) * (n % 8 == 7 ? 50 : 3));
+		if (worst > maintained)
+			maintained = worst;
+	}
+	/* And of another day than the one that is appended to. */
+	append(store, make_window(FIXTURE_DAY_NS + DAY_NS, 1, random), &largest);
+	worst = maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
+	if (worst > maintained)
+		maintained = worst;
+	heap.counts = true;
+	store_close(store);
+	heap.counts = false;
+	print_message("windows of %u: %zu KiB at worst for profiles of %zu KiB, "
+		      "%zu KiB for maintenance\n",
+		samples, heap.worst >> 10, largest >> 10, maintained >> 10);
+	fixture_remove(folder);
+	assert_true(heap.worst <= WORST_BYTES + largest / PROFILE_SHARE);
+	assert_true(maintained <= WORST_BYTES);
 }
 #endif
 
@@ -107,45 +192,12 @@ static void the_writer_keeps_to_its_memory(void **state)
 {
 #ifdef HAS_HOOKS
 	static const uint32_t sizes[] = { 500, 3000, 40000 };
-	struct fault fault = { 0 };
-	struct store *store;
 	uint64_t random = 1;
-	size_t largest;
-	char folder[64];
 
 	(void)state;
 	assert_int_not_equal(__sanitizer_install_malloc_and_free_hooks(see_malloc, see_free), 0);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		fixture_folder(folder);
-		heap.bytes = heap.worst = largest = 0;
-		heap.counts = true;
-		store = fixture_open(folder);
-		for (uint32_t n = 0; n < 120000 / sizes[i]; n++) {
-			struct profile *profile;
-
-			heap.counts = false;
-			profile = make_window(FIXTURE_DAY_NS + SECONDS(10) * n, sizes[i], &random);
-			if (profile_bytes(profile) > largest)
-				largest = profile_bytes(profile);
-			heap.counts = true;
-			assert_int_equal(fixture_append(store, profile, false, &fault), 0);
-			heap.counts = false;
-			profile_free(profile);
-			heap.counts = true;
-		}
-		print_message("windows of %u: %zu KiB at worst", sizes[i], heap.worst >> 10);
-		/* Of the day that is appended to, and then of another. */
-		maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
-		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 1, 1), 0);
-		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
-		maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
-		store_close(store);
-		heap.counts = false;
-		print_message(", %zu KiB with maintenance, for profiles of %zu KiB\n",
-			heap.worst >> 10, largest >> 10);
-		fixture_remove(folder);
-		assert_true(heap.worst <= WORST_BYTES + largest / PROFILE_SHARE);
-	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		fill(sizes[i], &random);
 #else
 	(void)state;
 	print_message("memory is counted by the address sanitizer only\n");
