@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes wrong around the history: the disk, the files, memory. */
+/* What goes wrong around the history: the files, memory. */
 #include "store/store.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/store/store_fixture.h"
@@ -7,12 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/mount.h>
-
-static void day_path(char path[DAY_PATH_BYTES], const char *folder)
-{
-	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
-}
 
 static void damage(const char *path, off_t offset, size_t size)
 {
@@ -34,26 +28,6 @@ static void execute(const char *path, const char *sql)
 	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
 }
 
-static struct store_summary summarize(const char *folder)
-{
-	struct store_reader *reader;
-	struct store_summary summary;
-	struct fault fault = { 0 };
-
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
-	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
-	store_reader_close(reader);
-	return summary;
-}
-
-static void append_and_close(const char *folder, uint64_t start_ns)
-{
-	struct store *store = fixture_open(folder);
-
-	assert_int_equal(fixture_append_one(store, start_ns, 1, 1), 0);
-	store_close(store);
-}
-
 /* In all its ways: the damaged one is set aside, and a new one takes what comes. */
 static void a_damaged_day_is_set_aside(void **state)
 {
@@ -67,9 +41,9 @@ static void a_damaged_day_is_set_aside(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
+	fixture_path(path, folder);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
-		append_and_close(folder, FIXTURE_DAY_NS);
+		fixture_write_one(folder, FIXTURE_DAY_NS);
 		if (ways[i])
 			execute(path, ways[i]);
 		else
@@ -78,8 +52,8 @@ static void a_damaged_day_is_set_aside(void **state)
 		assert_int_equal(found.days_damaged, 1);
 		assert_int_equal(found.windows, 0);
 		profile_free(read);
-		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
-		summary = summarize(folder);
+		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
+		summary = fixture_summary(folder);
 		assert_int_equal(summary.windows, 1);
 		/* Four are kept at most. */
 		assert_int_equal(summary.days_set_aside, i < 4 ? i + 1 : 4);
@@ -126,8 +100,8 @@ static void what_is_no_file_is_set_aside(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
-	append_and_close(folder, FIXTURE_DAY_NS);
+	fixture_path(path, folder);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
 	for (size_t i = 0; i < sizeof(replacements) / sizeof(*replacements); i++)
 		for (int round = 0; round < 2; round++) {
 			store = round ? fixture_open(folder) : NULL;
@@ -140,7 +114,7 @@ static void what_is_no_file_is_set_aside(void **state)
 			assert_int_equal(
 				fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 			store_close(store);
-			assert_int_equal(summarize(folder).days_set_aside, ++set_aside);
+			assert_int_equal(fixture_summary(folder).days_set_aside, ++set_aside);
 			read = fixture_read(folder, NULL, &found);
 			assert_int_equal(found.windows, 1);
 			assert_int_equal(found.days_damaged, 0);
@@ -159,7 +133,7 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
+	fixture_path(path, folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(unlink(path), 0);
@@ -179,7 +153,7 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 	assert_int_equal(found.windows, 2);
 	assert_int_equal(found.days_damaged, 0);
 	profile_free(read);
-	assert_int_equal(summarize(folder).days_set_aside, 0);
+	assert_int_equal(fixture_summary(folder).days_set_aside, 0);
 	fixture_remove(folder);
 }
 
@@ -193,8 +167,8 @@ static void a_file_that_may_not_be_read(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
-	append_and_close(folder, FIXTURE_DAY_NS);
+	fixture_path(path, folder);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
 	assert_int_equal(chmod(path, 0), 0);
 	if (access(path, R_OK) == 0) {
 		print_message("this user may read what has no permission\n");
@@ -204,15 +178,15 @@ static void a_file_that_may_not_be_read(void **state)
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 1);
 	profile_free(read);
-	append_and_close(folder, FIXTURE_DAY_NS);
-	assert_int_equal(summarize(folder).days_set_aside, 1);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
+	assert_int_equal(fixture_summary(folder).days_set_aside, 1);
 
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(chmod(path, 0), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 	store_close(store);
-	assert_int_equal(summarize(folder).days_set_aside, 2);
+	assert_int_equal(fixture_summary(folder).days_set_aside, 2);
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	profile_free(read);
@@ -230,9 +204,9 @@ static void damage_is_found_late(void **state)
 	(void)state;
 	for (off_t page = 1; page < 9; page++) {
 		fixture_folder(folder);
-		day_path(path, folder);
-		append_and_close(folder, FIXTURE_DAY_NS);
-		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
+		fixture_path(path, folder);
+		fixture_write_one(folder, FIXTURE_DAY_NS);
+		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
 		damage(path, page * 4096, 4096);
 		store = fixture_open(folder);
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20), 1, 1), 0);
@@ -240,7 +214,7 @@ static void damage_is_found_late(void **state)
 			;
 		assert_string_equal(fault.text, "");
 		store_close(store);
-		set_aside += summarize(folder).days_set_aside;
+		set_aside += fixture_summary(folder).days_set_aside;
 		fixture_remove(folder);
 	}
 	assert_true(set_aside >= 4);
@@ -257,9 +231,9 @@ static void a_damaged_window_is_one_window(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
+	fixture_path(path, folder);
 	for (uint32_t i = 0; i < 5; i++)
-		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	execute(path, "UPDATE bodies SET body = x'01284a' WHERE window = 2;"
 		      "UPDATE bodies SET body = x'02' WHERE window = 3;"
 		      "UPDATE windows SET accounts = x'0163' WHERE id = 4");
@@ -319,7 +293,7 @@ static void a_damaged_window_holds_up_no_other(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		fixture_folder(folder);
-		day_path(path, folder);
+		fixture_path(path, folder);
 		assert_int_equal(day_file_path(next, folder, FIXTURE_DAY + 1), 0);
 		store = fixture_open(folder);
 		for (uint32_t n = 0; n < 8; n++) {
@@ -341,7 +315,7 @@ static void a_damaged_window_holds_up_no_other(void **state)
 		assert_int_equal(store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault), 0);
 		store_close(store);
 		assert_string_equal(fault.text, "");
-		assert_int_equal(summarize(folder).days_set_aside, 0);
+		assert_int_equal(fixture_summary(folder).days_set_aside, 0);
 		assert_int_equal(count_rows(path, "level < 2"), 0);
 		assert_int_equal(count_rows(path, "level = 2 AND fold = 0"), 0);
 		assert_true(count_rows(path, "level = 2") < 8);
@@ -358,11 +332,11 @@ static void a_damaged_dictionary_is_its_generation(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
-	append_and_close(folder, FIXTURE_DAY_NS);
+	fixture_path(path, folder);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
 	execute(path, "UPDATE dictionary SET body = x'01284a' WHERE part = 0");
-	append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10));
-	append_and_close(folder, FIXTURE_DAY_NS + SECONDS(20));
+	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
+	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(20));
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 1);
 	assert_int_equal(found.windows, 2);
@@ -379,252 +353,15 @@ static void leftovers_of_a_day_that_went_are_removed(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	day_path(path, folder);
+	fixture_path(path, folder);
 	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
 	assert_true(close(open(wal, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == 0);
 	damage(wal, 0, 4096);
-	append_and_close(folder, FIXTURE_DAY_NS);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
 	assert_int_equal(access(wal, F_OK), -1);
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	profile_free(read);
-	fixture_remove(folder);
-}
-
-static void mount_small(const char *folder, unsigned long flags)
-{
-	if (mount("tmpfs", folder, "tmpfs", flags, "size=512k") < 0) {
-		print_message("no tmpfs here: %s\n", strerror(errno));
-		fixture_remove(folder);
-		skip();
-	}
-}
-
-static void a_full_disk_is_waited_out(void **state)
-{
-	char folder[64], filler[80], bytes[4096] = { 0 };
-	struct store_found found;
-	struct profile *read;
-	struct store *store;
-	uint64_t appended = 0;
-	int fd, r;
-
-	(void)state;
-	fixture_folder(folder);
-	mount_small(folder, 0);
-	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
-	store = fixture_open(folder);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
-	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	while (write(fd, bytes, sizeof(bytes)) > 0)
-		;
-	assert_int_equal(errno, ENOSPC);
-	for (uint32_t i = 1; i < 20; i++) {
-		r = fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1);
-		appended += r == 0;
-		if (r < 0)
-			assert_int_equal(r, -ENOSPC);
-	}
-	assert_true(appended < 19);
-	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_int_equal(close(fd), 0);
-	for (uint32_t i = 20; i < 23; i++)
-		assert_int_equal(
-			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
-	store_close(store);
-	read = fixture_read(folder, NULL, &found);
-	assert_int_equal(found.days_damaged, 0);
-	assert_int_equal(found.windows, 4 + appended);
-	assert_int_equal(read->threads.count, 4 + appended);
-	assert_int_equal(fixture_total(read), 4 + appended);
-	profile_free(read);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
-}
-
-/* As far as a full disk lets it. */
-static void maintain(struct store *store, uint64_t now_ns)
-{
-	struct fault fault = { 0 };
-	int r;
-
-	do {
-		r = store_maintain(store, now_ns, 0, &fault);
-	} while (r == 1);
-	if (r < 0 && r != -ENOSPC)
-		fail_msg("%s", fault.text);
-}
-
-static void fill(const char *path)
-{
-	char bytes[1024] = { 0 };
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	while (write(fd, bytes, sizeof(bytes)) > 0)
-		;
-	assert_int_equal(errno, ENOSPC);
-	assert_int_equal(close(fd), 0);
-}
-
-/* What is read of a day that is closed needs room beside it. */
-static size_t count_days(const char *folder, uint32_t *ret_last)
-{
-	struct fault fault = { 0 };
-	struct day_files files;
-	size_t count;
-
-	assert_int_equal(day_files_read(&files, folder, &fault), 0);
-	count = files.count;
-	assert_true(count > 0);
-	*ret_last = files.items[count - 1].day;
-	day_files_done(&files);
-	return count;
-}
-
-/* It has less room than the limit allows: days that are over make it, and only those. */
-static void a_small_disk_keeps_the_last_days(void **state)
-{
-	char folder[64], filler[80];
-	struct store *store;
-	uint64_t now_ns;
-	size_t days, before;
-	uint32_t last;
-
-	(void)state;
-	fixture_folder(folder);
-	mount_small(folder, 0);
-	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
-	store = fixture_open(folder);
-	for (uint32_t i = 0; i < 40; i++) {
-		int r;
-
-		now_ns = FIXTURE_DAY_NS + i * DAY_NS;
-		r = fixture_append_one(store, now_ns, 1, 1);
-		if (r < 0) {
-			assert_int_equal(r, -ENOSPC);
-			maintain(store, now_ns);
-			r = fixture_append_one(store, now_ns, 1, 1);
-		}
-		assert_int_equal(r, 0);
-		maintain(store, now_ns);
-	}
-	days = count_days(folder, &last);
-	assert_true(days >= 2 && days < 32);
-	do {
-		before = days;
-		fill(filler);
-		maintain(store, now_ns);
-		days = count_days(folder, &last);
-		assert_true(before > 1 ? days < before : days == 1);
-	} while (before > 1);
-	assert_int_equal(last, day_of(now_ns));
-	store_close(store);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
-}
-
-/* A mount on top that is read-only: what is open stays writable, all else is not. */
-static void a_disk_that_cannot_be_written(void **state)
-{
-	struct fault fault = { 0 };
-	struct store *store, *other;
-	struct store_found found;
-	struct profile *read;
-	char folder[64];
-
-	(void)state;
-	fixture_folder(folder);
-	mount_small(folder, 0);
-	store = fixture_open(folder);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
-	assert_int_equal(mount(folder, folder, NULL, MS_BIND, NULL), 0);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
-	assert_int_equal(store_open(folder, &store_default_limits, &other, &fault), -EROFS);
-	for (uint32_t i = 1; i < 3; i++) {
-		assert_int_equal(
-			fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS * i, 1, 1), -EROFS);
-		assert_int_equal(
-			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, 1, 1), -EROFS);
-	}
-	assert_int_equal(umount(folder), 0);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 1, 1), 0);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 1, 1), 0);
-	store_close(store);
-	read = fixture_read(folder, NULL, &found);
-	assert_int_equal(found.windows, 3);
-	assert_int_equal(found.days_damaged, 0);
-	profile_free(read);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
-}
-
-/* A day that was closed cleanly is read where nothing can be made beside it; another one says so.
- */
-static void a_disk_that_can_only_be_read(void **state)
-{
-	char folder[64], copy[80], command[384];
-	struct fault fault = { 0 };
-	struct store_reader *reader;
-	struct store_found found;
-	struct profile *read;
-	struct store *store;
-
-	(void)state;
-	fixture_folder(folder);
-	mount_small(folder, 0);
-	append_and_close(folder, FIXTURE_DAY_NS);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	read = fixture_read(folder, NULL, &found);
-	assert_int_equal(found.windows, 1);
-	assert_int_equal(found.days_damaged, 0);
-	assert_int_equal(summarize(folder).windows, 1);
-	profile_free(read);
-
-	/* Of a copy the last window is in the -wal alone, and there is no -shm. */
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT, NULL), 0);
-	store = fixture_open(folder);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
-	(void)snprintf(copy, sizeof(copy), "%s/copy", folder);
-	(void)snprintf(command, sizeof(command), "mkdir %s && cp %s/*.db %s/*.db-wal %s", copy,
-		folder, folder, copy);
-	assert_int_equal(system(command), 0);
-	store_close(store);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	assert_int_equal(store_reader_open(copy, &reader, &fault), 0);
-	read = NULL;
-	assert_int_equal(
-		store_reader_read(reader, &(struct store_selection){ .end_ns = UINT64_MAX },
-			1 << 20, &read, &found, &fault),
-		-EROFS);
-	assert_null(read);
-	assert_string_not_equal(fault.text, "");
-	store_reader_close(reader);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
-}
-
-/* Signs that mean something in the address of a database. */
-static void a_folder_with_any_name(void **state)
-{
-	char folder[64], odd[96], path[DAY_PATH_BYTES + 8];
-	struct store_found found;
-	struct profile *read;
-
-	(void)state;
-	fixture_folder(folder);
-	mount_small(folder, 0);
-	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);
-	assert_int_equal(mkdir(odd, 0700), 0);
-	append_and_close(odd, FIXTURE_DAY_NS);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	read = fixture_read(odd, NULL, &found);
-	assert_int_equal(found.windows, 1);
-	profile_free(read);
-	day_path(path, odd);
-	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(umount(folder), 0);
 	fixture_remove(folder);
 }
 
@@ -682,7 +419,7 @@ static void failing_allocations_fail_a_reading(void **state)
 	(void)state;
 	fixture_folder(folder);
 	for (uint32_t i = 0; i < 3; i++)
-		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	for (n = 0;; n++) {
 		struct store_reader *reader = NULL;
 		struct profile *read = NULL;
@@ -722,7 +459,7 @@ static void failing_allocations_fail_a_merge(void **state)
 	(void)state;
 	fixture_folder(folder);
 	for (uint32_t i = 0; i < 4; i++)
-		append_and_close(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	store = fixture_open(folder);
 	for (n = 0; n < 1000; n++) {
 		struct fault fault = { 0 };
@@ -755,11 +492,6 @@ int main(void)
 		cmocka_unit_test(a_damaged_window_holds_up_no_other),
 		cmocka_unit_test(a_damaged_dictionary_is_its_generation),
 		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
-		cmocka_unit_test(a_full_disk_is_waited_out),
-		cmocka_unit_test(a_small_disk_keeps_the_last_days),
-		cmocka_unit_test(a_disk_that_cannot_be_written),
-		cmocka_unit_test(a_disk_that_can_only_be_read),
-		cmocka_unit_test(a_folder_with_any_name),
 		cmocka_unit_test(failing_allocations_cost_a_window_at_most),
 		cmocka_unit_test(failing_allocations_fail_a_reading),
 		cmocka_unit_test(failing_allocations_fail_a_merge),

@@ -266,3 +266,28 @@ static inline void fixture_expect_symbols(const struct profile *profile)
 	}
 	assert_int_equal(found, 1);
 }
+
+static inline void fixture_path(char path[DAY_PATH_BYTES], const char *folder)
+{
+	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
+}
+
+static inline struct store_summary fixture_summary(const char *folder)
+{
+	struct store_reader *reader;
+	struct store_summary summary;
+	struct fault fault = { 0 };
+
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
+	store_reader_close(reader);
+	return summary;
+}
+
+static inline void fixture_write_one(const char *folder, uint64_t start_ns)
+{
+	struct store *store = fixture_open(folder);
+
+	assert_int_equal(fixture_append_one(store, start_ns, 1, 1), 0);
+	store_close(store);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A disk that is full, small or read-only. */
+#include "store/store.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+
+static void mount_small(const char *folder, unsigned long flags)
+{
+	if (mount("tmpfs", folder, "tmpfs", flags, "size=512k") < 0) {
+		print_message("no tmpfs here: %s\n", strerror(errno));
+		fixture_remove(folder);
+		skip();
+	}
+}
+
+static void a_full_disk_is_waited_out(void **state)
+{
+	char folder[64], filler[80], bytes[4096] = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	uint64_t appended = 0;
+	int fd, r;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	for (uint32_t i = 1; i < 20; i++) {
+		r = fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1);
+		appended += r == 0;
+		if (r < 0)
+			assert_int_equal(r, -ENOSPC);
+	}
+	assert_true(appended < 19);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(close(fd), 0);
+	for (uint32_t i = 20; i < 23; i++)
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(found.windows, 4 + appended);
+	assert_int_equal(read->threads.count, 4 + appended);
+	assert_int_equal(fixture_total(read), 4 + appended);
+	profile_free(read);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* As far as a full disk lets it. */
+static void maintain(struct store *store, uint64_t now_ns)
+{
+	struct fault fault = { 0 };
+	int r;
+
+	do {
+		r = store_maintain(store, now_ns, 0, &fault);
+	} while (r == 1);
+	if (r < 0 && r != -ENOSPC)
+		fail_msg("%s", fault.text);
+}
+
+static void fill(const char *path)
+{
+	char bytes[1024] = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(close(fd), 0);
+}
+
+/* What is read of a day that is closed needs room beside it. */
+static size_t count_days(const char *folder, uint32_t *ret_last)
+{
+	struct fault fault = { 0 };
+	struct day_files files;
+	size_t count;
+
+	assert_int_equal(day_files_read(&files, folder, &fault), 0);
+	count = files.count;
+	assert_true(count > 0);
+	*ret_last = files.items[count - 1].day;
+	day_files_done(&files);
+	return count;
+}
+
+/* It has less room than the limit allows: days that are over make it, and only those. */
+static void a_small_disk_keeps_the_last_days(void **state)
+{
+	char folder[64], filler[80];
+	struct store *store;
+	uint64_t now_ns;
+	size_t days, before;
+	uint32_t last;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	store = fixture_open(folder);
+	for (uint32_t i = 0; i < 40; i++) {
+		int r;
+
+		now_ns = FIXTURE_DAY_NS + i * DAY_NS;
+		r = fixture_append_one(store, now_ns, 1, 1);
+		if (r < 0) {
+			assert_int_equal(r, -ENOSPC);
+			maintain(store, now_ns);
+			r = fixture_append_one(store, now_ns, 1, 1);
+		}
+		assert_int_equal(r, 0);
+		maintain(store, now_ns);
+	}
+	days = count_days(folder, &last);
+	assert_true(days >= 2 && days < 32);
+	do {
+		before = days;
+		fill(filler);
+		maintain(store, now_ns);
+		days = count_days(folder, &last);
+		assert_true(before > 1 ? days < before : days == 1);
+	} while (before > 1);
+	assert_int_equal(last, day_of(now_ns));
+	store_close(store);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* A mount on top that is read-only: what is open stays writable, all else is not. */
+static void a_disk_that_cannot_be_written(void **state)
+{
+	struct fault fault = { 0 };
+	struct store *store, *other;
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	assert_int_equal(mount(folder, folder, NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+	assert_int_equal(store_open(folder, &store_default_limits, &other, &fault), -EROFS);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS * i, 1, 1), -EROFS);
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, 1, 1), -EROFS);
+	}
+	assert_int_equal(umount(folder), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 1, 1), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 1, 1), 0);
+	store_close(store);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 3);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* A day that was closed cleanly is read where nothing can be made beside it; another one says so.
+ */
+static void a_disk_that_can_only_be_read(void **state)
+{
+	char folder[64], copy[80], command[384];
+	struct fault fault = { 0 };
+	struct store_reader *reader;
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	fixture_write_one(folder, FIXTURE_DAY_NS);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(fixture_summary(folder).windows, 1);
+	profile_free(read);
+
+	/* Of a copy the last window is in the -wal alone, and there is no -shm. */
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT, NULL), 0);
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
+	(void)snprintf(copy, sizeof(copy), "%s/copy", folder);
+	(void)snprintf(command, sizeof(command), "mkdir %s && cp %s/*.db %s/*.db-wal %s", copy,
+		folder, folder, copy);
+	assert_int_equal(system(command), 0);
+	store_close(store);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	assert_int_equal(store_reader_open(copy, &reader, &fault), 0);
+	read = NULL;
+	assert_int_equal(
+		store_reader_read(reader, &(struct store_selection){ .end_ns = UINT64_MAX },
+			1 << 20, &read, &found, &fault),
+		-EROFS);
+	assert_null(read);
+	assert_string_not_equal(fault.text, "");
+	store_reader_close(reader);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* Signs that mean something in the address of a database. */
+static void a_folder_with_any_name(void **state)
+{
+	char folder[64], odd[96], path[DAY_PATH_BYTES + 8];
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_small(folder, 0);
+	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);
+	assert_int_equal(mkdir(odd, 0700), 0);
+	fixture_write_one(odd, FIXTURE_DAY_NS);
+	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	read = fixture_read(odd, NULL, &found);
+	assert_int_equal(found.windows, 1);
+	profile_free(read);
+	fixture_path(path, odd);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_disk_is_waited_out),
+		cmocka_unit_test(a_small_disk_keeps_the_last_days),
+		cmocka_unit_test(a_disk_that_cannot_be_written),
+		cmocka_unit_test(a_disk_that_can_only_be_read),
+		cmocka_unit_test(a_folder_with_any_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
