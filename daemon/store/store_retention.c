@@ -14,8 +14,16 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* What is left free for others, and for the -wal: a hundredth, and no more than this. */
-enum { RESERVE_PARTS = 100, RESERVE_BYTES_MAX = 64 << 20 };
+/*
+ * What is left free: for others a hundredth, and no more than this; on a small disk what writing a
+ * window takes, which is hardly more than the -wal keeps.
+ */
+enum {
+	RESERVE_PARTS = 100,
+	RESERVE_BYTES_MAX = 64 << 20,
+	WINDOW_PARTS = 8,
+	WINDOW_BYTES_MAX = 4 << 20,
+};
 
 static int remove_file(struct store *store, const struct day_file *file, struct fault *fault)
 {
@@ -81,12 +89,17 @@ static int drop_generation(
 	return r;
 }
 
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+	return n < most ? n : most;
+}
+
 /* What the history may take of its file system, which it has `own_bytes` of. */
 static int room_on_disk(
 	const struct store *store, uint64_t own_bytes, uint64_t *ret_bytes, struct fault *fault)
 {
 	struct statvfs disk;
-	uint64_t reserve, room;
+	uint64_t size, room, reserve, window;
 
 	if (statvfs(store->folder, &disk) < 0)
 		return fault_set(fault, -errno, "cannot tell the room in %s: %s", store->folder,
@@ -94,13 +107,14 @@ static int room_on_disk(
 	*ret_bytes = UINT64_MAX;
 	/* Some have no bound, or tell of none. */
 	if (disk.f_blocks == 0 ||
-		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &reserve) ||
+		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &size) ||
 		__builtin_mul_overflow((uint64_t)disk.f_bavail, disk.f_frsize, &room) ||
 		__builtin_add_overflow(room, own_bytes, &room))
 		return 0;
-	reserve /= RESERVE_PARTS;
-	if (reserve > RESERVE_BYTES_MAX)
-		reserve = RESERVE_BYTES_MAX;
+	reserve = at_most(size / RESERVE_PARTS, RESERVE_BYTES_MAX);
+	window = at_most(size / WINDOW_PARTS, WINDOW_BYTES_MAX);
+	if (reserve < window)
+		reserve = window;
 	*ret_bytes = room > reserve ? room - reserve : 0;
 	return 0;
 }

@@ -7,13 +7,18 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 
-static void mount_small(const char *folder, unsigned long flags)
+static void mount_of(const char *folder, const char *size)
 {
-	if (mount("tmpfs", folder, "tmpfs", flags, "size=512k") < 0) {
+	if (mount("tmpfs", folder, "tmpfs", 0, size) < 0) {
 		print_message("no tmpfs here: %s\n", strerror(errno));
 		fixture_remove(folder);
 		skip();
 	}
+}
+
+static void mount_small(const char *folder)
+{
+	mount_of(folder, "size=512k");
 }
 
 static void a_full_disk_is_waited_out(void **state)
@@ -27,7 +32,7 @@ static void a_full_disk_is_waited_out(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	mount_small(folder, 0);
+	mount_small(folder);
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
@@ -110,7 +115,7 @@ static void a_small_disk_keeps_the_last_days(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	mount_small(folder, 0);
+	mount_small(folder);
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 40; i++) {
@@ -141,6 +146,75 @@ static void a_small_disk_keeps_the_last_days(void **state)
 	fixture_remove(folder);
 }
 
+/* As a disk is on which others have left little, and days that are over have the rest. */
+static void fill_with_days(const char *folder, uint64_t end_ns)
+{
+	struct store *store = fixture_open(folder);
+
+	for (uint64_t n = 1; n <= 30; n++)
+		assert_int_equal(fixture_append_one(store, end_ns - n * DAY_NS, 1, 1), 0);
+	store_close(store);
+}
+
+/* One that nothing in it is known of. */
+static int append_new(const char *folder, uint64_t start_ns)
+{
+	struct store *store = fixture_open(folder);
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+	struct profile_sample sample = { .count = 1 };
+	struct fault fault = { 0 };
+	uint64_t random = 1;
+	int r;
+
+	assert_int_equal(
+		fixture_thread(profile, &(struct fixture_sample){ .pid = 1, .comm = "new" },
+			&sample.thread),
+		0);
+	for (uint32_t n = 0; n < 30000; n++) {
+		uint32_t location;
+
+		random = random * 6364136223846793005U + 1442695040888963407U;
+		assert_int_equal(profile_add_location(profile, 1, random >> 16, &location), 0);
+		assert_int_equal(
+			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	r = fixture_append(store, profile, false, &fault);
+	profile_free(profile);
+	store_close(store);
+	return r;
+}
+
+/* More than a hundredth of it: what is left must do for a window, however little that is. */
+static void a_small_disk_has_room_for_a_window(void **state)
+{
+	uint64_t now_ns = FIXTURE_DAY_NS + 30 * DAY_NS;
+	char folder[64], filler[80];
+	struct store *store;
+	struct stat status;
+	uint32_t last;
+
+	(void)state;
+	fixture_folder(folder);
+	mount_of(folder, "size=4m");
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	fill_with_days(folder, now_ns);
+	fill(filler);
+	assert_int_equal(stat(filler, &status), 0);
+	assert_int_equal(truncate(filler, status.st_size - (150 << 10)), 0);
+	/* As history_writer.c does: what has failed is begun anew, and nothing stays open
+	 * meanwhile. */
+	assert_int_equal(append_new(folder, now_ns), -ENOSPC);
+	store = fixture_open(folder);
+	maintain(store, now_ns);
+	store_close(store);
+	assert_int_equal(append_new(folder, now_ns), 0);
+	assert_true(count_days(folder, &last) > 1);
+	assert_int_equal(last, day_of(now_ns));
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
 /* A mount on top that is read-only: what is open stays writable, all else is not. */
 static void a_disk_that_cannot_be_written(void **state)
 {
@@ -152,7 +226,7 @@ static void a_disk_that_cannot_be_written(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	mount_small(folder, 0);
+	mount_small(folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(mount(folder, folder, NULL, MS_BIND, NULL), 0);
@@ -189,7 +263,7 @@ static void a_disk_that_can_only_be_read(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	mount_small(folder, 0);
+	mount_small(folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
 	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
 	read = fixture_read(folder, NULL, &found);
@@ -230,7 +304,7 @@ static void a_folder_with_any_name(void **state)
 
 	(void)state;
 	fixture_folder(folder);
-	mount_small(folder, 0);
+	mount_small(folder);
 	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);
 	assert_int_equal(mkdir(odd, 0700), 0);
 	fixture_write_one(odd, FIXTURE_DAY_NS);
@@ -249,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_is_waited_out),
 		cmocka_unit_test(a_small_disk_keeps_the_last_days),
+		cmocka_unit_test(a_small_disk_has_room_for_a_window),
 		cmocka_unit_test(a_disk_that_cannot_be_written),
 		cmocka_unit_test(a_disk_that_can_only_be_read),
 		cmocka_unit_test(a_folder_with_any_name),
