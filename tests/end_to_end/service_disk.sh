@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service and its disk: full, read-only, damaged in every way, at the start and while it runs; a
-# symbol cache that is full. It goes on sampling, says what is wrong, and recovers by itself.
+# The service and its disk: full, read-only, small, damaged in every way, at the start and while it
+# runs; a symbol cache that is full. It goes on sampling, says what is wrong, and recovers by itself.
 if [ "${1-}" != in-namespace ]; then
 	unshare --mount --propagation private true 2>/dev/null || {
 		echo "1..0 # SKIP mount namespaces are refused here"
@@ -16,7 +16,10 @@ need_root
 need_programs
 need_service
 has curl || skip_all "no curl"
+has sqlite3 || skip_all "no sqlite3"
 
+# That of the history's days.
+export TZ=UTC
 window_s=1
 disk=$STATE_DIRECTORY
 
@@ -30,6 +33,10 @@ trap clean_up_mounts EXIT
 
 mount_small() {
 	mount -t tmpfs -o "size=$1" pilotlight-test "$2"
+}
+
+remount() {
+	umount "$disk" && mount_small "$1" "$disk"
 }
 
 # --- what it says ------------------------------------------------------------------------------
@@ -93,6 +100,49 @@ has_history_of() {
 set_aside() {
 	[ "$(find "$disk/history" -maxdepth 1 -name '*.db.damaged-*[0-9]' | wc -l)" -ge "$1" ] ||
 		{ note "$(ls -la "$disk/history")"; return 1; }
+}
+
+# --- days that are over ------------------------------------------------------------------------
+
+days() {
+	find "$disk/history" -maxdepth 1 -name '????-??-??.db' -printf '%f\n' | sort
+}
+
+day_before() {
+	date -u -d "${1%.db} - $2 days" +%F.db
+}
+
+# make_days COUNT: the days before the one that there is have the same windows.
+make_days() {
+	local today path i
+
+	today=$(days)
+	for ((i = 1; i <= $1; i++)); do
+		path=$disk/history/$(day_before "$today" "$i")
+		cp "$disk/history/$today" "$path" || return
+		sqlite3 "$path" "UPDATE windows SET start_ns = start_ns - $i * 86400000000000,
+			end_ns = end_ns - $i * 86400000000000" || return
+	done
+}
+
+# Others take all the room that there is.
+fill() {
+	dd if=/dev/zero of="$disk/filler" bs=4k oflag=append conv=notrunc 2>"$tmp/dd"
+	days >"$tmp/days"
+}
+
+# Some of the days that there were before fill() have gone, none of them later than one that is left.
+old_ones_went() {
+	days >"$tmp/days.left"
+	comm -23 "$tmp/days" "$tmp/days.left" >"$tmp/days.gone"
+	[ -s "$tmp/days.gone" ] && [[ $(tail -n 1 "$tmp/days.gone") < $(head -n 1 "$tmp/days.left") ]]
+}
+
+status_has_days() {
+	local count
+
+	count=$(days | wc -l)
+	status_says "windows in $count days? .*" && status_says "from $(days | head -n 1 | cut -c -10) "
 }
 
 # --- how it is damaged -------------------------------------------------------------------------
@@ -173,7 +223,7 @@ end() {
 	[ -z "$service_pid" ] || stop_service
 }
 
-plan 74
+plan 99
 printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 start "$workloads/shares" 600
 check "a disk of 2 MiB" mount_small 2m "$disk"
@@ -213,8 +263,49 @@ check "by the same engine" same_engine
 check "it ends when it is told to" end
 cp "$(database)" "$tmp/good.db"
 
-umount "$disk"
-check "a disk with room" mount_small 64m "$disk"
+check "an empty disk of 8 MiB" remount 8m
+check "it starts" start_service
+begun=$(date +%s)
+check "windows are written" seals
+seals
+until=$(date +%s)
+check "it ends when it is told to" end
+check "25 days that are over" make_days 25
+check "it starts with them" start_service
+engine=$(role_pids engine)
+check "status tells of them" wait_for 60 status_has_days
+yesterday=$(days | tail -n 2 | head -n 1)
+fill
+check "full: the oldest days go" wait_for 60 old_ones_went
+check "windows are written" seals
+check "status tells of the days that are left" wait_for 60 status_has_days
+check "the last of them is among these" [ -e "$disk/history/$yesterday" ]
+check "and can be read" wait_for 60 has_history_of $((begun - 86400)) $((until - 86400))
+check "by the same engine" same_engine
+check "it ends when it is told to" end
+fill
+check "full at the start: it starts" start_service
+engine=$(role_pids engine)
+check "the oldest days go" wait_for 60 old_ones_went
+check "windows are written" seals
+went=true
+while $went && [ "$(days | wc -l)" -gt 1 ]; do
+	fill
+	wait_for 60 old_ones_went || went=false
+done
+check "full again and again: at last there is but the day that is written" [ "$(days | wc -l)" = 1 ]
+dropped=$(count_of pilotlight_windows_dropped_total)
+fill
+check "which stays: windows are dropped" wait_for 60 has_dropped $((dropped + 1))
+check "as status tells" wait_for 60 status_says 'windows? could not be written'
+check "its own are there" wait_for 60 has_history_of "$begun" "$until"
+rm "$disk/filler"
+check "room again: it recovers by itself" wait_for 60 is_failing 0
+check "windows are written again" seals
+check "by the same engine" same_engine
+check "it ends when it is told to" end
+
+check "a disk with room" remount 64m
 for damage in "${damages[@]}"; do
 	name=${damage%:*} how=${damage##*:}
 	check "$name: it starts" start_with "$how"
