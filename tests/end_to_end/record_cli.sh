@@ -187,6 +187,26 @@ interrupted() {
 	check "killed: nothing is left behind" is_empty_folder "$tmp/killed"
 }
 
+# An engine that hangs cannot end the recording: the first Ctrl-C waits for it, the second does not.
+hanging_engine() {
+	local engine
+
+	mkdir "$tmp/hangs"
+	start_recording -o "$tmp/hangs/x.svg"
+	until_recording
+	engine=$(pgrep -o -P "$recorder" -x pilotlight)
+	kill -STOP "$engine"
+	wait_beside "$recorder" is_stopped "$engine"
+	kill -INT "$recorder"
+	# The first one has been taken: two that wait would be one.
+	wait_beside "$recorder" eval '! is_pending "$recorder"'
+	check "an engine that hangs: a second Ctrl-C" kill -INT "$recorder"
+	check "... ends the recording" ended_with 130
+	check "... which says so" grep -q '^pilotlight: interrupted while it waited' "$tmp/err"
+	check "... and its engine" eval '! kill -0 "$engine" 2>/dev/null'
+	check "... and nothing is left behind" is_empty_folder "$tmp/hangs"
+}
+
 is_stopped() {
 	grep -q '^State:.T' "/proc/$1/status" 2>/dev/null
 }
@@ -196,6 +216,14 @@ holds_signals() {
 	local mask
 
 	mask=$(sed -n 's/^SigBlk:\t//p' "/proc/$1/status" 2>/dev/null)
+	[ $((0x${mask:-0} & 2)) != 0 ]
+}
+
+# Has nobody taken the last Ctrl-C yet?
+is_pending() {
+	local mask
+
+	mask=$(sed -n 's/^ShdPnd:\t//p' "/proc/$1/status" 2>/dev/null)
 	[ $((0x${mask:-0} & 2)) != 0 ]
 }
 
@@ -381,7 +409,7 @@ without_btf() {
 
 need_root
 need_programs
-plan 104
+plan 109
 cd "$tmp" || exit 1
 
 fill_symbol_cache
@@ -390,6 +418,7 @@ formats
 commands
 one_process
 interrupted
+hanging_engine
 stubborn_commands
 process_that_ends
 rate_limit
