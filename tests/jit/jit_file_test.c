@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What tells a process's own files, with a folder that stands for /proc. */
 #include "jit/jit_file.h"
+#include "tests/broker/proc_tree.h"
 #include "tests/harness/failing_allocation.h"
 
 #include "base/cleanup.h"
@@ -8,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,12 +41,6 @@ static void markers_are_known_by_their_names(void **state)
 		assert_false(jit_file_is_marker(bad[i]));
 }
 
-/* A folder that stands for /proc, with one process: 77. */
-struct tree {
-	char proc[64];
-	struct broker *broker;
-};
-
 static const struct broker_process process_77 = { .pid = 77 };
 static const struct broker_process nobody_else = { .pid = 0 };
 
@@ -54,70 +48,30 @@ static const struct broker_process nobody_else = { .pid = 0 };
 #define STATUS_77 \
 	"Name:\ta\nState:\tS (sleeping)\nUid:\t5\t6\t7\t8\nNStgid:\t77\t9\t3\nThreads:\t1\n"
 
-static void write_file(const struct tree *tree, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static void make_folder(const struct tree *tree, const char *name)
-{
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
-	assert_int_equal(mkdir(path, 0755), 0);
-}
-
-static void remove_file(const struct tree *tree, const char *name)
-{
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
-	assert_int_equal(remove(path), 0);
-}
-
+/* With one process: 77. */
 static int set_up(void **state)
 {
-	struct tree *tree = calloc(1, sizeof(*tree));
-	struct broker_options options = { 0 };
+	struct proc_tree *tree = calloc(1, sizeof(*tree));
 
 	assert_non_null(tree);
-	strcpy(tree->proc, "/tmp/jit_file_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	make_folder(tree, "77");
-	make_folder(tree, "77/root");
-	make_folder(tree, "77/root/tmp");
-	write_file(tree, "77/stat", STAT_77("1234"));
-	write_file(tree, "77/status", STATUS_77);
-	write_file(tree, "77/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
-	write_file(tree, "77/comm", "a) b\n");
-	write_file(tree, "77/timens_offsets", "monotonic           0         0\n");
-	options.proc_root = tree->proc;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	proc_tree_init(tree);
+	proc_tree_folder(tree, "77");
+	proc_tree_folder(tree, "77/root");
+	proc_tree_folder(tree, "77/root/tmp");
+	proc_tree_write(tree, "77/stat", STAT_77("1234"));
+	proc_tree_write(tree, "77/status", STATUS_77);
+	proc_tree_write(tree, "77/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+	proc_tree_write(tree, "77/comm", "a) b\n");
+	proc_tree_write(tree, "77/timens_offsets", "monotonic           0         0\n");
 	*state = tree;
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 
-	broker_free(tree->broker);
-	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	proc_tree_done(tree);
 	free(tree);
 	return 0;
 }
@@ -137,7 +91,7 @@ static uint64_t tick_ns(void)
 
 static void facts_are_read(void **state)
 {
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	struct jit_process_facts facts;
 	uint64_t boot_s = (clock_realtime_ns() - boottime_ns()) / NSEC_PER_SEC;
 
@@ -151,7 +105,7 @@ static void facts_are_read(void **state)
 		boot_s + 1234 * tick_ns() / NSEC_PER_SEC + 2);
 
 	/* One that says that it will begin is as one that begins now. */
-	write_file(tree, "77/stat", STAT_77("9000000000"));
+	proc_tree_write(tree, "77/stat", STAT_77("9000000000"));
 	assert_int_equal(jit_file_read_facts(tree->broker, &process_77, &facts), 0);
 	assert_true(facts.start_realtime_s <= clock_realtime_ns() / NSEC_PER_SEC);
 }
@@ -168,11 +122,11 @@ static void names_are_bounded(void **state)
 		{ "a\nb\n\n", "a\nb\n" },
 		{ "\xff\x1b[2J\n", "\xff\x1b[2J" },
 	};
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	struct jit_process_facts facts;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		write_file(tree, "77/comm", cases[i].text);
+		proc_tree_write(tree, "77/comm", cases[i].text);
 		assert_int_equal(jit_file_read_facts(tree->broker, &process_77, &facts), 0);
 		assert_string_equal(facts.comm, cases[i].comm);
 	}
@@ -205,12 +159,12 @@ static void clocks_of_time_namespaces_are_read(void **state)
 		{ "monotonic 9999999999999999999999999 0\n", -EBADMSG, 0 },
 		{ "notmonotonic 1 2\n", -EBADMSG, 0 },
 	};
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct jit_process_facts facts = { .monotonic_offset_ns = 77 };
 
-		write_file(tree, "77/timens_offsets", cases[i].text);
+		proc_tree_write(tree, "77/timens_offsets", cases[i].text);
 		assert_int_equal(
 			jit_file_read_facts(tree->broker, &process_77, &facts), cases[i].r);
 		assert_int_equal(facts.monotonic_offset_ns, cases[i].r ? 77 : cases[i].offset_ns);
@@ -219,17 +173,17 @@ static void clocks_of_time_namespaces_are_read(void **state)
 
 static void kernels_that_tell_less_will_do(void **state)
 {
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	struct jit_process_facts facts;
 
-	remove_file(tree, "77/timens_offsets");
-	write_file(tree, "77/status", "State:\tS\nUid:\t1\t2\t3\t4\nThreads:\t1\n");
+	proc_tree_remove(tree, "77/timens_offsets");
+	proc_tree_write(tree, "77/status", "State:\tS\nUid:\t1\t2\t3\t4\nThreads:\t1\n");
 	assert_int_equal(jit_file_read_facts(tree->broker, &process_77, &facts), 0);
 	assert_int_equal(facts.ns_pid, 77);
 	assert_int_equal(facts.monotonic_offset_ns, 0);
 }
 
-static void assert_no_facts(const struct tree *tree, int result)
+static void assert_no_facts(const struct proc_tree *tree, int result)
 {
 	struct jit_process_facts facts = { .ns_pid = 7777 };
 
@@ -241,22 +195,22 @@ static void what_makes_no_sense_is_refused(void **state)
 {
 	static const char *const files[] = { "77/timens_offsets", "77/comm", "77/status",
 		"77/stat" };
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 
-	write_file(tree, "77/stat", "77 (a\n");
+	proc_tree_write(tree, "77/stat", "77 (a\n");
 	assert_no_facts(tree, -EBADMSG);
-	write_file(tree, "77/stat", STAT_77("18446744073709551615"));
+	proc_tree_write(tree, "77/stat", STAT_77("18446744073709551615"));
 	assert_no_facts(tree, -EBADMSG);
-	write_file(tree, "77/stat", STAT_77("1234"));
-	write_file(tree, "77/status", "State:\tS\nNStgid:\t5\nThreads:\t1\n");
+	proc_tree_write(tree, "77/stat", STAT_77("1234"));
+	proc_tree_write(tree, "77/status", "State:\tS\nNStgid:\t5\nThreads:\t1\n");
 	assert_no_facts(tree, -EBADMSG);
-	write_file(tree, "77/status", "State:\tS\nUid:\t1\t2\nNStgid:\t5\n");
+	proc_tree_write(tree, "77/status", "State:\tS\nUid:\t1\t2\nNStgid:\t5\n");
 	assert_no_facts(tree, -EBADMSG);
-	write_file(tree, "77/status", "State:\tS\nUid:\t1\t2\nNStgid:\t0\nThreads:\t1\n");
+	proc_tree_write(tree, "77/status", "State:\tS\nUid:\t1\t2\nNStgid:\t0\nThreads:\t1\n");
 	assert_no_facts(tree, -ESRCH);
-	write_file(tree, "77/status", STATUS_77);
+	proc_tree_write(tree, "77/status", STATUS_77);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		remove_file(tree, files[i]);
+		proc_tree_remove(tree, files[i]);
 		if (i > 0)
 			assert_no_facts(tree, -ESRCH);
 	}
@@ -294,7 +248,7 @@ static void a_process_that_has_ended_is_gone(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	struct jit_process_facts facts;
 	size_t n;
 	int r;
@@ -317,11 +271,11 @@ static void files_of_those_who_need_not_answer_are_left_alone(void **state)
 				     "2 1 0:50 / /tmp rw - fuse.sshfs x rw\n";
 	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
 	struct jit_marker marker = { .start = 0x1000, .end = 0x2000, .device_minor = 50 };
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	int fd = -7;
 
-	write_file(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
-	write_file(tree, "77/mountinfo", mounts);
+	proc_tree_write(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
+	proc_tree_write(tree, "77/mountinfo", mounts);
 	assert_int_equal(
 		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
 		-EREMOTE);
@@ -339,7 +293,7 @@ static void files_of_those_who_need_not_answer_are_left_alone(void **state)
 	assert_int_equal(
 		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -EREMOTE);
 	/* Nor where the mounts that are told of may not be all. */
-	write_file(tree, "77/mountinfo", "what makes no sense\n");
+	proc_tree_write(tree, "77/mountinfo", "what makes no sense\n");
 	assert_int_equal(
 		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
 		-EREMOTE);
@@ -350,17 +304,17 @@ static void files_of_those_who_need_not_answer_are_left_alone(void **state)
 static void the_confined_have_their_files(void **state)
 {
 	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	char program[256], exe[256];
 	struct stat status;
 	int fd = -7;
 
-	write_file(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
-	write_file(tree, "77/mountinfo", "2 1 0:5 / /proc rw - proc proc rw\n");
+	proc_tree_write(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
+	proc_tree_write(tree, "77/mountinfo", "2 1 0:5 / /proc rw - proc proc rw\n");
 	assert_int_equal(
 		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
 		-EREMOTE);
-	write_file(tree, "77/program", "");
+	proc_tree_write(tree, "77/program", "");
 	(void)snprintf(program, sizeof(program), "%s/77/program", tree->proc);
 	(void)snprintf(exe, sizeof(exe), "%s/77/exe", tree->proc);
 	assert_int_equal(symlink(program, exe), 0);
@@ -378,12 +332,12 @@ static void files_of_the_dead_are_found_through_their_parents(void **state)
 {
 	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
 	const struct broker_process gone = { .pid = 78 };
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 	_cleanup_close_ int fd = -1;
 
 	assert_int_equal(
 		jit_file_open_perf_map(tree->broker, &gone, &process_77, &facts, &fd), -ENOENT);
-	write_file(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
+	proc_tree_write(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
 	assert_int_equal(
 		jit_file_open_perf_map(tree->broker, &gone, &nobody_else, &facts, &fd), -ESRCH);
 	assert_int_equal(jit_file_open_perf_map(tree->broker, &gone, &gone, &facts, &fd), -ESRCH);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* With a folder that stands for /proc; and what this kernel says, of mounts of our own too. */
 #include "jit/mount_table.h"
+#include "tests/broker/proc_tree.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -21,22 +22,9 @@
 
 static const struct broker_process process_77 = { .pid = 77 };
 
-struct tree {
-	char proc[64];
-	struct broker *broker;
-};
-
-static const char *path_of(const struct tree *tree, const char *name)
+static FILE *begin_file(const struct proc_tree *tree)
 {
-	static char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
-	return path;
-}
-
-static FILE *begin_file(const struct tree *tree)
-{
-	FILE *file = fopen(path_of(tree, "77/mountinfo"), "w");
+	FILE *file = fopen(proc_tree_path(tree, "77/mountinfo"), "w");
 
 	assert_non_null(file);
 	return file;
@@ -44,32 +32,25 @@ static FILE *begin_file(const struct tree *tree)
 
 static int set_up(void **state)
 {
-	struct tree *tree = calloc(1, sizeof(*tree));
-	struct broker_options options = { 0 };
+	struct proc_tree *tree = calloc(1, sizeof(*tree));
 
 	assert_non_null(tree);
-	strcpy(tree->proc, "/tmp/mount_table_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	assert_int_equal(mkdir(path_of(tree, "77"), 0755), 0);
-	options.proc_root = tree->proc;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	proc_tree_init(tree);
+	proc_tree_folder(tree, "77");
 	*state = tree;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct tree *tree = *state;
+	struct proc_tree *tree = *state;
 
-	broker_free(tree->broker);
-	(void)remove(path_of(tree, "77/mountinfo"));
-	assert_int_equal(rmdir(path_of(tree, "77")), 0);
-	assert_int_equal(rmdir(tree->proc), 0);
+	proc_tree_done(tree);
 	free(tree);
 	return 0;
 }
 
-static struct mount_table *read_back(const struct tree *tree)
+static struct mount_table *read_back(const struct proc_tree *tree)
 {
 	struct mount_table *table = NULL;
 
@@ -78,12 +59,9 @@ static struct mount_table *read_back(const struct tree *tree)
 	return table;
 }
 
-static struct mount_table *table_of(const struct tree *tree, const char *text)
+static struct mount_table *table_of(const struct proc_tree *tree, const char *text)
 {
-	FILE *file = begin_file(tree);
-
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
+	proc_tree_write(tree, "77/mountinfo", text);
 	return read_back(tree);
 }
 
@@ -92,8 +70,8 @@ struct expected {
 	enum mount_kind kind;
 };
 
-static void assert_kinds(
-	const struct tree *tree, const char *text, const struct expected *expected, size_t count)
+static void assert_kinds(const struct proc_tree *tree, const char *text,
+	const struct expected *expected, size_t count)
 {
 	struct mount_table *table = table_of(tree, text);
 
@@ -271,7 +249,7 @@ static void lines_that_make_no_sense_leave_paths_unknown(void **state)
 		"28 27 7:7 / /a rw tmpfs x rw", "28 27 7:7 / /a rw shared:1 tmpfs x rw",
 		"28 27 7:7 / /a rw -- tmpfs x rw", "28 27 7:7 / /a rw  - tmpfs x rw",
 		"28 27 7:7 / /a rw -  tmpfs x rw" };
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	char text[256];
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -297,7 +275,7 @@ static void write_long(FILE *file, size_t size)
 		assert_int_equal(fputc('x', file), 'x');
 }
 
-static void assert_incomplete(const struct tree *tree, const char *path, enum mount_kind kind)
+static void assert_incomplete(const struct proc_tree *tree, const char *path, enum mount_kind kind)
 {
 	struct mount_table *table = read_back(tree);
 
@@ -310,7 +288,7 @@ static void assert_incomplete(const struct tree *tree, const char *path, enum mo
 /* A path within FUSE has no bound, and its mount's point may be short. */
 static void lines_that_are_too_long_leave_paths_unknown(void **state)
 {
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	struct mount_table *table;
 	FILE *file = begin_file(tree);
 
@@ -334,7 +312,7 @@ static void lines_that_are_too_long_leave_paths_unknown(void **state)
 
 static void huge_files_leave_paths_unknown(void **state)
 {
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	FILE *file = begin_file(tree);
 
 	/* Too many bytes. */
@@ -358,7 +336,7 @@ static void huge_files_leave_paths_unknown(void **state)
 static void stacks_are_seen_through(void **state)
 {
 	enum { DEPTH = 50000 };
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	FILE *file = begin_file(tree);
 	struct mount_table *table;
 
@@ -374,14 +352,14 @@ static void stacks_are_seen_through(void **state)
 
 static void what_cannot_be_read_is_reported(void **state)
 {
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	struct mount_table *untouched = (struct mount_table *)&process_77, *table = untouched;
 
 	assert_int_equal(mount_table_read(tree->broker, &process_77, &table), -ESRCH);
 	assert_int_equal(
 		mount_table_read(tree->broker, &(struct broker_process){ .pid = 78 }, &table),
 		-ESRCH);
-	assert_int_equal(mkdir(path_of(tree, "77/mountinfo"), 0755), 0);
+	proc_tree_folder(tree, "77/mountinfo");
 	assert_int_equal(mount_table_read(tree->broker, &process_77, &table), -EISDIR);
 	assert_ptr_equal(table, untouched);
 	mount_table_free(NULL);
@@ -389,7 +367,7 @@ static void what_cannot_be_read_is_reported(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	const struct tree *tree = *state;
+	const struct proc_tree *tree = *state;
 	struct mount_table *table = NULL;
 	size_t n;
 	int r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Over a folder that stands for /proc, and the cgroups that the machine has. */
 #include "labels/cgroup_table.h"
+#include "tests/broker/proc_tree.h"
 #include "tests/harness/cgroup.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,47 +18,30 @@
 #include <cmocka.h>
 
 struct tree {
-	char proc[64];
-	struct broker *broker;
+	struct proc_tree files;
 	struct process_table *processes;
 	struct cgroup_table *table;
 };
 
 static void write_cgroups(const struct tree *tree, pid_t pid, const char *text)
 {
-	char path[128];
-	FILE *file;
+	char name[32];
 
-	(void)snprintf(path, sizeof(path), "%s/%d", tree->proc, (int)pid);
-	(void)mkdir(path, 0755);
-	(void)snprintf(path, sizeof(path), "%s/%d/cgroup", tree->proc, (int)pid);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
+	(void)snprintf(name, sizeof(name), "%d", (int)pid);
+	(void)mkdir(proc_tree_path(&tree->files, name), 0755);
+	(void)snprintf(name, sizeof(name), "%d/cgroup", (int)pid);
+	proc_tree_write(&tree->files, name, text);
 }
 
 static int set_up(void **state)
 {
 	struct tree *tree = calloc(1, sizeof(*tree));
-	struct broker_options options = { 0 };
 
 	assert_non_null(tree);
-	strcpy(tree->proc, "/tmp/cgroup_table_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	options.proc_root = tree->proc;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	proc_tree_init(&tree->files);
 	assert_int_equal(process_table_new(&process_table_default_limits, &tree->processes), 0);
 	*state = tree;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
 }
 
 static int tear_down(void **state)
@@ -67,8 +50,7 @@ static int tear_down(void **state)
 
 	cgroup_table_free(tree->table);
 	process_table_free(tree->processes);
-	broker_free(tree->broker);
-	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	proc_tree_done(&tree->files);
 	free(tree);
 	return 0;
 }
@@ -77,7 +59,7 @@ static void new_table(struct tree *tree)
 {
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
-	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->files.broker,
 				 tree->processes, NULL, &tree->table),
 		0);
 }
@@ -132,7 +114,8 @@ static void the_bounds_hold(void **state)
 
 	write_cgroups(tree, getpid(), "0::/\n");
 	assert_int_equal(
-		cgroup_table_new(&limits, tree->broker, tree->processes, NULL, &tree->table), 0);
+		cgroup_table_new(&limits, tree->files.broker, tree->processes, NULL, &tree->table),
+		0);
 	for (uint64_t id = 100; id < 200; id++)
 		assert_int_equal(cgroup_table_add(tree->table, id, "/a"), 0);
 	cgroup_table_counters(tree->table, &counters);
@@ -332,14 +315,14 @@ static void a_scan_of_too_many_is_counted(void **state)
 	make_cgroup(&outer, "cgroup_table_test_of_bounds");
 	make_cgroup(&inner, "cgroup_table_test_of_bounds/inner");
 	assert_int_equal(
-		cgroup_table_new(&few, tree->broker, tree->processes, NULL, &tree->table), 0);
+		cgroup_table_new(&few, tree->files.broker, tree->processes, NULL, &tree->table), 0);
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_true(counters.evicted > 0);
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
-	assert_int_equal(
-		cgroup_table_new(&short_paths, tree->broker, tree->processes, NULL, &tree->table),
+	assert_int_equal(cgroup_table_new(&short_paths, tree->files.broker, tree->processes, NULL,
+				 &tree->table),
 		0);
 	assert_int_equal(cgroup_table_scan(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
@@ -373,13 +356,13 @@ static void no_cgroup2_is_said(void **state)
 {
 	struct tree *tree = *state;
 
-	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
-				 tree->processes, tree->proc, &tree->table),
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->files.broker,
+				 tree->processes, tree->files.proc, &tree->table),
 		0);
 	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
-	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->broker,
+	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->files.broker,
 				 tree->processes, "/no/such/folder", &tree->table),
 		0);
 	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
@@ -390,7 +373,7 @@ static int use_table(struct tree *tree, const char *mount)
 	_cleanup_(cgroup_table_freep) struct cgroup_table *table = NULL;
 	const struct broker_process process = { .pid = 12 };
 	int r = cgroup_table_new(
-		&cgroup_table_default_limits, tree->broker, tree->processes, mount, &table);
+		&cgroup_table_default_limits, tree->files.broker, tree->processes, mount, &table);
 
 	if (r < 0)
 		return r;

@@ -2,6 +2,7 @@
 /* What an image executes: by the side-band's records, and by /proc for those that ran before. */
 #include "process/process_scan.h"
 #include "process/process_table.h"
+#include "tests/broker/proc_tree.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -188,59 +189,36 @@ static void churn_is_bounded(void **state)
 	process_table_free(table);
 }
 
-/* A folder that stands for /proc, with process 12 in it. */
+/* With process 12 in it. */
 struct tree {
-	char proc[64], program[PATH_MAX];
-	struct broker *broker;
+	struct proc_tree files;
+	char program[PATH_MAX];
 };
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
 
 /* `program` NULL: it has no executable, as a thread of the kernel. */
 static void make_tree(struct tree *tree, const char *program)
 {
-	struct broker_options options = { .proc_root = tree->proc };
-	char path[256], line[PATH_MAX + 128];
+	const struct proc_tree *files = &tree->files;
+	char line[PATH_MAX + 128];
 
-	strcpy(tree->proc, "/tmp/process_executable_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	(void)snprintf(path, sizeof(path), "%s/12", tree->proc);
-	assert_int_equal(mkdir(path, 0755), 0);
-	(void)snprintf(path, sizeof(path), "%s/12/status", tree->proc);
-	write_file(path, "Name:\ta\nState:\tS (some state)\nThreads:\t1\n");
-	(void)snprintf(path, sizeof(path), "%s/12/stat", tree->proc);
-	write_file(path, "12 (a) S 1 12 12 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2 3\n");
-	(void)snprintf(tree->program, sizeof(tree->program), "%s/program", tree->proc);
-	write_file(tree->program, "not read");
+	proc_tree_init(&tree->files);
+	proc_tree_folder(files, "12");
+	proc_tree_write(files, "12/status", "Name:\ta\nState:\tS (some state)\nThreads:\t1\n");
+	proc_tree_write(files, "12/stat",
+		"12 (a) S 1 12 12 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2 3\n");
+	(void)snprintf(tree->program, sizeof(tree->program), "%s/program", files->proc);
+	proc_tree_write(files, "program", "not read");
 	(void)snprintf(line, sizeof(line),
 		"2000-3000 r-xp 00001000 fe:01 7 %s\n5000-6000 r-xp 00000000 fe:01 8 /lib/a\n",
 		tree->program);
-	(void)snprintf(path, sizeof(path), "%s/12/maps", tree->proc);
-	write_file(path, line);
-	(void)snprintf(path, sizeof(path), "%s/12/exe", tree->proc);
+	proc_tree_write(files, "12/maps", line);
 	if (program)
-		assert_int_equal(symlink(program, path), 0);
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+		assert_int_equal(symlink(program, proc_tree_path(files, "12/exe")), 0);
 }
 
 static void remove_tree(struct tree *tree)
 {
-	static const char *const names[] = { "12/status", "12/stat", "12/maps", "12/exe", "12",
-		"program", "" };
-	char path[256];
-
-	broker_free(tree->broker);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, names[i]);
-		(void)remove(path);
-	}
+	proc_tree_done(&tree->files);
 }
 
 static void a_scan_finds_it(void **state)
@@ -250,7 +228,7 @@ static void a_scan_finds_it(void **state)
 	struct tree tree;
 
 	make_tree(&tree, "../program");
-	assert_int_equal(process_scan_one(tree.broker, table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree.files.broker, table, 12, 100), 0);
 	assert_true(process_table_executable(table, 12, 100, &file));
 	assert_string_equal(file.path, tree.program);
 	assert_int_equal(file.inode, 7); /* the file that is mapped */
@@ -267,7 +245,7 @@ static void a_scan_finds_one_that_is_not_mapped(void **state)
 
 	assert_int_equal(stat("/proc/self/exe", &status), 0);
 	make_tree(&tree, "/proc/self/exe");
-	assert_int_equal(process_scan_one(tree.broker, table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree.files.broker, table, 12, 100), 0);
 	assert_true(process_table_executable(table, 12, 100, &file));
 	assert_non_null(strstr(file.path, "process_executable_test"));
 	assert_int_equal(file.inode, status.st_ino);
@@ -280,7 +258,7 @@ static void a_scan_does_without(void **state)
 	struct tree tree;
 
 	make_tree(&tree, NULL);
-	assert_int_equal(process_scan_one(tree.broker, table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree.files.broker, table, 12, 100), 0);
 	assert_executable(table, 12, 100, NULL);
 	assert_true(process_table_has(table, 12, 100));
 	remove_tree(&tree);
@@ -315,7 +293,7 @@ static void failing_allocations_are_reported(void **state)
 
 		assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
 		fail_allocation(n);
-		r = process_scan_one(tree.broker, table, 12, 100);
+		r = process_scan_one(tree.files.broker, table, 12, 100);
 		failed = allocation_failed();
 		process_table_free(table);
 		if (!failed)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "process/process_scan.h"
+#include "tests/broker/proc_tree.h"
 
 #include "base/clock.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,34 +18,20 @@
 
 #include <cmocka.h>
 
-/* A folder that stands for /proc. */
 struct tree {
-	char proc[64];
-	struct broker *broker;
+	struct proc_tree files;
 	struct process_table *table;
 };
 
 static int set_up(void **state)
 {
 	struct tree *tree = calloc(1, sizeof(*tree));
-	struct broker_options options = { 0 };
 
 	assert_non_null(tree);
-	strcpy(tree->proc, "/tmp/process_scan_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	options.proc_root = tree->proc;
-	assert_int_equal(broker_new(&options, &tree->broker), 0);
+	proc_tree_init(&tree->files);
 	assert_int_equal(process_table_new(&process_table_default_limits, &tree->table), 0);
 	*state = tree;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
 }
 
 static int tear_down(void **state)
@@ -53,8 +39,7 @@ static int tear_down(void **state)
 	struct tree *tree = *state;
 
 	process_table_free(tree->table);
-	broker_free(tree->broker);
-	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	proc_tree_done(&tree->files);
 	free(tree);
 	return 0;
 }
@@ -65,7 +50,7 @@ static void write_status(
 	char path[128];
 	FILE *status;
 
-	(void)snprintf(path, sizeof(path), "%s/%s/status", tree->proc, name);
+	(void)snprintf(path, sizeof(path), "%s/%s/status", tree->files.proc, name);
 	status = fopen(path, "w");
 	assert_non_null(status);
 	(void)fprintf(status, "Name:\ta\nState:\t%c (some state)\nThreads:\t%u\n", state, threads);
@@ -78,7 +63,7 @@ static void remove_process(const struct tree *tree, const char *name)
 	char path[128];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s%s", tree->proc, name, files[i]);
+		(void)snprintf(path, sizeof(path), "%s/%s%s", tree->files.proc, name, files[i]);
 		assert_int_equal(remove(path), 0);
 	}
 }
@@ -89,10 +74,10 @@ static FILE *create_maps(const struct tree *tree, const char *name)
 	char path[128];
 	FILE *maps;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", tree->proc, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->files.proc, name);
 	assert_int_equal(mkdir(path, 0755), 0);
 	write_status(tree, name, 'S', 1);
-	(void)snprintf(path, sizeof(path), "%s/%s/maps", tree->proc, name);
+	(void)snprintf(path, sizeof(path), "%s/%s/maps", tree->files.proc, name);
 	maps = fopen(path, "w");
 	assert_non_null(maps);
 	return maps;
@@ -131,7 +116,7 @@ static void executable_mappings_are_added(void **state)
 		"this is no line\n"
 		"7000-8000 r-xp 00000000 00:00 0                [vdso]\n"
 		"9000-a000 rwxp 00000000 00:00 0                [anon:jit]");
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	assert_int_equal(process_table_mappings(tree->table, 12, 0, &all), 5);
 	assert_int_equal(all[0].offset, 0x1000);
 	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
@@ -145,11 +130,11 @@ static void what_cannot_be_scanned_says_so(void **state)
 {
 	struct tree *tree = *state;
 
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -ESRCH);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), -ESRCH);
 	write_maps(tree, "12", "");
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -ESRCH);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), -ESRCH);
 	write_maps(tree, "13", "1000-2000 r--p 00000000 fe:01 7 /bin/a\n");
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 13, 100), 0);
 	assert_false(process_table_has(tree->table, 13, 100));
 }
 
@@ -167,7 +152,7 @@ static void hostile_lengths_are_bounded(void **state)
 		(void)fprintf(maps, "%.*s", PATH_MAX, path);
 	(void)fprintf(maps, "\n4000-5000 r-xp 00000000 fe:01 7 /end\n");
 	assert_int_equal(fclose(maps), 0);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), -E2BIG);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), -E2BIG);
 	assert_file_at(tree, 12, 0x4000, "/end", 7);
 	assert_true(process_table_find(tree->table, 12, 0, 0x1000, &(struct process_mapping){ 0 }));
 	assert_false(
@@ -179,7 +164,7 @@ static void hostile_lengths_are_bounded(void **state)
 	for (size_t i = 0; i < (16 << 20) / sizeof(path) + 1; i++)
 		(void)fprintf(maps, "1000-2000 r--p 00000000 fe:01 7 /%.*s\n", PATH_MAX - 2, path);
 	assert_int_equal(fclose(maps), 0);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), -E2BIG);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 13, 100), -E2BIG);
 }
 
 static void all_processes_are_added(void **state)
@@ -195,15 +180,16 @@ static void all_processes_are_added(void **state)
 	write_maps(tree, "012", line);
 	write_maps(tree, "99999999999", line);
 	write_maps(tree, "self", line);
-	(void)snprintf(path, sizeof(path), "%s/8", tree->proc);
+	(void)snprintf(path, sizeof(path), "%s/8", tree->files.proc);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	assert_int_equal(
+		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
 	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
 	assert_file_at(tree, 345, 0x2000, "/bin/a", 7);
 	for (pid_t pid = 6; pid <= 8; pid++)
 		assert_false(process_table_has(tree->table, pid, 100));
 	assert_int_equal(
-		process_scan_all(tree->broker, tree->table, "/no/such/folder", 100), -ENOENT);
+		process_scan_all(tree->files.broker, tree->table, "/no/such/folder", 100), -ENOENT);
 }
 
 /* A process that runs out of room does not keep the others out. */
@@ -217,8 +203,8 @@ static void a_full_table_is_not_an_error_of_all(void **state)
 		"2000-3000 r-xp 00001000 fe:01 7 /a\n"
 		"4000-5000 r-xp 00001000 fe:01 7 /a\n");
 	assert_int_equal(process_table_new(&limits, &table), 0);
-	assert_int_equal(process_scan_one(tree->broker, table, 12, 100), -E2BIG);
-	assert_int_equal(process_scan_all(tree->broker, table, tree->proc, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, table, 12, 100), -E2BIG);
+	assert_int_equal(process_scan_all(tree->files.broker, table, tree->files.proc, 100), 0);
 	assert_true(process_table_has(table, 12, 100));
 	process_table_free(table);
 }
@@ -249,15 +235,17 @@ static void what_is_short_for_a_moment_ends_no_scan(void **state)
 	write_maps(tree, "13", "1000-2000 r-xp 00000000 fe:01 7                /bin/a\n");
 	before = exhaust_descriptors();
 	/* The folder takes the one descriptor that there is. */
-	scanned = process_scan_all(tree->broker, tree->table, tree->proc, 100);
-	rescanned = process_rescan_begin(&rescan, tree->proc);
+	scanned = process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100);
+	rescanned = process_rescan_begin(&rescan, tree->files.proc);
 	if (rescanned == 0)
-		rescanned = process_rescan_run(&rescan, tree->broker, tree->table, 100, UINT64_MAX);
+		rescanned = process_rescan_run(
+			&rescan, tree->files.broker, tree->table, 100, UINT64_MAX);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(scanned, 0);
 	assert_int_equal(rescanned, 0);
 	assert_false(process_table_has(tree->table, 12, 100));
-	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	assert_int_equal(
+		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
 	assert_true(process_table_has(tree->table, 12, 100));
 	assert_true(process_table_has(tree->table, 13, 100));
 }
@@ -301,12 +289,12 @@ static void what_was_there_has_not_changed(void **state)
 	uint64_t version, changed_ns = 99;
 
 	write_maps(tree, "12", one_line);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	version = process_table_version(tree->table, 12, 100, &changed_ns);
 	assert_true(version > 0);
 	assert_int_equal(changed_ns, 0);
 	/* A second look finds nothing new. */
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 200), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 200), 0);
 	assert_int_equal(process_table_version(tree->table, 12, 100, NULL), version);
 }
 
@@ -317,7 +305,7 @@ static void threads_are_counted(void **state)
 
 	write_maps(tree, "12", one_line);
 	write_status(tree, "12", 'S', 3);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	/* Of before the count: it is part of it. */
 	process_table_exit(tree->table, 12, 101);
 	for (int i = 0; i < 2; i++) {
@@ -329,7 +317,7 @@ static void threads_are_counted(void **state)
 	/* One that is about to vanish has none. */
 	write_maps(tree, "13", one_line);
 	write_status(tree, "13", 'S', 0);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 13, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 13, 100), 0);
 	assert_false(is_kept(tree->table, 13));
 }
 
@@ -338,14 +326,14 @@ static void a_check_corrects_the_count(void **state)
 	struct tree *tree = *state;
 
 	write_maps(tree, "12", one_line);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	write_status(tree, "12", 'S', 2);
-	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), 0);
+	assert_int_equal(process_scan_check(tree->files.broker, tree->table, 12), 0);
 	process_table_exit(tree->table, 12, UINT64_MAX / 2);
 	assert_true(is_kept(tree->table, 12));
 	/* The first thread has ended and is still listed. */
 	write_status(tree, "12", 'Z', 3);
-	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), 0);
+	assert_int_equal(process_scan_check(tree->files.broker, tree->table, 12), 0);
 	process_table_exit(tree->table, 12, UINT64_MAX / 2);
 	assert_true(is_kept(tree->table, 12));
 	process_table_exit(tree->table, 12, UINT64_MAX / 2);
@@ -356,12 +344,12 @@ static void a_check_corrects_the_count(void **state)
 static int rescan(struct tree *tree, uint64_t step_ns)
 {
 	struct process_rescan rescan = { 0 };
-	int r = process_rescan_begin(&rescan, tree->proc);
+	int r = process_rescan_begin(&rescan, tree->files.proc);
 
 	assert_int_equal(r, 0);
 	do
-		r = process_rescan_run(
-			&rescan, tree->broker, tree->table, 100, clock_monotonic_ns() + step_ns);
+		r = process_rescan_run(&rescan, tree->files.broker, tree->table, 100,
+			clock_monotonic_ns() + step_ns);
 	while (r == 1);
 	assert_null(rescan.folder);
 	return r;
@@ -374,25 +362,25 @@ static void a_rescan_goes_in_steps(void **state)
 	int steps = 0, r;
 
 	write_maps(tree, "12", one_line);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	write_maps(tree, "13", one_line);
-	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
+	assert_int_equal(process_rescan_begin(&rescan, tree->files.proc), 0);
 	/* Without any time a step is done all the same. */
-	while ((r = process_rescan_run(&rescan, tree->broker, tree->table, 100, 0)) == 1)
+	while ((r = process_rescan_run(&rescan, tree->files.broker, tree->table, 100, 0)) == 1)
 		steps++;
 	assert_int_equal(r, 0);
 	assert_true(steps >= 3);
 	assert_true(process_table_is_live(tree->table, 13));
 	/* One that is under way begins anew, and may be left. */
-	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
-	assert_int_equal(process_rescan_run(&rescan, tree->broker, tree->table, 100, 0), 1);
-	assert_int_equal(process_rescan_begin(&rescan, tree->proc), 0);
+	assert_int_equal(process_rescan_begin(&rescan, tree->files.proc), 0);
+	assert_int_equal(process_rescan_run(&rescan, tree->files.broker, tree->table, 100, 0), 1);
+	assert_int_equal(process_rescan_begin(&rescan, tree->files.proc), 0);
 	process_rescan_done(&rescan);
 	assert_null(rescan.folder);
 	assert_int_equal(process_rescan_begin(&rescan, "/nonexistent"), -ENOENT);
 	assert_null(rescan.folder);
 	assert_int_equal(
-		process_rescan_run(&rescan, tree->broker, tree->table, 100, UINT64_MAX), 0);
+		process_rescan_run(&rescan, tree->files.broker, tree->table, 100, UINT64_MAX), 0);
 }
 
 static void a_check_finds_who_is_gone(void **state)
@@ -402,7 +390,8 @@ static void a_check_finds_who_is_gone(void **state)
 	write_maps(tree, "12", one_line);
 	write_maps(tree, "13", one_line);
 	write_maps(tree, "14", one_line);
-	assert_int_equal(process_scan_all(tree->broker, tree->table, tree->proc, 100), 0);
+	assert_int_equal(
+		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
 	for (pid_t pid = 12; pid <= 14; pid++)
 		for (int i = 0; i < 5; i++)
 			assert_int_equal(
@@ -413,7 +402,7 @@ static void a_check_finds_who_is_gone(void **state)
 	assert_false(is_kept(tree->table, 12));
 	assert_false(is_kept(tree->table, 13));
 	assert_true(is_kept(tree->table, 14));
-	assert_int_equal(process_scan_check(tree->broker, tree->table, 13), 0);
+	assert_int_equal(process_scan_check(tree->files.broker, tree->table, 13), 0);
 }
 
 static void what_does_not_say_changes_nothing(void **state)
@@ -422,14 +411,14 @@ static void what_does_not_say_changes_nothing(void **state)
 	char path[128];
 
 	write_maps(tree, "12", one_line);
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
-	(void)snprintf(path, sizeof(path), "%s/12/status", tree->proc);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
+	(void)snprintf(path, sizeof(path), "%s/12/status", tree->files.proc);
 	assert_int_equal(truncate(path, 10), 0);
-	assert_int_equal(process_scan_check(tree->broker, tree->table, 12), -EINVAL);
+	assert_int_equal(process_scan_check(tree->files.broker, tree->table, 12), -EINVAL);
 	assert_int_equal(rescan(tree, 0), 0);
 	assert_true(is_kept(tree->table, 12));
 	/* Without a count the mappings are worth having. */
-	assert_int_equal(process_scan_one(tree->broker, tree->table, 12, 100), 0);
+	assert_int_equal(process_scan_one(tree->files.broker, tree->table, 12, 100), 0);
 	assert_true(is_kept(tree->table, 12));
 }
 
@@ -445,7 +434,7 @@ static void failing_allocations_are_reported(void **state)
 
 		assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
 		fail_allocation(n);
-		r = process_scan_all(tree->broker, table, tree->proc, 1);
+		r = process_scan_all(tree->files.broker, table, tree->files.proc, 1);
 		if (!allocation_failed()) {
 			process_table_free(table);
 			break;
