@@ -32,7 +32,8 @@ struct capture_host {
 	int barrier_inner_fd;
 	uint32_t cpu_count;
 	bool is_started;
-	uint64_t map_bytes;
+	uint64_t fixed_map_bytes; /* of maps that are allocated whole */
+	uint64_t map_bytes;	  /* of all */
 };
 
 /* How many frames the kernel walks, and so how wide the stackmaps may be. */
@@ -108,6 +109,20 @@ static int open_events(struct capture_host *host, struct fault *fault)
 	return 0;
 }
 
+/* What the kernel charges for those that grow with what is in them, or for all the others. */
+static uint64_t weigh_maps(const struct capture_host *host, bool is_growing)
+{
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, host->programs->obj)
+	{
+		if (is_growing == ((bpf_map__map_flags(map) & BPF_F_NO_PREALLOC) != 0))
+			bytes += kernel_cost_map_bytes(bpf_map__fd(map));
+	}
+	return bytes;
+}
+
 int capture_host_open(const struct capture_settings *settings, struct capture_host **ret_host,
 	struct fault *fault)
 {
@@ -139,6 +154,7 @@ int capture_host_open(const struct capture_settings *settings, struct capture_ho
 		return r;
 	/* Without the kernel's statistics all is well but for the cost that we can tell. */
 	host->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	host->fixed_map_bytes = weigh_maps(host, false);
 	capture_host_weigh(host);
 	*ret_host = TAKE_PTR(host);
 	return 0;
@@ -306,13 +322,7 @@ int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 
 void capture_host_weigh(struct capture_host *host)
 {
-	struct bpf_map *map;
-
-	host->map_bytes = 0;
-	bpf_object__for_each_map(map, host->programs->obj)
-	{
-		host->map_bytes += kernel_cost_map_bytes(bpf_map__fd(map));
-	}
+	host->map_bytes = host->fixed_map_bytes + weigh_maps(host, true);
 }
 
 static void read_programs(const struct capture_host *host, struct pilotlight_capture_state *state)
