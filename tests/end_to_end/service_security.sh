@@ -169,9 +169,15 @@ workers_die_of_each() {
 make_traced() {
 	cat >"$tmp/traced" <<END
 #!/bin/sh
-exec strace -D -qq -y -s 48 -e signal=none -o '$tmp/trace' -e trace=$1 '$real' "\$@"
+exec strace -D -f -b execve -qq -y -s 48 -e signal=none -o '$tmp/trace' -e trace=$1 '$real' "\$@"
 END
 	chmod +x "$tmp/traced"
+}
+
+# The calls of the broker and of those that open files for it, which are forks; what it executes is not
+# followed. Without the PID that begins each line.
+calls() {
+	sed -E 's/^[0-9]+ +//' "$tmp/trace"
 }
 
 # Requests of all kinds: mappings, markers, perf maps, programs that are gone, debug files, children.
@@ -206,7 +212,7 @@ is_drawn() {
 
 # The files whose bytes came to the broker, numbers as N.
 files_read() {
-	grep -E '^(read|readv|pread64|preadv2?|mmap)\(' "$tmp/trace" |
+	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
 		grep -oE '^[a-z0-9]+\(([^<]*, )?[0-9]+<[^>]*>' | sed -E 's/^[^<]*<//; s/>$//' | sort -u
 }
 
@@ -245,7 +251,7 @@ reads_nothing_else() {
 
 # Beyond reading: other ways to bytes, to other processes, to threads that the trace would miss.
 has_no_other_way() {
-	! grep -E '^(sendfile|splice|tee|vmsplice|copy_file_range|process_vm_|io_uring_|ptrace|open_by_handle_at)|CLONE_THREAD' "$tmp/trace" >"$tmp/ways" && return
+	! calls | grep -E '^(sendfile|splice|tee|vmsplice|copy_file_range|process_vm_|io_uring_|ptrace|open_by_handle_at)|CLONE_THREAD' >"$tmp/ways" && return
 	note "$(head -n 5 "$tmp/ways")"
 	return 1
 }
@@ -255,7 +261,7 @@ was_asked() {
 	local what
 
 	for what in '"maps"' '"map_files/' '"perf-[0-9]+\.map"' '/proc/kallsyms' '"exe"' mountinfo; do
-		grep -qE "^openat2?\(.*$what" "$tmp/trace" && continue
+		calls | grep -E "^openat2?\(.*$what" >/dev/null && continue
 		note "nobody has asked for $what"
 		return 1
 	done
