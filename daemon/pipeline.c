@@ -30,6 +30,9 @@ enum {
  * for it. */
 #define SCAN_NS_AT_TAKEOVER 200000000ULL
 
+/* How often it is looked for CPUs that have come or gone, at a drain. */
+#define CPUS_PERIOD_NS (4ULL * NSEC_PER_SEC)
+
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
@@ -335,16 +338,22 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
-/* Of those that could not be followed the log tells once, and every drain tries again. */
-static void follow_cpus(struct pipeline *pipeline)
+/* Of those that could not be followed the log tells once. */
+static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 {
-	int r = capture_follow_cpus(pipeline->capture);
-	bool lacks_cpus = r < 0;
+	bool lacks_cpus;
+	int r;
 
+	if (now_ns < pipeline->next_cpus_ns)
+		return;
+	pipeline->next_cpus_ns = now_ns + CPUS_PERIOD_NS;
+	r = capture_follow_cpus(pipeline->capture);
+	lacks_cpus = r < 0;
 	if (lacks_cpus && !pipeline->lacks_cpus)
 		log_warning("cannot follow the CPUs: %s, continuing with the %u that are sampled, "
-			    "and trying again at every drain",
-			strerror(-r), capture_cpu_count(pipeline->capture));
+			    "and trying again every %d s",
+			strerror(-r), capture_cpu_count(pipeline->capture),
+			(int)(CPUS_PERIOD_NS / NSEC_PER_SEC));
 	else if (!lacks_cpus && pipeline->lacks_cpus)
 		log_info("the CPUs are followed again: %d are sampled", r);
 	pipeline->lacks_cpus = lacks_cpus;
@@ -358,7 +367,7 @@ static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
-	follow_cpus(pipeline);
+	follow_cpus(pipeline, now_ns);
 	r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : pipeline_drain(pipeline, fault);
 }

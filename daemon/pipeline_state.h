@@ -74,6 +74,7 @@ struct pipeline {
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;
 	uint64_t last_request_ns; /* CLOCK_MONOTONIC; when the sampler's were last taken */
+	uint64_t next_cpus_ns;	  /* CLOCK_MONOTONIC */
 	uint64_t next_cgroups_ns; /* CLOCK_MONOTONIC; when they are to be read anew */
 	uint64_t sideband_lost;	  /* records, when /proc was last read for them */
 	struct process_rescan rescan;

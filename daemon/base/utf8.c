@@ -74,6 +74,16 @@ static struct piece first_piece(const char *bytes, size_t size)
 	return (struct piece){ bytes, length, length };
 }
 
+/* How many bytes from there on are printable ASCII, as nearly all are. */
+static size_t plain_run(const char *bytes, size_t size)
+{
+	size_t count = 0;
+
+	while (count < size && bytes[count] >= ' ' && bytes[count] <= '~')
+		count++;
+	return count;
+}
+
 /* Cleans as much as `room` holds. Returns how many bytes it wrote, and in *ret_read how many it
  * read. */
 static size_t clean_part(char *clean, size_t room, const char *bytes, size_t size, size_t *ret_read)
@@ -81,8 +91,16 @@ static size_t clean_part(char *clean, size_t room, const char *bytes, size_t siz
 	size_t written = 0, read = 0;
 
 	while (read < size) {
-		struct piece piece = first_piece(bytes + read, size - read);
+		size_t left = size - read, left_room = room - written;
+		size_t plain = plain_run(bytes + read, left < left_room ? left : left_room);
+		struct piece piece;
 
+		memcpy(clean + written, bytes + read, plain);
+		written += plain;
+		read += plain;
+		if (read == size)
+			break;
+		piece = first_piece(bytes + read, size - read);
 		if (piece.size > room - written)
 			break;
 		memcpy(clean + written, piece.text, piece.size);
