@@ -91,7 +91,8 @@ static void what_is_malformed_is_refused_and_leaves_nothing(void **state)
 	assert_int_equal(ask(*state, requests, sizeof(requests), 0), -EBADMSG);
 	assert_int_equal(ask(*state, requests, 1, 0), -EBADMSG);
 	assert_int_equal(ask(*state, requests, sizeof(requests[0]), 1), -EBADMSG);
-	assert_int_equal(ask(*state, requests, sizeof(requests[0]), 21), -EBADMSG);
+	assert_int_equal(
+		ask(*state, requests, sizeof(requests[0]), PILOTLIGHT_CAPTURE_FDS), -EBADMSG);
 	requests[0].padding[4] = 1;
 	assert_int_equal(ask(*state, requests, sizeof(requests[0]), 0), -EBADMSG);
 	assert_int_equal(open_descriptors(), before);

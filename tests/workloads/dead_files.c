@@ -3,8 +3,8 @@
  * dead_files FOLDER PROGRAM WAY [ARGUMENT...]: runs the program from a file system of its own at
  * FOLDER, in a mount namespace of its own, and after SIGUSR1 answers nothing that it is asked.
  * Then, by its WAY, `takes` requests, so that whoever waits for one cannot even be killed, or
- * `leaves` them. Prints "ready" when the program runs. Ends with the program; with 77 where nobody
- * may mount.
+ * `leaves` them. Prints "ready" when the program runs. Ends with the program, or after five
+ * minutes; with 77 where nobody may mount.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FILE_NODE = 2, REQUEST_BYTES = 1 << 18, CANNOT_MOUNT = 77 };
+enum { FILE_NODE = 2, REQUEST_BYTES = 1 << 18, CANNOT_MOUNT = 77, LIFE_S = 300 };
 
 static volatile sig_atomic_t is_dead;
 
@@ -223,6 +223,8 @@ int main(int argc, char **argv)
 	takes = strcmp(argv[3], "takes") == 0;
 	map_program(argv[2], &files);
 	mount_files(argv[1], &files);
+	/* Nobody is to wait for ever where the test has been killed. */
+	(void)alarm(LIFE_S);
 	(void)sigaction(SIGUSR1, &action, NULL);
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		die("pipe");
