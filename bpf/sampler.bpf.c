@@ -380,23 +380,39 @@ static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *bu
 	return answer.build_id_stack;
 }
 
-/* Sends a walked stack that is new to the window. 0: there is no room for it. */
-static __always_inline int send_walk(struct walk *walk, __u32 window)
+static __always_inline void note_walk(
+	struct pilotlight_counters *counters, const struct walker *walker)
 {
-	__u64 mark = sent_walk_mark(walk->record.hash, window), *sent;
-	__u32 place = walk->record.hash & sent_walks_mask, size;
+	__u32 end = walker->walk.record.end;
+
+	counters->walked[PILOTLIGHT_WALKER_TABLES]++;
+	if (end < PILOTLIGHT_WALK_ENDS)
+		counters->ends[end]++;
+}
+
+/* Sends a walked stack that is new to the window. 0: there is no room for it. */
+static __always_inline int send_walk(
+	struct pilotlight_counters *counters, struct walker *walker, __u32 window)
+{
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	__u64 hash = record->hash, *sent;
+	__u32 place = hash & sent_walks_mask, size;
 
 	sent = bpf_map_lookup_elem(&sent_walks, &place);
-	if (sent && *sent == mark)
-		return 1;
-	walk->record.header.kind = PILOTLIGHT_RING_WALK;
-	walk->record.header.set = window & 1;
-	size = sizeof(walk->record) + (walk->record.count & 0xff) * sizeof(walk->frames[0]);
-	if (bpf_ringbuf_output(&ring, &walk->record, size, wakeup_flags()))
-		return 0;
-	/* Only now may others rely on it. Another may take its place: then it is sent again. */
-	if (sent)
-		*sent = mark;
+	if (!sent || *sent != hash) {
+		record->header.kind = PILOTLIGHT_RING_WALK;
+		record->header.set = window & 1;
+		size = sizeof(*record) + (record->count & 0xff) * sizeof(walker->walk.frames[0]);
+		if (bpf_ringbuf_output(&ring, record, size, wakeup_flags())) {
+			counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
+			return 0;
+		}
+		/* Only now may others rely on it. Another may take its place: then it is sent
+		 * again. */
+		if (sent)
+			*sent = hash;
+	}
+	note_walk(counters, walker);
 	return 1;
 }
 
@@ -408,22 +424,12 @@ static __always_inline enum walk_result take_walk(
 
 	if (!wants_walks || !walker)
 		return WALK_IS_KERNELS;
-	result = walk_user_stack(walker, &key->process, window, walk_seed);
+	result = walk_user_stack(walker, &key->process, window, walk_seed_of(walk_seed, window));
 	if (result == WALK_IS_TAKEN) {
 		key->walker = PILOTLIGHT_WALKER_TABLES;
 		key->user_stack = (__s64)walker->walk.record.hash;
 	}
 	return result;
-}
-
-static __always_inline void note_walk(
-	struct pilotlight_counters *counters, const struct walker *walker)
-{
-	__u32 end = walker->walk.record.end;
-
-	counters->walked[PILOTLIGHT_WALKER_TABLES]++;
-	if (end < PILOTLIGHT_WALK_ENDS)
-		counters->ends[end]++;
 }
 
 /* Into the key; whether the map had room for it is the answer. */
@@ -463,30 +469,30 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *s
 	int is_new = 0;
 
 	walker = bpf_map_lookup_elem(&walkers, &zero);
-	key->user_stack = PILOTLIGHT_STACK_NONE;
-	kernel = take_kernel_stack(ctx, stacks, key);
+	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	walk = take_walk(walker, key, window);
+	if (walk == WALK_IS_TAKEN && walker && walker->walk.has_jit && ring_has_room()) {
+		if (send_walk(counters, walker, window)) {
+			counters->events[PILOTLIGHT_EVENT_TIMED]++;
+			send_sample(ctx, counters, key, window & 1, 0);
+			return;
+		}
+		walk = WALK_IS_KERNELS;
+	}
+	kernel = take_kernel_stack(ctx, stacks, key);
 	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
 	if (walk == WALK_IS_TAKEN && walker) {
 		/* What has been counted in this window has been sent in it. */
-		if (!walker->walk.has_jit && stack_answer_is_in_maps(kernel)) {
+		if (stack_answer_is_in_maps(kernel)) {
 			if (count_again(counts, key, counters, entry.first_ns)) {
 				note_walk(counters, walker);
 				return;
 			}
 			is_new = 1;
 		}
-		if (!send_walk(&walker->walk, window)) {
-			counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
+		if (!send_walk(counters, walker, window)) {
 			walk = WALK_IS_KERNELS;
 			is_new = 0;
-		} else {
-			note_walk(counters, walker);
-			if (walker->walk.has_jit && ring_has_room()) {
-				counters->events[PILOTLIGHT_EVENT_TIMED]++;
-				send_sample(ctx, counters, key, window & 1, 0);
-				return;
-			}
 		}
 	}
 	if (walk == WALK_IS_KERNELS)

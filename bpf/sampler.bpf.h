@@ -63,12 +63,12 @@ static inline __s64 known_build_id_stack(const struct pilotlight_known_stack *kn
 }
 
 /*
- * What says that the ring has carried a walked stack in this window: it stands at a place by the
- * hash, where those of other windows and of other stacks do.
+ * A walked stack has another hash in each window, so that what is known of one by its hash, that it
+ * has been sent or counted, is known of this window alone.
  */
-static inline __u64 sent_walk_mark(__u64 hash, __u32 window)
+static inline __u64 walk_seed_of(__u64 seed, __u32 window)
 {
-	return hash + (window + 1ULL) * 0x9e3779b97f4a7c15ULL;
+	return seed + (window + 1ULL) * 0x9e3779b97f4a7c15ULL;
 }
 
 /* Is a stack with this answer named by its id, or there is none? */

@@ -75,7 +75,7 @@ struct walk {
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
 	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
 	__u8 has_jit;	     /* frames in memory that no file is behind: other code in time */
-	__u8 has_unsettled;  /* a mapping of which more may be told before the window ends */
+	__u8 unsettled;	     /* bits of mappings of which more may be told in this window */
 	__u8 reserved[7];
 	__u64 registers[PT_REGS_WORDS];
 	/* Where `mappings` are; end 0: none is. A cache line each, for the search of them. */
@@ -103,7 +103,6 @@ _Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
 enum {
 	REMEMBERED_RULES_ENTRIES = 4,
 	REMEMBERED_RULES_SHIFT = 8, /* of them in an entry */
-	REMEMBERED_WINDOWS = 2,
 };
 struct remembered_rules {
 	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];

@@ -99,6 +99,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		return 0;
 	at = walk->next_mapping++ & (WALK_MAPPINGS - 1);
 	walk->mapping = at;
+	walk->unsettled &= ~(1 << at);
 	walk->starts[at] = walker->found.start;
 	walk->ends[at] = walker->found.end;
 	mapping = &walk->mappings[at];
@@ -111,7 +112,8 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		return 1;
 	if (!walker->found.file || read_file_key(walker->found.file, &key))
 		find_file(walker, &key, mapping);
-	walk->has_unsettled |= !mapping->is_known_file || mapping->file.flags == 0;
+	if (!mapping->is_known_file || mapping->file.flags == 0)
+		walk->unsettled |= 1 << at;
 	return 1;
 }
 
@@ -143,7 +145,7 @@ static __always_inline const struct pilotlight_unwind_rule *find_rule(
 	known = &rules->rules[((__u32)offset ^ file->id << 20) * 0x9e3779b1 >>
 			      (32 - REMEMBERED_RULES_SHIFT)];
 	if (known->offset == (__u32)offset && known->file_id == file->id && known->has_rule &&
-		walker->window - known->window <= REMEMBERED_WINDOWS) {
+		walker->window - known->window <= PILOTLIGHT_WALK_REMEMBERED_WINDOWS) {
 		known->window = walker->window;
 		return &known->rule;
 	}
@@ -262,18 +264,20 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 {
 	__u32 version = mappings_version(mm);
 	struct walk *walk = &walker->walk;
-	int are_same = !walk->has_unsettled && walker->mm == (__u64)mm &&
-		       walker->version == version && version != 0 && !(version & 1) &&
-		       walker->window == window && walker->process.start_ns == process->start_ns &&
+	int are_same = walker->mm == (__u64)mm && walker->version == version && version != 0 &&
+		       !(version & 1) && walker->window == window &&
+		       walker->process.start_ns == process->start_ns &&
 		       walker->process.tgid == process->tgid &&
 		       walker->process.exec_id == process->exec_id;
 
-	if (are_same)
+	if (are_same && !walk->unsettled)
 		return;
 	walker->mm = (__u64)mm;
 	walker->version = version;
-	walk->has_unsettled = 0;
-	__builtin_memset(walk->ends, 0, sizeof(walk->ends));
+	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
+		if (!are_same || walk->unsettled & 1 << i)
+			walk->ends[i] = 0;
+	walk->unsettled = 0;
 }
 
 /*

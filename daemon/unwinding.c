@@ -2,6 +2,7 @@
 #include "unwinding.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "unwinding_files.h"
 
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -77,6 +79,15 @@ static int open_cache(struct unwinding *unwinding, const char *folder)
 	return 0;
 }
 
+static uint32_t any_id(void)
+{
+	uint32_t id;
+
+	return getrandom(&id, sizeof(id), GRND_NONBLOCK) == sizeof(id)
+		       ? id
+		       : (uint32_t)clock_monotonic_ns();
+}
+
 static int open_unwinder(struct unwinding *unwinding)
 {
 	const struct walk_maps *maps = unwinding->parts.maps;
@@ -100,6 +111,7 @@ static int open_unwinder(struct unwinding *unwinding)
 			},
 		},
 		.files_max = PILOTLIGHT_WALK_FILES_MAX,
+		.first_file_id = any_id(),
 		.machine = MACHINE,
 	};
 

@@ -193,10 +193,16 @@ static int wait_for_programs(const struct capture *capture)
 		       : 0;
 }
 
+/* Of the same set, and beyond what the sampler remembers. */
+enum { WINDOWS_AHEAD = 4 };
+_Static_assert(WINDOWS_AHEAD % PILOTLIGHT_SET_COUNT == 0 &&
+		       WINDOWS_AHEAD > (int)PILOTLIGHT_WALK_REMEMBERED_WINDOWS,
+	"nothing that is remembered is of the window that begins");
+
 /*
  * Of what the engine before has left, what it said of files would have the sampler search tables
- * that are not there any more. On each CPU the sampler remembers files to the window's end: another
- * one begins, of the same set, for drain alone may change that.
+ * that are not there any more. On each CPU the sampler remembers files to the window's end, and
+ * rules for longer: another one begins.
  */
 static int take_back_files(const struct capture *capture, struct fault *fault)
 {
@@ -207,7 +213,7 @@ static int take_back_files(const struct capture *capture, struct fault *fault)
 		return 0;
 	r = walk_maps_clear(&capture->walk_maps);
 	if (r == 0) {
-		__atomic_store_n(window, *window + 2, __ATOMIC_RELEASE);
+		__atomic_store_n(window, *window + WINDOWS_AHEAD, __ATOMIC_RELEASE);
 		r = wait_for_programs(capture);
 	}
 	return r < 0 ? fault_set(fault, r, "cannot take over the unwind tables: %s", strerror(-r))

@@ -318,7 +318,8 @@ static int read_files(
 	}
 	if (table->file_count > 0)
 		table->first_file = (table->first_file + 1) % table->file_count;
-	*ret_has_news = has_news;
+	/* What the budget did not reach may be news. */
+	*ret_has_news = has_news || busy > 0;
 	return r;
 }
 

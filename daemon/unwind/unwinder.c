@@ -36,7 +36,7 @@ int unwinder_new(const struct unwinder_settings *settings, struct unwinder **ret
 	unwinder->machine = settings->machine;
 	unwinder->files_max = files_max;
 	unwinder_begin_room(unwinder);
-	r = walk_files_new(files_max, &unwinder->files);
+	r = walk_files_new(files_max, settings->first_file_id, &unwinder->files);
 	if (r < 0)
 		return r;
 	/* One that is dropped may have a successor before it is reclaimed. */

@@ -53,6 +53,9 @@ struct unwinder_settings {
 	struct unwinder_maps maps;
 	struct table_store_arrays arrays;
 	size_t files_max; /* up to PILOTLIGHT_WALK_FILES_MAX */
+	/* Where ids of files begin. Another one each time, where frames may still come that name
+	 * the files of an unwinder that is gone. */
+	uint32_t first_file_id;
 	uint16_t machine; /* EM_…: whose code is walked */
 };
 

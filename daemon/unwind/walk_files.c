@@ -67,13 +67,14 @@ static uint32_t *new_buckets(uint32_t count)
 	return buckets;
 }
 
-int walk_files_new(size_t limit, struct walk_files **ret_files)
+int walk_files_new(size_t limit, uint32_t first_id, struct walk_files **ret_files)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = calloc(1, sizeof(*files));
 
 	if (!files)
 		return -ENOMEM;
 	files->limit = limit < WALK_FILES_LIMIT_MAX ? limit : WALK_FILES_LIMIT_MAX;
+	files->next_id = first_id % PILOTLIGHT_FRAME_FILE_IDS_MAX;
 	files->free = files->oldest_gone = files->newest_gone = NONE;
 	files->bucket_count = BUCKETS_MIN;
 	while (files->bucket_count < files->limit)

@@ -53,8 +53,11 @@ struct walk_file {
 
 struct walk_files;
 
-/* `limit`: files, up to WALK_FILES_LIMIT_MAX. Returns 0 or -ENOMEM. */
-int walk_files_new(size_t limit, struct walk_files **ret_files);
+/*
+ * `limit`: files, up to WALK_FILES_LIMIT_MAX. `first_id`: ids begin there, in the range that frames
+ * have for them. Returns 0 or -ENOMEM.
+ */
+int walk_files_new(size_t limit, uint32_t first_id, struct walk_files **ret_files);
 void walk_files_free(struct walk_files *files);
 DEFINE_CLEANUP(struct walk_files, walk_files_free);
 

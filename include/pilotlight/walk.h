@@ -18,6 +18,8 @@ enum {
 	PILOTLIGHT_WALK_DEPTH = 255,
 	PILOTLIGHT_WALK_FILES_MAX = 8192,
 	PILOTLIGHT_WALK_REQUESTS_MAX = 1024,
+	/* How many windows back the sampler relies on the rules that it has found. */
+	PILOTLIGHT_WALK_REMEMBERED_WINDOWS = 2,
 };
 
 /*

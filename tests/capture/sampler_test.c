@@ -52,15 +52,13 @@ static void an_answer_is_valid_in_its_own_window_only(void **state)
 	assert_int_equal(known_build_id_stack(&known, 9), PILOTLIGHT_STACK_NONE);
 }
 
-static void a_mark_of_a_sent_walk_is_of_its_window_and_stack(void **state)
+static void each_window_has_a_seed_of_its_own(void **state)
 {
 	(void)state;
-	assert_true(sent_walk_mark(7, 3) == sent_walk_mark(7, 3));
-	assert_false(sent_walk_mark(7, 3) == sent_walk_mark(8, 3));
-	for (uint32_t window = 0; window < 1000; window++)
-		assert_false(sent_walk_mark(7, window) == sent_walk_mark(7, window + 1));
-	/* Nothing has been sent when the map is new. */
-	assert_false(sent_walk_mark(0, 0) == 0);
+	for (uint32_t window = 0; window < 1000; window++) {
+		assert_false(walk_seed_of(7, window) == walk_seed_of(7, window + 1));
+		assert_false(walk_seed_of(7, window) == walk_seed_of(7, window + 4));
+	}
 }
 
 static void what_is_named_by_its_id_is_in_the_maps(void **state)
@@ -91,7 +89,7 @@ int main(void)
 		cmocka_unit_test(only_what_the_maps_cannot_hold_goes_through_the_ring),
 		cmocka_unit_test(absent_stacks_have_no_id),
 		cmocka_unit_test(an_answer_is_valid_in_its_own_window_only),
-		cmocka_unit_test(a_mark_of_a_sent_walk_is_of_its_window_and_stack),
+		cmocka_unit_test(each_window_has_a_seed_of_its_own),
 		cmocka_unit_test(what_is_named_by_its_id_is_in_the_maps),
 		cmocka_unit_test(entries_are_counted_within_bounds),
 	};

@@ -17,7 +17,7 @@ static struct walk_files *make_files(size_t limit)
 {
 	struct walk_files *files = NULL;
 
-	assert_int_equal(walk_files_new(limit, &files), 0);
+	assert_int_equal(walk_files_new(limit, 0, &files), 0);
 	return files;
 }
 
@@ -368,7 +368,7 @@ static void failing_allocations_are_reported(void **state)
 		int r;
 
 		fail_allocation(n);
-		r = walk_files_new(100, &files);
+		r = walk_files_new(100, 0, &files);
 		/* One more than there is room for at first. */
 		for (uint32_t i = 0; i < 17 && r == 0; i++) {
 			struct pilotlight_file_key key = key_of(i);
