@@ -132,12 +132,20 @@ within_memory() {
 	[ "$(largest 2)" -le "$budget" ] && [ "$(largest 3)" -le "$budget" ]
 }
 
+# usual_bytes FROM TO: in the middle of what it had in that part of the time, in seconds; answers come and go.
+usual_bytes() {
+	awk -v from="$1" -v to="$2" '$1 > from && $1 <= to { print $2 }' "$tmp/watched" | sort -n |
+		awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] + 0 }'
+}
+
 # The last third against the one before: what grows goes on growing.
 is_flat() {
-	awk -v whole="$seconds" '$1 > whole / 3 && $1 <= whole * 2 / 3 && $2 > before { before = $2 }
-		$1 > whole * 2 / 3 && $2 > after { after = $2 }
-		END { print "# " before " bytes, then " after; exit !(after <= before * 1.12 + 1048576) }' \
-		"$tmp/watched"
+	local before after
+
+	before=$(usual_bytes $((seconds / 3)) $((seconds * 2 / 3)))
+	after=$(usual_bytes $((seconds * 2 / 3)) 1000000)
+	note "$before bytes, then $after"
+	[ "$before" -gt 0 ] && [ "$after" -le $((before * 112 / 100 + 1048576)) ]
 }
 
 accounts_of_page() {
