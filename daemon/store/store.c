@@ -189,10 +189,13 @@ void store_leave_day(struct store *store)
 int store_maintain(
 	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault)
 {
-	int r;
+	uint64_t room_bytes;
+	int r = store_room(store, &room_bytes, fault);
 
+	if (r < 0)
+		return r;
 	do {
-		r = store_retention_step(store, now_realtime_ns, fault);
+		r = store_retention_step(store, now_realtime_ns, room_bytes, fault);
 		if (r == 0)
 			r = store_merge_step(store, now_realtime_ns, fault);
 	} while (r == 1 && clock_monotonic_ns() < until_ns);

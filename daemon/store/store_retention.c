@@ -4,7 +4,9 @@
  * first generation.
  *
  * Days that are over also make room where the file system has less of it than the limit: else a
- * small disk, once it is full, would keep the old ones and take no new window ever.
+ * small disk, once it is full, would keep the old ones and take no new window ever. What is removed
+ * may be free only later (XFS and btrfs give it back in the background, and a day that a reader has
+ * open when that is closed): the room is measured once for all that goes.
  */
 #include "base/clock.h"
 #include "store/day_file.h"
@@ -94,31 +96,6 @@ static uint64_t at_most(uint64_t n, uint64_t most)
 	return n < most ? n : most;
 }
 
-/* What the history may take of its file system, which it has `own_bytes` of. */
-static int room_on_disk(
-	const struct store *store, uint64_t own_bytes, uint64_t *ret_bytes, struct fault *fault)
-{
-	struct statvfs disk;
-	uint64_t size, room, reserve, window;
-
-	if (statvfs(store->folder, &disk) < 0)
-		return fault_set(fault, -errno, "cannot tell the room in %s: %s", store->folder,
-			strerror(errno));
-	*ret_bytes = UINT64_MAX;
-	/* Some have no bound, or tell of none. */
-	if (disk.f_blocks == 0 ||
-		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &size) ||
-		__builtin_mul_overflow((uint64_t)disk.f_bavail, disk.f_frsize, &room) ||
-		__builtin_add_overflow(room, own_bytes, &room))
-		return 0;
-	reserve = at_most(size / RESERVE_PARTS, RESERVE_BYTES_MAX);
-	window = at_most(size / WINDOW_PARTS, WINDOW_BYTES_MAX);
-	if (reserve < window)
-		reserve = window;
-	*ret_bytes = room > reserve ? room - reserve : 0;
-	return 0;
-}
-
 static int measure(const struct store *store, uint64_t *ret_bytes, struct fault *fault)
 {
 	struct day_files files;
@@ -128,6 +105,32 @@ static int measure(const struct store *store, uint64_t *ret_bytes, struct fault 
 		return r;
 	*ret_bytes = files.bytes;
 	day_files_done(&files);
+	return 0;
+}
+
+int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault)
+{
+	struct statvfs disk;
+	uint64_t own, size, room, reserve, window;
+	int r = measure(store, &own, fault);
+
+	if (r < 0)
+		return r;
+	if (statvfs(store->folder, &disk) < 0)
+		return fault_set(fault, -errno, "cannot tell the room in %s: %s", store->folder,
+			strerror(errno));
+	*ret_bytes = UINT64_MAX;
+	/* Some have no bound, or tell of none. */
+	if (disk.f_blocks == 0 ||
+		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &size) ||
+		__builtin_mul_overflow((uint64_t)disk.f_bavail, disk.f_frsize, &room) ||
+		__builtin_add_overflow(room, own, &room))
+		return 0;
+	reserve = at_most(size / RESERVE_PARTS, RESERVE_BYTES_MAX);
+	window = at_most(size / WINDOW_PARTS, WINDOW_BYTES_MAX);
+	if (reserve < window)
+		reserve = window;
+	*ret_bytes = room > reserve ? room - reserve : 0;
 	return 0;
 }
 
@@ -164,16 +167,13 @@ static bool is_in_use(const struct day_file *file, size_t days, uint64_t now_ns)
 	return days == 1 || file->day >= day_of(now_ns);
 }
 
-static int keep_limits(
-	struct store *store, const struct day_files *files, uint64_t now_ns, struct fault *fault)
+static int keep_limits(struct store *store, const struct day_files *files, uint64_t now_ns,
+	uint64_t room, struct fault *fault)
 {
 	const struct day_file *oldest = NULL;
-	uint64_t room = 0;
 	size_t days = 0;
-	int r = room_on_disk(store, files->bytes, &room, fault);
+	int r;
 
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < files->count; i++) {
 		const struct day_file *file = &files->items[i];
 
@@ -196,14 +196,15 @@ static int keep_limits(
 	return r < 0 ? r : 1;
 }
 
-int store_retention_step(struct store *store, uint64_t now_ns, struct fault *fault)
+int store_retention_step(
+	struct store *store, uint64_t now_ns, uint64_t room_bytes, struct fault *fault)
 {
 	struct day_files files;
 	int r = day_files_read(&files, store->folder, fault);
 
 	if (r < 0)
 		return r;
-	r = keep_limits(store, &files, now_ns, fault);
+	r = keep_limits(store, &files, now_ns, room_bytes, fault);
 	day_files_done(&files);
 	return r;
 }

@@ -65,6 +65,10 @@ void store_leave_day(struct store *store);
 /* Begins its next generation. Returns 0 or -ENOMEM. */
 int store_part_next_generation(struct store_part *part);
 
+/* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
+int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);
+
 /* One step each; 1: done, and there may be more; 0: there was nothing to do; or -errno. */
 int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault);
-int store_retention_step(struct store *store, uint64_t now_ns, struct fault *fault);
+int store_retention_step(
+	struct store *store, uint64_t now_ns, uint64_t room_bytes, struct fault *fault);

@@ -6,6 +6,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
+
+/* What a disk that gives nothing back says, whatever is removed; NULL: the one that there is. */
+static const struct statvfs *made_up_disk;
+
+int statvfs(const char *path, struct statvfs *ret_disk)
+{
+	int fd, r;
+
+	if (made_up_disk) {
+		*ret_disk = *made_up_disk;
+		return 0;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	r = fstatvfs(fd, ret_disk);
+	(void)close(fd);
+	return r;
+}
 
 static void mount_of(const char *folder, const char *size)
 {
@@ -143,6 +163,48 @@ static void a_small_disk_keeps_the_last_days(void **state)
 	assert_int_equal(last, day_of(now_ns));
 	store_close(store);
 	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+static uint64_t bytes_of(const char *folder)
+{
+	struct fault fault = { 0 };
+	struct day_files files;
+	uint64_t bytes;
+
+	assert_int_equal(day_files_read(&files, folder, &fault), 0);
+	bytes = files.bytes;
+	day_files_done(&files);
+	return bytes;
+}
+
+/* What is missing goes, and no more of it for being given back later. */
+static void a_disk_that_gives_back_late_keeps_days(void **state)
+{
+	const uint64_t now_ns = FIXTURE_DAY_NS + 9 * DAY_NS, reserve = (1 << 30) / 100;
+	struct store_limits limits = store_default_limits;
+	struct statvfs full = { .f_frsize = 1, .f_blocks = 1 << 30 };
+	struct fault fault = { 0 };
+	struct store *store;
+	uint32_t last;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	limits.minute_s = limits.minutes_s = UINT64_MAX;
+	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	for (uint64_t n = 0; n < 10; n++)
+		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + n * DAY_NS, 1, 1), 0);
+	store_close(store);
+	/* Ten days of one size, and two and a half of them are wanted. */
+	full.f_bavail = reserve - bytes_of(folder) / 4;
+	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	made_up_disk = &full;
+	assert_int_equal(store_maintain(store, now_ns, UINT64_MAX, &fault), 0);
+	made_up_disk = NULL;
+	store_close(store);
+	assert_int_equal(count_days(folder, &last), 7);
+	assert_int_equal(last, day_of(now_ns));
 	fixture_remove(folder);
 }
 
@@ -323,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_is_waited_out),
 		cmocka_unit_test(a_small_disk_keeps_the_last_days),
+		cmocka_unit_test(a_disk_that_gives_back_late_keeps_days),
 		cmocka_unit_test(a_small_disk_has_room_for_a_window),
 		cmocka_unit_test(a_disk_that_cannot_be_written),
 		cmocka_unit_test(a_disk_that_can_only_be_read),
