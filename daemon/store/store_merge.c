@@ -78,10 +78,10 @@ static void join(struct merge_group *group, const struct day_window *window)
 	group->windows[group->count++] = *window;
 }
 
-/* The first half of the windows. */
+/* The first half of the windows, which has the one in the middle. */
 static void halve(struct merge_group *group)
 {
-	size_t count = group->count / 2;
+	size_t count = (group->count + 1) / 2;
 
 	group->count = 0;
 	for (size_t i = 0; i < count; i++)
@@ -222,9 +222,12 @@ static int merge_rows(struct merge_group *group, struct merge_product *product)
 		return -ENOMEM;
 	window_writer_init(&writer);
 	r = open_sources(group, sources);
-	while (r >= 0 && (r = next_row(sources, group->count, &row)) == 1 &&
-		writer.rows <= WINDOW_ROWS_MAX)
+	while (r >= 0 && (r = next_row(sources, group->count, &row)) == 1) {
 		window_writer_add(&writer, &row);
+		if (writer.rows > WINDOW_ROWS_MAX ||
+			column_writer_bytes(&writer.columns) > MERGE_BYTES_MAX)
+			r = -E2BIG;
+	}
 	close_sources(sources, group->count);
 	if (r >= 0)
 		r = window_writer_finish(

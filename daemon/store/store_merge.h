@@ -21,8 +21,9 @@ struct merge_group {
 enum {
 	MERGE_GROUP_MAX = 64,
 	/*
-	 * What its windows may take unpacked, in sum. What is made of them takes as much, twice
-	 * while it grows: besides full dictionaries, the rest of the writer's memory.
+	 * What its windows may take unpacked, in sum; and what is merged of them, which may be
+	 * more than they are where their threads have other nodes, and takes twice that while it
+	 * grows: besides full dictionaries, the rest of the writer's memory.
 	 */
 	MERGE_BYTES_MAX = 448 << 10,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store.h"
+#include "store/window_blob.h"
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
@@ -165,6 +166,93 @@ static void what_is_large_in_sum_is_made_of_fewer(void **state)
 		profile_free(read);
 	}
 	store_close(store);
+	fixture_remove(folder);
+}
+
+/* Rows of four bytes and a few, each of a thread of its own: every other one from `thread` on. */
+static void set_body(const char *folder, int id, uint32_t rows, uint32_t thread, uint32_t node)
+{
+	char path[DAY_PATH_BYTES];
+	struct window_writer writer;
+	sqlite3_stmt *statement;
+	sqlite3 *connection;
+	uint8_t *body;
+	size_t size;
+
+	window_writer_init(&writer);
+	for (uint32_t i = 0; i < rows; i++)
+		window_writer_add(&writer,
+			&(struct window_row){ .count = 1, .thread = thread + 2 * i, .node = node });
+	assert_int_equal(window_writer_finish(&writer, 1, &body, &size), 0);
+	window_writer_done(&writer);
+	fixture_path(path, folder);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(connection, "UPDATE bodies SET body = ?2 WHERE window = ?1", -1,
+			&statement, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_bind_int(statement, 1, id), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_bind_blob(statement, 2, body, (int)size, SQLITE_STATIC), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+	assert_int_equal(sqlite3_changes(connection), 1);
+	assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+	free(body);
+}
+
+static size_t count_merged(const char *folder)
+{
+	struct store *store = fixture_open(folder);
+
+	maintain(store, FIXTURE_DAY_NS + SECONDS(3 * 3600));
+	store_close(store);
+	return look(folder).count;
+}
+
+static void append_windows(const char *folder, uint32_t count)
+{
+	struct store *store = fixture_open(folder);
+
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(
+			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, 1, 1), 0);
+	store_close(store);
+}
+
+/* Between two threads of one the other one's node is far off: three bytes more for each row. */
+static void what_is_large_once_merged_is_made_of_fewer(void **state)
+{
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	append_windows(folder, 2);
+	set_body(folder, 1, 50000, 0, 1);
+	set_body(folder, 2, 50000, 1, 1 << 20);
+	assert_int_equal(count_merged(folder), 2);
+	fixture_remove(folder);
+
+	fixture_folder(folder);
+	append_windows(folder, 2);
+	set_body(folder, 1, 50000, 0, 1);
+	set_body(folder, 2, 50000, 1, 1);
+	assert_int_equal(count_merged(folder), 1);
+	fixture_remove(folder);
+}
+
+/* Of three the first and the second, where the second and the third are too large. */
+static void two_of_three_become_one(void **state)
+{
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	append_windows(folder, 3);
+	set_body(folder, 2, 70000, 0, 1);
+	set_body(folder, 3, 70000, 0, 1);
+	assert_int_equal(count_merged(folder), 2);
+	assert_int_equal(look(folder).widest_ns, SECONDS(20));
 	fixture_remove(folder);
 }
 
@@ -464,6 +552,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_become_coarser_with_age),
 		cmocka_unit_test(what_is_large_in_sum_is_made_of_fewer),
+		cmocka_unit_test(what_is_large_once_merged_is_made_of_fewer),
+		cmocka_unit_test(two_of_three_become_one),
 		cmocka_unit_test(an_old_day_is_made_coarser_after_a_restart),
 		cmocka_unit_test(what_does_not_belong_together_stays_apart),
 		cmocka_unit_test(old_days_go),
