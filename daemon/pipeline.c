@@ -274,6 +274,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
 	pipeline->started_ns = clock_monotonic_ns();
+	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;
 	pipeline->open.profile->start_ns = clock_realtime_ns();
 	/* What an engine that is gone has left is not to wait. */

@@ -22,7 +22,11 @@
 
 #include <cmocka.h>
 
-enum { MADE_UP_SAMPLES_MAX = 8 };
+enum {
+	MADE_UP_SAMPLES_MAX = 8,
+	/* So long that no drain of any test is due by itself. */
+	MADE_UP_PERIOD_MS = 3600000,
+};
 
 struct made_up_sample {
 	uint32_t tgid;
@@ -39,6 +43,7 @@ static struct {
 	struct sideband_record *records; /* freed when they are read */
 	size_t record_count;
 	void (*check)(void);
+	struct map_sizes *sizes; /* of the capture that is open */
 	/* What was done. */
 	unsigned starts, stops, follows, flips, windows;
 	uint64_t records_read;
@@ -93,8 +98,8 @@ int capture_open(
 	capture->sideband->poll_fd = eventfd(1, EFD_CLOEXEC);
 	assert_true(capture->sideband->poll_fd >= 0);
 	capture->maps.active_window = &capture->active_window;
-	/* So long that no drain of any test is due by itself. */
-	capture->maps.sizes.drain_period_ms = 3600000;
+	capture->maps.sizes.drain_period_ms = MADE_UP_PERIOD_MS;
+	world.sizes = &capture->maps.sizes;
 	capture->rate_hz = settings->rate_hz;
 	*ret_capture = capture;
 	return 0;

@@ -180,10 +180,20 @@ static void it_drains_early_where_processes_come_and_go(void **state)
 {
 	(void)state;
 	open_pipeline();
+	/* Not before a part of its period has passed, */
 	come_and_go();
 	run(RUNS);
+	assert_int_equal(world.record_count, 0);
+	assert_int_equal(world.windows, 0);
+	/* as it has of a shorter one, */
+	world.sizes->drain_period_ms = 1;
+	come_and_go();
+	while (world.record_count > 0)
+		run(1);
+	world.sizes->drain_period_ms = MADE_UP_PERIOD_MS;
+	run(RUNS);
 	assert_int_equal(world.windows, 1);
-	/* But not before a part of its period has passed. */
+	/* nor again before as much has passed since. */
 	come_and_go();
 	run(RUNS);
 	assert_int_equal(world.record_count, 0);
