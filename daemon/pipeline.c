@@ -539,10 +539,14 @@ bool pipeline_is_worn(const struct pipeline *pipeline)
 	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
 }
 
-void pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over)
+int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)
 {
-	if (!is_taken_over || is_outgrown(pipeline))
-		capture_stop(pipeline->capture);
+	if (is_taken_over && !is_outgrown(pipeline))
+		return 0;
+	capture_stop(pipeline->capture);
+	/* The one set; pipeline_cut() drains the other, which an engine that was killed may have
+	 * left half drained. */
+	return pipeline_drain(pipeline, fault);
 }
 
 void pipeline_retire(struct pipeline *pipeline)

@@ -144,10 +144,10 @@ int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault 
 
 /*
  * Before the last pipeline_cut(). Where the next pipeline does not take over the maps with what is
- * in them, because there is none or its settings are others, sampling stops, so that nothing fires
- * that nobody counts.
+ * in them, because there is none or its settings are others, sampling stops and both sets are
+ * drained, so that nothing fires that nobody counts. Returns 0 or -errno with `fault`.
  */
-void pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over);
+int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault);
 
 /*
  * Another pipeline should take over: tables that only grow are nearly full, or there are more CPUs

@@ -244,7 +244,8 @@ int service_finish_windows(struct service *service, struct fault *fault)
 	bool is_taken_over = !service->is_ending && !service->has_new_sampling;
 	int r = take(service, true, fault);
 
-	pipeline_prepare_end(service->pipeline, is_taken_over);
+	if (r == 0)
+		r = pipeline_prepare_end(service->pipeline, is_taken_over, fault);
 	if (r == 0)
 		r = pipeline_cut(service->pipeline, fault);
 	if (r == 0)

@@ -96,8 +96,7 @@ static int drop_host(struct capture_session *session, struct fault *fault)
 	r = capture_host_add_counters(session->host, &session->left_behind);
 	if (r < 0)
 		return fault_set(fault, r,
-			"cannot count the samples that the BPF maps hold, which other settings "
-			"are to replace: %s",
+			"cannot count the samples that the BPF maps hold, which go: %s",
 			strerror(-r));
 	capture_session_done(session);
 	return 0;
@@ -175,8 +174,7 @@ static int execute(struct capture_session *session,
 		capture_host_weigh(host);
 		return 0;
 	case PILOTLIGHT_CAPTURE_CLOSE:
-		capture_session_done(session);
-		return 0;
+		return drop_host(session, fault);
 	case PILOTLIGHT_CAPTURE_OPEN:
 	case PILOTLIGHT_CAPTURE_OPERATIONS:
 		break;

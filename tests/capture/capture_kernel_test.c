@@ -387,6 +387,14 @@ static void what_was_in_maps_that_go_is_told(void **state)
 	capture_free(capture);
 	capture = open_capture(setting, &other);
 	assert_int_equal(fired_and_left_behind(capture), 0);
+	wait_for_samples(capture, 20);
+	capture_stop(capture);
+	before = fired(capture);
+	assert_int_equal(capture_forget(capture), 0);
+	capture_free(capture);
+	capture = open_capture(setting, &other);
+	assert_false(capture_is_taken_over(capture));
+	assert_int_equal(fired_and_left_behind(capture), before);
 	capture_free(capture);
 }
 

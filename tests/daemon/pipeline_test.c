@@ -273,6 +273,28 @@ static void what_has_fired_is_in_the_maps_or_kept(void **state)
 	assert_int_equal(kept.fired, 0);
 }
 
+/* One set is the next pipeline's, if there is one. */
+static void at_the_end_both_sets_are_drained(void **state)
+{
+	struct accounts accounts;
+	struct fault fault = { 0 };
+
+	(void)state;
+	open_pipeline();
+	put_sample(3, 0);
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 0);
+	assert_int_equal(world.windows, 0);
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0);
+	assert_int_equal(world.stops, 1);
+	assert_int_equal(world.windows, 1);
+	put_sample(4, 0);
+	cut();
+	assert_int_equal(world.windows, 2);
+	assert_int_equal(take(true, &accounts), 0);
+	assert_int_equal(accounts_stored(&accounts), 7);
+}
+
 static void what_was_left_behind_is_told_if_it_closes(void **state)
 {
 	struct accounts accounts;
@@ -304,6 +326,7 @@ int main(void)
 		PIPELINE_TEST(cpus_that_cannot_be_followed_hold_nothing_up),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
 		PIPELINE_TEST(what_has_fired_is_in_the_maps_or_kept),
+		PIPELINE_TEST(at_the_end_both_sets_are_drained),
 		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),
 	};
 
