@@ -308,8 +308,12 @@ void history_writer_untold(struct history_writer *writer, struct accounts *ret_a
 	struct accounts sum = { 0 };
 
 	(void)pthread_mutex_lock(&writer->lock);
-	for (size_t i = 0; i < writer->count; i++)
-		accounts_add(&sum, &job_at(writer, i)->result.accounts);
+	for (size_t i = 0; i < writer->count; i++) {
+		const struct history_result *result = &job_at(writer, i)->result;
+
+		if (i >= writer->done || result->error < 0)
+			accounts_add(&sum, &result->accounts);
+	}
 	(void)pthread_mutex_unlock(&writer->lock);
 	*ret_accounts = sum;
 }

@@ -64,7 +64,7 @@ struct history_result {
 /* Returns 0, or -EAGAIN: there is nothing to tell. */
 int history_writer_take(struct history_writer *writer, struct history_result *ret_result);
 
-/* The accounts of the windows that have not been told of. */
+/* The accounts of the windows that are not on the disk, but for those that have been told of. */
 void history_writer_untold(struct history_writer *writer, struct accounts *ret_accounts);
 
 /* How much history there is, as of the last window that was written. */

@@ -31,12 +31,25 @@ static struct history_writer *writer_of(const char *folder)
 	return writer;
 }
 
-static void take(struct history_writer *writer, struct history_result *ret_result)
+static void wait_for_result(struct history_writer *writer)
 {
 	struct pollfd poll_fd = { .fd = history_writer_poll_fd(writer), .events = POLLIN };
 
+	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
+static void take(struct history_writer *writer, struct history_result *ret_result)
+{
 	while (history_writer_take(writer, ret_result) == -EAGAIN)
-		assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+		wait_for_result(writer);
+}
+
+static uint64_t untold_samples(struct history_writer *writer)
+{
+	struct accounts untold;
+
+	history_writer_untold(writer, &untold);
+	return untold.fired;
 }
 
 static void windows_are_written_and_told_of(void **state)
@@ -45,7 +58,6 @@ static void windows_are_written_and_told_of(void **state)
 	struct history_writer *writer;
 	struct history_result result;
 	struct store_summary summary;
-	struct accounts untold;
 	struct store_found found;
 	struct profile *read;
 	char folder[64];
@@ -58,15 +70,14 @@ static void windows_are_written_and_told_of(void **state)
 		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
 
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
-		history_writer_untold(writer, &untold);
-		assert_int_equal(untold.fired, fired);
+		wait_for_result(writer);
+		assert_int_equal(untold_samples(writer), 0);
 		take(writer, &result);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
 		assert_int_equal(result.end_ns, end_ns);
 		assert_int_equal(result.accounts.fired, fired);
-		history_writer_untold(writer, &untold);
-		assert_int_equal(untold.fired, 0);
+		assert_int_equal(untold_samples(writer), 0);
 	}
 	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
 	history_writer_finish(writer);
@@ -181,23 +192,38 @@ static void a_full_disk_costs_the_old_day(void **state)
 	fixture_remove(folder);
 }
 
-/* No results are taken, so all places are in use: the next is refused, and is not leaked. */
+/*
+ * No results are taken, so all places are in use: the next is refused, and is not leaked. None is
+ * on the disk, whether it has been tried or not.
+ */
 static void a_bounded_number_waits(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
 	struct history_writer *writer;
-	struct accounts untold;
-	char folder[64];
+	struct history_result result;
+	char folder[64], moved[80];
+	uint64_t fired = 0;
 
 	(void)state;
 	fixture_folder(folder);
+	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
 	writer = writer_of(folder);
-	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
-		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++) {
+		struct profile *profile = window_profile(i);
+
+		fired += profile->accounts.fired;
+		assert_int_equal(history_writer_add(writer, &window, profile), 0);
+		assert_int_equal(untold_samples(writer), fired);
+	}
 	assert_int_equal(history_writer_add(writer, &window, window_profile(9)), -EAGAIN);
-	history_writer_untold(writer, &untold);
-	assert_int_equal(untold.fired % HISTORY_WRITER_WAITING_MAX, 0);
+	wait_for_result(writer);
+	assert_int_equal(untold_samples(writer), fired);
+	take(writer, &result);
+	assert_int_equal(result.error, -ENOENT);
+	assert_int_equal(untold_samples(writer), fired - result.accounts.fired);
 	history_writer_free(writer);
+	assert_int_equal(rename(moved, folder), 0);
 	fixture_remove(folder);
 }
 
