@@ -90,8 +90,9 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 /* Was it open already, for an engine that is gone? */
 bool capture_is_taken_over(const struct capture *capture);
 /*
- * What an engine that is gone had neither drained nor taken with it, where its settings were others
- * and its maps are not there any more. The next engine is told again, unless this one starts.
+ * What an engine that is gone had neither drained nor taken with it, where its maps are not there
+ * any more: its settings were others, or it had them forgotten. The next engine is told again,
+ * unless this one starts.
  */
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture);
 /*
@@ -106,7 +107,10 @@ DEFINE_CLEANUP(struct capture, capture_free);
 /* Adds a process to those that are sampled, with all that it forks from now on. */
 int capture_follow(struct capture *capture, pid_t pid);
 
-/* Attaches the sampler to every CPU that is online: the last thing before time counts. */
+/*
+ * Attaches the sampler to every CPU that is online: the last thing before time counts. The
+ * side-band of those that came meanwhile may have to wait for capture_follow_cpus().
+ */
 int capture_start(struct capture *capture, struct fault *fault);
 /*
  * Samples at another rate from now on; what is in the maps was sampled at the old one, so the
