@@ -284,9 +284,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = set_timer(pipeline, true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
-	r = capture_start(pipeline->capture, fault);
-	pipeline->sized_cpus = capture_cpu_count(pipeline->capture);
-	return r;
+	return capture_start(pipeline->capture, fault);
 }
 
 int pipeline_poll_fd(const struct pipeline *pipeline)
@@ -529,7 +527,8 @@ const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
 
 static bool is_outgrown(const struct pipeline *pipeline)
 {
-	return capture_cpu_count(pipeline->capture) > pipeline->sized_cpus;
+	return capture_cpu_count(pipeline->capture) >
+	       capture_maps(pipeline->capture)->sizes.cpu_count;
 }
 
 bool pipeline_is_worn(const struct pipeline *pipeline)

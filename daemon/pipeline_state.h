@@ -66,7 +66,6 @@ struct pipeline {
 	struct unwinding *unwinding;	/* NULL: the kernel alone walks user stacks */
 	struct pipeline_wanted *wanted; /* by id of the binary table */
 	size_t wanted_count, wanted_capacity;
-	uint32_t sized_cpus; /* for which the maps were made */
 	int epoll_fd, timer_fd;
 	bool is_sideband_watched;
 	bool lacks_cpus;	/* the last attempt to follow them failed */

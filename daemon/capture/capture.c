@@ -152,6 +152,7 @@ static void set_maps(struct capture *capture)
 		.stack_depth = layout->stack_depth,
 		.ring_bytes = layout->ring_bytes,
 		.drain_period_ms = layout->drain_period_ms,
+		.cpu_count = layout->sized_cpus,
 		.total_bytes = layout->total_bytes,
 	};
 }

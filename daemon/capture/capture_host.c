@@ -201,6 +201,7 @@ void capture_host_layout(
 		.stack_depth = maps->stack_depth,
 		.ring_bytes = maps->ring_bytes,
 		.drain_period_ms = maps->drain_period_ms,
+		.sized_cpus = maps->cpu_count,
 		.total_bytes = maps->total_bytes,
 		.unwind_pages = walks->pages,
 		.unwind_lines = walks->lines,

@@ -76,7 +76,7 @@ void map_sizes_compute(
 	uint64_t samples_per_second = (uint64_t)work->rate_hz * work->cpu_count;
 	uint64_t slots_per_sample = work->has_walks ? SLOTS_PER_STACK : 2 * SLOTS_PER_STACK;
 	uint64_t wanted, ring_max;
-	struct map_sizes sizes = { .stack_depth = work->stack_depth };
+	struct map_sizes sizes = { .stack_depth = work->stack_depth, .cpu_count = work->cpu_count };
 
 	if (samples_per_second == 0)
 		samples_per_second = 1;

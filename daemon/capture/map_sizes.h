@@ -18,6 +18,7 @@ struct map_sizes {
 	uint32_t stack_depth;	  /* frames of a stack */
 	uint32_t ring_bytes;	  /* a power of two, at least a page */
 	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
+	uint32_t cpu_count;	  /* what they were computed for */
 	size_t total_bytes;	  /* of both sets and the ring */
 };
 

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 2 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 3 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -85,7 +85,8 @@ _Static_assert(sizeof(struct pilotlight_capture_request) == 56, "padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
-	uint32_t stack_depth, ring_bytes, drain_period_ms, reserved;
+	uint32_t stack_depth, ring_bytes, drain_period_ms;
+	uint32_t sized_cpus; /* how many the maps were made for */
 	uint64_t total_bytes;
 	uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
 	uint32_t active_window_offset; /* in the variables */

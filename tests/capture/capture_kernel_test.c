@@ -115,6 +115,7 @@ static void it_samples_from_start_to_stop(void **state)
 	start(capture);
 	assert_string_equal(capture_event_name(capture), "cpu-clock");
 	assert_true(capture_cpu_count(capture) > 0);
+	assert_int_equal(capture_maps(capture)->sizes.cpu_count, capture_cpu_count(capture));
 	assert_int_equal(capture_rate_hz(capture), RATE_HZ);
 	wait_for_samples(capture, 200);
 	assert_int_equal(capture_follow_cpus(capture), capture_cpu_count(capture));

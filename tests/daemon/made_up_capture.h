@@ -37,6 +37,7 @@ struct made_up_sample {
 static struct {
 	bool is_taken_over;
 	int follow_error;
+	uint32_t cpus; /* that are sampled */
 	struct pilotlight_counters left_behind;
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
 	size_t sample_count;
@@ -73,6 +74,7 @@ static inline void world_reset(void)
 {
 	free(world.records);
 	memset(&world, 0, sizeof(world));
+	world.cpus = 1;
 }
 
 static inline uint64_t world_samples(void)
@@ -99,6 +101,7 @@ int capture_open(
 	assert_true(capture->sideband->poll_fd >= 0);
 	capture->maps.active_window = &capture->active_window;
 	capture->maps.sizes.drain_period_ms = MADE_UP_PERIOD_MS;
+	capture->maps.sizes.cpu_count = 2;
 	world.sizes = &capture->maps.sizes;
 	capture->rate_hz = settings->rate_hz;
 	*ret_capture = capture;
@@ -190,7 +193,7 @@ const char *capture_event_name(const struct capture *capture)
 uint32_t capture_cpu_count(const struct capture *capture)
 {
 	(void)capture;
-	return 1;
+	return world.cpus;
 }
 
 const struct capture_maps *capture_maps(const struct capture *capture)

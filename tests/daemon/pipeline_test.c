@@ -295,6 +295,23 @@ static void at_the_end_both_sets_are_drained(void **state)
 	assert_int_equal(accounts_stored(&accounts), 7);
 }
 
+/* What counts is how many the maps were made for, not how many could be sampled at first. */
+static void more_cpus_than_the_maps_are_for_end_it(void **state)
+{
+	struct fault fault = { 0 };
+
+	(void)state;
+	open_pipeline();
+	world.cpus = 2;
+	assert_false(pipeline_is_worn(pipeline));
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 0);
+	world.cpus = 3;
+	assert_true(pipeline_is_worn(pipeline));
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 1);
+}
+
 static void what_was_left_behind_is_told_if_it_closes(void **state)
 {
 	struct accounts accounts;
@@ -327,6 +344,7 @@ int main(void)
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
 		PIPELINE_TEST(what_has_fired_is_in_the_maps_or_kept),
 		PIPELINE_TEST(at_the_end_both_sets_are_drained),
+		PIPELINE_TEST(more_cpus_than_the_maps_are_for_end_it),
 		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),
 	};
 
