@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 struct broker;
+struct file_opener_lost;
 
 /* NULL stands for the value in quotes. */
 struct broker_options {
@@ -34,6 +35,9 @@ struct broker_options {
 	/* 0: a broker_server opens files in its own process; else in another one, which is killed
 	 * where a request takes longer (file_opener.h). */
 	uint64_t request_timeout_ns;
+	/* Of the broker_servers that follow each other with these options; NULL: of each its own.
+	 */
+	struct file_opener_lost *lost_openers;
 };
 
 /* As long as a request may take: a file system that does not answer by then does not answer. */

@@ -59,7 +59,8 @@ static int open_opener(struct broker_server *server, const struct broker_options
 	if (!options || options->request_timeout_ns == 0)
 		return 0;
 	server->opens_apart = true;
-	return file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns);
+	return file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns,
+		options->lost_openers);
 }
 
 int broker_server_new(

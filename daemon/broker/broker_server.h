@@ -55,8 +55,8 @@ struct broker_server_counters {
 };
 
 /*
- * `options` as for broker_new(). Takes `fd` if it returns 0; or -ENOMEM, or -errno of
- * broker_socket_check(), or of a timer.
+ * `options` as for broker_new(); `lost_openers` must outlive the server. Takes `fd` if it returns
+ * 0; or -ENOMEM, or -errno of broker_socket_check(), or of a timer.
  */
 int broker_server_new(
 	int fd, const struct broker_options *options, struct broker_server **ret_server);

@@ -62,15 +62,33 @@ static int watch(const struct file_opener *opener, int fd)
 	return epoll_ctl(opener->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns)
+/* Where one cannot be watched its end is seen with the next thing that happens. */
+static void take_lost(struct file_opener *opener)
+{
+	for (size_t i = 0; i < opener->lost->count; i++) {
+		struct file_opener_process *process = &opener->processes[i];
+
+		process->pid = opener->lost->pids[i];
+		process->pidfd = pidfd_open(process->pid, 0);
+		if (process->pidfd >= 0)
+			(void)watch(opener, process->pidfd);
+	}
+	opener->lost->count = 0;
+}
+
+int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
+	struct file_opener_lost *lost)
 {
 	*opener = (struct file_opener){
 		.epoll_fd = epoll_fd,
 		.control_fd = -1,
 		.timeout_ns = timeout_ns,
+		.lost = lost,
 	};
 	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
 		opener->processes[i] = no_process;
+	if (lost)
+		take_lost(opener);
 	opener->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	return opener->timer_fd < 0 ? -errno : watch(opener, opener->timer_fd);
 }
@@ -238,7 +256,7 @@ static void reap_others(struct file_opener *opener)
 {
 	int status;
 
-	for (size_t i = 1; i < FILE_OPENERS_MAX; i++)
+	for (size_t i = file_opener_is_running(opener) ? 1 : 0; i < FILE_OPENERS_MAX; i++)
 		if (opener->processes[i].pid > 0)
 			(void)process_reap(opener, &opener->processes[i], 0, &status);
 }
@@ -361,6 +379,14 @@ void file_opener_hand_back(struct file_opener *opener)
 	(void)send(opener->control_fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void lose(struct file_opener *opener, struct file_opener_process *process)
+{
+	if (opener->lost)
+		opener->lost->pids[opener->lost->count++] = process->pid;
+	close_fd(&process->pidfd);
+	*process = no_process;
+}
+
 void file_opener_done(struct file_opener *opener)
 {
 	const uint64_t end_ns = clock_monotonic_ns() + DONE_WAIT_MS * ms_ns;
@@ -375,7 +401,7 @@ void file_opener_done(struct file_opener *opener)
 
 		if (opener->processes[i].pid > 0 &&
 			!process_reap(opener, &opener->processes[i], wait_ms, &status))
-			close_fd(&opener->processes[i].pidfd);
+			lose(opener, &opener->processes[i]);
 	}
 	close_fd(&opener->control_fd);
 	close_fd(&opener->timer_fd);

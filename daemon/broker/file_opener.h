@@ -12,7 +12,8 @@
  * so a client that asks for a hundred files of a dead server gets through with it.
  *
  * An opener that was killed in the hands of a file system ends when that lets it, which may be
- * never: there are FILE_OPENERS_MAX at most. One without work for 10 s ends, and one that is a
+ * never: there are FILE_OPENERS_MAX at most (I4), those of the servers before included, whose pids
+ * file_opener_lost hands on. One without work for 10 s ends, and one that is a
  * minute old as soon as it has none: what it has cost is known of it then.
  *
  * One owner, one thread, which polls the epoll descriptor that it gives.
@@ -26,24 +27,34 @@
 
 enum { FILE_OPENERS_MAX = 16 };
 
+/* Those that were killed, had not ended with their server, and are still to be waited for. Outlives
+ * the servers, of which there is one at a time. */
+struct file_opener_lost {
+	pid_t pids[FILE_OPENERS_MAX];
+	size_t count;
+};
+
 struct file_opener {
 	int epoll_fd;	/* borrowed */
 	int timer_fd;	/* runs while a request is executed */
 	int control_fd; /* to the one that runs; -1: none does */
 	uint64_t timeout_ns;
-	unsigned int timeouts;	  /* that have followed each other */
-	uint64_t last_timeout_ns; /* CLOCK_MONOTONIC */
-	/* The first is the one that runs, if one does; the others were killed. */
+	unsigned int timeouts;	       /* that have followed each other */
+	uint64_t last_timeout_ns;      /* CLOCK_MONOTONIC */
+	struct file_opener_lost *lost; /* borrowed; NULL: they are forgotten */
+	/* The first is the one that runs, if one does; all others were killed. */
 	struct file_opener_process {
 		pid_t pid; /* 0: none */
 		int pidfd;
 	} processes[FILE_OPENERS_MAX];
 };
 
-/* Returns 0 or -errno; what is left is to be freed anyway. */
-int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns);
+/* Takes over who is in `lost`, if not NULL. Returns 0 or -errno; what is left is to be freed
+ * anyway. */
+int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
+	struct file_opener_lost *lost);
 
-/* Kills those that live, and waits for their ends, but not for long. */
+/* Kills those that live, and waits for their ends, but not for long. Who has not ended is lost. */
 void file_opener_done(struct file_opener *opener);
 
 bool file_opener_is_running(const struct file_opener *opener);

@@ -46,7 +46,10 @@ void engine_servers_disconnect(struct engine_servers *servers)
 
 int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd)
 {
-	const struct broker_options options = { .request_timeout_ns = BROKER_REQUEST_TIMEOUT_NS };
+	const struct broker_options options = {
+		.request_timeout_ns = BROKER_REQUEST_TIMEOUT_NS,
+		.lost_openers = &servers->lost_openers,
+	};
 	int r;
 
 	engine_servers_disconnect(servers);

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "broker/file_opener.h"
+
 #include <poll.h>
 #include <stdbool.h>
 
@@ -17,6 +19,7 @@ enum { ENGINE_SERVERS = 2 };
 struct engine_servers {
 	struct capture_server *capture; /* for good */
 	struct broker_server *broker;	/* NULL: there is no engine, or it has closed its side */
+	struct file_opener_lost lost_openers; /* of the engines before */
 	bool has_capture_socket;
 	bool has_told; /* of this engine's files that do not open */
 };

@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -115,7 +116,8 @@ static int set_up_with(void **state, uint64_t timeout_ns)
 	assert_true(setting->epoll_fd >= 0);
 	assert_int_equal(
 		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, setting->sockets), 0);
-	assert_int_equal(file_opener_init(&setting->opener, setting->epoll_fd, timeout_ns), 0);
+	assert_int_equal(
+		file_opener_init(&setting->opener, setting->epoll_fd, timeout_ns, NULL), 0);
 	*state = setting;
 	return 0;
 }
@@ -357,9 +359,10 @@ static void as_many_are_there_as_may(void **state)
 	assert_int_equal(
 		file_opener_start(opener, setting->sockets[SERVER], serve, opener), -EAGAIN);
 	assert_false(file_opener_is_running(opener));
-	/* One that ends makes room. */
+	/* One that ends makes room, whichever it is. */
 	assert_int_equal(kill(opener->processes[7].pid, SIGKILL), 0);
-	while (opener->processes[7].pid > 0)
+	assert_int_equal(kill(opener->processes[0].pid, SIGKILL), 0);
+	while (opener->processes[7].pid > 0 || opener->processes[0].pid > 0)
 		assert_int_equal(file_opener_run(opener), FILE_OPENER_NOTHING);
 	say(setting, 'a');
 	start(setting);
@@ -524,6 +527,86 @@ static void a_server_goes_on_beside_a_dead_file_system(void **state)
 	unmount_dead_files(&files);
 }
 
+/*
+ * Holds a process as a file system would: killed, it has not ended for its parent while somebody
+ * else traces it. Returns who does, or 0 where nobody may.
+ */
+static pid_t hold(pid_t held)
+{
+	char byte = 0;
+	int pipe_fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+			ptrace(PTRACE_SEIZE, held, NULL, NULL) < 0 ||
+			write(pipe_fds[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(pipe_fds[1]);
+	if (read(pipe_fds[0], &byte, 1) != 1) {
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		pid = 0;
+	}
+	(void)close(pipe_fds[0]);
+	return pid;
+}
+
+static void let_go(pid_t holder)
+{
+	assert_int_equal(kill(holder, SIGKILL), 0);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+}
+
+/* It counts for the next server, which waits for its end. */
+static void an_opener_that_is_held_outlives_its_server(void **state)
+{
+	struct file_opener_lost lost = { .count = 0 };
+	const struct broker_options options = {
+		.request_timeout_ns = 3600ULL * NSEC_PER_SEC,
+		.lost_openers = &lost,
+	};
+	const size_t before = open_descriptors();
+	struct broker_server *server;
+	pid_t opener = 0, holder = 0;
+
+	(void)state;
+	for (uint64_t number = 1; number <= 3; number++) {
+		int pair[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		assert_int_equal(broker_server_new(pair[SERVER], &options, &server), 0);
+		assert_int_equal(lost.count, 0);
+		ask_for_path(pair[HERE], number, "/no/such/file");
+		assert_int_equal(answer_of(server, pair[HERE], number), -ENOENT);
+		if (number == 1) {
+			opener = only_child();
+			holder = hold(opener);
+		}
+		if (number == 3) {
+			let_go(holder);
+			while (kill(opener, 0) == 0)
+				assert_int_equal(broker_server_run(server), 0);
+			assert_int_equal(errno, ESRCH);
+		}
+		broker_server_free(server);
+		assert_int_equal(close(pair[HERE]), 0);
+		if (holder == 0) {
+			print_message("skipped: nobody can be traced here\n");
+			skip();
+		}
+		assert_int_equal(lost.count, number < 3 ? 1 : 0);
+		assert_int_equal(lost.pids[0], opener);
+	}
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(open_descriptors(), before);
+}
+
 /* Where it cannot have another process it opens nothing, and starts children all the same. */
 static void a_server_without_an_opener_refuses(void **state)
 {
@@ -620,6 +703,7 @@ int main(int argc, char **argv)
 		WITH_OPENER(as_many_are_there_as_may),
 		WITH_OPENER(without_descriptors_there_is_none),
 		cmocka_unit_test(a_server_goes_on_beside_a_dead_file_system),
+		cmocka_unit_test(an_opener_that_is_held_outlives_its_server),
 		cmocka_unit_test(a_server_without_an_opener_refuses),
 		cmocka_unit_test(a_request_that_kills_is_answered),
 		cmocka_unit_test(failing_allocations_are_reported),
