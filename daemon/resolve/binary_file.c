@@ -61,7 +61,7 @@ int binary_file_open(struct broker *broker, const struct process_table *processe
 		process.pid = process_table_parent(processes, process.pid, where->time_ns);
 		process.start_ns = 0;
 		/* Nor would it by another way. */
-		if (r == -ETIMEDOUT)
+		if (r == -ETIMEDOUT || r == -EAGAIN)
 			return r;
 		if (r == 0)
 			r = elf_image_read(fd, &image);

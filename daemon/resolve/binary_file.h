@@ -33,7 +33,8 @@ struct binary_file {
 
 /*
  * Opens it and reads its headers. The build-id has to be `expected`; NULL: its inode tells. Returns
- * 0; -ESTALE there is another file; errors of the broker and of elf_image_read().
+ * 0; -ESTALE there is another file; -EAGAIN the broker could not look for it just now; errors of
+ * the broker and of elf_image_read().
  */
 int binary_file_open(struct broker *broker, const struct process_table *processes,
 	const struct binary_whereabouts *where, const struct build_id *expected,

@@ -198,10 +198,17 @@ static void take_image(
 	keep_descriptor(table, entry, fd);
 }
 
-static bool open_file(struct binary_table *table, const struct binary_whereabouts *where,
+static int open_file(struct binary_table *table, const struct binary_whereabouts *where,
 	const struct build_id *expected, struct binary_file *ret_file)
 {
-	return binary_file_open(table->broker, table->processes, where, expected, ret_file) == 0;
+	return binary_file_open(table->broker, table->processes, where, expected, ret_file);
+}
+
+/* `result` is open_file()'s. Where nobody could look for the file nothing is known of it. */
+static void count_attempt(struct entry *entry, int result)
+{
+	if (result != -EAGAIN)
+		entry->attempts++;
 }
 
 static const struct file_owner trusted_owner = { .is_trusted = true };
@@ -262,16 +269,15 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 	struct identity identity = { .kind = IDENTITY_FILE, .first = file->identity };
 	_cleanup_(binary_file_done) struct binary_file opened = { .fd = -1 };
 	uint32_t binary;
-	bool is_open;
-	int r;
+	int opening, r;
 
 	binary = find(table, &identity);
 	if (binary != HASH_INDEX_NONE && !may_try_again(&table->entries[binary])) {
 		*ret_binary = binary;
 		return 0;
 	}
-	is_open = open_file(table, &where, NULL, &opened);
-	if (is_open && opened.image.build_id.size > 0) {
+	opening = open_file(table, &where, NULL, &opened);
+	if (opening == 0 && opened.image.build_id.size > 0) {
 		identity = build_id_identity(&opened.image.build_id, &opened.owner);
 		binary = find(table, &identity);
 	}
@@ -280,9 +286,9 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 		if (r < 0)
 			return r;
 	}
-	table->entries[binary].attempts++;
+	count_attempt(&table->entries[binary], opening);
 	*ret_binary = binary;
-	if (!is_open)
+	if (opening < 0)
 		return 0;
 	take_image(table, binary, &opened.image, &opened.fd);
 	if (opened.image.build_id.size > 0)
@@ -386,19 +392,19 @@ static int look_for_build_id(struct binary_table *table, const struct build_id *
 	const char *path = "";
 	bool is_found = false;
 	uint32_t binary;
-	int r;
+	int opening = -ENOENT, r;
 
 	if (find_whereabouts(table, id, process, time_ns, &where)) {
 		path = where.path;
-		is_found = open_file(table, &where, id, &opened) &&
-			   (opened.owner.is_trusted || where.is_own);
+		opening = open_file(table, &where, id, &opened);
+		is_found = opening == 0 && (opened.owner.is_trusted || where.is_own);
 	}
 	if (is_found)
 		owner = opened.owner;
 	r = know_build_id(table, id, &owner, path, &binary);
 	if (r < 0)
 		return r;
-	table->entries[binary].attempts++;
+	count_attempt(&table->entries[binary], opening);
 	if (is_found && !table->entries[binary].image) {
 		set_path(table, &table->entries[binary], path);
 		take_image(table, binary, &opened.image, &opened.fd);
