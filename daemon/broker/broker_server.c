@@ -54,12 +54,12 @@ static int watch(struct broker_server *server, bool watches)
 	return 0;
 }
 
-static int open_opener(struct broker_server *server, const struct broker_options *options)
+static void open_opener(struct broker_server *server, const struct broker_options *options)
 {
 	if (!options || options->request_timeout_ns == 0)
-		return 0;
+		return;
 	server->opens_apart = true;
-	return file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns,
+	file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns,
 		options->lost_openers);
 }
 
@@ -81,10 +81,9 @@ int broker_server_new(
 		r = broker_roots_init(&server->roots, options);
 	if (r == 0)
 		r = broker_children_init(&server->children, options, server->epoll_fd);
-	if (r == 0)
-		r = open_opener(server, options);
 	if (r < 0)
 		return r;
+	open_opener(server, options);
 	server->fd = fd;
 	r = watch(server, true);
 	if (r < 0) {

@@ -76,11 +76,12 @@ static void take_lost(struct file_opener *opener)
 	opener->lost->count = 0;
 }
 
-int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
+void file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
 	struct file_opener_lost *lost)
 {
 	*opener = (struct file_opener){
 		.epoll_fd = epoll_fd,
+		.timer_fd = -1,
 		.control_fd = -1,
 		.timeout_ns = timeout_ns,
 		.lost = lost,
@@ -89,14 +90,12 @@ int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_
 		opener->processes[i] = no_process;
 	if (lost)
 		take_lost(opener);
-	opener->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return opener->timer_fd < 0 ? -errno : watch(opener, opener->timer_fd);
 }
 
 /* That the next one has to be shorter for. */
 static unsigned int recent_timeouts(const struct file_opener *opener)
 {
-	const uint64_t age_ns = clock_monotonic_ns() - opener->last_timeout_ns;
+	const uint64_t age_ns = clock_monotonic_ns() - opener->first_timeout_ns;
 
 	return age_ns < remembered_ns ? opener->timeouts : 0;
 }
@@ -153,6 +152,9 @@ static int place_descriptors(struct file_opener *opener, int control_fd, int soc
 	int empty_fd = open("/dev/null", O_RDWR | O_CLOEXEC), spares[NUMBERS];
 
 	if (empty_fd < 0 || dup2(empty_fd, STDIN_FILENO) < 0 || dup2(empty_fd, STDOUT_FILENO) < 0)
+		return -errno;
+	/* A sanitizer reports there. */
+	if (!SANDBOX_HAS_SANITIZER && dup2(empty_fd, STDERR_FILENO) < 0)
 		return -errno;
 	for (int i = SOCKET_NUMBER; i < NUMBERS; i++) {
 		spares[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
@@ -240,7 +242,7 @@ static bool process_reap(struct file_opener *opener, struct file_opener_process 
 {
 	struct pollfd end = { .fd = process->pidfd, .events = POLLIN };
 
-	(void)poll(&end, 1, wait_ms);
+	(void)poll(&end, 1, process->pidfd < 0 ? 0 : wait_ms);
 	/* Where somebody else has waited for it only its end is known. */
 	*ret_status = SIGKILL;
 	if (waitpid(process->pid, ret_status, WNOHANG) == 0)
@@ -261,58 +263,61 @@ static void reap_others(struct file_opener *opener)
 			(void)process_reap(opener, &opener->processes[i], 0, &status);
 }
 
+/* It has ended, or was killed. */
+static void leave(struct file_opener *opener)
+{
+	/* One that was killed and has not ended has them open still. */
+	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->control_fd, NULL);
+	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->timer_fd, NULL);
+	close_fd(&opener->control_fd);
+	close_fd(&opener->timer_fd);
+}
+
 /* The parent's half of a start. */
-static int adopt(struct file_opener *opener, pid_t pid, int control_fd)
+static int adopt(struct file_opener *opener, pid_t pid)
 {
 	struct file_opener_process *process = &opener->processes[0];
-	int r, status;
+	int r;
 
 	process->pid = pid;
 	process->pidfd = pidfd_open(pid, 0);
 	r = process->pidfd < 0 ? -errno : watch(opener, process->pidfd);
 	if (r == 0)
-		r = watch(opener, control_fd);
+		r = watch(opener, opener->control_fd);
+	if (r == 0)
+		r = watch(opener, opener->timer_fd);
 	if (r == 0)
 		return 0;
+	/* Its end is seen later, as that of others. */
 	process_kill(process);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	close_fd(&process->pidfd);
-	*process = no_process;
+	leave(opener);
 	return r;
 }
 
 int file_opener_start(struct file_opener *opener, int socket_fd,
 	int (*serve)(void *context, int socket_fd), void *context)
 {
-	_cleanup_close_ int own_fd = -1, other_fd = -1;
+	_cleanup_close_ int own_fd = -1, other_fd = -1, timer_fd = -1;
 	int pair[2], r = make_room(opener);
 	pid_t pid;
 
 	if (r < 0)
 		return r;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	own_fd = pair[0];
 	other_fd = pair[1];
 	pid = fork();
 	if (pid < 0)
 		return -errno;
-	if (pid == 0)
+	if (pid == 0) {
+		opener->timer_fd = timer_fd;
 		_exit(settle(opener, other_fd, socket_fd) < 0 ? EXIT_FAILED : work(serve, context));
-	r = adopt(opener, pid, own_fd);
-	if (r < 0)
-		return r;
+	}
 	opener->control_fd = TAKE_FD(own_fd);
-	return 0;
-}
-
-/* It has ended, or was killed. */
-static void leave(struct file_opener *opener)
-{
-	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->control_fd, NULL);
-	close_fd(&opener->control_fd);
-	file_opener_end(opener);
+	opener->timer_fd = TAKE_FD(timer_fd);
+	return adopt(opener, pid);
 }
 
 static bool has_expired(const struct file_opener *opener)
@@ -338,9 +343,10 @@ static enum file_opener_event kill_late(struct file_opener *opener)
 		return FILE_OPENER_ENDED;
 	}
 	opener->timeouts = recent_timeouts(opener);
+	if (opener->timeouts == 0)
+		opener->first_timeout_ns = clock_monotonic_ns();
 	if (opener->timeouts < SHORTENINGS_MAX)
 		opener->timeouts++;
-	opener->last_timeout_ns = clock_monotonic_ns();
 	leave(opener);
 	return FILE_OPENER_LATE;
 }

@@ -8,8 +8,8 @@
  *
  * A request stays in the socket until it is answered. While one is executed a timer runs, which
  * both processes have; where it expires the opener is killed, and the server answers in its place.
- * The next one gets a quarter of the time, down to a 16th, until a minute has passed without that:
- * so a client that asks for a hundred files of a dead server gets through with it.
+ * The next one gets a quarter of the time, down to a 16th, until a minute after the first that had
+ * the whole of it: so a client that asks for a hundred files of a dead server gets through with it.
  *
  * An opener that was killed in the hands of a file system ends when that lets it, which may be
  * never: there are FILE_OPENERS_MAX at most (I4), those of the servers before included, whose pids
@@ -40,7 +40,7 @@ struct file_opener {
 	int control_fd; /* to the one that runs; -1: none does */
 	uint64_t timeout_ns;
 	unsigned int timeouts;	       /* that have followed each other */
-	uint64_t last_timeout_ns;      /* CLOCK_MONOTONIC */
+	uint64_t first_timeout_ns;     /* CLOCK_MONOTONIC */
 	struct file_opener_lost *lost; /* borrowed; NULL: they are forgotten */
 	/* The first is the one that runs, if one does; all others were killed. */
 	struct file_opener_process {
@@ -49,9 +49,8 @@ struct file_opener {
 	} processes[FILE_OPENERS_MAX];
 };
 
-/* Takes over who is in `lost`, if not NULL. Returns 0 or -errno; what is left is to be freed
- * anyway. */
-int file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
+/* Takes over who is in `lost`, if not NULL. */
+void file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
 	struct file_opener_lost *lost);
 
 /* Kills those that live, and waits for their ends, but not for long. Who has not ended is lost. */
