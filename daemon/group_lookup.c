@@ -8,8 +8,12 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+/* For a child that was killed: one that is held by nobody ends in less. */
+enum { END_WAIT_MS = 500 };
 
 static _Noreturn void be_child(const char *name, int fd)
 {
@@ -41,6 +45,17 @@ static int receive(int fd, int patience_ms, gid_t *ret_group)
 	return 0;
 }
 
+/* A name service that waits for a file system may not be free to end: it is left behind then. */
+static void end_child(pid_t child)
+{
+	_cleanup_close_ int pidfd = pidfd_open(child, 0);
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+	(void)kill(child, SIGKILL);
+	(void)poll(&end, 1, END_WAIT_MS);
+	(void)waitpid(child, NULL, WNOHANG);
+}
+
 int group_lookup(const char *name, int patience_ms, gid_t *ret_group)
 {
 	int pair[2], r;
@@ -57,9 +72,7 @@ int group_lookup(const char *name, int patience_ms, gid_t *ret_group)
 	(void)close(pair[1]);
 	if (r == 0) {
 		r = receive(pair[0], patience_ms, ret_group);
-		(void)kill(child, SIGKILL);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
+		end_child(child);
 	}
 	(void)close(pair[0]);
 	return r;
