@@ -417,7 +417,7 @@ static int clear_counts(struct drain *drain)
  * Takes over from a drain that may have been killed at any step. The idle set may be half drained:
  * what is left of it goes, and its counters stay, so that when it has been filled and drained again
  * they tell of that as unread. The other set is whole but for walked stacks that were taken off the
- * ring and kept in vain: capture has begun another window, in which they are sent again.
+ * ring and kept in vain: those are lost, and the window that capture has begun sends its own.
  */
 static int take_over(struct drain *drain)
 {
