@@ -268,12 +268,6 @@ static __always_inline __u64 cgroup_id_of_current(void)
 	return bpf_get_current_cgroup_id();
 }
 
-/* It was the user's code that was interrupted: there is no kernel stack, and none is asked for. */
-static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
-{
-	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
-}
-
 /*
  * The whole sample through the ring. The build-ids, if no other call has used up the interrupt's
  * one request; raw ips in the same form otherwise.
@@ -417,14 +411,15 @@ static __always_inline int send_walk(
 }
 
 /* The user stack by the sampler's own walk; its frames are in `walker`, which is this CPU's. */
-static __always_inline enum walk_result take_walk(
+static __always_inline enum walk_result take_walk(struct bpf_perf_event_data *ctx,
 	struct walker *walker, struct pilotlight_sample_key *key, __u32 window)
 {
 	enum walk_result result;
 
 	if (!wants_walks || !walker)
 		return WALK_IS_KERNELS;
-	result = walk_user_stack(walker, &key->process, window, walk_seed_of(walk_seed, window));
+	result = walk_user_stack(
+		ctx, walker, &key->process, window, walk_seed_of(walk_seed, window));
 	if (result == WALK_IS_TAKEN) {
 		key->walker = PILOTLIGHT_WALKER_TABLES;
 		key->user_stack = (__s64)walker->walk.record.hash;
@@ -470,7 +465,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *s
 
 	walker = bpf_map_lookup_elem(&walkers, &zero);
 	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
-	walk = take_walk(walker, key, window);
+	walk = take_walk(ctx, walker, key, window);
 	if (walk == WALK_IS_TAKEN && walker && walker->walk.has_jit && ring_has_room()) {
 		if (send_walk(counters, walker, window)) {
 			counters->events[PILOTLIGHT_EVENT_TIMED]++;

@@ -2,7 +2,7 @@
 /*
  * A walk of a user stack, and its steps from a frame to the caller's: by a rule of an unwind table,
  * by the frame pointer, out of a signal frame. Compiles for the host too, where it is tested;
- * whoever includes this says how the stack is read.
+ * whoever includes this says how the stack is read, and the registers.
  */
 #pragma once
 
@@ -10,6 +10,10 @@
 
 /* Reads `count` words of the user's memory; 0: they cannot be read. */
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address);
+
+/* Reads `count` words, from that place on, of the thread's struct pt_regs of its entry into the
+ * kernel; 0: they cannot be read. */
+static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place);
 
 enum {
 	WALK_MAPPINGS = 8,	/* remembered of a process; a power of two */
@@ -24,7 +28,7 @@ enum {
 	PT_REGS_RIP = 16,
 	PT_REGS_CS = 17,
 	PT_REGS_RSP = 19,
-	PT_REGS_WORDS = 21,
+	PT_REGS_WORDS = 21, /* the last is ss */
 	/* And its struct ucontext, which a signal frame begins with. */
 	UCONTEXT_GREGS_BYTES = 40,
 	GREGS_RBP = 10,
@@ -64,23 +68,51 @@ struct walked_mapping {
 	struct pilotlight_walk_file file;
 };
 
+/*
+ * A frame of the last walk, and what its step to the caller needs to be taken again
+ * (remembered_walk.bpf.h): where the walk was, and how many words right below the caller's stack
+ * pointer were read, and none else; 0: there is no telling.
+ */
+struct remembered_frame {
+	__u64 ip, sp;
+	__u64 fp, rbx; /* as kept_register.word */
+	__u64 frame;   /* as it is sent */
+	__u8 fp_kind, rbx_kind;
+	__u8 is_guess, is_jit;
+	__u8 words_read; /* the return address, and below it the frame pointer */
+	__u8 reserved[3];
+};
+_Static_assert(sizeof(struct remembered_frame) == 48, "padding");
+
+enum { REMEMBERED_FRAMES = 64 };
+struct remembered_walk {
+	__u32 count, reserved;
+	struct remembered_frame frames[REMEMBERED_FRAMES]; /* leaf first; no deeper ones */
+};
+
 /* A walk, on one CPU. `ip` is behind a call or a system call unless `is_exact`. */
 struct walk {
 	__u64 ip, sp;
+	__u64 system_call; /* orig_rax: the number, or that there is none */
 	struct kept_register fp, rbx;
 	__u32 mapping; /* the current one, in `mappings` */
 	__u32 next_mapping;
 	__u32 searches;
 	__u8 is_exact;
 	__u8 is_guess;	     /* nobody said that the frame pointer would lead here */
-	__u8 registers_kind; /* enum register_set: this frame's, in `registers` */
+	__u8 registers_kind; /* enum register_set: which are known of this frame */
 	__u8 has_jit;	     /* frames in memory that no file is behind: other code in time */
 	__u8 unsettled;	     /* bits of mappings of which more may be told in this window */
-	__u8 reserved[7];
-	__u64 registers[PT_REGS_WORDS];
+	__u8 is_jit;	     /* such a frame was the last */
+	/* Of the step: words right below the caller's stack pointer, and whether any besides. */
+	__u8 words_read, read_more;
+	__u32 turn;    /* whose lowest bit says which of `remembered` is this walk's */
+	__u32 last_at; /* where this one is in the last walk's frames */
+	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Where `mappings` are; end 0: none is. A cache line each, for the search of them. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
+	struct remembered_walk remembered[2];
 	/* As it is sent. */
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1];
@@ -88,8 +120,7 @@ struct walk {
 
 /*
  * A rule that was found of late, as most return addresses come again and again. Its place is by a
- * hash, so that another may take it. A file's id is not another file's for two windows. They are in
- * few big entries: each entry of a map for each CPU is behind a pointer of its own.
+ * hash, so that another may take it. A file's id is not another file's for two windows.
  */
 struct remembered_rule {
 	__u32 window; /* in which it was last used */
@@ -100,13 +131,7 @@ struct remembered_rule {
 };
 _Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
 
-enum {
-	REMEMBERED_RULES_ENTRIES = 4,
-	REMEMBERED_RULES_SHIFT = 8, /* of them in an entry */
-};
-struct remembered_rules {
-	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
-};
+enum { REMEMBERED_RULES_SHIFT = 8 };
 
 /* In place of an enum pilotlight_walk_end: there is a caller. */
 enum { WALK_ON = -1 };
@@ -188,10 +213,13 @@ static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
 }
 
 /* 0: nobody knows it, or it cannot be read. */
-static __always_inline int read_kept(struct kept_register *kept, __u64 *ret_value)
+static __always_inline int read_kept(
+	struct walk *walk, struct kept_register *kept, __u64 *ret_value)
 {
-	if (kept->kind == KEPT_ADDRESS)
+	if (kept->kind == KEPT_ADDRESS) {
+		walk->read_more = 1;
 		kept->kind = can_read_user(&kept->word, 1, kept->word) ? KEPT_VALUE : KEPT_NOWHERE;
+	}
 	*ret_value = kept->word;
 	return kept->kind == KEPT_VALUE;
 }
@@ -209,7 +237,7 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 	walk->rbx.kind = KEPT_NOWHERE;
 	if (step_out_of_leaf(walk, &end))
 		return end;
-	if (!read_kept(&walk->fp, &fp))
+	if (!read_kept(walk, &walk->fp, &fp))
 		return PILOTLIGHT_WALK_UNSUPPORTED;
 	if (fp == 0)
 		return PILOTLIGHT_WALK_ROOT;
@@ -218,18 +246,21 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 	if (!can_read_user(words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
 	walk->fp.word = words[0];
+	walk->words_read = 2;
 	return go_to_caller(walk, words[1], fp + sizeof(words));
 }
 
 /* What the kernel pushed for a signal handler: all of the registers of what was interrupted. */
 static __always_inline int step_out_of_signal(struct walk *walk)
 {
-	if (!can_read_user(walk->registers, GREGS_WORDS, walk->sp + UCONTEXT_GREGS_BYTES))
+	__u64 *registers = walk->signal_registers;
+
+	if (!can_read_user(registers, GREGS_WORDS, walk->sp + UCONTEXT_GREGS_BYTES))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	walk->ip = walk->registers[GREGS_RIP];
-	walk->sp = walk->registers[GREGS_RSP];
-	walk->fp.word = walk->registers[GREGS_RBP];
-	walk->rbx.word = walk->registers[GREGS_RBX];
+	walk->ip = registers[GREGS_RIP];
+	walk->sp = registers[GREGS_RSP];
+	walk->fp.word = registers[GREGS_RBP];
+	walk->rbx.word = registers[GREGS_RBX];
 	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
 	walk->is_exact = 1;
 	walk->registers_kind = REGISTERS_GREGS;
@@ -245,16 +276,19 @@ static __always_inline int read_register(struct walk *walk, __u32 number, __u64 
 		return 1;
 	}
 	if (number == DWARF_RBP)
-		return read_kept(&walk->fp, ret_value);
+		return read_kept(walk, &walk->fp, ret_value);
 	if (number == DWARF_RBX)
-		return read_kept(&walk->rbx, ret_value);
+		return read_kept(walk, &walk->rbx, ret_value);
 	if (walk->registers_kind == REGISTERS_NONE || walk->registers_kind >= REGISTER_SETS ||
 		number >= DWARF_REGISTERS)
 		return 0;
 	place = register_places[walk->registers_kind][number];
-	if (place >= PT_REGS_WORDS)
+	/* Seldom asked for: they are not copied for it. */
+	if (walk->registers_kind == REGISTERS_PT_REGS)
+		return can_read_pt_regs(ret_value, 1, place);
+	if (place >= GREGS_WORDS)
 		return 0;
-	*ret_value = walk->registers[place];
+	*ret_value = walk->signal_registers[place];
 	return 1;
 }
 
@@ -275,6 +309,7 @@ static __always_inline int find_cfa(
 		cfa += (__s64)rule->offset;
 	}
 	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT) {
+		walk->read_more = 1;
 		if (!can_read_user(&cfa, 1, cfa))
 			return PILOTLIGHT_WALK_UNREADABLE;
 		cfa += (__s64)rule->addend;
@@ -314,7 +349,7 @@ static __always_inline void follow_fp(
 		keep_at(&walk->fp, cfa + (__s64)rule->frame_pointer_offset);
 		break;
 	case PILOTLIGHT_UNWIND_FP_AT_FP:
-		if (read_kept(&walk->fp, &fp))
+		if (read_kept(walk, &walk->fp, &fp))
 			keep_at(&walk->fp, fp + (__s64)rule->frame_pointer_offset);
 		break;
 	default:
@@ -357,5 +392,6 @@ static __always_inline int step_by_rule(
 		follow_fp(walk, rule, cfa);
 	}
 	follow_rbx(walk, rule, tells_rbx, cfa);
+	walk->words_read = 1 + has_both;
 	return go_to_caller(walk, words[1], cfa);
 }

@@ -13,12 +13,16 @@
 #pragma once
 
 #include "mapping.bpf.h"
+#include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
 #include "walk_step.bpf.h"
 
 #include <bpf/bpf_helpers.h>
 
-/* A walk, on one CPU, and what its reader of mappings needs. */
+/*
+ * A walk, on one CPU, what its reader of mappings needs, and what it has found of late: in one
+ * piece, as each page of memory more that a sample touches costs it a miss.
+ */
 struct walker {
 	struct pilotlight_process process;
 	__u32 window;
@@ -28,6 +32,7 @@ struct walker {
 	struct mapping found;
 	__u64 pivots[MAPLE_RANGE_PIVOTS + 1];
 	struct walk walk;
+	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
 };
 
 enum {
@@ -41,6 +46,13 @@ enum {
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
 {
 	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
+}
+
+static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
+{
+	const __u64 *registers = (__u64 *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
 }
 
 /*
@@ -117,13 +129,6 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	return 1;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, REMEMBERED_RULES_ENTRIES);
-	__type(key, __u32);
-	__type(value, struct remembered_rules);
-} remembered_rules SEC(".maps");
-
 /* One copy of it, whose stack is its own. */
 static __noinline const struct pilotlight_unwind_rule *search_rule(
 	const struct pilotlight_walk_file *file, __u64 offset)
@@ -133,17 +138,15 @@ static __noinline const struct pilotlight_unwind_rule *search_rule(
 
 /* The rule for an offset of a file; NULL: no function is known there. */
 static __always_inline const struct pilotlight_unwind_rule *find_rule(
-	const struct walker *walker, const struct pilotlight_walk_file *file, __u64 offset)
+	struct walker *walker, const struct pilotlight_walk_file *file, __u64 offset)
 {
-	__u32 entry = offset % REMEMBERED_RULES_ENTRIES;
-	struct remembered_rules *rules = bpf_map_lookup_elem(&remembered_rules, &entry);
 	const struct pilotlight_unwind_rule *rule;
 	struct remembered_rule *known;
 
-	if (!rules || offset >> 32)
+	if (offset >> 32)
 		return search_rule(file, offset);
-	known = &rules->rules[((__u32)offset ^ file->id << 20) * 0x9e3779b1 >>
-			      (32 - REMEMBERED_RULES_SHIFT)];
+	known = &walker->rules[((__u32)offset ^ file->id << 20) * 0x9e3779b1 >>
+			       (32 - REMEMBERED_RULES_SHIFT)];
 	if (known->offset == (__u32)offset && known->file_id == file->id && known->has_rule &&
 		walker->window - known->window <= PILOTLIGHT_WALK_REMEMBERED_WINDOWS) {
 		known->window = walker->window;
@@ -191,7 +194,8 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
 	__u64 fp = 0;
-	int is_base = read_kept(&walk->fp, &fp) && fp == 0, end = step_by_frame_pointer(walk, 0);
+	int is_base = read_kept(walk, &walk->fp, &fp) && fp == 0,
+	    end = step_by_frame_pointer(walk, 0);
 
 	if (end != WALK_ON)
 		return is_base ? end : otherwise;
@@ -199,19 +203,15 @@ static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwi
 	return WALK_ON;
 }
 
-/* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
-__noinline int step_out(struct walker *walker)
+/* Takes a frame down and goes to its caller, which is looked for. */
+static __always_inline int step_anew(struct walker *walker)
 {
+	struct walk *walk = &walker->walk;
 	const struct pilotlight_unwind_rule *rule;
 	struct walked_mapping *mapping;
-	struct walk *walk;
-	__u64 where;
+	__u64 where = walk->ip - !walk->is_exact;
 	__u32 at;
 
-	if (!walker)
-		return PILOTLIGHT_WALK_NO_CODE;
-	walk = &walker->walk;
-	where = walk->ip - !walk->is_exact;
 	if (walk->record.count >= PILOTLIGHT_WALK_DEPTH)
 		return PILOTLIGHT_WALK_DEEP;
 	if (!enter_mapping(walker, where)) {
@@ -227,7 +227,8 @@ __noinline int step_out(struct walker *walker)
 	at = walk->record.count & 255;
 	walk->frames[at] = frame_of(walk, mapping);
 	walk->record.count++;
-	walk->has_jit |= is_jit(mapping);
+	walk->is_jit = is_jit(mapping);
+	walk->has_jit |= walk->is_jit;
 	if (!mapping->has_file)
 		return step_by_frame_pointer(walk, 0);
 	if (!mapping->is_known_file)
@@ -254,6 +255,29 @@ __noinline int step_out(struct walker *walker)
 	return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
+/* A function, whose stack is its own. */
+static __noinline int step_as_before(struct walk *walk)
+{
+	return step_again(walk);
+}
+
+/* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
+__noinline int step_out(struct walker *walker)
+{
+	struct walk *walk;
+	int end;
+
+	if (!walker)
+		return PILOTLIGHT_WALK_NO_CODE;
+	walk = &walker->walk;
+	if (step_as_before(walk))
+		return WALK_ON;
+	remember_begin(walk);
+	end = step_anew(walker);
+	remember_end(walk);
+	return end;
+}
+
 /*
  * The mappings of the last walk on this CPU are good for this one as well where nobody has changed
  * them since, and where it is the same window: in each, the files' use is noted anew, and a table
@@ -272,6 +296,7 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 
 	if (are_same && !walk->unsettled)
 		return;
+	forget_walks(walk);
 	walker->mm = (__u64)mm;
 	walker->version = version;
 	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
@@ -286,10 +311,10 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
  */
 static __always_inline int is_between_programs(const struct walk *walk)
 {
-	__u64 number = walk->registers[PT_REGS_ORIG_RAX], word;
+	__u64 number = walk->system_call, word;
 
 	return (number == SYSTEM_CALL_EXECVE || number == SYSTEM_CALL_EXECVEAT) &&
-	       !can_read_user(&word, 1, walk->registers[PT_REGS_RSP]);
+	       !can_read_user(&word, 1, walk->sp);
 }
 
 /*
@@ -300,34 +325,58 @@ static __always_inline int is_behind_system_call(const struct walk *walk)
 {
 	__u64 code;
 
-	if ((__s64)walk->registers[PT_REGS_ORIG_RAX] == NO_SYSTEM_CALL)
+	if ((__s64)walk->system_call == NO_SYSTEM_CALL)
 		return 0;
-	if (!can_read_user(&code, 1, walk->registers[PT_REGS_RIP] - sizeof(code)))
+	if (!can_read_user(&code, 1, walk->ip - sizeof(code)))
 		return 1;
 	return code >> 48 == CODE_SYSCALL || code >> 48 == CODE_INT_80;
 }
 
-/* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
-static __always_inline int begin_walk(
-	struct walker *walker, const struct pilotlight_process *process, __u32 window)
+/* It was the user's code that was interrupted: there is no kernel stack, and none is asked for. */
+static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
+}
+
+/* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
+static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struct walk *walk)
+{
+	__u64 *frame = walk->signal_registers, *entry = frame + 2; /* the program's stack is full */
+
+	_Static_assert(PT_REGS_RBX == PT_REGS_RBP + 1 && PT_REGS_RSP == PT_REGS_ORIG_RAX + 4, "");
+	if (is_user_mode(ctx)) {
+		walk->ip = ctx->regs.rip;
+		walk->sp = ctx->regs.rsp;
+		walk->fp.word = ctx->regs.rbp;
+		walk->rbx.word = ctx->regs.rbx;
+		walk->system_call = ctx->regs.orig_rax;
+		return ctx->regs.cs == USER_CODE_SELECTOR;
+	}
+	if (!can_read_pt_regs(frame, 2, PT_REGS_RBP) ||
+		!can_read_pt_regs(entry, 5, PT_REGS_ORIG_RAX))
+		return 0;
+	walk->fp.word = frame[0];
+	walk->rbx.word = frame[1];
+	walk->system_call = entry[0];
+	walk->ip = entry[PT_REGS_RIP - PT_REGS_ORIG_RAX];
+	walk->sp = entry[PT_REGS_RSP - PT_REGS_ORIG_RAX];
+	return entry[PT_REGS_CS - PT_REGS_ORIG_RAX] == USER_CODE_SELECTOR;
+}
+
+/* 0: there is no user's memory, or no 64-bit code. */
+static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct walker *walker,
+	const struct pilotlight_process *process, __u32 window)
+{
+	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
 	struct walk *walk = &walker->walk;
 
-	if (!task->mm ||
-		bpf_probe_read_kernel(
-			walk->registers, sizeof(walk->registers), (void *)bpf_task_pt_regs(task)) ||
-		walk->registers[PT_REGS_CS] != USER_CODE_SELECTOR)
+	if (!mm || !read_registers(ctx, walk))
 		return 0;
-	walk->ip = walk->registers[PT_REGS_RIP];
-	walk->sp = walk->registers[PT_REGS_RSP];
-	walk->fp.word = walk->registers[PT_REGS_RBP];
-	walk->rbx.word = walk->registers[PT_REGS_RBX];
 	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
 	walk->is_guess = 0;
-	recall_mappings(walker, task->mm, process, window);
+	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;
 	walk->mapping = 0;
@@ -350,14 +399,14 @@ enum walk_result {
 	WALK_IS_KERNELS, /* the kernel's walk serves better: the leaf's table is not there as yet */
 };
 
-static __always_inline enum walk_result walk_user_stack(
+static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_data *ctx,
 	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	struct walk *walk = &walker->walk;
 	int end = WALK_ON;
 	__u64 hash = seed;
 
-	if (!begin_walk(walker, process, window))
+	if (!begin_walk(ctx, walker, process, window))
 		return WALK_IS_KERNELS;
 	if (is_between_programs(walk))
 		return WALK_IS_NONE;
@@ -366,6 +415,7 @@ static __always_inline enum walk_result walk_user_stack(
 		if (end != WALK_ON)
 			break;
 	}
+	remember_walk(walk);
 	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
 		return WALK_IS_KERNELS;
 	for (__u32 i = 0; i < PILOTLIGHT_WALK_DEPTH && i < walk->record.count; i++)

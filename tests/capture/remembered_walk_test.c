@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Steps that a walk takes again as the one before took them, compiled for the host, on a stack that
+ * is made here. The truth is the same walk by its rules.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "bpf/remembered_walk.bpf.h"
+
+enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
+#define STACK_START 0x7ffc00000000ULL
+#define CODE	    0x401000ULL
+
+static __u64 stack[STACK_WORDS];
+static unsigned rule_steps; /* that were taken by a rule */
+
+static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
+{
+	if (address < STACK_START || address % 8 != 0 ||
+		address + count * 8 > STACK_START + sizeof(stack))
+		return 0;
+	memcpy(words, stack + (address - STACK_START) / 8, count * 8);
+	return 1;
+}
+
+static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
+{
+	(void)words, (void)count, (void)place;
+	return 0;
+}
+
+static __u64 at(unsigned word)
+{
+	return STACK_START + 8 * word;
+}
+
+/* The rules of the code here: by the address, as tables have them. */
+static struct pilotlight_unwind_rule rule_of(__u64 ip)
+{
+	struct pilotlight_unwind_rule rule = {
+		.kind = PILOTLIGHT_UNWIND_CFA,
+		.base = DWARF_RSP,
+		.offset = 8 * FRAME_WORDS,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+		.frame_pointer_offset = -16,
+	};
+
+	switch (ip & 0xf) {
+	case 1: /* its frame begins at the frame pointer, which is next to the return address */
+		rule.base = DWARF_RBP;
+		rule.offset = 16;
+		break;
+	case 2: /* the CFA is in memory */
+		rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
+		rule.offset = 8;
+		break;
+	case 3:
+		rule.kind = PILOTLIGHT_UNWIND_ROOT;
+		break;
+	case 4:
+		rule.frame_pointer = PILOTLIGHT_UNWIND_FP_SAME;
+		break;
+	default:
+		break;
+	}
+	return rule;
+}
+
+static int step_by_its_rule(struct walk *walk)
+{
+	struct pilotlight_unwind_rule rule = rule_of(walk->ip);
+
+	rule_steps++;
+	walk->is_jit = (walk->ip & 0xf) == 5;
+	walk->has_jit |= walk->is_jit;
+	walk->frames[walk->record.count++] = walk->ip;
+	return step_by_rule(walk, &rule, 1);
+}
+
+/* As the sampler does it. */
+static int step(struct walk *walk)
+{
+	int end;
+
+	if (step_again(walk))
+		return WALK_ON;
+	remember_begin(walk);
+	end = step_by_its_rule(walk);
+	remember_end(walk);
+	return end;
+}
+
+static void begin(struct walk *walk, unsigned sp)
+{
+	walk->ip = CODE;
+	walk->sp = at(sp);
+	walk->fp = (struct kept_register){ at(sp + 1), KEPT_VALUE, 0 };
+	walk->rbx = (struct kept_register){ 0, KEPT_VALUE, 0 };
+	walk->is_exact = 1;
+	walk->is_guess = 0;
+	walk->registers_kind = REGISTERS_PT_REGS;
+	walk->has_jit = 0;
+	walk->record.count = 0;
+	rule_steps = 0;
+}
+
+static int go_on(struct walk *walk)
+{
+	int end = WALK_ON;
+
+	while (end == WALK_ON && walk->record.count < PILOTLIGHT_WALK_DEPTH)
+		end = step(walk);
+	remember_walk(walk);
+	return end;
+}
+
+static int take(struct walk *walk, unsigned sp)
+{
+	begin(walk, sp);
+	return go_on(walk);
+}
+
+/* The same without a memory. */
+static void check_frames(const struct walk *walk, unsigned sp)
+{
+	unsigned steps = rule_steps;
+	static struct walk truth;
+
+	truth = (struct walk){ 0 };
+	begin(&truth, sp);
+	while (truth.record.count < PILOTLIGHT_WALK_DEPTH && step_by_its_rule(&truth) == WALK_ON)
+		;
+	assert_int_equal(walk->record.count, truth.record.count);
+	assert_memory_equal(walk->frames, truth.frames, truth.record.count * sizeof(__u64));
+	assert_int_equal(walk->has_jit, truth.has_jit);
+	rule_steps = steps;
+}
+
+/* `depth` frames of FRAME_WORDS, callers with the kinds of code that `kinds` has in turns. */
+static void make_stack(unsigned depth, const char *kinds)
+{
+	unsigned sp = LEAF_SP;
+
+	memset(stack, 0, sizeof(stack));
+	for (unsigned i = 0; i < depth; i++) {
+		__u64 kind = i + 1 == depth ? 3 : (__u64)(kinds[i % strlen(kinds)] - '0');
+
+		stack[sp + FRAME_WORDS - 1] = CODE + 0x100 * (i + 1) + kind;
+		stack[sp + FRAME_WORDS - 2] = at(sp + 2 * FRAME_WORDS - 2);
+		sp += FRAME_WORDS;
+	}
+}
+
+static void a_walk_that_comes_again_looks_up_its_leaf_and_its_root(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "0");
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(rule_steps, 11);
+	check_frames(&walk, LEAF_SP);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(rule_steps, 2);
+		check_frames(&walk, LEAF_SP);
+	}
+}
+
+static void deeper_and_shallower_leaves_meet_the_same_callers(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(20, "04");
+	for (unsigned turn = 0; turn < 50; turn++) {
+		unsigned sp = LEAF_SP + FRAME_WORDS * (turn * 7 % 11);
+
+		assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
+		check_frames(&walk, sp);
+		if (turn > 0 && turn % 2 == 0) {
+			assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
+			assert_in_range(rule_steps, 2, 3);
+		}
+	}
+}
+
+/* Another return address or frame pointer, anywhere, and the rest is as it is now. */
+static void what_has_changed_is_looked_up(void **state)
+{
+	static const char *const kinds[] = { "01", "1", "014" };
+	static struct walk walk;
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * 12 * FRAME_WORDS; i++) {
+		unsigned changed = LEAF_SP + i / 3;
+
+		walk = (struct walk){ 0 };
+		make_stack(12, kinds[i % 3]);
+		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		if (stack[changed] == 0)
+			continue;
+		/* Code of the same kind elsewhere, or another frame's pointer. */
+		stack[changed] += stack[changed] < STACK_START ? 0x40000 : 8 * FRAME_WORDS;
+		(void)take(&walk, LEAF_SP);
+		check_frames(&walk, LEAF_SP);
+	}
+}
+
+/* The same return addresses, and another frame pointer that goes through them untouched. */
+static void another_frame_pointer_leads_elsewhere(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "4441000000");
+	for (unsigned i = 4; i < 7; i++) {
+		begin(&walk, LEAF_SP);
+		walk.ip = CODE + 4;
+		walk.fp.word = at(LEAF_SP + i * FRAME_WORDS + 2);
+		assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk.frames[4], CODE + 0x401);
+		assert_int_equal(walk.frames[5] >> 8, (CODE >> 8) + i + 1);
+	}
+}
+
+/* What is read elsewhere than right below the caller's stack pointer is not compared. */
+static void steps_that_read_more_are_taken_anew(void **state)
+{
+	static struct walk walk;
+	unsigned sp = LEAF_SP;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(6, "02");
+	for (unsigned i = 0; i < 6; i++, sp += FRAME_WORDS)
+		stack[sp + 1] = at(sp + FRAME_WORDS); /* the CFA, where the rule has it */
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	check_frames(&walk, LEAF_SP);
+	/* One frame's CFA is another now, further up. */
+	stack[LEAF_SP + 2 * FRAME_WORDS + 1] = at(LEAF_SP + 5 * FRAME_WORDS);
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	check_frames(&walk, LEAF_SP);
+	assert_int_equal(walk.record.count, 5);
+}
+
+static void a_frame_in_jit_code_says_so_again(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(6, "00500");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		check_frames(&walk, LEAF_SP);
+		assert_int_equal(walk.has_jit, 1);
+	}
+	assert_int_equal(rule_steps, 2);
+}
+
+static void deep_stacks_are_remembered_in_part(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(200, "0");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		check_frames(&walk, LEAF_SP);
+	}
+	assert_in_range(rule_steps, 201 - REMEMBERED_FRAMES, 201 - REMEMBERED_FRAMES + 2);
+	/* Without a root, to the depth that is walked. */
+	make_stack(300, "0");
+	assert_int_equal(take(&walk, LEAF_SP), WALK_ON);
+	assert_int_equal(walk.record.count, PILOTLIGHT_WALK_DEPTH);
+	assert_int_equal(take(&walk, LEAF_SP), WALK_ON);
+	check_frames(&walk, LEAF_SP);
+}
+
+static void forgotten_walks_are_taken_anew(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "0");
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	forget_walks(&walk);
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(rule_steps, 11);
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(rule_steps, 2);
+}
+
+/* A leaf may stand where a caller stood: more is known of it, and its address is itself. */
+static void leaves_and_what_a_signal_interrupted_are_not_taken_for_callers(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "0");
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	begin(&walk, LEAF_SP + FRAME_WORDS);
+	walk.ip = last_walk(&walk)->frames[1].ip;
+	walk.fp.word = last_walk(&walk)->frames[1].fp;
+	walk.fp.kind = last_walk(&walk)->frames[1].fp_kind;
+	assert_true(is_there_again(&walk, &last_walk(&walk)->frames[1]));
+	assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk.frames[0], CODE + 0x100);
+	assert_int_equal(rule_steps, 2); /* itself, and the root */
+	assert_int_equal(walk.remembered[~walk.turn & 1].frames[0].words_read, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_walk_that_comes_again_looks_up_its_leaf_and_its_root),
+		cmocka_unit_test(deeper_and_shallower_leaves_meet_the_same_callers),
+		cmocka_unit_test(what_has_changed_is_looked_up),
+		cmocka_unit_test(another_frame_pointer_leads_elsewhere),
+		cmocka_unit_test(steps_that_read_more_are_taken_anew),
+		cmocka_unit_test(a_frame_in_jit_code_says_so_again),
+		cmocka_unit_test(deep_stacks_are_remembered_in_part),
+		cmocka_unit_test(forgotten_walks_are_taken_anew),
+		cmocka_unit_test(leaves_and_what_a_signal_interrupted_are_not_taken_for_callers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
