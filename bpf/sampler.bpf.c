@@ -161,6 +161,7 @@ const volatile __u8 filters_tgids;
 const volatile __u8 wants_walks; /* by unwind tables, where there are any */
 const volatile __u64 walk_seed;
 const volatile __u32 sent_walks_mask; /* the entries of sent_walks, less one */
+const volatile __u32 ring_bytes;
 
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
@@ -200,21 +201,21 @@ struct {
 } walkers SEC(".maps");
 
 /* The ring wakes its reader when it is half full; until then the next flip is soon enough. */
-static __always_inline __u64 wakeup_flags(void)
+static __always_inline __u64 wakeup_flags(__u64 waiting_bytes)
 {
-	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
-
-	return waiting > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return waiting_bytes > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* May it be used for what the maps could hold as well? */
-static __always_inline int ring_has_room(void)
+/* May the ring be used for what the maps could hold as well? */
+static __always_inline int has_room_to_spare(__u64 waiting_bytes)
 {
-	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
+	return waiting_bytes < ring_bytes / 4 * 3;
+}
 
-	return waiting < size / 4 * 3;
+/* 0: it is full. */
+static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
+{
+	return bpf_ringbuf_output(&ring, record, size, wakeup_flags(waiting_bytes)) == 0;
 }
 
 /* The task's pid in the engine's pid namespace, or 0 where it has none. */
@@ -269,8 +270,8 @@ static __always_inline __u64 cgroup_id_of_current(void)
 }
 
 /*
- * The whole sample through the ring. The build-ids, if no other call has used up the interrupt's
- * one request; raw ips in the same form otherwise.
+ * A sample that the kernel walks, whole, through the ring. The build-ids, if no other call has used
+ * up the interrupt's one request; raw ips in the same form otherwise.
  */
 static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	struct pilotlight_counters *counters, const struct pilotlight_sample_key *key, __u32 set,
@@ -308,15 +309,12 @@ static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	sample->header.set = set;
 	sample->time_ns = bpf_ktime_get_ns();
 	sample->process = key->process;
-	sample->walk = key->user_stack;
 	sample->cgroup_id = key->cgroup_id;
 	sample->tid = key->tid;
-	sample->walker = key->walker;
 	sample->kernel_count = kernel_count;
 	sample->user_count = user_count;
-	__builtin_memset(sample->reserved, 0, sizeof(sample->reserved));
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	if (bpf_ringbuf_output(&ring, sample, size, wakeup_flags())) {
+	if (!send(sample, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
 		return;
 	}
@@ -384,29 +382,55 @@ static __always_inline void note_walk(
 		counters->ends[end]++;
 }
 
-/* Sends a walked stack that is new to the window. 0: there is no room for it. */
-static __always_inline int send_walk(
-	struct pilotlight_counters *counters, struct walker *walker, __u32 window)
+/*
+ * A sample with its walked stack. 0: it is not sent, since the ring is full; or nearly full, where
+ * something else can be done.
+ */
+static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx, struct walker *walker,
+	const struct pilotlight_sample_key *key, int can_be_counted)
+{
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	__u32 count = record->count & 0xff, kernel_count = 0;
+
+	if (can_be_counted && !has_room_to_spare(waiting_bytes))
+		return 0;
+	if (wants_kernel && !is_user_mode(ctx))
+		kernel_count = stack_entries(bpf_get_stack(ctx, &walker->walk.frames[count],
+						     PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0),
+				       sizeof(__u64)) &
+			       PILOTLIGHT_STACK_DEPTH;
+	record->header.kind = PILOTLIGHT_RING_WALKED_SAMPLE;
+	record->header.set = walker->window & 1;
+	record->time_ns = bpf_ktime_get_ns();
+	record->process = key->process;
+	record->cgroup_id = key->cgroup_id;
+	record->tid = key->tid;
+	record->kernel_count = kernel_count;
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	return send(
+		record, sizeof(*record) + (count + kernel_count) * sizeof(__u64), waiting_bytes);
+}
+
+/* Sends a walked stack that is new to the window, for samples that are counted. 0: no room. */
+static __noinline int send_walk(struct walker *walker)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	__u64 hash = record->hash, *sent;
-	__u32 place = hash & sent_walks_mask, size;
+	__u32 place = hash & sent_walks_mask;
 
 	sent = bpf_map_lookup_elem(&sent_walks, &place);
-	if (!sent || *sent != hash) {
-		record->header.kind = PILOTLIGHT_RING_WALK;
-		record->header.set = window & 1;
-		size = sizeof(*record) + (record->count & 0xff) * sizeof(walker->walk.frames[0]);
-		if (bpf_ringbuf_output(&ring, record, size, wakeup_flags())) {
-			counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
-			return 0;
-		}
-		/* Only now may others rely on it. Another may take its place: then it is sent
-		 * again. */
-		if (sent)
-			*sent = hash;
-	}
-	note_walk(counters, walker);
+	if (sent && *sent == hash)
+		return 1;
+	record->header.kind = PILOTLIGHT_RING_WALK;
+	record->header.set = walker->window & 1;
+	record->kernel_count = 0;
+	if (!send(record, sizeof(*record) + (record->count & 0xff) * sizeof(__u64),
+		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
+		return 0;
+	/* Only now may others rely on it. Another may take its place: then it is sent again. */
+	if (sent)
+		*sent = hash;
 	return 1;
 }
 
@@ -416,7 +440,7 @@ static __always_inline enum walk_result take_walk(struct bpf_perf_event_data *ct
 {
 	enum walk_result result;
 
-	if (!wants_walks || !walker)
+	if (!wants_walks)
 		return WALK_IS_KERNELS;
 	result = walk_user_stack(
 		ctx, walker, &key->process, window, walk_seed_of(walk_seed, window));
@@ -451,77 +475,102 @@ static __always_inline enum stack_answer take_user_stack(struct bpf_perf_event_d
 	return stack_answer_of(id);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *stacks,
-	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
-	struct pilotlight_sample_key *key, __u32 window)
+/* Whole, since the maps cannot hold it. */
+static __always_inline void send_uncounted(struct bpf_perf_event_data *ctx,
+	struct pilotlight_counters *counters, struct walker *walker,
+	const struct pilotlight_sample_key *key, __u32 window, enum walk_result walk)
 {
-	struct pilotlight_sample_count entry = { .count = 1,
-		.build_id_stack = PILOTLIGHT_STACK_NONE };
-	enum stack_answer user = STACK_ABSENT, kernel;
-	enum walk_result walk;
-	struct walker *walker;
-	__u32 zero = 0;
-	int is_new = 0;
+	if (walk != WALK_IS_TAKEN)
+		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
+	else if (send_walked_sample(ctx, walker, key, 0))
+		counters->stored[PILOTLIGHT_PATH_RING]++;
+	else
+		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
+}
 
-	walker = bpf_map_lookup_elem(&walkers, &zero);
-	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
-	walk = take_walk(ctx, walker, key, window);
-	if (walk == WALK_IS_TAKEN && walker && walker->walk.has_jit && ring_has_room()) {
-		if (send_walk(counters, walker, window)) {
-			counters->events[PILOTLIGHT_EVENT_TIMED]++;
-			send_sample(ctx, counters, key, window & 1, 0);
-			return;
-		}
+/* A sample that is new to the counts, in which `build_id_stack` names its stack. 0: no room. */
+static __always_inline int count_first(void *counts, const struct pilotlight_sample_key *key,
+	struct pilotlight_counters *counters, __u64 now, __s64 build_id_stack)
+{
+	struct pilotlight_sample_count entry = {
+		.count = 1,
+		.first_ns = now,
+		.last_ns = now,
+		.build_id_stack = build_id_stack,
+	};
+
+	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
+	if (bpf_map_update_elem(counts, key, &entry, BPF_NOEXIST))
+		return count_again(counts, key, counters, now);
+	counters->stored[PILOTLIGHT_PATH_MAP]++;
+	return 1;
+}
+
+/* By the maps, or whole where they cannot hold it. */
+static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *stacks,
+	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
+	struct walker *walker, struct pilotlight_sample_key *key, __u32 window,
+	enum walk_result walk)
+{
+	enum stack_answer user = STACK_ABSENT, kernel = take_kernel_stack(ctx, stacks, key);
+	__s64 build_id_stack = PILOTLIGHT_STACK_NONE;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (walk == WALK_IS_TAKEN && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
+		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
 		walk = WALK_IS_KERNELS;
 	}
-	kernel = take_kernel_stack(ctx, stacks, key);
-	entry.first_ns = entry.last_ns = bpf_ktime_get_ns();
-	if (walk == WALK_IS_TAKEN && walker) {
-		/* What has been counted in this window has been sent in it. */
-		if (stack_answer_is_in_maps(kernel)) {
-			if (count_again(counts, key, counters, entry.first_ns)) {
-				note_walk(counters, walker);
-				return;
-			}
-			is_new = 1;
-		}
-		if (!send_walk(counters, walker, window)) {
-			walk = WALK_IS_KERNELS;
-			is_new = 0;
-		}
-	}
-	if (walk == WALK_IS_KERNELS)
+	if (walk == WALK_IS_TAKEN)
+		note_walk(counters, walker);
+	else if (walk == WALK_IS_KERNELS)
 		user = take_user_stack(ctx, stacks, counters, key);
 	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
 		if (user == STACK_MAP_FULL || kernel == STACK_MAP_FULL)
 			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
 		else
 			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
-		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
+		send_uncounted(ctx, counters, walker, key, window, walk);
 		return;
 	}
-
 	if (user == STACK_ERROR || kernel == STACK_ERROR)
 		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
 
-	if (!is_new && count_again(counts, key, counters, entry.first_ns))
+	if (count_again(counts, key, counters, now))
 		return;
 	if (user == STACK_STORED)
-		entry.build_id_stack = find_build_ids(ctx, build_id_stacks, key, window, counters);
-	if (entry.build_id_stack == -SAMPLER_ENOMEM) {
+		build_id_stack = find_build_ids(ctx, build_id_stacks, key, window, counters);
+	if (build_id_stack == -SAMPLER_ENOMEM) {
 		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
-		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
+		send_uncounted(ctx, counters, walker, key, window, walk);
 		return;
 	}
-	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
-	if (bpf_map_update_elem(counts, key, &entry, BPF_NOEXIST) == 0) {
-		counters->stored[PILOTLIGHT_PATH_MAP]++;
-		return;
-	}
-	if (count_again(counts, key, counters, entry.first_ns))
+	if (count_first(counts, key, counters, now, build_id_stack))
 		return;
 	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
-	send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
+	send_uncounted(ctx, counters, walker, key, window, walk);
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *stacks,
+	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
+	struct pilotlight_sample_key *key, __u32 window)
+{
+	__u32 zero = 0;
+	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
+	enum walk_result walk;
+
+	if (!walker) {
+		counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
+		return;
+	}
+	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
+	walk = take_walk(ctx, walker, key, window);
+	if (walk == WALK_IS_TAKEN && send_walked_sample(ctx, walker, key, 1)) {
+		counters->stored[PILOTLIGHT_PATH_RING]++;
+		counters->events[PILOTLIGHT_EVENT_TIMED] += walker->walk.has_jit;
+		note_walk(counters, walker);
+		return;
+	}
+	count_sample(ctx, stacks, build_id_stacks, counts, counters, walker, key, window, walk);
 }
 
 SEC("perf_event")

@@ -4,14 +4,16 @@
  * where they are tested (perf_event programs cannot be run by BPF_PROG_TEST_RUN).
  *
  * The order of things, and why:
- *  1. The raw-ip stackmap answers "seen before in this window?" at the price of a hash.
- *  2. Only a (program image, raw stack) that is not known from this window or an earlier one asks
+ *  1. A stack that the sampler has walked itself goes through the ring as it is, with its sample.
+ *     At the rates of a profiler that is always on hardly a stack comes twice in a window, so that
+ *     to look it up and to count it costs more than to send it; and what has its own time can be
+ *     named where code comes and goes (JIT). Where the ring is nearly full stacks are counted, by
+ *     their hash, and sent once a window: what cannot be told apart is not named.
+ *  2. Of stacks that the kernel walks, the raw-ip stackmap answers "seen before in this window?" at
+ *     the price of a hash.
+ *  3. Only a (program image, raw stack) that is not known from this window or an earlier one asks
  *     for build-ids, and at most once an interrupt: with interrupts off the kernel gives the mmap
  *     lock back through one per-CPU irq_work, and a second request in the same run gets raw ips.
- *  3. A stack with JIT code that the sampler has walked itself goes through the ring each time, by
- *     its hash and with its time: what was at an address differs from one sample to the next. Where
- *     the ring is nearly full it is counted as others are, and what cannot be told apart is not
- *     named.
  *  4. What the maps cannot hold goes through the ring buffer with its frames, so that the stack
  *     that collides, which may be the hottest one, is never the one that is missing.
  */

@@ -113,9 +113,9 @@ struct walk {
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	struct remembered_walk remembered[2];
-	/* As it is sent. */
+	/* As it is sent: the kernel's ips behind the walk's own. */
 	struct pilotlight_ring_walk record;
-	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1];
+	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 + PILOTLIGHT_STACK_DEPTH];
 };
 
 /*

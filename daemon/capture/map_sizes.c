@@ -16,8 +16,11 @@ enum {
 	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
-	RING_SHARE = 8,		     /* of the budget, at most */
-	RING_RECORD_BYTES = 2048,    /* what a ring sample usually takes */
+	RING_SHARE = 8, /* of the budget, at most */
+	/* What a sample takes of the ring: if it is walked, in a period; and of them all, since a
+	 * few take 2048 that the maps cannot hold. */
+	RING_WALKED_BYTES = 512,
+	RING_SAMPLE_BYTES = 1024,
 	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
 };
@@ -75,15 +78,18 @@ void map_sizes_compute(
 {
 	uint64_t samples_per_second = (uint64_t)work->rate_hz * work->cpu_count;
 	uint64_t slots_per_sample = work->has_walks ? SLOTS_PER_STACK : 2 * SLOTS_PER_STACK;
-	uint64_t wanted, ring_max;
+	uint64_t wanted, ring_wanted, ring_max;
 	struct map_sizes sizes = { .stack_depth = work->stack_depth, .cpu_count = work->cpu_count };
 
 	if (samples_per_second == 0)
 		samples_per_second = 1;
 	ring_max = clamp(budget_bytes / RING_SHARE, RING_BYTES_MIN, RING_BYTES_MAX);
 	sizes.ring_bytes = RING_BYTES_MIN;
-	while (sizes.ring_bytes * 2 <= ring_max &&
-		sizes.ring_bytes < samples_per_second * RING_RECORD_BYTES / 2)
+	/* Its reader is woken when it is half full. */
+	ring_wanted = work->has_walks
+			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2
+			      : samples_per_second * RING_SAMPLE_BYTES;
+	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_wanted)
 		sizes.ring_bytes *= 2;
 
 	wanted = samples_per_second * PERIOD_MS_MAX / 1000 * slots_per_sample;

@@ -138,6 +138,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	programs->rodata->filters_tgids = settings->filters_processes;
 	programs->rodata->wants_walks = sizes->has_walks;
 	programs->rodata->sent_walks_mask = sizes->has_walks ? sizes->maps.walk_slots - 1 : 0;
+	programs->rodata->ring_bytes = sizes->maps.ring_bytes;
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		programs->rodata->walk_seed = seed;
 	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);

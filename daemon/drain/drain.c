@@ -65,9 +65,15 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->walk_hash = hash;
 }
 
-static void hand_out(struct drain *drain, const struct ring_sample *ring)
+static void hand_out(struct drain *drain, const struct raw_sample *sample)
 {
-	struct raw_sample sample = {
+	if (drain->function(drain->context, sample) < 0)
+		drain->ring_accounts[drain->idle_set].refused++;
+}
+
+static void hand_out_sample(struct drain *drain, const struct ring_sample *ring)
+{
+	const struct raw_sample sample = {
 		.process = ring->header.process,
 		.tid = ring->header.tid,
 		.cgroup_id = ring->header.cgroup_id,
@@ -83,10 +89,31 @@ static void hand_out(struct drain *drain, const struct ring_sample *ring)
 		.user_count = ring->header.user_count,
 	};
 
-	if (ring->header.walker == PILOTLIGHT_WALKER_TABLES)
-		set_walk(drain, &sample, ring->header.walk);
-	if (drain->function(drain->context, &sample) < 0)
-		drain->ring_accounts[drain->idle_set].refused++;
+	hand_out(drain, &sample);
+}
+
+static void hand_out_walk(struct drain *drain, const struct ring_walk *ring)
+{
+	const struct raw_sample sample = {
+		.process = ring->header.process,
+		.tid = ring->header.tid,
+		.cgroup_id = ring->header.cgroup_id,
+		.comm = ring->header.comm,
+		.count = 1,
+		.first_ns = ring->header.time_ns,
+		.last_ns = ring->header.time_ns,
+		.path = PILOTLIGHT_PATH_RING,
+		.depth_max = drain->maps->sizes.stack_depth,
+		.kernel_ips = (const uint64_t *)ring->kernel_ips,
+		.kernel_count = ring->header.kernel_count,
+		.walker = PILOTLIGHT_WALKER_TABLES,
+		.walk_frames = (const uint64_t *)ring->frames,
+		.walk_count = ring->header.count,
+		.walk_end = (enum pilotlight_walk_end)ring->header.end,
+		.walk_hash = ring->header.hash,
+	};
+
+	hand_out(drain, &sample);
 }
 
 /* Each waiting record stands behind its size, padded so that the next one is aligned too. */
@@ -107,28 +134,41 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 	return 0;
 }
 
+/* For the samples that are counted with it. */
+static void keep_walk(struct drain *drain, const void *bytes, size_t size)
+{
+	struct ring_walk walk;
+	int r = ring_walk_parse(bytes, size, &walk);
+
+	if (r == 0)
+		r = walk_table_add(&drain->walks, &walk);
+	if (r < 0)
+		log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
+}
+
 /*
- * What a record is of the idle set's is taken: a stack at once, a sample in its order. Stacks are
- * sent before the samples that name them. Whose a record is that does not parse cannot be told: the
- * window that is being drained answers for it.
+ * A record of the idle set: a stack is kept, a sample is handed on. Stacks are sent before they are
+ * counted. Whose a record is that does not parse cannot be told: the window that is being drained
+ * answers for it.
  */
 static void take_own(struct drain *drain, const void *bytes, size_t size)
 {
 	struct ring_accounts *accounts = &drain->ring_accounts[drain->idle_set];
+	int kind = ring_record_kind(bytes, size);
 	struct ring_sample sample;
-	int r;
+	struct ring_walk walk;
 
-	if (ring_record_kind(bytes, size) == PILOTLIGHT_RING_WALK) {
-		r = walk_table_add(&drain->walks, bytes, size);
-		if (r < 0)
-			log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
+	if (kind == PILOTLIGHT_RING_WALK) {
+		keep_walk(drain, bytes, size);
 		return;
 	}
 	accounts->received++;
-	if (ring_sample_parse(bytes, size, &sample) < 0)
-		accounts->malformed++;
+	if (kind == PILOTLIGHT_RING_WALKED_SAMPLE && ring_walk_parse(bytes, size, &walk) == 0)
+		hand_out_walk(drain, &walk);
+	else if (kind == PILOTLIGHT_RING_SAMPLE && ring_sample_parse(bytes, size, &sample) == 0)
+		hand_out_sample(drain, &sample);
 	else
-		hand_out(drain, &sample);
+		accounts->malformed++;
 }
 
 static int take_record(void *context, void *bytes, size_t size)

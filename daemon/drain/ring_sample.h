@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pilotlight/event.h"
+#include "pilotlight/walk.h"
 
 #include <stddef.h>
 
@@ -12,9 +13,18 @@ struct ring_sample {
 	const struct pilotlight_user_frame *user_frames;
 };
 
+struct ring_walk {
+	struct pilotlight_ring_walk header;
+	const __u64 *frames; /* borrowed likewise */
+	const __u64 *kernel_ips;
+};
+
 /* enum pilotlight_ring_kind, and the set that it is of; -EINVAL for what is no record. */
 int ring_record_kind(const void *bytes, size_t size);
 int ring_record_set(const void *bytes, size_t size);
 
 /* Returns 0 or -EINVAL. `bytes` is aligned to 8. */
 int ring_sample_parse(const void *bytes, size_t size, struct ring_sample *ret_sample);
+
+/* The same for a walked stack, with its sample or without. */
+int ring_walk_parse(const void *bytes, size_t size, struct ring_walk *ret_walk);

@@ -42,40 +42,32 @@ const struct walked_stack *walk_table_find(const struct walk_table *table, uint6
 	return id == HASH_INDEX_NONE ? NULL : &table->stacks[id];
 }
 
-int walk_table_add(struct walk_table *table, const void *bytes, size_t size)
+int walk_table_add(struct walk_table *table, const struct ring_walk *walk)
 {
-	struct pilotlight_ring_walk walk;
-	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH;
+	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH, count = walk->header.count;
+	uint64_t hash = walk->header.hash;
 	int r;
 
-	if (size < sizeof(walk))
-		return -EINVAL;
-	memcpy(&walk, bytes, sizeof(walk));
-	if (walk.count > PILOTLIGHT_WALK_DEPTH || walk.end >= PILOTLIGHT_WALK_ENDS ||
-		size != sizeof(walk) + walk.count * sizeof(uint64_t))
-		return -EINVAL;
-	if (walk_table_find(table, walk.hash))
+	if (walk_table_find(table, hash))
 		return 0;
-
 	r = ARRAY_RESERVE(table->stacks, &table->capacity, table->count + 1, table->limit);
 	if (r == 0)
-		r = ARRAY_RESERVE(table->frames, &table->frame_capacity,
-			table->frame_count + walk.count, frame_limit);
+		r = ARRAY_RESERVE(table->frames, &table->frame_capacity, table->frame_count + count,
+			frame_limit);
 	if (r == 0)
 		r = hash_index_reserve(&table->index);
 	if (r < 0)
 		return r;
-	if (walk.count > 0)
-		memcpy(table->frames + table->frame_count, (const char *)bytes + sizeof(walk),
-			walk.count * sizeof(uint64_t));
+	if (count > 0)
+		memcpy(table->frames + table->frame_count, walk->frames, count * sizeof(uint64_t));
 	table->stacks[table->count] = (struct walked_stack){
-		.hash = walk.hash,
+		.hash = hash,
 		.first_frame = table->frame_count,
-		.count = walk.count,
-		.end = walk.end,
+		.count = walk->header.count,
+		.end = walk->header.end,
 	};
-	hash_index_insert(&table->index, hash_pair(walk.hash, 0), (uint32_t)table->count);
-	table->frame_count += walk.count;
+	hash_index_insert(&table->index, hash_pair(hash, 0), (uint32_t)table->count);
+	table->frame_count += count;
 	table->count++;
 	return 0;
 }

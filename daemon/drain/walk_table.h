@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user stacks that the sampler has walked in a window, by their hash: each comes once, by the
- * ring, and its samples name it. Bounded (I4). One owner, one thread.
+ * The user stacks that samples of a window were counted with, of those that the sampler has walked,
+ * by their hash: each comes once, by the ring. Bounded (I4). One owner, one thread.
  */
 #pragma once
 
 #include "base/hash_index.h"
-#include "pilotlight/walk.h"
+#include "drain/ring_sample.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,11 +33,8 @@ void walk_table_done(struct walk_table *table);
 /* Forgets them all and keeps the memory. */
 void walk_table_clear(struct walk_table *table);
 
-/*
- * Adds what a record of the ring says. Returns 0, also where it is there already; -EINVAL for a
- * record that does not parse; -E2BIG or -ENOMEM.
- */
-int walk_table_add(struct walk_table *table, const void *bytes, size_t size);
+/* Copies a stack. Returns 0, also where it is there already; -E2BIG or -ENOMEM. */
+int walk_table_add(struct walk_table *table, const struct ring_walk *walk);
 
 /* Borrowed, as its frames are, until the next change; NULL: not there. */
 const struct walked_stack *walk_table_find(const struct walk_table *table, uint64_t hash);

@@ -3,10 +3,11 @@
  * What crosses from the BPF programs to the engine. Fixed widths, padding by hand; the engine and
  * the programs of one build always match, so the layout carries no version of its own.
  *
- * A sample reaches the engine by one of two ways. Nearly all are counted in place: a
- * (sample_key → sample_count) entry whose stack ids point into the window's stackmaps. What the
- * maps cannot hold (another stack in its slot, a map that is full), and what must have its own time
- * (JIT code), goes through the ring buffer as a ring_sample with its frames.
+ * A sample reaches the engine by one of two ways. Whose user stack the sampler has walked goes
+ * through the ring buffer whole, with its frames and its time, as long as the ring is not nearly
+ * full (pilotlight/walk.h). The others are counted in place: a (sample_key → sample_count) entry
+ * whose stack ids point into the window's stackmaps; and what the maps cannot hold (another stack in
+ * its slot, a map that is full) goes through the ring with its frames.
  */
 #pragma once
 
@@ -74,7 +75,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
 	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper gave no stack for a reason that nobody expects */
-	PILOTLIGHT_EVENT_TIMED,	      /* by the ring, so that it has a time: JIT code */
+	PILOTLIGHT_EVENT_TIMED,	      /* JIT code by the ring, with a time of its own */
 	PILOTLIGHT_EVENT_WALK_UNSENT, /* no room for a walked stack: the kernel's walk serves */
 	PILOTLIGHT_EVENT_COUNT,
 };
@@ -158,7 +159,10 @@ _Static_assert(sizeof(struct pilotlight_user_frame) == 32, "the kernel's layout"
 /* What each record of the ring begins with. */
 enum pilotlight_ring_kind {
 	PILOTLIGHT_RING_SAMPLE,
-	PILOTLIGHT_RING_WALK, /* pilotlight/walk.h */
+	/* pilotlight/walk.h */
+	PILOTLIGHT_RING_WALK,
+	PILOTLIGHT_RING_WALKED_SAMPLE,
+	PILOTLIGHT_RING_KINDS,
 };
 struct pilotlight_ring_header {
 	__u32 kind;
@@ -173,16 +177,13 @@ struct pilotlight_ring_sample {
 	struct pilotlight_ring_header header;
 	__u64 time_ns;
 	struct pilotlight_process process;
-	__u64 walk; /* the walked stack's hash, if `walker` is TABLES; then user_count is 0 */
 	__u64 cgroup_id;
 	__u32 tid;
-	__u16 walker; /* enum pilotlight_walker */
 	__u16 kernel_count;
 	__u16 user_count;
-	__u8 reserved[6];
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
-_Static_assert(sizeof(struct pilotlight_ring_sample) == 80, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 64, "padding");
 
 #define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
 	(sizeof(struct pilotlight_ring_sample) + \

@@ -109,14 +109,21 @@ enum pilotlight_frame_kind {
 #define PILOTLIGHT_FRAME_ADDRESS_MASK ((1ULL << 60) - 1)
 
 /*
- * A walked stack that is new to the window, by the ring: `count` frames of 8 bytes follow. Samples
- * name it by `hash`, which is over frames and end.
+ * A walked stack, by the ring: `count` frames of 8 bytes follow, leaf first. A WALKED_SAMPLE is one
+ * sample with its stack, and the `kernel_count` ips of its kernel stack come behind the frames. A
+ * WALK is for samples that are counted, of which the first sends it: they name it by `hash`, which
+ * is over frames and end; it has no kernel stack, and of the rest only `end` means anything.
  */
 struct pilotlight_ring_walk {
 	struct pilotlight_ring_header header;
 	__u64 hash;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	struct pilotlight_process process;
+	__u64 cgroup_id;
+	__u32 tid;
 	__u16 count;
-	__u8 end;
-	__u8 reserved[5];
+	__u8 kernel_count;
+	__u8 end; /* enum pilotlight_walk_end */
+	char comm[PILOTLIGHT_COMM_BYTES];
 };
-_Static_assert(sizeof(struct pilotlight_ring_walk) == 24, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_walk) == 72, "padding");

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { RATE_HZ = 999, DEPTH = 40, FILES_MAX = 64 };
+enum { RATE_HZ = 999, DEPTH = 40, FILES_MAX = 64, UNWIND_BYTES = 1 << 20, MAP_BYTES = 16 << 20 };
 
 struct fixture {
 	struct capture *capture;
@@ -26,14 +26,16 @@ struct fixture {
 	struct pilotlight_file_key files[FILES_MAX];
 	size_t file_count;
 	uint64_t walked, of_us, deep, ended[PILOTLIGHT_WALK_ENDS + 1];
+	uint64_t by_path[PILOTLIGHT_PATH_COUNT], timed;
 };
 
-static void open_fixture(struct fixture *fixture, size_t unwind_budget_bytes)
+static void open_fixture(
+	struct fixture *fixture, size_t unwind_budget_bytes, size_t map_budget_bytes)
 {
 	const struct capture_settings settings = {
 		.rate_hz = RATE_HZ,
 		.wants_kernel = true,
-		.map_budget_bytes = 16 << 20,
+		.map_budget_bytes = map_budget_bytes,
 		.unwind_budget_bytes = unwind_budget_bytes,
 	};
 	struct fault fault = { 0 };
@@ -82,6 +84,9 @@ static int take_sample(void *context, const struct raw_sample *sample)
 		return 0;
 	fixture->walked += sample->count;
 	fixture->ended[sample->walk_end] += sample->count;
+	fixture->by_path[sample->path] += sample->count;
+	fixture->timed += sample->path == PILOTLIGHT_PATH_RING && sample->count == 1 &&
+			  sample->first_ns == sample->last_ns && sample->first_ns > 0;
 	assert_true(sample->walk_count <= PILOTLIGHT_WALK_DEPTH);
 	assert_int_equal(sample->user_count + sample->user_ip_count, 0);
 	if (sample->process.tgid == (uint32_t)getpid()) {
@@ -137,7 +142,7 @@ static void stacks_come_with_their_frames(void **state)
 	uint64_t ends = 0;
 
 	(void)state;
-	open_fixture(&fixture, 1 << 20);
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 	record(&fixture);
 	assert_true(fixture.file_count > 0);
 	assert_true(fixture.deep > 20);
@@ -149,6 +154,37 @@ static void stacks_come_with_their_frames(void **state)
 	}
 	assert_int_equal(ends, fixture.walked);
 	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0); /* none is missing */
+	/* Each with a time of its own. */
+	assert_int_equal(fixture.timed, fixture.walked);
+	close_fixture(&fixture);
+}
+
+/* The least ring there is, which nobody reads for long: what comes later is counted. */
+static void where_the_ring_is_nearly_full_stacks_are_counted(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_fixture(&fixture, UNWIND_BYTES, 0);
+	record(&fixture);
+	for (unsigned turn = 0; turn < 20 && fixture.by_path[PILOTLIGHT_PATH_MAP] < 1000; turn++) {
+		struct fault fault = { 0 };
+
+		if (capture_start(fixture.capture, &fault) < 0)
+			fail_msg("%s", fault.text);
+		for (unsigned i = 0; i < 20; i++)
+			(void)recurse(DEPTH, 100000000);
+		capture_stop(fixture.capture);
+		drain_once(&fixture);
+	}
+	assert_true(fixture.by_path[PILOTLIGHT_PATH_RING] > 0);
+	assert_true(fixture.by_path[PILOTLIGHT_PATH_MAP] >= 1000);
+	assert_int_equal(fixture.timed, fixture.by_path[PILOTLIGHT_PATH_RING]);
+	/* They have their frames all the same, but for stacks that came when it was full. */
+	assert_true(fixture.total.events[PILOTLIGHT_EVENT_WALK_UNSENT] < fixture.walked / 10);
+	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0);
+	assert_true(fixture.deep * 10 > fixture.of_us * 9);
+	assert_int_equal(fixture.walked, fixture.total.walked[PILOTLIGHT_WALKER_TABLES]);
 	close_fixture(&fixture);
 }
 
@@ -157,7 +193,7 @@ static void without_a_budget_the_kernel_walks(void **state)
 	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, 0);
+	open_fixture(&fixture, 0, MAP_BYTES);
 	assert_null(capture_walk_maps(fixture.capture));
 	record(&fixture);
 	assert_int_equal(fixture.total.walked[PILOTLIGHT_WALKER_TABLES], 0);
@@ -169,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_come_with_their_frames),
+		cmocka_unit_test(where_the_ring_is_nearly_full_stacks_are_counted),
 		cmocka_unit_test(without_a_budget_the_kernel_walks),
 	};
 

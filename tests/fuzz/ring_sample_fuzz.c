@@ -30,13 +30,17 @@ static uint64_t sum_of_walk(const void *record, size_t size)
 {
 	const struct walked_stack *stack;
 	struct walk_table table;
-	uint64_t hash, sum = 0;
+	struct ring_walk walk;
+	uint64_t sum;
 
+	if (ring_walk_parse(record, size, &walk) < 0)
+		return 0;
+	sum = strlen(walk.header.comm);
+	for (size_t i = 0; i < walk.header.kernel_count; i++)
+		sum += walk.kernel_ips[i];
 	walk_table_init(&table, STACKS_MAX);
-	if (walk_table_add(&table, record, size) == 0) {
-		memcpy(&hash, (const char *)record + sizeof(struct pilotlight_ring_header),
-			sizeof(hash));
-		stack = walk_table_find(&table, hash);
+	if (walk_table_add(&table, &walk) == 0) {
+		stack = walk_table_find(&table, walk.header.hash);
 		if (!stack)
 			abort();
 		for (size_t i = 0; i < stack->count; i++)
@@ -60,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		sum = sum_of_sample(record, size);
 		break;
 	case PILOTLIGHT_RING_WALK:
+	case PILOTLIGHT_RING_WALKED_SAMPLE:
 		sum = sum_of_walk(record, size);
 		break;
 	default:
