@@ -19,15 +19,17 @@ static __always_inline __u32 frame_number(__u32 at)
 	return at;
 }
 
+/* At a step; what is left is passed at the next. */
+enum { REMEMBERED_FRAMES_PASSED = 16 };
+
 /* The first of the last walk's frames, from that one on, that is not below this one's. */
 static __always_inline __u32 pass_below(
 	const struct remembered_walk *last, const struct walk *walk, __u32 from)
 {
 	__u32 at = from;
 
-	for (int i = 0; i < REMEMBERED_FRAMES; i++) {
-		if (at >= last->count || at >= REMEMBERED_FRAMES ||
-			last->frames[frame_number(at)].sp >= walk->sp)
+	for (int i = 0; i < REMEMBERED_FRAMES_PASSED; i++) {
+		if (at >= last->count || last->frames[frame_number(at)].sp >= walk->sp)
 			break;
 		at++;
 	}
