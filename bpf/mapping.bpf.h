@@ -103,7 +103,8 @@ static __always_inline __u64 find_vma(
 
 /*
  * Counts whenever somebody has locked the mappings in order to change them: as long as it is the
- * same and even, so are they. 0 in a kernel that does not count.
+ * same and even, so are they; before 6.13 but for who has the lock now, as they count when it is
+ * given back. 0 in a kernel that does not count.
  */
 static __always_inline __u32 mappings_version(struct mm_struct *mm)
 {

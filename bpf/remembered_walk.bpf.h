@@ -127,10 +127,10 @@ static __always_inline int step_again(struct walk *walk)
 	return 1;
 }
 
-/* Before a step that is not taken again: where it begins. What is too deep is not remembered. */
-static __always_inline void remember_begin(struct walk *walk)
+/* Before the step of frame `at`, which is not taken again: where it begins. What is too deep is not
+ * remembered. */
+static __always_inline void remember_begin(struct walk *walk, __u32 at)
 {
-	__u32 at = walk->record.count;
 	struct remembered_frame *frame;
 
 	walk->words_read = 0;
@@ -147,13 +147,12 @@ static __always_inline void remember_begin(struct walk *walk)
 	frame->is_guess = walk->is_guess;
 }
 
-/* And behind it: the frame that it took down, if any, and whether it can be taken again. */
-static __always_inline void remember_end(struct walk *walk)
+/* And behind it: what it took down, if anything, and whether it can be taken again. */
+static __always_inline void remember_end(struct walk *walk, __u32 at)
 {
-	__u32 at = walk->record.count - 1U;
 	struct remembered_frame *frame;
 
-	if (at >= REMEMBERED_FRAMES)
+	if (at >= REMEMBERED_FRAMES || walk->record.count == at)
 		return;
 	frame = &this_walk(walk)->frames[frame_number(at)];
 	frame->frame = walk->frames[frame_number(at)];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * On-CPU sampling: one program, attached to a perf event on each CPU. It counts stacks into the
- * window's maps and never decides what they mean. How it goes about it: sampler.bpf.h.
+ * On-CPU sampling: one program, attached to a perf event on each CPU. It sends stacks, or counts
+ * them into the window's maps, and never decides what they mean. How it goes about it:
+ * sampler.bpf.h.
  */
 #include "kernel_types.h"
 
@@ -48,8 +49,8 @@ struct {
 	__type(value, struct pilotlight_known_stack);
 } known_stacks SEC(".maps");
 
-/* Marks of the walked stacks that the ring has carried (sent_walk_mark()), a power of two of them.
- */
+/* Hashes of the stacks that the ring has carried for samples that are counted, a power of two of
+ * them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
@@ -151,6 +152,9 @@ struct {
  */
 volatile __u32 active_window;
 
+/* Events bring the registers of one moment: none of them is precise. Set once they are open. */
+volatile __u32 has_whole_registers;
+
 /* Processes that should have been sampled and were not, since wanted_tgids was full. */
 __u32 children_not_followed;
 
@@ -212,10 +216,17 @@ static __always_inline int has_room_to_spare(__u64 waiting_bytes)
 	return waiting_bytes < ring_bytes / 4 * 3;
 }
 
-/* 0: it is full. */
+/*
+ * 0: it is full. Before Linux 6.15 it also fails in an NMI while another CPU has its lock, which
+ * takes some tens of ns: so it is tried twice (I5: no longer than that).
+ */
 static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
 {
-	return bpf_ringbuf_output(&ring, record, size, wakeup_flags(waiting_bytes)) == 0;
+	__u64 flags = wakeup_flags(waiting_bytes);
+
+	return bpf_ringbuf_output(&ring, record, size, flags) == 0 ||
+	       (has_room_to_spare(waiting_bytes) &&
+		       bpf_ringbuf_output(&ring, record, size, flags) == 0);
 }
 
 /* The task's pid in the engine's pid namespace, or 0 where it has none. */
@@ -386,30 +397,38 @@ static __always_inline void note_walk(
  * A sample with its walked stack. 0: it is not sent, since the ring is full; or nearly full, where
  * something else can be done.
  */
-static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx, struct walker *walker,
+static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
+	struct pilotlight_counters *counters, struct walker *walker,
 	const struct pilotlight_sample_key *key, int can_be_counted)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u32 count = record->count & 0xff, kernel_count = 0;
+	__u32 count = record->count & 0xff;
+	long bytes = 0;
 
 	if (can_be_counted && !has_room_to_spare(waiting_bytes))
 		return 0;
 	if (wants_kernel && !is_user_mode(ctx))
-		kernel_count = stack_entries(bpf_get_stack(ctx, &walker->walk.frames[count],
-						     PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0),
-				       sizeof(__u64)) &
-			       PILOTLIGHT_STACK_DEPTH;
+		bytes = bpf_get_stack(ctx, &walker->walk.frames[count],
+			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
 	record->header.kind = PILOTLIGHT_RING_WALKED_SAMPLE;
 	record->header.set = walker->window & 1;
 	record->time_ns = bpf_ktime_get_ns();
 	record->process = key->process;
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
-	record->kernel_count = kernel_count;
+	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
-	return send(
-		record, sizeof(*record) + (count + kernel_count) * sizeof(__u64), waiting_bytes);
+	if (!send(record,
+		    sizeof(*record) + (count + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
+					      sizeof(__u64),
+		    waiting_bytes))
+		return 0;
+	if (stack_answer_of(bytes) == STACK_ERROR)
+		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
+	counters->events[PILOTLIGHT_EVENT_TIMED] += walker->walk.has_jit;
+	counters->stored[PILOTLIGHT_PATH_RING]++;
+	return 1;
 }
 
 /* Sends a walked stack that is new to the window, for samples that are counted. 0: no room. */
@@ -482,9 +501,7 @@ static __always_inline void send_uncounted(struct bpf_perf_event_data *ctx,
 {
 	if (walk != WALK_IS_TAKEN)
 		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
-	else if (send_walked_sample(ctx, walker, key, 0))
-		counters->stored[PILOTLIGHT_PATH_RING]++;
-	else
+	else if (!send_walked_sample(ctx, counters, walker, key, 0))
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
 }
 
@@ -516,6 +533,12 @@ static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *
 	__s64 build_id_stack = PILOTLIGHT_STACK_NONE;
 	__u64 now = bpf_ktime_get_ns();
 
+	/* What has been counted in this window has been sent in it. */
+	if (walk == WALK_IS_TAKEN && stack_answer_is_in_maps(kernel) &&
+		count_again(counts, key, counters, now)) {
+		note_walk(counters, walker);
+		return;
+	}
 	if (walk == WALK_IS_TAKEN && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
 		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
 		walk = WALK_IS_KERNELS;
@@ -564,9 +587,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *s
 	}
 	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	walk = take_walk(ctx, walker, key, window);
-	if (walk == WALK_IS_TAKEN && send_walked_sample(ctx, walker, key, 1)) {
-		counters->stored[PILOTLIGHT_PATH_RING]++;
-		counters->events[PILOTLIGHT_EVENT_TIMED] += walker->walk.has_jit;
+	if (walk == WALK_IS_TAKEN && send_walked_sample(ctx, counters, walker, key, 1)) {
 		note_walk(counters, walker);
 		return;
 	}

@@ -8,7 +8,7 @@
  * not at each turn of the loop.
  *
  * Whoever includes this has the maps: walk_files by pilotlight_file_key, walk_requests, and the
- * ring walk_bell, which wakes the engine for these.
+ * ring walk_bell, which wakes the engine for these; and tells whether an event has_whole_registers.
  */
 #pragma once
 
@@ -265,6 +265,7 @@ static __noinline int step_as_before(struct walk *walk)
 __noinline int step_out(struct walker *walker)
 {
 	struct walk *walk;
+	__u32 at;
 	int end;
 
 	if (!walker)
@@ -272,9 +273,10 @@ __noinline int step_out(struct walker *walker)
 	walk = &walker->walk;
 	if (step_as_before(walk))
 		return WALK_ON;
-	remember_begin(walk);
+	at = walk->record.count;
+	remember_begin(walk, at);
 	end = step_anew(walker);
-	remember_end(walk);
+	remember_end(walk, at);
 	return end;
 }
 
@@ -338,13 +340,16 @@ static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
 	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
 }
 
-/* The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. */
+/*
+ * The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. The
+ * sample's own are the same, and at hand, where the user's code was interrupted; but not a precise
+ * event's, whose ip and cs are those of another moment than the rest.
+ */
 static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struct walk *walk)
 {
-	__u64 *frame = walk->signal_registers, *entry = frame + 2; /* the program's stack is full */
+	__u64 *words = walk->signal_registers; /* the program's stack is full */
 
-	_Static_assert(PT_REGS_RBX == PT_REGS_RBP + 1 && PT_REGS_RSP == PT_REGS_ORIG_RAX + 4, "");
-	if (is_user_mode(ctx)) {
+	if (has_whole_registers && is_user_mode(ctx)) {
 		walk->ip = ctx->regs.rip;
 		walk->sp = ctx->regs.rsp;
 		walk->fp.word = ctx->regs.rbp;
@@ -352,15 +357,15 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
 		walk->system_call = ctx->regs.orig_rax;
 		return ctx->regs.cs == USER_CODE_SELECTOR;
 	}
-	if (!can_read_pt_regs(frame, 2, PT_REGS_RBP) ||
-		!can_read_pt_regs(entry, 5, PT_REGS_ORIG_RAX))
+	_Static_assert(PT_REGS_RSP - PT_REGS_RBP < GREGS_WORDS, "there is room for them");
+	if (!can_read_pt_regs(words, PT_REGS_RSP - PT_REGS_RBP + 1, PT_REGS_RBP))
 		return 0;
-	walk->fp.word = frame[0];
-	walk->rbx.word = frame[1];
-	walk->system_call = entry[0];
-	walk->ip = entry[PT_REGS_RIP - PT_REGS_ORIG_RAX];
-	walk->sp = entry[PT_REGS_RSP - PT_REGS_ORIG_RAX];
-	return entry[PT_REGS_CS - PT_REGS_ORIG_RAX] == USER_CODE_SELECTOR;
+	walk->fp.word = words[0];
+	walk->rbx.word = words[PT_REGS_RBX - PT_REGS_RBP];
+	walk->system_call = words[PT_REGS_ORIG_RAX - PT_REGS_RBP];
+	walk->ip = words[PT_REGS_RIP - PT_REGS_RBP];
+	walk->sp = words[PT_REGS_RSP - PT_REGS_RBP];
+	return words[PT_REGS_CS - PT_REGS_RBP] == USER_CODE_SELECTOR;
 }
 
 /* 0: there is no user's memory, or no 64-bit code. */

@@ -263,8 +263,12 @@ static int follow_cpus(struct capture_host *host, bool is_started)
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
 		return count;
-	if (is_started)
+	if (is_started) {
 		sampled = cpu_events_set_cpus(host->events, cpus, (size_t)count);
+		/* A CPU that comes later has no more precise one than the first. */
+		host->programs->bss->has_whole_registers =
+			cpu_events_count(host->events) > 0 && !cpu_events_are_precise(host->events);
+	}
 	heard = sideband_rings_set_cpus(host->rings, cpus, (size_t)count);
 	if (sampled == 0 || host->is_started)
 		host->cpu_count =

@@ -31,6 +31,7 @@ enum { SOURCES = ARRAY_SIZE(sources), CLOCK_SOURCE = SOURCES - 1 };
 struct cpu_event {
 	uint32_t cpu;
 	int fd;
+	bool is_precise;
 	struct bpf_link *link;	  /* owns the attachment, and the fd with it */
 	uint64_t enabled_ns;	  /* when last read */
 	uint64_t rate_enabled_ns; /* the same, when it began to fire at this rate */
@@ -110,6 +111,7 @@ static int start_event(
 	event->fd = open_event(source, events->rate_hz, event->cpu);
 	if (event->fd < 0)
 		return event->fd;
+	event->is_precise = source->precise_ip > 0;
 	/* Attaching enables it. */
 	event->link = bpf_program__attach_perf_event(events->program, event->fd);
 	if (!event->link) {
@@ -231,6 +233,14 @@ void cpu_events_stop(struct cpu_events *events)
 size_t cpu_events_count(const struct cpu_events *events)
 {
 	return events->count;
+}
+
+bool cpu_events_are_precise(const struct cpu_events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (events->items[i].is_precise)
+			return true;
+	return false;
 }
 
 const char *cpu_events_name(const struct cpu_events *events)

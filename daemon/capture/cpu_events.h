@@ -43,6 +43,9 @@ void cpu_events_stop(struct cpu_events *events);
 
 size_t cpu_events_count(const struct cpu_events *events);
 
+/* Is any of them precise? Its registers are not all of one moment. */
+bool cpu_events_are_precise(const struct cpu_events *events);
+
 /* "cycles", "cpu-clock", or "" before the first is open. */
 const char *cpu_events_name(const struct cpu_events *events);
 

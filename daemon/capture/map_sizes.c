@@ -16,11 +16,9 @@ enum {
 	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
-	RING_SHARE = 8, /* of the budget, at most */
-	/* What a sample takes of the ring: if it is walked, in a period; and of them all, since a
-	 * few take 2048 that the maps cannot hold. */
-	RING_WALKED_BYTES = 512,
-	RING_SAMPLE_BYTES = 1024,
+	RING_SHARE = 8,		     /* of the budget, at most */
+	RING_WALKED_BYTES = 512,     /* what a walked sample usually takes of the ring */
+	RING_SAMPLE_BYTES = 1024,    /* half of what another takes, of which few are sent */
 	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
 };

@@ -14,12 +14,13 @@ struct map_sizes {
 	uint32_t build_id_stack_slots; /* for those that are new */
 	uint32_t count_slots;
 	uint32_t known_stack_slots;
-	uint32_t walk_slots;	  /* marks of walked stacks: a power of two; 0: none are walked */
-	uint32_t stack_depth;	  /* frames of a stack */
-	uint32_t ring_bytes;	  /* a power of two, at least a page */
-	uint32_t drain_period_ms; /* how often the sets must be flipped for the above to hold */
-	uint32_t cpu_count;	  /* what they were computed for */
-	size_t total_bytes;	  /* of both sets and the ring */
+	uint32_t walk_slots;  /* marks of walked stacks: a power of two; 0: none are walked */
+	uint32_t stack_depth; /* frames of a stack */
+	uint32_t ring_bytes;  /* a power of two, at least a page */
+	/* How often the sets must be flipped for the above to hold; oftener where the ring asks. */
+	uint32_t drain_period_ms;
+	uint32_t cpu_count; /* what they were computed for */
+	size_t total_bytes; /* of both sets and the ring */
 };
 
 /* Bytes that a map of `slots` entries takes; the kernel's own overhead included. */

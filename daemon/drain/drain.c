@@ -456,8 +456,10 @@ static int clear_counts(struct drain *drain)
 /*
  * Takes over from a drain that may have been killed at any step. The idle set may be half drained:
  * what is left of it goes, and its counters stay, so that when it has been filled and drained again
- * they tell of that as unread. The other set is whole but for walked stacks that were taken off the
- * ring and kept in vain: those are lost, and the window that capture has begun sends its own.
+ * they tell of that as unread; what is in the ring for it comes with that window, too. The other
+ * set is whole but for what was taken off the ring while it was active, and kept in vain: samples,
+ * which its counters tell of as unread, and stacks, for which the window that capture has begun
+ * sends its own.
  */
 static int take_over(struct drain *drain)
 {

@@ -58,8 +58,9 @@ typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 
 /*
  * `maps` is borrowed and must outlive the drain. They may be in use: a drain that was killed has
- * then left a window half drained, which the accounts of the next but one will have as
- * PILOTLIGHT_DROP_UNREAD. Waits as drain_flip() does. Returns 0 or -errno.
+ * then left a window half drained, and may have taken samples of the next off the ring. The
+ * accounts of the next but one, and of the next, will have these as PILOTLIGHT_DROP_UNREAD. Waits
+ * as drain_flip() does. Returns 0 or -errno.
  */
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain);
 void drain_free(struct drain *drain);

@@ -22,6 +22,7 @@ enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
 
 static __u64 stack[STACK_WORDS];
 static unsigned rule_steps; /* that were taken by a rule */
+static int last_end;
 
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
 {
@@ -63,6 +64,10 @@ static struct pilotlight_unwind_rule rule_of(__u64 ip)
 		rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
 		rule.offset = 8;
 		break;
+	case 6:
+		rule.base = DWARF_RBX;
+		rule.offset = 0;
+		break;
 	case 3:
 		rule.kind = PILOTLIGHT_UNWIND_ROOT;
 		break;
@@ -89,13 +94,14 @@ static int step_by_its_rule(struct walk *walk)
 /* As the sampler does it. */
 static int step(struct walk *walk)
 {
+	__u32 count = walk->record.count;
 	int end;
 
 	if (step_again(walk))
 		return WALK_ON;
-	remember_begin(walk);
+	remember_begin(walk, count);
 	end = step_by_its_rule(walk);
-	remember_end(walk);
+	remember_end(walk, count);
 	return end;
 }
 
@@ -120,6 +126,7 @@ static int go_on(struct walk *walk)
 	while (end == WALK_ON && walk->record.count < PILOTLIGHT_WALK_DEPTH)
 		end = step(walk);
 	remember_walk(walk);
+	last_end = end;
 	return end;
 }
 
@@ -134,11 +141,13 @@ static void check_frames(const struct walk *walk, unsigned sp)
 {
 	unsigned steps = rule_steps;
 	static struct walk truth;
+	int end = WALK_ON;
 
 	truth = (struct walk){ 0 };
 	begin(&truth, sp);
-	while (truth.record.count < PILOTLIGHT_WALK_DEPTH && step_by_its_rule(&truth) == WALK_ON)
-		;
+	while (truth.record.count < PILOTLIGHT_WALK_DEPTH && end == WALK_ON)
+		end = step_by_its_rule(&truth);
+	assert_int_equal(last_end, end);
 	assert_int_equal(walk->record.count, truth.record.count);
 	assert_memory_equal(walk->frames, truth.frames, truth.record.count * sizeof(__u64));
 	assert_int_equal(walk->has_jit, truth.has_jit);
@@ -183,9 +192,9 @@ static void deeper_and_shallower_leaves_meet_the_same_callers(void **state)
 
 	(void)state;
 	walk = (struct walk){ 0 };
-	make_stack(20, "04");
-	for (unsigned turn = 0; turn < 50; turn++) {
-		unsigned sp = LEAF_SP + FRAME_WORDS * (turn * 7 % 11);
+	make_stack(60, "04");
+	for (unsigned turn = 0; turn < 100; turn++) {
+		unsigned sp = LEAF_SP + FRAME_WORDS * (turn * 7 % 41);
 
 		assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
 		check_frames(&walk, sp);
@@ -194,6 +203,43 @@ static void deeper_and_shallower_leaves_meet_the_same_callers(void **state)
 			assert_in_range(rule_steps, 2, 3);
 		}
 	}
+}
+
+/* All that a step begins with is compared. */
+static void another_place_is_not_the_same(void **state)
+{
+	const struct remembered_frame frame = {
+		.ip = CODE,
+		.sp = at(8),
+		.fp = at(20),
+		.rbx = 7,
+		.fp_kind = KEPT_ADDRESS,
+		.rbx_kind = KEPT_VALUE,
+	};
+	const struct walk same = {
+		.ip = CODE,
+		.sp = at(8),
+		.fp = { at(20), KEPT_ADDRESS, 0 },
+		.rbx = { 7, KEPT_VALUE, 0 },
+	};
+	static struct walk other;
+
+	(void)state;
+	assert_true(is_there_again(&same, &frame));
+#define OTHER(field)                                          \
+	do {                                                  \
+		other = same;                                 \
+		other.field++;                                \
+		assert_false(is_there_again(&other, &frame)); \
+	} while (0)
+	OTHER(ip);
+	OTHER(sp);
+	OTHER(fp.word);
+	OTHER(fp.kind);
+	OTHER(rbx.word);
+	OTHER(rbx.kind);
+	OTHER(is_guess);
+#undef OTHER
 }
 
 /* Another return address or frame pointer, anywhere, and the rest is as it is now. */
@@ -232,6 +278,16 @@ static void another_frame_pointer_leads_elsewhere(void **state)
 		walk.fp.word = at(LEAF_SP + i * FRAME_WORDS + 2);
 		assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(walk.frames[4], CODE + 0x401);
+		assert_int_equal(walk.frames[5] >> 8, (CODE >> 8) + i + 1);
+	}
+	/* And so does rbx. */
+	make_stack(10, "4446000000");
+	for (unsigned i = 4; i < 7; i++) {
+		begin(&walk, LEAF_SP);
+		walk.ip = CODE + 4;
+		walk.rbx.word = at(LEAF_SP + (i + 1) * FRAME_WORDS);
+		assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk.frames[4], CODE + 0x406);
 		assert_int_equal(walk.frames[5] >> 8, (CODE >> 8) + i + 1);
 	}
 }
@@ -331,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_walk_that_comes_again_looks_up_its_leaf_and_its_root),
 		cmocka_unit_test(deeper_and_shallower_leaves_meet_the_same_callers),
+		cmocka_unit_test(another_place_is_not_the_same),
 		cmocka_unit_test(what_has_changed_is_looked_up),
 		cmocka_unit_test(another_frame_pointer_leads_elsewhere),
 		cmocka_unit_test(steps_that_read_more_are_taken_anew),

@@ -184,7 +184,9 @@ static void where_the_ring_is_nearly_full_stacks_are_counted(void **state)
 	assert_true(fixture.total.events[PILOTLIGHT_EVENT_WALK_UNSENT] < fixture.walked / 10);
 	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0);
 	assert_true(fixture.deep * 10 > fixture.of_us * 9);
-	assert_int_equal(fixture.walked, fixture.total.walked[PILOTLIGHT_WALKER_TABLES]);
+	/* Walked before they were lost, where other programs fill what is left of the ring. */
+	assert_in_range(fixture.total.walked[PILOTLIGHT_WALKER_TABLES] - fixture.walked, 0,
+		fixture.total.dropped[PILOTLIGHT_DROP_RING_FULL]);
 	close_fixture(&fixture);
 }
 
