@@ -82,7 +82,9 @@ shares_are_true() {
 		for (i = frames_count; i > 1 && frames[i] !~ /_\[j\]$/; i--)
 			;
 		if (i > 1) {
-			seen[substr(frames[i], 1, length(frames[i]) - 4)] += count
+			name = substr(frames[i], 1, length(frames[i]) - 4)
+			seen[name] += count
+			stacks[name] = stack
 			total += count
 		}
 	}
@@ -97,6 +99,8 @@ shares_are_true() {
 			wrong = expected[name] ? off > points && off > chance : seen[name] > 0
 			failed = failed || wrong
 			printf "# %6.2f of %6.2f %% %s%s\n", share, due, name, wrong ? " <--" : ""
+			if (wrong && !expected[name])
+				printf "#   in %s\n", stacks[name]
 		}
 		for (name in seen)
 			if (!(name in expected)) {
