@@ -78,6 +78,29 @@ static void cycles_drive_it_where_there_are_any(void **state)
 	assert_sampled(1, 1, 0);
 }
 
+static void whether_they_are_precise_is_told(void **state)
+{
+	assert_false(cpu_events_are_precise(*state));
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_true(cpu_events_are_precise(*state));
+	/* Where that is all that a machine cannot do. */
+	assert_int_equal(tear_down(state), 0);
+	assert_int_equal(set_up(state), 0);
+	kernel.precise_error = -EOPNOTSUPP;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cycles");
+	assert_false(cpu_events_are_precise(*state));
+	/* The clock never is, though all were before one CPU had no cycles. */
+	assert_int_equal(tear_down(state), 0);
+	assert_int_equal(set_up(state), 0);
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, 2), 0);
+	assert_true(cpu_events_are_precise(*state));
+	kernel.cycles_error[2] = -ENOENT;
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_string_equal(cpu_events_name(*state), "cpu-clock");
+	assert_false(cpu_events_are_precise(*state));
+}
+
 static void where_one_cpu_has_none_the_clock_drives_all(void **state)
 {
 	static const int errors[] = { -ENOENT, -EOPNOTSUPP, -EINVAL, -EBUSY };
@@ -191,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EVENTS_TEST(cycles_drive_it_where_there_are_any),
+		EVENTS_TEST(whether_they_are_precise_is_told),
 		EVENTS_TEST(where_one_cpu_has_none_the_clock_drives_all),
 		EVENTS_TEST(without_any_source_it_fails),
 		EVENTS_TEST(a_cpu_that_vanishes_is_passed_over),

@@ -24,6 +24,7 @@ enum { MADE_UP_CPUS = 4, MADE_UP_FILE_BYTES = 1 << 16 };
 static struct {
 	int error[MADE_UP_CPUS];	/* of every event on that CPU; 0: it opens */
 	int cycles_error[MADE_UP_CPUS]; /* of its cycles alone */
+	int precise_error;		/* of cycles that are precise */
 	uint32_t cpu;			/* of the event that was last opened */
 } kernel;
 
@@ -36,6 +37,8 @@ int perf_event_open_cpu(const struct perf_event_attr *attr, uint32_t cpu)
 		return kernel.error[cpu];
 	if (attr->type == PERF_TYPE_HARDWARE && kernel.cycles_error[cpu])
 		return kernel.cycles_error[cpu];
+	if (attr->precise_ip && kernel.precise_error)
+		return kernel.precise_error;
 	fd = memfd_create("event", MFD_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, MADE_UP_FILE_BYTES), 0);
