@@ -6,8 +6,8 @@
  * A sample reaches the engine by one of two ways. Whose user stack the sampler has walked goes
  * through the ring buffer whole, with its frames and its time, as long as the ring is not nearly
  * full (pilotlight/walk.h). The others are counted in place: a (sample_key → sample_count) entry
- * whose stack ids point into the window's stackmaps; and what the maps cannot hold (another stack in
- * its slot, a map that is full) goes through the ring with its frames.
+ * whose stack ids point into the window's stackmaps; and what the maps cannot hold (another stack
+ * in its slot, a map that is full) goes through the ring with its frames.
  */
 #pragma once
 
