@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The sampler's maps: two sets of those that take turns, and what outlives the windows. */
+#pragma once
+
+#include "pilotlight/event.h"
+#include "pilotlight/unwind.h"
+#include "pilotlight/walk.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+/* The sizes here are the least that loads; capture computes the real ones from rate and budget. */
+#define STACKMAP(name, frame_bytes, flags)                               \
+	struct {                                                         \
+		__uint(type, BPF_MAP_TYPE_STACK_TRACE);                  \
+		__uint(map_flags, flags);                                \
+		__uint(max_entries, 64);                                 \
+		__uint(key_size, sizeof(__u32));                         \
+		__uint(value_size, PILOTLIGHT_STACK_DEPTH *frame_bytes); \
+	} name SEC(".maps")
+
+#define HASHMAP(name, key_type, value_type)      \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, 64);         \
+		__type(key, key_type);           \
+		__type(value, value_type);       \
+	} name SEC(".maps")
+
+STACKMAP(stacks_0, 8, 0);
+STACKMAP(stacks_1, 8, 0);
+STACKMAP(build_id_stacks_0, 32, BPF_F_STACK_BUILD_ID);
+STACKMAP(build_id_stacks_1, 32, BPF_F_STACK_BUILD_ID);
+HASHMAP(counts_0, struct pilotlight_sample_key, struct pilotlight_sample_count);
+HASHMAP(counts_1, struct pilotlight_sample_key, struct pilotlight_sample_count);
+
+/* Outlives the windows: most stacks are asked for once in a process's life. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct pilotlight_known_stack_key);
+	__type(value, struct pilotlight_known_stack);
+} known_stacks SEC(".maps");
+
+/* Hashes of the stacks that the ring has carried for samples that are counted, a power of two of
+ * them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_walks SEC(".maps");
+
+/* What the engine knows of files, and what it is asked for. Only the engine adds to the first. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PILOTLIGHT_WALK_FILES_MAX);
+	__type(key, struct pilotlight_file_key);
+	__type(value, struct pilotlight_walk_file);
+} walk_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PILOTLIGHT_WALK_REQUESTS_MAX);
+	__type(key, struct pilotlight_file_key);
+	__type(value, struct pilotlight_walk_request);
+} walk_requests SEC(".maps");
+
+/* Wakes the engine for a request; what it carries means nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} walk_bell SEC(".maps");
+
+/* The unwind tables of all files, mapped into the engine, which fills them. */
+#define TABLE(name, entry_type)                    \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, 1);            \
+		__type(key, __u32);                \
+		__type(value, entry_type);         \
+	} name SEC(".maps")
+
+/* Entries are rounded up to 8 bytes: two numbers share one. */
+struct page_pair {
+	__u32 pages[2];
+};
+TABLE(unwind_pages, struct page_pair);
+TABLE(unwind_lines, struct pilotlight_unwind_line);
+TABLE(unwind_rules, struct pilotlight_unwind_rule);
+TABLE(unwind_escapes, struct pilotlight_unwind_escape);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PILOTLIGHT_SET_COUNT);
+	__type(key, __u32);
+	__type(value, struct pilotlight_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+/* Twice the longest record: the verifier wants room for the greatest offset plus the greatest size.
+ */
+struct scratch {
+	__u8 bytes[2 * PILOTLIGHT_RING_SAMPLE_BYTES_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} wanted_tgids SEC(".maps");
+
+/*
+ * Updating an array of maps waits until every running program has ended (synchronize_rcu() in the
+ * kernel's maybe_wait_bpf_programs()); drain uses this one for nothing else.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(max_entries, 1);
+			__type(key, __u32);
+			__type(value, __u32);
+		});
+} barrier SEC(".maps");
