@@ -65,24 +65,25 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->walk_hash = hash;
 }
 
-static void hand_out(struct drain *drain, const struct raw_sample *sample)
+/* Fills in what is the same of all that come by the ring. */
+static void hand_out(struct drain *drain, struct raw_sample *sample)
 {
+	sample->count = 1;
+	sample->last_ns = sample->first_ns;
+	sample->path = PILOTLIGHT_PATH_RING;
+	sample->depth_max = drain->maps->sizes.stack_depth;
 	if (drain->function(drain->context, sample) < 0)
 		drain->ring_accounts[drain->idle_set].refused++;
 }
 
 static void hand_out_sample(struct drain *drain, const struct ring_sample *ring)
 {
-	const struct raw_sample sample = {
+	struct raw_sample sample = {
 		.process = ring->header.process,
 		.tid = ring->header.tid,
 		.cgroup_id = ring->header.cgroup_id,
 		.comm = ring->header.comm,
-		.count = 1,
 		.first_ns = ring->header.time_ns,
-		.last_ns = ring->header.time_ns,
-		.path = PILOTLIGHT_PATH_RING,
-		.depth_max = drain->maps->sizes.stack_depth,
 		.kernel_ips = (const uint64_t *)ring->kernel_ips,
 		.kernel_count = ring->header.kernel_count,
 		.user_frames = ring->user_frames,
@@ -94,16 +95,12 @@ static void hand_out_sample(struct drain *drain, const struct ring_sample *ring)
 
 static void hand_out_walk(struct drain *drain, const struct ring_walk *ring)
 {
-	const struct raw_sample sample = {
+	struct raw_sample sample = {
 		.process = ring->header.process,
 		.tid = ring->header.tid,
 		.cgroup_id = ring->header.cgroup_id,
 		.comm = ring->header.comm,
-		.count = 1,
 		.first_ns = ring->header.time_ns,
-		.last_ns = ring->header.time_ns,
-		.path = PILOTLIGHT_PATH_RING,
-		.depth_max = drain->maps->sizes.stack_depth,
 		.kernel_ips = (const uint64_t *)ring->kernel_ips,
 		.kernel_count = ring->header.kernel_count,
 		.walker = PILOTLIGHT_WALKER_TABLES,
