@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "branchless.bpf.h"
 #include "kernel_types.h"
 #include "pilotlight/walk.h"
 
@@ -43,6 +44,9 @@ enum {
 	MAPPING_PAGE_SHIFT = 12,
 };
 
+/* Of a user; a node's last pivot may be the greatest number that there is. */
+#define ADDRESS_MAX (~0ULL >> 1)
+
 static __always_inline int is_maple_internal(__u64 entry)
 {
 	return (entry & XARRAY_INTERNAL_MASK) == XARRAY_INTERNAL;
@@ -58,15 +62,20 @@ static __always_inline __u64 maple_descend(
 	__u64 entry, __u64 address, __u64 *pivots, __u32 type, struct maple_span *span)
 {
 	__u64 node = entry & ~(__u64)MAPLE_NODE_LOW_BITS, slot = 0, slots;
-	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS, i;
+	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS;
+	__u32 is_before = 1, i = 0;
 
 	/* Both kinds have their pivots at one place, behind the pointer to the parent. */
 	if (bpf_probe_read_kernel(pivots, MAPLE_RANGE_PIVOTS * sizeof(*pivots),
 		    (void *)(node + bpf_core_field_offset(struct maple_range_64, pivot))))
 		return 0;
-	for (i = 0; i < MAPLE_RANGE_PIVOTS; i++)
-		if (i >= count || pivots[i] >= address)
-			break;
+	/* The first that is not below the address. Those that are not used, behind it, may be. */
+	for (__u32 at = 0; at < MAPLE_RANGE_PIVOTS; at++) {
+		is_before &= !is_at_most(address, pivots[at] & ADDRESS_MAX);
+		i += is_before;
+	}
+	if (i > count)
+		i = count;
 	if (i > 0)
 		span->first = pivots[(i - 1) & 15] + 1;
 	if (i < count)
@@ -85,7 +94,7 @@ static __always_inline __u64 find_vma(
 	__u64 entry = (__u64)mm->mm_mt.ma_root;
 
 	/* Of one mapping alone there is no node. */
-	if (!is_maple_internal(entry) || entry <= XARRAY_INTERNAL_MAX)
+	if (address > ADDRESS_MAX || !is_maple_internal(entry) || entry <= XARRAY_INTERNAL_MAX)
 		return 0;
 	for (int level = 0; level < MAPLE_TREE_LEVELS; level++) {
 		__u32 type = entry >> MAPLE_NODE_TYPE_SHIFT & MAPLE_NODE_TYPE_MASK;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "branchless.bpf.h"
 #include "pilotlight/walk.h"
 
 static __always_inline const __u32 *unwind_page(__u32 number);
@@ -29,37 +30,25 @@ _Static_assert(
 static __always_inline const struct pilotlight_unwind_rule *unwind_escaped_rule(
 	const struct pilotlight_walk_file *file, __u32 row)
 {
-	__u32 low = 0, high = file->escape_count;
+	const struct pilotlight_unwind_escape *escape;
+	__u32 first = file->escapes_at, count = file->escape_count;
 
-	for (int i = 0; i < UNWIND_ESCAPE_STEPS && low < high; i++) {
-		__u32 middle = low + (high - low) / 2;
-		const struct pilotlight_unwind_escape *escape =
-			unwind_escape(file->escapes_at + middle);
+	if (count == 0)
+		return 0;
+	/* Among so many from `first` on is the last that is not behind the row. */
+	for (int i = 0; i < UNWIND_ESCAPE_STEPS && count > 1; i++) {
+		__u32 half = count / 2;
 
+		escape = unwind_escape(first + half);
 		if (!escape)
 			return 0;
-		if (escape->row == row)
-			return escape->rule < file->rule_count
-				       ? unwind_rule(file->rules_at + escape->rule)
-				       : 0;
-		if (escape->row < row)
-			low = middle + 1;
-		else
-			high = middle;
+		first += half * is_at_most(escape->row, row);
+		count -= half;
 	}
-	return 0;
-}
-
-/*
- * a <= b, for numbers below 2^31, without a branch, which would be mispredicted, and which the
- * verifier would follow both ways each time. The compiler must not see what it is.
- */
-static __always_inline __u32 is_at_most(__u32 a, __u32 b)
-{
-	__u32 difference = a - b - 1;
-
-	__asm__ volatile("" : "+r"(difference));
-	return difference >> 31;
+	escape = unwind_escape(first);
+	if (!escape || escape->row != row || escape->rule >= file->rule_count)
+		return 0;
+	return unwind_rule(file->rules_at + escape->rule);
 }
 
 /* The rule for the code at a file offset; NULL: no function is known there. */
@@ -69,7 +58,7 @@ static __always_inline const struct pilotlight_unwind_rule *unwind_find_rule(
 	__u64 page = (offset >> PILOTLIGHT_UNWIND_PAGE_SHIFT) - file->first_page;
 	const struct pilotlight_unwind_line *line;
 	const __u32 *first, *last;
-	__u32 low, high, delta, row = 0;
+	__u32 low, count, delta, row = 0;
 
 	if (page >= file->page_count)
 		return 0;
@@ -78,17 +67,17 @@ static __always_inline const struct pilotlight_unwind_rule *unwind_find_rule(
 	if (!first || !last)
 		return 0;
 	low = *first;
-	high = *last;
-	for (int i = 0; i < UNWIND_LINE_STEPS && low < high; i++) {
-		__u32 middle = low + (high - low + 1) / 2;
+	if (*last < low)
+		return 0;
+	count = *last - low + 1;
+	for (int i = 0; i < UNWIND_LINE_STEPS && count > 1; i++) {
+		__u32 half = count / 2;
 
-		line = unwind_line(file->lines_at + middle);
+		line = unwind_line(file->lines_at + low + half);
 		if (!line)
 			return 0;
-		if (line->base <= offset)
-			low = middle;
-		else
-			high = middle - 1;
+		low += half * is_at_most(line->base, offset);
+		count -= half;
 	}
 	line = unwind_line(file->lines_at + low);
 	if (!line || line->base > offset)
