@@ -10,26 +10,44 @@
 
 #include "walk_step.bpf.h"
 
-/* A frame's number for the verifier to see that it is one; the compiler, which knows, must not see
- * what is done. */
-static __always_inline __u32 frame_number(__u32 at)
+/* A number below `count`, a power of two, for the verifier to see that it is one; the compiler,
+ * which knows, must not see what is done. */
+static __always_inline __u32 number_below(__u32 count, __u32 number)
 {
-	at &= REMEMBERED_FRAMES - 1;
-	__asm__ volatile("" : "+r"(at));
-	return at;
+	number &= count - 1;
+	__asm__ volatile("" : "+r"(number));
+	return number;
+}
+
+/* Which of the two is this walk's, and which the last one's. */
+static __always_inline __u32 this_walk(const struct walk *walk)
+{
+	return number_below(2, walk->turn);
+}
+
+static __always_inline __u32 last_walk(const struct walk *walk)
+{
+	return number_below(2, ~walk->turn);
+}
+
+static __always_inline struct remembered_frame *remembered_frame(
+	struct walk *walk, __u32 which, __u32 at)
+{
+	return &walk->remembered[which]
+				[number_below(REMEMBERED_FRAMES, walk->spans[which].first + at)];
 }
 
 /* At a step; what is left is passed at the next. */
 enum { REMEMBERED_FRAMES_PASSED = 16 };
 
 /* The first of the last walk's frames, from that one on, that is not below this one's. */
-static __always_inline __u32 pass_below(
-	const struct remembered_walk *last, const struct walk *walk, __u32 from)
+static __always_inline __u32 pass_below(struct walk *walk, __u32 from)
 {
-	__u32 at = from;
+	__u32 last = last_walk(walk), at = from;
 
 	for (int i = 0; i < REMEMBERED_FRAMES_PASSED; i++) {
-		if (at >= last->count || last->frames[frame_number(at)].sp >= walk->sp)
+		if (at >= walk->spans[last].count ||
+			remembered_frame(walk, last, at)->sp >= walk->sp)
 			break;
 		at++;
 	}
@@ -88,43 +106,61 @@ static __always_inline void go_to_remembered(
 	walk->is_guess = caller->is_guess;
 }
 
-/* The walk that is being taken, and the one before. */
-static __always_inline struct remembered_walk *this_walk(struct walk *walk)
+/*
+ * This walk is in the last one's frame `at`, from which they are likely to be the same: its own
+ * frames take the place of those below, and it has the others already. Nothing else is written
+ * where two walks differ in their leaves.
+ */
+static __always_inline void join_last(struct walk *walk, __u32 at)
 {
-	return &walk->remembered[walk->turn & 1];
+	__u32 own = this_walk(walk), last = last_walk(walk), taken = walk->record.count;
+	struct remembered_span *span = &walk->spans[last];
+
+	span->first += at - taken;
+	span->count += taken - at;
+	if (span->count > REMEMBERED_FRAMES)
+		span->count = REMEMBERED_FRAMES;
+	for (__u32 i = 0; i < REMEMBERED_FRAMES && i < taken; i++)
+		*remembered_frame(walk, last, i) = *remembered_frame(walk, own, i);
+	walk->turn++;
+	walk->has_joined = 1;
 }
 
-static __always_inline struct remembered_walk *last_walk(struct walk *walk)
-{
-	return &walk->remembered[~walk->turn & 1];
-}
+/* In place of a walk's end or WALK_ON: it is not a step that is known. */
+enum { STEP_IS_NEW = -2 };
 
-/* Takes a frame down and goes to its caller, as the last walk did; 0: it did not, or there is no
- * telling. */
+/* Takes a frame down and goes to its caller, as the last walk did. Returns WALK_ON, or that there
+ * is none since it is the root, or that the last walk did not, or that there is no telling. */
 static __always_inline int step_again(struct walk *walk)
 {
-	const struct remembered_walk *last = last_walk(walk);
 	const struct remembered_frame *frame, *caller;
-	__u32 at, taken = walk->record.count;
+	__u32 which, at, count, taken = walk->record.count;
 
-	if (!can_be_remembered(walk) || taken >= PILOTLIGHT_WALK_DEPTH)
-		return 0;
-	at = pass_below(last, walk, walk->last_at);
-	walk->last_at = at;
-	if (at + 1 >= last->count || at >= REMEMBERED_FRAMES - 1)
-		return 0;
-	frame = &last->frames[frame_number(at)];
-	caller = &last->frames[frame_number(at + 1)];
-	if (!is_there_again(walk, frame) || !reads_the_same(frame, caller))
-		return 0;
-	walk->frames[taken & 255] = frame->frame;
-	if (taken < REMEMBERED_FRAMES)
-		this_walk(walk)->frames[frame_number(taken)] = *frame;
+	if (!can_be_remembered(walk) || taken >= REMEMBERED_FRAMES - 1)
+		return STEP_IS_NEW;
+	if (walk->has_joined) {
+		which = this_walk(walk);
+		at = taken;
+	} else {
+		which = last_walk(walk);
+		walk->last_at = at = pass_below(walk, walk->last_at);
+	}
+	count = walk->spans[which].count;
+	frame = remembered_frame(walk, which, at);
+	caller = remembered_frame(walk, which, at + 1);
+	if (at >= count || !is_there_again(walk, frame))
+		return STEP_IS_NEW;
+	if (!frame->is_root && (at + 1 >= count || !reads_the_same(frame, caller)))
+		return STEP_IS_NEW;
+	if (!walk->has_joined)
+		join_last(walk, at);
+	walk->frames[number_below(256, taken)] = frame->frame;
 	walk->record.count++;
 	walk->has_jit |= frame->is_jit;
-	walk->last_at = at + 1;
+	if (frame->is_root)
+		return PILOTLIGHT_WALK_ROOT;
 	go_to_remembered(walk, caller);
-	return 1;
+	return WALK_ON;
 }
 
 /* Before the step of frame `at`, which is not taken again: where it begins. What is too deep is not
@@ -137,7 +173,7 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 	walk->read_more = !can_be_remembered(walk);
 	if (at >= REMEMBERED_FRAMES)
 		return;
-	frame = &this_walk(walk)->frames[frame_number(at)];
+	frame = remembered_frame(walk, this_walk(walk), at);
 	frame->ip = walk->ip;
 	frame->sp = walk->sp;
 	frame->fp = walk->fp.word;
@@ -147,22 +183,32 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 	frame->is_guess = walk->is_guess;
 }
 
-/* And behind it: what it took down, if anything, and whether it can be taken again. */
-static __always_inline void remember_end(struct walk *walk, __u32 at)
+/* And behind it: what it took down, if anything, and whether it can be taken again. `end`: its
+ * end, or WALK_ON. */
+static __always_inline void remember_end(struct walk *walk, __u32 at, int end)
 {
 	struct remembered_frame *frame;
 
 	if (at >= REMEMBERED_FRAMES || walk->record.count == at)
 		return;
-	frame = &this_walk(walk)->frames[frame_number(at)];
-	frame->frame = walk->frames[frame_number(at)];
+	frame = remembered_frame(walk, this_walk(walk), at);
+	frame->frame = walk->frames[number_below(REMEMBERED_FRAMES, at)];
 	frame->is_jit = walk->is_jit;
 	frame->words_read = walk->read_more ? 0 : walk->words_read;
+	frame->is_root = end == PILOTLIGHT_WALK_ROOT && !walk->read_more && walk->words_read == 0;
 }
 
 static __always_inline void forget_walks(struct walk *walk)
 {
-	walk->remembered[0].count = walk->remembered[1].count = 0;
+	walk->spans[0].count = walk->spans[1].count = 0;
+}
+
+/* No frame is taken as yet. */
+static __always_inline void remember_nothing(struct walk *walk)
+{
+	walk->spans[this_walk(walk)].first = 0;
+	walk->last_at = 0;
+	walk->has_joined = 0;
 }
 
 /* The walk is at its end, and the next one's last. */
@@ -170,7 +216,7 @@ static __always_inline void remember_walk(struct walk *walk)
 {
 	__u32 count = walk->record.count;
 
-	this_walk(walk)->count = count < REMEMBERED_FRAMES ? count : REMEMBERED_FRAMES;
+	walk->spans[this_walk(walk)].count = count < REMEMBERED_FRAMES ? count : REMEMBERED_FRAMES;
 	walk->turn++;
-	walk->last_at = 0;
+	remember_nothing(walk);
 }

@@ -71,7 +71,8 @@ struct walked_mapping {
 /*
  * A frame of the last walk, and what its step to the caller needs to be taken again
  * (remembered_walk.bpf.h): where the walk was, and how many words right below the caller's stack
- * pointer were read, and none else; 0: there is no telling.
+ * pointer were read, and none else; 0: there is no telling, unless it is the root, for which none
+ * was read.
  */
 struct remembered_frame {
 	__u64 ip, sp;
@@ -80,14 +81,14 @@ struct remembered_frame {
 	__u8 fp_kind, rbx_kind;
 	__u8 is_guess, is_jit;
 	__u8 words_read; /* the return address, and below it the frame pointer */
-	__u8 reserved[3];
+	__u8 is_root;
+	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct remembered_frame) == 48, "padding");
 
-enum { REMEMBERED_FRAMES = 64 };
-struct remembered_walk {
-	__u32 count, reserved;
-	struct remembered_frame frames[REMEMBERED_FRAMES]; /* leaf first; no deeper ones */
+enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper ones are not */
+struct remembered_span {
+	__u32 first, count;
 };
 
 /* A walk, on one CPU. `ip` is behind a call or a system call unless `is_exact`. */
@@ -106,13 +107,19 @@ struct walk {
 	__u8 is_jit;	     /* such a frame was the last */
 	/* Of the step: words right below the caller's stack pointer, and whether any besides. */
 	__u8 words_read, read_more;
-	__u32 turn;    /* whose lowest bit says which of `remembered` is this walk's */
-	__u32 last_at; /* where this one is in the last walk's frames */
+	/*
+	 * This walk's frames and the last one's, leaf first, in rings: where they are. `turn`'s
+	 * lowest bit says which is this walk's.
+	 */
+	struct remembered_span spans[2];
+	__u32 turn;
+	__u32 last_at;	  /* where this one is in the last walk's frames */
+	__u32 has_joined; /* the last one's, which are this one's then: it goes on by them */
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Where `mappings` are; end 0: none is. A cache line each, for the search of them. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
-	struct remembered_walk remembered[2];
+	struct remembered_frame remembered[2][REMEMBERED_FRAMES];
 	/* As it is sent: the kernel's ips behind the walk's own. */
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 + PILOTLIGHT_STACK_DEPTH];

@@ -261,6 +261,13 @@ static __noinline int step_as_before(struct walk *walk)
 	return step_again(walk);
 }
 
+/* Each run has a seed of its own: who collides once does not for ever. */
+static __always_inline __u64 hash_next(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
 __noinline int step_out(struct walker *walker)
 {
@@ -271,12 +278,15 @@ __noinline int step_out(struct walker *walker)
 	if (!walker)
 		return PILOTLIGHT_WALK_NO_CODE;
 	walk = &walker->walk;
-	if (step_as_before(walk))
-		return WALK_ON;
 	at = walk->record.count;
-	remember_begin(walk, at);
-	end = step_anew(walker);
-	remember_end(walk, at);
+	end = step_as_before(walk);
+	if (end == STEP_IS_NEW) {
+		remember_begin(walk, at);
+		end = step_anew(walker);
+		remember_end(walk, at, end);
+	}
+	if (walk->record.count > at)
+		walk->record.hash = hash_next(walk->record.hash, walk->frames[at & 255]);
 	return end;
 }
 
@@ -391,13 +401,6 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 	return 1;
 }
 
-/* Each run has a seed of its own: who collides once does not for ever. */
-static __always_inline __u64 hash_next(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 enum walk_result {
 	WALK_IS_TAKEN,
 	WALK_IS_NONE,	 /* there is no user stack that anybody could walk */
@@ -409,12 +412,12 @@ static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_da
 {
 	struct walk *walk = &walker->walk;
 	int end = WALK_ON;
-	__u64 hash = seed;
 
 	if (!begin_walk(ctx, walker, process, window))
 		return WALK_IS_KERNELS;
 	if (is_between_programs(walk))
 		return WALK_IS_NONE;
+	walk->record.hash = seed;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
 		if (end != WALK_ON)
@@ -423,9 +426,7 @@ static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_da
 	remember_walk(walk);
 	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
 		return WALK_IS_KERNELS;
-	for (__u32 i = 0; i < PILOTLIGHT_WALK_DEPTH && i < walk->record.count; i++)
-		hash = hash_next(hash, walk->frames[i]);
 	walk->record.end = end;
-	walk->record.hash = hash_next(hash, end);
+	walk->record.hash = hash_next(walk->record.hash, end);
 	return WALK_IS_TAKEN;
 }
