@@ -301,6 +301,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 			&service->keepsake, fault);
 	if (r == 0)
 		r = open_listeners(service, options, listeners, &count, fault);
+	if (r == 0)
+		r = http_server_prepare(fault);
 	if (r < 0)
 		return r;
 	/* What is read from files that are out of reach afterwards. */

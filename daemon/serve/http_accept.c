@@ -49,7 +49,8 @@ void http_connection_add(struct http_server *server, int fd)
 		return;
 	}
 	/* Closes the socket where it fails. */
-	if (MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, size) != MHD_YES) {
+	if (microhttpd.add_connection(server->daemon, fd, (struct sockaddr *)&address, size) !=
+		MHD_YES) {
 		server->counters.connections++;
 		server->counters.connections_refused++;
 	}

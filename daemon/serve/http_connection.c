@@ -123,8 +123,8 @@ static struct http_connection *connection_new(
 		return NULL;
 	connection->server = server;
 	connection->handle = handle;
-	connection->fd =
-		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	connection->fd = microhttpd.get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)
+				 ->connect_fd;
 	find_peer(connection);
 	connection->refusal_status = refusal_of(server, connection);
 	http_connection_allow(connection,

@@ -9,8 +9,7 @@
 
 #include "serve/http_server.h"
 #include "serve/http_target.h"
-
-#include <microhttpd.h>
+#include "serve/microhttpd.h"
 
 enum {
 	/*

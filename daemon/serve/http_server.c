@@ -39,8 +39,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
 
 	if (pool_bytes < HEAD_POOL_BYTES_MIN)
 		pool_bytes = HEAD_POOL_BYTES_MIN;
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
-		0, NULL, NULL, http_request_handle, server, MHD_OPTION_CONNECTION_LIMIT,
+	return microhttpd.start_daemon(
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+		http_request_handle, server, MHD_OPTION_CONNECTION_LIMIT,
 		limits->connections + REFUSALS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_URI_LOG_CALLBACK, http_request_log, server, MHD_OPTION_NOTIFY_COMPLETED,
@@ -58,7 +59,7 @@ static int watch(struct http_server *server, int fd, uint64_t which)
 static int watch_daemon(struct http_server *server)
 {
 	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+		microhttpd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
 	if (!info || info->epoll_fd < 0)
 		return -EIO;
@@ -108,15 +109,22 @@ static int open_server(
 	return r < 0 ? r : http_listeners_watch(server);
 }
 
+int http_server_prepare(struct fault *fault)
+{
+	return microhttpd_load(fault);
+}
+
 int http_server_new(const struct http_limits *limits, const struct http_listener *listeners,
 	size_t listener_count, const struct http_route *routes, void *context,
 	struct http_server **ret_server, struct fault *fault)
 {
 	_cleanup_(http_server_freep) struct http_server *server = NULL;
-	int r;
+	int r = http_server_prepare(fault);
 
 	assert(listener_count < DAEMON_EVENT);
 	assert(limits->connections > 0 && limits->connections_of_user > 0);
+	if (r < 0)
+		return r;
 	server = calloc(1, sizeof(*server));
 	if (!server)
 		return fault_set(fault, -ENOMEM, "the HTTP server cannot start: no memory");
@@ -140,7 +148,7 @@ void http_server_free(struct http_server *server)
 		return;
 	if (server->daemon) {
 		http_requests_resume(server);
-		MHD_stop_daemon(server->daemon);
+		microhttpd.stop_daemon(server->daemon);
 	}
 	for (size_t i = 0; i < server->listener_count; i++)
 		(void)close(server->listeners[i].fd);
@@ -174,7 +182,7 @@ uint64_t http_server_timeout_ns(const struct http_server *server)
 		next_ns = server->listen_again_ns;
 	if (next_ns < UINT64_MAX)
 		next_ns = until(next_ns, now_ns);
-	if (MHD_get_timeout(server->daemon, &milliseconds) == MHD_YES &&
+	if (microhttpd.get_timeout(server->daemon, &milliseconds) == MHD_YES &&
 		milliseconds < next_ns / NSEC_PER_MSEC)
 		next_ns = milliseconds * NSEC_PER_MSEC;
 	return next_ns;
@@ -202,7 +210,7 @@ int http_server_run(struct http_server *server)
 	}
 	http_connections_cut(server, now_ns);
 	/* Also without an event: what was resumed or is half read makes none. */
-	if (MHD_run(server->daemon) != MHD_YES)
+	if (microhttpd.run(server->daemon) != MHD_YES)
 		return -EIO;
 	return r;
 }

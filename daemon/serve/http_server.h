@@ -132,6 +132,12 @@ int http_listen_unix(
 int http_listen_tcp(const char *address, struct http_listener *ret_listener, struct fault *fault);
 
 /*
+ * Loads the library that serving takes, as http_server_new() does if it is not there yet: for
+ * whoever is to have no way to files by then. Returns 0 or -errno with `fault`.
+ */
+int http_server_prepare(struct fault *fault);
+
+/*
  * `routes` (ended by a NULL path) and `context` are borrowed, the rest is copied. Returns 0 or
  * -errno with `fault`.
  */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/microhttpd.h"
+
+#include "base/array.h"
+#include "base/shared_library.h"
+
+#define SONAME "libmicrohttpd.so.12"
+
+SHARED_LIBRARY_NOTE(
+	SONAME, "serve", "Answers by HTTP: the service does not run without", "required");
+
+struct microhttpd microhttpd;
+
+#define FUNCTION(name)                         \
+	{                                      \
+		"MHD_" #name, &microhttpd.name \
+	}
+
+int microhttpd_load(struct fault *fault)
+{
+	static const struct shared_library_function functions[] = {
+		FUNCTION(add_connection),
+		FUNCTION(add_response_header),
+		FUNCTION(create_response_from_callback),
+		FUNCTION(destroy_response),
+		FUNCTION(get_connection_info),
+		FUNCTION(get_daemon_info),
+		FUNCTION(get_timeout),
+		FUNCTION(lookup_connection_value),
+		FUNCTION(queue_response),
+		FUNCTION(resume_connection),
+		FUNCTION(run),
+		FUNCTION(set_connection_option),
+		FUNCTION(start_daemon),
+		FUNCTION(stop_daemon),
+		FUNCTION(suspend_connection),
+	};
+	struct fault missing = { 0 };
+	int r;
+
+	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(microhttpd),
+		"every function of the table is filled in");
+	if (microhttpd.run)
+		return 0;
+	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
+	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libmicrohttpd12)",
+			       missing.text)
+		     : 0;
+}

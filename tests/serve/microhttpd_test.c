@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/microhttpd.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+/* Nobody has served before it here, and no file can be opened. */
+static void where_it_cannot_be_loaded_its_package_is_told(void **state)
+{
+	struct fault fault = { 0 };
+	struct rlimit files, none;
+
+	(void)state;
+	assert_null(microhttpd.run);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){ 0, files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(microhttpd_load(&fault), -ELIBACC);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_non_null(strstr(fault.text, "cannot load the library libmicrohttpd.so."));
+	assert_non_null(strstr(fault.text, "apt-get install libmicrohttpd"));
+	assert_null(microhttpd.run);
+}
+
+static void every_function_is_there(void **state)
+{
+	void *const *functions = (void *const *)&microhttpd;
+	struct microhttpd before;
+	struct fault fault = { 0 };
+
+	(void)state;
+	assert_int_equal(microhttpd_load(&fault), 0);
+	assert_string_equal(fault.text, "");
+	for (size_t i = 0; i < sizeof(microhttpd) / sizeof(*functions); i++)
+		assert_non_null(functions[i]);
+	before = microhttpd;
+	assert_int_equal(microhttpd_load(NULL), 0);
+	assert_memory_equal(&before, &microhttpd, sizeof(before));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_it_cannot_be_loaded_its_package_is_told),
+		cmocka_unit_test(every_function_is_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
