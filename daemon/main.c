@@ -7,6 +7,7 @@
 #include "service.h"
 #include "service_settings.h"
 #include "supervise/journal.h"
+#include "supervise/service_state.h"
 #include "supervise/supervisor.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 enum { EXIT_WRONG_USE = 2 }; /* a mistake in the configuration too: nothing but a change helps */
@@ -122,14 +122,16 @@ static int serve(const struct options *options)
 	struct fault fault = { 0 };
 	int count, n = 4, r;
 
-	count = sd_listen_fds(1);
-	if (count < 0 || count > ENGINE_LISTEN_MAX) {
-		log_error("cannot take the sockets that were handed over: %s",
-			count < 0 ? strerror(-count) : "there are too many");
+	count = service_state_take_sockets(&fault);
+	if (count > ENGINE_LISTEN_MAX)
+		count = fault_set(&fault, -E2BIG,
+			"cannot take the sockets that were handed over: there are too many");
+	if (count < 0) {
+		log_error("%s", fault.text);
 		return EXIT_FAILURE;
 	}
 	for (int i = 0; i < count; i++)
-		fds[i] = SD_LISTEN_FDS_START + i;
+		fds[i] = SERVICE_STATE_LISTEN_FD + i;
 	(void)snprintf(count_text, sizeof(count_text), "%d", count);
 	if (options->config) {
 		(void)snprintf(config, sizeof(config), "%s", options->config);

@@ -2,6 +2,7 @@
 #include "supervise/journal.h"
 
 #include "base/log.h"
+#include "supervise/libsystemd.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +10,6 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-/* Where a message comes from is not of interest: it says what it is. */
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
 
 enum {
 	FIXED_FIELDS = 5, /* MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, PILOTLIGHT_ROLE, MESSAGE_ID */
@@ -54,7 +51,7 @@ static int send_to_journal(const struct log_event *event, const char *text)
 	for (size_t i = 0; i < event->field_count && i < LOG_FIELDS_MAX; i++)
 		n += put(&fields[n], extra[i], FIELD_BYTES, "PILOTLIGHT_%s=%s",
 			event->fields[i].name, event->fields[i].value);
-	return sd_journal_sendv(fields, (int)n) == 0;
+	return libsystemd.journal_sendv(fields, (int)n) == 0;
 }
 
 bool journal_has_stream(void)
@@ -70,8 +67,14 @@ bool journal_has_stream(void)
 
 void journal_begin(const char *role)
 {
+	struct fault fault = { 0 };
+
 	if (!journal_has_stream())
 		return;
+	if (libsystemd_load(&fault) < 0) {
+		log_warning("%s; messages go to the journal without their fields", fault.text);
+		return;
+	}
 	role_name = role;
 	log_set_sink(send_to_journal);
 }

@@ -17,8 +17,9 @@
 #define JOURNAL_ANSWERED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e06"
 
 /*
- * `role` is borrowed for good. Does nothing where standard error is not the journal. The socket is
- * opened by the first message, so one must come before the process gives up making sockets.
+ * `role` is borrowed for good. Does nothing where standard error is not the journal; where
+ * libsystemd is not to be had says so, and messages stay lines. The socket is opened by the first
+ * message, so one must come before the process gives up making sockets.
  */
 void journal_begin(const char *role);
 

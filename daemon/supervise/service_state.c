@@ -4,33 +4,67 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "supervise/libsystemd.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 enum { NSEC_PER_USEC = 1000 };
 
+int service_state_prepare(struct fault *fault)
+{
+	struct fault missing = { 0 };
+	int r;
+
+	if (!getenv("NOTIFY_SOCKET") && !getenv("WATCHDOG_USEC") && !getenv("LISTEN_FDS"))
+		return 0;
+	r = libsystemd_load(&missing);
+	return r < 0 ? fault_set(fault, r, "cannot talk to the service manager: %s", missing.text)
+		     : 0;
+}
+
+int service_state_take_sockets(struct fault *fault)
+{
+	int r = service_state_prepare(fault);
+
+	_Static_assert((int)SERVICE_STATE_LISTEN_FD == SD_LISTEN_FDS_START, "where they begin");
+	if (r < 0 || !libsystemd.listen_fds)
+		return r;
+	r = libsystemd.listen_fds(1);
+	return r < 0 ? fault_set(fault, r, "cannot take the sockets that were handed over: %s",
+			       strerror(-r))
+		     : r;
+}
+
+/* One assignment, or several in lines. */
+static void tell(const char *state)
+{
+	if (libsystemd.notify)
+		(void)libsystemd.notify(0, state);
+}
+
 void service_state_ready(void)
 {
-	(void)sd_notify(0, "READY=1");
+	tell("READY=1");
 }
 
 void service_state_reloading(void)
 {
 	/* By which the manager tells the answer to its own signal from one to another's. */
-	(void)sd_notifyf(
-		0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic_ns() / NSEC_PER_USEC);
+	if (libsystemd.notifyf)
+		(void)libsystemd.notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+			clock_monotonic_ns() / NSEC_PER_USEC);
 }
 
 void service_state_stopping(void)
 {
-	(void)sd_notify(0, "STOPPING=1");
+	tell("STOPPING=1");
 }
 
 void service_state_progress(void)
 {
-	(void)sd_notify(0, "WATCHDOG=1");
+	tell("WATCHDOG=1");
 }
 
 void service_state_status(const char *text)
@@ -38,14 +72,15 @@ void service_state_status(const char *text)
 	char clean[UTF8_CLEAN_BYTES];
 
 	(void)utf8_clean(clean, text, strlen(text));
-	(void)sd_notifyf(0, "STATUS=%s", clean);
+	if (libsystemd.notifyf)
+		(void)libsystemd.notifyf(0, "STATUS=%s", clean);
 }
 
 uint64_t service_state_watchdog_ns(void)
 {
 	uint64_t usec;
 
-	if (sd_watchdog_enabled(0, &usec) <= 0)
+	if (!libsystemd.watchdog_enabled || libsystemd.watchdog_enabled(0, &usec) <= 0)
 		return 0;
 	return usec > UINT64_MAX / NSEC_PER_USEC ? UINT64_MAX : usec * NSEC_PER_USEC;
 }

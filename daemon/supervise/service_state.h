@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the service manager is told, as sd_notify(3) has it, by the main process of the service
- * alone. Without such a manager nothing happens; what cannot be told is lost, as there is nobody
- * else to tell.
+ * alone. Without such a manager, or before service_state_prepare(), nothing happens; what cannot be
+ * told is lost, as there is nobody else to tell.
  */
 #pragma once
 
+#include "base/fault.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Loads what it takes, where the environment tells of a manager. Returns 0, or -errno with `fault`:
+ * the manager would wait in vain for a service that goes on without.
+ */
+int service_state_prepare(struct fault *fault);
+
+/*
+ * Prepares, too. Returns how many sockets the manager has handed over (sd_listen_fds(3)), from
+ * SERVICE_STATE_LISTEN_FD on, and takes what tells of them out of the environment; or -errno with
+ * `fault`.
+ */
+int service_state_take_sockets(struct fault *fault);
+enum { SERVICE_STATE_LISTEN_FD = 3 };
 
 void service_state_ready(void);
 void service_state_reloading(void);

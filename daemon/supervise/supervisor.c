@@ -85,8 +85,10 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 	struct fault *fault)
 {
 	sigset_t signals;
-	int r;
+	int r = service_state_prepare(fault);
 
+	if (r < 0)
+		return r;
 	supervisor->engine_options = (struct engine_process_options){
 		.program = options->program,
 		.arguments = options->engine_arguments,

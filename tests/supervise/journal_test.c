@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +70,36 @@ static void without_a_journal_nothing_changes(void **state)
 	assert_string_equal(text, "pilotlight: something\n");
 }
 
+/* With no file that can be opened. */
+static void begin_without_libsystemd(void)
+{
+	struct rlimit files, none;
+	struct stat status;
+	char text[64];
+
+	assert_int_equal(fstat(STDERR_FILENO, &status), 0);
+	(void)snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)status.st_dev,
+		(unsigned long long)status.st_ino);
+	assert_int_equal(setenv("JOURNAL_STREAM", text, 1), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){ 0, files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	journal_begin("test");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+}
+
+static void without_libsystemd_messages_stay_lines(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	assert_true(shown(begin_without_libsystemd, text, sizeof(text)) > 0);
+	assert_non_null(strstr(text, "apt-get install libsystemd0"));
+	assert_non_null(strstr(text, "; messages go to the journal without their fields\n"));
+	assert_non_null(strstr(text, "\npilotlight: something\n"));
+}
+
 static int refusing_sink(const struct log_event *event, const char *text)
 {
 	assert_int_equal(event->level, LOG_LEVEL_ERROR);
@@ -108,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_is_known_by_its_file),
 		cmocka_unit_test(without_a_journal_nothing_changes),
+		cmocka_unit_test(without_libsystemd_messages_stay_lines),
 		cmocka_unit_test(what_a_sink_does_not_take_is_shown),
 	};
 

@@ -2,15 +2,18 @@
 /* The manager is a socket of the test's own. */
 #include "supervise/service_state.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,6 +29,96 @@ static void expect(const char *expected)
 
 	assert_true(size >= 0);
 	assert_string_equal(message, expected);
+}
+
+/* With no file that can be opened. */
+static int prepare_without_files(struct fault *fault)
+{
+	struct rlimit files, none;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){ 0, files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = service_state_prepare(fault);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	return r;
+}
+
+/* Before any test that has loaded it. */
+static void without_libsystemd_a_manager_is_a_fault(void **state)
+{
+	static const char *const variables[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS" };
+	const char *const manager = strdupa(getenv("NOTIFY_SOCKET"));
+	struct fault fault = { 0 };
+
+	(void)state;
+	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+	assert_int_equal(prepare_without_files(&fault), 0);
+	assert_int_equal(service_state_take_sockets(&fault), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		assert_int_equal(setenv(variables[i], "1", 1), 0);
+		fault.text[0] = '\0';
+		assert_int_equal(prepare_without_files(&fault), -ELIBACC);
+		assert_non_null(strstr(fault.text, "cannot talk to the service manager: "));
+		assert_non_null(strstr(fault.text, "apt-get install libsystemd0"));
+		assert_int_equal(unsetenv(variables[i]), 0);
+	}
+	/* Nobody would listen, and nothing is there to tell it with. */
+	assert_int_equal(setenv("NOTIFY_SOCKET", manager, 1), 0);
+	service_state_ready();
+	service_state_reloading();
+	service_state_stopping();
+	service_state_progress();
+	service_state_status("text");
+	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_true(recv(manager_fd, fault.text, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}
+
+static void it_is_loaded_for_a_manager(void **state)
+{
+	struct fault fault = { 0 };
+
+	(void)state;
+	assert_int_equal(service_state_prepare(&fault), 0);
+	assert_string_equal(fault.text, "");
+	/* It stays. */
+	assert_int_equal(prepare_without_files(&fault), 0);
+}
+
+static void sockets_are_taken_once(void **state)
+{
+	struct fault fault = { 0 };
+	char pid[32];
+	int fd;
+
+	(void)state;
+	assert_int_equal(service_state_take_sockets(&fault), 0);
+	/* Whatever has that number, or a descriptor of our own. */
+	fd = fcntl(SERVICE_STATE_LISTEN_FD, F_GETFD) < 0
+		     ? fcntl(manager_fd, F_DUPFD, SERVICE_STATE_LISTEN_FD)
+		     : -1;
+	assert_true(fd < 0 || fd == SERVICE_STATE_LISTEN_FD);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	assert_int_equal(setenv("LISTEN_PID", pid, 1), 0);
+	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
+	assert_int_equal(service_state_take_sockets(&fault), 1);
+	assert_true(fcntl(SERVICE_STATE_LISTEN_FD, F_GETFD) & FD_CLOEXEC);
+	assert_null(getenv("LISTEN_FDS"));
+	assert_int_equal(service_state_take_sockets(&fault), 0);
+	if (fd >= 0)
+		(void)close(fd);
+	/* Another process's, and what is no number. */
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getppid());
+	assert_int_equal(setenv("LISTEN_PID", pid, 1), 0);
+	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
+	assert_int_equal(service_state_take_sockets(&fault), 0);
+	assert_int_equal(setenv("LISTEN_PID", "somebody", 1), 0);
+	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
+	assert_true(service_state_take_sockets(&fault) < 0);
+	assert_non_null(strstr(fault.text, "cannot take the sockets"));
+	assert_int_equal(unsetenv("LISTEN_PID"), 0);
+	assert_int_equal(unsetenv("LISTEN_FDS"), 0);
 }
 
 static void states_are_told(void **state)
@@ -137,6 +230,9 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_libsystemd_a_manager_is_a_fault),
+		cmocka_unit_test(it_is_loaded_for_a_manager),
+		cmocka_unit_test(sockets_are_taken_once),
 		cmocka_unit_test(states_are_told),
 		cmocka_unit_test(a_reload_is_dated),
 		cmocka_unit_test(a_status_is_one_line),

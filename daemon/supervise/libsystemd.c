@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise/libsystemd.h"
+
+#include "base/array.h"
+#include "base/shared_library.h"
+
+#define SONAME "libsystemd.so.0"
+
+SHARED_LIBRARY_NOTE(SONAME, "systemd",
+	"Tells systemd of the service, takes its sockets, logs to its journal", "recommended");
+
+struct libsystemd libsystemd;
+
+#define FUNCTION(name)                        \
+	{                                     \
+		"sd_" #name, &libsystemd.name \
+	}
+
+int libsystemd_load(struct fault *fault)
+{
+	static const struct shared_library_function functions[] = {
+		FUNCTION(journal_sendv),
+		FUNCTION(listen_fds),
+		FUNCTION(notify),
+		FUNCTION(notifyf),
+		FUNCTION(watchdog_enabled),
+	};
+	struct fault missing = { 0 };
+	int r;
+
+	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(libsystemd),
+		"every function of the table is filled in");
+	if (libsystemd.notify)
+		return 0;
+	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
+	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libsystemd0)",
+			       missing.text)
+		     : 0;
+}
