@@ -207,7 +207,26 @@ paranoid_is_restored() {
 	return 1
 }
 
-plan 15
+# What the program loads by name, as its notes have it, and the packages that come with its own.
+loaded_is_asked_for() {
+	local field line soname notes
+
+	readelf -p .note.dlopen "$tmp/other/s/pilotlightd" >"$tmp/notes" 2>"$tmp/log" || return
+	mapfile -t notes < <(grep -oE '\[\{.*\}\]' "$tmp/notes")
+	for soname in libmicrohttpd.so.12 libsystemd.so.0; do
+		grep -qF "\"$soname\"" "$tmp/notes" || { note "no note of $soname"; return 1; }
+	done
+	for line in "${notes[@]}"; do
+		soname=$(sed -E 's/.*"soname":\["([^"]*)"\].*/\1/' <<<"$line")
+		field=Depends
+		[[ $line != *'"priority":"suggested"'* ]] || field=Suggests
+		grep -qE "^$field:(.*[ ,])?${soname/.so./}(,|\$)" "$root/systemd/debian/control" && continue
+		note "$field of the package lacks $soname"
+		return 1
+	done
+}
+
+plan 16
 check "into a folder" install_to "$tmp/usr" prefix=/usr
 check "everything is there, with its mode" everything_is_there
 check "every folder can be another" elsewhere
@@ -222,6 +241,7 @@ check "manuals: metrics that there are" metrics_are_there
 check "the unit starts what was installed" test -x "$tmp/other/s/pilotlightd"
 need "sysusers: is understood" systemd-sysusers user_is_made
 need "tmpfiles: is understood" systemd-tmpfiles folder_is_made
+need "package: what the program loads by name is a dependency" readelf loaded_is_asked_for
 if [ "$(id -u)" = 0 ] && [ -e /lib/systemd/systemd-sysctl ] && unshare --mount true 2>/dev/null; then
 	check "package: the sysctl is as it was once it is removed" paranoid_is_restored
 else

@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 }
 END
 	gcc -std=gnu17 -D_GNU_SOURCE "${include[@]}" "$tmp/broker.c" "${archives[@]}" \
-		-Wl,--as-needed -lbpf -lelf -lseccomp -lsystemd -lm -o "$tmp/broker" 2>"$tmp/link.log" &&
+		-Wl,--as-needed -lbpf -lelf -lseccomp -lm -o "$tmp/broker" 2>"$tmp/link.log" &&
 		return
 	note "$(tail -n 5 "$tmp/link.log")"
 	return 1
@@ -314,7 +314,7 @@ has_no_parser() {
 		return 1
 	done
 	readelf -d "$tmp/broker" | grep NEEDED >"$tmp/needed"
-	! grep -E 'libdw|libsqlite|libmicrohttpd|libcurl|libzstd|liblzma|libinih|ncurses' "$tmp/needed"
+	! grep -E 'libdw|libsqlite|libmicrohttpd|libsystemd|libcurl|libzstd|liblzma|libinih|ncurses' "$tmp/needed"
 }
 
 broker_serves() {
@@ -360,6 +360,17 @@ reaches_no_process() {
 	done
 }
 
+# What one role alone uses no other one has, in its memory or to be started with: workers and answers
+# load nothing that the program does not link. Here is no systemd to talk to.
+has_its_libraries_alone() {
+	local loaded='libmicrohttpd|libgnutls|libsystemd|libcurl'
+
+	ldd "$real" >"$tmp/linked" && [ -s "$tmp/linked" ] || return
+	! grep -E "$loaded" "$tmp/linked" && ! grep -E "$loaded" "/proc/$service_pid/maps" || return
+	grep -q libmicrohttpd "/proc/$(role_pids engine)/maps" &&
+		! grep -E 'libsystemd|libcurl' "/proc/$(role_pids engine)/maps"
+}
+
 # Names that anybody may take before we do: abstract sockets, and files in shared memory.
 takes_no_public_name() {
 	local pid
@@ -382,7 +393,7 @@ privileges='setuid setresgid setgroups capset dumpable outlive'
 kernel='mmap_code bpf_program bpf_map bpf_pin bpf_find perf_event inject_input'
 deadly='execve ptrace_parent read_parent pidfd_parent unshare'
 
-plan 25
+plan 26
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Api]\nGroup=nogroup\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -398,6 +409,7 @@ not_asks() { ! asks_as 2 2; }
 check "nobody else may" not_asks
 check "nor read the history or the symbols" sees_no_files
 check "nor reach its processes" reaches_no_process
+check "each process has the libraries of its role alone" has_its_libraries_alone
 check "it takes no name that others could have taken" takes_no_public_name
 
 if has_intruder; then
