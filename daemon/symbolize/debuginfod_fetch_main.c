@@ -2,12 +2,12 @@
 #include "base/array.h"
 #include "base/build_id.h"
 #include "base/cleanup.h"
+#include "base/shared_library.h"
 #include "child/child_request.h"
 #include "sandbox/sandbox.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/fetch_request.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,8 +23,11 @@ enum {
 	EXIT_NOT_A_FETCHER = 3,
 	DESCRIPTORS = 64,
 };
+#define SONAME	     "libdebuginfod.so.1"
 #define CACHE_NAME   "cache"
 #define MEMORY_BYTES (256ULL << 20) /* the file itself is not kept in memory */
+
+SHARED_LIBRARY_NOTE(SONAME, "debuginfod", "Fetches debug files from servers", "suggested");
 
 /* What is used of libdebuginfod, as elfutils/debuginfod.h has it; since its version 0.180. */
 struct library {
@@ -34,32 +37,18 @@ struct library {
 	int (*find_debuginfo)(void *client, const unsigned char *id, int id_bytes, char **ret_path);
 };
 
-static int load_symbol(void *handle, const char *name, void *ret_function)
-{
-	void *function = dlsym(handle, name);
-
-	if (!function)
-		return -ENOSYS;
-	memcpy(ret_function, &function, sizeof(function));
-	return 0;
-}
-
 /* Here rather than by the linker: then no other process of ours need load curl. */
 static int load_library(struct library *library)
 {
-	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_GLOBAL);
-	int r;
+	const struct shared_library_function functions[] = {
+		{ "debuginfod_begin", &library->begin },
+		{ "debuginfod_set_user_data", &library->set_user_data },
+		{ "debuginfod_set_progressfn", &library->set_progress },
+		{ "debuginfod_find_debuginfo", &library->find_debuginfo },
+	};
 
-	if (!handle)
-		return -ENOSYS;
-	r = load_symbol(handle, "debuginfod_begin", &library->begin);
-	if (r == 0)
-		r = load_symbol(handle, "debuginfod_set_user_data", &library->set_user_data);
-	if (r == 0)
-		r = load_symbol(handle, "debuginfod_set_progressfn", &library->set_progress);
-	if (r == 0)
-		r = load_symbol(handle, "debuginfod_find_debuginfo", &library->find_debuginfo);
-	return r;
+	return shared_library_load(SONAME, functions, ARRAY_SIZE(functions), NULL) < 0 ? -ENOSYS
+										       : 0;
 }
 
 /* The length of an id of which zeros at the end may be missing. */
@@ -87,10 +76,12 @@ struct bound {
 static int check_progress(void *client, long done, long total)
 {
 	void *(*get_user_data)(void *client);
+	const struct shared_library_function function = { "debuginfod_get_user_data",
+		&get_user_data };
 	struct bound *bound;
 
 	(void)total;
-	if (load_symbol(RTLD_DEFAULT, "debuginfod_get_user_data", &get_user_data) < 0)
+	if (shared_library_load(SONAME, &function, 1, NULL) < 0)
 		return 0;
 	bound = get_user_data(client);
 	if (done > 0 && (uint64_t)done > bound->bytes_max)
