@@ -197,8 +197,10 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
-	int r = drain(pipeline, fault);
+	int r;
 
+	pipeline->next_drain_ns = clock_monotonic_ns() + drain_period_ns(pipeline);
+	r = drain(pipeline, fault);
 	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
 	return r;
 }
@@ -365,7 +367,6 @@ static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
 
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
-	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
 	r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : pipeline_drain(pipeline, fault);

@@ -175,6 +175,17 @@ static void what_was_left_is_drained_at_once(void **state)
 	assert_int_equal(accounts_stored(&accounts), 7);
 }
 
+/* The end of a window drains as well. */
+static void a_cut_puts_the_next_drain_off(void **state)
+{
+	(void)state;
+	world.is_taken_over = true; /* one is due at once */
+	open_pipeline();
+	cut();
+	run(RUNS);
+	assert_int_equal(pipeline_drains(pipeline), 1);
+}
+
 /* Images of processes that have ended would go whose samples are still to be read. */
 static void it_drains_early_where_processes_come_and_go(void **state)
 {
@@ -339,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PIPELINE_TEST(it_does_not_drain_before_its_time),
 		PIPELINE_TEST(what_was_left_is_drained_at_once),
+		PIPELINE_TEST(a_cut_puts_the_next_drain_off),
 		PIPELINE_TEST(it_drains_early_where_processes_come_and_go),
 		PIPELINE_TEST(cpus_that_cannot_be_followed_hold_nothing_up),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
