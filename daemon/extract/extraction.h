@@ -10,6 +10,9 @@
 
 struct dwarf_piece_opener;
 
+/* Of what would be in the scratch file: more than that is. */
+enum { EXTRACTION_MEMORY_BYTES = 2 << 20 };
+
 /* Descriptors are borrowed; -1 where there is none. */
 struct extraction_files {
 	int binary_fd;

@@ -15,14 +15,21 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
 }
 
-void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes)
+void scratch_init_in_memory(
+	struct scratch *scratch, int fd, uint64_t limit_bytes, uint64_t memory_bytes)
 {
 	const uint64_t limit_max = INT64_MAX / PIECE_BYTES * PIECE_BYTES;
 
 	*scratch = (struct scratch){
 		.fd = fd,
 		.limit_bytes = limit_bytes < limit_max ? limit_bytes : limit_max,
+		.memory_bytes = memory_bytes,
 	};
+}
+
+void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes)
+{
+	scratch_init_in_memory(scratch, fd, limit_bytes, 0);
 }
 
 int scratch_array_init(
@@ -87,22 +94,42 @@ static int allocate(int fd, uint64_t offset, uint64_t bytes)
 	return errno == EOPNOTSUPP ? write_zeros(fd, offset, bytes) : -errno;
 }
 
+static int map_memory(struct scratch *scratch, char *place, uint64_t bytes)
+{
+	if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == MAP_FAILED)
+		return -errno;
+	scratch->memory_bytes -= bytes;
+	return 0;
+}
+
+static int map_file(struct scratch *scratch, char *place, uint64_t bytes)
+{
+	int r = allocate(scratch->fd, scratch->file_bytes, bytes);
+
+	if (r < 0)
+		return r;
+	if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch->fd,
+		    (off_t)scratch->file_bytes) == MAP_FAILED)
+		return -errno;
+	scratch->file_bytes += bytes;
+	return 0;
+}
+
 static int map_more(struct scratch_array *array, uint64_t bytes)
 {
 	struct scratch *scratch = array->scratch;
 	uint64_t left = scratch->limit_bytes - scratch->used_bytes;
-	void *mapping;
+	char *place = (char *)array->items + array->mapped_bytes;
 	int r;
 
 	if (bytes > left || bytes > array->reserved_bytes - array->mapped_bytes)
 		return -EFBIG;
-	r = allocate(scratch->fd, scratch->used_bytes, bytes);
+	r = bytes <= scratch->memory_bytes ? map_memory(scratch, place, bytes) : -ENOMEM;
+	if (r < 0)
+		r = map_file(scratch, place, bytes);
 	if (r < 0)
 		return r;
-	mapping = mmap((char *)array->items + array->mapped_bytes, bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_FIXED, scratch->fd, (off_t)scratch->used_bytes);
-	if (mapping == MAP_FAILED)
-		return -errno;
 	scratch->used_bytes += bytes;
 	array->mapped_bytes += bytes;
 	array->capacity = array->mapped_bytes / array->item_bytes;

@@ -4,7 +4,9 @@
  * does not grow with the binary: the kernel writes pages out when it wants them back. An array is
  * contiguous and never moves: its address range is reserved at first and mapped to pieces of the
  * file as it grows. Blocks of the file are had before they are mapped, so that a full disk is an
- * error and no SIGBUS. One owner, one thread.
+ * error and no SIGBUS. What comes first may be in anonymous memory, as most binaries need no more
+ * than that: pages of a file, which the file system has to find room for and to forget again, cost
+ * several times as much. One owner, one thread.
  */
 #pragma once
 
@@ -12,13 +14,20 @@
 #include <stdint.h>
 
 struct scratch {
-	int fd;		      /* borrowed */
-	uint64_t used_bytes;  /* of the file; never less, even when an array is gone */
-	uint64_t limit_bytes; /* all arrays together */
+	int fd;		       /* borrowed */
+	uint64_t used_bytes;   /* by all arrays; never less, even when one is gone */
+	uint64_t limit_bytes;  /* of it */
+	uint64_t memory_bytes; /* that may still be anonymous */
+	uint64_t file_bytes;   /* that are not */
 };
 
-/* `fd` is an empty file, open for reading and writing, that nobody else writes to. */
+/*
+ * `fd` is an empty file, open for reading and writing, that nobody else writes to. The first
+ * `memory_bytes` of all arrays together, rounded down to some 64 KiB, are memory and not the file.
+ */
 void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes);
+void scratch_init_in_memory(
+	struct scratch *scratch, int fd, uint64_t limit_bytes, uint64_t memory_bytes);
 
 /* All zeros is an array that is not there yet: done() takes it. */
 struct scratch_array {

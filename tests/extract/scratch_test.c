@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -61,6 +62,70 @@ static void contents_are_in_the_file(void **state)
 	assert_memory_equal(read_back, "memory", 6);
 	scratch_array_done(&array);
 	assert_null(array.items);
+	scratch_array_done(&array);
+	scratch_fixture_done(&fixture);
+}
+
+static void assert_file_is(const struct scratch_fixture *fixture, uint64_t bytes)
+{
+	struct stat status;
+
+	assert_int_equal(fstat(fixture->fd, &status), 0);
+	assert_int_equal(status.st_size, bytes);
+	assert_int_equal(fixture->scratch.file_bytes, bytes);
+}
+
+static void what_comes_first_is_in_memory(void **state)
+{
+	struct scratch_fixture fixture;
+	struct scratch_array first, second;
+	char read_back;
+
+	(void)state;
+	assert_true(scratch_fixture_init(&fixture, 0));
+	scratch_init_in_memory(&fixture.scratch, fixture.fd, 6 * PIECE_BYTES, 4 * PIECE_BYTES - 1);
+	assert_int_equal(scratch_array_init(&first, &fixture.scratch, 1, SIZE_MAX), 0);
+	assert_int_equal(scratch_array_init(&second, &fixture.scratch, 1, SIZE_MAX), 0);
+	assert_int_equal(scratch_array_reserve(&first, 2 * PIECE_BYTES), 0);
+	assert_int_equal(scratch_array_reserve(&second, 1), 0);
+	assert_file_is(&fixture, 0);
+	(void)memset(first.items, 1, 2 * PIECE_BYTES);
+	/* It goes on in the file, which has nothing before. */
+	assert_int_equal(scratch_array_reserve(&first, 3 * PIECE_BYTES), 0);
+	assert_file_is(&fixture, PIECE_BYTES);
+	assert_int_equal(((char *)first.items)[2 * PIECE_BYTES - 1], 1);
+	assert_int_equal(((char *)first.items)[2 * PIECE_BYTES], 0);
+	((char *)first.items)[2 * PIECE_BYTES] = 2;
+	assert_int_equal(pread(fixture.fd, &read_back, 1, 0), 1);
+	assert_int_equal(read_back, 2);
+	/* The limit is of both. */
+	assert_int_equal(scratch_array_reserve(&second, 3 * PIECE_BYTES), 0);
+	assert_int_equal(fixture.scratch.used_bytes, 6 * PIECE_BYTES);
+	assert_int_equal(scratch_array_reserve(&second, 3 * PIECE_BYTES + 1), -EFBIG);
+	scratch_array_done(&first);
+	scratch_array_done(&second);
+	scratch_fixture_done(&fixture);
+}
+
+static void where_there_is_no_memory_the_file_serves(void **state)
+{
+	struct scratch_fixture fixture;
+	struct scratch_array array;
+	struct rlimit before, none;
+	int r;
+
+	(void)state;
+	assert_true(scratch_fixture_init(&fixture, 0));
+	scratch_init_in_memory(&fixture.scratch, fixture.fd, MIB, MIB);
+	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, SIZE_MAX), 0);
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	none = (struct rlimit){ 4096, before.rlim_max }; /* 0 is no limit to the kernel */
+	assert_int_equal(setrlimit(RLIMIT_DATA, &none), 0);
+	r = scratch_array_reserve(&array, 1);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	assert_int_equal(r, 0);
+	assert_file_is(&fixture, PIECE_BYTES);
+	((char *)array.items)[PIECE_BYTES - 1] = 1;
 	scratch_array_done(&array);
 	scratch_fixture_done(&fixture);
 }
@@ -213,6 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_stay_where_they_are),
 		cmocka_unit_test(contents_are_in_the_file),
+		cmocka_unit_test(what_comes_first_is_in_memory),
+		cmocka_unit_test(where_there_is_no_memory_the_file_serves),
 		cmocka_unit_test(bounds_refuse_and_leave_the_array),
 		cmocka_unit_test(the_last_bytes_are_to_be_had),
 		cmocka_unit_test(a_file_that_cannot_grow_is_an_error),
