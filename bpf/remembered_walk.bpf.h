@@ -129,12 +129,47 @@ static __always_inline void join_last(struct walk *walk, __u32 at)
 /* In place of a walk's end or WALK_ON: it is not a step that is known. */
 enum { STEP_IS_NEW = -2 };
 
-/* Takes a frame down and goes to its caller, as the last walk did. Returns WALK_ON, or that there
- * is none since it is the root, or that the last walk did not, or that there is no telling. */
+/* So many at a step; the verifier follows each. */
+enum { REMEMBERED_FRAMES_FOLLOWED = 8 };
+
+/*
+ * Takes frames down from one of its own on that it is in again, as long as their steps read the
+ * same: it is in the next one again then, which is not looked at. Returns WALK_ON, or that the last
+ * of them is the root, or that the next step is not known.
+ */
+static __always_inline int follow_last(struct walk *walk, const struct remembered_frame *frame)
+{
+	__u32 own = this_walk(walk), count = walk->spans[own].count, taken = walk->record.count;
+	__u64 hash = walk->record.hash;
+	int end = WALK_ON;
+
+	for (int i = 0; i < REMEMBERED_FRAMES_FOLLOWED && end == WALK_ON; i++) {
+		const struct remembered_frame *caller = remembered_frame(walk, own, taken + 1);
+
+		if (frame->is_root) {
+			end = PILOTLIGHT_WALK_ROOT;
+		} else if (taken + 1 >= count || !reads_the_same(frame, caller)) {
+			end = STEP_IS_NEW;
+			break;
+		}
+		walk->frames[number_below(256, taken++)] = frame->frame;
+		hash = hash_next(hash, frame->frame);
+		walk->has_jit |= frame->is_jit;
+		frame = caller;
+	}
+	walk->record.count = taken;
+	walk->record.hash = hash;
+	if (end != PILOTLIGHT_WALK_ROOT)
+		go_to_remembered(walk, frame);
+	return end;
+}
+
+/* Takes down frames that the last walk has, too, if it has the next one. Returns what
+ * follow_last() does. */
 static __always_inline int step_again(struct walk *walk)
 {
-	const struct remembered_frame *frame, *caller;
-	__u32 which, at, count, taken = walk->record.count;
+	__u32 which, at, taken = walk->record.count;
+	const struct remembered_frame *frame;
 
 	if (!can_be_remembered(walk) || taken >= REMEMBERED_FRAMES - 1)
 		return STEP_IS_NEW;
@@ -145,22 +180,12 @@ static __always_inline int step_again(struct walk *walk)
 		which = last_walk(walk);
 		walk->last_at = at = pass_below(walk, walk->last_at);
 	}
-	count = walk->spans[which].count;
 	frame = remembered_frame(walk, which, at);
-	caller = remembered_frame(walk, which, at + 1);
-	if (at >= count || !is_there_again(walk, frame))
-		return STEP_IS_NEW;
-	if (!frame->is_root && (at + 1 >= count || !reads_the_same(frame, caller)))
+	if (at >= walk->spans[which].count || !is_there_again(walk, frame))
 		return STEP_IS_NEW;
 	if (!walk->has_joined)
 		join_last(walk, at);
-	walk->frames[number_below(256, taken)] = frame->frame;
-	walk->record.count++;
-	walk->has_jit |= frame->is_jit;
-	if (frame->is_root)
-		return PILOTLIGHT_WALK_ROOT;
-	go_to_remembered(walk, caller);
-	return WALK_ON;
+	return follow_last(walk, frame);
 }
 
 /* Before the step of frame `at`, which is not taken again: where it begins. What is too deep is not
@@ -203,14 +228,6 @@ static __always_inline void forget_walks(struct walk *walk)
 	walk->spans[0].count = walk->spans[1].count = 0;
 }
 
-/* No frame is taken as yet. */
-static __always_inline void remember_nothing(struct walk *walk)
-{
-	walk->spans[this_walk(walk)].first = 0;
-	walk->last_at = 0;
-	walk->has_joined = 0;
-}
-
 /* The walk is at its end, and the next one's last. */
 static __always_inline void remember_walk(struct walk *walk)
 {
@@ -218,5 +235,6 @@ static __always_inline void remember_walk(struct walk *walk)
 
 	walk->spans[this_walk(walk)].count = count < REMEMBERED_FRAMES ? count : REMEMBERED_FRAMES;
 	walk->turn++;
-	remember_nothing(walk);
+	walk->last_at = 0;
+	walk->has_joined = 0;
 }

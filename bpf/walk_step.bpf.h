@@ -140,6 +140,13 @@ _Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
 
 enum { REMEMBERED_RULES_SHIFT = 8 };
 
+/* Each run has a seed of its own: who collides once does not for ever. */
+static __always_inline __u64 hash_next(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /* In place of an enum pilotlight_walk_end: there is a caller. */
 enum { WALK_ON = -1 };
 

@@ -261,14 +261,8 @@ static __noinline int step_as_before(struct walk *walk)
 	return step_again(walk);
 }
 
-/* Each run has a seed of its own: who collides once does not for ever. */
-static __always_inline __u64 hash_next(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
-/* Takes a frame down and goes to its caller. Returns WALK_ON or why there is none. */
+/* Takes down a frame, and those before it that the last walk has, too, and goes to the caller.
+ * Returns WALK_ON or why there is none. */
 __noinline int step_out(struct walker *walker)
 {
 	struct walk *walk;
@@ -278,13 +272,13 @@ __noinline int step_out(struct walker *walker)
 	if (!walker)
 		return PILOTLIGHT_WALK_NO_CODE;
 	walk = &walker->walk;
-	at = walk->record.count;
 	end = step_as_before(walk);
-	if (end == STEP_IS_NEW) {
-		remember_begin(walk, at);
-		end = step_anew(walker);
-		remember_end(walk, at, end);
-	}
+	if (end != STEP_IS_NEW)
+		return end;
+	at = walk->record.count;
+	remember_begin(walk, at);
+	end = step_anew(walker);
+	remember_end(walk, at, end);
 	if (walk->record.count > at)
 		walk->record.hash = hash_next(walk->record.hash, walk->frames[at & 255]);
 	return end;

@@ -88,14 +88,17 @@ static int step_by_its_rule(struct walk *walk)
 	walk->is_jit = (walk->ip & 0xf) == 5;
 	walk->has_jit |= walk->is_jit;
 	walk->frames[walk->record.count++] = walk->ip;
+	/* Such code has no rules. */
+	if ((walk->ip & 0xf) == 7)
+		return step_by_frame_pointer(walk, 0);
 	return step_by_rule(walk, &rule, 1);
 }
 
 /* As the sampler does it. */
 static int step(struct walk *walk)
 {
-	__u32 count = walk->record.count;
 	int end = step_again(walk);
+	__u32 count = walk->record.count;
 
 	if (end != STEP_IS_NEW)
 		return end;
@@ -295,6 +298,71 @@ static void an_end_that_was_read_is_looked_up(void **state)
 	check_frames(&walk, LEAF_SP);
 }
 
+/* So is one that a saved frame pointer tells. */
+static void an_end_by_a_frame_pointer_is_looked_up(void **state)
+{
+	const unsigned saved = LEAF_SP + 4 * FRAME_WORDS - 2; /* frame 4's */
+	static struct walk walk;
+	__u64 fp;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "00070");
+	fp = stack[saved];
+	stack[saved] = 0;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk.record.count, 5);
+	}
+	assert_int_equal(rule_steps, 2);
+	stack[saved] = fp;
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk.record.count, 11);
+	check_frames(&walk, LEAF_SP);
+}
+
+static void where_a_walk_joins_the_last_it_has_all_of_its_frames(void **state)
+{
+	static struct walk walk;
+
+	(void)state;
+	for (__u32 at = 1; at < 12; at++) {
+		walk = (struct walk){ .turn = 1, .record.count = 6 };
+		walk.spans[0] = (struct remembered_span){ 60, 62 };
+		for (__u32 i = 0; i < 62; i++)
+			remembered_frame(&walk, 0, i)->sp = 100 + i;
+		for (__u32 i = 0; i < 6; i++)
+			remembered_frame(&walk, 1, i)->sp = i;
+		join_last(&walk, at);
+		assert_int_equal(this_walk(&walk), 0);
+		assert_int_equal(walk.spans[0].count, at < 4 ? 64 : 62 + 6 - at);
+		for (__u32 i = 0; i < walk.spans[0].count; i++)
+			assert_int_equal(
+				remembered_frame(&walk, 0, i)->sp, i < 6 ? i : 100 + at + i - 6);
+	}
+}
+
+/* What was there before has not been looked up since all was forgotten. */
+static void frames_behind_the_last_are_not_taken(void **state)
+{
+	const unsigned address = LEAF_SP + 6 * FRAME_WORDS - 1;
+	static struct walk walk;
+
+	(void)state;
+	walk = (struct walk){ 0 };
+	make_stack(10, "0");
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(take(&walk, LEAF_SP + 1024), PILOTLIGHT_WALK_ROOT);
+	forget_walks(&walk);
+	stack[address] = 0;
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk.record.count, 6);
+	stack[address] = CODE + 0x600;
+	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(rule_steps, 1 + 6);
+	check_frames(&walk, LEAF_SP);
+}
+
 /* Another return address or frame pointer, anywhere, and the rest is as it is now. */
 static void what_has_changed_is_looked_up(void **state)
 {
@@ -445,6 +513,9 @@ int main(void)
 		cmocka_unit_test(another_place_is_not_the_same),
 		cmocka_unit_test(walks_of_all_depths_follow_each_other),
 		cmocka_unit_test(an_end_that_was_read_is_looked_up),
+		cmocka_unit_test(an_end_by_a_frame_pointer_is_looked_up),
+		cmocka_unit_test(where_a_walk_joins_the_last_it_has_all_of_its_frames),
+		cmocka_unit_test(frames_behind_the_last_are_not_taken),
 		cmocka_unit_test(what_has_changed_is_looked_up),
 		cmocka_unit_test(another_frame_pointer_leads_elsewhere),
 		cmocka_unit_test(steps_that_read_more_are_taken_anew),
