@@ -209,12 +209,15 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 }
 
 /* And behind it: what it took down, if anything, and whether it can be taken again. `end`: its
- * end, or WALK_ON. */
+ * end, or WALK_ON. Here the frame becomes part of the walk's hash. */
 static __always_inline void remember_end(struct walk *walk, __u32 at, int end)
 {
 	struct remembered_frame *frame;
 
-	if (at >= REMEMBERED_FRAMES || walk->record.count == at)
+	if (walk->record.count == at)
+		return;
+	walk->record.hash = hash_next(walk->record.hash, walk->frames[number_below(256, at)]);
+	if (at >= REMEMBERED_FRAMES)
 		return;
 	frame = remembered_frame(walk, this_walk(walk), at);
 	frame->frame = walk->frames[number_below(REMEMBERED_FRAMES, at)];

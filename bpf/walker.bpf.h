@@ -279,8 +279,6 @@ __noinline int step_out(struct walker *walker)
 	remember_begin(walk, at);
 	end = step_anew(walker);
 	remember_end(walk, at, end);
-	if (walk->record.count > at)
-		walk->record.hash = hash_next(walk->record.hash, walk->frames[at & 255]);
 	return end;
 }
 

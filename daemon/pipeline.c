@@ -194,13 +194,11 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	return 0;
 }
 
-int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
+static int drain_and_tell(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
-	int r;
+	int r = drain(pipeline, fault);
 
-	pipeline->next_drain_ns = clock_monotonic_ns() + drain_period_ns(pipeline);
-	r = drain(pipeline, fault);
 	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
 	return r;
 }
@@ -360,16 +358,17 @@ static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 	pipeline->lacks_cpus = lacks_cpus;
 }
 
-static int drain_when_due(struct pipeline *pipeline, struct fault *fault)
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	int r;
 
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
+	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
 	r = run_unwinding(pipeline, fault);
-	return r < 0 ? r : pipeline_drain(pipeline, fault);
+	return r < 0 ? r : drain_and_tell(pipeline, fault);
 }
 
 int pipeline_run(struct pipeline *pipeline, struct fault *fault)
@@ -397,7 +396,7 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		r = set_timer(pipeline, true);
 	} else {
 		if (has[PIPELINE_RING] || clock_monotonic_ns() >= pipeline->next_drain_ns)
-			r = drain_when_due(pipeline, fault);
+			r = pipeline_drain(pipeline, fault);
 		else
 			r = follow(pipeline, fault);
 		if (r == 0)
@@ -418,7 +417,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
 	/* Both sets: the one that was active, and what a flip that failed may have left. */
 	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
-		r = pipeline_drain(pipeline, fault);
+		r = drain_and_tell(pipeline, fault);
 		if (r < 0)
 			return r;
 	}
@@ -544,9 +543,10 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
 	if (is_taken_over && !is_outgrown(pipeline))
 		return 0;
 	capture_stop(pipeline->capture);
+	pipeline->next_cpus_ns = UINT64_MAX;
 	/* The one set; pipeline_cut() drains the other, which an engine that was killed may have
 	 * left half drained. */
-	return pipeline_drain(pipeline, fault);
+	return drain_and_tell(pipeline, fault);
 }
 
 void pipeline_retire(struct pipeline *pipeline)

@@ -11,7 +11,8 @@ enum {
 	/* Buckets for each stack of a window: even if each is another, one in eight collides; in
 	 * practice stacks repeat, and it is a few in a thousand. */
 	SLOTS_PER_STACK = 4,
-	PERIOD_MS_MAX = 2500, /* a quarter of a window, which is drained at its end as well */
+	/* A little more than a quarter of the usual window, at whose end is the fourth drain. */
+	PERIOD_MS_MAX = 2550,
 	PERIOD_MS_MIN = 100,
 	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,

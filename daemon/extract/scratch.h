@@ -22,8 +22,8 @@ struct scratch {
 };
 
 /*
- * `fd` is an empty file, open for reading and writing, that nobody else writes to. The first
- * `memory_bytes` of all arrays together, rounded down to some 64 KiB, are memory and not the file.
+ * `fd` is an empty file, open for reading and writing, that nobody else writes to. What arrays grow
+ * by is memory and not the file as long as it fits into what is left of `memory_bytes`.
  */
 void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes);
 void scratch_init_in_memory(

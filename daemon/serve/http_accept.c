@@ -49,7 +49,7 @@ void http_connection_add(struct http_server *server, int fd)
 		return;
 	}
 	/* Closes the socket where it fails. */
-	if (microhttpd.add_connection(server->daemon, fd, (struct sockaddr *)&address, size) !=
+	if (microhttpd()->add_connection(server->daemon, fd, (struct sockaddr *)&address, size) !=
 		MHD_YES) {
 		server->counters.connections++;
 		server->counters.connections_refused++;

@@ -86,8 +86,8 @@ static struct MHD_Response *response_of_body(
 	server->answer_bytes += size;
 	if (fd >= 0)
 		server->counters.file_bytes += size;
-	response =
-		microhttpd.create_response_from_callback(size, block, read_body, body, free_body);
+	response = microhttpd()->create_response_from_callback(
+		size, block, read_body, body, free_body);
 	if (!response)
 		free_body(body);
 	return response;
@@ -96,7 +96,7 @@ static struct MHD_Response *response_of_body(
 /* `value` may be NULL: no such field. */
 static bool add_field(struct MHD_Response *response, const char *name, const char *value)
 {
-	return !value || microhttpd.add_response_header(response, name, value) == MHD_YES;
+	return !value || microhttpd()->add_response_header(response, name, value) == MHD_YES;
 }
 
 static bool add_fields(struct MHD_Response *response, const struct http_answer *answer)
@@ -121,7 +121,7 @@ static struct MHD_Response *response_of(
 	struct MHD_Response *response = response_of_body(server, answer->body, fd, answer->size);
 
 	if (response && !add_fields(response, answer)) {
-		microhttpd.destroy_response(response);
+		microhttpd()->destroy_response(response);
 		return NULL;
 	}
 	return response;
@@ -166,7 +166,7 @@ static struct MHD_Response *response_of_text(
 	answer.body = clean_lines(text, &answer.size);
 	response = answer.body ? response_of(request->server, &answer, -1) : NULL;
 	if (response && field && !add_field(response, field, "1")) {
-		microhttpd.destroy_response(response);
+		microhttpd()->destroy_response(response);
 		return NULL;
 	}
 	return response;
@@ -279,7 +279,7 @@ void http_answer_refusal(
 	va_end(arguments);
 	if (response && !(add_field(response, MHD_HTTP_HEADER_ALLOW, allow) &&
 				add_field(response, MHD_HTTP_HEADER_CONNECTION, "close"))) {
-		microhttpd.destroy_response(response);
+		microhttpd()->destroy_response(response);
 		response = NULL;
 	}
 	settle(request, status, response, 0);

@@ -123,7 +123,8 @@ static struct http_connection *connection_new(
 		return NULL;
 	connection->server = server;
 	connection->handle = handle;
-	connection->fd = microhttpd.get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)
+	connection->fd = microhttpd()
+				 ->get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)
 				 ->connect_fd;
 	find_peer(connection);
 	connection->refusal_status = refusal_of(server, connection);

@@ -48,7 +48,7 @@ bool http_request_is_gone(const struct http_request *request)
 void *http_request_log(void *context, const char *target, struct MHD_Connection *handle)
 {
 	const union MHD_ConnectionInfo *info =
-		microhttpd.get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+		microhttpd()->get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct http_server *server = context;
 	struct http_request *request;
 
@@ -67,11 +67,11 @@ void *http_request_log(void *context, const char *target, struct MHD_Connection 
 
 static bool has_body(struct MHD_Connection *handle)
 {
-	const char *length = microhttpd.lookup_connection_value(
+	const char *length = microhttpd()->lookup_connection_value(
 		handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
 	return (length && strspn(length, "0") != strlen(length)) ||
-	       microhttpd.lookup_connection_value(
+	       microhttpd()->lookup_connection_value(
 		       handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
@@ -106,7 +106,7 @@ static void refuse_target(struct http_request *request)
 static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 {
 	const union MHD_ConnectionInfo *head =
-		microhttpd.get_connection_info(handle, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		microhttpd()->get_connection_info(handle, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	size_t head_bytes = request->server->limits.head_bytes;
 
 	if (request->connection->refusal_status != 0)
@@ -189,7 +189,7 @@ static void suspend(struct http_request *request)
 		request->next->previous = request;
 	server->suspended = request;
 	watch_for_end(request);
-	microhttpd.suspend_connection(request->connection->handle);
+	microhttpd()->suspend_connection(request->connection->handle);
 }
 
 static void unlink_suspended(struct http_request *request)
@@ -234,10 +234,10 @@ static enum MHD_Result send_answer(struct http_request *request, struct MHD_Conn
 		return MHD_NO;
 	http_connection_allow(request->connection,
 		limits->idle_timeout_s + (unsigned)(request->answer_bytes / LEAST_BYTES_PER_S) + 1);
-	(void)microhttpd.set_connection_option(
+	(void)microhttpd()->set_connection_option(
 		handle, MHD_CONNECTION_OPTION_TIMEOUT, limits->idle_timeout_s);
-	queued = microhttpd.queue_response(handle, request->status, response);
-	microhttpd.destroy_response(response);
+	queued = microhttpd()->queue_response(handle, request->status, response);
+	microhttpd()->destroy_response(response);
 	if (queued == MHD_YES && request->status / 100 < 6)
 		request->server->counters.statuses[request->status / 100]++;
 	log_answer(request);
@@ -288,20 +288,20 @@ void http_request_complete(void *context, struct MHD_Connection *handle, void **
 		return;
 	*slot = NULL;
 	server->counters.timeouts += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
-	(void)microhttpd.set_connection_option(handle, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+	(void)microhttpd()->set_connection_option(handle, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
 	http_connection_allow(request->connection, server->limits.head_timeout_s);
 	request->connection->is_between_requests = true;
 	request->connection->answer_bytes = 0;
 	unlink_suspended(request);
 	if (request->response)
-		microhttpd.destroy_response(request->response);
+		microhttpd()->destroy_response(request->response);
 	http_target_done(&request->target);
 	free(request);
 }
 
 void http_request_resume(struct http_request *request)
 {
-	microhttpd.resume_connection(request->connection->handle);
+	microhttpd()->resume_connection(request->connection->handle);
 	/* Cannot fail but by a counter that is full, which is readable. */
 	(void)eventfd_write(request->server->resume_fd, 1);
 }
@@ -310,5 +310,5 @@ void http_requests_resume(struct http_server *server)
 {
 	for (struct http_request *request = server->suspended; request; request = request->next)
 		if (!request->is_answered)
-			microhttpd.resume_connection(request->connection->handle);
+			microhttpd()->resume_connection(request->connection->handle);
 }

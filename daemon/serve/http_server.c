@@ -39,7 +39,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
 
 	if (pool_bytes < HEAD_POOL_BYTES_MIN)
 		pool_bytes = HEAD_POOL_BYTES_MIN;
-	return microhttpd.start_daemon(
+	return microhttpd()->start_daemon(
 		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 		http_request_handle, server, MHD_OPTION_CONNECTION_LIMIT,
 		limits->connections + REFUSALS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
@@ -59,7 +59,7 @@ static int watch(struct http_server *server, int fd, uint64_t which)
 static int watch_daemon(struct http_server *server)
 {
 	const union MHD_DaemonInfo *info =
-		microhttpd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+		microhttpd()->get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
 	if (!info || info->epoll_fd < 0)
 		return -EIO;
@@ -148,7 +148,7 @@ void http_server_free(struct http_server *server)
 		return;
 	if (server->daemon) {
 		http_requests_resume(server);
-		microhttpd.stop_daemon(server->daemon);
+		microhttpd()->stop_daemon(server->daemon);
 	}
 	for (size_t i = 0; i < server->listener_count; i++)
 		(void)close(server->listeners[i].fd);
@@ -182,7 +182,7 @@ uint64_t http_server_timeout_ns(const struct http_server *server)
 		next_ns = server->listen_again_ns;
 	if (next_ns < UINT64_MAX)
 		next_ns = until(next_ns, now_ns);
-	if (microhttpd.get_timeout(server->daemon, &milliseconds) == MHD_YES &&
+	if (microhttpd()->get_timeout(server->daemon, &milliseconds) == MHD_YES &&
 		milliseconds < next_ns / NSEC_PER_MSEC)
 		next_ns = milliseconds * NSEC_PER_MSEC;
 	return next_ns;
@@ -210,7 +210,7 @@ int http_server_run(struct http_server *server)
 	}
 	http_connections_cut(server, now_ns);
 	/* Also without an event: what was resumed or is half read makes none. */
-	if (microhttpd.run(server->daemon) != MHD_YES)
+	if (microhttpd()->run(server->daemon) != MHD_YES)
 		return -EIO;
 	return r;
 }

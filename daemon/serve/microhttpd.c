@@ -4,16 +4,21 @@
 #include "base/array.h"
 #include "base/shared_library.h"
 
+#include <assert.h>
+
 #define SONAME "libmicrohttpd.so.12"
 
 SHARED_LIBRARY_NOTE(
 	SONAME, "serve", "Answers by HTTP: the service does not run without", "required");
 
-struct microhttpd microhttpd;
+/* Headers of another soname would be another library's. */
+_Static_assert(MHD_VERSION >= 0x00097500 && MHD_VERSION < 0x02000000, SONAME " is to be loaded");
 
-#define FUNCTION(name)                         \
-	{                                      \
-		"MHD_" #name, &microhttpd.name \
+static struct microhttpd loaded;
+
+#define FUNCTION(name)                     \
+	{                                  \
+		"MHD_" #name, &loaded.name \
 	}
 
 int microhttpd_load(struct fault *fault)
@@ -38,12 +43,18 @@ int microhttpd_load(struct fault *fault)
 	struct fault missing = { 0 };
 	int r;
 
-	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(microhttpd),
+	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(loaded),
 		"every function of the table is filled in");
-	if (microhttpd.run)
+	if (loaded.run)
 		return 0;
 	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
 	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libmicrohttpd12)",
 			       missing.text)
 		     : 0;
+}
+
+const struct microhttpd *microhttpd(void)
+{
+	assert(loaded.run);
+	return &loaded;
 }

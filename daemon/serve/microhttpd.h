@@ -2,7 +2,7 @@
 /*
  * GNU libmicrohttpd, loaded by whoever serves (base/shared_library.h): with the nine libraries that
  * it needs in turn it takes longer to be linked than all else in the program. Its functions are
- * called as members of this table, without MHD_ before their names.
+ * the members of a table, without MHD_ before their names.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct microhttpd {
 	typeof(MHD_suspend_connection) *suspend_connection;
 };
 
-/* Written by microhttpd_load() alone, once; NULL before. */
-extern struct microhttpd microhttpd;
-
 /* Does nothing where it is loaded. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. One thread. */
 int microhttpd_load(struct fault *fault);
+
+/* Whoever asks has loaded it. */
+const struct microhttpd *microhttpd(void);

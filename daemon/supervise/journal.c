@@ -51,7 +51,7 @@ static int send_to_journal(const struct log_event *event, const char *text)
 	for (size_t i = 0; i < event->field_count && i < LOG_FIELDS_MAX; i++)
 		n += put(&fields[n], extra[i], FIELD_BYTES, "PILOTLIGHT_%s=%s",
 			event->fields[i].name, event->fields[i].value);
-	return libsystemd.journal_sendv(fields, (int)n) == 0;
+	return libsystemd()->journal_sendv(fields, (int)n) == 0;
 }
 
 bool journal_has_stream(void)

@@ -9,11 +9,11 @@
 SHARED_LIBRARY_NOTE(SONAME, "systemd",
 	"Tells systemd of the service, takes its sockets, logs to its journal", "recommended");
 
-struct libsystemd libsystemd;
+static struct libsystemd loaded;
 
-#define FUNCTION(name)                        \
-	{                                     \
-		"sd_" #name, &libsystemd.name \
+#define FUNCTION(name)                    \
+	{                                 \
+		"sd_" #name, &loaded.name \
 	}
 
 int libsystemd_load(struct fault *fault)
@@ -28,12 +28,17 @@ int libsystemd_load(struct fault *fault)
 	struct fault missing = { 0 };
 	int r;
 
-	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(libsystemd),
+	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(loaded),
 		"every function of the table is filled in");
-	if (libsystemd.notify)
+	if (loaded.notify)
 		return 0;
 	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
 	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libsystemd0)",
 			       missing.text)
 		     : 0;
+}
+
+const struct libsystemd *libsystemd(void)
+{
+	return loaded.notify ? &loaded : NULL;
 }

@@ -2,7 +2,7 @@
 /*
  * libsystemd, loaded where there is a service manager or a journal to talk to
  * (base/shared_library.h): of the service's processes these are the broker and the engine. Its
- * functions are called as members of this table, without sd_ before their names.
+ * functions are the members of a table, without sd_ before their names.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct libsystemd {
 	typeof(sd_watchdog_enabled) *watchdog_enabled;
 };
 
-/* Written by libsystemd_load() alone, once; NULL before. */
-extern struct libsystemd libsystemd;
-
 /* Does nothing where it is loaded. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. One thread. */
 int libsystemd_load(struct fault *fault);
+
+/* NULL: it is not loaded. */
+const struct libsystemd *libsystemd(void);

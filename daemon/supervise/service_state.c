@@ -29,9 +29,9 @@ int service_state_take_sockets(struct fault *fault)
 	int r = service_state_prepare(fault);
 
 	_Static_assert((int)SERVICE_STATE_LISTEN_FD == SD_LISTEN_FDS_START, "where they begin");
-	if (r < 0 || !libsystemd.listen_fds)
+	if (r < 0 || !libsystemd())
 		return r;
-	r = libsystemd.listen_fds(1);
+	r = libsystemd()->listen_fds(1);
 	return r < 0 ? fault_set(fault, r, "cannot take the sockets that were handed over: %s",
 			       strerror(-r))
 		     : r;
@@ -40,8 +40,8 @@ int service_state_take_sockets(struct fault *fault)
 /* One assignment, or several in lines. */
 static void tell(const char *state)
 {
-	if (libsystemd.notify)
-		(void)libsystemd.notify(0, state);
+	if (libsystemd())
+		(void)libsystemd()->notify(0, state);
 }
 
 void service_state_ready(void)
@@ -52,8 +52,8 @@ void service_state_ready(void)
 void service_state_reloading(void)
 {
 	/* By which the manager tells the answer to its own signal from one to another's. */
-	if (libsystemd.notifyf)
-		(void)libsystemd.notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	if (libsystemd())
+		(void)libsystemd()->notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
 			clock_monotonic_ns() / NSEC_PER_USEC);
 }
 
@@ -72,15 +72,15 @@ void service_state_status(const char *text)
 	char clean[UTF8_CLEAN_BYTES];
 
 	(void)utf8_clean(clean, text, strlen(text));
-	if (libsystemd.notifyf)
-		(void)libsystemd.notifyf(0, "STATUS=%s", clean);
+	if (libsystemd())
+		(void)libsystemd()->notifyf(0, "STATUS=%s", clean);
 }
 
 uint64_t service_state_watchdog_ns(void)
 {
 	uint64_t usec;
 
-	if (!libsystemd.watchdog_enabled || libsystemd.watchdog_enabled(0, &usec) <= 0)
+	if (!libsystemd() || libsystemd()->watchdog_enabled(0, &usec) <= 0)
 		return 0;
 	return usec > UINT64_MAX / NSEC_PER_USEC ? UINT64_MAX : usec * NSEC_PER_USEC;
 }

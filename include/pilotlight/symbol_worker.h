@@ -64,8 +64,8 @@ struct pilotlight_symbol_report {
 	uint8_t padding;
 	uint32_t units_failed;
 	uint64_t output_bytes;
-	uint64_t scratch_bytes;
-	uint64_t reserved; /* 0 */
+	uint64_t scratch_bytes; /* in the file or in memory in place of it */
+	uint64_t reserved;	/* 0 */
 	uint64_t cpu_ns;
 };
 

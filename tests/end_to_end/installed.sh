@@ -220,7 +220,7 @@ loaded_is_asked_for() {
 		soname=$(sed -E 's/.*"soname":\["([^"]*)"\].*/\1/' <<<"$line")
 		field=Depends
 		[[ $line != *'"priority":"suggested"'* ]] || field=Suggests
-		grep -qE "^$field:(.*[ ,])?${soname/.so./}(,|\$)" "$root/systemd/debian/control" && continue
+		grep -qE "^$field:(.*[ ,])?${soname/.so./}( \(.*\))?(,|\$)" "$root/systemd/debian/control" && continue
 		note "$field of the package lacks $soname"
 		return 1
 	done
