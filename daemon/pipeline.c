@@ -543,6 +543,7 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
 	if (is_taken_over && !is_outgrown(pipeline))
 		return 0;
 	capture_stop(pipeline->capture);
+	/* Those that come now would be sampled, and nobody would read it. */
 	pipeline->next_cpus_ns = UINT64_MAX;
 	/* The one set; pipeline_cut() drains the other, which an engine that was killed may have
 	 * left half drained. */

@@ -10,7 +10,7 @@
 
 struct dwarf_piece_opener;
 
-/* Of what would be in the scratch file: more than that is. */
+/* What of the scratch may be memory; the rest is in its file. */
 enum { EXTRACTION_MEMORY_BYTES = 2 << 20 };
 
 /* Descriptors are borrowed; -1 where there is none. */

@@ -21,11 +21,11 @@ struct scratch {
 	uint64_t file_bytes;   /* that are not */
 };
 
-/*
- * `fd` is an empty file, open for reading and writing, that nobody else writes to. What arrays grow
- * by is memory and not the file as long as it fits into what is left of `memory_bytes`.
- */
+/* `fd` is an empty file, open for reading and writing, that nobody else writes to. */
 void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes);
+
+/* What arrays grow by is memory, and not the file, as long as it fits into what is left of
+ * `memory_bytes`. */
 void scratch_init_in_memory(
 	struct scratch *scratch, int fd, uint64_t limit_bytes, uint64_t memory_bytes);
 

@@ -304,6 +304,7 @@ static void at_the_end_both_sets_are_drained(void **state)
 	put_sample(4, 0);
 	cut();
 	assert_int_equal(world.windows, 2);
+	assert_int_equal(world.follows, 0); /* it would sample CPUs that come */
 	assert_int_equal(take(true, &accounts), 0);
 	assert_int_equal(accounts_stored(&accounts), 7);
 }
