@@ -19,11 +19,12 @@ struct shared_library_function {
 
 /*
  * Opens the library `soname`, with its version and without a folder, where ld.so(8) looks, and
- * fills in all of the places. Returns 0; or, with `fault` and all places as they were, -ELIBACC:
+ * fills in all of the places. `package` is Debian's that has it, for the fault's remedy; NULL: none
+ * is told. Returns 0; or, with `fault` and all places as they were, -ELIBACC:
  * it is not there, or lacks something itself; -ELIBBAD: it lacks one of the functions.
  */
-int shared_library_load(const char *soname, const struct shared_library_function *functions,
-	size_t count, struct fault *fault);
+int shared_library_load(const char *soname, const char *package,
+	const struct shared_library_function *functions, size_t count, struct fault *fault);
 
 /*
  * To stand once in the file that loads it: tells packagers, by a note in the program, of a library

@@ -40,17 +40,13 @@ int microhttpd_load(struct fault *fault)
 		FUNCTION(stop_daemon),
 		FUNCTION(suspend_connection),
 	};
-	struct fault missing = { 0 };
-	int r;
 
 	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(loaded),
 		"every function of the table is filled in");
 	if (loaded.run)
 		return 0;
-	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
-	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libmicrohttpd12)",
-			       missing.text)
-		     : 0;
+	return shared_library_load(
+		SONAME, "libmicrohttpd12", functions, ARRAY_SIZE(functions), fault);
 }
 
 const struct microhttpd *microhttpd(void)

@@ -25,17 +25,12 @@ int libsystemd_load(struct fault *fault)
 		FUNCTION(notifyf),
 		FUNCTION(watchdog_enabled),
 	};
-	struct fault missing = { 0 };
-	int r;
 
 	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(loaded),
 		"every function of the table is filled in");
 	if (loaded.notify)
 		return 0;
-	r = shared_library_load(SONAME, functions, ARRAY_SIZE(functions), &missing);
-	return r < 0 ? fault_set(fault, r, "%s (on Debian: apt-get install libsystemd0)",
-			       missing.text)
-		     : 0;
+	return shared_library_load(SONAME, "libsystemd0", functions, ARRAY_SIZE(functions), fault);
 }
 
 const struct libsystemd *libsystemd(void)

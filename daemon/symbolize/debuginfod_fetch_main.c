@@ -47,8 +47,9 @@ static int load_library(struct library *library)
 		{ "debuginfod_find_debuginfo", &library->find_debuginfo },
 	};
 
-	return shared_library_load(SONAME, functions, ARRAY_SIZE(functions), NULL) < 0 ? -ENOSYS
-										       : 0;
+	return shared_library_load(SONAME, NULL, functions, ARRAY_SIZE(functions), NULL) < 0
+		       ? -ENOSYS
+		       : 0;
 }
 
 /* The length of an id of which zeros at the end may be missing. */
@@ -81,7 +82,7 @@ static int check_progress(void *client, long done, long total)
 	struct bound *bound;
 
 	(void)total;
-	if (shared_library_load(SONAME, &function, 1, NULL) < 0)
+	if (shared_library_load(SONAME, NULL, &function, 1, NULL) < 0)
 		return 0;
 	bound = get_user_data(client);
 	if (done > 0 && (uint64_t)done > bound->bytes_max)

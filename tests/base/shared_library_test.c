@@ -40,14 +40,15 @@ static void all_functions_are_found(void **state)
 
 	(void)state;
 	assert_int_equal(
-		shared_library_load("libm.so.6", functions, ARRAY_SIZE(functions), &fault), 0);
+		shared_library_load("libm.so.6", NULL, functions, ARRAY_SIZE(functions), &fault),
+		0);
 	assert_string_equal(fault.text, "");
 	assert_true(greatest(1, 2) == 2);
 	assert_true(hypotenuse(3, 4) == 5);
 	/* Again: it is there already. */
 	greatest = NULL;
 	assert_int_equal(
-		shared_library_load("libm.so.6", functions, ARRAY_SIZE(functions), NULL), 0);
+		shared_library_load("libm.so.6", NULL, functions, ARRAY_SIZE(functions), NULL), 0);
 	assert_non_null(greatest);
 }
 
@@ -56,7 +57,7 @@ static void a_library_that_is_not_there_is_named(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_int_equal(shared_library_load("libpilotlight-nowhere.so.7", functions,
+	assert_int_equal(shared_library_load("libpilotlight-nowhere.so.7", NULL, functions,
 				 ARRAY_SIZE(functions), &fault),
 		-ELIBACC);
 	assert_string_equal(fault.text,
@@ -64,7 +65,7 @@ static void a_library_that_is_not_there_is_named(void **state)
 		"cannot open shared object file: No such file or directory");
 	assert_null(greatest);
 	assert_null(hypotenuse);
-	assert_int_equal(shared_library_load("libpilotlight-nowhere.so.7", functions,
+	assert_int_equal(shared_library_load("libpilotlight-nowhere.so.7", NULL, functions,
 				 ARRAY_SIZE(functions), NULL),
 		-ELIBACC);
 }
@@ -74,8 +75,8 @@ static void what_is_no_library_is_told_so(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_int_equal(
-		shared_library_load("/proc/self/maps", functions, ARRAY_SIZE(functions), &fault),
+	assert_int_equal(shared_library_load(
+				 "/proc/self/maps", NULL, functions, ARRAY_SIZE(functions), &fault),
 		-ELIBACC);
 	assert_non_null(strstr(fault.text, "cannot load the library /proc/self/maps: "));
 	assert_null(greatest);
@@ -91,11 +92,17 @@ static void without_one_function_there_is_none(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_int_equal(
-		shared_library_load("libm.so.6", wanted, ARRAY_SIZE(wanted), &fault), -ELIBBAD);
+	assert_int_equal(shared_library_load("libm.so.6", NULL, wanted, ARRAY_SIZE(wanted), &fault),
+		-ELIBBAD);
 	assert_string_equal(fault.text, "the library libm.so.6 has no function no_such_function");
 	assert_null(greatest);
 	assert_null(hypotenuse);
+	fault = (struct fault){ 0 };
+	assert_int_equal(
+		shared_library_load("libm.so.6", "libc6", wanted, ARRAY_SIZE(wanted), &fault),
+		-ELIBBAD);
+	assert_string_equal(fault.text, "the library libm.so.6 has no function no_such_function"
+					" (on Debian: apt-get install libc6)");
 }
 
 struct search {
