@@ -79,6 +79,7 @@ int jit_input_read(struct jit_input *input, struct code_index *index,
 	const struct jitdump_reader_options options = {
 		.buffer_bytes = BUFFER_BYTES,
 		.path = input->path,
+		.clock.now_ns = UINT64_MAX,
 	};
 	struct jitdump_reader_state state;
 	int64_t left;
@@ -92,8 +93,7 @@ int jit_input_read(struct jit_input *input, struct code_index *index,
 	if (function)
 		jitdump_reader_set_watcher(reader, function, context);
 	do {
-		/* No time is later than now: the file may be of another machine. */
-		left = jitdump_reader_run(reader, index, UINT64_MAX, STEPS);
+		left = jitdump_reader_run(reader, index, STEPS);
 	} while (left == 0);
 	if (left < 0)
 		return (int)left;

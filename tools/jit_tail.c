@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/output.h"
@@ -135,7 +134,7 @@ static int read_on(struct tailing *tailing, bool is_final)
 	if (!tailing->reader)
 		return jit_map_lines_run(&tailing->lines, is_final, visit_line, tailing);
 	do
-		left = jitdump_reader_run(tailing->reader, NULL, clock_monotonic_ns(), STEPS);
+		left = jitdump_reader_run(tailing->reader, NULL, STEPS);
 	while (left == 0);
 	if (left < 0)
 		return (int)left;

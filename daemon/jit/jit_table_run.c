@@ -181,7 +181,7 @@ uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited)
 								  : table->due_ns;
 }
 
-static int64_t read_file(struct jit_table *table, uint32_t id, uint64_t now_ns, int64_t steps)
+static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 {
 	struct jit_followed *file = &table->files[id];
 	struct jitdump_reader_state state;
@@ -194,7 +194,7 @@ static int64_t read_file(struct jit_table *table, uint32_t id, uint64_t now_ns, 
 		file->is_final = is_last && left > 0;
 		return left;
 	}
-	left = jitdump_reader_run(file->jitdump, file->index, now_ns, steps);
+	left = jitdump_reader_run(file->jitdump, file->index, steps);
 	jitdump_reader_state(file->jitdump, &state);
 	file->is_valid |= state.has_header;
 	return left;
@@ -268,8 +268,7 @@ static struct budget new_budget(int64_t steps, uint64_t cpu_ns)
 }
 
 /* One turn for each file that has anything to read. */
-static int read_round(struct jit_table *table, uint64_t now_ns, int64_t share,
-	struct budget *budget, bool *has_news)
+static int read_round(struct jit_table *table, int64_t share, struct budget *budget, bool *has_news)
 {
 	for (size_t i = 0; i < table->file_count; i++) {
 		uint32_t id = (uint32_t)((table->first_file + i) % table->file_count);
@@ -278,7 +277,7 @@ static int read_round(struct jit_table *table, uint64_t now_ns, int64_t share,
 
 		if (file->references == 0 || !file->has_more || !has_left(budget))
 			continue;
-		left = read_file(table, id, now_ns, offered);
+		left = read_file(table, id, offered);
 		jit_table_measure(table, file);
 		keep_to_limit(table);
 		if (left < 0)
@@ -291,8 +290,7 @@ static int read_round(struct jit_table *table, uint64_t now_ns, int64_t share,
 	return 0;
 }
 
-static int read_files(
-	struct jit_table *table, uint64_t now_ns, struct budget *budget, bool *ret_has_news)
+static int read_files(struct jit_table *table, struct budget *budget, bool *ret_has_news)
 {
 	bool has_news = false;
 	size_t busy = 0;
@@ -311,7 +309,7 @@ static int read_files(
 			share = STEPS_SHARE_MIN;
 		if (share > STEPS_SHARE_MAX)
 			share = STEPS_SHARE_MAX;
-		r = read_round(table, now_ns, share, budget, &has_news);
+		r = read_round(table, share, budget, &has_news);
 		busy = 0;
 		for (size_t i = 0; i < table->file_count; i++)
 			busy += table->files[i].references > 0 && table->files[i].has_more;
@@ -375,7 +373,7 @@ static int run(struct jit_table *table, uint64_t now_ns, struct budget budget)
 
 	give_room(table);
 	if (r == 0)
-		r = read_files(table, now_ns, &budget, &was_read);
+		r = read_files(table, &budget, &was_read);
 	if (r == 0) {
 		keep_readers_small(table);
 		finish_ended(table);

@@ -61,7 +61,7 @@ struct jitdump_reader {
 struct run {
 	struct code_index *index; /* may be NULL */
 	struct jitdump_window window;
-	uint64_t now_ns;
+	uint64_t now_ns; /* when the window was last filled, or later */
 	int64_t steps;
 	uint64_t read_bytes; /* that no step is counted for as yet */
 };
@@ -339,12 +339,17 @@ static int take_payload(struct jitdump_reader *reader, struct code_index *index,
 	}
 }
 
+static bool is_future(uint64_t time_ns, uint64_t now_ns)
+{
+	return time_ns > now_ns && time_ns - now_ns > FUTURE_TOLERANCE_NS;
+}
+
 static int take_record(
 	struct jitdump_reader *reader, struct run *run, const struct jitdump_record *record)
 {
 	struct jitdump_reader_state *state = &reader->state;
 	const uint64_t told_ns = stamp_ns(reader, record->timestamp);
-	const uint64_t time_ns = told_ns < run->now_ns ? told_ns : run->now_ns;
+	const uint64_t time_ns = is_future(told_ns, run->now_ns) ? run->now_ns : told_ns;
 	int r;
 
 	r = take_payload(reader, run->index, record, time_ns);
@@ -352,7 +357,7 @@ static int take_record(
 		return r;
 	if (record->id == PILOTLIGHT_JITDUMP_DEBUG_INFO)
 		run->steps -= (int64_t)(record->debug.entry_count / STEP_LINES);
-	state->counters.future += told_ns - time_ns > FUTURE_TOLERANCE_NS;
+	state->counters.future += time_ns != told_ns;
 	state->counters.backward += told_ns < reader->last_ns;
 	reader->last_ns = told_ns;
 	if (time_ns > state->told_ns)
@@ -385,10 +390,13 @@ static bool fill(struct jitdump_reader *reader, struct run *run, size_t needed)
 		wanted = needed;
 	if (wanted > left)
 		wanted = left;
-	if (jitdump_window_fill(&run->window, reader->offset, (size_t)wanted) == 0)
-		return true;
-	set_fault(reader, JITDUMP_FAULT_READ, reader->offset);
-	return false;
+	if (jitdump_window_fill(&run->window, reader->offset, (size_t)wanted) < 0) {
+		set_fault(reader, JITDUMP_FAULT_READ, reader->offset);
+		return false;
+	}
+	/* Not before: what a record puts an end to ran until it was written. */
+	run->now_ns = reader->clock.now_ns ? reader->clock.now_ns : clock_monotonic_ns();
+	return true;
 }
 
 /*
@@ -474,11 +482,10 @@ static int take_next(struct jitdump_reader *reader, struct run *run)
 	return 1;
 }
 
-static int64_t read_records(
-	struct jitdump_reader *reader, struct code_index *index, uint64_t now_ns, int64_t steps)
+static int64_t read_records(struct jitdump_reader *reader, struct code_index *index, int64_t steps)
 {
 	const uint64_t unread = reader->state.file_bytes - reader->offset;
-	struct run run = { .index = index, .now_ns = now_ns, .steps = steps };
+	struct run run = { .index = index, .steps = steps };
 	int r;
 
 	r = jitdump_window_init(&run.window, reader->fd,
@@ -498,8 +505,7 @@ static int64_t read_records(
 	return run.steps > 0 ? run.steps : 0;
 }
 
-int64_t jitdump_reader_run(
-	struct jitdump_reader *reader, struct code_index *index, uint64_t now_ns, int64_t steps)
+int64_t jitdump_reader_run(struct jitdump_reader *reader, struct code_index *index, int64_t steps)
 {
 	if (steps <= 0)
 		return 0;
@@ -509,7 +515,7 @@ int64_t jitdump_reader_run(
 	if (reader->state.fault != JITDUMP_FAULT_NONE ||
 		reader->state.file_bytes < reader->wanted_bytes)
 		return steps;
-	return read_records(reader, index, now_ns, steps);
+	return read_records(reader, index, steps);
 }
 
 /* --- what is known of it ---------------------------------------------------------------------- */

@@ -60,8 +60,8 @@ struct jitdump_counters {
 	uint64_t damaged;	  /* records that lie about themselves */
 	uint64_t lines_damaged;	  /* DEBUG_INFOs of which a part, or all, was of no use */
 	uint64_t lines_unclaimed; /* that no LOAD asked for while they waited */
-	/* Time stamps later than when they were read, which are taken as of then; counted where it
-	   is by more than a second: the caller's clock is read before the file is. */
+	/* Time stamps that are later than when they were read, which are taken as of then. Not
+	   those by less than a second, which a clock that is converted may be off. */
 	uint64_t future;
 	uint64_t backward; /* time stamps before the one before */
 	uint64_t restarts; /* the file was written anew */
@@ -71,6 +71,8 @@ struct jitdump_counters {
 struct jitdump_clock {
 	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted, but not from
 					the CPU's counter, which knows no namespaces */
+	uint64_t now_ns; /* 0: CLOCK_MONOTONIC; UINT64_MAX for what was written on another machine,
+			    or before this one was started */
 };
 
 struct jitdump_reader_options {
@@ -107,12 +109,11 @@ void jitdump_reader_set_watcher(
 /*
  * Reads on and puts what it finds into `index` (NULL: nowhere), until the file's end or until
  * `steps` are used up: about one for each record, for each 4 KiB that is read, and for each 32
- * source lines. `now_ns` is CLOCK_MONOTONIC. Returns how many steps are left (0: there may be more
+ * source lines. Returns how many steps are left (0: there may be more
  * to read), or -ENOMEM, or what the watcher returned; a fault of the file is none of these. After
  * -ENOMEM the record that it failed at is read again.
  */
-int64_t jitdump_reader_run(
-	struct jitdump_reader *reader, struct code_index *index, uint64_t now_ns, int64_t steps);
+int64_t jitdump_reader_run(struct jitdump_reader *reader, struct code_index *index, int64_t steps);
 
 struct jitdump_reader_state {
 	enum jitdump_fault fault;

@@ -135,7 +135,7 @@ static int read_all(
 	r = jitdump_reader_new(TAKE_FD(fd), &options, &reader);
 	if (r < 0)
 		return r;
-	left = jitdump_reader_run(reader, index, clock_monotonic_ns(), INT64_MAX);
+	left = jitdump_reader_run(reader, index, INT64_MAX);
 	if (left < 0)
 		return (int)left;
 	jitdump_reader_state(reader, ret_state);
@@ -292,7 +292,7 @@ static int measure_one(FILE *file, const struct options *options, uint64_t numbe
 		r = -errno;
 	if (r < 0)
 		return r;
-	left = jitdump_reader_run(reader, index, clock_monotonic_ns(), 1000);
+	left = jitdump_reader_run(reader, index, 1000);
 	if (left < 0)
 		return (int)left;
 	if (!code_index_find(index, FIRST_ADDRESS, UINT64_MAX, NULL, &found) ||

@@ -31,7 +31,7 @@ static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *in
 			abort();
 		if (size / part > STAMP && pwrite(fd, &stamp, 1, STAMP) < 0)
 			abort();
-		if (jitdump_reader_run(reader, index, NOW_NS, INT32_MAX) < 0)
+		if (jitdump_reader_run(reader, index, INT32_MAX) < 0)
 			abort();
 		stamp++;
 	}
@@ -41,7 +41,7 @@ static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *in
 static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t buffer_bytes,
 	int64_t steps, bool is_rewritten, struct jitdump_reader_state *ret_state)
 {
-	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes };
+	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes, .clock.now_ns = NOW_NS };
 	int fd = memfd_create("jitdump", MFD_CLOEXEC);
 	struct jitdump_reader *reader = NULL;
 	struct code_index *index = NULL;
@@ -58,7 +58,7 @@ static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t bu
 		do {
 			jitdump_reader_state(reader, ret_state);
 			before = ret_state->counters.records;
-			if (jitdump_reader_run(reader, index, NOW_NS, steps) > 0)
+			if (jitdump_reader_run(reader, index, steps) > 0)
 				break;
 			jitdump_reader_state(reader, ret_state);
 		} while (ret_state->counters.records > before);

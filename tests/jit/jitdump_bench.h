@@ -32,7 +32,7 @@ struct bench {
 
 static inline void open_bench(struct bench *bench, const struct jitdump_reader_options *options)
 {
-	static const struct jitdump_reader_options defaults = { 0 };
+	struct jitdump_reader_options used = { 0 };
 	int fd;
 
 	bench->fd = memfd_create("jitdump", MFD_CLOEXEC);
@@ -40,7 +40,11 @@ static inline void open_bench(struct bench *bench, const struct jitdump_reader_o
 	fd = dup(bench->fd);
 	assert_true(fd >= 0);
 	assert_int_equal(code_index_new(INDEX_BYTES, &bench->index), 0);
-	assert_int_equal(jitdump_reader_new(fd, options ? options : &defaults, &bench->reader), 0);
+	if (options)
+		used = *options;
+	if (!used.clock.now_ns)
+		used.clock.now_ns = NOW_NS;
+	assert_int_equal(jitdump_reader_new(fd, &used, &bench->reader), 0);
 }
 
 static inline void close_bench(struct bench *bench)
@@ -63,7 +67,7 @@ static inline void write_on(struct bench *bench, size_t end)
 
 static inline int64_t run_for(struct bench *bench, int64_t steps)
 {
-	int64_t left = jitdump_reader_run(bench->reader, bench->index, NOW_NS, steps);
+	int64_t left = jitdump_reader_run(bench->reader, bench->index, steps);
 
 	jitdump_reader_state(bench->reader, &bench->state);
 	return left;

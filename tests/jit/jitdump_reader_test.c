@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a reader makes of records. */
+#include "base/clock.h"
 #include "jit/counter_clock.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/jit/jitdump_bench.h"
@@ -194,25 +195,87 @@ static void times_that_are_not_in_order(void **state)
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, 500, PID, ADDRESS, 64, 1, "later");
 	jitdump_fixture_load(&bench.dump, 400, PID, ADDRESS, 64, 2, "earlier");
-	/* By less than a second, the caller's clock may be the one that is behind. */
-	jitdump_fixture_load(&bench.dump, NOW_NS + 1000, PID, ADDRESS + 64, 64, 3, "soon");
-	jitdump_fixture_load(&bench.dump, UINT64_MAX, PID, ADDRESS + 128, 64, 4, "never");
 	read_all(&bench);
 	assert_int_equal(bench.state.counters.backward, 1);
-	assert_int_equal(bench.state.counters.future, 1);
-	assert_int_equal(bench.state.told_ns, NOW_NS);
+	assert_int_equal(bench.state.told_ns, 500);
 	assert_name(&bench, ADDRESS, "later");
 	assert_true(find(&bench, ADDRESS, 450, &found));
 	assert_string_equal(found.name, "earlier");
-	assert_true(find(&bench, ADDRESS + 64, NOW_NS, &found));
-	assert_true(find(&bench, ADDRESS + 128, NOW_NS, &found));
-	assert_int_equal(found.time_ns, NOW_NS);
 	close_bench(&bench);
+}
+
+/* As late as what is read may be. */
+#define SOON_NS ((uint64_t)NOW_NS + NSEC_PER_SEC)
+
+static void times_that_the_clock_may_be_off_by(void **state)
+{
+	struct bench bench = { 0 };
+	struct code_found found;
+
+	(void)state;
+	open_bench(&bench, NULL);
+	jitdump_fixture_header(&bench.dump, PID);
+	jitdump_fixture_load(&bench.dump, 500, PID, ADDRESS, 64, 1, "earlier");
+	jitdump_fixture_load(&bench.dump, NOW_NS + 1000, PID, ADDRESS, 64, 2, "later");
+	jitdump_fixture_load(&bench.dump, SOON_NS, PID, ADDRESS + 64, 64, 3, "a second later");
+	read_all(&bench);
+	assert_int_equal(bench.state.counters.future, 0);
+	assert_int_equal(bench.state.told_ns, SOON_NS);
+	assert_true(find(&bench, ADDRESS, NOW_NS + 999, &found));
+	assert_string_equal(found.name, "earlier");
+	assert_int_equal(found.until_ns, NOW_NS + 1000);
+	assert_true(find(&bench, ADDRESS, NOW_NS + 1000, &found));
+	assert_string_equal(found.name, "later");
+	assert_false(find(&bench, ADDRESS + 64, SOON_NS - 1, &found));
+	close_bench(&bench);
+}
+
+static void times_that_are_to_come(void **state)
+{
+	struct bench bench = { 0 };
+	struct code_found found;
+
+	(void)state;
+	open_bench(&bench, NULL);
+	jitdump_fixture_header(&bench.dump, PID);
+	jitdump_fixture_load(&bench.dump, SOON_NS + 1, PID, ADDRESS, 64, 1, "too late");
+	jitdump_fixture_load(&bench.dump, UINT64_MAX, PID, ADDRESS + 64, 64, 2, "never");
+	read_all(&bench);
+	assert_int_equal(bench.state.counters.future, 2);
+	assert_int_equal(bench.state.told_ns, NOW_NS);
+	for (uint64_t address = ADDRESS; address < ADDRESS + 128; address += 64) {
+		assert_true(find(&bench, address, NOW_NS, &found));
+		assert_int_equal(found.time_ns, NOW_NS);
+	}
+	close_bench(&bench);
+}
+
+static void the_clock_is_that_of_the_reading(void **state)
+{
+	const struct jitdump_reader_options options = { 0 };
+	struct jitdump_fixture dump = { 0 };
+	struct jitdump_reader_state reader_state;
+	struct jitdump_reader *reader;
+	uint64_t begin_ns;
+
+	(void)state;
+	jitdump_fixture_header(&dump, PID);
+	jitdump_fixture_load(&dump, UINT64_MAX, PID, ADDRESS, 64, 1, "never");
+	assert_int_equal(jitdump_reader_new(jitdump_fixture_file(&dump), &options, &reader), 0);
+	begin_ns = clock_monotonic_ns();
+	assert_true(jitdump_reader_run(reader, NULL, ENOUGH_STEPS) > 0);
+	jitdump_reader_state(reader, &reader_state);
+	assert_int_equal(reader_state.counters.future, 1);
+	assert_in_range(reader_state.told_ns, begin_ns, clock_monotonic_ns());
+	jitdump_reader_free(reader);
+	jitdump_fixture_done(&dump);
 }
 
 static void time_stamps_of_the_cpu(void **state)
 {
-	const struct jitdump_reader_options options = { .clock.monotonic_offset_ns = 123456789 };
+	const struct jitdump_reader_options options = {
+		.clock = { .monotonic_offset_ns = 123456789, .now_ns = UINT64_MAX },
+	};
 	struct counter_reading reading;
 	struct bench bench = { 0 };
 
@@ -223,7 +286,7 @@ static void time_stamps_of_the_cpu(void **state)
 		memset(&reading, 0, sizeof(reading));
 	jitdump_fixture_load(&bench.dump, reading.counter, PID, ADDRESS, 64, 1, "name");
 	write_on(&bench, bench.dump.size);
-	assert_true(jitdump_reader_run(bench.reader, bench.index, UINT64_MAX, 100) > 0);
+	assert_true(jitdump_reader_run(bench.reader, bench.index, 100) > 0);
 	jitdump_reader_state(bench.reader, &bench.state);
 	if (reading.counter == 0) {
 		assert_int_equal(bench.state.fault, JITDUMP_FAULT_CLOCK);
@@ -323,7 +386,7 @@ static void assert_all_is_known(struct jitdump_reader *reader, struct code_index
 	struct jitdump_reader_state reader_state;
 	struct code_found found;
 
-	assert_true(jitdump_reader_run(reader, index, NOW_NS, ENOUGH_STEPS) > 0);
+	assert_true(jitdump_reader_run(reader, index, ENOUGH_STEPS) > 0);
 	jitdump_reader_state(reader, &reader_state);
 	assert_int_equal(reader_state.counters.records, 81);
 	assert_int_equal(reader_state.counters.loads, 40);
@@ -370,7 +433,7 @@ static void failing_allocations_are_made_good_by_the_next_run(void **state)
 		if (index && !reader)
 			assert_int_equal(fcntl(fd, F_GETFD), -1);
 		if (r == 0)
-			r = jitdump_reader_run(reader, index, NOW_NS, ENOUGH_STEPS);
+			r = jitdump_reader_run(reader, index, ENOUGH_STEPS);
 		has_failed = allocation_failed();
 		if (has_failed && r >= 0)
 			/* The index may do without. */
@@ -398,6 +461,9 @@ int main(void)
 		cmocka_unit_test(damaged_lines_cost_their_record),
 		cmocka_unit_test(times_of_another_namespace),
 		cmocka_unit_test(times_that_are_not_in_order),
+		cmocka_unit_test(times_that_the_clock_may_be_off_by),
+		cmocka_unit_test(times_that_are_to_come),
+		cmocka_unit_test(the_clock_is_that_of_the_reading),
 		cmocka_unit_test(time_stamps_of_the_cpu),
 		cmocka_unit_test(writers_after_a_fork),
 		cmocka_unit_test(a_watcher_sees_each_record),
