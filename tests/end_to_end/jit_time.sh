@@ -53,6 +53,31 @@ check_cpu_clock() {
 	fi
 }
 
+# Of the functions of jit_first_... those alone that ran.
+has_only_what_ran() {
+	local named wrong
+
+	named=$(grep -E '^jit_first_.*;reuse_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
+	wrong=$(grep -E '^jit_first_.*;(never_ran|too_late)_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
+	note "$named samples of what ran, $wrong of what never did"
+	[ "$named" -ge 1000 ] && [ "$wrong" = 0 ]
+}
+
+# Who reads their files gets some milliseconds now and then, in which they go on writing. Samples that
+# wait too long for him may have no name then.
+check_first() {
+	local i trials=()
+
+	for i in {1..6}; do
+		trials+=("reuse --comm jit_first_$i --run 0.2 --lines yes --seconds 4")
+	done
+	export first=yes
+	check_trials "a profiler that has to wait" -- "${trials[@]}"
+	unset first
+	check "a profiler that has to wait: what never ran has no samples" \
+		has_only_what_ran "$tmp/trials.folded"
+}
+
 # A map that has lines from before, of an earlier process with the same number.
 appended_map() {
 	bash -c 'map=/tmp/perf-$$.map
@@ -193,7 +218,7 @@ check_hostile_names() {
 need_writer
 export ADDRESS
 export -f appended_map run_with_appended_map
-plan 58
+plan 61
 
 check_trials "places used again" jit_fast jit_slow -- \
 	"reuse --comm jit_fast --run 2 --prefix fast_ --address $ADDRESS --seconds 4" \
@@ -217,6 +242,7 @@ check_trials "versions" jit_lines jit_swapped jit_pieces -- \
 	"reuse --comm jit_lines --version 2 --lines yes --seconds 3" \
 	"reuse --comm jit_swapped --order swapped --lines yes --seconds 3" \
 	"reuse --comm jit_pieces --pieces yes --seconds 3"
+check_first
 with_huge_page check_memory
 check_cpu_clock
 check_maps

@@ -22,11 +22,12 @@ need_writer() {
 }
 
 # run_trials TRIAL...: all at once, each the arguments of jit_writer in one word, whose own options
-# come after those given to all. One that is killed was meant to be.
+# come after those given to all. One that is killed was meant to be. With $first, before all others.
 run_trials() {
 	local trial status=0 pids=() pid
 
 	cd "$dumps" || exit 1
+	[ -z "${first:-}" ] || renice -n -20 -p $BASHPID >/dev/null
 	for trial; do
 		# shellcheck disable=SC2086
 		set -- $trial
