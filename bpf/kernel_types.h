@@ -122,6 +122,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct pid *thread_pid;	 /* since 4.19 */
 	struct css_set *cgroups; /* CONFIG_CGROUPS */
+	char comm[16];
 };
 
 #pragma clang attribute pop

@@ -122,10 +122,10 @@ static __always_inline __u32 tgid_of(struct task_struct *task)
 	return (__u32)BPF_CORE_READ(task, tgid);
 }
 
-static __always_inline void describe_task(struct pilotlight_process *process, __u32 *tid)
+/* The task is typed by BTF, so that these are plain loads and not calls. */
+static __always_inline void describe_task(
+	struct task_struct *task, struct pilotlight_process *process, __u32 *tid)
 {
-	/* Typed by BTF, so that these are plain loads and not calls. */
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = task->group_leader;
 
 	process->start_ns = leader->start_boottime;
@@ -134,10 +134,8 @@ static __always_inline void describe_task(struct pilotlight_process *process, __
 		process->tgid = pid_in_namespace(leader);
 		*tid = pid_in_namespace(task);
 	} else {
-		__u64 pid_tgid = bpf_get_current_pid_tgid();
-
-		process->tgid = pid_tgid >> 32;
-		*tid = (__u32)pid_tgid;
+		process->tgid = task->tgid;
+		*tid = task->pid;
 	}
 }
 
@@ -287,7 +285,10 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	/* By plain loads, as its pid. */
+	__builtin_memcpy(record->comm,
+		__builtin_assume_aligned(bpf_get_current_task_btf()->comm, sizeof(__u64)),
+		sizeof(record->comm));
 	if (!send(record,
 		    sizeof(*record) + (count + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
 					      sizeof(__u64),
@@ -442,9 +443,8 @@ static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *
 	send_uncounted(ctx, counters, walker, key, window, walk);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *stacks,
-	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
-	struct pilotlight_sample_key *key, __u32 window)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
+	struct pilotlight_counters *counters, struct pilotlight_sample_key *key, __u32 window)
 {
 	__u32 zero = 0;
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
@@ -460,7 +460,12 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, void *s
 		note_walk(counters, walker);
 		return;
 	}
-	count_sample(ctx, stacks, build_id_stacks, counts, counters, walker, key, window, walk);
+	if (window & 1)
+		count_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counters, walker, key,
+			window, walk);
+	else
+		count_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counters, walker, key,
+			window, walk);
 }
 
 SEC("perf_event")
@@ -468,6 +473,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 {
 	struct pilotlight_sample_key key = { 0 };
 	struct pilotlight_counters *counts;
+	struct task_struct *task;
 	__u32 window = active_window, set = window & 1;
 
 	counts = bpf_map_lookup_elem(&counters, &set);
@@ -476,20 +482,18 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	/* The time of the beginning is not kept on the stack, which is full; see the end. */
 	counts->run_ns -= bpf_ktime_get_ns();
 	counts->fired++;
-	if ((__u32)bpf_get_current_pid_tgid() == 0) {
+	task = bpf_get_current_task_btf();
+	if (task->pid == 0) {
 		counts->dropped[PILOTLIGHT_DROP_IDLE]++;
 		goto out;
 	}
-	describe_task(&key.process, &key.tid);
+	describe_task(task, &key.process, &key.tid);
 	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &key.process.tgid)) {
 		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
 		goto out;
 	}
 	key.cgroup_id = cgroup_id_of_current();
-	if (set == 0)
-		take_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counts, &key, window);
-	else
-		take_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counts, &key, window);
+	take_sample(ctx, counts, &key, window);
 out:
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (counts)
