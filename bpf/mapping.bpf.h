@@ -52,19 +52,26 @@ static __always_inline int is_maple_internal(__u64 entry)
 	return (entry & XARRAY_INTERNAL_MASK) == XARRAY_INTERNAL;
 }
 
-/* What the tree says that an entry is for. */
-struct maple_span {
+/* A way down the tree: what it says that the last entry is for, and its node's pivots. */
+struct maple_search {
 	__u64 first, last;
+	__u64 pivots[MAPLE_RANGE_PIVOTS + 1];
 };
 
-/* The entry for `address` of the node that `entry` points to, which is for `span`; 0: none. */
-static __always_inline __u64 maple_descend(
-	__u64 entry, __u64 address, __u64 *pivots, __u32 type, struct maple_span *span)
+/*
+ * The entry for `address` of the node that `entry` points to; 0: none. A global function, which the
+ * verifier looks at but once.
+ */
+__noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 address)
 {
-	__u64 node = entry & ~(__u64)MAPLE_NODE_LOW_BITS, slot = 0, slots;
+	__u32 type = entry >> MAPLE_NODE_TYPE_SHIFT & MAPLE_NODE_TYPE_MASK;
+	__u64 node = entry & ~(__u64)MAPLE_NODE_LOW_BITS, slot = 0, slots, *pivots;
 	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS;
 	__u32 is_before = 1, i = 0;
 
+	if (!search)
+		return 0;
+	pivots = search->pivots;
 	/* Both kinds have their pivots at one place, behind the pointer to the parent. */
 	if (bpf_probe_read_kernel(pivots, MAPLE_RANGE_PIVOTS * sizeof(*pivots),
 		    (void *)(node + bpf_core_field_offset(struct maple_range_64, pivot))))
@@ -77,9 +84,9 @@ static __always_inline __u64 maple_descend(
 	if (i > count)
 		i = count;
 	if (i > 0)
-		span->first = pivots[(i - 1) & 15] + 1;
+		search->first = pivots[(i - 1) & 15] + 1;
 	if (i < count)
-		span->last = pivots[i & 15];
+		search->last = pivots[i & 15];
 	slots = type == MAPLE_ARANGE_64 ? bpf_core_field_offset(struct maple_arange_64, slot)
 					: bpf_core_field_offset(struct maple_range_64, slot);
 	if (bpf_probe_read_kernel(&slot, sizeof(slot), (void *)(node + slots + i * sizeof(slot))))
@@ -89,19 +96,22 @@ static __always_inline __u64 maple_descend(
 
 /* The kernel's struct vm_area_struct for `address`, or one that begins after it, or 0. */
 static __always_inline __u64 find_vma(
-	struct mm_struct *mm, __u64 address, __u64 *pivots, struct maple_span *span)
+	struct mm_struct *mm, __u64 address, struct maple_search *search)
 {
-	__u64 entry = (__u64)mm->mm_mt.ma_root;
+	/* Not by a plain load: as a number, and no pointer to the verifier. */
+	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 
 	/* Of one mapping alone there is no node. */
 	if (address > ADDRESS_MAX || !is_maple_internal(entry) || entry <= XARRAY_INTERNAL_MAX)
 		return 0;
+	search->first = 0;
+	search->last = ~0ULL;
 	for (int level = 0; level < MAPLE_TREE_LEVELS; level++) {
 		__u32 type = entry >> MAPLE_NODE_TYPE_SHIFT & MAPLE_NODE_TYPE_MASK;
 
 		if (type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64)
 			return 0;
-		entry = maple_descend(entry, address, pivots, type, span);
+		entry = maple_descend(search, entry, address);
 		if (!entry)
 			return 0;
 		if (type == MAPLE_LEAF_64)
@@ -131,18 +141,17 @@ static __always_inline __u32 mappings_version(struct mm_struct *mm)
  * two say is not the same then. What was freed may be another process's.
  */
 static __always_inline int is_in_flux(
-	struct mm_struct *mm, struct vm_area_struct *vma, const struct maple_span *span)
+	struct mm_struct *mm, struct vm_area_struct *vma, const struct maple_search *search)
 {
-	return BPF_CORE_READ(vma, vm_start) != span->first ||
-	       BPF_CORE_READ(vma, vm_end) != span->last + 1 || BPF_CORE_READ(vma, vm_mm) != mm;
+	return BPF_CORE_READ(vma, vm_start) != search->first ||
+	       BPF_CORE_READ(vma, vm_end) != search->last + 1 || BPF_CORE_READ(vma, vm_mm) != mm;
 }
 
 /* Fills in the mapping that holds `address`; false: there is none. */
-static __always_inline int find_mapping(
-	struct mm_struct *mm, __u64 address, __u64 *pivots, struct mapping *ret_mapping)
+static __always_inline int find_mapping(struct mm_struct *mm, __u64 address,
+	struct maple_search *search, struct mapping *ret_mapping)
 {
-	struct maple_span span = { 0, ~0ULL };
-	struct vm_area_struct *vma = (struct vm_area_struct *)find_vma(mm, address, pivots, &span);
+	struct vm_area_struct *vma = (struct vm_area_struct *)find_vma(mm, address, search);
 	__u64 start, end;
 
 	if (!vma)
@@ -157,7 +166,7 @@ static __always_inline int find_mapping(
 	ret_mapping->file = BPF_CORE_READ(vma, vm_file);
 	ret_mapping->is_executable = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
 	ret_mapping->is_vdso = !ret_mapping->file && start == (__u64)mm->context.vdso;
-	return !is_in_flux(mm, vma, &span);
+	return !is_in_flux(mm, vma, search);
 }
 
 static __always_inline void read_time(struct inode *inode, struct pilotlight_file_key *key)

@@ -26,34 +26,35 @@ _Static_assert((1 << PILOTLIGHT_UNWIND_PAGE_SHIFT) / PILOTLIGHT_UNWIND_LINE_ROWS
 _Static_assert(
 	PILOTLIGHT_UNWIND_ESCAPES_MAX < 1 << UNWIND_ESCAPE_STEPS, "the search of escapes ends");
 
-/* The rule of a row whose id is the escape; NULL: the table is not what it should be. */
-static __always_inline const struct pilotlight_unwind_rule *unwind_escaped_rule(
-	const struct pilotlight_walk_file *file, __u32 row)
+/* In place of a rule's number. */
+enum { UNWIND_NO_RULE = -1 };
+
+/* Of the rule of a row whose id is the escape; none: the table is not what it should be. */
+static __always_inline int unwind_escaped_number(const struct pilotlight_walk_file *file, __u32 row)
 {
 	const struct pilotlight_unwind_escape *escape;
 	__u32 first = file->escapes_at, count = file->escape_count;
 
 	if (count == 0)
-		return 0;
+		return UNWIND_NO_RULE;
 	/* Among so many from `first` on is the last that is not behind the row. */
 	for (int i = 0; i < UNWIND_ESCAPE_STEPS && count > 1; i++) {
 		__u32 half = count / 2;
 
 		escape = unwind_escape(first + half);
 		if (!escape)
-			return 0;
+			return UNWIND_NO_RULE;
 		first += half * is_at_most(escape->row, row);
 		count -= half;
 	}
 	escape = unwind_escape(first);
 	if (!escape || escape->row != row || escape->rule >= file->rule_count)
-		return 0;
-	return unwind_rule(file->rules_at + escape->rule);
+		return UNWIND_NO_RULE;
+	return (int)(file->rules_at + escape->rule);
 }
 
-/* The rule for the code at a file offset; NULL: no function is known there. */
-static __always_inline const struct pilotlight_unwind_rule *unwind_find_rule(
-	const struct pilotlight_walk_file *file, __u64 offset)
+/* Of the rule for the code at a file offset; none: no function is known there. */
+static __always_inline int unwind_find_number(const struct pilotlight_walk_file *file, __u64 offset)
 {
 	__u64 page = (offset >> PILOTLIGHT_UNWIND_PAGE_SHIFT) - file->first_page;
 	const struct pilotlight_unwind_line *line;
@@ -61,27 +62,27 @@ static __always_inline const struct pilotlight_unwind_rule *unwind_find_rule(
 	__u32 low, count, delta, row = 0;
 
 	if (page >= file->page_count)
-		return 0;
+		return UNWIND_NO_RULE;
 	first = unwind_page(file->pages_at + (__u32)page);
 	last = unwind_page(file->pages_at + (__u32)page + 1);
 	if (!first || !last)
-		return 0;
+		return UNWIND_NO_RULE;
 	low = *first;
 	if (*last < low)
-		return 0;
+		return UNWIND_NO_RULE;
 	count = *last - low + 1;
 	for (int i = 0; i < UNWIND_LINE_STEPS && count > 1; i++) {
 		__u32 half = count / 2;
 
 		line = unwind_line(file->lines_at + low + half);
 		if (!line)
-			return 0;
+			return UNWIND_NO_RULE;
 		low += half * is_at_most(line->base, offset);
 		count -= half;
 	}
 	line = unwind_line(file->lines_at + low);
 	if (!line || line->base > offset)
-		return 0;
+		return UNWIND_NO_RULE;
 
 	delta = (__u32)offset - line->base;
 	if (delta > PILOTLIGHT_UNWIND_DELTA_MAX)
@@ -89,8 +90,14 @@ static __always_inline const struct pilotlight_unwind_rule *unwind_find_rule(
 	for (int i = 1; i < PILOTLIGHT_UNWIND_LINE_ROWS; i++)
 		row += is_at_most(line->deltas[i], delta);
 	if (row >= PILOTLIGHT_UNWIND_LINE_ROWS)
-		return 0;
+		return UNWIND_NO_RULE;
 	if (line->rules[row] == PILOTLIGHT_UNWIND_ESCAPE)
-		return unwind_escaped_rule(file, low * PILOTLIGHT_UNWIND_LINE_ROWS + row);
-	return unwind_rule(file->rules_at + line->rules[row]);
+		return unwind_escaped_number(file, low * PILOTLIGHT_UNWIND_LINE_ROWS + row);
+	return (int)(file->rules_at + line->rules[row]);
+}
+
+/* The rule of a number; NULL: there is none. */
+static __always_inline const struct pilotlight_unwind_rule *unwind_numbered_rule(int number)
+{
+	return number < 0 ? 0 : unwind_rule((__u32)number);
 }

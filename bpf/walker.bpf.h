@@ -4,8 +4,8 @@
  * the mapping tells the file, the file's unwind table the rule, and the rule where the caller is.
  * What has no file (JIT code) is walked by frame pointers, and then by tables again.
  *
- * step_out() and enter_mapping() are global functions, so that the verifier looks at each once and
- * not at each turn of the loop.
+ * step_out(), enter_mapping() and search_number() are global functions, as maple_descend() is, so
+ * that the verifier looks at each once and not at each turn of the loop.
  *
  * Whoever includes this has the maps: walk_files by pilotlight_file_key, walk_requests, and the
  * ring walk_bell, which wakes the engine for these; and tells whether an event has_whole_registers.
@@ -30,7 +30,7 @@ struct walker {
 	__u32 version;
 	__u64 mm;
 	struct mapping found;
-	__u64 pivots[MAPLE_RANGE_PIVOTS + 1];
+	struct maple_search search;
 	struct walk walk;
 	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
 };
@@ -107,7 +107,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	mm = bpf_get_current_task_btf()->mm;
 	if (walk->searches++ >= WALK_SEARCHES_MAX)
 		return 0;
-	if (!mm || !find_mapping(mm, address, walker->pivots, &walker->found))
+	if (!mm || !find_mapping(mm, address, &walker->search, &walker->found))
 		return 0;
 	at = walk->next_mapping++ & (WALK_MAPPINGS - 1);
 	walk->mapping = at;
@@ -129,11 +129,16 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	return 1;
 }
 
-/* One copy of it, whose stack is its own. */
-static __noinline const struct pilotlight_unwind_rule *search_rule(
+/* A rule's number, or UNWIND_NO_RULE. */
+__noinline int search_number(const struct pilotlight_walk_file *file, __u64 offset)
+{
+	return file ? unwind_find_number(file, offset) : UNWIND_NO_RULE;
+}
+
+static __always_inline const struct pilotlight_unwind_rule *search_rule(
 	const struct pilotlight_walk_file *file, __u64 offset)
 {
-	return unwind_find_rule(file, offset);
+	return unwind_numbered_rule(search_number(file, offset));
 }
 
 /* The rule for an offset of a file; NULL: no function is known there. */

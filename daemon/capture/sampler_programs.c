@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 enum {
 	WANTED_PROCESSES_MAX = 16384,
@@ -75,11 +76,20 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
 }
 
+/* Distributions may have it in kernels with older numbers, whose types are asked: that takes some
+ * milliseconds. */
 bool sampler_programs_can_walk(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool has = btf && btf__find_by_name_kind(btf, "maple_arange_64", BTF_KIND_STRUCT) > 0;
+	unsigned major, minor;
+	struct utsname name;
+	struct btf *btf;
+	bool has;
 
+	if (uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+		(major > 6 || (major == 6 && minor >= 1)))
+		return true;
+	btf = btf__load_vmlinux_btf();
+	has = btf && btf__find_by_name_kind(btf, "maple_arange_64", BTF_KIND_STRUCT) > 0;
 	btf__free(btf);
 	return has;
 }
