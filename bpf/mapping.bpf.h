@@ -69,7 +69,9 @@ __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 a
 	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS;
 	__u32 is_before = 1, i = 0;
 
-	if (!search)
+	/* Kernels before 6.8 verify it even where nobody calls it. */
+	if (!search || !bpf_core_type_exists(struct maple_range_64) ||
+		!bpf_core_type_exists(struct maple_arange_64))
 		return 0;
 	pivots = search->pivots;
 	/* Both kinds have their pivots at one place, behind the pointer to the parent. */
@@ -98,9 +100,13 @@ __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 a
 static __always_inline __u64 find_vma(
 	struct mm_struct *mm, __u64 address, struct maple_search *search)
 {
-	/* Not by a plain load: as a number, and no pointer to the verifier. */
-	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+	__u64 entry;
 
+	if (!bpf_core_field_exists(mm->mm_mt))
+		return 0;
+	/* Not by a plain load, whose result is a pointer to the verifier: maple_descend() is to be
+	 * given a number. */
+	entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 	/* Of one mapping alone there is no node. */
 	if (address > ADDRESS_MAX || !is_maple_internal(entry) || entry <= XARRAY_INTERNAL_MAX)
 		return 0;

@@ -285,7 +285,8 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	/* By plain loads, as its pid. */
+	/* By plain loads, which cost less than a call; so it may end without a NUL while it is
+	 * being changed, and whoever parses the record puts one there. */
 	__builtin_memcpy(record->comm,
 		__builtin_assume_aligned(bpf_get_current_task_btf()->comm, sizeof(__u64)),
 		sizeof(record->comm));

@@ -26,11 +26,13 @@ _Static_assert((1 << PILOTLIGHT_UNWIND_PAGE_SHIFT) / PILOTLIGHT_UNWIND_LINE_ROWS
 _Static_assert(
 	PILOTLIGHT_UNWIND_ESCAPES_MAX < 1 << UNWIND_ESCAPE_STEPS, "the search of escapes ends");
 
-/* In place of a rule's number. */
-enum { UNWIND_NO_RULE = -1 };
+/* In place of a rule's number: it is beyond the end. */
+#define UNWIND_NO_RULE (~0U)
 
-/* Of the rule of a row whose id is the escape; none: the table is not what it should be. */
-static __always_inline int unwind_escaped_number(const struct pilotlight_walk_file *file, __u32 row)
+/* The number of the rule of a row whose id is the escape, or UNWIND_NO_RULE: the table is not what
+ * it should be. */
+static __always_inline __u32 unwind_escaped_number(
+	const struct pilotlight_walk_file *file, __u32 row)
 {
 	const struct pilotlight_unwind_escape *escape;
 	__u32 first = file->escapes_at, count = file->escape_count;
@@ -50,11 +52,13 @@ static __always_inline int unwind_escaped_number(const struct pilotlight_walk_fi
 	escape = unwind_escape(first);
 	if (!escape || escape->row != row || escape->rule >= file->rule_count)
 		return UNWIND_NO_RULE;
-	return (int)(file->rules_at + escape->rule);
+	return file->rules_at + escape->rule;
 }
 
-/* Of the rule for the code at a file offset; none: no function is known there. */
-static __always_inline int unwind_find_number(const struct pilotlight_walk_file *file, __u64 offset)
+/* The number of the rule for the code at a file offset, or UNWIND_NO_RULE: no function is known
+ * there. */
+static __always_inline __u32 unwind_find_number(
+	const struct pilotlight_walk_file *file, __u64 offset)
 {
 	__u64 page = (offset >> PILOTLIGHT_UNWIND_PAGE_SHIFT) - file->first_page;
 	const struct pilotlight_unwind_line *line;
@@ -93,11 +97,5 @@ static __always_inline int unwind_find_number(const struct pilotlight_walk_file 
 		return UNWIND_NO_RULE;
 	if (line->rules[row] == PILOTLIGHT_UNWIND_ESCAPE)
 		return unwind_escaped_number(file, low * PILOTLIGHT_UNWIND_LINE_ROWS + row);
-	return (int)(file->rules_at + line->rules[row]);
-}
-
-/* The rule of a number; NULL: there is none. */
-static __always_inline const struct pilotlight_unwind_rule *unwind_numbered_rule(int number)
-{
-	return number < 0 ? 0 : unwind_rule((__u32)number);
+	return file->rules_at + line->rules[row];
 }

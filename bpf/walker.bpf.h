@@ -130,7 +130,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 }
 
 /* A rule's number, or UNWIND_NO_RULE. */
-__noinline int search_number(const struct pilotlight_walk_file *file, __u64 offset)
+__noinline __u32 search_number(const struct pilotlight_walk_file *file, __u64 offset)
 {
 	return file ? unwind_find_number(file, offset) : UNWIND_NO_RULE;
 }
@@ -138,7 +138,7 @@ __noinline int search_number(const struct pilotlight_walk_file *file, __u64 offs
 static __always_inline const struct pilotlight_unwind_rule *search_rule(
 	const struct pilotlight_walk_file *file, __u64 offset)
 {
-	return unwind_numbered_rule(search_number(file, offset));
+	return unwind_rule(search_number(file, offset));
 }
 
 /* The rule for an offset of a file; NULL: no function is known there. */

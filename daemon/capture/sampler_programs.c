@@ -76,8 +76,8 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
 }
 
-/* Distributions may have it in kernels with older numbers, whose types are asked: that takes some
- * milliseconds. */
+/* The tree may be in a distribution's kernel with an older number: its types tell, which takes some
+ * milliseconds to read. */
 bool sampler_programs_can_walk(void)
 {
 	unsigned major, minor;

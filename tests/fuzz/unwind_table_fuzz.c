@@ -80,8 +80,8 @@ static bool sampler_agrees_at(const struct pilotlight_walk_file *file, uint64_t 
 	struct unwind_row row;
 
 	if (!unwind_table_find(&searched, offset, &row))
-		return !unwind_numbered_rule(unwind_find_number(file, offset));
-	return unwind_numbered_rule(unwind_find_number(file, offset)) == row.rule;
+		return !unwind_rule(unwind_find_number(file, offset));
+	return unwind_rule(unwind_find_number(file, offset)) == row.rule;
 }
 
 /* At the beginning and the end of each row. */

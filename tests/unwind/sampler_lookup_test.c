@@ -69,7 +69,7 @@ static void compare(const struct unwind_table *table, const struct pilotlight_wa
 	uint64_t offset)
 {
 	const struct pilotlight_unwind_rule *rule =
-		unwind_numbered_rule(unwind_find_number(placement, offset));
+		unwind_rule(unwind_find_number(placement, offset));
 	struct unwind_row row;
 
 	if (!unwind_table_find(table, offset, &row)) {
@@ -137,27 +137,27 @@ static void damaged_arrays_find_nothing(void **state)
 	(void)state;
 	memset(&arrays, 0, sizeof(arrays));
 	arrays.pages[0] = arrays.pages[1] = CAPACITY;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	arrays.pages[0] = arrays.pages[1] = 0;
 	arrays.lines[0].base = 6;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	arrays.lines[0].base = 0;
 	memset(arrays.lines[0].deltas + 1, 0xff, sizeof(arrays.lines[0].deltas) - 2);
-	assert_non_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_non_null(unwind_rule(unwind_find_number(&file, 5)));
 	arrays.lines[0].rules[0] = PILOTLIGHT_UNWIND_ESCAPE;
-	assert_non_null(unwind_numbered_rule(
-		unwind_find_number(&file, 5))); /* escape 0 is of row 0, rule 0 */
+	assert_non_null(
+		unwind_rule(unwind_find_number(&file, 5))); /* escape 0 is of row 0, rule 0 */
 	arrays.escapes[0].row = 1;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	arrays.escapes[0] = (struct pilotlight_unwind_escape){ .rule = 1 };
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	file.escapes_at = 3 * CAPACITY;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	file.pages_at = CAPACITY - 1;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 	file.pages_at = 0;
 	file.lines_at = CAPACITY;
-	assert_null(unwind_numbered_rule(unwind_find_number(&file, 5)));
+	assert_null(unwind_rule(unwind_find_number(&file, 5)));
 }
 
 int main(void)
