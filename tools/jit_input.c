@@ -79,7 +79,7 @@ int jit_input_read(struct jit_input *input, struct code_index *index,
 	const struct jitdump_reader_options options = {
 		.buffer_bytes = BUFFER_BYTES,
 		.path = input->path,
-		.clock.now_ns = UINT64_MAX,
+		.latest_ns = UINT64_MAX,
 	};
 	struct jitdump_reader_state state;
 	int64_t left;

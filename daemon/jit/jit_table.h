@@ -40,6 +40,7 @@ struct jit_table_limits {
 	/* That one run may take for each second since the last, and at most for 10 of these. */
 	int64_t steps_per_s;	/* 100000 */
 	unsigned cpu_per_mille; /* of one CPU; 50 */
+	uint64_t latest_ns;	/* of records, as jitdump_reader_options have it: 0 */
 };
 extern const struct jit_table_limits jit_table_default_limits;
 

@@ -35,6 +35,7 @@ struct jitdump_reader {
 	int fd; /* owned */
 	size_t buffer_bytes;
 	struct jitdump_clock clock;
+	uint64_t latest_ns; /* 0: when it is read */
 	enum jitdump_runtime path_runtime;
 	jitdump_record_function watcher;
 	void *watcher_context;
@@ -95,6 +96,7 @@ int jitdump_reader_new(
 	if (reader->buffer_bytes < BUFFER_BYTES_MIN)
 		reader->buffer_bytes = BUFFER_BYTES_MIN;
 	reader->clock = options->clock;
+	reader->latest_ns = options->latest_ns;
 	reader->shared_clock = options->counter_clock ? options->counter_clock : &reader->own_clock;
 	reader->path_runtime = jitdump_runtime_of_path(options->path);
 	reader->guess.runtime = reader->path_runtime;
@@ -255,7 +257,13 @@ static int pack_lines(struct jitdump_reader *reader, struct code_index *index, u
 	return r;
 }
 
-static int take_load(struct jitdump_reader *reader, struct code_index *index,
+/* Until when no more is to come from its writer: not until later than now, whatever it says. */
+static uint64_t told_by(const struct run *run, uint64_t time_ns)
+{
+	return time_ns < run->now_ns ? time_ns : run->now_ns;
+}
+
+static int take_load(struct jitdump_reader *reader, const struct run *run,
 	const struct jitdump_record *record, uint64_t time_ns)
 {
 	struct code_load load = {
@@ -274,23 +282,23 @@ static int take_load(struct jitdump_reader *reader, struct code_index *index,
 		return r;
 	slot = jitdump_waiting_find(&reader->waiting, load.address);
 	if (slot != JITDUMP_WAITING_NONE) {
-		r = pack_lines(reader, index, slot, record, &load, &is_damaged);
+		r = pack_lines(reader, run->index, slot, record, &load, &is_damaged);
 		if (r < 0)
 			return r;
 	}
 	/* The index counts what it refuses. */
-	if (index && load.size > 0 && code_index_load(index, &load) == -ENOMEM)
+	if (run->index && load.size > 0 && code_index_load(run->index, &load) == -ENOMEM)
 		return -ENOMEM;
 	if (slot != JITDUMP_WAITING_NONE)
 		jitdump_waiting_claim(&reader->waiting, slot);
 	reader->state.counters.lines_damaged += is_damaged;
 	reader->state.counters.loads++;
-	jitdump_writers_note(&reader->writers, load.writer, time_ns);
+	jitdump_writers_note(&reader->writers, load.writer, told_by(run, time_ns));
 	jitdump_runtime_look(&reader->guess, record);
 	return 0;
 }
 
-static int take_move(struct jitdump_reader *reader, struct code_index *index,
+static int take_move(struct jitdump_reader *reader, const struct run *run,
 	const struct jitdump_record *record, uint64_t time_ns)
 {
 	struct code_move move = {
@@ -304,14 +312,14 @@ static int take_move(struct jitdump_reader *reader, struct code_index *index,
 	r = jitdump_writers_get(&reader->writers, record->move.pid, &move.writer);
 	if (r < 0)
 		return r;
-	if (index && move.size > 0 && code_index_move(index, &move) == -ENOMEM)
+	if (run->index && move.size > 0 && code_index_move(run->index, &move) == -ENOMEM)
 		return -ENOMEM;
 	reader->state.counters.moves++;
-	jitdump_writers_note(&reader->writers, move.writer, time_ns);
+	jitdump_writers_note(&reader->writers, move.writer, told_by(run, time_ns));
 	return 0;
 }
 
-static int take_payload(struct jitdump_reader *reader, struct code_index *index,
+static int take_payload(struct jitdump_reader *reader, const struct run *run,
 	const struct jitdump_record *record, uint64_t time_ns)
 {
 	struct jitdump_counters *counters = &reader->state.counters;
@@ -319,9 +327,9 @@ static int take_payload(struct jitdump_reader *reader, struct code_index *index,
 
 	switch (record->id) {
 	case PILOTLIGHT_JITDUMP_LOAD:
-		return take_load(reader, index, record, time_ns);
+		return take_load(reader, run, record, time_ns);
 	case PILOTLIGHT_JITDUMP_MOVE:
-		return take_move(reader, index, record, time_ns);
+		return take_move(reader, run, record, time_ns);
 	case PILOTLIGHT_JITDUMP_DEBUG_INFO:
 		r = jitdump_waiting_add(&reader->waiting, &reader->state.header, record);
 		if (r == 0)
@@ -348,20 +356,20 @@ static int take_record(
 	struct jitdump_reader *reader, struct run *run, const struct jitdump_record *record)
 {
 	struct jitdump_reader_state *state = &reader->state;
-	const uint64_t told_ns = stamp_ns(reader, record->timestamp);
-	const uint64_t time_ns = is_future(told_ns, run->now_ns) ? run->now_ns : told_ns;
+	const uint64_t stamp = stamp_ns(reader, record->timestamp);
+	const uint64_t time_ns = is_future(stamp, run->now_ns) ? run->now_ns : stamp;
 	int r;
 
-	r = take_payload(reader, run->index, record, time_ns);
+	r = take_payload(reader, run, record, time_ns);
 	if (r < 0)
 		return r;
 	if (record->id == PILOTLIGHT_JITDUMP_DEBUG_INFO)
 		run->steps -= (int64_t)(record->debug.entry_count / STEP_LINES);
-	state->counters.future += time_ns != told_ns;
-	state->counters.backward += told_ns < reader->last_ns;
-	reader->last_ns = told_ns;
-	if (time_ns > state->told_ns)
-		state->told_ns = time_ns;
+	state->counters.future += time_ns != stamp;
+	state->counters.backward += stamp < reader->last_ns;
+	reader->last_ns = stamp;
+	if (told_by(run, time_ns) > state->told_ns)
+		state->told_ns = told_by(run, time_ns);
 	return 0;
 }
 
@@ -395,7 +403,7 @@ static bool fill(struct jitdump_reader *reader, struct run *run, size_t needed)
 		return false;
 	}
 	/* Not before: what a record puts an end to ran until it was written. */
-	run->now_ns = reader->clock.now_ns ? reader->clock.now_ns : clock_monotonic_ns();
+	run->now_ns = reader->latest_ns ? reader->latest_ns : clock_monotonic_ns();
 	return true;
 }
 

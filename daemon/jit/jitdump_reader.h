@@ -71,8 +71,6 @@ struct jitdump_counters {
 struct jitdump_clock {
 	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted, but not from
 					the CPU's counter, which knows no namespaces */
-	uint64_t now_ns; /* 0: CLOCK_MONOTONIC; UINT64_MAX for what was written on another machine,
-			    or before this one was started */
 };
 
 struct jitdump_reader_options {
@@ -80,6 +78,9 @@ struct jitdump_reader_options {
 				held while the reader runs, and no longer. */
 	const char *path;    /* of the file, for its runtime; may be NULL; not kept */
 	struct jitdump_clock clock;
+	/* No time stamp is later. 0: than when it is read; UINT64_MAX: each is believed, as of
+	   another machine, or of another time. */
+	uint64_t latest_ns;
 	/* For CPU time stamps; borrowed. NULL: one of its own, which takes 5 ms to measure. */
 	struct shared_counter_clock *counter_clock;
 };

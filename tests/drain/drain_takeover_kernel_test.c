@@ -42,7 +42,7 @@ static int count_samples(void *context, const struct raw_sample *sample)
 	return 0;
 }
 
-/* Uses CPU time, in user mode and in the kernel, on stacks of many shapes. */
+/* Uses CPU time on stacks of many shapes. */
 __attribute__((noinline)) static unsigned work(unsigned depth, uint64_t until_ns)
 {
 	volatile unsigned sum = 0;

@@ -60,22 +60,30 @@ has_only_what_ran() {
 	named=$(grep -E '^jit_first_.*;reuse_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
 	wrong=$(grep -E '^jit_first_.*;(never_ran|too_late)_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
 	note "$named samples of what ran, $wrong of what never did"
-	[ "$named" -ge 1000 ] && [ "$wrong" = 0 ]
+	[ "$named" -ge $LEAST_SAMPLES ] && [ "$wrong" = 0 ]
 }
 
-# Who reads their files gets some milliseconds now and then, in which they go on writing. Samples that
-# wait too long for him may have no name then.
-check_first() {
-	local i trials=()
+# On two CPUs with six of them, who reads their files gets some milliseconds now and then, in which they
+# go on writing. Samples that wait too long for him may have no name then.
+check_waiting_profiler() {
+	local name="a profiler that has to wait" cpus trials=() i
 
+	if ! (renice -n -20 -p $BASHPID) >/dev/null 2>&1; then
+		skip "$name: record succeeds" "no priority above the others' here"
+		skip "$name: the accounts close" "no priority above the others' here"
+		skip "$name: what never ran has no samples" "no priority above the others' here"
+		return
+	fi
 	for i in {1..6}; do
 		trials+=("reuse --comm jit_first_$i --run 0.2 --lines yes --seconds 4")
 	done
-	export first=yes
-	check_trials "a profiler that has to wait" -- "${trials[@]}"
-	unset first
-	check "a profiler that has to wait: what never ran has no samples" \
-		has_only_what_ran "$tmp/trials.folded"
+	cpus=$(taskset -pc $BASHPID | sed 's/.*: //')
+	taskset -pc 0-1 $BASHPID >/dev/null 2>&1
+	export trials_nice=-20
+	check_trials "$name" -- "${trials[@]}"
+	unset trials_nice
+	taskset -pc "$cpus" $BASHPID >/dev/null
+	check "$name: what never ran has no samples" has_only_what_ran "$tmp/trials.folded"
 }
 
 # A map that has lines from before, of an earlier process with the same number.
@@ -242,7 +250,7 @@ check_trials "versions" jit_lines jit_swapped jit_pieces -- \
 	"reuse --comm jit_lines --version 2 --lines yes --seconds 3" \
 	"reuse --comm jit_swapped --order swapped --lines yes --seconds 3" \
 	"reuse --comm jit_pieces --pieces yes --seconds 3"
-check_first
+check_waiting_profiler
 with_huge_page check_memory
 check_cpu_clock
 check_maps

@@ -41,7 +41,8 @@ static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *in
 static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t buffer_bytes,
 	int64_t steps, bool is_rewritten, struct jitdump_reader_state *ret_state)
 {
-	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes, .clock.now_ns = NOW_NS };
+	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes,
+		.latest_ns = NOW_NS };
 	int fd = memfd_create("jitdump", MFD_CLOEXEC);
 	struct jitdump_reader *reader = NULL;
 	struct code_index *index = NULL;

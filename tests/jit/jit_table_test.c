@@ -395,6 +395,32 @@ static int live(struct jit_table *table, const struct process_mapping *mapping)
 	return r;
 }
 
+/* One record of the future says nothing of what its writer still has to tell until then. */
+static void records_of_the_future_settle_nothing(void **state)
+{
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_fixture fixture;
+	struct jit_dump dump;
+
+	(void)state;
+	limits.latest_ns = 100 * MS;
+	jit_fixture_open(&fixture);
+	jit_fixture_limit(&fixture, &limits);
+	jit_fixture_runtime(&fixture, 5, 10, &dump);
+	jit_fixture_load(&dump, 20, 5, CODE, "first");
+	jit_fixture_load(&dump, 600, 5, CODE + 0x100, "of the future");
+	jit_fixture_run(&fixture, 100);
+	assert_true(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
+	assert_false(jit_table_is_settled(fixture.table, 5, 90 * MS, false));
+	assert_false(jit_table_is_settled(fixture.table, 5, 200 * MS, false));
+	jit_fixture_load(&dump, 250, 5, CODE, "second");
+	jit_fixture_run(&fixture, 300);
+	assert_string_equal(jit_fixture_name(&fixture, 5, 200, CODE), "first");
+	assert_string_equal(jit_fixture_name(&fixture, 5, 260, CODE), "second");
+	jit_fixture_dump_done(&dump);
+	jit_fixture_close(&fixture);
+}
+
 static void failing_allocations_are_reported_and_leave_it_whole(void **state)
 {
 	struct process_mapping mapping;
@@ -452,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_time_namespace_is_allowed_for),
 		cmocka_unit_test(those_that_ran_before_are_found),
 		cmocka_unit_test(each_process_is_reported_with_its_file),
+		cmocka_unit_test(records_of_the_future_settle_nothing),
 		cmocka_unit_test(failing_allocations_are_reported_and_leave_it_whole),
 	};
 

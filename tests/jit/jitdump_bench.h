@@ -42,8 +42,8 @@ static inline void open_bench(struct bench *bench, const struct jitdump_reader_o
 	assert_int_equal(code_index_new(INDEX_BYTES, &bench->index), 0);
 	if (options)
 		used = *options;
-	if (!used.clock.now_ns)
-		used.clock.now_ns = NOW_NS;
+	if (!used.latest_ns)
+		used.latest_ns = NOW_NS;
 	assert_int_equal(jitdump_reader_new(fd, &used, &bench->reader), 0);
 }
 

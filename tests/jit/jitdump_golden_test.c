@@ -49,7 +49,7 @@ static struct code_index *read_dump(
 	const char *name, size_t buffer_bytes, struct jitdump_reader_state *ret_state)
 {
 	const struct jitdump_reader_options options = { .buffer_bytes = buffer_bytes,
-		.clock.now_ns = UINT64_MAX };
+		.latest_ns = UINT64_MAX };
 	struct code_index *index;
 	struct jitdump_reader *reader;
 	char path[256];

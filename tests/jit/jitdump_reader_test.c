@@ -220,7 +220,8 @@ static void times_that_the_clock_may_be_off_by(void **state)
 	jitdump_fixture_load(&bench.dump, SOON_NS, PID, ADDRESS + 64, 64, 3, "a second later");
 	read_all(&bench);
 	assert_int_equal(bench.state.counters.future, 0);
-	assert_int_equal(bench.state.told_ns, SOON_NS);
+	/* More may come of that second. */
+	assert_int_equal(bench.state.told_ns, NOW_NS);
 	assert_true(find(&bench, ADDRESS, NOW_NS + 999, &found));
 	assert_string_equal(found.name, "earlier");
 	assert_int_equal(found.until_ns, NOW_NS + 1000);
@@ -274,7 +275,8 @@ static void the_clock_is_that_of_the_reading(void **state)
 static void time_stamps_of_the_cpu(void **state)
 {
 	const struct jitdump_reader_options options = {
-		.clock = { .monotonic_offset_ns = 123456789, .now_ns = UINT64_MAX },
+		.clock.monotonic_offset_ns = 123456789,
+		.latest_ns = UINT64_MAX,
 	};
 	struct counter_reading reading;
 	struct bench bench = { 0 };

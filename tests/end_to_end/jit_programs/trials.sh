@@ -22,12 +22,12 @@ need_writer() {
 }
 
 # run_trials TRIAL...: all at once, each the arguments of jit_writer in one word, whose own options
-# come after those given to all. One that is killed was meant to be. With $first, before all others.
+# come after those given to all. One that is killed was meant to be. At the priority $trials_nice.
 run_trials() {
 	local trial status=0 pids=() pid
 
 	cd "$dumps" || exit 1
-	[ -z "${first:-}" ] || renice -n -20 -p $BASHPID >/dev/null
+	[ -z "${trials_nice:-}" ] || renice -n "$trials_nice" -p $BASHPID >/dev/null || exit 1
 	for trial; do
 		# shellcheck disable=SC2086
 		set -- $trial
