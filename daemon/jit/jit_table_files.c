@@ -186,7 +186,7 @@ static int new_reader(struct jit_table *table, struct jit_followed *file, int *f
 {
 	const struct jitdump_reader_options options = {
 		.path = file->path,
-		.clock.monotonic_offset_ns = facts->monotonic_offset_ns,
+		.monotonic_offset_ns = facts->monotonic_offset_ns,
 		.counter_clock = &table->counter_clock,
 		.latest_ns = table->limits.latest_ns,
 	};

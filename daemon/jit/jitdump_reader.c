@@ -34,7 +34,7 @@ enum {
 struct jitdump_reader {
 	int fd; /* owned */
 	size_t buffer_bytes;
-	struct jitdump_clock clock;
+	int64_t monotonic_offset_ns;
 	uint64_t latest_ns; /* 0: when it is read */
 	enum jitdump_runtime path_runtime;
 	jitdump_record_function watcher;
@@ -95,7 +95,7 @@ int jitdump_reader_new(
 	reader->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
 	if (reader->buffer_bytes < BUFFER_BYTES_MIN)
 		reader->buffer_bytes = BUFFER_BYTES_MIN;
-	reader->clock = options->clock;
+	reader->monotonic_offset_ns = options->monotonic_offset_ns;
 	reader->latest_ns = options->latest_ns;
 	reader->shared_clock = options->counter_clock ? options->counter_clock : &reader->own_clock;
 	reader->path_runtime = jitdump_runtime_of_path(options->path);
@@ -231,7 +231,7 @@ static void read_header(struct jitdump_reader *reader)
 /* As it stands there, in ns of our own CLOCK_MONOTONIC. */
 static uint64_t stamp_ns(const struct jitdump_reader *reader, uint64_t stamp)
 {
-	const int64_t offset_ns = reader->clock.monotonic_offset_ns;
+	const int64_t offset_ns = reader->monotonic_offset_ns;
 	uint64_t time_ns;
 
 	if (has_counter_stamps(reader))

@@ -67,17 +67,13 @@ struct jitdump_counters {
 	uint64_t restarts; /* the file was written anew */
 };
 
-/* What time stamps lack of being CLOCK_MONOTONIC of the initial time namespace. */
-struct jitdump_clock {
-	int64_t monotonic_offset_ns; /* of the writer's time namespace; subtracted, but not from
-					the CPU's counter, which knows no namespaces */
-};
-
 struct jitdump_reader_options {
 	size_t buffer_bytes; /* 0: 256 KiB; at least 4 KiB; a payload is seen no further. It is
 				held while the reader runs, and no longer. */
 	const char *path;    /* of the file, for its runtime; may be NULL; not kept */
-	struct jitdump_clock clock;
+	/* Of the writer's time namespace from the initial one; subtracted, but not from the CPU's
+	   counter, which knows no namespaces. */
+	int64_t monotonic_offset_ns;
 	/* No time stamp is later. 0: than when it is read; UINT64_MAX: each is believed, as of
 	   another machine, or of another time. */
 	uint64_t latest_ns;

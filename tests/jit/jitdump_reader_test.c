@@ -169,7 +169,7 @@ static void times_of_another_namespace(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct jitdump_reader_options options = {
-			.clock.monotonic_offset_ns = cases[i].offset_ns,
+			.monotonic_offset_ns = cases[i].offset_ns,
 		};
 		struct bench bench = { 0 };
 		struct code_found found;
@@ -275,7 +275,7 @@ static void the_clock_is_that_of_the_reading(void **state)
 static void time_stamps_of_the_cpu(void **state)
 {
 	const struct jitdump_reader_options options = {
-		.clock.monotonic_offset_ns = 123456789,
+		.monotonic_offset_ns = 123456789,
 		.latest_ns = UINT64_MAX,
 	};
 	struct counter_reading reading;
