@@ -11,7 +11,7 @@
 struct dwarf_piece_opener;
 
 /* What of the scratch may be memory; the rest is in its file. */
-enum { EXTRACTION_MEMORY_BYTES = 2 << 20 };
+enum { EXTRACTION_MEMORY_BYTES = 4 << 20 };
 
 /* Descriptors are borrowed; -1 where there is none. */
 struct extraction_files {

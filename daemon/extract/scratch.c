@@ -57,8 +57,10 @@ int scratch_array_init(
 
 void scratch_array_done(struct scratch_array *array)
 {
-	if (array->items)
+	if (array->items) {
 		(void)munmap(array->items, array->reserved_bytes);
+		array->scratch->memory_bytes += array->memory_bytes;
+	}
 	*array = (struct scratch_array){ 0 };
 }
 
@@ -95,11 +97,12 @@ static int allocate(int fd, uint64_t offset, uint64_t bytes)
 }
 
 /* What is reserved is anonymous already. Mapped anew, it would get round RLIMIT_DATA. */
-static int map_memory(struct scratch *scratch, char *place, uint64_t bytes)
+static int map_memory(struct scratch_array *array, char *place, uint64_t bytes)
 {
 	if (mprotect(place, bytes, PROT_READ | PROT_WRITE) < 0)
 		return -errno;
-	scratch->memory_bytes -= bytes;
+	array->memory_bytes += bytes;
+	array->scratch->memory_bytes -= bytes;
 	return 0;
 }
 
@@ -125,7 +128,7 @@ static int map_more(struct scratch_array *array, uint64_t bytes)
 
 	if (bytes > left || bytes > array->reserved_bytes - array->mapped_bytes)
 		return -EFBIG;
-	r = bytes <= scratch->memory_bytes ? map_memory(scratch, place, bytes) : -ENOMEM;
+	r = bytes <= scratch->memory_bytes ? map_memory(array, place, bytes) : -ENOMEM;
 	if (r < 0)
 		r = map_file(scratch, place, bytes);
 	if (r < 0)

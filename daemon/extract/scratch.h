@@ -4,8 +4,8 @@
  * does not grow with the binary: the kernel writes pages out when it wants them back. An array is
  * contiguous and never moves: its address range is reserved at first and mapped to pieces of the
  * file as it grows. Blocks of the file are had before they are mapped, so that a full disk is an
- * error and no SIGBUS. What comes first may be in anonymous memory, as most binaries need no more
- * than that: pages of a file, which the file system has to find room for and to forget again, cost
+ * error and no SIGBUS. Some of it may be in anonymous memory, as most binaries need no more than
+ * that: pages of a file, which the file system has to find room for and to forget again, cost
  * several times as much. One owner, one thread.
  */
 #pragma once
@@ -17,7 +17,7 @@ struct scratch {
 	int fd;		       /* borrowed */
 	uint64_t used_bytes;   /* by all arrays; never less, even when one is gone */
 	uint64_t limit_bytes;  /* of it */
-	uint64_t memory_bytes; /* that may still be anonymous */
+	uint64_t memory_bytes; /* that may still be anonymous; an array that is done gives back */
 	uint64_t file_bytes;   /* that are not */
 };
 
@@ -38,6 +38,7 @@ struct scratch_array {
 	size_t item_bytes;
 	size_t items_max;
 	size_t mapped_bytes;
+	size_t memory_bytes; /* of these, what is anonymous */
 	size_t reserved_bytes;
 };
 
@@ -47,6 +48,7 @@ struct scratch_array {
  */
 int scratch_array_init(
 	struct scratch_array *array, struct scratch *scratch, size_t item_bytes, size_t items_max);
+/* Before the scratch goes, which gets the array's memory back. */
 void scratch_array_done(struct scratch_array *array);
 
 /*

@@ -52,11 +52,11 @@ static int open_packed(const struct packed *packed, uint64_t limit_bytes)
 		.type = SHT_PROGBITS,
 		.bytes = packed->bytes,
 		.size = packed->size };
+	struct scratch scratch;
 	_cleanup_(scratch_array_done) struct scratch_array bytes = { 0 };
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct fixture fixture = { 0 };
 	struct elf_file file, inner = { .shdr_count = 77 };
-	struct scratch scratch;
 	int r;
 
 	scratch_init(&scratch, fd, limit_bytes);

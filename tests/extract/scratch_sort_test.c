@@ -88,8 +88,8 @@ static void items_are_sorted_by_all_keys_and_stable(void **state)
 static void keys_may_be_reversed(void **state)
 {
 	static const scratch_sort_key keys[] = { falling_key };
-	_cleanup_(scratch_array_done) struct scratch_array array = { 0 };
 	struct scratch scratch;
+	_cleanup_(scratch_array_done) struct scratch_array array = { 0 };
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	const struct item *items;
 
@@ -106,8 +106,8 @@ static void keys_may_be_reversed(void **state)
 static void a_scratch_without_room_is_an_error(void **state)
 {
 	static const scratch_sort_key keys[] = { major_key };
-	_cleanup_(scratch_array_done) struct scratch_array array = { 0 };
 	struct scratch scratch;
+	_cleanup_(scratch_array_done) struct scratch_array array = { 0 };
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 
 	scratch_init(&scratch, fd, 128 * 1024);

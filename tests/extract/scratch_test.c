@@ -107,6 +107,33 @@ static void what_comes_first_is_in_memory(void **state)
 	scratch_fixture_done(&fixture);
 }
 
+static void memory_of_an_array_that_is_gone_serves_the_next(void **state)
+{
+	struct scratch_fixture fixture;
+	struct scratch_array first, second;
+
+	(void)state;
+	assert_true(scratch_fixture_init(&fixture, 0));
+	scratch_init_in_memory(&fixture.scratch, fixture.fd, 5 * PIECE_BYTES, 2 * PIECE_BYTES);
+	assert_int_equal(scratch_array_init(&first, &fixture.scratch, 1, SIZE_MAX), 0);
+	assert_int_equal(scratch_array_init(&second, &fixture.scratch, 1, SIZE_MAX), 0);
+	/* Of the first what is memory, and not what is in the file. */
+	assert_int_equal(scratch_array_reserve(&first, 2 * PIECE_BYTES), 0);
+	assert_int_equal(scratch_array_reserve(&first, 3 * PIECE_BYTES), 0);
+	assert_file_is(&fixture, PIECE_BYTES);
+	assert_int_equal(fixture.scratch.memory_bytes, 0);
+	scratch_array_done(&first);
+	scratch_array_done(&first);
+	assert_int_equal(fixture.scratch.memory_bytes, 2 * PIECE_BYTES);
+	assert_int_equal(scratch_array_reserve(&second, 2 * PIECE_BYTES), 0);
+	assert_file_is(&fixture, PIECE_BYTES);
+	assert_int_equal(((char *)second.items)[2 * PIECE_BYTES - 1], 0);
+	/* The limit is of all that there ever was. */
+	assert_int_equal(scratch_array_reserve(&second, 3 * PIECE_BYTES), -EFBIG);
+	scratch_array_done(&second);
+	scratch_fixture_done(&fixture);
+}
+
 /* Of private and writable memory, as RLIMIT_DATA counts it. */
 static uint64_t data_bytes(void)
 {
@@ -294,6 +321,7 @@ int main(void)
 		cmocka_unit_test(items_stay_where_they_are),
 		cmocka_unit_test(contents_are_in_the_file),
 		cmocka_unit_test(what_comes_first_is_in_memory),
+		cmocka_unit_test(memory_of_an_array_that_is_gone_serves_the_next),
 		cmocka_unit_test(where_there_is_no_memory_the_file_serves),
 		cmocka_unit_test(bounds_refuse_and_leave_the_array),
 		cmocka_unit_test(the_last_bytes_are_to_be_had),
