@@ -110,7 +110,17 @@ struct vm_area_struct {
 	struct mm_struct *vm_mm;
 };
 
-struct css_set;
+struct cgroup_subsys_state {
+	__u64 serial_nr; /* no other ever has the same */
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp; /* in the default hierarchy */
+};
 
 struct task_struct {
 	struct mm_struct *mm;

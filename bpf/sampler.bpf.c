@@ -139,12 +139,27 @@ static __always_inline void describe_task(
 	}
 }
 
-/* A kernel without cgroups has no such helper either: the branch that calls it is dead there. */
-static __always_inline __u64 cgroup_id_of_current(void)
+/*
+ * The id is asked for once a cgroup, which is told by its number: that takes fewer cold cache lines
+ * than the id does. A kernel without cgroups has no such helper either: the branch that calls it is
+ * dead there.
+ */
+static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walker *walker)
 {
-	if (!bpf_core_field_exists(struct task_struct, cgroups))
+	__u64 serial, id;
+
+	if (!bpf_core_field_exists(task->cgroups))
 		return 0;
-	return bpf_get_current_cgroup_id();
+	serial = task->cgroups->dfl_cgrp->self.serial_nr;
+	if (serial == walker->cgroup_serial && walker->cgroup_id)
+		return walker->cgroup_id;
+	id = bpf_get_current_cgroup_id();
+	walker->cgroup_serial = serial;
+	walker->cgroup_id = id;
+	/* Another CPU may have moved it meanwhile. */
+	if (task->cgroups->dfl_cgrp->self.serial_nr != serial)
+		walker->cgroup_id = 0;
+	return id;
 }
 
 /*
@@ -280,7 +295,6 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
 	record->header.kind = PILOTLIGHT_RING_WALKED_SAMPLE;
 	record->header.set = walker->window & 1;
-	record->time_ns = bpf_ktime_get_ns();
 	record->process = key->process;
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
@@ -297,7 +311,8 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 		return 0;
 	if (stack_answer_of(bytes) == STACK_ERROR)
 		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
-	counters->events[PILOTLIGHT_EVENT_TIMED] += walker->walk.has_jit;
+	if (walker->walk.has_jit)
+		counters->events[PILOTLIGHT_EVENT_TIMED]++;
 	counters->stored[PILOTLIGHT_PATH_RING]++;
 	return 1;
 }
@@ -402,7 +417,7 @@ static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *
 {
 	enum stack_answer user = STACK_ABSENT, kernel = take_kernel_stack(ctx, stacks, key);
 	__s64 build_id_stack = PILOTLIGHT_STACK_NONE;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = walker->walk.record.time_ns;
 
 	/* What has been counted in this window has been sent in it. */
 	if (walk == WALK_IS_TAKEN && stack_answer_is_in_maps(kernel) &&
@@ -444,8 +459,9 @@ static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *
 	send_uncounted(ctx, counters, walker, key, window, walk);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
-	struct pilotlight_counters *counters, struct pilotlight_sample_key *key, __u32 window)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
+	struct pilotlight_counters *counters, struct pilotlight_sample_key *key, __u32 window,
+	__u64 now)
 {
 	__u32 zero = 0;
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
@@ -455,6 +471,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 		counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
 		return;
 	}
+	walker->walk.record.time_ns = now;
+	key->cgroup_id = cgroup_id_of(task, walker);
 	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	walk = take_walk(ctx, walker, key, window);
 	if (walk == WALK_IS_TAKEN && send_walked_sample(ctx, counters, walker, key, 1)) {
@@ -476,12 +494,14 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	struct pilotlight_counters *counts;
 	struct task_struct *task;
 	__u32 window = active_window, set = window & 1;
+	__u64 now;
 
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (!counts)
 		return 0;
-	/* The time of the beginning is not kept on the stack, which is full; see the end. */
-	counts->run_ns -= bpf_ktime_get_ns();
+	/* Nothing is kept over the walk that can do without it; see the end. */
+	now = bpf_ktime_get_ns();
+	counts->run_ns -= now;
 	counts->fired++;
 	task = bpf_get_current_task_btf();
 	if (task->pid == 0) {
@@ -493,8 +513,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
 		goto out;
 	}
-	key.cgroup_id = cgroup_id_of_current();
-	take_sample(ctx, counts, &key, window);
+	take_sample(ctx, task, counts, &key, window, now);
 out:
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (counts)

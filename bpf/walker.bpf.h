@@ -4,8 +4,9 @@
  * the mapping tells the file, the file's unwind table the rule, and the rule where the caller is.
  * What has no file (JIT code) is walked by frame pointers, and then by tables again.
  *
- * step_out(), enter_mapping() and search_number() are global functions, as maple_descend() is, so
- * that the verifier looks at each once and not at each turn of the loop.
+ * step_out(), enter_mapping(), search_number() and step_by_pointer() are global functions, as
+ * maple_descend() is, so that the verifier looks at each once and not at each turn of the loop, nor
+ * wherever it is called.
  *
  * Whoever includes this has the maps: walk_files by pilotlight_file_key, walk_requests, and the
  * ring walk_bell, which wakes the engine for these; and tells whether an event has_whole_registers.
@@ -29,6 +30,8 @@ struct walker {
 	/* What the mappings that are remembered are of. */
 	__u32 version;
 	__u64 mm;
+	/* Of the cgroup that was sampled last; id 0: of none. */
+	__u64 cgroup_serial, cgroup_id;
 	struct mapping found;
 	struct maple_search search;
 	struct walk walk;
@@ -191,6 +194,12 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
 }
 
+/* step_by_frame_pointer(), once. */
+__noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
+{
+	return walk ? step_by_frame_pointer(walk, may_switch_stacks) : PILOTLIGHT_WALK_UNSUPPORTED;
+}
+
 /*
  * Code that was generated, or written by hand, or of which nothing is told: its frame pointer may
  * lead on. The first of all, as the ABI has it, begins with 0. `otherwise`: why a walk ends that it
@@ -199,8 +208,7 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
 	__u64 fp = 0;
-	int is_base = read_kept(walk, &walk->fp, &fp) && fp == 0,
-	    end = step_by_frame_pointer(walk, 0);
+	int is_base = read_kept(walk, &walk->fp, &fp) && fp == 0, end = step_by_pointer(walk, 0);
 
 	if (end != WALK_ON)
 		return is_base ? end : otherwise;
@@ -235,11 +243,11 @@ static __always_inline int step_anew(struct walker *walker)
 	walk->is_jit = is_jit(mapping);
 	walk->has_jit |= walk->is_jit;
 	if (!mapping->has_file)
-		return step_by_frame_pointer(walk, 0);
+		return step_by_pointer(walk, 0);
 	if (!mapping->is_known_file)
 		return PILOTLIGHT_WALK_NO_TABLE;
 	if (mapping->file.flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
-		return step_by_frame_pointer(walk, 1);
+		return step_by_pointer(walk, 1);
 	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_NOTHING)
 		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_TABLE);
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))

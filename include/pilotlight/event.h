@@ -80,17 +80,18 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_COUNT,
 };
 
-/* A set's accounts on one CPU. fired = Σ stored + Σ dropped. */
+/* A set's accounts on one CPU. fired = Σ stored + Σ dropped. What most samples count is in front,
+ * close together. */
 struct pilotlight_counters {
 	__u64 fired;
 	__u64 run_ns; /* of the program, by its own clock: reading the kernel's takes CAP_SYS_ADMIN
 		       */
 	__u64 stored[PILOTLIGHT_PATH_COUNT];
-	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
-	__u64 events[PILOTLIGHT_EVENT_COUNT];
 	/* Samples with a user stack by walker, and those walked by tables by their end. */
 	__u64 walked[PILOTLIGHT_WALKERS];
 	__u64 ends[PILOTLIGHT_WALK_ENDS];
+	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
+	__u64 events[PILOTLIGHT_EVENT_COUNT];
 };
 
 /* A program image: what keeps one address space from the next under the same pid. */

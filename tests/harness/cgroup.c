@@ -23,10 +23,19 @@ const char *test_cgroup_mount(void)
 	return NULL;
 }
 
+static const char *find(struct test_cgroup *cgroup)
+{
+	struct stat status;
+
+	if (stat(cgroup->folder, &status) < 0)
+		return "the cgroup is gone";
+	cgroup->id = status.st_ino;
+	return NULL;
+}
+
 const char *test_cgroup_make(struct test_cgroup *cgroup, const char *name)
 {
 	const char *mount = test_cgroup_mount();
-	struct stat status;
 
 	if (!mount)
 		return "there is no cgroup2 file system";
@@ -34,10 +43,27 @@ const char *test_cgroup_make(struct test_cgroup *cgroup, const char *name)
 	cgroup->path = cgroup->folder + strlen(mount);
 	if (mkdir(cgroup->folder, 0755) < 0 && errno != EEXIST)
 		return "no cgroup can be made here";
-	if (stat(cgroup->folder, &status) < 0)
-		return "the new cgroup is gone";
-	cgroup->id = status.st_ino;
-	return NULL;
+	return find(cgroup);
+}
+
+const char *test_cgroup_current(struct test_cgroup *cgroup)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/cgroup", "re");
+	const char *mount = test_cgroup_mount();
+	char line[PATH_MAX];
+
+	if (!file || !mount)
+		return "there is no cgroup2 file system";
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		(void)snprintf(
+			cgroup->folder, sizeof(cgroup->folder), "%.32s%.4000s", mount, line + 3);
+		cgroup->path = cgroup->folder + strlen(mount);
+		return find(cgroup);
+	}
+	return "this process is in no cgroup";
 }
 
 int test_cgroup_enter(const struct test_cgroup *cgroup, pid_t pid)

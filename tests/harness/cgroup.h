@@ -18,6 +18,9 @@ const char *test_cgroup_mount(void);
 /* Returns NULL, or why it cannot be, for a skip. One that is left from before is taken. */
 const char *test_cgroup_make(struct test_cgroup *cgroup, const char *name);
 
+/* The caller's, to come back to. Returns NULL, or why it is not known. */
+const char *test_cgroup_current(struct test_cgroup *cgroup);
+
 /* Moves a process, 0 for the caller. Returns 0 or -errno. */
 int test_cgroup_enter(const struct test_cgroup *cgroup, pid_t pid);
 
