@@ -56,7 +56,7 @@ memory_is_bounded() {
 }
 
 list_processes() {
-	timeout 30 "$pilotlight" jit list --json >"$tmp/list"
+	timeout 150 "$pilotlight" jit list --json >"$tmp/list"
 }
 
 # listed COMM PATTERN: is it in `jit list`, with something of the kind?

@@ -24,12 +24,28 @@ has_intruder() {
 	[ "$("$intruder" "${started[-1]}" getpid 2>"$tmp/intruder.log")" = "getpid allowed" ]
 }
 
+# Nor is anybody spared who is between two calls, as an engine is that has just started.
+tries_who_computes() {
+	local round
+
+	start gzip -c /dev/zero
+	for round in {1..20}; do
+		[ "$("$intruder" "${started[-1]}" getpid 2>"$tmp/intruder.log")" = "getpid allowed" ] && continue
+		note "$(cat "$tmp/intruder.log")"
+		return 1
+	done
+	kill -KILL "${started[-1]}"
+}
+
 # refused FILE RESULTS CALL...: each of them was tried, and came to one of RESULTS.
 refused() {
 	local file=$1 results=$2 call
 
 	shift 2
-	grep -qx 'getpid allowed' "$file" || { note "nothing was tried: $(cat "$file")"; return 1; }
+	grep -qx 'getpid allowed' "$file" || {
+		note "nothing was tried: $(cat "$file" "$tmp/intruder.log")"
+		return 1
+	}
 	for call; do
 		grep -qxE "$call ($results)" "$file" && continue
 		note "$call: $(grep "^$call " "$file" || echo "was not tried")"
@@ -82,21 +98,30 @@ engine_dies_of_each() {
 	done
 }
 
+# Of the forks that open files one goes, so that another one comes: a child that is never of any role.
+replace_opener() {
+	local pid
+
+	for pid in $(pgrep -P "$service_pid"); do
+		! cmp -s "/proc/$pid/cmdline" "/proc/$service_pid/cmdline" || kill -KILL "$pid"
+	done
+}
+
 # watch_role ROLE FILE CALL...: the next process of that role tries these. Returns when it watches.
 watch_role() {
 	local role=$1 file=$2
 
 	shift 2
+	rm -f "$tmp/watch.log"
 	"$intruder" --spawned-by "$service_pid" "$role" "$@" >"$file" 2>"$tmp/watch.log" &
 	watcher=$!
 	started+=($watcher)
-	wait_for 60 grep -q ready "$tmp/watch.log"
+	wait_for 60 grep -q ready "$tmp/watch.log" && replace_opener
 }
 
-# asked_until END [SECONDS]: asks for a graph until END, as an answer that starts while another child does
-# is let go unwatched. Leaves the last one's exit status in $asked.
+# asked_until END: asks for a graph until END. Leaves the last one's exit status in $asked.
 asked_until() {
-	local end=$((SECONDS + ${2:-60}))
+	local end=$((SECONDS + 60))
 
 	until [ $SECONDS -ge $end ]; do
 		"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log"
@@ -109,11 +134,18 @@ asked_until() {
 
 has_watcher_ended() { ! kill -0 $watcher 2>/dev/null; }
 
+# What it told has come to its end.
+watched() {
+	wait $watcher && return
+	note "$(cat "$tmp/watch.log")"
+	return 1
+}
+
 # The answer's process is let go on, and what it answers is right.
 try_answer() {
 	watch_role answer "$tmp/answer" status getpid "$@" && asked_until has_watcher_ended || return
 	[ "$asked" = 0 ] || { note "$(cat "$tmp/answer.log")"; return 1; }
-	wait $watcher && grep -q '</svg>' "$tmp/answer.svg"
+	watched && grep -q '</svg>' "$tmp/answer.svg"
 }
 
 # Who asked it is told; the watcher may end only after that.
@@ -125,8 +157,9 @@ answer_dies_of() {
 		has_watcher_ended
 	}
 	watch_role answer "$tmp/answer.died" getpid "$1" && asked_until is_over || return
-	wait $watcher
-	$was_refused && refused "$tmp/answer.died" SIGSYS "$1"
+	watched && refused "$tmp/answer.died" SIGSYS "$1" || return
+	$was_refused || note "nobody was told that it died"
+	$was_refused
 }
 
 # new_program NAME: a workload with a build-id that nobody has seen, so that a worker reads it.
@@ -139,19 +172,14 @@ new_program() {
 		gcc -x c -O1 -Wl,--build-id=0x"$bytes" - -o "$tmp/$1" && start "$tmp/$1"
 }
 
-# A worker that starts while an answer does is let go unwatched, and there is only one for a program: so
-# there is one program after the other, each for some seconds, until one's worker is watched.
+# The one that reads a program which nobody has seen.
 try_worker() {
-	local file=$tmp/worker.$1 round is_watched=false
+	local file=$tmp/worker.$1
 
 	watch_role symbol-worker "$file" status getpid open_passwd open_own_memory "$1" || return
-	for round in {1..6}; do
-		new_program "program.$1.$round" || return
-		asked_until has_watcher_ended 10 && is_watched=true
-		kill -KILL "${started[-1]}"
-		! $is_watched || break
-	done
-	$is_watched && has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
+	new_program "program.$1" && asked_until has_watcher_ended && watched || return
+	kill -KILL "${started[-1]}"
+	has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
 		refused "$file" SIGSYS "$1"
 }
 
@@ -372,12 +400,15 @@ has_its_libraries_alone() {
 }
 
 # Names that anybody may take before we do: abstract sockets, and files in shared memory.
+# Programs that run are opened, too, wherever they are, but not to be written to.
 takes_no_public_name() {
-	local pid
+	local pid fd
 
 	for pid in "$service_pid" $(role_pids engine); do
-		find "/proc/$pid/fd" -type l -printf '%l\n' 2>/dev/null
-		sed -E 's/^([^ ]* +){5}//' "/proc/$pid/maps"
+		for fd in "/proc/$pid/fd"/*; do
+			grep -qE '^flags:\s+0*[0-7]*[12]$' "/proc/$pid/fdinfo/${fd##*/}" 2>/dev/null && readlink "$fd"
+		done
+		awk '$2 ~ /^.w.s/ { print $6 }' "/proc/$pid/maps"
 	done >"$tmp/names"
 	[ -s "$tmp/names" ] && ! grep -E '^(/dev/shm|/tmp/[^/]*$|/var/tmp)' "$tmp/names" || return
 	awk 'NR > 1 && $8 ~ /^@.*pilotlight/ { found = 1 } END { exit found }' /proc/net/unix
@@ -393,7 +424,7 @@ privileges='setuid setresgid setgroups capset dumpable outlive'
 kernel='mmap_code bpf_program bpf_map bpf_pin bpf_find perf_event inject_input'
 deadly='execve ptrace_parent read_parent pidfd_parent unshare'
 
-plan 26
+plan 27
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Api]\nGroup=nogroup\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -413,6 +444,7 @@ check "each process has the libraries of its role alone" has_its_libraries_alone
 check "it takes no name that others could have taken" takes_no_public_name
 
 if has_intruder; then
+	check "who computes is tried, too" tries_who_computes
 	# shellcheck disable=SC2086
 	check "the engine is refused, in all threads: files" try_threads $files $modes
 	# shellcheck disable=SC2086
@@ -434,7 +466,7 @@ if has_intruder; then
 		skip "symbol workers" "no gcc"
 	fi
 else
-	for name in files sockets privileges deadly answer "answer's privileges" "answer's calls" \
+	for name in computes files sockets privileges deadly answer "answer's privileges" "answer's calls" \
 		"answer's death" "symbol workers"; do
 		skip "$name" "no registers can be set here: $(cat "$tmp/intruder.log")"
 	done

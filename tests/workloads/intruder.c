@@ -228,6 +228,15 @@ static bool step(pid_t thread, const char *name)
 	return true;
 }
 
+static bool is_at_call(pid_t thread)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, thread, 0, &registers) < 0)
+		fail("its registers");
+	return (ptrace(PTRACE_PEEKTEXT, thread, registers.rip - 2, 0) & 0xffff) == 0x050f;
+}
+
 /* The thread is stopped after a system call, so that two bytes before it there is one. */
 static bool make_call(pid_t thread, const struct call *call)
 {
@@ -237,7 +246,7 @@ static bool make_call(pid_t thread, const struct call *call)
 
 	if (ptrace(PTRACE_GETREGS, thread, 0, &before) < 0)
 		fail("its registers");
-	if ((ptrace(PTRACE_PEEKTEXT, thread, before.rip - 2, 0) & 0xffff) != 0x050f) {
+	if (!is_at_call(thread)) {
 		errno = EINVAL;
 		fail("it is not at a system call");
 	}
@@ -300,136 +309,82 @@ static int wait_for(pid_t thread)
 	return status;
 }
 
+/* One that is stopped between two calls goes on until the next, which it need not wait for. */
 static void stop_running(pid_t thread)
 {
 	if (ptrace(PTRACE_SEIZE, thread, 0, 0) < 0 || ptrace(PTRACE_INTERRUPT, thread, 0, 0) < 0)
 		fail("stopping it");
 	(void)wait_for(thread);
+	if (is_at_call(thread))
+		return;
+	if (ptrace(PTRACE_SYSCALL, thread, 0, 0) < 0)
+		fail("its next call");
+	(void)wait_for(thread);
+	if (ptrace(PTRACE_INTERRUPT, thread, 0, 0) < 0 || ptrace(PTRACE_CONT, thread, 0, 0) < 0)
+		fail("stopping it");
+	(void)wait_for(thread);
 }
 
-/* Who starts children, and the one of them that was let go before its start was told. */
-struct watch {
-	pid_t parent, released;
-};
-
-/* The child that a stop of its parent tells of, stopped too; or 0. */
-static pid_t child_of(struct watch *watch, int status)
+/* A signal that it was stopped for is its to have; one that ptrace itself made is not. */
+static void go_on(pid_t thread, int status, enum __ptrace_request how)
 {
-	int event = status >> 16;
-	unsigned long child = 0;
+	bool is_signal = status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP;
 
-	if (event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_VFORK &&
-		event != PTRACE_EVENT_CLONE)
-		return 0;
-	if (ptrace(PTRACE_GETEVENTMSG, watch->parent, 0, &child) < 0)
-		fail("its child");
-	if ((pid_t)child == watch->released)
-		return 0;
-	(void)wait_for((pid_t)child);
-	return (pid_t)child;
-}
-
-static void release(struct watch *watch, pid_t child)
-{
-	if (ptrace(PTRACE_DETACH, child, 0, 0) < 0)
-		fail("letting a child go");
-	watch->released = child;
-}
-
-static void go_on(pid_t thread, int status)
-{
-	if (ptrace(PTRACE_CONT, thread, 0, status >> 16 ? 0 : WSTOPSIG(status)) < 0)
+	if (ptrace(how, thread, 0, is_signal ? WSTOPSIG(status) : 0) < 0 && errno != ESRCH)
 		fail("going on");
 }
 
-/* The next child that is started; the parent goes on. */
-static pid_t wait_for_spawn(struct watch *watch)
+static void let_go(pid_t thread)
 {
-	for (;;) {
-		int status = wait_for(watch->parent);
-		pid_t child = child_of(watch, status);
-
-		go_on(watch->parent, status);
-		if (child)
-			return child;
-	}
-}
-
-/* The parent goes on meanwhile, as it may have to serve `child`; what else it starts is let go. */
-static int wait_for_child(struct watch *watch, pid_t child)
-{
-	for (;;) {
-		int status;
-		pid_t pid = waitpid(-1, &status, __WALL), other;
-
-		if (pid < 0 || !WIFSTOPPED(status)) {
-			errno = pid < 0 ? errno : ESRCH;
-			fail("waiting");
-		}
-		if (pid == child)
-			return status;
-		if (pid != watch->parent) {
-			release(watch, pid);
-			continue;
-		}
-		other = child_of(watch, status);
-		if (other)
-			release(watch, other);
-		go_on(pid, status);
-	}
-}
-
-/* Returns whether it is that role, stopped with its calls filtered; else it is let go. */
-static bool follow_child(struct watch *watch, pid_t child, const char *role)
-{
-	do
-		if (ptrace(PTRACE_CONT, child, 0, 0) < 0)
-			fail("its child");
-	while (wait_for_child(watch, child) >> 16 != PTRACE_EVENT_EXEC);
-	if (!is_role(child, role)) {
-		release(watch, child);
-		return false;
-	}
-	while (status_of(child, "Seccomp:") != 2) {
-		if (ptrace(PTRACE_SYSCALL, child, 0, 0) < 0)
-			fail("its child");
-		(void)wait_for_child(watch, child);
-	}
-	return true;
-}
-
-static void let_parent_go(struct watch *watch)
-{
-	int status;
-
-	if (ptrace(PTRACE_INTERRUPT, watch->parent, 0, 0) < 0)
-		fail("letting it go");
-	while ((status = wait_for(watch->parent)) >> 16 != PTRACE_EVENT_STOP) {
-		pid_t child = child_of(watch, status);
-
-		if (child)
-			release(watch, child);
-		go_on(watch->parent, status);
-	}
-	if (ptrace(PTRACE_DETACH, watch->parent, 0, 0) < 0)
+	if (ptrace(PTRACE_DETACH, thread, 0, 0) < 0 && errno != ESRCH)
 		fail("letting it go");
 }
 
+/* Children come and go, but for the one that was waited for. */
+static void has_ended(pid_t pid, pid_t parent, pid_t found)
+{
+	if (pid != parent && pid != found)
+		return;
+	errno = ESRCH;
+	fail(pid == parent ? "who starts them" : "who was started");
+}
+
+/*
+ * The next child of `parent` that is started as `role`, stopped with its calls filtered. Until then
+ * all that are traced go on, as one may have to serve the other: the parent, and its children until
+ * they are programs, which a fork may never be. Who still is traced is let go with the tracer's
+ * end.
+ */
 static pid_t stop_spawned(pid_t parent, const char *role)
 {
 	const long options =
 		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-	struct watch watch = { .parent = parent };
-	pid_t child;
+	pid_t found = 0;
 
 	if (ptrace(PTRACE_SEIZE, parent, 0, options) < 0)
 		fail("watching it");
 	(void)fputs("ready\n", stderr);
-	do
-		child = wait_for_spawn(&watch);
-	while (!follow_child(&watch, child, role));
-	let_parent_go(&watch);
-	return child;
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, __WALL);
+
+		if (pid < 0)
+			fail("waiting");
+		if (!WIFSTOPPED(status)) {
+			has_ended(pid, parent, found);
+			continue;
+		}
+		if (status >> 16 == PTRACE_EVENT_EXEC) {
+			if (found || !is_role(pid, role)) {
+				let_go(pid);
+				continue;
+			}
+			found = pid;
+		}
+		if (pid == found && status_of(pid, "Seccomp:") == 2)
+			return found;
+		go_on(pid, status, pid == found ? PTRACE_SYSCALL : PTRACE_CONT);
+	}
 }
 
 int main(int argc, char **argv)
