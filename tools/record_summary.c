@@ -25,12 +25,6 @@ static uint64_t peak_rss_bytes(const struct rusage *own)
 	return (uint64_t)own->ru_maxrss * 1024;
 }
 
-static uint64_t cpu_ns(const struct rusage *usage)
-{
-	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
-}
-
 void record_cost_read(struct record_cost *ret_cost)
 {
 	struct rusage own = { 0 }, children = { 0 };
@@ -38,7 +32,7 @@ void record_cost_read(struct record_cost *ret_cost)
 	(void)getrusage(RUSAGE_SELF, &own);
 	(void)getrusage(RUSAGE_CHILDREN, &children);
 	*ret_cost = (struct record_cost){
-		.cpu_ns = cpu_ns(&own) + cpu_ns(&children),
+		.cpu_ns = clock_rusage_cpu_ns(&own) + clock_rusage_cpu_ns(&children),
 		.peak_rss_bytes = peak_rss_bytes(&own) + (uint64_t)children.ru_maxrss * 1024,
 	};
 }

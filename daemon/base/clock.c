@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 static uint64_t now_ns(clockid_t clock)
@@ -35,4 +36,10 @@ uint64_t clock_process_cpu_ns(void)
 uint64_t clock_thread_cpu_ns(void)
 {
 	return now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t clock_rusage_cpu_ns(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
 }

@@ -20,3 +20,7 @@ uint64_t clock_process_cpu_ns(void);
 
 /* CPU time of the calling thread. */
 uint64_t clock_thread_cpu_ns(void);
+
+/* CPU time, user and system, as getrusage(2) and wait4(2) tell it. */
+struct rusage;
+uint64_t clock_rusage_cpu_ns(const struct rusage *usage);

@@ -196,11 +196,6 @@ int broker_children_start(struct broker_children *children, uint32_t kind, int r
 	return r;
 }
 
-static uint64_t ns_of(const struct timeval *time)
-{
-	return (uint64_t)time->tv_sec * NSEC_PER_SEC + (uint64_t)time->tv_usec * 1000;
-}
-
 /* Has it ended? Then its slot is free. */
 static bool reap(struct broker_child_process *process)
 {
@@ -213,7 +208,7 @@ static bool reap(struct broker_child_process *process)
 		return false;
 	end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	end.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	end.cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	end.cpu_ns = clock_rusage_cpu_ns(&usage);
 	(void)send(process->end_fd, &end, sizeof(end), MSG_DONTWAIT | MSG_NOSIGNAL);
 	process_close(process);
 	return true;

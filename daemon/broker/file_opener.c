@@ -31,7 +31,7 @@ enum {
 	/* For one that was killed: one that is held by nobody ends in less. */
 	KILL_WAIT_MS = 100,
 	DONE_WAIT_MS = 500,
-	IDLE_MS = 10000,
+	IDLE_MS = 30000,
 	/* Each a quarter of the one before. */
 	SHORTENINGS_MAX = 2,
 
@@ -191,6 +191,7 @@ static int work(int (*serve)(void *context, int socket_fd), void *context)
 {
 	const uint64_t end_ns = clock_monotonic_ns() + life_ns;
 	struct pollfd waited = { .fd = SOCKET_NUMBER, .events = POLLIN };
+	uint64_t now_ns, left_ms;
 	int r;
 
 	for (;;) {
@@ -201,9 +202,11 @@ static int work(int (*serve)(void *context, int socket_fd), void *context)
 			return EXIT_IDLE;
 		if (r != -EAGAIN)
 			return EXIT_FAILED;
-		if (clock_monotonic_ns() >= end_ns)
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= end_ns)
 			return EXIT_IDLE;
-		r = poll(&waited, 1, IDLE_MS);
+		left_ms = (end_ns - now_ns) / ms_ns + 1;
+		r = poll(&waited, 1, left_ms < IDLE_MS ? (int)left_ms : IDLE_MS);
 		if (r == 0)
 			return EXIT_IDLE;
 		if (r < 0 && errno != EINTR)

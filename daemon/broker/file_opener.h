@@ -13,8 +13,9 @@
  *
  * An opener that was killed in the hands of a file system ends when that lets it, which may be
  * never: there are FILE_OPENERS_MAX at most (I4), those of the servers before included, whose pids
- * file_opener_lost hands on. One without work for 10 s ends, and one that is a
- * minute old as soon as it has none: what it has cost is known of it then.
+ * file_opener_lost hands on. One without work for half a minute ends, as most of what is run now
+ * and then is run oftener; and one that is a minute old as soon as it has none: what it has cost is
+ * known of it then.
  *
  * One owner, one thread, which polls the epoll descriptor that it gives.
  */

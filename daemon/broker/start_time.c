@@ -43,7 +43,7 @@ int start_time_parse(const char *stat, size_t size, uint64_t *ret_ticks)
 	return 0;
 }
 
-static int read_start_ticks(int process_fd, uint64_t *ret_ticks)
+int start_time_read(int process_fd, uint64_t *ret_ticks)
 {
 	_cleanup_close_ int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char stat[STAT_BYTES];
@@ -63,7 +63,7 @@ int start_time_check(int process_fd, uint64_t start_ns)
 {
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
 	uint64_t ticks, wanted;
-	int r = read_start_ticks(process_fd, &ticks);
+	int r = start_time_read(process_fd, &ticks);
 
 	if (r < 0 || start_ns == 0)
 		return r;

@@ -12,6 +12,10 @@
  */
 int start_time_parse(const char *stat, size_t size, uint64_t *ret_ticks);
 
+/* The same, of the process whose /proc/PID is `process_fd`. Returns 0; -ESRCH when it is gone; or
+ * what reading returned. */
+int start_time_read(int process_fd, uint64_t *ret_ticks);
+
 /*
  * Did the process whose /proc/PID is `process_fd` start at `start_ns` (CLOCK_BOOTTIME), to within a
  * clock tick? 0 is the start time of any. Returns 0; -ESRCH when it is another one or gone; or what

@@ -40,10 +40,7 @@ static uint64_t cpu_ns_of(int who)
 {
 	struct rusage usage;
 
-	if (getrusage(who, &usage) < 0)
-		return 0;
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+	return getrusage(who, &usage) < 0 ? 0 : clock_rusage_cpu_ns(&usage);
 }
 
 uint64_t kernel_cost_cpu_ns(void)

@@ -247,8 +247,7 @@ static int reap(const struct child_process *child, struct child_process_end *end
 		return -EAGAIN;
 	end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	end->cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
-		      (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+	end->cpu_ns = clock_rusage_cpu_ns(&usage);
 	return 0;
 }
 

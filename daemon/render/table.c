@@ -23,7 +23,8 @@ static void write_header(const struct profile *profile, struct output *output)
 		" filtered + %" PRIu64 " lost\n",
 		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
 		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
-	output_printf(output, "# lost     %s\n", caption_losses(profile, losses));
+	output_printf(output, "# lost     %s%s\n", caption_losses(profile, losses),
+		accounts_lost(accounts) > 0 ? "; per cents are of what is stored" : "");
 }
 
 /* How many of the functions are shown. */
