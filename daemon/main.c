@@ -225,6 +225,7 @@ static void fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+	struct fault fault = { 0 };
 	struct options options;
 	int status;
 
@@ -241,6 +242,10 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &options, &status))
 		return status;
 	log_set_level(options.is_verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	if (service_settings_check_folders(&fault) < 0) {
+		log_error("%s", fault.text);
+		return EXIT_WRONG_USE;
+	}
 	if (options.checks)
 		return check(options.config);
 	if (options.prints)

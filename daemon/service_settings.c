@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "service_settings.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/cpu_list.h"
@@ -28,9 +29,26 @@ static void folder_of(const char *variable, const char *otherwise, char path[PAT
 {
 	const char *value = getenv(variable);
 
-	if (!value || value[0] != '/')
+	if (!value || !value[0])
 		value = otherwise;
 	(void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
+}
+
+int service_settings_check_folders(struct fault *fault)
+{
+	static const char *const names[] = { "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY",
+		"CACHE_DIRECTORY", "RUNTIME_DIRECTORY" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && value[0] && value[0] != '/')
+			return fault_set(fault, -EINVAL,
+				"the environment's %s, '%.200s', is no absolute path; one that is "
+				"not set is the system's folder",
+				names[i], value);
+	}
+	return 0;
 }
 
 __attribute__((format(printf, 2, 3))) static int set_path(
@@ -169,8 +187,10 @@ int service_settings_load(const char *config_path, bool is_confined,
 	const unsigned flags =
 		(config_path ? CONFIG_MUST_EXIST : 0U) | (is_confined ? CONFIG_WITHOUT_GROUPS : 0U);
 	struct service_settings settings = { 0 };
-	int r;
+	int r = service_settings_check_folders(fault);
 
+	if (r < 0)
+		return r;
 	service_settings_config_path(settings.config_path);
 	if (config_path)
 		(void)snprintf(

@@ -26,6 +26,10 @@ struct service_settings {
 	struct memory_shares shares;
 };
 
+/* Those that the environment names must be absolute, as nobody may be made to use the system's in
+ * their place. Returns 0, or -EINVAL with `fault`. What follows takes them as they are. */
+int service_settings_check_folders(struct fault *fault);
+
 /* Where the configuration is if nobody says. */
 void service_settings_config_path(char path[PATH_MAX]);
 

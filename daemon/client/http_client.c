@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 enum { ERROR_BYTES = 320, URL_BYTES = 16 << 10 };
@@ -145,6 +146,7 @@ void http_client_free(struct http_client *client)
 static int explain_connection(const struct http_client *client, struct fault *fault)
 {
 	const char *path = client->socket_path;
+	struct stat status;
 	long error = 0;
 
 	(void)curl_easy_getinfo(client->curl, CURLINFO_OS_ERRNO, &error);
@@ -155,6 +157,12 @@ static int explain_connection(const struct http_client *client, struct fault *fa
 			"pilotlightd",
 			path);
 	case ECONNREFUSED:
+		/* What the kernel says of other files, too. */
+		if (stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+			return fault_set(fault, -ENOTSOCK,
+				"'%s' is no socket: pilotlightd's is mostly "
+				"/run/pilotlight/api.sock",
+				path);
 		return fault_set(fault, -ECONNREFUSED,
 			"nobody listens on '%s': is pilotlightd running? systemctl start "
 			"pilotlightd",

@@ -51,9 +51,9 @@ DEFINE_CLEANUP(struct http_client, http_client_free);
  *
  * Returns 0, or a negative errno with a fault that is a sentence for whoever typed the command:
  * -ENOENT no socket there, -ENAMETOOLONG no path for one, -ECONNREFUSED nobody listens on it,
- * -EACCES it is not for this user, -ETIMEDOUT, -E2BIG the body is beyond its limit, -ECANCELED,
- * -EPROTO no HTTP or cut short, -EREMOTEIO the service answered with another status, which
- * `ret_reply` has in that case too; and what `write` failed with.
+ * -ENOTSOCK it is none, -EACCES it is not for this user, -ETIMEDOUT, -E2BIG the body is beyond its
+ * limit, -ECANCELED, -EPROTO no HTTP or cut short, -EREMOTEIO the service answered with another
+ * status, which `ret_reply` has in that case too; and what `write` failed with.
  */
 int http_client_get(struct http_client *client, const char *target, output_function write,
 	void *context, struct http_reply *ret_reply, struct fault *fault);

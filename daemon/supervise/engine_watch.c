@@ -14,6 +14,13 @@ static const uint64_t renewed_ns = NSEC_PER_SEC;
 static const uint64_t abort_patience_ns = NSEC_PER_SEC;
 static const uint64_t stop_patience_ns = 20ULL * NSEC_PER_SEC;
 
+static const uint64_t patience_without_watchdog_ns = 60ULL * NSEC_PER_SEC;
+
+uint64_t engine_watch_patience_ns(uint64_t watchdog_ns)
+{
+	return watchdog_ns > 0 ? watchdog_ns / 2 : patience_without_watchdog_ns;
+}
+
 void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns)
 {
 	*watch = (struct engine_watch){

@@ -25,6 +25,13 @@ enum engine_watch_action {
 	ENGINE_WATCH_START,
 };
 
+/*
+ * How long an engine may go without progress where the service's manager waits so long for the
+ * service's: half of that, the other half is for the next one to begin. 0, as there is no such
+ * manager: a minute.
+ */
+uint64_t engine_watch_patience_ns(uint64_t watchdog_ns);
+
 void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns);
 void engine_watch_started(struct engine_watch *watch, uint64_t now_ns);
 void engine_watch_progressed(struct engine_watch *watch, uint64_t now_ns);

@@ -95,8 +95,8 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 		.listen_fds = options->listen_fds,
 		.listen_count = options->listen_count,
 	};
-	/* Half for one to hang, half for the next one to begin. */
-	engine_watch_init(&supervisor->watch, service_state_watchdog_ns() / 2);
+	engine_watch_init(
+		&supervisor->watch, engine_watch_patience_ns(service_state_watchdog_ns()));
 	r = find_user(options->user, &supervisor->engine_options, fault);
 	if (r == 0)
 		r = copy_environment(&supervisor->environment);

@@ -225,6 +225,10 @@ static void who_is_not_there_is_told(void **state)
 	expect_failure(client, "/", -ECONNREFUSED, "systemctl start pilotlightd");
 	assert_int_equal(unlink(service.path), 0);
 	expect_failure(client, "/", -ENOENT, "systemctl start pilotlightd");
+	/* A file of another kind, which the kernel has the same words for. */
+	assert_int_equal(mkdir(service.path, 0700), 0);
+	expect_failure(client, "/", -ENOTSOCK, "is no socket");
+	assert_int_equal(rmdir(service.path), 0);
 	assert_int_equal(rmdir(service.folder), 0);
 	expect_failure(client, "/", -ENOENT, service.path);
 	http_client_free(client);

@@ -81,7 +81,7 @@ static void folders_are_those_of_the_service_manager(void **state)
 
 static void without_one_they_are_where_they_are(void **state)
 {
-	static const char *const useless[] = { NULL, "relative" };
+	static const char *const none[] = { NULL, "" };
 	struct fault fault = { 0 };
 
 	(void)state;
@@ -89,7 +89,7 @@ static void without_one_they_are_where_they_are(void **state)
 		struct service_settings settings;
 		char path[96];
 
-		set_variables(useless[i]);
+		set_variables(none[i]);
 		(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
 		write_config("");
 		assert_int_equal(service_settings_load(path, false, &settings, &fault), 0);
@@ -98,6 +98,28 @@ static void without_one_they_are_where_they_are(void **state)
 		assert_string_equal(settings.socket, "/run/pilotlight/api.sock");
 		service_settings_done(&settings);
 	}
+}
+
+/* Rather than the system's, which were not meant. */
+static void relative_ones_are_refused(void **state)
+{
+	static const char *const names[] = { "STATE_DIRECTORY", "CACHE_DIRECTORY",
+		"RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY" };
+	struct service_settings settings;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct fault fault = { 0 };
+
+		set_variables(folder);
+		assert_int_equal(service_settings_check_folders(&fault), 0);
+		assert_int_equal(setenv(names[i], "a/relative/one", 1), 0);
+		assert_int_equal(service_settings_check_folders(&fault), -EINVAL);
+		assert_non_null(strstr(fault.text, names[i]));
+		assert_non_null(strstr(fault.text, "'a/relative/one'"));
+		assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
+	}
+	set_variables(folder);
 }
 
 static void the_configuration_decides(void **state)
@@ -274,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folders_are_those_of_the_service_manager),
 		cmocka_unit_test(without_one_they_are_where_they_are),
+		cmocka_unit_test(relative_ones_are_refused),
 		cmocka_unit_test(the_configuration_decides),
 		cmocka_unit_test(the_least_memory_is_enough),
 		cmocka_unit_test(what_is_wrong_is_an_error),

@@ -103,7 +103,16 @@ static void one_that_is_told_to_end_has_its_time(void **state)
 	assert_int_equal(engine_watch_take(&watch, 21 * second), ENGINE_WATCH_KILL);
 }
 
-static void without_a_watchdog_nothing_is_due(void **state)
+static void an_engine_that_hangs_leaves_time_for_the_next(void **state)
+{
+	(void)state;
+	assert_int_equal(engine_watch_patience_ns(60 * second), 30 * second);
+	assert_int_equal(engine_watch_patience_ns(UINT64_MAX), UINT64_MAX / 2);
+	/* Nor does it hang for ever where nobody watches the service. */
+	assert_int_equal(engine_watch_patience_ns(0), 60 * second);
+}
+
+static void without_patience_nothing_is_due(void **state)
 {
 	struct engine_watch watch;
 
@@ -125,7 +134,8 @@ int main(void)
 		cmocka_unit_test(renewal_is_at_once_but_not_for_ever),
 		cmocka_unit_test(silence_ends_an_engine),
 		cmocka_unit_test(one_that_is_told_to_end_has_its_time),
-		cmocka_unit_test(without_a_watchdog_nothing_is_due),
+		cmocka_unit_test(an_engine_that_hangs_leaves_time_for_the_next),
+		cmocka_unit_test(without_patience_nothing_is_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
