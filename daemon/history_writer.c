@@ -42,7 +42,8 @@ struct history_writer {
 	 * those that wait. */
 	struct job jobs[HISTORY_WRITER_WAITING_MAX];
 	size_t first, done, count;
-	size_t waiting_bytes; /* of those that are not done */
+	size_t waiting_bytes;	/* of those that are not done */
+	uint64_t told_until_ns; /* the end of the last result that was taken, CLOCK_MONOTONIC */
 	bool is_ending, has_entered;
 	int enter_error;
 	struct store_summary summary;
@@ -254,6 +255,7 @@ void history_writer_free(struct history_writer *writer)
 int history_writer_add(
 	struct history_writer *writer, const struct store_window *window, struct profile *profile)
 {
+	uint64_t end_monotonic_ns = window->monotonic_ns + (profile->end_ns - profile->start_ns);
 	size_t bytes = profile_bytes(profile);
 	int r = 0;
 
@@ -262,12 +264,18 @@ int history_writer_add(
 		(writer->waiting_bytes > 0 &&
 			writer->waiting_bytes + bytes > writer->options.waiting_bytes_max)) {
 		r = -EAGAIN;
+		/* Known to be lost with the one before it, as there is one. */
+		job_at(writer, writer->count - 1)->result.end_monotonic_ns = end_monotonic_ns;
 	} else {
 		*job_at(writer, writer->count++) = (struct job){
 			.window = *window,
 			.profile = profile,
 			.bytes = bytes,
-			.result = { .end_ns = profile->end_ns, .accounts = profile->accounts },
+			.result = {
+				.end_ns = profile->end_ns,
+				.end_monotonic_ns = end_monotonic_ns,
+				.accounts = profile->accounts,
+			},
 		};
 		writer->waiting_bytes += bytes;
 		(void)pthread_cond_broadcast(&writer->changed);
@@ -291,6 +299,7 @@ int history_writer_take(struct history_writer *writer, struct history_result *re
 	(void)pthread_mutex_lock(&writer->lock);
 	if (writer->done > 0) {
 		*ret_result = job_at(writer, 0)->result;
+		writer->told_until_ns = ret_result->end_monotonic_ns;
 		writer->first = (writer->first + 1) % HISTORY_WRITER_WAITING_MAX;
 		writer->done--;
 		writer->count--;
@@ -303,15 +312,21 @@ int history_writer_take(struct history_writer *writer, struct history_result *re
 	return r;
 }
 
-void history_writer_untold(struct history_writer *writer, struct accounts *ret_accounts)
+void history_writer_untold(
+	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns)
 {
 	struct accounts sum = { 0 };
+	bool is_whole = true; /* so far */
 
 	(void)pthread_mutex_lock(&writer->lock);
+	*ret_since_ns = writer->told_until_ns;
 	for (size_t i = 0; i < writer->count; i++) {
 		const struct history_result *result = &job_at(writer, i)->result;
 
-		if (i >= writer->done || result->error < 0)
+		is_whole = is_whole && i < writer->done && result->error == 0;
+		if (is_whole)
+			*ret_since_ns = result->end_monotonic_ns;
+		else if (i >= writer->done || result->error < 0)
 			accounts_add(&sum, &result->accounts);
 	}
 	(void)pthread_mutex_unlock(&writer->lock);

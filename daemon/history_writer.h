@@ -56,16 +56,21 @@ int history_writer_poll_fd(const struct history_writer *writer);
 
 /* What became of a window, in the order in which they were added. */
 struct history_result {
-	int error;	 /* 0: it is on the disk; or why it was dropped, -errno */
-	uint64_t end_ns; /* of the window, CLOCK_REALTIME */
+	int error;		   /* 0: it is on the disk; or why it was dropped, -errno */
+	uint64_t end_ns;	   /* of the window, CLOCK_REALTIME */
+	uint64_t end_monotonic_ns; /* likewise, or of those refused behind it; CLOCK_MONOTONIC */
 	struct accounts accounts;
 	char fault[512]; /* "" where there is no error */
 };
 /* Returns 0, or -EAGAIN: there is nothing to tell. */
 int history_writer_take(struct history_writer *writer, struct history_result *ret_result);
 
-/* The accounts of the windows that are not on the disk, but for those that have been told of. */
-void history_writer_untold(struct history_writer *writer, struct accounts *ret_accounts);
+/*
+ * The accounts of the windows that are not on the disk, but for those that have been told of; and
+ * when the last one ended that is, or has been told of: CLOCK_MONOTONIC, 0 if there was none.
+ */
+void history_writer_untold(
+	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns);
 
 /* How much history there is, as of the last window that was written. */
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary);

@@ -9,7 +9,12 @@
 #include <sys/mman.h>
 
 /* "PLKEEP", and the version of the layout: another one is begun anew. */
-#define MAGIC 0x010050454b4c50ULL
+#define MAGIC 0x020050454b4c50ULL
+
+struct unsealed {
+	struct accounts accounts;
+	uint64_t since_ns;
+};
 
 struct keepsake {
 	uint64_t magic;
@@ -17,7 +22,7 @@ struct keepsake {
 	uint8_t boot_id[16];
 	uint64_t service, engines, lost_samples;
 	uint64_t current; /* the slot that holds; the other one is written to */
-	struct accounts unsealed[2];
+	struct unsealed unsealed[2];
 };
 
 static int map_file(const char *path, struct keepsake **ret_keepsake)
@@ -43,7 +48,7 @@ static bool is_of_this_boot(const struct keepsake *keepsake, const uint8_t boot_
 {
 	return keepsake->magic == MAGIC && keepsake->bytes == sizeof(*keepsake) &&
 	       memcmp(keepsake->boot_id, boot_id, sizeof(keepsake->boot_id)) == 0 &&
-	       accounts_close(&keepsake->unsealed[keepsake->current % 2]);
+	       accounts_close(&keepsake->unsealed[keepsake->current % 2].accounts);
 }
 
 int keepsake_open(const char *path, const uint8_t boot_id[16], uint64_t service,
@@ -63,6 +68,7 @@ int keepsake_open(const char *path, const uint8_t boot_id[16], uint64_t service,
 	if (keepsake->service != service) {
 		keepsake->service = service;
 		keepsake->engines = keepsake->lost_samples = 0;
+		keepsake->unsealed[keepsake->current % 2].since_ns = 0;
 	}
 	*ret_keepsake = keepsake;
 	return 0;
@@ -75,9 +81,11 @@ void keepsake_close(struct keepsake *keepsake)
 }
 
 void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behind,
-	uint64_t *ret_engines, struct accounts *ret_lost, uint64_t *ret_lost_samples)
+	struct keepsake_beginning *ret_beginning)
 {
-	struct accounts lost = keepsake->unsealed[keepsake->current % 2];
+	const struct unsealed *unsealed = &keepsake->unsealed[keepsake->current % 2];
+	struct accounts lost = unsealed->accounts;
+	uint64_t since_ns = unsealed->since_ns;
 
 	accounts_add(&lost, left_behind);
 	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
@@ -85,16 +93,19 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
 	}
 	/* Counted, whatever becomes of this engine before it tells of its own. */
-	keepsake_update(keepsake, &lost);
-	*ret_engines = ++keepsake->engines;
-	*ret_lost = lost;
-	*ret_lost_samples = keepsake->lost_samples;
+	keepsake_update(keepsake, &lost, since_ns);
+	*ret_beginning = (struct keepsake_beginning){
+		.engines = ++keepsake->engines,
+		.lost = lost,
+		.lost_samples = keepsake->lost_samples,
+		.since_ns = since_ns,
+	};
 }
 
-void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed)
+void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed, uint64_t since_ns)
 {
 	uint64_t next = (keepsake->current + 1) % 2;
 
-	keepsake->unsealed[next] = *unsealed;
+	keepsake->unsealed[next] = (struct unsealed){ *unsealed, since_ns };
 	__atomic_store_n(&keepsake->current, next, __ATOMIC_RELEASE);
 }

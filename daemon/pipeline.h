@@ -135,8 +135,14 @@ void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_acco
  * was opened: nobody else tells of it once this one has started. */
 void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts);
 
-/* Samples that were lost before this pipeline was there; into the accounts of the open window. */
-void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost);
+/*
+ * Of another pipeline before this one, which has started just now: what it lost, for the accounts
+ * of the open window; and until when its windows went, CLOCK_MONOTONIC, 0: not known. The open
+ * window begins there, if anything is in it that was sampled before. Returns when it does,
+ * likewise.
+ */
+uint64_t pipeline_follow_on(
+	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns);
 
 /* From now on, and the rate of the windows that are yet to begin: pipeline_cut() is to follow at
  * once. */

@@ -140,10 +140,24 @@ void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_
 	*ret_accounts = accounts;
 }
 
-void pipeline_add_lost(struct pipeline *pipeline, const struct accounts *lost)
+uint64_t pipeline_follow_on(
+	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns)
 {
-	accounts_add(&pipeline->open.accounts, lost);
+	struct pipeline_window *open = &pipeline->open;
+	/* Else nothing was sampled in between. */
+	bool has_earlier = capture_is_taken_over(pipeline->capture) || lost->fired > 0;
+	uint64_t earlier_ns = 0;
+
+	accounts_add(&open->accounts, lost);
 	accounts_add(&pipeline->report.accounts, lost);
+	if (has_earlier && since_ns > 0 && since_ns < open->monotonic_ns)
+		earlier_ns = open->monotonic_ns - since_ns;
+	/* A clock may stand where no window can have begun. */
+	if (earlier_ns < open->profile->start_ns) {
+		open->profile->start_ns -= earlier_ns;
+		open->monotonic_ns -= earlier_ns;
+	}
+	return open->monotonic_ns;
 }
 
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault)

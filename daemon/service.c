@@ -34,16 +34,19 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 
 static int start(struct service *service, struct fault *fault)
 {
-	struct accounts left_behind, lost;
+	struct keepsake_beginning beginning;
+	struct accounts left_behind;
 	int r = pipeline_start(service->pipeline, fault);
 
 	if (r < 0)
 		return r;
 	/* At once: the next engine would not be told. */
 	pipeline_left_behind(service->pipeline, &left_behind);
-	keepsake_begin(
-		service->keepsake, &left_behind, &service->engines, &lost, &service->lost_samples);
-	pipeline_add_lost(service->pipeline, &lost);
+	keepsake_begin(service->keepsake, &left_behind, &beginning);
+	service->engines = beginning.engines;
+	service->lost_samples = beginning.lost_samples;
+	service->settled_ns =
+		pipeline_follow_on(service->pipeline, &beginning.lost, beginning.since_ns);
 	service->started_ns = clock_realtime_ns();
 	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
 		service->settings.config.max_cost_ppm);

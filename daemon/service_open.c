@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/start_time.h"
 #include "sandbox/sandbox.h"
 #include "supervise/journal.h"
 #include "supervise/supervisor.h"
@@ -19,6 +20,8 @@
 #include <time.h>
 
 #define JIT_PATIENCE_NS (2ULL * NSEC_PER_SEC)
+
+enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
 
 static int read_boot_id(uint8_t boot_id[16])
 {
@@ -277,9 +280,26 @@ static void tell_start(const struct service *service)
 		.field_count = ARRAY_SIZE(fields),
 	};
 
-	log_event(&event, "the engine begins, with %llu MiB of memory and the history in %s",
+	log_event(&event, "the engine begins, with %llu MiB of memory and %s%s",
 		(unsigned long long)(service->settings.memory_budget >> 20),
-		service->settings.history[0] ? service->settings.history : "no folder");
+		service->settings.history[0] ? "the history in " : "without a history",
+		service->settings.history);
+}
+
+/* Tells this service's engines from those of one before, whose main process may have had the same
+ * pid, as in a container it has. */
+static uint64_t service_number(void)
+{
+	_cleanup_close_ int fd = -1;
+	uint64_t pid = (uint64_t)getppid(), ticks = 0;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || start_time_read(fd, &ticks) < 0)
+		log_debug("cannot tell since when the service is there, continuing with its pid "
+			  "alone");
+	return ticks << PID_BITS | pid;
 }
 
 int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
@@ -297,7 +317,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r == 0)
 		r = read_boot_id(service->boot_id);
 	if (r == 0)
-		r = keepsake_open(service->settings.keepsake, service->boot_id, (uint64_t)getppid(),
+		r = keepsake_open(service->settings.keepsake, service->boot_id, service_number(),
 			&service->keepsake, fault);
 	if (r == 0)
 		r = open_listeners(service, options, listeners, &count, fault);

@@ -45,6 +45,7 @@ struct service {
 	uint64_t engines, lost_samples;
 	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
 	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
+	uint64_t settled_ns;  /* likewise, until when there is nothing that an engine could lose */
 	struct sealing sealing;
 
 	struct service_use use;	       /* when the governor was last told */

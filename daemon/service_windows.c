@@ -21,14 +21,17 @@
 void service_keep(void *context)
 {
 	struct service *service = context;
+	uint64_t written_ns = 0;
 	struct accounts unsealed, writing;
 
 	pipeline_untaken(service->pipeline, &unsealed);
 	if (service->writer) {
-		history_writer_untold(service->writer, &writing);
+		history_writer_untold(service->writer, &writing, &written_ns);
 		accounts_add(&unsealed, &writing);
 	}
-	keepsake_update(service->keepsake, &unsealed);
+	if (written_ns > 0)
+		service->settled_ns = written_ns;
+	keepsake_update(service->keepsake, &unsealed, service->settled_ns);
 }
 
 /* Windows end at round times of the wall clock, so that hosts and days can be compared. */
@@ -118,8 +121,7 @@ static void tell_history(const struct service *service, const char *id, const ch
 
 	(void)snprintf(
 		dropped, sizeof(dropped), "%llu", (unsigned long long)service->windows_dropped);
-	log_event(
-		&event, "the history: %s; %s windows are missing, sampling goes on", what, dropped);
+	log_event(&event, "the history: %s; windows missing: %s, sampling goes on", what, dropped);
 }
 
 /* Of what was set aside the status tells as long as it is there, and the log once. */
@@ -131,8 +133,8 @@ static void tell_damaged(struct service *service)
 	history_writer_summary(service->writer, &summary);
 	if (summary.days_set_aside > 0)
 		(void)snprintf(text, sizeof(text),
-			"what was damaged is set aside, %llu databases named *.damaged-N in the "
-			"history's folder",
+			"what was damaged is set aside as *.damaged-N in the history's folder, "
+			"databases: %llu",
 			(unsigned long long)summary.days_set_aside);
 	if (strcmp(text, service->history_fault) == 0)
 		return;
@@ -186,6 +188,7 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
 	service->last_window = profile->accounts;
 	if (!service->writer) {
+		service->settled_ns = monotonic_ns + (end_ns - profile->start_ns);
 		profile_free(profile);
 		answer(service, end_ns);
 		return;

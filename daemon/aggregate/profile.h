@@ -89,7 +89,10 @@ struct profile_sample {
 struct profile {
 	/* What it is of. */
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
+	uint64_t covered_ns;	   /* without the gaps in between; 0: all of that time */
 	uint64_t period_ns;	   /* of CPU time that one sample stands for */
+	/* The longest of what was merged, whose counts are brought to period_ns; 0: it is that. */
+	uint64_t longest_period_ns;
 	/* CPU time that there was, without the gaps in between; 0: all CPUs for all the time. */
 	uint64_t possible_cpu_ns;
 	uint32_t cpu_count;

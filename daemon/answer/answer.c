@@ -156,7 +156,7 @@ static int read_side(struct making *making, enum difference_side side)
 	r = answer_names_run(profile, cached_symbol_source_interface(making->names));
 	if (r == -ENOMEM)
 		return answer_fail_memory(making->reply, making->request->memory_max);
-	making->covered_ns = found.covered_ns;
+	making->covered_ns = profile->covered_ns;
 	title(making, side, &found, r == -E2BIG);
 	return 0;
 }

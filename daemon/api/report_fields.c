@@ -41,10 +41,12 @@ const struct report_field report_fields[] = {
 		FIELD(service.max_cost_ppm), REPORT_PPM },
 	{ "cost", "bpf_seconds", "bpf_cpu_seconds_total", "CPU time of the BPF programs.",
 		FIELD(service.bpf_ns), REPORT_NANOSECONDS },
-	{ "cost", "engine_cpu_seconds", "engine_cpu_seconds_total", "CPU time of the engine.",
-		FIELD(service.engine_cpu_ns), REPORT_NANOSECONDS },
+	{ "cost", "engine_cpu_seconds", "engine_cpu_seconds_total",
+		"CPU time of the engine that runs.", FIELD(service.engine_cpu_ns),
+		REPORT_NANOSECONDS },
 	{ "cost", "broker_cpu_seconds", "broker_cpu_seconds_total",
-		"CPU time of the broker and its other children: symbols and queries.",
+		"CPU time of the broker and of its children that have ended: symbols, queries, "
+		"former engines.",
 		FIELD(service.broker_cpu_ns), REPORT_NANOSECONDS },
 
 	{ "memory", "bytes", "memory_bytes", "Memory of the whole service, BPF maps included.",

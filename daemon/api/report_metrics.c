@@ -97,7 +97,8 @@ static void write_samples(struct output *output, const struct accounts *accounts
 	write_head(output, "samples_fired_total", "counter",
 		"Samples; all of them are stored or dropped.");
 	output_printf(output, "pilotlight_samples_fired_total %" PRIu64 "\n", accounts->fired);
-	write_head(output, "samples_stored_total", "counter", "Samples that are in profiles.");
+	write_head(output, "samples_stored_total", "counter",
+		"Samples that are in profiles, those of windows_dropped_total among them.");
 	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
 		write_labelled(output, "samples_stored_total", "path", report_path_name(i),
 			accounts->stored[i]);

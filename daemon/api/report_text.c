@@ -169,6 +169,9 @@ static void write_history_problems(
 			service->window_ns / NSEC_PER_SEC);
 }
 
+/* What the start costs is not of the last minute any more. */
+#define START_NS (2ULL * 60 * NSEC_PER_SEC)
+
 static void write_problems(
 	const struct service_status *service, struct output *output, size_t *count)
 {
@@ -185,7 +188,9 @@ static void write_problems(
 		write_problem(output, count, "It takes %s of memory, and its budget is %s.",
 			bytes_text(service->memory_bytes, used),
 			bytes_text(service->memory_max_bytes, budget));
-	if (service->max_cost_ppm > 0 && service->cost_ppm > 1.1 * (double)service->max_cost_ppm)
+	if (service->max_cost_ppm > 0 && service->cost_ppm > 1.1 * (double)service->max_cost_ppm &&
+		service->now_ns > service->started_ns &&
+		service->now_ns - service->started_ns > START_NS)
 		write_problem(output, count,
 			"It costs %.3f%% of the machine's CPU time, and may cost %.3f%%.",
 			service->cost_ppm / 1e4, (double)service->max_cost_ppm / 1e4);
@@ -240,18 +245,21 @@ static void write_sampling(const struct service_status *service, struct output *
 
 static void write_cost(const struct service_status *service, struct output *output)
 {
-	char of_last[SHARE_BYTES] = "not known yet";
 	double all_s = (double)(service->bpf_ns + service->engine_cpu_ns + service->broker_cpu_ns) /
 		       NSEC_PER_SEC;
 
 	if (service->cost_ppm > 0)
-		(void)snprintf(of_last, sizeof(of_last), "%.3f%%", service->cost_ppm / 1e4);
-	write_entry(output, "Cost", "%s of all CPU time in the last minute, of at most %.3f%%",
-		of_last, (double)service->max_cost_ppm / 1e4);
-	write_entry(output, "",
-		"%.1f s since the start: BPF %.1f, engine %.1f, broker and workers %.1f", all_s,
+		write_entry(output, "Cost",
+			"%.3f%% of all CPU time in the last minute, of at most %.3f%%",
+			service->cost_ppm / 1e4, (double)service->max_cost_ppm / 1e4);
+	else
+		write_entry(output, "Cost", "not known yet, of at most %.3f%% of all CPU time",
+			(double)service->max_cost_ppm / 1e4);
+	write_entry(output, "", "%.1f s since the start: BPF %.1f, engine %.1f, %s %.1f", all_s,
 		(double)service->bpf_ns / NSEC_PER_SEC,
 		(double)service->engine_cpu_ns / NSEC_PER_SEC,
+		service->engine_starts > 1 ? "broker, workers and former engines"
+					   : "broker and workers",
 		(double)service->broker_cpu_ns / NSEC_PER_SEC);
 }
 

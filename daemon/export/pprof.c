@@ -82,9 +82,12 @@ static int write_time(struct pprof_writer *writer)
 	const struct profile *profile = writer->profile;
 
 	protobuf_u64(&writer->part, PROFILE_TIME_NS, pprof_saturate(profile->start_ns));
+	/* What readers hold the samples against: time that nobody has recorded is not of it. */
 	if (profile->end_ns > profile->start_ns)
 		protobuf_u64(&writer->part, PROFILE_DURATION_NS,
-			pprof_saturate(profile->end_ns - profile->start_ns));
+			pprof_saturate(profile->covered_ns > 0
+					       ? profile->covered_ns
+					       : profile->end_ns - profile->start_ns));
 	return pprof_writer_send(writer);
 }
 
@@ -116,6 +119,9 @@ static int write_comments(struct pprof_writer *writer)
 	r = put_comment(writer, "event=%s", string_pool_get(&profile->strings, profile->event));
 	if (r == 0 && profile->period_ns > 0)
 		r = put_comment(writer, "rate_hz=%.6g", (double)NSEC_PER_SEC / profile->period_ns);
+	if (r == 0 && profile->longest_period_ns > profile->period_ns)
+		r = put_comment(writer, "lowest_rate_hz=%.6g",
+			(double)NSEC_PER_SEC / profile->longest_period_ns);
 	if (r == 0)
 		r = put_comment(writer, "cpus=%u", profile->cpu_count);
 	if (r == 0)

@@ -24,20 +24,28 @@ static void append(char *text, size_t room, size_t *size, const char *format, ..
 	*size += (size_t)n;
 }
 
+static uint64_t rate_hz(uint64_t period_ns)
+{
+	return period_ns > 0 ? (NSEC_PER_SEC + period_ns / 2) / period_ns : 0;
+}
+
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES])
 {
 	const char *event = string_pool_get(&profile->strings, profile->event);
-	uint64_t hz = 0;
+	uint64_t hz = rate_hz(profile->period_ns), lowest = rate_hz(profile->longest_period_ns);
+	bool has_several = hz > 0 && profile->longest_period_ns > 0 && lowest < hz;
 	size_t size = 0;
 
-	if (profile->period_ns > 0)
-		hz = (NSEC_PER_SEC + profile->period_ns / 2) / profile->period_ns;
 	append(text, CAPTION_BYTES, &size, "%s", *event ? event : "samples");
-	if (hz > 0)
+	if (has_several)
+		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " to %" PRIu64 " Hz", lowest, hz);
+	else if (hz > 0)
 		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " Hz", hz);
 	if (profile->cpu_count > 0)
 		append(text, CAPTION_BYTES, &size, " on %" PRIu32 " CPU%s", profile->cpu_count,
 			profile->cpu_count == 1 ? "" : "s");
+	if (has_several)
+		append(text, CAPTION_BYTES, &size, ", counts as of %" PRIu64 " Hz", hz);
 	return text;
 }
 
@@ -45,7 +53,7 @@ const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]
 {
 	time_t seconds = (time_t)(profile->start_ns / NSEC_PER_SEC);
 	struct tm when;
-	uint64_t tenths;
+	uint64_t span_ns, tenths, recorded;
 	size_t size = 0;
 
 	text[0] = '\0';
@@ -55,8 +63,15 @@ const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]
 		when.tm_mon + 1, when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
 	if (profile->end_ns <= profile->start_ns)
 		return text;
-	tenths = (profile->end_ns - profile->start_ns) / (NSEC_PER_SEC / 10);
+	span_ns = profile->end_ns - profile->start_ns;
+	tenths = span_ns / (NSEC_PER_SEC / 10);
 	append(text, CAPTION_BYTES, &size, ", %" PRIu64 ".%" PRIu64 " s", tenths / 10, tenths % 10);
+	recorded = profile->covered_ns / (NSEC_PER_SEC / 10);
+	/* Windows that follow each other are as long as the clocks agree. */
+	if (profile->covered_ns > 0 && profile->covered_ns < span_ns - span_ns / 100 &&
+		recorded < tenths)
+		append(text, CAPTION_BYTES, &size, ", %" PRIu64 ".%" PRIu64 " s of it recorded",
+			recorded / 10, recorded % 10);
 	return text;
 }
 

@@ -15,10 +15,12 @@ enum {
 	CAPTION_LOSSES_BYTES = 512,
 };
 
-/* "cpu-clock at 99 Hz on 4 CPUs"; what is not known is left out. */
+/* "cpu-clock at 99 Hz on 4 CPUs"; what is not known is left out. Where windows of several rates
+ * were merged, "cpu-clock at 11 to 99 Hz on 4 CPUs, counts as of 99 Hz". */
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES]);
 
-/* "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. */
+/* "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. Where some of it is in no
+ * window, "2026-11-20 03:12:05 UTC, 60.0 s, 40.0 s of it recorded". */
 const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]);
 
 /* "1,234,567". */

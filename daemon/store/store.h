@@ -122,7 +122,6 @@ struct store_selection {
 struct store_found {
 	uint64_t windows, supplements;
 	uint64_t start_ns, end_ns; /* of the first and the last window; 0: none */
-	uint64_t covered_ns;	   /* the windows' lengths: gaps between them are not in it */
 	uint64_t days_damaged;	   /* that could not be read */
 	bool has_other_events;
 	/* The accounts of all windows, whoever was selected, are in the profile. */

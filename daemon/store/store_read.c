@@ -386,6 +386,10 @@ static void count_time(struct profile *profile, const struct read_window *window
 					      __builtin_add_overflow(profile->possible_cpu_ns,
 						      cpu_ns, &profile->possible_cpu_ns)))
 		profile->possible_cpu_ns = UINT64_MAX;
+	if (!window->is_supplement &&
+		__builtin_add_overflow(profile->covered_ns, window->end_ns - window->start_ns,
+			&profile->covered_ns))
+		profile->covered_ns = UINT64_MAX;
 	if (window->cpu_count > profile->cpu_count)
 		profile->cpu_count = window->cpu_count;
 }
@@ -395,18 +399,18 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	struct store_found *found = &reading->found;
 	struct profile *profile = reading->profile;
 
-	if (window->is_supplement) {
+	if (window->is_supplement)
 		found->supplements++;
-	} else {
+	else
 		found->windows++;
-		found->covered_ns += window->end_ns - window->start_ns;
-	}
 	if (found->start_ns == 0 || window->start_ns < found->start_ns)
 		found->start_ns = window->start_ns;
 	if (window->end_ns > found->end_ns)
 		found->end_ns = window->end_ns;
 	if (profile->period_ns == 0 || window->period_ns < profile->period_ns)
 		profile->period_ns = window->period_ns;
+	if (window->period_ns > profile->longest_period_ns)
+		profile->longest_period_ns = window->period_ns;
 	count_time(profile, window);
 	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }

@@ -98,6 +98,8 @@ static void a_history_that_lags_is_wrong(void **state)
 	/* One that was only just started has not had the time. */
 	report.service.sealed_until_ns = 0;
 	report.service.started_ns = REPORT_NOW_NS - 5000000000;
+	/* Nor is what the start costs what it goes on to cost. */
+	report.service.cost_ppm = 120000;
 	text = text_of(&report);
 	EXPECT_PARTS(text, "All is well.\n");
 	free(text);
@@ -180,8 +182,8 @@ static void what_there_is_nothing_of_is_said_so(void **state)
 
 	(void)state;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "  History    none is kept\n", "not known yet of all CPU time",
-		"0 since the start, none lost");
+	EXPECT_PARTS(text, "  History    none is kept\n",
+		"not known yet, of at most 0.000% of all CPU time", "0 since the start, none lost");
 	free(text);
 	report.service.has_history = true;
 	memset(report.service.history_fault, 'x', sizeof(report.service.history_fault));

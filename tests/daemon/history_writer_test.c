@@ -47,9 +47,20 @@ static void take(struct history_writer *writer, struct history_result *ret_resul
 static uint64_t untold_samples(struct history_writer *writer)
 {
 	struct accounts untold;
+	uint64_t until_ns;
 
-	history_writer_untold(writer, &untold);
+	history_writer_untold(writer, &untold, &until_ns);
 	return untold.fired;
+}
+
+/* CLOCK_MONOTONIC. */
+static uint64_t known_until(struct history_writer *writer)
+{
+	struct accounts untold;
+	uint64_t until_ns;
+
+	history_writer_untold(writer, &untold, &until_ns);
+	return until_ns;
 }
 
 static void windows_are_written_and_told_of(void **state)
@@ -68,11 +79,14 @@ static void windows_are_written_and_told_of(void **state)
 	for (unsigned i = 0; i < 8; i++) {
 		struct profile *profile = window_profile(i);
 		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
+		uint64_t length_ns = end_ns - profile->start_ns;
 
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
 		wait_for_result(writer);
 		assert_int_equal(untold_samples(writer), 0);
+		assert_int_equal(known_until(writer), 1 + length_ns);
 		take(writer, &result);
+		assert_int_equal(known_until(writer), 1 + length_ns);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
 		assert_int_equal(result.end_ns, end_ns);
@@ -199,6 +213,7 @@ static void a_full_disk_costs_the_old_day(void **state)
 static void a_bounded_number_waits(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
+	const struct store_window refused = { .monotonic_ns = 1000000000000 };
 	struct history_writer *writer;
 	struct history_result result;
 	char folder[64], moved[80];
@@ -216,12 +231,22 @@ static void a_bounded_number_waits(void **state)
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
 		assert_int_equal(untold_samples(writer), fired);
 	}
-	assert_int_equal(history_writer_add(writer, &window, window_profile(9)), -EAGAIN);
+	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
 	wait_for_result(writer);
 	assert_int_equal(untold_samples(writer), fired);
+	assert_int_equal(known_until(writer), 0);
 	take(writer, &result);
 	assert_int_equal(result.error, -ENOENT);
 	assert_int_equal(untold_samples(writer), fired - result.accounts.fired);
+	/* That it is lost is known now. */
+	assert_int_equal(known_until(writer), result.end_monotonic_ns);
+	assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
+	/* And of the one that was refused with the last that was not. */
+	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
+		wait_for_result(writer);
+		take(writer, &result);
+	}
+	assert_true(known_until(writer) > refused.monotonic_ns);
 	history_writer_free(writer);
 	assert_int_equal(rename(moved, folder), 0);
 	fixture_remove(folder);

@@ -48,15 +48,14 @@ static struct keepsake *opened(const uint8_t boot_id[16], uint64_t service)
 static void the_first_engine_has_lost_nothing(void **state)
 {
 	struct keepsake *keepsake;
-	struct accounts lost;
-	uint64_t engines, samples;
+	struct keepsake_beginning begun;
 
 	(void)state;
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	assert_int_equal(engines, 1);
-	assert_int_equal(samples, 0);
-	assert_memory_equal(&lost, &none, sizeof(none));
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.engines, 1);
+	assert_int_equal(begun.lost_samples, 0);
+	assert_memory_equal(&begun.lost, &none, sizeof(none));
 	keepsake_close(keepsake);
 }
 
@@ -68,32 +67,31 @@ static void what_was_stored_is_lost_with_its_engine(void **state)
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
 	};
 	struct keepsake *keepsake;
-	struct accounts lost;
-	uint64_t engines, samples;
+	struct keepsake_beginning begun;
 
 	(void)state;
 	for (uint64_t i = 1; i <= 3; i++) {
 		keepsake = opened(boot, 1);
-		keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-		assert_int_equal(engines, i);
-		assert_int_equal(samples, (i - 1) * 70);
-		assert_true(accounts_close(&lost));
-		assert_int_equal(lost.fired, i == 1 ? 0 : 100);
-		assert_int_equal(lost.dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
-		assert_int_equal(lost.dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
-		assert_int_equal(accounts_stored(&lost), 0);
-		keepsake_update(keepsake, &unsealed);
+		keepsake_begin(keepsake, &none, &begun);
+		assert_int_equal(begun.engines, i);
+		assert_int_equal(begun.lost_samples, (i - 1) * 70);
+		assert_true(accounts_close(&begun.lost));
+		assert_int_equal(begun.lost.fired, i == 1 ? 0 : 100);
+		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
+		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
+		assert_int_equal(accounts_stored(&begun.lost), 0);
+		keepsake_update(keepsake, &unsealed, 0);
 		keepsake_close(keepsake);
 	}
 	/* One that ends well. */
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	keepsake_update(keepsake, &none);
+	keepsake_begin(keepsake, &none, &begun);
+	keepsake_update(keepsake, &none, 0);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	assert_int_equal(lost.fired, 0);
-	assert_int_equal(samples, 210);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.lost.fired, 0);
+	assert_int_equal(begun.lost_samples, 210);
 	keepsake_close(keepsake);
 }
 
@@ -102,23 +100,22 @@ static void a_loss_is_kept_until_it_is_told(void **state)
 {
 	const struct accounts unsealed = { .fired = 5, .stored = { 5 } };
 	struct keepsake *keepsake;
-	struct accounts first, second;
-	uint64_t engines, samples;
+	struct keepsake_beginning first, second;
 
 	(void)state;
 	keepsake = opened(boot, 1);
-	keepsake_update(keepsake, &unsealed);
-	keepsake_begin(keepsake, &none, &engines, &first, &samples);
+	keepsake_update(keepsake, &unsealed, 0);
+	keepsake_begin(keepsake, &none, &first);
 	/* By this engine, or by the one that was killed. */
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &second, &samples);
-	assert_memory_equal(&first, &second, sizeof(first));
-	assert_int_equal(samples, 5);
-	keepsake_update(keepsake, &first);
-	keepsake_begin(keepsake, &none, &engines, &second, &samples);
-	assert_memory_equal(&first, &second, sizeof(first));
-	assert_int_equal(samples, 5);
+	keepsake_begin(keepsake, &none, &second);
+	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
+	assert_int_equal(second.lost_samples, 5);
+	keepsake_update(keepsake, &first.lost, 0);
+	keepsake_begin(keepsake, &none, &second);
+	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
+	assert_int_equal(second.lost_samples, 5);
 	keepsake_close(keepsake);
 }
 
@@ -132,22 +129,21 @@ static void what_was_left_in_maps_is_lost_as_well(void **state)
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
 	};
 	struct keepsake *keepsake = opened(boot, 1);
-	struct accounts first, second;
-	uint64_t engines, samples;
+	struct keepsake_beginning first, second;
 
 	(void)state;
-	keepsake_update(keepsake, &unsealed);
-	keepsake_begin(keepsake, &left_behind, &engines, &first, &samples);
-	assert_true(accounts_close(&first));
-	assert_int_equal(first.fired, 45);
-	assert_int_equal(first.dropped[PILOTLIGHT_DROP_ENGINE], 15);
-	assert_int_equal(first.dropped[PILOTLIGHT_DROP_IDLE], 30);
-	assert_int_equal(samples, 15);
+	keepsake_update(keepsake, &unsealed, 0);
+	keepsake_begin(keepsake, &left_behind, &first);
+	assert_true(accounts_close(&first.lost));
+	assert_int_equal(first.lost.fired, 45);
+	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_ENGINE], 15);
+	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_IDLE], 30);
+	assert_int_equal(first.lost_samples, 15);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &second, &samples);
-	assert_memory_equal(&first, &second, sizeof(first));
-	assert_int_equal(samples, 15);
+	keepsake_begin(keepsake, &none, &second);
+	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
+	assert_int_equal(second.lost_samples, 15);
 	keepsake_close(keepsake);
 }
 
@@ -157,8 +153,7 @@ static void a_kill_leaves_a_whole_state(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct keepsake *keepsake;
-		struct accounts lost;
-		uint64_t engines, samples;
+		struct keepsake_beginning begun;
 		int ready[2];
 		char byte;
 		pid_t pid;
@@ -171,7 +166,7 @@ static void a_kill_leaves_a_whole_state(void **state)
 			for (uint64_t n = 0;; n++) {
 				struct accounts accounts = { .fired = 2 * n, .stored = { n, n } };
 
-				keepsake_update(keepsake, &accounts);
+				keepsake_update(keepsake, &accounts, n);
 				if (n == 1000)
 					(void)!write(ready[1], "", 1);
 			}
@@ -180,15 +175,43 @@ static void a_kill_leaves_a_whole_state(void **state)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		keepsake = opened(boot, 1);
-		keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-		assert_true(accounts_close(&lost));
-		assert_true(samples >= 2000);
-		assert_int_equal(lost.fired, samples);
+		keepsake_begin(keepsake, &none, &begun);
+		assert_true(accounts_close(&begun.lost));
+		assert_true(begun.lost_samples >= 2000);
+		assert_int_equal(begun.lost.fired, begun.lost_samples);
+		/* Of the same state, though 0 is none. */
+		assert_int_equal(begun.since_ns * 2, begun.lost.fired);
 		keepsake_close(keepsake);
 		assert_int_equal(truncate(path, 0), 0);
 		(void)close(ready[0]);
 		(void)close(ready[1]);
 	}
+}
+
+static void the_next_engine_knows_until_when_all_is_sealed(void **state)
+{
+	struct keepsake *keepsake = opened(boot, 1);
+	struct keepsake_beginning begun;
+
+	(void)state;
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 0);
+	keepsake_update(keepsake, &none, 7);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 7);
+	/* Killed before it could tell of more. */
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 1);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 7);
+	/* Where a service was away, nothing was sampled meanwhile. */
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 2);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 0);
+	keepsake_close(keepsake);
 }
 
 /* The service was started again, with a lost engine behind it, and then the machine was. */
@@ -197,24 +220,23 @@ static void services_and_boots_are_told_apart(void **state)
 	const struct accounts unsealed = { .fired = 5, .stored = { 5 } };
 	const uint8_t other[16] = { 9 };
 	struct keepsake *keepsake = opened(boot, 1);
-	uint64_t engines, samples;
-	struct accounts lost;
+	struct keepsake_beginning begun;
 
 	(void)state;
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	keepsake_update(keepsake, &unsealed);
+	keepsake_begin(keepsake, &none, &begun);
+	keepsake_update(keepsake, &unsealed, 0);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 2);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	assert_int_equal(engines, 1);
-	assert_int_equal(samples, 5);
-	assert_int_equal(lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.engines, 1);
+	assert_int_equal(begun.lost_samples, 5);
+	assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
 	keepsake_close(keepsake);
 	keepsake = opened(other, 2);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	assert_int_equal(engines, 1);
-	assert_int_equal(samples, 0);
-	assert_int_equal(lost.fired, 0);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.engines, 1);
+	assert_int_equal(begun.lost_samples, 0);
+	assert_int_equal(begun.lost.fired, 0);
 	keepsake_close(keepsake);
 }
 
@@ -255,17 +277,16 @@ static void other_files_are_begun_anew(void **state)
 {
 	static const char bytes[3000] = { [0 ... 2999] = 'x' };
 	struct keepsake *keepsake;
-	uint64_t engines, samples;
-	struct accounts lost;
+	struct keepsake_beginning begun;
 	int fd = open(path, O_WRONLY);
 
 	(void)state;
 	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	(void)close(fd);
 	keepsake = opened(boot, 1);
-	keepsake_begin(keepsake, &none, &engines, &lost, &samples);
-	assert_int_equal(engines, 1);
-	assert_int_equal(lost.fired, 0);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.engines, 1);
+	assert_int_equal(begun.lost.fired, 0);
 	keepsake_close(keepsake);
 }
 
@@ -294,6 +315,8 @@ int main(void)
 			what_was_left_in_maps_is_lost_as_well, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
 			a_kill_leaves_a_whole_state, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(
+			the_next_engine_knows_until_when_all_is_sealed, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(
 			services_and_boots_are_told_apart, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(other_files_are_begun_anew, make_path, remove_path),

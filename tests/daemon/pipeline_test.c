@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When a pipeline drains, and what its windows and accounts are, whatever it is fed with. */
+#include "base/array.h"
 #include "base/clock.h"
 #include "pipeline.h"
 #include "tests/daemon/made_up_capture.h"
@@ -346,6 +347,54 @@ static void what_was_left_behind_is_told_if_it_closes(void **state)
 	assert_int_equal(accounts.fired + accounts_stored(&accounts), 0);
 }
 
+/* Else there would be more in the window than its time allows. */
+static void the_first_window_begins_where_others_have_ended(void **state)
+{
+	const struct accounts lost = { .fired = 6, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } };
+	const uint64_t unknown[] = { 0, UINT64_MAX }, away_ns = 5000000000;
+	uint64_t now_ns, since_ns, start_ns, begun_ns;
+	struct accounts accounts;
+	struct profile *profile;
+	struct fault fault = { 0 };
+
+	(void)state;
+	world.is_taken_over = true;
+	open_pipeline();
+	now_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+		begun_ns = pipeline_follow_on(pipeline, &(struct accounts){ 0 }, unknown[i]);
+		assert_in_range(begun_ns, 1, now_ns);
+	}
+	since_ns = begun_ns - away_ns;
+	start_ns = pipeline_profile(pipeline)->start_ns;
+	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+	put_sample(4, 0);
+	cut();
+	assert_int_equal(pipeline_take_window(pipeline, true, &profile, &begun_ns, &fault), 0);
+	assert_int_equal(begun_ns, since_ns);
+	assert_int_equal(profile->start_ns, start_ns - away_ns);
+	assert_true(profile->end_ns >= start_ns);
+	accounts = profile->accounts;
+	assert_true(accounts_close(&accounts));
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 6);
+	assert_int_equal(accounts_stored(&accounts), 4);
+	profile_free(profile);
+}
+
+/* But where nothing was sampled meanwhile, that is no time of which anything is known. */
+static void it_begins_by_itself_where_sampling_did(void **state)
+{
+	const struct accounts lost = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } };
+	uint64_t since_ns;
+
+	(void)state;
+	open_pipeline();
+	since_ns = clock_monotonic_ns() - 5000000000;
+	assert_true(pipeline_follow_on(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);
+	/* Of maps that are gone. */
+	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+}
+
 #define PIPELINE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -361,6 +410,8 @@ int main(void)
 		PIPELINE_TEST(at_the_end_both_sets_are_drained),
 		PIPELINE_TEST(more_cpus_than_the_maps_are_for_end_it),
 		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),
+		PIPELINE_TEST(the_first_window_begins_where_others_have_ended),
+		PIPELINE_TEST(it_begins_by_itself_where_sampling_did),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,22 @@ static void says_what_it_is_of(void **state)
 	decoded_done(&decoded);
 }
 
+/* Gaps are not of the time that the samples are held against, and no rate is kept silent about. */
+static void the_duration_is_what_was_recorded(void **state)
+{
+	struct profile *profile = new_profile();
+	struct decoded decoded;
+
+	(void)state;
+	profile->covered_ns = 1500000000;
+	profile->longest_period_ns = 100000000;
+	round_trip(profile, &decoded);
+	assert_int_equal(decoded.own[10], 1500000000);
+	assert_comment(&decoded, "rate_hz=99");
+	assert_comment(&decoded, "lowest_rate_hz=10");
+	decoded_done(&decoded);
+}
+
 static void stacks_keep_their_places(void **state)
 {
 	struct profile *profile = new_profile();
@@ -381,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_it_is_of),
+		cmocka_unit_test(the_duration_is_what_was_recorded),
 		cmocka_unit_test(stacks_keep_their_places),
 		cmocka_unit_test(inlined_frames_stay_innermost_first),
 		cmocka_unit_test(mappings_claim_what_all_locations_have),

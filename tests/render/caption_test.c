@@ -17,6 +17,11 @@ static void source_tells_what_is_known(void **state)
 	profile->cpu_count = 128;
 	profile->period_ns = 1001001;
 	assert_string_equal(caption_source(profile, text), "cycles at 999 Hz on 128 CPUs");
+	profile->longest_period_ns = 1001001;
+	assert_string_equal(caption_source(profile, text), "cycles at 999 Hz on 128 CPUs");
+	profile->longest_period_ns = 90909091;
+	assert_string_equal(caption_source(profile, text),
+		"cycles at 11 to 999 Hz on 128 CPUs, counts as of 999 Hz");
 	profile->period_ns = UINT64_MAX;
 	assert_string_equal(caption_source(profile, text), "cycles on 128 CPUs");
 
@@ -37,6 +42,17 @@ static void time_is_utc_and_as_long_as_it_was(void **state)
 	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC");
 	profile->end_ns = profile->start_ns + 75990000000;
 	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC, 75.9 s");
+	profile->covered_ns = 75300000000;
+	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC, 75.9 s");
+	profile->covered_ns = 40070000000;
+	assert_string_equal(caption_time(profile, text),
+		"2000-02-29 00:00:00 UTC, 75.9 s, 40.0 s of it recorded");
+	profile->end_ns = profile->start_ns + 4000000100;
+	profile->covered_ns = 3999999900;
+	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC, 4.0 s");
+	profile->covered_ns = 3800000000;
+	assert_string_equal(caption_time(profile, text),
+		"2000-02-29 00:00:00 UTC, 4.0 s, 3.8 s of it recorded");
 	profile->start_ns = profile->end_ns = UINT64_MAX;
 	assert_string_equal(caption_time(profile, text), "2554-07-21 23:34:33 UTC");
 }

@@ -400,6 +400,8 @@ static void periods_are_brought_to_the_shortest(void **state)
 	assert_int_equal(accounts_lost(&read->accounts), 117 + 1);
 	assert_int_equal(read->accounts.fired, 235);
 	assert_int_equal(read->possible_cpu_ns, SECONDS(20) * 4);
+	assert_int_equal(read->covered_ns, SECONDS(20));
+	assert_int_equal(read->longest_period_ns, 25000000);
 	assert_true(accounts_close(&read->accounts));
 	for (size_t i = 0; i < 107; i++)
 		assert_in_range(read->samples.items[i].count, 1, 3);
@@ -425,7 +427,7 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 1);
 	assert_int_equal(read->possible_cpu_ns, SECONDS(10) * 4);
-	assert_int_equal(found.covered_ns, SECONDS(10));
+	assert_int_equal(read->covered_ns, SECONDS(10));
 	assert_int_equal(fixture_total(read), 20);
 	assert_int_equal(read->accounts.fired, 13);
 	profile_free(read);
