@@ -4,6 +4,7 @@
 #include "extract/demangle.h"
 #include "extract/elf_debugdata.h"
 #include "extract/elf_plt.h"
+#include "extract/elf_sections.h"
 #include "extract/symbol_claims.h"
 #include "extract/symbol_names.h"
 #include "extract/symbol_table.h"
@@ -22,7 +23,10 @@ enum {
 enum {
 	CLAIM_IS_STUB = 1 << 0,	 /* the name is the one of what it jumps to */
 	CLAIM_HAS_NAME = 1 << 1, /* the name is the builder's id */
+	CLAIM_IS_TABLE = 1 << 2, /* of stubs; it is called PLT_NAME */
 };
+
+#define PLT_NAME ".plt"
 
 struct elf_symbols {
 	struct symbol_builder *builder;
@@ -261,6 +265,28 @@ static int add_plt(struct elf_symbols *symbols, const struct elf_file *file)
 	return settle(symbols, r, before, PILOTLIGHT_SYMBOL_HAS_PLT);
 }
 
+/* What is no symbol's stub, as the way into the dynamic linker that lazy ones share. */
+static int add_plt_section(struct elf_symbols *symbols, const struct elf_file *file)
+{
+	struct symbol_claim claim = { .flags = CLAIM_IS_TABLE, .kind = SYMBOL_CLAIM_LABEL };
+	size_t before = symbol_claims_count(&symbols->claims);
+	Elf64_Shdr section;
+	int r;
+
+	r = elf_sections_find(file, PLT_NAME, &section);
+	if (r == -ENODATA)
+		return 0;
+	if (r < 0)
+		return settle(symbols, r, before, 0);
+	if (!(section.sh_flags & SHF_EXECINSTR) || section.sh_size > UINT64_MAX - section.sh_addr)
+		return 0;
+	claim.start = section.sh_addr;
+	claim.end = section.sh_addr + section.sh_size;
+	if (!symbol_builder_has_code(symbols->builder, claim.start, claim.end))
+		return 0;
+	return settle(symbols, add_claim(symbols, &claim), before, 0);
+}
+
 int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *file)
 {
 	int r;
@@ -272,6 +298,8 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 	/* The stubs' names are in .dynsym. */
 	if (r > 0)
 		r = add_plt(symbols, file);
+	if (r >= 0)
+		r = add_plt_section(symbols, file);
 	if (r >= 0)
 		r = add_debugdata(symbols, file);
 	symbols->file_count++;
@@ -300,13 +328,16 @@ static int add_stub_name(struct elf_symbols *symbols, const char *name, uint32_t
 /* Returns 1; 0 where the name cannot be read; or an error. */
 static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
 {
-	size_t length;
+	size_t length = strlen(PLT_NAME);
 	uint32_t name;
-	int r;
+	int r = 0;
 
 	if (claim->flags & CLAIM_HAS_NAME)
 		return 1;
-	r = symbol_names_read(&symbols->names, claim, symbols->name, &length);
+	if (claim->flags & CLAIM_IS_TABLE)
+		(void)strcpy(symbols->name, PLT_NAME);
+	else
+		r = symbol_names_read(&symbols->names, claim, symbols->name, &length);
 	if (r < 0) {
 		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_NAME, r);
 		return 0;
@@ -327,6 +358,8 @@ static bool prefer_claim(
 {
 	struct elf_symbols *symbols = context;
 
+	if ((claim->flags | best->flags) & CLAIM_IS_TABLE)
+		return !(claim->flags & CLAIM_IS_TABLE);
 	return symbol_names_prefer(&symbols->names, claim, best);
 }
 

@@ -2,8 +2,8 @@
 /*
  * The names that linkers left: .symtab and .dynsym of a file, the .symtab within its .gnu_debugdata
  * (xz; unpacked to the scratch file, with a bound on liblzma's memory), and the stubs of its
- * procedure linkage table as `name@plt` (x86-64). All are pooled, then told to the builder without
- * overlaps.
+ * procedure linkage table as `name@plt` (x86-64), what else is in that as `.plt`. All are pooled,
+ * then told to the builder without overlaps.
  *
  * An address belongs to the function that contains it, of nested ones to the innermost, and then to
  * a label that has a size: labels do not cut functions. A symbol without a size reaches to the next

@@ -199,7 +199,7 @@ static bool is_stub(const char *name)
 {
 	size_t length = strlen(name);
 
-	return length > 4 && strcmp(name + length - 4, "@plt") == 0;
+	return length >= 4 && (strcmp(name, ".plt") == 0 || strcmp(name + length - 4, "@plt") == 0);
 }
 
 static bool is_beyond_its_section(const struct question *question, const char *name, uint64_t vaddr)

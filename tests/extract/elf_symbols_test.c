@@ -577,16 +577,57 @@ static void stubs_are_named_after_what_they_jump_to(void **state)
 
 	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
-	assert_int_equal(builder.count, 1);
-	assert_int_equal(builder.symbols[0].start, TEXT + 0x10);
-	assert_int_equal(builder.symbols[0].end, TEXT + 0x20);
-	assert_string_equal(builder.symbols[0].name, "foo()@plt");
+	assert_int_equal(builder.count, 2);
+	assert_int_equal(builder.symbols[1].start, TEXT + 0x10);
+	assert_int_equal(builder.symbols[1].end, TEXT + 0x20);
+	assert_string_equal(builder.symbols[1].name, "foo()@plt");
 	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_PLT);
 	/* A name outside of the strings. */
 	file = build_plt(&fixture, 999);
 	assert_int_equal(gather(&none, &file, 1, SCRATCH_BYTES), 0);
-	assert_int_equal(none.count, 0);
+	assert_int_equal(none.count, 1);
+	assert_string_equal(none.symbols[0].name, ".plt");
 	assert_int_equal(none.contents, 0);
+}
+
+static void what_is_no_stub_is_the_tables(void **state)
+{
+	static const struct expectation expectations[] = { { TEXT - 1, NULL }, { TEXT, ".plt" },
+		{ TEXT + 0xf, ".plt" }, { TEXT + 0x10, "foo()@plt" }, { TEXT + 0x1f, "foo()@plt" },
+		{ TEXT + 0x20, NULL } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, none = all_code;
+	struct fixture fixture = { 0 }, same = { 0 };
+	struct elf_file files[2] = { build_plt(&fixture, 1), build_plt(&same, 1) };
+
+	(void)state;
+	/* A debug file has the table's header, too. */
+	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+	assert_int_equal(builder.count, 2);
+	/* Where the section is no code. */
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_flags), SHF_ALLOC, 8);
+	assert_int_equal(gather(&none, &files[0], 1, SCRATCH_BYTES), 0);
+	assert_int_equal(none.count, 1);
+	assert_string_equal(none.symbols[0].name, "foo()@plt");
+}
+
+static void a_table_that_begins_with_a_stub_leaves_it_its_name(void **state)
+{
+	static const struct expectation expectations[] = { { TEXT + 0x10, "foo()@plt" },
+		{ TEXT + 0x1f, "foo()@plt" } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	struct fixture fixture = { 0 };
+	struct elf_file file = build_plt(&fixture, 1);
+
+	(void)state;
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_addr), TEXT + 0x10, 8);
+	/* Contents begin behind the headers of the four sections, the names and none. */
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_offset),
+		fixture.shdrs + 6 * fixture.shdr_bytes + 0x10, 8);
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_size), 0x10, 8);
+	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+	assert_int_equal(builder.count, 1);
 }
 
 static void a_stub_gives_way_to_a_function(void **state)
@@ -621,7 +662,7 @@ static void errors_of_builder_and_scratch_are_returned(void **state)
 
 		r = gather(&other, files, 2, pieces * 64 * 1024);
 		if (r == 0)
-			assert_int_equal(other.count, 3);
+			assert_int_equal(other.count, 4);
 		else
 			assert_int_equal(r, -EFBIG);
 		assert_int_equal(other.losses[SYMBOL_LOSS_SYMBOLS], 0);
@@ -651,7 +692,7 @@ static void failing_allocations_are_reported(void **state)
 		if (!allocation_failed())
 			break;
 		/* Where memory is short a name stays mangled. */
-		assert_true(r == -ENOMEM || (r == 0 && builder.count == 3));
+		assert_true(r == -ENOMEM || (r == 0 && builder.count == 4));
 	}
 	assert_int_equal(r, 0);
 	assert_true(n >= 10);
@@ -676,6 +717,8 @@ int main(void)
 		cmocka_unit_test(many_names_of_one_place_are_bounded),
 		cmocka_unit_test(the_file_within_the_file_is_read),
 		cmocka_unit_test(stubs_are_named_after_what_they_jump_to),
+		cmocka_unit_test(what_is_no_stub_is_the_tables),
+		cmocka_unit_test(a_table_that_begins_with_a_stub_leaves_it_its_name),
 		cmocka_unit_test(a_stub_gives_way_to_a_function),
 		cmocka_unit_test(errors_of_builder_and_scratch_are_returned),
 		cmocka_unit_test(failing_allocations_are_reported),
