@@ -34,7 +34,7 @@ need_root
 need_programs
 [ -w "$switch" ] && [ "$(cat "$switch")" = 1 ] || skip_all "CPU 1 cannot be switched off"
 has taskset || skip_all "needs taskset"
-trap bring_back EXIT
+at_exit bring_back
 (echo 0 >"$switch" && echo 1 >"$switch") 2>/dev/null || skip_all "CPU 1 cannot be switched off"
 plan 4
 

@@ -242,7 +242,7 @@ if has perf; then perf=yes; fi
 export tmp SECONDS_EACH
 export -f run_numbered run_java_with_map takes_quit has_java_map used_cpu wait_for
 plan $((12 + ${#perf} / 3 * 4))
-trap 'remove_left_files; clean_up' EXIT
+at_exit 'remove_left_files; clean_up'
 
 check_node
 check_erlang

@@ -18,7 +18,14 @@ clean_up() {
 	stop_started
 	rm -rf "$tmp"
 }
-trap clean_up EXIT
+
+# at_exit COMMAND: of the test itself, and in place of what was to be done before. A job that is killed
+# before it is another program has this shell's traps still, which are none of its business.
+at_exit() {
+	# shellcheck disable=SC2064
+	trap "[ \$BASHPID != $$ ] || { $1; }" EXIT
+}
+at_exit clean_up
 trap 'exit 130' INT TERM
 
 # --- TAP ---------------------------------------------------------------------------------------

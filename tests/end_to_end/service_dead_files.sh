@@ -18,6 +18,7 @@ export WATCHDOG_USEC=30000000
 start_dead_program() {
 	local files
 
+	rm -f "$tmp/files.log"
 	"$workloads/dead_files" "$tmp/files" "$workloads/shares" "$1" 600 >"$tmp/files.log" 2>&1 &
 	files=$!
 	started+=("$files")

@@ -29,7 +29,7 @@ clean_up_mounts() {
 	umount -l "$disk" "$CACHE_DIRECTORY" 2>/dev/null
 	clean_up_service
 }
-trap clean_up_mounts EXIT
+at_exit clean_up_mounts
 
 mount_small() {
 	mount -t tmpfs -o "size=$1" pilotlight-test "$2"

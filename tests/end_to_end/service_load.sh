@@ -59,7 +59,7 @@ clean_up_groups() {
 		[ ! -d "$cpu_groups/pilotlight-$name-$$" ] || wait_for 60 rmdir "$cpu_groups/pilotlight-$name-$$"
 	done
 }
-trap clean_up_groups EXIT
+at_exit clean_up_groups
 cpu_groups=$(find_cpu_groups)
 load_group=$(make_group load) service_group=$(make_group service)
 # How long anything may take, in seconds: with a share of the CPUs that the host leaves, or as one among

@@ -15,7 +15,7 @@ clean_up_service() {
 	clean_up
 	[ ${#cgroups[@]} = 0 ] || rmdir "${cgroups[@]}" 2>/dev/null
 }
-trap clean_up_service EXIT
+at_exit clean_up_service
 
 need_service() {
 	[ -x "$pilotlightd" ] || { echo "Bail out! no $pilotlightd: make"; exit 1; }
