@@ -7,8 +7,10 @@
 
 RECORD_SECONDS=6
 # What it may cost more than the same recording without them: the budget of reading is some 5 % of a
-# CPU, and a second or two at the end; that of memory 16 MiB. With room.
-CPU_MS=3000
+# CPU, and a second or two at the end, both by the clock; the rest, as drawing what it has found, is work, for
+# which that recording stands: some three times of it. That of memory 16 MiB. With room.
+CPU_MS=2000
+CPU_TIMES=6
 MEMORY_KIB=65536
 IDLE_PROCESSES=600
 NOBODY=65534
@@ -47,7 +49,7 @@ record_measured() {
 
 cpu_is_bounded() {
 	note "$((cpu_ms - honest_cpu_ms)) ms more than without them"
-	[ $((cpu_ms - honest_cpu_ms)) -le $CPU_MS ]
+	[ $((cpu_ms - honest_cpu_ms)) -le $((CPU_MS + CPU_TIMES * honest_cpu_ms)) ]
 }
 
 memory_is_bounded() {
@@ -113,8 +115,10 @@ check "beside hostile writers: memory is bounded" memory_is_bounded
 
 check "jit list succeeds" list_processes
 check "jit list: the honest one" listed jit_honest '"kind":"jitdump".*"records":[1-9]'
-check "jit list: a million records" listed hostile_same '"records":[0-9]{6}'
-check "jit list: a million addresses" listed hostile_tiny '"records":[0-9]{6}'
+# Or it has read for as long as it may.
+many='"records":[0-9]{6}|"records":[0-9]{5}.*"unread_bytes":[1-9]'
+check "jit list: a million records" listed hostile_same "$many"
+check "jit list: a million addresses" listed hostile_tiny "$many"
 check "jit list: long names" listed hostile_names '"records":[0-9]{3}'
 check "jit list: impossible sizes" listed hostile_huge '"fault":"'
 stop_started

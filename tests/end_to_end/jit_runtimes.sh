@@ -214,7 +214,7 @@ check_java() {
 
 	has javac && javac -d "$tmp" "$programs/Hot.java"
 	check_runtime "java, a map by jcmd" javac 'Hot.heavy' 'Hot.light' \
-		bash -c 'run_java_with_map "$@"' java "${java[@]}" Hot 60
+		bash -c 'run_java_with_map "$@"' java "${java[@]}" Hot 300 300
 	if [ -e "$agent" ]; then
 		WITH_PERF=$perf check_runtime "java, perf's agent" javac 'Hot.*heavy' 'Hot.*light' \
 			java "-agentpath:$agent" "${java[@]}" Hot $SECONDS_EACH

@@ -112,7 +112,7 @@ day_before() {
 	date -u -d "${1%.db} - $2 days" +%F.db
 }
 
-# make_days COUNT: the days before the one that there is have the same windows.
+# make_days COUNT: the days before the one that there is have the same windows, and the size of a short day.
 make_days() {
 	local today path i
 
@@ -121,7 +121,8 @@ make_days() {
 		path=$disk/history/$(day_before "$today" "$i")
 		cp "$disk/history/$today" "$path" || return
 		sqlite3 "$path" "UPDATE windows SET start_ns = start_ns - $i * 86400000000000,
-			end_ns = end_ns - $i * 86400000000000" || return
+			end_ns = end_ns - $i * 86400000000000;
+			INSERT INTO bodies(window, body) VALUES(1 << 40, zeroblob(150000))" || return
 	done
 }
 
@@ -224,6 +225,7 @@ end() {
 }
 
 plan 99
+same_day 600
 printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 start "$workloads/shares" 600
 check "a disk of 2 MiB" mount_small 2m "$disk"

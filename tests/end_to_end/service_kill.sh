@@ -140,12 +140,12 @@ is_told_of() {
 # What engines took with them is among the losses that the history tells of. Few have anything with them, as
 # what is drained is sealed soon: but those that have just drained what another one has left.
 told_of() {
-	local end=$((SECONDS + 90)) lost
+	local end=$((SECONDS + 180)) lost
 
 	until wait_for 8 is_told_of; do
 		[ $SECONDS -lt $end ] || { note "nothing is told of"; return 1; }
 		kill_role engine
-		wait_for 60 answers && sleep 0.2
+		wait_for 60 answers
 		kill_role engine
 	done
 	note "$lost; $(metric 'pilotlight_samples_lost_with_engines_total') in the last service's own count"

@@ -127,6 +127,7 @@ asked_until() {
 		"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log"
 		asked=$?
 		"$1" && return
+		sleep 0.1
 	done
 	note "$(cat "$tmp/watch.log" "$tmp/answer.log")"
 	return 1
@@ -162,13 +163,14 @@ answer_dies_of() {
 	$was_refused
 }
 
-# new_program NAME: a workload with a build-id that nobody has seen, so that a worker reads it.
+# new_program NAME: a workload with a build-id that nobody has seen, so that a worker reads it. Workers have
+# the CPUs that nobody else wants: it sleeps half of the time.
 new_program() {
 	local bytes
 
 	bytes=$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
 	echo "#include <unistd.h>
-		int main(void) { volatile unsigned long n = 0; for (alarm(60);;) n++; }" |
+		int main(void) { volatile unsigned long n = 0; for (alarm(60);; usleep(5000)) while (++n % 2000000); }" |
 		gcc -x c -O1 -Wl,--build-id=0x"$bytes" - -o "$tmp/$1" && start "$tmp/$1"
 }
 

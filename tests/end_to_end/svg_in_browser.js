@@ -200,7 +200,7 @@ function checkDetails(graph) {
 function until(condition) {
 	return new Promise(resolve => {
 		let frames = 0;
-		const look = () => condition() || ++frames > 300 ? resolve() : setTimeout(look, 10);
+		const look = () => condition() || ++frames > 1500 ? resolve() : setTimeout(look, 10);
 		look();
 	});
 }

@@ -15,7 +15,7 @@ UNKNOWN = "??"
 SHF_EXECINSTR = 4
 
 
-def run(command, text="", seconds=100):
+def run(command, text="", seconds=600):
     """What a program prints, whatever its exit status; what it says on standard error is kept."""
     environment = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}
     environment["LC_ALL"] = "C"

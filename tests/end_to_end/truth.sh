@@ -158,6 +158,8 @@ record_shares() {
 replaced_code_is_told_apart() {
 	local output=$tmp/replaced.folded
 
+	# As it is with a program that has been there before.
+	record "$output" -F 999 -- "$workloads/replaced_code" 500 || return
 	record "$output" -F 999 -- "$workloads/replaced_code" 9000 || return
 	note "alpha has $(folded_share "$output" replaced_code alpha) %"
 	within "$(folded_share "$output" replaced_code alpha)" 25 6 &&

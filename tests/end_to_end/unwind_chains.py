@@ -43,7 +43,7 @@ CLOCK = ["goes_on", ".*clock_gettime.*", ANY, ANY]
 PHASE = ["goes_on", "set_phase", "set_name"]
 LEAF = ["leaf"]
 # The first entry of a procedure linkage table, through which functions are bound, has no name.
-BINDING = r"\[[\w.-]+\+0x[0-9a-f]+\]"
+BINDING = r"\.plt|\[[\w.-]+\+0x[0-9a-f]+\]"
 RESOLVE = r"_dl_runtime_resolve\w*"
 # Linked so that each function of a library is bound when it is first called, by each process anew.
 LAZY = {"places"}

@@ -36,6 +36,14 @@ start_service() {
 	return 1
 }
 
+# same_day SECONDS: the day of the history, UTC's, does not end before that; waits for the next one where it
+# would.
+same_day() {
+	local left=$((86400 - $(date +%s) % 86400))
+
+	[ $left -gt "$1" ] || sleep $((left + 1))
+}
+
 # Returns its exit status.
 stop_service() {
 	local status

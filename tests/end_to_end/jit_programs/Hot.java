@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Runs heavy three times as long as light, for as many seconds of CPU time as the argument says, but no
-// longer than a minute.
+// longer than a minute, or the seconds that a second one says.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.SplittableRandom;
 
 public class Hot {
 	static int heavy(int rounds) {
@@ -25,11 +26,17 @@ public class Hot {
 		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
 		long end = threads.getCurrentThreadCpuTime() +
 			(long) (1e9 * Double.parseDouble(arguments[0]));
-		long latest = System.nanoTime() + 60_000_000_000L;
+		long latest = System.nanoTime() +
+			1_000_000_000L * (arguments.length > 1 ? Long.parseLong(arguments[1]) : 60);
+		SplittableRandom random = new SplittableRandom();
 		int total = 0;
 
-		while (threads.getCurrentThreadCpuTime() < end && System.nanoTime() - latest < 0)
-			total ^= heavy(200000) + light(200000);
+		while (threads.getCurrentThreadCpuTime() < end && System.nanoTime() - latest < 0) {
+			// Turns of one length could march in step with the samples.
+			int rounds = 100000 + random.nextInt(200000);
+
+			total ^= heavy(rounds) + light(rounds);
+		}
 		if (total == 0x12345678)
 			System.out.println(total);
 	}

@@ -1,6 +1,6 @@
 %% SPDX-License-Identifier: GPL-2.0-or-later
 %% Runs heavy three times as long as light, for as many seconds of CPU time as the argument says, but
-%% no longer than a minute.
+%% no longer than a minute. Turns of one length could march in step with the samples.
 -module(hot).
 -export([main/1]).
 
@@ -16,7 +16,9 @@ cpu_ms() ->
 
 until(End, Latest, Sum) ->
     case cpu_ms() < End andalso erlang:monotonic_time(millisecond) < Latest of
-        true -> until(End, Latest, light(200000, heavy(600000, Sum)));
+        true ->
+            Rounds = 100000 + rand:uniform(200000),
+            until(End, Latest, light(Rounds, heavy(3 * Rounds, Sum)));
         false -> Sum
     end.
 

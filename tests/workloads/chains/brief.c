@@ -43,9 +43,8 @@ int main(int argc, char **argv)
 	const char *next = argc > 4 ? argv[4] : argv[0];
 	char rest[16];
 
-	/* An exec does not set the time back. */
-	if (times)
-		seconds += used_seconds();
+	/* Without what the kernel and the dynamic linker took, or the program before an exec. */
+	seconds += used_seconds();
 	if (argc > 2 && strcmp(argv[2], "-") != 0)
 		(void)prctl(PR_SET_NAME, argv[2]);
 	work_for(seconds);

@@ -9,7 +9,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-enum { RUNNING_MAX = 8, FIRST_OF_EACH = 2, SIZES = 5 };
+enum { RUNNING_MAX = 8, FIRST_OF_EACH = 2, FIRST_MILLISECONDS = 300, SIZES = 5 };
 
 extern char **environ;
 
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (unsigned long i = 0; i < FIRST_OF_EACH * programs; i++) {
-		start_process(argv[4 + i % programs], SIZES * 2, "first");
+		start_process(argv[4 + i % programs], FIRST_MILLISECONDS, "first");
 		(void)reap(1, 0);
 	}
 	begin = now_seconds(CLOCK_MONOTONIC);
