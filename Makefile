@@ -14,6 +14,10 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 say = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
 
+# For what is built by a make of its own: all CPUs, unless the caller has said how many. MAKEFLAGS has
+# that only while recipes run.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 CC := gcc
 BPF_CLANG ?= clang
 BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
@@ -60,7 +64,7 @@ $(shell mkdir -p $(B); [ "$$(cat $(B)/flags 2>/dev/null)" = '$(subst ','\'',$(FL
 
 .PHONY: all
 all: build-packages
-	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)$(MAKE) $(JOBS) --no-print-directory programs
 
 .PHONY: programs
 programs: $(B)/pilotlight $(B)/pilotlightd
@@ -174,14 +178,14 @@ runtimes: test-packages
 
 .PHONY: check
 check: build-packages test-packages runtimes
-	$(Q)$(MAKE) --no-print-directory VARIANT=asan unit-tests fuzzers
-	$(Q)$(MAKE) --no-print-directory VARIANT=release programs kernel-tests workloads bench
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan unit-tests fuzzers
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=release programs kernel-tests workloads bench
 	$(Q)tests/run
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
 fuzz: build-packages fuzz-packages
-	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=fuzz fuzzers
 	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: bench
