@@ -97,6 +97,36 @@ void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	accounts->dropped[reason] += count;
 }
 
+/* Returns whether all of them were there. */
+static bool take_out(uint64_t *values, size_t count, const uint64_t *parts)
+{
+	bool has_all = true;
+
+	for (size_t i = 0; i < count; i++) {
+		has_all = has_all && values[i] >= parts[i];
+		values[i] -= parts[i];
+	}
+	return has_all;
+}
+
+bool accounts_take_back(struct accounts *accounts, const struct accounts *kept)
+{
+	struct accounts part = *kept, rest = *accounts;
+
+	if (!accounts_close(kept))
+		return false;
+	for (enum pilotlight_path path = 0; path < PILOTLIGHT_PATH_COUNT; path++)
+		accounts_move(&part, path, PILOTLIGHT_DROP_ENGINE, part.stored[path]);
+	if (!take_out(&rest.fired, 1, &part.fired) || !take_out(&rest.run_ns, 1, &part.run_ns) ||
+		!take_out(rest.dropped, ARRAY_SIZE(rest.dropped), part.dropped) ||
+		!take_out(rest.events, ARRAY_SIZE(rest.events), part.events) ||
+		!take_out(rest.walked, ARRAY_SIZE(rest.walked), part.walked) ||
+		!take_out(rest.ends, ARRAY_SIZE(rest.ends), part.ends))
+		return false;
+	*accounts = rest;
+	return true;
+}
+
 /* Their share of each; rounded so that the sum is right. */
 static void weigh(uint64_t *values, size_t count, uint64_t part, uint64_t whole)
 {

@@ -52,6 +52,11 @@ struct store_window {
 	 * is there already: their accounts are in it.
 	 */
 	bool is_supplement;
+	/*
+	 * It tells of what an engine was killed with, which may have written that and not have
+	 * lived to know: then it is kept, and this window begins behind it, without its accounts.
+	 */
+	bool may_overlap;
 };
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the writer share: store.c, store_append.c, store_merge.c, store_retention.c. */
+/* What the parts of the writer share: store.c, store_append.c, store_overlap.c, store_merge.c,
+ * store_retention.c. */
 #pragma once
 
 #include "store/day_database.h"
@@ -64,6 +65,12 @@ void store_leave_day(struct store *store);
 
 /* Begins its next generation. Returns 0 or -ENOMEM. */
 int store_part_next_generation(struct store_part *part);
+
+/*
+ * Of a window that may_overlap: begins it where the last one within it ends that is on the disk, of
+ * the same day, and takes back what of its accounts is theirs. What cannot be told so stays.
+ */
+void store_leave_out_written(struct store *store, uint32_t day, struct day_window *window);
 
 /* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);

@@ -128,6 +128,63 @@ static void what_was_not_selected_is_filtered(void **state)
 	assert_int_equal(accounts.fired, 0);
 }
 
+static void what_was_kept_after_all_is_taken_back(void **state)
+{
+	const struct accounts kept = {
+		.fired = 50,
+		.run_ns = 7,
+		.stored = { 30, 10 },
+		.dropped = { [PILOTLIGHT_DROP_IDLE] = 8, [PILOTLIGHT_DROP_RING_FULL] = 2 },
+		.events = { 4 },
+		.walked = { 3, 37 },
+		.ends = { 36, 1 },
+	};
+	const struct accounts all = {
+		.fired = 200,
+		.run_ns = 20,
+		.stored = { 60, 20 },
+		.dropped = {
+			[PILOTLIGHT_DROP_IDLE] = 10,
+			[PILOTLIGHT_DROP_RING_FULL] = 5,
+			[PILOTLIGHT_DROP_ENGINE] = 105,
+		},
+		.events = { 4, 1 },
+		.walked = { 10, 90 },
+		.ends = { 80, 10 },
+	};
+	struct accounts accounts = all, more = kept;
+
+	(void)state;
+	assert_true(accounts_take_back(&accounts, &kept));
+	assert_int_equal(accounts.fired, 150);
+	assert_int_equal(accounts.run_ns, 13);
+	assert_int_equal(accounts_stored(&accounts), 80);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 2);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_RING_FULL], 3);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 65);
+	assert_int_equal(accounts.events[0], 0);
+	assert_int_equal(accounts.events[1], 1);
+	assert_int_equal(accounts.walked[1], 53);
+	assert_int_equal(accounts.ends[0], 44);
+	assert_true(accounts_close(&accounts));
+	/* Where any of it was not there, or they are nobody's accounts. */
+	accounts = all;
+	more.stored[0] += 66;
+	more.fired += 66;
+	assert_false(accounts_take_back(&accounts, &more));
+	more = kept;
+	more.walked[0] = 11;
+	assert_false(accounts_take_back(&accounts, &more));
+	more = kept;
+	more.fired++;
+	assert_false(accounts_take_back(&accounts, &more));
+	more = kept;
+	more.stored[0] = UINT64_MAX - 9;
+	more.fired = 0;
+	assert_false(accounts_take_back(&accounts, &more));
+	assert_memory_equal(&accounts, &all, sizeof(all));
+}
+
 static void every_reason_has_a_name_of_its_own(void **state)
 {
 	(void)state;
@@ -149,6 +206,7 @@ int main(void)
 		cmocka_unit_test(moving_keeps_the_sum),
 		cmocka_unit_test(weighted_accounts_close),
 		cmocka_unit_test(what_was_not_selected_is_filtered),
+		cmocka_unit_test(what_was_kept_after_all_is_taken_back),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
 	};
 

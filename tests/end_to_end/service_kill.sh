@@ -151,7 +151,51 @@ told_of() {
 	note "$lost; $(metric 'pilotlight_samples_lost_with_engines_total') in the last service's own count"
 }
 
-plan 9
+# --- killed over a window that is written ---------------------------------------------------------
+
+# As its last bytes are waited for: no reader sees the window then, and the next engine finds it.
+is_held() { grep -q '^State:.t' "/proc/$1/status" && sleep 0.2 && grep -q '^State:.t' "/proc/$1/status"; }
+
+# windows_until TIME_NS: how many there are that end before.
+windows_until() {
+	sqlite3 "file:$(ls "$STATE_DIRECTORY"/history/*.db | tail -n 1)?mode=ro" \
+		"SELECT count(*) FROM windows WHERE level < 8 AND is_supplement = 0 AND end_ns <= $1"
+}
+
+kill_in_commit() {
+	local engine thread before killed_ns tracer
+
+	engine=$(role_pids engine)
+	thread=$(grep -lx pilotlightd-db "/proc/$engine"/task/*/comm | cut -d / -f 5)
+	strace -qq -o /dev/null -p "$thread" -e trace=fsync,fdatasync \
+		-e inject=fsync,fdatasync:delay_exit=3000000 2>/dev/null &
+	tracer=$!
+	started+=($tracer)
+	wait_for 60 is_held "$thread" || { note "the writer has not waited for the disk"; return 1; }
+	killed_ns=$(date +%s%N)
+	before=$(windows_until "$killed_ns")
+	kill -KILL "$engine"
+	kill "$tracer"
+	wait_for 60 answers || return
+	note "$before windows before it, $(windows_until "$killed_ns") afterwards"
+	[ "$(windows_until "$killed_ns")" -gt "$before" ]
+}
+
+# Of the time that they are of, each: none has any that is another's.
+none_overlap() {
+	local overlaps
+
+	overlaps=$(sqlite3 "file:$(ls "$STATE_DIRECTORY"/history/*.db | tail -n 1)?mode=ro" "SELECT count(*) FROM (
+		SELECT monotonic_ns - lag(monotonic_ns + end_ns - start_ns) OVER (ORDER BY monotonic_ns, id) AS gap
+		FROM windows WHERE level < 8 AND is_supplement = 0) WHERE gap < 0") && [ "$overlaps" = 0 ] && return
+	note "windows that overlap: $overlaps"
+	return 1
+}
+
+has_next_window() { [ "$(windows_until 9000000000000000000)" -gt "$windows" ]; }
+
+plan 11
+same_day 400
 printf '[History]\nWindow=%ss\n[Sampling]\nFrequencyHz=%s\nMaxCostPercent=50\n' $window_s $rate_hz >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "it starts" start_service
 start_busy_cpus
@@ -170,6 +214,15 @@ check "nothing that was sealed is missing" [ $sealed_lost = 0 ]
 check "what was open is told of" told_of
 check "no window has more samples than its time" [ $crowded = 0 ]
 check "engines have been killed at all" [ $engine_kills -gt 0 ]
+if has strace; then
+	check "a window is written whose engine does not live to know" kill_in_commit
+	windows=$(windows_until 9000000000000000000)
+	wait_for 60 has_next_window
+	check "it is told of once" none_overlap
+else
+	skip "a window whose engine does not live to know" "no strace"
+	skip "it is told of once" "no strace"
+fi
 check "it ends when it is told to" stop_service
 check "the databases pass integrity_check" databases_are_sound
 check "none was set aside" nothing_set_aside

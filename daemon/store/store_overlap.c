@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/log.h"
+#include "store/accounts_blob.h"
+#include "store/store_state.h"
+
+#include <string.h>
+
+/* What is on the disk of a window that may_overlap. */
+struct overlap {
+	uint64_t end_ns; /* CLOCK_MONOTONIC */
+	struct accounts accounts;
+};
+
+static uint64_t monotonic_end_ns(const struct day_window *window)
+{
+	return window->monotonic_ns + (window->end_ns - window->start_ns);
+}
+
+static bool is_within(const struct day_window *written, const struct day_window *window)
+{
+	return written->level == 0 && !written->is_supplement &&
+	       memcmp(written->boot_id, window->boot_id, sizeof(window->boot_id)) == 0 &&
+	       written->monotonic_ns >= window->monotonic_ns &&
+	       monotonic_end_ns(written) <= monotonic_end_ns(window);
+}
+
+static int read_overlap(struct store *store, const struct day_window *window,
+	struct overlap *ret_overlap, struct fault *fault)
+{
+	struct overlap overlap = { .end_ns = window->monotonic_ns };
+	struct day_database *database = store->database;
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, DAY_WINDOWS, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, (int64_t)window->end_ns);
+	(void)sqlite3_bind_int64(statement, 2, (int64_t)window->start_ns);
+	while ((r = day_database_step(database, statement, fault)) > 0) {
+		struct day_window written;
+		struct accounts accounts;
+
+		r = day_database_get_window(database, statement, &written, fault);
+		if (r == 0 && is_within(&written, window)) {
+			r = accounts_blob_read(&accounts, written.accounts, written.accounts_size);
+			accounts_add(&overlap.accounts, &accounts);
+			if (monotonic_end_ns(&written) > overlap.end_ns)
+				overlap.end_ns = monotonic_end_ns(&written);
+		}
+		if (r < 0)
+			break;
+	}
+	(void)sqlite3_reset(statement);
+	*ret_overlap = overlap;
+	return r;
+}
+
+void store_leave_out_written(struct store *store, uint32_t day, struct day_window *window)
+{
+	struct accounts accounts;
+	struct overlap overlap;
+	struct fault fault = { 0 };
+	int r = store_use_day(store, day, &fault);
+
+	if (r == 0)
+		r = read_overlap(store, window, &overlap, &fault);
+	if (r == 0)
+		r = accounts_blob_read(&accounts, window->accounts, window->accounts_size);
+	if (r < 0 || overlap.end_ns == window->monotonic_ns)
+		return;
+	if (!accounts_take_back(&accounts, &overlap.accounts))
+		return;
+	log_debug("the last engine had written %llu of the samples that it was thought to have "
+		  "taken with it",
+		(unsigned long long)overlap.accounts.fired);
+	window->accounts_size = accounts_blob_write(&accounts, window->accounts);
+	window->start_ns += overlap.end_ns - window->monotonic_ns;
+	window->monotonic_ns = overlap.end_ns;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A window that tells of what the engine before was killed with, some of which that had written. */
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+
+enum { PID = 10 };
+
+/* A window of that many counts, of which one more was dropped (store_fixture.h). */
+static void write_window(
+	struct store *store, uint64_t at_s, uint64_t count, const char *boot, bool is_supplement)
+{
+	const struct fixture_sample sample = {
+		.pid = PID, .address = 0x3000, .count = count, .comm = "one"
+	};
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(at_s), &sample, 1);
+	struct store_window window = {
+		.monotonic_ns = SECONDS(at_s),
+		.is_supplement = is_supplement,
+	};
+	struct fault fault = { 0 };
+
+	(void)snprintf((char *)window.boot_id, sizeof(window.boot_id), "%s", boot);
+	if (store_append(store, &window, profile, &fault) < 0)
+		fail_msg("%s", fault.text);
+	profile_free(profile);
+}
+
+/* The window that the next engine begins with: 13 seconds, 7 counts of its own, and `lost` as it
+ * was told of them. Returns what store_append() does. */
+static int write_next(struct store *store, uint64_t at_s, uint64_t lost, bool may_overlap)
+{
+	const struct fixture_sample sample = {
+		.pid = PID, .address = 0x3000, .count = 7, .comm = "one"
+	};
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(at_s), &sample, 1);
+	const struct store_window window = {
+		.boot_id = "this boot",
+		.monotonic_ns = SECONDS(at_s),
+		.may_overlap = may_overlap,
+	};
+	struct fault fault = { 0 };
+	int r;
+
+	profile->end_ns += SECONDS(3);
+	profile->accounts.fired += lost;
+	profile->accounts.dropped[PILOTLIGHT_DROP_ENGINE] += lost;
+	/* Of each window that is lost one, as of each that is written. */
+	profile->accounts.fired += 3;
+	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] += 3;
+	r = store_append(store, &window, profile, &fault);
+	profile_free(profile);
+	return r;
+}
+
+static int keep_line(void *context, const struct store_window_line *line)
+{
+	*(struct store_window_line *)context = *line;
+	return 0;
+}
+
+/* The last of those that have that second. */
+static struct store_window_line window_at(const char *folder, uint64_t at_s)
+{
+	const uint64_t at_ns = FIXTURE_DAY_NS + SECONDS(at_s);
+	struct store_window_line line = { 0 };
+	struct store_reader *reader;
+	struct fault fault = { 0 };
+
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_each(reader, at_ns, at_ns + 1, keep_line, &line, &fault), 0);
+	store_reader_close(reader);
+	return line;
+}
+
+static void expect(const char *folder, uint64_t start_s, uint64_t fired, uint64_t lost)
+{
+	const struct store_window_line line = window_at(folder, start_s);
+
+	assert_int_equal(line.start_ns, FIXTURE_DAY_NS + SECONDS(start_s));
+	assert_int_equal(line.accounts.fired, fired);
+	assert_int_equal(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE], lost);
+	assert_int_equal(line.samples, 7);
+	assert_true(accounts_close(&line.accounts));
+}
+
+/* With two windows of 5 and 6 counts from the 100th second on. */
+static struct store *open_written(char folder[64])
+{
+	struct store *store;
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	write_window(store, 90, 40, "this boot", false);
+	write_window(store, 100, 5, "this boot", false);
+	write_window(store, 110, 6, "this boot", false);
+	return store;
+}
+
+static void close_written(struct store *store, const char *folder)
+{
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void what_was_written_is_not_told_of_again(void **state)
+{
+	char folder[64];
+	struct store *store = open_written(folder);
+	struct store_found found;
+	struct profile *read;
+
+	(void)state;
+	/* Thought to be lost: 5 and 6, and 20 of a third window. */
+	assert_int_equal(write_next(store, 110, 6 + 20, true), 0);
+	expect(folder, 120, 7 + 1 + 20 + 3 - 1, 20);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 4);
+	/* 40, 5, 6 and 7 with one more each, what is lost, and two of what was dropped beside. */
+	assert_int_equal(read->accounts.fired, 41 + 6 + 7 + 8 + 20 + 2);
+	assert_int_equal(fixture_total(read), 40 + 5 + 6 + 7);
+	assert_true(accounts_close(&read->accounts));
+	profile_free(read);
+	close_written(store, folder);
+}
+
+static void all_that_was_written_since_is_left_out(void **state)
+{
+	const struct fixture_sample sample = {
+		.pid = PID, .address = 0x3000, .count = 7, .comm = "one"
+	};
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(100), &sample, 1);
+	const struct store_window window = {
+		.boot_id = "this boot", .monotonic_ns = SECONDS(100), .may_overlap = true
+	};
+	struct fault fault = { 0 };
+	char folder[64];
+	struct store *store = open_written(folder);
+
+	(void)state;
+	/* Over two, and their names have come later for some of it. */
+	write_window(store, 100, 3, "this boot", true);
+	profile->end_ns += SECONDS(15);
+	profile->accounts.fired += 5 + 6 + 2;
+	profile->accounts.dropped[PILOTLIGHT_DROP_ENGINE] += 5 + 6;
+	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] += 2;
+	assert_int_equal(store_append(store, &window, profile, &fault), 0);
+	profile_free(profile);
+	expect(folder, 120, 8, 0);
+	close_written(store, folder);
+}
+
+static void what_is_no_overlap_stays(void **state)
+{
+	char folder[64];
+	struct store *store = open_written(folder);
+
+	(void)state;
+	/* Fewer are lost than were written: these are others. */
+	assert_int_equal(write_next(store, 110, 5, true), 0);
+	expect(folder, 110, 8 + 5 + 3, 5);
+	/* Nobody has said that it may be. */
+	write_window(store, 200, 6, "this boot", false);
+	assert_int_equal(write_next(store, 200, 26, false), 0);
+	expect(folder, 200, 8 + 26 + 3, 26);
+	/* Behind all that is written, and where that goes on for longer. */
+	assert_int_equal(write_next(store, 300, 26, true), 0);
+	expect(folder, 300, 8 + 26 + 3, 26);
+	write_window(store, 405, 6, "this boot", false);
+	assert_int_equal(write_next(store, 400, 26, true), 0);
+	expect(folder, 400, 8 + 26 + 3, 26);
+	/* Of another run of the machine, whose clock was there, too. */
+	write_window(store, 500, 6, "another boot", false);
+	assert_int_equal(write_next(store, 500, 26, true), 0);
+	expect(folder, 500, 8 + 26 + 3, 26);
+	close_written(store, folder);
+}
+
+static void of_another_day_it_begins_there(void **state)
+{
+	const uint64_t late_s = 86400 - 10;
+	char folder[64];
+	struct store_window_line line;
+	struct store *store = open_written(folder);
+
+	(void)state;
+	write_window(store, late_s, 6, "this boot", false);
+	assert_int_equal(write_next(store, late_s, 26, true), 0);
+	line = window_at(folder, 86400);
+	assert_int_equal(line.start_ns, FIXTURE_DAY_NS + DAY_NS);
+	assert_int_equal(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE], 20);
+	close_written(store, folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_written_is_not_told_of_again),
+		cmocka_unit_test(all_that_was_written_since_is_left_out),
+		cmocka_unit_test(what_is_no_overlap_stays),
+		cmocka_unit_test(of_another_day_it_begins_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
