@@ -9,11 +9,12 @@
 #include <sys/mman.h>
 
 /* "PLKEEP", and the version of the layout: another one is begun anew. */
-#define MAGIC 0x020050454b4c50ULL
+#define MAGIC 0x030050454b4c50ULL
 
 struct unsealed {
 	struct accounts accounts;
 	uint64_t since_ns;
+	uint64_t service; /* whose that is */
 };
 
 struct keepsake {
@@ -68,7 +69,6 @@ int keepsake_open(const char *path, const uint8_t boot_id[16], uint64_t service,
 	if (keepsake->service != service) {
 		keepsake->service = service;
 		keepsake->engines = keepsake->lost_samples = 0;
-		keepsake->unsealed[keepsake->current % 2].since_ns = 0;
 	}
 	*ret_keepsake = keepsake;
 	return 0;
@@ -85,7 +85,8 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 {
 	const struct unsealed *unsealed = &keepsake->unsealed[keepsake->current % 2];
 	struct accounts lost = unsealed->accounts;
-	uint64_t since_ns = unsealed->since_ns;
+	uint64_t lost_since_ns = unsealed->since_ns;
+	uint64_t since_ns = unsealed->service == keepsake->service ? lost_since_ns : 0;
 
 	accounts_add(&lost, left_behind);
 	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
@@ -99,6 +100,7 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 		.lost = lost,
 		.lost_samples = keepsake->lost_samples,
 		.since_ns = since_ns,
+		.lost_since_ns = lost_since_ns,
 	};
 }
 
@@ -106,6 +108,6 @@ void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed,
 {
 	uint64_t next = (keepsake->current + 1) % 2;
 
-	keepsake->unsealed[next] = (struct unsealed){ *unsealed, since_ns };
+	keepsake->unsealed[next] = (struct unsealed){ *unsealed, since_ns, keepsake->service };
 	__atomic_store_n(&keepsake->current, next, __ATOMIC_RELEASE);
 }

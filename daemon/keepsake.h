@@ -35,6 +35,8 @@ struct keepsake_beginning {
 	 * CLOCK_MONOTONIC; 0: not known, as of an engine of another service, whose losses then are
 	 * told in a window that begins too late for them. */
 	uint64_t since_ns;
+	/* Since when `lost` was sampled, whoever had that; likewise, 0: not known. */
+	uint64_t lost_since_ns;
 };
 
 /*

@@ -45,7 +45,7 @@ static int start(struct service *service, struct fault *fault)
 	keepsake_begin(service->keepsake, &left_behind, &beginning);
 	service->engines = beginning.engines;
 	service->lost_samples = beginning.lost_samples;
-	service->has_lost = beginning.lost.fired > 0;
+	service->lost_since_ns = beginning.lost.fired > 0 ? beginning.lost_since_ns : 0;
 	service->settled_ns =
 		pipeline_follow_on(service->pipeline, &beginning.lost, beginning.since_ns);
 	service->started_ns = clock_realtime_ns();

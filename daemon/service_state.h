@@ -43,10 +43,10 @@ struct service {
 
 	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint64_t engines, lost_samples;
-	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
-	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
-	bool has_lost;	      /* the engine before; the next window to be written tells of it */
-	uint64_t settled_ns;  /* likewise, until when there is nothing that an engine could lose */
+	uint64_t next_cut_ns;	/* CLOCK_MONOTONIC */
+	uint64_t ended_ns;	/* likewise, when the last window was, or the first one began */
+	uint64_t lost_since_ns; /* likewise, what the next window to be written tells of */
+	uint64_t settled_ns; /* likewise, until when there is nothing that an engine could lose */
 	struct sealing sealing;
 
 	struct service_use use;	       /* when the governor was last told */

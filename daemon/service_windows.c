@@ -184,13 +184,13 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 {
 	struct store_window window = {
 		.monotonic_ns = monotonic_ns,
-		.may_overlap = service->has_lost,
+		.lost_since_ns = service->lost_since_ns,
 	};
 	uint64_t end_ns = profile->end_ns;
 
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
 	service->last_window = profile->accounts;
-	service->has_lost = false;
+	service->lost_since_ns = 0;
 	if (!service->writer) {
 		service->settled_ns = monotonic_ns + (end_ns - profile->start_ns);
 		profile_free(profile);

@@ -53,10 +53,11 @@ struct store_window {
 	 */
 	bool is_supplement;
 	/*
-	 * It tells of what an engine was killed with, which may have written that and not have
-	 * lived to know: then it is kept, and this window begins behind it, without its accounts.
+	 * It tells of what an engine was killed with, sampled since then (CLOCK_MONOTONIC; 0: of
+	 * nothing). That may have been written by one that did not live to know: then it is kept,
+	 * and this window begins behind it, without its accounts.
 	 */
-	bool may_overlap;
+	uint64_t lost_since_ns;
 };
 
 /*

@@ -359,8 +359,8 @@ int store_append(struct store *store, const struct store_window *window,
 
 	if (r < 0)
 		return r;
-	if (window->may_overlap)
-		store_leave_out_written(store, day_of(row.start_ns), &row);
+	if (window->lost_since_ns > 0)
+		store_leave_out_written(store, day_of(row.start_ns), window->lost_since_ns, &row);
 	day = day_of(row.start_ns);
 	r = append_to_day(store, &row, profile, &damage);
 	if (r == -EBADMSG) {

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-/* What is on the disk of a window that may_overlap. */
+/* What is on the disk. */
 struct overlap {
-	uint64_t end_ns; /* CLOCK_MONOTONIC */
+	uint64_t windows;
+	uint64_t end_ns; /* of the last one, CLOCK_MONOTONIC */
 	struct accounts accounts;
 };
 
@@ -16,18 +17,22 @@ static uint64_t monotonic_end_ns(const struct day_window *window)
 	return window->monotonic_ns + (window->end_ns - window->start_ns);
 }
 
-static bool is_within(const struct day_window *written, const struct day_window *window)
+static bool is_within(
+	const struct day_window *written, uint64_t since_ns, const struct day_window *window)
 {
 	return written->level == 0 && !written->is_supplement &&
 	       memcmp(written->boot_id, window->boot_id, sizeof(window->boot_id)) == 0 &&
-	       written->monotonic_ns >= window->monotonic_ns &&
+	       written->monotonic_ns >= since_ns &&
 	       monotonic_end_ns(written) <= monotonic_end_ns(window);
 }
 
-static int read_overlap(struct store *store, const struct day_window *window,
+static int read_overlap(struct store *store, uint64_t since_ns, const struct day_window *window,
 	struct overlap *ret_overlap, struct fault *fault)
 {
-	struct overlap overlap = { .end_ns = window->monotonic_ns };
+	/* Before the window, where it begins later than that. */
+	uint64_t before_ns = since_ns < window->monotonic_ns ? window->monotonic_ns - since_ns : 0;
+	uint64_t start_ns = before_ns < window->start_ns ? window->start_ns - before_ns : 0;
+	struct overlap overlap = { 0 };
 	struct day_database *database = store->database;
 	sqlite3_stmt *statement;
 	int r = day_database_statement(database, DAY_WINDOWS, &statement, fault);
@@ -35,15 +40,16 @@ static int read_overlap(struct store *store, const struct day_window *window,
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_int64(statement, 1, (int64_t)window->end_ns);
-	(void)sqlite3_bind_int64(statement, 2, (int64_t)window->start_ns);
+	(void)sqlite3_bind_int64(statement, 2, (int64_t)start_ns);
 	while ((r = day_database_step(database, statement, fault)) > 0) {
 		struct day_window written;
 		struct accounts accounts;
 
 		r = day_database_get_window(database, statement, &written, fault);
-		if (r == 0 && is_within(&written, window)) {
+		if (r == 0 && is_within(&written, since_ns, window)) {
 			r = accounts_blob_read(&accounts, written.accounts, written.accounts_size);
 			accounts_add(&overlap.accounts, &accounts);
+			overlap.windows++;
 			if (monotonic_end_ns(&written) > overlap.end_ns)
 				overlap.end_ns = monotonic_end_ns(&written);
 		}
@@ -55,7 +61,8 @@ static int read_overlap(struct store *store, const struct day_window *window,
 	return r;
 }
 
-void store_leave_out_written(struct store *store, uint32_t day, struct day_window *window)
+void store_leave_out_written(
+	struct store *store, uint32_t day, uint64_t since_ns, struct day_window *window)
 {
 	struct accounts accounts;
 	struct overlap overlap;
@@ -63,10 +70,10 @@ void store_leave_out_written(struct store *store, uint32_t day, struct day_windo
 	int r = store_use_day(store, day, &fault);
 
 	if (r == 0)
-		r = read_overlap(store, window, &overlap, &fault);
+		r = read_overlap(store, since_ns, window, &overlap, &fault);
 	if (r == 0)
 		r = accounts_blob_read(&accounts, window->accounts, window->accounts_size);
-	if (r < 0 || overlap.end_ns == window->monotonic_ns)
+	if (r < 0 || overlap.windows == 0)
 		return;
 	if (!accounts_take_back(&accounts, &overlap.accounts))
 		return;
@@ -74,6 +81,8 @@ void store_leave_out_written(struct store *store, uint32_t day, struct day_windo
 		  "taken with it",
 		(unsigned long long)overlap.accounts.fired);
 	window->accounts_size = accounts_blob_write(&accounts, window->accounts);
-	window->start_ns += overlap.end_ns - window->monotonic_ns;
-	window->monotonic_ns = overlap.end_ns;
+	if (overlap.end_ns > window->monotonic_ns) {
+		window->start_ns += overlap.end_ns - window->monotonic_ns;
+		window->monotonic_ns = overlap.end_ns;
+	}
 }

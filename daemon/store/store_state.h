@@ -67,10 +67,11 @@ void store_leave_day(struct store *store);
 int store_part_next_generation(struct store_part *part);
 
 /*
- * Of a window that may_overlap: begins it where the last one within it ends that is on the disk, of
- * the same day, and takes back what of its accounts is theirs. What cannot be told so stays.
+ * Of a window with a lost_since_ns: takes back what of its accounts is theirs that are on the disk
+ * since then, of the same day, and begins it where they end. What cannot be told so stays.
  */
-void store_leave_out_written(struct store *store, uint32_t day, struct day_window *window);
+void store_leave_out_written(
+	struct store *store, uint32_t day, uint64_t since_ns, struct day_window *window);
 
 /* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);

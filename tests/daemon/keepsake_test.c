@@ -211,6 +211,13 @@ static void the_next_engine_knows_until_when_all_is_sealed(void **state)
 	keepsake = opened(boot, 2);
 	keepsake_begin(keepsake, &none, &begun);
 	assert_int_equal(begun.since_ns, 0);
+	assert_int_equal(begun.lost_since_ns, 7);
+	keepsake_update(keepsake, &none, 9);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 2);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 9);
+	assert_int_equal(begun.lost_since_ns, 9);
 	keepsake_close(keepsake);
 }
 

@@ -27,8 +27,9 @@ static void write_window(
 }
 
 /* The window that the next engine begins with: 13 seconds, 7 counts of its own, and `lost` as it
- * was told of them. Returns what store_append() does. */
-static int write_next(struct store *store, uint64_t at_s, uint64_t lost, bool may_overlap)
+ * was told of them, sampled since then; 0: nobody has told when. Returns what store_append() does.
+ */
+static int write_next(struct store *store, uint64_t at_s, uint64_t lost, uint64_t since_s)
 {
 	const struct fixture_sample sample = {
 		.pid = PID, .address = 0x3000, .count = 7, .comm = "one"
@@ -37,7 +38,7 @@ static int write_next(struct store *store, uint64_t at_s, uint64_t lost, bool ma
 	const struct store_window window = {
 		.boot_id = "this boot",
 		.monotonic_ns = SECONDS(at_s),
-		.may_overlap = may_overlap,
+		.lost_since_ns = SECONDS(since_s),
 	};
 	struct fault fault = { 0 };
 	int r;
@@ -112,7 +113,7 @@ static void what_was_written_is_not_told_of_again(void **state)
 
 	(void)state;
 	/* Thought to be lost: 5 and 6, and 20 of a third window. */
-	assert_int_equal(write_next(store, 110, 6 + 20, true), 0);
+	assert_int_equal(write_next(store, 110, 6 + 20, 110), 0);
 	expect(folder, 120, 7 + 1 + 20 + 3 - 1, 20);
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 4);
@@ -131,7 +132,7 @@ static void all_that_was_written_since_is_left_out(void **state)
 	};
 	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(100), &sample, 1);
 	const struct store_window window = {
-		.boot_id = "this boot", .monotonic_ns = SECONDS(100), .may_overlap = true
+		.boot_id = "this boot", .monotonic_ns = SECONDS(100), .lost_since_ns = SECONDS(100)
 	};
 	struct fault fault = { 0 };
 	char folder[64];
@@ -157,22 +158,37 @@ static void what_is_no_overlap_stays(void **state)
 
 	(void)state;
 	/* Fewer are lost than were written: these are others. */
-	assert_int_equal(write_next(store, 110, 5, true), 0);
+	assert_int_equal(write_next(store, 110, 5, 110), 0);
 	expect(folder, 110, 8 + 5 + 3, 5);
-	/* Nobody has said that it may be. */
+	/* Nobody has said since when. */
 	write_window(store, 200, 6, "this boot", false);
-	assert_int_equal(write_next(store, 200, 26, false), 0);
+	assert_int_equal(write_next(store, 200, 26, 0), 0);
 	expect(folder, 200, 8 + 26 + 3, 26);
 	/* Behind all that is written, and where that goes on for longer. */
-	assert_int_equal(write_next(store, 300, 26, true), 0);
+	assert_int_equal(write_next(store, 300, 26, 300), 0);
 	expect(folder, 300, 8 + 26 + 3, 26);
 	write_window(store, 405, 6, "this boot", false);
-	assert_int_equal(write_next(store, 400, 26, true), 0);
+	assert_int_equal(write_next(store, 400, 26, 400), 0);
 	expect(folder, 400, 8 + 26 + 3, 26);
 	/* Of another run of the machine, whose clock was there, too. */
 	write_window(store, 500, 6, "another boot", false);
-	assert_int_equal(write_next(store, 500, 26, true), 0);
+	assert_int_equal(write_next(store, 500, 26, 500), 0);
 	expect(folder, 500, 8 + 26 + 3, 26);
+	close_written(store, folder);
+}
+
+/* Of a service that was killed whole, the next one's window begins later. */
+static void what_was_written_before_it_is_taken_back(void **state)
+{
+	char folder[64];
+	struct store *store = open_written(folder);
+
+	(void)state;
+	assert_int_equal(write_next(store, 130, 6 + 20, 110), 0);
+	expect(folder, 130, 7 + 1 + 20 + 3 - 1, 20);
+	/* More was written since than is lost: it is not theirs. */
+	assert_int_equal(write_next(store, 150, 200, 1), 0);
+	expect(folder, 150, 8 + 200 + 3, 200);
 	close_written(store, folder);
 }
 
@@ -185,7 +201,7 @@ static void of_another_day_it_begins_there(void **state)
 
 	(void)state;
 	write_window(store, late_s, 6, "this boot", false);
-	assert_int_equal(write_next(store, late_s, 26, true), 0);
+	assert_int_equal(write_next(store, late_s, 26, late_s), 0);
 	line = window_at(folder, 86400);
 	assert_int_equal(line.start_ns, FIXTURE_DAY_NS + DAY_NS);
 	assert_int_equal(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE], 20);
@@ -198,6 +214,7 @@ int main(void)
 		cmocka_unit_test(what_was_written_is_not_told_of_again),
 		cmocka_unit_test(all_that_was_written_since_is_left_out),
 		cmocka_unit_test(what_is_no_overlap_stays),
+		cmocka_unit_test(what_was_written_before_it_is_taken_back),
 		cmocka_unit_test(of_another_day_it_begins_there),
 	};
 
