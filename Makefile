@@ -16,7 +16,7 @@ say = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
 
 # For what is built by a make of its own: all CPUs, unless the caller has said how many. MAKEFLAGS has
 # that only while recipes run.
-JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+override JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 CC := gcc
 BPF_CLANG ?= clang

@@ -326,7 +326,7 @@ void history_writer_untold(
 		is_whole = is_whole && i < writer->done && result->error == 0;
 		if (is_whole)
 			*ret_since_ns = result->end_monotonic_ns;
-		else if (i >= writer->done || result->error < 0)
+		else
 			accounts_add(&sum, &result->accounts);
 	}
 	(void)pthread_mutex_unlock(&writer->lock);

@@ -66,8 +66,9 @@ struct history_result {
 int history_writer_take(struct history_writer *writer, struct history_result *ret_result);
 
 /*
- * The accounts of the windows that are not on the disk, but for those that have been told of; and
- * when the last one ended that is, or has been told of: CLOCK_MONOTONIC, 0 if there was none.
+ * The accounts of the windows that are not on the disk, but for those that have been told of, and
+ * of all behind the first of them; and when the last one before them ended, or the last one that
+ * has been told of: CLOCK_MONOTONIC, 0 if there was none.
  */
 void history_writer_untold(
 	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns);

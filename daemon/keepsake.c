@@ -13,8 +13,8 @@
 
 struct unsealed {
 	struct accounts accounts;
-	uint64_t since_ns;
-	uint64_t service; /* whose that is */
+	uint64_t since_ns, lost_since_ns;
+	uint64_t service; /* whose since_ns is */
 };
 
 struct keepsake {
@@ -85,8 +85,8 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 {
 	const struct unsealed *unsealed = &keepsake->unsealed[keepsake->current % 2];
 	struct accounts lost = unsealed->accounts;
-	uint64_t lost_since_ns = unsealed->since_ns;
-	uint64_t since_ns = unsealed->service == keepsake->service ? lost_since_ns : 0;
+	uint64_t lost_since_ns = unsealed->lost_since_ns;
+	uint64_t since_ns = unsealed->service == keepsake->service ? unsealed->since_ns : 0;
 
 	accounts_add(&lost, left_behind);
 	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
@@ -94,7 +94,7 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
 	}
 	/* Counted, whatever becomes of this engine before it tells of its own. */
-	keepsake_update(keepsake, &lost, since_ns);
+	keepsake_update(keepsake, &lost, since_ns, lost_since_ns);
 	*ret_beginning = (struct keepsake_beginning){
 		.engines = ++keepsake->engines,
 		.lost = lost,
@@ -104,10 +104,16 @@ void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behin
 	};
 }
 
-void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed, uint64_t since_ns)
+void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed, uint64_t since_ns,
+	uint64_t lost_since_ns)
 {
 	uint64_t next = (keepsake->current + 1) % 2;
 
-	keepsake->unsealed[next] = (struct unsealed){ *unsealed, since_ns, keepsake->service };
+	keepsake->unsealed[next] = (struct unsealed){
+		.accounts = *unsealed,
+		.since_ns = since_ns,
+		.lost_since_ns = lost_since_ns,
+		.service = keepsake->service,
+	};
 	__atomic_store_n(&keepsake->current, next, __ATOMIC_RELEASE);
 }

@@ -47,6 +47,10 @@ struct keepsake_beginning {
 void keepsake_begin(struct keepsake *keepsake, const struct accounts *left_behind,
 	struct keepsake_beginning *ret_beginning);
 
-/* What is drained and not sealed by now, and until when all is sealed. The engine may be killed
- * meanwhile: then what was written before holds. */
-void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed, uint64_t since_ns);
+/*
+ * What is drained and not sealed by now, and until when all is sealed; and since when it was
+ * sampled, which is earlier as long as what a service before has lost is among it. The engine may
+ * be killed meanwhile: then what was written before holds.
+ */
+void keepsake_update(struct keepsake *keepsake, const struct accounts *unsealed, uint64_t since_ns,
+	uint64_t lost_since_ns);

@@ -43,9 +43,12 @@ struct service {
 
 	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint64_t engines, lost_samples;
-	uint64_t next_cut_ns;	/* CLOCK_MONOTONIC */
-	uint64_t ended_ns;	/* likewise, when the last window was, or the first one began */
-	uint64_t lost_since_ns; /* likewise, what the next window to be written tells of */
+	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
+	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
+	/* Likewise, since when that was sampled which the engines before have lost, until it is
+	 * told of; 0: nothing. */
+	uint64_t lost_since_ns;
+	bool is_lost_handed_over; /* to the writer, and not told of yet */
 	uint64_t settled_ns; /* likewise, until when there is nothing that an engine could lose */
 	struct sealing sealing;
 

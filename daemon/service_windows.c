@@ -18,6 +18,13 @@
 /* How often it is looked whether what is waited for is there. */
 #define WAITING_PERIOD_NS 50000000ULL
 
+/* The first window has told of what was lost. */
+static void settle(struct service *service, uint64_t until_ns)
+{
+	service->settled_ns = until_ns;
+	service->lost_since_ns = 0;
+}
+
 void service_keep(void *context)
 {
 	struct service *service = context;
@@ -30,8 +37,9 @@ void service_keep(void *context)
 		accounts_add(&unsealed, &writing);
 	}
 	if (written_ns > 0)
-		service->settled_ns = written_ns;
-	keepsake_update(service->keepsake, &unsealed, service->settled_ns);
+		settle(service, written_ns);
+	keepsake_update(service->keepsake, &unsealed, service->settled_ns,
+		service->lost_since_ns > 0 ? service->lost_since_ns : service->settled_ns);
 }
 
 /* Windows end at round times of the wall clock, so that hosts and days can be compared. */
@@ -184,15 +192,15 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 {
 	struct store_window window = {
 		.monotonic_ns = monotonic_ns,
-		.lost_since_ns = service->lost_since_ns,
+		.lost_since_ns = service->is_lost_handed_over ? 0 : service->lost_since_ns,
 	};
 	uint64_t end_ns = profile->end_ns;
 
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
 	service->last_window = profile->accounts;
-	service->lost_since_ns = 0;
+	service->is_lost_handed_over = true;
 	if (!service->writer) {
-		service->settled_ns = monotonic_ns + (end_ns - profile->start_ns);
+		settle(service, monotonic_ns + (end_ns - profile->start_ns));
 		profile_free(profile);
 		answer(service, end_ns);
 		return;

@@ -151,7 +151,8 @@ void report_write_metrics(const struct report *report, struct output *output)
 		write_field(output, &report_fields[i], report);
 	write_samples(output, &report->service.accounts);
 	write_head(output, "samples_lost_with_engines_total", "counter",
-		"Samples of windows that were open when an engine was killed.");
+		"Samples of windows that were open when an engine was killed, or not known to be "
+		"written.");
 	output_printf(output, "pilotlight_samples_lost_with_engines_total %" PRIu64 "\n",
 		report->service.lost_by_engines);
 	write_walks(output, &report->service.accounts);

@@ -68,10 +68,10 @@ int store_part_next_generation(struct store_part *part);
 
 /*
  * Of a window with a lost_since_ns: takes back what of its accounts is theirs that are on the disk
- * since then, of the same day, and begins it where they end. What cannot be told so stays.
+ * since then, the day before included, and begins it where they end. What cannot be told so stays.
  */
 void store_leave_out_written(
-	struct store *store, uint32_t day, uint64_t since_ns, struct day_window *window);
+	const struct store *store, uint64_t since_ns, struct day_window *window);
 
 /* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);

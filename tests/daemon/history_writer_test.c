@@ -206,6 +206,38 @@ static void a_full_disk_costs_the_old_day(void **state)
 	fixture_remove(folder);
 }
 
+/* Until it is told that the first is lost, all is said to be open: which of it is on the disk the
+ * next engine finds there. */
+static void what_is_written_behind_a_loss_is_untold(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct profile *first = window_profile(0), *second = window_profile(1);
+	uint64_t fired = first->accounts.fired + second->accounts.fired;
+	struct history_writer *writer;
+	struct history_result result;
+	char folder[64], moved[80];
+
+	(void)state;
+	fixture_folder(folder);
+	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
+	writer = writer_of(folder);
+	assert_int_equal(history_writer_add(writer, &window, first), 0);
+	wait_for_result(writer);
+	assert_int_equal(rename(moved, folder), 0);
+	assert_int_equal(history_writer_add(writer, &window, second), 0);
+	history_writer_finish(writer);
+	assert_int_equal(untold_samples(writer), fired);
+	assert_int_equal(known_until(writer), 0);
+	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(result.error, -ENOENT);
+	assert_int_equal(untold_samples(writer), 0);
+	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(result.error, 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+}
+
 /*
  * No results are taken, so all places are in use: the next is refused, and is not leaked. None is
  * on the disk, whether it has been tried or not.
@@ -338,6 +370,7 @@ int main(void)
 		cmocka_unit_test(finishing_writes_what_waits),
 		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
 		cmocka_unit_test(a_full_disk_costs_the_old_day),
+		cmocka_unit_test(what_is_written_behind_a_loss_is_untold),
 		cmocka_unit_test(a_bounded_number_waits),
 		cmocka_unit_test(a_bounded_number_of_bytes_waits),
 		cmocka_unit_test(what_entering_returns_is_returned),

@@ -80,13 +80,13 @@ static void what_was_stored_is_lost_with_its_engine(void **state)
 		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
 		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
 		assert_int_equal(accounts_stored(&begun.lost), 0);
-		keepsake_update(keepsake, &unsealed, 0);
+		keepsake_update(keepsake, &unsealed, 0, 0);
 		keepsake_close(keepsake);
 	}
 	/* One that ends well. */
 	keepsake = opened(boot, 1);
 	keepsake_begin(keepsake, &none, &begun);
-	keepsake_update(keepsake, &none, 0);
+	keepsake_update(keepsake, &none, 0, 0);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
 	keepsake_begin(keepsake, &none, &begun);
@@ -104,7 +104,7 @@ static void a_loss_is_kept_until_it_is_told(void **state)
 
 	(void)state;
 	keepsake = opened(boot, 1);
-	keepsake_update(keepsake, &unsealed, 0);
+	keepsake_update(keepsake, &unsealed, 0, 0);
 	keepsake_begin(keepsake, &none, &first);
 	/* By this engine, or by the one that was killed. */
 	keepsake_close(keepsake);
@@ -112,7 +112,7 @@ static void a_loss_is_kept_until_it_is_told(void **state)
 	keepsake_begin(keepsake, &none, &second);
 	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
 	assert_int_equal(second.lost_samples, 5);
-	keepsake_update(keepsake, &first.lost, 0);
+	keepsake_update(keepsake, &first.lost, 0, 0);
 	keepsake_begin(keepsake, &none, &second);
 	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
 	assert_int_equal(second.lost_samples, 5);
@@ -132,7 +132,7 @@ static void what_was_left_in_maps_is_lost_as_well(void **state)
 	struct keepsake_beginning first, second;
 
 	(void)state;
-	keepsake_update(keepsake, &unsealed, 0);
+	keepsake_update(keepsake, &unsealed, 0, 0);
 	keepsake_begin(keepsake, &left_behind, &first);
 	assert_true(accounts_close(&first.lost));
 	assert_int_equal(first.lost.fired, 45);
@@ -166,7 +166,7 @@ static void a_kill_leaves_a_whole_state(void **state)
 			for (uint64_t n = 0;; n++) {
 				struct accounts accounts = { .fired = 2 * n, .stored = { n, n } };
 
-				keepsake_update(keepsake, &accounts, n);
+				keepsake_update(keepsake, &accounts, n, n);
 				if (n == 1000)
 					(void)!write(ready[1], "", 1);
 			}
@@ -196,7 +196,7 @@ static void the_next_engine_knows_until_when_all_is_sealed(void **state)
 	(void)state;
 	keepsake_begin(keepsake, &none, &begun);
 	assert_int_equal(begun.since_ns, 0);
-	keepsake_update(keepsake, &none, 7);
+	keepsake_update(keepsake, &none, 7, 7);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 1);
 	keepsake_begin(keepsake, &none, &begun);
@@ -212,12 +212,28 @@ static void the_next_engine_knows_until_when_all_is_sealed(void **state)
 	keepsake_begin(keepsake, &none, &begun);
 	assert_int_equal(begun.since_ns, 0);
 	assert_int_equal(begun.lost_since_ns, 7);
-	keepsake_update(keepsake, &none, 9);
+	keepsake_update(keepsake, &none, 9, 9);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 2);
 	keepsake_begin(keepsake, &none, &begun);
 	assert_int_equal(begun.since_ns, 9);
 	assert_int_equal(begun.lost_since_ns, 9);
+	/* As long as it has not told of what the one before had lost. */
+	keepsake_update(keepsake, &none, 20, 7);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 2);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 20);
+	assert_int_equal(begun.lost_since_ns, 7);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 3);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.since_ns, 0);
+	assert_int_equal(begun.lost_since_ns, 7);
+	keepsake_close(keepsake);
+	keepsake = opened(boot, 3);
+	keepsake_begin(keepsake, &none, &begun);
+	assert_int_equal(begun.lost_since_ns, 7);
 	keepsake_close(keepsake);
 }
 
@@ -231,7 +247,7 @@ static void services_and_boots_are_told_apart(void **state)
 
 	(void)state;
 	keepsake_begin(keepsake, &none, &begun);
-	keepsake_update(keepsake, &unsealed, 0);
+	keepsake_update(keepsake, &unsealed, 0, 0);
 	keepsake_close(keepsake);
 	keepsake = opened(boot, 2);
 	keepsake_begin(keepsake, &none, &begun);

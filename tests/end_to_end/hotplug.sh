@@ -5,11 +5,6 @@
 
 switch=/sys/devices/system/cpu/cpu1/online
 
-bring_back() {
-	echo 1 >"$switch" 2>/dev/null
-	clean_up
-}
-
 # The kernel may have other plans for a moment.
 switch_to() {
 	local i
@@ -19,6 +14,11 @@ switch_to() {
 		sleep 0.1
 	done 2>/dev/null
 	return 1
+}
+
+bring_back() {
+	switch_to 1
+	clean_up
 }
 
 # The command of the recording: work on both CPUs, CPU 1 off, work, CPU 1 on, work on CPU 1.
@@ -46,7 +46,7 @@ need_programs
 [ -w "$switch" ] && [ "$(cat "$switch")" = 1 ] || skip_all "CPU 1 cannot be switched off"
 has taskset || skip_all "needs taskset"
 at_exit bring_back
-(echo 0 >"$switch" && echo 1 >"$switch") 2>/dev/null || skip_all "CPU 1 cannot be switched off"
+{ switch_to 0 && switch_to 1; } || skip_all "CPU 1 cannot be switched off"
 plan 4
 
 export -f unplug_and_plug switch_to

@@ -97,7 +97,7 @@ read_page() {
 	written=$(curl -sf --max-time $patience --unix-socket "$PILOTLIGHT_SOCKET" -o "$page" \
 		-w '%{time_total} %{http_code}' http://localhost/metrics)
 	set -- $? $written
-	took=$2 code=$3
+	took=${2:-0} code=${3:-000}
 	return "$1"
 }
 

@@ -42,8 +42,8 @@ OTHERS = [ANY] * 40
 CLOCK = ["goes_on", ".*clock_gettime.*", ANY, ANY]
 PHASE = ["goes_on", "set_phase", "set_name"]
 LEAF = ["leaf"]
-# The first entry of a procedure linkage table, through which functions are bound, has no name.
-BINDING = r"\.plt|\[[\w.-]+\+0x[0-9a-f]+\]"
+# The first entry of a procedure linkage table, through which functions are bound.
+BINDING = r"\.plt"
 RESOLVE = r"_dl_runtime_resolve\w*"
 # Linked so that each function of a library is bound when it is first called, by each process anew.
 LAZY = {"places"}

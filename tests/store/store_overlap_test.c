@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A window that tells of what the engine before was killed with, some of which that had written. */
+#include "tests/harness/failing_allocation.h"
 #include "tests/store/store_fixture.h"
 
-#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
 
 enum { PID = 10 };
 
@@ -27,21 +29,13 @@ static void write_window(
 }
 
 /* The window that the next engine begins with: 13 seconds, 7 counts of its own, and `lost` as it
- * was told of them, sampled since then; 0: nobody has told when. Returns what store_append() does.
- */
-static int write_next(struct store *store, uint64_t at_s, uint64_t lost, uint64_t since_s)
+ * was told of them. */
+static struct profile *make_next(uint64_t at_s, uint64_t lost)
 {
 	const struct fixture_sample sample = {
 		.pid = PID, .address = 0x3000, .count = 7, .comm = "one"
 	};
 	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(at_s), &sample, 1);
-	const struct store_window window = {
-		.boot_id = "this boot",
-		.monotonic_ns = SECONDS(at_s),
-		.lost_since_ns = SECONDS(since_s),
-	};
-	struct fault fault = { 0 };
-	int r;
 
 	profile->end_ns += SECONDS(3);
 	profile->accounts.fired += lost;
@@ -49,7 +43,29 @@ static int write_next(struct store *store, uint64_t at_s, uint64_t lost, uint64_
 	/* Of each window that is lost one, as of each that is written. */
 	profile->accounts.fired += 3;
 	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] += 3;
-	r = store_append(store, &window, profile, &fault);
+	return profile;
+}
+
+/* Lost is what was sampled since then; 0: nobody has told when. Returns what store_append() does.
+ */
+static int append_next(
+	struct store *store, const struct profile *profile, uint64_t at_s, uint64_t since_s)
+{
+	const struct store_window window = {
+		.boot_id = "this boot",
+		.monotonic_ns = SECONDS(at_s),
+		.lost_since_ns = SECONDS(since_s),
+	};
+	struct fault fault = { 0 };
+
+	return store_append(store, &window, profile, &fault);
+}
+
+static int write_next(struct store *store, uint64_t at_s, uint64_t lost, uint64_t since_s)
+{
+	struct profile *profile = make_next(at_s, lost);
+	int r = append_next(store, profile, at_s, since_s);
+
 	profile_free(profile);
 	return r;
 }
@@ -83,6 +99,18 @@ static void expect(const char *folder, uint64_t start_s, uint64_t fired, uint64_
 	assert_int_equal(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE], lost);
 	assert_int_equal(line.samples, 7);
 	assert_true(accounts_close(&line.accounts));
+}
+
+static size_t days_in(const char *folder)
+{
+	struct store_summary summary;
+	struct store_reader *reader;
+	struct fault fault = { 0 };
+
+	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
+	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
+	store_reader_close(reader);
+	return summary.days;
 }
 
 /* With two windows of 5 and 6 counts from the 100th second on. */
@@ -127,27 +155,17 @@ static void what_was_written_is_not_told_of_again(void **state)
 
 static void all_that_was_written_since_is_left_out(void **state)
 {
-	const struct fixture_sample sample = {
-		.pid = PID, .address = 0x3000, .count = 7, .comm = "one"
-	};
-	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(100), &sample, 1);
-	const struct store_window window = {
-		.boot_id = "this boot", .monotonic_ns = SECONDS(100), .lost_since_ns = SECONDS(100)
-	};
-	struct fault fault = { 0 };
+	struct profile *profile = make_next(100, 5 + 6);
 	char folder[64];
 	struct store *store = open_written(folder);
 
 	(void)state;
-	/* Over two, and their names have come later for some of it. */
+	/* Over two, and the names of some of it have come later. */
 	write_window(store, 100, 3, "this boot", true);
-	profile->end_ns += SECONDS(15);
-	profile->accounts.fired += 5 + 6 + 2;
-	profile->accounts.dropped[PILOTLIGHT_DROP_ENGINE] += 5 + 6;
-	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] += 2;
-	assert_int_equal(store_append(store, &window, profile, &fault), 0);
+	profile->end_ns += SECONDS(12);
+	assert_int_equal(append_next(store, profile, 100, 100), 0);
 	profile_free(profile);
-	expect(folder, 120, 8, 0);
+	expect(folder, 120, 7 + 1 + 3 - 2, 0);
 	close_written(store, folder);
 }
 
@@ -192,19 +210,147 @@ static void what_was_written_before_it_is_taken_back(void **state)
 	close_written(store, folder);
 }
 
-static void of_another_day_it_begins_there(void **state)
+static void midnight_is_no_boundary(void **state)
 {
 	const uint64_t late_s = 86400 - 10;
-	char folder[64];
 	struct store_window_line line;
+	char folder[64];
 	struct store *store = open_written(folder);
 
 	(void)state;
+	/* One ends with the day, and one begins the next. */
 	write_window(store, late_s, 6, "this boot", false);
 	assert_int_equal(write_next(store, late_s, 26, late_s), 0);
 	line = window_at(folder, 86400);
 	assert_int_equal(line.start_ns, FIXTURE_DAY_NS + DAY_NS);
 	assert_int_equal(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE], 20);
+	/* The next service begins in the next day, whose file is there or is not. */
+	assert_int_equal(write_next(store, 86420, 26, late_s), 0);
+	expect(folder, 86420, 8 + 26 + 3, 26);
+	close_written(store, folder);
+	store = open_written(folder);
+	write_window(store, late_s, 6, "this boot", false);
+	assert_int_equal(write_next(store, 86420, 26, late_s), 0);
+	expect(folder, 86420, 7 + 1 + 20 + 3 - 1, 20);
+	/* No day was made for looking. */
+	assert_int_equal(write_next(store, 5 * 86400 + 5, 26, 86400), 0);
+	expect(folder, 5 * 86400 + 5, 8 + 26 + 3, 26);
+	assert_int_equal(days_in(folder), 3);
+	close_written(store, folder);
+}
+
+/* What is done to the day between two windows. */
+static void damage(const char *folder, const char *sql)
+{
+	char path[128];
+	sqlite3 *connection;
+
+	(void)snprintf(path, sizeof(path), "%s/2026-09-04.db", folder);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(connection, sql, NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(connection);
+}
+
+static void what_cannot_be_read_leaves_all_as_it_is(void **state)
+{
+	static const char *const ways[] = {
+		"UPDATE windows SET accounts = x'09'",
+		"UPDATE windows SET boot_id = x'00'",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		char folder[64];
+		struct store *store = open_written(folder);
+		struct profile *read;
+		struct store_found found;
+		struct store_selection behind = { .start_ns = FIXTURE_DAY_NS + SECONDS(121),
+			.end_ns = UINT64_MAX };
+
+		damage(folder, ways[i]);
+		assert_int_equal(write_next(store, 110, 26, 110), 0);
+		damage(folder, "DELETE FROM windows WHERE id < 4");
+		read = fixture_read(folder, &behind, &found);
+		assert_int_equal(found.windows, 1);
+		assert_int_equal(found.start_ns, FIXTURE_DAY_NS + SECONDS(110));
+		assert_int_equal(read->accounts.dropped[PILOTLIGHT_DROP_ENGINE], 26);
+		profile_free(read);
+		close_written(store, folder);
+	}
+}
+
+/* Windows can be told, but none can be added. */
+static void damage_bodies(const char *folder)
+{
+	const char zeros[4096] = { 0 };
+	sqlite3_stmt *statement;
+	sqlite3 *connection;
+	char path[128];
+	off_t page;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/2026-09-04.db", folder);
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(connection,
+				 "SELECT rootpage FROM sqlite_schema WHERE name = 'bodies'", -1,
+				 &statement, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	page = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	(void)sqlite3_close(connection);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(
+		pwrite(fd, zeros, sizeof(zeros), (page - 1) * (off_t)sizeof(zeros)), sizeof(zeros));
+	(void)close(fd);
+}
+
+/* With the day those windows go that it would have left out. */
+static void of_a_day_that_is_set_aside_all_is_told(void **state)
+{
+	char folder[64];
+	struct store *store = open_written(folder);
+
+	(void)state;
+	store_close(store);
+	damage_bodies(folder);
+	store = fixture_open(folder);
+	assert_int_equal(write_next(store, 110, 26, 110), 0);
+	expect(folder, 110, 8 + 26 + 3, 26);
+	close_written(store, folder);
+}
+
+static void failing_allocations_leave_all_as_it_is(void **state)
+{
+	char folder[64];
+	struct store *store = open_written(folder);
+	size_t n, failed = 0;
+
+	(void)state;
+	for (n = 0;; n++) {
+		const uint64_t at_s = 1000 + 100 * n;
+		struct profile *profile = make_next(at_s, 26);
+		struct store_window_line line;
+		bool has_failed;
+		int r;
+
+		write_window(store, at_s, 6, "this boot", false);
+		fail_allocation(n);
+		r = append_next(store, profile, at_s, at_s);
+		has_failed = allocation_failed();
+		profile_free(profile);
+		if (!has_failed)
+			break;
+		failed++;
+		if (r < 0)
+			continue;
+		line = window_at(folder, at_s + 11);
+		assert_true(line.accounts.dropped[PILOTLIGHT_DROP_ENGINE] ==
+			    (line.start_ns == FIXTURE_DAY_NS + SECONDS(at_s) ? 26 : 20));
+		assert_true(accounts_close(&line.accounts));
+	}
+	assert_true(failed > 0);
+	expect(folder, 1010 + 100 * n, 7 + 1 + 20 + 3 - 1, 20);
 	close_written(store, folder);
 }
 
@@ -215,7 +361,10 @@ int main(void)
 		cmocka_unit_test(all_that_was_written_since_is_left_out),
 		cmocka_unit_test(what_is_no_overlap_stays),
 		cmocka_unit_test(what_was_written_before_it_is_taken_back),
-		cmocka_unit_test(of_another_day_it_begins_there),
+		cmocka_unit_test(midnight_is_no_boundary),
+		cmocka_unit_test(what_cannot_be_read_leaves_all_as_it_is),
+		cmocka_unit_test(of_a_day_that_is_set_aside_all_is_told),
+		cmocka_unit_test(failing_allocations_leave_all_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
