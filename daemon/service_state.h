@@ -48,7 +48,7 @@ struct service {
 	/* Likewise, since when that was sampled which the engines before have lost, until it is
 	 * told of; 0: nothing. */
 	uint64_t lost_since_ns;
-	bool is_lost_handed_over; /* to the writer, and not told of yet */
+	bool is_lost_handed_over; /* to the writer, with the first window */
 	uint64_t settled_ns; /* likewise, until when there is nothing that an engine could lose */
 	struct sealing sealing;
 

@@ -131,6 +131,15 @@ static void finishing_writes_what_waits(void **state)
 	fixture_remove(folder);
 }
 
+/* The folder is at `moved`. */
+static struct history_writer *writer_of_missing(char folder[64], char moved[80])
+{
+	fixture_folder(folder);
+	(void)snprintf(moved, 80, "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
+	return writer_of(folder);
+}
+
 static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
@@ -140,10 +149,7 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	char folder[64], moved[80];
 
 	(void)state;
-	fixture_folder(folder);
-	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
-	assert_int_equal(rename(folder, moved), 0);
-	writer = writer_of(folder);
+	writer = writer_of_missing(folder, moved);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
 	take(writer, &result);
 	assert_int_equal(result.error, -ENOENT);
@@ -218,10 +224,7 @@ static void what_is_written_behind_a_loss_is_untold(void **state)
 	char folder[64], moved[80];
 
 	(void)state;
-	fixture_folder(folder);
-	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
-	assert_int_equal(rename(folder, moved), 0);
-	writer = writer_of(folder);
+	writer = writer_of_missing(folder, moved);
 	assert_int_equal(history_writer_add(writer, &window, first), 0);
 	wait_for_result(writer);
 	assert_int_equal(rename(moved, folder), 0);
@@ -252,10 +255,7 @@ static void a_bounded_number_waits(void **state)
 	uint64_t fired = 0;
 
 	(void)state;
-	fixture_folder(folder);
-	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
-	assert_int_equal(rename(folder, moved), 0);
-	writer = writer_of(folder);
+	writer = writer_of_missing(folder, moved);
 	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++) {
 		struct profile *profile = window_profile(i);
 

@@ -4,15 +4,7 @@
 # both sides, zoom, search (difference_in_browser.js). Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-if [ -z "$browser" ]; then
-	echo "1..0 # SKIP no chromium is installed"
-	exit 0
-fi
-
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. tests/harness/browser.sh
 
 # The golden file has placeholders for the style and the script, which are files of their own.
 awk -v css=daemon/render/flamegraph.css -v js=daemon/render/flamegraph.js '
@@ -21,20 +13,6 @@ awk -v css=daemon/render/flamegraph.css -v js=daemon/render/flamegraph.js '
 	{ print }' tests/data/render/upgrade.svg >"$folder/upgrade.svg"
 cp tests/end_to_end/difference_in_browser.html tests/end_to_end/difference_in_browser.js "$folder"
 
-results_of_page() {
-	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-		--disable-background-networking --disable-component-update --disable-sync \
-		--allow-file-access-from-files --user-data-dir="$folder/profile" --window-size=1300,800 \
-		--virtual-time-budget=20000 --dump-dom "file://$folder/difference_in_browser.html" \
-		2>"$folder/browser.log" |
-		awk '/<pre id="results">/ { inside = 1; sub(/.*<pre id="results">/, "") }
-			/<\/pre>/ { inside = 0 } inside { print }' |
-		sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
-}
-
-# A browser that dies before it has shown anything is started once more.
-results=$(results_of_page)
-[ -n "$results" ] || { rm -rf "$folder/profile"; results=$(results_of_page); }
 number=0
 failed=0
 finished=no
@@ -47,7 +25,7 @@ while IFS= read -r line; do
 		[ "${line%% *}" = ok ] || failed=1
 		;;
 	esac
-done <<<"$results"
+done < <(results_of difference_in_browser.html)
 number=$((number + 1))
 if [ $finished = yes ]; then
 	echo "ok $number - the page came to its end"

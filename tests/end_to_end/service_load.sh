@@ -107,8 +107,8 @@ private_bytes() {
 		awk '/^Private_(Clean|Dirty)/ { sum += $2 } END { print sum * 1024 }'
 }
 
-# A line a second of what is to stay bounded, and some in any case: seconds, the service's own count of its memory, ours,
-# its drain lag; and the slowest answer to the client that means well.
+# A line a second of what is to stay bounded, and some in any case: seconds, the service's own count of its
+# memory, ours, its drain lag; and the slowest answer to the client that means well.
 watch_service() {
 	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) took code
 

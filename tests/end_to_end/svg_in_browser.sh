@@ -4,15 +4,7 @@
 # zoom, search, keyboard, details (svg_in_browser.js). Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-if [ -z "$browser" ]; then
-	echo "1..0 # SKIP no chromium is installed"
-	exit 0
-fi
-
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. tests/harness/browser.sh
 
 # The golden file has placeholders for the style and the script, which are files of their own.
 insert() {
@@ -29,26 +21,6 @@ cp tests/end_to_end/svg_in_browser.html tests/end_to_end/svg_in_browser.js "$fol
 	echo '<pre id="results"></pre><script src="svg_in_browser.js"></script>'
 } >"$folder/inline.html"
 
-# A page's results, as lines "ok - …" and "not ok - …", and "done" if it came to its end.
-results_of() {
-	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-		--disable-background-networking --disable-component-update --disable-sync \
-		--allow-file-access-from-files --user-data-dir="$folder/profile" --window-size=1300,800 \
-		--virtual-time-budget=20000 --dump-dom "file://$folder/$1" 2>"$folder/browser.log" |
-		awk '/<pre id="results">/ { inside = 1; sub(/.*<pre id="results">/, "") }
-			/<\/pre>/ { inside = 0 } inside { print }' |
-		sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
-}
-
-# A browser that dies before it has shown anything is started once more.
-results_of_page() {
-	local results
-
-	results=$(results_of "$1")
-	[ -n "$results" ] || { rm -rf "$folder/profile"; results=$(results_of "$1"); }
-	echo "$results"
-}
-
 number=0
 failed=0
 for page in svg_in_browser.html inline.html; do
@@ -62,7 +34,7 @@ for page in svg_in_browser.html inline.html; do
 			[ "${line%% *}" = ok ] || failed=1
 			;;
 		esac
-	done < <(results_of_page "$page")
+	done < <(results_of "$page")
 	number=$((number + 1))
 	if [ $finished = yes ]; then
 		echo "ok $number - $page came to its end"

@@ -60,7 +60,8 @@ static uint64_t read_all(const char *folder)
 
 static void append(struct store *store)
 {
-	struct store_window window = { .monotonic_ns = NSEC_PER_SEC };
+	/* With what is there already looked through. */
+	struct store_window window = { .monotonic_ns = NSEC_PER_SEC, .lost_since_ns = 1 };
 	struct profile *profile;
 
 	require(profile_new(1 << 20, &profile) == 0);
