@@ -25,7 +25,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 include packages.mk
 
 # Upstream first: a stage uses only what stands before it, and its tests link nothing else.
-STAGES := base sandbox broker child capture supervise drain process jit labels symbol extract symbolize unwind resolve aggregate store query render export answer config steer serve client api
+STAGES := base sandbox broker child capture supervise drain process jit labels symbol extract symbolize unwind resolve aggregate store query render export answer config steer serve client api engine
 
 # --- flags -------------------------------------------------------------------------------------
 
@@ -103,26 +103,21 @@ upto = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2))
 archives = $(patsubst %,$(B)/lib/%.a,$(call reverse,$(call upto,$(1),$(STAGES))))
 ARCHIVES := $(patsubst %,$(B)/lib/%.a,$(call reverse,$(STAGES)))
 
-# What puts the stages together, and the command: archives too, so that tests can put in their own.
-$(B)/lib/pipeline.a: $(patsubst %.c,$(B)/%.o,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
-$(B)/lib/tools.a: $(patsubst %.c,$(B)/%.o,$(filter-out tools/pilotlight.c,$(wildcard tools/*.c)))
-$(B)/lib/pipeline.a $(B)/lib/tools.a:
+# The command's code is an archive too, so that tests can link it with a main() of their own.
+$(B)/lib/tools.a: $(patsubst %.c,$(B)/%.o,$(filter-out tools/pilotlight.c,$(wildcard tools/*.c tools/*/*.c)))
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
-TOP_ARCHIVES := $(B)/lib/tools.a $(B)/lib/pipeline.a $(ARCHIVES)
 
-$(B)/pilotlight: $(B)/tools/pilotlight.o $(TOP_ARCHIVES)
+$(B)/pilotlight: $(B)/tools/pilotlight.o $(B)/lib/tools.a $(ARCHIVES)
+$(B)/pilotlightd: $(B)/daemon/main.o $(ARCHIVES)
+$(B)/pilotlight $(B)/pilotlightd:
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(TOP_ARCHIVES) $(LDLIBS) -o $@
-
-$(B)/pilotlightd: $(B)/daemon/main.o $(filter-out $(B)/lib/tools.a,$(TOP_ARCHIVES))
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter-out $(B)/lib/tools.a,$(TOP_ARCHIVES)) $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # --- tests -------------------------------------------------------------------------------------
 
-UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES) daemon tools,$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c))))
+UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(foreach stage,$(STAGES) tools,$(filter-out %_kernel_test.c,$(wildcard tests/$(stage)/*_test.c tests/$(stage)/*/*_test.c))))
 KERNEL_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*_kernel_test.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
@@ -138,12 +133,9 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
 endef
 $(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
 
-define top_tests
-$(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(TOP_ARCHIVES)
-	$$(call say,LINK,$$@)
-	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $$(filter %.o,$$^) $(TOP_ARCHIVES) $(LDLIBS) -lcmocka -o $$@
-endef
-$(foreach top,daemon tools,$(eval $(call top_tests,$(top))))
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(B)/lib/tools.a $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $^ $(LDLIBS) -lcmocka -o $@
 
 # A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)

@@ -3,15 +3,15 @@
 #include "base/array.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
-#include "tools/diff_command.h"
-#include "tools/doctor.h"
+#include "tools/doctor/doctor.h"
 #include "tools/exit_status.h"
-#include "tools/flamegraph_command.h"
-#include "tools/jit.h"
-#include "tools/record.h"
-#include "tools/status_command.h"
-#include "tools/symbols.h"
-#include "tools/top_command.h"
+#include "tools/history/diff_command.h"
+#include "tools/history/flamegraph_command.h"
+#include "tools/history/status_command.h"
+#include "tools/jit/jit.h"
+#include "tools/record/record.h"
+#include "tools/symbols/symbols.h"
+#include "tools/top/top_command.h"
 
 #include <fcntl.h>
 #include <signal.h>

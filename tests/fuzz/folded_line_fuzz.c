@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Fuzz targets link the stages, not the commands: what is tested is a part of this file. */
-#include "tools/folded_line.c"
-#include "tools/top_profile.c"
+#include "tools/top/folded_line.c"
+#include "tools/top/top_profile.c"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Fuzz targets link the stages, not the commands: what is tested is a part of this file. */
-#include "tools/metrics_text.c"
+#include "tools/top/metrics_text.c"
 
 #include <assert.h>
 #include <stdint.h>

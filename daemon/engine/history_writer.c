@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/history_writer.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+/* Old windows are merged in steps between two new ones. */
+#define MAINTENANCE_NS 50000000ULL
+
+/* How often the folder is looked at as a whole, in windows. */
+enum { SUMMARY_PERIOD = 6 };
+
+struct job {
+	struct store_window window;
+	struct profile *profile; /* NULL: it is done */
+	size_t bytes;		 /* of the profile */
+	struct history_result result;
+};
+
+struct history_writer {
+	struct history_writer_options options;
+	char *folder;
+	struct store *store; /* the thread's; NULL: it could not be opened yet */
+	struct store_reader *reader;
+	unsigned windows; /* the thread's */
+	bool is_maintenance_failing;
+	pthread_t thread;
+	bool has_thread;
+	int event_fd;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	/* In their order, from `first` on: those that are done, the one that is being written, and
+	 * those that wait. */
+	struct job jobs[HISTORY_WRITER_WAITING_MAX];
+	size_t first, done, count;
+	size_t waiting_bytes;	/* of those that are not done */
+	uint64_t told_until_ns; /* the end of the last result that was taken, CLOCK_MONOTONIC */
+	bool is_ending, has_entered;
+	int enter_error;
+	struct store_summary summary;
+};
+
+static struct job *job_at(struct history_writer *writer, size_t i)
+{
+	return &writer->jobs[(writer->first + i) % HISTORY_WRITER_WAITING_MAX];
+}
+
+static int open_store(struct history_writer *writer, struct fault *fault)
+{
+	return writer->store
+		       ? 0
+		       : store_open(writer->folder, &writer->options.limits, &writer->store, fault);
+}
+
+static int append(struct history_writer *writer, const struct job *job, struct fault *fault)
+{
+	int r = open_store(writer, fault);
+
+	if (r < 0)
+		return r;
+	return store_append(writer->store, &job->window, job->profile, fault);
+}
+
+/* A writer that has failed is begun anew: the folder may have been replaced meanwhile. */
+static void write_job(struct history_writer *writer, struct job *job)
+{
+	struct fault fault = { 0 };
+	int r = append(writer, job, &fault);
+
+	job->result.error = r;
+	if (r == 0)
+		return;
+	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",
+		fault.text[0] ? fault.text : strerror(-r));
+	store_close(writer->store);
+	writer->store = NULL;
+}
+
+static void read_summary(struct history_writer *writer)
+{
+	struct store_summary summary;
+	struct fault fault = { 0 };
+
+	if (!writer->reader && store_reader_open(writer->folder, &writer->reader, &fault) < 0)
+		return;
+	if (store_reader_summary(writer->reader, &summary, &fault) < 0)
+		return;
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->summary = summary;
+	(void)pthread_mutex_unlock(&writer->lock);
+}
+
+/*
+ * Also where nothing could be written, as room may be made; then nothing stays open, lest a disk
+ * cannot become read-only or be unmounted. What fails is tried again with the next window.
+ */
+static void maintain(struct history_writer *writer)
+{
+	struct fault fault = { 0 };
+	bool has_failed = !writer->store;
+	int r = open_store(writer, &fault);
+
+	if (r == 0)
+		r = store_maintain(writer->store, clock_realtime_ns(),
+			clock_monotonic_ns() + MAINTENANCE_NS, &fault);
+	if (has_failed) {
+		store_close(writer->store);
+		writer->store = NULL;
+		return;
+	}
+	if (r < 0 && !writer->is_maintenance_failing)
+		log_warning("the history: %s, trying again with each window",
+			fault.text[0] ? fault.text : strerror(-r));
+	writer->is_maintenance_failing = r < 0;
+	if (writer->windows++ % SUMMARY_PERIOD == 0)
+		read_summary(writer);
+}
+
+/* The next that is to be written; NULL: there will be none. */
+static struct job *wait_for_job(struct history_writer *writer)
+{
+	struct job *job = NULL;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	while (writer->done == writer->count && !writer->is_ending)
+		(void)pthread_cond_wait(&writer->changed, &writer->lock);
+	if (writer->done < writer->count)
+		job = job_at(writer, writer->done);
+	(void)pthread_mutex_unlock(&writer->lock);
+	return job;
+}
+
+static void finish_job(struct history_writer *writer, struct job *job)
+{
+	const uint64_t one = 1;
+
+	profile_free(job->profile);
+	job->profile = NULL;
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->done++;
+	writer->waiting_bytes -= job->bytes;
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+	while (write(writer->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static bool enter(struct history_writer *writer)
+{
+	int r = writer->options.enter ? writer->options.enter() : 0;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->has_entered = true;
+	writer->enter_error = r;
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+	return r == 0;
+}
+
+static void *run(void *context)
+{
+	struct history_writer *writer = context;
+	struct job *job;
+
+	(void)prctl(PR_SET_NAME, "pilotlightd-db");
+	if (!enter(writer))
+		return NULL;
+	read_summary(writer);
+	while ((job = wait_for_job(writer))) {
+		write_job(writer, job);
+		finish_job(writer, job);
+		maintain(writer);
+	}
+	return NULL;
+}
+
+static int start_thread(struct history_writer *writer)
+{
+	int r = -pthread_create(&writer->thread, NULL, run, writer);
+
+	if (r < 0)
+		return r;
+	writer->has_thread = true;
+	(void)pthread_mutex_lock(&writer->lock);
+	while (!writer->has_entered)
+		(void)pthread_cond_wait(&writer->changed, &writer->lock);
+	r = writer->enter_error;
+	(void)pthread_mutex_unlock(&writer->lock);
+	return r;
+}
+
+int history_writer_new(
+	const struct history_writer_options *options, struct history_writer **ret_writer)
+{
+	_cleanup_(history_writer_freep) struct history_writer *writer = calloc(1, sizeof(*writer));
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->options = *options;
+	writer->event_fd = -1;
+	(void)pthread_mutex_init(&writer->lock, NULL);
+	(void)pthread_cond_init(&writer->changed, NULL);
+	writer->folder = strdup(options->folder);
+	if (!writer->folder)
+		return -ENOMEM;
+	writer->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (writer->event_fd < 0)
+		return -errno;
+	r = start_thread(writer);
+	if (r < 0)
+		return r;
+	*ret_writer = TAKE_PTR(writer);
+	return 0;
+}
+
+void history_writer_finish(struct history_writer *writer)
+{
+	if (!writer->has_thread)
+		return;
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->is_ending = true;
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+	(void)pthread_join(writer->thread, NULL);
+	writer->has_thread = false;
+}
+
+void history_writer_free(struct history_writer *writer)
+{
+	if (!writer)
+		return;
+	history_writer_finish(writer);
+	for (size_t i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
+		profile_free(writer->jobs[i].profile);
+	store_reader_close(writer->reader);
+	store_close(writer->store);
+	if (writer->event_fd >= 0)
+		(void)close(writer->event_fd);
+	(void)pthread_cond_destroy(&writer->changed);
+	(void)pthread_mutex_destroy(&writer->lock);
+	free(writer->folder);
+	free(writer);
+}
+
+int history_writer_add(
+	struct history_writer *writer, const struct store_window *window, struct profile *profile)
+{
+	uint64_t end_monotonic_ns = window->monotonic_ns + (profile->end_ns - profile->start_ns);
+	size_t bytes = profile_bytes(profile);
+	int r = 0;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	if (writer->count == HISTORY_WRITER_WAITING_MAX ||
+		(writer->waiting_bytes > 0 &&
+			writer->waiting_bytes + bytes > writer->options.waiting_bytes_max)) {
+		r = -EAGAIN;
+		/* Known to be lost with the one before it, as there is one. */
+		job_at(writer, writer->count - 1)->result.end_monotonic_ns = end_monotonic_ns;
+	} else {
+		*job_at(writer, writer->count++) = (struct job){
+			.window = *window,
+			.profile = profile,
+			.bytes = bytes,
+			.result = {
+				.end_ns = profile->end_ns,
+				.end_monotonic_ns = end_monotonic_ns,
+				.accounts = profile->accounts,
+			},
+		};
+		writer->waiting_bytes += bytes;
+		(void)pthread_cond_broadcast(&writer->changed);
+	}
+	(void)pthread_mutex_unlock(&writer->lock);
+	if (r < 0)
+		profile_free(profile);
+	return r;
+}
+
+int history_writer_poll_fd(const struct history_writer *writer)
+{
+	return writer->event_fd;
+}
+
+int history_writer_take(struct history_writer *writer, struct history_result *ret_result)
+{
+	uint64_t times;
+	int r = -EAGAIN;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	if (writer->done > 0) {
+		*ret_result = job_at(writer, 0)->result;
+		writer->told_until_ns = ret_result->end_monotonic_ns;
+		writer->first = (writer->first + 1) % HISTORY_WRITER_WAITING_MAX;
+		writer->done--;
+		writer->count--;
+		r = 0;
+	}
+	/* Under the lock: what is done after this is told by the descriptor again. */
+	if (writer->done == 0)
+		(void)!read(writer->event_fd, &times, sizeof(times));
+	(void)pthread_mutex_unlock(&writer->lock);
+	return r;
+}
+
+void history_writer_untold(
+	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns)
+{
+	struct accounts sum = { 0 };
+	bool is_whole = true; /* so far */
+
+	(void)pthread_mutex_lock(&writer->lock);
+	*ret_since_ns = writer->told_until_ns;
+	for (size_t i = 0; i < writer->count; i++) {
+		const struct history_result *result = &job_at(writer, i)->result;
+
+		is_whole = is_whole && i < writer->done && result->error == 0;
+		if (is_whole)
+			*ret_since_ns = result->end_monotonic_ns;
+		else
+			accounts_add(&sum, &result->accounts);
+	}
+	(void)pthread_mutex_unlock(&writer->lock);
+	*ret_accounts = sum;
+}
+
+void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary)
+{
+	(void)pthread_mutex_lock(&writer->lock);
+	*ret_summary = writer->summary;
+	(void)pthread_mutex_unlock(&writer->lock);
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/pipeline_state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+enum {
+	/* How long a mapping may wait to be looked at: a file that a short process unlinks should
+	 * still be there. */
+	SIDEBAND_PERIOD_MS = 20,
+	/* Asking for the mappings of processes that are met while draining may take 1/20 of a
+	 * drain's period, and asking for their cgroups as much. */
+	ASK_SHARE = 20,
+	/* A drain comes early, but not before 1/4 of its period, where the images of processes that
+	 * have ended need room. */
+	EARLY_SHARE = 4,
+};
+
+/* What reading the rest of JIT processes' files may take when sampling has ended. */
+#define JIT_CPU_NS_AT_END (1ULL * NSEC_PER_SEC)
+
+/* What reading /proc and the cgroups may take before an engine that takes over drains what waits
+ * for it. */
+#define SCAN_NS_AT_TAKEOVER 200000000ULL
+
+/* How often it is looked for CPUs that have come or gone, at a drain. */
+#define CPUS_PERIOD_NS (4ULL * NSEC_PER_SEC)
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	unwinding_free(pipeline->unwinding);
+	symbolizer_free(pipeline->symbolizer);
+	symbol_cache_free(pipeline->symbol_cache);
+	late_samples_free(pipeline->late);
+	pipeline_window_done(&pipeline->ended);
+	pipeline_window_done(&pipeline->open);
+	free(pipeline->wanted);
+	cgroup_table_free(pipeline->cgroups);
+	resolver_free(pipeline->resolver);
+	jit_table_free(pipeline->jit);
+	binary_table_free(pipeline->binaries);
+	kernel_symbols_free(pipeline->kernel);
+	process_rescan_done(&pipeline->rescan);
+	process_table_free(pipeline->processes);
+	drain_free(pipeline->drain);
+	capture_free(pipeline->capture);
+	broker_free(pipeline->own_broker);
+	if (pipeline->timer_fd >= 0)
+		(void)close(pipeline->timer_fd);
+	if (pipeline->epoll_fd >= 0)
+		(void)close(pipeline->epoll_fd);
+	free(pipeline);
+}
+
+/* Descriptors are held for files that may vanish; the bound of binary_table is below any hard
+ * limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
+	struct fault *fault)
+{
+	_cleanup_(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	int r;
+
+	if (!pipeline)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	pipeline->settings = *settings;
+	pipeline->binary_limits =
+		settings->binary_limits ? *settings->binary_limits : binary_table_default_limits;
+	pipeline->epoll_fd = pipeline->timer_fd = -1;
+	raise_descriptor_limit();
+	r = settings->capture_fd < 0 ? capture_open(&settings->capture, &pipeline->capture, fault)
+				     : capture_connect(settings->capture_fd, &settings->capture,
+					       &pipeline->capture, fault);
+	if (r < 0)
+		return r;
+	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);
+	r = pipeline_open_stages(pipeline);
+	if (r == 0)
+		r = pipeline_open_polling(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set up the profiler: %s", strerror(-r));
+	*ret_pipeline = TAKE_PTR(pipeline);
+	return 0;
+}
+
+int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
+{
+	int r = capture_follow(pipeline->capture, pid);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot follow process %d: %s", (int)pid, strerror(-r));
+	return 0;
+}
+
+/* Sends on what has waited for names, and forgets what is not asked for any more. */
+static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
+{
+	uint64_t oldest_ns;
+	int r = late_samples_run(pipeline->late, clock_monotonic_ns());
+
+	pipeline_window_account(pipeline, &pipeline->open);
+	oldest_ns = late_samples_oldest_ns(pipeline->late);
+	jit_table_retire(pipeline->jit, oldest_ns < retired_ns ? oldest_ns : retired_ns);
+	return r;
+}
+
+static uint64_t drain_period_ns(const struct pipeline *pipeline)
+{
+	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
+}
+
+/* The kernel's maps are filled meanwhile (I5). */
+static void bound_questions(struct pipeline *pipeline)
+{
+	uint64_t ask_ns = drain_period_ns(pipeline) / ASK_SHARE;
+
+	resolver_begin_window(pipeline->resolver, ask_ns);
+	if (pipeline->cgroups)
+		cgroup_table_begin_window(pipeline->cgroups, ask_ns);
+}
+
+/*
+ * The samples that are still to come were taken after `flip_ns`, when the maps were flipped for
+ * those that have come: a process whose sample went to the new set all the same was there still.
+ */
+static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
+{
+	uint64_t wanted_ns = flip_ns, oldest_ns = late_samples_oldest_ns(pipeline->late);
+
+	if (pipeline->unwinding && wanted_ns > pipeline->last_request_ns)
+		wanted_ns = pipeline->last_request_ns;
+	process_table_retire(pipeline->processes, oldest_ns < wanted_ns ? oldest_ns : wanted_ns);
+	/* Those that wait for the names of their JIT code want the executable's, too, if they may.
+	 */
+	if (process_table_is_crowded(pipeline->processes))
+		process_table_retire(pipeline->processes, wanted_ns);
+}
+
+static int drain(struct pipeline *pipeline, struct fault *fault)
+{
+	struct accounts accounts;
+	uint64_t flip_ns = clock_monotonic_ns(), flipped_ns;
+	int r;
+
+	r = drain_flip(pipeline->drain);
+	if (r < 0)
+		return fault_set(fault, r, "cannot switch the BPF maps: %s", strerror(-r));
+	if (pipeline->unwinding)
+		unwinding_begin_window(
+			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
+	/* First who was who until now, then what they did. */
+	flipped_ns = clock_monotonic_ns();
+	r = pipeline_read_sideband(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
+	if (r < 0)
+		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
+	bound_questions(pipeline);
+	r = drain_window(pipeline->drain, pipeline_take_sample, pipeline, &accounts);
+	if (r < 0)
+		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
+	if (!accounts_close(&accounts))
+		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
+	accounts_add(&pipeline->open.accounts, &accounts);
+	accounts_add(&pipeline->report.accounts, &accounts);
+	pipeline->report.drains++;
+	if (pipeline->settings.drained)
+		pipeline->settings.drained(pipeline->settings.drained_context);
+	r = run_late(pipeline, pipeline->last_flip_ns);
+	if (r < 0)
+		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
+	pipeline_want_symbols(pipeline, &pipeline->open);
+	retire_processes(pipeline, flip_ns);
+	pipeline->last_flip_ns = flipped_ns;
+	return 0;
+}
+
+static int drain_and_tell(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t begin_ns = clock_thread_cpu_ns();
+	int r = drain(pipeline, fault);
+
+	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
+	return r;
+}
+
+/*
+ * Mappings are looked at SIDEBAND_PERIOD_MS after the first of them and then as often until there
+ * are no more: else the side-band's descriptor is not waited for, or each record would wake us.
+ */
+static int watch_sideband(struct pipeline *pipeline, bool is_watched)
+{
+	struct epoll_event event = { .events = is_watched ? EPOLLIN : 0,
+		.data.u32 = PIPELINE_SIDEBAND };
+
+	if (is_watched == pipeline->is_sideband_watched)
+		return 0;
+	pipeline->is_sideband_watched = is_watched;
+	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_MOD,
+		       sideband_poll_fd(capture_sideband(pipeline->capture)), &event) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* A window that has ended may wait for names of generated code. */
+static uint64_t jit_due_ns(const struct pipeline *pipeline)
+{
+	return jit_table_due_ns(pipeline->jit, pipeline->ended.waiting > 0);
+}
+
+static uint64_t sideband_records(struct pipeline *pipeline)
+{
+	struct sideband_counters counters;
+
+	sideband_counters(capture_sideband(pipeline->capture), &counters);
+	return counters.records;
+}
+
+/* When there is something to do without being told: nothing, on a machine where nothing changes,
+ * until the maps are to be drained. */
+static int set_timer(struct pipeline *pipeline, bool has_changes)
+{
+	uint64_t now_ns = clock_monotonic_ns(), due_ns = pipeline->next_drain_ns;
+	struct itimerspec timer = { 0 };
+	int r = watch_sideband(pipeline, !has_changes);
+
+	if (r < 0)
+		return r;
+	if (has_changes && due_ns > now_ns + SIDEBAND_PERIOD_MS * 1000000ULL)
+		due_ns = now_ns + SIDEBAND_PERIOD_MS * 1000000ULL;
+	if (due_ns > jit_due_ns(pipeline))
+		due_ns = jit_due_ns(pipeline);
+	if (due_ns <= now_ns)
+		due_ns = now_ns + 1;
+	timer.it_value.tv_sec = (time_t)(due_ns / NSEC_PER_SEC);
+	timer.it_value.tv_nsec = (long)(due_ns % NSEC_PER_SEC);
+	return timerfd_settime(pipeline->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno
+											: 0;
+}
+
+int pipeline_start(struct pipeline *pipeline, struct fault *fault)
+{
+	int r;
+
+	/* The side-band tells of everything from here on, so what it does not tell is in /proc. */
+	r = pipeline_scan(pipeline, capture_is_taken_over(pipeline->capture)
+					    ? clock_monotonic_ns() + SCAN_NS_AT_TAKEOVER
+					    : UINT64_MAX);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read /proc: %s", strerror(-r));
+	r = pipeline_read_sideband(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = jit_table_note_all(pipeline->jit);
+	if (r < 0)
+		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
+	pipeline->started_ns = clock_monotonic_ns();
+	pipeline->last_flip_ns = pipeline->started_ns;
+	pipeline->open.monotonic_ns = pipeline->started_ns;
+	pipeline->open.profile->start_ns = clock_realtime_ns();
+	/* What an engine that is gone has left is not to wait. */
+	pipeline->next_drain_ns = pipeline->started_ns;
+	if (!capture_is_taken_over(pipeline->capture))
+		pipeline->next_drain_ns += drain_period_ns(pipeline);
+	r = set_timer(pipeline, true);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
+	return capture_start(pipeline->capture, fault);
+}
+
+int pipeline_poll_fd(const struct pipeline *pipeline)
+{
+	return pipeline->epoll_fd;
+}
+
+/* What the sampler wants to know of who maps what. */
+static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
+{
+	int r;
+
+	if (!pipeline->unwinding)
+		return 0;
+	pipeline->last_request_ns = clock_monotonic_ns();
+	/* First what it asks for: what happened before that is then in the side-band. */
+	unwinding_take_requests(pipeline->unwinding);
+	r = pipeline_read_sideband(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	r = unwinding_run(pipeline->unwinding);
+	return r < 0 ? fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r)) : 0;
+}
+
+/* Else images would go whose samples are still to be read. */
+static void drain_early(struct pipeline *pipeline, uint64_t now_ns)
+{
+	uint64_t due_ns = pipeline->last_flip_ns + drain_period_ns(pipeline) / EARLY_SHARE;
+
+	if (!process_table_is_crowded(pipeline->processes))
+		return;
+	if (due_ns < now_ns)
+		due_ns = now_ns;
+	if (due_ns < pipeline->next_drain_ns)
+		pipeline->next_drain_ns = due_ns;
+}
+
+/* Who maps what, and who generates code. */
+static int follow(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = pipeline_read_sideband(pipeline);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
+	drain_early(pipeline, now_ns);
+	if (now_ns < jit_due_ns(pipeline))
+		return 0;
+	r = jit_table_run(pipeline->jit, now_ns);
+	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
+}
+
+/* Of those that could not be followed the log tells once. */
+static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
+{
+	bool lacks_cpus;
+	int r;
+
+	if (now_ns < pipeline->next_cpus_ns)
+		return;
+	pipeline->next_cpus_ns = now_ns + CPUS_PERIOD_NS;
+	r = capture_follow_cpus(pipeline->capture);
+	lacks_cpus = r < 0;
+	if (lacks_cpus && !pipeline->lacks_cpus)
+		log_warning("cannot follow the CPUs: %s, continuing with the %u that are sampled, "
+			    "and trying again every %d s",
+			strerror(-r), capture_cpu_count(pipeline->capture),
+			(int)(CPUS_PERIOD_NS / NSEC_PER_SEC));
+	else if (!lacks_cpus && pipeline->lacks_cpus)
+		log_info("the CPUs are followed again: %d are sampled", r);
+	pipeline->lacks_cpus = lacks_cpus;
+}
+
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r;
+
+	pipeline->report.lag_ns =
+		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
+	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
+	follow_cpus(pipeline, now_ns);
+	r = run_unwinding(pipeline, fault);
+	return r < 0 ? r : drain_and_tell(pipeline, fault);
+}
+
+int pipeline_run(struct pipeline *pipeline, struct fault *fault)
+{
+	struct epoll_event events[PIPELINE_EVENTS];
+	bool has[PIPELINE_EVENTS] = { false };
+	uint64_t ticks, records = sideband_records(pipeline);
+	int n, r = 0;
+
+	n = epoll_wait(pipeline->epoll_fd, events, PIPELINE_EVENTS, 0);
+	for (int i = 0; i < n; i++)
+		has[events[i].data.u32] = true;
+	if (has[PIPELINE_TIMER] && read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 &&
+		errno != EAGAIN)
+		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
+	if (has[PIPELINE_SYMBOLS])
+		r = pipeline_symbols_run(pipeline, fault);
+	if (r == 0 && (has[PIPELINE_BELL] || has[PIPELINE_UNWINDING]))
+		r = run_unwinding(pipeline, fault);
+	if (r < 0)
+		return r;
+	/* A ring tells only once that it has a record, maybe to whoever has woken us: then nothing
+	 * else has. More records may come with it, and are waited for. */
+	if (n <= 0 || (n == 1 && has[PIPELINE_SIDEBAND])) {
+		r = set_timer(pipeline, true);
+	} else {
+		if (has[PIPELINE_RING] || clock_monotonic_ns() >= pipeline->next_drain_ns)
+			r = pipeline_drain(pipeline, fault);
+		else
+			r = follow(pipeline, fault);
+		if (r == 0)
+			r = set_timer(pipeline, pipeline_is_scanning(pipeline) ||
+							sideband_records(pipeline) != records);
+	}
+	return r < 0 ? fault_set(fault, r, "cannot wait for events: %s", strerror(-r)) : 0;
+}
+
+int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
+{
+	struct pipeline_window *window = &pipeline->open;
+	uint64_t now_ns;
+	int r;
+
+	capture_stop(pipeline->capture);
+	now_ns = clock_monotonic_ns();
+	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
+	/* Both sets: the one that was active, and what a flip that failed may have left. */
+	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
+		r = drain_and_tell(pipeline, fault);
+		if (r < 0)
+			return r;
+	}
+	r = jit_table_finish(pipeline->jit, clock_monotonic_ns(), INT64_MAX, JIT_CPU_NS_AT_END);
+	if (r == 0)
+		r = late_samples_finish(pipeline->late);
+	if (r < 0)
+		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
+	pipeline_window_account(pipeline, window);
+	pipeline_want_symbols(pipeline, window);
+	r = pipeline_window_end(pipeline, window, now_ns);
+	window->profile->accounts = window->accounts;
+	symbolizer_hurry(pipeline->symbolizer);
+	return r < 0 ? fault_set(fault, r, "cannot finish the profile: %s", strerror(-r)) : 0;
+}
+
+size_t pipeline_symbols_pending(const struct pipeline *pipeline)
+{
+	struct symbolizer_counters counters;
+
+	symbolizer_counters(pipeline->symbolizer, &counters);
+	return counters.pending;
+}
+
+int pipeline_symbols_poll_fd(const struct pipeline *pipeline)
+{
+	return symbolizer_poll_fd(pipeline->symbolizer);
+}
+
+int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = symbolizer_run(pipeline->symbolizer);
+
+	return r < 0 ? fault_set(fault, r, "cannot follow the symbol workers: %s", strerror(-r))
+		     : 0;
+}
+
+int pipeline_name(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = naming_run(pipeline->open.profile, symbolizer_source(pipeline->symbolizer),
+		pipeline_open_binary, pipeline, &pipeline->report.naming);
+
+	if (r == -E2BIG) {
+		log_warning(
+			"the profile's memory budget is used up, continuing without some names");
+		r = 0;
+	}
+	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
+}
+
+const struct profile *pipeline_profile(const struct pipeline *pipeline)
+{
+	return pipeline->open.profile;
+}
+
+void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
+{
+	pipeline->report.expected = capture_expected_samples(pipeline->capture);
+	capture_read_cost(pipeline->capture, &pipeline->report.capture);
+	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
+	process_table_counters(pipeline->processes, &pipeline->report.processes);
+	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	jit_table_counters(pipeline->jit, &pipeline->report.jit);
+	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
+	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
+	if (pipeline->symbol_cache)
+		(void)symbol_cache_size(pipeline->symbol_cache,
+			&pipeline->report.symbol_cache_entries,
+			&pipeline->report.symbol_cache_bytes);
+	if (pipeline->cgroups)
+		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
+	if (pipeline->unwinding)
+		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
+	pipeline->report.profile_bytes = profile_bytes(pipeline->open.profile);
+	if (pipeline->ended.profile)
+		pipeline->report.profile_bytes += profile_bytes(pipeline->ended.profile);
+	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
+	if (pipeline->cgroups)
+		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
+	*ret_report = pipeline->report;
+}
+
+uint64_t pipeline_drains(const struct pipeline *pipeline)
+{
+	return pipeline->report.drains;
+}
+
+uint32_t pipeline_rate_hz(const struct pipeline *pipeline)
+{
+	return pipeline->settings.capture.rate_hz;
+}
+
+const char *pipeline_event_name(const struct pipeline *pipeline)
+{
+	return capture_event_name(pipeline->capture);
+}
+
+uint32_t pipeline_cpu_count(const struct pipeline *pipeline)
+{
+	return capture_cpu_count(pipeline->capture);
+}
+
+const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
+{
+	return pipeline->jit;
+}
+
+static bool is_outgrown(const struct pipeline *pipeline)
+{
+	return capture_cpu_count(pipeline->capture) >
+	       capture_maps(pipeline->capture)->sizes.cpu_count;
+}
+
+bool pipeline_is_worn(const struct pipeline *pipeline)
+{
+	size_t bound = pipeline->binary_limits.binaries_max;
+
+	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
+}
+
+int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)
+{
+	if (is_taken_over && !is_outgrown(pipeline))
+		return 0;
+	capture_stop(pipeline->capture);
+	/* Those that come now would be sampled, and nobody would read it. */
+	pipeline->next_cpus_ns = UINT64_MAX;
+	/* The one set; pipeline_cut() drains the other, which an engine that was killed may have
+	 * left half drained. */
+	return drain_and_tell(pipeline, fault);
+}
+
+void pipeline_retire(struct pipeline *pipeline)
+{
+	if (is_outgrown(pipeline))
+		(void)capture_forget(pipeline->capture);
+}

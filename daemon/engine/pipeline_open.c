@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/pipeline_state.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+enum {
+	JIT_SAMPLES_BYTES = 4 << 20,
+	DESCRIPTORS_SHARE = 8, /* that may be of JIT processes' files */
+};
+
+static int open_broker(struct pipeline *pipeline)
+{
+	const struct broker_options options = { .proc_root = "/proc",
+		.debug_root = "/usr/lib/debug" };
+	int r = 0;
+
+	if (!pipeline->settings.broker)
+		r = broker_new(&options, &pipeline->own_broker);
+	pipeline->broker =
+		pipeline->settings.broker ? pipeline->settings.broker : pipeline->own_broker;
+	return r;
+}
+
+static int open_windows(struct pipeline *pipeline)
+{
+	return pipeline_window_begin(pipeline, 0, clock_monotonic_ns(), &pipeline->open);
+}
+
+static int open_symbolizer(struct pipeline *pipeline)
+{
+	struct symbolizer_options options = {
+		.broker = pipeline->broker,
+		.debuginfod_urls = pipeline->settings.debuginfod_urls,
+	};
+	const char *folder = pipeline->settings.symbol_cache;
+	uint64_t cache_bytes = pipeline->settings.symbol_cache_bytes
+				       ? pipeline->settings.symbol_cache_bytes
+				       : SYMBOL_CACHE_BYTES_DEFAULT;
+	struct fault fault = { 0 };
+
+	if (folder && symbol_cache_open(folder, cache_bytes, &pipeline->symbol_cache, &fault) < 0)
+		log_warning("%s; continuing without a symbol cache", fault.text);
+	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
+	if (pipeline->symbol_cache)
+		symbol_cache_set_patience(pipeline->symbol_cache, 0);
+	options.cache = pipeline->symbol_cache;
+	return symbolizer_new(&options, &pipeline->symbolizer);
+}
+
+static int open_unwinding(struct pipeline *pipeline)
+{
+	const struct unwinding_parts parts = {
+		.maps = capture_walk_maps(pipeline->capture),
+		.broker = pipeline->broker,
+		.processes = pipeline->processes,
+		.binaries = pipeline->binaries,
+		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
+						: NULL,
+	};
+	int r;
+
+	if (!parts.maps)
+		return 0;
+	r = unwinding_new(&parts, &pipeline->unwinding);
+	if (r == 0)
+		resolver_set_files(pipeline->resolver, unwinding_binary, pipeline->unwinding);
+	return r;
+}
+
+static int open_jit(struct pipeline *pipeline)
+{
+	const struct late_samples_limits limits = {
+		.bytes = pipeline->settings.late_bytes ? pipeline->settings.late_bytes
+						       : JIT_SAMPLES_BYTES,
+		.patience_ns = pipeline->settings.jit_patience_ns
+				       ? pipeline->settings.jit_patience_ns
+				       : UINT64_MAX,
+	};
+	struct jit_table_limits table_limits = jit_table_default_limits;
+	struct rlimit descriptors;
+	int r;
+
+	if (pipeline->settings.jit_bytes)
+		table_limits.bytes = pipeline->settings.jit_bytes;
+	/* The greater part is for others. */
+	if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 &&
+		descriptors.rlim_cur / DESCRIPTORS_SHARE < table_limits.files)
+		table_limits.files = descriptors.rlim_cur / DESCRIPTORS_SHARE;
+	r = jit_table_new(&table_limits, pipeline->broker, pipeline->processes, &pipeline->jit);
+
+	if (r < 0)
+		return r;
+	return late_samples_new(&limits, pipeline->jit, pipeline->binaries, pipeline_take_late,
+		pipeline, &pipeline->late);
+}
+
+int pipeline_open_stages(struct pipeline *pipeline)
+{
+	const struct pipeline_settings *settings = &pipeline->settings;
+	int r = open_broker(pipeline);
+
+	if (r == 0)
+		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
+	if (r == 0)
+		r = process_table_new(settings->process_limits ? settings->process_limits
+							       : &process_table_default_limits,
+			&pipeline->processes);
+	if (r == 0)
+		r = kernel_symbols_new(pipeline->broker, &pipeline->kernel);
+	if (r == 0)
+		r = binary_table_new(&pipeline->binary_limits, pipeline->broker,
+			pipeline->processes, &pipeline->binaries);
+	if (r == 0)
+		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
+			pipeline->binaries, &pipeline->resolver);
+	if (r == 0)
+		r = open_jit(pipeline);
+	if (r == 0)
+		r = open_windows(pipeline);
+	if (r == 0 && settings->wants_labels)
+		r = cgroup_table_new(settings->cgroup_limits ? settings->cgroup_limits
+							     : &cgroup_table_default_limits,
+			pipeline->broker, pipeline->processes, NULL, &pipeline->cgroups);
+	if (r == 0)
+		r = open_symbolizer(pipeline);
+	if (r == 0)
+		r = open_unwinding(pipeline);
+	return r;
+}
+
+static int watch(struct pipeline *pipeline, int fd, enum pipeline_event what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = what };
+
+	return epoll_ctl(pipeline->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int pipeline_open_polling(struct pipeline *pipeline)
+{
+	int r;
+
+	pipeline->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	pipeline->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pipeline->epoll_fd < 0 || pipeline->timer_fd < 0)
+		return -errno;
+	pipeline->is_sideband_watched = true;
+	r = watch(pipeline, pipeline->timer_fd, PIPELINE_TIMER);
+	if (r == 0)
+		r = watch(pipeline, sideband_poll_fd(capture_sideband(pipeline->capture)),
+			PIPELINE_SIDEBAND);
+	if (r == 0)
+		r = watch(pipeline, drain_poll_fd(pipeline->drain), PIPELINE_RING);
+	if (r == 0)
+		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer), PIPELINE_SYMBOLS);
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding), PIPELINE_UNWINDING);
+	if (r == 0 && pipeline->unwinding)
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd, PIPELINE_BELL);
+	return r;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/pipeline_state.h"
+
+#include "base/array.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static void find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct aggregator_labels *ret_labels)
+{
+	const struct broker_process process = {
+		.pid = (pid_t)sample->process.tgid,
+		.start_ns = sample->process.start_ns,
+	};
+	struct mapped_file executable;
+
+	*ret_labels = (struct aggregator_labels){ .exe = "", .cgroup = "" };
+	if (process_table_executable(
+		    pipeline->processes, process.pid, sample->first_ns, &executable))
+		ret_labels->exe = executable.path;
+	ret_labels->cgroup =
+		cgroup_table_find(pipeline->cgroups, sample->cgroup_id, &process, sample->first_ns);
+}
+
+static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
+	const struct raw_sample *sample, const struct resolved_frame *frames, size_t count)
+{
+	struct aggregator_labels labels;
+
+	if (!pipeline->cgroups)
+		return aggregator_add(window->aggregator, sample, NULL, frames, count);
+	find_labels(pipeline, sample, &labels);
+	return aggregator_add(window->aggregator, sample, &labels, frames, count);
+}
+
+static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct raw_sample numbered = *sample;
+	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns,
+		sample->process.start_ns);
+
+	if (r < 0)
+		return r;
+	numbered.window = pipeline->open.number;
+	pipeline->open.waiting++;
+	r = late_samples_add(pipeline->late, &numbered, frames, count);
+	if (r < 0)
+		pipeline->open.waiting--;
+	return r;
+}
+
+int pipeline_take_sample(void *context, const struct raw_sample *sample)
+{
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	struct pipeline *pipeline = context;
+	bool lacks_build_ids;
+	int count, r;
+
+	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
+	if (count < 0)
+		return count;
+	if (resolved_has_jit(frames, (size_t)count))
+		r = add_jit_sample(pipeline, sample, frames, (size_t)count);
+	else
+		r = aggregate(pipeline, &pipeline->open, sample, frames, (size_t)count);
+	if (r < 0)
+		return r;
+	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
+}
+
+int pipeline_take_late(void *context, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct pipeline *pipeline = context;
+	struct pipeline_window *window = &pipeline->open;
+	int r;
+
+	if (pipeline->ended.profile && sample->window == pipeline->ended.number)
+		window = &pipeline->ended;
+	r = aggregate(pipeline, window, sample, frames, count);
+	if (r < 0 && r != -E2BIG)
+		return r;
+	window->waiting--;
+	if (r == -E2BIG)
+		window->late_refused[sample->path] += sample->count;
+	return 0;
+}
+
+/* Is it still the file that the addresses were found in? It may have been written to since. */
+static bool has_image(int fd, const struct elf_image *image)
+{
+	struct elf_image now;
+
+	return elf_image_read(fd, &now) == 0 && build_id_equal(&now.build_id, &image->build_id) &&
+	       now.segment_count == image->segment_count &&
+	       memcmp(now.segments, image->segments, now.segment_count * sizeof(*now.segments)) ==
+		       0;
+}
+
+static int open_binary(struct pipeline *pipeline, const struct pipeline_window *window,
+	uint32_t profile_binary, struct symbol_binary *ret_binary)
+{
+	uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
+	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
+	struct binary binary;
+
+	if (id == UINT32_MAX)
+		return -ENOENT;
+	binary_table_get(pipeline->binaries, id, &binary);
+	if (!binary.image)
+		return -ENOENT; /* its addresses are offsets */
+	opened.build_id = binary.build_id;
+	opened.path = binary.path;
+	if (id < pipeline->wanted_count)
+		opened.identity = pipeline->wanted[id].symbols;
+	/* Which outlives the file. */
+	if (opened.identity.id.size > 0) {
+		*ret_binary = opened;
+		return 0;
+	}
+	if (binary.fd >= 0)
+		opened.fd = fcntl(binary.fd, F_DUPFD_CLOEXEC, 3);
+	else if (binary.path[0] == '/')
+		(void)broker_open_path(pipeline->broker, binary.path, &opened.fd);
+	if (opened.fd >= 0 && !has_image(opened.fd, binary.image))
+		(void)close(TAKE_FD(opened.fd));
+	if (opened.fd < 0 && opened.build_id.size == 0)
+		return -ENOENT;
+	*ret_binary = opened;
+	return 0;
+}
+
+int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
+{
+	struct pipeline *pipeline = context;
+
+	return open_binary(pipeline, &pipeline->open, profile_binary, ret_binary);
+}
+
+/* Has symbols made while the file is there, and remembers what they are found by. */
+static void want_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
+	uint32_t profile_binary, struct pipeline_wanted *wanted)
+{
+	struct symbol_binary binary;
+	int r;
+
+	wanted->has_been = true;
+	if (open_binary(pipeline, window, profile_binary, &binary) < 0)
+		return;
+	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &wanted->symbols);
+	if (r == 0)
+		r = symbolizer_want(pipeline->symbolizer, &binary);
+	if (r < 0)
+		log_debug("cannot look for symbols of '%s': %s, continuing without them",
+			binary.path, strerror(-r));
+	if (binary.fd >= 0)
+		(void)close(binary.fd);
+}
+
+static int find_wanted(struct pipeline *pipeline, uint32_t id, struct pipeline_wanted **ret_wanted)
+{
+	int r = ARRAY_RESERVE(pipeline->wanted, &pipeline->wanted_capacity, (size_t)id + 1,
+		pipeline->binary_limits.binaries_max);
+
+	if (r < 0)
+		return r;
+	while (pipeline->wanted_count <= id)
+		pipeline->wanted[pipeline->wanted_count++] = (struct pipeline_wanted){ 0 };
+	*ret_wanted = &pipeline->wanted[id];
+	return 0;
+}
+
+void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window)
+{
+	struct profile *profile = window->profile;
+
+	while (window->binaries_seen < profile->binaries.count) {
+		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
+		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
+		struct pipeline_wanted *wanted;
+
+		if (id == UINT32_MAX || find_wanted(pipeline, id, &wanted) < 0)
+			continue;
+		if (!wanted->has_been)
+			want_symbols(pipeline, window, profile_binary, wanted);
+		/* A build-id says it already. */
+		if (wanted->symbols.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
+			profile->binaries.items[profile_binary].symbols = wanted->symbols;
+	}
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/pipeline_state.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
+	struct pipeline_window *ret_window)
+{
+	struct pipeline_window window = { .number = number, .monotonic_ns = monotonic_ns };
+	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns;
+	int r;
+
+	r = profile_new(pipeline->settings.profile_budget_bytes, &window.profile);
+	if (r == 0)
+		r = aggregator_new(window.profile, pipeline->binaries, &window.aggregator);
+	if (r < 0) {
+		pipeline_window_done(&window);
+		return r;
+	}
+	/* Not before it was, whatever comes between the clocks: what is asked for until then is to
+	 * be in it. */
+	window.profile->start_ns = clock_realtime_ns() - since_ns;
+	window.profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
+	*ret_window = window;
+	return 0;
+}
+
+void pipeline_window_done(struct pipeline_window *window)
+{
+	aggregator_free(window->aggregator);
+	profile_free(window->profile);
+	*window = (struct pipeline_window){ 0 };
+}
+
+/* Where the clock was set meanwhile the window is as long as it was all the same. */
+int pipeline_window_end(
+	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns)
+{
+	struct profile *profile = window->profile;
+
+	profile->end_ns = profile->start_ns + (end_monotonic_ns - window->monotonic_ns);
+	profile->cpu_count = capture_cpu_count(pipeline->capture);
+	return profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
+}
+
+void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window)
+{
+	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
+		uint64_t count = window->late_refused[path];
+
+		accounts_move(&window->accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
+		accounts_move(
+			&pipeline->report.accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
+		window->late_refused[path] = 0;
+	}
+}
+
+static int cut(struct pipeline *pipeline)
+{
+	struct pipeline_window next;
+	int r;
+
+	/* Samples that fired while the maps were drained are of the next. */
+	r = pipeline_window_begin(
+		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
+	if (r < 0)
+		return r;
+	r = pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
+	if (r < 0) {
+		pipeline_window_done(&next);
+		return r;
+	}
+	pipeline->ended = pipeline->open;
+	pipeline->open = next;
+	return 0;
+}
+
+int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = pipeline_drain(pipeline, fault);
+
+	if (r < 0)
+		return r;
+	assert(!pipeline->ended.profile);
+	r = cut(pipeline);
+	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
+}
+
+bool pipeline_has_window(const struct pipeline *pipeline)
+{
+	return pipeline->ended.profile;
+}
+
+int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
+	uint64_t *ret_monotonic_ns, struct fault *fault)
+{
+	struct pipeline_window *window = &pipeline->ended;
+	int r;
+
+	if (!window->profile)
+		return -EAGAIN;
+	if (window->waiting > 0 && is_hurried) {
+		r = late_samples_finish(pipeline->late);
+		if (r < 0)
+			return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
+	}
+	if (window->waiting > 0)
+		return -EAGAIN;
+	/* Those that came late may have brought some. */
+	pipeline_want_symbols(pipeline, window);
+	pipeline_window_account(pipeline, window);
+	window->profile->accounts = window->accounts;
+	*ret_monotonic_ns = window->monotonic_ns;
+	*ret_profile = TAKE_PTR(window->profile);
+	pipeline_window_done(window);
+	return 0;
+}
+
+void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_accounts)
+{
+	*ret_accounts = pipeline->open.accounts;
+	accounts_add(ret_accounts, &pipeline->ended.accounts);
+}
+
+void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts)
+{
+	struct accounts accounts = { 0 };
+
+	accounts_add_counters(&accounts, capture_left_behind(pipeline->capture));
+	/* The engine that is gone could write to the counters. */
+	if (!accounts_close(&accounts)) {
+		log_warning("the accounts of what an engine has left do not close, continuing "
+			    "without them");
+		accounts = (struct accounts){ 0 };
+	}
+	*ret_accounts = accounts;
+}
+
+uint64_t pipeline_follow_on(
+	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns)
+{
+	struct pipeline_window *open = &pipeline->open;
+	/* Else nothing was sampled in between. */
+	bool has_earlier = capture_is_taken_over(pipeline->capture) || lost->fired > 0;
+	uint64_t earlier_ns = 0;
+
+	accounts_add(&open->accounts, lost);
+	accounts_add(&pipeline->report.accounts, lost);
+	if (has_earlier && since_ns > 0 && since_ns < open->monotonic_ns)
+		earlier_ns = open->monotonic_ns - since_ns;
+	/* A clock may stand where no window can have begun. */
+	if (earlier_ns < open->profile->start_ns) {
+		open->profile->start_ns -= earlier_ns;
+		open->monotonic_ns -= earlier_ns;
+	}
+	return open->monotonic_ns;
+}
+
+int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault)
+{
+	int r = capture_set_rate(pipeline->capture, rate_hz);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot sample at %u Hz: %s", rate_hz, strerror(-r));
+	pipeline->settings.capture.rate_hz = rate_hz;
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/service_state.h"
+#include "supervise/journal.h"
+#include "supervise/supervisor.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+
+enum {
+	PROGRESS_PERIOD_MS = 1000,
+	STATUS_PERIOD_S = 10,
+};
+
+void service_notify(enum pilotlight_notice_kind kind, const char *text)
+{
+	struct pilotlight_notice notice = { .version = PILOTLIGHT_NOTICE_VERSION, .kind = kind };
+
+	(void)snprintf(
+		notice.text, sizeof(notice.text), "%.*s", (int)sizeof(notice.text) - 1, text);
+	/* One that does not fit is one of many: the next will tell. */
+	(void)send(ENGINE_NOTICE_FD, &notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static int start(struct service *service, struct fault *fault)
+{
+	struct keepsake_beginning beginning;
+	struct accounts left_behind;
+	int r = pipeline_start(service->pipeline, fault);
+
+	if (r < 0)
+		return r;
+	/* At once: the next engine would not be told. */
+	pipeline_left_behind(service->pipeline, &left_behind);
+	keepsake_begin(service->keepsake, &left_behind, &beginning);
+	service->engines = beginning.engines;
+	service->lost_samples = beginning.lost_samples;
+	service->lost_since_ns = beginning.lost.fired > 0 ? beginning.lost_since_ns : 0;
+	service->settled_ns =
+		pipeline_follow_on(service->pipeline, &beginning.lost, beginning.since_ns);
+	service->started_ns = clock_realtime_ns();
+	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
+		service->settings.config.max_cost_ppm);
+	service->rate_hz = service->governor.rate_hz = pipeline_rate_hz(service->pipeline);
+	service->ended_ns = clock_monotonic_ns();
+	service->next_cut_ns = service_next_cut_ns(service);
+	(void)service_steer(service);
+	service_notify(PILOTLIGHT_NOTICE_READY, "");
+	return 0;
+}
+
+static void close_service(struct service *service)
+{
+	api_free(service->api);
+	history_writer_free(service->writer);
+	pipeline_free(service->pipeline);
+	broker_free(service->broker);
+	keepsake_close(service->keepsake);
+	service_settings_done(&service->settings);
+}
+
+/* --- running --- */
+
+static void tell_progress(struct service *service)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t drains = pipeline_drains(service->pipeline);
+	char text[1024]; /* of which the notice has as much as fits */
+
+	if (now_ns < service->told_ns + PROGRESS_PERIOD_MS * 1000000ULL)
+		return;
+	if (drains != service->told_drains)
+		service_notify(PILOTLIGHT_NOTICE_PROGRESS, "");
+	service->told_drains = drains;
+	if (service->told_ns / NSEC_PER_SEC / STATUS_PERIOD_S !=
+		now_ns / NSEC_PER_SEC / STATUS_PERIOD_S) {
+		(void)snprintf(text, sizeof(text),
+			"%u Hz on %u CPUs, cost %.3f %%, %llu windows kept%s%s%s%s",
+			service->rate_hz, pipeline_cpu_count(service->pipeline),
+			rate_governor_cost_ppm(&service->governor) / 10000,
+			(unsigned long long)service->windows_sealed,
+			service->is_history_failing ? "; history: " : "", service->history_fault,
+			service->listen_fault[0] ? "; " : "", service->listen_fault);
+		service_notify(PILOTLIGHT_NOTICE_STATUS, text);
+	}
+	service->told_ns = now_ns;
+}
+
+/* Those that sampling begins with (capture_settings). */
+static bool has_same_sampling(
+	const struct service_settings *before, const struct service_settings *after)
+{
+	const struct config *was = &before->config, *is = &after->config;
+
+	return was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
+	       strcmp(was->event, is->event) == 0 &&
+	       before->shares.map_bytes == after->shares.map_bytes &&
+	       before->shares.unwind_bytes == after->shares.unwind_bytes;
+}
+
+/* The next engine reads the configuration, once it is known to be right. */
+static void reload(struct service *service)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	service_notify(PILOTLIGHT_NOTICE_RELOADING, "");
+	if (service_settings_load(service->settings.config_path, true, &settings, &fault) < 0) {
+		log_error("%s; going on with the configuration that there was", fault.text);
+		service_notify(PILOTLIGHT_NOTICE_READY, "");
+		return;
+	}
+	service->has_new_sampling = !has_same_sampling(&service->settings, &settings);
+	service_settings_done(&settings);
+	service->wants_renewal = true;
+}
+
+static void take_signals(struct service *service)
+{
+	struct signalfd_siginfo info;
+
+	while (read(service->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload(service);
+		else
+			service->is_ending = true;
+	}
+}
+
+static int timeout_ms(const struct service *service)
+{
+	uint64_t now_ns = clock_monotonic_ns(), due_ns = service_windows_due_ns(service);
+	uint64_t due_in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	uint64_t left_ns = api_timeout_ns(service->api);
+
+	if (due_in_ns < left_ns)
+		left_ns = due_in_ns;
+	return left_ns / 1000000 < PROGRESS_PERIOD_MS ? (int)(left_ns / 1000000) + 1
+						      : PROGRESS_PERIOD_MS;
+}
+
+static int turn(struct service *service, struct fault *fault)
+{
+	struct epoll_event events[SERVICE_EVENTS];
+	bool has[SERVICE_EVENTS] = { false };
+	int n, r = 0;
+
+	n = epoll_wait(service->epoll_fd, events, SERVICE_EVENTS, timeout_ms(service));
+	if (n < 0 && errno != EINTR)
+		return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+	for (int i = 0; i < n; i++)
+		has[events[i].data.u32] = true;
+	if (has[SERVICE_SIGNALS])
+		take_signals(service);
+	if (has[SERVICE_PIPELINE])
+		r = pipeline_run(service->pipeline, fault);
+	if (r == 0)
+		r = service_run_windows(service, has[SERVICE_WRITER], fault);
+	if (r == 0 && (has[SERVICE_API] || api_timeout_ns(service->api) < 1000000))
+		r = api_run(service->api);
+	tell_progress(service);
+	service->wants_renewal |= pipeline_is_worn(service->pipeline);
+	return r;
+}
+
+static int run(struct service *service, struct fault *fault)
+{
+	int r = 0;
+
+	while (r == 0 && !service->is_ending && !service->wants_renewal)
+		r = turn(service, fault);
+	return r;
+}
+
+static bool parse(int argc, char **argv, struct engine_options *ret_options)
+{
+	static const struct option long_options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "listen", required_argument, NULL, 'l' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct engine_options options = { 0 };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0)
+		switch (option) {
+		case 'c':
+			options.config = optarg;
+			break;
+		case 'l':
+			options.listen_count = strtoul(optarg, NULL, 10);
+			break;
+		case 'v':
+			log_set_level(LOG_LEVEL_DEBUG);
+			break;
+		default:
+			return false;
+		}
+	if (optind < argc || options.listen_count > ENGINE_LISTEN_MAX)
+		return false;
+	*ret_options = options;
+	return true;
+}
+
+int service_engine_main(int argc, char **argv)
+{
+	struct service service = { .epoll_fd = -1, .signal_fd = -1, .statm_fd = -1 };
+	struct engine_options options;
+	struct fault fault = { 0 };
+	bool has_begun;
+	int r;
+
+	log_set_level(LOG_LEVEL_INFO);
+	if (!parse(argc, argv, &options)) {
+		log_error("this is started by pilotlightd alone");
+		return PILOTLIGHT_ENGINE_EXIT_FAILED;
+	}
+	journal_begin("engine");
+	r = service_open(&service, &options, &fault);
+	if (r == 0)
+		r = start(&service, &fault);
+	has_begun = r == 0;
+	if (r == 0)
+		r = run(&service, &fault);
+	if (r == 0)
+		r = service_finish_windows(&service, &fault);
+	if (r == 0)
+		pipeline_retire(service.pipeline);
+	if (r < 0)
+		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
+	close_service(&service);
+	if (service.has_mistake)
+		return PILOTLIGHT_ENGINE_EXIT_MISTAKE;
+	/* What has run once may do so again. */
+	if (r < 0)
+		return has_begun ? EX_SOFTWARE : PILOTLIGHT_ENGINE_EXIT_FAILED;
+	return service.is_ending ? PILOTLIGHT_ENGINE_EXIT_DONE : PILOTLIGHT_ENGINE_EXIT_RENEW;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_state.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker/start_time.h"
+#include "sandbox/sandbox.h"
+#include "supervise/journal.h"
+#include "supervise/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#define JIT_PATIENCE_NS (2ULL * NSEC_PER_SEC)
+
+enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
+
+static int read_boot_id(uint8_t boot_id[16])
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	size_t digits = 0;
+	int c;
+
+	if (!file)
+		return -errno;
+	memset(boot_id, 0, 16);
+	while (digits < 32 && (c = fgetc(file)) != EOF) {
+		unsigned digit;
+
+		if (c == '-')
+			continue;
+		if (c >= '0' && c <= '9')
+			digit = (unsigned)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			digit = (unsigned)(c - 'a') + 10;
+		else
+			break;
+		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | digit);
+		digits++;
+	}
+	return digits == 32 ? 0 : -EBADMSG;
+}
+
+static int listen_unix(
+	struct service *service, struct http_listener *ret_listener, struct fault *fault)
+{
+	const char *name = service->settings.config.group;
+	const struct group *group = name[0] ? getgrnam(name) : NULL;
+	struct fault refused = { 0 };
+	int r;
+
+	if (!group && name[0])
+		log_warning("there is no group '%s' ([Api] Group=), so nobody but root and the "
+			    "service's own user may ask it",
+			name);
+	r = http_listen_unix(service->settings.socket, group ? group->gr_gid : (gid_t)-1,
+		ret_listener, &refused);
+	if (r != -EPERM || !group)
+		return r < 0 ? fault_set(fault, r, "%s", refused.text) : 0;
+	/* Root without capabilities, in the foreground; systemd makes the socket itself. */
+	log_warning("%s; continuing with one that is for this user alone", refused.text);
+	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
+}
+
+/* One that is not to be had is no reason to be without the others, or the history. */
+static void listen_tcp(struct service *service, struct http_listener *listeners, size_t *count)
+{
+	const struct config_list *addresses = &service->settings.config.listen;
+
+	for (size_t i = 0; i < addresses->count && *count < ENGINE_LISTEN_MAX; i++) {
+		struct fault fault = { 0 };
+
+		if (http_listen_tcp(addresses->items[i], &listeners[*count], &fault) == 0) {
+			++*count;
+			continue;
+		}
+		log_error("%s, continuing without it", fault.text);
+		(void)snprintf(service->listen_fault, sizeof(service->listen_fault), "%.*s",
+			(int)sizeof(service->listen_fault) - 1, fault.text);
+	}
+}
+
+static int open_listeners(struct service *service, const struct engine_options *options,
+	struct http_listener *listeners, size_t *ret_count, struct fault *fault)
+{
+	size_t count = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < options->listen_count; i++)
+		listeners[count++] = (struct http_listener){ .fd = ENGINE_LISTEN_FD + (int)i };
+	if (count == 0) {
+		r = listen_unix(service, &listeners[count], fault);
+		count += r == 0;
+	}
+	if (r == 0)
+		listen_tcp(service, listeners, &count);
+	*ret_count = count;
+	return r;
+}
+
+static int open_api(struct service *service, const struct http_listener *listeners, size_t count,
+	struct fault *fault)
+{
+	const struct config *config = &service->settings.config;
+	struct http_limits limits = http_default_limits;
+	const struct api_options options = {
+		.limits = &limits,
+		.listeners = listeners,
+		.listener_count = count,
+		.broker = service->broker,
+		.history = service->settings.history,
+		.symbol_cache = service->settings.symbol_cache,
+		.context = service,
+		.status = service_fill_status,
+		.want_sealed = service_want_sealed,
+	};
+
+	limits.connections = (unsigned)config->max_connections;
+	limits.connections_of_user = (limits.connections + 1) / 2;
+	return api_new(&options, &service->api, fault);
+}
+
+/* Whatever of it is not the engine's to use is not to be had from here on. */
+static int give_up_privileges(struct service *service, struct fault *fault)
+{
+	char config_folder[PATH_MAX];
+	const struct sandbox_folder folders[] = {
+		{ service->settings.history, .is_written = true },
+		{ service->settings.symbol_cache, .is_written = true },
+		{ config_folder, .is_written = false }, /* for reloading */
+		{ "/proc", .is_listed = true },
+		{ "/proc/self/maps", .is_written = false }, /* where the vdso is */
+		/* Which CPUs there are: libbpf asks. */
+		{ "/sys/devices/system/cpu", .is_written = false },
+	};
+	int r;
+
+	(void)snprintf(config_folder, sizeof(config_folder), "%s", service->settings.config_path);
+	if (strrchr(config_folder, '/'))
+		*strrchr(config_folder, '/') = '\0';
+	r = sandbox_drop_privileges_to(getuid(), getgid());
+	if (r == 0)
+		r = sandbox_die_with_parent(ENGINE_BROKER_FD);
+	if (r < 0)
+		return fault_set(fault, r, "cannot give up privileges: %s", strerror(-r));
+	r = sandbox_confine(folders + (service->settings.history[0] == '\0'),
+		ARRAY_SIZE(folders) - (service->settings.history[0] == '\0'));
+	if (r == -ENOSYS || r == -EOPNOTSUPP) {
+		log_info("this kernel has no Landlock: files are out of reach by the user's rights "
+			 "alone");
+		r = 0;
+	}
+	return r < 0 ? fault_set(fault, r, "cannot confine itself to its folders: %s", strerror(-r))
+		     : 0;
+}
+
+static int open_history(struct service *service, struct fault *fault)
+{
+	const struct config *config = &service->settings.config;
+	const struct history_writer_options options = {
+		.folder = service->settings.history,
+		.limits = {
+			.bytes = config->history_bytes,
+			.age_s = config->history_age_ns / NSEC_PER_SEC,
+			.minute_s = config->minute_after_ns / NSEC_PER_SEC,
+			.minutes_s = config->ten_minutes_after_ns / NSEC_PER_SEC,
+		},
+		.waiting_bytes_max = service->settings.shares.profile_bytes,
+		.enter = sandbox_forbid_engine,
+	};
+	int r;
+
+	if (!service->settings.history[0])
+		return 0;
+	r = history_writer_new(&options, &service->writer);
+	return r < 0 ? fault_set(fault, r, "cannot start the history's writer: %s", strerror(-r))
+		     : 0;
+}
+
+static enum capture_event event_of(const char *name)
+{
+	if (strcmp(name, "cycles") == 0)
+		return CAPTURE_EVENT_CYCLES;
+	return strcmp(name, "cpu-clock") == 0 ? CAPTURE_EVENT_CLOCK : CAPTURE_EVENT_AUTO;
+}
+
+static int open_pipeline(struct service *service, struct fault *fault)
+{
+	const struct service_settings *settings = &service->settings;
+	const struct memory_shares *shares = &settings->shares;
+	struct process_table_limits processes;
+	struct binary_table_limits binaries;
+	struct cgroup_table_limits cgroups;
+	const struct pipeline_settings wanted = {
+		.capture = {
+			.rate_hz = (uint32_t)settings->config.frequency_hz,
+			.event = event_of(settings->config.event),
+			.wants_kernel = settings->config.kernel_stacks,
+			.map_budget_bytes = shares->map_bytes,
+			.unwind_budget_bytes = shares->unwind_bytes,
+		},
+		.broker = service->broker,
+		.capture_fd = ENGINE_CAPTURE_FD,
+		.profile_budget_bytes = shares->profile_bytes,
+		.symbol_cache = settings->symbol_cache,
+		.symbol_cache_bytes = settings->config.symbol_cache_bytes,
+		.debuginfod_urls = settings->debuginfod_urls[0] ? settings->debuginfod_urls : NULL,
+		.jit_patience_ns = JIT_PATIENCE_NS,
+		.jit_bytes = shares->jit_bytes,
+		.late_bytes = shares->late_bytes,
+		.process_limits = &processes,
+		.binary_limits = &binaries,
+		.cgroup_limits = &cgroups,
+		.wants_labels = true,
+		.drained = service_keep,
+		.drained_context = service,
+	};
+
+	memory_shares_process_limits(shares, &processes);
+	memory_shares_binary_limits(shares, &binaries);
+	memory_shares_cgroup_limits(shares, &cgroups);
+	return pipeline_open(&wanted, &service->pipeline, fault);
+}
+
+static int watch(struct service *service, int fd, enum service_event what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = what };
+
+	return epoll_ctl(service->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Before there is another thread, which would be ended by them. */
+static int open_signals(struct service *service)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	service->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return service->signal_fd < 0 ? -errno : 0;
+}
+
+static int open_polling(struct service *service)
+{
+	int r;
+
+	service->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (service->epoll_fd < 0)
+		return -errno;
+	r = watch(service, service->signal_fd, SERVICE_SIGNALS);
+	if (r == 0)
+		r = watch(service, pipeline_poll_fd(service->pipeline), SERVICE_PIPELINE);
+	if (r == 0)
+		r = watch(service, api_poll_fd(service->api), SERVICE_API);
+	if (r == 0 && service->writer)
+		r = watch(service, history_writer_poll_fd(service->writer), SERVICE_WRITER);
+	return r;
+}
+
+/* Also so that the journal's socket is there before no more can be made. */
+static void tell_start(const struct service *service)
+{
+	const struct log_field fields[] = { { "CONFIG", service->settings.config_path } };
+	const struct log_event event = {
+		.level = LOG_LEVEL_INFO,
+		.id = JOURNAL_ENGINE_STARTED,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+
+	log_event(&event, "the engine begins, with %llu MiB of memory and %s%s",
+		(unsigned long long)(service->settings.memory_budget >> 20),
+		service->settings.history[0] ? "the history in " : "without a history",
+		service->settings.history);
+}
+
+/* Tells this service's engines from those of one before, whose main process may have had the same
+ * pid, as in a container it has. */
+static uint64_t service_number(void)
+{
+	_cleanup_close_ int fd = -1;
+	uint64_t pid = (uint64_t)getppid(), ticks = 0;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || start_time_read(fd, &ticks) < 0)
+		log_debug("cannot tell since when the service is there, continuing with its pid "
+			  "alone");
+	return ticks << PID_BITS | pid;
+}
+
+int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
+{
+	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
+	size_t count = 0;
+	int r;
+
+	r = open_signals(service);
+	if (r == 0)
+		r = service_settings_load(options->config, false, &service->settings, fault);
+	service->has_mistake = r == -EINVAL || r == -ENOSPC;
+	if (r == 0)
+		r = service_settings_make_folders(&service->settings, fault);
+	if (r == 0)
+		r = read_boot_id(service->boot_id);
+	if (r == 0)
+		r = keepsake_open(service->settings.keepsake, service->boot_id, service_number(),
+			&service->keepsake, fault);
+	if (r == 0)
+		r = open_listeners(service, options, listeners, &count, fault);
+	if (r == 0)
+		r = http_server_prepare(fault);
+	if (r < 0)
+		return r;
+	/* What is read from files that are out of reach afterwards. */
+	tzset();
+	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	tell_start(service);
+	r = give_up_privileges(service, fault);
+	if (r == 0)
+		r = open_history(service, fault);
+	if (r == 0)
+		r = sandbox_forbid_engine();
+	/* From here on nothing is left to lose but what is passed on by the broker. */
+	if (r == 0)
+		r = broker_connect(ENGINE_BROKER_FD, &service->broker);
+	if (r == 0)
+		r = open_pipeline(service, fault);
+	if (r == 0)
+		r = open_api(service, listeners, count, fault);
+	if (r == 0)
+		r = open_polling(service);
+	return r;
+}

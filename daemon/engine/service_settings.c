@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_settings.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "capture/cpu_list.h"
+#include "config/memory_limit.h"
+#include "engine/group_lookup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Of what the unit may take, for what is there all the time; the rest is for symbol workers and
+ * queries while they run. */
+enum { STANDING_SHARE = 3 };
+
+/* As long as a name service may take that is not of this host. */
+enum { GROUP_PATIENCE_MS = 10000 };
+
+/* The first of the folders in the variable, which may hold several (systemd.exec(5)). */
+static void folder_of(const char *variable, const char *otherwise, char path[PATH_MAX])
+{
+	const char *value = getenv(variable);
+
+	if (!value || !value[0])
+		value = otherwise;
+	(void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
+}
+
+int service_settings_check_folders(struct fault *fault)
+{
+	static const char *const names[] = { "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY",
+		"CACHE_DIRECTORY", "RUNTIME_DIRECTORY" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && value[0] && value[0] != '/')
+			return fault_set(fault, -EINVAL,
+				"the environment's %s, '%.200s', is no absolute path; one that is "
+				"not set is the system's folder",
+				names[i], value);
+	}
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static int set_path(
+	char path[PATH_MAX], const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(path, PATH_MAX, format, arguments);
+	va_end(arguments);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+void service_settings_config_path(char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+
+	folder_of("CONFIGURATION_DIRECTORY", "/etc/pilotlight", folder);
+	if (set_path(path, "%s/pilotlight.conf", folder) < 0)
+		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
+}
+
+static int set_paths(struct service_settings *settings)
+{
+	char folder[PATH_MAX];
+	int r = 0;
+
+	folder_of("STATE_DIRECTORY", "/var/lib/pilotlight", folder);
+	if (settings->config.history_enabled)
+		r = set_path(settings->history, "%s/history", folder);
+	folder_of("CACHE_DIRECTORY", "/var/cache/pilotlight", folder);
+	if (r == 0)
+		r = set_path(settings->symbol_cache, "%s/symbols", folder);
+	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
+	if (r == 0)
+		r = set_path(settings->keepsake, "%s/open-window", folder);
+	if (r == 0 && settings->config.socket[0])
+		r = set_path(settings->socket, "%s", settings->config.socket);
+	else if (r == 0)
+		r = set_path(settings->socket, "%s/api.sock", folder);
+	return r;
+}
+
+static int set_urls(struct service_settings *settings)
+{
+	const struct config_list *urls = &settings->config.debuginfod_urls;
+	size_t size = 0;
+
+	for (size_t i = 0; i < urls->count; i++) {
+		int n = snprintf(settings->debuginfod_urls + size,
+			sizeof(settings->debuginfod_urls) - size, "%s%s", i ? " " : "",
+			urls->items[i]);
+
+		if (n < 0 || (size_t)n >= sizeof(settings->debuginfod_urls) - size)
+			return -ENAMETOOLONG;
+		size += (size_t)n;
+	}
+	return 0;
+}
+
+static uint64_t memory_budget(const struct config *config)
+{
+	uint64_t unit = memory_limit_read("");
+
+	if (config_is_set(config, "Memory", "MaxBytes") || unit == UINT64_MAX)
+		return config->max_bytes;
+	return unit / STANDING_SHARE;
+}
+
+static int share_memory(
+	const struct config *config, struct memory_shares *ret_shares, struct fault *fault)
+{
+	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz };
+	_cleanup_free_ uint32_t *cpus = NULL;
+	int count = cpu_list_read_online(&cpus);
+
+	if (count < 0)
+		return fault_set(
+			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
+	work.cpu_count = (uint32_t)count;
+	if (config_is_set(config, "Memory", "JitBytes"))
+		work.jit_bytes = config->jit_bytes;
+	return memory_shares_compute(memory_budget(config), &work, ret_shares, fault);
+}
+
+int service_settings_check(const struct config *config, struct fault *fault)
+{
+	struct memory_shares shares;
+	struct fault cause = { 0 };
+	int r = share_memory(config, &shares, &cause);
+
+	return r < 0 ? fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text) : 0;
+}
+
+uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path)
+{
+	_cleanup_fclose_ FILE *file = fopen(limit_path, "re");
+	uint64_t limit_hz;
+
+	if (!file || fscanf(file, "%" SCNu64, &limit_hz) != 1 || limit_hz == 0 || limit_hz > hz)
+		return hz;
+	return limit_hz;
+}
+
+/* The kernel lowers it by itself where samples take long, and that is not to stop the service. */
+static void limit_rate(struct config *config)
+{
+	uint64_t hz = service_settings_allowed_hz(
+		config->frequency_hz, "/proc/sys/kernel/perf_event_max_sample_rate");
+
+	if (hz < config->frequency_hz)
+		log_warning("FrequencyHz=%" PRIu64 " is more than "
+			    "kernel.perf_event_max_sample_rate allows, continuing with %" PRIu64,
+			config->frequency_hz, hz);
+	config->frequency_hz = hz;
+}
+
+static int load_config(struct service_settings *settings, const char *path, unsigned flags)
+{
+	struct config_problems problems = { 0 };
+	int r = config_load(path, flags, &settings->config, &problems);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < problems.count; i++)
+		log_error("%s", problems.texts[i]);
+	r = problems.all > 0 ? -EINVAL : 0;
+	config_problems_done(&problems);
+	return r;
+}
+
+int service_settings_load(const char *config_path, bool is_confined,
+	struct service_settings *ret_settings, struct fault *fault)
+{
+	const unsigned flags =
+		(config_path ? CONFIG_MUST_EXIST : 0U) | (is_confined ? CONFIG_WITHOUT_GROUPS : 0U);
+	struct service_settings settings = { 0 };
+	int r = service_settings_check_folders(fault);
+
+	if (r < 0)
+		return r;
+	service_settings_config_path(settings.config_path);
+	if (config_path)
+		(void)snprintf(
+			settings.config_path, sizeof(settings.config_path), "%s", config_path);
+	r = load_config(&settings, settings.config_path, flags);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		(void)fault_set(fault, r,
+			"the configuration has mistakes; `pilotlightd --check` tells of them");
+	if (r == 0) {
+		r = set_paths(&settings);
+		if (r == 0)
+			r = set_urls(&settings);
+		if (r < 0)
+			(void)fault_set(fault, r, "a path or a list is too long: %s", strerror(-r));
+	}
+	if (r == 0) {
+		limit_rate(&settings.config);
+		settings.memory_budget = memory_budget(&settings.config);
+		r = share_memory(&settings.config, &settings.shares, fault);
+	}
+	if (r < 0) {
+		config_done(&settings.config);
+		return r;
+	}
+	*ret_settings = settings;
+	return 0;
+}
+
+void service_settings_done(struct service_settings *settings)
+{
+	config_done(&settings->config);
+}
+
+static int make_parents(const char *path, struct fault *fault)
+{
+	char parent[PATH_MAX];
+
+	(void)snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+			return fault_set(fault, -errno, "cannot make the folder %s: %s", parent,
+				strerror(errno));
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int make_folder(const char *path, struct fault *fault)
+{
+	int r = make_parents(path, fault);
+
+	if (r < 0)
+		return r;
+	if (mkdir(path, 0750) < 0 && errno != EEXIST)
+		return fault_set(
+			fault, -errno, "cannot make the folder %s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* What is made in it is of the group, too. */
+static int give_to_group(const char *folder, const char *group, struct fault *fault)
+{
+	_cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	gid_t number;
+	int r;
+
+	if (fd < 0 || fchmod(fd, 0750) < 0)
+		return fault_set(fault, -errno, "cannot set the mode of the folder %s: %s", folder,
+			strerror(errno));
+	r = group_lookup(group, GROUP_PATIENCE_MS, &number);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot find out the number of the group %s: %s", group,
+			strerror(-r));
+	if (fchown(fd, (uid_t)-1, number) < 0 || fchmod(fd, 02750) < 0)
+		return fault_set(fault, -errno, "cannot give the folder %s to the group %s: %s",
+			folder, group, strerror(errno));
+	return 0;
+}
+
+int service_settings_make_runtime_folder(const char *group, struct fault *fault)
+{
+	char folder[PATH_MAX];
+	int r;
+
+	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
+	r = make_parents(folder, fault);
+	if (r < 0)
+		return r;
+	if (mkdir(folder, 0700) == 0)
+		return give_to_group(folder, group, fault);
+	return errno == EEXIST ? 0
+			       : fault_set(fault, -errno, "cannot make the folder %s: %s", folder,
+					 strerror(errno));
+}
+
+/* The one that the file at `path` is to be in. */
+static int make_folder_of(const char *path, struct fault *fault)
+{
+	char folder[PATH_MAX], *slash;
+
+	(void)snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (!slash || slash == folder)
+		return 0;
+	*slash = '\0';
+	return make_folder(folder, fault);
+}
+
+int service_settings_make_folders(const struct service_settings *settings, struct fault *fault)
+{
+	int r = 0;
+
+	if (settings->history[0])
+		r = make_folder(settings->history, fault);
+	if (r == 0)
+		r = make_folder(settings->symbol_cache, fault);
+	if (r == 0)
+		r = make_folder_of(settings->socket, fault);
+	return r < 0 ? r : make_folder_of(settings->keepsake, fault);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_state.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* By the kernel's statistics where they may be read: they count what leads to the program, too. */
+static uint64_t bpf_ns(const struct pipeline_report *report)
+{
+	return report->capture.program_ns ? report->capture.program_ns : report->accounts.run_ns;
+}
+
+static void read_use(const struct pipeline_report *report, struct service_use *ret_use)
+{
+	*ret_use = (struct service_use){
+		.at_ns = clock_monotonic_ns(),
+		.bpf_ns = bpf_ns(report),
+		.engine_ns = clock_process_cpu_ns(),
+		.drain_ns = report->drain_cpu_ns,
+		.broker_ns = report->capture.broker_cpu_ns,
+		.busy_samples =
+			report->accounts.fired - report->accounts.dropped[PILOTLIGHT_DROP_IDLE],
+	};
+}
+
+uint32_t service_steer(struct service *service)
+{
+	struct pipeline_report report;
+	struct service_use now, *before = &service->use;
+	struct rate_governor_use used;
+
+	pipeline_report(service->pipeline, &report);
+	read_use(&report, &now);
+	if (before->at_ns == 0) {
+		*before = now;
+		return service->rate_hz;
+	}
+	used = (struct rate_governor_use){
+		.elapsed_ns = now.at_ns - before->at_ns,
+		.cpu_count = pipeline_cpu_count(service->pipeline),
+		.sampling_ns = now.bpf_ns - before->bpf_ns + now.drain_ns - before->drain_ns,
+		.other_ns = (now.engine_ns - now.drain_ns) -
+			    (before->engine_ns - before->drain_ns) + now.broker_ns -
+			    before->broker_ns,
+		.samples = now.busy_samples - before->busy_samples,
+	};
+	*before = now;
+	return rate_governor_run(&service->governor, &used);
+}
+
+static uint64_t resident_bytes(const struct service *service)
+{
+	unsigned long long pages = 0;
+	char text[128];
+	ssize_t n = pread(service->statm_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	if (sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void fill_cost(struct service *service, const struct pipeline_report *report,
+	struct service_status *status)
+{
+	struct http_counters served;
+
+	api_counters(service->api, &served);
+	status->bpf_ns = bpf_ns(report);
+	status->engine_cpu_ns = clock_process_cpu_ns();
+	status->broker_cpu_ns = report->capture.broker_cpu_ns;
+	status->cost_ppm = rate_governor_cost_ppm(&service->governor);
+	status->max_cost_ppm = service->settings.config.max_cost_ppm;
+	status->map_bytes = report->capture.map_bytes;
+	status->sideband_bytes = report->capture.sideband_bytes;
+	status->profile_bytes = report->profile_bytes;
+	status->jit_bytes = jit_table_bytes(pipeline_jit(service->pipeline));
+	/* The arrays of unwind tables are mapped here, and are maps as well. */
+	status->engine_bytes = resident_bytes(service);
+	status->memory_bytes = status->engine_bytes + report->capture.broker_resident_bytes +
+			       report->capture.map_bytes + served.file_bytes;
+	if (status->memory_bytes > report->capture.mapped_bytes)
+		status->memory_bytes -= report->capture.mapped_bytes;
+	status->memory_max_bytes = service->settings.memory_budget;
+}
+
+static void fill_history(struct service *service, struct service_status *status)
+{
+	struct store_summary summary;
+
+	status->has_history = service->writer != NULL;
+	status->is_history_failing = service->is_history_failing;
+	(void)snprintf(
+		status->history_fault, sizeof(status->history_fault), "%s", service->history_fault);
+	status->windows_sealed = service->windows_sealed;
+	status->windows_dropped = service->windows_dropped;
+	status->sealed_until_ns = service->sealed_until_ns;
+	status->history_max_bytes = service->settings.config.history_bytes;
+	if (!service->writer)
+		return;
+	history_writer_summary(service->writer, &summary);
+	status->history_bytes = summary.bytes;
+	status->history_days = summary.days;
+	status->history_windows = summary.windows;
+	status->history_first_ns = summary.first_ns;
+	status->history_last_ns = summary.last_ns;
+}
+
+static void fill_names(const struct service *service, const struct pipeline_report *report,
+	struct service_status *status)
+{
+	const struct symbolizer_counters *symbols = &report->symbols;
+
+	status->binaries_wanted = symbols->wanted;
+	status->binaries_cached = symbols->cached;
+	status->binaries_extracted = symbols->extracted;
+	status->binaries_pending = symbols->pending;
+	for (int i = 0; i < PILOTLIGHT_SYMBOL_FAILURES; i++)
+		status->binaries_failed += symbols->failed[i];
+	status->processes = report->processes.images;
+	status->mappings = report->processes.mappings;
+	status->symbol_cache_entries = report->symbol_cache_entries;
+	status->symbol_cache_bytes = report->symbol_cache_bytes;
+	status->symbol_cache_max_bytes = service->settings.config.symbol_cache_bytes;
+	status->processes_refused = report->processes.images_refused;
+	status->sideband_records = report->sideband.records;
+	status->sideband_lost = report->sideband.lost + report->sideband.refused;
+	status->stacks_by_tables = report->accounts.walked[PILOTLIGHT_WALKER_TABLES];
+	status->stacks_by_frame_pointers = report->accounts.walked[PILOTLIGHT_WALKER_KERNEL];
+	for (int end = PILOTLIGHT_WALK_ROOT + 1; end < PILOTLIGHT_WALK_ENDS; end++)
+		status->stacks_cut += report->accounts.ends[end];
+	status->jit_samples = report->jit_samples.samples;
+	status->jit_leaves_unknown = report->jit_samples.leaves_unknown;
+	status->jit_waiting = report->jit_samples.waiting;
+}
+
+static void fill_jit(struct service *service, struct service_status *status)
+{
+	const struct jit_table *table = pipeline_jit(service->pipeline);
+	struct jit_process_report report;
+	size_t cursor = 0;
+
+	while (jit_table_next(table, &cursor, &report)) {
+		struct service_status_jit *jit;
+
+		if (report.has_ended || report.path[0] == '\0')
+			continue;
+		status->jit_processes++;
+		if (status->jit_count == SERVICE_STATUS_JIT_MAX)
+			continue;
+		jit = &status->jit[status->jit_count++];
+		jit->pid = (uint32_t)report.pid;
+		(void)snprintf(jit->comm, sizeof(jit->comm), "%s", report.comm);
+		(void)snprintf(jit->kind, sizeof(jit->kind), "%s",
+			report.is_jitdump ? "jitdump" : "perf map");
+		(void)snprintf(jit->runtime, sizeof(jit->runtime), "%s", report.runtime);
+		jit->symbols = report.symbols;
+		jit->bytes = report.bytes;
+	}
+}
+
+void service_fill_status(void *context, struct service_status *ret_status)
+{
+	struct service *service = context;
+	struct pipeline_report report;
+	struct service_status *status = ret_status;
+
+	pipeline_report(service->pipeline, &report);
+	memset(status, 0, sizeof(*status));
+	(void)snprintf(status->version, sizeof(status->version), "%s", PILOTLIGHT_VERSION);
+	(void)snprintf(
+		status->event, sizeof(status->event), "%s", pipeline_event_name(service->pipeline));
+	status->started_ns = service->started_ns;
+	status->now_ns = clock_realtime_ns();
+	status->cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	status->online_cpu_count = pipeline_cpu_count(service->pipeline);
+	status->engine_starts = service->engines;
+	status->rate_hz = service->rate_hz;
+	status->wanted_rate_hz = (uint32_t)service->settings.config.frequency_hz;
+	status->window_ns = service->settings.config.window_ns;
+	status->accounts = report.accounts;
+	status->last_window = service->last_window;
+	status->lost_by_engines = service->lost_samples;
+	status->drain_lag_ns = report.lag_ns;
+	fill_cost(service, &report, status);
+	fill_history(service, status);
+	fill_names(service, &report, status);
+	fill_jit(service, status);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_state.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervise/journal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* No window is shorter, whoever asks for what. */
+#define WINDOW_NS_MIN ((uint64_t)NSEC_PER_SEC)
+
+/* How long a window that ends may wait for names of JIT code when somebody waits for it. */
+#define HURRY_NS 300000000ULL
+
+/* How often it is looked whether what is waited for is there. */
+#define WAITING_PERIOD_NS 50000000ULL
+
+/* The first window has told of what was lost. */
+static void settle(struct service *service, uint64_t until_ns)
+{
+	service->settled_ns = until_ns;
+	service->lost_since_ns = 0;
+}
+
+void service_keep(void *context)
+{
+	struct service *service = context;
+	uint64_t written_ns = 0;
+	struct accounts unsealed, writing;
+
+	pipeline_untaken(service->pipeline, &unsealed);
+	if (service->writer) {
+		history_writer_untold(service->writer, &writing, &written_ns);
+		accounts_add(&unsealed, &writing);
+	}
+	if (written_ns > 0)
+		settle(service, written_ns);
+	keepsake_update(service->keepsake, &unsealed, service->settled_ns,
+		service->lost_since_ns > 0 ? service->lost_since_ns : service->settled_ns);
+}
+
+/* Windows end at round times of the wall clock, so that hosts and days can be compared. */
+uint64_t service_next_cut_ns(const struct service *service)
+{
+	uint64_t window_ns = service->settings.config.window_ns;
+
+	return clock_monotonic_ns() + window_ns - clock_realtime_ns() % window_ns;
+}
+
+/* Is somebody waiting for what is in the open window? */
+static bool is_wanted(const struct service *service, uint64_t now_ns)
+{
+	return sealing_is_due(&service->sealing) && now_ns >= service->ended_ns + WINDOW_NS_MIN;
+}
+
+/* It is written, or nobody need wait for it. */
+static void answer(struct service *service, uint64_t end_ns)
+{
+	sealing_answer(&service->sealing, end_ns);
+	api_sealed(service->api, end_ns);
+}
+
+static void tell_rate(const struct service *service)
+{
+	char rate[16], wanted[16], cost[32];
+	const struct log_field fields[] = {
+		{ "RATE_HZ", rate },
+		{ "WANTED_RATE_HZ", wanted },
+		{ "COST_PPM", cost },
+	};
+	const struct log_event event = {
+		.level = LOG_LEVEL_INFO,
+		.id = JOURNAL_RATE_CHANGED,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+	double ppm = rate_governor_cost_ppm(&service->governor);
+
+	(void)snprintf(rate, sizeof(rate), "%u", service->rate_hz);
+	(void)snprintf(wanted, sizeof(wanted), "%u", service->governor.wanted_hz);
+	(void)snprintf(cost, sizeof(cost), "%.0f", ppm);
+	log_event(&event, "sampling at %u Hz from now on: it costs %.3f %% of the machine",
+		service->rate_hz, ppm / 10000);
+}
+
+static int steer(struct service *service, struct fault *fault)
+{
+	uint32_t rate_hz = service_steer(service);
+
+	if (rate_hz == service->rate_hz)
+		return 0;
+	service->rate_hz = rate_hz;
+	tell_rate(service);
+	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+}
+
+/* A rate begins with a window, but for the moment between setting it and switching the maps. */
+static int cut(struct service *service, struct fault *fault)
+{
+	int r = steer(service, fault);
+
+	if (r < 0)
+		return r;
+	sealing_ask(&service->sealing, clock_realtime_ns());
+	r = pipeline_cut(service->pipeline, fault);
+	if (r < 0)
+		return r;
+	service->ended_ns = clock_monotonic_ns();
+	service->next_cut_ns = service_next_cut_ns(service);
+	return 0;
+}
+
+static void tell_history(const struct service *service, const char *id, const char *what)
+{
+	char dropped[32];
+	const struct log_field fields[] = {
+		{ "WINDOWS_DROPPED", dropped },
+		{ "HISTORY", service->settings.history },
+	};
+	const struct log_event event = {
+		.level = service->is_history_failing ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+		.id = id,
+		.fields = fields,
+		.field_count = ARRAY_SIZE(fields),
+	};
+
+	(void)snprintf(
+		dropped, sizeof(dropped), "%llu", (unsigned long long)service->windows_dropped);
+	log_event(&event, "the history: %s; windows missing: %s, sampling goes on", what, dropped);
+}
+
+/* Of what was set aside the status tells as long as it is there, and the log once. */
+static void tell_damaged(struct service *service)
+{
+	char text[sizeof(service->history_fault)] = "";
+	struct store_summary summary;
+
+	history_writer_summary(service->writer, &summary);
+	if (summary.days_set_aside > 0)
+		(void)snprintf(text, sizeof(text),
+			"what was damaged is set aside as *.damaged-N in the history's folder, "
+			"databases: %llu",
+			(unsigned long long)summary.days_set_aside);
+	if (strcmp(text, service->history_fault) == 0)
+		return;
+	memcpy(service->history_fault, text, sizeof(text));
+	if (text[0])
+		log_warning("the history: %s", text);
+}
+
+static void window_written(struct service *service, const struct history_result *result)
+{
+	service->windows_sealed++;
+	service->sealed_until_ns = result->end_ns;
+	if (!service->is_history_failing) {
+		tell_damaged(service);
+		return;
+	}
+	service->is_history_failing = false;
+	service->history_fault[0] = '\0';
+	tell_history(service, JOURNAL_HISTORY_RECOVERED, "it is written again");
+}
+
+static void window_dropped(struct service *service, const char *why)
+{
+	service->windows_dropped++;
+	(void)snprintf(service->history_fault, sizeof(service->history_fault), "%.*s",
+		(int)sizeof(service->history_fault) - 1, why);
+	if (service->is_history_failing)
+		return;
+	service->is_history_failing = true;
+	tell_history(service, JOURNAL_HISTORY_FAILED, why);
+}
+
+static void hear_writer(struct service *service)
+{
+	struct history_result result;
+
+	while (service->writer && history_writer_take(service->writer, &result) == 0) {
+		if (result.error == 0)
+			window_written(service, &result);
+		else
+			window_dropped(service, result.fault);
+		answer(service, result.end_ns);
+	}
+}
+
+static void hand_over(struct service *service, struct profile *profile, uint64_t monotonic_ns)
+{
+	struct store_window window = {
+		.monotonic_ns = monotonic_ns,
+		.lost_since_ns = service->is_lost_handed_over ? 0 : service->lost_since_ns,
+	};
+	uint64_t end_ns = profile->end_ns;
+
+	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
+	service->last_window = profile->accounts;
+	service->is_lost_handed_over = true;
+	if (!service->writer) {
+		settle(service, monotonic_ns + (end_ns - profile->start_ns));
+		profile_free(profile);
+		answer(service, end_ns);
+		return;
+	}
+	if (history_writer_add(service->writer, &window, profile) < 0) {
+		window_dropped(service, "the disk is too slow for it");
+		answer(service, end_ns);
+	}
+}
+
+/* The window that has ended, once its last names are there. */
+static int take(struct service *service, bool is_hurried, struct fault *fault)
+{
+	struct profile *profile;
+	uint64_t monotonic_ns;
+	int r = pipeline_take_window(service->pipeline, is_hurried, &profile, &monotonic_ns, fault);
+
+	if (r == 0)
+		hand_over(service, profile, monotonic_ns);
+	return r == -EAGAIN ? 0 : r;
+}
+
+uint64_t service_windows_due_ns(const struct service *service)
+{
+	if (sealing_is_awaited(&service->sealing) || pipeline_has_window(service->pipeline))
+		return clock_monotonic_ns() + WAITING_PERIOD_NS;
+	return service->next_cut_ns;
+}
+
+int service_run_windows(struct service *service, bool has_results, struct fault *fault)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = 0;
+
+	if (has_results)
+		hear_writer(service);
+	if (pipeline_has_window(service->pipeline))
+		r = take(service,
+			sealing_is_awaited(&service->sealing) &&
+				now_ns > service->ended_ns + HURRY_NS,
+			fault);
+	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, now_ns))) {
+		/* One that waits still has had its time. */
+		r = take(service, true, fault);
+		if (r == 0)
+			r = cut(service, fault);
+		if (r == 0)
+			r = take(service, false, fault);
+	}
+	service_keep(service);
+	return r;
+}
+
+int service_finish_windows(struct service *service, struct fault *fault)
+{
+	bool is_taken_over = !service->is_ending && !service->has_new_sampling;
+	int r = take(service, true, fault);
+
+	if (r == 0)
+		r = pipeline_prepare_end(service->pipeline, is_taken_over, fault);
+	if (r == 0)
+		r = pipeline_cut(service->pipeline, fault);
+	if (r == 0)
+		r = take(service, true, fault);
+	if (service->writer)
+		history_writer_finish(service->writer);
+	hear_writer(service);
+	service_keep(service);
+	return r;
+}
+
+void service_want_sealed(void *context, uint64_t until_ns)
+{
+	struct service *service = context;
+
+	sealing_want(&service->sealing, until_ns, clock_realtime_ns());
+}

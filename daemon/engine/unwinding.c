@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/unwinding.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/unwinding_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+	PENDING_MAX = 1024, /* files whose tables are being made */
+	TAKEN_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
+#ifdef __x86_64__
+	MACHINE = EM_X86_64,
+#else
+	MACHINE = EM_NONE,
+#endif
+};
+#define CACHE_BYTES_MAX (256ULL << 20)
+
+/* A file whose table is being looked for. */
+struct pending {
+	uint32_t file_id;
+	struct symbol_identity identity;
+};
+
+/* A request of the sampler's. */
+struct taken {
+	struct pilotlight_file_key key;
+	struct pilotlight_walk_request request;
+};
+
+struct unwinding {
+	struct unwinding_parts parts;
+	struct unwinder *unwinder;
+	struct symbol_cache *cache; /* NULL: none */
+	struct symbolizer *tables;
+	struct pending *pending;
+	size_t pending_count, pending_capacity;
+	struct taken *taken;
+	size_t taken_count, taken_capacity;
+	uint64_t requests, unidentified, requests_lost, request_errors;
+};
+
+static int put_file(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_file *file)
+{
+	return walk_maps_put_file(context, key, file);
+}
+
+static int drop_file(void *context, const struct pilotlight_file_key *key)
+{
+	return walk_maps_drop_file(context, key);
+}
+
+static int used_window(void *context, const struct pilotlight_file_key *key, uint32_t *ret_window)
+{
+	return walk_maps_used_window(context, key, ret_window);
+}
+
+/* Below the folder of symbol files, whose own files have names of two letters above theirs. */
+static int open_cache(struct unwinding *unwinding, const char *folder)
+{
+	_cleanup_free_ char *path = NULL;
+	struct fault fault = { 0 };
+
+	if (asprintf(&path, "%s/unwind", folder) < 0)
+		return -ENOMEM;
+	if (symbol_cache_open(path, CACHE_BYTES_MAX, &unwinding->cache, &fault) < 0)
+		log_warning("%s; continuing without a cache of unwind tables", fault.text);
+	else
+		symbol_cache_set_patience(unwinding->cache, 0);
+	return 0;
+}
+
+static uint32_t any_id(void)
+{
+	uint32_t id;
+
+	return getrandom(&id, sizeof(id), GRND_NONBLOCK) == sizeof(id)
+		       ? id
+		       : (uint32_t)clock_monotonic_ns();
+}
+
+static int open_unwinder(struct unwinding *unwinding)
+{
+	const struct walk_maps *maps = unwinding->parts.maps;
+	const struct unwinder_settings settings = {
+		.maps = {
+			.context = (void *)maps,
+			.put_file = put_file,
+			.drop_file = drop_file,
+			.used_window = used_window,
+		},
+		.arrays = {
+			.pages = maps->pages,
+			.lines = maps->lines,
+			.rules = maps->rules,
+			.escapes = maps->escapes,
+			.capacities = {
+				[TABLE_PAGES] = maps->sizes.pages,
+				[TABLE_LINES] = maps->sizes.lines,
+				[TABLE_RULES] = maps->sizes.rules,
+				[TABLE_ESCAPES] = maps->sizes.escapes,
+			},
+		},
+		.files_max = PILOTLIGHT_WALK_FILES_MAX,
+		.first_file_id = any_id(),
+		.machine = MACHINE,
+	};
+
+	return unwinder_new(&settings, &unwinding->unwinder);
+}
+
+int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_unwinding)
+{
+	_cleanup_(unwinding_freep) struct unwinding *unwinding = calloc(1, sizeof(*unwinding));
+	struct symbolizer_options options = {
+		.broker = parts->broker,
+		.product = PILOTLIGHT_PRODUCT_UNWIND,
+	};
+	int r;
+
+	if (!unwinding)
+		return -ENOMEM;
+	unwinding->parts = *parts;
+	r = open_unwinder(unwinding);
+	if (r == 0 && parts->cache)
+		r = open_cache(unwinding, parts->cache);
+	options.cache = unwinding->cache;
+	if (r == 0)
+		r = symbolizer_new(&options, &unwinding->tables);
+	if (r < 0)
+		return r;
+	/* Stacks are cut short until the tables are there. */
+	symbolizer_hurry(unwinding->tables);
+	*ret_unwinding = TAKE_PTR(unwinding);
+	return 0;
+}
+
+void unwinding_free(struct unwinding *unwinding)
+{
+	if (!unwinding)
+		return;
+	symbolizer_free(unwinding->tables);
+	symbol_cache_free(unwinding->cache);
+	unwinder_free(unwinding->unwinder);
+	free(unwinding->pending);
+	free(unwinding->taken);
+	free(unwinding);
+}
+
+int unwinding_poll_fd(const struct unwinding *unwinding)
+{
+	return symbolizer_poll_fd(unwinding->tables);
+}
+
+uint32_t unwinding_binary(void *context, uint32_t file_id)
+{
+	struct unwinding *unwinding = context;
+
+	return unwinder_binary(unwinding->unwinder, file_id);
+}
+
+void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
+{
+	unwinder_begin_window(unwinding->unwinder, window);
+}
+
+void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report)
+{
+	struct unwinding_report report = {
+		.requests = unwinding->requests,
+		.unidentified = unwinding->unidentified,
+		.requests_lost = unwinding->requests_lost,
+		.request_errors = unwinding->request_errors,
+	};
+
+	unwinder_report(unwinding->unwinder, &report.files);
+	symbolizer_counters(unwinding->tables, &report.tables);
+	*ret_report = report;
+}
+
+/* --- tables --- */
+
+/* Does the file itself say that there is no table to be had? */
+static bool is_final_error(int error)
+{
+	return error == -ENOEXEC || error == -EFBIG || error == -EINVAL;
+}
+
+static bool is_final_failure(enum pilotlight_symbol_failure failure)
+{
+	return failure == PILOTLIGHT_SYMBOL_NOTHING || failure == PILOTLIGHT_SYMBOL_DAMAGED ||
+	       failure == PILOTLIGHT_SYMBOL_TOO_BIG;
+}
+
+/* With `fd` of the file; -1: it has to be opened again. */
+static int want_from_symbolizer(struct unwinding *unwinding, const struct walk_file *file,
+	const struct binary *binary, int fd)
+{
+	_cleanup_close_ int opened =
+		fd < 0 ? unwinding_files_open_again(&unwinding->parts, file, binary) : -1;
+	const struct symbol_binary wanted = {
+		.build_id = binary->build_id,
+		.path = binary->path,
+		.fd = fd < 0 ? opened : fd,
+		.debug_fd = -1,
+	};
+
+	return wanted.fd < 0 ? -ENOENT : symbolizer_want(unwinding->tables, &wanted);
+}
+
+/* Has the table of a file looked for, or made, whose identity is known. `fd` as above. */
+static int want_table(struct unwinding *unwinding, const struct walk_file *file,
+	const struct binary *binary, int fd)
+{
+	struct symbolizer_outcome outcome;
+	int r = ARRAY_RESERVE(unwinding->pending, &unwinding->pending_capacity,
+		unwinding->pending_count + 1, PENDING_MAX);
+
+	if (r == 0 && symbolizer_outcome(unwinding->tables, &file->identity, &outcome) < 0)
+		r = want_from_symbolizer(unwinding, file, binary, fd);
+	if (r < 0)
+		return r;
+	unwinding->pending[unwinding->pending_count++] =
+		(struct pending){ .file_id = file->told.id, .identity = file->identity };
+	return 0;
+}
+
+/* What could not be found out is no reason to give up a file for good. */
+static void go_without(struct unwinding *unwinding, uint32_t file_id, int error)
+{
+	log_debug("cannot look for an unwind table: %s, continuing without it", strerror(-error));
+	if (!is_final_error(error) || unwinder_set_nothing(unwinding->unwinder, file_id) < 0)
+		(void)unwinder_set_later(unwinding->unwinder, file_id);
+}
+
+/* `fd` is of the file itself; -1: it has to be opened again, if need be. */
+static void begin(struct unwinding *unwinding, uint32_t file_id, uint32_t binary_id, int fd)
+{
+	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
+	struct symbol_identity identity;
+	struct binary binary;
+	int r = 0;
+
+	binary_table_get(unwinding->parts.binaries, binary_id, &binary);
+	if (file->identity.id.size == 0) {
+		r = unwinding_files_identity(&binary, fd, &identity);
+		if (r == 0)
+			unwinder_set_identity(unwinding->unwinder, file_id, &identity);
+	}
+	if (r == 0)
+		r = want_table(unwinding, file, &binary, fd);
+	if (r < 0)
+		go_without(unwinding, file_id, r);
+}
+
+static void answer(struct unwinding *unwinding, const struct taken *taken)
+{
+	_cleanup_close_ int fd = -1;
+	uint32_t binary, file_id;
+	bool is_new;
+	int r;
+
+	r = unwinding_files_identify(&unwinding->parts, &taken->key, &taken->request, &binary, &fd);
+	if (r < 0) {
+		log_debug("cannot identify a file that process %u has mapped at %llx: %s",
+			taken->request.process.tgid, (unsigned long long)taken->request.start,
+			strerror(-r));
+		unwinding->unidentified++;
+		(void)unwinder_set_aside(unwinding->unwinder, &taken->key, r == -EMEDIUMTYPE);
+		return;
+	}
+	r = unwinder_want(unwinding->unwinder, &taken->key, binary, &file_id, &is_new);
+	if (r == 0 && is_new)
+		begin(unwinding, file_id, binary, fd);
+}
+
+static int load(struct unwinding *unwinding, const struct pending *pending)
+{
+	const struct symbol_file *file = NULL;
+	int r = symbolizer_find_file(unwinding->tables, &pending->identity, &file);
+
+	return r < 0 ? r : unwinder_set_table(unwinding->unwinder, pending->file_id, file);
+}
+
+/* False: it is still being worked on. */
+static bool settle(struct unwinding *unwinding, const struct pending *pending)
+{
+	struct symbolizer_outcome outcome = { 0 };
+	int r;
+
+	r = symbolizer_outcome(unwinding->tables, &pending->identity, &outcome);
+	if (r == 0 && outcome.is_pending)
+		return false;
+	if (r == 0 && outcome.failure == PILOTLIGHT_SYMBOL_OK)
+		r = load(unwinding, pending);
+	else if (r == 0 && is_final_failure(outcome.failure))
+		r = unwinder_set_nothing(unwinding->unwinder, pending->file_id);
+	else if (r == 0)
+		r = outcome.error < 0 ? outcome.error : -EAGAIN;
+	if (r == 0)
+		return true;
+	if (r != -ENOSPC)
+		log_debug("cannot load an unwind table: %s, continuing without it", strerror(-r));
+	/* If it still waits for one. */
+	(void)unwinder_set_later(unwinding->unwinder, pending->file_id);
+	return true;
+}
+
+static void settle_all(struct unwinding *unwinding)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < unwinding->pending_count; i++)
+		if (!settle(unwinding, &unwinding->pending[i]))
+			unwinding->pending[kept++] = unwinding->pending[i];
+	unwinding->pending_count = kept;
+}
+
+/* A file in use whose table had to leave, or could not be had when it was wanted. */
+static void reload(struct unwinding *unwinding, uint32_t file_id)
+{
+	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
+	_cleanup_close_ int fd = -1;
+	struct binary binary;
+
+	if (file->identity.id.size == 0) {
+		binary_table_get(unwinding->parts.binaries, file->binary, &binary);
+		fd = unwinding_files_open_again(&unwinding->parts, file, &binary);
+	}
+	begin(unwinding, file_id, file->binary, fd);
+}
+
+static void reload_all(struct unwinding *unwinding)
+{
+	uint32_t file_id;
+
+	while (unwinder_next_reload(unwinding->unwinder, &file_id))
+		reload(unwinding, file_id);
+}
+
+/* --- requests --- */
+
+static void take_request(void *context, const struct pilotlight_file_key *key,
+	const struct pilotlight_walk_request *request)
+{
+	struct unwinding *unwinding = context;
+
+	unwinding->requests++;
+	if (ARRAY_RESERVE(unwinding->taken, &unwinding->taken_capacity, unwinding->taken_count + 1,
+		    TAKEN_MAX) < 0) {
+		/* It is asked for again when it is met again. */
+		unwinding->requests_lost++;
+		return;
+	}
+	unwinding->taken[unwinding->taken_count++] =
+		(struct taken){ .key = *key, .request = *request };
+}
+
+void unwinding_take_requests(struct unwinding *unwinding)
+{
+	int r = walk_maps_take_requests(unwinding->parts.maps, take_request, unwinding);
+
+	if (r >= 0)
+		return;
+	unwinding->request_errors++;
+	log_debug("cannot read which files the sampler asks for: %s, trying again later",
+		strerror(-r));
+}
+
+int unwinding_run(struct unwinding *unwinding)
+{
+	int r;
+
+	for (size_t i = 0; i < unwinding->taken_count; i++)
+		answer(unwinding, &unwinding->taken[i]);
+	unwinding->taken_count = 0;
+	r = symbolizer_run(unwinding->tables);
+	if (r < 0)
+		return r;
+	settle_all(unwinding);
+	reload_all(unwinding);
+	settle_all(unwinding);
+	return 0;
+}

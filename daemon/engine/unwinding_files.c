@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/unwinding_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_vdso(const struct pilotlight_file_key *key)
+{
+	static const struct pilotlight_file_key vdso;
+
+	return memcmp(key, &vdso, sizeof(vdso)) == 0;
+}
+
+/* Is it the file that the sampler has met? */
+static bool is_file(int fd, const struct pilotlight_file_key *key)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (uint64_t)status.st_size == key->size_bytes &&
+	       status.st_mtim.tv_sec == key->modified_s &&
+	       (uint32_t)status.st_mtim.tv_nsec == key->modified_ns;
+}
+
+static bool has_build_id(int fd, const struct build_id *id)
+{
+	struct elf_image image;
+
+	return elf_image_read(fd, &image) == 0 && build_id_equal(&image.build_id, id);
+}
+
+static bool is_no_elf(int fd)
+{
+	struct elf_image image;
+
+	return fd >= 0 && elf_image_read(fd, &image) == -ENOEXEC;
+}
+
+/*
+ * The file of a request, -EMEDIUMTYPE where it is shared memory and none: as the process has it
+ * mapped, or by its path if the process is gone. It is the one that was asked for, or nothing:
+ * under a wrong name its table would be wrong for as long as it is known.
+ */
+static int open_requested(const struct unwinding_parts *parts,
+	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
+	const struct process_mapping *mapping, int *ret_fd)
+{
+	const struct broker_process process = {
+		.pid = (pid_t)request->process.tgid,
+		.start_ns = request->process.start_ns,
+	};
+	struct mapped_file file;
+	int fd = -1, r;
+
+	process_table_file(parts->processes, mapping->file, &file);
+	if (!file.is_regular)
+		return -EMEDIUMTYPE;
+	r = broker_open_mapping(
+		parts->broker, &process, request->start, request->end, file.path, &fd);
+	if (r == 0 && is_file(fd, key)) {
+		*ret_fd = fd;
+		return 0;
+	}
+	if (r == 0)
+		(void)close(fd);
+	/* Its file system does not answer, and is not asked twice. */
+	if (r == -ETIMEDOUT)
+		return r;
+	r = broker_open_path(parts->broker, file.path, &fd);
+	if (r < 0)
+		return r;
+	if (!is_file(fd, key)) {
+		(void)close(fd);
+		return -ESTALE;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int duplicate_file(const struct binary *binary, int *ret_fd)
+{
+	int fd = binary->fd < 0 ? -1 : fcntl(binary->fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return -ENOENT;
+	*ret_fd = fd;
+	return 0;
+}
+
+int unwinding_files_identify(const struct unwinding_parts *parts,
+	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
+	uint32_t *ret_binary, int *ret_fd)
+{
+	const struct broker_process process = {
+		.pid = (pid_t)request->process.tgid,
+		.start_ns = request->process.start_ns,
+	};
+	_cleanup_close_ int fd = -1;
+	struct process_mapping mapping;
+	struct binary binary;
+	uint32_t id;
+	int r;
+
+	if (!process_table_find(
+		    parts->processes, process.pid, request->time_ns, request->start, &mapping))
+		return -ESRCH;
+	if (!is_vdso(key)) {
+		r = open_requested(parts, key, request, &mapping, &fd);
+		if (r < 0)
+			return r;
+	}
+	r = binary_table_find_mapping(parts->binaries, &process, request->time_ns, &mapping, &id);
+	if (r < 0)
+		return r;
+	binary_table_get(parts->binaries, id, &binary);
+	if (!binary.image && is_no_elf(fd))
+		return -EMEDIUMTYPE;
+	if (is_vdso(key)) {
+		r = duplicate_file(&binary, &fd);
+		if (r < 0)
+			return r;
+	} else if (binary.build_id.size > 0 && !has_build_id(fd, &binary.build_id)) {
+		return -ESTALE;
+	}
+	*ret_binary = id;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int unwinding_files_identity(
+	const struct binary *binary, int fd, struct symbol_identity *ret_identity)
+{
+	return fd < 0 ? -ENOENT : symbol_identity_of_binary(fd, &binary->build_id, ret_identity);
+}
+
+/* Is it the file's contents? Its identity tells, or where that is not known, size and time. */
+static bool is_of(const struct walk_file *file, const struct binary *binary, int fd)
+{
+	struct symbol_identity identity;
+
+	if (file->identity.id.size == 0)
+		return is_vdso(&file->key) || is_file(fd, &file->key);
+	if (binary->build_id.size > 0 && !has_build_id(fd, &binary->build_id))
+		return false;
+	return unwinding_files_identity(binary, fd, &identity) == 0 &&
+	       symbol_identity_equal(&identity, &file->identity);
+}
+
+int unwinding_files_open_again(const struct unwinding_parts *parts, const struct walk_file *file,
+	const struct binary *binary)
+{
+	_cleanup_close_ int fd = -1;
+
+	(void)duplicate_file(binary, &fd);
+	if (fd >= 0 && is_of(file, binary, fd))
+		return TAKE_FD(fd);
+	if (fd >= 0)
+		(void)close(TAKE_FD(fd));
+	if (binary->path[0] != '/' || broker_open_path(parts->broker, binary->path, &fd) < 0)
+		return -1;
+	return is_of(file, binary, fd) ? TAKE_FD(fd) : -1;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/history_writer.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/store/store_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mount.h>
+
+static const struct fixture_sample some[] = {
+	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
+	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+};
+
+static struct profile *window_profile(unsigned i)
+{
+	return fixture_profile(FIXTURE_DAY_NS + SECONDS(100 + 10 * i), some, 2);
+}
+
+static struct history_writer *writer_of(const char *folder)
+{
+	const struct history_writer_options options = {
+		.folder = folder,
+		.limits = store_default_limits,
+		.waiting_bytes_max = SIZE_MAX,
+	};
+	struct history_writer *writer;
+
+	assert_int_equal(history_writer_new(&options, &writer), 0);
+	return writer;
+}
+
+static void wait_for_result(struct history_writer *writer)
+{
+	struct pollfd poll_fd = { .fd = history_writer_poll_fd(writer), .events = POLLIN };
+
+	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
+static void take(struct history_writer *writer, struct history_result *ret_result)
+{
+	while (history_writer_take(writer, ret_result) == -EAGAIN)
+		wait_for_result(writer);
+}
+
+static uint64_t untold_samples(struct history_writer *writer)
+{
+	struct accounts untold;
+	uint64_t until_ns;
+
+	history_writer_untold(writer, &untold, &until_ns);
+	return untold.fired;
+}
+
+/* CLOCK_MONOTONIC. */
+static uint64_t known_until(struct history_writer *writer)
+{
+	struct accounts untold;
+	uint64_t until_ns;
+
+	history_writer_untold(writer, &untold, &until_ns);
+	return until_ns;
+}
+
+static void windows_are_written_and_told_of(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_summary summary;
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 8; i++) {
+		struct profile *profile = window_profile(i);
+		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
+		uint64_t length_ns = end_ns - profile->start_ns;
+
+		assert_int_equal(history_writer_add(writer, &window, profile), 0);
+		wait_for_result(writer);
+		assert_int_equal(untold_samples(writer), 0);
+		assert_int_equal(known_until(writer), 1 + length_ns);
+		take(writer, &result);
+		assert_int_equal(known_until(writer), 1 + length_ns);
+		assert_int_equal(result.error, 0);
+		assert_string_equal(result.fault, "");
+		assert_int_equal(result.end_ns, end_ns);
+		assert_int_equal(result.accounts.fired, fired);
+		assert_int_equal(untold_samples(writer), 0);
+	}
+	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	history_writer_finish(writer);
+	history_writer_summary(writer, &summary);
+	assert_int_equal(summary.days, 1);
+	assert_true(summary.windows >= 1);
+	history_writer_free(writer);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 8);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+/* What finishing has written is told of afterwards. */
+static void finishing_writes_what_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+	history_writer_finish(writer);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(history_writer_take(writer, &result), 0);
+		assert_int_equal(result.error, 0);
+	}
+	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	history_writer_free(writer);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.windows, 3);
+	fixture_remove(folder);
+}
+
+/* The folder is at `moved`. */
+static struct history_writer *writer_of_missing(char folder[64], char moved[80])
+{
+	fixture_folder(folder);
+	(void)snprintf(moved, 80, "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
+	return writer_of(folder);
+}
+
+static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64], moved[80];
+
+	(void)state;
+	writer = writer_of_missing(folder, moved);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	take(writer, &result);
+	assert_int_equal(result.error, -ENOENT);
+	assert_non_null(strstr(result.fault, folder));
+	assert_int_equal(rename(moved, folder), 0);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(1)), 0);
+	take(writer, &result);
+	assert_int_equal(result.error, 0);
+	history_writer_free(writer);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.windows, 1);
+	fixture_remove(folder);
+}
+
+static void write_zeros(const char *path, size_t limit)
+{
+	char bytes[4096] = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t size = 0; size < limit; size += sizeof(bytes))
+		if (write(fd, bytes, sizeof(bytes)) < 0) {
+			assert_int_equal(errno, ENOSPC);
+			break;
+		}
+	assert_int_equal(close(fd), 0);
+}
+
+/* A window alone: the old day makes room for the next one, though nothing was written. */
+static void a_full_disk_costs_the_old_day(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	struct store_found found;
+	char folder[64], filler[80], old[DAY_PATH_BYTES];
+
+	(void)state;
+	fixture_folder(folder);
+	if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
+		print_message("no tmpfs here: %s\n", strerror(errno));
+		fixture_remove(folder);
+		skip();
+	}
+	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
+	assert_int_equal(day_file_path(old, folder, FIXTURE_DAY - 1), 0);
+	write_zeros(old, 512 << 10);
+	write_zeros(filler, SIZE_MAX);
+	writer = writer_of(folder);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		take(writer, &result);
+		assert_int_equal(result.error, i == 0 ? -ENOSPC : 0);
+	}
+	history_writer_free(writer);
+	assert_int_equal(access(old, F_OK), -1);
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.start_ns, FIXTURE_DAY_NS + SECONDS(110));
+	assert_int_equal(umount(folder), 0);
+	fixture_remove(folder);
+}
+
+/* Until it is told that the first is lost, all is said to be open: which of it is on the disk the
+ * next engine finds there. */
+static void what_is_written_behind_a_loss_is_untold(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct profile *first = window_profile(0), *second = window_profile(1);
+	uint64_t fired = first->accounts.fired + second->accounts.fired;
+	struct history_writer *writer;
+	struct history_result result;
+	char folder[64], moved[80];
+
+	(void)state;
+	writer = writer_of_missing(folder, moved);
+	assert_int_equal(history_writer_add(writer, &window, first), 0);
+	wait_for_result(writer);
+	assert_int_equal(rename(moved, folder), 0);
+	assert_int_equal(history_writer_add(writer, &window, second), 0);
+	history_writer_finish(writer);
+	assert_int_equal(untold_samples(writer), fired);
+	assert_int_equal(known_until(writer), 0);
+	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(result.error, -ENOENT);
+	assert_int_equal(untold_samples(writer), 0);
+	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(result.error, 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+}
+
+/*
+ * No results are taken, so all places are in use: the next is refused, and is not leaked. None is
+ * on the disk, whether it has been tried or not.
+ */
+static void a_bounded_number_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	const struct store_window refused = { .monotonic_ns = 1000000000000 };
+	struct history_writer *writer;
+	struct history_result result;
+	char folder[64], moved[80];
+	uint64_t fired = 0;
+
+	(void)state;
+	writer = writer_of_missing(folder, moved);
+	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++) {
+		struct profile *profile = window_profile(i);
+
+		fired += profile->accounts.fired;
+		assert_int_equal(history_writer_add(writer, &window, profile), 0);
+		assert_int_equal(untold_samples(writer), fired);
+	}
+	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
+	wait_for_result(writer);
+	assert_int_equal(untold_samples(writer), fired);
+	assert_int_equal(known_until(writer), 0);
+	take(writer, &result);
+	assert_int_equal(result.error, -ENOENT);
+	assert_int_equal(untold_samples(writer), fired - result.accounts.fired);
+	/* That it is lost is known now. */
+	assert_int_equal(known_until(writer), result.end_monotonic_ns);
+	assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
+	/* And of the one that was refused with the last that was not. */
+	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
+		wait_for_result(writer);
+		take(writer, &result);
+	}
+	assert_true(known_until(writer) > refused.monotonic_ns);
+	history_writer_free(writer);
+	assert_int_equal(rename(moved, folder), 0);
+	fixture_remove(folder);
+}
+
+/* However large, one is taken; the next only once that is written, which now and then it may be at
+ * once. */
+static void a_bounded_number_of_bytes_waits(void **state)
+{
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.waiting_bytes_max = 1,
+	};
+	struct history_writer *writer;
+	struct history_result result;
+	bool is_refused = false;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	assert_int_equal(history_writer_new(&options, &writer), 0);
+	for (unsigned i = 0; i < 100 && !is_refused; i++) {
+		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
+		is_refused =
+			history_writer_add(writer, &window, window_profile(2 * i + 1)) == -EAGAIN;
+		for (unsigned told = is_refused; told < 2; told++) {
+			take(writer, &result);
+			assert_int_equal(result.error, 0);
+		}
+	}
+	assert_true(is_refused);
+	assert_int_equal(history_writer_add(writer, &window, window_profile(500)), 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+}
+
+static int refuse(void)
+{
+	return -EPERM;
+}
+
+static void what_entering_returns_is_returned(void **state)
+{
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.enter = refuse,
+	};
+	struct history_writer *writer = NULL;
+	char folder[64];
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	assert_int_equal(history_writer_new(&options, &writer), -EPERM);
+	assert_null(writer);
+	fixture_remove(folder);
+}
+
+static void allocations_may_fail(void **state)
+{
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.enter = refuse, /* so that the thread allocates nothing meanwhile */
+	};
+	struct history_writer *writer = NULL;
+	char folder[64];
+	int r;
+
+	(void)state;
+	fixture_folder(folder);
+	options.folder = folder;
+	for (size_t n = 0;; n++) {
+		fail_allocation(n);
+		r = history_writer_new(&options, &writer);
+		if (!allocation_failed())
+			break;
+		assert_int_equal(r, -ENOMEM);
+	}
+	assert_int_equal(r, -EPERM);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_are_written_and_told_of),
+		cmocka_unit_test(finishing_writes_what_waits),
+		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
+		cmocka_unit_test(a_full_disk_costs_the_old_day),
+		cmocka_unit_test(what_is_written_behind_a_loss_is_untold),
+		cmocka_unit_test(a_bounded_number_waits),
+		cmocka_unit_test(a_bounded_number_of_bytes_waits),
+		cmocka_unit_test(what_entering_returns_is_returned),
+		cmocka_unit_test(allocations_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

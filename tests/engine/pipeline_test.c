@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When a pipeline drains, and what its windows and accounts are, whatever it is fed with. */
+#include "base/array.h"
+#include "base/clock.h"
+#include "engine/pipeline.h"
+#include "tests/engine/made_up_capture.h"
+
+#include <errno.h>
+#include <poll.h>
+
+enum {
+	IMAGES_MAX = 4096,
+	/* More than there are processes. */
+	FIRST_PID = 5000000,
+	RUNS = 6, /* turns: more than anything that is due takes */
+};
+
+static const uint64_t CODE = 0x7000000000;
+
+static struct pipeline *pipeline; /* of the test */
+static struct accounts kept;	  /* as pipeline_untaken() had it when drained() was last called */
+static uint64_t fired, taken;	  /* put into the maps; and in windows that were taken */
+
+static void keep(void *context)
+{
+	(void)context;
+	pipeline_untaken(pipeline, &kept);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_reset();
+	memset(&kept, 0, sizeof(kept));
+	fired = taken = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world.check = NULL;
+	pipeline_free(TAKE_PTR(pipeline));
+	world_reset();
+	return 0;
+}
+
+static void open_pipeline(void)
+{
+	struct process_table_limits processes = process_table_default_limits;
+	const struct pipeline_settings settings = {
+		.capture = { .rate_hz = 99 },
+		.capture_fd = -1,
+		.profile_budget_bytes = 4 << 20,
+		.process_limits = &processes,
+		.drained = keep,
+	};
+	struct fault fault = { 0 };
+
+	processes.images = IMAGES_MAX;
+	if (pipeline_open(&settings, &pipeline, &fault) < 0 || pipeline_start(pipeline, &fault) < 0)
+		fail_msg("%s", fault.text);
+	assert_int_equal(world.starts, 1);
+}
+
+/* Waits for what it waits for. */
+static void run(unsigned times)
+{
+	struct pollfd waited = { .fd = pipeline_poll_fd(pipeline), .events = POLLIN };
+	struct fault fault = { 0 };
+
+	while (times-- > 0) {
+		assert_int_equal(poll(&waited, 1, -1), 1);
+		if (pipeline_run(pipeline, &fault) < 0)
+			fail_msg("%s", fault.text);
+	}
+}
+
+static void put_sample(uint64_t count, uint64_t user_ip)
+{
+	assert_true(world.sample_count < MADE_UP_SAMPLES_MAX);
+	world.samples[world.sample_count++] = (struct made_up_sample){
+		.tgid = (uint32_t)getpid(),
+		.count = count,
+		.time_ns = clock_monotonic_ns(),
+		.user_ip = user_ip,
+	};
+	fired += count;
+}
+
+static struct sideband_record *put_records(size_t count)
+{
+	assert_null(world.records);
+	world.records = calloc(count, sizeof(*world.records));
+	assert_non_null(world.records);
+	world.record_count = count;
+	return world.records;
+}
+
+/* This process generates code, of which nobody tells. */
+static void generate_code(void)
+{
+	*put_records(1) = (struct sideband_record){
+		.time_ns = clock_monotonic_ns(),
+		.kind = SIDEBAND_MAP,
+		.pid = getpid(),
+		.tid = getpid(),
+		.start = CODE,
+		.end = CODE + 4096,
+		.text = "[anon:jit code]",
+	};
+}
+
+/* As many processes as there is room for have come and gone. */
+static void come_and_go(void)
+{
+	struct sideband_record *records = put_records(2 * IMAGES_MAX);
+
+	for (int i = 0; i < IMAGES_MAX; i++) {
+		records[2 * i] = (struct sideband_record){
+			.time_ns = clock_monotonic_ns(),
+			.kind = SIDEBAND_FORK,
+			.pid = FIRST_PID + i,
+			.tid = FIRST_PID + i,
+			.parent = 1,
+		};
+		records[2 * i + 1] = records[2 * i];
+		records[2 * i + 1].kind = SIDEBAND_EXIT;
+	}
+}
+
+static void cut(void)
+{
+	struct fault fault = { 0 };
+
+	if (pipeline_cut(pipeline, &fault) < 0)
+		fail_msg("%s", fault.text);
+}
+
+static int take(bool is_hurried, struct accounts *ret_accounts)
+{
+	struct profile *profile = NULL;
+	struct fault fault = { 0 };
+	uint64_t monotonic_ns;
+	int r = pipeline_take_window(pipeline, is_hurried, &profile, &monotonic_ns, &fault);
+
+	if (r == 0) {
+		*ret_accounts = profile->accounts;
+		assert_true(accounts_close(ret_accounts));
+		taken += ret_accounts->fired;
+	}
+	profile_free(profile);
+	return r;
+}
+
+static void it_does_not_drain_before_its_time(void **state)
+{
+	(void)state;
+	open_pipeline();
+	run(RUNS);
+	assert_int_equal(world.windows, 0);
+	assert_int_equal(pipeline_drains(pipeline), 0);
+}
+
+static void what_was_left_is_drained_at_once(void **state)
+{
+	struct accounts accounts;
+
+	(void)state;
+	world.is_taken_over = true;
+	put_sample(7, 0);
+	open_pipeline();
+	run(RUNS);
+	assert_int_equal(world.windows, 1);
+	pipeline_untaken(pipeline, &accounts);
+	assert_int_equal(accounts_stored(&accounts), 7);
+}
+
+/* The end of a window drains as well. */
+static void a_cut_puts_the_next_drain_off(void **state)
+{
+	(void)state;
+	world.is_taken_over = true; /* one is due at once */
+	open_pipeline();
+	cut();
+	run(RUNS);
+	assert_int_equal(pipeline_drains(pipeline), 1);
+	/* It may always be sooner than the next is due: what else is looked after then is. */
+	assert_int_equal(world.follows, 1);
+}
+
+/* Images of processes that have ended would go whose samples are still to be read. */
+static void it_drains_early_where_processes_come_and_go(void **state)
+{
+	(void)state;
+	open_pipeline();
+	/* Not before a part of its period has passed, */
+	come_and_go();
+	run(RUNS);
+	assert_int_equal(world.record_count, 0);
+	assert_int_equal(world.windows, 0);
+	/* as it has of a shorter one, */
+	world.sizes->drain_period_ms = 1;
+	come_and_go();
+	while (world.record_count > 0)
+		run(1);
+	world.sizes->drain_period_ms = MADE_UP_PERIOD_MS;
+	run(RUNS);
+	assert_int_equal(world.windows, 1);
+	/* nor again before as much has passed since. */
+	come_and_go();
+	run(RUNS);
+	assert_int_equal(world.record_count, 0);
+	assert_int_equal(world.windows, 1);
+}
+
+static void cpus_that_cannot_be_followed_hold_nothing_up(void **state)
+{
+	struct accounts accounts;
+
+	(void)state;
+	world.is_taken_over = true;
+	world.follow_error = -EMFILE;
+	put_sample(3, 0);
+	open_pipeline();
+	run(RUNS);
+	assert_int_equal(world.follows, 1);
+	assert_int_equal(world.windows, 1);
+	pipeline_untaken(pipeline, &accounts);
+	assert_int_equal(accounts.fired, 3);
+}
+
+static void a_window_waits_for_the_names_of_its_code(void **state)
+{
+	struct accounts accounts;
+
+	(void)state;
+	open_pipeline();
+	assert_int_equal(take(true, &accounts), -EAGAIN);
+	generate_code();
+	put_sample(5, CODE + 64);
+	put_sample(2, 0);
+	cut();
+	assert_true(pipeline_has_window(pipeline));
+	assert_int_equal(take(false, &accounts), -EAGAIN);
+	/* That of the next window is not waited for. */
+	put_sample(11, CODE + 128);
+	run(RUNS);
+	assert_int_equal(take(false, &accounts), -EAGAIN);
+	assert_int_equal(take(true, &accounts), 0);
+	assert_int_equal(accounts_stored(&accounts), 7);
+	assert_false(pipeline_has_window(pipeline));
+	cut();
+	assert_int_equal(take(true, &accounts), 0);
+	assert_int_equal(accounts_stored(&accounts), 11);
+}
+
+static void assert_all_is_told(void)
+{
+	assert_int_equal(world_samples() + kept.fired + taken, fired);
+}
+
+/*
+ * Whenever the pipeline asks capture for anything, and after each of its turns, what has fired is
+ * in the maps or has been kept for the next engine, and not in both.
+ */
+static void what_has_fired_is_in_the_maps_or_kept(void **state)
+{
+	struct accounts accounts;
+
+	(void)state;
+	open_pipeline();
+	world.check = assert_all_is_told;
+	generate_code();
+	for (uint64_t i = 1; i <= 3; i++) {
+		put_sample(i, CODE + 64);
+		put_sample(10 * i, 0);
+		cut();
+		assert_all_is_told();
+		run(RUNS);
+		assert_int_equal(take(true, &accounts), 0);
+		keep(NULL); /* as the service does in each of its turns */
+		assert_all_is_told();
+	}
+	assert_int_equal(fired, 66);
+	assert_int_equal(taken, 66);
+	assert_int_equal(kept.fired, 0);
+}
+
+/* One set is the next pipeline's, if there is one. */
+static void at_the_end_both_sets_are_drained(void **state)
+{
+	struct accounts accounts;
+	struct fault fault = { 0 };
+
+	(void)state;
+	open_pipeline();
+	put_sample(3, 0);
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 0);
+	assert_int_equal(world.windows, 0);
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0);
+	assert_int_equal(world.stops, 1);
+	assert_int_equal(world.windows, 1);
+	put_sample(4, 0);
+	cut();
+	assert_int_equal(world.windows, 2);
+	assert_int_equal(world.follows, 0); /* it would sample CPUs that come */
+	assert_int_equal(take(true, &accounts), 0);
+	assert_int_equal(accounts_stored(&accounts), 7);
+}
+
+/* What counts is how many the maps were made for, not how many could be sampled at first. */
+static void more_cpus_than_the_maps_are_for_end_it(void **state)
+{
+	struct fault fault = { 0 };
+
+	(void)state;
+	open_pipeline();
+	world.cpus = 2;
+	assert_false(pipeline_is_worn(pipeline));
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 0);
+	world.cpus = 3;
+	assert_true(pipeline_is_worn(pipeline));
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.stops, 1);
+}
+
+static void what_was_left_behind_is_told_if_it_closes(void **state)
+{
+	struct accounts accounts;
+
+	(void)state;
+	world.left_behind = (struct pilotlight_counters){
+		.fired = 9,
+		.stored = { [PILOTLIGHT_PATH_MAP] = 3, [PILOTLIGHT_PATH_RING] = 1 },
+		.dropped = { [PILOTLIGHT_DROP_IDLE] = 5 },
+	};
+	open_pipeline();
+	pipeline_left_behind(pipeline, &accounts);
+	assert_int_equal(accounts.fired, 9);
+	assert_int_equal(accounts_stored(&accounts), 4);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 5);
+	world.left_behind.fired = 8;
+	pipeline_left_behind(pipeline, &accounts);
+	assert_int_equal(accounts.fired + accounts_stored(&accounts), 0);
+}
+
+/* Else there would be more in the window than its time allows. */
+static void the_first_window_begins_where_others_have_ended(void **state)
+{
+	const struct accounts lost = { .fired = 6, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } };
+	const uint64_t unknown[] = { 0, UINT64_MAX }, away_ns = 5000000000;
+	uint64_t now_ns, since_ns, start_ns, begun_ns;
+	struct accounts accounts;
+	struct profile *profile;
+	struct fault fault = { 0 };
+
+	(void)state;
+	world.is_taken_over = true;
+	open_pipeline();
+	now_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+		begun_ns = pipeline_follow_on(pipeline, &(struct accounts){ 0 }, unknown[i]);
+		assert_in_range(begun_ns, 1, now_ns);
+	}
+	since_ns = begun_ns - away_ns;
+	start_ns = pipeline_profile(pipeline)->start_ns;
+	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+	put_sample(4, 0);
+	cut();
+	assert_int_equal(pipeline_take_window(pipeline, true, &profile, &begun_ns, &fault), 0);
+	assert_int_equal(begun_ns, since_ns);
+	assert_int_equal(profile->start_ns, start_ns - away_ns);
+	assert_true(profile->end_ns >= start_ns);
+	accounts = profile->accounts;
+	assert_true(accounts_close(&accounts));
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 6);
+	assert_int_equal(accounts_stored(&accounts), 4);
+	profile_free(profile);
+}
+
+/* But where nothing was sampled meanwhile, that is no time of which anything is known. */
+static void it_begins_by_itself_where_sampling_did(void **state)
+{
+	const struct accounts lost = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } };
+	uint64_t since_ns;
+
+	(void)state;
+	open_pipeline();
+	since_ns = clock_monotonic_ns() - 5000000000;
+	assert_true(pipeline_follow_on(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);
+	/* Of maps that are gone. */
+	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+}
+
+#define PIPELINE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PIPELINE_TEST(it_does_not_drain_before_its_time),
+		PIPELINE_TEST(what_was_left_is_drained_at_once),
+		PIPELINE_TEST(a_cut_puts_the_next_drain_off),
+		PIPELINE_TEST(it_drains_early_where_processes_come_and_go),
+		PIPELINE_TEST(cpus_that_cannot_be_followed_hold_nothing_up),
+		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
+		PIPELINE_TEST(what_has_fired_is_in_the_maps_or_kept),
+		PIPELINE_TEST(at_the_end_both_sets_are_drained),
+		PIPELINE_TEST(more_cpus_than_the_maps_are_for_end_it),
+		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),
+		PIPELINE_TEST(the_first_window_begins_where_others_have_ended),
+		PIPELINE_TEST(it_begins_by_itself_where_sampling_did),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_settings.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	(void)snprintf(folder, sizeof(folder), "/tmp/service_settings_test.XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+static void set_variables(const char *value)
+{
+	static const char *const names[] = { "STATE_DIRECTORY", "CACHE_DIRECTORY",
+		"RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (value)
+			assert_int_equal(setenv(names[i], value, 1), 0);
+		else
+			assert_int_equal(unsetenv(names[i]), 0);
+}
+
+static void write_config(const char *text)
+{
+	char path[96];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void folders_are_those_of_the_service_manager(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char list[128], expected[128];
+
+	(void)state;
+	/* Of several the first counts. */
+	(void)snprintf(list, sizeof(list), "%s:/elsewhere", folder);
+	set_variables(list);
+	write_config("");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	(void)snprintf(expected, sizeof(expected), "%s/history", folder);
+	assert_string_equal(settings.history, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/symbols", folder);
+	assert_string_equal(settings.symbol_cache, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/api.sock", folder);
+	assert_string_equal(settings.socket, expected);
+	(void)snprintf(expected, sizeof(expected), "%s/pilotlight.conf", folder);
+	assert_string_equal(settings.config_path, expected);
+	service_settings_done(&settings);
+}
+
+static void without_one_they_are_where_they_are(void **state)
+{
+	static const char *const none[] = { NULL, "" };
+	struct fault fault = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct service_settings settings;
+		char path[96];
+
+		set_variables(none[i]);
+		(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+		write_config("");
+		assert_int_equal(service_settings_load(path, false, &settings, &fault), 0);
+		assert_string_equal(settings.history, "/var/lib/pilotlight/history");
+		assert_string_equal(settings.symbol_cache, "/var/cache/pilotlight/symbols");
+		assert_string_equal(settings.socket, "/run/pilotlight/api.sock");
+		service_settings_done(&settings);
+	}
+}
+
+/* Rather than the system's, which were not meant. */
+static void relative_ones_are_refused(void **state)
+{
+	static const char *const names[] = { "STATE_DIRECTORY", "CACHE_DIRECTORY",
+		"RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY" };
+	struct service_settings settings;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct fault fault = { 0 };
+
+		set_variables(folder);
+		assert_int_equal(service_settings_check_folders(&fault), 0);
+		assert_int_equal(setenv(names[i], "a/relative/one", 1), 0);
+		assert_int_equal(service_settings_check_folders(&fault), -EINVAL);
+		assert_non_null(strstr(fault.text, names[i]));
+		assert_non_null(strstr(fault.text, "'a/relative/one'"));
+		assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
+	}
+	set_variables(folder);
+}
+
+static void the_configuration_decides(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	(void)state;
+	set_variables(folder);
+	write_config("[History]\nEnabled=no\n[Api]\nSocket=/run/other.sock\n"
+		     "[Symbols]\nDebuginfodUrls=https://a.example https://b.example\n"
+		     "[Memory]\nMaxBytes=100M\nJitBytes=5M\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_string_equal(settings.history, "");
+	assert_string_equal(settings.socket, "/run/other.sock");
+	assert_string_equal(settings.debuginfod_urls, "https://a.example https://b.example");
+	assert_int_equal(settings.memory_budget, 100 << 20);
+	assert_int_equal(settings.shares.jit_bytes, 5 << 20);
+	assert_true(settings.shares.total_bytes <= 100 << 20);
+	service_settings_done(&settings);
+}
+
+static void the_least_memory_is_enough(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	(void)state;
+	set_variables(folder);
+	write_config("[Memory]\nMaxBytes=32M\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_true(settings.shares.total_bytes <= 32 << 20);
+	service_settings_done(&settings);
+	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -ENOSPC);
+	assert_true(fault.text[0]);
+}
+
+static void what_is_wrong_is_an_error(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char missing[96];
+
+	(void)state;
+	set_variables(folder);
+	write_config("[Sampling]\nFrequencyHz=fast\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "--check"));
+	(void)snprintf(missing, sizeof(missing), "%s/none.conf", folder);
+	assert_true(service_settings_load(missing, false, &settings, &fault) < 0);
+}
+
+/* As the engine is when it is told to read it again. */
+static void one_that_is_confined_sees_no_groups(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+
+	(void)state;
+	set_variables(folder);
+	write_config("[Api]\nGroup=no-such-group-here\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
+	fault = (struct fault){ 0 };
+	assert_int_equal(service_settings_load(NULL, true, &settings, &fault), 0);
+	service_settings_done(&settings);
+	write_config("[Api]\nGroup=no-such-group-here\n[Sampling]\nFrequencyHz=fast\n");
+	assert_int_equal(service_settings_load(NULL, true, &settings, &fault), -EINVAL);
+}
+
+static void checking_finds_too_little_memory(void **state)
+{
+	struct config config;
+	struct config_problems problems;
+	struct fault fault = { 0 };
+	char path[96];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(problems.all, 0);
+	assert_int_equal(service_settings_check(&config, &fault), -ENOSPC);
+	assert_non_null(strstr(fault.text, "[Memory] MaxBytes: a memory budget of 32 MiB is too"));
+	config_done(&config);
+	write_config("[Memory]\nMaxBytes=32M\n");
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(service_settings_check(&config, &fault), 0);
+	config_done(&config);
+}
+
+static void the_kernel_may_allow_less(void **state)
+{
+	char path[96], missing[96];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	(void)snprintf(missing, sizeof(missing), "%s/none", folder);
+	write_config("250\n");
+	assert_int_equal(service_settings_allowed_hz(99, path), 99);
+	assert_int_equal(service_settings_allowed_hz(250, path), 250);
+	assert_int_equal(service_settings_allowed_hz(251, path), 250);
+	assert_int_equal(service_settings_allowed_hz(999, missing), 999);
+	write_config("0\n");
+	assert_int_equal(service_settings_allowed_hz(999, path), 999);
+	write_config("many\n");
+	assert_int_equal(service_settings_allowed_hz(999, path), 999);
+}
+
+static void folders_are_made(void **state)
+{
+	struct service_settings settings;
+	struct fault fault = { 0 };
+	char deep[96];
+	struct stat status;
+
+	(void)state;
+	(void)snprintf(deep, sizeof(deep), "%s/a/b", folder);
+	write_config("");
+	set_variables(deep);
+	assert_int_equal(setenv("CONFIGURATION_DIRECTORY", folder, 1), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(service_settings_make_folders(&settings, &fault), 0);
+	assert_int_equal(stat(settings.history, &status), 0);
+	assert_int_equal(status.st_mode & 07007, 0);
+	assert_int_equal(stat(settings.symbol_cache, &status), 0);
+	service_settings_done(&settings);
+
+	/* A file is in the way. */
+	(void)snprintf(deep, sizeof(deep), "%s/pilotlight.conf/x", folder);
+	assert_int_equal(setenv("STATE_DIRECTORY", deep, 1), 0);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_int_equal(service_settings_make_folders(&settings, &fault), -ENOTDIR);
+	assert_non_null(strstr(fault.text, deep));
+	service_settings_done(&settings);
+}
+
+static void the_runtime_folder_is_made_for_the_group(void **state)
+{
+	const struct group *group = getgrgid(getegid());
+	struct fault fault = { 0 };
+	char path[96];
+	struct stat status;
+
+	(void)state;
+	assert_non_null(group);
+	(void)snprintf(path, sizeof(path), "%s/run/deep", folder);
+	set_variables(path);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 02750);
+	assert_int_equal(status.st_gid, getegid());
+	/* One that is there is somebody else's. */
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0755);
+	/* Without such a group it is nobody else's. */
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(service_settings_make_runtime_folder("no-such-group-here", &fault), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0750);
+	/* A file is in the way. */
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf/x", folder);
+	write_config("");
+	set_variables(path);
+	assert_int_equal(service_settings_make_runtime_folder(group->gr_name, &fault), -ENOTDIR);
+	assert_non_null(strstr(fault.text, path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folders_are_those_of_the_service_manager),
+		cmocka_unit_test(without_one_they_are_where_they_are),
+		cmocka_unit_test(relative_ones_are_refused),
+		cmocka_unit_test(the_configuration_decides),
+		cmocka_unit_test(the_least_memory_is_enough),
+		cmocka_unit_test(what_is_wrong_is_an_error),
+		cmocka_unit_test(one_that_is_confined_sees_no_groups),
+		cmocka_unit_test(checking_finds_too_little_memory),
+		cmocka_unit_test(the_kernel_may_allow_less),
+		cmocka_unit_test(folders_are_made),
+		cmocka_unit_test(the_runtime_folder_is_made_for_the_group),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The program type, map types and helpers that capture uses, each tried out. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "pilotlight/event.h"
+#include "tools/doctor/doctor_check.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where BPF as a whole is refused, the answer of a single probe would be a lie. */
+static bool is_refused(const struct doctor_host *host, struct doctor_finding *finding)
+{
+	if (host->bpf_error != -EPERM && host->bpf_error != -EACCES)
+		return false;
+	if (doctor_refusal(host) == DOCTOR_UNKNOWN) {
+		doctor_found(
+			finding, DOCTOR_UNKNOWN, "cannot be told without CAP_BPF and CAP_PERFMON");
+		finding->remedy = "sudo pilotlight doctor";
+	} else {
+		doctor_found(finding, DOCTOR_MISSING, "bpf() refuses in spite of the capabilities");
+		finding->remedy =
+			"run it in the initial user namespace, and outside of a container "
+			"whose seccomp filter refuses bpf()";
+	}
+	return true;
+}
+
+static void check_program(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	(void)check;
+	if (is_refused(host, finding))
+		return;
+	/* EINVAL is how the kernel names a program type that it does not know. */
+	if (host->bpf_error < 0)
+		doctor_found(finding, DOCTOR_MISSING, "bpf(): %s", strerror(-host->bpf_error));
+	else
+		doctor_found(finding, DOCTOR_OK, "load");
+}
+
+/* Loads one that does nothing: libbpf's probe goes by a message that newer kernels word
+ * differently. */
+static void check_tracing(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP);
+	_cleanup_close_ int fd = -1;
+	int type;
+
+	(void)check;
+	if (is_refused(host, finding))
+		return;
+	type = libbpf_find_vmlinux_btf_id("sched_process_fork", BPF_TRACE_RAW_TP);
+	if (type < 0) {
+		doctor_found(finding, DOCTOR_MISSING, "no type of sched_process_fork in the BTF");
+		return;
+	}
+	options.attach_btf_id = (uint32_t)type;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "doctor", "GPL", instructions,
+		ARRAY_SIZE(instructions), &options);
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "load");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%s", strerror(-fd));
+}
+
+static void check_map_type(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	int answer;
+
+	if (is_refused(host, finding))
+		return;
+	answer = libbpf_probe_bpf_map_type((enum bpf_map_type)check->argument, NULL);
+	if (answer > 0)
+		doctor_found(finding, DOCTOR_OK, "can be created");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%s",
+			answer ? strerror(-answer) : "not in this kernel");
+}
+
+/* As capture creates it: depth and flags are what kernels differ in. */
+static int create_stackmap(uint32_t flags, uint32_t frame_bytes)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = flags);
+	int fd = bpf_map_create(BPF_MAP_TYPE_STACK_TRACE, NULL, sizeof(uint32_t),
+		PILOTLIGHT_STACK_DEPTH * frame_bytes, 64, &options);
+
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
+	return 0;
+}
+
+static void check_stackmap(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	uint32_t flags = (uint32_t)check->argument;
+	int r;
+
+	if (is_refused(host, finding))
+		return;
+	r = create_stackmap(
+		flags, flags & BPF_F_STACK_BUILD_ID ? sizeof(struct pilotlight_user_frame) : 8);
+	if (r == 0)
+		doctor_found(finding, DOCTOR_OK, "%d frames deep", PILOTLIGHT_STACK_DEPTH);
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%d frames deep: %s", PILOTLIGHT_STACK_DEPTH,
+			strerror(-r));
+}
+
+static void check_helpers(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	static const struct {
+		enum bpf_func_id id;
+		const char *name;
+	} helpers[] = {
+		{ BPF_FUNC_get_stackid, "get_stackid" },
+		{ BPF_FUNC_get_stack, "get_stack" },
+		{ BPF_FUNC_ringbuf_output, "ringbuf_output" },
+		{ BPF_FUNC_probe_read_kernel, "probe_read_kernel" },
+		{ BPF_FUNC_get_current_task, "get_current_task" },
+		{ BPF_FUNC_get_current_pid_tgid, "get_current_pid_tgid" },
+		{ BPF_FUNC_get_current_comm, "get_current_comm" },
+		{ BPF_FUNC_ktime_get_ns, "ktime_get_ns" },
+	};
+	char absent[160] = "";
+	size_t length = 0;
+
+	(void)check;
+	if (is_refused(host, finding))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
+		if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helpers[i].id, NULL) != 1 &&
+			length < sizeof(absent))
+			length += (size_t)snprintf(
+				absent + length, sizeof(absent) - length, " %s", helpers[i].name);
+	if (*absent)
+		doctor_found(finding, DOCTOR_MISSING, "without%s", absent);
+	else
+		doctor_found(finding, DOCTOR_OK, "all %zu", ARRAY_SIZE(helpers));
+}
+
+static void check_statistics(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	_cleanup_close_ int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	(void)check;
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "can be switched on for the time of a recording");
+	else if (fd == -EPERM)
+		doctor_found(finding,
+			doctor_has_capability(host, CAP_SYS_ADMIN) ? DOCTOR_MISSING
+								   : DOCTOR_LIMITED,
+			"refused without CAP_SYS_ADMIN");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "bpf(): %s", strerror(-fd));
+}
+
+#define AS_ROOT "sudo pilotlight ..."
+#define NEWER	"a newer kernel; and the settings above where they are not ok"
+
+static const struct doctor_check checks[] = {
+	{ "perf_event programs", check_program, 0, true, "the sampler: all recording",
+		"a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y" },
+	{ "tracing programs", check_tracing, 0, false,
+		"record -p and record COMMAND, which follow the processes that are forked",
+		"a kernel with CONFIG_DEBUG_INFO_BTF=y, 5.5 or newer" },
+	{ "raw stack maps", check_stackmap, 0, true, "stacks: all recording", NEWER },
+	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
+		"what identifies code: all recording", NEWER },
+	{ "hash maps", check_map_type, BPF_MAP_TYPE_HASH, true, "counts: all recording", NEWER },
+	{ "LRU hash maps", check_map_type, BPF_MAP_TYPE_LRU_HASH, true, "counts: all recording",
+		NEWER },
+	{ "per-CPU arrays", check_map_type, BPF_MAP_TYPE_PERCPU_ARRAY, true,
+		"the accounts: all recording", NEWER },
+	{ "arrays of maps", check_map_type, BPF_MAP_TYPE_ARRAY_OF_MAPS, true,
+		"the way to wait for running programs: all recording", NEWER },
+	{ "ring buffer", check_map_type, BPF_MAP_TYPE_RINGBUF, true,
+		"samples that the maps cannot hold: all recording", NEWER },
+	{ "helpers", check_helpers, 0, true, "the sampler: all recording", NEWER },
+	{ "statistics", check_statistics, 0, false,
+		"the time that BPF takes, in record's last line", AS_ROOT },
+};
+
+const struct doctor_group doctor_bpf = { "BPF", checks, ARRAY_SIZE(checks) };

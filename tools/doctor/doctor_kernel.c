@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The running kernel: its version, its build, and its files below /proc and /sys.
+ */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "tools/doctor/doctor_check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static void check_version(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	struct utsname name;
+
+	(void)check;
+	if (uname(&name) < 0 || !host->has_version) {
+		doctor_found(finding, DOCTOR_UNKNOWN, "uname() names no version that can be read");
+		return;
+	}
+	if (!doctor_is_since(host, 5, 8)) {
+		doctor_found(finding, DOCTOR_MISSING, "%s", name.release);
+	} else if (!doctor_is_since(host, 5, 12)) {
+		doctor_found(finding, DOCTOR_LIMITED, "%s", name.release);
+		finding->lost = "build-ids of processes that end before they are looked at (5.12)";
+	} else {
+		doctor_found(finding, DOCTOR_OK, "%s", name.release);
+	}
+}
+
+static void check_preemption(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	struct utsname name;
+
+	(void)host, (void)check;
+	if (uname(&name) < 0)
+		doctor_found(finding, DOCTOR_UNKNOWN, "uname(): %s", strerror(errno));
+	else if (strstr(name.version, "PREEMPT_RT"))
+		doctor_found(finding, DOCTOR_LIMITED, "PREEMPT_RT");
+	else
+		doctor_found(finding, DOCTOR_OK, "not PREEMPT_RT");
+}
+
+/* The mode in brackets of "none [integrity] confidentiality". */
+static void check_lockdown(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	char text[128];
+	int r = doctor_read_file("/sys/kernel/security/lockdown", text, sizeof(text));
+
+	(void)host, (void)check;
+	if (r == -ENOENT)
+		doctor_found(finding, DOCTOR_OK, "none");
+	else if (r < 0)
+		doctor_found(
+			finding, DOCTOR_UNKNOWN, "/sys/kernel/security/lockdown: %s", strerror(-r));
+	else
+		doctor_found(finding,
+			strstr(text, "[confidentiality]") ? DOCTOR_MISSING : DOCTOR_OK, "%s", text);
+}
+
+static void check_btf(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	static const char path[] = "/sys/kernel/btf/vmlinux";
+
+	(void)host, (void)check;
+	if (access(path, R_OK) == 0)
+		doctor_found(finding, DOCTOR_OK, "%s", path);
+	else if (errno == ENOENT)
+		doctor_found(finding, DOCTOR_MISSING, "no %s", path);
+	else
+		doctor_found(finding, DOCTOR_UNKNOWN, "%s: %s", path, strerror(errno));
+}
+
+static void check_map_files(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	DIR *directory = opendir("/proc/self/map_files");
+	const struct dirent *entry;
+	_cleanup_close_ int fd = -1;
+	int error;
+
+	(void)host, (void)check;
+	if (!directory) {
+		doctor_found(finding, errno == ENOENT ? DOCTOR_MISSING : DOCTOR_LIMITED,
+			"/proc/self/map_files: %s", strerror(errno));
+		return;
+	}
+	/* The first entries are the mappings of this very program. */
+	do {
+		entry = readdir(directory);
+	} while (entry && entry->d_name[0] == '.');
+	if (entry)
+		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	error = entry ? errno : ENOENT;
+	(void)closedir(directory);
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "files open through it");
+	else
+		doctor_found(finding, DOCTOR_LIMITED, "%s", strerror(error));
+}
+
+/* Addresses that are hidden read as zeros, line by line. */
+static bool has_an_address(FILE *file)
+{
+	char line[512];
+
+	for (int i = 0; i < 1000 && fgets(line, sizeof(line), file); i++)
+		if (line[strspn(line, "0")] != ' ')
+			return true;
+	return false;
+}
+
+static void check_kallsyms(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/kallsyms", "re");
+
+	(void)host, (void)check;
+	if (!file)
+		doctor_found(finding, DOCTOR_MISSING, "/proc/kallsyms: %s", strerror(errno));
+	else if (has_an_address(file))
+		doctor_found(finding, DOCTOR_OK, "addresses are visible");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "every address reads as 0");
+}
+
+static void check_pid_namespace(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	/* PROC_PID_INIT_INO of the kernel: the initial namespaces have fixed numbers. */
+	static const char initial[] = "pid:[4026531836]";
+	char target[64];
+	ssize_t length = readlink("/proc/self/ns/pid", target, sizeof(target) - 1);
+
+	(void)host, (void)check;
+	if (length < 0) {
+		doctor_found(finding, DOCTOR_UNKNOWN, "/proc/self/ns/pid: %s", strerror(errno));
+		return;
+	}
+	target[length] = '\0';
+	if (!strcmp(target, initial))
+		doctor_found(finding, DOCTOR_OK, "the initial one");
+	else
+		doctor_found(finding, DOCTOR_LIMITED, "%s, not the initial one", target);
+}
+
+static void check_cgroups(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	(void)host, (void)check;
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+		doctor_found(finding, DOCTOR_OK, "/sys/fs/cgroup");
+	else if (access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0)
+		doctor_found(finding, DOCTOR_LIMITED, "/sys/fs/cgroup/unified, beside version 1");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "none at /sys/fs/cgroup");
+}
+
+static void check_tracefs(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	(void)host, (void)check;
+	if (access("/sys/kernel/tracing/events", R_OK) == 0)
+		doctor_found(finding, DOCTOR_OK, "/sys/kernel/tracing");
+	else if (errno == EACCES)
+		doctor_found(finding, DOCTOR_UNKNOWN, "/sys/kernel/tracing: %s", strerror(errno));
+	else
+		doctor_found(finding, DOCTOR_MISSING, "not mounted at /sys/kernel/tracing");
+}
+
+#define AS_ROOT "sudo pilotlight ..."
+
+static const struct doctor_check checks[] = {
+	{ "version", check_version, 0, true, "the BPF ring buffer (5.8): all recording",
+		"a newer kernel" },
+	{ "preemption", check_preemption, 0, false,
+		"build-ids in stacks: processes that end quickly keep addresses, not names",
+		"a kernel without CONFIG_PREEMPT_RT" },
+	{ "lockdown", check_lockdown, 0, true, "reading kernel memory from BPF: all recording",
+		"boot with lockdown=integrity, or without lockdown" },
+	{ "BTF", check_btf, 0, true,
+		"the layout of the kernel's structures, which the BPF programs are fitted to: all "
+		"recording",
+		"a kernel with CONFIG_DEBUG_INFO_BTF=y (all distributions since 2021 have it)" },
+	{ "map_files", check_map_files, 0, false,
+		"names in binaries that are deleted or replaced while they run", AS_ROOT },
+	{ "kallsyms", check_kallsyms, 0, false, "names of kernel functions, which keep addresses",
+		"run with CAP_SYSLOG (sudo pilotlight ...) and: sudo sysctl "
+		"kernel.kptr_restrict=1" },
+	{ "pid namespace", check_pid_namespace, 0, false,
+		"names in processes outside of it; their samples are counted all the same",
+		"run it in the host's namespace: docker run --pid=host, hostPID: true" },
+	{ "cgroup v2", check_cgroups, 0, false,
+		"nothing that record does; a choice of samples by service will need it",
+		"boot with systemd.unified_cgroup_hierarchy=1" },
+	{ "tracefs", check_tracefs, 0, false,
+		"nothing that record does; events other than CPU time will need it",
+		"sudo mount -t tracefs tracefs /sys/kernel/tracing" },
+};
+
+const struct doctor_group doctor_kernel = { "Kernel", checks, ARRAY_SIZE(checks) };

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The perf events that a recording opens, each opened and closed again. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "tools/doctor/doctor_check.h"
+#include "tools/doctor/doctor_text.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static int open_event(struct perf_event_attr *attributes)
+{
+	char text[4096];
+	uint32_t first = 0, count;
+	long fd;
+
+	attributes->size = sizeof(*attributes);
+	if (doctor_read_file("/sys/devices/system/cpu/online", text, sizeof(text)) == 0)
+		(void)doctor_text_cpu_list(text, &first, &count);
+	fd = syscall(SYS_perf_event_open, attributes, -1, (int)first, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int try_sampling(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attributes = {
+		.type = type,
+		.config = config,
+		.freq = 1,
+		.sample_freq = 99,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = open_event(&attributes);
+
+	return fd < 0 ? fd : 0;
+}
+
+static void check_sampling(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	int r;
+
+	(void)check;
+	if (try_sampling(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0) {
+		doctor_found(finding, DOCTOR_OK, "by cycles");
+		return;
+	}
+	r = try_sampling(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	if (r == 0) {
+		doctor_found(
+			finding, DOCTOR_LIMITED, "by cpu-clock; there is no counter of cycles");
+		finding->lost = "kernel code that runs with interrupts off: its time is shown "
+				"where they come on again";
+		finding->remedy = "in a virtual machine: let its host pass the PMU through";
+	} else if (r == -EACCES || r == -EPERM) {
+		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-r));
+	} else {
+		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-r));
+		finding->remedy = "a kernel with CONFIG_PERF_EVENTS, and outside of a container "
+				  "whose seccomp filter refuses perf_event_open()";
+	}
+}
+
+static void check_sideband(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = open_event(&attributes);
+
+	(void)check;
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "opens");
+	else if (fd == -EACCES || fd == -EPERM)
+		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-fd));
+	else
+		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
+}
+
+#define AS_ROOT "sudo pilotlight ..."
+
+static const struct doctor_check checks[] = {
+	{ "sampling", check_sampling, 0, true, "samples: all recording", AS_ROOT },
+	{ "side-band", check_sideband, 0, true, "what each process maps, and when: all recording",
+		AS_ROOT },
+};
+
+const struct doctor_group doctor_perf = { "Perf events", checks, ARRAY_SIZE(checks) };

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine around the kernel: CPUs, limits, libraries, debug files. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "tools/doctor/doctor_check.h"
+#include "tools/doctor/doctor_text.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEBUG_FOLDER "/usr/lib/debug/.build-id"
+
+static void check_cpus(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	char online[4096], possible[4096];
+	uint32_t first, online_count, possible_count;
+
+	(void)host, (void)check;
+	if (doctor_read_file("/sys/devices/system/cpu/online", online, sizeof(online)) < 0 ||
+		doctor_read_file("/sys/devices/system/cpu/possible", possible, sizeof(possible)) <
+			0 ||
+		doctor_text_cpu_list(online, &first, &online_count) < 0 ||
+		doctor_text_cpu_list(possible, &first, &possible_count) < 0)
+		doctor_found(finding, DOCTOR_UNKNOWN, "/sys/devices/system/cpu cannot be read");
+	else
+		doctor_found(finding, DOCTOR_OK, "%u online (%.60s), %u possible", online_count,
+			online, possible_count);
+}
+
+static void check_memory_lock(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	/* More than the maps of any recording with default settings. */
+	const uint64_t enough_bytes = 256 << 20;
+
+	(void)check;
+	if (host->memory_lock_bytes == UINT64_MAX)
+		doctor_found(finding, DOCTOR_OK, "unlimited");
+	else if (doctor_is_since(host, 5, 11))
+		doctor_found(finding, DOCTOR_OK, "%llu KiB; BPF memory does not count since 5.11",
+			(unsigned long long)host->memory_lock_bytes / 1024);
+	else
+		doctor_found(finding,
+			host->memory_lock_bytes < enough_bytes ? DOCTOR_LIMITED : DOCTOR_OK,
+			"%llu KiB", (unsigned long long)host->memory_lock_bytes / 1024);
+}
+
+static void check_libbpf(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	(void)host, (void)check;
+	doctor_found(finding, DOCTOR_OK, "%s", libbpf_version_string());
+}
+
+static void check_debug_files(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	glob_t files = { 0 };
+	struct stat status;
+	size_t count;
+
+	(void)host, (void)check;
+	if (stat(DEBUG_FOLDER, &status) < 0) {
+		doctor_found(finding, errno == EACCES ? DOCTOR_UNKNOWN : DOCTOR_MISSING, "%s: %s",
+			DEBUG_FOLDER, strerror(errno));
+		return;
+	}
+	(void)glob(DEBUG_FOLDER "/[0-9a-f][0-9a-f]/*.debug", GLOB_NOSORT, NULL, &files);
+	count = files.gl_pathc;
+	globfree(&files);
+	if (count)
+		doctor_found(finding, DOCTOR_OK, "%zu in %s", count, DEBUG_FOLDER);
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%s is empty", DEBUG_FOLDER);
+}
+
+static void check_debuginfod(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	(void)host, (void)check;
+	if (urls && *urls)
+		doctor_found(finding, DOCTOR_OK, "%.120s; record itself never downloads", urls);
+	else
+		doctor_found(finding, DOCTOR_OK, "not configured; record itself never downloads");
+}
+
+static const struct doctor_check checks[] = {
+	{ "CPUs", check_cpus, 0, false, "this answer only; recording asks again for itself",
+		"sudo mount -t sysfs sysfs /sys" },
+	{ "memory lock limit", check_memory_lock, 0, false,
+		"BPF maps beyond it, where CAP_SYS_RESOURCE is missing too",
+		"ulimit -l unlimited, as root, in the shell that starts pilotlight" },
+	{ "libbpf", check_libbpf, 0, false, NULL, NULL },
+	{ "debug files", check_debug_files, 0, false,
+		"names of functions that stripped binaries do not export",
+		"install the packages that carry them: apt-get install libc6-dbg, or "
+		"PACKAGE-dbgsym" },
+	{ "debuginfod", check_debuginfod, 0, false, NULL, NULL },
+};
+
+const struct doctor_group doctor_system = { "System", checks, ARRAY_SIZE(checks) };

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether stacks come out whole: what the kernel lets the sampler do, what the binaries tell. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash_index.h"
+#include "base/line_reader.h"
+#include "process/maps_line.h"
+#include "tools/doctor/doctor_check.h"
+#include "tools/doctor/doctor_unwind_file.h"
+
+#include <bpf/btf.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES_MAX = 8192, MAPS_BYTES_MAX = 16 << 20 };
+
+static bool has_struct(const struct btf *btf, const char *name)
+{
+	return btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT) > 0;
+}
+
+static void check_walk(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	struct btf *btf;
+
+	(void)host, (void)check;
+#if !defined(__x86_64__)
+	doctor_found(finding, DOCTOR_LIMITED, "not on this machine, on x86-64 alone");
+	return;
+#endif
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		doctor_found(finding, errno == EACCES ? DOCTOR_UNKNOWN : DOCTOR_MISSING,
+			"the kernel's BTF: %s", strerror(errno));
+	else if (!has_struct(btf, "maple_arange_64") || !has_struct(btf, "maple_range_64"))
+		doctor_found(finding, DOCTOR_LIMITED, "mappings are not in a maple tree");
+	else
+		doctor_found(finding, DOCTOR_OK, "mappings are in a maple tree");
+	btf__free(btf);
+}
+
+/* Files by what maps shows of them: the same file is mapped by many. */
+struct mapped_file {
+	uint64_t device, inode;
+};
+
+struct survey {
+	struct mapped_file *files; /* owned; room for FILES_MAX */
+	struct hash_index index;   /* owned */
+	uint32_t count;
+	uint32_t looked_at, with_frame_pointers, without, unopened;
+	bool is_over; /* there are more than that */
+	struct doctor_finding *finding;
+};
+
+static void survey_done(struct survey *survey)
+{
+	hash_index_done(&survey->index);
+	free(survey->files);
+}
+
+static bool is_same_file(const void *owner, uint32_t id, const void *key)
+{
+	const struct survey *survey = owner;
+	const struct mapped_file *file = key;
+
+	return survey->files[id].device == file->device && survey->files[id].inode == file->inode;
+}
+
+/* Was the file not met before? -ENOMEM. */
+static int add_file(struct survey *survey, const struct maps_line *line)
+{
+	struct mapped_file file = {
+		.device = (uint64_t)line->device_major << 32 | line->device_minor,
+		.inode = line->inode,
+	};
+	uint64_t hash = hash_pair(file.device, file.inode);
+	int r;
+
+	if (hash_index_find(&survey->index, hash, is_same_file, survey, &file) != HASH_INDEX_NONE)
+		return 0;
+	if (survey->count == FILES_MAX) {
+		survey->is_over = true;
+		return 0;
+	}
+	r = hash_index_reserve(&survey->index);
+	if (r < 0)
+		return r;
+	survey->files[survey->count] = file;
+	hash_index_insert(&survey->index, hash, survey->count++);
+	return 1;
+}
+
+/* By its path, where the mapping itself may not be opened; a device is none that one opens. */
+static int open_by_path(int pid, const struct maps_line *line)
+{
+	_cleanup_close_ int path_fd = -1;
+	char path[PATH_MAX], name[2 * PATH_MAX], link[64];
+	struct stat status;
+	int fd;
+
+	if (line->is_deleted || maps_line_path(line, path, sizeof(path)) < 0)
+		return -ENOENT;
+	(void)snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
+	path_fd = open(name, O_PATH | O_CLOEXEC);
+	if (path_fd < 0 || fstat(path_fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_ino != line->inode)
+		return -ENOENT;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_mapping(int pid, const struct maps_line *line)
+{
+	char path[128];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid,
+		(unsigned long long)line->start, (unsigned long long)line->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? open_by_path(pid, line) : fd;
+}
+
+/* Of a path that is too long its end is told. */
+static void name_file(struct doctor_finding *finding, const struct maps_line *line)
+{
+	char path[PATH_MAX], *detail;
+	size_t length;
+
+	if (finding->detail_count == DOCTOR_DETAILS_MAX ||
+		maps_line_path(line, path, sizeof(path)) < 0)
+		return;
+	length = strlen(path);
+	detail = finding->details[finding->detail_count++];
+	if (length < DOCTOR_DETAIL_BYTES) {
+		(void)strcpy(detail, path);
+		return;
+	}
+	(void)memcpy(detail, "...", 3);
+	(void)strcpy(detail + 3, path + length - (DOCTOR_DETAIL_BYTES - 4));
+}
+
+static int look_at_mapping(struct survey *survey, int pid, const struct maps_line *line)
+{
+	_cleanup_close_ int fd = -1;
+	enum doctor_unwinding unwinding;
+	int r = add_file(survey, line);
+
+	if (r <= 0)
+		return r;
+	fd = open_mapping(pid, line);
+	if (fd < 0) {
+		survey->unopened++;
+		return 0;
+	}
+	r = doctor_unwind_file(fd, &unwinding);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		return 0; /* it is no program, or nothing that is sampled */
+	survey->looked_at++;
+	if (unwinding == DOCTOR_UNWINDING_FRAME_POINTERS)
+		survey->with_frame_pointers++;
+	if (unwinding == DOCTOR_UNWINDING_NONE) {
+		survey->without++;
+		name_file(survey->finding, line);
+	}
+	return 0;
+}
+
+static int look_at_process(struct survey *survey, int pid)
+{
+	struct line_reader reader;
+	_cleanup_close_ int fd = -1;
+	struct maps_line parsed;
+	const char *line;
+	char path[64];
+	size_t size;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* It has ended, or is none of ours. */
+	if (fd < 0)
+		return 0;
+	r = line_reader_init(&reader, fd, MAPS_LINE_BYTES_MAX, MAPS_BYTES_MAX);
+	if (r < 0)
+		return r;
+	while ((r = line_reader_next(&reader, &line, &size)) > 0) {
+		if (maps_line_parse(line, size, &parsed) < 0 || !parsed.is_executable ||
+			parsed.inode == 0)
+			continue;
+		r = look_at_mapping(survey, pid, &parsed);
+		if (r < 0)
+			break;
+	}
+	line_reader_done(&reader);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int look_at_processes(struct survey *survey)
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!directory)
+		return -errno;
+	while (r == 0 && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = look_at_process(survey, atoi(entry->d_name));
+	(void)closedir(directory);
+	return r;
+}
+
+static void conclude(const struct survey *survey)
+{
+	struct doctor_finding *finding = survey->finding;
+	char rest[128] = "";
+	size_t length = 0;
+
+	if (survey->unopened > 0)
+		length = (size_t)snprintf(
+			rest, sizeof(rest), "; %u could not be opened", survey->unopened);
+	if (survey->is_over)
+		(void)snprintf(rest + length, sizeof(rest) - length, "; more than %d were left out",
+			FILES_MAX);
+	if (survey->looked_at == 0)
+		doctor_found(
+			finding, DOCTOR_UNKNOWN, "no file that is mapped could be read%s", rest);
+	else if (survey->without > 0)
+		doctor_found(finding, DOCTOR_LIMITED,
+			"none in %u of the %u files with code that are mapped%s%s", survey->without,
+			survey->looked_at,
+			survey->without > finding->detail_count ? ", of which some are named" : "",
+			rest);
+	else
+		doctor_found(finding, DOCTOR_OK,
+			"in all %u files with code that are mapped, %u by frame pointers%s",
+			survey->looked_at, survey->with_frame_pointers, rest);
+}
+
+static void check_binaries(const struct doctor_host *host, const struct doctor_check *check,
+	struct doctor_finding *finding)
+{
+	struct survey survey = { .finding = finding };
+	int r;
+
+	(void)host, (void)check;
+	survey.files = calloc(FILES_MAX, sizeof(*survey.files));
+	r = survey.files ? look_at_processes(&survey) : -ENOMEM;
+	if (r < 0)
+		doctor_found(finding, DOCTOR_UNKNOWN, "/proc: %s", strerror(-r));
+	else
+		conclude(&survey);
+	survey_done(&survey);
+}
+
+static const struct doctor_check checks[] = {
+	{ "unwind tables", check_walk, 0, false,
+		"whole stacks of code without frame pointers; the kernel's walk by frame pointers "
+		"serves for all",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64" },
+	{ "unwind information", check_binaries, 0, false,
+		"what called the code in these files: stacks end there",
+		"build them with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer" },
+};
+
+const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };

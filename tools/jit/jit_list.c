@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "base/utf8.h"
+#include "broker/broker.h"
+#include "jit/jit_memory.h"
+#include "jit/jit_table.h"
+#include "process/process_scan.h"
+#include "process/process_table.h"
+#include "tools/jit/jit_command.h"
+#include "tools/jit/jit_process_file.h"
+#include "tools/jit/jit_text.h"
+#include "tools/shown_text.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: pilotlight jit list [--json]\n"
+	"\n"
+	"The processes that generate code, and what the files that they name it by have:\n"
+	"records (lines of a perf map), symbols that are there now, bytes, memory that it\n"
+	"takes to know them, LAG bytes that are not whole as yet, the AGE of the last\n"
+	"record, and how many records were DAMAGED. Of other users' processes only root\n"
+	"can tell.\n"
+	"\n"
+	"  --json      an object a line\n"
+	"  -h, --help  this\n";
+
+/* So that a writer who never stops does not keep us. */
+#define CPU_NS_MAX (2ULL * NSEC_PER_SEC)
+#define BYTES_MAX  ((size_t)256 << 20)
+
+struct listing {
+	bool is_json;
+	struct broker *broker;
+	struct process_table *processes;
+	struct jit_table *table;
+	struct jit_process_report *reports; /* their paths are the table's */
+	size_t count, capacity;
+	uint64_t now_ns;
+	struct output output;
+	struct json json;
+};
+
+static void listing_free(struct listing *listing)
+{
+	free(listing->reports);
+	jit_table_free(listing->table);
+	process_table_free(listing->processes);
+	broker_free(listing->broker);
+	free(listing);
+}
+DEFINE_CLEANUP(struct listing, listing_free);
+
+/* What memory is the likeliest to have its generated code: a memfd is, more often than not, a file.
+ */
+static enum jit_memory memory_of(const struct listing *listing, pid_t pid)
+{
+	enum jit_memory likeliest = JIT_MEMORY_NONE;
+	const struct process_mapping *mappings;
+	size_t count;
+
+	count = process_table_mappings(listing->processes, pid, listing->now_ns, &mappings);
+	for (size_t i = 0; i < count; i++) {
+		struct mapped_file file;
+		enum jit_memory memory;
+
+		process_table_file(listing->processes, mappings[i].file, &file);
+		memory = jit_memory_of(&file);
+		if (memory == JIT_MEMORY_PRIVATE || memory == JIT_MEMORY_SHARED)
+			return memory;
+		if (memory != JIT_MEMORY_NONE)
+			likeliest = memory;
+	}
+	return likeliest;
+}
+
+/* Finds the processes and reads what they have written. Returns 0 or -errno with `fault`. */
+static int look(struct listing *listing, struct fault *fault)
+{
+	struct jit_table_limits limits = jit_table_default_limits;
+	size_t cursor = 0;
+	pid_t pid;
+	int r;
+
+	limits.bytes = BYTES_MAX;
+	listing->now_ns = clock_monotonic_ns();
+	r = broker_new(NULL, &listing->broker);
+	if (r == 0)
+		r = process_table_new(&process_table_default_limits, &listing->processes);
+	if (r == 0)
+		r = jit_table_new(&limits, listing->broker, listing->processes, &listing->table);
+	if (r < 0)
+		return r;
+	r = process_scan_all(listing->broker, listing->processes, "/proc", listing->now_ns);
+	if (r < 0)
+		return fault_set(fault, r, "cannot look through /proc: %s", strerror(-r));
+	r = jit_table_note_all(listing->table);
+	while (r == 0 && process_table_next_live(listing->processes, &cursor, &pid))
+		if (memory_of(listing, pid) != JIT_MEMORY_NONE)
+			r = jit_table_note_memory(listing->table, pid, listing->now_ns, 0);
+	if (r == 0)
+		r = jit_table_finish(listing->table, clock_monotonic_ns(), INT64_MAX, CPU_NS_MAX);
+	return r;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct jit_process_report *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Those without a file too, if they surely have generated code: that is what their owner needs to
+ * know. */
+static int collect(struct listing *listing)
+{
+	struct jit_process_report report;
+	size_t cursor = 0;
+	int r;
+
+	while (jit_table_next(listing->table, &cursor, &report)) {
+		if (!report.path[0] && memory_of(listing, report.pid) == JIT_MEMORY_MEMFD)
+			continue;
+		r = ARRAY_RESERVE(listing->reports, &listing->capacity, listing->count + 1,
+			jit_table_default_limits.processes);
+		if (r < 0)
+			return r;
+		listing->reports[listing->count++] = report;
+	}
+	if (listing->count > 0)
+		qsort(listing->reports, listing->count, sizeof(report), compare_pids);
+	return 0;
+}
+
+/* What the two kinds of files tell alike. */
+struct figures {
+	const char *kind;
+	uint64_t records, bytes, unread_bytes, damaged;
+};
+
+static struct figures figures_of(const struct jit_process_report *report)
+{
+	const struct perf_map_reader_state *map = &report->perf_map;
+	const struct jitdump_reader_state *dump = &report->jitdump;
+
+	if (!report->path[0])
+		return (struct figures){ .kind = "none" };
+	if (!report->is_jitdump)
+		return (struct figures){ "perf-map", map->counters.lines, map->file_bytes,
+			map->unread_bytes, map->counters.malformed };
+	return (struct figures){ "jitdump", dump->counters.records, dump->file_bytes,
+		dump->unread_bytes, dump->counters.damaged + dump->counters.lines_damaged };
+}
+
+/* Of the last record, if it has a time. False: none. */
+static bool age_of(const struct listing *listing, const struct jit_process_report *report,
+	uint64_t *ret_age_ns)
+{
+	if (report->last_record_ns == 0)
+		return false;
+	*ret_age_ns = listing->now_ns > report->last_record_ns
+			      ? listing->now_ns - report->last_record_ns
+			      : 0;
+	return true;
+}
+
+static void print(struct listing *listing, const struct jit_process_report *report)
+{
+	const struct figures figures = figures_of(report);
+	char comm[UTF8_CLEAN_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES], memory[SHOWN_TEXT_BYTES_BYTES];
+	char lag[SHOWN_TEXT_BYTES_BYTES], age[JIT_TEXT_TIME_BYTES] = "-";
+	struct output *output = &listing->output;
+	uint64_t age_ns;
+
+	(void)utf8_clean(comm, report->comm, strnlen(report->comm, sizeof(report->comm)));
+	if (age_of(listing, report, &age_ns))
+		(void)snprintf(age, sizeof(age), "%.1f s", (double)age_ns / (double)NSEC_PER_SEC);
+	output_printf(output,
+		"%7d  %-15s  %-8s  %-8s  %9" PRIu64 "  %9zu  %10s  %10s  %10s  %9s  %7" PRIu64 "  ",
+		(int)report->pid, comm, *report->runtime ? report->runtime : "-", figures.kind,
+		figures.records, report->symbols, shown_text_bytes(figures.bytes, bytes),
+		shown_text_bytes(report->bytes, memory),
+		shown_text_bytes(figures.unread_bytes, lag), age, figures.damaged);
+	shown_text_string(output, report->path);
+	if (!report->path[0])
+		output_printf(output, "(%s)",
+			report->open_error == 0 || report->open_error == -ENOENT
+				? "neither jitdump nor perf map"
+				: jit_process_file_explain(report->open_error));
+	if (report->is_jitdump && report->jitdump.fault != JITDUMP_FAULT_NONE)
+		output_printf(output, " (%s at byte %" PRIu64 ")",
+			jitdump_fault_name(report->jitdump.fault), report->jitdump.fault_offset);
+	if (report->sharers > 1)
+		output_printf(output, " (of %" PRIu32 " processes)", report->sharers);
+	output_char(output, '\n');
+}
+
+static void print_json_troubles(struct json *json, const struct jit_process_report *report)
+{
+	if (report->open_error < 0) {
+		json_key(json, "error");
+		json_string(json, strerror(-report->open_error));
+	}
+	if (report->is_jitdump && report->jitdump.fault != JITDUMP_FAULT_NONE) {
+		json_key(json, "fault");
+		json_string(json, jitdump_fault_name(report->jitdump.fault));
+		json_key(json, "fault_offset");
+		json_u64(json, report->jitdump.fault_offset);
+	}
+}
+
+static void print_json(struct listing *listing, const struct jit_process_report *report)
+{
+	const struct figures figures = figures_of(report);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} members[] = {
+		{ "bytes", figures.bytes },
+		{ "records", figures.records },
+		{ "symbols", report->symbols },
+		{ "memory_bytes", report->bytes },
+		{ "unread_bytes", figures.unread_bytes },
+		{ "damaged", figures.damaged },
+		{ "dropped", report->code.history_dropped + report->code.lines_dropped +
+				     report->code.code_dropped },
+		{ "sharers", report->sharers },
+	};
+	struct json *json = &listing->json;
+	uint64_t age_ns;
+
+	json_begin_object(json);
+	json_key(json, "pid");
+	json_i64(json, report->pid);
+	json_key(json, "ns_pid");
+	json_u64(json, report->ns_pid);
+	json_key(json, "comm");
+	json_string_bytes(json, report->comm, strnlen(report->comm, sizeof(report->comm)));
+	json_key(json, "runtime");
+	json_string(json, report->runtime);
+	json_key(json, "kind");
+	json_string(json, figures.kind);
+	json_key(json, "path");
+	json_string(json, report->path);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		json_key(json, members[i].key);
+		json_u64(json, members[i].value);
+	}
+	json_key(json, "age_s");
+	if (age_of(listing, report, &age_ns))
+		json_seconds(json, (double)age_ns / (double)NSEC_PER_SEC);
+	else
+		json_null(json);
+	print_json_troubles(json, report);
+	json_end_object(json);
+	json_end_line(json);
+}
+
+static int list(struct listing *listing, struct fault *fault)
+{
+	int r = look(listing, fault);
+
+	if (r == 0)
+		r = collect(listing);
+	if (r < 0)
+		return r;
+	if (!listing->is_json && listing->count > 0)
+		output_printf(&listing->output,
+			"%7s  %-15s  %-8s  %-8s  %9s  %9s  %10s  %10s  %10s  %9s  %7s  %s\n", "PID",
+			"COMMAND", "RUNTIME", "KIND", "RECORDS", "SYMBOLS", "SIZE", "MEMORY", "LAG",
+			"AGE", "DAMAGED", "FILE");
+	for (size_t i = 0; i < listing->count; i++) {
+		if (listing->is_json)
+			print_json(listing, &listing->reports[i]);
+		else
+			print(listing, &listing->reports[i]);
+	}
+	return command_finish_output(&listing->output, fault);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	_cleanup_(listing_freep) struct listing *listing = calloc(1, sizeof(*listing));
+	struct fault fault = { 0 };
+	enum command_parse parsed;
+	int r;
+
+	if (!listing)
+		return command_fail(&fault, -ENOMEM);
+	parsed = command_parse_plainly(command, argc, argv, 0, 0, "", &listing->is_json);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
+	output_init_fd(&listing->output, STDOUT_FILENO);
+	json_init(&listing->json, &listing->output);
+	r = list(listing, &fault);
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+}
+
+const struct command jit_list = {
+	"jit",
+	"list",
+	"the processes that generate code, and their files",
+	help,
+	run,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/jit/jit_text.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "tools/shown_text.h"
+#include "tools/symbols/symbols_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FRACTION_DIGITS = 9 };
+
+const char *jit_text_time(uint64_t time_ns, char text[JIT_TEXT_TIME_BYTES])
+{
+	(void)snprintf(text, JIT_TEXT_TIME_BYTES, "%" PRIu64 ".%09" PRIu64, time_ns / NSEC_PER_SEC,
+		time_ns % NSEC_PER_SEC);
+	return text;
+}
+
+/* Digits at *text, at most `max` of them; their number, or -ERANGE. */
+static int parse_digits(const char **text, int max, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	int count = 0;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++) {
+		if (count++ >= max || __builtin_mul_overflow(value, 10, &value) ||
+			__builtin_add_overflow(value, (uint64_t)(**text - '0'), &value))
+			return -ERANGE;
+	}
+	*ret_value = value;
+	return count;
+}
+
+int jit_text_parse_time(const char *text, uint64_t *ret_ns)
+{
+	uint64_t whole, fraction = 0;
+	int digits, r;
+
+	r = parse_digits(&text, INT32_MAX, &whole);
+	if (r <= 0)
+		return r < 0 ? r : -EINVAL;
+	if (*text == '\0') {
+		*ret_ns = whole;
+		return 0;
+	}
+	if (*text++ != '.')
+		return -EINVAL;
+	digits = parse_digits(&text, FRACTION_DIGITS, &fraction);
+	if (digits == 0 || *text)
+		return digits < 0 ? digits : -EINVAL;
+	for (; digits < FRACTION_DIGITS; digits++)
+		fraction *= 10;
+	if (__builtin_mul_overflow(whole, (uint64_t)NSEC_PER_SEC, &whole) ||
+		__builtin_add_overflow(whole, fraction, &whole))
+		return -ERANGE;
+	*ret_ns = whole;
+	return 0;
+}
+
+const char *jit_text_kind(uint32_t id)
+{
+	static const char *const names[] = {
+		[PILOTLIGHT_JITDUMP_LOAD] = "LOAD",
+		[PILOTLIGHT_JITDUMP_MOVE] = "MOVE",
+		[PILOTLIGHT_JITDUMP_DEBUG_INFO] = "DEBUG_INFO",
+		[PILOTLIGHT_JITDUMP_CLOSE] = "CLOSE",
+		[PILOTLIGHT_JITDUMP_UNWINDING_INFO] = "UNWINDING_INFO",
+	};
+
+	return id < ARRAY_SIZE(names) ? names[id] : "UNKNOWN";
+}
+
+void jit_text_write_header(struct output *output, const struct jitdump_header *header)
+{
+	const char *machine = header->machine <= UINT16_MAX
+				      ? symbols_text_machine((uint16_t)header->machine)
+				      : NULL;
+	char time[JIT_TEXT_TIME_BYTES];
+
+	output_printf(output, "0x%08x %19s  %-14s  version %" PRIu32 ", pid %" PRIu32 ", machine ",
+		0, jit_text_time(header->timestamp, time), "HEADER", header->version, header->pid);
+	if (machine)
+		output_string(output, machine);
+	else
+		output_u64(output, header->machine);
+	output_printf(output, ", padding 0x%" PRIx32 ", flags 0x%" PRIx64 ", %" PRIu32 " bytes",
+		header->padding, header->flags, header->total_size);
+	if (header->is_swapped)
+		output_string(output, ", of the other byte order");
+	if (header->flags & PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP)
+		output_string(output, ", times of the CPU's counter as if in ns");
+	output_char(output, '\n');
+}
+
+static void write_load(struct output *output, const struct jitdump_record *record)
+{
+	output_printf(output, "%" PRIu32 "/%" PRIu32 "  0x%" PRIx64 "  0x%" PRIx64 "  ",
+		record->load.pid, record->load.tid, record->load.address, record->load.size);
+	shown_text_write(output, record->load.name, record->load.name_size);
+	output_printf(output, "  (index %" PRIu64, record->load.index);
+	if (record->load.vma != record->load.address)
+		output_printf(output, ", vma 0x%" PRIx64, record->load.vma);
+	if (record->load.code_bytes != record->load.size)
+		output_printf(output, ", %" PRIu64 " bytes of code", record->load.code_bytes);
+	output_string(output, record->load.is_cut ? ", name cut)\n" : ")\n");
+}
+
+static void write_move(struct output *output, const struct jitdump_record *record)
+{
+	output_printf(output,
+		"%" PRIu32 "/%" PRIu32 "  0x%" PRIx64 "  0x%" PRIx64 "  from 0x%" PRIx64
+		"  (index %" PRIu64,
+		record->move.pid, record->move.tid, record->move.to, record->move.size,
+		record->move.from, record->move.index);
+	if (record->move.vma != record->move.to)
+		output_printf(output, ", vma 0x%" PRIx64, record->move.vma);
+	output_string(output, ")\n");
+}
+
+static void write_debug(struct output *output, const struct jitdump_header *header,
+	const struct jitdump_record *record)
+{
+	struct jitdump_debug_cursor cursor = { 0 };
+	struct jitdump_debug_entry entry;
+	int r;
+
+	output_printf(output, "0x%" PRIx64 "  %" PRIu64 " entries\n", record->debug.address,
+		record->debug.entry_count);
+	while ((r = jitdump_debug_next(header, record, &cursor, &entry)) > 0) {
+		output_printf(output, "%32s0x%" PRIx64 "  ", "", entry.address);
+		shown_text_write(output, entry.file, entry.file_size);
+		output_printf(
+			output, ":%" PRId32 ":%" PRId32 "\n", entry.line, entry.discriminator);
+	}
+	if (r < 0)
+		output_printf(output, "%32s(damaged from here on)\n", "");
+}
+
+void jit_text_write_record(struct output *output, uint64_t offset,
+	const struct jitdump_header *header, const struct jitdump_record *record, int error)
+{
+	char time[JIT_TEXT_TIME_BYTES];
+
+	output_printf(output, "0x%08" PRIx64 " %19s  %-14s  ", offset,
+		jit_text_time(record->timestamp, time), jit_text_kind(record->id));
+	if (error < 0) {
+		output_printf(output, "(damaged, id %" PRIu32 ", %" PRIu32 " bytes)\n", record->id,
+			record->total_size);
+		return;
+	}
+	switch (record->id) {
+	case PILOTLIGHT_JITDUMP_LOAD:
+		write_load(output, record);
+		break;
+	case PILOTLIGHT_JITDUMP_MOVE:
+		write_move(output, record);
+		break;
+	case PILOTLIGHT_JITDUMP_DEBUG_INFO:
+		write_debug(output, header, record);
+		break;
+	case PILOTLIGHT_JITDUMP_CLOSE:
+		output_char(output, '\n');
+		break;
+	case PILOTLIGHT_JITDUMP_UNWINDING_INFO:
+		output_printf(output,
+			"%" PRIu64 " bytes, %" PRIu64 " of them .eh_frame_hdr, %" PRIu64
+			" mapped\n",
+			record->unwinding.size, record->unwinding.header_size,
+			record->unwinding.mapped_size);
+		break;
+	default:
+		output_printf(output, "id %" PRIu32 ", %" PRIu32 " bytes\n", record->id,
+			record->total_size);
+	}
+}

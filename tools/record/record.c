@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The front: the process that the user has started. It keeps the privileges, the command, the
+ * processes of -p, the output file and the signals, and serves an engine without any of that, which
+ * reads what strangers have written (record_engine.h). It parses nothing but its arguments.
+ */
+#include "tools/record/record.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "tools/exit_status.h"
+#include "tools/output_file.h"
+#include "tools/record/record_engine.h"
+#include "tools/record/record_link.h"
+#include "tools/record/record_options.h"
+#include "tools/record/record_processes.h"
+#include "tools/record/record_signals.h"
+#include "tools/record/record_summary.h"
+#include "tools/record/workload_command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+
+enum { COMMAND_PATIENCE_MS = 5000 }; /* between SIGTERM and SIGKILL */
+
+/* What is polled for. */
+enum {
+	FD_SIGNALS,
+	FD_COMMAND,
+	FD_PROCESSES,
+	FD_LINK,
+	FDS = FD_LINK + RECORD_LINK_FDS,
+};
+
+struct recording {
+	struct record_options options;
+	struct record_signals signals;
+	struct record_processes *processes; /* of -p; NULL: none */
+	struct workload_command *command;   /* NULL: none */
+	struct output_file *file;
+	struct record_link link;
+	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
+	bool shows_progress;
+	bool has_started_command; /* from then on it is its user's */
+	bool is_interrupted;	  /* by a signal that was taken */
+	bool ended_with_command;  /* by itself, so that its exit status is ours */
+};
+
+static void recording_done(struct recording *recording)
+{
+	record_link_done(&recording->link);
+	output_file_free(recording->file);
+	workload_command_free(recording->command);
+	record_processes_free(recording->processes);
+	record_signals_done(&recording->signals);
+}
+
+static const char *sentence(const struct fault *fault, int error)
+{
+	return fault->text[0] ? fault->text : strerror(-error);
+}
+
+/* --- before sampling -------------------------------------------------------------------------- */
+
+/* Before there is anything that a process is not to have which reads what strangers wrote. */
+static int start_engine(struct recording *recording, struct fault *fault)
+{
+	const struct record_engine_options options = {
+		.options = &recording->options,
+		.shows_progress = recording->shows_progress,
+	};
+
+	return record_link_start(&recording->link, record_engine_run, &options, fault);
+}
+
+static int open_recording(struct recording *recording, struct fault *fault)
+{
+	const struct record_options *options = &recording->options;
+	int r;
+
+	r = record_options_check_rate(
+		options->rate_hz, "/proc/sys/kernel/perf_event_max_sample_rate", fault);
+	if (r == 0)
+		r = record_signals_init(&recording->signals, fault);
+	if (r == 0)
+		r = start_engine(recording, fault);
+	if (r == 0 && options->pid_count > 0)
+		r = record_processes_open(
+			options->pids, options->pid_count, &recording->processes, fault);
+	if (r == 0)
+		r = output_file_open(options->path, &recording->file, fault);
+	if (r == 0 && options->command)
+		r = workload_command_fork(
+			options->command, &recording->signals.original, &recording->command, fault);
+	/* How children end is of interest, whatever our caller thought; the command has that. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	/* After the command, which is not to inherit a limit of ours. */
+	return r == 0 ? record_link_connect(&recording->link, fault) : r;
+}
+
+/*
+ * Whoever ended until now was followed as himself. That all have is how such a recording ends,
+ * however early.
+ */
+static int check_processes(struct recording *recording, struct fault *fault)
+{
+	if (!recording->processes)
+		return 0;
+	if (record_processes_count(recording->processes) > 0)
+		return record_processes_check(recording->processes, fault);
+	log_warning("every process of -p ended before it could be sampled");
+	recording->end_ns = 0;
+	return 0;
+}
+
+/* The first signal ends the recording, which the engine may still have to begin or to end; another
+ * one the program. */
+static int expect(struct recording *recording, enum record_word word,
+	struct record_message *ret_message, struct fault *fault)
+{
+	struct record_signals *signals = &recording->signals;
+	struct fault interruption = { 0 };
+	int r;
+
+	if (!recording->is_interrupted) {
+		r = record_link_expect(
+			&recording->link, signals->fd, word, ret_message, &interruption);
+		if (r != -EINTR)
+			return r < 0 ? fault_set(fault, r, "%s", interruption.text) : 0;
+		recording->is_interrupted = record_signals_take(signals);
+	}
+	return record_link_expect(&recording->link, signals->fd, word, ret_message, fault);
+}
+
+static int start_sampling(struct recording *recording, struct fault *fault)
+{
+	struct record_message message = { .word = RECORD_OPEN };
+	int r;
+
+	recording->end_ns = UINT64_MAX;
+	if (recording->command)
+		message.number = workload_command_pid(recording->command);
+	r = record_link_tell(&recording->link, &message, -1);
+	if (r == 0)
+		r = expect(recording, RECORD_PREPARED, &message, fault);
+	if (r == 0)
+		r = check_processes(recording, fault);
+	if (r == 0)
+		r = record_link_tell_word(&recording->link, RECORD_START);
+	if (r == 0)
+		r = expect(recording, RECORD_SAMPLING, &message, fault);
+	if (r == 0 && recording->command)
+		r = workload_command_start(recording->command, fault);
+	if (r < 0)
+		return r;
+	recording->has_started_command = recording->command;
+	if (recording->is_interrupted)
+		recording->end_ns = 0;
+	if (recording->options.duration_ns && recording->end_ns == UINT64_MAX)
+		recording->end_ns = clock_monotonic_ns() + recording->options.duration_ns;
+	return 0;
+}
+
+/* --- sampling --------------------------------------------------------------------------------- */
+
+static int timeout_ms(const struct recording *recording)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (recording->end_ns == UINT64_MAX)
+		return -1;
+	if (recording->end_ns <= now_ns)
+		return 0;
+	if ((recording->end_ns - now_ns) / 1000000 >= INT_MAX)
+		return INT_MAX;
+	return (int)((recording->end_ns - now_ns) / 1000000) + 1;
+}
+
+static bool is_over(struct recording *recording, const struct pollfd fds[FDS])
+{
+	return clock_monotonic_ns() >= recording->end_ns || fds[FD_SIGNALS].revents ||
+	       fds[FD_COMMAND].revents ||
+	       (fds[FD_PROCESSES].revents && record_processes_count(recording->processes) == 0);
+}
+
+/* Until a signal, the duration's end, or that of the command or the processes; or until the engine
+ * cannot go on: `ret_sampled` is what it says of it then. */
+static int sample(struct recording *recording, int *ret_sampled, struct fault *fault)
+{
+	struct record_processes *processes = recording->processes;
+	struct pollfd fds[FDS] = {
+		[FD_SIGNALS] = { .fd = recording->signals.fd, .events = POLLIN },
+		[FD_COMMAND] = { .fd = recording->command
+					       ? workload_command_poll_fd(recording->command)
+					       : -1,
+			.events = POLLIN },
+		[FD_PROCESSES] = { .fd = processes ? record_processes_poll_fd(processes) : -1,
+			.events = POLLIN },
+	};
+	struct record_message message;
+	int r;
+
+	do
+		r = record_link_serve(
+			&recording->link, fds, FD_LINK, timeout_ms(recording), &message, fault);
+	while (r == 0 && !is_over(recording, fds));
+	if (r < 0)
+		return r;
+	recording->is_interrupted |= record_signals_take(&recording->signals);
+	/* A Ctrl-C ends the command as well, and that is then no end of its own. */
+	recording->ended_with_command = !recording->is_interrupted && recording->command &&
+					!workload_command_is_running(recording->command);
+	if (r > 0) {
+		r = record_link_check(&message, RECORD_SAMPLED, fault);
+	} else {
+		r = record_link_tell_word(&recording->link, RECORD_STOP);
+		if (r == 0)
+			r = expect(recording, RECORD_SAMPLED, &message, fault);
+	}
+	if (r < 0)
+		return r;
+	recording->link.has_told |= message.number < 0;
+	*ret_sampled = message.number;
+	return 0;
+}
+
+/* --- after sampling --------------------------------------------------------------------------- */
+
+/* Until symbols are not waited for any more; a signal is why they should not be. */
+static int wait_for_symbols(struct recording *recording, struct fault *fault)
+{
+	struct pollfd fds[FDS] = {
+		[FD_SIGNALS] = { .fd = recording->signals.fd, .events = POLLIN },
+		[FD_COMMAND].fd = -1,
+		[FD_PROCESSES].fd = -1,
+	};
+	struct record_message message;
+	bool is_hurried = false;
+	int r;
+
+	while ((r = record_link_serve(&recording->link, fds, FD_LINK, -1, &message, fault)) == 0) {
+		if (!fds[FD_SIGNALS].revents)
+			continue;
+		/* It does not hurry. The signal is left for the end of the program. */
+		if (is_hurried)
+			return fault_set(fault, -EINTR,
+				"interrupted while symbols were waited for; nothing is written");
+		(void)record_signals_take(&recording->signals);
+		is_hurried = true;
+		(void)record_link_tell_word(&recording->link, RECORD_HURRY);
+	}
+	return r < 0 ? r : record_link_check(&message, RECORD_NAMING, fault);
+}
+
+static int write_profile(struct recording *recording, struct fault *fault)
+{
+	struct record_message message = { .word = RECORD_WRITE };
+	int r, fd;
+
+	r = record_link_expect(&recording->link, -1, RECORD_NAMED, &message, fault);
+	if (r == 0)
+		r = output_file_begin(recording->file, &fd, fault);
+	if (r == 0)
+		r = record_link_tell(
+			&recording->link, &(struct record_message){ .word = RECORD_WRITE }, fd);
+	if (r == 0)
+		r = record_link_expect(&recording->link, -1, RECORD_WRITTEN, &message, fault);
+	if (r < 0)
+		return r;
+	return output_file_commit(recording->file, message.number, fault);
+}
+
+static int summarize(struct recording *recording, struct fault *fault)
+{
+	struct record_message message = { .word = RECORD_SUM_UP };
+	struct record_cost cost;
+	int r;
+
+	if (recording->options.is_quiet)
+		return 0;
+	record_cost_read(&cost);
+	message.cpu_ns = cost.cpu_ns;
+	message.memory_bytes = cost.peak_rss_bytes;
+	r = record_link_tell(&recording->link, &message, -1);
+	if (r == 0)
+		r = record_link_expect(&recording->link, -1, RECORD_SUMMED_UP, &message, fault);
+	if (r == 0 && strcmp(recording->options.path, "-") != 0)
+		(void)fprintf(stderr, "written to %s\n", recording->options.path);
+	return r;
+}
+
+static int record(struct recording *recording, struct fault *fault)
+{
+	int sampled = 0;
+	int r = sample(recording, &sampled, fault);
+
+	if (r == 0)
+		r = wait_for_symbols(recording, fault);
+	/* From here on Ctrl-C ends the program; where it does already, once all is cleared away. */
+	if (r == 0)
+		record_signals_release(&recording->signals);
+	if (r == 0)
+		r = write_profile(recording, fault);
+	if (r == 0)
+		r = summarize(recording, fault);
+	if (r == 0)
+		r = record_link_part(&recording->link, fault);
+	return r < 0 ? r : sampled;
+}
+
+/* After a failure of ours the command is not ours to end. */
+static void leave_command(struct recording *recording)
+{
+	if (recording->has_started_command && workload_command_is_running(recording->command))
+		log_warning("'%s' goes on as process %d", recording->options.command[0],
+			(int)workload_command_pid(recording->command));
+}
+
+static int finish_command(struct recording *recording)
+{
+	const char *name = recording->options.command[0];
+	int pid = (int)workload_command_pid(recording->command);
+	enum workload_end end;
+
+	if (recording->ended_with_command)
+		return workload_command_status(recording->command);
+	record_signals_hold(&recording->signals);
+	end = workload_command_end(recording->command, recording->signals.fd, COMMAND_PATIENCE_MS);
+	/* One that has hurried us has been heard, and is not to end us as well. */
+	(void)record_signals_take(&recording->signals);
+	switch (end) {
+	case WORKLOAD_END_DONE:
+		break;
+	case WORKLOAD_END_KILLED:
+		log_warning("'%s' (process %d) did not end within %d s of SIGTERM and was killed",
+			name, pid, COMMAND_PATIENCE_MS / 1000);
+		break;
+	case WORKLOAD_END_HURRIED:
+		log_warning("'%s' (process %d) was killed before it ended", name, pid);
+		break;
+	case WORKLOAD_END_IMPOSSIBLE:
+		log_warning("'%s' (process %d) cannot be ended and goes on", name, pid);
+		break;
+	}
+	return EXIT_SUCCESS;
+}
+
+int record_main(int argc, char **argv)
+{
+	_cleanup_(recording_done) struct recording recording = { .signals.fd = -1 };
+	struct fault fault = { 0 };
+	int r;
+
+	switch (record_options_parse(argc, argv, &recording.options)) {
+	case RECORD_PARSE_RUN:
+		break;
+	case RECORD_PARSE_HELP:
+		return EXIT_SUCCESS;
+	case RECORD_PARSE_WRONG:
+		return EXIT_USAGE;
+	}
+	if (recording.options.is_verbose)
+		log_set_level(LOG_LEVEL_DEBUG);
+	recording.shows_progress = !recording.options.is_quiet && isatty(STDERR_FILENO);
+
+	r = open_recording(&recording, &fault);
+	if (r == 0)
+		r = start_sampling(&recording, &fault);
+	if (r == 0)
+		r = record(&recording, &fault);
+	if (r < 0 && recording.shows_progress)
+		(void)fputs("\r\033[K", stderr);
+	if (r < 0 && (fault.text[0] || !recording.link.has_told))
+		log_error("%s", sentence(&fault, r));
+	if (r < 0) {
+		leave_command(&recording);
+		return EXIT_FAILURE;
+	}
+	return recording.command ? finish_command(&recording) : EXIT_SUCCESS;
+}

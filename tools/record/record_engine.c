@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/record/record_engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker/broker.h"
+#include "engine/pipeline.h"
+#include "export/profile_format.h"
+#include "symbol/symbol_cache.h"
+#include "tools/record/record_engine_process.h"
+#include "tools/record/record_message.h"
+#include "tools/record/record_options.h"
+#include "tools/record/record_sandbox.h"
+#include "tools/record/record_summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+enum {
+	UNWIND_BUDGET_BYTES = 16 << 20,
+	MAP_BUDGET_BYTES = 28 << 20,
+	PROFILE_BUDGET_BYTES = 24 << 20,
+	PROGRESS_PERIOD_MS = 1000,
+	SYMBOL_PATIENCE_S = 60, /* for symbols that are not ready when sampling ends */
+};
+
+struct engine {
+	const struct record_options *options;
+	struct broker *broker;
+	struct pipeline *pipeline;
+	char *symbol_cache;	     /* NULL: none */
+	struct fault cache_fault;    /* why there is none; to be told once there is a use for it */
+	bool is_stopped, is_hurried; /* the front has said so */
+	bool is_alone;		     /* the front is gone: nobody wants to know anything */
+	bool shows_progress;
+	uint64_t started_ns, next_progress_ns;
+};
+
+static void engine_done(struct engine *engine)
+{
+	pipeline_free(engine->pipeline);
+	broker_free(engine->broker);
+	free(engine->symbol_cache);
+}
+
+static const char *sentence(const struct fault *fault, int error)
+{
+	return fault->text[0] ? fault->text : strerror(-error);
+}
+
+/* --- talking with the front ------------------------------------------------------------------- */
+
+static int tell(struct engine *engine, enum record_word word, int number)
+{
+	const struct record_message message = { .word = word, .number = number };
+	int r = record_message_send(RECORD_MESSAGE_FD, &message, -1);
+
+	engine->is_alone |= r < 0;
+	return r;
+}
+
+/* Takes what may come at any time. Returns 0 with another word; -EAGAIN; or -errno. */
+static int hear(struct engine *engine, struct record_message *ret_message, int *ret_fd)
+{
+	int r;
+
+	do {
+		r = record_message_receive(RECORD_MESSAGE_FD, ret_message, ret_fd);
+		if (r < 0)
+			break;
+		engine->is_stopped |= ret_message->word == RECORD_STOP;
+		engine->is_hurried |= ret_message->word == RECORD_HURRY;
+	} while (ret_message->word == RECORD_STOP || ret_message->word == RECORD_HURRY);
+	engine->is_alone |= r < 0 && r != -EAGAIN;
+	return r;
+}
+
+/* Waits for it, and for nothing else. `ret_fd` may be NULL. */
+static int await(struct engine *engine, enum record_word word, struct record_message *ret_message,
+	int *ret_fd)
+{
+	struct pollfd fd = { .fd = RECORD_MESSAGE_FD, .events = POLLIN };
+	int r;
+
+	while ((r = hear(engine, ret_message, ret_fd)) == -EAGAIN)
+		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+	if (r == 0 && ret_message->word != word) {
+		engine->is_alone = true;
+		r = -EPROTO;
+	}
+	return r;
+}
+
+/* Whether the front has said that something is to end; nothing else is to be said now. */
+static int hear_of_end(struct engine *engine)
+{
+	struct record_message message;
+	int r = hear(engine, &message, NULL);
+
+	if (r == 0)
+		engine->is_alone = true;
+	return r == -EAGAIN ? 0 : -EPROTO;
+}
+
+/* --- before sampling -------------------------------------------------------------------------- */
+
+/* Made now, as what is not there cannot be made any more later. */
+static void choose_symbol_cache(struct engine *engine)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	_cleanup_free_ char *directory = NULL;
+	int r = symbol_cache_default_directory(&directory);
+
+	if (r < 0) {
+		log_warning("there is no home folder for a symbol cache (%s), continuing without; "
+			    "PILOTLIGHT_SYMBOL_CACHE names one",
+			strerror(-r));
+		return;
+	}
+	r = symbol_cache_open(directory, SYMBOL_CACHE_BYTES_DEFAULT, &cache, &engine->cache_fault);
+	if (r == 0)
+		engine->symbol_cache = TAKE_PTR(directory);
+}
+
+static int follow(struct engine *engine, pid_t command, struct fault *fault)
+{
+	const struct record_options *options = engine->options;
+	int r = 0;
+
+	for (size_t i = 0; i < options->pid_count && r == 0; i++)
+		r = pipeline_follow(engine->pipeline, options->pids[i], fault);
+	if (r == 0 && command > 0 && !options->wants_all)
+		r = pipeline_follow(engine->pipeline, command, fault);
+	return r;
+}
+
+static int open_pipeline(struct engine *engine, struct fault *fault)
+{
+	const struct record_options *options = engine->options;
+	const struct pipeline_settings settings = {
+		.capture = {
+			.rate_hz = options->rate_hz,
+			.wants_kernel = options->wants_kernel,
+			.filters_processes = options->pid_count > 0 ||
+					     (options->command && !options->wants_all),
+			.map_budget_bytes = MAP_BUDGET_BYTES,
+			.stack_slots = options->stack_slots,
+			.unwind_budget_bytes = options->wants_tables ? UNWIND_BUDGET_BYTES : 0,
+		},
+		.broker = engine->broker,
+		.capture_fd = RECORD_CAPTURE_FD,
+		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
+		.symbol_cache = engine->symbol_cache,
+		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
+	};
+	int r = pipeline_open(&settings, &engine->pipeline, fault);
+
+	if (r == 0 && engine->cache_fault.text[0])
+		log_warning("%s; continuing without a symbol cache", engine->cache_fault.text);
+	return r;
+}
+
+static int prepare(struct engine *engine, struct fault *fault)
+{
+	struct record_message message;
+	bool keeps_privileges;
+	int r;
+
+	r = record_sandbox_drop_privileges(RECORD_BROKER_FD, &keeps_privileges, fault);
+	if (r < 0)
+		return r;
+	choose_symbol_cache(engine);
+	if (!keeps_privileges)
+		record_sandbox_confine(engine->symbol_cache);
+	r = broker_connect(RECORD_BROKER_FD, &engine->broker);
+	if (r == 0)
+		r = await(engine, RECORD_OPEN, &message, NULL);
+	if (r == 0)
+		r = open_pipeline(engine, fault);
+	if (r == 0)
+		r = follow(engine, message.number, fault);
+	if (r == 0)
+		r = tell(engine, RECORD_PREPARED, 0);
+	return r;
+}
+
+static int start(struct engine *engine, struct fault *fault)
+{
+	struct record_message message;
+	int r = await(engine, RECORD_START, &message, NULL);
+
+	if (r == 0)
+		r = pipeline_start(engine->pipeline, fault);
+	engine->started_ns = clock_monotonic_ns();
+	engine->next_progress_ns = engine->started_ns;
+	return r < 0 ? r : tell(engine, RECORD_SAMPLING, 0);
+}
+
+/* --- sampling --------------------------------------------------------------------------------- */
+
+static void show_progress(struct engine *engine)
+{
+	const struct record_options *options = engine->options;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct pipeline_report report;
+
+	if (!engine->shows_progress || now_ns < engine->next_progress_ns)
+		return;
+	engine->next_progress_ns = now_ns + PROGRESS_PERIOD_MS * 1000000ULL;
+	pipeline_report(engine->pipeline, &report);
+	(void)fprintf(stderr, "\r%5.0f s  %" PRIu64 " samples, %" PRIu64 " lost%s\033[K",
+		(double)(now_ns - engine->started_ns) / 1e9, accounts_stored(&report.accounts),
+		accounts_lost(&report.accounts),
+		options->duration_ns == 0 && !options->command && options->pid_count == 0
+			? "; Ctrl-C ends it"
+			: "");
+}
+
+static void end_progress(const struct engine *engine)
+{
+	if (engine->shows_progress)
+		(void)fputs("\r\033[K", stderr);
+}
+
+static int sample(struct engine *engine, struct fault *fault)
+{
+	struct pollfd fds[] = {
+		{ .fd = pipeline_poll_fd(engine->pipeline), .events = POLLIN },
+		{ .fd = RECORD_MESSAGE_FD, .events = POLLIN },
+	};
+	int r = 0;
+
+	while (r == 0 && !engine->is_stopped) {
+		show_progress(engine);
+		if (poll(fds, 2, engine->shows_progress ? PROGRESS_PERIOD_MS : -1) < 0) {
+			if (errno != EINTR)
+				r = fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+			continue;
+		}
+		r = hear_of_end(engine);
+		if (r == 0 && !engine->is_stopped && fds[0].revents)
+			r = pipeline_run(engine->pipeline, fault);
+	}
+	end_progress(engine);
+	return r;
+}
+
+/* --- after sampling --------------------------------------------------------------------------- */
+
+static int poll_timeout_ms(uint64_t now_ns, uint64_t end_ns)
+{
+	uint64_t left_ms = PROGRESS_PERIOD_MS;
+
+	if (end_ns - now_ns < left_ms * 1000000)
+		left_ms = (end_ns - now_ns) / 1000000 + 1;
+	return (int)left_ms;
+}
+
+/* For what is still being extracted; until a signal, or for as long as anyone's patience lasts. */
+static int wait_for_symbols(struct engine *engine, struct fault *fault)
+{
+	uint64_t end_ns = clock_monotonic_ns() + SYMBOL_PATIENCE_S * (uint64_t)NSEC_PER_SEC;
+	struct pollfd fds[] = {
+		{ .fd = pipeline_symbols_poll_fd(engine->pipeline), .events = POLLIN },
+		{ .fd = RECORD_MESSAGE_FD, .events = POLLIN },
+	};
+	size_t pending;
+	int r = 0;
+
+	while (r == 0 && (pending = pipeline_symbols_pending(engine->pipeline)) > 0) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		r = hear_of_end(engine);
+		if (r < 0)
+			break;
+		if (now_ns >= end_ns || engine->is_hurried) {
+			log_warning("symbols of %zu binaries were not waited for, continuing "
+				    "without them",
+				pending);
+			break;
+		}
+		if (engine->shows_progress)
+			(void)fprintf(stderr,
+				"\rreading symbols of %zu binaries; Ctrl-C goes on without "
+				"them\033[K",
+				pending);
+		if (poll(fds, 2, poll_timeout_ms(now_ns, end_ns)) < 0 && errno != EINTR)
+			r = fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+		else
+			r = pipeline_symbols_run(engine->pipeline, fault);
+	}
+	end_progress(engine);
+	return r;
+}
+
+static int write_profile(struct engine *engine, struct fault *fault)
+{
+	const struct profile_format_options options = { .by_line = engine->options->wants_lines };
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	_cleanup_close_ int fd = -1;
+	struct record_message message;
+	int r, error;
+
+	if (!output)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	r = tell(engine, RECORD_NAMED, 0);
+	if (r == 0)
+		r = await(engine, RECORD_WRITE, &message, &fd);
+	if (r < 0)
+		return r;
+	output_init_fd(output, fd);
+	r = engine->options->format->write(pipeline_profile(engine->pipeline), &options, output);
+	error = output_finish(output);
+	if (r < 0 && error == 0)
+		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));
+	/* The front knows the file. */
+	return tell(engine, RECORD_WRITTEN, error);
+}
+
+static int summarize(struct engine *engine, struct fault *fault)
+{
+	struct pipeline_report report;
+	struct record_message message;
+	struct record_cost cost;
+	int r;
+
+	if (engine->options->is_quiet)
+		return 0;
+	r = await(engine, RECORD_SUM_UP, &message, NULL);
+	if (r < 0)
+		return r;
+	pipeline_report(engine->pipeline, &report);
+	record_cost_read(&cost);
+	cost.cpu_ns += message.cpu_ns;
+	cost.peak_rss_bytes += message.memory_bytes;
+	r = record_summary_print(stderr, pipeline_profile(engine->pipeline), &report, &cost);
+	if (r < 0)
+		return fault_set(fault, r, "cannot sum up the profile: %s", strerror(-r));
+	return tell(engine, RECORD_SUMMED_UP, 0);
+}
+
+static int finish(struct engine *engine, struct fault *fault)
+{
+	int r = pipeline_finish(engine->pipeline, fault);
+
+	if (r == 0)
+		r = wait_for_symbols(engine, fault);
+	/* From here on Ctrl-C ends the program. */
+	if (r == 0)
+		r = tell(engine, RECORD_NAMING, 0);
+	if (r == 0)
+		r = pipeline_name(engine->pipeline, fault);
+	if (r == 0)
+		r = write_profile(engine, fault);
+	if (r == 0)
+		r = summarize(engine, fault);
+	return r;
+}
+
+static int record(struct engine *engine, struct fault *fault)
+{
+	struct fault sampling = { 0 };
+	int r;
+
+	r = prepare(engine, fault);
+	if (r == 0)
+		r = start(engine, fault);
+	if (r < 0)
+		return r;
+	r = sample(engine, &sampling);
+	if (engine->is_alone)
+		return r;
+	if (r < 0)
+		log_error(
+			"%s, continuing with what was recorded until then", sentence(&sampling, r));
+	r = tell(engine, RECORD_SAMPLED, r);
+	return r == 0 ? finish(engine, fault) : r;
+}
+
+int record_engine_run(const void *options)
+{
+	const struct record_engine_options *wanted = options;
+	_cleanup_(engine_done) struct engine engine = {
+		.options = wanted->options,
+		.shows_progress = wanted->shows_progress,
+	};
+	struct fault fault = { 0 };
+	int r;
+
+	r = record(&engine, &fault);
+	if (r == 0)
+		return EXIT_SUCCESS;
+	if (!engine.is_alone) {
+		log_error("%s", sentence(&fault, r));
+		(void)tell(&engine, RECORD_FAILED, 0);
+	}
+	return EXIT_FAILURE;
+}

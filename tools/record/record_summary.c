@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/record/record_summary.h"
+
+#include "base/clock.h"
+#include "render/caption.h"
+#include "render/comm_totals.h"
+#include "render/function_totals.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { HOTTEST = 5 };
+
+/* The kernel's hiwater_rss of this program; ru_maxrss may be that of the one before it. */
+static uint64_t peak_rss_bytes(const struct rusage *own)
+{
+	_cleanup_fclose_ FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+	uint64_t kib;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
+			return kib * 1024;
+	return (uint64_t)own->ru_maxrss * 1024;
+}
+
+void record_cost_read(struct record_cost *ret_cost)
+{
+	struct rusage own = { 0 }, children = { 0 };
+
+	(void)getrusage(RUSAGE_SELF, &own);
+	(void)getrusage(RUSAGE_CHILDREN, &children);
+	*ret_cost = (struct record_cost){
+		.cpu_ns = clock_rusage_cpu_ns(&own) + clock_rusage_cpu_ns(&children),
+		.peak_rss_bytes = peak_rss_bytes(&own) + (uint64_t)children.ru_maxrss * 1024,
+	};
+}
+
+static double per_cent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_samples(FILE *file, const struct pipeline_report *report)
+{
+	const struct accounts *accounts = &report->accounts;
+
+	(void)fprintf(file,
+		"samples    %" PRIu64 " fired = %" PRIu64 " stored + %" PRIu64 " idle + %" PRIu64
+		" filtered + %" PRIu64 " lost",
+		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
+		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
+	if (report->expected)
+		(void)fprintf(file, " (%" PRIu64 " expected)", report->expected);
+	(void)fputc('\n', file);
+}
+
+static void print_lost(
+	FILE *file, const struct profile *profile, const struct pipeline_report *report)
+{
+	char losses[CAPTION_LOSSES_BYTES];
+	bool is_first = true;
+	uint64_t refused;
+
+	(void)fprintf(file, "lost       %s", caption_losses(profile, losses));
+	for (enum resolver_cut cut = RESOLVER_CUT_NONE + 1; cut < RESOLVER_CUT_COUNT; cut++) {
+		if (report->resolver.cuts[cut] == 0)
+			continue;
+		(void)fprintf(file, "%s%s %" PRIu64, is_first ? "; stacks cut short: " : ", ",
+			resolver_cut_name(cut), report->resolver.cuts[cut]);
+		is_first = false;
+	}
+	if (report->capture.children_not_followed > 0)
+		(void)fprintf(file, "; %" PRIu64 " child processes not followed",
+			report->capture.children_not_followed);
+	refused = report->processes.images_evicted + report->processes.images_refused +
+		  report->processes.mappings_refused + report->processes.files_refused;
+	if (refused > 0)
+		(void)fprintf(
+			file, "; %" PRIu64 " facts about processes, beyond the bounds", refused);
+	if (report->sideband.lost + report->sideband.refused > 0)
+		(void)fprintf(file, "; %" PRIu64 " side-band records",
+			report->sideband.lost + report->sideband.refused);
+	(void)fputc('\n', file);
+}
+
+static int print_processes(FILE *file, const struct profile *profile)
+{
+	_cleanup_(comm_totals_freep) struct comm_totals *totals = NULL;
+	int r = comm_totals_new(profile, &totals);
+
+	if (r < 0)
+		return r;
+	(void)fprintf(file, "processes  %zu", totals->process_count);
+	for (size_t i = 0; i < totals->count && i < HOTTEST; i++)
+		(void)fprintf(file, "%s%s %.1f %%", i == 0 ? "; hottest: " : ", ",
+			string_pool_get(&profile->strings, totals->items[i].comm),
+			per_cent(totals->items[i].samples, totals->samples));
+	(void)fputc('\n', file);
+	return 0;
+}
+
+static int print_functions(FILE *file, const struct profile *profile)
+{
+	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
+	char name[FRAME_NAME_BYTES];
+	int r = function_totals_new(profile, &totals);
+
+	if (r < 0)
+		return r;
+	(void)fputs("functions ", file);
+	for (size_t i = 0; i < totals->count && i < HOTTEST && totals->items[i].self > 0; i++) {
+		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
+		(void)fprintf(file, "%s %.60s %.1f %%", i == 0 ? "" : ",", name,
+			per_cent(totals->items[i].self, totals->samples));
+	}
+	(void)fputc('\n', file);
+	return 0;
+}
+
+static void print_stacks(FILE *file, const struct pipeline_report *report)
+{
+	const double mib = 1024 * 1024;
+	const struct unwinder_report *files = &report->unwinding.files;
+	const uint64_t *walked = report->accounts.walked;
+
+	(void)fprintf(file,
+		"stacks     %" PRIu64 " by unwind tables (%.1f %% to their root), %" PRIu64
+		" by frame pointers",
+		walked[PILOTLIGHT_WALKER_TABLES],
+		per_cent(report->accounts.ends[PILOTLIGHT_WALK_ROOT],
+			walked[PILOTLIGHT_WALKER_TABLES]),
+		walked[PILOTLIGHT_WALKER_KERNEL]);
+	if (files->limit_bytes > 0)
+		(void)fprintf(file, "; tables of %zu files, %.1f of %.0f MiB", files->loaded,
+			(double)files->used_bytes / mib, (double)files->limit_bytes / mib);
+	if (files->evicted > 0)
+		(void)fprintf(file, ", %zu without room", files->evicted);
+	if (report->unwinding.tables.pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " being made", report->unwinding.tables.pending);
+	(void)fputc('\n', file);
+}
+
+/* Only where there was any. */
+static void print_jit(FILE *file, const struct pipeline_report *report)
+{
+	const struct late_counters *jit = &report->jit_samples;
+
+	if (jit->frames == 0)
+		return;
+	(void)fprintf(file,
+		"JIT code   %" PRIu64 " samples through it, %" PRIu64 " in it (%.1f %% named)",
+		jit->samples, jit->leaves,
+		per_cent(jit->leaves - jit->leaves_unknown, jit->leaves));
+	if (jit->frames_ambiguous > 0)
+		(void)fprintf(file, ", %" PRIu64 " frames could be of more than one function",
+			jit->frames_ambiguous);
+	if (jit->hurried > 0)
+		(void)fprintf(file, ", %" PRIu64 " named early for want of room", jit->hurried);
+	if (report->jit.files_distrusted > 0)
+		(void)fprintf(
+			file, "; %" PRIu64 " files not trusted", report->jit.files_distrusted);
+	if (report->jit.files_evicted + report->jit.processes_evicted > 0)
+		(void)fprintf(file, "; %" PRIu64 " files or processes had to make room",
+			report->jit.files_evicted + report->jit.processes_evicted);
+	(void)fputc('\n', file);
+}
+
+static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
+{
+	static const char *const reasons[PILOTLIGHT_SYMBOL_FAILURES] = {
+		[PILOTLIGHT_SYMBOL_NOTHING] = "have none",
+		[PILOTLIGHT_SYMBOL_DAMAGED] = "damaged",
+		[PILOTLIGHT_SYMBOL_TOO_BIG] = "too big",
+		[PILOTLIGHT_SYMBOL_NO_MEMORY] = "too much memory",
+		[PILOTLIGHT_SYMBOL_TIMEOUT] = "too much time",
+		[PILOTLIGHT_SYMBOL_CRASHED] = "worker crashed",
+		[PILOTLIGHT_SYMBOL_NO_SPACE] = "no space",
+		[PILOTLIGHT_SYMBOL_UNREADABLE] = "unreadable",
+	};
+
+	(void)fprintf(file,
+		"symbols    %" PRIu64 " binaries: %" PRIu64 " in the cache, %" PRIu64 " extracted",
+		symbols->wanted, symbols->cached, symbols->extracted);
+	if (symbols->worker_cpu_ns > 0)
+		(void)fprintf(file, " in %.0f ms", (double)symbols->worker_cpu_ns / 1e6);
+	for (size_t i = PILOTLIGHT_SYMBOL_OK + 1; i < PILOTLIGHT_SYMBOL_FAILURES; i++)
+		if (symbols->failed[i] > 0)
+			(void)fprintf(file, ", %" PRIu64 " %s", symbols->failed[i], reasons[i]);
+	if (symbols->refused > 0)
+		(void)fprintf(file, ", %" PRIu64 " refused", symbols->refused);
+	if (symbols->pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
+	if (symbols->units_failed > 0)
+		(void)fprintf(file, "; %" PRIu64 " units damaged or without their pieces",
+			symbols->units_failed);
+	if (symbols->fetched + symbols->fetch_failed + symbols->fetches_pending > 0)
+		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
+			symbols->fetched, symbols->fetch_failed);
+	if (symbols->fetches_pending > 0)
+		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->fetches_pending);
+	(void)fputc('\n', file);
+}
+
+static void print_cost(FILE *file, const struct profile *profile,
+	const struct pipeline_report *report, const struct record_cost *cost)
+{
+	const double mib = 1024 * 1024;
+	uint64_t maps = report->capture.map_bytes;
+	uint64_t bytes = cost->peak_rss_bytes + maps - report->capture.mapped_bytes;
+	uint64_t machine_ns = report->elapsed_ns * profile->cpu_count;
+
+	(void)fputs("cost       ", file);
+	if (report->capture.program_runs > 0)
+		(void)fprintf(file, "BPF %.1f us a sample, %.1f ms in all; ",
+			(double)report->capture.program_ns / 1e3 /
+				(double)report->capture.program_runs,
+			(double)report->capture.program_ns / 1e6);
+	(void)fprintf(file,
+		"CPU %.0f ms (%.2f %% of the machine); memory %.1f MiB at most with %.1f MiB of "
+		"maps\n",
+		(double)cost->cpu_ns / 1e6,
+		per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns),
+		(double)bytes / mib, (double)maps / mib);
+}
+
+int record_summary_print(FILE *file, const struct profile *profile,
+	const struct pipeline_report *report, const struct record_cost *cost)
+{
+	int r;
+
+	print_samples(file, report);
+	print_lost(file, profile, report);
+	r = print_processes(file, profile);
+	if (r == 0)
+		r = print_functions(file, profile);
+	if (r < 0)
+		return r;
+	print_stacks(file, report);
+	print_jit(file, report);
+	print_symbols(file, &report->symbols);
+	print_cost(file, profile, report, cost);
+	return 0;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "tools/shown_text.h"
+#include "tools/symbols/address_lines.h"
+#include "tools/symbols/symbols_argument.h"
+#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_text.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: pilotlight symbols lookup [OPTION...] BUILD-ID [ADDR...]\n"
+	"\n"
+	"Names addresses, those on standard input where none is given, one a line: for each the\n"
+	"functions that were inlined there, the innermost first, and the one they ended up in;\n"
+	"function, then FILE:LINE:COLUMN, and an empty line after each address, as\n"
+	"llvm-symbolizer prints them. What is not known is ?? and ??:0:0.\n"
+	"\n"
+	"Addresses are hexadecimal, with or without 0x, and those that the binary was linked\n"
+	"at. What is no address is told, answered as unknown, and makes the exit status 1.\n"
+	"\n"
+	"  --offset     they are offsets in the binary's file instead\n"
+	"  --cache DIR  the symbol cache\n"
+	"  --json       an object a line: address, and frames of function, file, line, column,\n"
+	"               inlined\n"
+	"  -h, --help   this\n";
+
+enum {
+	OPTION_OFFSET = 256,
+	BATCH_MAX = 1024,
+	COMPLAINTS_MAX = 10,
+};
+
+struct question {
+	const char *text; /* borrowed */
+	size_t size;
+	uint64_t address; /* as it was asked */
+	int error;	  /* 0, or -errno: the text is no address */
+};
+
+struct inquiry {
+	struct symbols_options options;
+	bool is_offset;
+	struct symbol_cache *cache;
+	struct symbol_file *file;
+	struct address_lines lines;
+	struct output output;
+	struct json json;
+	uint64_t mistakes;
+	size_t count; /* of the batch */
+	struct question questions[BATCH_MAX];
+	uint64_t vaddrs[BATCH_MAX];
+	uint32_t frames[BATCH_MAX];
+	uint64_t places[BATCH_MAX];
+};
+
+static void inquiry_free(struct inquiry *inquiry)
+{
+	symbol_file_free(inquiry->file);
+	symbol_cache_free(inquiry->cache);
+	free(inquiry);
+}
+DEFINE_CLEANUP(struct inquiry, inquiry_free);
+
+static void write_line(struct inquiry *inquiry, const char *function, uint64_t place)
+{
+	struct symbol_place source = symbol_file_place(inquiry->file, place);
+	struct output *output = &inquiry->output;
+
+	shown_text_string(output, *function ? function : "??");
+	output_char(output, '\n');
+	shown_text_string(output, *source.file ? source.file : "??");
+	output_char(output, ':');
+	output_u64(output, source.line);
+	output_char(output, ':');
+	output_u64(output, source.column);
+	output_char(output, '\n');
+}
+
+static void write_text(struct inquiry *inquiry, size_t i)
+{
+	uint32_t frame = inquiry->frames[i];
+	uint64_t place = inquiry->places[i];
+
+	do {
+		const char *function = symbol_file_frame_name(inquiry->file, frame);
+		uint64_t call = 0;
+		uint32_t parent = symbol_file_frame_parent(inquiry->file, frame, &call);
+
+		write_line(inquiry, function, place);
+		frame = parent;
+		place = call;
+	} while (frame);
+	output_char(&inquiry->output, '\n');
+}
+
+static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t place)
+{
+	struct json *json = &inquiry->json;
+
+	while (frame || place) {
+		struct symbol_place source = symbol_file_place(inquiry->file, place);
+		uint64_t call = 0;
+		uint32_t parent = symbol_file_frame_parent(inquiry->file, frame, &call);
+
+		json_begin_object(json);
+		json_key(json, "function");
+		json_string(json, symbol_file_frame_name(inquiry->file, frame));
+		json_key(json, "file");
+		json_string(json, source.file);
+		json_key(json, "line");
+		json_u64(json, source.line);
+		json_key(json, "column");
+		json_u64(json, source.column);
+		json_key(json, "inlined");
+		json_bool(json, parent != 0);
+		json_end_object(json);
+		if (!parent)
+			break;
+		frame = parent;
+		place = call;
+	}
+}
+
+static void write_json(struct inquiry *inquiry, size_t i)
+{
+	const struct question *question = &inquiry->questions[i];
+	struct json *json = &inquiry->json;
+
+	json_begin_object(json);
+	json_key(json, "address");
+	if (question->error == 0)
+		json_hex(json, question->address);
+	else
+		json_string_bytes(json, question->text, question->size);
+	json_key(json, "frames");
+	json_begin_array(json);
+	write_json_frames(inquiry, inquiry->frames[i], inquiry->places[i]);
+	json_end_array(json);
+	if (question->error < 0) {
+		json_key(json, "error");
+		json_string(json, "no address");
+	}
+	json_end_object(json);
+	json_end_line(json);
+}
+
+/* Where the question has no vaddr there is nothing to be known. */
+static bool find_vaddr(
+	const struct inquiry *inquiry, const struct question *question, uint64_t *ret_vaddr)
+{
+	if (question->error < 0)
+		return false;
+	if (inquiry->is_offset)
+		return symbol_file_find_vaddr(inquiry->file, question->address, ret_vaddr);
+	*ret_vaddr = question->address;
+	return true;
+}
+
+static void answer(struct inquiry *inquiry)
+{
+	for (size_t i = 0; i < inquiry->count; i++) {
+		/* Any will do where there is none. */
+		inquiry->vaddrs[i] = 0;
+		(void)find_vaddr(inquiry, &inquiry->questions[i], &inquiry->vaddrs[i]);
+	}
+	symbol_file_find(
+		inquiry->file, inquiry->vaddrs, inquiry->count, inquiry->frames, inquiry->places);
+	for (size_t i = 0; i < inquiry->count; i++) {
+		uint64_t vaddr;
+
+		if (!find_vaddr(inquiry, &inquiry->questions[i], &vaddr))
+			inquiry->frames[i] = 0, inquiry->places[i] = 0;
+		if (inquiry->options.is_json)
+			write_json(inquiry, i);
+		else
+			write_text(inquiry, i);
+	}
+	inquiry->count = 0;
+}
+
+static void complain(
+	struct inquiry *inquiry, const char *text, size_t size, int error, uint64_t line)
+{
+	const char *why = error == -ERANGE ? "is more than 64 bits" : "is no address";
+	char clean[256];
+	size_t shown = size < sizeof(clean) ? size : sizeof(clean) - 1;
+
+	if (inquiry->mistakes++ >= COMPLAINTS_MAX)
+		return;
+	for (size_t i = 0; i < shown; i++)
+		clean[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+	clean[shown] = '\0';
+	if (line > 0)
+		log_error("line %" PRIu64 " of standard input: '%s' %s (hexadecimal, as 0x1f)",
+			line, clean, why);
+	else
+		log_error("'%s' %s (hexadecimal, as 0x1f)", clean, why);
+}
+
+/* `line` is 0 where the text is an argument. */
+static void ask(struct inquiry *inquiry, const char *text, size_t size, uint64_t line)
+{
+	struct question *question = &inquiry->questions[inquiry->count++];
+
+	*question = (struct question){ .text = text, .size = size };
+	question->error = symbols_argument_address(text, size, &question->address);
+	if (question->error < 0)
+		complain(inquiry, text, size, question->error, line);
+}
+
+static int ask_lines(struct inquiry *inquiry, struct fault *fault)
+{
+	const char *text;
+	size_t size;
+	int r;
+
+	address_lines_init(&inquiry->lines, STDIN_FILENO);
+	while ((r = address_lines_next(&inquiry->lines, &text, &size)) > 0) {
+		bool has_next = address_lines_has_next(&inquiry->lines);
+
+		ask(inquiry, text, size, inquiry->lines.count);
+		if (inquiry->count == BATCH_MAX || !has_next)
+			answer(inquiry);
+		/* Whoever has asked may wait for the answer before asking again. */
+		r = has_next ? inquiry->output.error
+			     : command_finish_output(&inquiry->output, fault);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return fault_set(fault, r, "cannot read standard input: %s", strerror(-r));
+	return 0;
+}
+
+static bool has_offsets(const struct symbol_file *file)
+{
+	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
+
+	for (uint64_t i = 0; i < count; i++)
+		if (segments[i].file_bytes > 0)
+			return true;
+	return false;
+}
+
+static int inquire(struct inquiry *inquiry, int count, char **arguments, struct fault *fault)
+{
+	int r;
+
+	r = symbols_open(&inquiry->options, arguments[0], &inquiry->cache, &inquiry->file, fault);
+	if (r < 0)
+		return r;
+	if (inquiry->is_offset && !has_offsets(inquiry->file))
+		return fault_set(fault, -ENODATA,
+			"the symbols of '%s' were made of a debug file alone, so offsets are not "
+			"known; `pilotlight symbols add --force BINARY`, or give addresses",
+			arguments[0]);
+	if (count == 1)
+		r = ask_lines(inquiry, fault);
+	for (int i = 1; i < count; i++) {
+		ask(inquiry, arguments[i], strlen(arguments[i]), 0);
+		if (inquiry->count == BATCH_MAX || i == count - 1)
+			answer(inquiry);
+	}
+	if (r == 0 || inquiry->output.error < 0)
+		r = command_finish_output(&inquiry->output, fault);
+	if (inquiry->mistakes > COMPLAINTS_MAX)
+		log_error("and %" PRIu64 " more that are no addresses",
+			inquiry->mistakes - COMPLAINTS_MAX);
+	return r;
+}
+
+static enum command_parse parse(
+	const struct command *command, int argc, char **argv, struct inquiry *inquiry)
+{
+	static const struct option long_options[] = {
+		SYMBOLS_OPTIONS,
+		{ "offset", no_argument, NULL, OPTION_OFFSET },
+		{ 0 },
+	};
+	enum command_parse r = COMMAND_PARSE_RUN;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
+		if (option == OPTION_OFFSET)
+			inquiry->is_offset = true;
+		else
+			r = symbols_take_option(command, option, &inquiry->options);
+		if (r != COMMAND_PARSE_RUN)
+			return r;
+	}
+	return command_check_arguments(command, argc, argv, 1, argc, "a build-id");
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	_cleanup_(inquiry_freep) struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
+	struct fault fault = { 0 };
+	enum command_parse parsed;
+	int r;
+
+	if (!inquiry)
+		return command_fail(&fault, -ENOMEM);
+	parsed = parse(command, argc, argv, inquiry);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
+	output_init_fd(&inquiry->output, STDOUT_FILENO);
+	json_init(&inquiry->json, &inquiry->output);
+	r = inquire(inquiry, argc - optind, argv + optind, &fault);
+	if (r < 0)
+		return command_fail(&fault, r);
+	return inquiry->mistakes > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct command symbols_lookup = {
+	"symbols",
+	"lookup",
+	"functions, inlined calls and source lines of addresses",
+	help,
+	run,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
+#include "base/output.h"
+#include "tools/shown_text.h"
+#include "tools/symbols/symbols_argument.h"
+#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_text.h"
+#include "tools/symbols/symbols_unwind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: pilotlight symbols show BUILD-ID [--cache DIR] [--json]\n"
+	"\n"
+	"All that a symbol file says of itself: where it is, what it was made of, when, how much\n"
+	"is in it, what was lost on the way; and the binary's unwind table, if there is one.\n"
+	"\n"
+	"  --cache DIR  the symbol cache\n"
+	"  --json       the same as an object\n"
+	"  -h, --help   this\n";
+
+struct sight {
+	struct symbol_identity identity;
+	char *path; /* owned */
+	uint64_t used_s;
+	uint64_t functions, inlined;
+	struct symbol_file *file;
+	struct symbols_unwind unwind;
+	struct output output;
+};
+
+static void sight_free(struct sight *sight)
+{
+	symbol_file_free(sight->file);
+	symbols_unwind_done(&sight->unwind);
+	free(sight->path);
+	free(sight);
+}
+DEFINE_CLEANUP(struct sight, sight_free);
+
+static int visit(void *context, const struct symbol_cache_entry *entry)
+{
+	struct sight *sight = context;
+
+	if (!symbol_identity_equal(&entry->identity, &sight->identity))
+		return 0;
+	sight->path = strdup(entry->path);
+	if (!sight->path)
+		return -ENOMEM;
+	sight->used_s = entry->used_s;
+	return 1; /* found */
+}
+
+static void count_frames(struct sight *sight)
+{
+	uint64_t count = symbol_file_count(sight->file, PILOTLIGHT_SYMBOL_FRAMES);
+
+	for (uint64_t i = 1; i < count; i++)
+		if (symbol_file_frame_parent(sight->file, (uint32_t)i, NULL))
+			sight->inlined++;
+		else
+			sight->functions++;
+}
+
+/* How many there are without the empty first entry. */
+static uint64_t count_entries(
+	const struct symbol_file *file, enum pilotlight_symbol_section_id section)
+{
+	uint64_t count = symbol_file_count(file, section);
+
+	return count > 0 ? count - 1 : 0;
+}
+
+static void write_json_segments(struct json *json, const struct symbol_file *file)
+{
+	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
+
+	json_key(json, "segments");
+	json_begin_array(json);
+	for (uint64_t i = 0; i < count; i++) {
+		json_begin_object(json);
+		json_key(json, "offset");
+		json_hex(json, segments[i].offset);
+		json_key(json, "vaddr");
+		json_hex(json, segments[i].vaddr);
+		json_key(json, "file_bytes");
+		json_u64(json, segments[i].file_bytes);
+		json_key(json, "memory_bytes");
+		json_u64(json, segments[i].memory_bytes);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void write_json_counts(struct json *json, const struct sight *sight)
+{
+	const struct symbol_file *file = sight->file;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} members[] = {
+		{ "functions", sight->functions },
+		{ "inlined", sight->inlined },
+		{ "boundaries", symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES) },
+		{ "lines", symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS) },
+		{ "files", count_entries(file, PILOTLIGHT_SYMBOL_FILES) },
+		{ "string_bytes", symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS) },
+	};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_key(json, members[i].key);
+		json_u64(json, members[i].value);
+	}
+}
+
+static void write_json(struct sight *sight)
+{
+	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
+	const char *machine = symbols_text_machine(header->machine);
+	char text[SYMBOL_IDENTITY_TEXT_BYTES];
+	struct json json;
+
+	json_init(&json, &sight->output);
+	json_begin_object(&json);
+	json_key(&json, "identity");
+	json_string(&json, symbol_identity_format(&sight->identity, text));
+	json_key(&json, "path");
+	json_string(&json, sight->path);
+	json_key(&json, "bytes");
+	json_u64(&json, header->file_bytes);
+	json_key(&json, "version");
+	json_u64(&json, header->version);
+	json_key(&json, "created_s");
+	json_u64(&json, header->created_s);
+	json_key(&json, "used_s");
+	json_u64(&json, sight->used_s);
+	json_key(&json, "source");
+	json_string(&json, symbols_text_rank_word(header->rank));
+	if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
+		json_key(&json, "reason");
+		json_string(&json, symbols_text_failure_word(header->failure));
+	}
+	json_key(&json, "origin");
+	symbols_text_json_origin(&json, header);
+	json_key(&json, "contents");
+	symbols_text_json_contents(&json, header->contents);
+	json_key(&json, "machine");
+	if (machine)
+		json_string(&json, machine);
+	else
+		json_u64(&json, header->machine);
+	json_key(&json, "base_vaddr");
+	json_hex(&json, header->base_vaddr);
+	write_json_segments(&json, sight->file);
+	write_json_counts(&json, sight);
+	json_key(&json, "unwind");
+	symbols_unwind_json(&sight->unwind, &json);
+	symbols_text_json_losses(&json, header);
+	json_end_object(&json);
+	json_end_line(&json);
+}
+
+static void write_source(struct output *output, const struct pilotlight_symbol_header *header)
+{
+	output_printf(output, "source     %s", symbols_text_rank(header->rank));
+	if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
+		output_printf(output, ": %s; %s", symbols_text_failure(header->failure),
+			symbols_text_remedy(header->failure));
+	output_string(output, "\norigin     ");
+	symbols_text_write_origin(output, header);
+	output_string(output, "\ncontents   ");
+	symbols_text_write_contents(output, header->contents);
+	output_char(output, '\n');
+}
+
+static void write_code(struct output *output, const struct symbol_file *file)
+{
+	const struct pilotlight_symbol_header *header = symbol_file_header(file);
+	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
+	const char *machine = symbols_text_machine(header->machine);
+
+	if (machine)
+		output_printf(output, "machine    %s\n", machine);
+	else
+		output_printf(output, "machine    %" PRIu16 "\n", header->machine);
+	for (uint64_t i = 0; i < count; i++) {
+		output_printf(output, "segment    vaddr 0x%" PRIx64 ", %" PRIu64 " bytes",
+			segments[i].vaddr, segments[i].memory_bytes);
+		if (segments[i].file_bytes > 0)
+			output_printf(output, ", offset 0x%" PRIx64 "\n", segments[i].offset);
+		else
+			output_string(output, ", offset not known\n");
+	}
+}
+
+static void write_text(struct sight *sight)
+{
+	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
+	const struct symbol_file *file = sight->file;
+	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
+	char created[SYMBOLS_TEXT_TIME_BYTES], used[SYMBOLS_TEXT_TIME_BYTES];
+	struct output *output = &sight->output;
+
+	output_printf(output, "identity   %s\nfile       ",
+		symbol_identity_format(&sight->identity, text));
+	shown_text_string(output, sight->path);
+	output_printf(output, "\nsize       %s (%" PRIu64 " bytes), format version %" PRIu32 "\n",
+		shown_text_bytes(header->file_bytes, bytes), header->file_bytes, header->version);
+	output_printf(output, "created    %s\nlast used  %s\n",
+		symbols_text_time(header->created_s, created),
+		symbols_text_time(sight->used_s, used));
+	write_source(output, header);
+	write_code(output, file);
+	output_printf(output,
+		"functions  %" PRIu64 "\ninlined    %" PRIu64 "\nboundaries %" PRIu64
+		"\nlines      %" PRIu64 "\nfiles      %" PRIu64 "\nstrings    %" PRIu64
+		" bytes\nleft out   ",
+		sight->functions, sight->inlined,
+		symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES),
+		symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS),
+		count_entries(file, PILOTLIGHT_SYMBOL_FILES),
+		symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS));
+	if (symbols_text_has_losses(header))
+		symbols_text_write_losses(output, header);
+	else
+		output_string(output, "nothing");
+	output_char(output, '\n');
+	symbols_unwind_write(&sight->unwind, output);
+}
+
+static int look(struct sight *sight, const struct symbols_options *options, const char *text,
+	struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	int r;
+
+	r = symbols_open_cache(options, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = symbols_argument_find(cache, text, &sight->identity, fault);
+	if (r < 0)
+		return r;
+	/* Looked for first: opening it is a use. */
+	r = cache ? symbol_cache_each(cache, false, visit, sight) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the symbol cache: %s", strerror(-r));
+	if (r == 1)
+		r = symbol_cache_find(cache, &sight->identity, &sight->file);
+	else
+		r = -ENOENT;
+	if (r < 0)
+		return fault_set(fault, r,
+			r == -ENOENT ? "there are no symbols of '%s', or damaged ones; `pilotlight "
+				       "symbols add FILE` makes them"
+				     : "cannot read the symbols of '%s'",
+			text);
+	sight->identity = symbol_file_identity(sight->file);
+	r = symbols_unwind_find(&sight->unwind, cache, &sight->identity, fault);
+	if (r < 0)
+		return r;
+	count_frames(sight);
+	if (options->is_json)
+		write_json(sight);
+	else
+		write_text(sight);
+	return command_finish_output(&sight->output, fault);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	_cleanup_(sight_freep) struct sight *sight = calloc(1, sizeof(*sight));
+	struct symbols_options options;
+	struct fault fault = { 0 };
+	enum command_parse parsed;
+	int r;
+
+	if (!sight)
+		return command_fail(&fault, -ENOMEM);
+	parsed = symbols_parse_plainly(command, argc, argv, 1, 1, "a build-id", &options);
+	if (parsed != COMMAND_PARSE_RUN)
+		return command_parse_status(parsed);
+	output_init_fd(&sight->output, STDOUT_FILENO);
+	r = look(sight, &options, argv[optind], &fault);
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+}
+
+const struct command symbols_show = {
+	"symbols",
+	"show",
+	"all that one symbol file says of itself",
+	help,
+	run,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/symbols/symbols_unwind.h"
+
+#include "base/array.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "tools/shown_text.h"
+#include "tools/symbols/symbols_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char folder[] = "/unwind";
+
+int symbols_unwind_open(
+	const struct symbol_cache *symbols, struct symbol_cache **ret_cache, struct fault *fault)
+{
+	const char *parent = symbol_cache_directory(symbols);
+	size_t size = strlen(parent) + sizeof(folder);
+	_cleanup_free_ char *directory = malloc(size);
+	struct symbols_options options = { .directory = directory };
+
+	if (!directory)
+		return -ENOMEM;
+	(void)snprintf(directory, size, "%s%s", parent, folder);
+	return symbols_open_cache(&options, SYMBOL_CACHE_BYTES_DEFAULT, false, ret_cache, fault);
+}
+
+int symbols_unwind_remove(const struct symbol_cache *symbols,
+	const struct symbol_identity *identity, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	char text[SYMBOL_IDENTITY_TEXT_BYTES];
+	int r = symbols_unwind_open(symbols, &cache, fault);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = symbol_cache_remove(cache, identity);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot remove the unwind table of %s: %s",
+			symbol_identity_format(identity, text), strerror(-r));
+	return 1;
+}
+
+int symbols_unwind_check(const char *path)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct unwind_table table;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = symbol_file_open(fd, &file);
+	if (r < 0 || symbol_file_header(file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
+		return r;
+	/* A file with symbols in the place of a table is of no use there either. */
+	return unwind_table_init(&table, file) < 0 ? -EBADMSG : 0;
+}
+
+int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache *symbols,
+	const struct symbol_identity *identity, struct fault *fault)
+{
+	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
+	int r = symbols_unwind_open(symbols, &cache, fault);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = symbol_cache_find(cache, identity, &unwind->file);
+	if (r < 0)
+		return r == -ENOENT ? 0
+				    : fault_set(fault, r, "cannot read the unwind table: %s",
+					      strerror(-r));
+	if (symbol_file_header(unwind->file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
+		unwind->state = SYMBOLS_UNWIND_NONE;
+	else
+		unwind->state = unwind_table_init(&unwind->table, unwind->file) < 0
+					? SYMBOLS_UNWIND_DAMAGED
+					: SYMBOLS_UNWIND_TABLE;
+	return 0;
+}
+
+void symbols_unwind_done(struct symbols_unwind *unwind)
+{
+	symbol_file_free(unwind->file);
+	*unwind = (struct symbols_unwind){ 0 };
+}
+
+static double bytes_a_row(const struct unwind_table *table)
+{
+	uint32_t rows = table->summary->row_count;
+
+	return rows > 0 ? (double)unwind_table_bytes(table) / rows : 0;
+}
+
+static bool keeps_frame_pointers(const struct unwind_table *table)
+{
+	return table->summary->flags & PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
+}
+
+static void write_table(const struct unwind_table *table, struct output *output)
+{
+	const struct pilotlight_unwind_summary *summary = table->summary;
+	uint64_t bytes = unwind_table_bytes(table);
+	char text[SHOWN_TEXT_BYTES_BYTES];
+
+	output_printf(output, "unwinding  %" PRIu32 " functions", summary->function_count);
+	if (summary->functions_failed > 0)
+		output_printf(output, ", %" PRIu32 " left out", summary->functions_failed);
+	output_printf(output,
+		"\n  rows     %" PRIu32 " in %" PRIu32 " lines, %" PRIu32 " not supported"
+		"\n  rules    %" PRIu32 ", seldom ones in %" PRIu32 " rows"
+		"\n  size     %s (%" PRIu64 " bytes)",
+		summary->row_count, summary->line_count, summary->unsupported_rows,
+		summary->rule_count, summary->escape_count, shown_text_bytes(bytes, text), bytes);
+	if (summary->row_count > 0)
+		output_printf(output, ", %.2f bytes a row", bytes_a_row(table));
+	output_printf(output, "\n  frame pointers are %s\n",
+		keeps_frame_pointers(table) ? "kept" : "not kept");
+}
+
+/* A symbol file without symbols has other words for the commonest of all. */
+static const char *failure_text(const struct symbol_file *file)
+{
+	uint8_t failure = symbol_file_header(file)->failure;
+
+	return failure == PILOTLIGHT_SYMBOL_NOTHING ? "it has no unwind information"
+						    : symbols_text_failure(failure);
+}
+
+void symbols_unwind_write(const struct symbols_unwind *unwind, struct output *output)
+{
+	switch (unwind->state) {
+	case SYMBOLS_UNWIND_UNKNOWN:
+		output_string(output, "unwinding  no table in the cache\n");
+		break;
+	case SYMBOLS_UNWIND_NONE:
+		output_printf(output, "unwinding  none: %s\n", failure_text(unwind->file));
+		break;
+	case SYMBOLS_UNWIND_DAMAGED:
+		output_string(output, "unwinding  none: the table is damaged\n");
+		break;
+	case SYMBOLS_UNWIND_TABLE:
+		write_table(&unwind->table, output);
+		break;
+	}
+}
+
+static void json_table(const struct unwind_table *table, struct json *json)
+{
+	const struct pilotlight_unwind_summary *summary = table->summary;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} members[] = {
+		{ "functions", summary->function_count },
+		{ "functions_failed", summary->functions_failed },
+		{ "rows", summary->row_count },
+		{ "rows_unsupported", summary->unsupported_rows },
+		{ "lines", summary->line_count },
+		{ "rules", summary->rule_count },
+		{ "escapes", summary->escape_count },
+		{ "bytes", unwind_table_bytes(table) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		json_key(json, members[i].key);
+		json_u64(json, members[i].value);
+	}
+	json_key(json, "bytes_per_row");
+	json_seconds(json, bytes_a_row(table));
+	json_key(json, "keeps_frame_pointers");
+	json_bool(json, keeps_frame_pointers(table));
+}
+
+void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
+{
+	if (unwind->state == SYMBOLS_UNWIND_UNKNOWN) {
+		json_null(json);
+		return;
+	}
+	json_begin_object(json);
+	json_key(json, "source");
+	if (unwind->state == SYMBOLS_UNWIND_TABLE)
+		json_string(json, symbols_text_rank_word(symbol_file_header(unwind->file)->rank));
+	else
+		json_string(json, "none");
+	if (unwind->state == SYMBOLS_UNWIND_TABLE) {
+		json_table(&unwind->table, json);
+	} else {
+		json_key(json, "reason");
+		json_string(json, unwind->state == SYMBOLS_UNWIND_DAMAGED
+					  ? symbols_text_failure_word(PILOTLIGHT_SYMBOL_DAMAGED)
+					  : symbols_text_failure_word(
+						    symbol_file_header(unwind->file)->failure));
+	}
+	json_end_object(json);
+}

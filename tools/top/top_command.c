@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/top/top_command.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "base/time_text.h"
+#include "tools/command.h"
+#include "tools/history/history_request.h"
+#include "tools/record/record_signals.h"
+#include "tools/top/top_feed.h"
+#include "tools/top/top_screen.h"
+#include "tools/top/top_terminal.h"
+#include "tools/top/top_text.h"
+#include "tools/top/top_view.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	OPTION_LAST = HISTORY_OPTION_OWN,
+	DELAY_DEFAULT_S = 2,
+	SPAN_DEFAULT_S = 10,
+	STATUS_WRONG = 400, /* of HTTP: what was asked for will not become right */
+	STATUS_NOTHING = 404,
+};
+#define DELAY_MIN_NS (NSEC_PER_SEC / 2)
+#define DELAY_MAX_NS (3600ULL * NSEC_PER_SEC)
+#define SPAN_MIN_NS  ((uint64_t)NSEC_PER_SEC)
+#define SPAN_MAX_NS  (24ULL * 3600 * NSEC_PER_SEC)
+
+static const char help[] =
+	"usage: pilotlight top [SELECT...] [OPTION...]\n"
+	"\n"
+	"What takes the CPUs' time now: functions, processes, or the tree of calls, from\n"
+	"what pilotlightd has seen in the last seconds. `?` shows the keys.\n"
+	"\n"
+	"  -d DELAY           between one look and the next (2s)\n"
+	"  --last DURATION    how long ago what is shown begins (10s)\n"
+	"  -b, --batch        write one table and end, as it does without a "
+	"terminal\n" HISTORY_HELP_SELECT HISTORY_HELP_ASK;
+
+struct top {
+	struct history_request request;
+	uint64_t delay_ns;
+	bool is_batch;
+	struct record_signals signals;
+	struct top_feed *feed;
+	struct top_view view;
+	struct top_answer answer; /* the last that had a profile */
+	bool has_answer;
+	struct fault complaint; /* of what came since */
+	unsigned status;	/* likewise, of HTTP; 0: nobody has answered */
+	uint64_t next_ns;	/* when to ask again, CLOCK_MONOTONIC */
+	struct top_screen *screen;
+};
+
+static void top_done(struct top *top)
+{
+	/* The terminal first: a question under way may take a second to be given up. */
+	top_screen_free(top->screen);
+	top_feed_free(top->feed);
+	top_profile_free(top->answer.profile);
+	top_view_done(&top->view);
+	record_signals_done(&top->signals);
+}
+
+static enum history_parse take_duration(
+	uint64_t min_ns, uint64_t max_ns, const char *option, uint64_t *ns)
+{
+	char low[TIME_TEXT_BYTES], high[TIME_TEXT_BYTES];
+	struct fault fault = { 0 };
+	uint64_t value;
+
+	if (time_text_parse_duration(optarg, &value, &fault) < 0) {
+		log_error("%s: %s", option, fault.text);
+		return HISTORY_PARSE_WRONG;
+	}
+	if (value < min_ns || value > max_ns) {
+		log_error("%s takes a duration from %s to %s, not '%s'", option,
+			time_text_format_duration(min_ns, low),
+			time_text_format_duration(max_ns, high), optarg);
+		return HISTORY_PARSE_WRONG;
+	}
+	*ns = value;
+	return HISTORY_PARSE_RUN;
+}
+
+static enum history_parse parse(int argc, char **argv, struct top *top)
+{
+	static const struct option long_options[] = {
+		HISTORY_OPTIONS_SELECT,
+		HISTORY_OPTIONS_ASK,
+		{ "last", required_argument, NULL, OPTION_LAST },
+		{ "delay", required_argument, NULL, 'd' },
+		{ "batch", no_argument, NULL, 'b' },
+		{ 0 },
+	};
+	uint64_t span_ns = SPAN_DEFAULT_S * (uint64_t)NSEC_PER_SEC;
+	int option;
+
+	optind = 0;
+	while ((option = getopt_long(argc, argv, "p:d:bh", long_options, NULL)) >= 0) {
+		enum history_parse r = HISTORY_PARSE_RUN;
+
+		if (option == OPTION_LAST)
+			r = take_duration(SPAN_MIN_NS, SPAN_MAX_NS, "--last", &span_ns);
+		else if (option == 'd')
+			r = take_duration(DELAY_MIN_NS, DELAY_MAX_NS, "-d", &top->delay_ns);
+		else if (option == 'b')
+			top->is_batch = true;
+		else
+			r = history_request_take(&top->request, option);
+		if (r != HISTORY_PARSE_RUN)
+			return r;
+	}
+	top_view_init(&top->view, span_ns);
+	return history_request_check(&top->request, argc, argv);
+}
+
+/* Takes an answer into what is shown. Returns 0, -ENOMEM, or what will not become right. */
+static int take_answer(struct top *top, struct fault *fault)
+{
+	struct top_answer answer;
+
+	if (!top_feed_take(top->feed, &answer))
+		return 0;
+	top->complaint = answer.fault;
+	top->status = answer.status;
+	if (answer.error < 0 && answer.status == STATUS_WRONG)
+		return fault_set(fault, answer.error, "%s", answer.fault.text);
+	if (answer.error < 0 && (answer.status != STATUS_NOTHING || !top->has_answer))
+		return 0;
+	/* Where nothing is left to show, what there was is not shown as if it were now. */
+	if (answer.error < 0) {
+		top_profile_free(top->answer.profile);
+		top->answer.profile = NULL;
+		top->has_answer = false;
+		return top_view_update(&top->view, NULL);
+	}
+	top_profile_free(top->answer.profile);
+	top->answer = answer;
+	top->has_answer = true;
+	return top_view_update(&top->view, top->answer.profile);
+}
+
+static void ask(struct top *top)
+{
+	if (top_feed_is_asking(top->feed))
+		return;
+	top_feed_ask(top->feed, top->view.span_ns);
+	top->next_ns = clock_monotonic_ns() + top->delay_ns;
+}
+
+static void draw(struct top *top)
+{
+	struct top_picture picture = {
+		.view = &top->view,
+		.answer = top->has_answer ? &top->answer : NULL,
+		.complaint = top->complaint.text,
+	};
+
+	top_view_resize(&top->view, top_screen_rows(top->screen));
+	top_screen_draw(top->screen, &picture);
+}
+
+/* Returns 1 when it is to end, 0, or -ENOMEM. */
+static int take_keys(struct top *top)
+{
+	uint32_t key;
+
+	while (top_screen_key(top->screen, &key)) {
+		enum top_action action = TOP_ACTION_NONE;
+		int r = 0;
+
+		if (key)
+			r = top_view_press(&top->view, top->has_answer ? top->answer.profile : NULL,
+				key, &action);
+		if (r < 0)
+			return r;
+		if (action == TOP_ACTION_QUIT)
+			return 1;
+		/* Where a question is under way, the next one comes right behind it. */
+		if (action == TOP_ACTION_ASK)
+			top->next_ns = 0;
+	}
+	return 0;
+}
+
+/* How long nothing is to be done, -1: until something comes. */
+static int patience_ms(const struct top *top)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (top->view.is_paused || top_feed_is_asking(top->feed))
+		return -1;
+	return top->next_ns > now_ns ? (int)((top->next_ns - now_ns) / 1000000 + 1) : 0;
+}
+
+/* Until a key or a signal ends it, or the terminal is gone. */
+static int show(struct top *top, struct fault *fault)
+{
+	struct pollfd fds[] = {
+		{ .fd = STDIN_FILENO, .events = POLLIN },
+		{ .fd = top_feed_poll_fd(top->feed), .events = POLLIN },
+		{ .fd = top->signals.fd, .events = POLLIN },
+	};
+	int r = 0;
+
+	while (r == 0) {
+		if (!top->view.is_paused && clock_monotonic_ns() >= top->next_ns)
+			ask(top);
+		draw(top);
+		if (poll(fds, 3, patience_ms(top)) < 0 && errno != EINTR)
+			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+		if (record_signals_take(&top->signals) ||
+			(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
+			return 0;
+		r = take_answer(top, fault);
+		if (r == 0)
+			r = take_keys(top);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Waits for the first answer, which has to be one. 1: interrupted. */
+static int wait_for_first(struct top *top, struct fault *fault)
+{
+	struct pollfd fds[] = {
+		{ .fd = top_feed_poll_fd(top->feed), .events = POLLIN },
+		{ .fd = top->signals.fd, .events = POLLIN },
+	};
+
+	ask(top);
+	while (top_feed_is_asking(top->feed)) {
+		int r;
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
+		if (record_signals_take(&top->signals))
+			return 1;
+		r = take_answer(top, fault);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int write_table(struct top *top, struct fault *fault)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	int r;
+
+	if (!output)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	if (!top->has_answer)
+		return fault_set(fault, -ENODATA, "%s", top->complaint.text);
+	output_init_fd(output, STDOUT_FILENO);
+	r = top_text_write(&top->answer, output);
+	if (r < 0)
+		return fault_set(fault, r, "out of memory");
+	return command_finish_output(output, fault);
+}
+
+static int run(struct top *top, struct fault *fault)
+{
+	int r = record_signals_init(&top->signals, fault);
+
+	if (r == 0)
+		r = top_feed_new(top->request.socket_path, &top->request.query, &top->feed);
+	if (r == 0)
+		r = wait_for_first(top, fault);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (top->is_batch || !top_terminal_can_draw())
+		return write_table(top, fault);
+	/* Later it waits for a service that is gone; one that is not there may never have been. */
+	if (!top->has_answer && top->status == 0)
+		return fault_set(fault, -ENODATA, "%s", top->complaint.text);
+	r = top_screen_new(&top->screen);
+	if (r < 0)
+		return r;
+	return show(top, fault);
+}
+
+int top_main(int argc, char **argv)
+{
+	_cleanup_(top_done) struct top top = {
+		.delay_ns = DELAY_DEFAULT_S * (uint64_t)NSEC_PER_SEC,
+		.signals.fd = -1,
+	};
+	struct fault fault = { 0 };
+	enum history_parse parsed;
+	int r;
+
+	history_request_init(&top.request, "top", help, "/api/v1/profile");
+	parsed = parse(argc, argv, &top);
+	if (parsed != HISTORY_PARSE_RUN)
+		return history_parse_status(parsed);
+	r = run(&top, &fault);
+	/* What is said would be said on a screen that goes away. */
+	top_screen_free(TAKE_PTR(top.screen));
+	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+}

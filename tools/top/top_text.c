@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/top/top_text.h"
+
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/time_text.h"
+#include "tools/shown_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double per_cent(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/*
+ * Samples that one CPU gives in the time that the windows cover, which is more than was asked for
+ * and may have been sampled at another rate than that of now; 0: not known.
+ */
+static double samples_of_cpu(const struct top_answer *answer)
+{
+	return answer->period_ns > 0 ? (double)answer->covered_ns / (double)answer->period_ns : 0;
+}
+
+const char *top_text_title(const struct top_answer *answer, char line[TOP_TEXT_BYTES])
+{
+	char host[65] = "", span[TIME_TEXT_BYTES], clock[16] = "";
+	time_t seconds = (time_t)(answer->received_ns / NSEC_PER_SEC);
+	struct tm local;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (localtime_r(&seconds, &local))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	(void)snprintf(line, TOP_TEXT_BYTES, "pilotlight top  %s  %s  last %s", host, clock,
+		time_text_format_duration(answer->span_ns, span));
+	return line;
+}
+
+/* Adds to what is in the line; what does not fit is left out. */
+__attribute__((format(printf, 2, 3))) static void add(
+	char line[TOP_TEXT_BYTES], const char *format, ...)
+{
+	size_t size = strlen(line);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(line + size, TOP_TEXT_BYTES - size, format, arguments);
+	va_end(arguments);
+}
+
+const char *top_text_machine(const struct top_answer *answer, char line[TOP_TEXT_BYTES])
+{
+	const struct top_machine *machine = &answer->machine;
+	const struct top_profile *profile = answer->profile;
+	double possible = samples_of_cpu(answer) * machine->cpus;
+	char bytes[SHOWN_TEXT_BYTES_BYTES];
+
+	line[0] = '\0';
+	if (possible > 0)
+		add(line, "CPU %.1f%% of %.0f, ", 100.0 * (double)profile->samples / possible,
+			machine->cpus);
+	add(line, "%" PRIu64 " samples", profile->samples);
+	if (machine->rate_hz > 0)
+		add(line, " at %.0f Hz", machine->rate_hz);
+	add(line, ", %" PRIu64 " lost", profile->lost);
+	if (profile->lost > 0)
+		add(line, " (%.2f%%)", per_cent(profile->lost, profile->samples + profile->lost));
+	if (machine->memory_bytes > 0 && machine->memory_bytes < 1e18)
+		add(line, "; costs %.2f%%, %s", 100.0 * machine->cost_ratio,
+			shown_text_bytes((uint64_t)machine->memory_bytes, bytes));
+	if (profile->cut + profile->damaged > 0)
+		add(line, "; %" PRIu64 " stacks cut, %" PRIu64 " not understood", profile->cut,
+			profile->damaged);
+	return line;
+}
+
+static const char *kind_name(enum folded_kind kind)
+{
+	static const char *const names[] = {
+		[FOLDED_PROGRAM] = "",
+		[FOLDED_KERNEL] = "kernel",
+		[FOLDED_JIT] = "jit",
+		[FOLDED_INLINED] = "inlined",
+		[FOLDED_NAMELESS] = "",
+	};
+
+	return names[kind];
+}
+
+const char *top_text_head(enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES])
+{
+	static const char *const shares[][2] = {
+		[TOP_FUNCTIONS] = { "SELF%", "TOTAL%" },
+		[TOP_PROCESSES] = { "SHARE%", "CPU%" },
+		[TOP_TREE] = { "TOTAL%", "SELF%" },
+	};
+	size_t size;
+
+	(void)snprintf(
+		columns, TOP_TEXT_COLUMNS_BYTES, "%6s %7s ", shares[mode][0], shares[mode][1]);
+	size = strlen(columns);
+	if (!is_narrow)
+		(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%9s ", "SAMPLES");
+	size = strlen(columns);
+	if (!is_narrow && mode == TOP_FUNCTIONS)
+		(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%-7s ", "KIND");
+	return columns;
+}
+
+static void write_shares(const struct top_answer *answer, const struct top_row *row,
+	enum top_mode mode, char columns[TOP_TEXT_COLUMNS_BYTES])
+{
+	double self = per_cent(row->self, answer->profile->samples);
+	double total = per_cent(row->total, answer->profile->samples);
+	double of_cpu = samples_of_cpu(answer);
+
+	if (mode == TOP_FUNCTIONS)
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", self, total);
+	else if (mode == TOP_TREE)
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", total, self);
+	else if (of_cpu > 0 && (double)row->total / of_cpu < 9999)
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", total,
+			100.0 * (double)row->total / of_cpu);
+	else
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7s ", total, "-");
+}
+
+const char *top_text_columns(const struct top_answer *answer, const struct top_row *row,
+	enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES])
+{
+	uint64_t samples = mode == TOP_FUNCTIONS ? row->self : row->total;
+	enum folded_kind kind;
+	size_t size, name_size;
+
+	write_shares(answer, row, mode, columns);
+	if (is_narrow)
+		return columns;
+	size = strlen(columns);
+	/* As many digits as there is room for; more are of no use to anybody. */
+	(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%9" PRIu64 " ",
+		samples < 1000000000 ? samples : 999999999);
+	if (mode != TOP_FUNCTIONS)
+		return columns;
+	size = strlen(columns);
+	(void)top_profile_name(answer->profile, row->name, &name_size, &kind);
+	(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%-7s ", kind_name(kind));
+	return columns;
+}
+
+const char *top_text_name_head(enum top_mode mode)
+{
+	static const char *const names[] = {
+		[TOP_FUNCTIONS] = "FUNCTION",
+		[TOP_PROCESSES] = "NAME",
+		[TOP_TREE] = "NAME AND STACK",
+	};
+
+	return names[mode];
+}
+
+static void write_rows(
+	const struct top_answer *answer, const struct top_rows *rows, struct output *output)
+{
+	const struct top_profile *profile = answer->profile;
+	char columns[TOP_TEXT_COLUMNS_BYTES];
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct top_row *row = &rows->items[i];
+		enum folded_kind kind;
+		const char *name;
+		size_t size;
+
+		if (per_cent(row->self, profile->samples) < 0.1)
+			break;
+		name = top_profile_name(profile, row->name, &size, &kind);
+		output_string(output, top_text_columns(answer, row, TOP_FUNCTIONS, false, columns));
+		shown_text_write(output, size > 0 ? name : "?", size > 0 ? size : 1);
+		output_char(output, '\n');
+	}
+}
+
+int top_text_write(const struct top_answer *answer, struct output *output)
+{
+	static const struct top_open nothing;
+	const struct top_order order = { .mode = TOP_FUNCTIONS, .filter = "", .open = &nothing };
+	_cleanup_(top_rows_done) struct top_rows rows = { 0 };
+	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
+	int r = top_rows_make(&rows, answer->profile, &order);
+
+	if (r < 0)
+		return r;
+	shown_text_string(output, top_text_title(answer, line));
+	output_char(output, '\n');
+	output_string(output, top_text_machine(answer, line));
+	output_printf(output, "\n\n%s%s\n", top_text_head(TOP_FUNCTIONS, false, columns),
+		top_text_name_head(TOP_FUNCTIONS));
+	write_rows(answer, &rows, output);
+	return 0;
+}
