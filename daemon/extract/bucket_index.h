@@ -2,7 +2,7 @@
 /* The sections BOUNDARY_INDEX and ROW_INDEX of a symbol file. */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 
 #include <stdint.h>
 

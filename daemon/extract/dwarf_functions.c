@@ -2,7 +2,7 @@
 #include "extract/dwarf_functions.h"
 
 #include "base/array.h"
-#include "extract/dwarf_range_list.h"
+#include "dwarf/dwarf_range_list.h"
 #include "symbol/symbol_file.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "dwarf/dwarf_unit.h"
 #include "extract/dwarf_names.h"
-#include "extract/dwarf_unit.h"
 #include "extract/line_table.h"
 #include "extract/symbol_builder.h"
 

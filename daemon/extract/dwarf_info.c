@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/dwarf_info.h"
 
+#include "dwarf/dwarf_split.h"
+#include "dwarf/dwarf_unit.h"
 #include "extract/dwarf_functions.h"
 #include "extract/dwarf_names.h"
-#include "extract/dwarf_split.h"
-#include "extract/dwarf_unit.h"
 #include "extract/line_table.h"
 
 #include "base/array.h"

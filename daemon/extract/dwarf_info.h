@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "extract/dwarf_pieces.h"
+#include "dwarf/dwarf_pieces.h"
 #include "extract/symbol_builder.h"
 
 #include <elfutils/libdw.h>

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "extract/dwarf_unit.h"
+#include "dwarf/dwarf_unit.h"
 #include "extract/symbol_builder.h"
 
 struct dwarf_names {

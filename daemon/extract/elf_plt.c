@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
-#include "extract/scratch_sort.h"
+#include "base/scratch_sort.h"
+#include "dwarf/elf_sections.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 #include "symbol/elf_file.h"
 
 #include <stdint.h>

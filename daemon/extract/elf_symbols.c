@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/elf_symbols.h"
 
+#include "dwarf/elf_debugdata.h"
+#include "dwarf/elf_sections.h"
 #include "extract/demangle.h"
-#include "extract/elf_debugdata.h"
 #include "extract/elf_plt.h"
-#include "extract/elf_sections.h"
 #include "extract/symbol_claims.h"
 #include "extract/symbol_names.h"
 #include "extract/symbol_table.h"

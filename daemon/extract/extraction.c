@@ -2,11 +2,11 @@
 #include "extract/extraction.h"
 
 #include "base/clock.h"
-#include "extract/debug_elf.h"
+#include "base/scratch.h"
+#include "dwarf/debug_elf.h"
+#include "dwarf/elf_sections.h"
 #include "extract/dwarf_info.h"
-#include "extract/elf_sections.h"
 #include "extract/elf_symbols.h"
-#include "extract/scratch.h"
 #include "extract/symbol_builder.h"
 #include "symbol/elf_image.h"
 

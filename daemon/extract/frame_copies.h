@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/hash_index.h"
-#include "extract/scratch.h"
+#include "base/scratch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 /* Leaves out the frames that no code is in. */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 
 /*
  * Keeps of `frames` (struct pilotlight_symbol_frame, parents before their children, [0] none) those

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "extract/dwarf_sections.h"
+#include "dwarf/dwarf_sections.h"
 #include "extract/symbol_builder.h"
 
 struct line_table {

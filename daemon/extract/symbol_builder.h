@@ -18,7 +18,7 @@
 #pragma once
 
 #include "base/cleanup.h"
-#include "extract/scratch.h"
+#include "base/scratch.h"
 #include "pilotlight/symbol_file.h"
 #include "symbol/symbol_identity.h"
 

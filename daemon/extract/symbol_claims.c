@@ -2,7 +2,7 @@
 #include "extract/symbol_claims.h"
 
 #include "base/cleanup.h"
-#include "extract/scratch_sort.h"
+#include "base/scratch_sort.h"
 
 #include <errno.h>
 

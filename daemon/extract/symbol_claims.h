@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_files.h"
 
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 #include "extract/extraction.h"
 #include "extract/unwind_rules.h"
 #include "symbol/elf_image.h"

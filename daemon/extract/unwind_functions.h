@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "extract/cfi_cie.h"
-#include "extract/scratch.h"
+#include "base/scratch.h"
+#include "dwarf/cfi_cie.h"
 #include "extract/unwind_files.h"
 #include "extract/unwind_sections.h"
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 #include "extract/unwind_rows.h"
 #include "pilotlight/unwind.h"
 

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "extract/scratch.h"
+#include "base/scratch.h"
 #include "extract/unwind_functions.h"
 #include "extract/unwind_rules.h"
 #include "extract/unwind_stubs.h"

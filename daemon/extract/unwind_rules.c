@@ -2,7 +2,7 @@
 #include "extract/unwind_rules.h"
 
 #include "base/array.h"
-#include "extract/cfi_expression.h"
+#include "dwarf/cfi_expression.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/hash_index.h"
-#include "extract/cfi_cie.h"
+#include "dwarf/cfi_cie.h"
 #include "pilotlight/unwind.h"
 
 /* EM_X86_64 and EM_AARCH64; NULL of others, which have no tables. */

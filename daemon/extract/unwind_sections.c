@@ -2,8 +2,8 @@
 #include "extract/unwind_sections.h"
 
 #include "base/array.h"
-#include "extract/elf_inflate.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_inflate.h"
+#include "dwarf/elf_sections.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "extract/cfi_section.h"
-#include "extract/scratch.h"
+#include "base/scratch.h"
+#include "dwarf/cfi_section.h"
 #include "extract/unwind_files.h"
 
 /* .eh_frame, and .debug_frame of two files, in the order in which they are believed. */

@@ -2,8 +2,8 @@
 #include "extract/unwind_stubs.h"
 
 #include "base/array.h"
-#include "extract/cfi_program.h"
-#include "extract/elf_sections.h"
+#include "dwarf/cfi_program.h"
+#include "dwarf/elf_sections.h"
 
 #include <assert.h>
 #include <elf.h>

@@ -2,7 +2,7 @@
 #include "symbolize/debug_files.h"
 
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 #include "symbol/file_owner.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "symbolize/split_piece.h"
 
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 
 #include <errno.h>
 #include <limits.h>

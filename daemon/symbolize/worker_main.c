@@ -2,7 +2,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
-#include "extract/dwarf_pieces.h"
+#include "dwarf/dwarf_pieces.h"
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
 #include "sandbox/sandbox.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/dwarf_abbreviations.h"
+#include "dwarf/dwarf_abbreviations.h"
 #include "tests/extract/dwarf_fixture.h"
 #include "tests/harness/failing_allocation.h"
 

@@ -7,8 +7,8 @@
 
 #include "extract/dwarf_info.h"
 #include "symbol/symbol_file.h"
-#include "tests/extract/scratch_fixture.h"
-#include "tests/extract/section_fixture.h"
+#include "tests/base/scratch_fixture.h"
+#include "tests/dwarf/section_fixture.h"
 
 #include <assert.h>
 #include <dwarf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/dwarf_pieces.h"
+#include "dwarf/dwarf_pieces.h"
 
 #include "tests/extract/split_fixture.h"
 #include "tests/harness/failing_allocation.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/dwarf_range_list.h"
+#include "dwarf/dwarf_range_list.h"
 
 #include "tests/extract/split_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/dwarf_skeleton.h"
+#include "dwarf/dwarf_skeleton.h"
 
-#include "extract/dwarf_unit.h"
+#include "dwarf/dwarf_unit.h"
 #include "tests/extract/split_fixture.h"
 
 #include <setjmp.h>

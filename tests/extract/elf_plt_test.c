@@ -4,11 +4,11 @@
  * the linkers rather than that of the instructions.
  */
 #include "extract/elf_plt.h"
-#include "tests/extract/section_fixture.h"
+#include "tests/dwarf/section_fixture.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/elf_symbols.h"
+#include "tests/dwarf/section_fixture.h"
 #include "tests/extract/recorded_symbols.h"
-#include "tests/extract/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include "base/array.h"

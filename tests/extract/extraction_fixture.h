@@ -5,7 +5,7 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "extract/dwarf_pieces.h"
+#include "dwarf/dwarf_pieces.h"
 #include "symbol/symbol_file.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Extractions of all that the fuzzer starts with, held against llvm-symbolizer. */
+#include "dwarf/elf_sections.h"
 #include "extract/demangle.h"
-#include "extract/elf_sections.h"
 #include "tests/extract/extraction_fixture.h"
 
 #include <dirent.h>

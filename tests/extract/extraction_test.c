@@ -7,11 +7,11 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 #include "extract/symbol_builder.h"
 #include "symbol/symbol_file.h"
+#include "tests/dwarf/section_fixture.h"
 #include "tests/extract/extraction_fixture.h"
-#include "tests/extract/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <dirent.h>

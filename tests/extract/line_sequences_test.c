@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
 #include "extract/line_sequences.h"
-#include "tests/extract/scratch_fixture.h"
+#include "tests/base/scratch_fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/utf8.h"
 #include "extract/name_table.h"
-#include "tests/extract/scratch_fixture.h"
+#include "tests/base/scratch_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/cleanup.h"
-#include "extract/dwarf_package.h"
+#include "dwarf/dwarf_package.h"
 #include "tests/extract/dwarf_fixture.h"
 
 #include <sys/mman.h>

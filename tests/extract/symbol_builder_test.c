@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/symbol_builder.h"
-#include "tests/extract/scratch_fixture.h"
+#include "tests/base/scratch_fixture.h"
 #include "tests/extract/symbol_model.h"
 #include "tests/harness/failing_allocation.h"
 

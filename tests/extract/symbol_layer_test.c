@@ -2,7 +2,7 @@
 #include "base/array.h"
 #include "extract/symbol_layer.h"
 #include "pilotlight/symbol_file.h"
-#include "tests/extract/scratch_fixture.h"
+#include "tests/base/scratch_fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>

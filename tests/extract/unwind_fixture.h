@@ -2,7 +2,7 @@
 /* Small ELF files with segments and call frame information, as unwind tables are made of them. */
 #pragma once
 
-#include "tests/extract/cfi_fixture.h"
+#include "tests/dwarf/cfi_fixture.h"
 
 #include "base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_rules.h"
-#include "tests/extract/cfi_fixture.h"
+#include "tests/dwarf/cfi_fixture.h"
 
 #include "base/array.h"
 #include "tests/harness/failing_allocation.h"

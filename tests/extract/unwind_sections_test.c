@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_sections.h"
-#include "tests/extract/scratch_fixture.h"
+#include "tests/base/scratch_fixture.h"
 #include "tests/extract/unwind_fixture.h"
 
 #include "extract/extraction.h"

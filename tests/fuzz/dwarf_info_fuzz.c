@@ -2,7 +2,7 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "extract/dwarf_pieces.h"
+#include "dwarf/dwarf_pieces.h"
 #include "symbol/elf_image.h"
 #include "symbol/symbol_file.h"
 

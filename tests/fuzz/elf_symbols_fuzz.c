@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 #include "extract/elf_symbols.h"
 #include "tests/extract/recorded_symbols.h"
 

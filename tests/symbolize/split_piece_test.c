@@ -3,7 +3,7 @@
 #include "symbolize/split_piece.h"
 
 #include "base/cleanup.h"
-#include "tests/extract/section_fixture.h"
+#include "tests/dwarf/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>

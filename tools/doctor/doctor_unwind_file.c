@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "extract/elf_sections.h"
+#include "dwarf/elf_sections.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a CIE says for its functions, and what an FDE says of its one. The bytes are hostile (I8)
+ * and borrowed. Value objects.
+ *
+ * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.6.1; for the letter B the DWARF supplement of
+ * the ABI for the Arm 64-bit Architecture.
+ */
+#pragma once
+
+#include "dwarf/cfi_program.h"
+
+struct cfi_cie {
+	uint32_t offset;	/* in its section */
+	uint8_t segment_bytes;	/* of the selector before an address, which nobody uses */
+	bool has_augmentation;	/* FDEs have some data more, and its length before it */
+	bool is_signal;		/* the functions are signal frames */
+	uint64_t return_column; /* the register that stands for the return address */
+	struct cfi_terms terms;
+};
+
+/*
+ * Returns 0, or -ENOEXEC: it is damaged, of another version than 1, 3 or 4, of another address size
+ * than 8, or has an augmentation that nobody can pass over.
+ */
+int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers *registers,
+	const struct cfi_entry *entry, struct cfi_cie *ret_cie);
+
+struct cfi_fde {
+	uint64_t start, size; /* vaddr and bytes; the sum does not wrap */
+	struct dwarf_bytes program;
+};
+
+/* Returns 0 or -ENOEXEC. */
+int cfi_fde_parse(const struct cfi_section *section, const struct cfi_cie *cie,
+	const struct cfi_entry *entry, struct cfi_fde *ret_fde);

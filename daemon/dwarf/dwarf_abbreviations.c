@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dwarf/dwarf_abbreviations.h"
+
+#include "base/array.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	ITEMS_MAX = 1 << 18,
+	SPECS_MAX = 1 << 20,  /* 16 MiB */
+	ITEM_SPECS_MAX = 256, /* a DIE may have them all in a single byte */
+};
+
+/* Many units may name one big table in turn, which would have to be read again for each. */
+static const uint64_t budget_bytes = 1ULL << 30;
+
+enum dwarf_attribute dwarf_attribute_of(unsigned int at)
+{
+	switch (at) {
+	case DW_AT_sibling:
+		return DWARF_SIBLING;
+	case DW_AT_name:
+		return DWARF_NAME;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		return DWARF_LINKAGE_NAME;
+	case DW_AT_abstract_origin:
+		return DWARF_ORIGIN;
+	case DW_AT_specification:
+		return DWARF_SPECIFICATION;
+	case DW_AT_low_pc:
+		return DWARF_LOW_PC;
+	case DW_AT_high_pc:
+		return DWARF_HIGH_PC;
+	case DW_AT_ranges:
+		return DWARF_RANGES;
+	case DW_AT_call_file:
+		return DWARF_CALL_FILE;
+	case DW_AT_call_line:
+		return DWARF_CALL_LINE;
+	case DW_AT_call_column:
+		return DWARF_CALL_COLUMN;
+	case DW_AT_stmt_list:
+		return DWARF_STMT_LIST;
+	case DW_AT_comp_dir:
+		return DWARF_COMP_DIR;
+	case DW_AT_language:
+		return DWARF_LANGUAGE;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return DWARF_DWO_NAME;
+	case DW_AT_GNU_dwo_id:
+		return DWARF_DWO_ID;
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+		return DWARF_ADDR_BASE;
+	case DW_AT_GNU_ranges_base:
+		return DWARF_RANGES_BASE;
+	default:
+		return DWARF_ATTRIBUTES;
+	}
+}
+
+static enum dwarf_kind kind_of(uint64_t tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+		return DWARF_KIND_FUNCTION;
+	case DW_TAG_inlined_subroutine:
+		return DWARF_KIND_INLINED;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
+		return DWARF_KIND_TYPE;
+	case DW_TAG_array_type:
+	case DW_TAG_subroutine_type:
+	case DW_TAG_call_site:
+	case DW_TAG_GNU_call_site:
+		return DWARF_KIND_CODELESS;
+	default:
+		return DWARF_KIND_OTHER;
+	}
+}
+
+/* DWARF 5, 7.5.6. A form that is not known varies, and nobody knows how. */
+static uint16_t value_bytes_of(uint64_t form, const struct dwarf_encoding *encoding)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return 0;
+	case DW_FORM_data1:
+	case DW_FORM_ref1:
+	case DW_FORM_flag:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		return 2;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
+		return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		return 8;
+	case DW_FORM_data16:
+		return 16;
+	case DW_FORM_addr:
+		return encoding->address_bytes;
+	case DW_FORM_ref_addr:
+		return encoding->version <= 2 ? encoding->address_bytes : encoding->offset_bytes;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_GNU_ref_alt:
+		return encoding->offset_bytes;
+	default:
+		return DWARF_SIZE_VARIES;
+	}
+}
+
+void dwarf_abbreviations_init(struct dwarf_abbreviations *abbreviations)
+{
+	*abbreviations = (struct dwarf_abbreviations){ .budget_bytes = budget_bytes };
+}
+
+void dwarf_abbreviations_done(struct dwarf_abbreviations *abbreviations)
+{
+	free(abbreviations->items);
+	free(abbreviations->specs);
+	*abbreviations = (struct dwarf_abbreviations){ 0 };
+}
+
+void dwarf_abbreviations_forget(struct dwarf_abbreviations *abbreviations)
+{
+	abbreviations->source = NULL;
+	abbreviations->count = abbreviations->spec_count = 0;
+}
+
+static int add_spec(struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes,
+	uint64_t at, uint64_t form)
+{
+	struct dwarf_attribute_spec spec = {
+		.form = (uint16_t)form,
+		.value_bytes = value_bytes_of(form, &abbreviations->encoding),
+		.attribute =
+			at <= UINT16_MAX ? dwarf_attribute_of((unsigned int)at) : DWARF_ATTRIBUTES,
+	};
+	int r;
+
+	if (form > UINT16_MAX)
+		return -EBADMSG;
+	if (form == DW_FORM_implicit_const)
+		spec.constant = dwarf_bytes_sleb(bytes);
+	r = ARRAY_RESERVE(abbreviations->specs, &abbreviations->spec_capacity,
+		abbreviations->spec_count + 1, SPECS_MAX);
+	if (r < 0)
+		return r == -E2BIG ? -EBADMSG : r;
+	abbreviations->specs[abbreviations->spec_count++] = spec;
+	return 0;
+}
+
+static int read_item(
+	struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes, uint64_t code)
+{
+	struct dwarf_abbreviation item = {
+		.code = code,
+		.first_spec = (uint32_t)abbreviations->spec_count,
+	};
+	uint32_t values_bytes = 0;
+	int r;
+
+	item.kind = (uint8_t)kind_of(dwarf_bytes_uleb(bytes));
+	item.has_children = dwarf_bytes_u8(bytes) == DW_CHILDREN_yes;
+	for (;;) {
+		uint64_t at = dwarf_bytes_uleb(bytes), form = dwarf_bytes_uleb(bytes);
+
+		if (bytes->is_short || (at == 0 && form == 0))
+			break;
+		r = add_spec(abbreviations, bytes, at, form);
+		if (r < 0)
+			return r;
+		values_bytes += abbreviations->specs[abbreviations->spec_count - 1].value_bytes;
+		if (values_bytes > DWARF_SIZE_VARIES)
+			values_bytes = DWARF_SIZE_VARIES;
+	}
+	item.values_bytes = (uint16_t)values_bytes;
+	if (bytes->is_short || abbreviations->spec_count - item.first_spec > ITEM_SPECS_MAX)
+		return -EBADMSG;
+	item.spec_count = (uint16_t)(abbreviations->spec_count - item.first_spec);
+	r = ARRAY_RESERVE(abbreviations->items, &abbreviations->capacity, abbreviations->count + 1,
+		ITEMS_MAX);
+	if (r < 0)
+		return r == -E2BIG ? -EBADMSG : r;
+	abbreviations->items[abbreviations->count++] = item;
+	return 0;
+}
+
+/* Of equal codes the one that was read first comes first. */
+static int compare_items(const void *a, const void *b)
+{
+	const struct dwarf_abbreviation *x = a, *y = b;
+
+	if (x->code != y->code)
+		return x->code < y->code ? -1 : 1;
+	return (x->first_spec > y->first_spec) - (x->first_spec < y->first_spec);
+}
+
+/* Puts them in order; of equal codes the first one counts. */
+static void sort_items(struct dwarf_abbreviations *abbreviations)
+{
+	struct dwarf_abbreviation *items = abbreviations->items;
+	size_t count = 0;
+
+	qsort(items, abbreviations->count, sizeof(*items), compare_items);
+	for (size_t i = 0; i < abbreviations->count; i++)
+		if (count == 0 || items[count - 1].code != items[i].code)
+			items[count++] = items[i];
+	abbreviations->count = count;
+}
+
+static int read_items(struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes)
+{
+	bool is_sorted = true;
+	uint64_t last = 0;
+
+	/* A table that ends with its section lacks its last zero, and nothing else. */
+	while (dwarf_bytes_left(bytes) > 0) {
+		uint64_t code = dwarf_bytes_uleb(bytes);
+		int r;
+
+		if (bytes->is_short)
+			return -EBADMSG;
+		if (code == 0)
+			break;
+		r = read_item(abbreviations, bytes, code);
+		if (r < 0)
+			return r;
+		is_sorted = is_sorted && code > last;
+		last = code;
+	}
+	if (!is_sorted)
+		sort_items(abbreviations);
+	return 0;
+}
+
+int dwarf_abbreviations_read(struct dwarf_abbreviations *abbreviations,
+	const struct dwarf_bytes *section, uint64_t offset, struct dwarf_encoding encoding)
+{
+	struct dwarf_bytes bytes = *section;
+	uint64_t used;
+	int r;
+
+	if (!dwarf_bytes_take(&bytes, offset))
+		return -EBADMSG;
+	if (abbreviations->source == bytes.position &&
+		abbreviations->encoding.version == encoding.version &&
+		abbreviations->encoding.address_bytes == encoding.address_bytes &&
+		abbreviations->encoding.offset_bytes == encoding.offset_bytes)
+		return 0;
+	dwarf_abbreviations_forget(abbreviations);
+	abbreviations->encoding = encoding;
+	/* What is read is bounded; the table of a unit is no bigger than what remains of it. */
+	if (dwarf_bytes_left(&bytes) > abbreviations->budget_bytes)
+		bytes.end = bytes.position + abbreviations->budget_bytes;
+	r = read_items(abbreviations, &bytes);
+	used = dwarf_bytes_left(section) - offset - dwarf_bytes_left(&bytes);
+	used = used < abbreviations->budget_bytes ? used : abbreviations->budget_bytes;
+	abbreviations->budget_bytes -= used;
+	if (r < 0) {
+		dwarf_abbreviations_forget(abbreviations);
+		return r;
+	}
+	abbreviations->source = section->position + offset;
+	return 0;
+}
+
+const struct dwarf_abbreviation *dwarf_abbreviations_search(
+	const struct dwarf_abbreviations *abbreviations, uint64_t code)
+{
+	size_t low = 0, high = abbreviations->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (abbreviations->items[middle].code < code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == abbreviations->count || abbreviations->items[low].code != code)
+		return NULL;
+	return &abbreviations->items[low];
+}
