@@ -125,7 +125,7 @@ usage() {
 	check "no command is a usage error" misused
 	check "an unknown command is a usage error" misused nonsense
 	check "--help succeeds" run 0 --help
-	for command in add list show lookup prune verify fetch export; do
+	for command in add list show lookup prune verify fetch; do
 		check "$command --help begins with its usage" eval \
 			"run 0 $command --help && prints '^usage: pilotlight symbols $command'"
 		check "$command with an unknown option is a usage error" misused $command --nonsense
@@ -284,28 +284,6 @@ damage() {
 	check "prune wants a size" misused prune --max-bytes lots
 }
 
-exporting() {
-	local tool address
-
-	run 0 add "$tmp/one"
-	check "export writes GSYM" run 0 export --gsym -o "$tmp/one.gsym" abcd1111
-	check "... to standard output as well" eval \
-		'"$pilotlight" symbols export --gsym -o - abcd1111 | cmp - "$tmp/one.gsym"'
-	for tool in llvm-gsymutil llvm-gsymutil-{19..14}; do
-		! has $tool || break
-	done
-	if has $tool; then
-		address=$(nm "$tmp/one" | awk '$3 == "outer" { print "0x" $1 }')
-		check "... which llvm-gsymutil reads" eval \
-			'$tool --address=$address "$tmp/one.gsym" | grep -q "outer.*program.c:"'
-	else
-		skip "... which llvm-gsymutil reads" "there is no llvm-gsymutil"
-	fi
-	check "export needs a format" misused export -o "$tmp/x" abcd1111
-	check "export of nothing leaves no file" eval \
-		'fails export --gsym -o "$tmp/x" 01234567 && [ ! -e "$tmp/x" ]'
-}
-
 # From a folder, which libdebuginfod takes for a server.
 fetching() {
 	local id server
@@ -379,7 +357,7 @@ manual() {
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 { has gcc && has objcopy && has python3; } || skip_all "needs gcc, binutils and python3"
 make_programs || { cat "$tmp/err"; echo "Bail out! no programs to look at"; exit 1; }
-plan 88
+plan 81
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 unset DEBUGINFOD_URLS
 cd "$tmp" || exit 1
@@ -389,7 +367,6 @@ adding
 looking_up
 separate_debug_files
 damage
-exporting
 fetching
 without_privilege
 manual

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""symbols_oracle.py SUBJECTS FOLDER PILOTLIGHT LLVM-SYMBOLIZER LLVM-GSYMUTIL: holds the answers of
-`pilotlight symbols lookup` against those of others, and prints TAP, but for the plan's line.
+"""symbols_oracle.py SUBJECTS FOLDER PILOTLIGHT LLVM-SYMBOLIZER: compares the answers of
+`pilotlight symbols lookup` with those of other tools, and prints TAP with its plan at the end.
 
 A line of SUBJECTS is a test binary, its fields separated by tabs: a name, the binary that is added,
 the file that llvm-symbolizer is asked (another one where it cannot read the first), "chains" or
@@ -20,20 +20,18 @@ import threading
 import time
 
 from symbols_oracle_tools import (UNKNOWN, Mismatch, Symbols, ask_binutils,
-                                  ask_elfutils, ask_gsym,
-                                  ask_llvm, ask_pilotlight, debug_file, demangle,
+                                  ask_elfutils, ask_llvm, ask_pilotlight, debug_file, demangle,
                                   random_addresses, run)
 
 ADDRESSES = 10000
 ELFUTILS_ADDRESSES = 100
 ADJUDGED_MAX = 100  # of a binary's differences, by eu-addr2line
 STARTS = 40         # of symbols before an address that are looked at
-FUNCTIONS_LEAST, CHAINS_LEAST, GSYM_LEAST = 99.9, 99.5, 99.9
+FUNCTIONS_LEAST, CHAINS_LEAST = 99.9, 99.5
 JOBS = 2
-TESTS_EACH = 3
+TESTS_EACH = 2
 ALTERNATE = ("they do not read the file that dwz made (.gnu_debugaltlink), and readelf has the name "
              "there")
-NO_LINES_ALONE = "no function is known there, and GSYM has lines of functions alone"
 
 
 class Subject:
@@ -69,9 +67,9 @@ def plain(name):
 class Comparison:
     """Our chains and another's for the same addresses."""
 
-    def __init__(self, addresses, ours, theirs, by, symbols, excused=None):
+    def __init__(self, addresses, ours, theirs, by, symbols):
         self.addresses, self.ours, self.theirs, self.by = addresses, ours, list(theirs), by
-        self.excused = excused or {}
+        self.excused = {}
         self.find_excused(symbols)
         self.find_alternates(symbols)
         self.functions = sum(self.same_innermost(i) for i in range(len(addresses)))
@@ -136,8 +134,6 @@ class Comparison:
 
     def same(self, i):
         ours, theirs = self.ours[i], self.theirs[i]
-        if self.excused.get(i) == NO_LINES_ALONE:
-            return True
         if self.by == "functions":
             return self.same_function(i, ours[-1], theirs[-1], True)
         return len(ours) == len(theirs) and all(
@@ -267,23 +263,6 @@ def compare_with_elfutils(subject, addresses, ours, llvm):
         subject.note(f"        eu     {shown(theirs[i])}")
 
 
-def compare_with_gsym(subject, tools, addresses, ours):
-    gsym = subject.cache + ".gsym"
-    _, errors, status = run([tools["pilotlight"], "symbols", "export", "--gsym", "--cache",
-                             subject.cache, "-o", gsym, subject.path])
-    if status != 0:
-        subject.ok(False, f"symbols export fails: {errors.strip()}")
-        return
-    theirs = ask_gsym(tools["llvm-gsymutil"], gsym, addresses)
-    alone = {i: NO_LINES_ALONE for i, (o, t) in enumerate(zip(ours, theirs))
-             if o[0].function == t[0].function == UNKNOWN and o[0].line}
-    comparison = Comparison(addresses, ours, theirs, subject.by, subject.symbols, alone)
-    same = per_cent(len(addresses) - len(comparison.different), len(addresses))
-    subject.ok(same >= GSYM_LEAST, f"llvm-gsymutil on our export as our own lookup: {same:.2f} %")
-    note_excuses(subject, comparison)
-    explain(subject, comparison)
-
-
 def examine(subject, tools):
     began = time.monotonic()
     addresses = random_addresses(subject.path, ADDRESSES)
@@ -292,13 +271,11 @@ def examine(subject, tools):
     if status != 0:
         subject.ok(False, f"symbols add fails: {errors.strip()}")
         subject.ok(False, "there is nothing to ask")
-        subject.ok(False, "there is nothing to export")
         return
     subject.symbols = Symbols({subject.path, subject.oracle, *debug_file(subject.path)})
     ours = ask_pilotlight(tools["pilotlight"], subject.cache, subject.path, addresses)
     llvm = compare_with_llvm(subject, tools, addresses, ours)
     compare_with_elfutils(subject, addresses, ours, llvm)
-    compare_with_gsym(subject, tools, addresses, ours)
     subject.note(f"    {time.monotonic() - began:.1f} s")
 
 
@@ -323,11 +300,10 @@ def work(queue, tools):
             examine_safely(subject, tools)
 
 
-def main(list_path, folder, pilotlight, llvm_symbolizer, llvm_gsymutil):
+def main(list_path, folder, pilotlight, llvm_symbolizer):
     with open(list_path, encoding="utf-8") as file:
         subjects = [Subject(line.rstrip("\n").split("\t"), folder) for line in file]
-    tools = {"pilotlight": pilotlight, "llvm-symbolizer": llvm_symbolizer,
-             "llvm-gsymutil": llvm_gsymutil}
+    tools = {"pilotlight": pilotlight, "llvm-symbolizer": llvm_symbolizer}
     queue = collections.deque(subjects)
     threads = [threading.Thread(target=work, args=(queue, tools)) for _ in range(JOBS)]
     for thread in threads:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Functions, inlined calls and source lines of many real binaries, held against llvm-symbolizer,
-# eu-addr2line, and llvm-gsymutil on our exports: 10,000 random addresses of each (symbols_oracle.py).
-# Some are Debian's own, some are made here: of each way to build and to split off debug information.
+# Compares functions, inlined calls and source lines of many real binaries with llvm-symbolizer and
+# eu-addr2line, at 10,000 random addresses of each binary (symbols_oracle.py). Some binaries are Debian's;
+# the others are built here, one for each way to build and to split off debug information.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -257,7 +257,6 @@ list_made_here() {
 
 need python3 eu-addr2line c++filt nm objcopy readelf gcc g++ clang++ xz
 symbolizer=$(first llvm-symbolizer-14 llvm-symbolizer) || skip_all 'no llvm-symbolizer'
-gsymutil=$(first llvm-gsymutil-14 llvm-gsymutil) || skip_all 'no llvm-gsymutil'
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 
 compile_programs
@@ -267,4 +266,4 @@ list_debian_with_lines
 list_debian_with_names
 list_made_here
 PYTHONDONTWRITEBYTECODE=1 python3 "$here/symbols_oracle.py" "$subjects" "$tmp" "$pilotlight" \
-	"$symbolizer" "$gsymutil"
+	"$symbolizer"

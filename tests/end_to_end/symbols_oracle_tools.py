@@ -166,26 +166,6 @@ def ask_pilotlight(program, cache, path, addresses):
     return counted(read_chains(out), addresses, "pilotlight symbols lookup", errors)
 
 
-def ask_gsym(program, gsym, addresses):
-    """"0x…: NAME + N @ FILE:LINE [inlined]", callers indented below, an empty line after each."""
-    out, errors, _ = run([program, "--addresses-from-stdin"],
-                         "".join(f"{address:#x} {gsym}\n" for address in addresses))
-    chains = []
-    for block in re.split(r"\n\n", out):
-        if not block.strip("\n"):
-            continue
-        frames = []
-        for line in block.strip("\n").split("\n"):
-            line = re.sub(r"^(0x[0-9a-f]{16}: | {20})", "", line)
-            line = re.sub(r" \[inlined\]$", "", line)
-            found = re.fullmatch(r"(.*?)(?: \+ \d+)?(?: @ ((?:(?! @ ).)*))?", line)
-            name, where = found.groups()
-            frames.append(Frame(UNKNOWN if line.startswith("error: ") else name,
-                                *place(where or "")))
-        chains.append(frames)
-    return counted(chains, addresses, program, errors)
-
-
 def alternate_files(paths):
     found = set()
     for path in paths:

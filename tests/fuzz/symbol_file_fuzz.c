@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/output.h"
-#include "export/gsym.h"
 #include "symbol/symbol_file.h"
 #include "tests/symbol/symbol_file_fixture.h"
 
@@ -10,15 +8,6 @@
 enum { BATCH = 40, ROUNDS = 2, LINES_MAX = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static int count_bytes(void *context, const void *bytes, size_t size)
-{
-	uint64_t *count = context;
-
-	(void)bytes;
-	*count += size;
-	return 0;
-}
 
 /* Reads what the pointer leads to. */
 static size_t touch(const char *text)
@@ -83,18 +72,12 @@ static void try(const uint8_t *bytes, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("symbols", MFD_CLOEXEC);
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
-	static struct output output;
-	uint64_t written = 0;
 
 	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
 		return;
 	if (symbol_file_open(fd, &file) < 0)
 		return;
 	look_up(file);
-	output_init(&output, count_bytes, &written);
-	if (gsym_write(file, &output) == 0 && output_finish(&output) == 0 &&
-		(written == 0 || written != output.written_bytes))
-		abort();
 }
 
 /* The input is the file; and then the file with its length and hashes made right. */

@@ -12,7 +12,6 @@ static const struct command *const commands[] = {
 	&symbols_prune,
 	&symbols_verify,
 	&symbols_fetch,
-	&symbols_export,
 };
 
 static const char head[] =

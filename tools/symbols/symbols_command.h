@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 extern const struct command symbols_add, symbols_list, symbols_show, symbols_lookup, symbols_prune,
-	symbols_verify, symbols_fetch, symbols_export;
+	symbols_verify, symbols_fetch;
 
 /* To be put first into a command's own array of long options. */
 enum { SYMBOLS_OPTION_CACHE = COMMAND_OPTION_GROUP };

@@ -28,8 +28,7 @@ static int use(char **argv)
 
 static void commands_are_found(void **state)
 {
-	static char *names[] = { "add", "list", "show", "lookup", "prune", "verify", "fetch",
-		"export" };
+	static char *names[] = { "add", "list", "show", "lookup", "prune", "verify", "fetch" };
 	char usage[64];
 
 	(void)state;
