@@ -89,7 +89,7 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
 /*
  * The same for a file that is still being written, the marker of a jitdump, which may be empty as
  * yet; by `path` only one that is named as jitdumps are, jit-NUMBER.dump. Whether it may be
- * believed its owner must tell.
+ * believed its owner must tell. -EREMOTE: it is on a file system whose server may not answer.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
@@ -97,7 +97,7 @@ int broker_open_marker(struct broker *broker, const struct broker_process *proce
 /*
  * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may be empty as yet; `ns_pid` is the pid in
  * the process's own namespace. /tmp may be a link inside of that root; -ELOOP where the map is one.
- * Whether it may be believed its owner must tell.
+ * Whether it may be believed its owner must tell. -EREMOTE as above.
  */
 int broker_open_perf_map(
 	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
@@ -155,7 +155,6 @@ enum broker_process_file {
 	BROKER_PROCESS_COMM,
 	BROKER_PROCESS_TIMENS_OFFSETS, /* -ENOENT: the kernel has no time namespaces */
 	BROKER_PROCESS_CGROUP,
-	BROKER_PROCESS_MOUNTINFO,
 };
 int broker_open_process_file(struct broker *broker, const struct broker_process *process,
 	enum broker_process_file file, int *ret_fd);

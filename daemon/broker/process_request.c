@@ -93,7 +93,6 @@ int process_request_open_file(const struct broker_roots *roots,
 		[BROKER_PROCESS_STATUS] = "status",
 		[BROKER_PROCESS_COMM] = "comm",
 		[BROKER_PROCESS_CGROUP] = "cgroup",
-		[BROKER_PROCESS_MOUNTINFO] = "mountinfo",
 	};
 
 	if (request->file == BROKER_PROCESS_TIMENS_OFFSETS)

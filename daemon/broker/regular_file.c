@@ -12,8 +12,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+/* Not in <linux/magic.h>, at least not of all the headers that we build with. */
+#define UBIFS_MAGIC	  0x24051905
+#define ZFS_MAGIC	  0x2fc12fc1
+#define BCACHEFS_MAGIC	  0xca451a4e
+#define AUFS_MAGIC	  0x61756673
+#define FUSE_SUPER_MAGIC  0x65735546
+#define GFS2_MAGIC	  0x01161970
+#define OCFS2_SUPER_MAGIC 0x7461636f
 
 static uint64_t resolve_of(enum regular_file_walk walk)
 {
@@ -49,17 +59,40 @@ static bool is_of_the_kernel(int fd)
 	return false;
 }
 
-/*
- * File systems that the kernel makes up have no blocks, since simple_statfs() answers for them.
- * Neither have the two in memory, where they are not bounded.
- */
-static bool is_of_storage(int fd)
+static bool is_one_of(const uint64_t *types, size_t count, uint64_t type)
+{
+	for (size_t i = 0; i < count; i++)
+		if (types[i] == type)
+			return true;
+	return false;
+}
+
+int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device)
+{
+	static const uint64_t without_disk[] = { TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+		BTRFS_SUPER_MAGIC, UBIFS_MAGIC, ZFS_MAGIC, BCACHEFS_MAGIC, AUFS_MAGIC };
+	static const uint64_t with_disk_and_server[] = { FUSE_SUPER_MAGIC, GFS2_MAGIC,
+		OCFS2_SUPER_MAGIC };
+
+	if (is_one_of(without_disk, ARRAY_SIZE(without_disk), type))
+		return 0;
+	if (is_one_of(with_disk_and_server, ARRAY_SIZE(with_disk_and_server), type))
+		return -EREMOTE;
+	if (major(device) != 0)
+		return 0;
+	/* simple_statfs() answers for file systems that the kernel makes up: they have no blocks.
+	 */
+	return blocks > 0 ? -EREMOTE : -EINVAL;
+}
+
+static int check_storage(int fd, const struct stat *status)
 {
 	struct statfs system;
 
-	return fstatfs(fd, &system) == 0 &&
-	       (system.f_blocks > 0 || (unsigned long)system.f_type == TMPFS_MAGIC ||
-		       (unsigned long)system.f_type == RAMFS_MAGIC);
+	/* Only a server's file system fails to tell. */
+	if (fstatfs(fd, &system) < 0)
+		return -EREMOTE;
+	return regular_file_check_storage((uint64_t)system.f_type, system.f_blocks, status->st_dev);
 }
 
 /*
@@ -105,12 +138,14 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 {
 	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve);
 	struct stat status;
+	int r;
 
 	if (found_fd < 0)
 		return found_fd;
 	if (fstat(found_fd, &status) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode) || !is_of_storage(found_fd))
+	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	return open_found(found_fd, ret_fd);
+	r = check_storage(found_fd, &status);
+	return r < 0 ? r : open_found(found_fd, ret_fd);
 }

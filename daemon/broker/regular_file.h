@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 enum regular_file_walk {
 	REGULAR_FILE_PLAIN,	 /* as any open() would walk the path, but for magic links */
@@ -22,7 +23,15 @@ enum regular_file_walk {
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
 
 /*
- * The same for a file that may be empty: its writer has opened it, and has what it wrote in its
- * buffer still. `resolve` is RESOLVE_* of openat2(2).
+ * The same for a file that somebody still writes, which may be empty. `resolve` is RESOLVE_* of
+ * openat2(2). Returns -EREMOTE, too: see regular_file_check_storage().
  */
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve, int *ret_fd);
+
+/*
+ * May the client read a growing file on this file system? Takes statfs()'s type and blocks and
+ * stat()'s device. Returns 0; -EINVAL where the kernel makes the file up; -EREMOTE where a read
+ * may wait for a server, as on FUSE and NFS: the client, unlike the opener, has no time limit. A
+ * file system on a disk has a device number of its own. Those without one have to be known here.
+ */
+int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device);

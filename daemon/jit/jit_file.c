@@ -4,12 +4,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/start_time.h"
-#include "jit/mount_table.h"
 #include "process/process_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -257,94 +255,22 @@ static int give_checked(
 	return 0;
 }
 
-/*
- * Of a device that the process's mounts do not tell of, as where an overlay shows the file below
- * it, one with a number of its own is a disk.
- */
-static bool is_local_device(
-	const struct mount_table *mounts, uint32_t device_major, uint32_t device_minor)
-{
-	switch (mount_table_of_device(mounts, device_major, device_minor)) {
-	case MOUNT_LOCAL:
-		return true;
-	case MOUNT_UNKNOWN:
-		return device_major != 0;
-	case MOUNT_REMOTE:
-		break;
-	}
-	return false;
-}
-
-/*
- * Of one that is confined to a folder its mounts do not tell what that is on: most likely what its
- * program is on, of which nobody is asked anything either.
- */
-static bool is_program_local(struct broker *broker, const struct broker_process *process,
-	const struct mount_table *mounts)
-{
-	_cleanup_close_ int fd = -1;
-	struct statx status;
-
-	return broker_open_executable(broker, process, &fd) == 0 &&
-	       statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
-	       is_local_device(mounts, status.stx_dev_major, status.stx_dev_minor);
-}
-
-static bool is_local_path(struct broker *broker, const struct broker_process *process,
-	const struct mount_table *mounts, const char *path)
-{
-	switch (mount_table_of_path(mounts, path)) {
-	case MOUNT_LOCAL:
-		return true;
-	case MOUNT_UNKNOWN:
-		return mount_table_is_whole(mounts) && is_program_local(broker, process, mounts);
-	case MOUNT_REMOTE:
-		break;
-	}
-	return false;
-}
-
 int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
 	const struct jit_marker *marker, const struct jit_process_facts *facts, int *ret_fd)
 {
-	_cleanup_(mount_table_freep) struct mount_table *mounts = NULL;
 	_cleanup_close_ int fd = -1;
-	const char *path = marker->path;
-	int r = mount_table_read(broker, process, &mounts);
+	int r = broker_open_marker(broker, process, marker->start, marker->end, marker->path, &fd);
 
-	if (r < 0)
-		return r;
-	if (path && !is_local_path(broker, process, mounts, path))
-		path = NULL;
-	if (marker->end == 0 ? !path
-			     : !is_local_device(mounts, marker->device_major, marker->device_minor))
-		return -EREMOTE;
-	r = broker_open_marker(broker, process, marker->start, marker->end, path, &fd);
 	return r < 0 ? r : give_checked(&fd, JIT_FILE_JITDUMP, facts, ret_fd);
-}
-
-static int open_map(
-	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd)
-{
-	_cleanup_(mount_table_freep) struct mount_table *mounts = NULL;
-	char path[64];
-	int r = mount_table_read(broker, process, &mounts);
-
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", ns_pid);
-	if (!is_local_path(broker, process, mounts, path))
-		return -EREMOTE;
-	return broker_open_perf_map(broker, process, ns_pid, ret_fd);
 }
 
 int jit_file_open_perf_map(struct broker *broker, const struct broker_process *process,
 	const struct broker_process *parent, const struct jit_process_facts *facts, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = open_map(broker, process, facts->ns_pid, &fd);
+	int r = broker_open_perf_map(broker, process, facts->ns_pid, &fd);
 
 	if (r == -ESRCH && parent->pid > 0)
-		r = open_map(broker, parent, facts->ns_pid, &fd);
+		r = broker_open_perf_map(broker, parent, facts->ns_pid, &fd);
 	return r < 0 ? r : give_checked(&fd, JIT_FILE_PERF_MAP, facts, ret_fd);
 }

@@ -57,17 +57,15 @@ int jit_file_check(int fd, enum jit_file_kind kind, const struct jit_process_fac
 /* The mapping that marks a jitdump file. */
 struct jit_marker {
 	uint64_t start, end; /* 0: looked for by `path` alone, in a process that need not map it */
-	uint32_t device_major, device_minor; /* as the mapping is reported with */
 	const char *path;
 };
 
 /*
  * The jitdump file behind a marker, checked, or /tmp/perf-<ns_pid>.map below the process's root, or
- * where it is gone below that of `parent` (pid 0: none). Either may be empty as yet. A file is not
- * touched that is on a file system whose server need not answer, as FUSE's and NFS's
- * (jit/mount_table.h), nor one of which that cannot be told. Return 0 and a descriptor that the
- * caller owns, -EREMOTE for such a file, what jit_file_check() or the broker did: -ENOENT there is
- * none, -ESRCH the process is gone.
+ * where it is gone below that of `parent` (pid 0: none). Either may be empty. Return 0 and a
+ * descriptor that the caller owns, or what jit_file_check() or the broker returned: -ENOENT there
+ * is none, -ESRCH the process is gone, -EREMOTE it is on a file system whose server may not answer
+ * (FUSE, NFS).
  */
 int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
 	const struct jit_marker *marker, const struct jit_process_facts *facts, int *ret_fd);

@@ -297,13 +297,9 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	struct broker_process asked, parent;
 	struct jit_marker marker = { .start = mapping->start, .end = mapping->end, .path = path };
 	_cleanup_close_ int fd = -1;
-	struct mapped_file mapped;
 	uint32_t file;
 	int r = know_user(table, process);
 
-	process_table_file(table->known, mapping->file, &mapped);
-	marker.device_major = mapped.device_major;
-	marker.device_minor = mapped.device_minor;
 	if (r == 0) {
 		asked = broker_process_of(process);
 		r = jit_file_open_jitdump(table->broker, &asked, &marker, &process->facts, &fd);

@@ -64,6 +64,9 @@ static bool wants_perf_map(const struct jit_process *process)
 {
 	if (process->has_own_map || process->is_over)
 		return false;
+	/* Each look at a file system that does not answer costs the broker an opener. */
+	if (process->open_error == -ETIMEDOUT)
+		return false;
 	return process->look_interval_ns < LOOK_NS_MAX || process->is_asked ||
 	       process->end_ns != JIT_LIVE;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a process tells of its own code: its perf map, its marker, and how its clock differs. */
 #include "base/cleanup.h"
+#include "broker/regular_file.h"
 #include "tests/broker/served_broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -293,6 +296,42 @@ static void only_markers_open_by_a_name(void **state)
 	assert_reads(fd, "a dump\n");
 }
 
+/* The engine reads these files without a time limit. */
+static void files_of_servers_are_refused(void **state)
+{
+	const dev_t disk = makedev(8, 1), none = makedev(0, 50);
+	const struct {
+		uint64_t type, blocks;
+		dev_t device;
+		int result;
+	} cases[] = {
+		{ EXT4_SUPER_MAGIC, 100, disk, 0 },
+		{ MSDOS_SUPER_MAGIC, 100, disk, 0 },
+		{ 0x12345678, 100, disk, 0 },
+		{ TMPFS_MAGIC, 0, none, 0 },
+		{ RAMFS_MAGIC, 0, none, 0 },
+		{ OVERLAYFS_SUPER_MAGIC, 100, none, 0 },
+		{ BTRFS_SUPER_MAGIC, 100, none, 0 },
+		{ 0x65735546 /* FUSE */, 100, none, -EREMOTE },
+		{ 0x65735546 /* FUSE */, 0, none, -EREMOTE },
+		{ 0x65735546 /* fuseblk */, 100, disk, -EREMOTE },
+		{ 0x7461636f /* OCFS2 */, 100, disk, -EREMOTE },
+		{ NFS_SUPER_MAGIC, 100, none, -EREMOTE },
+		{ SMB_SUPER_MAGIC, 100, none, -EREMOTE },
+		{ V9FS_MAGIC, 100, none, -EREMOTE },
+		{ 0x12345678, 100, none, -EREMOTE },
+		{ PROC_SUPER_MAGIC, 0, none, -EINVAL },
+		{ DEBUGFS_MAGIC, 0, none, -EINVAL },
+		{ 0x12345678, 0, none, -EINVAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(
+			regular_file_check_storage(cases[i].type, cases[i].blocks, cases[i].device),
+			cases[i].result);
+}
+
 static void markers_that_are_no_files_are_refused(void **state)
 {
 	struct tree *tree = *state;
@@ -400,6 +439,7 @@ int main(void)
 		IN_BOTH_PLACES(a_process_that_has_ended_is_gone, NULL, NULL),
 		IN_TREE(markers_may_be_empty),
 		IN_TREE(only_markers_open_by_a_name),
+		cmocka_unit_test(files_of_servers_are_refused),
 		IN_TREE(markers_that_are_no_files_are_refused),
 		IN_TREE_HERE(files_that_the_kernel_makes_up_are_not_opened),
 		IN_TREE(time_offsets_open_where_the_kernel_has_them),

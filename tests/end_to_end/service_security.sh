@@ -290,7 +290,7 @@ has_no_other_way() {
 was_asked() {
 	local what
 
-	for what in '"maps"' '"map_files/' '"perf-[0-9]+\.map"' '/proc/kallsyms' '"exe"' mountinfo; do
+	for what in '"maps"' '"map_files/' '"perf-[0-9]+\.map"' '/proc/kallsyms' '"exe"'; do
 		calls | grep -E "^openat2?\(.*$what" >/dev/null && continue
 		note "nobody has asked for $what"
 		return 1

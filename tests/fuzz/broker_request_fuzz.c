@@ -88,7 +88,6 @@ static void make_process(void)
 	make_file("77/status", "Name:\ta\n");
 	make_file("77/comm", "a\n");
 	make_file("77/cgroup", "0::/\n");
-	make_file("77/mountinfo", "");
 	make_file("77/timens_offsets", "");
 	make_file("77/maps", "the maps\n");
 	make_file("77/root/lib/inside", "inside\n");

@@ -276,25 +276,13 @@ static void assert_perf_map_is(const struct guest *guest, int result)
 	drop(guest, "perf-1.map");
 }
 
-/* All that it maps are of its own /tmp. */
-static struct jit_marker marker_at(const struct guest *guest, void *at, const char *path)
-{
-	char tmp[128];
-	struct stat status;
-
-	assert_int_equal(stat(path_of(guest, "", tmp), &status), 0);
-	return (struct jit_marker){
-		.start = (uintptr_t)at,
-		.end = (uintptr_t)at + PAGE,
-		.device_major = major(status.st_dev),
-		.device_minor = minor(status.st_dev),
-		.path = path,
-	};
-}
-
 static int open_marker(const struct guest *guest, void *at, const char *path, int *ret_fd)
 {
-	const struct jit_marker marker = marker_at(guest, at, path);
+	const struct jit_marker marker = {
+		.start = (uintptr_t)at,
+		.end = (uintptr_t)at + PAGE,
+		.path = path,
+	};
 
 	return jit_file_open_jitdump(
 		guest->broker, &guest->process, &marker, &guest->facts, ret_fd);

@@ -60,7 +60,6 @@ static int set_up(void **state)
 	proc_tree_folder(tree, "77/root/tmp");
 	proc_tree_write(tree, "77/stat", STAT_77("1234"));
 	proc_tree_write(tree, "77/status", STATUS_77);
-	proc_tree_write(tree, "77/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
 	proc_tree_write(tree, "77/comm", "a) b\n");
 	proc_tree_write(tree, "77/timens_offsets", "monotonic           0         0\n");
 	*state = tree;
@@ -264,70 +263,6 @@ static void failing_allocations_are_reported(void **state)
 	assert_true(n >= 1);
 }
 
-/* FUSE and its like are not asked anything, since they need not answer. */
-static void files_of_those_who_need_not_answer_are_left_alone(void **state)
-{
-	static const char mounts[] = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
-				     "2 1 0:50 / /tmp rw - fuse.sshfs x rw\n";
-	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
-	struct jit_marker marker = { .start = 0x1000, .end = 0x2000, .device_minor = 50 };
-	struct proc_tree *tree = *state;
-	int fd = -7;
-
-	proc_tree_write(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
-	proc_tree_write(tree, "77/mountinfo", mounts);
-	assert_int_equal(
-		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
-		-EREMOTE);
-	assert_int_equal(
-		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -EREMOTE);
-	/* One that no mount tells of, without a disk's number. */
-	marker.device_minor = 51;
-	assert_int_equal(
-		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -EREMOTE);
-	/* And with one: it is looked for. */
-	marker.device_major = 8;
-	assert_int_equal(
-		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -ENOENT);
-	marker = (struct jit_marker){ .path = "/tmp/jit-9.dump" };
-	assert_int_equal(
-		jit_file_open_jitdump(tree->broker, &process_77, &marker, &facts, &fd), -EREMOTE);
-	/* Nor where the mounts that are told of may not be all. */
-	proc_tree_write(tree, "77/mountinfo", "what makes no sense\n");
-	assert_int_equal(
-		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
-		-EREMOTE);
-	assert_int_equal(fd, -7);
-}
-
-/* In a folder that is no mount, as in a chroot: it is on what the program is on. */
-static void the_confined_have_their_files(void **state)
-{
-	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
-	struct proc_tree *tree = *state;
-	char program[256], exe[256];
-	struct stat status;
-	int fd = -7;
-
-	proc_tree_write(tree, "77/root/tmp/perf-9.map", "1 1 a\n");
-	proc_tree_write(tree, "77/mountinfo", "2 1 0:5 / /proc rw - proc proc rw\n");
-	assert_int_equal(
-		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd),
-		-EREMOTE);
-	proc_tree_write(tree, "77/program", "");
-	(void)snprintf(program, sizeof(program), "%s/77/program", tree->proc);
-	(void)snprintf(exe, sizeof(exe), "%s/77/exe", tree->proc);
-	assert_int_equal(symlink(program, exe), 0);
-	assert_int_equal(stat(program, &status), 0);
-	if (major(status.st_dev) == 0) {
-		print_message("skipped: /tmp is on no disk\n");
-		skip();
-	}
-	assert_int_equal(
-		jit_file_open_perf_map(tree->broker, &process_77, &nobody_else, &facts, &fd), 0);
-	assert_int_equal(close(fd), 0);
-}
-
 static void files_of_the_dead_are_found_through_their_parents(void **state)
 {
 	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
@@ -384,8 +319,6 @@ int main(void)
 		IN_TREE(what_makes_no_sense_is_refused),
 		cmocka_unit_test(a_process_that_has_ended_is_gone),
 		IN_TREE(failing_allocations_are_reported),
-		IN_TREE(files_of_those_who_need_not_answer_are_left_alone),
-		IN_TREE(the_confined_have_their_files),
 		IN_TREE(files_of_the_dead_are_found_through_their_parents),
 		cmocka_unit_test(descriptors_are_checked),
 	};

@@ -121,7 +121,6 @@ static inline void jit_fixture_process_of(
 		"%d (rt) S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 100 1000 2 3\n", (int)pid);
 	jit_fixture_write(fixture, pid, "stat", text);
 	jit_fixture_write(fixture, pid, "comm", "rt\n");
-	jit_fixture_write(fixture, pid, "mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
 }
 
 static inline void jit_fixture_process(const struct jit_fixture *fixture, pid_t pid)

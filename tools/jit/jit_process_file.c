@@ -49,8 +49,6 @@ static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 		marker = (struct jit_marker){
 			.start = mappings[i].start,
 			.end = mappings[i].end,
-			.device_major = file.device_major,
-			.device_minor = file.device_minor,
 			.path = file.path,
 		};
 		r = jit_file_open_jitdump(
