@@ -31,8 +31,18 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct signal_struct {
 	atomic_t live; /* threads that have not exited */
+	struct list_head thread_head;
+	unsigned long long sum_sched_runtime; /* CPU time of threads that have exited, in ns */
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime; /* CPU time in ns */
 };
 
 struct maple_tree {
@@ -130,9 +140,19 @@ struct task_struct {
 	__u32 self_exec_id;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct list_head thread_node; /* in signal->thread_head */
+	struct sched_entity se;
 	struct pid *thread_pid;	 /* since 4.19 */
 	struct css_set *cgroups; /* CONFIG_CGROUPS */
 	char comm[16];
 };
 
 #pragma clang attribute pop
+
+/* The context of an iterator over all mappings of all processes (since 5.12), whose layout the
+ * kernel guarantees. Both are NULL at the end. */
+struct bpf_iter__task_vma {
+	void *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};

@@ -64,6 +64,7 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 	return bpf_map_lookup_elem(&unwind_escapes, &number);
 }
 
+#include "mapped_files.bpf.h"
 #include "walker.bpf.h"
 
 struct {
@@ -518,6 +519,25 @@ out:
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (counts)
 		counts->run_ns += bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Run once before sampling begins: requests the unwind tables of all programs that run. */
+SEC("iter/task_vma")
+int list_mapped_files(struct bpf_iter__task_vma *context)
+{
+	struct task_struct *task = context->task;
+	/* Read once: the verifier takes each read for a pointer that may be NULL. */
+	struct vm_area_struct *vma = context->vma;
+	struct pilotlight_walk_request request = { 0 };
+	__u32 tid;
+
+	if (!task || !vma)
+		return 0;
+	describe_task(task, &request.process, &tid);
+	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &request.process.tgid))
+		return 0;
+	request_mapped_file(task, vma, &request);
 	return 0;
 }
 

@@ -82,6 +82,7 @@ static __always_inline void find_file(const struct walker *walker,
 	request.start = walker->found.start;
 	request.end = walker->found.end;
 	request.offset = walker->found.offset;
+	request.use_ppm = 0;
 	/* Where there is no room the next one will ask again. */
 	if (bpf_map_update_elem(&walk_requests, key, &request, BPF_NOEXIST) == 0)
 		bpf_ringbuf_output(&walk_bell, &window, sizeof(window), BPF_RB_FORCE_WAKEUP);

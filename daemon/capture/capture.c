@@ -399,6 +399,13 @@ int capture_follow(struct capture *capture, pid_t pid)
 	return ask(capture, PILOTLIGHT_CAPTURE_FOLLOW, (uint64_t)pid, &answer);
 }
 
+int capture_list_files(struct capture *capture)
+{
+	struct pilotlight_capture_answer answer;
+
+	return ask(capture, PILOTLIGHT_CAPTURE_LIST_FILES, 0, &answer);
+}
+
 int capture_follow_cpus(struct capture *capture)
 {
 	int count = ask_state(capture, PILOTLIGHT_CAPTURE_FOLLOW_CPUS, 0);

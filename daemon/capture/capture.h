@@ -108,6 +108,12 @@ DEFINE_CLEANUP(struct capture, capture_free);
 int capture_follow(struct capture *capture, pid_t pid);
 
 /*
+ * Has the sampler request the files that running programs have mapped executable, for
+ * walk_maps_take_requests(). Returns 0; -EOPNOTSUPP where it does not walk; or -errno.
+ */
+int capture_list_files(struct capture *capture);
+
+/*
  * Attaches the sampler to every CPU that is online: the last thing before time counts. The
  * side-band of those that came meanwhile may have to wait for capture_follow_cpus().
  */

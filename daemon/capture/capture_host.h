@@ -48,6 +48,8 @@ int capture_host_start(struct capture_host *host, struct fault *fault);
 void capture_host_stop(struct capture_host *host);
 int capture_host_follow(struct capture_host *host, pid_t pid);
 int capture_host_follow_cpus(struct capture_host *host);
+/* As capture_list_files(). */
+int capture_host_list_files(struct capture_host *host);
 /* -ERANGE: above that of the settings, which the maps are made for. */
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz);
 

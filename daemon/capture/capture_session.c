@@ -175,6 +175,8 @@ static int execute(struct capture_session *session,
 		return 0;
 	case PILOTLIGHT_CAPTURE_CLOSE:
 		return drop_host(session, fault);
+	case PILOTLIGHT_CAPTURE_LIST_FILES:
+		return capture_host_list_files(host);
 	case PILOTLIGHT_CAPTURE_OPEN:
 	case PILOTLIGHT_CAPTURE_OPERATIONS:
 		break;
@@ -213,7 +215,8 @@ static size_t fill_in(struct capture_session *session,
 	struct capture_host *host = session->host;
 
 	if (request->operation == PILOTLIGHT_CAPTURE_CLOSE ||
-		request->operation == PILOTLIGHT_CAPTURE_FOLLOW)
+		request->operation == PILOTLIGHT_CAPTURE_FOLLOW ||
+		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES)
 		return 0;
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
 		return hand_out_ring(host, request->value, &answer->layout, fds);

@@ -153,6 +153,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 		programs->rodata->walk_seed = seed;
 	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);
 	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
+	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
 	r = sampler__load(programs);
 	if (r < 0)

@@ -257,6 +257,24 @@ static int set_timer(struct pipeline *pipeline, bool has_changes)
 											: 0;
 }
 
+/* A sample through a file without a table is cut: without tables it is so at first, and no more. */
+static int prepare_unwinding(struct pipeline *pipeline)
+{
+	uint64_t patience_ns = pipeline->settings.prepare_ns;
+	int r;
+
+	if (!pipeline->unwinding || patience_ns == 0)
+		return 0;
+	r = capture_list_files(pipeline->capture);
+	if (r < 0) {
+		log_debug("cannot list the mapped files: %s, continuing without their unwind "
+			  "tables",
+			strerror(-r));
+		return 0;
+	}
+	return unwinding_prepare(pipeline->unwinding, clock_monotonic_ns() + patience_ns);
+}
+
 int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 {
 	int r;
@@ -273,6 +291,9 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_note_all(pipeline->jit);
 	if (r < 0)
 		return fault_set(fault, r, "cannot look for jitdump files: %s", strerror(-r));
+	r = prepare_unwinding(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r));
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;

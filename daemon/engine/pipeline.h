@@ -44,6 +44,9 @@ struct pipeline_settings {
 	const struct process_table_limits *process_limits;
 	const struct binary_table_limits *binary_limits;
 	const struct cgroup_table_limits *cgroup_limits;
+	/* How long the start may be delayed for unwind tables of programs that run; 0: none is made
+	 * ahead of the first sample. */
+	uint64_t prepare_ns;
 	bool wants_labels; /* executables and cgroups of threads */
 	/* The maps have been drained, and pipeline_untaken() has what was in them; may be NULL. */
 	void (*drained)(void *context);

@@ -8,7 +8,9 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -16,6 +18,8 @@
 enum {
 	PENDING_MAX = 1024, /* files whose tables are being made */
 	TAKEN_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
+	PREPARED_FILES_MAX = 128, /* each holds descriptors until its table is made */
+	PREPARED_USE_MIN_PPM = 100,
 #ifdef __x86_64__
 	MACHINE = EM_X86_64,
 #else
@@ -374,6 +378,57 @@ void unwinding_take_requests(struct unwinding *unwinding)
 	unwinding->request_errors++;
 	log_debug("cannot read which files the sampler asks for: %s, trying again later",
 		strerror(-r));
+}
+
+/* The most used files first. */
+static int compare_use(const void *a, const void *b)
+{
+	const struct taken *first = a, *second = b;
+	uint64_t first_use = first->request.use_ppm, second_use = second->request.use_ppm;
+
+	return (first_use < second_use) - (first_use > second_use);
+}
+
+/* Returns -ETIMEDOUT at the deadline. */
+static int wait_for_worker(const struct unwinding *unwinding, uint64_t deadline_ns)
+{
+	struct pollfd event = { .fd = symbolizer_poll_fd(unwinding->tables), .events = POLLIN };
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns >= deadline_ns)
+		return -ETIMEDOUT;
+	if (poll(&event, 1, (int)((deadline_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
+/* Is the file used so much that its table is made ahead? Others wait for a sample. */
+static bool is_prepared(const struct unwinding *unwinding, size_t place)
+{
+	return place < unwinding->taken_count && place < PREPARED_FILES_MAX &&
+	       unwinding->taken[place].request.use_ppm >= PREPARED_USE_MIN_PPM;
+}
+
+int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns)
+{
+	int r = 0;
+
+	unwinding_take_requests(unwinding);
+	if (unwinding->taken_count == 0)
+		return 0;
+	qsort(unwinding->taken, unwinding->taken_count, sizeof(*unwinding->taken), compare_use);
+	for (size_t i = 0; is_prepared(unwinding, i) && clock_monotonic_ns() < deadline_ns; i++)
+		answer(unwinding, &unwinding->taken[i]);
+	unwinding->taken_count = 0;
+	while (r == 0) {
+		r = symbolizer_run(unwinding->tables);
+		settle_all(unwinding);
+		if (r == 0 && unwinding->pending_count == 0)
+			return 0;
+		if (r == 0)
+			r = wait_for_worker(unwinding, deadline_ns);
+	}
+	return r == -ETIMEDOUT ? 0 : r;
 }
 
 int unwinding_run(struct unwinding *unwinding)

@@ -50,6 +50,13 @@ int unwinding_poll_fd(const struct unwinding *unwinding);
  */
 void unwinding_take_requests(struct unwinding *unwinding);
 
+/*
+ * Before sampling begins, after capture_list_files(): makes or loads the tables of the files that
+ * running programs use most. Waits for them until `deadline_ns` of CLOCK_MONOTONIC; what is not
+ * ready then is loaded by unwinding_run(). Returns 0 or -errno.
+ */
+int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns);
+
 /* Deals with the requests that were taken and with the workers' results. Returns 0 or -errno. */
 int unwinding_run(struct unwinding *unwinding);
 

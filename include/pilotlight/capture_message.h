@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 3 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 4 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -33,6 +33,7 @@ enum pilotlight_capture_operation {
 	PILOTLIGHT_CAPTURE_SET_RATE,	/* value: Hz → state */
 	PILOTLIGHT_CAPTURE_STATE,	/* → state */
 	PILOTLIGHT_CAPTURE_CLOSE,	/* sampling ends; the next OPEN loads anew */
+	PILOTLIGHT_CAPTURE_LIST_FILES,	/* the sampler requests the files of running programs */
 	PILOTLIGHT_CAPTURE_OPERATIONS,	/* one more than the last */
 };
 

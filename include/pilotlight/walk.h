@@ -87,8 +87,11 @@ struct pilotlight_walk_request {
 	__u64 time_ns;	  /* CLOCK_MONOTONIC */
 	__u64 start, end; /* of the mapping */
 	__u64 offset;	  /* of `start` in the file, in bytes */
+	/* CPU time over age of the processes that map the file, summed, in millionths; 0 where a
+	 * sample asks. */
+	__u64 use_ppm;
 };
-_Static_assert(sizeof(struct pilotlight_walk_request) == 48, "padding");
+_Static_assert(sizeof(struct pilotlight_walk_request) == 56, "padding");
 
 /*
  * A frame of a walked stack, leaf first: kind in bits 61 to 63, EXACT in bit 60. FILE: the file's

@@ -107,7 +107,6 @@ print_tables() {
 [ "$(id -u)" = 0 ] || needs "needs root"
 [ -x "$pilotlight" ] || needs "no $pilotlight: make"
 has perf || needs "needs perf"
-[ -d /sys/kernel/tracing/events ] || needs "needs tracefs at /sys/kernel/tracing"
 echo "$(uname -srm), $(nproc) CPUs"
 [ $# -gt 0 ] || set -- cost whole tables
 for part in "$@"; do

@@ -52,6 +52,8 @@ print_costs() {
 	local load round tool
 
 	has bc || needs "needs bc"
+	[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing ||
+		needs "cannot mount tracefs at /sys/kernel/tracing"
 	for load in ${LOADS:-python six node}; do
 		start_load "$load" || { echo "$load is not there: left out"; continue; }
 		rm -f "$tmp"/*.medians "$tmp"/*.means "$tmp"/*.counts "$tmp"/*.stacks

@@ -11,6 +11,7 @@
 #include "capture/sideband.h"
 #include "drain/drain.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -150,6 +151,12 @@ void capture_stop(struct capture *capture)
 	(void)capture;
 	check();
 	world.stops++;
+}
+
+int capture_list_files(struct capture *capture)
+{
+	(void)capture;
+	return -EOPNOTSUPP;
 }
 
 int capture_follow_cpus(struct capture *capture)

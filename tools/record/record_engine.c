@@ -26,6 +26,9 @@ enum {
 	SYMBOL_PATIENCE_S = 60, /* for symbols that are not ready when sampling ends */
 };
 
+/* Sampling begins this much later at most, for unwind tables of programs that run. */
+#define PREPARE_NS (1ULL * NSEC_PER_SEC)
+
 struct engine {
 	const struct record_options *options;
 	struct broker *broker;
@@ -155,6 +158,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
+		.prepare_ns = PREPARE_NS,
 	};
 	int r = pipeline_open(&settings, &engine->pipeline, fault);
 

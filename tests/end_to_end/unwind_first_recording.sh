@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The first recording on a host has whole stacks of the programs that already run, though no unwind
+# table is in the cache: tables are made before sampling begins.
+. "$(dirname "$0")/lib.sh"
+
+# are_whole FILE: all samples of the program's own code begin at _start, but for one.
+are_whole() {
+	awk '
+	/^deep;/ && /;deep_work;/ {
+		all += $NF
+		if (/^deep;_start;/)
+			whole += $NF
+		else if (shown++ < 4)
+			print "# " substr($0, 1, 200)
+	}
+	END {
+		printf "# %d of %d samples are whole\n", whole, all
+		exit !(all >= 200 && whole >= all - 1)
+	}' "$1"
+}
+
+record_first() {
+	rm -rf "$tmp/cache"
+	PILOTLIGHT_SYMBOL_CACHE=$tmp/cache record "$@"
+}
+
+start_deep() {
+	start "$tmp/deep" 60 20
+	wait_for 10 grep -q . "/proc/${started[-1]}/maps"
+}
+
+need_root
+need_programs
+has gcc || skip_all "needs gcc"
+plan 5
+
+check "a program without frame pointers compiles" gcc -std=gnu17 -O1 -D_GNU_SOURCE \
+	-fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/deep" "$root/tests/workloads/deep.c"
+start_deep
+check "of all processes: record succeeds" record_first "$tmp/all.folded" -F 499 -d 2
+check "of all processes: stacks are whole" are_whole "$tmp/all.folded"
+check "of one process: record succeeds" \
+	record_first "$tmp/one.folded" -F 499 -d 2 -p "${started[-1]}"
+check "of one process: stacks are whole" are_whole "$tmp/one.folded"
+finish
