@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel structures that the programs read, with the few fields that they read; CO-RE
- * relocates them against the running kernel's BTF.
+ * The kernel structures that the programs read, with only the fields that they read. CO-RE
+ * relocates the fields to where the running kernel's BTF has them, so order and size do not matter
+ * here. A structure named ...___before_6_11 is the same one in older kernels.
  */
 #pragma once
 
@@ -49,7 +50,7 @@ struct maple_tree {
 	void *ma_root;
 };
 
-/* The two kinds of nodes that the tree of a process's mappings has; since 6.1. */
+/* The two kinds of nodes in the tree of a process's mappings; since 6.1. */
 struct maple_range_64 {
 	unsigned long pivot[15];
 	void *slot[16];
@@ -71,7 +72,7 @@ typedef struct seqcount {
 struct mm_struct {
 	struct maple_tree mm_mt;
 	mm_context_t context;
-	seqcount_t mm_lock_seq; /* since 6.13, where CONFIG_PER_VMA_LOCK is */
+	seqcount_t mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
 };
 
 struct mm_struct___before_6_13 {
@@ -96,7 +97,7 @@ struct inode {
 	__u32 i_generation;
 };
 
-/* Where older kernels keep the time of modification. */
+/* The time of modification in older kernels. */
 struct timespec64 {
 	long long tv_sec;
 	long tv_nsec;
@@ -121,7 +122,7 @@ struct vm_area_struct {
 };
 
 struct cgroup_subsys_state {
-	__u64 serial_nr; /* no other ever has the same */
+	__u64 serial_nr; /* never reused */
 };
 
 struct cgroup {

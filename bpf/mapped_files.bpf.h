@@ -17,7 +17,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* Of a process, whose others count nothing. */
+/* Per process; the CPU time of further threads is not counted. */
 enum { THREADS_COUNTED_MAX = 32 };
 
 static __always_inline __u64 cpu_time_ns(struct task_struct *task)
@@ -44,7 +44,7 @@ static __always_inline __u64 use_ppm(
 	return cpu_time_ns(task) * 1000 / (age_us + 1);
 }
 
-/* `request` has the process and zeros. */
+/* `request` holds the process, and zeros otherwise. */
 static __always_inline void request_mapped_file(struct task_struct *task,
 	struct vm_area_struct *vma, struct pilotlight_walk_request *request)
 {

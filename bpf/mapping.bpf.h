@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which file is mapped at an address of the running process: read out of the kernel's own tree of
- * mappings, a maple tree (Documentation/core-api/maple_tree.rst, since 6.1), without its lock. The
- * tree lets readers be, under RCU, in which programs run, and every access is checked by the
- * kernel. A mapping that is being changed, be it by the thread that was interrupted, is taken for
- * none.
+ * Finds the file that is mapped at an address of the running process. It reads the kernel's own
+ * tree of mappings, a maple tree since 6.1 (Documentation/core-api/maple_tree.rst), without the
+ * mmap lock. That is safe: BPF programs run under RCU, which the tree supports for readers, and the
+ * kernel checks each access. A mapping that is changing just now, maybe by the interrupted thread,
+ * counts as none.
  */
 #pragma once
 
@@ -17,25 +17,25 @@
 
 struct mapping {
 	__u64 start, end; /* end 0: none */
-	__u64 offset;	  /* of `start` in the file */
+	__u64 offset;	  /* file offset of `start` */
 	struct file *file;
 	__u8 is_executable;
 	__u8 is_vdso;
 };
 
 enum {
-	MAPLE_TREE_LEVELS = 10, /* of nodes that are half full at least: 10^6 mappings and more */
+	MAPLE_TREE_LEVELS = 10, /* nodes are at least half full: more than 10^6 mappings */
 	MAPLE_RANGE_PIVOTS = 15,
 	MAPLE_ARANGE_PIVOTS = 9,
 	/* The kernel's enum maple_type. */
 	MAPLE_LEAF_64 = 1,
 	MAPLE_RANGE_64 = 2,
 	MAPLE_ARANGE_64 = 3,
-	/* A pointer to a node has this type in its low bits, which are not the node's address. */
+	/* The low bits of a pointer to a node are its type, not its address. */
 	MAPLE_NODE_TYPE_SHIFT = 3,
 	MAPLE_NODE_TYPE_MASK = 15,
 	MAPLE_NODE_LOW_BITS = 255,
-	/* XArray's: the root's pointer to a node, and what is no pointer at all, are internal
+	/* As in an XArray: pointers to nodes, and special values that are no pointers, are internal
 	 * entries. */
 	XARRAY_INTERNAL_MASK = 3,
 	XARRAY_INTERNAL = 2,
@@ -44,7 +44,7 @@ enum {
 	MAPPING_PAGE_SHIFT = 12,
 };
 
-/* Of a user; a node's last pivot may be the greatest number that there is. */
+/* Bound of user addresses. A node's last pivot may be ULONG_MAX. */
 #define ADDRESS_MAX (~0ULL >> 1)
 
 static __always_inline int is_maple_internal(__u64 entry)
@@ -52,15 +52,15 @@ static __always_inline int is_maple_internal(__u64 entry)
 	return (entry & XARRAY_INTERNAL_MASK) == XARRAY_INTERNAL;
 }
 
-/* A way down the tree: what it says that the last entry is for, and its node's pivots. */
+/* A descent of the tree: the range that it gives for the last entry, and that node's pivots. */
 struct maple_search {
 	__u64 first, last;
 	__u64 pivots[MAPLE_RANGE_PIVOTS + 1];
 };
 
 /*
- * The entry for `address` of the node that `entry` points to; 0: none. A global function, which the
- * verifier looks at but once.
+ * Returns the entry for `address` in the node to which `entry` points; 0: none. A global function,
+ * so that the verifier checks it once.
  */
 __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 address)
 {
@@ -69,16 +69,16 @@ __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 a
 	__u32 count = type == MAPLE_ARANGE_64 ? MAPLE_ARANGE_PIVOTS : MAPLE_RANGE_PIVOTS;
 	__u32 is_before = 1, i = 0;
 
-	/* Kernels before 6.8 verify it even where nobody calls it. */
+	/* Kernels before 6.8 verify a global function even if nothing calls it. */
 	if (!search || !bpf_core_type_exists(struct maple_range_64) ||
 		!bpf_core_type_exists(struct maple_arange_64))
 		return 0;
 	pivots = search->pivots;
-	/* Both kinds have their pivots at one place, behind the pointer to the parent. */
+	/* In both kinds of nodes the pivots follow the pointer to the parent. */
 	if (bpf_probe_read_kernel(pivots, MAPLE_RANGE_PIVOTS * sizeof(*pivots),
 		    (void *)(node + bpf_core_field_offset(struct maple_range_64, pivot))))
 		return 0;
-	/* The first that is not below the address. Those that are not used, behind it, may be. */
+	/* Find the first pivot that is not below the address. Unused ones behind it may be. */
 	for (__u32 at = 0; at < MAPLE_RANGE_PIVOTS; at++) {
 		is_before &= !is_at_most(address, pivots[at] & ADDRESS_MAX);
 		i += is_before;
@@ -96,7 +96,7 @@ __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 a
 	return slot;
 }
 
-/* The kernel's struct vm_area_struct for `address`, or one that begins after it, or 0. */
+/* The kernel's struct vm_area_struct for `address`, or one that begins behind it, or 0. */
 static __always_inline __u64 find_vma(
 	struct mm_struct *mm, __u64 address, struct maple_search *search)
 {
@@ -104,10 +104,9 @@ static __always_inline __u64 find_vma(
 
 	if (!bpf_core_field_exists(mm->mm_mt))
 		return 0;
-	/* Not by a plain load, whose result is a pointer to the verifier: maple_descend() is to be
-	 * given a number. */
+	/* A plain load would give the verifier a pointer, but maple_descend() takes a number. */
 	entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-	/* Of one mapping alone there is no node. */
+	/* A tree of a single mapping has no node. */
 	if (address > ADDRESS_MAX || !is_maple_internal(entry) || entry <= XARRAY_INTERNAL_MAX)
 		return 0;
 	search->first = 0;
@@ -127,9 +126,9 @@ static __always_inline __u64 find_vma(
 }
 
 /*
- * Counts whenever somebody has locked the mappings in order to change them: as long as it is the
- * same and even, so are they; before 6.13 but for who has the lock now, as they count when it is
- * given back. 0 in a kernel that does not count.
+ * The kernel counts each write lock of the mappings. While the count stays the same and even, the
+ * mappings have not changed. Before 6.13 it counts at unlock, so a writer that holds the lock now
+ * does not show. 0 in a kernel that does not count (before 6.4).
  */
 static __always_inline __u32 mappings_version(struct mm_struct *mm)
 {
@@ -143,8 +142,8 @@ static __always_inline __u32 mappings_version(struct mm_struct *mm)
 }
 
 /*
- * Is it being changed? It is changed and stored in the tree one after the other, so that what the
- * two say is not the same then. What was freed may be another process's.
+ * Is the mapping changing? A writer updates the struct and the tree one after the other, so that
+ * they differ meanwhile. A freed struct may now belong to another process.
  */
 static __always_inline int is_in_flux(
 	struct mm_struct *mm, struct vm_area_struct *vma, const struct maple_search *search)
@@ -153,7 +152,7 @@ static __always_inline int is_in_flux(
 	       BPF_CORE_READ(vma, vm_end) != search->last + 1 || BPF_CORE_READ(vma, vm_mm) != mm;
 }
 
-/* Fills in the mapping that holds `address`; false: there is none. */
+/* Fills in the mapping that holds `address`. Returns 0 if there is none. */
 static __always_inline int find_mapping(struct mm_struct *mm, __u64 address,
 	struct maple_search *search, struct mapping *ret_mapping)
 {
@@ -192,7 +191,8 @@ static __always_inline void read_time(struct inode *inode, struct pilotlight_fil
 	}
 }
 
-/* A file system that is mounted in the place of another, with inodes alike, is another. */
+/* Tells a file system from one that was mounted earlier on the same device, with the same inodes.
+ */
 static __always_inline __u32 filesystem_of(struct super_block *super_block)
 {
 	__u64 mixed = (__u64)super_block;
@@ -204,7 +204,7 @@ static __always_inline __u32 filesystem_of(struct super_block *super_block)
 	return mixed >> 32;
 }
 
-/* 0: it cannot be read. */
+/* Returns 0 if it cannot be read. */
 static __always_inline int read_file_key(struct file *file, struct pilotlight_file_key *key)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);

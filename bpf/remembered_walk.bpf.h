@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frames of the last walk on a CPU, by which the next one takes steps again. Outer frames are
- * mostly what they were, and a step depends on nothing but where the walk is and on the words of
- * the stack that it reads, as long as mappings and tables are the same: where both are as they
- * were, so is the caller, and neither mapping nor rule is looked up. Compiles for the host too,
- * where it is tested.
+ * Repeats steps of the last walk on this CPU. Between two samples a thread's outer frames mostly
+ * stay the same. While mappings and tables do not change, a step depends only on the registers and
+ * on the words of the stack that it reads. If the registers are those of a remembered frame, and
+ * the words have not changed, the caller is the remembered one: no mapping and no rule is looked
+ * up.
  */
 #pragma once
 
-#include "walk_step.bpf.h"
+#include "walk_state.bpf.h"
 
-/* A number below `count`, a power of two, for the verifier to see that it is one; the compiler,
- * which knows, must not see what is done. */
+/* Bounds a number for the verifier: below `count`, a power of two. The asm keeps the compiler,
+ * which knows the bound already, from removing the mask. */
 static __always_inline __u32 number_below(__u32 count, __u32 number)
 {
 	number &= count - 1;
@@ -19,7 +19,7 @@ static __always_inline __u32 number_below(__u32 count, __u32 number)
 	return number;
 }
 
-/* Which of the two is this walk's, and which the last one's. */
+/* Indexes of the two rings. */
 static __always_inline __u32 this_walk(const struct walk *walk)
 {
 	return number_below(2, walk->turn);
@@ -37,15 +37,15 @@ static __always_inline struct remembered_frame *remembered_frame(
 				[number_below(REMEMBERED_FRAMES, walk->spans[which].first + at)];
 }
 
-/* At a step; what is left is passed at the next. */
-enum { REMEMBERED_FRAMES_PASSED = 16 };
+/* Per step, for the verifier; the next step skips the rest. */
+enum { FRAMES_SKIPPED_MAX = 16 };
 
-/* The first of the last walk's frames, from that one on, that is not below this one's. */
-static __always_inline __u32 pass_below(struct walk *walk, __u32 from)
+/* Skips the last walk's frames that lie below this walk on the stack. */
+static __always_inline __u32 skip_below(struct walk *walk, __u32 from)
 {
 	__u32 last = last_walk(walk), at = from;
 
-	for (int i = 0; i < REMEMBERED_FRAMES_PASSED; i++) {
+	for (int i = 0; i < FRAMES_SKIPPED_MAX; i++) {
 		if (at >= walk->spans[last].count ||
 			remembered_frame(walk, last, at)->sp >= walk->sp)
 			break;
@@ -54,29 +54,29 @@ static __always_inline __u32 pass_below(struct walk *walk, __u32 from)
 	return at;
 }
 
-/* Of a leaf and of what a signal interrupted more is known than is remembered. */
+/* A leaf and a frame that a signal interrupted know more registers than are remembered. */
 static __always_inline int can_be_remembered(const struct walk *walk)
 {
 	return !walk->is_exact && walk->registers_kind == REGISTERS_NONE;
 }
 
-static __always_inline int is_same_kept(
-	const struct kept_register *kept, __u64 word, enum kept_kind kind)
+static __always_inline int is_same_saved(
+	const struct saved_register *saved, __u64 word, enum saved_kind kind)
 {
-	return kept->kind == kind && (kind == KEPT_NOWHERE || kept->word == word);
+	return saved->kind == kind && (kind == SAVED_UNKNOWN || saved->word == word);
 }
 
-/* Is the walk where it was before that step? */
+/* Does the walk have the registers of this frame? */
 static __always_inline int is_there_again(
 	const struct walk *walk, const struct remembered_frame *frame)
 {
 	return frame->sp == walk->sp && frame->ip == walk->ip &&
 	       frame->is_guess == walk->is_guess &&
-	       is_same_kept(&walk->fp, frame->fp, frame->fp_kind) &&
-	       is_same_kept(&walk->rbx, frame->rbx, frame->rbx_kind);
+	       is_same_saved(&walk->fp, frame->fp, frame->fp_kind) &&
+	       is_same_saved(&walk->rbx, frame->rbx, frame->rbx_kind);
 }
 
-/* Are the words that the step from `frame` to `caller` read what they were? */
+/* Does the step from `frame` to `caller` still read the same words? */
 static __always_inline int reads_the_same(
 	const struct remembered_frame *frame, const struct remembered_frame *caller)
 {
@@ -107,9 +107,9 @@ static __always_inline void go_to_remembered(
 }
 
 /*
- * This walk is in the last one's frame `at`, from which they are likely to be the same: its own
- * frames take the place of those below, and it has the others already. Nothing else is written
- * where two walks differ in their leaves.
+ * This walk has come to frame `at` of the last one, so the rest is likely the same. It takes over
+ * the last walk's ring: its own frames replace those below `at`, and the others are there already.
+ * So two walks that differ only in their leaves write only these.
  */
 static __always_inline void join_last(struct walk *walk, __u32 at)
 {
@@ -123,19 +123,19 @@ static __always_inline void join_last(struct walk *walk, __u32 at)
 	for (__u32 i = 0; i < REMEMBERED_FRAMES && i < taken; i++)
 		*remembered_frame(walk, last, i) = *remembered_frame(walk, own, i);
 	walk->turn++;
-	walk->has_joined = 1;
+	walk->follows_last = 1;
 }
 
-/* In place of a walk's end or WALK_ON: it is not a step that is known. */
+/* In place of WALK_ON or a walk's end: the step is not remembered. */
 enum { STEP_IS_NEW = -2 };
 
-/* So many at a step; the verifier follows each. */
-enum { REMEMBERED_FRAMES_FOLLOWED = 8 };
+/* Per step, since the verifier follows each. */
+enum { FRAMES_FOLLOWED_MAX = 8 };
 
 /*
- * Takes frames down from one of its own on that it is in again, as long as their steps read the
- * same: it is in the next one again then, which is not looked at. Returns WALK_ON, or that the last
- * of them is the root, or that the next step is not known.
+ * Appends remembered frames, beginning with `frame`, whose registers the walk has, for as long as
+ * their steps read the same words. Returns WALK_ON; PILOTLIGHT_WALK_ROOT after the root; or
+ * STEP_IS_NEW if the next step must be looked up.
  */
 static __always_inline int follow_last(struct walk *walk, const struct remembered_frame *frame)
 {
@@ -143,7 +143,7 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 	__u64 hash = walk->record.hash;
 	int end = WALK_ON;
 
-	for (int i = 0; i < REMEMBERED_FRAMES_FOLLOWED && end == WALK_ON; i++) {
+	for (int i = 0; i < FRAMES_FOLLOWED_MAX && end == WALK_ON; i++) {
 		const struct remembered_frame *caller = remembered_frame(walk, own, taken + 1);
 
 		if (frame->is_root) {
@@ -164,32 +164,32 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 	return end;
 }
 
-/* Takes down frames that the last walk has, too, if it has the next one. Returns what
+/* Appends the frames that the last walk had, too, from the walk's present one on. Returns what
  * follow_last() does. */
-static __always_inline int step_again(struct walk *walk)
+static __always_inline int step_from_memory(struct walk *walk)
 {
 	__u32 which, at, taken = walk->record.count;
 	const struct remembered_frame *frame;
 
 	if (!can_be_remembered(walk) || taken >= REMEMBERED_FRAMES - 1)
 		return STEP_IS_NEW;
-	if (walk->has_joined) {
+	if (walk->follows_last) {
 		which = this_walk(walk);
 		at = taken;
 	} else {
 		which = last_walk(walk);
-		walk->last_at = at = pass_below(walk, walk->last_at);
+		walk->last_at = at = skip_below(walk, walk->last_at);
 	}
 	frame = remembered_frame(walk, which, at);
 	if (at >= walk->spans[which].count || !is_there_again(walk, frame))
 		return STEP_IS_NEW;
-	if (!walk->has_joined)
+	if (!walk->follows_last)
 		join_last(walk, at);
 	return follow_last(walk, frame);
 }
 
-/* Before the step of frame `at`, which is not taken again: where it begins. What is too deep is not
- * remembered. */
+/* Before a step that is looked up: notes the registers of frame `at`. Frames beyond
+ * REMEMBERED_FRAMES are not remembered. */
 static __always_inline void remember_begin(struct walk *walk, __u32 at)
 {
 	struct remembered_frame *frame;
@@ -208,8 +208,8 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 	frame->is_guess = walk->is_guess;
 }
 
-/* And behind it: what it took down, if anything, and whether it can be taken again. `end`: its
- * end, or WALK_ON. Here the frame becomes part of the walk's hash. */
+/* After it: notes the frame, if the step appended one, and whether the step can be repeated. `end`
+ * is what the step returned. Adds the frame to the walk's hash. */
 static __always_inline void remember_end(struct walk *walk, __u32 at, int end)
 {
 	struct remembered_frame *frame;
@@ -231,7 +231,7 @@ static __always_inline void forget_walks(struct walk *walk)
 	walk->spans[0].count = walk->spans[1].count = 0;
 }
 
-/* The walk is at its end, and the next one's last. */
+/* The walk has ended, and becomes the last one. */
 static __always_inline void remember_walk(struct walk *walk)
 {
 	__u32 count = walk->record.count;
@@ -239,5 +239,5 @@ static __always_inline void remember_walk(struct walk *walk)
 	walk->spans[this_walk(walk)].count = count < REMEMBERED_FRAMES ? count : REMEMBERED_FRAMES;
 	walk->turn++;
 	walk->last_at = 0;
-	walk->has_joined = 0;
+	walk->follows_last = 0;
 }

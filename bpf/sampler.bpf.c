@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * On-CPU sampling: one program, attached to a perf event on each CPU. It sends stacks, or counts
- * them into the window's maps, and never decides what they mean. How it goes about it:
- * sampler.bpf.h.
+ * On-CPU sampling: one program, attached to a perf event on each CPU. It sends each sample with its
+ * stack through the ring, or counts it in the window's maps. It never decides what a stack means.
+ * sampler.bpf.h explains which way a sample goes, and why.
  */
 #include "kernel_types.h"
 
@@ -17,29 +17,30 @@
 #include "sampler.bpf.h"
 #include "sampler_maps.bpf.h"
 
-/* The window that is written, into the set of its parity. Mapped into the engine, which counts on.
- */
+/* The current window. Its parity selects the set of maps. The engine has this mapped and
+ * increments it. */
 volatile __u32 active_window;
 
-/* Events bring the registers of one moment: none of them is precise. Set once they are open. */
+/* No perf event is precise: the registers of a sample are all of one moment. Set when the events
+ * are open. */
 volatile __u32 has_whole_registers;
 
-/* Processes that should have been sampled and were not, since wanted_tgids was full. */
+/* Child processes that are not sampled, because followed_tgids was full. */
 __u32 children_not_followed;
 
-/* Set before loading. */
-const volatile __u32 pid_namespace_inum; /* 0: the initial one, where no translation is needed */
+/* Constants, set before loading. */
+const volatile __u32 pid_namespace_inum; /* 0: the initial one, which needs no translation */
 const volatile __u8 wants_kernel = 1;
 const volatile __u8 filters_tgids;
-const volatile __u8 wants_walks; /* by unwind tables, where there are any */
+const volatile __u8 wants_walks; /* walk by unwind tables where there are any */
 const volatile __u64 walk_seed;
-const volatile __u32 sent_walks_mask; /* the entries of sent_walks, less one */
+const volatile __u32 sent_walks_mask; /* number of entries of sent_walks, minus one */
 const volatile __u32 ring_bytes;
 
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
-enum { PID_NAMESPACE_LEVELS = 33 }; /* the kernel's MAX_PID_NS_LEVEL, and the initial one */
+enum { PID_NAMESPACE_LEVELS = 33 }; /* the kernel's MAX_PID_NS_LEVEL, plus the initial one */
 
 static __always_inline const __u32 *unwind_page(__u32 number)
 {
@@ -74,21 +75,21 @@ struct {
 	__type(value, struct walker);
 } walkers SEC(".maps");
 
-/* The ring wakes its reader when it is half full; until then the next flip is soon enough. */
+/* Wakes the reader when the ring is half full. Until then it reads at the next flip. */
 static __always_inline __u64 wakeup_flags(__u64 waiting_bytes)
 {
 	return waiting_bytes > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* May the ring be used for what the maps could hold as well? */
+/* Is there room for samples that the maps could count instead? */
 static __always_inline int has_room_to_spare(__u64 waiting_bytes)
 {
 	return waiting_bytes < ring_bytes / 4 * 3;
 }
 
 /*
- * 0: it is full. Before Linux 6.15 it also fails in an NMI while another CPU has its lock, which
- * takes some tens of ns: so it is tried twice (I5: no longer than that).
+ * Returns 0 if the ring is full. Before Linux 6.15 bpf_ringbuf_output() also fails in an NMI while
+ * another CPU holds the ring's lock, for some tens of ns. So it is tried twice, and no more (I5).
  */
 static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
 {
@@ -99,7 +100,7 @@ static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
 		       bpf_ringbuf_output(&ring, record, size, flags) == 0);
 }
 
-/* The task's pid in the engine's pid namespace, or 0 where it has none. */
+/* The task's pid in the engine's pid namespace; 0 if it has none there. */
 static __always_inline __u32 pid_in_namespace(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -123,7 +124,7 @@ static __always_inline __u32 tgid_of(struct task_struct *task)
 	return (__u32)BPF_CORE_READ(task, tgid);
 }
 
-/* The task is typed by BTF, so that these are plain loads and not calls. */
+/* The pointer is typed by BTF, so these are plain loads instead of calls. */
 static __always_inline void describe_task(
 	struct task_struct *task, struct pilotlight_process *process, __u32 *tid)
 {
@@ -141,9 +142,9 @@ static __always_inline void describe_task(
 }
 
 /*
- * The id is asked for once a cgroup, which is told by its number: that takes fewer cold cache lines
- * than the id does. A kernel without cgroups has no such helper either: the branch that calls it is
- * dead there.
+ * Calls the helper only when the cgroup's serial number has changed: reading that touches fewer
+ * cold cache lines than the id. A kernel without cgroups lacks the helper, and the branch that
+ * calls it is dead there.
  */
 static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walker *walker)
 {
@@ -157,15 +158,15 @@ static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walke
 	id = bpf_get_current_cgroup_id();
 	walker->cgroup_serial = serial;
 	walker->cgroup_id = id;
-	/* Another CPU may have moved it meanwhile. */
+	/* Another CPU may have moved the task meanwhile. */
 	if (task->cgroups->dfl_cgrp->self.serial_nr != serial)
 		walker->cgroup_id = 0;
 	return id;
 }
 
 /*
- * A sample that the kernel walks, whole, through the ring. The build-ids, if no other call has used
- * up the interrupt's one request; raw ips in the same form otherwise.
+ * Sends a sample with the kernel's walk through the ring. Its frames have build-ids if this is the
+ * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form.
  */
 static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	struct pilotlight_counters *counters, const struct pilotlight_sample_key *key, __u32 set,
@@ -218,7 +219,7 @@ failed:
 	counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
 }
 
-/* Adds to an entry that exists. */
+/* Adds to an existing entry. Returns 0 if there is none. */
 static __always_inline int count_again(void *counts, const struct pilotlight_sample_key *key,
 	struct pilotlight_counters *counters, __u64 now)
 {
@@ -233,8 +234,8 @@ static __always_inline int count_again(void *counts, const struct pilotlight_sam
 }
 
 /*
- * The build-id stack of a raw stack, or NONE: known, or asked for now. Or -ENOMEM when the map is
- * full, which the kernel answers before it has looked anything up.
+ * The build-id stack of a raw stack, known or requested now; PILOTLIGHT_STACK_NONE if there is
+ * none. Returns -ENOMEM if the map is full: the kernel checks that before it looks up the stack.
  */
 static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *build_id_stacks,
 	const struct pilotlight_sample_key *key, __u32 window, struct pilotlight_counters *counters)
@@ -261,7 +262,7 @@ static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *bu
 		break;
 	}
 	answer.build_id_stack = stack_id_of(id);
-	/* If it cannot be noted, the next sample asks again: slower, and right. */
+	/* If this fails, the next sample requests again, which is slower but right. */
 	bpf_map_update_elem(&known_stacks, &known_key, &answer, BPF_ANY);
 	return answer.build_id_stack;
 }
@@ -277,8 +278,8 @@ static __always_inline void note_walk(
 }
 
 /*
- * A sample with its walked stack. 0: it is not sent, since the ring is full; or nearly full, where
- * something else can be done.
+ * Sends a sample with its walked stack. Returns 0 if the ring is full, or if it is nearly full and
+ * the sample can be counted instead.
  */
 static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	struct pilotlight_counters *counters, struct walker *walker,
@@ -300,8 +301,8 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	/* By plain loads, which cost less than a call; so it may end without a NUL while it is
-	 * being changed, and whoever parses the record puts one there. */
+	/* Plain loads cost less than a call. The name may lack its NUL while it changes: the parser
+	 * adds one. */
 	__builtin_memcpy(record->comm,
 		__builtin_assume_aligned(bpf_get_current_task_btf()->comm, sizeof(__u64)),
 		sizeof(record->comm));
@@ -318,7 +319,8 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	return 1;
 }
 
-/* Sends a walked stack that is new to the window, for samples that are counted. 0: no room. */
+/* Sends a walked stack once per window, for samples that are counted. Returns 0 if the ring is
+ * full. */
 static __noinline int send_walk(struct walker *walker)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
@@ -334,31 +336,32 @@ static __noinline int send_walk(struct walker *walker)
 	if (!send(record, sizeof(*record) + (record->count & 0xff) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
-	/* Only now may others rely on it. Another may take its place: then it is sent again. */
+	/* Only now may other CPUs rely on it. If another stack takes the place, it is sent again.
+	 */
 	if (sent)
 		*sent = hash;
 	return 1;
 }
 
-/* The user stack by the sampler's own walk; its frames are in `walker`, which is this CPU's. */
-static __always_inline enum walk_result take_walk(struct bpf_perf_event_data *ctx,
+/* Walks the user stack by tables, into this CPU's `walker`. */
+static __always_inline enum walk_result walk_by_tables(struct bpf_perf_event_data *ctx,
 	struct walker *walker, struct pilotlight_sample_key *key, __u32 window)
 {
 	enum walk_result result;
 
 	if (!wants_walks)
-		return WALK_IS_KERNELS;
+		return WALK_BY_KERNEL;
 	result = walk_user_stack(
 		ctx, walker, &key->process, window, walk_seed_of(walk_seed, window));
-	if (result == WALK_IS_TAKEN) {
+	if (result == WALK_DONE) {
 		key->walker = PILOTLIGHT_WALKER_TABLES;
 		key->user_stack = (__s64)walker->walk.record.hash;
 	}
 	return result;
 }
 
-/* Into the key; whether the map had room for it is the answer. */
-static __always_inline enum stack_answer take_kernel_stack(
+/* Puts the kernel stack into its map and into the key. */
+static __always_inline enum stack_answer get_kernel_stack(
 	struct bpf_perf_event_data *ctx, void *stacks, struct pilotlight_sample_key *key)
 {
 	long id = -SAMPLER_EFAULT;
@@ -369,7 +372,7 @@ static __always_inline enum stack_answer take_kernel_stack(
 	return stack_answer_of(id);
 }
 
-static __always_inline enum stack_answer take_user_stack(struct bpf_perf_event_data *ctx,
+static __always_inline enum stack_answer get_user_stack(struct bpf_perf_event_data *ctx,
 	void *stacks, struct pilotlight_counters *counters, struct pilotlight_sample_key *key)
 {
 	long id = bpf_get_stackid(ctx, stacks, USER_STACK);
@@ -381,18 +384,18 @@ static __always_inline enum stack_answer take_user_stack(struct bpf_perf_event_d
 	return stack_answer_of(id);
 }
 
-/* Whole, since the maps cannot hold it. */
-static __always_inline void send_uncounted(struct bpf_perf_event_data *ctx,
+/* Sends a sample that the maps cannot hold. */
+static __always_inline void send_whole(struct bpf_perf_event_data *ctx,
 	struct pilotlight_counters *counters, struct walker *walker,
 	const struct pilotlight_sample_key *key, __u32 window, enum walk_result walk)
 {
-	if (walk != WALK_IS_TAKEN)
-		send_sample(ctx, counters, key, window & 1, walk == WALK_IS_KERNELS);
+	if (walk != WALK_DONE)
+		send_sample(ctx, counters, key, window & 1, walk == WALK_BY_KERNEL);
 	else if (!send_walked_sample(ctx, counters, walker, key, 0))
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
 }
 
-/* A sample that is new to the counts, in which `build_id_stack` names its stack. 0: no room. */
+/* Adds an entry for a sample. Returns 0 if the map is full. */
 static __always_inline int count_first(void *counts, const struct pilotlight_sample_key *key,
 	struct pilotlight_counters *counters, __u64 now, __s64 build_id_stack)
 {
@@ -410,36 +413,36 @@ static __always_inline int count_first(void *counts, const struct pilotlight_sam
 	return 1;
 }
 
-/* By the maps, or whole where they cannot hold it. */
+/* Counts a sample in the maps, or sends it if they cannot hold it. */
 static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *stacks,
 	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
 	struct walker *walker, struct pilotlight_sample_key *key, __u32 window,
 	enum walk_result walk)
 {
-	enum stack_answer user = STACK_ABSENT, kernel = take_kernel_stack(ctx, stacks, key);
+	enum stack_answer user = STACK_ABSENT, kernel = get_kernel_stack(ctx, stacks, key);
 	__s64 build_id_stack = PILOTLIGHT_STACK_NONE;
 	__u64 now = walker->walk.record.time_ns;
 
-	/* What has been counted in this window has been sent in it. */
-	if (walk == WALK_IS_TAKEN && stack_answer_is_in_maps(kernel) &&
+	/* A sample that has an entry in this window has also sent its stack. */
+	if (walk == WALK_DONE && stack_answer_is_in_maps(kernel) &&
 		count_again(counts, key, counters, now)) {
 		note_walk(counters, walker);
 		return;
 	}
-	if (walk == WALK_IS_TAKEN && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
+	if (walk == WALK_DONE && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
 		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
-		walk = WALK_IS_KERNELS;
+		walk = WALK_BY_KERNEL;
 	}
-	if (walk == WALK_IS_TAKEN)
+	if (walk == WALK_DONE)
 		note_walk(counters, walker);
-	else if (walk == WALK_IS_KERNELS)
-		user = take_user_stack(ctx, stacks, counters, key);
+	else if (walk == WALK_BY_KERNEL)
+		user = get_user_stack(ctx, stacks, counters, key);
 	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
 		if (user == STACK_MAP_FULL || kernel == STACK_MAP_FULL)
 			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
 		else
 			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
-		send_uncounted(ctx, counters, walker, key, window, walk);
+		send_whole(ctx, counters, walker, key, window, walk);
 		return;
 	}
 	if (user == STACK_ERROR || kernel == STACK_ERROR)
@@ -451,16 +454,16 @@ static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *
 		build_id_stack = find_build_ids(ctx, build_id_stacks, key, window, counters);
 	if (build_id_stack == -SAMPLER_ENOMEM) {
 		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
-		send_uncounted(ctx, counters, walker, key, window, walk);
+		send_whole(ctx, counters, walker, key, window, walk);
 		return;
 	}
 	if (count_first(counts, key, counters, now, build_id_stack))
 		return;
 	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
-	send_uncounted(ctx, counters, walker, key, window, walk);
+	send_whole(ctx, counters, walker, key, window, walk);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
+static __always_inline void record_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	struct pilotlight_counters *counters, struct pilotlight_sample_key *key, __u32 window,
 	__u64 now)
 {
@@ -475,8 +478,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	walker->walk.record.time_ns = now;
 	key->cgroup_id = cgroup_id_of(task, walker);
 	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
-	walk = take_walk(ctx, walker, key, window);
-	if (walk == WALK_IS_TAKEN && send_walked_sample(ctx, counters, walker, key, 1)) {
+	walk = walk_by_tables(ctx, walker, key, window);
+	if (walk == WALK_DONE && send_walked_sample(ctx, counters, walker, key, 1)) {
 		note_walk(counters, walker);
 		return;
 	}
@@ -500,7 +503,8 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (!counts)
 		return 0;
-	/* Nothing is kept over the walk that can do without it; see the end. */
+	/* The counters are looked up again at the end: a pointer kept over the walk would take BPF
+	 * stack. */
 	now = bpf_ktime_get_ns();
 	counts->run_ns -= now;
 	counts->fired++;
@@ -510,11 +514,11 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 		goto out;
 	}
 	describe_task(task, &key.process, &key.tid);
-	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &key.process.tgid)) {
+	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &key.process.tgid)) {
 		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
 		goto out;
 	}
-	take_sample(ctx, task, counts, &key, window, now);
+	record_sample(ctx, task, counts, &key, window, now);
 out:
 	counts = bpf_map_lookup_elem(&counters, &set);
 	if (counts)
@@ -535,34 +539,34 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 	if (!task || !vma)
 		return 0;
 	describe_task(task, &request.process, &tid);
-	if (filters_tgids && !bpf_map_lookup_elem(&wanted_tgids, &request.process.tgid))
+	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &request.process.tgid))
 		return 0;
 	request_mapped_file(task, vma, &request);
 	return 0;
 }
 
-/* Children of the processes that are asked for are asked for as well. */
+/* Follows the children of followed processes. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = tgid_of(parent), child_tgid = tgid_of(child);
 	__u8 one = 1;
 
-	if (parent_tgid == child_tgid || !bpf_map_lookup_elem(&wanted_tgids, &parent_tgid))
+	if (parent_tgid == child_tgid || !bpf_map_lookup_elem(&followed_tgids, &parent_tgid))
 		return 0;
-	if (bpf_map_update_elem(&wanted_tgids, &child_tgid, &one, BPF_ANY))
+	if (bpf_map_update_elem(&followed_tgids, &child_tgid, &one, BPF_ANY))
 		__sync_fetch_and_add(&children_not_followed, 1);
 	return 0;
 }
 
-/* Its pid may come again as somebody else's. */
+/* Forgets a process that ends, since its pid may be reused. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(forget_exit, struct task_struct *task)
 {
 	__u32 tgid = tgid_of(task);
 
 	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
-		bpf_map_delete_elem(&wanted_tgids, &tgid);
+		bpf_map_delete_elem(&followed_tgids, &tgid);
 	return 0;
 }
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The sampler's decisions, apart from the helpers that it calls: they compile for the host too,
- * where they are tested (perf_event programs cannot be run by BPF_PROG_TEST_RUN).
+ * The sampler's decisions, without the helpers that it calls. They also compile for the host, where
+ * they are tested: BPF_PROG_TEST_RUN does not run perf_event programs.
  *
- * The order of things, and why:
- *  1. A stack that the sampler has walked itself goes through the ring as it is, with its sample.
- *     At the rates of a profiler that is always on hardly a stack comes twice in a window, so that
- *     to look it up and to count it costs more than to send it; and what has its own time can be
- *     named where code comes and goes (JIT). Where the ring is nearly full stacks are counted, by
- *     their hash, and sent once a window: what cannot be told apart is not named.
- *  2. Of stacks that the kernel walks, the raw-ip stackmap answers "seen before in this window?" at
- *     the price of a hash.
- *  3. Only a (program image, raw stack) that is not known from this window or an earlier one asks
- *     for build-ids, and at most once an interrupt: with interrupts off the kernel gives the mmap
- *     lock back through one per-CPU irq_work, and a second request in the same run gets raw ips.
- *  4. What the maps cannot hold goes through the ring buffer with its frames, so that the stack
- *     that collides, which may be the hottest one, is never the one that is missing.
+ * What happens to a sample, and why:
+ *  1. A stack that the sampler has walked itself goes through the ring with its sample. At the low
+ *     rates of an always-on profiler hardly any stack comes twice in a window, so looking it up and
+ *     counting it would cost more than sending it. A sample with its own time can also be named
+ *     where code comes and goes (JIT). While the ring is nearly full, samples are counted by the
+ *     hash of their stack, and the stack is sent once per window.
+ *  2. For a stack that the kernel walks, the raw-ip stackmap answers "seen before in this window?"
+ *     for the price of a hash.
+ *  3. Only a (program image, raw stack) that is new to this window and to earlier ones requests
+ *     build-ids, at most once per interrupt. With interrupts off, the kernel releases the mmap lock
+ *     through one irq_work per CPU; a second request in the same run gets raw ips.
+ *  4. A sample that the maps cannot hold goes through the ring with its frames. So a stack that
+ *     collides with another, maybe the hottest one, is not lost.
  */
 #pragma once
 
 #include "pilotlight/event.h"
 
-/* Not from errno.h, which the BPF target does not have. */
+/* The BPF target has no errno.h. */
 enum { SAMPLER_EFAULT = 14, SAMPLER_EEXIST = 17, SAMPLER_ENOMEM = 12 };
 
-/* What to do with the answer of bpf_get_stackid(). */
+/* What an answer of bpf_get_stackid() means. */
 enum stack_answer {
 	STACK_STORED,
-	STACK_ABSENT,	/* no such stack in this context: a kernel thread's user stack, user mode */
+	STACK_ABSENT, /* no such stack: a kernel thread's user stack, a kernel stack in user mode */
 	STACK_COLLIDED, /* another stack holds the slot */
 	STACK_MAP_FULL,
 	STACK_ERROR,
@@ -49,15 +49,15 @@ static inline enum stack_answer stack_answer_of(long id)
 	}
 }
 
-/* The stack id for a sample_key: stackmaps answer with small integers, absence is NONE. */
+/* The stack id for a sample_key: NONE instead of an error. */
 static inline __s64 stack_id_of(long id)
 {
 	return id >= 0 ? id : PILOTLIGHT_STACK_NONE;
 }
 
 /*
- * The build-id stack of a known stack: of an earlier window, its id means nothing any more, and the
- * engine has the answer already.
+ * The build-id stack of a known stack. An id of an earlier window is no longer valid: the engine
+ * has the answer already.
  */
 static inline __s64 known_build_id_stack(const struct pilotlight_known_stack *known, __u32 window)
 {
@@ -65,27 +65,27 @@ static inline __s64 known_build_id_stack(const struct pilotlight_known_stack *kn
 }
 
 /*
- * A walked stack has another hash in each window, so that what is known of one by its hash, that it
- * has been sent or counted, is known of this window alone.
+ * Each window has its own seed, so a stack has another hash in each. Therefore "this hash was sent"
+ * or "was counted" holds for one window only.
  */
 static inline __u64 walk_seed_of(__u64 seed, __u32 window)
 {
 	return seed + (window + 1ULL) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Is a stack with this answer named by its id, or there is none? */
+/* Does the stack id say all, because the stack is stored or there is none? */
 static inline int stack_answer_is_in_maps(enum stack_answer answer)
 {
 	return answer == STACK_STORED || answer == STACK_ABSENT;
 }
 
-/* Must a sample with these two raw stacks go through the ring? */
+/* Must a sample with such a stack go through the ring? */
 static inline int stack_answer_needs_ring(enum stack_answer answer)
 {
 	return answer == STACK_COLLIDED || answer == STACK_MAP_FULL;
 }
 
-/* Entries that a bpf_get_stack() of `bytes` filled, where an error or nothing is no entry. */
+/* The number of entries in `bytes` that bpf_get_stack() returned; 0 for an error. */
 static inline __u32 stack_entries(long bytes, __u32 entry_bytes)
 {
 	if (bytes <= 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sampler's maps: two sets of those that take turns, and what outlives the windows. */
+/*
+ * The sampler's maps. Stacks, counts and counters have two sets, by the parity of the window: BPF
+ * writes one while the engine drains the other. The other maps outlive the windows.
+ */
 #pragma once
 
 #include "pilotlight/event.h"
@@ -10,7 +13,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* The sizes here are the least that loads; capture computes the real ones from rate and budget. */
+/* Sizes here are the smallest that load. Capture computes the real ones from rate and budget. */
 #define STACKMAP(name, frame_bytes, flags)                               \
 	struct {                                                         \
 		__uint(type, BPF_MAP_TYPE_STACK_TRACE);                  \
@@ -35,7 +38,7 @@ STACKMAP(build_id_stacks_1, 32, BPF_F_STACK_BUILD_ID);
 HASHMAP(counts_0, struct pilotlight_sample_key, struct pilotlight_sample_count);
 HASHMAP(counts_1, struct pilotlight_sample_key, struct pilotlight_sample_count);
 
-/* Outlives the windows: most stacks are asked for once in a process's life. */
+/* Most stacks request their build-ids once in a process's life. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 64);
@@ -43,8 +46,7 @@ struct {
 	__type(value, struct pilotlight_known_stack);
 } known_stacks SEC(".maps");
 
-/* Hashes of the stacks that the ring has carried for samples that are counted, a power of two of
- * them. */
+/* Hashes of walked stacks that were sent for counted samples; a power of two of entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
@@ -52,7 +54,7 @@ struct {
 	__type(value, __u64);
 } sent_walks SEC(".maps");
 
-/* What the engine knows of files, and what it is asked for. Only the engine adds to the first. */
+/* What the engine knows of files, by file. Only the engine adds entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -61,6 +63,7 @@ struct {
 	__type(value, struct pilotlight_walk_file);
 } walk_files SEC(".maps");
 
+/* The files that the engine is asked for. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PILOTLIGHT_WALK_REQUESTS_MAX);
@@ -68,13 +71,13 @@ struct {
 	__type(value, struct pilotlight_walk_request);
 } walk_requests SEC(".maps");
 
-/* Wakes the engine for a request; what it carries means nothing. */
+/* Its records wake the engine for a request; their contents mean nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} walk_bell SEC(".maps");
+} walk_request_wakeup SEC(".maps");
 
-/* The unwind tables of all files, mapped into the engine, which fills them. */
+/* The unwind tables of all files. The engine has these arrays mapped and fills them. */
 #define TABLE(name, entry_type)                    \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);  \
@@ -84,7 +87,7 @@ struct {
 		__type(value, entry_type);         \
 	} name SEC(".maps")
 
-/* Entries are rounded up to 8 bytes: two numbers share one. */
+/* The kernel rounds entries up to 8 bytes, so two numbers share one. */
 struct page_pair {
 	__u32 pages[2];
 };
@@ -105,8 +108,8 @@ struct {
 	__uint(max_entries, 4096);
 } ring SEC(".maps");
 
-/* Twice the longest record: the verifier wants room for the greatest offset plus the greatest size.
- */
+/* Twice the longest record: the verifier demands room for the greatest offset plus the greatest
+ * size. */
 struct scratch {
 	__u8 bytes[2 * PILOTLIGHT_RING_SAMPLE_BYTES_MAX];
 };
@@ -123,11 +126,11 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u8);
-} wanted_tgids SEC(".maps");
+} followed_tgids SEC(".maps");
 
 /*
- * Updating an array of maps waits until every running program has ended (synchronize_rcu() in the
- * kernel's maybe_wait_bpf_programs()); drain uses this one for nothing else.
+ * Updating an array of maps waits until all running programs have ended (synchronize_rcu() in the
+ * kernel's maybe_wait_bpf_programs()). Drain uses this one for that alone.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

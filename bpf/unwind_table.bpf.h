@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Looking up a rule in an unwind table (pilotlight/unwind.h). Compiles for the host too, where it
- * is tested. Whoever includes this says first where the shared arrays are: unwind_page(),
- * unwind_line(), unwind_rule() and unwind_escape() return the entry of that number, or NULL beyond
- * the end.
+ * Looks up the rule for a file offset in an unwind table (pilotlight/unwind.h): the page gives a
+ * range of lines, a binary search finds the line, and counting its deltas finds the row. That
+ * touches about two cold cache lines per frame. It also compiles for the host, where it is tested.
+ *
+ * The includer defines where the shared arrays are: unwind_page(), unwind_line(), unwind_rule() and
+ * unwind_escape() return the entry of that number, or NULL beyond the end.
  */
 #pragma once
 
@@ -16,7 +18,7 @@ static __always_inline const struct pilotlight_unwind_rule *unwind_rule(__u32 nu
 static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u32 number);
 
 enum {
-	/* A page has a row for each byte at most, in lines of 20. */
+	/* A page has at most one row per byte, in lines of 20 rows. */
 	UNWIND_LINE_STEPS = 8,
 	UNWIND_ESCAPE_STEPS = 21,
 };
@@ -26,11 +28,11 @@ _Static_assert((1 << PILOTLIGHT_UNWIND_PAGE_SHIFT) / PILOTLIGHT_UNWIND_LINE_ROWS
 _Static_assert(
 	PILOTLIGHT_UNWIND_ESCAPES_MAX < 1 << UNWIND_ESCAPE_STEPS, "the search of escapes ends");
 
-/* In place of a rule's number: it is beyond the end. */
+/* In place of a rule's number: there is no rule. It is beyond the end of any array. */
 #define UNWIND_NO_RULE (~0U)
 
-/* The number of the rule of a row whose id is the escape, or UNWIND_NO_RULE: the table is not what
- * it should be. */
+/* The number of the rule of a row whose id is the escape. UNWIND_NO_RULE if the table is
+ * malformed. */
 static __always_inline __u32 unwind_escaped_number(
 	const struct pilotlight_walk_file *file, __u32 row)
 {
@@ -39,7 +41,7 @@ static __always_inline __u32 unwind_escaped_number(
 
 	if (count == 0)
 		return UNWIND_NO_RULE;
-	/* Among so many from `first` on is the last that is not behind the row. */
+	/* Invariant: the last escape that is not behind the row is one of `count` from `first`. */
 	for (int i = 0; i < UNWIND_ESCAPE_STEPS && count > 1; i++) {
 		__u32 half = count / 2;
 
@@ -55,7 +57,7 @@ static __always_inline __u32 unwind_escaped_number(
 	return file->rules_at + escape->rule;
 }
 
-/* The number of the rule for the code at a file offset, or UNWIND_NO_RULE: no function is known
+/* The number of the rule for the code at a file offset. UNWIND_NO_RULE if no function is known
  * there. */
 static __always_inline __u32 unwind_find_number(
 	const struct pilotlight_walk_file *file, __u64 offset)

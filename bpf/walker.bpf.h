@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The sampler's own walk of the user stack, for code that keeps no frame pointers: at each frame
- * the mapping tells the file, the file's unwind table the rule, and the rule where the caller is.
- * What has no file (JIT code) is walked by frame pointers, and then by tables again.
+ * The sampler's own walk of the user stack, for code without frame pointers. For each frame, the
+ * mapping gives the file, the file's unwind table gives the rule, and the rule says where the
+ * caller is. Code without a file (JIT code) is walked by frame pointers; its callers, by tables
+ * again.
  *
- * step_out(), enter_mapping(), search_number() and step_by_pointer() are global functions, as
- * maple_descend() is, so that the verifier looks at each once and not at each turn of the loop, nor
- * wherever it is called.
+ * step_out(), enter_mapping(), search_number() and step_by_pointer() are global functions, like
+ * maple_descend(). So the verifier checks each once, instead of in each round of the loop and at
+ * each call.
  *
- * Whoever includes this has the maps: walk_files by pilotlight_file_key, walk_requests, and the
- * ring walk_bell, which wakes the engine for these; and tells whether an event has_whole_registers.
+ * The includer defines the maps walk_files, walk_requests and walk_request_wakeup (a ring that
+ * wakes the engine), and has_whole_registers.
  */
 #pragma once
 
 #include "mapping.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
+#include "walk_state.bpf.h"
 #include "walk_step.bpf.h"
 
 #include <bpf/bpf_helpers.h>
 
 /*
- * A walk, on one CPU, what its reader of mappings needs, and what it has found of late: in one
- * piece, as each page of memory more that a sample touches costs it a miss.
+ * All that a walk uses on one CPU. It is one struct, because each further page of memory that a
+ * sample touches costs a TLB miss.
  */
 struct walker {
 	struct pilotlight_process process;
 	__u32 window;
-	/* What the mappings that are remembered are of. */
+	/* Of the address space whose mappings are remembered. */
 	__u32 version;
 	__u64 mm;
-	/* Of the cgroup that was sampled last; id 0: of none. */
+	/* The last sample's cgroup; id 0: none. */
 	__u64 cgroup_serial, cgroup_id;
 	struct mapping found;
 	struct maple_search search;
@@ -39,8 +41,8 @@ struct walker {
 };
 
 enum {
-	USER_CODE_SELECTOR = 0x33, /* of x86-64's 64-bit code */
-	CODE_SELECTOR_RING = 3,	   /* in its low bits: the user's code, be it of 32 bits */
+	USER_CODE_SELECTOR = 0x33, /* cs in x86-64's 64-bit user code */
+	CODE_SELECTOR_RING = 3,	   /* these low bits are set in any user code, 32-bit included */
 	NO_SYSTEM_CALL = -1,	   /* in orig_rax: an interrupt or an exception */
 	SYSTEM_CALL_EXECVE = 59,
 	SYSTEM_CALL_EXECVEAT = 322,
@@ -59,8 +61,8 @@ static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 pla
 }
 
 /*
- * What the engine knows of a file; of one that it does not know, it is asked. Keys are on the stack
- * here: maps of Linux 6.1 take none from memory that a global function was given.
+ * Copies the file's entry, or requests one from the engine. The key is on the program's stack:
+ * Linux 6.1 accepts no map key in memory that a global function got as an argument.
  */
 static __always_inline void find_file(const struct walker *walker,
 	const struct pilotlight_file_key *key, struct walked_mapping *mapping)
@@ -83,12 +85,13 @@ static __always_inline void find_file(const struct walker *walker,
 	request.end = walker->found.end;
 	request.offset = walker->found.offset;
 	request.use_ppm = 0;
-	/* Where there is no room the next one will ask again. */
+	/* If the map is full, a later sample requests the file. */
 	if (bpf_map_update_elem(&walk_requests, key, &request, BPF_NOEXIST) == 0)
-		bpf_ringbuf_output(&walk_bell, &window, sizeof(window), BPF_RB_FORCE_WAKEUP);
+		bpf_ringbuf_output(
+			&walk_request_wakeup, &window, sizeof(window), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Makes `mapping` the one that holds `address`; 0: there is none. */
+/* Makes the mapping of `address` the walk's current one. Returns 0 if there is none. */
 __noinline int enter_mapping(struct walker *walker, __u64 address)
 {
 	struct pilotlight_file_key key = { 0 };
@@ -115,7 +118,7 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 		return 0;
 	at = walk->next_mapping++ & (WALK_MAPPINGS - 1);
 	walk->mapping = at;
-	walk->unsettled &= ~(1 << at);
+	walk->stale_mappings &= ~(1 << at);
 	walk->starts[at] = walker->found.start;
 	walk->ends[at] = walker->found.end;
 	mapping = &walk->mappings[at];
@@ -129,11 +132,11 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 	if (!walker->found.file || read_file_key(walker->found.file, &key))
 		find_file(walker, &key, mapping);
 	if (!mapping->is_known_file || mapping->file.flags == 0)
-		walk->unsettled |= 1 << at;
+		walk->stale_mappings |= 1 << at;
 	return 1;
 }
 
-/* A rule's number, or UNWIND_NO_RULE. */
+/* The number of the rule at a file offset, or UNWIND_NO_RULE. */
 __noinline __u32 search_number(const struct pilotlight_walk_file *file, __u64 offset)
 {
 	return file ? unwind_find_number(file, offset) : UNWIND_NO_RULE;
@@ -145,7 +148,7 @@ static __always_inline const struct pilotlight_unwind_rule *search_rule(
 	return unwind_rule(search_number(file, offset));
 }
 
-/* The rule for an offset of a file; NULL: no function is known there. */
+/* The rule at a file offset, from the cache or the table. NULL: no function there is known. */
 static __always_inline const struct pilotlight_unwind_rule *find_rule(
 	struct walker *walker, const struct pilotlight_walk_file *file, __u64 offset)
 {
@@ -195,21 +198,21 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
 }
 
-/* step_by_frame_pointer(), once. */
+/* A global function, for the verifier. */
 __noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
 {
 	return walk ? step_by_frame_pointer(walk, may_switch_stacks) : PILOTLIGHT_WALK_UNSUPPORTED;
 }
 
 /*
- * Code that was generated, or written by hand, or of which nothing is told: its frame pointer may
- * lead on. The first of all, as the ABI has it, begins with 0. `otherwise`: why a walk ends that it
- * does not lead on.
+ * Tries the frame pointer in code without a rule: generated or written by hand, or in a file
+ * without a table. A frame pointer of 0 marks the first function of a thread (System V ABI).
+ * `otherwise` is returned if the frame pointer leads nowhere.
  */
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
 	__u64 fp = 0;
-	int is_base = read_kept(walk, &walk->fp, &fp) && fp == 0, end = step_by_pointer(walk, 0);
+	int is_base = read_saved(walk, &walk->fp, &fp) && fp == 0, end = step_by_pointer(walk, 0);
 
 	if (end != WALK_ON)
 		return is_base ? end : otherwise;
@@ -217,8 +220,8 @@ static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwi
 	return WALK_ON;
 }
 
-/* Takes a frame down and goes to its caller, which is looked for. */
-static __always_inline int step_anew(struct walker *walker)
+/* Appends a frame, and goes to its caller by looking up mapping and rule. */
+static __always_inline int step_by_lookup(struct walker *walker)
 {
 	struct walk *walk = &walker->walk;
 	const struct pilotlight_unwind_rule *rule;
@@ -255,12 +258,12 @@ static __always_inline int step_anew(struct walker *walker)
 		return PILOTLIGHT_WALK_NO_TABLE;
 	rule = find_rule(walker, &mapping->file, where - mapping->start + mapping->offset);
 	if (is_of_function(rule)) {
-		/* Nobody called the code that the kernel has signal handlers return to. */
+		/* No call led to the code to which signal handlers return. */
 		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
 			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX);
 	}
-	/* A function that was never called, but is to be returned to: a coroutine's first. */
+	/* The start of a function as return address: a coroutine's first function. */
 	if (!walk->is_exact && is_of_function(search_rule(&mapping->file,
 				       where + 1 - mapping->start + mapping->offset))) {
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
@@ -269,14 +272,14 @@ static __always_inline int step_anew(struct walker *walker)
 	return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
-/* A function, whose stack is its own. */
+/* A function of its own, which bounds the use of the BPF stack. */
 static __noinline int step_as_before(struct walk *walk)
 {
-	return step_again(walk);
+	return step_from_memory(walk);
 }
 
-/* Takes down a frame, and those before it that the last walk has, too, and goes to the caller.
- * Returns WALK_ON or why there is none. */
+/* One step: repeats steps of the last walk if it can, else looks up one. Returns WALK_ON or why the
+ * walk ends. */
 __noinline int step_out(struct walker *walker)
 {
 	struct walk *walk;
@@ -291,15 +294,15 @@ __noinline int step_out(struct walker *walker)
 		return end;
 	at = walk->record.count;
 	remember_begin(walk, at);
-	end = step_anew(walker);
+	end = step_by_lookup(walker);
 	remember_end(walk, at, end);
 	return end;
 }
 
 /*
- * The mappings of the last walk on this CPU are good for this one as well where nobody has changed
- * them since, and where it is the same window: in each, the files' use is noted anew, and a table
- * that leaves has its place to the window's end.
+ * Keeps the mappings of the last walk on this CPU if it is the same program image, the mappings
+ * have not changed, and the window is the same. In each window the use of files is noted anew, and
+ * an evicted table keeps its place until the window ends.
  */
 static __always_inline void recall_mappings(struct walker *walker, struct mm_struct *mm,
 	const struct pilotlight_process *process, __u32 window)
@@ -312,20 +315,20 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 		       walker->process.tgid == process->tgid &&
 		       walker->process.exec_id == process->exec_id;
 
-	if (are_same && !walk->unsettled)
+	if (are_same && !walk->stale_mappings)
 		return;
 	forget_walks(walk);
 	walker->mm = (__u64)mm;
 	walker->version = version;
 	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
-		if (!are_same || walk->unsettled & 1 << i)
+		if (!are_same || walk->stale_mappings & 1 << i)
 			walk->ends[i] = 0;
-	walk->unsettled = 0;
+	walk->stale_mappings = 0;
 }
 
 /*
- * In the middle of execve() the registers are the old program's, and the memory may be the new
- * one's, where its stack has another place.
+ * During execve() the registers are the old program's, but the memory may be the new program's,
+ * whose stack is elsewhere.
  */
 static __always_inline int is_between_programs(const struct walk *walk)
 {
@@ -336,8 +339,9 @@ static __always_inline int is_between_programs(const struct walk *walk)
 }
 
 /*
- * In a system call the ip is behind the instruction, which may be a function's last. A signal that
- * is delivered on the way out of one leaves the call's number, and an ip where its handler begins.
+ * In a system call the ip is behind the instruction, which may be the last one of its function. If
+ * a signal is delivered on the way out of the call, the call's number is still there, but the ip is
+ * the start of the handler.
  */
 static __always_inline int is_behind_system_call(const struct walk *walk)
 {
@@ -350,20 +354,20 @@ static __always_inline int is_behind_system_call(const struct walk *walk)
 	return code >> 48 == CODE_SYSCALL || code >> 48 == CODE_INT_80;
 }
 
-/* It was the user's code that was interrupted: there is no kernel stack, and none is asked for. */
+/* Did the sample interrupt user code? Then there is no kernel stack. */
 static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
 {
 	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
 }
 
 /*
- * The user's registers at the last entry into the kernel. 0: it is no 64-bit user code. The
- * sample's own are the same, and at hand, where the user's code was interrupted; but not a precise
- * event's, whose ip and cs are those of another moment than the rest.
+ * Reads the user registers of the last entry into the kernel. If the sample interrupted user code,
+ * its own registers are the same and cheaper to read. Not so for a precise event, whose ip and cs
+ * are of another moment than the rest. Returns 0 if it is not 64-bit user code.
  */
 static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struct walk *walk)
 {
-	__u64 *words = walk->signal_registers; /* the program's stack is full */
+	__u64 *words = walk->signal_registers; /* the BPF stack (512 bytes) has no room */
 
 	if (has_whole_registers && is_user_mode(ctx)) {
 		walk->ip = ctx->regs.rip;
@@ -384,7 +388,7 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
 	return words[PT_REGS_CS - PT_REGS_RBP] == USER_CODE_SELECTOR;
 }
 
-/* 0: there is no user's memory, or no 64-bit code. */
+/* Returns 0 if there is no user memory, or no 64-bit code. */
 static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct walker *walker,
 	const struct pilotlight_process *process, __u32 window)
 {
@@ -393,7 +397,7 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 
 	if (!mm || !read_registers(ctx, walk))
 		return 0;
-	walk->fp.kind = walk->rbx.kind = KEPT_VALUE;
+	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
 	walk->is_guess = 0;
@@ -408,9 +412,9 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 }
 
 enum walk_result {
-	WALK_IS_TAKEN,
-	WALK_IS_NONE,	 /* there is no user stack that anybody could walk */
-	WALK_IS_KERNELS, /* the kernel's walk serves better: the leaf's table is not there as yet */
+	WALK_DONE,
+	WALK_NO_STACK,	/* there is no user stack to walk */
+	WALK_BY_KERNEL, /* use the kernel's walk: there is no table for the leaf, or not yet */
 };
 
 static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_data *ctx,
@@ -420,9 +424,9 @@ static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_da
 	int end = WALK_ON;
 
 	if (!begin_walk(ctx, walker, process, window))
-		return WALK_IS_KERNELS;
+		return WALK_BY_KERNEL;
 	if (is_between_programs(walk))
-		return WALK_IS_NONE;
+		return WALK_NO_STACK;
 	walk->record.hash = seed;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
@@ -431,8 +435,8 @@ static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_da
 	}
 	remember_walk(walk);
 	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
-		return WALK_IS_KERNELS;
+		return WALK_BY_KERNEL;
 	walk->record.end = end;
 	walk->record.hash = hash_next(walk->record.hash, end);
-	return WALK_IS_TAKEN;
+	return WALK_DONE;
 }

@@ -163,7 +163,7 @@ static int map_walk_arrays(struct capture *capture, struct fault *fault)
 	const struct walk_map_fds walk_fds = {
 		.files = fds[PILOTLIGHT_CAPTURE_FD_WALK_FILES],
 		.requests = fds[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS],
-		.bell = fds[PILOTLIGHT_CAPTURE_FD_WALK_BELL],
+		.wakeup = fds[PILOTLIGHT_CAPTURE_FD_WALK_REQUEST_WAKEUP],
 		.pages = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_PAGES],
 		.lines = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_LINES],
 		.rules = fds[PILOTLIGHT_CAPTURE_FD_UNWIND_RULES],

@@ -238,7 +238,7 @@ int capture_host_fd(const struct capture_host *host, size_t index)
 		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->bss,
 		[PILOTLIGHT_CAPTURE_FD_WALK_FILES] = maps->walk_files,
 		[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS] = maps->walk_requests,
-		[PILOTLIGHT_CAPTURE_FD_WALK_BELL] = maps->walk_bell,
+		[PILOTLIGHT_CAPTURE_FD_WALK_REQUEST_WAKEUP] = maps->walk_request_wakeup,
 		[PILOTLIGHT_CAPTURE_FD_UNWIND_PAGES] = maps->unwind_pages,
 		[PILOTLIGHT_CAPTURE_FD_UNWIND_LINES] = maps->unwind_lines,
 		[PILOTLIGHT_CAPTURE_FD_UNWIND_RULES] = maps->unwind_rules,
@@ -311,7 +311,7 @@ void capture_host_stop(struct capture_host *host)
 
 int capture_host_follow(struct capture_host *host, pid_t pid)
 {
-	int map_fd = bpf_map__fd(host->programs->maps.wanted_tgids);
+	int map_fd = bpf_map__fd(host->programs->maps.followed_tgids);
 	uint32_t tgid = (uint32_t)pid;
 	uint8_t one = 1;
 

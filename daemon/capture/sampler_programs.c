@@ -56,7 +56,7 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 		{ programs->maps.counts_1, sizes->count_slots },
 		{ programs->maps.known_stacks, sizes->known_stack_slots },
 		{ programs->maps.ring, sizes->ring_bytes },
-		{ programs->maps.wanted_tgids,
+		{ programs->maps.followed_tgids,
 			settings->filters_processes ? WANTED_PROCESSES_MAX : 1 },
 		{ programs->maps.sent_walks, wanted->has_walks ? sizes->walk_slots : 1 },
 		{ programs->maps.walk_files, wanted->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },

@@ -72,7 +72,7 @@ static void unmap_array(void *array, uint32_t entries, size_t entry_bytes)
 		(void)munmap(array, mapping_bytes(entries, entry_bytes));
 }
 
-static int ignore_bell(void *context, void *bytes, size_t size)
+static int ignore_wakeup(void *context, void *bytes, size_t size)
 {
 	(void)context;
 	(void)bytes;
@@ -86,7 +86,7 @@ int walk_maps_init(struct walk_maps *ret_maps, const struct walk_map_fds *fds,
 	struct walk_maps maps = {
 		.files_fd = fds->files,
 		.requests_fd = fds->requests,
-		.bell_fd = fds->bell,
+		.wakeup_fd = fds->wakeup,
 		.sizes = *sizes,
 	};
 	int r;
@@ -99,8 +99,8 @@ int walk_maps_init(struct walk_maps *ret_maps, const struct walk_map_fds *fds,
 	if (r == 0)
 		r = map_array(&maps.escapes, fds->escapes, sizes->escapes, sizeof(*maps.escapes));
 	if (r == 0) {
-		maps.bell = ring_buffer__new(fds->bell, ignore_bell, NULL, NULL);
-		r = maps.bell ? 0 : -errno;
+		maps.wakeup = ring_buffer__new(fds->wakeup, ignore_wakeup, NULL, NULL);
+		r = maps.wakeup ? 0 : -errno;
 	}
 	if (r < 0) {
 		walk_maps_done(&maps);
@@ -116,8 +116,8 @@ void walk_maps_done(struct walk_maps *maps)
 	unmap_array(maps->lines, maps->sizes.lines, sizeof(*maps->lines));
 	unmap_array(maps->rules, maps->sizes.rules, sizeof(*maps->rules));
 	unmap_array(maps->escapes, maps->sizes.escapes, sizeof(*maps->escapes));
-	ring_buffer__free(maps->bell);
-	*maps = (struct walk_maps){ .files_fd = -1, .requests_fd = -1, .bell_fd = -1 };
+	ring_buffer__free(maps->wakeup);
+	*maps = (struct walk_maps){ .files_fd = -1, .requests_fd = -1, .wakeup_fd = -1 };
 }
 
 int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_file_key *key,
@@ -190,7 +190,7 @@ int walk_maps_take_requests(
 	uint32_t position, taken = 0;
 	bool is_first = true, is_done = false;
 
-	(void)ring_buffer__consume(maps->bell);
+	(void)ring_buffer__consume(maps->wakeup);
 	/* BPF adds to the map meanwhile: what there is room for now is taken, and no more. */
 	while (!is_done && taken < PILOTLIGHT_WALK_REQUESTS_MAX) {
 		uint32_t n = REQUESTS_AT_ONCE;

@@ -26,8 +26,8 @@ struct ring_buffer;
 
 struct walk_maps {
 	int files_fd, requests_fd; /* borrowed; -1: the sampler does not walk */
-	int bell_fd;		   /* borrowed; readable when there are requests */
-	struct ring_buffer *bell;
+	int wakeup_fd;		   /* borrowed; readable when there are requests */
+	struct ring_buffer *wakeup;
 	struct walk_map_sizes sizes;
 	uint32_t *pages; /* owned mappings; NULL where there is none */
 	struct pilotlight_unwind_line *lines;
@@ -36,7 +36,7 @@ struct walk_maps {
 };
 
 struct walk_map_fds {
-	int files, requests, bell, pages, lines, rules, escapes;
+	int files, requests, wakeup, pages, lines, rules, escapes;
 };
 
 /* Maps the arrays. Returns 0 or -errno. */

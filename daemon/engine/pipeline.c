@@ -407,7 +407,7 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
 	if (has[PIPELINE_SYMBOLS])
 		r = pipeline_symbols_run(pipeline, fault);
-	if (r == 0 && (has[PIPELINE_BELL] || has[PIPELINE_UNWINDING]))
+	if (r == 0 && (has[PIPELINE_WALK_REQUEST] || has[PIPELINE_UNWINDING]))
 		r = run_unwinding(pipeline, fault);
 	if (r < 0)
 		return r;

@@ -160,6 +160,6 @@ int pipeline_open_polling(struct pipeline *pipeline)
 	if (r == 0 && pipeline->unwinding)
 		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding), PIPELINE_UNWINDING);
 	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, capture_walk_maps(pipeline->capture)->bell_fd, PIPELINE_BELL);
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->wakeup_fd, PIPELINE_WALK_REQUEST);
 	return r;
 }

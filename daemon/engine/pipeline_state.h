@@ -43,7 +43,7 @@ enum pipeline_event {
 	PIPELINE_RING, /* half full */
 	PIPELINE_SYMBOLS,
 	PIPELINE_UNWINDING,
-	PIPELINE_BELL, /* the sampler asks for unwind tables */
+	PIPELINE_WALK_REQUEST, /* the sampler asks for unwind tables */
 	PIPELINE_EVENTS,
 };
 

@@ -15,6 +15,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #include "bpf/remembered_walk.bpf.h"
+#include "bpf/walk_step.bpf.h"
 
 enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
 #define STACK_START 0x7ffc00000000ULL
@@ -98,7 +99,7 @@ static int step_by_its_rule(struct walk *walk)
 /* As the sampler does it. */
 static int step(struct walk *walk)
 {
-	int end = step_again(walk);
+	int end = step_from_memory(walk);
 	__u32 count = walk->record.count;
 
 	if (end != STEP_IS_NEW)
@@ -113,8 +114,8 @@ static void begin(struct walk *walk, unsigned sp)
 {
 	walk->ip = CODE;
 	walk->sp = at(sp);
-	walk->fp = (struct kept_register){ at(sp + 1), KEPT_VALUE, 0 };
-	walk->rbx = (struct kept_register){ 0, KEPT_VALUE, 0 };
+	walk->fp = (struct saved_register){ at(sp + 1), SAVED_VALUE, 0 };
+	walk->rbx = (struct saved_register){ 0, SAVED_VALUE, 0 };
 	walk->is_exact = 1;
 	walk->is_guess = 0;
 	walk->registers_kind = REGISTERS_PT_REGS;
@@ -222,14 +223,14 @@ static void another_place_is_not_the_same(void **state)
 		.sp = at(8),
 		.fp = at(20),
 		.rbx = 7,
-		.fp_kind = KEPT_ADDRESS,
-		.rbx_kind = KEPT_VALUE,
+		.fp_kind = SAVED_AT_ADDRESS,
+		.rbx_kind = SAVED_VALUE,
 	};
 	const struct walk same = {
 		.ip = CODE,
 		.sp = at(8),
-		.fp = { at(20), KEPT_ADDRESS, 0 },
-		.rbx = { 7, KEPT_VALUE, 0 },
+		.fp = { at(20), SAVED_AT_ADDRESS, 0 },
+		.rbx = { 7, SAVED_VALUE, 0 },
 	};
 	static struct walk other;
 

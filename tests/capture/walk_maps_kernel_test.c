@@ -55,12 +55,12 @@ static void open_fixture(struct fixture *fixture)
 		sizeof(struct pilotlight_walk_file), 64, NULL);
 	fds->requests = bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(struct pilotlight_file_key),
 		sizeof(struct pilotlight_walk_request), 512, NULL);
-	fds->bell = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, 4096, NULL);
+	fds->wakeup = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, 4096, NULL);
 	fds->pages = make_array(8, fixture->sizes.pages / 2);
 	fds->lines = make_array(sizeof(struct pilotlight_unwind_line), fixture->sizes.lines);
 	fds->rules = make_array(sizeof(struct pilotlight_unwind_rule), fixture->sizes.rules);
 	fds->escapes = make_array(sizeof(struct pilotlight_unwind_escape), fixture->sizes.escapes);
-	assert_true(fds->files >= 0 && fds->requests >= 0 && fds->bell >= 0 && fds->pages >= 0 &&
+	assert_true(fds->files >= 0 && fds->requests >= 0 && fds->wakeup >= 0 && fds->pages >= 0 &&
 		    fds->lines >= 0 && fds->rules >= 0 && fds->escapes >= 0);
 	assert_int_equal(walk_maps_init(&fixture->maps, fds, &fixture->sizes), 0);
 }

@@ -46,7 +46,7 @@ static __u64 at(unsigned word)
 
 static struct walk walk_at(unsigned sp, unsigned fp)
 {
-	struct walk walk = { .ip = 0x401000, .sp = at(sp), .fp = { at(fp), KEPT_VALUE, 0 } };
+	struct walk walk = { .ip = 0x401000, .sp = at(sp), .fp = { at(fp), SAVED_VALUE, 0 } };
 
 	walk.is_exact = 1;
 	walk.registers_kind = REGISTERS_PT_REGS;
@@ -59,7 +59,7 @@ static __u64 fp_of(struct walk *walk)
 {
 	__u64 fp;
 
-	assert_true(read_kept(walk, &walk->fp, &fp));
+	assert_true(read_saved(walk, &walk->fp, &fp));
 	return fp;
 }
 
@@ -291,7 +291,7 @@ static void rbx_is_the_leafs_or_of_what_a_signal_interrupted(void **state)
 
 	(void)state;
 	walk.rbx.word = at(10);
-	walk.rbx.kind = KEPT_VALUE;
+	walk.rbx.kind = SAVED_VALUE;
 	stack[11] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), WALK_ON);
 	assert_int_equal(walk.ip, 0x402000);
@@ -316,14 +316,14 @@ static void code_that_tells_nothing_of_rbx_loses_it(void **state)
 
 	(void)state;
 	walk.rbx.word = at(10);
-	walk.rbx.kind = KEPT_VALUE;
+	walk.rbx.kind = SAVED_VALUE;
 	stack[4] = stack[11] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &silent, 0), WALK_ON);
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 
 	walk = walk_at(4, 8);
 	walk.rbx.word = at(12);
-	walk.rbx.kind = KEPT_VALUE;
+	walk.rbx.kind = SAVED_VALUE;
 	stack[9] = 0x402000;
 	stack[13] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
@@ -332,7 +332,7 @@ static void code_that_tells_nothing_of_rbx_loses_it(void **state)
 	/* Saved where nothing can be read. */
 	walk = walk_at(4, 8);
 	walk.rbx.word = STACK_START - 8;
-	walk.rbx.kind = KEPT_ADDRESS;
+	walk.rbx.kind = SAVED_AT_ADDRESS;
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
@@ -350,13 +350,13 @@ static void a_signal_frame_gives_all_registers_back(void **state)
 	gregs[GREGS_RSP] = at(40); /* of another stack it may be below */
 	gregs[GREGS_RBP] = at(44);
 	gregs[2] = at(50); /* r10 */
-	walk.fp.kind = KEPT_NOWHERE;
+	walk.fp.kind = SAVED_UNKNOWN;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x405000);
 	assert_int_equal(walk.sp, at(40));
 	assert_int_equal(fp_of(&walk), at(44));
 	assert_int_equal(walk.is_exact, 1);
-	assert_int_not_equal(walk.fp.kind, KEPT_NOWHERE);
+	assert_int_not_equal(walk.fp.kind, SAVED_UNKNOWN);
 	stack[50] = 0x406000;
 	assert_int_equal(step_by_rule(&walk, &by_r10, 0), WALK_ON);
 	assert_int_equal(walk.ip, 0x406000);
@@ -417,9 +417,9 @@ static void a_frame_pointer_that_was_saved_is_known_again(void **state)
 	assert_int_equal(step_by_rule(&walk, &loses, 0), WALK_ON);
 	/* It is where nobody knows. */
 	assert_int_equal(step_by_rule(&walk, &by_own, 0), WALK_ON);
-	assert_int_equal(walk.fp.kind, KEPT_NOWHERE);
+	assert_int_equal(walk.fp.kind, SAVED_UNKNOWN);
 	assert_int_equal(step_by_rule(&walk, &saved, 0), WALK_ON);
-	assert_int_not_equal(walk.fp.kind, KEPT_NOWHERE);
+	assert_int_not_equal(walk.fp.kind, SAVED_UNKNOWN);
 	assert_int_equal(fp_of(&walk), at(50));
 }
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state of one walk up a user stack, and what a CPU remembers from walk to walk. This is the
+ * lowest header of the walk: walk_step.bpf.h goes from a frame to its caller, remembered_walk.bpf.h
+ * repeats steps of the last walk, and walker.bpf.h is the loop over both. All but the last also
+ * compile for the host, where tests run them on made-up stacks.
+ *
+ * The includer defines how memory and registers are read: can_read_user() and can_read_pt_regs().
+ */
+#pragma once
+
+#include "pilotlight/walk.h"
+
+/* Reads `count` words of user memory. Returns 0 if they cannot be read. */
+static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address);
+
+/* Reads `count` words, from index `place` on, of the struct pt_regs that the thread saved when it
+ * entered the kernel. Returns 0 if they cannot be read. */
+static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place);
+
+enum {
+	WALK_MAPPINGS = 8,	/* remembered per process; a power of two */
+	WALK_SEARCHES_MAX = 64, /* lookups of mappings that are not remembered, per walk */
+	DWARF_RBX = 3,
+	DWARF_RBP = 6,
+	DWARF_RSP = 7,
+	/* Indexes of words in x86-64's struct pt_regs. */
+	PT_REGS_RBP = 4,
+	PT_REGS_RBX = 5,
+	PT_REGS_ORIG_RAX = 15,
+	PT_REGS_RIP = 16,
+	PT_REGS_CS = 17,
+	PT_REGS_RSP = 19,
+	PT_REGS_WORDS = 21, /* the last is ss */
+	/* A signal frame begins with a struct ucontext; indexes of words in its gregs. */
+	UCONTEXT_GREGS_BYTES = 40,
+	GREGS_RBP = 10,
+	GREGS_RBX = 11,
+	GREGS_RSP = 15,
+	GREGS_RIP = 16,
+	GREGS_WORDS = 17,
+};
+
+/* The place of each register by its DWARF number: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to
+ * r15. */
+enum register_set { REGISTERS_NONE, REGISTERS_PT_REGS, REGISTERS_GREGS, REGISTER_SETS };
+enum { DWARF_REGISTERS = 16 };
+static const __u8 register_places[REGISTER_SETS][DWARF_REGISTERS] = {
+	[REGISTERS_PT_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0 },
+	[REGISTERS_GREGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 },
+};
+
+/*
+ * A callee-saved register. If a function has saved it on the stack, the walk keeps the address and
+ * reads the value only when a rule needs it. Most rules do not.
+ */
+enum saved_kind { SAVED_UNKNOWN, SAVED_VALUE, SAVED_AT_ADDRESS };
+struct saved_register {
+	__u64 word; /* the value, or its address */
+	__u32 kind; /* enum saved_kind */
+	__u32 reserved;
+};
+
+/* A mapping that a walk went through. */
+struct walked_mapping {
+	__u64 start;
+	__u64 offset;
+	__u8 is_executable;
+	__u8 has_file;	    /* also set for the vdso */
+	__u8 is_known_file; /* `file` is valid */
+	__u8 reserved[5];
+	struct pilotlight_walk_file file;
+};
+
+/*
+ * A frame of the last walk, with all that its step to the caller depends on: the registers, and the
+ * `words_read` words right below the caller's stack pointer. 0: the step read other words, so it
+ * cannot be repeated. A root reads none and can be.
+ */
+struct remembered_frame {
+	__u64 ip, sp;
+	__u64 fp, rbx; /* as saved_register.word */
+	__u64 frame;   /* as it is sent */
+	__u8 fp_kind, rbx_kind;
+	__u8 is_guess, is_jit;
+	__u8 words_read; /* the return address, and below it the frame pointer */
+	__u8 is_root;
+	__u8 reserved[2];
+};
+_Static_assert(sizeof(struct remembered_frame) == 48, "padding");
+
+enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper frames are not remembered */
+struct remembered_span {
+	__u32 first, count;
+};
+
+/* The walk on one CPU. `ip` is a return address, or behind a system call, unless `is_exact`. */
+struct walk {
+	__u64 ip, sp;
+	__u64 system_call; /* orig_rax: its number, or -1 for none */
+	struct saved_register fp, rbx;
+	__u32 mapping; /* index of the current one in `mappings` */
+	__u32 next_mapping;
+	__u32 searches;
+	__u8 is_exact;
+	__u8 is_guess;	     /* the frame pointer led here, and no rule said that it would */
+	__u8 registers_kind; /* enum register_set: the registers known for this frame */
+	__u8 has_jit;	     /* some frames are in memory without a file, where code changes */
+	__u8 stale_mappings; /* bit mask: the engine may still tell more of these in this window */
+	__u8 is_jit;	     /* the last frame is in memory without a file */
+	/* Of the step: words read right below the caller's stack pointer; did it read others? */
+	__u8 words_read, read_more;
+	/*
+	 * Two rings of frames, leaf first: this walk's and the last one's. The lowest bit of `turn`
+	 * says which is this walk's.
+	 */
+	struct remembered_span spans[2];
+	__u32 turn;
+	__u32 last_at;			     /* position in the last walk's frames */
+	__u32 follows_last;		     /* the last walk's frames have become this one's */
+	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
+	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
+	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
+	struct walked_mapping mappings[WALK_MAPPINGS];
+	struct remembered_frame remembered[2][REMEMBERED_FRAMES];
+	/* As it is sent: the kernel's ips follow the walk's own frames. */
+	struct pilotlight_ring_walk record;
+	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 + PILOTLIGHT_STACK_DEPTH];
+};
+
+/*
+ * A rule found recently, since most return addresses come again and again. Its place follows from a
+ * hash, so another rule may replace it. A file id is not reused for two windows.
+ */
+struct remembered_rule {
+	__u32 window; /* of its last use */
+	__u32 file_id;
+	__u32 offset;
+	__u32 has_rule;
+	struct pilotlight_unwind_rule rule;
+};
+_Static_assert(sizeof(struct remembered_rule) == 32, "half a cache line");
+
+enum { REMEMBERED_RULES_SHIFT = 8 };
+
+/* Each run has its own seed, so two stacks that collide once do not collide for ever. */
+static __always_inline __u64 hash_next(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* In place of an enum pilotlight_walk_end: the walk goes on, there is a caller. */
+enum { WALK_ON = -1 };
