@@ -2,10 +2,9 @@
 #include "extract/symbol_file_writer.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/output.h"
-#include "base/utf8.h"
 #include "symbol/symbol_file_check.h"
+#include "symbol/symbol_header.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,47 +12,12 @@
 
 #include <xxhash.h>
 
-static const char ellipsis[] = "\xe2\x80\xa6";
-
-/* The file's own name is at the end of its path. */
-static void set_origin(struct pilotlight_symbol_header *header, const char *origin)
-{
-	const size_t room = sizeof(header->origin) - 1;
-	char clean[UTF8_CLEAN_BYTES];
-	size_t length = utf8_clean(clean, origin, strlen(origin));
-	size_t start;
-
-	if (length <= room) {
-		memcpy(header->origin, clean, length);
-		return;
-	}
-	start = length - (room - (sizeof(ellipsis) - 1));
-	while (((unsigned char)clean[start] & 0xc0) == 0x80)
-		start++;
-	memcpy(header->origin, ellipsis, sizeof(ellipsis) - 1);
-	memcpy(header->origin + sizeof(ellipsis) - 1, clean + start, length - start);
-}
-
 void symbol_file_writer_init(struct symbol_file_writer *writer,
 	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
 	const char *origin)
 {
-	struct pilotlight_symbol_header *header = &writer->head.header;
-
-	assert(identity->id.size > 0 && identity->id.size <= sizeof(header->identity));
-	*writer = (struct symbol_file_writer){
-		.head.header = {
-			.version = PILOTLIGHT_SYMBOL_VERSION,
-			.header_bytes = sizeof(*header),
-			.identity_bytes = identity->id.size,
-			.identity_kind = (uint8_t)identity->kind,
-			.rank = (uint8_t)rank,
-			.created_s = clock_realtime_ns() / NSEC_PER_SEC,
-		},
-	};
-	memcpy(header->magic, PILOTLIGHT_SYMBOL_MAGIC, sizeof(header->magic));
-	memcpy(header->identity, identity->id.bytes, identity->id.size);
-	set_origin(header, origin);
+	*writer = (struct symbol_file_writer){ 0 };
+	symbol_header_init(&writer->head.header, identity, rank, origin);
 }
 
 void symbol_file_writer_add(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Drafts: files in `tmp/`, each locked by its writers as long as one of them lives. Whoever can
- * lock one has found a dead process's, or one that is just being made: the maker sees the loss of
- * its name and makes another.
+ * Drafts: files in `tmp/`, each locked as long as a writer has it open. A process that can lock a
+ * draft has found a dead process's one, or one that is just being made; its maker then sees that
+ * the name is gone and makes another.
  */
 #include "base/clock.h"
 #include "symbol/symbol_cache_folder.h"
@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char drafts_name[] = "tmp";
 static const char suffix[] = ".draft";
 
-enum { MAKE_ATTEMPTS = 64, DRAFT_NAME_BYTES = 64 };
+enum { MAKE_ATTEMPTS = 64 };
 
 static void closedirp(DIR **folder)
 {
@@ -28,8 +29,8 @@ static void closedirp(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* The folder was removed under us: the next of its name is as good. */
-static int follow_the_name(struct symbol_cache *cache)
+/* After a user has removed the folder, a new one is made. */
+static int reopen_removed_folder(struct symbol_cache *cache)
 {
 	struct stat status;
 	int fd = -1, r;
@@ -43,13 +44,13 @@ static int follow_the_name(struct symbol_cache *cache)
 		return r;
 	(void)close(cache->fd);
 	cache->fd = fd;
-	cache->usage.is_known = false;
+	cache->is_size_known = false;
 	return 0;
 }
 
 static int open_drafts(struct symbol_cache *cache, int *ret_fd)
 {
-	int r = follow_the_name(cache);
+	int r = reopen_removed_folder(cache);
 
 	if (r < 0)
 		return r;
@@ -58,7 +59,7 @@ static int open_drafts(struct symbol_cache *cache, int *ret_fd)
 	return symbol_cache_folder_open(cache, drafts_name, O_PATH, ret_fd);
 }
 
-/* -EEXIST, -EWOULDBLOCK: another name is to be tried. */
+/* On -EEXIST and -EWOULDBLOCK the caller tries another name. */
 static int make_draft(int folder_fd, const char *name, int *ret_fd)
 {
 	_cleanup_close_ int fd = openat(folder_fd, name,
@@ -80,69 +81,56 @@ static int make_draft(int folder_fd, const char *name, int *ret_fd)
 
 int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft)
 {
+	struct symbol_cache_draft draft = { .fd = -1 };
 	_cleanup_close_ int folder_fd = -1;
-	_cleanup_free_ char *path = NULL;
-	size_t start_bytes = strlen(cache->directory) + sizeof("//") + sizeof(drafts_name) - 1;
 	uint64_t removed;
-	char *name;
-	int fd = -1, r;
+	int r;
 
 	r = open_drafts(cache, &folder_fd);
 	if (r < 0)
 		return r;
 	if (!cache->has_cleared_drafts) {
-		/* What stays there costs space, and nothing else. */
+		/* A draft that stays costs space and nothing else. */
 		(void)symbol_cache_clear_drafts(cache, &removed);
 		cache->has_cleared_drafts = true;
 	}
-	path = malloc(start_bytes + DRAFT_NAME_BYTES);
-	if (!path)
-		return -ENOMEM;
-	(void)snprintf(path, start_bytes, "%s/%s/", cache->directory, drafts_name);
-	name = path + strlen(path);
 	r = -EEXIST;
 	for (int i = 0; i < MAKE_ATTEMPTS && (r == -EEXIST || r == -EWOULDBLOCK); i++) {
-		(void)snprintf(name, DRAFT_NAME_BYTES, "%d-%" PRIx64 "%s", (int)getpid(),
+		(void)snprintf(draft.name, sizeof(draft.name), "%d-%" PRIx64 "%s", (int)getpid(),
 			clock_realtime_ns(), suffix);
-		r = make_draft(folder_fd, name, &fd);
+		r = make_draft(folder_fd, draft.name, &draft.fd);
 	}
-	if (r < 0)
-		return r;
-	*ret_draft = (struct symbol_cache_draft){ .fd = fd, .path = TAKE_PTR(path) };
-	return 0;
+	if (r == 0)
+		*ret_draft = draft;
+	return r;
 }
 
 void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft)
 {
 	_cleanup_close_ int folder_fd = -1;
-	const char *name;
 
-	if (draft->path && symbol_cache_folder_open(cache, drafts_name, O_PATH, &folder_fd) == 0) {
-		name = strrchr(draft->path, '/') + 1;
-		if (symbol_cache_folder_has(folder_fd, name, draft->fd))
-			(void)unlinkat(folder_fd, name, 0);
-	}
+	if (draft->name[0] &&
+		symbol_cache_folder_open(cache, drafts_name, O_PATH, &folder_fd) == 0 &&
+		symbol_cache_folder_has(folder_fd, draft->name, draft->fd))
+		(void)unlinkat(folder_fd, draft->name, 0);
 	closep(&draft->fd);
-	free(draft->path);
 	*draft = (struct symbol_cache_draft){ .fd = -1 };
 }
 
-int symbol_cache_draft_publish(struct symbol_cache *cache, struct symbol_cache_draft *draft,
+int symbol_cache_draft_publish(const struct symbol_cache *cache, struct symbol_cache_draft *draft,
 	int folder_fd, const char *name)
 {
 	_cleanup_close_ int drafts_fd = -1;
-	const char *draft_name = strrchr(draft->path, '/') + 1;
 	int r;
 
 	r = symbol_cache_folder_open(cache, drafts_name, O_PATH, &drafts_fd);
 	if (r < 0)
 		return r;
-	if (!symbol_cache_folder_has(drafts_fd, draft_name, draft->fd))
+	if (!symbol_cache_folder_has(drafts_fd, draft->name, draft->fd))
 		return -ESTALE;
-	if (renameat(drafts_fd, draft_name, folder_fd, name) < 0)
+	if (renameat(drafts_fd, draft->name, folder_fd, name) < 0)
 		return -errno;
-	free(draft->path);
-	draft->path = NULL;
+	draft->name[0] = '\0';
 	return 0;
 }
 
@@ -155,10 +143,10 @@ static bool is_draft(const struct dirent *entry)
 	       strcmp(entry->d_name + length - (sizeof(suffix) - 1), suffix) == 0;
 }
 
-/* 1: it was dead and is gone; 0: it lives, or has gone by itself. */
+/* Returns 1 if its writer was dead and it is removed; 0 if it is in use or gone; -errno. */
 static int clear_draft(int folder_fd, const char *name)
 {
-	/* For writing, as flock() over NFS takes that. */
+	/* An exclusive flock() over NFS needs a writable descriptor. */
 	_cleanup_close_ int fd =
 		openat(folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char lock_name[] = "lock";
@@ -90,11 +91,8 @@ bool symbol_cache_folder_has(int folder_fd, const char *name, int fd)
 	       fstat(fd, &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
 }
 
-/*
- * The file is the owner's alone: who can open it can hold the lock for ever. It is opened anew each
- * time, so that neither a fork nor somebody who tidies the folder makes two holders of one lock.
- * -EBUSY: it is held, or has lost its name just now.
- */
+/* The file is its owner's alone, because its opener can hold the lock for ever. It is opened anew
+ * each time, as a fork would share the lock of an open descriptor. */
 static int try_to_lock(const struct symbol_cache *cache, int *ret_fd)
 {
 	_cleanup_close_ int fd = openat(cache->fd, lock_name,
@@ -105,8 +103,6 @@ static int try_to_lock(const struct symbol_cache *cache, int *ret_fd)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK || errno == EINTR ? -EBUSY : -errno;
-	if (!symbol_cache_folder_has(cache->fd, lock_name, fd))
-		return -EBUSY;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -129,15 +125,58 @@ int symbol_cache_folder_lock(const struct symbol_cache *cache, int *ret_fd)
 	}
 }
 
-uint64_t symbol_cache_now_s(void)
+static const char *suffix_of(enum pilotlight_symbol_identity_kind kind)
 {
-	return clock_realtime_ns() / NSEC_PER_SEC;
+	switch (kind) {
+	case PILOTLIGHT_SYMBOL_HTLHASH:
+		return ".htlhash.sym";
+	case PILOTLIGHT_SYMBOL_OWNED:
+		return ".owned.sym";
+	default:
+		return ".sym";
+	}
 }
 
-struct symbol_cache_found symbol_cache_found_set(
+struct symbol_cache_name symbol_cache_name_of(const struct symbol_identity *identity)
+{
+	struct symbol_cache_name name;
+	char hex[BUILD_ID_HEX_BYTES];
+	struct build_id id;
+
+	build_id_set_padded(&id, identity->id.bytes);
+	(void)build_id_format(&id, hex);
+	(void)snprintf(name.folder, sizeof(name.folder), "%.2s", hex);
+	(void)snprintf(name.file, sizeof(name.file), "%.38s%s", hex + strlen(name.folder),
+		suffix_of(identity->kind));
+	return name;
+}
+
+/* False for a name that symbol_cache_name_of() does not return. */
+static bool parse_name(const char *folder, const char *file, struct symbol_identity *ret_identity)
+{
+	size_t digits = strspn(file, "0123456789abcdef");
+	char text[SYMBOL_IDENTITY_TEXT_BYTES];
+	struct symbol_identity identity;
+	struct symbol_cache_name name;
+
+	(void)snprintf(text, sizeof(text), "%s%.*s", folder, (int)digits, file);
+	if (symbol_identity_parse(text, &identity) < 0)
+		return false;
+	if (strcmp(file + digits, suffix_of(PILOTLIGHT_SYMBOL_HTLHASH)) == 0)
+		identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
+	else if (strcmp(file + digits, suffix_of(PILOTLIGHT_SYMBOL_OWNED)) == 0)
+		identity.kind = PILOTLIGHT_SYMBOL_OWNED;
+	name = symbol_cache_name_of(&identity);
+	if (strcmp(folder, name.folder) != 0 || strcmp(file, name.file) != 0)
+		return false;
+	*ret_identity = identity;
+	return true;
+}
+
+static struct symbol_cache_item item_of(
 	const struct symbol_identity *identity, const struct stat *status)
 {
-	return (struct symbol_cache_found){
+	return (struct symbol_cache_item){
 		.identity = *identity,
 		.bytes = (uint64_t)status->st_size,
 		.inode = status->st_ino,
@@ -151,15 +190,14 @@ static bool is_not_an_entry(int error)
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ENXIO;
 }
 
-int symbol_cache_folder_open_entry(const struct symbol_cache *cache,
-	const struct symbol_identity *identity, int *ret_fd, struct symbol_cache_found *ret_found)
+int symbol_cache_item_open(const struct symbol_cache *cache, const struct symbol_identity *identity,
+	int *ret_fd, struct symbol_cache_item *ret_item)
 {
 	_cleanup_close_ int folder_fd = -1, fd = -1;
-	struct symbol_cache_name name;
+	struct symbol_cache_name name = symbol_cache_name_of(identity);
 	struct stat status;
 	int r;
 
-	symbol_cache_name_set(&name, identity);
 	r = symbol_cache_folder_open(cache, name.folder, O_PATH, &folder_fd);
 	if (r == 0) {
 		fd = openat(folder_fd, name.file,
@@ -173,20 +211,18 @@ int symbol_cache_folder_open_entry(const struct symbol_cache *cache,
 	}
 	if (r < 0)
 		return is_not_an_entry(r) ? -ENOENT : r;
-	*ret_found = symbol_cache_found_set(identity, &status);
+	*ret_item = item_of(identity, &status);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-int symbol_cache_folder_remove(
-	const struct symbol_cache *cache, const struct symbol_cache_found *found)
+int symbol_cache_item_remove(const struct symbol_cache *cache, const struct symbol_cache_item *item)
 {
 	_cleanup_close_ int folder_fd = -1, lock_fd = -1;
-	struct symbol_cache_name name;
+	struct symbol_cache_name name = symbol_cache_name_of(&item->identity);
 	struct stat status;
 	int r;
 
-	symbol_cache_name_set(&name, &found->identity);
 	r = symbol_cache_folder_open(cache, name.folder, O_PATH, &folder_fd);
 	if (r < 0)
 		return is_not_an_entry(r) ? -ENOENT : r;
@@ -195,30 +231,30 @@ int symbol_cache_folder_remove(
 		return r;
 	if (fstatat(folder_fd, name.file, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_ino != found->inode ||
-		(uint64_t)status.st_size != found->bytes ||
-		status.st_mtim.tv_sec != found->modified.tv_sec ||
-		status.st_mtim.tv_nsec != found->modified.tv_nsec)
+	if (!S_ISREG(status.st_mode) || status.st_ino != item->inode ||
+		(uint64_t)status.st_size != item->bytes ||
+		status.st_mtim.tv_sec != item->modified.tv_sec ||
+		status.st_mtim.tv_nsec != item->modified.tv_nsec)
 		return -ESTALE;
 	return unlinkat(folder_fd, name.file, 0) < 0 ? -errno : 0;
 }
 
-/* 1 and what it found; 0: not ours, or it has gone; -errno. */
-static int look_at(int fd, const char *folder, const struct dirent *entry,
-	struct symbol_cache_found *ret_found)
+/* 1 and what it item; 0: not ours, or it has gone; -errno. */
+static int look_at(
+	int fd, const char *folder, const struct dirent *entry, struct symbol_cache_item *ret_item)
 {
 	struct symbol_identity identity;
 	struct stat status;
 
 	if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
 		return 0;
-	if (!symbol_cache_name_parse(folder, entry->d_name, &identity))
+	if (!parse_name(folder, entry->d_name, &identity))
 		return 0;
 	if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(status.st_mode))
 		return 0;
-	*ret_found = symbol_cache_found_set(&identity, &status);
+	*ret_item = item_of(&identity, &status);
 	return 1;
 }
 
@@ -227,7 +263,7 @@ int symbol_cache_folder_each(const struct symbol_cache *cache, unsigned int fold
 {
 	_cleanup_(closedirp) DIR *stream = NULL;
 	_cleanup_close_ int fd = -1;
-	struct symbol_cache_found found;
+	struct symbol_cache_item item;
 	const struct dirent *entry;
 	char name[16];
 	int r;
@@ -245,10 +281,60 @@ int symbol_cache_folder_each(const struct symbol_cache *cache, unsigned int fold
 		entry = readdir(stream);
 		if (!entry)
 			return errno == ENOENT ? 0 : -errno;
-		r = look_at(dirfd(stream), name, entry, &found);
+		r = look_at(dirfd(stream), name, entry, &item);
 		if (r > 0)
-			r = visit(context, &found);
+			r = visit(context, &item);
 		if (r < 0)
 			return r;
 	}
+}
+
+int symbol_cache_item_each(
+	const struct symbol_cache *cache, symbol_cache_visit visit, void *context)
+{
+	int first_error = 0;
+
+	for (unsigned int folder = 0; folder < SYMBOL_CACHE_FOLDERS; folder++) {
+		int r = symbol_cache_folder_each(cache, folder, visit, context);
+
+		if (r == -ENOMEM || r == -EBUSY)
+			return r;
+		if (r < 0 && first_error == 0)
+			first_error = r;
+	}
+	return first_error;
+}
+
+int symbol_cache_read(int fd, const struct symbol_identity *identity, bool is_whole,
+	struct pilotlight_symbol_header *ret_header, struct symbol_file **ret_file)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	struct pilotlight_symbol_header header;
+	struct symbol_identity found;
+	int r;
+
+	if (is_whole) {
+		r = symbol_file_open(fd, &file);
+		if (r == 0)
+			header = *symbol_file_header(file);
+	} else {
+		r = symbol_header_read(fd, &header);
+	}
+	if (r < 0)
+		return r;
+	found = symbol_header_identity(&header);
+	if (!symbol_identity_equal(&found, identity))
+		return -EBADMSG;
+	*ret_header = header;
+	if (ret_file)
+		*ret_file = TAKE_PTR(file);
+	return 0;
+}
+
+bool symbol_cache_is_expired(const struct pilotlight_symbol_header *header)
+{
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+
+	return header->rank == PILOTLIGHT_SYMBOL_RANK_NONE &&
+	       (header->created_s > now_s || now_s - header->created_s >= SYMBOL_CACHE_NEGATIVE_S);
 }

@@ -109,11 +109,7 @@ const struct pilotlight_symbol_header *symbol_file_header(const struct symbol_fi
 
 struct symbol_identity symbol_file_identity(const struct symbol_file *file)
 {
-	struct symbol_identity identity = { .kind = file->header->identity_kind };
-
-	memcpy(identity.id.bytes, file->header->identity, sizeof(identity.id.bytes));
-	identity.id.size = file->header->identity_bytes;
-	return identity;
+	return symbol_header_identity(file->header);
 }
 
 uint64_t symbol_file_count(

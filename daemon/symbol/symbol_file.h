@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "symbol/symbol_header.h"
 #include "symbol/symbol_identity.h"
 
 #include <stdbool.h>

@@ -47,7 +47,7 @@ int draft_file_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_
 
 void draft_file_end(struct symbol_cache *cache, struct symbol_cache_draft *draft)
 {
-	if (draft->path)
+	if (draft->name[0])
 		symbol_cache_draft_done(cache, draft);
 	else if (draft->fd >= 0)
 		(void)close(draft->fd);

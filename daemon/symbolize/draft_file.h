@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a worker writes to: a draft in the cache's folder, or where that cannot be written to, a
- * file without a name (its `path` is NULL) in /var/tmp or /tmp. Not in memory, which no big binary
+ * file without a name (its `name` is empty) in /var/tmp or /tmp. Not in memory, which no big binary
  * is to take (I4): a tmpfs is none of these places.
  */
 #pragma once

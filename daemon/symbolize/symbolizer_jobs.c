@@ -157,7 +157,7 @@ static int store(struct symbolizer *symbolizer, struct wanted *wanted)
 {
 	int r = -EROFS;
 
-	if (wanted->draft.path)
+	if (wanted->draft.name[0])
 		r = symbol_cache_commit(symbolizer->cache, &wanted->identity, &wanted->draft);
 	if (r == 0 || r == -EEXIST)
 		cached_symbol_source_forget(symbolizer->source, &wanted->identity);

@@ -173,7 +173,7 @@ static void use_without_writing(struct cache_fixture *fixture, int error)
 		REQUIRE(cache_fixture_find(cache, &absent) == -ENOENT);
 	}
 	REQUIRE(symbol_cache_begin(cache, &draft) == error);
-	REQUIRE(draft.fd == -1 && !draft.path);
+	REQUIRE(draft.fd == -1 && !draft.name[0]);
 	REQUIRE(symbol_cache_put_negative(cache, &absent, PILOTLIGHT_SYMBOL_NOTHING, "x") == error);
 	REQUIRE(symbol_cache_remove(cache, &good) == error);
 	REQUIRE(symbol_cache_prune(cache, ENOUGH_BYTES, false, &pruned) == error);

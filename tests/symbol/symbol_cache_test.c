@@ -680,8 +680,8 @@ static void failing_allocations_are_told(void **state)
 		assert_true(found == 0 || found == 1 || found == -ENOENT);
 	}
 	assert_int_equal(r, 0);
-	assert_true(n >= 10);
-	assert_true(silent <= 2);
+	assert_true(n >= 9);
+	assert_true(silent <= 1);
 	cache_fixture_close(&fixture);
 }
 

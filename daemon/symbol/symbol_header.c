@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/symbol_header.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "symbol/symbol_file_check.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int symbol_header_read(int fd, struct pilotlight_symbol_header *ret_header)
+{
+	struct {
+		_Alignas(PILOTLIGHT_SYMBOL_ALIGNMENT) struct pilotlight_symbol_header header;
+		struct pilotlight_symbol_section sections[PILOTLIGHT_SYMBOL_SECTIONS_MAX];
+	} start = { .sections = { { 0 } } };
+	struct stat status;
+	int r;
+
+	if (fstat(fd, &status) < 0 || pread(fd, &start, sizeof(start), 0) < 0)
+		return -errno;
+	r = symbol_file_check_header(&start, (uint64_t)status.st_size);
+	if (r == 0)
+		*ret_header = start.header;
+	return r;
+}
+
+/* A path ends with the file's name, so its beginning is cut. */
+static void set_origin(char *origin, size_t origin_bytes, const char *path)
+{
+	static const char ellipsis[] = "…";
+	char clean[UTF8_CLEAN_BYTES];
+	size_t length = utf8_clean(clean, path, strlen(path));
+	const char *end = clean;
+
+	if (length < origin_bytes) {
+		memcpy(origin, clean, length + 1);
+		return;
+	}
+	end += length - (origin_bytes - sizeof(ellipsis));
+	while (((unsigned char)*end & 0xc0) == 0x80)
+		end++;
+	(void)snprintf(origin, origin_bytes, "%s%s", ellipsis, end);
+}
+
+void symbol_header_init(struct pilotlight_symbol_header *ret_header,
+	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
+	const char *origin)
+{
+	struct pilotlight_symbol_header header = {
+		.magic = PILOTLIGHT_SYMBOL_MAGIC,
+		.version = PILOTLIGHT_SYMBOL_VERSION,
+		.header_bytes = sizeof(header),
+		.identity_bytes = identity->id.size,
+		.identity_kind = (uint8_t)identity->kind,
+		.rank = (uint8_t)rank,
+		.created_s = clock_realtime_ns() / NSEC_PER_SEC,
+	};
+
+	assert(identity->id.size > 0 && identity->id.size <= sizeof(header.identity));
+	memcpy(header.identity, identity->id.bytes, identity->id.size);
+	set_origin(header.origin, sizeof(header.origin), origin);
+	*ret_header = header;
+}
+
+struct symbol_identity symbol_header_identity(const struct pilotlight_symbol_header *header)
+{
+	struct symbol_identity identity = {
+		.kind = header->identity_kind,
+		.id.size = header->identity_bytes,
+	};
+
+	memcpy(identity.id.bytes, header->identity, sizeof(identity.id.bytes));
+	return identity;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The header of a symbol file (pilotlight/symbol_file.h). */
+#pragma once
+
+#include "symbol/symbol_identity.h"
+
+/*
+ * Reads the header of the file `fd` (borrowed) and checks it, its table of sections and the file's
+ * length. Returns 0; -EBADMSG damaged or not a symbol file; -EPROTONOSUPPORT another version; or
+ * another -errno.
+ */
+int symbol_header_read(int fd, struct pilotlight_symbol_header *ret_header);
+
+/*
+ * A header without sections; the caller sets lengths, failure and hash. The path `origin` becomes
+ * valid UTF-8, and of a long one the end is kept.
+ */
+void symbol_header_init(struct pilotlight_symbol_header *ret_header,
+	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
+	const char *origin);
+
+struct symbol_identity symbol_header_identity(const struct pilotlight_symbol_header *header);
