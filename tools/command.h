@@ -1,77 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command of a group such as `pilotlight symbols` or `pilotlight jit`, and what all of them
- * share: the list of commands, --json and --help, how wrong use and failures are told.
+ * A command of pilotlight: a row of a table with its name, its help, the options that it takes and
+ * the function that does its work. A row with `commands` is a group, such as `pilotlight symbols`.
+ *
+ * command_main() parses the arguments into a struct of the command's own, which begins with a
+ * struct invocation, and runs it. --help is everybody's. Exit statuses: 0 done, 1 failed, 2 used
+ * wrongly; failures and wrong use are reported here, in one sentence on standard error.
  */
 #pragma once
 
 #include "base/fault.h"
+#include "base/json.h"
+#include "base/output.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-struct output;
+enum { EXIT_USAGE = 2 };
+
+struct invocation;
+
+/* How the value of an option is stored in the invocation. */
+enum option_kind {
+	OPTION_END, /* no option: the end of a table */
+	OPTION_SET, /* a bool, which becomes true */
+	OPTION_CLEAR,
+	OPTION_STRING,	 /* a const char *, borrowed from argv */
+	OPTION_CHOICE,	 /* likewise; `argument` has the words: "used|name" */
+	OPTION_NUMBER,	 /* a uint32_t from `min` to `max` */
+	OPTION_BYTES,	 /* a uint64_t of at least `min`: "4096", "512K", "1G" */
+	OPTION_DURATION, /* a uint64_t of ns from `min` to `max` (base/time_text.h) */
+	OPTION_CALL,	 /* what `take` makes of it */
+};
+
+struct option_row {
+	char letter; /* 0: none */
+	const char *name;
+	const char *argument; /* "HZ": for help; NULL: it takes none */
+	const char *help;     /* NULL: another name of the row above */
+	enum option_kind kind;
+	size_t offset; /* in the command's struct */
+	uint64_t min, max;
+	/* Returns 0, EXIT_USAGE from command_misuse(), or -errno. `value` is borrowed from argv. */
+	int (*take)(void *invocation, const struct option_row *option, const char *value);
+};
+
+enum { COMMAND_TABLES_MAX = 4 };
 
 struct command {
-	const char *group; /* "symbols" */
-	const char *name;
-	const char *line; /* in the list of commands */
-	const char *help; /* begins with "usage:" */
-	/* The exit status. `argv[0]` is the command's name. */
-	int (*run)(const struct command *command, int argc, char **argv);
+	const char *name;	 /* as it is typed behind "pilotlight": "symbols add" */
+	const char *summary;	 /* a line in the list of commands; NULL: not listed */
+	const char *synopsis;	 /* behind the name: "[OPTION...] FILE..." */
+	const char *description; /* paragraphs of help before the options */
+	const char *notes;	 /* and after them; NULL: none */
+
+	const struct command *const *commands; /* of a group; ends with NULL. Else: */
+
+	const struct option_row *options[COMMAND_TABLES_MAX]; /* tables; NULL: no more */
+	bool has_json;					      /* takes --json */
+	bool has_own_command; /* its arguments are a command, whose options are not ours */
+	int arguments_min, arguments_max;
+	const char *argument;		   /* what the first one is: "a build-id" */
+	size_t bytes;			   /* of its struct */
+	void (*prepare)(void *invocation); /* sets defaults in a struct of zeros; may be NULL */
+	/* Returns an exit status, or -errno with the invocation's fault. */
+	int (*run)(void *invocation);
+	void (*done)(void *invocation); /* may be NULL */
 };
 
-struct command_group {
-	const char *name;
-	const char *head, *tail; /* of its help, before and after the list of commands */
-	const struct command *const *commands;
-	size_t count;
+struct invocation {
+	const struct command *command;
+	int argument_count;
+	char **arguments; /* ends with NULL; borrowed from argv */
+	bool is_json;
+	struct fault fault;
+	struct output output; /* standard output */
+	struct json json;     /* onto it */
 };
 
-/* Runs the command that argv[1] names. Returns the program's exit status. */
-int command_group_main(const struct command_group *group, int argc, char **argv);
-
-/* To be put first into a command's own array of long options; values from 512 on are taken. */
-enum { COMMAND_OPTION_JSON = 512, COMMAND_OPTION_GROUP };
-/* clang-format off */
-#define COMMAND_OPTIONS \
-	{ "json", no_argument, NULL, COMMAND_OPTION_JSON }, \
-	{ "help", no_argument, NULL, 'h' }
-/* clang-format on */
-
-enum command_parse {
-	COMMAND_PARSE_RUN,
-	COMMAND_PARSE_HELP,  /* it was asked for, and printed */
-	COMMAND_PARSE_WRONG, /* used wrongly; standard error says how */
-};
-
-/* An option that a command does not know itself. */
-enum command_parse command_take_option(
-	const struct command *command, int option, bool *ret_is_json);
-
-/* Prints "pilotlight: SENTENCE 'WHAT'" and where there is help. */
-enum command_parse command_wrong(
-	const struct command *command, const char *sentence, const char *what);
+/* `argv[0]` is the command's name. Returns the exit status. */
+int command_main(const struct command *command, int argc, char **argv);
 
 /*
- * Are there from `min` to `max` arguments left, from argv[optind] on? `what` they are is for
- * messages.
+ * The first half: parses into `invocation`, of command->bytes bytes. Returns 0, -errno, or what to
+ * exit with as `ret_status` and 1: help was asked for, or the use was wrong.
  */
-enum command_parse command_check_arguments(
-	const struct command *command, int argc, char **argv, int min, int max, const char *what);
+int command_parse(
+	const struct command *command, int argc, char **argv, void *invocation, int *ret_status);
 
-/* Both, for commands that have no options of their own. */
-enum command_parse command_parse_plainly(const struct command *command, int argc, char **argv,
-	int min, int max, const char *what, bool *ret_is_json);
-
-/* The exit status of what ended before it began. */
-int command_parse_status(enum command_parse parse);
+/* Reports wrong use, "pilotlight: SENTENCE; see `pilotlight NAME --help`". Returns EXIT_USAGE. */
+int command_misuse(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
- * Tells the fault, or what `error` means in general; nothing where who read standard output has
- * gone away, who does not want to know. Returns EXIT_FAILURE.
+ * Flushes standard output. Returns 0 or -errno with the invocation's fault; -EPIPE without one: the
+ * reader has gone away and wants no message.
  */
-int command_fail(const struct fault *fault, int error);
+int command_flush(struct invocation *invocation);
 
-/* Flushes what goes to standard output. Returns 0, or -errno with `fault`, -EPIPE without. */
-int command_finish_output(struct output *output, struct fault *fault);
+/* "4096", "512K", "1G", with binary units. Returns 0, -EINVAL or -ERANGE. */
+int command_parse_bytes(const char *text, uint64_t *ret_bytes);
+
+/* A whole number without a sign. Returns 0, -EINVAL or -ERANGE where it is not in the range. */
+int command_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number);

@@ -188,6 +188,30 @@ void json_seconds(struct json *json, double seconds)
 		output_string(json->output, "null");
 }
 
+void json_member_string(struct json *json, const char *key, const char *string)
+{
+	json_key(json, key);
+	json_string(json, string);
+}
+
+void json_member_u64(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_u64(json, value);
+}
+
+void json_member_hex(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_hex(json, value);
+}
+
+void json_member_bool(struct json *json, const char *key, bool value)
+{
+	json_key(json, key);
+	json_bool(json, value);
+}
+
 void json_end_line(struct json *json)
 {
 	assert(json->depth == 0 && !json->has_key);

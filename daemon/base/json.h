@@ -47,5 +47,11 @@ void json_hex(struct json *json, uint64_t value);
 /* A number with three digits after the point; null where it is not finite. */
 void json_seconds(struct json *json, double seconds);
 
+/* A key and its value in one. */
+void json_member_string(struct json *json, const char *key, const char *string);
+void json_member_u64(struct json *json, const char *key, uint64_t value);
+void json_member_hex(struct json *json, const char *key, uint64_t value);
+void json_member_bool(struct json *json, const char *key, bool value);
+
 /* Ends a whole value, so that the next one stands on a line of its own. */
 void json_end_line(struct json *json);

@@ -4,7 +4,6 @@
 
 #include "tools/command.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +58,7 @@ static inline int command_run_words(const struct command *command, int argc, cha
 	in = command_run_replace(STDIN_FILENO, input, size);
 	out = command_run_replace(STDOUT_FILENO, "", 0);
 	err = command_run_replace(STDERR_FILENO, "", 0);
-	optind = 0;
-	status = command->run(command, argc, argv);
+	status = command_main(command, argc, argv);
 	(void)fflush(NULL);
 	command_run_restore(STDIN_FILENO, in, NULL);
 	command_run_restore(STDOUT_FILENO, out, ret_out);

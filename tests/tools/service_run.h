@@ -180,19 +180,12 @@ static inline int service_run_tear_down(void **state)
 }
 
 /* `line` is split at its spaces; its first word is the command's. Returns the exit status. */
-static inline int service_run_line(int (*function)(int argc, char **argv), const char *line)
+static inline int service_run_line(const struct command *command, const char *line)
 {
 	char *argv[COMMAND_RUN_WORDS_MAX + 1];
 	int argc = command_run_split(line, argv, 0);
-	int out, err;
 
-	(void)fflush(NULL);
-	out = command_run_replace(STDOUT_FILENO, "", 0);
-	err = command_run_replace(STDERR_FILENO, "", 0);
-	service.status = function(argc, argv);
-	(void)fflush(NULL);
-	command_run_restore(STDOUT_FILENO, out, service.out);
-	command_run_restore(STDERR_FILENO, err, service.err);
+	service.status = command_run_words(command, argc, argv, "", 0, service.out, service.err);
 	return service.status;
 }
 

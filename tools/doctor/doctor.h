@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `pilotlight doctor`: what this machine offers a profiler, what it lacks, and how to get it. */
+/*
+ * `pilotlight doctor`: what this machine offers a profiler, what it lacks, and how to get that.
+ * Changes nothing on the machine and needs no privilege.
+ */
 #pragma once
 
-/*
- * Returns the exit status: 0 when `pilotlight record` can work here, 1 when it cannot, 2 for a
- * usage error. Changes nothing on the machine and needs no privilege to run.
- */
-int doctor_main(int argc, char **argv);
+#include "tools/command.h"
+
+extern const struct command doctor_command;

@@ -14,11 +14,11 @@
 #include <string.h>
 
 /* Where BPF as a whole is refused, the answer of a single probe would be a lie. */
-static bool is_refused(const struct doctor_host *host, struct doctor_finding *finding)
+static bool is_refused(struct doctor_finding *finding)
 {
-	if (host->bpf_error != -EPERM && host->bpf_error != -EACCES)
+	if (finding->host->bpf_error != -EPERM && finding->host->bpf_error != -EACCES)
 		return false;
-	if (doctor_refusal(host) == DOCTOR_UNKNOWN) {
+	if (doctor_refusal(finding->host) == DOCTOR_UNKNOWN) {
 		doctor_found(
 			finding, DOCTOR_UNKNOWN, "cannot be told without CAP_BPF and CAP_PERFMON");
 		finding->remedy = "sudo pilotlight doctor";
@@ -31,23 +31,21 @@ static bool is_refused(const struct doctor_host *host, struct doctor_finding *fi
 	return true;
 }
 
-static void check_program(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_program(struct doctor_finding *finding)
 {
-	(void)check;
-	if (is_refused(host, finding))
+	if (is_refused(finding))
 		return;
 	/* EINVAL is how the kernel names a program type that it does not know. */
-	if (host->bpf_error < 0)
-		doctor_found(finding, DOCTOR_MISSING, "bpf(): %s", strerror(-host->bpf_error));
+	if (finding->host->bpf_error < 0)
+		doctor_found(
+			finding, DOCTOR_MISSING, "bpf(): %s", strerror(-finding->host->bpf_error));
 	else
 		doctor_found(finding, DOCTOR_OK, "load");
 }
 
 /* Loads one that does nothing: libbpf's probe goes by a message that newer kernels word
  * differently. */
-static void check_tracing(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_tracing(struct doctor_finding *finding)
 {
 	const struct bpf_insn instructions[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -57,8 +55,7 @@ static void check_tracing(const struct doctor_host *host, const struct doctor_ch
 	_cleanup_close_ int fd = -1;
 	int type;
 
-	(void)check;
-	if (is_refused(host, finding))
+	if (is_refused(finding))
 		return;
 	type = libbpf_find_vmlinux_btf_id("sched_process_fork", BPF_TRACE_RAW_TP);
 	if (type < 0) {
@@ -74,14 +71,13 @@ static void check_tracing(const struct doctor_host *host, const struct doctor_ch
 		doctor_found(finding, DOCTOR_MISSING, "%s", strerror(-fd));
 }
 
-static void check_map_type(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_map_type(struct doctor_finding *finding)
 {
 	int answer;
 
-	if (is_refused(host, finding))
+	if (is_refused(finding))
 		return;
-	answer = libbpf_probe_bpf_map_type((enum bpf_map_type)check->argument, NULL);
+	answer = libbpf_probe_bpf_map_type((enum bpf_map_type)finding->check->argument, NULL);
 	if (answer > 0)
 		doctor_found(finding, DOCTOR_OK, "can be created");
 	else
@@ -102,13 +98,12 @@ static int create_stackmap(uint32_t flags, uint32_t frame_bytes)
 	return 0;
 }
 
-static void check_stackmap(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_stackmap(struct doctor_finding *finding)
 {
-	uint32_t flags = (uint32_t)check->argument;
+	uint32_t flags = (uint32_t)finding->check->argument;
 	int r;
 
-	if (is_refused(host, finding))
+	if (is_refused(finding))
 		return;
 	r = create_stackmap(
 		flags, flags & BPF_F_STACK_BUILD_ID ? sizeof(struct pilotlight_user_frame) : 8);
@@ -119,8 +114,7 @@ static void check_stackmap(const struct doctor_host *host, const struct doctor_c
 			strerror(-r));
 }
 
-static void check_helpers(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_helpers(struct doctor_finding *finding)
 {
 	static const struct {
 		enum bpf_func_id id;
@@ -138,8 +132,7 @@ static void check_helpers(const struct doctor_host *host, const struct doctor_ch
 	char absent[160] = "";
 	size_t length = 0;
 
-	(void)check;
-	if (is_refused(host, finding))
+	if (is_refused(finding))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
 		if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helpers[i].id, NULL) != 1 &&
@@ -152,18 +145,16 @@ static void check_helpers(const struct doctor_host *host, const struct doctor_ch
 		doctor_found(finding, DOCTOR_OK, "all %zu", ARRAY_SIZE(helpers));
 }
 
-static void check_statistics(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_statistics(struct doctor_finding *finding)
 {
 	_cleanup_close_ int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
-	(void)check;
 	if (fd >= 0)
 		doctor_found(finding, DOCTOR_OK, "can be switched on for the time of a recording");
 	else if (fd == -EPERM)
 		doctor_found(finding,
-			doctor_has_capability(host, CAP_SYS_ADMIN) ? DOCTOR_MISSING
-								   : DOCTOR_LIMITED,
+			doctor_has_capability(finding->host, CAP_SYS_ADMIN) ? DOCTOR_MISSING
+									    : DOCTOR_LIMITED,
 			"refused without CAP_SYS_ADMIN");
 	else
 		doctor_found(finding, DOCTOR_MISSING, "bpf(): %s", strerror(-fd));

@@ -7,13 +7,12 @@
 
 #define AS_ROOT "sudo pilotlight ..., or once and for all with setcap as in pilotlight(1)"
 
-static void check_capability(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_capability(struct doctor_finding *finding)
 {
-	if (!host->has_capabilities) {
+	if (!finding->host->has_capabilities) {
 		doctor_found(finding, DOCTOR_UNKNOWN, "no CapEff line in /proc/self/status");
 		finding->remedy = "sudo mount -t proc proc /proc";
-	} else if (doctor_has_capability(host, check->argument)) {
+	} else if (doctor_has_capability(finding->host, finding->check->argument)) {
 		doctor_found(finding, DOCTOR_OK, "effective");
 	} else {
 		doctor_found(finding, DOCTOR_MISSING, "not in the effective set");
@@ -21,19 +20,17 @@ static void check_capability(const struct doctor_host *host, const struct doctor
 }
 
 /* For those that were split off from CAP_SYS_ADMIN, which still stands for them. */
-static void check_split_capability(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_split_capability(struct doctor_finding *finding)
 {
-	check_capability(host, check, finding);
-	if (finding->state == DOCTOR_MISSING && doctor_has_capability(host, CAP_SYS_ADMIN))
+	check_capability(finding);
+	if (finding->state == DOCTOR_MISSING && doctor_has_capability(finding->host, CAP_SYS_ADMIN))
 		doctor_found(finding, DOCTOR_OK, "implied by CAP_SYS_ADMIN");
 }
 
-static void check_resource(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_resource(struct doctor_finding *finding)
 {
-	check_capability(host, check, finding);
-	if (finding->state == DOCTOR_MISSING && doctor_is_since(host, 5, 11))
+	check_capability(finding);
+	if (finding->state == DOCTOR_MISSING && doctor_is_since(finding->host, 5, 11))
 		doctor_found(finding, DOCTOR_OK,
 			"not in the effective set, and not needed since Linux 5.11");
 }

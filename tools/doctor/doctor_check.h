@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A check of the doctor: a row of a table, whose function looks at one thing and says what it has
- * found. Checks borrow the facts that several of them need from struct doctor_host, open what they
- * look at without waiting, and leave nothing behind.
+ * A check of the doctor: a row of a table, whose function looks at one thing of this machine and
+ * fills in a finding. Checks never wait for what they open, and leave nothing behind.
  */
 #pragma once
 
@@ -14,12 +13,12 @@ enum doctor_state {
 	DOCTOR_OK,
 	DOCTOR_LIMITED, /* works, with less */
 	DOCTOR_MISSING,
-	DOCTOR_UNKNOWN, /* cannot be told without more privilege, or without /proc */
+	DOCTOR_UNKNOWN, /* not known without more privilege, or without /proc */
 };
 
-/* Read once, before the first check. */
+/* What several checks need; read once, before the first. */
 struct doctor_host {
-	bool has_capabilities; /* was /proc/self/status to be read? */
+	bool has_capabilities; /* /proc/self/status was readable */
 	uint64_t capabilities; /* the effective set, bits as in linux/capability.h */
 	bool has_version;
 	unsigned major, minor;	    /* of the kernel */
@@ -30,21 +29,23 @@ struct doctor_host {
 enum { DOCTOR_DETAILS_MAX = 10, DOCTOR_DETAIL_BYTES = 200 };
 
 struct doctor_finding {
+	const struct doctor_host *host;
+	const struct doctor_group *group;
+	const struct doctor_check *check;
 	enum doctor_state state;
 	char found[256];
-	char details[DOCTOR_DETAILS_MAX][DOCTOR_DETAIL_BYTES]; /* what it is about, a line each */
+	char details[DOCTOR_DETAILS_MAX][DOCTOR_DETAIL_BYTES]; /* a line each */
 	size_t detail_count;
-	const char *lost;   /* in place of the check's own, where that does not fit; else NULL */
+	const char *lost;   /* replaces the check's own where that does not fit; else NULL */
 	const char *remedy; /* likewise */
 };
 
 struct doctor_check {
 	const char *name;
-	void (*function)(const struct doctor_host *host, const struct doctor_check *check,
-		struct doctor_finding *finding);
+	void (*function)(struct doctor_finding *finding);
 	int argument;	    /* of the function: a capability, a map type */
 	bool is_required;   /* without it there is no recording at all */
-	const char *lost;   /* what is lost without it; NULL where it is always fine */
+	const char *lost;   /* what does not work without it; NULL: the check is always ok */
 	const char *remedy; /* one concrete command or setting */
 };
 
@@ -62,14 +63,14 @@ void doctor_found(struct doctor_finding *finding, enum doctor_state state, const
 
 bool doctor_has_capability(const struct doctor_host *host, int capability);
 
-/* MISSING where every capability that it takes was there, UNKNOWN where privilege may be the cause.
- */
+/* What a refusal by the kernel means: MISSING if we had every capability that the call takes,
+ * else UNKNOWN. */
 enum doctor_state doctor_refusal(const struct doctor_host *host);
 
 bool doctor_is_since(const struct doctor_host *host, unsigned major, unsigned minor);
 
 /*
- * The first `size` - 1 bytes of a file, NUL-terminated and without the newline at the end. Returns
- * 0 or -errno.
+ * The first `size` - 1 bytes of a file, NUL-terminated, without a newline at the end. Returns 0 or
+ * -errno.
  */
 int doctor_read_file(const char *path, char *ret_text, size_t size);

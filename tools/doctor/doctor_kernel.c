@@ -12,19 +12,17 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static void check_version(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_version(struct doctor_finding *finding)
 {
 	struct utsname name;
 
-	(void)check;
-	if (uname(&name) < 0 || !host->has_version) {
+	if (uname(&name) < 0 || !finding->host->has_version) {
 		doctor_found(finding, DOCTOR_UNKNOWN, "uname() names no version that can be read");
 		return;
 	}
-	if (!doctor_is_since(host, 5, 8)) {
+	if (!doctor_is_since(finding->host, 5, 8)) {
 		doctor_found(finding, DOCTOR_MISSING, "%s", name.release);
-	} else if (!doctor_is_since(host, 5, 12)) {
+	} else if (!doctor_is_since(finding->host, 5, 12)) {
 		doctor_found(finding, DOCTOR_LIMITED, "%s", name.release);
 		finding->lost = "build-ids of processes that end before they are looked at (5.12)";
 	} else {
@@ -32,12 +30,10 @@ static void check_version(const struct doctor_host *host, const struct doctor_ch
 	}
 }
 
-static void check_preemption(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_preemption(struct doctor_finding *finding)
 {
 	struct utsname name;
 
-	(void)host, (void)check;
 	if (uname(&name) < 0)
 		doctor_found(finding, DOCTOR_UNKNOWN, "uname(): %s", strerror(errno));
 	else if (strstr(name.version, "PREEMPT_RT"))
@@ -47,13 +43,11 @@ static void check_preemption(const struct doctor_host *host, const struct doctor
 }
 
 /* The mode in brackets of "none [integrity] confidentiality". */
-static void check_lockdown(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_lockdown(struct doctor_finding *finding)
 {
 	char text[128];
 	int r = doctor_read_file("/sys/kernel/security/lockdown", text, sizeof(text));
 
-	(void)host, (void)check;
 	if (r == -ENOENT)
 		doctor_found(finding, DOCTOR_OK, "none");
 	else if (r < 0)
@@ -64,12 +58,10 @@ static void check_lockdown(const struct doctor_host *host, const struct doctor_c
 			strstr(text, "[confidentiality]") ? DOCTOR_MISSING : DOCTOR_OK, "%s", text);
 }
 
-static void check_btf(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_btf(struct doctor_finding *finding)
 {
 	static const char path[] = "/sys/kernel/btf/vmlinux";
 
-	(void)host, (void)check;
 	if (access(path, R_OK) == 0)
 		doctor_found(finding, DOCTOR_OK, "%s", path);
 	else if (errno == ENOENT)
@@ -78,15 +70,13 @@ static void check_btf(const struct doctor_host *host, const struct doctor_check 
 		doctor_found(finding, DOCTOR_UNKNOWN, "%s: %s", path, strerror(errno));
 }
 
-static void check_map_files(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_map_files(struct doctor_finding *finding)
 {
 	DIR *directory = opendir("/proc/self/map_files");
 	const struct dirent *entry;
 	_cleanup_close_ int fd = -1;
 	int error;
 
-	(void)host, (void)check;
 	if (!directory) {
 		doctor_found(finding, errno == ENOENT ? DOCTOR_MISSING : DOCTOR_LIMITED,
 			"/proc/self/map_files: %s", strerror(errno));
@@ -117,12 +107,10 @@ static bool has_an_address(FILE *file)
 	return false;
 }
 
-static void check_kallsyms(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_kallsyms(struct doctor_finding *finding)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/kallsyms", "re");
 
-	(void)host, (void)check;
 	if (!file)
 		doctor_found(finding, DOCTOR_MISSING, "/proc/kallsyms: %s", strerror(errno));
 	else if (has_an_address(file))
@@ -131,15 +119,13 @@ static void check_kallsyms(const struct doctor_host *host, const struct doctor_c
 		doctor_found(finding, DOCTOR_MISSING, "every address reads as 0");
 }
 
-static void check_pid_namespace(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_pid_namespace(struct doctor_finding *finding)
 {
 	/* PROC_PID_INIT_INO of the kernel: the initial namespaces have fixed numbers. */
 	static const char initial[] = "pid:[4026531836]";
 	char target[64];
 	ssize_t length = readlink("/proc/self/ns/pid", target, sizeof(target) - 1);
 
-	(void)host, (void)check;
 	if (length < 0) {
 		doctor_found(finding, DOCTOR_UNKNOWN, "/proc/self/ns/pid: %s", strerror(errno));
 		return;
@@ -151,10 +137,8 @@ static void check_pid_namespace(const struct doctor_host *host, const struct doc
 		doctor_found(finding, DOCTOR_LIMITED, "%s, not the initial one", target);
 }
 
-static void check_cgroups(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_cgroups(struct doctor_finding *finding)
 {
-	(void)host, (void)check;
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
 		doctor_found(finding, DOCTOR_OK, "/sys/fs/cgroup");
 	else if (access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0)
@@ -163,10 +147,8 @@ static void check_cgroups(const struct doctor_host *host, const struct doctor_ch
 		doctor_found(finding, DOCTOR_MISSING, "none at /sys/fs/cgroup");
 }
 
-static void check_tracefs(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_tracefs(struct doctor_finding *finding)
 {
-	(void)host, (void)check;
 	if (access("/sys/kernel/tracing/events", R_OK) == 0)
 		doctor_found(finding, DOCTOR_OK, "/sys/kernel/tracing");
 	else if (errno == EACCES)

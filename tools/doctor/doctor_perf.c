@@ -38,12 +38,10 @@ static int try_sampling(uint32_t type, uint64_t config)
 	return fd < 0 ? fd : 0;
 }
 
-static void check_sampling(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_sampling(struct doctor_finding *finding)
 {
 	int r;
 
-	(void)check;
 	if (try_sampling(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0) {
 		doctor_found(finding, DOCTOR_OK, "by cycles");
 		return;
@@ -56,7 +54,8 @@ static void check_sampling(const struct doctor_host *host, const struct doctor_c
 				"where they come on again";
 		finding->remedy = "in a virtual machine: let its host pass the PMU through";
 	} else if (r == -EACCES || r == -EPERM) {
-		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-r));
+		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
+			strerror(-r));
 	} else {
 		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-r));
 		finding->remedy = "a kernel with CONFIG_PERF_EVENTS, and outside of a container "
@@ -64,8 +63,7 @@ static void check_sampling(const struct doctor_host *host, const struct doctor_c
 	}
 }
 
-static void check_sideband(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_sideband(struct doctor_finding *finding)
 {
 	struct perf_event_attr attributes = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -83,11 +81,11 @@ static void check_sideband(const struct doctor_host *host, const struct doctor_c
 	};
 	_cleanup_close_ int fd = open_event(&attributes);
 
-	(void)check;
 	if (fd >= 0)
 		doctor_found(finding, DOCTOR_OK, "opens");
 	else if (fd == -EACCES || fd == -EPERM)
-		doctor_found(finding, doctor_refusal(host), "perf_event_open(): %s", strerror(-fd));
+		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
+			strerror(-fd));
 	else
 		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
 }

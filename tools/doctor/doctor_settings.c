@@ -17,13 +17,12 @@ enum {
 };
 
 /* Reads the check's own sysctl; where it cannot, `finding` has the reason and this is false. */
-static bool read_setting(
-	const struct doctor_check *check, struct doctor_finding *finding, long *ret_value)
+static bool read_setting(struct doctor_finding *finding, long *ret_value)
 {
 	char path[128], text[64];
 	int length, r;
 
-	length = snprintf(path, sizeof(path), "/proc/sys/%s", check->name);
+	length = snprintf(path, sizeof(path), "/proc/sys/%s", finding->check->name);
 	for (int i = 0; i < length; i++)
 		if (path[i] == '.')
 			path[i] = '/';
@@ -39,18 +38,18 @@ static bool read_setting(
 /* Debian's and Android's kernels have one more. */
 enum { PARANOID_MAINLINE_MAX = 2 };
 
-static void check_paranoid(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_paranoid(struct doctor_finding *finding)
 {
 	long value;
 
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
-	if (doctor_has_capability(host, CAP_SYS_ADMIN))
+	if (doctor_has_capability(finding->host, CAP_SYS_ADMIN))
 		doctor_found(finding, DOCTOR_OK, "%ld, which CAP_SYS_ADMIN overrides", value);
-	else if (doctor_has_capability(host, CAP_PERFMON) && value <= PARANOID_MAINLINE_MAX)
+	else if (doctor_has_capability(finding->host, CAP_PERFMON) &&
+		 value <= PARANOID_MAINLINE_MAX)
 		doctor_found(finding, DOCTOR_OK, "%ld, which CAP_PERFMON overrides", value);
-	else if (doctor_has_capability(host, CAP_PERFMON))
+	else if (doctor_has_capability(finding->host, CAP_PERFMON))
 		doctor_found(finding, DOCTOR_LIMITED,
 			"%ld: above %d, kernels that have it take CAP_SYS_ADMIN alone", value,
 			PARANOID_MAINLINE_MAX);
@@ -61,13 +60,11 @@ static void check_paranoid(const struct doctor_host *host, const struct doctor_c
 			finding, DOCTOR_LIMITED, "%ld: sampling of CPUs takes CAP_PERFMON", value);
 }
 
-static void check_kptr_restrict(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_kptr_restrict(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	if (value >= KPTR_HIDES_FROM_ALL)
 		doctor_found(finding, DOCTOR_LIMITED,
@@ -76,13 +73,11 @@ static void check_kptr_restrict(const struct doctor_host *host, const struct doc
 		doctor_found(finding, DOCTOR_OK, "%ld", value);
 }
 
-static void check_max_stack(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_max_stack(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	if (value < PILOTLIGHT_STACK_DEPTH)
 		doctor_found(finding, DOCTOR_MISSING, "%ld: stacks of %d frames are refused", value,
@@ -92,38 +87,32 @@ static void check_max_stack(const struct doctor_host *host, const struct doctor_
 			PILOTLIGHT_STACK_DEPTH);
 }
 
-static void check_sample_rate(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_sample_rate(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	doctor_found(
 		finding, value < RATE_HZ ? DOCTOR_LIMITED : DOCTOR_OK, "%ld Hz at most", value);
 }
 
-static void check_cpu_time(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_cpu_time(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	/* At 0 and at 100 the kernel does not lower the rate at all. */
 	doctor_found(finding, value > 0 && value < CPU_TIME_PERCENT ? DOCTOR_LIMITED : DOCTOR_OK,
 		"%ld", value);
 }
 
-static void check_jit(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_jit(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	if (value)
 		doctor_found(finding, DOCTOR_OK, "%ld", value);
@@ -131,24 +120,20 @@ static void check_jit(const struct doctor_host *host, const struct doctor_check 
 		doctor_found(finding, DOCTOR_LIMITED, "0: BPF programs are interpreted");
 }
 
-static void check_unprivileged_bpf(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_unprivileged_bpf(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	doctor_found(finding, DOCTOR_OK, "%ld; recording takes CAP_BPF whatever it is", value);
 }
 
-static void check_statistics_setting(const struct doctor_host *host,
-	const struct doctor_check *check, struct doctor_finding *finding)
+static void check_statistics_setting(struct doctor_finding *finding)
 {
 	long value;
 
-	(void)host;
-	if (!read_setting(check, finding, &value))
+	if (!read_setting(finding, &value))
 		return;
 	doctor_found(finding, DOCTOR_OK,
 		value ? "%ld: every BPF program is timed, all the time"

@@ -14,13 +14,11 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id"
 
-static void check_cpus(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_cpus(struct doctor_finding *finding)
 {
 	char online[4096], possible[4096];
 	uint32_t first, online_count, possible_count;
 
-	(void)host, (void)check;
 	if (doctor_read_file("/sys/devices/system/cpu/online", online, sizeof(online)) < 0 ||
 		doctor_read_file("/sys/devices/system/cpu/possible", possible, sizeof(possible)) <
 			0 ||
@@ -32,39 +30,34 @@ static void check_cpus(const struct doctor_host *host, const struct doctor_check
 			online, possible_count);
 }
 
-static void check_memory_lock(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_memory_lock(struct doctor_finding *finding)
 {
 	/* More than the maps of any recording with default settings. */
 	const uint64_t enough_bytes = 256 << 20;
 
-	(void)check;
-	if (host->memory_lock_bytes == UINT64_MAX)
+	if (finding->host->memory_lock_bytes == UINT64_MAX)
 		doctor_found(finding, DOCTOR_OK, "unlimited");
-	else if (doctor_is_since(host, 5, 11))
+	else if (doctor_is_since(finding->host, 5, 11))
 		doctor_found(finding, DOCTOR_OK, "%llu KiB; BPF memory does not count since 5.11",
-			(unsigned long long)host->memory_lock_bytes / 1024);
+			(unsigned long long)finding->host->memory_lock_bytes / 1024);
 	else
 		doctor_found(finding,
-			host->memory_lock_bytes < enough_bytes ? DOCTOR_LIMITED : DOCTOR_OK,
-			"%llu KiB", (unsigned long long)host->memory_lock_bytes / 1024);
+			finding->host->memory_lock_bytes < enough_bytes ? DOCTOR_LIMITED
+									: DOCTOR_OK,
+			"%llu KiB", (unsigned long long)finding->host->memory_lock_bytes / 1024);
 }
 
-static void check_libbpf(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_libbpf(struct doctor_finding *finding)
 {
-	(void)host, (void)check;
 	doctor_found(finding, DOCTOR_OK, "%s", libbpf_version_string());
 }
 
-static void check_debug_files(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_debug_files(struct doctor_finding *finding)
 {
 	glob_t files = { 0 };
 	struct stat status;
 	size_t count;
 
-	(void)host, (void)check;
 	if (stat(DEBUG_FOLDER, &status) < 0) {
 		doctor_found(finding, errno == EACCES ? DOCTOR_UNKNOWN : DOCTOR_MISSING, "%s: %s",
 			DEBUG_FOLDER, strerror(errno));
@@ -79,12 +72,10 @@ static void check_debug_files(const struct doctor_host *host, const struct docto
 		doctor_found(finding, DOCTOR_MISSING, "%s is empty", DEBUG_FOLDER);
 }
 
-static void check_debuginfod(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_debuginfod(struct doctor_finding *finding)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
-	(void)host, (void)check;
 	if (urls && *urls)
 		doctor_found(finding, DOCTOR_OK, "%.120s; record itself never downloads", urls);
 	else

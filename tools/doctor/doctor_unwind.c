@@ -26,12 +26,10 @@ static bool has_struct(const struct btf *btf, const char *name)
 	return btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT) > 0;
 }
 
-static void check_walk(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_walk(struct doctor_finding *finding)
 {
 	struct btf *btf;
 
-	(void)host, (void)check;
 #if !defined(__x86_64__)
 	doctor_found(finding, DOCTOR_LIMITED, "not on this machine, on x86-64 alone");
 	return;
@@ -250,13 +248,11 @@ static void conclude(const struct survey *survey)
 			survey->looked_at, survey->with_frame_pointers, rest);
 }
 
-static void check_binaries(const struct doctor_host *host, const struct doctor_check *check,
-	struct doctor_finding *finding)
+static void check_binaries(struct doctor_finding *finding)
 {
 	struct survey survey = { .finding = finding };
 	int r;
 
-	(void)host, (void)check;
 	survey.files = calloc(FILES_MAX, sizeof(*survey.files));
 	r = survey.files ? look_at_processes(&survey) : -ENOMEM;
 	if (r < 0)

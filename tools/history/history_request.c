@@ -1,129 +1,115 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/history/history_request.h"
 
-#include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "client/http_client.h"
 #include "query/selection.h"
-#include "tools/exit_status.h"
+#include "tools/output_file.h"
+#include "tools/shown_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* In the order of the options; "against." stands before those of the other selection. */
-static const char *const parameters[] = {
-	"against.last",
-	"against.from",
-	"against.to",
-	"against.pid",
-	"against.tid",
-	"against.comm",
-	"against.thread",
-	"against.exe",
-	"against.unit",
-	"against.cgroup",
-	"against.container",
-	"against.pod",
-	"against.slice",
-	"against.build-id",
-	"against.event",
+enum {
+	TIME_FROM = 1,
+	TIME_TO = 2,
+	TIME_BYTES = 40,
+	NAME_BYTES = 32,
+	/* The service gives up on a query earlier than this, and knows better why. */
+	TIMEOUT_S = 180,
 };
 
-enum { AGAINST_BYTES = sizeof("against.") - 1, PARAMETER_PID = HISTORY_TIMES, TIME_BYTES = 40 };
+static const char *const time_names[HISTORY_TIMES] = { "last", "from", "to" };
 
-void history_request_init(
-	struct history_request *request, const char *command, const char *help, const char *path)
+/* --- options ---------------------------------------------------------------------------------- */
+
+static void add_parameter(
+	struct history_request *request, const char *name, bool is_against, const char *value)
 {
-	request->command = command;
-	request->help = help;
+	char parameter[NAME_BYTES];
+
+	(void)snprintf(parameter, sizeof(parameter), "%s%s", is_against ? "against." : "", name);
+	query_text_add(&request->query, parameter, value);
+}
+
+static int take_selector(void *invocation, const struct option_row *option, const char *value)
+{
+	struct history_request *request = invocation;
+
+	request->against_count += request->is_against;
+	add_parameter(request, option->name, request->is_against, value);
+	return 0;
+}
+
+static int take_time(void *invocation, const struct option_row *option, const char *value)
+{
+	struct history_request *request = invocation;
+	const char **time = request->times[request->is_against];
+	size_t i = 0;
+
+	while (strcmp(time_names[i], option->name) != 0)
+		i++;
+	if (time[i])
+		return command_misuse(request->base.command, "--%s is given twice", option->name);
+	time[i] = value;
+	request->against_count += request->is_against;
+	/* "from" and "to" are understood together, once both are known. */
+	if (i != TIME_FROM && i != TIME_TO)
+		add_parameter(request, option->name, request->is_against, value);
+	return 0;
+}
+
+#define TIME(name, argument, help)                                      \
+	{                                                               \
+		0, name, argument, help, OPTION_CALL, .take = take_time \
+	}
+#define SELECTOR(name, argument, help)                                      \
+	{                                                                   \
+		0, name, argument, help, OPTION_CALL, .take = take_selector \
+	}
+
+const struct option_row history_time_options[] = {
+	TIME("last", "DURATION", "Up to now, or to --to: 10min (the default), 1h 30min, 2d."),
+	TIME("from", "TIME", "\"2026-11-20 03:10\", \"yesterday 18:00\", -2h."),
+	TIME("to", "TIME", "Without it: now."),
+	{ 0 },
+};
+
+const struct option_row history_select_options[] = {
+	{ 'p', "pid", "PID", "Only this process.", OPTION_CALL, .take = take_selector },
+	SELECTOR("tid", "TID", "Only this thread."),
+	SELECTOR("comm", "NAME", "Only threads of this name; --thread is the same."),
+	SELECTOR("thread", "NAME", NULL),
+	SELECTOR("exe", "PATH", "Only processes of this program."),
+	SELECTOR("unit", "NAME", "Only this systemd unit: nginx.service."),
+	SELECTOR("slice", "NAME", "Only this systemd slice and those in it."),
+	SELECTOR("cgroup", "PATH", "Only this cgroup and those below it."),
+	SELECTOR("container", "ID", "Only this container; the start of its ID is enough."),
+	SELECTOR("pod", "UID", "Only this pod; the start of its UID is enough."),
+	SELECTOR("build-id", "HEX", "Only stacks with code of this binary."),
+	SELECTOR("event", "NAME", "What was sampled."),
+	{ 0 },
+};
+
+const struct option_row history_socket_options[] = {
+	{ 0, "socket", "PATH",
+		"Ask the service at PATH ($PILOTLIGHT_SOCKET, or /run/pilotlight/api.sock).",
+		OPTION_STRING, .offset = offsetof(struct history_request, socket_path) },
+	{ 0 },
+};
+
+void history_request_init(struct history_request *request, const char *path)
+{
 	request->socket_path = http_client_default_socket();
-	request->path = NULL;
-	request->format = NULL;
-	request->is_against = false;
-	request->selected = 0;
-	request->against = 0;
-	memset(request->times, 0, sizeof(request->times));
-	request->is_quiet = false;
 	query_text_init(&request->query, path);
 }
 
-enum history_parse history_request_wrong(
-	const struct history_request *request, const char *sentence, const char *what)
-{
-	(void)fprintf(stderr, "pilotlight: %s '%s'; see `pilotlight %s --help`\n", sentence, what,
-		request->command);
-	return HISTORY_PARSE_WRONG;
-}
-
-static const char *parameter_name(size_t parameter, bool is_against)
-{
-	return is_against ? parameters[parameter] : parameters[parameter] + AGAINST_BYTES;
-}
-
-static enum history_parse take_time(struct history_request *request, enum history_time time)
-{
-	const char **taken = &request->times[request->is_against][time];
-
-	if (*taken)
-		return history_request_wrong(
-			request, "given twice, and once will do:", parameter_name(time, false));
-	*taken = optarg;
-	return HISTORY_PARSE_RUN;
-}
-
-static enum history_parse select_by(struct history_request *request, size_t parameter)
-{
-	enum history_parse r = HISTORY_PARSE_RUN;
-
-	if (request->is_against)
-		request->against++;
-	else
-		request->selected++;
-	if (parameter < HISTORY_TIMES)
-		r = take_time(request, (enum history_time)parameter);
-	/* These two are understood together, once all is there. */
-	if (parameter != HISTORY_TIME_FROM && parameter != HISTORY_TIME_TO)
-		query_text_add(
-			&request->query, parameter_name(parameter, request->is_against), optarg);
-	return r;
-}
-
-enum history_parse history_request_take(struct history_request *request, int option)
-{
-	if (option >= HISTORY_OPTION_SELECT &&
-		option < HISTORY_OPTION_SELECT + (int)ARRAY_SIZE(parameters))
-		return select_by(request, (size_t)(option - HISTORY_OPTION_SELECT));
-	switch (option) {
-	case 'p':
-		return select_by(request, PARAMETER_PID);
-	case 'o':
-		if (!*optarg)
-			return history_request_wrong(request, "-o takes a file's name, not", "");
-		request->path = optarg;
-		return HISTORY_PARSE_RUN;
-	case 'f':
-		request->format = optarg;
-		return HISTORY_PARSE_RUN;
-	case 'q':
-		request->is_quiet = true;
-		return HISTORY_PARSE_RUN;
-	case HISTORY_OPTION_SOCKET:
-		request->socket_path = optarg;
-		return HISTORY_PARSE_RUN;
-	case 'h':
-		(void)fputs(request->help, stdout);
-		return HISTORY_PARSE_HELP;
-	default:
-		(void)fprintf(stderr, "pilotlight: see `pilotlight %s --help`\n", request->command);
-		return HISTORY_PARSE_WRONG;
-	}
-}
-
-/* What the service would make of them, were it in our zone. */
+/* Reads the times as the service would if it were in our zone. */
 static int read_times(
 	const char *const *times, uint64_t *ret_start_ns, uint64_t *ret_end_ns, struct fault *fault)
 {
@@ -131,9 +117,9 @@ static int read_times(
 	struct store_selection period;
 	int r = selection_new(&selection);
 
-	for (enum history_time i = 0; r == 0 && i < HISTORY_TIMES; i++)
+	for (size_t i = 0; r == 0 && i < HISTORY_TIMES; i++)
 		if (times[i])
-			r = selection_add(selection, parameter_name(i, false), times[i], fault);
+			r = selection_add(selection, time_names[i], times[i], fault);
 	if (r == 0)
 		r = selection_finish(selection, clock_realtime_ns(), fault);
 	if (r < 0)
@@ -144,68 +130,172 @@ static int read_times(
 	return 0;
 }
 
-static void add_time(
-	struct history_request *request, enum history_time time, bool is_against, uint64_t ns)
-{
-	char text[TIME_BYTES];
-
-	if (!request->times[is_against][time])
-		return;
-	(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, ns / NSEC_PER_SEC,
-		ns % NSEC_PER_SEC);
-	query_text_add(&request->query, parameter_name(time, is_against), text);
-}
-
-static enum history_parse add_times(struct history_request *request, bool is_against)
+static int add_times(struct history_request *request, bool is_against)
 {
 	const char *const *times = request->times[is_against];
-	uint64_t start_ns, end_ns;
+	uint64_t ns[HISTORY_TIMES];
+	char text[TIME_BYTES];
 	struct fault fault = { 0 };
 	int r;
 
-	/* Durations are the same everywhere. */
-	if (!times[HISTORY_TIME_FROM] && !times[HISTORY_TIME_TO])
-		return HISTORY_PARSE_RUN;
-	r = read_times(times, &start_ns, &end_ns, &fault);
-	if (r == -ENOMEM) {
-		(void)fputs("pilotlight: no memory for the selection\n", stderr);
-		return HISTORY_PARSE_FAILED;
+	/* A duration is the same in every zone. */
+	if (!times[TIME_FROM] && !times[TIME_TO])
+		return 0;
+	r = read_times(times, &ns[TIME_FROM], &ns[TIME_TO], &fault);
+	if (r < 0)
+		return r == -ENOMEM ? r : command_misuse(request->base.command, "%s", fault.text);
+	for (size_t i = TIME_FROM; i <= TIME_TO; i++) {
+		if (!times[i])
+			continue;
+		(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, ns[i] / NSEC_PER_SEC,
+			ns[i] % NSEC_PER_SEC);
+		add_parameter(request, time_names[i], is_against, text);
 	}
-	if (r < 0) {
-		(void)fprintf(stderr, "pilotlight: %s; see `pilotlight %s --help`\n", fault.text,
-			request->command);
-		return HISTORY_PARSE_WRONG;
-	}
-	add_time(request, HISTORY_TIME_FROM, is_against, start_ns);
-	add_time(request, HISTORY_TIME_TO, is_against, end_ns);
-	return HISTORY_PARSE_RUN;
+	return 0;
 }
 
-enum history_parse history_request_check(struct history_request *request, int argc, char **argv)
+int history_request_check(struct history_request *request)
 {
-	const char *text;
+	int r = add_times(request, false);
 
-	if (optind < argc)
-		return history_request_wrong(
-			request, "all is told by options, and this is none:", argv[optind]);
-	for (int side = 0; side < 2; side++) {
-		enum history_parse r = add_times(request, side == 1);
-
-		if (r != HISTORY_PARSE_RUN)
-			return r;
-	}
-	if (query_text_finish(&request->query, &text) < 0) {
-		(void)fputs("pilotlight: the selection is longer than a request may be; select "
-			    "less at once\n",
-			stderr);
-		return HISTORY_PARSE_WRONG;
-	}
-	return HISTORY_PARSE_RUN;
+	return r == 0 ? add_times(request, true) : r;
 }
 
-int history_parse_status(enum history_parse parse)
+/* --- the answer ------------------------------------------------------------------------------- */
+
+struct transfer {
+	struct output_file *file;
+	int fd;	   /* borrowed from the file; -1: not begun */
+	int error; /* of writing */
+	struct fault fault;
+	bool shows_progress, has_shown;
+	uint64_t started_ns, shown_ns;
+};
+
+static int begin(struct transfer *transfer)
 {
-	if (parse == HISTORY_PARSE_HELP)
-		return EXIT_SUCCESS;
-	return parse == HISTORY_PARSE_FAILED ? EXIT_FAILURE : EXIT_USAGE;
+	if (transfer->fd < 0 && transfer->error == 0)
+		transfer->error =
+			output_file_begin(transfer->file, &transfer->fd, &transfer->fault);
+	return transfer->error;
+}
+
+static void clear_progress(struct transfer *transfer)
+{
+	if (transfer->has_shown)
+		(void)fputs("\r\033[K", stderr);
+	transfer->has_shown = false;
+}
+
+static int write_all(void *context, const void *bytes, size_t size)
+{
+	struct transfer *transfer = context;
+	const char *at = bytes;
+	int r = begin(transfer);
+
+	if (r < 0)
+		return r;
+	clear_progress(transfer);
+	while (size > 0) {
+		ssize_t n = write(transfer->fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return transfer->error = -errno;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Signals are held while the file has a temporary name (output_file.h). They end the request. */
+static bool is_interrupted(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+static int show_progress(void *context, uint64_t received_bytes)
+{
+	struct transfer *transfer = context;
+	uint64_t now_ns = clock_monotonic_ns();
+	char bytes[SHOWN_TEXT_BYTES_BYTES];
+
+	if (is_interrupted())
+		return 1;
+	if (!transfer->shows_progress || now_ns - transfer->shown_ns < NSEC_PER_SEC)
+		return 0;
+	transfer->shown_ns = now_ns;
+	transfer->has_shown = true;
+	if (received_bytes > 0)
+		(void)fprintf(
+			stderr, "\r%s received\033[K", shown_text_bytes(received_bytes, bytes));
+	else
+		(void)fprintf(stderr, "\rwaiting for pilotlightd: %" PRIu64 " s\033[K",
+			(now_ns - transfer->started_ns) / NSEC_PER_SEC);
+	return 0;
+}
+
+static int receive(struct history_request *request, const char *target, struct transfer *transfer)
+{
+	const struct http_client_options options = {
+		.socket_path = request->socket_path,
+		.timeout_s = TIMEOUT_S,
+		.progress = show_progress,
+		.context = transfer,
+	};
+	_cleanup_(http_client_freep) struct http_client *client = NULL;
+	struct fault *fault = &request->base.fault, http = { 0 };
+	struct http_reply reply;
+	int r = http_client_new(&options, &client);
+
+	if (r < 0)
+		return r;
+	r = http_client_get(client, target, write_all, transfer, &reply, &http);
+	clear_progress(transfer);
+	/* An empty answer makes an empty file. */
+	if (r == 0)
+		r = begin(transfer);
+	if (transfer->error == -EPIPE)
+		return -EPIPE;
+	if (transfer->fault.text[0])
+		return fault_set(fault, transfer->error, "%s", transfer->fault.text);
+	/* It names the file in the fault. */
+	if (transfer->error < 0)
+		return output_file_commit(transfer->file, transfer->error, fault);
+	return r < 0 ? fault_set(fault, r, "%s", http.text) : 0;
+}
+
+int history_request_write(struct history_request *request, const char *format, const char *path)
+{
+	_cleanup_(output_file_freep) struct output_file *file = NULL;
+	struct query_text query = request->query;
+	struct transfer transfer = {
+		.fd = -1,
+		.shows_progress = !request->is_quiet && isatty(STDERR_FILENO),
+		.started_ns = clock_monotonic_ns(),
+	};
+	const char *target;
+	int r;
+
+	if (format)
+		query_text_add(&query, "format", format);
+	if (query_text_finish(&query, &target) < 0)
+		return command_misuse(request->base.command,
+			"the selection is longer than a request may be; select less at once");
+	transfer.shown_ns = transfer.started_ns;
+	/* The file first, as the query may take long. */
+	r = output_file_open(path, &file, &request->base.fault);
+	if (r < 0)
+		return r;
+	transfer.file = file;
+	r = receive(request, target, &transfer);
+	if (r == 0)
+		r = output_file_commit(file, 0, &request->base.fault);
+	if (r == 0 && !request->is_quiet && strcmp(path, "-") != 0)
+		(void)fprintf(stderr, "written to %s\n", path);
+	return r;
 }

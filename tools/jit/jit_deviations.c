@@ -61,14 +61,10 @@ static const struct {
 		"a note: the file is too big for all of it to be compared" },
 };
 
-void jit_deviations_init(struct jit_deviations *deviations, int fd, bool is_json, bool is_all)
+void jit_deviations_init(
+	struct jit_deviations *deviations, struct output *output, struct json *json, bool is_all)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(deviations->counts); i++)
-		deviations->counts[i] = 0;
-	deviations->is_json = is_json;
-	deviations->is_all = is_all;
-	output_init_fd(&deviations->output, fd);
-	json_init(&deviations->json, &deviations->output);
+	*deviations = (struct jit_deviations){ .output = output, .json = json, .is_all = is_all };
 }
 
 static bool is_note(enum jit_deviation kind)
@@ -80,16 +76,11 @@ static void write_json(
 	struct json *json, enum jit_deviation kind, uint64_t offset, const char *found)
 {
 	json_begin_object(json);
-	json_key(json, "offset");
-	json_u64(json, offset);
-	json_key(json, "kind");
-	json_string(json, kinds[kind].word);
-	json_key(json, "note");
-	json_bool(json, is_note(kind));
-	json_key(json, "found");
-	json_string(json, found);
-	json_key(json, "means");
-	json_string(json, kinds[kind].meaning);
+	json_member_u64(json, "offset", offset);
+	json_member_string(json, "kind", kinds[kind].word);
+	json_member_bool(json, "note", is_note(kind));
+	json_member_string(json, "found", found);
+	json_member_string(json, "means", kinds[kind].meaning);
 	json_end_object(json);
 	json_end_line(json);
 }
@@ -101,24 +92,24 @@ void jit_deviations_add(struct jit_deviations *deviations, enum jit_deviation ki
 	va_list arguments;
 
 	deviations->counts[kind]++;
-	if (!deviations->is_json && !deviations->is_all && deviations->counts[kind] > SHOWN_MAX)
+	if (!deviations->json && !deviations->is_all && deviations->counts[kind] > SHOWN_MAX)
 		return;
 	va_start(arguments, format);
 	(void)vsnprintf(found, sizeof(found), format, arguments);
 	va_end(arguments);
-	if (deviations->is_json)
-		write_json(&deviations->json, kind, offset, found);
+	if (deviations->json)
+		write_json(deviations->json, kind, offset, found);
 	else
-		output_printf(&deviations->output, "0x%08" PRIx64 "  %-15s  %s\n", offset,
+		output_printf(deviations->output, "0x%08" PRIx64 "  %-15s  %s\n", offset,
 			kinds[kind].word, found);
 }
 
 void jit_deviations_sum_up(struct jit_deviations *deviations, uint64_t records)
 {
-	struct output *output = &deviations->output;
+	struct output *output = deviations->output;
 	bool has_title = false;
 
-	if (deviations->is_json)
+	if (deviations->json)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(deviations->counts); i++) {
 		if (deviations->counts[i] == 0)

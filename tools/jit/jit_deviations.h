@@ -45,13 +45,14 @@ enum jit_deviation {
 };
 
 struct jit_deviations {
-	bool is_json, is_all;
+	bool is_all;
 	uint64_t counts[JIT_DEVIATIONS];
-	struct output output;
-	struct json json;
+	struct output *output; /* borrowed, as the next */
+	struct json *json;     /* NULL: text, for people */
 };
 
-void jit_deviations_init(struct jit_deviations *deviations, int fd, bool is_json, bool is_all);
+void jit_deviations_init(
+	struct jit_deviations *deviations, struct output *output, struct json *json, bool is_all);
 
 /* At `offset` in the file; the text says what was found there. */
 void jit_deviations_add(struct jit_deviations *deviations, enum jit_deviation kind, uint64_t offset,

@@ -10,55 +10,40 @@
 #include "jit/jit_table.h"
 #include "process/process_scan.h"
 #include "process/process_table.h"
-#include "tools/jit/jit_command.h"
+#include "tools/jit/jit_commands.h"
 #include "tools/jit/jit_process_file.h"
 #include "tools/jit/jit_text.h"
 #include "tools/shown_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char help[] =
-	"usage: pilotlight jit list [--json]\n"
-	"\n"
-	"The processes that generate code, and what the files that they name it by have:\n"
-	"records (lines of a perf map), symbols that are there now, bytes, memory that it\n"
-	"takes to know them, LAG bytes that are not whole as yet, the AGE of the last\n"
-	"record, and how many records were DAMAGED. Of other users' processes only root\n"
-	"can tell.\n"
-	"\n"
-	"  --json      an object a line\n"
-	"  -h, --help  this\n";
 
 /* So that a writer who never stops does not keep us. */
 #define CPU_NS_MAX (2ULL * NSEC_PER_SEC)
 #define BYTES_MAX  ((size_t)256 << 20)
 
 struct listing {
-	bool is_json;
+	struct invocation base;
 	struct broker *broker;
 	struct process_table *processes;
 	struct jit_table *table;
 	struct jit_process_report *reports; /* their paths are the table's */
 	size_t count, capacity;
 	uint64_t now_ns;
-	struct output output;
-	struct json json;
 };
 
-static void listing_free(struct listing *listing)
+static void done(void *invocation)
 {
+	struct listing *listing = invocation;
+
 	free(listing->reports);
 	jit_table_free(listing->table);
 	process_table_free(listing->processes);
 	broker_free(listing->broker);
-	free(listing);
 }
-DEFINE_CLEANUP(struct listing, listing_free);
 
 /* What memory is the likeliest to have its generated code: a memfd is, more often than not, a file.
  */
@@ -178,7 +163,7 @@ static void print(struct listing *listing, const struct jit_process_report *repo
 	const struct figures figures = figures_of(report);
 	char comm[UTF8_CLEAN_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES], memory[SHOWN_TEXT_BYTES_BYTES];
 	char lag[SHOWN_TEXT_BYTES_BYTES], age[JIT_TEXT_TIME_BYTES] = "-";
-	struct output *output = &listing->output;
+	struct output *output = &listing->base.output;
 	uint64_t age_ns;
 
 	(void)utf8_clean(comm, report->comm, strnlen(report->comm, sizeof(report->comm)));
@@ -207,14 +192,11 @@ static void print(struct listing *listing, const struct jit_process_report *repo
 static void print_json_troubles(struct json *json, const struct jit_process_report *report)
 {
 	if (report->open_error < 0) {
-		json_key(json, "error");
-		json_string(json, strerror(-report->open_error));
+		json_member_string(json, "error", strerror(-report->open_error));
 	}
 	if (report->is_jitdump && report->jitdump.fault != JITDUMP_FAULT_NONE) {
-		json_key(json, "fault");
-		json_string(json, jitdump_fault_name(report->jitdump.fault));
-		json_key(json, "fault_offset");
-		json_u64(json, report->jitdump.fault_offset);
+		json_member_string(json, "fault", jitdump_fault_name(report->jitdump.fault));
+		json_member_u64(json, "fault_offset", report->jitdump.fault_offset);
 	}
 }
 
@@ -235,25 +217,20 @@ static void print_json(struct listing *listing, const struct jit_process_report 
 				     report->code.code_dropped },
 		{ "sharers", report->sharers },
 	};
-	struct json *json = &listing->json;
+	struct json *json = &listing->base.json;
 	uint64_t age_ns;
 
 	json_begin_object(json);
 	json_key(json, "pid");
 	json_i64(json, report->pid);
-	json_key(json, "ns_pid");
-	json_u64(json, report->ns_pid);
+	json_member_u64(json, "ns_pid", report->ns_pid);
 	json_key(json, "comm");
 	json_string_bytes(json, report->comm, strnlen(report->comm, sizeof(report->comm)));
-	json_key(json, "runtime");
-	json_string(json, report->runtime);
-	json_key(json, "kind");
-	json_string(json, figures.kind);
-	json_key(json, "path");
-	json_string(json, report->path);
+	json_member_string(json, "runtime", report->runtime);
+	json_member_string(json, "kind", figures.kind);
+	json_member_string(json, "path", report->path);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_key(json, members[i].key);
-		json_u64(json, members[i].value);
+		json_member_u64(json, members[i].key, members[i].value);
 	}
 	json_key(json, "age_s");
 	if (age_of(listing, report, &age_ns))
@@ -265,50 +242,40 @@ static void print_json(struct listing *listing, const struct jit_process_report 
 	json_end_line(json);
 }
 
-static int list(struct listing *listing, struct fault *fault)
+static int run(void *invocation)
 {
-	int r = look(listing, fault);
+	struct listing *listing = invocation;
+	int r = look(listing, &listing->base.fault);
 
 	if (r == 0)
 		r = collect(listing);
 	if (r < 0)
 		return r;
-	if (!listing->is_json && listing->count > 0)
-		output_printf(&listing->output,
+	if (!listing->base.is_json && listing->count > 0)
+		output_printf(&listing->base.output,
 			"%7s  %-15s  %-8s  %-8s  %9s  %9s  %10s  %10s  %10s  %9s  %7s  %s\n", "PID",
 			"COMMAND", "RUNTIME", "KIND", "RECORDS", "SYMBOLS", "SIZE", "MEMORY", "LAG",
 			"AGE", "DAMAGED", "FILE");
 	for (size_t i = 0; i < listing->count; i++) {
-		if (listing->is_json)
+		if (listing->base.is_json)
 			print_json(listing, &listing->reports[i]);
 		else
 			print(listing, &listing->reports[i]);
 	}
-	return command_finish_output(&listing->output, fault);
-}
-
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(listing_freep) struct listing *listing = calloc(1, sizeof(*listing));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!listing)
-		return command_fail(&fault, -ENOMEM);
-	parsed = command_parse_plainly(command, argc, argv, 0, 0, "", &listing->is_json);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&listing->output, STDOUT_FILENO);
-	json_init(&listing->json, &listing->output);
-	r = list(listing, &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+	return command_flush(&listing->base);
 }
 
 const struct command jit_list = {
-	"jit",
-	"list",
-	"the processes that generate code, and their files",
-	help,
-	run,
+	.name = "jit list",
+	.summary = "list the processes that generate code, and their files",
+	.synopsis = "[OPTION...]",
+	.description = "List the processes that generate code, and the files in which they name "
+		       "it: RECORDS (lines of a perf map), SYMBOLS that exist now, SIZE of the "
+		       "file, MEMORY that its symbols take, LAG (bytes of a record that is not "
+		       "complete yet), AGE of the last record, and how many records are DAMAGED. "
+		       "Only root sees other users' processes.",
+	.has_json = true,
+	.bytes = sizeof(struct listing),
+	.run = run,
+	.done = done,
 };

@@ -5,30 +5,15 @@
 #include "base/output.h"
 #include "jit/code_index.h"
 #include "jit/perf_map_reader.h"
-#include "tools/jit/jit_command.h"
+#include "tools/jit/jit_commands.h"
 #include "tools/jit/jit_input.h"
 #include "tools/jit/jit_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char help[] =
-	"usage: pilotlight jit symbols [--at TIME] [--json] FILE\n"
-	"\n"
-	"The code that a jitdump file or a perf map tells of, as the lines of a perf map:\n"
-	"start and size in hexadecimal, and the name, sorted by address. What was put over\n"
-	"other code has its place.\n"
-	"\n"
-	"  --at TIME   what there was at this time, in ns or as `jit dump` has it, in seconds\n"
-	"              with a point; otherwise what there is at the end of the file\n"
-	"  --json      an object a line\n"
-	"  -h, --help  this\n";
-
-enum { OPTION_AT = 256 };
 
 /* Of memory: some ten million symbols. */
 #define INDEX_BYTES_MAX ((size_t)1 << 30)
@@ -36,19 +21,18 @@ enum { OPTION_AT = 256 };
 enum { STEPS = 1 << 20 };
 
 struct asking {
-	bool is_json, has_time;
+	struct invocation base;
+	bool has_time;
 	uint64_t time_ns;
 	struct code_index *index;
-	struct output output;
-	struct json json;
 };
 
-static void asking_free(struct asking *asking)
+static void done(void *invocation)
 {
+	struct asking *asking = invocation;
+
 	code_index_free(asking->index);
-	free(asking);
 }
-DEFINE_CLEANUP(struct asking, asking_free);
 
 static int read_perf_map(struct asking *asking, struct jit_input *input, struct fault *fault)
 {
@@ -113,32 +97,31 @@ static void warn_of_losses(const struct asking *asking, const char *path)
 static int visit(void *context, const struct code_found *found)
 {
 	struct asking *asking = context;
-	struct json *json = &asking->json;
+	struct json *json = &asking->base.json;
 	char time[JIT_TEXT_TIME_BYTES];
 
-	if (!asking->is_json) {
-		output_printf(
-			&asking->output, "%" PRIx64 " %" PRIx64 " ", found->address, found->size);
-		output_string(&asking->output, found->name);
-		output_char(&asking->output, '\n');
-		return asking->output.error;
+	if (!asking->base.is_json) {
+		output_printf(&asking->base.output, "%" PRIx64 " %" PRIx64 " ", found->address,
+			found->size);
+		output_string(&asking->base.output, found->name);
+		output_char(&asking->base.output, '\n');
+		return asking->base.output.error;
 	}
 	json_begin_object(json);
-	json_key(json, "address");
-	json_hex(json, found->address);
-	json_key(json, "size");
-	json_u64(json, found->size);
-	json_key(json, "name");
-	json_string(json, found->name);
-	json_key(json, "since");
-	json_string(json, jit_text_time(found->time_ns, time));
+	json_member_hex(json, "address", found->address);
+	json_member_u64(json, "size", found->size);
+	json_member_string(json, "name", found->name);
+	json_member_string(json, "since", jit_text_time(found->time_ns, time));
 	json_end_object(json);
 	json_end_line(json);
-	return asking->output.error;
+	return asking->base.output.error;
 }
 
-static int ask(struct asking *asking, const char *path, struct fault *fault)
+static int run(void *invocation)
 {
+	struct asking *asking = invocation;
+	struct fault *fault = &asking->base.fault;
+	const char *path = asking->base.arguments[0];
 	struct jit_input input;
 	int r;
 
@@ -154,57 +137,44 @@ static int ask(struct asking *asking, const char *path, struct fault *fault)
 	warn_of_losses(asking, path);
 	(void)code_index_each(asking->index, asking->has_time ? asking->time_ns : UINT64_MAX, NULL,
 		visit, asking);
-	return command_finish_output(&asking->output, fault);
+	return command_flush(&asking->base);
 }
 
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct asking *asking)
+static int take_time(void *invocation, const struct option_row *option, const char *value)
 {
-	static const struct option long_options[] = {
-		COMMAND_OPTIONS,
-		{ "at", required_argument, NULL, OPTION_AT },
-		{ 0 },
-	};
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
+	struct asking *asking = invocation;
 
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		if (option != OPTION_AT)
-			r = command_take_option(command, option, &asking->is_json);
-		else if (jit_text_parse_time(optarg, &asking->time_ns) < 0)
-			r = command_wrong(command,
-				"--at takes ns, or seconds with a point and up to nine digits, not",
-				optarg);
-		else
-			asking->has_time = true;
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	return command_check_arguments(command, argc, argv, 1, 1, "a jitdump file or a perf map");
+	(void)option;
+	if (jit_text_parse_time(value, &asking->time_ns) < 0)
+		return command_misuse(asking->base.command,
+			"--at takes ns, or seconds with a point and up to nine digits, not '%s'",
+			value);
+	asking->has_time = true;
+	return 0;
 }
 
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(asking_freep) struct asking *asking = calloc(1, sizeof(*asking));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!asking)
-		return command_fail(&fault, -ENOMEM);
-	parsed = parse(command, argc, argv, asking);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&asking->output, STDOUT_FILENO);
-	json_init(&asking->json, &asking->output);
-	r = ask(asking, argv[optind], &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
-}
+static const struct option_row options[] = {
+	{ 0, "at", "TIME",
+		"Print what existed at TIME: in ns, or in seconds with a point as `jit dump` "
+		"prints "
+		"it. Without it: what exists at the end of the file.",
+		OPTION_CALL, .take = take_time },
+	{ 0 },
+};
 
 const struct command jit_symbols = {
-	"jit",
-	"symbols",
-	"the code that there is at some time, as a perf map",
-	help,
-	run,
+	.name = "jit symbols",
+	.summary = "print the code that exists at some time, as a perf map",
+	.synopsis = "[OPTION...] FILE",
+	.description = "Print the code that a jitdump file or a perf map names, as the lines of a "
+		       "perf map: start and size in hexadecimal, and the name, sorted by address. "
+		       "Newer code replaces the code it overlaps.",
+	.has_json = true,
+	.options = { options },
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.argument = "a jitdump file or a perf map",
+	.bytes = sizeof(struct asking),
+	.run = run,
+	.done = done,
 };

@@ -4,14 +4,13 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "jit/jitdump_reader.h"
-#include "tools/jit/jit_command.h"
+#include "tools/jit/jit_commands.h"
 #include "tools/jit/jit_map_lines.h"
 #include "tools/jit/jit_process_file.h"
 #include "tools/jit/jit_text.h"
 #include "tools/shown_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -20,48 +19,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: pilotlight jit tail [-n all] [--json] PID\n"
-	"\n"
-	"Shows each new symbol of a process as it is written to its jitdump file, or where\n"
-	"it has none to its perf map: time, address, size and name, numbers in\n"
-	"hexadecimal. Ends with the process, or by Ctrl-C.\n"
-	"\n"
-	"  -n all      what has been written before, too\n"
-	"  --json      an object a line\n"
-	"  -h, --help  this\n";
-
 enum {
 	PERIOD_MS = 100,
 	STEPS = 1 << 16,
 };
 
 struct tailing {
-	bool is_json, is_all;
-	bool is_silent; /* goes through what was there before */
+	struct invocation base;
+	const char *count; /* of -n: "all"; NULL: not given */
+	bool is_silent;	   /* goes through what was there before */
 	pid_t pid;
 	int pidfd;
 	struct jit_process_file file;
 	struct jitdump_reader *reader; /* of a jitdump file */
 	struct jit_map_lines lines;    /* of a perf map */
-	enum jitdump_fault told;
-	struct output output;
-	struct json json;
+	enum jitdump_fault reported;
 };
 
-static void tailing_free(struct tailing *tailing)
+static void done(void *invocation)
 {
+	struct tailing *tailing = invocation;
+
 	jitdump_reader_free(tailing->reader);
 	jit_process_file_done(&tailing->file);
 	closep(&tailing->pidfd);
-	free(tailing);
 }
-DEFINE_CLEANUP(struct tailing, tailing_free);
 
 static void write_symbol(struct tailing *tailing, const char *time, uint64_t address, uint64_t size,
 	const char *name, size_t name_size)
 {
-	struct output *output = &tailing->output;
+	struct output *output = &tailing->base.output;
 
 	output_printf(output, "%s %" PRIx64 " %" PRIx64 " ", time, address, size);
 	shown_text_write(output, name, name_size);
@@ -79,8 +66,8 @@ static int visit_record(void *context, uint64_t file_offset, const struct jitdum
 	if (record->id != PILOTLIGHT_JITDUMP_LOAD && record->id != PILOTLIGHT_JITDUMP_MOVE)
 		return 0;
 	(void)jit_text_time(record->timestamp, time);
-	if (tailing->is_json) {
-		jit_text_json_record(&tailing->json, file_offset, header, record, 0);
+	if (tailing->base.is_json) {
+		jit_text_json_record(&tailing->base.json, file_offset, header, record, 0);
 	} else if (record->id == PILOTLIGHT_JITDUMP_LOAD) {
 		write_symbol(tailing, time, record->load.address, record->load.size,
 			record->load.name, record->load.name_size);
@@ -88,28 +75,26 @@ static int visit_record(void *context, uint64_t file_offset, const struct jitdum
 		(void)snprintf(from, sizeof(from), "(moved from %" PRIx64 ")", record->move.from);
 		write_symbol(tailing, time, record->move.to, record->move.size, from, strlen(from));
 	}
-	return tailing->output.error;
+	return tailing->base.output.error;
 }
 
 static int visit_line(void *context, const struct perf_map_line *line)
 {
 	struct tailing *tailing = context;
-	struct json *json = &tailing->json;
+	struct json *json = &tailing->base.json;
 
-	if (!tailing->is_json) {
+	if (!tailing->base.is_json) {
 		write_symbol(tailing, "-", line->address, line->size, line->name, line->name_size);
-		return tailing->output.error;
+		return tailing->base.output.error;
 	}
 	json_begin_object(json);
-	json_key(json, "address");
-	json_hex(json, line->address);
-	json_key(json, "size");
-	json_u64(json, line->size);
+	json_member_hex(json, "address", line->address);
+	json_member_u64(json, "size", line->size);
 	json_key(json, "name");
 	json_string_bytes(json, line->name, line->name_size);
 	json_end_object(json);
 	json_end_line(json);
-	return tailing->output.error;
+	return tailing->base.output.error;
 }
 
 /* Once for each trouble: the file may be written anew. */
@@ -118,12 +103,12 @@ static void tell_fault(struct tailing *tailing)
 	struct jitdump_reader_state state;
 
 	jitdump_reader_state(tailing->reader, &state);
-	if (state.fault != tailing->told && state.fault != JITDUMP_FAULT_NONE &&
+	if (state.fault != tailing->reported && state.fault != JITDUMP_FAULT_NONE &&
 		state.fault != JITDUMP_FAULT_NO_HEADER)
 		log_warning("'%s' cannot be read beyond byte %" PRIu64
 			    ", waiting for it to be written anew: %s",
 			tailing->file.path, state.fault_offset, jitdump_fault_name(state.fault));
-	tailing->told = state.fault;
+	tailing->reported = state.fault;
 }
 
 /* What has been added. Returns 0 or -errno. */
@@ -172,31 +157,40 @@ static int begin(struct tailing *tailing, struct fault *fault)
 	if (r < 0)
 		return r;
 	if (!tailing->file.is_jitdump)
-		return jit_map_lines_init(&tailing->lines, tailing->file.fd, tailing->is_all);
+		return jit_map_lines_init(
+			&tailing->lines, tailing->file.fd, tailing->count != NULL);
 	options.path = tailing->file.path;
 	r = jitdump_reader_new(TAKE_FD(tailing->file.fd), &options, &tailing->reader);
 	if (r < 0)
 		return r;
 	jitdump_reader_set_watcher(tailing->reader, visit_record, tailing);
-	tailing->is_silent = !tailing->is_all;
+	tailing->is_silent = !tailing->count;
 	if (tailing->is_silent)
 		r = read_on(tailing, false);
 	tailing->is_silent = false;
 	return r;
 }
 
-static int follow(struct tailing *tailing, struct fault *fault)
+static int run(void *invocation)
 {
+	struct tailing *tailing = invocation;
+	struct fault *fault = &tailing->base.fault;
+	const char *pid = tailing->base.arguments[0];
+	uint64_t number;
 	int r, has_ended = 0;
 
+	if (command_parse_number(pid, 1, INT_MAX, &number) < 0)
+		return command_misuse(tailing->base.command,
+			"jit tail needs the PID of a process, not '%s'", pid);
+	tailing->pid = (pid_t)number;
 	r = begin(tailing, fault);
 	while (r == 0) {
 		r = read_on(tailing, has_ended);
-		if (r < 0 && tailing->output.error == 0)
+		if (r < 0 && tailing->base.output.error == 0)
 			return fault_set(
 				fault, r, "cannot read '%s': %s", tailing->file.path, strerror(-r));
 		/* Each symbol is shown when it is there: Ctrl-C loses none. */
-		r = command_finish_output(&tailing->output, fault);
+		r = command_flush(&tailing->base);
 		if (r < 0 || has_ended)
 			return r;
 		has_ended = wait_for_more(tailing);
@@ -206,64 +200,33 @@ static int follow(struct tailing *tailing, struct fault *fault)
 	return r;
 }
 
-static enum command_parse take_pid(
-	const struct command *command, const char *text, struct tailing *tailing)
+static void prepare(void *invocation)
 {
-	char *end;
-	long pid;
+	struct tailing *tailing = invocation;
 
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (errno || *end || end == text || pid < 1 || pid > INT_MAX)
-		return command_wrong(command, "a process is needed, not", text);
-	tailing->pid = (pid_t)pid;
-	return COMMAND_PARSE_RUN;
-}
-
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct tailing *tailing)
-{
-	static const struct option long_options[] = { COMMAND_OPTIONS, { 0 } };
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "hn:", long_options, NULL)) >= 0) {
-		if (option != 'n')
-			r = command_take_option(command, option, &tailing->is_json);
-		else if (strcmp(optarg, "all") == 0)
-			tailing->is_all = true;
-		else
-			r = command_wrong(command, "-n takes all, not", optarg);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	r = command_check_arguments(command, argc, argv, 1, 1, "a process");
-	return r == COMMAND_PARSE_RUN ? take_pid(command, argv[optind], tailing) : r;
-}
-
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(tailing_freep) struct tailing *tailing = calloc(1, sizeof(*tailing));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!tailing)
-		return command_fail(&fault, -ENOMEM);
 	tailing->pidfd = tailing->file.fd = -1;
-	parsed = parse(command, argc, argv, tailing);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&tailing->output, STDOUT_FILENO);
-	json_init(&tailing->json, &tailing->output);
-	r = follow(tailing, &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
 }
+
+static const struct option_row options[] = {
+	{ 'n', NULL, "all", "Begin with what was written before.", OPTION_CHOICE,
+		.offset = offsetof(struct tailing, count) },
+	{ 0 },
+};
 
 const struct command jit_tail = {
-	"jit",
-	"tail",
-	"each new symbol of a process as it is written",
-	help,
-	run,
+	.name = "jit tail",
+	.summary = "follow the new symbols of a process",
+	.synopsis = "[OPTION...] PID",
+	.description = "Print each new symbol of a process when it is written to its jitdump file, "
+		       "or to its perf map if it has no jitdump file: time, address, size and "
+		       "name, numbers in hexadecimal. Ends with the process, or by Ctrl-C.",
+	.has_json = true,
+	.options = { options },
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.argument = "the PID of a process",
+	.bytes = sizeof(struct tailing),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
 };

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/output.h"
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_text.h"
@@ -177,4 +178,107 @@ void jit_text_write_record(struct output *output, uint64_t offset,
 		output_printf(output, "id %" PRIu32 ", %" PRIu32 " bytes\n", record->id,
 			record->total_size);
 	}
+}
+
+/* A string: of ns there are more than readers keep of a number. */
+static void member_time(struct json *json, uint64_t time_ns)
+{
+	char time[JIT_TEXT_TIME_BYTES];
+
+	json_member_string(json, "time", jit_text_time(time_ns, time));
+}
+
+void jit_text_json_header(struct json *json, const struct jitdump_header *header)
+{
+	json_begin_object(json);
+	json_member_u64(json, "offset", 0);
+	member_time(json, header->timestamp);
+	json_member_string(json, "kind", "HEADER");
+	json_member_u64(json, "version", header->version);
+	json_member_u64(json, "pid", header->pid);
+	json_member_u64(json, "machine", header->machine);
+	json_member_hex(json, "padding", header->padding);
+	json_member_hex(json, "flags", header->flags);
+	json_member_u64(json, "bytes", header->total_size);
+	json_member_bool(json, "is_swapped", header->is_swapped);
+	json_end_object(json);
+	json_end_line(json);
+}
+
+static void write_json_load(struct json *json, const struct jitdump_record *record)
+{
+	json_member_u64(json, "pid", record->load.pid);
+	json_member_u64(json, "tid", record->load.tid);
+	json_member_hex(json, "address", record->load.address);
+	json_member_u64(json, "size", record->load.size);
+	json_key(json, "name");
+	json_string_bytes(json, record->load.name, record->load.name_size);
+	json_member_hex(json, "vma", record->load.vma);
+	json_member_u64(json, "index", record->load.index);
+	json_member_u64(json, "code_bytes", record->load.code_bytes);
+}
+
+static void write_json_move(struct json *json, const struct jitdump_record *record)
+{
+	json_member_u64(json, "pid", record->move.pid);
+	json_member_u64(json, "tid", record->move.tid);
+	json_member_hex(json, "address", record->move.to);
+	json_member_u64(json, "size", record->move.size);
+	json_member_hex(json, "from", record->move.from);
+	json_member_hex(json, "vma", record->move.vma);
+	json_member_u64(json, "index", record->move.index);
+}
+
+static void write_json_debug(
+	struct json *json, const struct jitdump_header *header, const struct jitdump_record *record)
+{
+	struct jitdump_debug_cursor cursor = { 0 };
+	struct jitdump_debug_entry entry;
+	int r;
+
+	json_member_hex(json, "address", record->debug.address);
+	json_member_u64(json, "entry_count", record->debug.entry_count);
+	json_key(json, "entries");
+	json_begin_array(json);
+	while ((r = jitdump_debug_next(header, record, &cursor, &entry)) > 0) {
+		json_begin_object(json);
+		json_member_hex(json, "address", entry.address);
+		json_key(json, "file");
+		json_string_bytes(json, entry.file, entry.file_size);
+		json_key(json, "line");
+		json_i64(json, entry.line);
+		json_key(json, "discriminator");
+		json_i64(json, entry.discriminator);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	if (r < 0) {
+		json_member_bool(json, "damaged", true);
+	}
+}
+
+void jit_text_json_record(struct json *json, uint64_t offset, const struct jitdump_header *header,
+	const struct jitdump_record *record, int error)
+{
+	json_begin_object(json);
+	json_member_u64(json, "offset", offset);
+	member_time(json, record->timestamp);
+	json_member_string(json, "kind", jit_text_kind(record->id));
+	json_member_u64(json, "id", record->id);
+	json_member_u64(json, "bytes", record->total_size);
+	if (error < 0) {
+		json_member_bool(json, "damaged", true);
+	} else if (record->id == PILOTLIGHT_JITDUMP_LOAD) {
+		write_json_load(json, record);
+	} else if (record->id == PILOTLIGHT_JITDUMP_MOVE) {
+		write_json_move(json, record);
+	} else if (record->id == PILOTLIGHT_JITDUMP_DEBUG_INFO) {
+		write_json_debug(json, header, record);
+	} else if (record->id == PILOTLIGHT_JITDUMP_UNWINDING_INFO) {
+		json_member_u64(json, "unwinding_bytes", record->unwinding.size);
+		json_member_u64(json, "eh_frame_header_bytes", record->unwinding.header_size);
+		json_member_u64(json, "mapped_bytes", record->unwinding.mapped_size);
+	}
+	json_end_object(json);
+	json_end_line(json);
 }

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tools/exit_status.h"
 #include "tools/output_file.h"
 #include "tools/record/record_engine.h"
 #include "tools/record/record_link.h"
@@ -48,18 +47,15 @@ struct recording {
 	bool ended_with_command;  /* by itself, so that its exit status is ours */
 };
 
-static void recording_done(struct recording *recording)
+static void done(void *invocation)
 {
+	struct recording *recording = invocation;
+
 	record_link_done(&recording->link);
 	output_file_free(recording->file);
 	workload_command_free(recording->command);
 	record_processes_free(recording->processes);
 	record_signals_done(&recording->signals);
-}
-
-static const char *sentence(const struct fault *fault, int error)
-{
-	return fault->text[0] ? fault->text : strerror(-error);
 }
 
 /* --- before sampling -------------------------------------------------------------------------- */
@@ -347,36 +343,54 @@ static int finish_command(struct recording *recording)
 	return EXIT_SUCCESS;
 }
 
-int record_main(int argc, char **argv)
+static void prepare(void *invocation)
 {
-	_cleanup_(recording_done) struct recording recording = { .signals.fd = -1 };
-	struct fault fault = { 0 };
-	int r;
+	struct recording *recording = invocation;
 
-	switch (record_options_parse(argc, argv, &recording.options)) {
-	case RECORD_PARSE_RUN:
-		break;
-	case RECORD_PARSE_HELP:
-		return EXIT_SUCCESS;
-	case RECORD_PARSE_WRONG:
-		return EXIT_USAGE;
-	}
-	if (recording.options.is_verbose)
-		log_set_level(LOG_LEVEL_DEBUG);
-	recording.shows_progress = !recording.options.is_quiet && isatty(STDERR_FILENO);
-
-	r = open_recording(&recording, &fault);
-	if (r == 0)
-		r = start_sampling(&recording, &fault);
-	if (r == 0)
-		r = record(&recording, &fault);
-	if (r < 0 && recording.shows_progress)
-		(void)fputs("\r\033[K", stderr);
-	if (r < 0 && (fault.text[0] || !recording.link.has_told))
-		log_error("%s", sentence(&fault, r));
-	if (r < 0) {
-		leave_command(&recording);
-		return EXIT_FAILURE;
-	}
-	return recording.command ? finish_command(&recording) : EXIT_SUCCESS;
+	record_options_prepare(&recording->options);
+	recording->signals.fd = -1;
 }
+
+static int run(void *invocation)
+{
+	struct recording *recording = invocation;
+	struct fault *fault = &recording->options.base.fault;
+	int r = record_options_check(&recording->options);
+
+	if (r != 0)
+		return r;
+	if (recording->options.is_verbose)
+		log_set_level(LOG_LEVEL_DEBUG);
+	recording->shows_progress = !recording->options.is_quiet && isatty(STDERR_FILENO);
+
+	r = open_recording(recording, fault);
+	if (r == 0)
+		r = start_sampling(recording, fault);
+	if (r == 0)
+		r = record(recording, fault);
+	if (r == 0)
+		return recording->command ? finish_command(recording) : EXIT_SUCCESS;
+	if (recording->shows_progress)
+		(void)fputs("\r\033[K", stderr);
+	leave_command(recording);
+	/* The engine has told the user why it failed. */
+	return !fault->text[0] && recording->link.has_told ? EXIT_FAILURE : r;
+}
+
+const struct command record_command = {
+	.name = "record",
+	.summary = "profile now: this machine, some processes, or a command",
+	.synopsis = "[OPTION...] [--] [COMMAND [ARGUMENT...]]",
+	.description =
+		"Sample every CPU and draw a flame graph: until Ctrl-C, for the time of -d, or "
+		"until COMMAND or every PID has ended. With COMMAND or -p, only those processes "
+		"and their children are sampled. A COMMAND that outlives -d or Ctrl-C is ended.",
+	.notes = "Idle CPUs may stop their timers, so that fewer samples fire than expected.",
+	.has_own_command = true,
+	.options = { record_option_rows },
+	.arguments_max = INT_MAX,
+	.bytes = sizeof(struct recording),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
+};

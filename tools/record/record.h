@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `pilotlight record`: profiles now, without a daemon, and leaves one file. */
+/*
+ * `pilotlight record`: profiles now, without a service, and leaves one file. If it recorded a
+ * command and all went well, its exit status is the command's.
+ */
 #pragma once
 
-/* Returns the program's exit status; that of the recorded command, if there is one and all went
- * well. */
-int record_main(int argc, char **argv);
+#include "tools/command.h"
+
+extern const struct command record_command;

@@ -135,7 +135,7 @@ static int follow(struct engine *engine, pid_t command, struct fault *fault)
 
 	for (size_t i = 0; i < options->pid_count && r == 0; i++)
 		r = pipeline_follow(engine->pipeline, options->pids[i], fault);
-	if (r == 0 && command > 0 && !options->wants_all)
+	if (r == 0 && command > 0 && !options->samples_all)
 		r = pipeline_follow(engine->pipeline, command, fault);
 	return r;
 }
@@ -146,12 +146,13 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 	const struct pipeline_settings settings = {
 		.capture = {
 			.rate_hz = options->rate_hz,
-			.wants_kernel = options->wants_kernel,
+			.wants_kernel = options->samples_kernel,
 			.filters_processes = options->pid_count > 0 ||
-					     (options->command && !options->wants_all),
+					     (options->command && !options->samples_all),
 			.map_budget_bytes = MAP_BUDGET_BYTES,
 			.stack_slots = options->stack_slots,
-			.unwind_budget_bytes = options->wants_tables ? UNWIND_BUDGET_BYTES : 0,
+			.unwind_budget_bytes = 
+				strcmp(options->unwind, "auto") == 0 ? UNWIND_BUDGET_BYTES : 0,
 		},
 		.broker = engine->broker,
 		.capture_fd = RECORD_CAPTURE_FD,
@@ -302,7 +303,7 @@ static int wait_for_symbols(struct engine *engine, struct fault *fault)
 
 static int write_profile(struct engine *engine, struct fault *fault)
 {
-	const struct profile_format_options options = { .by_line = engine->options->wants_lines };
+	const struct profile_format_options options = { .by_line = engine->options->is_by_line };
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	_cleanup_close_ int fd = -1;
 	struct record_message message;

@@ -2,42 +2,43 @@
 /* What `pilotlight record` was asked to do. */
 #pragma once
 
-#include "base/fault.h"
 #include "export/profile_format.h"
+#include "tools/command.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum { RECORD_PIDS_MAX = 1024 };
 
+/* Begins the struct of the command. */
 struct record_options {
+	struct invocation base;
 	uint32_t rate_hz;
-	uint64_t duration_ns; /* 0: until stopped, or what is sampled ends */
+	uint64_t duration_ns; /* 0: until stopped, or until everything that is sampled has ended */
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
 	const char *path;
+	const char *format_name; /* of -f; NULL: not given */
 	const struct profile_format *format;
+	const char *unwind;   /* "auto" or "fp" */
 	uint32_t stack_slots; /* 0: computed */
-	bool wants_kernel;
-	bool wants_tables; /* unwind tables for code without frame pointers */
-	bool wants_all;
-	bool wants_lines; /* a frame for each line of a function */
+	bool samples_kernel;
+	bool samples_all; /* also beside a command */
+	bool is_by_line;  /* a frame for each line of a function */
 	bool is_quiet;
 	bool is_verbose;
 	char **command; /* NULL: none; ends with NULL; borrowed from argv */
 };
 
-enum record_parse {
-	RECORD_PARSE_RUN,
-	RECORD_PARSE_HELP,  /* it was asked for, and printed */
-	RECORD_PARSE_WRONG, /* used wrongly; standard error says how */
-};
-enum record_parse record_options_parse(int argc, char **argv, struct record_options *ret_options);
+extern const struct option_row record_option_rows[];
+
+/* A command's prepare(). */
+void record_options_prepare(void *options);
+
+/* Checks the options against each other, and finds the format. Returns 0 or EXIT_USAGE. */
+int record_options_check(struct record_options *options);
 
 /*
  * Does the kernel sample at this rate? `limit_path` is its perf_event_max_sample_rate file; without
- * that, anything goes. Returns 0, or -EINVAL with the two rates and the remedy in `fault`.
+ * that file any rate passes. Returns 0, or -EINVAL with both rates and the remedy in `fault`.
  */
 int record_options_check_rate(uint32_t rate_hz, const char *limit_path, struct fault *fault);

@@ -5,40 +5,18 @@
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_addition.h"
 #include "tools/symbols/symbols_argument.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: pilotlight symbols add [OPTION...] FILE...\n"
-	"\n"
-	"Takes functions, inlined calls and source lines of each FILE, a binary or a separate\n"
-	"debug file, into the cache, and says what came of it. Of a binary the best source is\n"
-	"taken: its debug file by build-id, by .gnu_debuglink, or itself. What the cache has of\n"
-	"as good a source is kept.\n"
-	"\n"
-	"  --debug FILE     the debug file of the one binary that is added\n"
-	"  --force          make anew what the cache has; the binary's unwind table goes, and\n"
-	"                   is made anew when it is next seen in a recording\n"
-	"  -j, --jobs N     how many files at a time (as many as CPUs, at most 4)\n"
-	"  --memory SIZE    for the worker of each, with K, M or G (256M)\n"
-	"  --timeout SECS   of CPU time for each; it may take two and a half times as long (120)\n"
-	"  --cache DIR      the symbol cache\n"
-	"  --json           an object a file, on a line\n"
-	"  -h, --help       this\n";
-
 enum {
-	OPTION_DEBUG = 256,
-	OPTION_FORCE,
-	OPTION_MEMORY,
-	OPTION_TIMEOUT,
 	JOBS_DEFAULT_MAX = 4,
 	JOBS_MAX = 64,
 	TIMEOUT_S_MAX = 24 * 3600,
@@ -48,53 +26,49 @@ enum {
 #define MEMORY_BYTES_MIN (16ULL << 20)
 
 struct adding {
-	struct symbols_options options;
+	struct symbols_invocation symbols;
 	struct symbols_addition_settings settings;
 	uint32_t jobs;
-	char **files;
-	size_t file_count, next, ended, failed;
+	size_t next, ended, failed; /* arguments */
 	struct symbols_addition running[JOBS_MAX];
 	size_t running_count;
 	struct symbols_progress progress;
-	struct output output;
-	struct json json;
 };
 
-static void adding_free(struct adding *adding)
+static void done(void *invocation)
 {
+	struct adding *adding = invocation;
+
 	for (size_t i = 0; i < adding->running_count; i++)
 		symbols_addition_done(&adding->running[i]);
 	broker_free(adding->settings.broker);
 	symbol_cache_free(adding->settings.cache);
-	free(adding);
 }
-DEFINE_CLEANUP(struct adding, adding_free);
 
 /* --- what is told ----------------------------------------------------------------------------- */
 
 static void write_result(struct adding *adding, const struct symbols_addition *addition,
 	const struct symbols_added *added)
 {
-	struct json *json = &adding->json;
+	struct json *json = &adding->symbols.base.json;
 
-	if (!adding->options.is_json) {
-		shown_text_string(&adding->output, addition->name);
-		output_string(&adding->output, ": ");
-		symbols_added_write(&adding->output, added);
+	if (!adding->symbols.base.is_json) {
+		shown_text_string(&adding->symbols.base.output, addition->name);
+		output_string(&adding->symbols.base.output, ": ");
+		symbols_added_write(&adding->symbols.base.output, added);
 		if (addition->has_removed_table)
-			output_string(&adding->output, "; its unwind table was removed and is made "
-						       "anew when it is needed");
-		output_char(&adding->output, '\n');
+			output_string(&adding->symbols.base.output,
+				"; its unwind table was removed and is made "
+				"anew when it is needed");
+		output_char(&adding->symbols.base.output, '\n');
 		return;
 	}
 	json_begin_object(json);
-	json_key(json, "file");
-	json_string(json, addition->name);
-	json_key(json, "result");
-	json_string(json, added->result == SYMBOLS_ADDITION_ADDED ? "added" : "kept");
+	json_member_string(json, "file", addition->name);
+	json_member_string(
+		json, "result", added->result == SYMBOLS_ADDITION_ADDED ? "added" : "kept");
 	symbols_added_write_json(json, added);
-	json_key(json, "unwind_removed");
-	json_bool(json, addition->has_removed_table);
+	json_member_bool(json, "unwind_removed", addition->has_removed_table);
 	json_end_object(json);
 	json_end_line(json);
 }
@@ -102,22 +76,18 @@ static void write_result(struct adding *adding, const struct symbols_addition *a
 static void tell_failure(struct adding *adding, const char *name,
 	enum pilotlight_symbol_failure failure, const struct fault *fault)
 {
-	struct json *json = &adding->json;
+	struct json *json = &adding->symbols.base.json;
 
 	adding->failed++;
 	symbols_progress_clear(&adding->progress);
 	log_error("%s", fault->text);
-	if (!adding->options.is_json)
+	if (!adding->symbols.base.is_json)
 		return;
 	json_begin_object(json);
-	json_key(json, "file");
-	json_string(json, name);
-	json_key(json, "result");
-	json_string(json, "failed");
-	json_key(json, "reason");
-	json_string(json, symbols_text_failure_word((uint8_t)failure));
-	json_key(json, "message");
-	json_string(json, fault->text);
+	json_member_string(json, "file", name);
+	json_member_string(json, "result", "failed");
+	json_member_string(json, "reason", symbols_text_failure_word((uint8_t)failure));
+	json_member_string(json, "message", fault->text);
 	json_end_object(json);
 	json_end_line(json);
 }
@@ -154,8 +124,9 @@ static void tell(struct adding *adding, struct symbols_addition *addition)
 
 static void start_more(struct adding *adding)
 {
-	while (adding->running_count < adding->jobs && adding->next < adding->file_count) {
-		const char *name = adding->files[adding->next++];
+	while (adding->running_count < adding->jobs &&
+		adding->next < (size_t)adding->symbols.base.argument_count) {
+		const char *name = adding->symbols.base.arguments[adding->next++];
 		struct fault fault = { 0 };
 
 		if (symbols_addition_start(&adding->running[adding->running_count],
@@ -198,11 +169,12 @@ static int add_all(struct adding *adding, struct fault *fault)
 		start_more(adding);
 		run_all(adding);
 		/* Each is told when it is known. */
-		if (command_finish_output(&adding->output, fault) < 0)
-			return adding->output.error;
-		if (adding->ended == adding->file_count)
+		if (command_flush(&adding->symbols.base) < 0)
+			return adding->symbols.base.output.error;
+		if (adding->ended == (size_t)adding->symbols.base.argument_count)
 			return 0;
-		if (adding->running_count < adding->jobs && adding->next < adding->file_count)
+		if (adding->running_count < adding->jobs &&
+			adding->next < (size_t)adding->symbols.base.argument_count)
 			continue;
 		for (size_t i = 0; i < adding->running_count; i++)
 			fds[i] = (struct pollfd){
@@ -213,7 +185,7 @@ static int add_all(struct adding *adding, struct fault *fault)
 			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
 		if (symbols_progress_is_due(&adding->progress))
 			symbols_progress_show(&adding->progress, "%zu of %zu files; %s",
-				adding->ended, adding->file_count,
+				adding->ended, (size_t)adding->symbols.base.argument_count,
 				adding->running_count > 0 ? adding->running[0].name : "");
 	}
 }
@@ -243,114 +215,76 @@ static uint32_t count_cpus(void)
 	return CPU_COUNT(&cpus) < JOBS_DEFAULT_MAX ? (uint32_t)CPU_COUNT(&cpus) : JOBS_DEFAULT_MAX;
 }
 
-static bool parse_number(const char *text, uint32_t max, uint32_t *ret_number)
+static void prepare(void *invocation)
 {
-	uint64_t number;
-
-	if (strspn(text, "0123456789") != strlen(text) ||
-		symbols_argument_bytes(text, &number) < 0 || number < 1 || number > max)
-		return false;
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
-static enum command_parse take_option(
-	const struct command *command, int option, struct adding *adding)
-{
-	struct worker_pool_options *workers = &adding->settings.workers;
-
-	switch (option) {
-	case OPTION_DEBUG:
-		adding->settings.debug_path = optarg;
-		return COMMAND_PARSE_RUN;
-	case OPTION_FORCE:
-		adding->settings.is_forced = true;
-		return COMMAND_PARSE_RUN;
-	case 'j':
-		if (!parse_number(optarg, JOBS_MAX, &adding->jobs))
-			return command_wrong(
-				command, "--jobs takes a number from 1 to 64, not", optarg);
-		return COMMAND_PARSE_RUN;
-	case OPTION_MEMORY:
-		if (symbols_argument_bytes(optarg, &workers->memory_bytes) < 0 ||
-			workers->memory_bytes < MEMORY_BYTES_MIN)
-			return command_wrong(
-				command, "--memory takes 16M or more, as 512M or 1G, not", optarg);
-		return COMMAND_PARSE_RUN;
-	case OPTION_TIMEOUT:
-		if (!parse_number(optarg, TIMEOUT_S_MAX, &workers->cpu_s))
-			return command_wrong(
-				command, "--timeout takes seconds from 1 to 86400, not", optarg);
-		workers->timeout_ns = workers->cpu_s * 2500000000ULL;
-		return COMMAND_PARSE_RUN;
-	default:
-		return symbols_take_option(command, option, &adding->options);
-	}
-}
-
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct adding *adding)
-{
-	static const struct option long_options[] = {
-		SYMBOLS_OPTIONS,
-		{ "debug", required_argument, NULL, OPTION_DEBUG },
-		{ "force", no_argument, NULL, OPTION_FORCE },
-		{ "jobs", required_argument, NULL, 'j' },
-		{ "memory", required_argument, NULL, OPTION_MEMORY },
-		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-		{ 0 },
-	};
-	enum command_parse r;
-	int option;
+	struct adding *adding = invocation;
 
 	adding->jobs = count_cpus();
-	while ((option = getopt_long(argc, argv, "hj:", long_options, NULL)) >= 0) {
-		r = take_option(command, option, adding);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	r = command_check_arguments(command, argc, argv, 1, argc, "a file");
-	if (r == COMMAND_PARSE_RUN && adding->settings.debug_path && argc - optind > 1)
-		return command_wrong(command,
-			"--debug is the debug file of one binary, and there is also",
-			argv[optind + 1]);
-	adding->files = argv + optind;
-	adding->file_count = (size_t)(argc - optind);
-	return r;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int run(void *invocation)
 {
-	_cleanup_(adding_freep) struct adding *adding = calloc(1, sizeof(*adding));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
+	struct adding *adding = invocation;
+	struct invocation *base = &adding->symbols.base;
+	struct worker_pool_options *workers = &adding->settings.workers;
 	int r;
 
-	if (!adding)
-		return command_fail(&fault, -ENOMEM);
-	parsed = parse(command, argc, argv, adding);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&adding->output, STDOUT_FILENO);
-	json_init(&adding->json, &adding->output);
-	r = symbols_open_cache(&adding->options, SYMBOL_CACHE_BYTES_DEFAULT, true,
-		&adding->settings.cache, &fault);
+	/* A worker that waits for the disk gets more than its CPU time. */
+	workers->timeout_ns = workers->cpu_s * 2500000000ULL;
+	if (adding->settings.debug_path && base->argument_count > 1)
+		return command_misuse(base->command,
+			"--debug is the debug file of one binary, and there is also '%s'",
+			base->arguments[1]);
+	r = symbols_open_cache(&adding->symbols, SYMBOL_CACHE_BYTES_DEFAULT, true,
+		&adding->settings.cache, &base->fault);
 	if (r == 0)
-		r = check_cache(adding->settings.cache, &fault);
+		r = check_cache(adding->settings.cache, &base->fault);
 	if (r == 0)
 		r = broker_new(NULL, &adding->settings.broker);
 	if (r == 0)
-		r = add_all(adding, &fault);
+		r = add_all(adding, &base->fault);
 	symbols_progress_clear(&adding->progress);
 	if (r < 0)
-		return command_fail(&fault, r);
+		return r;
 	return adding->failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static const struct option_row options[] = {
+	{ 0, "debug", "FILE", "The debug file of the one binary that is added.", OPTION_STRING,
+		.offset = offsetof(struct adding, settings.debug_path) },
+	{ 0, "force", NULL,
+		"Extract again what the cache has. The binary's unwind table is removed; the next "
+		"recording that meets the binary makes it again.",
+		OPTION_SET, .offset = offsetof(struct adding, settings.is_forced) },
+	{ 'j', "jobs", "N", "Read N files at a time (as many as CPUs, at most 4).", OPTION_NUMBER,
+		.offset = offsetof(struct adding, jobs), .min = 1, .max = JOBS_MAX },
+	{ 0, "memory", "SIZE", "Memory for the worker of a file, with K, M or G (256M).",
+		OPTION_BYTES, .offset = offsetof(struct adding, settings.workers.memory_bytes),
+		.min = MEMORY_BYTES_MIN },
+	{ 0, "timeout", "SECS",
+		"CPU time for a file (120); a worker is also ended after two and a half times as "
+		"long.",
+		OPTION_NUMBER, .offset = offsetof(struct adding, settings.workers.cpu_s), .min = 1,
+		.max = TIMEOUT_S_MAX },
+	{ 0 },
+};
+
 const struct command symbols_add = {
-	"symbols",
-	"add",
-	"take binaries and debug files in",
-	help,
-	run,
+	.name = "symbols add",
+	.summary = "add the symbols of binaries and debug files",
+	.synopsis = "[OPTION...] FILE...",
+	.description =
+		"Extract functions, inlined calls and source lines of each FILE, a binary or a "
+		"separate debug file, into the cache, and print the result. For a binary the best "
+		"source is used: its debug file by build-id, by .gnu_debuglink, or the binary "
+		"itself. Symbols from as good a source that are in the cache already are kept.",
+	.has_json = true,
+	.options = { options, symbols_cache_option },
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
+	.argument = "a file",
+	.bytes = sizeof(struct adding),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
 };

@@ -284,15 +284,12 @@ void symbols_added_write_json(struct json *json, const struct symbols_added *add
 		{ "bytes", header->file_bytes },
 	};
 
-	json_key(json, "identity");
-	json_string(json, symbol_identity_format(&identity, text));
-	json_key(json, "source");
-	json_string(json, symbols_text_rank_word(header->rank));
+	json_member_string(json, "identity", symbol_identity_format(&identity, text));
+	json_member_string(json, "source", symbols_text_rank_word(header->rank));
 	json_key(json, "contents");
 	symbols_text_json_contents(json, header->contents);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_key(json, members[i].key);
-		json_u64(json, members[i].value);
+		json_member_u64(json, members[i].key, members[i].value);
 	}
 	symbols_text_json_losses(json, header);
 	json_key(json, "seconds");

@@ -180,31 +180,6 @@ int symbols_argument_find(struct symbol_cache *cache, const char *text,
 	return 0;
 }
 
-int symbols_argument_bytes(const char *text, uint64_t *ret_bytes)
-{
-	static const char units[] = "KkMmGgTt";
-	uint64_t bytes = 0;
-	unsigned shift = 0;
-	const char *unit;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	for (; *text >= '0' && *text <= '9'; text++)
-		if (__builtin_mul_overflow(bytes, 10, &bytes) ||
-			__builtin_add_overflow(bytes, (uint64_t)(*text - '0'), &bytes))
-			return -ERANGE;
-	if (*text) {
-		unit = strchr(units, *text);
-		if (!unit || text[1])
-			return -EINVAL;
-		shift = 10 * (unsigned)((unit - units) / 2 + 1);
-	}
-	if (bytes << shift >> shift != bytes)
-		return -ERANGE;
-	*ret_bytes = bytes << shift;
-	return 0;
-}
-
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';

@@ -31,9 +31,6 @@ int symbols_argument_build_id(const char *text, struct build_id *ret_id, struct 
 int symbols_argument_find(struct symbol_cache *cache, const char *text,
 	struct symbol_identity *ret_identity, struct fault *fault);
 
-/* "4096", "512K", "1G", with binary units. Returns 0, -EINVAL or -ERANGE. */
-int symbols_argument_bytes(const char *text, uint64_t *ret_bytes);
-
 /*
  * A vaddr or offset: hexadecimal, with or without 0x, as all tools print them; blanks around it do
  * not matter. Returns 0; -EINVAL not a number; -ERANGE more than 64 bits.

@@ -5,30 +5,15 @@
 #include "symbolize/debuginfod_fetch.h"
 #include "tools/symbols/symbols_addition.h"
 #include "tools/symbols/symbols_argument.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: pilotlight symbols fetch [OPTION...] BUILD-ID\n"
-	"\n"
-	"Asks debuginfod servers for the debug file of a binary and takes it into the cache.\n"
-	"BUILD-ID is a whole build-id, or the path of the binary.\n"
-	"\n"
-	"  --urls URLS      the servers, with spaces between them ($DEBUGINFOD_URLS)\n"
-	"  --timeout SECS   for all of it (600)\n"
-	"  --cache DIR      the symbol cache\n"
-	"  --json           the same as an object\n"
-	"  -h, --help       this\n";
-
 enum {
-	OPTION_URLS = 256,
-	OPTION_TIMEOUT,
 	TIMEOUT_S_DEFAULT = 600,
 	TIMEOUT_S_MAX = 24 * 3600,
 	SLICE_MS = 500,
@@ -36,55 +21,24 @@ enum {
 #define SLICE_NS (SLICE_MS * UINT64_C(1000000))
 
 struct fetching {
-	struct symbols_options options;
+	struct symbols_invocation symbols;
 	const char *urls;
-	uint64_t timeout_s;
+	uint32_t timeout_s;
 	struct symbol_identity identity;
 	struct symbol_cache *cache;
 	struct broker *broker;
 	struct symbolizer *symbolizer;
 	struct symbols_added added;
-	struct output output;
 };
 
-static void fetching_free(struct fetching *fetching)
+static void done(void *invocation)
 {
+	struct fetching *fetching = invocation;
+
 	symbols_added_done(&fetching->added);
 	symbolizer_free(fetching->symbolizer);
 	broker_free(fetching->broker);
 	symbol_cache_free(fetching->cache);
-	free(fetching);
-}
-DEFINE_CLEANUP(struct fetching, fetching_free);
-
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct fetching *fetching)
-{
-	static const struct option long_options[] = {
-		SYMBOLS_OPTIONS,
-		{ "urls", required_argument, NULL, OPTION_URLS },
-		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-		{ 0 },
-	};
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
-
-	fetching->urls = getenv("DEBUGINFOD_URLS");
-	fetching->timeout_s = TIMEOUT_S_DEFAULT;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		if (option == OPTION_URLS)
-			fetching->urls = optarg;
-		else if (option != OPTION_TIMEOUT)
-			r = symbols_take_option(command, option, &fetching->options);
-		else if (strspn(optarg, "0123456789") != strlen(optarg) ||
-			 symbols_argument_bytes(optarg, &fetching->timeout_s) < 0 ||
-			 fetching->timeout_s < 1 || fetching->timeout_s > TIMEOUT_S_MAX)
-			r = command_wrong(
-				command, "--timeout takes seconds from 1 to 86400, not", optarg);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	return command_check_arguments(command, argc, argv, 1, 1, "a build-id");
 }
 
 static int explain(
@@ -92,7 +46,7 @@ static int explain(
 {
 	if (error == -ETIMEDOUT)
 		return fault_set(fault, error,
-			"no debug file of '%s' within %" PRIu64 " s from %s; try again, or with "
+			"no debug file of '%s' within %" PRIu32 " s from %s; try again, or with "
 			"more --timeout",
 			text, fetching->timeout_s, fetching->urls);
 	if (error == -ENODATA)
@@ -104,7 +58,7 @@ static int explain(
 		fetching->urls, debuginfod_fetch_explain(error));
 }
 
-static int prepare(struct fetching *fetching, const char *text, struct fault *fault)
+static int prepare_symbolizer(struct fetching *fetching, const char *text, struct fault *fault)
 {
 	struct symbolizer_options options = {
 		.debuginfod_urls = fetching->urls,
@@ -122,7 +76,7 @@ static int prepare(struct fetching *fetching, const char *text, struct fault *fa
 		return r;
 	fetching->identity = symbol_identity_of_build_id(&id);
 	r = symbols_open_cache(
-		&fetching->options, SYMBOL_CACHE_BYTES_DEFAULT, true, &fetching->cache, fault);
+		&fetching->symbols, SYMBOL_CACHE_BYTES_DEFAULT, true, &fetching->cache, fault);
 	if (r == 0)
 		r = broker_new(NULL, &fetching->broker);
 	if (r < 0)
@@ -157,18 +111,17 @@ static int wait_for_it(struct fetching *fetching, uint64_t started_ns)
 
 static void write_result(struct fetching *fetching)
 {
-	struct json json;
+	struct invocation *base = &fetching->symbols.base;
 
-	if (!fetching->options.is_json) {
-		symbols_added_write(&fetching->output, &fetching->added);
-		output_char(&fetching->output, '\n');
+	if (!base->is_json) {
+		symbols_added_write(&base->output, &fetching->added);
+		output_char(&base->output, '\n');
 		return;
 	}
-	json_init(&json, &fetching->output);
-	json_begin_object(&json);
-	symbols_added_write_json(&json, &fetching->added);
-	json_end_object(&json);
-	json_end_line(&json);
+	json_begin_object(&base->json);
+	symbols_added_write_json(&base->json, &fetching->added);
+	json_end_object(&base->json);
+	json_end_line(&base->json);
 }
 
 static int fetch(struct fetching *fetching, const char *text, struct fault *fault)
@@ -190,32 +143,47 @@ static int fetch(struct fetching *fetching, const char *text, struct fault *faul
 	fetching->added.elapsed_ns = clock_monotonic_ns() - started_ns;
 	fetching->added.worker_cpu_ns = counters.worker_cpu_ns;
 	write_result(fetching);
-	return command_finish_output(&fetching->output, fault);
+	return command_flush(&fetching->symbols.base);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static void prepare(void *invocation)
 {
-	_cleanup_(fetching_freep) struct fetching *fetching = calloc(1, sizeof(*fetching));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
+	struct fetching *fetching = invocation;
 
-	if (!fetching)
-		return command_fail(&fault, -ENOMEM);
-	parsed = parse(command, argc, argv, fetching);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&fetching->output, STDOUT_FILENO);
-	r = prepare(fetching, argv[optind], &fault);
-	if (r == 0)
-		r = fetch(fetching, argv[optind], &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+	fetching->urls = getenv("DEBUGINFOD_URLS");
+	fetching->timeout_s = TIMEOUT_S_DEFAULT;
 }
+
+static int run(void *invocation)
+{
+	struct fetching *fetching = invocation;
+	struct invocation *base = &fetching->symbols.base;
+	int r = prepare_symbolizer(fetching, base->arguments[0], &base->fault);
+
+	return r == 0 ? fetch(fetching, base->arguments[0], &base->fault) : r;
+}
+
+static const struct option_row options[] = {
+	{ 0, "urls", "URLS", "The servers, separated by spaces ($DEBUGINFOD_URLS).", OPTION_STRING,
+		.offset = offsetof(struct fetching, urls) },
+	{ 0, "timeout", "SECS", "Give up after SECS seconds (600).", OPTION_NUMBER,
+		.offset = offsetof(struct fetching, timeout_s), .min = 1, .max = TIMEOUT_S_MAX },
+	{ 0 },
+};
 
 const struct command symbols_fetch = {
-	"symbols",
-	"fetch",
-	"ask debuginfod servers for a debug file",
-	help,
-	run,
+	.name = "symbols fetch",
+	.summary = "get a debug file from debuginfod servers",
+	.synopsis = "[OPTION...] BUILD-ID",
+	.description = "Get the debug file of a binary from debuginfod servers and add its symbols "
+		       "to the cache. BUILD-ID is a whole build-id, or the path of the binary.",
+	.has_json = true,
+	.options = { options, symbols_cache_option },
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.argument = "a build-id",
+	.bytes = sizeof(struct fetching),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
 };

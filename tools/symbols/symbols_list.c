@@ -5,31 +5,16 @@
 #include "base/output.h"
 #include "base/string_pool.h"
 #include "tools/shown_text.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: pilotlight symbols list [--sort used|name] [--cache DIR] [--json]\n"
-	"\n"
-	"What the cache has: build-id, what the symbols were made of, functions with their\n"
-	"inlined instances, bytes, when it was last used (to the minute), and the path of the\n"
-	"binary or debug file. The last used comes first, or with --sort name the first\n"
-	"build-id.\n"
-	"\n"
-	"  --sort ORDER  used or name\n"
-	"  --cache DIR   the symbol cache\n"
-	"  --json        an object a line\n"
-	"  -h, --help    this\n";
-
 enum {
-	OPTION_SORT = 256,
 	/* To be sorted by use: 5 MiB of them, and of origins 8 MiB at most. */
 	ROWS_MAX = 1 << 16,
 	ORIGIN_BYTES = sizeof((struct pilotlight_symbol_header){ 0 }.origin),
@@ -46,23 +31,21 @@ struct row {
 };
 
 struct listing {
-	struct symbols_options options;
-	bool is_by_name;
+	struct symbols_invocation symbols;
+	const char *order; /* "used" or "name" */
 	bool has_title;
 	struct row *rows; /* sorted later; NULL where they are printed as they come */
 	size_t count, capacity;
 	struct string_pool origins;
-	struct output output;
-	struct json json;
 };
 
-static void listing_free(struct listing *listing)
+static void done(void *invocation)
 {
+	struct listing *listing = invocation;
+
 	free(listing->rows);
 	string_pool_done(&listing->origins);
-	free(listing);
 }
-DEFINE_CLEANUP(struct listing, listing_free);
 
 /*
  * Only the section table is read, since checking each file as a whole would take as long as reading
@@ -92,32 +75,24 @@ static void read_counts(const char *path, const struct pilotlight_symbol_header 
 
 static void print_json(struct listing *listing, const struct row *row, const char *origin)
 {
-	struct json *json = &listing->json;
+	struct json *json = &listing->symbols.base.json;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
 
 	json_begin_object(json);
-	json_key(json, "identity");
-	json_string(json, symbol_identity_format(&row->identity, text));
-	json_key(json, "bytes");
-	json_u64(json, row->bytes);
-	json_key(json, "used_s");
-	json_u64(json, row->used_s);
+	json_member_string(json, "identity", symbol_identity_format(&row->identity, text));
+	json_member_u64(json, "bytes", row->bytes);
+	json_member_u64(json, "used_s", row->used_s);
 	if (row->error < 0) {
-		json_key(json, "error");
-		json_string(json, row->error == -EBADMSG ? "damaged" : strerror(-row->error));
+		json_member_string(
+			json, "error", row->error == -EBADMSG ? "damaged" : strerror(-row->error));
 	} else {
-		json_key(json, "source");
-		json_string(json, symbols_text_rank_word(row->rank));
+		json_member_string(json, "source", symbols_text_rank_word(row->rank));
 		if (row->rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
-			json_key(json, "reason");
-			json_string(json, symbols_text_failure_word(row->failure));
+			json_member_string(json, "reason", symbols_text_failure_word(row->failure));
 		}
-		json_key(json, "frames");
-		json_u64(json, row->frames);
-		json_key(json, "lines");
-		json_u64(json, row->lines);
-		json_key(json, "origin");
-		json_string(json, origin);
+		json_member_u64(json, "frames", row->frames);
+		json_member_u64(json, "lines", row->lines);
+		json_member_string(json, "origin", origin);
 	}
 	json_end_object(json);
 	json_end_line(json);
@@ -127,9 +102,9 @@ static void print(struct listing *listing, const struct row *row, const char *or
 {
 	char id[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char used[SYMBOLS_TEXT_TIME_BYTES], source[32];
-	struct output *output = &listing->output;
+	struct output *output = &listing->symbols.base.output;
 
-	if (listing->options.is_json) {
+	if (listing->symbols.base.is_json) {
 		print_json(listing, row, origin);
 		return;
 	}
@@ -183,10 +158,10 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 		memcpy(origin, entry->header.origin, ORIGIN_BYTES);
 		read_counts(entry->path, &entry->header, &row.frames, &row.lines);
 	}
-	if (!listing->is_by_name)
+	if (strcmp(listing->order, "used") == 0)
 		return keep(listing, &row, origin);
 	print(listing, &row, origin);
-	return listing->output.error;
+	return listing->symbols.base.output.error;
 }
 
 static int compare_use(const void *a, const void *b)
@@ -198,12 +173,17 @@ static int compare_use(const void *a, const void *b)
 	return memcmp(x->identity.id.bytes, y->identity.id.bytes, sizeof(x->identity.id.bytes));
 }
 
-static int list(struct listing *listing, struct fault *fault)
+static int run(void *invocation)
 {
+	struct listing *listing = invocation;
+	struct fault *fault = &listing->symbols.base.fault;
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	int r;
 
-	r = symbols_open_cache(&listing->options, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	r = string_pool_init(&listing->origins, ORIGINS_BYTES_MAX);
+	if (r == 0)
+		r = symbols_open_cache(
+			&listing->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = symbol_cache_each(cache, false, visit, listing);
@@ -212,7 +192,7 @@ static int list(struct listing *listing, struct fault *fault)
 			"there are more than %d symbol files in '%s', too many to sort by use; try "
 			"--sort name",
 			ROWS_MAX, symbol_cache_directory(cache));
-	if (r < 0 && listing->output.error == 0)
+	if (r < 0 && listing->symbols.base.output.error == 0)
 		return fault_set(fault, r, "cannot list the symbol cache '%s': %s",
 			symbol_cache_directory(cache), strerror(-r));
 	if (listing->count > 0)
@@ -220,58 +200,33 @@ static int list(struct listing *listing, struct fault *fault)
 	for (size_t i = 0; i < listing->count; i++)
 		print(listing, &listing->rows[i],
 			string_pool_get(&listing->origins, listing->rows[i].origin));
-	return command_finish_output(&listing->output, fault);
+	return command_flush(&listing->symbols.base);
 }
 
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct listing *listing)
+static void prepare(void *invocation)
 {
-	static const struct option long_options[] = {
-		SYMBOLS_OPTIONS,
-		{ "sort", required_argument, NULL, OPTION_SORT },
-		{ 0 },
-	};
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
+	struct listing *listing = invocation;
 
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		if (option != OPTION_SORT)
-			r = symbols_take_option(command, option, &listing->options);
-		else if (strcmp(optarg, "name") == 0 || strcmp(optarg, "used") == 0)
-			listing->is_by_name = strcmp(optarg, "name") == 0;
-		else
-			r = command_wrong(command, "--sort takes used or name, not", optarg);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	return command_check_arguments(command, argc, argv, 0, 0, "");
+	listing->order = "used";
 }
 
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(listing_freep) struct listing *listing = calloc(1, sizeof(*listing));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!listing)
-		return command_fail(&fault, -ENOMEM);
-	parsed = parse(command, argc, argv, listing);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	r = string_pool_init(&listing->origins, ORIGINS_BYTES_MAX);
-	if (r < 0)
-		return command_fail(&fault, r);
-	output_init_fd(&listing->output, STDOUT_FILENO);
-	json_init(&listing->json, &listing->output);
-	r = list(listing, &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
-}
+static const struct option_row options[] = {
+	{ 0, "sort", "used|name", "The last used first (the default), or by build-id.",
+		OPTION_CHOICE, .offset = offsetof(struct listing, order) },
+	{ 0 },
+};
 
 const struct command symbols_list = {
-	"symbols",
-	"list",
-	"what the cache has",
-	help,
-	run,
+	.name = "symbols list",
+	.summary = "list the symbol files in the cache",
+	.synopsis = "[OPTION...]",
+	.description = "List the symbol files in the cache: build-id, source of the symbols, "
+		       "functions with their inlined instances, size, time of the last use (to the "
+		       "minute), and the path of the binary or debug file.",
+	.has_json = true,
+	.options = { options, symbols_cache_option },
+	.bytes = sizeof(struct listing),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
 };

@@ -5,35 +5,17 @@
 #include "tools/shown_text.h"
 #include "tools/symbols/address_lines.h"
 #include "tools/symbols/symbols_argument.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: pilotlight symbols lookup [OPTION...] BUILD-ID [ADDR...]\n"
-	"\n"
-	"Names addresses, those on standard input where none is given, one a line: for each the\n"
-	"functions that were inlined there, the innermost first, and the one they ended up in;\n"
-	"function, then FILE:LINE:COLUMN, and an empty line after each address, as\n"
-	"llvm-symbolizer prints them. What is not known is ?? and ??:0:0.\n"
-	"\n"
-	"Addresses are hexadecimal, with or without 0x, and those that the binary was linked\n"
-	"at. What is no address is told, answered as unknown, and makes the exit status 1.\n"
-	"\n"
-	"  --offset     they are offsets in the binary's file instead\n"
-	"  --cache DIR  the symbol cache\n"
-	"  --json       an object a line: address, and frames of function, file, line, column,\n"
-	"               inlined\n"
-	"  -h, --help   this\n";
-
 enum {
-	OPTION_OFFSET = 256,
 	BATCH_MAX = 1024,
 	COMPLAINTS_MAX = 10,
 };
@@ -46,13 +28,11 @@ struct question {
 };
 
 struct inquiry {
-	struct symbols_options options;
+	struct symbols_invocation symbols;
 	bool is_offset;
 	struct symbol_cache *cache;
 	struct symbol_file *file;
 	struct address_lines lines;
-	struct output output;
-	struct json json;
 	uint64_t mistakes;
 	size_t count; /* of the batch */
 	struct question questions[BATCH_MAX];
@@ -61,18 +41,18 @@ struct inquiry {
 	uint64_t places[BATCH_MAX];
 };
 
-static void inquiry_free(struct inquiry *inquiry)
+static void done(void *invocation)
 {
+	struct inquiry *inquiry = invocation;
+
 	symbol_file_free(inquiry->file);
 	symbol_cache_free(inquiry->cache);
-	free(inquiry);
 }
-DEFINE_CLEANUP(struct inquiry, inquiry_free);
 
 static void write_line(struct inquiry *inquiry, const char *function, uint64_t place)
 {
 	struct symbol_place source = symbol_file_place(inquiry->file, place);
-	struct output *output = &inquiry->output;
+	struct output *output = &inquiry->symbols.base.output;
 
 	shown_text_string(output, *function ? function : "??");
 	output_char(output, '\n');
@@ -98,12 +78,12 @@ static void write_text(struct inquiry *inquiry, size_t i)
 		frame = parent;
 		place = call;
 	} while (frame);
-	output_char(&inquiry->output, '\n');
+	output_char(&inquiry->symbols.base.output, '\n');
 }
 
 static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t place)
 {
-	struct json *json = &inquiry->json;
+	struct json *json = &inquiry->symbols.base.json;
 
 	while (frame || place) {
 		struct symbol_place source = symbol_file_place(inquiry->file, place);
@@ -111,16 +91,11 @@ static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t 
 		uint32_t parent = symbol_file_frame_parent(inquiry->file, frame, &call);
 
 		json_begin_object(json);
-		json_key(json, "function");
-		json_string(json, symbol_file_frame_name(inquiry->file, frame));
-		json_key(json, "file");
-		json_string(json, source.file);
-		json_key(json, "line");
-		json_u64(json, source.line);
-		json_key(json, "column");
-		json_u64(json, source.column);
-		json_key(json, "inlined");
-		json_bool(json, parent != 0);
+		json_member_string(json, "function", symbol_file_frame_name(inquiry->file, frame));
+		json_member_string(json, "file", source.file);
+		json_member_u64(json, "line", source.line);
+		json_member_u64(json, "column", source.column);
+		json_member_bool(json, "inlined", parent != 0);
 		json_end_object(json);
 		if (!parent)
 			break;
@@ -132,7 +107,7 @@ static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t 
 static void write_json(struct inquiry *inquiry, size_t i)
 {
 	const struct question *question = &inquiry->questions[i];
-	struct json *json = &inquiry->json;
+	struct json *json = &inquiry->symbols.base.json;
 
 	json_begin_object(json);
 	json_key(json, "address");
@@ -145,8 +120,7 @@ static void write_json(struct inquiry *inquiry, size_t i)
 	write_json_frames(inquiry, inquiry->frames[i], inquiry->places[i]);
 	json_end_array(json);
 	if (question->error < 0) {
-		json_key(json, "error");
-		json_string(json, "no address");
+		json_member_string(json, "error", "no address");
 	}
 	json_end_object(json);
 	json_end_line(json);
@@ -178,7 +152,7 @@ static void answer(struct inquiry *inquiry)
 
 		if (!find_vaddr(inquiry, &inquiry->questions[i], &vaddr))
 			inquiry->frames[i] = 0, inquiry->places[i] = 0;
-		if (inquiry->options.is_json)
+		if (inquiry->symbols.base.is_json)
 			write_json(inquiry, i);
 		else
 			write_text(inquiry, i);
@@ -230,8 +204,8 @@ static int ask_lines(struct inquiry *inquiry, struct fault *fault)
 		if (inquiry->count == BATCH_MAX || !has_next)
 			answer(inquiry);
 		/* Whoever has asked may wait for the answer before asking again. */
-		r = has_next ? inquiry->output.error
-			     : command_finish_output(&inquiry->output, fault);
+		r = has_next ? inquiry->symbols.base.output.error
+			     : command_flush(&inquiry->symbols.base);
 		if (r < 0)
 			return r;
 	}
@@ -251,11 +225,14 @@ static bool has_offsets(const struct symbol_file *file)
 	return false;
 }
 
-static int inquire(struct inquiry *inquiry, int count, char **arguments, struct fault *fault)
+static int inquire(struct inquiry *inquiry)
 {
+	struct fault *fault = &inquiry->symbols.base.fault;
+	char **arguments = inquiry->symbols.base.arguments;
+	int count = inquiry->symbols.base.argument_count;
 	int r;
 
-	r = symbols_open(&inquiry->options, arguments[0], &inquiry->cache, &inquiry->file, fault);
+	r = symbols_open(&inquiry->symbols, arguments[0], &inquiry->cache, &inquiry->file, fault);
 	if (r < 0)
 		return r;
 	if (inquiry->is_offset && !has_offsets(inquiry->file))
@@ -270,60 +247,45 @@ static int inquire(struct inquiry *inquiry, int count, char **arguments, struct 
 		if (inquiry->count == BATCH_MAX || i == count - 1)
 			answer(inquiry);
 	}
-	if (r == 0 || inquiry->output.error < 0)
-		r = command_finish_output(&inquiry->output, fault);
+	if (r == 0 || inquiry->symbols.base.output.error < 0)
+		r = command_flush(&inquiry->symbols.base);
 	if (inquiry->mistakes > COMPLAINTS_MAX)
 		log_error("and %" PRIu64 " more that are no addresses",
 			inquiry->mistakes - COMPLAINTS_MAX);
 	return r;
 }
 
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct inquiry *inquiry)
+static int run(void *invocation)
 {
-	static const struct option long_options[] = {
-		SYMBOLS_OPTIONS,
-		{ "offset", no_argument, NULL, OPTION_OFFSET },
-		{ 0 },
-	};
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
+	struct inquiry *inquiry = invocation;
+	int r = inquire(inquiry);
 
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		if (option == OPTION_OFFSET)
-			inquiry->is_offset = true;
-		else
-			r = symbols_take_option(command, option, &inquiry->options);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	return command_check_arguments(command, argc, argv, 1, argc, "a build-id");
+	return r == 0 && inquiry->mistakes > 0 ? EXIT_FAILURE : r;
 }
 
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(inquiry_freep) struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!inquiry)
-		return command_fail(&fault, -ENOMEM);
-	parsed = parse(command, argc, argv, inquiry);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&inquiry->output, STDOUT_FILENO);
-	json_init(&inquiry->json, &inquiry->output);
-	r = inquire(inquiry, argc - optind, argv + optind, &fault);
-	if (r < 0)
-		return command_fail(&fault, r);
-	return inquiry->mistakes > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+static const struct option_row options[] = {
+	{ 0, "offset", NULL, "The addresses are offsets in the binary's file.", OPTION_SET,
+		.offset = offsetof(struct inquiry, is_offset) },
+	{ 0 },
+};
 
 const struct command symbols_lookup = {
-	"symbols",
-	"lookup",
-	"functions, inlined calls and source lines of addresses",
-	help,
-	run,
+	.name = "symbols lookup",
+	.summary = "print functions and source lines of addresses",
+	.synopsis = "[OPTION...] BUILD-ID [ADDR...]",
+	.description = "Name addresses, those on standard input if none is given, one a line. For "
+		       "each, print the functions that were inlined there, the innermost first, "
+		       "and the function that contains them: the name, then FILE:LINE:COLUMN, and "
+		       "an empty line after each address, as llvm-symbolizer does. What is unknown "
+		       "is ?? and ??:0:0.\n\nAddresses are hexadecimal, with or without 0x, as the "
+		       "binary was linked. Input that is no address is reported, answered as "
+		       "unknown, and makes the exit status 1.",
+	.has_json = true,
+	.options = { options, symbols_cache_option },
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
+	.argument = "a build-id",
+	.bytes = sizeof(struct inquiry),
+	.run = run,
+	.done = done,
 };

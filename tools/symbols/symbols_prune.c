@@ -4,37 +4,22 @@
 #include "symbolize/fetch_folder.h"
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_argument.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 #include "tools/symbols/symbols_unwind.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: pilotlight symbols prune [--max-bytes SIZE] [--cache DIR] [--json]\n"
-	"\n"
-	"Makes the cache smaller: removes what was last used longest ago until SIZE is left,\n"
-	"entries of binaries without symbols after a day, and what processes that were killed\n"
-	"have left behind. Unwind tables may have an eighth of SIZE, symbol files what these\n"
-	"leave of it.\n"
-	"\n"
-	"  --max-bytes SIZE  bytes, or with K, M, G or T (2G)\n"
-	"  --cache DIR       the symbol cache\n"
-	"  --json            the same as an object\n"
-	"  -h, --help        this\n";
-
 enum {
-	OPTION_MAX_BYTES = 256,
 	TABLES_SHARE = 8, /* unwind tables may have one part in so many */
 };
 
 struct pruning {
-	struct symbols_options options;
+	struct symbols_invocation symbols;
 	uint64_t bytes_max;
 	struct symbol_cache_pruned pruned;
 	bool has_tables;
@@ -42,32 +27,7 @@ struct pruning {
 	uint64_t fetches;		   /* folders that went */
 };
 
-static enum command_parse parse(
-	const struct command *command, int argc, char **argv, struct pruning *pruning)
-{
-	static const struct option long_options[] = {
-		SYMBOLS_OPTIONS,
-		{ "max-bytes", required_argument, NULL, OPTION_MAX_BYTES },
-		{ 0 },
-	};
-	enum command_parse r = COMMAND_PARSE_RUN;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		if (option != OPTION_MAX_BYTES)
-			r = symbols_take_option(command, option, &pruning->options);
-		else if (symbols_argument_bytes(optarg, &pruning->bytes_max) < 0)
-			r = command_wrong(command,
-				"--max-bytes takes a number of bytes, or one with K, M, G or T, "
-				"not",
-				optarg);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	return command_check_arguments(command, argc, argv, 0, 0, "");
-}
-
-static void write_json(struct output *output, const struct pruning *pruning)
+static void write_json(struct json *json, const struct pruning *pruning)
 {
 	const struct symbol_cache_pruned *pruned = &pruning->pruned, *tables = &pruning->tables;
 	const struct {
@@ -85,16 +45,13 @@ static void write_json(struct output *output, const struct pruning *pruning)
 		{ "left_tables", tables->left_entries },
 		{ "left_table_bytes", tables->left_bytes },
 	};
-	struct json json;
 
-	json_init(&json, output);
-	json_begin_object(&json);
+	json_begin_object(json);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		json_key(&json, members[i].key);
-		json_u64(&json, members[i].value);
+		json_member_u64(json, members[i].key, members[i].value);
 	}
-	json_end_object(&json);
-	json_end_line(&json);
+	json_end_object(json);
+	json_end_line(json);
 }
 
 static void write_text(struct output *output, const struct pruning *pruning)
@@ -154,46 +111,50 @@ static int prune_cache(struct pruning *pruning, struct symbol_cache *cache, stru
 	return 0;
 }
 
-static int prune(struct pruning *pruning, struct fault *fault)
+static int run(void *invocation)
 {
+	struct pruning *pruning = invocation;
+	struct invocation *base = &pruning->symbols.base;
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
-	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	int r;
 
-	if (!output)
-		return -ENOMEM;
-	r = symbols_open_cache(&pruning->options, pruning->bytes_max, false, &cache, fault);
+	r = symbols_open_cache(&pruning->symbols, pruning->bytes_max, false, &cache, &base->fault);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = cache ? prune_cache(pruning, cache, fault) : 0;
+	r = cache ? prune_cache(pruning, cache, &base->fault) : 0;
 	if (r < 0)
 		return r;
-	output_init_fd(output, STDOUT_FILENO);
-	if (pruning->options.is_json)
-		write_json(output, pruning);
+	if (base->is_json)
+		write_json(&base->json, pruning);
 	else
-		write_text(output, pruning);
-	return command_finish_output(output, fault);
+		write_text(&base->output, pruning);
+	return command_flush(base);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static void prepare(void *invocation)
 {
-	struct pruning pruning = { .bytes_max = SYMBOL_CACHE_BYTES_DEFAULT };
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
+	struct pruning *pruning = invocation;
 
-	parsed = parse(command, argc, argv, &pruning);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	r = prune(&pruning, &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+	pruning->bytes_max = SYMBOL_CACHE_BYTES_DEFAULT;
 }
+
+static const struct option_row options[] = {
+	{ 0, "max-bytes", "SIZE", "Leave SIZE bytes, or with K, M, G or T (2G).", OPTION_BYTES,
+		.offset = offsetof(struct pruning, bytes_max) },
+	{ 0 },
+};
 
 const struct command symbols_prune = {
-	"symbols",
-	"prune",
-	"remove what was not used for long",
-	help,
-	run,
+	.name = "symbols prune",
+	.summary = "remove what was not used for long",
+	.synopsis = "[OPTION...]",
+	.description =
+		"Make the cache smaller: remove the least recently used files until SIZE is left, "
+		"records of binaries without symbols after a day, and the remains of killed "
+		"processes. Unwind tables may take an eighth of SIZE, symbol files the rest.",
+	.has_json = true,
+	.options = { options, symbols_cache_option },
+	.bytes = sizeof(struct pruning),
+	.prepare = prepare,
+	.run = run,
 };

@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_argument.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
 #include "tools/symbols/symbols_unwind.h"
 
@@ -13,34 +13,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: pilotlight symbols show BUILD-ID [--cache DIR] [--json]\n"
-	"\n"
-	"All that a symbol file says of itself: where it is, what it was made of, when, how much\n"
-	"is in it, what was lost on the way; and the binary's unwind table, if there is one.\n"
-	"\n"
-	"  --cache DIR  the symbol cache\n"
-	"  --json       the same as an object\n"
-	"  -h, --help   this\n";
-
 struct sight {
+	struct symbols_invocation symbols;
 	struct symbol_identity identity;
 	char *path; /* owned */
 	uint64_t used_s;
 	uint64_t functions, inlined;
 	struct symbol_file *file;
 	struct symbols_unwind unwind;
-	struct output output;
 };
 
-static void sight_free(struct sight *sight)
+static void done(void *invocation)
 {
+	struct sight *sight = invocation;
+
 	symbol_file_free(sight->file);
 	symbols_unwind_done(&sight->unwind);
 	free(sight->path);
-	free(sight);
 }
-DEFINE_CLEANUP(struct sight, sight_free);
 
 static int visit(void *context, const struct symbol_cache_entry *entry)
 {
@@ -84,14 +74,10 @@ static void write_json_segments(struct json *json, const struct symbol_file *fil
 	json_begin_array(json);
 	for (uint64_t i = 0; i < count; i++) {
 		json_begin_object(json);
-		json_key(json, "offset");
-		json_hex(json, segments[i].offset);
-		json_key(json, "vaddr");
-		json_hex(json, segments[i].vaddr);
-		json_key(json, "file_bytes");
-		json_u64(json, segments[i].file_bytes);
-		json_key(json, "memory_bytes");
-		json_u64(json, segments[i].memory_bytes);
+		json_member_hex(json, "offset", segments[i].offset);
+		json_member_hex(json, "vaddr", segments[i].vaddr);
+		json_member_u64(json, "file_bytes", segments[i].file_bytes);
+		json_member_u64(json, "memory_bytes", segments[i].memory_bytes);
 		json_end_object(json);
 	}
 	json_end_array(json);
@@ -113,56 +99,45 @@ static void write_json_counts(struct json *json, const struct sight *sight)
 	};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		json_key(json, members[i].key);
-		json_u64(json, members[i].value);
+		json_member_u64(json, members[i].key, members[i].value);
 	}
 }
 
 static void write_json(struct sight *sight)
 {
+	struct json *json = &sight->symbols.base.json;
 	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
 	const char *machine = symbols_text_machine(header->machine);
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
-	struct json json;
 
-	json_init(&json, &sight->output);
-	json_begin_object(&json);
-	json_key(&json, "identity");
-	json_string(&json, symbol_identity_format(&sight->identity, text));
-	json_key(&json, "path");
-	json_string(&json, sight->path);
-	json_key(&json, "bytes");
-	json_u64(&json, header->file_bytes);
-	json_key(&json, "version");
-	json_u64(&json, header->version);
-	json_key(&json, "created_s");
-	json_u64(&json, header->created_s);
-	json_key(&json, "used_s");
-	json_u64(&json, sight->used_s);
-	json_key(&json, "source");
-	json_string(&json, symbols_text_rank_word(header->rank));
+	json_begin_object(json);
+	json_member_string(json, "identity", symbol_identity_format(&sight->identity, text));
+	json_member_string(json, "path", sight->path);
+	json_member_u64(json, "bytes", header->file_bytes);
+	json_member_u64(json, "version", header->version);
+	json_member_u64(json, "created_s", header->created_s);
+	json_member_u64(json, "used_s", sight->used_s);
+	json_member_string(json, "source", symbols_text_rank_word(header->rank));
 	if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
-		json_key(&json, "reason");
-		json_string(&json, symbols_text_failure_word(header->failure));
+		json_member_string(json, "reason", symbols_text_failure_word(header->failure));
 	}
-	json_key(&json, "origin");
-	symbols_text_json_origin(&json, header);
-	json_key(&json, "contents");
-	symbols_text_json_contents(&json, header->contents);
-	json_key(&json, "machine");
+	json_key(json, "origin");
+	symbols_text_json_origin(json, header);
+	json_key(json, "contents");
+	symbols_text_json_contents(json, header->contents);
+	json_key(json, "machine");
 	if (machine)
-		json_string(&json, machine);
+		json_string(json, machine);
 	else
-		json_u64(&json, header->machine);
-	json_key(&json, "base_vaddr");
-	json_hex(&json, header->base_vaddr);
-	write_json_segments(&json, sight->file);
-	write_json_counts(&json, sight);
-	json_key(&json, "unwind");
-	symbols_unwind_json(&sight->unwind, &json);
-	symbols_text_json_losses(&json, header);
-	json_end_object(&json);
-	json_end_line(&json);
+		json_u64(json, header->machine);
+	json_member_hex(json, "base_vaddr", header->base_vaddr);
+	write_json_segments(json, sight->file);
+	write_json_counts(json, sight);
+	json_key(json, "unwind");
+	symbols_unwind_json(&sight->unwind, json);
+	symbols_text_json_losses(json, header);
+	json_end_object(json);
+	json_end_line(json);
 }
 
 static void write_source(struct output *output, const struct pilotlight_symbol_header *header)
@@ -205,7 +180,7 @@ static void write_text(struct sight *sight)
 	const struct symbol_file *file = sight->file;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char created[SYMBOLS_TEXT_TIME_BYTES], used[SYMBOLS_TEXT_TIME_BYTES];
-	struct output *output = &sight->output;
+	struct output *output = &sight->symbols.base.output;
 
 	output_printf(output, "identity   %s\nfile       ",
 		symbol_identity_format(&sight->identity, text));
@@ -234,13 +209,15 @@ static void write_text(struct sight *sight)
 	symbols_unwind_write(&sight->unwind, output);
 }
 
-static int look(struct sight *sight, const struct symbols_options *options, const char *text,
-	struct fault *fault)
+static int run(void *invocation)
 {
+	struct sight *sight = invocation;
+	struct fault *fault = &sight->symbols.base.fault;
+	const char *text = sight->symbols.base.arguments[0];
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	int r;
 
-	r = symbols_open_cache(options, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	r = symbols_open_cache(&sight->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = symbols_argument_find(cache, text, &sight->identity, fault);
@@ -265,35 +242,26 @@ static int look(struct sight *sight, const struct symbols_options *options, cons
 	if (r < 0)
 		return r;
 	count_frames(sight);
-	if (options->is_json)
+	if (sight->symbols.base.is_json)
 		write_json(sight);
 	else
 		write_text(sight);
-	return command_finish_output(&sight->output, fault);
-}
-
-static int run(const struct command *command, int argc, char **argv)
-{
-	_cleanup_(sight_freep) struct sight *sight = calloc(1, sizeof(*sight));
-	struct symbols_options options;
-	struct fault fault = { 0 };
-	enum command_parse parsed;
-	int r;
-
-	if (!sight)
-		return command_fail(&fault, -ENOMEM);
-	parsed = symbols_parse_plainly(command, argc, argv, 1, 1, "a build-id", &options);
-	if (parsed != COMMAND_PARSE_RUN)
-		return command_parse_status(parsed);
-	output_init_fd(&sight->output, STDOUT_FILENO);
-	r = look(sight, &options, argv[optind], &fault);
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+	return command_flush(&sight->symbols.base);
 }
 
 const struct command symbols_show = {
-	"symbols",
-	"show",
-	"all that one symbol file says of itself",
-	help,
-	run,
+	.name = "symbols show",
+	.summary = "print everything about one symbol file",
+	.synopsis = "[OPTION...] BUILD-ID",
+	.description = "Print everything that is known about a symbol file: its path, source and "
+		       "age, what it contains, what was lost when it was made; and the binary's "
+		       "unwind table, if there is one.",
+	.has_json = true,
+	.options = { symbols_cache_option },
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.argument = "a build-id",
+	.bytes = sizeof(struct sight),
+	.run = run,
+	.done = done,
 };

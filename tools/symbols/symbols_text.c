@@ -161,14 +161,10 @@ void symbols_text_json_origin(struct json *json, const struct pilotlight_symbol_
 
 void symbols_text_json_losses(struct json *json, const struct pilotlight_symbol_header *header)
 {
-	json_key(json, "units_failed");
-	json_u64(json, header->units_failed);
-	json_key(json, "ranges_outside");
-	json_u64(json, header->ranges_outside);
-	json_key(json, "names_failed");
-	json_u64(json, header->names_failed);
-	json_key(json, "symbol_tables_failed");
-	json_u64(json, header->symbols_failed);
+	json_member_u64(json, "units_failed", header->units_failed);
+	json_member_u64(json, "ranges_outside", header->ranges_outside);
+	json_member_u64(json, "names_failed", header->names_failed);
+	json_member_u64(json, "symbol_tables_failed", header->symbols_failed);
 }
 
 bool symbols_text_has_losses(const struct pilotlight_symbol_header *header)

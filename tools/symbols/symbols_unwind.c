@@ -21,12 +21,11 @@ int symbols_unwind_open(
 	const char *parent = symbol_cache_directory(symbols);
 	size_t size = strlen(parent) + sizeof(folder);
 	_cleanup_free_ char *directory = malloc(size);
-	struct symbols_options options = { .directory = directory };
 
 	if (!directory)
 		return -ENOMEM;
 	(void)snprintf(directory, size, "%s%s", parent, folder);
-	return symbols_open_cache(&options, SYMBOL_CACHE_BYTES_DEFAULT, false, ret_cache, fault);
+	return symbols_open_folder(directory, SYMBOL_CACHE_BYTES_DEFAULT, false, ret_cache, fault);
 }
 
 int symbols_unwind_remove(const struct symbol_cache *symbols,
@@ -169,13 +168,11 @@ static void json_table(const struct unwind_table *table, struct json *json)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_key(json, members[i].key);
-		json_u64(json, members[i].value);
+		json_member_u64(json, members[i].key, members[i].value);
 	}
 	json_key(json, "bytes_per_row");
 	json_seconds(json, bytes_a_row(table));
-	json_key(json, "keeps_frame_pointers");
-	json_bool(json, keeps_frame_pointers(table));
+	json_member_bool(json, "keeps_frame_pointers", keeps_frame_pointers(table));
 }
 
 void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
@@ -193,11 +190,11 @@ void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
 	if (unwind->state == SYMBOLS_UNWIND_TABLE) {
 		json_table(&unwind->table, json);
 	} else {
-		json_key(json, "reason");
-		json_string(json, unwind->state == SYMBOLS_UNWIND_DAMAGED
-					  ? symbols_text_failure_word(PILOTLIGHT_SYMBOL_DAMAGED)
-					  : symbols_text_failure_word(
-						    symbol_file_header(unwind->file)->failure));
+		json_member_string(json, "reason",
+			unwind->state == SYMBOLS_UNWIND_DAMAGED
+				? symbols_text_failure_word(PILOTLIGHT_SYMBOL_DAMAGED)
+				: symbols_text_failure_word(
+					  symbol_file_header(unwind->file)->failure));
 	}
 	json_end_object(json);
 }

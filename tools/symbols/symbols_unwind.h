@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "symbol/symbol_file.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 #include "unwind/unwind_table.h"
 
 struct json;

@@ -2,10 +2,6 @@
 #include "tools/top/top_command.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/output.h"
-#include "base/time_text.h"
-#include "tools/command.h"
 #include "tools/history/history_request.h"
 #include "tools/record/record_signals.h"
 #include "tools/top/top_feed.h"
@@ -15,16 +11,12 @@
 #include "tools/top/top_view.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-	OPTION_LAST = HISTORY_OPTION_OWN,
 	DELAY_DEFAULT_S = 2,
 	SPAN_DEFAULT_S = 10,
 	STATUS_WRONG = 400, /* of HTTP: what was asked for will not become right */
@@ -35,20 +27,9 @@ enum {
 #define SPAN_MIN_NS  ((uint64_t)NSEC_PER_SEC)
 #define SPAN_MAX_NS  (24ULL * 3600 * NSEC_PER_SEC)
 
-static const char help[] =
-	"usage: pilotlight top [SELECT...] [OPTION...]\n"
-	"\n"
-	"What takes the CPUs' time now: functions, processes, or the tree of calls, from\n"
-	"what pilotlightd has seen in the last seconds. `?` shows the keys.\n"
-	"\n"
-	"  -d DELAY           between one look and the next (2s)\n"
-	"  --last DURATION    how long ago what is shown begins (10s)\n"
-	"  -b, --batch        write one table and end, as it does without a "
-	"terminal\n" HISTORY_HELP_SELECT HISTORY_HELP_ASK;
-
 struct top {
 	struct history_request request;
-	uint64_t delay_ns;
+	uint64_t delay_ns, span_ns;
 	bool is_batch;
 	struct record_signals signals;
 	struct top_feed *feed;
@@ -61,67 +42,16 @@ struct top {
 	struct top_screen *screen;
 };
 
-static void top_done(struct top *top)
+static void done(void *invocation)
 {
+	struct top *top = invocation;
+
 	/* The terminal first: a question under way may take a second to be given up. */
 	top_screen_free(top->screen);
 	top_feed_free(top->feed);
 	top_profile_free(top->answer.profile);
 	top_view_done(&top->view);
 	record_signals_done(&top->signals);
-}
-
-static enum history_parse take_duration(
-	uint64_t min_ns, uint64_t max_ns, const char *option, uint64_t *ns)
-{
-	char low[TIME_TEXT_BYTES], high[TIME_TEXT_BYTES];
-	struct fault fault = { 0 };
-	uint64_t value;
-
-	if (time_text_parse_duration(optarg, &value, &fault) < 0) {
-		log_error("%s: %s", option, fault.text);
-		return HISTORY_PARSE_WRONG;
-	}
-	if (value < min_ns || value > max_ns) {
-		log_error("%s takes a duration from %s to %s, not '%s'", option,
-			time_text_format_duration(min_ns, low),
-			time_text_format_duration(max_ns, high), optarg);
-		return HISTORY_PARSE_WRONG;
-	}
-	*ns = value;
-	return HISTORY_PARSE_RUN;
-}
-
-static enum history_parse parse(int argc, char **argv, struct top *top)
-{
-	static const struct option long_options[] = {
-		HISTORY_OPTIONS_SELECT,
-		HISTORY_OPTIONS_ASK,
-		{ "last", required_argument, NULL, OPTION_LAST },
-		{ "delay", required_argument, NULL, 'd' },
-		{ "batch", no_argument, NULL, 'b' },
-		{ 0 },
-	};
-	uint64_t span_ns = SPAN_DEFAULT_S * (uint64_t)NSEC_PER_SEC;
-	int option;
-
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "p:d:bh", long_options, NULL)) >= 0) {
-		enum history_parse r = HISTORY_PARSE_RUN;
-
-		if (option == OPTION_LAST)
-			r = take_duration(SPAN_MIN_NS, SPAN_MAX_NS, "--last", &span_ns);
-		else if (option == 'd')
-			r = take_duration(DELAY_MIN_NS, DELAY_MAX_NS, "-d", &top->delay_ns);
-		else if (option == 'b')
-			top->is_batch = true;
-		else
-			r = history_request_take(&top->request, option);
-		if (r != HISTORY_PARSE_RUN)
-			return r;
-	}
-	top_view_init(&top->view, span_ns);
-	return history_request_check(&top->request, argc, argv);
 }
 
 /* Takes an answer into what is shown. Returns 0, -ENOMEM, or what will not become right. */
@@ -254,21 +184,16 @@ static int wait_for_first(struct top *top, struct fault *fault)
 
 static int write_table(struct top *top, struct fault *fault)
 {
-	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	struct invocation *invocation = &top->request.base;
 	int r;
 
-	if (!output)
-		return fault_set(fault, -ENOMEM, "out of memory");
 	if (!top->has_answer)
 		return fault_set(fault, -ENODATA, "%s", top->complaint.text);
-	output_init_fd(output, STDOUT_FILENO);
-	r = top_text_write(&top->answer, output);
-	if (r < 0)
-		return fault_set(fault, r, "out of memory");
-	return command_finish_output(output, fault);
+	r = top_text_write(&top->answer, &invocation->output);
+	return r < 0 ? r : command_flush(invocation);
 }
 
-static int run(struct top *top, struct fault *fault)
+static int look(struct top *top, struct fault *fault)
 {
 	int r = record_signals_init(&top->signals, fault);
 
@@ -289,22 +214,49 @@ static int run(struct top *top, struct fault *fault)
 	return show(top, fault);
 }
 
-int top_main(int argc, char **argv)
+static const struct option_row options[] = {
+	{ 'd', "delay", "DELAY", "Ask again after DELAY (2s).", OPTION_DURATION,
+		.offset = offsetof(struct top, delay_ns), .min = DELAY_MIN_NS,
+		.max = DELAY_MAX_NS },
+	{ 0, "last", "DURATION", "Show what was sampled in the last DURATION (10s).",
+		OPTION_DURATION, .offset = offsetof(struct top, span_ns), .min = SPAN_MIN_NS,
+		.max = SPAN_MAX_NS },
+	{ 'b', "batch", NULL, "Write one table and end, as without a terminal.", OPTION_SET,
+		.offset = offsetof(struct top, is_batch) },
+	{ 0 },
+};
+
+static void prepare(void *invocation)
 {
-	_cleanup_(top_done) struct top top = {
-		.delay_ns = DELAY_DEFAULT_S * (uint64_t)NSEC_PER_SEC,
-		.signals.fd = -1,
-	};
-	struct fault fault = { 0 };
-	enum history_parse parsed;
+	struct top *top = invocation;
+
+	history_request_init(&top->request, "/api/v1/profile");
+	top->delay_ns = DELAY_DEFAULT_S * (uint64_t)NSEC_PER_SEC;
+	top->span_ns = SPAN_DEFAULT_S * (uint64_t)NSEC_PER_SEC;
+	top->signals.fd = -1;
+}
+
+static int run(void *invocation)
+{
+	struct top *top = invocation;
 	int r;
 
-	history_request_init(&top.request, "top", help, "/api/v1/profile");
-	parsed = parse(argc, argv, &top);
-	if (parsed != HISTORY_PARSE_RUN)
-		return history_parse_status(parsed);
-	r = run(&top, &fault);
-	/* What is said would be said on a screen that goes away. */
-	top_screen_free(TAKE_PTR(top.screen));
-	return r < 0 ? command_fail(&fault, r) : EXIT_SUCCESS;
+	top_view_init(&top->view, top->span_ns);
+	r = look(top, &top->request.base.fault);
+	/* A message would go away with the screen. */
+	top_screen_free(TAKE_PTR(top->screen));
+	return r;
 }
+
+const struct command top_command = {
+	.name = "top",
+	.summary = "show on a terminal what takes CPU time now",
+	.synopsis = "[SELECT...] [OPTION...]",
+	.description = "Show what takes CPU time now: functions, processes, or the tree of calls, "
+		       "from what pilotlightd has sampled in the last seconds. `?` shows the keys.",
+	.options = { options, history_select_options, history_socket_options },
+	.bytes = sizeof(struct top),
+	.prepare = prepare,
+	.run = run,
+	.done = done,
+};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `pilotlight top`: what takes the CPUs' time now, on a terminal. */
+/* `pilotlight top`: what takes CPU time now, on a terminal. */
 #pragma once
 
-/* Returns the program's exit status. */
-int top_main(int argc, char **argv);
+#include "tools/command.h"
+
+extern const struct command top_command;

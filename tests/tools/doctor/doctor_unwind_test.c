@@ -224,12 +224,11 @@ static const struct doctor_check *binaries_check(void)
 
 static void run_check(struct doctor_finding *finding)
 {
-	static const struct doctor_host host;
 	const struct doctor_check *check = binaries_check();
 
 	assert_non_null(check);
 	memset(finding, 0, sizeof(*finding));
-	check->function(&host, check, finding);
+	check->function(finding);
 }
 
 static bool names(const struct doctor_finding *finding, const char *path)

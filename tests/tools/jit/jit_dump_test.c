@@ -215,20 +215,6 @@ static void only_regular_files_are_read(void **state)
 	assert_true(jit_run_complained("cannot open '/nonexistent/x': No such file"));
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "", "a b", "--nonsense x", "-x" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(jit_run_line(&jit_dump, lines[i]), 2);
-		assert_non_null(strstr(ran.err, "jit dump --help"));
-		assert_string_equal(ran.out, "");
-	}
-	assert_int_equal(jit_run_line(&jit_dump, "--help"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
 {
 	char *argv[] = { (char *)"dump", ran.path, NULL };
@@ -247,7 +233,7 @@ static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
 		err = command_run_replace(STDERR_FILENO, "", 0);
 		assert_true(dup2(i == 0 ? full : pipes[1], STDOUT_FILENO) >= 0);
 		optind = 0;
-		ran.status = jit_dump.run(&jit_dump, 2, argv);
+		ran.status = command_main(&jit_dump, 2, argv);
 		(void)fflush(NULL);
 		command_run_restore(STDOUT_FILENO, out, NULL);
 		command_run_restore(STDERR_FILENO, err, ran.err);
@@ -297,7 +283,6 @@ int main(void)
 		JIT_TEST(a_header_alone_is_a_dump),
 		JIT_TEST(what_is_no_dump_fails),
 		JIT_TEST(only_regular_files_are_read),
-		JIT_TEST(wrong_use_is_told),
 		JIT_TEST(a_full_disk_is_told_and_a_gone_reader_is_not),
 		JIT_TEST(failing_allocations_are_told),
 	};

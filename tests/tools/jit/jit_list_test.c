@@ -92,16 +92,6 @@ static void a_perf_map_is_listed(void **state)
 	jit_child_end(&child);
 }
 
-static void wrong_use_is_told(void **state)
-{
-	(void)state;
-	assert_int_equal(jit_run_line(&jit_list, "x"), 2);
-	assert_non_null(strstr(ran.err, "jit list --help"));
-	assert_int_equal(jit_run_line(&jit_list, "--at 5"), 2);
-	assert_int_equal(jit_run_line(&jit_list, "--help"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 /* The first ones alone: how many follow depends on what runs here. */
 static void failing_allocations_are_told(void **state)
 {
@@ -123,7 +113,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		JIT_TEST(a_jitdump_is_listed),
 		JIT_TEST(a_perf_map_is_listed),
-		JIT_TEST(wrong_use_is_told),
 		JIT_TEST(failing_allocations_are_told),
 	};
 

@@ -4,7 +4,7 @@
 
 #include "tests/jit/jitdump_fixture.h"
 #include "tests/tools/command_run.h"
-#include "tools/jit/jit_command.h"
+#include "tools/jit/jit_commands.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -119,21 +119,6 @@ static void what_is_neither_fails(void **state)
 	assert_string_equal(ran.out, "");
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "", "a b", "--at", "--at 5s x", "--at -1 x",
-		"--what" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(jit_run_line(&jit_symbols, lines[i]), 2);
-		assert_non_null(strstr(ran.err, "jit symbols --help"));
-		assert_string_equal(ran.out, "");
-	}
-	assert_int_equal(jit_run_line(&jit_symbols, "-h"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 static void failing_allocations_are_told(void **state)
 {
 	size_t n;
@@ -167,7 +152,6 @@ int main(void)
 		JIT_TEST(times_of_the_cpu_cannot_be_asked_for),
 		JIT_TEST(what_comes_before_an_impossible_record_is_shown),
 		JIT_TEST(what_is_neither_fails),
-		JIT_TEST(wrong_use_is_told),
 		JIT_TEST(failing_allocations_are_told),
 	};
 

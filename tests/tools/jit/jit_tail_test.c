@@ -35,7 +35,7 @@ static void start_tail(struct tail *tail, const char *options, pid_t pid)
 		(void)dup2(fds[1], STDOUT_FILENO);
 		(void)close(fds[1]);
 		optind = 0;
-		_exit(jit_tail.run(&jit_tail, argc, argv));
+		_exit(command_main(&jit_tail, argc, argv));
 	}
 	(void)close(fds[1]);
 	tail->lines = fdopen(fds[0], "r");
@@ -214,20 +214,6 @@ static void a_file_of_another_user_is_not_read(void **state)
 	jit_child_end(&child);
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "", "x", "0", "-n 5 1", "1 2", "12x",
-		"99999999999999" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(jit_run_line(&jit_tail, lines[i]), 2);
-		assert_non_null(strstr(ran.err, "jit tail --help"));
-	}
-	assert_int_equal(jit_run_line(&jit_tail, "-h"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 /* Of a process that has no file: up to there it ends by itself. */
 static void failing_allocations_are_told(void **state)
 {
@@ -261,7 +247,6 @@ int main(void)
 		JIT_TEST(it_ends_when_nobody_reads),
 		JIT_TEST(who_has_no_file_is_told),
 		JIT_TEST(a_file_of_another_user_is_not_read),
-		JIT_TEST(wrong_use_is_told),
 		JIT_TEST(failing_allocations_are_told),
 	};
 

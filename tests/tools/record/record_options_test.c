@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/record/record_options.h"
 
+#include "tests/tools/command_run.h"
+#include "tools/record/record.h"
+
 #include <errno.h>
-#include <getopt.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,40 +14,51 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MAX = 20 };
+static struct record_options *options;
 
-static struct record_options options;
-
-/* `line` is split at its spaces. */
-static enum record_parse parse(const char *line)
+static int set_up(void **state)
 {
-	static char text[512];
-	static char *argv[WORDS_MAX + 1];
-	char *rest = text;
-	int argc = 0;
+	(void)state;
+	options = malloc(record_command.bytes);
+	return options ? 0 : -1;
+}
 
-	(void)snprintf(text, sizeof(text), "record%s%s", *line ? " " : "", line);
-	while (rest && argc < WORDS_MAX)
-		argv[argc++] = strsep(&rest, " ");
-	argv[argc] = NULL;
-	optind = 0;
-	return record_options_parse(argc, argv, &options);
+static int tear_down(void **state)
+{
+	(void)state;
+	free(options);
+	return 0;
+}
+
+static int parse_words(int argc, char **argv)
+{
+	int status, r = command_parse(&record_command, argc, argv, options, &status);
+
+	return r == 0 ? record_options_check(options) : status;
+}
+
+/* `line` is split at its spaces. Returns 0 or EXIT_USAGE. */
+static int parse(const char *line)
+{
+	char *argv[COMMAND_RUN_WORDS_MAX + 1] = { (char *)"record" };
+
+	return parse_words(command_run_split(line, argv, 1), argv);
 }
 
 static void defaults_suit_a_first_try(void **state)
 {
 	(void)state;
-	assert_int_equal(parse(""), RECORD_PARSE_RUN);
-	assert_int_equal(options.rate_hz, 99);
-	assert_true(options.duration_ns == 0);
-	assert_int_equal(options.pid_count, 0);
-	assert_string_equal(options.path, "flamegraph.svg");
-	assert_string_equal(options.format->name, "svg");
-	assert_true(options.wants_kernel);
-	assert_true(options.wants_tables);
-	assert_false(
-		options.wants_all || options.wants_lines || options.is_quiet || options.is_verbose);
-	assert_null(options.command);
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(options->rate_hz, 99);
+	assert_true(options->duration_ns == 0);
+	assert_int_equal(options->pid_count, 0);
+	assert_string_equal(options->path, "flamegraph.svg");
+	assert_string_equal(options->format->name, "svg");
+	assert_true(options->samples_kernel);
+	assert_string_equal(options->unwind, "auto");
+	assert_false(options->samples_all || options->is_by_line || options->is_quiet ||
+		     options->is_verbose);
+	assert_null(options->command);
 }
 
 static void each_option_is_taken(void **state)
@@ -54,29 +67,29 @@ static void each_option_is_taken(void **state)
 	assert_int_equal(
 		parse("-F 499 -d 0.5 -p 12 -p 34 -o x.pb.gz --no-kernel --stack-slots 64 -q -v "
 		      "--lines"),
-		RECORD_PARSE_RUN);
-	assert_int_equal(options.rate_hz, 499);
-	assert_true(options.duration_ns == 500000000);
-	assert_int_equal(options.pid_count, 2);
-	assert_int_equal(options.pids[0], 12);
-	assert_int_equal(options.pids[1], 34);
-	assert_string_equal(options.path, "x.pb.gz");
-	assert_string_equal(options.format->name, "pprof");
-	assert_false(options.wants_kernel);
-	assert_true(options.wants_tables);
-	assert_int_equal(options.stack_slots, 64);
-	assert_true(options.is_quiet && options.is_verbose && options.wants_lines);
+		0);
+	assert_int_equal(options->rate_hz, 499);
+	assert_true(options->duration_ns == 500000000);
+	assert_int_equal(options->pid_count, 2);
+	assert_int_equal(options->pids[0], 12);
+	assert_int_equal(options->pids[1], 34);
+	assert_string_equal(options->path, "x.pb.gz");
+	assert_string_equal(options->format->name, "pprof");
+	assert_false(options->samples_kernel);
+	assert_string_equal(options->unwind, "auto");
+	assert_int_equal(options->stack_slots, 64);
+	assert_true(options->is_quiet && options->is_verbose && options->is_by_line);
 }
 
 static void stacks_are_walked_as_asked(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("--unwind=fp"), RECORD_PARSE_RUN);
-	assert_false(options.wants_tables);
-	assert_int_equal(parse("--unwind=fp --unwind=auto"), RECORD_PARSE_RUN);
-	assert_true(options.wants_tables);
-	assert_int_equal(parse("--unwind=dwarf"), RECORD_PARSE_WRONG);
-	assert_int_equal(parse("--unwind"), RECORD_PARSE_WRONG);
+	assert_int_equal(parse("--unwind=fp"), 0);
+	assert_string_equal(options->unwind, "fp");
+	assert_int_equal(parse("--unwind=fp --unwind=auto"), 0);
+	assert_string_equal(options->unwind, "auto");
+	assert_int_equal(parse("--unwind=dwarf"), EXIT_USAGE);
+	assert_int_equal(parse("--unwind"), EXIT_USAGE);
 }
 
 static void a_command_needs_no_dashes(void **state)
@@ -85,16 +98,16 @@ static void a_command_needs_no_dashes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(parse(lines[i]), RECORD_PARSE_RUN);
-		assert_int_equal(options.rate_hz, 9);
-		assert_string_equal(options.command[0], "make");
-		assert_string_equal(options.command[1], "-j4");
-		assert_string_equal(options.command[2], "-F");
-		assert_string_equal(options.command[3], "x");
-		assert_null(options.command[4]);
+		assert_int_equal(parse(lines[i]), 0);
+		assert_int_equal(options->rate_hz, 9);
+		assert_string_equal(options->command[0], "make");
+		assert_string_equal(options->command[1], "-j4");
+		assert_string_equal(options->command[2], "-F");
+		assert_string_equal(options->command[3], "x");
+		assert_null(options->command[4]);
 	}
-	assert_int_equal(parse("-a make"), RECORD_PARSE_RUN);
-	assert_true(options.wants_all);
+	assert_int_equal(parse("-a make"), 0);
+	assert_true(options->samples_all);
 }
 
 static void durations_have_units(void **state)
@@ -107,8 +120,8 @@ static void durations_have_units(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(parse(cases[i].line), RECORD_PARSE_RUN);
-		assert_true(options.duration_ns == cases[i].ms * 1000000);
+		assert_int_equal(parse(cases[i].line), 0);
+		assert_true(options->duration_ns == cases[i].ms * 1000000);
 	}
 }
 
@@ -126,12 +139,12 @@ static void formats_are_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(parse(cases[i][0]), RECORD_PARSE_RUN);
-		assert_string_equal(options.format->name, cases[i][1]);
+		assert_int_equal(parse(cases[i][0]), 0);
+		assert_string_equal(options->format->name, cases[i][1]);
 	}
 }
 
-static void mistakes_leave_the_options_untouched(void **state)
+static void mistakes_are_refused(void **state)
 {
 	static const char *const lines[] = { "-F", "-F 0", "-F -1", "-F 20001", "-F 9x",
 		"-F 18446744073709551617", "-d 0", "-d -1", "-d 1parsec", "-d nan", "-d 604801",
@@ -140,9 +153,7 @@ static void mistakes_leave_the_options_untouched(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		options.rate_hz = 77;
-		assert_int_equal(parse(lines[i]), RECORD_PARSE_WRONG);
-		assert_int_equal(options.rate_hz, 77);
+		assert_int_equal(parse(lines[i]), EXIT_USAGE);
 	}
 }
 
@@ -156,11 +167,9 @@ static void pids_are_bounded(void **state)
 		argv[argc++] = "-p";
 		argv[argc++] = "1";
 	}
-	optind = 0;
-	assert_int_equal(record_options_parse(argc, argv, &options), RECORD_PARSE_WRONG);
-	optind = 0;
-	assert_int_equal(record_options_parse(argc - 2, argv, &options), RECORD_PARSE_RUN);
-	assert_int_equal(options.pid_count, RECORD_PIDS_MAX);
+	assert_int_equal(parse_words(argc, argv), EXIT_USAGE);
+	assert_int_equal(parse_words(argc - 2, argv), 0);
+	assert_int_equal(options->pid_count, RECORD_PIDS_MAX);
 }
 
 static void a_rate_above_the_kernels_is_refused(void **state)
@@ -194,10 +203,10 @@ int main(void)
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),
 		cmocka_unit_test(formats_are_found),
-		cmocka_unit_test(mistakes_leave_the_options_untouched),
+		cmocka_unit_test(mistakes_are_refused),
 		cmocka_unit_test(pids_are_bounded),
 		cmocka_unit_test(a_rate_above_the_kernels_is_refused),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -221,7 +221,7 @@ static int record(char **argv)
 	while (argv[argc])
 		argc++;
 	optind = 0;
-	return record_main(argc, argv);
+	return command_main(&record_command, argc, argv);
 }
 
 #define RECORD(...) record((char *[]){ "record", __VA_ARGS__, NULL })

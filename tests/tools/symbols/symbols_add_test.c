@@ -348,23 +348,6 @@ static void a_cache_that_cannot_be_written_to_is_told_first(void **state)
 	assert_string_equal(ran.out, "");
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "", "-j 0 x", "-j 65 x", "-j 1K x", "-j x x",
-		"--memory 1M x", "--memory much x", "--timeout 0 x", "--timeout 86401 x",
-		"--timeout 1s x", "--debug x one two", "--nonsense x" };
-
-	(void)state;
-	make_elf("x", 0x11, false);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(add(lines[i]), 2);
-		assert_non_null(strstr(ran.err, "symbols add --help"));
-	}
-	assert_int_equal(rank_of(0x11), -ENOENT);
-	assert_int_equal(add("--help"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 static void failing_allocations_are_told(void **state)
 {
 	size_t n;
@@ -406,7 +389,6 @@ int main(int argc, char **argv)
 		CACHE_TEST(what_is_not_trusted_is_kept_apart),
 		CACHE_TEST(many_files_take_turns),
 		CACHE_TEST(a_cache_that_cannot_be_written_to_is_told_first),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
 	};
 

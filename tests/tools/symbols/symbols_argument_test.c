@@ -12,61 +12,6 @@
 
 #include <cmocka.h>
 
-static void bytes_have_units(void **state)
-{
-	static const struct {
-		const char *text;
-		uint64_t bytes;
-	} cases[] = {
-		{ "0", 0 },
-		{ "4096", 4096 },
-		{ "1K", 1024 },
-		{ "3m", 3 << 20 },
-		{ "2G", 2ULL << 30 },
-		{ "1T", 1ULL << 40 },
-		{ "18446744073709551615", UINT64_MAX },
-		{ "17179869183G", 17179869183ULL << 30 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t bytes = 77;
-
-		assert_int_equal(symbols_argument_bytes(cases[i].text, &bytes), 0);
-		assert_true(bytes == cases[i].bytes);
-	}
-}
-
-static void wrong_bytes_are_refused(void **state)
-{
-	static const struct {
-		const char *text;
-		int error;
-	} cases[] = {
-		{ "", -EINVAL },
-		{ "K", -EINVAL },
-		{ "-1", -EINVAL },
-		{ "+1", -EINVAL },
-		{ " 1", -EINVAL },
-		{ "1 ", -EINVAL },
-		{ "1\v", -EINVAL },
-		{ "1KB", -EINVAL },
-		{ "1.5G", -EINVAL },
-		{ "0x10", -EINVAL },
-		{ "18446744073709551616", -ERANGE },
-		{ "184467440737095516150", -ERANGE },
-		{ "17179869184G", -ERANGE },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t bytes = 77;
-
-		assert_int_equal(symbols_argument_bytes(cases[i].text, &bytes), cases[i].error);
-		assert_true(bytes == 77);
-	}
-}
-
 static int parse_address(const char *text, size_t size, uint64_t *ret_address)
 {
 	/* Exactly as long, so that a read beyond is seen. */
@@ -325,8 +270,6 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_have_units),
-		cmocka_unit_test(wrong_bytes_are_refused),
 		cmocka_unit_test(addresses_are_hexadecimal),
 		cmocka_unit_test(identities_are_whole_or_of_files),
 		cmocka_unit_test(build_ids_are_what_files_say),

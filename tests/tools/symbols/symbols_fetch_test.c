@@ -151,19 +151,6 @@ static void only_build_ids_are_asked_for(void **state)
 	assert_true(symbols_run_complained("cannot open './missing'"));
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "", "a b", "--timeout 0 " KNOWN, "--timeout x " KNOWN,
-		"--timeout 1M " KNOWN, "--timeout 86401 " KNOWN, "--urls", "--nonsense" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(fetch(lines[i]), 2);
-		assert_non_null(strstr(ran.err, "symbols fetch --help"));
-	}
-	assert_int_equal(fetch("--help"), EXIT_SUCCESS);
-}
-
 #define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -173,7 +160,6 @@ int main(int argc, char **argv)
 		CACHE_TEST(what_no_server_has_is_told),
 		CACHE_TEST(servers_are_needed),
 		CACHE_TEST(only_build_ids_are_asked_for),
-		CACHE_TEST(wrong_use_is_told),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

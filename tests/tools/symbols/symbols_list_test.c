@@ -138,21 +138,6 @@ static void a_cache_that_cannot_be_is_told(void **state)
 	assert_non_null(strstr(ran.err, "/dev/null"));
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "--sort size", "--sort", "x", "--nonsense",
-		"--cache " };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(symbols_run(&symbols_list, lines[i]), 2);
-		assert_non_null(strstr(ran.err, "symbols list --help"));
-		assert_string_equal(ran.out, "");
-	}
-	assert_int_equal(symbols_run(&symbols_list, "-h"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: ", 7);
-}
-
 static void failing_allocations_are_told(void **state)
 {
 	size_t n;
@@ -186,7 +171,6 @@ int main(void)
 		CACHE_TEST(too_many_to_sort_are_told),
 		CACHE_TEST(an_empty_cache_has_nothing),
 		CACHE_TEST(a_cache_that_cannot_be_is_told),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
 	};
 

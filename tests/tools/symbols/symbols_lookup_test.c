@@ -204,18 +204,6 @@ static void damaged_files_are_not_believed(void **state)
 	assert_string_equal(ran.out, "");
 }
 
-static void wrong_use_is_told(void **state)
-{
-	(void)state;
-	assert_int_equal(look_up(""), 2);
-	assert_non_null(strstr(ran.err, "needs a build-id"));
-	assert_int_equal(look_up("--nonsense 12345a"), 2);
-	assert_non_null(strstr(ran.err, "lookup --help"));
-	assert_int_equal(look_up("--cache"), 2);
-	assert_int_equal(look_up("--help"), EXIT_SUCCESS);
-	assert_memory_equal(ran.out, "usage: pilotlight symbols lookup", 32);
-}
-
 static void a_cache_that_is_not_there_is_not_made(void **state)
 {
 	char line[256], folder[128];
@@ -243,7 +231,7 @@ static void output_that_fails_is_told(void **state)
 	(void)dup2(full, STDOUT_FILENO);
 	err = command_run_replace(STDERR_FILENO, "", 0);
 	optind = 0;
-	status = symbols_lookup.run(&symbols_lookup, 5, argv);
+	status = command_main(&symbols_lookup, 5, argv);
 	command_run_restore(STDERR_FILENO, err, ran.err);
 	command_run_restore(STDOUT_FILENO, out, NULL);
 	(void)close(full);
@@ -289,7 +277,6 @@ int main(void)
 		CACHE_TEST(hostile_names_are_cleaned),
 		CACHE_TEST(what_is_not_there_is_told),
 		CACHE_TEST(damaged_files_are_not_believed),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(a_cache_that_is_not_there_is_not_made),
 		CACHE_TEST(output_that_fails_is_told),
 		CACHE_TEST(failing_allocations_are_told),

@@ -118,21 +118,6 @@ static void an_empty_cache_has_nothing(void **state)
 	assert_true(access("/nowhere", F_OK) < 0);
 }
 
-static void wrong_use_is_told(void **state)
-{
-	static const char *const lines[] = { "--max-bytes", "--max-bytes x", "--max-bytes 1.5G",
-		"--max-bytes 99999999999T", "--max-bytes -1", "x" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(symbols_run(&symbols_prune, lines[i]), 2);
-		assert_non_null(strstr(ran.err, "symbols prune --help"));
-	}
-	assert_true(cache_fixture_has(&ran.cache, &old));
-	assert_true(cache_fixture_has(&ran.cache, &young));
-	assert_int_equal(symbols_run(&symbols_prune, "--help"), EXIT_SUCCESS);
-}
-
 static void failing_allocations_are_told(void **state)
 {
 	size_t n;
@@ -163,7 +148,6 @@ int main(void)
 		CACHE_TEST(unwind_tables_are_pruned_too),
 		CACHE_TEST(what_fetchers_left_goes),
 		CACHE_TEST(an_empty_cache_has_nothing),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
 	};
 

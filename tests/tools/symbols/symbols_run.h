@@ -7,7 +7,7 @@
 
 #include "tests/symbol/symbol_cache_fixture.h"
 #include "tests/tools/command_run.h"
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -185,17 +185,6 @@ static void what_is_not_there_is_told(void **state)
 	assert_true(symbols_run_complained("no symbols of '1234'"));
 }
 
-static void wrong_use_is_told(void **state)
-{
-	(void)state;
-	assert_int_equal(symbols_run(&symbols_show, ""), 2);
-	assert_non_null(strstr(ran.err, "symbols show needs a build-id"));
-	assert_int_equal(symbols_run(&symbols_show, "1234 5678"), 2);
-	assert_non_null(strstr(ran.err, "'5678'"));
-	assert_int_equal(symbols_run(&symbols_show, "--what"), 2);
-	assert_int_equal(symbols_run(&symbols_show, "--help"), EXIT_SUCCESS);
-}
-
 static void failing_allocations_are_told(void **state)
 {
 	size_t n;
@@ -230,7 +219,6 @@ int main(void)
 		CACHE_TEST(no_table_is_told),
 		CACHE_TEST(negative_entries_are_shown),
 		CACHE_TEST(what_is_not_there_is_told),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
 	};
 

@@ -137,15 +137,6 @@ static void an_empty_cache_is_good(void **state)
 	assert_string_equal(ran.out, "");
 }
 
-static void wrong_use_is_told(void **state)
-{
-	(void)state;
-	assert_int_equal(symbols_run(&symbols_verify, "x"), 2);
-	assert_int_equal(symbols_run(&symbols_verify, "--remove=x"), 2);
-	assert_non_null(strstr(ran.err, "symbols verify --help"));
-	assert_int_equal(symbols_run(&symbols_verify, "--help"), EXIT_SUCCESS);
-}
-
 /* A file is not damaged because there is no memory to look at it. */
 static void failing_allocations_are_told(void **state)
 {
@@ -183,7 +174,6 @@ int main(void)
 		CACHE_TEST(symbols_in_the_place_of_a_table_are_damage),
 		CACHE_TEST(other_versions_are_left_alone),
 		CACHE_TEST(an_empty_cache_is_good),
-		CACHE_TEST(wrong_use_is_told),
 		CACHE_TEST(failing_allocations_are_told),
 	};
 

@@ -15,10 +15,10 @@
 static void without_a_terminal_it_is_one_table(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(top_main, "top --unit a"), 0);
+	assert_int_equal(service_run_line(&top_command, "top --unit a"), 0);
 	assert_non_null(strstr(service.out, "\n  50.0    50.0        50 jit     render\n"));
 	assert_non_null(strstr(service.out, "last 10s\n"));
-	assert_int_equal(service_run_line(top_main, "top -b --last 30s -d 500ms"), 0);
+	assert_int_equal(service_run_line(&top_command, "top -b --last 30s -d 500ms"), 0);
 	assert_non_null(strstr(service.out, "last 30s\n"));
 	assert_string_equal(service.err, "");
 }
@@ -35,24 +35,24 @@ static void wrong_use_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(service_run_line(top_main, cases[i][0]), 2);
+		assert_int_equal(service_run_line(&top_command, cases[i][0]), 2);
 		assert_true(service_run_complained(cases[i][1]));
 	}
 	/* It is about now. */
-	assert_int_equal(service_run_line(top_main, "top --from yesterday"), 2);
-	assert_int_equal(service_run_line(top_main, "top --help"), 0);
+	assert_int_equal(service_run_line(&top_command, "top --from yesterday"), 2);
+	assert_int_equal(service_run_line(&top_command, "top --help"), 0);
 	assert_int_equal(strncmp(service.out, "usage: pilotlight top", 21), 0);
 }
 
 static void what_the_service_says_is_told(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(top_main, "top --unit bad"), 1);
+	assert_int_equal(service_run_line(&top_command, "top --unit bad"), 1);
 	assert_true(service_run_complained("unit 'bad' is none"));
-	assert_int_equal(service_run_line(top_main, "top --unit none"), 1);
+	assert_int_equal(service_run_line(&top_command, "top --unit none"), 1);
 	assert_true(service_run_complained("Nothing matches unit 'none'"));
 	service_run_end();
-	assert_int_equal(service_run_line(top_main, "top"), 1);
+	assert_int_equal(service_run_line(&top_command, "top"), 1);
 	assert_true(service_run_complained("is pilotlightd running?"));
 }
 
@@ -92,7 +92,7 @@ static int put_up(const char *type, const char *line)
 		(void)close(terminal.fd);
 		if (setenv("TERM", type, 1) < 0 || setenv("LC_ALL", "C.UTF-8", 1) < 0)
 			_exit(99);
-		exit(top_main(argc, argv));
+		exit(command_main(&top_command, argc, argv));
 	}
 	return terminal.pid < 0 ? -1 : 0;
 }
@@ -217,7 +217,7 @@ static void failing_allocations_are_told(void **state)
 		int status;
 
 		fail_allocation(n);
-		status = service_run_line(top_main, "top -b");
+		status = service_run_line(&top_command, "top -b");
 		/* /metrics is not what it stands or falls with. */
 		if (!allocation_failed()) {
 			assert_int_equal(status, 0);

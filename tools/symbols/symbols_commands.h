@@ -15,35 +15,23 @@
 extern const struct command symbols_add, symbols_list, symbols_show, symbols_lookup, symbols_prune,
 	symbols_verify, symbols_fetch;
 
-/* To be put first into a command's own array of long options. */
-enum { SYMBOLS_OPTION_CACHE = COMMAND_OPTION_GROUP };
-/* clang-format off */
-#define SYMBOLS_OPTIONS \
-	{ "cache", required_argument, NULL, SYMBOLS_OPTION_CACHE }, \
-	COMMAND_OPTIONS
-/* clang-format on */
-
-struct symbols_options {
+/* Begins the struct of each of them. */
+struct symbols_invocation {
+	struct invocation base;
 	const char *directory; /* of --cache; NULL: the default one */
-	bool is_json;
 };
 
-/* An option that a command does not know itself. */
-enum command_parse symbols_take_option(
-	const struct command *command, int option, struct symbols_options *options);
-
-/*
- * For commands that have no options of their own: all of them, and that there are from `min` to
- * `max` arguments, which are those from argv[optind] on. `what` they are is for messages.
- */
-enum command_parse symbols_parse_plainly(const struct command *command, int argc, char **argv,
-	int min, int max, const char *what, struct symbols_options *ret_options);
+extern const struct option_row symbols_cache_option[];
 
 /*
  * Opens the cache. Without `is_made` a folder that is not there stays so: -ENOENT without a text in
  * `fault`, as nothing is in it either. Else 0, or -errno with `fault`.
  */
-int symbols_open_cache(const struct symbols_options *options, uint64_t bytes_max, bool is_made,
+int symbols_open_cache(const struct symbols_invocation *invocation, uint64_t bytes_max,
+	bool is_made, struct symbol_cache **ret_cache, struct fault *fault);
+
+/* The same of a folder that is known. */
+int symbols_open_folder(const char *directory, uint64_t bytes_max, bool is_made,
 	struct symbol_cache **ret_cache, struct fault *fault);
 
 /*
@@ -54,7 +42,7 @@ int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbo
 	struct fault *fault);
 
 /* Both of the above, of a folder that need not be there. */
-int symbols_open(const struct symbols_options *options, const char *text,
+int symbols_open(const struct symbols_invocation *invocation, const char *text,
 	struct symbol_cache **ret_cache, struct symbol_file **ret_file, struct fault *fault);
 
 /* A line on a terminal that tells how far it is, of what takes longer than a second. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/symbols/symbols_command.h"
+#include "tools/symbols/symbols_commands.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -7,7 +7,6 @@
 #include "tools/symbols/symbols_text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,42 +14,34 @@
 
 #define PROGRESS_PERIOD_NS ((uint64_t)NSEC_PER_SEC)
 
-enum command_parse symbols_take_option(
-	const struct command *command, int option, struct symbols_options *options)
-{
-	if (option != SYMBOLS_OPTION_CACHE)
-		return command_take_option(command, option, &options->is_json);
-	if (!*optarg)
-		return command_wrong(command, "--cache takes a folder, not", "");
-	options->directory = optarg;
-	return COMMAND_PARSE_RUN;
-}
+const struct option_row symbols_cache_option[] = {
+	{ 0, "cache", "DIR",
+		"The symbol cache ($PILOTLIGHT_SYMBOL_CACHE, or pilotlight in the user's cache "
+		"folder).",
+		OPTION_STRING, .offset = offsetof(struct symbols_invocation, directory) },
+	{ 0 },
+};
 
-enum command_parse symbols_parse_plainly(const struct command *command, int argc, char **argv,
-	int min, int max, const char *what, struct symbols_options *ret_options)
-{
-	static const struct option long_options[] = { SYMBOLS_OPTIONS, { 0 } };
-	struct symbols_options options = { 0 };
-	enum command_parse r;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-		r = symbols_take_option(command, option, &options);
-		if (r != COMMAND_PARSE_RUN)
-			return r;
-	}
-	r = command_check_arguments(command, argc, argv, min, max, what);
-	if (r == COMMAND_PARSE_RUN)
-		*ret_options = options;
-	return r;
-}
-
-int symbols_open_cache(const struct symbols_options *options, uint64_t bytes_max, bool is_made,
+int symbols_open_folder(const char *directory, uint64_t bytes_max, bool is_made,
 	struct symbol_cache **ret_cache, struct fault *fault)
 {
-	_cleanup_free_ char *default_directory = NULL;
-	const char *directory = options->directory;
 	struct stat status;
+	int r;
+
+	if (!is_made && stat(directory, &status) < 0 && errno == ENOENT)
+		return -ENOENT;
+	r = symbol_cache_open(directory, bytes_max, ret_cache, fault);
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot open the symbol cache '%s': %s", directory, strerror(-r));
+	return 0;
+}
+
+int symbols_open_cache(const struct symbols_invocation *invocation, uint64_t bytes_max,
+	bool is_made, struct symbol_cache **ret_cache, struct fault *fault)
+{
+	_cleanup_free_ char *default_directory = NULL;
+	const char *directory = invocation->directory;
 	int r;
 
 	if (!directory) {
@@ -64,13 +55,7 @@ int symbols_open_cache(const struct symbols_options *options, uint64_t bytes_max
 				fault, r, "cannot find the symbol cache: %s", strerror(-r));
 		directory = default_directory;
 	}
-	if (!is_made && stat(directory, &status) < 0 && errno == ENOENT)
-		return -ENOENT;
-	r = symbol_cache_open(directory, bytes_max, ret_cache, fault);
-	if (r < 0)
-		return fault_set(
-			fault, r, "cannot open the symbol cache '%s': %s", directory, strerror(-r));
-	return 0;
+	return symbols_open_folder(directory, bytes_max, is_made, ret_cache, fault);
 }
 
 int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbol_file **ret_file,
@@ -103,13 +88,13 @@ int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbo
 	return 0;
 }
 
-int symbols_open(const struct symbols_options *options, const char *text,
+int symbols_open(const struct symbols_invocation *invocation, const char *text,
 	struct symbol_cache **ret_cache, struct symbol_file **ret_file, struct fault *fault)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	int r;
 
-	r = symbols_open_cache(options, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	r = symbols_open_cache(invocation, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r == 0 || r == -ENOENT)
 		r = symbols_open_file(cache, text, ret_file, fault);
 	if (r == 0)

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/history/history_commands.h"
+
+#include "tests/harness/failing_allocation.h"
+#include "tests/tools/service_run.h"
+
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void each_command_has_its_place_and_format(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --last 10min"), 0);
+	assert_string_equal(service.err, "written to flamegraph.svg\n");
+	assert_string_equal(service.out, "");
+	assert_string_equal(service_run_file("flamegraph.svg"), "last=10min\nformat=svg\n");
+	assert_int_equal(service_run_line(&report_command, "report"), 0);
+	assert_string_equal(service.out, "format=txt\n");
+	assert_string_equal(service.err, "");
+	assert_int_equal(service_run_line(&export_command, "export -q"), 0);
+	assert_string_equal(service.err, "");
+	assert_string_equal(service_run_file("profile.pb.gz"), "format=pprof\n");
+}
+
+static void every_option_of_a_selection_becomes_a_parameter(void **state)
+{
+	static const char *const names[] = { "pid", "tid", "comm", "thread", "exe", "unit",
+		"cgroup", "container", "pod", "slice", "build-id", "event" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char line[128], expected[128];
+
+		(void)snprintf(
+			line, sizeof(line), "report --%s a&b=%%1 --%s ü", names[i], names[i]);
+		(void)snprintf(expected, sizeof(expected), "%s=a&b=%%1\n%s=ü\nformat=txt\n",
+			names[i], names[i]);
+		assert_int_equal(service_run_line(&report_command, line), 0);
+		assert_string_equal(service.out, expected);
+	}
+	assert_int_equal(service_run_line(&report_command, "report -p 12 --lines"), 0);
+	assert_string_equal(service.out, "pid=12\nlines=1\nformat=txt\n");
+}
+
+/* The service knows its own zone alone, so it is sent seconds; durations stay what they are. */
+static void calendar_times_are_of_the_zone_of_who_asks(void **state)
+{
+	static const char *const cases[][3] = {
+		/* Five hours east of UTC it is the evening before there. */
+		{ "XXX-5", "report --from 2025-11-20T03:10 --to 03:15",
+			"from=@1763590200.000000000\nto=@1763590500.000000000\nformat=txt\n" },
+		{ "UTC", "report --to +5min --comm x --from 2025-11-19T22:10",
+			"comm=x\nfrom=@1763590200.000000000\nto=@1763590500.000000000\n"
+			"format=txt\n" },
+		{ "UTC", "report --to 2025-11-19T22:15 --last 1h",
+			"last=1h\nto=@1763590500.000000000\nformat=txt\n" },
+		{ "UTC", "report --from 2025-11-19T22:10:00.25",
+			"from=@1763590200.250000000\nformat=txt\n" },
+		{ "UTC", "report --last 1h", "last=1h\nformat=txt\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(setenv("TZ", cases[i][0], 1), 0);
+		assert_int_equal(service_run_line(&report_command, cases[i][1]), 0);
+		assert_string_equal(service.out, cases[i][2]);
+	}
+	assert_int_equal(unsetenv("TZ"), 0);
+}
+
+static void times_that_are_none_are_told(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "report --from 25:00",
+			"from: \"25:00\" is no time: there is no such time of day" },
+		{ "report --from now --to now", "the end is not after the beginning" },
+		{ "report --from -1h --last 1h", "last and from both tell the beginning" },
+		{ "report --last 1h --last 2h", "--last is given twice" },
+		{ "report --from -2h --from -1h", "--from is given twice" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(service_run_line(&report_command, cases[i][0]), 2);
+		assert_true(service_run_complained(cases[i][1]));
+		assert_string_equal(service.out, "");
+	}
+}
+
+static void the_ending_or_f_chooses_the_format(void **state)
+{
+	static const char *const cases[][3] = {
+		{ "report -o x.svg", "x.svg", "svg" },
+		{ "report -o x.svg -f folded", "x.svg", "folded" },
+		{ "flamegraph -o x.pb.gz", "x.pb.gz", "pprof" },
+		{ "export -f txt", "profile.txt", "txt" },
+		{ "flamegraph -f pprof", "flamegraph.pb.gz", "pprof" },
+		{ "flamegraph --output=x --format=txt", "x", "txt" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char expected[sizeof(service_run_folded)];
+
+		/* All of them are one command, with its own defaults. */
+		assert_int_equal(service_run_line(cases[i][0][0] == 'r'	  ? &report_command
+						  : cases[i][0][0] == 'e' ? &export_command
+									  : &flamegraph_command,
+					 cases[i][0]),
+			0);
+		(void)snprintf(expected, sizeof(expected), "format=%s\n", cases[i][2]);
+		if (strcmp(cases[i][2], "folded") == 0)
+			(void)snprintf(expected, sizeof(expected), "%s", service_run_folded);
+		assert_string_equal(service_run_file(cases[i][1]), expected);
+	}
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph -o -"), 0);
+	assert_string_equal(service.out, "format=svg\n");
+	assert_int_equal(service_run_line(&export_command, "export -o -"), 0);
+	assert_string_equal(service.out, "format=pprof\n");
+}
+
+static void a_format_must_be_known(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "flamegraph -o x.gif", "the ending of 'x.gif' names no format" },
+		{ "flamegraph -f gif", "not 'gif'" },
+		{ "flamegraph nginx", "'nginx'" },
+		{ "flamegraph --unit", "--unit needs NAME" },
+		{ "flamegraph --nonsense", "see `pilotlight flamegraph --help`" },
+		{ "flamegraph -o", "-o needs FILE" },
+		{ "flamegraph -qx", "there is no option '-x'" },
+		{ "flamegraph --quiet=yes", "--quiet takes no value" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(service_run_line(&flamegraph_command, cases[i][0]), 2);
+		assert_true(service_run_complained(cases[i][1]));
+		assert_string_equal(service.out, "");
+	}
+}
+
+static void a_selection_that_is_too_long_is_told(void **state)
+{
+	char word[4200];
+	char *argv[] = { "report", "--comm", word, NULL };
+
+	(void)state;
+	/* Each of these is three bytes of a request. */
+	memset(word, '%', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	assert_int_equal(
+		command_run_words(&report_command, 3, argv, "", 0, service.out, service.err), 2);
+	assert_true(service_run_complained("select less at once"));
+}
+
+static void what_the_service_refuses_leaves_no_file(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit bad"), 1);
+	assert_true(service_run_complained("answers 400: unit 'bad' is none: write nginx.service"));
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit none"), 1);
+	assert_true(service_run_complained("answers 404: Nothing matches unit 'none'"));
+	assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
+	service_run_end();
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph"), 1);
+	assert_true(service_run_complained("is pilotlightd running?"));
+	assert_int_equal(
+		service_run_line(&flamegraph_command, "flamegraph --socket /nowhere/at/all"), 1);
+	assert_true(service_run_complained("'/nowhere/at/all'"));
+	assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
+}
+
+static void an_old_file_stays_where_the_new_one_fails(void **state)
+{
+	FILE *file = fopen("flamegraph.svg", "w");
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(fputs("old", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit bad"), 1);
+	assert_string_equal(service_run_file("flamegraph.svg"), "old");
+	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit empty"), 0);
+	assert_string_equal(service_run_file("flamegraph.svg"), "");
+}
+
+/* The file is opened first, as a query may take long. */
+static void a_place_that_cannot_be_written_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		service_run_line(&report_command, "report --socket /none -o nowhere/x.txt"), 1);
+	assert_true(service_run_complained("nowhere/x.txt"));
+	assert_int_equal(service_run_line(&report_command, "report -f txt -o /dev/full"), 1);
+	assert_true(service_run_complained("/dev/full"));
+}
+
+static void a_terminal_is_spared_what_is_no_text(void **state)
+{
+	char *argv[] = { "export", "-o", "-", NULL };
+	int terminal, ours, saved, err, status;
+
+	(void)state;
+	if (openpty(&terminal, &ours, NULL, NULL, NULL) < 0) {
+		print_message("there are no pseudo terminals here\n");
+		skip();
+	}
+	(void)fflush(NULL);
+	saved = dup(STDOUT_FILENO);
+	err = command_run_replace(STDERR_FILENO, "", 0);
+	assert_int_equal(dup2(ours, STDOUT_FILENO), STDOUT_FILENO);
+	status = command_main(&export_command, 3, argv);
+	(void)fflush(NULL);
+	(void)dup2(saved, STDOUT_FILENO);
+	command_run_restore(STDERR_FILENO, err, service.err);
+	assert_int_equal(status, 2);
+	assert_true(service_run_complained("standard output is a terminal"));
+	(void)close(saved);
+	(void)close(ours);
+	(void)close(terminal);
+}
+
+static void failing_allocations_leave_nothing_behind(void **state)
+{
+	size_t n;
+
+	(void)state;
+	for (n = 0;; n++) {
+		int status;
+		bool has_failed;
+
+		fail_allocation(n);
+		status = service_run_line(&flamegraph_command, "flamegraph -q --from @86400");
+		has_failed = allocation_failed();
+		if (!has_failed) {
+			assert_int_equal(status, 0);
+			break;
+		}
+		assert_int_equal(status, 1);
+		assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
+	}
+	assert_true(n >= 6);
+	assert_string_equal(
+		service_run_file("flamegraph.svg"), "from=@86400.000000000\nformat=svg\n");
+}
+
+static void two_selections_become_a_graph_and_a_table(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&diff_command,
+				 "diff --last 1h --unit a --against --from @86400 -p 7"),
+		0);
+	assert_string_equal(service.out,
+		"last=1h\nunit=a\n"
+		"against.pid=7\nagainst.from=@86400.000000000\nformat=txt\n");
+	assert_string_equal(service.err, "written to diff.svg\n");
+	assert_string_equal(service_run_file("diff.svg"),
+		"last=1h\nunit=a\n"
+		"against.pid=7\nagainst.from=@86400.000000000\nformat=svg\n");
+}
+
+static void one_of_them_may_be_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&diff_command,
+				 "diff -o d.txt --normalise time --lines --against --last 1h"),
+		0);
+	assert_string_equal(service.out, "");
+	assert_string_equal(service_run_file("d.txt"),
+		"against.last=1h\nnormalise=time\nlines=1\nformat=txt\n");
+	assert_int_equal(service_run_line(&diff_command, "diff -q -f svg --against --last 1h"), 0);
+	assert_string_equal(service.out, "");
+	assert_string_equal(service.err, "");
+	assert_string_equal(service_run_file("diff.svg"), "against.last=1h\nformat=svg\n");
+	assert_int_equal(service_run_line(&diff_command, "diff -f txt --against --last 1h"), 0);
+	assert_string_equal(service.out, "against.last=1h\nformat=txt\n");
+	assert_int_equal(service_run_line(&diff_command, "diff -o - --against --last 1h"), 0);
+	assert_string_equal(service.out, "against.last=1h\nformat=txt\n");
+	assert_int_equal(
+		service_run_line(&diff_command, "diff -o x -f svg --against --last 1h"), 0);
+	assert_string_equal(service_run_file("x"), "against.last=1h\nformat=svg\n");
+}
+
+static void a_difference_needs_two_selections(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "diff --last 1h", "diff needs --against" },
+		{ "diff --last 1h --against", "diff needs --against" },
+		{ "diff --against --last 1h -f folded", "not 'folded'" },
+		{ "diff --against --last 1h -o x.html", "'x.html'" },
+		{ "diff --against --last 1h nginx", "'nginx'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(service_run_line(&diff_command, cases[i][0]), 2);
+		assert_true(service_run_complained(cases[i][1]));
+		assert_string_equal(service.out, "");
+	}
+}
+
+/* All but the format, which is added to a copy, may just fit. */
+static void a_difference_that_is_too_long_is_refused(void **state)
+{
+	static const size_t sizes[] = { 4087, 4200 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char word[4300];
+		char *argv[] = { "diff", "--against", "--comm", word, NULL };
+
+		/* "/api/v1/diff?against.comm=" and 12261 bytes leave one or two of the room. */
+		memset(word, '%', sizeof(word));
+		word[sizes[i]] = '\0';
+		assert_int_equal(
+			command_run_words(&diff_command, 4, argv, "", 0, service.out, service.err),
+			2);
+		assert_true(service_run_complained("select less at once"));
+		assert_int_not_equal(access("diff.svg", F_OK), 0);
+	}
+}
+
+static void what_fails_first_is_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&diff_command, "diff --unit bad --against --last 1h"), 1);
+	assert_true(service_run_complained("answers 400"));
+	assert_string_equal(service.out, "");
+	service_run_end();
+	assert_int_equal(service_run_line(&diff_command, "diff --against --last 1h"), 1);
+	assert_true(service_run_complained("is pilotlightd running?"));
+}
+
+static void failing_allocations_end_a_difference(void **state)
+{
+	size_t n;
+
+	(void)state;
+	for (n = 0;; n++) {
+		int status;
+
+		fail_allocation(n);
+		status = service_run_line(&diff_command, "diff -q --against --last 1h");
+		if (!allocation_failed()) {
+			assert_int_equal(status, 0);
+			break;
+		}
+		assert_int_equal(status, 1);
+	}
+	assert_true(n >= 8);
+}
+
+static void the_service_tells_how_it_is(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&status_command, "status"), 0);
+	assert_string_equal(service.out, "well\n");
+	assert_string_equal(service.err, "");
+	assert_int_equal(service_run_line(&status_command, "status --json"), 0);
+	assert_string_equal(service.out, "{}\n");
+}
+
+static void who_does_not_answer_is_a_failure(void **state)
+{
+	(void)state;
+	service_run_end();
+	assert_int_equal(service_run_line(&status_command, "status"), 1);
+	assert_true(service_run_complained("is pilotlightd running?"));
+	assert_int_equal(service_run_line(&status_command, "status --socket nowhere"), 1);
+	assert_true(service_run_complained("there is no socket 'nowhere'"));
+}
+
+static void the_state_has_no_selection(void **state)
+{
+	(void)state;
+	assert_int_equal(service_run_line(&status_command, "status nginx"), 2);
+	assert_true(service_run_complained("'nginx'"));
+	assert_int_equal(service_run_line(&status_command, "status --last 1h"), 2);
+	assert_string_equal(service.out, "");
+}
+
+static void failing_allocations_end_the_state(void **state)
+{
+	size_t n;
+
+	(void)state;
+	for (n = 0;; n++) {
+		int status;
+
+		fail_allocation(n);
+		status = service_run_line(&status_command, "status");
+		if (!allocation_failed()) {
+			assert_int_equal(status, 0);
+			break;
+		}
+		assert_int_equal(status, 1);
+	}
+	assert_true(n >= 3);
+}
+
+static void a_gone_reader_gets_no_message(void **state)
+{
+	int saved = dup(STDOUT_FILENO), err, ends[2], status;
+	char *argv[] = { "report", NULL };
+
+	(void)state;
+	(void)signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(ends), 0);
+	(void)close(ends[0]);
+	(void)fflush(NULL);
+	err = command_run_replace(STDERR_FILENO, "", 0);
+	assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+	(void)close(ends[1]);
+	status = command_main(&report_command, 1, argv);
+	(void)dup2(saved, STDOUT_FILENO);
+	(void)close(saved);
+	command_run_restore(STDERR_FILENO, err, service.err);
+	assert_int_equal(status, 1);
+	assert_string_equal(service.err, "");
+}
+
+/* Until these words have come; false at the end. */
+static bool wait_for(int terminal, const char *words)
+{
+	char text[4096] = "";
+	size_t size = 0;
+
+	while (!strstr(text, words)) {
+		ssize_t n = read(terminal, text + size, sizeof(text) - 1 - size);
+
+		if (n <= 0)
+			return false;
+		size += (size_t)n;
+		text[size] = '\0';
+	}
+	return true;
+}
+
+static void a_terminal_shows_what_is_waited_for(void **state)
+{
+	char *argv[] = { "flamegraph", "--unit", "never", NULL };
+	int terminal, ours;
+	pid_t child;
+
+	(void)state;
+	if (openpty(&terminal, &ours, NULL, NULL, NULL) < 0) {
+		print_message("there are no pseudo terminals here\n");
+		skip();
+	}
+	child = fork();
+	if (child == 0) {
+		(void)dup2(ours, STDERR_FILENO);
+		_exit(command_main(&flamegraph_command, 3, argv));
+	}
+	(void)close(ours);
+	assert_true(wait_for(terminal, "waiting for pilotlightd: "));
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
+	(void)close(terminal);
+}
+
+#define TEST(function) \
+	cmocka_unit_test_setup_teardown(function, service_run_set_up, service_run_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_command_has_its_place_and_format),
+		TEST(every_option_of_a_selection_becomes_a_parameter),
+		TEST(calendar_times_are_of_the_zone_of_who_asks),
+		TEST(times_that_are_none_are_told),
+		TEST(the_ending_or_f_chooses_the_format),
+		TEST(a_format_must_be_known),
+		TEST(a_selection_that_is_too_long_is_told),
+		TEST(what_the_service_refuses_leaves_no_file),
+		TEST(an_old_file_stays_where_the_new_one_fails),
+		TEST(a_place_that_cannot_be_written_is_told),
+		TEST(a_terminal_is_spared_what_is_no_text),
+		TEST(failing_allocations_leave_nothing_behind),
+		TEST(two_selections_become_a_graph_and_a_table),
+		TEST(one_of_them_may_be_asked_for),
+		TEST(a_difference_needs_two_selections),
+		TEST(a_difference_that_is_too_long_is_refused),
+		TEST(what_fails_first_is_the_end),
+		TEST(failing_allocations_end_a_difference),
+		TEST(the_service_tells_how_it_is),
+		TEST(who_does_not_answer_is_a_failure),
+		TEST(the_state_has_no_selection),
+		TEST(failing_allocations_end_the_state),
+		TEST(a_gone_reader_gets_no_message),
+		TEST(a_terminal_shows_what_is_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

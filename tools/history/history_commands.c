@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/history/history_commands.h"
+
+#include "base/array.h"
+#include "export/profile_format.h"
+#include "tools/history/history_request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 64 };
+
+/* --- flamegraph, report, export --------------------------------------------------------------- */
+
+/* They are one command with three defaults. */
+struct profile_request {
+	struct history_request history;
+	const char *path;   /* without -o */
+	const char *format; /* of standard output without -f */
+};
+
+static const struct option_row profile_options[] = {
+	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
+		.offset = offsetof(struct history_request, is_by_line) },
+	{ 'o', "output", "FILE",
+		"Write to FILE; its ending (.svg, .folded, .pb.gz, .txt) chooses the format. `-` "
+		"is "
+		"standard output.",
+		OPTION_STRING, .offset = offsetof(struct history_request, path) },
+	{ 'f', "format", "FORMAT", "Write svg, folded, pprof or txt, whatever the file's ending.",
+		OPTION_STRING, .offset = offsetof(struct history_request, format) },
+	{ 'q', "quiet", NULL, "Print errors only.", OPTION_SET,
+		.offset = offsetof(struct history_request, is_quiet) },
+	{ 0 },
+};
+
+static void prepare_profile(void *invocation, const char *path, const char *format)
+{
+	struct profile_request *request = invocation;
+
+	history_request_init(&request->history, "/api/v1/profile");
+	request->path = path;
+	request->format = format;
+}
+
+static void prepare_flamegraph(void *invocation)
+{
+	prepare_profile(invocation, "flamegraph.svg", "svg");
+}
+
+static void prepare_report(void *invocation)
+{
+	prepare_profile(invocation, "-", "txt");
+}
+
+static void prepare_export(void *invocation)
+{
+	prepare_profile(invocation, "profile.pb.gz", "pprof");
+}
+
+/* With -f alone the default name has that format's ending. */
+static const char *default_path(const struct profile_request *request,
+	const struct profile_format *format, char name[NAME_BYTES])
+{
+	const char *path = request->path;
+
+	if (!format || strcmp(path, "-") == 0 || strcmp(format->name, request->format) == 0)
+		return path;
+	(void)snprintf(name, NAME_BYTES, "%.*s%s", (int)strcspn(path, "."), path, format->ending);
+	return name;
+}
+
+static int run_profile(void *invocation)
+{
+	struct profile_request *request = invocation;
+	struct history_request *history = &request->history;
+	const struct command *command = history->base.command;
+	const struct profile_format *format = NULL;
+	const char *path = history->path;
+	char name[NAME_BYTES];
+	bool is_stream;
+	int r;
+
+	if (history->format) {
+		format = profile_format_find(history->format);
+		if (!format)
+			return command_misuse(command, "-f takes %s, not '%s'",
+				profile_format_names(), history->format);
+	}
+	if (!path)
+		path = default_path(request, format, name);
+	is_stream = strcmp(path, "-") == 0;
+	if (!format)
+		format = is_stream ? profile_format_find(request->format)
+				   : profile_format_of_path(path);
+	if (!format)
+		return command_misuse(command,
+			"the ending of '%s' names no format; choose one with -f: %s", path,
+			profile_format_names());
+	if (is_stream && !format->is_text && isatty(STDOUT_FILENO))
+		return command_misuse(command,
+			"standard output is a terminal, and %s is not text; name a file with -o",
+			format->name);
+	if (history->is_by_line)
+		query_text_add(&history->query, "lines", "1");
+	r = history_request_check(history);
+	return r == 0 ? history_request_write(history, format->name, path) : r;
+}
+
+#define PROFILE_COMMAND                                                                       \
+	.options = { history_time_options, history_select_options, profile_options,           \
+		history_socket_options },                                                     \
+	.bytes = sizeof(struct profile_request), .run = run_profile,                          \
+	.synopsis = "[SELECT...] [OPTION...]",                                                \
+	.notes = "An option that selects, but for times, may be repeated: any of its values " \
+		 "matches.\nNames may contain *, ? and [...].\n"
+
+const struct command flamegraph_command = {
+	.name = "flamegraph",
+	.summary = "draw a flame graph from pilotlightd's history",
+	.description = "Draw a flame graph, flamegraph.svg, from the history that pilotlightd "
+		       "keeps. `pilotlight record` needs no service and profiles from now on.",
+	.prepare = prepare_flamegraph,
+	PROFILE_COMMAND,
+};
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "list the hottest functions in the history",
+	.description = "List the functions that took the most time, on standard output, from the "
+		       "history that pilotlightd keeps.",
+	.prepare = prepare_report,
+	PROFILE_COMMAND,
+};
+
+const struct command export_command = {
+	.name = "export",
+	.summary = "write a profile from the history for other programs",
+	.description = "Write a pprof profile, profile.pb.gz, or another format from the history "
+		       "that pilotlightd keeps.",
+	.prepare = prepare_export,
+	PROFILE_COMMAND,
+};
+
+/* --- diff ------------------------------------------------------------------------------------- */
+
+struct diff_request {
+	struct history_request history;
+	const char *normalise;
+};
+
+static const struct option_row diff_options[] = {
+	{ 0, "against", NULL,
+		"The options of a selection that follow choose what to compare with. What they do "
+		"not say is as in the first selection; \"*\" stands for all.",
+		OPTION_SET, .offset = offsetof(struct history_request, is_against) },
+	{ 0, "normalise", "HOW",
+		"total: compare shares of all samples (the default); time: compare CPU time in a "
+		"second, so that more work shows as more.",
+		OPTION_STRING, .offset = offsetof(struct diff_request, normalise) },
+	{ 0, "normalize", "HOW", NULL, OPTION_STRING,
+		.offset = offsetof(struct diff_request, normalise) },
+	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
+		.offset = offsetof(struct history_request, is_by_line) },
+	{ 'o', "output", "FILE",
+		"Write only FILE; its ending (.svg, .txt) chooses the format. `-` is standard "
+		"output.",
+		OPTION_STRING, .offset = offsetof(struct history_request, path) },
+	{ 'f', "format", "FORMAT", "Write only svg or txt, whatever the file's ending.",
+		OPTION_STRING, .offset = offsetof(struct history_request, format) },
+	{ 'q', "quiet", NULL, "Print errors only.", OPTION_SET,
+		.offset = offsetof(struct history_request, is_quiet) },
+	{ 0 },
+};
+
+static const struct diff_format {
+	const char *name, *ending, *path; /* the last: without -o */
+} diff_formats[] = {
+	{ "svg", ".svg", "diff.svg" },
+	{ "txt", ".txt", "-" },
+};
+
+static const struct diff_format *find_diff_format(const char *name, const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+
+	if (!name && strcmp(path, "-") == 0)
+		name = "txt";
+	for (size_t i = 0; i < ARRAY_SIZE(diff_formats); i++) {
+		const struct diff_format *format = &diff_formats[i];
+		size_t ending = strlen(format->ending);
+
+		if (name ? strcmp(format->name, name) == 0
+			 : length > ending && strcmp(path + length - ending, format->ending) == 0)
+			return format;
+	}
+	return NULL;
+}
+
+static void prepare_diff(void *invocation)
+{
+	history_request_init(invocation, "/api/v1/diff");
+}
+
+static int run_diff(void *invocation)
+{
+	struct diff_request *request = invocation;
+	struct history_request *history = &request->history;
+	const struct diff_format *format = NULL;
+	int r;
+
+	if (history->against_count == 0)
+		return command_misuse(history->base.command,
+			"diff needs --against, and behind it what to compare with, as --from "
+			"yesterday --to today");
+	if (history->format || history->path)
+		format = find_diff_format(history->format, history->path);
+	if (history->format && !format)
+		return command_misuse(
+			history->base.command, "-f takes svg or txt, not '%s'", history->format);
+	if (history->path && !format)
+		return command_misuse(history->base.command,
+			"the ending of '%s' names no format; choose one with -f: svg or txt",
+			history->path);
+	if (request->normalise)
+		query_text_add(&history->query, "normalise", request->normalise);
+	if (history->is_by_line)
+		query_text_add(&history->query, "lines", "1");
+	r = history_request_check(history);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(diff_formats); i++)
+		if (!format || format == &diff_formats[i])
+			r = history_request_write(history, diff_formats[i].name,
+				history->path ? history->path : diff_formats[i].path);
+	return r;
+}
+
+const struct command diff_command = {
+	.name = "diff",
+	.summary = "compare two parts of the history",
+	.synopsis = "[SELECT...] --against SELECT... [OPTION...]",
+	.description =
+		"Show what takes more time (red) and what takes less (blue) in the first selection "
+		"than in the one behind --against, from the history that pilotlightd keeps: a "
+		"flame graph, diff.svg, and a table on standard output.",
+	.notes = "Example: pilotlight diff --last 1h --unit a.service --against --last 1h --to -1d",
+	.options = { history_time_options, history_select_options, diff_options,
+		history_socket_options },
+	.bytes = sizeof(struct diff_request),
+	.prepare = prepare_diff,
+	.run = run_diff,
+};
+
+/* --- status ----------------------------------------------------------------------------------- */
+
+static void prepare_status(void *invocation)
+{
+	history_request_init(invocation, "/api/v1/status");
+}
+
+static int run_status(void *invocation)
+{
+	struct history_request *request = invocation;
+
+	return history_request_write(request, request->base.is_json ? NULL : "text", "-");
+}
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "show how pilotlightd is doing, and what it costs",
+	.synopsis = "[OPTION...]",
+	.description =
+		"Show pilotlightd's rate, cost, memory and history, what was lost and why, and the "
+		"processes that generate code. The exit status is 1 if no service answers.",
+	.has_json = true,
+	.options = { history_socket_options },
+	.bytes = sizeof(struct history_request),
+	.prepare = prepare_status,
+	.run = run_status,
+};
