@@ -55,7 +55,7 @@ fill_symbol_cache() {
 
 	for times in 1 2 3; do
 		"$pilotlight" record -a -d 1 -o "$tmp/filled.folded" 2>"$tmp/err"
-		grep -q 'were not waited for' "$tmp/err" || break
+		grep -q 'were not ready in time' "$tmp/err" || break
 	done
 	rm -f "$tmp/filled.folded"
 }
@@ -202,7 +202,7 @@ hanging_engine() {
 	wait_beside "$recorder" eval '! is_pending "$recorder"'
 	check "an engine that hangs: a second Ctrl-C" kill -INT "$recorder"
 	check "... ends the recording" ended_with 130
-	check "... which says so" grep -q '^pilotlight: interrupted while it waited' "$tmp/err"
+	check "... which says so" grep -q '^pilotlight: interrupted while waiting' "$tmp/err"
 	check "... and its engine" eval '! kill -0 "$engine" 2>/dev/null'
 	check "... and nothing is left behind" is_empty_folder "$tmp/hangs"
 }
@@ -265,7 +265,7 @@ stubborn_commands() {
 	until_there "$tmp/ready.4"
 	kill -INT "$recorder"
 	check "a failure of ours is told" ended_with 1
-	name=$(sed -n "s/.*'sh' goes on as process //p" "$tmp/err")
+	name=$(sed -n "s/.*'sh' is still running as process //p" "$tmp/err")
 	started+=("$name")
 	check "... and leaves the COMMAND alone" kill -0 "$name"
 	stop_started

@@ -95,7 +95,7 @@ dead_engines() {
 	until_there "$tmp/ready"
 	kill -KILL "$engine"
 	check "the same beside a COMMAND: status 1" ended_with 1
-	command=$(sed -n "s/.*'sh' goes on as process //p" "$tmp/err")
+	command=$(sed -n "s/.*'sh' is still running as process //p" "$tmp/err")
 	started+=("$command")
 	check "... which goes on, and is named" kill -0 "$command"
 	check "... and nothing is left behind" is_empty_folder "$tmp/dead"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The front: the process that the user has started. It keeps the privileges, the command, the
- * processes of -p, the output file and the signals, and serves an engine without any of that, which
- * reads what strangers have written (record_engine.h). It parses nothing but its arguments.
+ * processes of -p, the output file and the signals. It serves an engine that has none of these and
+ * reads what strangers have written (record_engine.h). The front parses only its arguments (I6).
  */
 #include "tools/record/record.h"
 
@@ -13,18 +13,17 @@
 #include "tools/record/record_link.h"
 #include "tools/record/record_options.h"
 #include "tools/record/record_processes.h"
-#include "tools/record/record_signals.h"
 #include "tools/record/record_summary.h"
 #include "tools/record/workload_command.h"
+#include "tools/stop_signals.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
 
-enum { COMMAND_PATIENCE_MS = 5000 }; /* between SIGTERM and SIGKILL */
+enum { COMMAND_END_TIMEOUT_MS = 5000 }; /* between SIGTERM and SIGKILL */
 
-/* What is polled for. */
 enum {
 	FD_SIGNALS,
 	FD_COMMAND,
@@ -35,16 +34,16 @@ enum {
 
 struct recording {
 	struct record_options options;
-	struct record_signals signals;
+	struct stop_signals signals;
 	struct record_processes *processes; /* of -p; NULL: none */
 	struct workload_command *command;   /* NULL: none */
 	struct output_file *file;
 	struct record_link link;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	bool shows_progress;
-	bool has_started_command; /* from then on it is its user's */
-	bool is_interrupted;	  /* by a signal that was taken */
-	bool ended_with_command;  /* by itself, so that its exit status is ours */
+	bool has_started_command; /* from then on the command is the user's */
+	bool is_interrupted;	  /* by a signal */
+	bool ended_with_command;  /* the command ended by itself: its exit status is ours */
 };
 
 static void done(void *invocation)
@@ -55,12 +54,12 @@ static void done(void *invocation)
 	output_file_free(recording->file);
 	workload_command_free(recording->command);
 	record_processes_free(recording->processes);
-	record_signals_done(&recording->signals);
+	stop_signals_done(&recording->signals);
 }
 
 /* --- before sampling -------------------------------------------------------------------------- */
 
-/* Before there is anything that a process is not to have which reads what strangers wrote. */
+/* To be called before this process has anything that the engine must not have. */
 static int start_engine(struct recording *recording, struct fault *fault)
 {
 	const struct record_engine_options options = {
@@ -79,7 +78,7 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	r = record_options_check_rate(
 		options->rate_hz, "/proc/sys/kernel/perf_event_max_sample_rate", fault);
 	if (r == 0)
-		r = record_signals_init(&recording->signals, fault);
+		r = stop_signals_init(&recording->signals, fault);
 	if (r == 0)
 		r = start_engine(recording, fault);
 	if (r == 0 && options->pid_count > 0)
@@ -90,15 +89,16 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	if (r == 0 && options->command)
 		r = workload_command_fork(
 			options->command, &recording->signals.original, &recording->command, fault);
-	/* How children end is of interest, whatever our caller thought; the command has that. */
+	/* Our caller may have ignored it, and then no child leaves a status. The command gets the
+	 * caller's setting. */
 	(void)signal(SIGCHLD, SIG_DFL);
-	/* After the command, which is not to inherit a limit of ours. */
+	/* After the command, which must not inherit our limit of descriptors. */
 	return r == 0 ? record_link_connect(&recording->link, fault) : r;
 }
 
 /*
- * Whoever ended until now was followed as himself. That all have is how such a recording ends,
- * however early.
+ * A process that still lives was followed under its own PID. If all have ended, the recording is
+ * over, however early.
  */
 static int check_processes(struct recording *recording, struct fault *fault)
 {
@@ -111,40 +111,40 @@ static int check_processes(struct recording *recording, struct fault *fault)
 	return 0;
 }
 
-/* The first signal ends the recording, which the engine may still have to begin or to end; another
- * one the program. */
-static int expect(struct recording *recording, enum record_word word,
+/* Waits for a message of the engine. The first signal ends the recording, the second the program.
+ */
+static int expect(struct recording *recording, enum record_message_type type,
 	struct record_message *ret_message, struct fault *fault)
 {
-	struct record_signals *signals = &recording->signals;
+	struct stop_signals *signals = &recording->signals;
 	struct fault interruption = { 0 };
 	int r;
 
 	if (!recording->is_interrupted) {
 		r = record_link_expect(
-			&recording->link, signals->fd, word, ret_message, &interruption);
+			&recording->link, signals->fd, type, ret_message, &interruption);
 		if (r != -EINTR)
 			return r < 0 ? fault_set(fault, r, "%s", interruption.text) : 0;
-		recording->is_interrupted = record_signals_take(signals);
+		recording->is_interrupted = stop_signals_take(signals);
 	}
-	return record_link_expect(&recording->link, signals->fd, word, ret_message, fault);
+	return record_link_expect(&recording->link, signals->fd, type, ret_message, fault);
 }
 
 static int start_sampling(struct recording *recording, struct fault *fault)
 {
-	struct record_message message = { .word = RECORD_OPEN };
+	struct record_message message = { .type = RECORD_OPEN };
 	int r;
 
 	recording->end_ns = UINT64_MAX;
 	if (recording->command)
 		message.number = workload_command_pid(recording->command);
-	r = record_link_tell(&recording->link, &message, -1);
+	r = record_link_send(&recording->link, &message, -1);
 	if (r == 0)
 		r = expect(recording, RECORD_PREPARED, &message, fault);
 	if (r == 0)
 		r = check_processes(recording, fault);
 	if (r == 0)
-		r = record_link_tell_word(&recording->link, RECORD_START);
+		r = record_link_send_type(&recording->link, RECORD_START);
 	if (r == 0)
 		r = expect(recording, RECORD_SAMPLING, &message, fault);
 	if (r == 0 && recording->command)
@@ -181,8 +181,8 @@ static bool is_over(struct recording *recording, const struct pollfd fds[FDS])
 	       (fds[FD_PROCESSES].revents && record_processes_count(recording->processes) == 0);
 }
 
-/* Until a signal, the duration's end, or that of the command or the processes; or until the engine
- * cannot go on: `ret_sampled` is what it says of it then. */
+/* Until a signal, or the end of the duration, the command or the processes; or until the engine
+ * fails: `ret_sampled` is its -errno, else 0. */
 static int sample(struct recording *recording, int *ret_sampled, struct fault *fault)
 {
 	struct record_processes *processes = recording->processes;
@@ -204,27 +204,27 @@ static int sample(struct recording *recording, int *ret_sampled, struct fault *f
 	while (r == 0 && !is_over(recording, fds));
 	if (r < 0)
 		return r;
-	recording->is_interrupted |= record_signals_take(&recording->signals);
-	/* A Ctrl-C ends the command as well, and that is then no end of its own. */
+	recording->is_interrupted |= stop_signals_take(&recording->signals);
+	/* Ctrl-C also reaches the command, which then has not ended by itself. */
 	recording->ended_with_command = !recording->is_interrupted && recording->command &&
 					!workload_command_is_running(recording->command);
 	if (r > 0) {
 		r = record_link_check(&message, RECORD_SAMPLED, fault);
 	} else {
-		r = record_link_tell_word(&recording->link, RECORD_STOP);
+		r = record_link_send_type(&recording->link, RECORD_STOP);
 		if (r == 0)
 			r = expect(recording, RECORD_SAMPLED, &message, fault);
 	}
 	if (r < 0)
 		return r;
-	recording->link.has_told |= message.number < 0;
+	recording->link.has_reported |= message.number < 0;
 	*ret_sampled = message.number;
 	return 0;
 }
 
 /* --- after sampling --------------------------------------------------------------------------- */
 
-/* Until symbols are not waited for any more; a signal is why they should not be. */
+/* Serves the engine while it waits for symbols; a signal ends that wait. */
 static int wait_for_symbols(struct recording *recording, struct fault *fault)
 {
 	struct pollfd fds[FDS] = {
@@ -233,34 +233,35 @@ static int wait_for_symbols(struct recording *recording, struct fault *fault)
 		[FD_PROCESSES].fd = -1,
 	};
 	struct record_message message;
-	bool is_hurried = false;
+	bool skips_symbols = false;
 	int r;
 
 	while ((r = record_link_serve(&recording->link, fds, FD_LINK, -1, &message, fault)) == 0) {
 		if (!fds[FD_SIGNALS].revents)
 			continue;
-		/* It does not hurry. The signal is left for the end of the program. */
-		if (is_hurried)
+		/* The engine does not obey. The second signal stays pending and ends the program.
+		 */
+		if (skips_symbols)
 			return fault_set(fault, -EINTR,
-				"interrupted while symbols were waited for; nothing is written");
-		(void)record_signals_take(&recording->signals);
-		is_hurried = true;
-		(void)record_link_tell_word(&recording->link, RECORD_HURRY);
+				"interrupted while waiting for symbols; nothing is written");
+		(void)stop_signals_take(&recording->signals);
+		skips_symbols = true;
+		(void)record_link_send_type(&recording->link, RECORD_SKIP_SYMBOLS);
 	}
 	return r < 0 ? r : record_link_check(&message, RECORD_NAMING, fault);
 }
 
 static int write_profile(struct recording *recording, struct fault *fault)
 {
-	struct record_message message = { .word = RECORD_WRITE };
+	struct record_message message = { .type = RECORD_WRITE };
 	int r, fd;
 
 	r = record_link_expect(&recording->link, -1, RECORD_NAMED, &message, fault);
 	if (r == 0)
 		r = output_file_begin(recording->file, &fd, fault);
 	if (r == 0)
-		r = record_link_tell(
-			&recording->link, &(struct record_message){ .word = RECORD_WRITE }, fd);
+		r = record_link_send(
+			&recording->link, &(struct record_message){ .type = RECORD_WRITE }, fd);
 	if (r == 0)
 		r = record_link_expect(&recording->link, -1, RECORD_WRITTEN, &message, fault);
 	if (r < 0)
@@ -270,7 +271,7 @@ static int write_profile(struct recording *recording, struct fault *fault)
 
 static int summarize(struct recording *recording, struct fault *fault)
 {
-	struct record_message message = { .word = RECORD_SUM_UP };
+	struct record_message message = { .type = RECORD_SUMMARIZE };
 	struct record_cost cost;
 	int r;
 
@@ -279,9 +280,9 @@ static int summarize(struct recording *recording, struct fault *fault)
 	record_cost_read(&cost);
 	message.cpu_ns = cost.cpu_ns;
 	message.memory_bytes = cost.peak_rss_bytes;
-	r = record_link_tell(&recording->link, &message, -1);
+	r = record_link_send(&recording->link, &message, -1);
 	if (r == 0)
-		r = record_link_expect(&recording->link, -1, RECORD_SUMMED_UP, &message, fault);
+		r = record_link_expect(&recording->link, -1, RECORD_SUMMARIZED, &message, fault);
 	if (r == 0 && strcmp(recording->options.path, "-") != 0)
 		(void)fprintf(stderr, "written to %s\n", recording->options.path);
 	return r;
@@ -294,23 +295,24 @@ static int record(struct recording *recording, struct fault *fault)
 
 	if (r == 0)
 		r = wait_for_symbols(recording, fault);
-	/* From here on Ctrl-C ends the program; where it does already, once all is cleared away. */
+	/* From here on Ctrl-C ends the program. */
 	if (r == 0)
-		record_signals_release(&recording->signals);
+		stop_signals_release(&recording->signals);
 	if (r == 0)
 		r = write_profile(recording, fault);
 	if (r == 0)
 		r = summarize(recording, fault);
 	if (r == 0)
-		r = record_link_part(&recording->link, fault);
+		r = record_link_finish(&recording->link, fault);
 	return r < 0 ? r : sampled;
 }
 
-/* After a failure of ours the command is not ours to end. */
+/* A failure of ours does not end the user's command. */
 static void leave_command(struct recording *recording)
 {
 	if (recording->has_started_command && workload_command_is_running(recording->command))
-		log_warning("'%s' goes on as process %d", recording->options.command[0],
+		log_warning("the command '%s' is still running as process %d",
+			recording->options.command[0],
 			(int)workload_command_pid(recording->command));
 }
 
@@ -322,22 +324,23 @@ static int finish_command(struct recording *recording)
 
 	if (recording->ended_with_command)
 		return workload_command_status(recording->command);
-	record_signals_hold(&recording->signals);
-	end = workload_command_end(recording->command, recording->signals.fd, COMMAND_PATIENCE_MS);
-	/* One that has hurried us has been heard, and is not to end us as well. */
-	(void)record_signals_take(&recording->signals);
+	stop_signals_hold(&recording->signals);
+	end = workload_command_end(
+		recording->command, recording->signals.fd, COMMAND_END_TIMEOUT_MS);
+	/* A signal that cut the wait short has done its work. */
+	(void)stop_signals_take(&recording->signals);
 	switch (end) {
 	case WORKLOAD_END_DONE:
 		break;
 	case WORKLOAD_END_KILLED:
 		log_warning("'%s' (process %d) did not end within %d s of SIGTERM and was killed",
-			name, pid, COMMAND_PATIENCE_MS / 1000);
+			name, pid, COMMAND_END_TIMEOUT_MS / 1000);
 		break;
-	case WORKLOAD_END_HURRIED:
+	case WORKLOAD_END_INTERRUPTED:
 		log_warning("'%s' (process %d) was killed before it ended", name, pid);
 		break;
 	case WORKLOAD_END_IMPOSSIBLE:
-		log_warning("'%s' (process %d) cannot be ended and goes on", name, pid);
+		log_warning("'%s' (process %d) cannot be killed and is still running", name, pid);
 		break;
 	}
 	return EXIT_SUCCESS;
@@ -349,6 +352,7 @@ static void prepare(void *invocation)
 
 	record_options_prepare(&recording->options);
 	recording->signals.fd = -1;
+	record_link_init(&recording->link);
 }
 
 static int run(void *invocation)
@@ -374,7 +378,7 @@ static int run(void *invocation)
 		(void)fputs("\r\033[K", stderr);
 	leave_command(recording);
 	/* The engine has told the user why it failed. */
-	return !fault->text[0] && recording->link.has_told ? EXIT_FAILURE : r;
+	return !fault->text[0] && recording->link.has_reported ? EXIT_FAILURE : r;
 }
 
 const struct command record_command = {

@@ -7,7 +7,6 @@
 #include "engine/pipeline.h"
 #include "export/profile_format.h"
 #include "symbol/symbol_cache.h"
-#include "tools/record/record_engine_process.h"
 #include "tools/record/record_message.h"
 #include "tools/record/record_options.h"
 #include "tools/record/record_sandbox.h"
@@ -23,7 +22,7 @@ enum {
 	MAP_BUDGET_BYTES = 28 << 20,
 	PROFILE_BUDGET_BYTES = 24 << 20,
 	PROGRESS_PERIOD_MS = 1000,
-	SYMBOL_PATIENCE_S = 60, /* for symbols that are not ready when sampling ends */
+	SYMBOL_TIMEOUT_S = 60, /* for symbols that are not ready when sampling ends */
 };
 
 /* Sampling begins this much later at most, for unwind tables of programs that run. */
@@ -33,10 +32,10 @@ struct engine {
 	const struct record_options *options;
 	struct broker *broker;
 	struct pipeline *pipeline;
-	char *symbol_cache;	     /* NULL: none */
-	struct fault cache_fault;    /* why there is none; to be told once there is a use for it */
-	bool is_stopped, is_hurried; /* the front has said so */
-	bool is_alone;		     /* the front is gone: nobody wants to know anything */
+	char *symbol_cache;		/* NULL: none */
+	struct fault cache_fault;	/* why there is none; reported once the pipeline opens */
+	bool is_stopped, skips_symbols; /* on the front's order */
+	bool is_alone;			/* the front is gone: nothing is worth reporting */
 	bool shows_progress;
 	uint64_t started_ns, next_progress_ns;
 };
@@ -53,19 +52,21 @@ static const char *sentence(const struct fault *fault, int error)
 	return fault->text[0] ? fault->text : strerror(-error);
 }
 
-/* --- talking with the front ------------------------------------------------------------------- */
+/* --- messages of the front ---------------------------------------------------------------------
+ */
 
-static int tell(struct engine *engine, enum record_word word, int number)
+static int send_report(struct engine *engine, enum record_message_type type, int number)
 {
-	const struct record_message message = { .word = word, .number = number };
+	const struct record_message message = { .type = type, .number = number };
 	int r = record_message_send(RECORD_MESSAGE_FD, &message, -1);
 
 	engine->is_alone |= r < 0;
 	return r;
 }
 
-/* Takes what may come at any time. Returns 0 with another word; -EAGAIN; or -errno. */
-static int hear(struct engine *engine, struct record_message *ret_message, int *ret_fd)
+/* Obeys STOP and SKIP_SYMBOLS, which may come at any time. Returns 0 with another message,
+ * -EAGAIN, or another -errno. */
+static int receive(struct engine *engine, struct record_message *ret_message, int *ret_fd)
 {
 	int r;
 
@@ -73,35 +74,35 @@ static int hear(struct engine *engine, struct record_message *ret_message, int *
 		r = record_message_receive(RECORD_MESSAGE_FD, ret_message, ret_fd);
 		if (r < 0)
 			break;
-		engine->is_stopped |= ret_message->word == RECORD_STOP;
-		engine->is_hurried |= ret_message->word == RECORD_HURRY;
-	} while (ret_message->word == RECORD_STOP || ret_message->word == RECORD_HURRY);
+		engine->is_stopped |= ret_message->type == RECORD_STOP;
+		engine->skips_symbols |= ret_message->type == RECORD_SKIP_SYMBOLS;
+	} while (ret_message->type == RECORD_STOP || ret_message->type == RECORD_SKIP_SYMBOLS);
 	engine->is_alone |= r < 0 && r != -EAGAIN;
 	return r;
 }
 
-/* Waits for it, and for nothing else. `ret_fd` may be NULL. */
-static int await(struct engine *engine, enum record_word word, struct record_message *ret_message,
-	int *ret_fd)
+/* Waits for this message. `ret_fd` may be NULL. */
+static int await(struct engine *engine, enum record_message_type type,
+	struct record_message *ret_message, int *ret_fd)
 {
 	struct pollfd fd = { .fd = RECORD_MESSAGE_FD, .events = POLLIN };
 	int r;
 
-	while ((r = hear(engine, ret_message, ret_fd)) == -EAGAIN)
+	while ((r = receive(engine, ret_message, ret_fd)) == -EAGAIN)
 		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
 			return -errno;
-	if (r == 0 && ret_message->word != word) {
+	if (r == 0 && ret_message->type != type) {
 		engine->is_alone = true;
 		r = -EPROTO;
 	}
 	return r;
 }
 
-/* Whether the front has said that something is to end; nothing else is to be said now. */
-static int hear_of_end(struct engine *engine)
+/* Takes orders to end something; any other message is an error now. */
+static int receive_orders(struct engine *engine)
 {
 	struct record_message message;
-	int r = hear(engine, &message, NULL);
+	int r = receive(engine, &message, NULL);
 
 	if (r == 0)
 		engine->is_alone = true;
@@ -110,7 +111,7 @@ static int hear_of_end(struct engine *engine)
 
 /* --- before sampling -------------------------------------------------------------------------- */
 
-/* Made now, as what is not there cannot be made any more later. */
+/* Its folder is made now; the sandbox forbids that later. */
 static void choose_symbol_cache(struct engine *engine)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
@@ -119,7 +120,7 @@ static void choose_symbol_cache(struct engine *engine)
 
 	if (r < 0) {
 		log_warning("there is no home folder for a symbol cache (%s), continuing without; "
-			    "PILOTLIGHT_SYMBOL_CACHE names one",
+			    "set PILOTLIGHT_SYMBOL_CACHE to a folder",
 			strerror(-r));
 		return;
 	}
@@ -188,7 +189,7 @@ static int prepare(struct engine *engine, struct fault *fault)
 	if (r == 0)
 		r = follow(engine, message.number, fault);
 	if (r == 0)
-		r = tell(engine, RECORD_PREPARED, 0);
+		r = send_report(engine, RECORD_PREPARED, 0);
 	return r;
 }
 
@@ -201,7 +202,7 @@ static int start(struct engine *engine, struct fault *fault)
 		r = pipeline_start(engine->pipeline, fault);
 	engine->started_ns = clock_monotonic_ns();
 	engine->next_progress_ns = engine->started_ns;
-	return r < 0 ? r : tell(engine, RECORD_SAMPLING, 0);
+	return r < 0 ? r : send_report(engine, RECORD_SAMPLING, 0);
 }
 
 /* --- sampling --------------------------------------------------------------------------------- */
@@ -220,7 +221,7 @@ static void show_progress(struct engine *engine)
 		(double)(now_ns - engine->started_ns) / 1e9, accounts_stored(&report.accounts),
 		accounts_lost(&report.accounts),
 		options->duration_ns == 0 && !options->command && options->pid_count == 0
-			? "; Ctrl-C ends it"
+			? "; Ctrl-C ends the recording"
 			: "");
 }
 
@@ -245,7 +246,7 @@ static int sample(struct engine *engine, struct fault *fault)
 				r = fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
 			continue;
 		}
-		r = hear_of_end(engine);
+		r = receive_orders(engine);
 		if (r == 0 && !engine->is_stopped && fds[0].revents)
 			r = pipeline_run(engine->pipeline, fault);
 	}
@@ -264,10 +265,10 @@ static int poll_timeout_ms(uint64_t now_ns, uint64_t end_ns)
 	return (int)left_ms;
 }
 
-/* For what is still being extracted; until a signal, or for as long as anyone's patience lasts. */
+/* Waits for symbols that are still being extracted, until an order or the timeout. */
 static int wait_for_symbols(struct engine *engine, struct fault *fault)
 {
-	uint64_t end_ns = clock_monotonic_ns() + SYMBOL_PATIENCE_S * (uint64_t)NSEC_PER_SEC;
+	uint64_t end_ns = clock_monotonic_ns() + SYMBOL_TIMEOUT_S * (uint64_t)NSEC_PER_SEC;
 	struct pollfd fds[] = {
 		{ .fd = pipeline_symbols_poll_fd(engine->pipeline), .events = POLLIN },
 		{ .fd = RECORD_MESSAGE_FD, .events = POLLIN },
@@ -278,19 +279,18 @@ static int wait_for_symbols(struct engine *engine, struct fault *fault)
 	while (r == 0 && (pending = pipeline_symbols_pending(engine->pipeline)) > 0) {
 		uint64_t now_ns = clock_monotonic_ns();
 
-		r = hear_of_end(engine);
+		r = receive_orders(engine);
 		if (r < 0)
 			break;
-		if (now_ns >= end_ns || engine->is_hurried) {
-			log_warning("symbols of %zu binaries were not waited for, continuing "
+		if (now_ns >= end_ns || engine->skips_symbols) {
+			log_warning("symbols of %zu binaries were not ready in time, continuing "
 				    "without them",
 				pending);
 			break;
 		}
 		if (engine->shows_progress)
 			(void)fprintf(stderr,
-				"\rreading symbols of %zu binaries; Ctrl-C goes on without "
-				"them\033[K",
+				"\rreading symbols of %zu binaries; Ctrl-C skips them\033[K",
 				pending);
 		if (poll(fds, 2, poll_timeout_ms(now_ns, end_ns)) < 0 && errno != EINTR)
 			r = fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
@@ -311,7 +311,7 @@ static int write_profile(struct engine *engine, struct fault *fault)
 
 	if (!output)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	r = tell(engine, RECORD_NAMED, 0);
+	r = send_report(engine, RECORD_NAMED, 0);
 	if (r == 0)
 		r = await(engine, RECORD_WRITE, &message, &fd);
 	if (r < 0)
@@ -321,8 +321,8 @@ static int write_profile(struct engine *engine, struct fault *fault)
 	error = output_finish(output);
 	if (r < 0 && error == 0)
 		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));
-	/* The front knows the file. */
-	return tell(engine, RECORD_WRITTEN, error);
+	/* The front reports it: it knows the file's name. */
+	return send_report(engine, RECORD_WRITTEN, error);
 }
 
 static int summarize(struct engine *engine, struct fault *fault)
@@ -334,7 +334,7 @@ static int summarize(struct engine *engine, struct fault *fault)
 
 	if (engine->options->is_quiet)
 		return 0;
-	r = await(engine, RECORD_SUM_UP, &message, NULL);
+	r = await(engine, RECORD_SUMMARIZE, &message, NULL);
 	if (r < 0)
 		return r;
 	pipeline_report(engine->pipeline, &report);
@@ -343,8 +343,8 @@ static int summarize(struct engine *engine, struct fault *fault)
 	cost.peak_rss_bytes += message.memory_bytes;
 	r = record_summary_print(stderr, pipeline_profile(engine->pipeline), &report, &cost);
 	if (r < 0)
-		return fault_set(fault, r, "cannot sum up the profile: %s", strerror(-r));
-	return tell(engine, RECORD_SUMMED_UP, 0);
+		return fault_set(fault, r, "cannot summarize the profile: %s", strerror(-r));
+	return send_report(engine, RECORD_SUMMARIZED, 0);
 }
 
 static int finish(struct engine *engine, struct fault *fault)
@@ -355,7 +355,7 @@ static int finish(struct engine *engine, struct fault *fault)
 		r = wait_for_symbols(engine, fault);
 	/* From here on Ctrl-C ends the program. */
 	if (r == 0)
-		r = tell(engine, RECORD_NAMING, 0);
+		r = send_report(engine, RECORD_NAMING, 0);
 	if (r == 0)
 		r = pipeline_name(engine->pipeline, fault);
 	if (r == 0)
@@ -381,16 +381,16 @@ static int record(struct engine *engine, struct fault *fault)
 	if (r < 0)
 		log_error(
 			"%s, continuing with what was recorded until then", sentence(&sampling, r));
-	r = tell(engine, RECORD_SAMPLED, r);
+	r = send_report(engine, RECORD_SAMPLED, r);
 	return r == 0 ? finish(engine, fault) : r;
 }
 
 int record_engine_run(const void *options)
 {
-	const struct record_engine_options *wanted = options;
+	const struct record_engine_options *settings = options;
 	_cleanup_(engine_done) struct engine engine = {
-		.options = wanted->options,
-		.shows_progress = wanted->shows_progress,
+		.options = settings->options,
+		.shows_progress = settings->shows_progress,
 	};
 	struct fault fault = { 0 };
 	int r;
@@ -400,7 +400,7 @@ int record_engine_run(const void *options)
 		return EXIT_SUCCESS;
 	if (!engine.is_alone) {
 		log_error("%s", sentence(&fault, r));
-		(void)tell(&engine, RECORD_FAILED, 0);
+		(void)send_report(&engine, RECORD_FAILED, 0);
 	}
 	return EXIT_FAILURE;
 }

@@ -1,70 +1,186 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/record/record_link.h"
 
-#include "tools/record/record_engine_process.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+enum { SOCKETS = 3, SPARE_FD_MIN = RECORD_MESSAGE_FD + 1, END_TIMEOUT_MS = 5000 };
+
+static const int numbers[SOCKETS] = { RECORD_BROKER_FD, RECORD_CAPTURE_FD, RECORD_MESSAGE_FD };
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* By way of spare numbers, as one of the final numbers may be in use by another of them. */
+static int place_descriptors(const int fds[SOCKETS])
+{
+	_cleanup_close_ int empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int spares[SOCKETS];
+
+	if (empty_fd < 0 || dup2(empty_fd, STDIN_FILENO) < 0)
+		return -errno;
+	for (size_t i = 0; i < SOCKETS; i++) {
+		spares[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, SPARE_FD_MIN);
+		if (spares[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < SOCKETS; i++)
+		if (dup3(spares[i], numbers[i], O_CLOEXEC) < 0)
+			return -errno;
+	empty_fd = -1;
+	return close_range(SPARE_FD_MIN, UINT_MAX, 0) < 0 ? -errno : 0;
+}
+
+static int fork_engine(struct record_link *link, int (*run)(const void *context),
+	const void *context, const int fds[SOCKETS])
+{
+	link->pid = fork();
+	if (link->pid < 0) {
+		link->pid = 0;
+		return -errno;
+	}
+	/* The engine must not run this process's exit handlers. */
+	if (link->pid == 0)
+		_exit(place_descriptors(fds) < 0 ? EXIT_FAILURE : run(context));
+	return 0;
+}
+
+void record_link_init(struct record_link *link)
+{
+	*link = (struct record_link){ .broker_fd = -1, .capture_fd = -1, .message_fd = -1 };
+}
 
 int record_link_start(struct record_link *link, int (*run)(const void *context),
 	const void *context, struct fault *fault)
 {
-	return record_engine_process_start(run, context, &link->engine, fault);
+	int *own_fds[SOCKETS] = { &link->broker_fd, &link->capture_fd, &link->message_fd };
+	int fds[SOCKETS] = { -1, -1, -1 }, r = 0;
+
+	for (size_t i = 0; i < SOCKETS && r == 0; i++) {
+		int pair[2];
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+			r = -errno;
+			break;
+		}
+		*own_fds[i] = pair[0];
+		fds[i] = pair[1];
+	}
+	if (r == 0)
+		r = fork_engine(link, run, context, fds);
+	for (size_t i = 0; i < SOCKETS; i++)
+		closep(&fds[i]);
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot start a process without privileges: %s", strerror(-r));
+	return 0;
 }
+
+/* Returns false where its end is not known: our caller may have the kernel ignore children. */
+static bool wait_for_end(struct record_link *link, siginfo_t *ret_info)
+{
+	pid_t pid = link->pid;
+	int r;
+
+	link->pid = 0;
+	do
+		r = waitid(P_PID, (id_t)pid, ret_info, WEXITED);
+	while (r < 0 && errno == EINTR);
+	return r == 0;
+}
+
+void record_link_done(struct record_link *link)
+{
+	siginfo_t info;
+
+	if (link->pid > 0) {
+		(void)kill(link->pid, SIGKILL);
+		(void)wait_for_end(link, &info);
+	}
+	engine_servers_done(&link->servers);
+	closep(&link->broker_fd);
+	closep(&link->capture_fd);
+	closep(&link->message_fd);
+}
+
+/* An engine that closed its sockets but goes on is of no use. */
+static void end_soon(const struct record_link *link)
+{
+	_cleanup_close_ int pidfd = pidfd_open(link->pid, 0);
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	if (pidfd < 0 || poll(&fd, 1, END_TIMEOUT_MS) <= 0)
+		(void)kill(link->pid, SIGKILL);
+}
+
+/* Always an error: says how it has ended. */
+static int report_end(struct record_link *link, struct fault *fault)
+{
+	siginfo_t info = { 0 };
+
+	end_soon(link);
+	if (!wait_for_end(link, &info) || (info.si_code == CLD_EXITED && info.si_status == 0))
+		return fault_set(fault, -EPROTO, "the process that reads the samples has ended");
+	if (info.si_code == CLD_EXITED)
+		return fault_set(fault, -ECHILD,
+			"the process that reads the samples has ended with status %d",
+			info.si_status);
+	return fault_set(fault, -ECHILD,
+		"the process that reads the samples was killed by signal %d (%s)%s", info.si_status,
+		strsignal(info.si_status),
+		info.si_status == SIGKILL ? "; `dmesg` shows whether memory was short" : "");
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
 
 int record_link_connect(struct record_link *link, struct fault *fault)
 {
 	int r = engine_servers_init(&link->servers);
 
 	if (r == 0)
-		r = engine_servers_connect(
-			&link->servers, &link->engine->broker_fd, &link->engine->capture_fd);
+		r = engine_servers_connect(&link->servers, &link->broker_fd, &link->capture_fd);
 	if (r < 0)
 		return fault_set(fault, r, "cannot serve the process that reads the samples: %s",
 			strerror(-r));
 	return 0;
 }
 
-void record_link_done(struct record_link *link)
+int record_link_send(struct record_link *link, const struct record_message *message, int passed_fd)
 {
-	record_engine_process_free(TAKE_PTR(link->engine));
-	engine_servers_done(&link->servers);
-}
+	int r = record_message_send(link->message_fd, message, passed_fd);
 
-int record_link_tell(struct record_link *link, const struct record_message *message, int passed_fd)
-{
-	int r = record_message_send(link->engine->message_fd, message, passed_fd);
-
-	/* That it is gone shows where it is heard, and how it ended then, too. */
+	/* Receiving reports that it is gone, and how it ended, too. */
 	return r == -EPIPE ? 0 : r;
 }
 
-int record_link_tell_word(struct record_link *link, enum record_word word)
+int record_link_send_type(struct record_link *link, enum record_message_type type)
 {
-	return record_link_tell(link, &(struct record_message){ .word = word }, -1);
+	return record_link_send(link, &(struct record_message){ .type = type }, -1);
 }
 
-static int take_end(struct record_link *link, struct fault *fault)
+static int receive(
+	struct record_link *link, struct record_message *ret_message, struct fault *fault)
 {
-	int r = record_engine_process_end(link->engine, fault);
-
-	return r == 0 ? fault_set(fault, -EPROTO, "the process that reads the samples has ended")
-		      : r;
-}
-
-static int hear(struct record_link *link, struct record_message *ret_message, struct fault *fault)
-{
-	int r = record_message_receive(link->engine->message_fd, ret_message, NULL);
+	int r = record_message_receive(link->message_fd, ret_message, NULL);
 
 	if (r == -EAGAIN)
 		return 0;
 	if (r == -EPIPE)
-		return take_end(link, fault);
+		return report_end(link, fault);
 	if (r < 0)
 		return fault_set(fault, r,
-			"cannot understand the process that reads the samples: %s", strerror(-r));
-	link->has_told |= ret_message->word == RECORD_FAILED;
-	return ret_message->word == RECORD_FAILED ? -ECANCELED : 1;
+			"the process that reads the samples has sent no valid message: %s",
+			strerror(-r));
+	link->has_reported |= ret_message->type == RECORD_FAILED;
+	return ret_message->type == RECORD_FAILED ? -ECANCELED : 1;
 }
 
 int record_link_serve(struct record_link *link, struct pollfd *fds, size_t count, int timeout_ms,
@@ -72,7 +188,7 @@ int record_link_serve(struct record_link *link, struct pollfd *fds, size_t count
 {
 	struct pollfd *own = fds + count;
 
-	own[0] = (struct pollfd){ .fd = link->engine->message_fd, .events = POLLIN };
+	own[0] = (struct pollfd){ .fd = link->message_fd, .events = POLLIN };
 	engine_servers_want(&link->servers, own + 1);
 	if (poll(fds, count + RECORD_LINK_FDS, timeout_ms) < 0) {
 		if (errno != EINTR)
@@ -81,21 +197,21 @@ int record_link_serve(struct record_link *link, struct pollfd *fds, size_t count
 			fds[i].revents = 0;
 	}
 	engine_servers_run(&link->servers, own + 1);
-	/* Whatever poll() has seen: what the engine has said before a signal came is before it. */
-	return hear(link, ret_message, fault);
+	/* Whatever poll() has seen: a message that came before a signal counts first. */
+	return receive(link, ret_message, fault);
 }
 
 int record_link_check(
-	const struct record_message *message, enum record_word word, struct fault *fault)
+	const struct record_message *message, enum record_message_type type, struct fault *fault)
 {
-	if (message->word == word)
+	if (message->type == type)
 		return 0;
 	return fault_set(fault, -EPROTO,
-		"the process that reads the samples has said %u where %u was to come",
-		message->word, (unsigned)word);
+		"the process that reads the samples has sent message %u instead of %u",
+		message->type, (unsigned)type);
 }
 
-int record_link_expect(struct record_link *link, int interrupt_fd, enum record_word word,
+int record_link_expect(struct record_link *link, int interrupt_fd, enum record_message_type type,
 	struct record_message *ret_message, struct fault *fault)
 {
 	struct pollfd fds[1 + RECORD_LINK_FDS] = { { .fd = interrupt_fd, .events = POLLIN } };
@@ -104,19 +220,19 @@ int record_link_expect(struct record_link *link, int interrupt_fd, enum record_w
 	while ((r = record_link_serve(link, fds, 1, -1, ret_message, fault)) == 0)
 		if (fds[0].revents)
 			return fault_set(fault, -EINTR,
-				"interrupted while it waited for the process that reads the "
+				"interrupted while waiting for the process that reads the "
 				"samples; nothing is written");
-	return r < 0 ? r : record_link_check(ret_message, word, fault);
+	return r < 0 ? r : record_link_check(ret_message, type, fault);
 }
 
-int record_link_part(struct record_link *link, struct fault *fault)
+int record_link_finish(struct record_link *link, struct fault *fault)
 {
 	struct fault end = { 0 };
 	struct record_message message;
-	int r = record_link_expect(link, -1, RECORD_WORDS, &message, &end);
+	int r = record_link_expect(link, -1, RECORD_MESSAGE_TYPES, &message, &end);
 
-	/* Its end was taken: it was to come. */
-	if (link->engine->pid == 0)
+	/* It has ended, as it should. */
+	if (link->pid == 0)
 		return 0;
 	return fault_set(fault, r, "%s", end.text[0] ? end.text : strerror(-r));
 }

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* As the kernel has it: what is beyond is no error number. */
+/* The kernel's largest error number. */
 enum { ERRNO_MAX = 4095 };
 
 int record_message_send(int fd, const struct record_message *message, int passed_fd)
@@ -21,16 +21,16 @@ int record_message_receive(int fd, struct record_message *ret_message, int *ret_
 	int r;
 
 	r = broker_socket_receive(fd, &message, sizeof(message), ret_fd != NULL, &received);
-	/* A side that ends with words unread resets the socket, which is told before the words that
-	 * it has sent. */
+	/* A side that ends with messages unread resets the socket, which is reported before the
+	 * messages that it has sent. */
 	if (r == -EPIPE)
 		r = broker_socket_receive(fd, &message, sizeof(message), ret_fd != NULL, &received);
 	if (r < 0)
 		return r;
 	_cleanup_close_ int passed_fd = received.passed_fd;
 
-	if (received.size != sizeof(message) || received.has_lost_fds || message.word == 0 ||
-		message.word >= RECORD_WORDS || message.number < -ERRNO_MAX)
+	if (received.size != sizeof(message) || received.has_lost_fds || message.type == 0 ||
+		message.type >= RECORD_MESSAGE_TYPES || message.number < -ERRNO_MAX)
 		return -EBADMSG;
 	if (ret_fd)
 		*ret_fd = TAKE_FD(passed_fd);

@@ -55,7 +55,7 @@ static bool has_ended(int pidfd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* A PID that is none, or a thread's, is a mistake that the user would rather hear of now. */
+/* A PID of no process, or of a thread, is a mistake that is reported now. */
 static int open_process(pid_t pid, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -68,21 +68,19 @@ static int open_process(pid_t pid, int *ret_fd, struct fault *fault)
 	tgid = read_tgid(pid);
 	if (tgid != 0 && tgid != pid)
 		return fault_set(fault, -ESRCH,
-			"%d is a thread of process %d, and processes are what -p takes; use -p %d",
-			(int)pid, (int)tgid, (int)tgid);
+			"%d is a thread of process %d, and -p takes processes; use -p %d", (int)pid,
+			(int)tgid, (int)tgid);
 	if (fd < 0 && error != -ESRCH)
 		return fault_set(
 			fault, error, "cannot watch process %d: %s", (int)pid, strerror(-error));
 	if (fd < 0 || has_ended(fd))
 		return fault_set(fault, -ESRCH,
-			"no process has the PID %d, so there is nothing to sample; `ps -e` lists "
-			"those there are",
-			(int)pid);
+			"there is no process %d to sample; `ps -e` lists the processes", (int)pid);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-/* As many as -p takes are more descriptors than a program may have by default. */
+/* -p takes more processes than the default limit of descriptors. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -128,7 +126,7 @@ int record_processes_check(const struct record_processes *processes, struct faul
 	for (size_t i = 0; i < processes->count; i++)
 		if (processes->items[i].fd < 0 || has_ended(processes->items[i].fd))
 			return fault_set(fault, -ESRCH,
-				"process %d ended before it could be sampled; leave its -p out",
+				"process %d ended before it could be sampled; omit its -p",
 				(int)processes->items[i].pid);
 	return 0;
 }
@@ -147,7 +145,7 @@ size_t record_processes_count(struct record_processes *processes)
 		for (int i = 0; i < n; i++) {
 			struct record_process *process = &processes->items[events[i].data.u32];
 
-			/* Which takes it out of the epoll set as well. */
+			/* Closing also removes it from the epoll set. */
 			(void)close(TAKE_FD(process->fd));
 			processes->alive--;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes that -p names, held by pidfds, so that a PID that is used again is not taken for
- * the process that had it, and their end is known. At most RECORD_PIDS_MAX. One thread.
+ * The processes of -p, held by pidfds: a reused PID is not taken for the process that had it, and
+ * the end of each is known. At most RECORD_PIDS_MAX. One thread.
  */
 #pragma once
 
@@ -13,20 +13,20 @@
 
 struct record_processes;
 
-/* Returns 0, -ESRCH where one is no process or has ended, or -errno; each with `fault`. */
+/* Returns 0, -ESRCH if one is no process or has ended, or another -errno; with `fault`. */
 int record_processes_open(const pid_t *pids, size_t count, struct record_processes **ret_processes,
 	struct fault *fault);
 void record_processes_free(struct record_processes *processes);
 DEFINE_CLEANUP(struct record_processes, record_processes_free);
 
 /*
- * Are all of them still there? Whatever was done by PID until now was then done to them. Returns 0
- * or -ESRCH.
+ * Do all of them still live? If so, whatever was done by PID until now was done to them. Returns 0
+ * or -ESRCH with `fault`.
  */
 int record_processes_check(const struct record_processes *processes, struct fault *fault);
 
-/* Readable when one has ended that record_processes_count() does not know of; borrowed. */
+/* Readable when one has ended since the last record_processes_count(); borrowed. */
 int record_processes_poll_fd(const struct record_processes *processes);
 
-/* How many there are still. */
+/* How many still live. */
 size_t record_processes_count(struct record_processes *processes);

@@ -15,7 +15,7 @@
 
 /*
  * Before Linux 5.19 kernel.unprivileged_bpf_disabled closes all of bpf(), even on maps whose
- * descriptors were passed on (c8644cd0efe7). Asked as who we will be: with no capability in force.
+ * descriptors were passed on (c8644cd0efe7). Tried as we will be: with no effective capability.
  */
 static bool may_read_maps(void)
 {
@@ -32,7 +32,7 @@ static bool may_read_maps(void)
 		none[i].effective = 0;
 	if (syscall(SYS_capset, &header, none) < 0)
 		return true;
-	/* No map at all: EBADF comes after the permission. */
+	/* With an invalid descriptor: EBADF comes after the check of permission. */
 	r = bpf_map_lookup_elem(-1, &key, &value);
 	(void)syscall(SYS_capset, &header, sets);
 	return r != -EPERM;
@@ -45,8 +45,8 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
 
 	if (keeps_privileges)
 		log_warning("this kernel (before 5.19, with kernel.unprivileged_bpf_disabled) "
-			    "refuses what was sampled to a process without privileges, continuing "
-			    "with them");
+			    "refuses samples to a process without privileges, continuing with "
+			    "privileges");
 	else
 		r = sandbox_drop_privileges_to(getuid(), getgid());
 	if (r == 0)
@@ -57,36 +57,36 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
 	return 0;
 }
 
-/* Root's rights are the whole machine's files, with or without capabilities. */
-static void tell_of_gap(const char *what, int error)
+/* Root may read every file, with or without capabilities. */
+static void report_gap(const char *what, int error)
 {
 	if (geteuid() == 0)
-		log_warning("%s (%s), continuing within the rights of root", what, strerror(error));
+		log_warning("%s (%s), continuing with the rights of root", what, strerror(error));
 	else
-		log_debug("%s (%s), continuing within the user's rights", what, strerror(error));
+		log_debug("%s (%s), continuing with the user's rights", what, strerror(error));
 }
 
 void record_sandbox_confine(const char *symbol_cache)
 {
 	const struct sandbox_folder folders[] = {
 		{ symbol_cache, .is_written = true },
-		/* Drafts of symbol files and what debuginfod sends, where the cache takes none. */
+		/* Drafts of symbol files and debuginfod's files, if the cache takes none. */
 		{ "/var/tmp", .is_written = true },
 		{ "/tmp", .is_written = true },
 		{ "/proc", .is_listed = true },
-		/* Where our own vdso is. */
+		/* To find our own vdso. */
 		{ "/proc/self/maps", .is_written = false },
-		/* Which CPUs there are: libbpf asks. */
+		/* libbpf counts CPUs. */
 		{ "/sys/devices/system/cpu", .is_written = false },
 	};
 	int r;
 
-	/* The time zone is in a file that is out of reach afterwards. */
+	/* The file of the time zone is out of reach afterwards. */
 	tzset();
 	r = sandbox_confine(folders, ARRAY_SIZE(folders));
 	if (r < 0)
-		tell_of_gap("cannot be confined to folders by Landlock", -r);
+		report_gap("cannot confine file access by Landlock", -r);
 	r = sandbox_forbid_engine();
 	if (r < 0)
-		tell_of_gap("system calls cannot be forbidden by seccomp", -r);
+		report_gap("cannot restrict system calls by seccomp", -r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the engine of `pilotlight record` gives up before it reads what others have written. */
+/* What the engine of `pilotlight record` gives up before it reads what strangers wrote. */
 #pragma once
 
 #include "base/fault.h"
@@ -7,14 +7,14 @@
 #include <stdbool.h>
 
 /*
- * The user stays, without a privilege and a way to one. `socket_fd` is of a pair that the parent
- * has made: this process ends with it. Where the kernel lets nobody without privileges at BPF maps,
- * they are kept, with a warning. Returns 0 or -errno with `fault`.
+ * Keeps the user, and drops every privilege and every way to one. `socket_fd` is of a pair that the
+ * parent has made: this process ends when the parent does. If the kernel refuses BPF maps to
+ * processes without privileges, they are kept, with a warning. Returns 0 or -errno with `fault`.
  */
 int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, struct fault *fault);
 
 /*
- * Then: no files but below `symbol_cache` (may be NULL) and where temporary ones are, and no system
- * calls but those of an engine. What the kernel has no sandbox for is left out.
+ * Allows only files below `symbol_cache` (may be NULL), temporary files and /proc, and only the
+ * system calls of an engine. Sandboxes that the kernel lacks are left out.
  */
 void record_sandbox_confine(const char *symbol_cache);

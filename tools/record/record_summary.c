@@ -12,7 +12,7 @@
 
 enum { HOTTEST = 5 };
 
-/* The kernel's hiwater_rss of this program; ru_maxrss may be that of the one before it. */
+/* The kernel's hiwater_rss; ru_maxrss may include the program that was here before execve(). */
 static uint64_t peak_rss_bytes(const struct rusage *own)
 {
 	_cleanup_fclose_ FILE *status = fopen("/proc/self/status", "re");
@@ -72,15 +72,15 @@ static void print_lost(
 		is_first = false;
 	}
 	if (report->capture.children_not_followed > 0)
-		(void)fprintf(file, "; %" PRIu64 " child processes not followed",
+		(void)fprintf(file, "; %" PRIu64 " child processes not sampled",
 			report->capture.children_not_followed);
 	refused = report->processes.images_evicted + report->processes.images_refused +
 		  report->processes.mappings_refused + report->processes.files_refused;
 	if (refused > 0)
-		(void)fprintf(
-			file, "; %" PRIu64 " facts about processes, beyond the bounds", refused);
+		(void)fprintf(file, "; %" PRIu64 " facts about processes dropped for lack of room",
+			refused);
 	if (report->sideband.lost + report->sideband.refused > 0)
-		(void)fprintf(file, "; %" PRIu64 " side-band records",
+		(void)fprintf(file, "; %" PRIu64 " side-band records (exec, fork, mmap) lost",
 			report->sideband.lost + report->sideband.refused);
 	(void)fputc('\n', file);
 }
@@ -126,23 +126,22 @@ static void print_stacks(FILE *file, const struct pipeline_report *report)
 	const uint64_t *walked = report->accounts.walked;
 
 	(void)fprintf(file,
-		"stacks     %" PRIu64 " by unwind tables (%.1f %% to their root), %" PRIu64
+		"stacks     %" PRIu64 " walked by unwind tables (%.1f %% to the root), %" PRIu64
 		" by frame pointers",
 		walked[PILOTLIGHT_WALKER_TABLES],
 		per_cent(report->accounts.ends[PILOTLIGHT_WALK_ROOT],
 			walked[PILOTLIGHT_WALKER_TABLES]),
 		walked[PILOTLIGHT_WALKER_KERNEL]);
 	if (files->limit_bytes > 0)
-		(void)fprintf(file, "; tables of %zu files, %.1f of %.0f MiB", files->loaded,
+		(void)fprintf(file, "; %zu tables loaded, %.1f of %.0f MiB", files->loaded,
 			(double)files->used_bytes / mib, (double)files->limit_bytes / mib);
 	if (files->evicted > 0)
-		(void)fprintf(file, ", %zu without room", files->evicted);
+		(void)fprintf(file, ", %zu evicted", files->evicted);
 	if (report->unwinding.tables.pending > 0)
-		(void)fprintf(file, ", %" PRIu64 " being made", report->unwinding.tables.pending);
+		(void)fprintf(file, ", %" PRIu64 " not made yet", report->unwinding.tables.pending);
 	(void)fputc('\n', file);
 }
 
-/* Only where there was any. */
 static void print_jit(FILE *file, const struct pipeline_report *report)
 {
 	const struct late_counters *jit = &report->jit_samples;
@@ -150,19 +149,19 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 	if (jit->frames == 0)
 		return;
 	(void)fprintf(file,
-		"JIT code   %" PRIu64 " samples through it, %" PRIu64 " in it (%.1f %% named)",
+		"JIT code   %" PRIu64 " samples with JIT frames, %" PRIu64
+		" in JIT code (%.1f %% named)",
 		jit->samples, jit->leaves,
 		per_cent(jit->leaves - jit->leaves_unknown, jit->leaves));
 	if (jit->frames_ambiguous > 0)
-		(void)fprintf(file, ", %" PRIu64 " frames could be of more than one function",
-			jit->frames_ambiguous);
+		(void)fprintf(file, ", %" PRIu64 " frames ambiguous", jit->frames_ambiguous);
 	if (jit->hurried > 0)
-		(void)fprintf(file, ", %" PRIu64 " named early for want of room", jit->hurried);
+		(void)fprintf(file, ", %" PRIu64 " named early for lack of room", jit->hurried);
 	if (report->jit.files_distrusted > 0)
 		(void)fprintf(
 			file, "; %" PRIu64 " files not trusted", report->jit.files_distrusted);
 	if (report->jit.files_evicted + report->jit.processes_evicted > 0)
-		(void)fprintf(file, "; %" PRIu64 " files or processes had to make room",
+		(void)fprintf(file, "; %" PRIu64 " files or processes evicted",
 			report->jit.files_evicted + report->jit.processes_evicted);
 	(void)fputc('\n', file);
 }
@@ -170,13 +169,13 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 {
 	static const char *const reasons[PILOTLIGHT_SYMBOL_FAILURES] = {
-		[PILOTLIGHT_SYMBOL_NOTHING] = "have none",
+		[PILOTLIGHT_SYMBOL_NOTHING] = "without symbols",
 		[PILOTLIGHT_SYMBOL_DAMAGED] = "damaged",
 		[PILOTLIGHT_SYMBOL_TOO_BIG] = "too big",
-		[PILOTLIGHT_SYMBOL_NO_MEMORY] = "too much memory",
-		[PILOTLIGHT_SYMBOL_TIMEOUT] = "too much time",
-		[PILOTLIGHT_SYMBOL_CRASHED] = "worker crashed",
-		[PILOTLIGHT_SYMBOL_NO_SPACE] = "no space",
+		[PILOTLIGHT_SYMBOL_NO_MEMORY] = "out of memory",
+		[PILOTLIGHT_SYMBOL_TIMEOUT] = "timed out",
+		[PILOTLIGHT_SYMBOL_CRASHED] = "crashed a worker",
+		[PILOTLIGHT_SYMBOL_NO_SPACE] = "disk full",
 		[PILOTLIGHT_SYMBOL_UNREADABLE] = "unreadable",
 	};
 
@@ -189,14 +188,15 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 		if (symbols->failed[i] > 0)
 			(void)fprintf(file, ", %" PRIu64 " %s", symbols->failed[i], reasons[i]);
 	if (symbols->refused > 0)
-		(void)fprintf(file, ", %" PRIu64 " refused", symbols->refused);
+		(void)fprintf(file, ", %" PRIu64 " over the limit", symbols->refused);
 	if (symbols->pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->pending);
 	if (symbols->units_failed > 0)
-		(void)fprintf(file, "; %" PRIu64 " units damaged or without their pieces",
+		(void)fprintf(file,
+			"; %" PRIu64 " compilation units damaged or without their split DWARF file",
 			symbols->units_failed);
 	if (symbols->fetched + symbols->fetch_failed + symbols->fetches_pending > 0)
-		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " not",
+		(void)fprintf(file, "; debuginfod: %" PRIu64 " fetched, %" PRIu64 " failed",
 			symbols->fetched, symbols->fetch_failed);
 	if (symbols->fetches_pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not waited for", symbols->fetches_pending);
@@ -218,7 +218,7 @@ static void print_cost(FILE *file, const struct profile *profile,
 				(double)report->capture.program_runs,
 			(double)report->capture.program_ns / 1e6);
 	(void)fprintf(file,
-		"CPU %.0f ms (%.2f %% of the machine); memory %.1f MiB at most with %.1f MiB of "
+		"CPU %.0f ms (%.2f %% of the machine); memory at most %.1f MiB, with %.1f MiB of "
 		"maps\n",
 		(double)cost->cpu_ns / 1e6,
 		per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns),

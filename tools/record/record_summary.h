@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a recording saw, in six lines that begin with a key: samples, lost, processes, functions,
- * symbols, cost. */
+/* The summary of a recording: seven lines that begin with a key (samples, lost, processes,
+ * functions, stacks, symbols, cost), and one of JIT code if there was any. */
 #pragma once
 
 #include "engine/pipeline.h"
@@ -12,8 +12,8 @@ struct record_cost {
 	uint64_t peak_rss_bytes; /* at most */
 };
 
-/* Of this process, and of those of its children that it has waited for: the time of all, the memory
- * of the greatest. */
+/* Of this process and its reaped children: the CPU time of all, and the memory of this process and
+ * the largest child. */
 void record_cost_read(struct record_cost *ret_cost);
 
 /* Returns 0 or -ENOMEM. */

@@ -15,14 +15,14 @@ struct workload_command {
 	char **argv; /* borrowed */
 	pid_t pid;
 	int pidfd;
-	int start_fd; /* a byte lets the child go on; its end without one ends the child */
+	int start_fd; /* a byte starts the child; closing it without one ends the child */
 	int error_fd; /* the child's errno, if execve() failed */
 	bool is_started;
 	bool has_ended;
-	int status; /* then, as a shell tells it */
+	int status; /* then, as a shell reports it */
 };
 
-/* What the child inherits and must have as our caller had it. */
+/* What the child must get as our caller had it. */
 struct inherited {
 	const sigset_t *mask;
 	void (*on_child)(int);
@@ -33,7 +33,7 @@ static void run_child(char **argv, const struct inherited *inherited, int start_
 	char byte;
 	int error;
 
-	/* With our mask until then: a Ctrl-C that comes too early ends the recording first. */
+	/* With our mask until then: an early Ctrl-C must end the recording first. */
 	if (read(start_fd, &byte, 1) != 1)
 		_exit(127);
 	(void)signal(SIGPIPE, SIG_DFL);
@@ -66,11 +66,11 @@ int workload_command_fork(char **argv, const sigset_t *mask, struct workload_com
 		return fault_set(fault, -errno, "cannot make a pipe: %s", strerror(errno));
 	command->error_fd = ends[0];
 	error_fd = ends[1];
-	/* Were it ignored, as a caller may have left it, the kernel would keep no exit status. */
+	/* Our caller may have ignored it, and then the kernel keeps no exit status. */
 	inherited.on_child = signal(SIGCHLD, SIG_DFL);
 	command->pid = fork();
 	if (command->pid == 0) {
-		/* Our end of the start pipe must not keep the child waiting for itself. */
+		/* With our end of the start pipe open, the child would wait for itself. */
 		(void)close(command->start_fd);
 		run_child(argv, &inherited, start_fd, error_fd);
 	}
@@ -94,10 +94,10 @@ int workload_command_poll_fd(const struct workload_command *command)
 }
 
 /*
- * Learns of its end; `options` is 0 or WNOHANG. The process stays until workload_command_free(), as
- * what it has cost would count as the cost of this one's children (getrusage(2)).
+ * Looks whether it has ended; `options` is 0 or WNOHANG. The zombie stays until
+ * workload_command_free(): once reaped, its CPU time counts as ours (getrusage(2)).
  */
-static void learn_end(struct workload_command *command, int options)
+static void check_end(struct workload_command *command, int options)
 {
 	siginfo_t info = { 0 };
 	int r;
@@ -126,13 +126,13 @@ int workload_command_start(struct workload_command *command, struct fault *fault
 	} while (size < 0 && errno == EINTR);
 	if (size != sizeof(error))
 		return 0;
-	learn_end(command, 0);
+	check_end(command, 0);
 	return fault_set(fault, -error, "cannot run '%s': %s", command->argv[0], strerror(error));
 }
 
 bool workload_command_is_running(struct workload_command *command)
 {
-	learn_end(command, WNOHANG);
+	check_end(command, WNOHANG);
 	return !command->has_ended;
 }
 
@@ -141,13 +141,13 @@ int workload_command_status(const struct workload_command *command)
 	return command->status;
 }
 
-/* Returns whether `hurry_fd` became readable first. */
-static bool wait_for_end(const struct workload_command *command, int hurry_fd, int patience_ms)
+/* Returns whether `interrupt_fd` became readable first. */
+static bool wait_for_end(const struct workload_command *command, int interrupt_fd, int timeout_ms)
 {
-	uint64_t end_ns = clock_monotonic_ns() + (uint64_t)patience_ms * 1000000;
+	uint64_t end_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
 	struct pollfd fds[] = {
 		{ .fd = command->pidfd, .events = POLLIN },
-		{ .fd = hurry_fd, .events = POLLIN },
+		{ .fd = interrupt_fd, .events = POLLIN },
 	};
 
 	for (;;) {
@@ -163,25 +163,25 @@ static bool wait_for_end(const struct workload_command *command, int hurry_fd, i
 }
 
 enum workload_end workload_command_end(
-	struct workload_command *command, int hurry_fd, int patience_ms)
+	struct workload_command *command, int interrupt_fd, int timeout_ms)
 {
-	bool is_hurried;
+	bool is_interrupted;
 
 	if (!workload_command_is_running(command))
 		return WORKLOAD_END_DONE;
 	if (kill(command->pid, SIGTERM) < 0)
 		return WORKLOAD_END_IMPOSSIBLE;
 	(void)kill(command->pid, SIGCONT);
-	is_hurried = wait_for_end(command, hurry_fd, patience_ms);
+	is_interrupted = wait_for_end(command, interrupt_fd, timeout_ms);
 	if (!workload_command_is_running(command))
 		return WORKLOAD_END_DONE;
 	if (kill(command->pid, SIGKILL) < 0)
 		return WORKLOAD_END_IMPOSSIBLE;
-	/* What is stuck in the kernel must not hold us. */
-	(void)wait_for_end(command, -1, patience_ms);
+	/* A process stuck in the kernel must not hold us. */
+	(void)wait_for_end(command, -1, timeout_ms);
 	if (workload_command_is_running(command))
 		return WORKLOAD_END_IMPOSSIBLE;
-	return is_hurried ? WORKLOAD_END_HURRIED : WORKLOAD_END_KILLED;
+	return is_interrupted ? WORKLOAD_END_INTERRUPTED : WORKLOAD_END_KILLED;
 }
 
 void workload_command_free(struct workload_command *command)
@@ -194,7 +194,7 @@ void workload_command_free(struct workload_command *command)
 		(void)close(command->error_fd);
 	if (command->pid > 0 && !command->is_started && !command->has_ended) {
 		(void)kill(command->pid, SIGKILL);
-		learn_end(command, 0);
+		check_end(command, 0);
 	}
 	if (command->has_ended)
 		(void)waitpid(command->pid, NULL, WNOHANG);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command that is recorded: it is forked at once and held before its execve() until everything is
- * ready, so that its first instruction is seen. Once it runs it is its user's: nothing but
- * workload_command_end() ends it.
+ * A command that is recorded. It is forked early and held before its execve() until sampling has
+ * begun, so that its first instruction is sampled. Once it runs, only workload_command_end() ends
+ * it.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 
 struct workload_command;
 
-/* `argv` ends with NULL and is borrowed. The child waits, and will run with the signal mask `mask`.
- */
+/* `argv` ends with NULL and is borrowed. The child waits, and will run with the signal mask
+ * `mask`. */
 int workload_command_fork(char **argv, const sigset_t *mask, struct workload_command **ret_command,
 	struct fault *fault);
 
@@ -34,19 +34,19 @@ bool workload_command_is_running(struct workload_command *command);
 int workload_command_status(const struct workload_command *command);
 
 enum workload_end {
-	WORKLOAD_END_DONE,	 /* it had ended, or did so when it was asked to */
-	WORKLOAD_END_KILLED,	 /* it had to be killed, after all of the patience */
-	WORKLOAD_END_HURRIED,	 /* it was killed because `hurry_fd` became readable */
-	WORKLOAD_END_IMPOSSIBLE, /* it goes on: not ours to signal, or stuck in the kernel */
+	WORKLOAD_END_DONE,	  /* it had ended, or SIGTERM ended it */
+	WORKLOAD_END_KILLED,	  /* it was killed after the timeout */
+	WORKLOAD_END_INTERRUPTED, /* it was killed because `interrupt_fd` became readable */
+	WORKLOAD_END_IMPOSSIBLE,  /* it still runs: not ours to signal, or stuck in the kernel */
 };
 
 /*
- * Ends it: SIGTERM, which wakes it too where it is stopped; and SIGKILL after `patience_ms`, or as
- * soon as `hurry_fd` is readable.
+ * Ends it: SIGTERM, with SIGCONT in case it is stopped; then SIGKILL after `timeout_ms`, or as soon
+ * as `interrupt_fd` is readable.
  */
 enum workload_end workload_command_end(
-	struct workload_command *command, int hurry_fd, int patience_ms);
+	struct workload_command *command, int interrupt_fd, int timeout_ms);
 
-/* Kills a child that was never started; one that was is left alone. */
+/* Kills a child that was never started, and leaves one that was. */
 void workload_command_free(struct workload_command *command);
 DEFINE_CLEANUP(struct workload_command, workload_command_free);

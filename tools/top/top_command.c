@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "tools/history/history_request.h"
-#include "tools/record/record_signals.h"
+#include "tools/stop_signals.h"
 #include "tools/top/top_feed.h"
 #include "tools/top/top_screen.h"
 #include "tools/top/top_terminal.h"
@@ -31,7 +31,7 @@ struct top {
 	struct history_request request;
 	uint64_t delay_ns, span_ns;
 	bool is_batch;
-	struct record_signals signals;
+	struct stop_signals signals;
 	struct top_feed *feed;
 	struct top_view view;
 	struct top_answer answer; /* the last that had a profile */
@@ -51,7 +51,7 @@ static void done(void *invocation)
 	top_feed_free(top->feed);
 	top_profile_free(top->answer.profile);
 	top_view_done(&top->view);
-	record_signals_done(&top->signals);
+	stop_signals_done(&top->signals);
 }
 
 /* Takes an answer into what is shown. Returns 0, -ENOMEM, or what will not become right. */
@@ -149,7 +149,7 @@ static int show(struct top *top, struct fault *fault)
 		draw(top);
 		if (poll(fds, 3, patience_ms(top)) < 0 && errno != EINTR)
 			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
-		if (record_signals_take(&top->signals) ||
+		if (stop_signals_take(&top->signals) ||
 			(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
 			return 0;
 		r = take_answer(top, fault);
@@ -173,7 +173,7 @@ static int wait_for_first(struct top *top, struct fault *fault)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
-		if (record_signals_take(&top->signals))
+		if (stop_signals_take(&top->signals))
 			return 1;
 		r = take_answer(top, fault);
 		if (r < 0)
@@ -195,7 +195,7 @@ static int write_table(struct top *top, struct fault *fault)
 
 static int look(struct top *top, struct fault *fault)
 {
-	int r = record_signals_init(&top->signals, fault);
+	int r = stop_signals_init(&top->signals, fault);
 
 	if (r == 0)
 		r = top_feed_new(top->request.socket_path, &top->request.query, &top->feed);

@@ -40,15 +40,16 @@ static void end(int i)
 
 static void words_arrive_in_order(void **state)
 {
-	struct record_message message = { .word = RECORD_SAMPLED, .number = -EIO }, heard;
+	struct record_message message = { .type = RECORD_SAMPLED, .number = -EIO }, heard;
 
 	(void)state;
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EAGAIN);
 	assert_int_equal(record_message_send(fds[0], &message, -1), 0);
-	message = (struct record_message){ .word = RECORD_SUM_UP, .cpu_ns = 5, .memory_bytes = 6 };
+	message =
+		(struct record_message){ .type = RECORD_SUMMARIZE, .cpu_ns = 5, .memory_bytes = 6 };
 	assert_int_equal(record_message_send(fds[0], &message, -1), 0);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), 0);
-	assert_int_equal(heard.word, RECORD_SAMPLED);
+	assert_int_equal(heard.type, RECORD_SAMPLED);
 	assert_int_equal(heard.number, -EIO);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), 0);
 	assert_memory_equal(&heard, &message, sizeof(heard));
@@ -57,7 +58,7 @@ static void words_arrive_in_order(void **state)
 
 static void a_descriptor_comes_where_it_is_wanted(void **state)
 {
-	const struct record_message message = { .word = RECORD_WRITE };
+	const struct record_message message = { .type = RECORD_WRITE };
 	struct record_message heard;
 	int pipe_fds[2], fd = -2;
 	char byte;
@@ -86,13 +87,13 @@ static void a_descriptor_comes_where_it_is_wanted(void **state)
 static void what_makes_no_sense_is_refused(void **state)
 {
 	const struct record_message cases[] = {
-		{ .word = 0 },
-		{ .word = RECORD_WORDS },
-		{ .word = UINT32_MAX },
-		{ .word = RECORD_WRITTEN, .number = -4096 },
-		{ .word = RECORD_WRITTEN, .number = INT32_MIN },
+		{ .type = 0 },
+		{ .type = RECORD_MESSAGE_TYPES },
+		{ .type = UINT32_MAX },
+		{ .type = RECORD_WRITTEN, .number = -4096 },
+		{ .type = RECORD_WRITTEN, .number = INT32_MIN },
 	};
-	const struct record_message good = { .word = RECORD_STOP };
+	const struct record_message good = { .type = RECORD_STOP };
 	char bytes[sizeof(good) + 1] = { RECORD_STOP };
 	struct record_message heard;
 
@@ -106,15 +107,15 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EBADMSG);
 	assert_int_equal(broker_socket_send(fds[0], bytes, sizeof(good) - 1, -1), 0);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EBADMSG);
-	assert_int_equal(heard.word, 0x55555555);
+	assert_int_equal(heard.type, 0x55555555);
 	assert_int_equal(record_message_send(fds[0], &good, -1), 0);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), 0);
 }
 
 static void the_end_comes_after_the_last_word(void **state)
 {
-	const struct record_message unheard = { .word = RECORD_STOP };
-	const struct record_message last = { .word = RECORD_FAILED };
+	const struct record_message unheard = { .type = RECORD_STOP };
+	const struct record_message last = { .type = RECORD_FAILED };
 	struct record_message heard;
 
 	(void)state;
@@ -124,7 +125,7 @@ static void the_end_comes_after_the_last_word(void **state)
 	assert_int_equal(record_message_send(fds[0], &last, -1), 0);
 	end(0);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), 0);
-	assert_int_equal(heard.word, RECORD_FAILED);
+	assert_int_equal(heard.type, RECORD_FAILED);
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EPIPE);
 	assert_int_equal(record_message_send(fds[1], &unheard, -1), -EPIPE);
 }

@@ -115,12 +115,12 @@ static void what_is_no_process_is_refused(void **state)
 	(void)state;
 	end_process(pids[1]);
 	assert_int_equal(record_processes_open(pids, 2, &processes, &fault), -ESRCH);
-	assert_non_null(strstr(fault.text, "no process has the PID"));
+	assert_non_null(strstr(fault.text, "there is no process"));
 	reap_process(pids[1]);
 	memset(&fault, 0, sizeof(fault));
 	pids[1] = INT32_MAX;
 	assert_int_equal(record_processes_open(pids, 2, &processes, &fault), -ESRCH);
-	assert_non_null(strstr(fault.text, "no process has the PID 2147483647"));
+	assert_non_null(strstr(fault.text, "there is no process 2147483647"));
 	assert_null(processes);
 }
 

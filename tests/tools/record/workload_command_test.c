@@ -208,22 +208,22 @@ static void a_stopped_command_ends_too(void **state)
 static void a_stubborn_command_is_killed(void **state)
 {
 	char script[] = "trap '' TERM; echo >&$1; exec sleep 1000";
-	int hurry_fd = eventfd(0, EFD_CLOEXEC), ready;
+	int interrupt_fd = eventfd(0, EFD_CLOEXEC), ready;
 	struct workload_command *command = start_script(script, &ready);
 
 	(void)state;
 	wait_for_word(ready);
-	assert_int_equal(workload_command_end(command, hurry_fd, 50), WORKLOAD_END_KILLED);
+	assert_int_equal(workload_command_end(command, interrupt_fd, 50), WORKLOAD_END_KILLED);
 	assert_int_equal(workload_command_status(command), 128 + SIGKILL);
 	workload_command_free(command);
 
 	command = start_script(script, &ready);
 	wait_for_word(ready);
-	assert_int_equal(eventfd_write(hurry_fd, 1), 0);
+	assert_int_equal(eventfd_write(interrupt_fd, 1), 0);
 	assert_int_equal(
-		workload_command_end(command, hurry_fd, FOR_EVER_MS), WORKLOAD_END_HURRIED);
+		workload_command_end(command, interrupt_fd, FOR_EVER_MS), WORKLOAD_END_INTERRUPTED);
 	workload_command_free(command);
-	(void)close(hurry_fd);
+	(void)close(interrupt_fd);
 }
 
 static void a_command_of_another_user_goes_on(void **state)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/record/record_signals.h"
+#include "tools/stop_signals.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-int record_signals_init(struct record_signals *signals, struct fault *fault)
+int stop_signals_init(struct stop_signals *signals, struct fault *fault)
 {
 	struct sigaction hangup = { 0 };
 
 	(void)sigemptyset(&signals->stops);
 	(void)sigaddset(&signals->stops, SIGINT);
 	(void)sigaddset(&signals->stops, SIGTERM);
-	/* nohup(1) wants it ignored, and a signalfd does not. */
+	/* nohup(1) ignores it; a signalfd would report it all the same. */
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		(void)sigaddset(&signals->stops, SIGHUP);
 	signals->fd = signalfd(-1, &signals->stops, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -23,32 +23,32 @@ int record_signals_init(struct record_signals *signals, struct fault *fault)
 	return 0;
 }
 
-bool record_signals_take(struct record_signals *signals)
+bool stop_signals_take(struct stop_signals *signals)
 {
 	struct signalfd_siginfo info;
 	bool has_come = false;
 
-	/* One of a kind at most is pending, and each is another kind. */
+	/* At most one signal of each number is pending. */
 	for (int i = 0; i < _NSIG && read(signals->fd, &info, sizeof(info)) == sizeof(info); i++)
 		has_come = true;
 	return has_come;
 }
 
-void record_signals_release(struct record_signals *signals)
+void stop_signals_release(struct stop_signals *signals)
 {
 	(void)sigprocmask(SIG_SETMASK, &signals->original, NULL);
 }
 
-void record_signals_hold(struct record_signals *signals)
+void stop_signals_hold(struct stop_signals *signals)
 {
 	(void)sigprocmask(SIG_BLOCK, &signals->stops, NULL);
 }
 
-void record_signals_done(struct record_signals *signals)
+void stop_signals_done(struct stop_signals *signals)
 {
 	if (signals->fd < 0)
 		return;
 	(void)close(signals->fd);
 	signals->fd = -1;
-	record_signals_release(signals);
+	stop_signals_release(signals);
 }

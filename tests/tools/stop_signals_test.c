@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/record/record_signals.h"
+#include "tools/stop_signals.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -21,27 +21,27 @@ static bool is_blocked(int signal)
 
 static void held_signals_are_taken(void **state)
 {
-	struct record_signals signals = { .fd = -1 };
+	struct stop_signals signals = { .fd = -1 };
 	struct pollfd fd = { .events = POLLIN };
 
 	(void)state;
-	assert_int_equal(record_signals_init(&signals, NULL), 0);
-	assert_false(record_signals_take(&signals));
+	assert_int_equal(stop_signals_init(&signals, NULL), 0);
+	assert_false(stop_signals_take(&signals));
 	(void)raise(SIGINT);
 	(void)raise(SIGTERM);
 	(void)raise(SIGHUP);
 	fd.fd = signals.fd;
 	assert_int_equal(poll(&fd, 1, 0), 1);
-	assert_true(record_signals_take(&signals));
-	assert_false(record_signals_take(&signals));
-	record_signals_done(&signals);
+	assert_true(stop_signals_take(&signals));
+	assert_false(stop_signals_take(&signals));
+	stop_signals_done(&signals);
 	assert_int_equal(signals.fd, -1);
 	assert_false(is_blocked(SIGINT) || is_blocked(SIGTERM) || is_blocked(SIGHUP));
 }
 
 static void the_callers_mask_comes_back(void **state)
 {
-	struct record_signals signals = { .fd = -1 };
+	struct stop_signals signals = { .fd = -1 };
 	sigset_t callers, before;
 
 	(void)state;
@@ -49,29 +49,29 @@ static void the_callers_mask_comes_back(void **state)
 	(void)sigaddset(&callers, SIGHUP);
 	(void)sigaddset(&callers, SIGUSR1);
 	(void)sigprocmask(SIG_SETMASK, &callers, &before);
-	assert_int_equal(record_signals_init(&signals, NULL), 0);
+	assert_int_equal(stop_signals_init(&signals, NULL), 0);
 	assert_int_equal(sigismember(&signals.original, SIGUSR1), 1);
 	assert_int_equal(sigismember(&signals.original, SIGINT), 0);
 	assert_true(is_blocked(SIGINT) && is_blocked(SIGHUP) && is_blocked(SIGUSR1));
-	record_signals_release(&signals);
+	stop_signals_release(&signals);
 	assert_true(!is_blocked(SIGINT) && is_blocked(SIGHUP) && is_blocked(SIGUSR1));
-	record_signals_hold(&signals);
+	stop_signals_hold(&signals);
 	assert_true(is_blocked(SIGINT) && is_blocked(SIGHUP) && is_blocked(SIGUSR1));
-	record_signals_done(&signals);
+	stop_signals_done(&signals);
 	assert_true(!is_blocked(SIGINT) && is_blocked(SIGHUP) && is_blocked(SIGUSR1));
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static void released_signals_end_the_program(void **state)
 {
-	struct record_signals signals = { .fd = -1 };
+	struct stop_signals signals = { .fd = -1 };
 	int wait_status;
 	pid_t child = fork();
 
 	(void)state;
 	if (child == 0) {
-		if (record_signals_init(&signals, NULL) == 0) {
-			record_signals_release(&signals);
+		if (stop_signals_init(&signals, NULL) == 0) {
+			stop_signals_release(&signals);
 			(void)raise(SIGINT);
 		}
 		_exit(0);
@@ -82,18 +82,18 @@ static void released_signals_end_the_program(void **state)
 
 static void a_hangup_that_is_ignored_stays_so(void **state)
 {
-	struct record_signals signals = { .fd = -1 };
+	struct stop_signals signals = { .fd = -1 };
 
 	(void)state;
 	(void)signal(SIGHUP, SIG_IGN);
 	/* A shell ignores it for what it starts in the background. */
 	(void)signal(SIGINT, SIG_IGN);
-	assert_int_equal(record_signals_init(&signals, NULL), 0);
+	assert_int_equal(stop_signals_init(&signals, NULL), 0);
 	(void)raise(SIGHUP);
-	assert_false(record_signals_take(&signals));
+	assert_false(stop_signals_take(&signals));
 	(void)raise(SIGINT);
-	assert_true(record_signals_take(&signals));
-	record_signals_done(&signals);
+	assert_true(stop_signals_take(&signals));
+	stop_signals_done(&signals);
 	(void)signal(SIGHUP, SIG_DFL);
 	(void)signal(SIGINT, SIG_DFL);
 }

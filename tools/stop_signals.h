@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SIGINT (Ctrl-C), SIGTERM and SIGHUP. While they are held they only make a descriptor readable;
+ * released, they do what our caller has set. One thread.
+ */
+#pragma once
+
+#include "base/fault.h"
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct stop_signals {
+	sigset_t original; /* our caller's mask */
+	sigset_t stops;
+	int fd; /* readable when one has come; -1: not initialized */
+};
+
+/* Holds them. Returns 0 or -errno with `fault`. */
+int stop_signals_init(struct stop_signals *signals, struct fault *fault);
+
+/* Has one come since the last call? */
+bool stop_signals_take(struct stop_signals *signals);
+
+void stop_signals_release(struct stop_signals *signals);
+void stop_signals_hold(struct stop_signals *signals);
+
+void stop_signals_done(struct stop_signals *signals);
