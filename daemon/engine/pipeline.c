@@ -322,7 +322,7 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 		return 0;
 	pipeline->last_request_ns = clock_monotonic_ns();
 	/* First what it asks for: what happened before that is then in the side-band. */
-	unwinding_take_requests(pipeline->unwinding);
+	unwinding_read_requests(pipeline->unwinding);
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));

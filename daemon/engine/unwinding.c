@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-	PENDING_MAX = 1024, /* files whose tables are being made */
-	TAKEN_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
+	PENDING_MAX = 1024,
+	REQUESTS_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
 	PREPARED_FILES_MAX = 128, /* each holds descriptors until its table is made */
 	PREPARED_USE_MIN_PPM = 100,
 #ifdef __x86_64__
@@ -28,16 +28,16 @@ enum {
 };
 #define CACHE_BYTES_MAX (256ULL << 20)
 
-/* A file whose table is being looked for. */
+/* A file whose table is being made or fetched. */
 struct pending {
 	uint32_t file_id;
 	struct symbol_identity identity;
 };
 
-/* A request of the sampler's. */
-struct taken {
+/* A request of the sampler: who has the file mapped, and where. */
+struct file_request {
 	struct pilotlight_file_key key;
-	struct pilotlight_walk_request request;
+	struct pilotlight_walk_request mapping;
 };
 
 struct unwinding {
@@ -47,9 +47,8 @@ struct unwinding {
 	struct symbolizer *tables;
 	struct pending *pending;
 	size_t pending_count, pending_capacity;
-	struct taken *taken;
-	size_t taken_count, taken_capacity;
-	uint64_t requests, unidentified, requests_lost, request_errors;
+	struct file_request *requests;
+	size_t request_count, request_capacity;
 };
 
 static int put_file(void *context, const struct pilotlight_file_key *key,
@@ -68,7 +67,7 @@ static int used_window(void *context, const struct pilotlight_file_key *key, uin
 	return walk_maps_used_window(context, key, ret_window);
 }
 
-/* Below the folder of symbol files, whose own files have names of two letters above theirs. */
+/* A folder below that of the symbol files. Their own subfolders have names of two letters. */
 static int open_cache(struct unwinding *unwinding, const char *folder)
 {
 	_cleanup_free_ char *path = NULL;
@@ -142,7 +141,7 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 		r = symbolizer_new(&options, &unwinding->tables);
 	if (r < 0)
 		return r;
-	/* Stacks are cut short until the tables are there. */
+	/* Stacks are cut until the tables are loaded. */
 	symbolizer_hurry(unwinding->tables);
 	*ret_unwinding = TAKE_PTR(unwinding);
 	return 0;
@@ -156,7 +155,7 @@ void unwinding_free(struct unwinding *unwinding)
 	symbol_cache_free(unwinding->cache);
 	unwinder_free(unwinding->unwinder);
 	free(unwinding->pending);
-	free(unwinding->taken);
+	free(unwinding->requests);
 	free(unwinding);
 }
 
@@ -179,12 +178,7 @@ void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report)
 {
-	struct unwinding_report report = {
-		.requests = unwinding->requests,
-		.unidentified = unwinding->unidentified,
-		.requests_lost = unwinding->requests_lost,
-		.request_errors = unwinding->request_errors,
-	};
+	struct unwinding_report report = { 0 };
 
 	unwinder_report(unwinding->unwinder, &report.files);
 	symbolizer_counters(unwinding->tables, &report.tables);
@@ -193,7 +187,7 @@ void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_
 
 /* --- tables --- */
 
-/* Does the file itself say that there is no table to be had? */
+/* Errors that are due to the file: no retry helps. */
 static bool is_final_error(int error)
 {
 	return error == -ENOEXEC || error == -EFBIG || error == -EINVAL;
@@ -205,8 +199,8 @@ static bool is_final_failure(enum pilotlight_symbol_failure failure)
 	       failure == PILOTLIGHT_SYMBOL_TOO_BIG;
 }
 
-/* With `fd` of the file; -1: it has to be opened again. */
-static int want_from_symbolizer(struct unwinding *unwinding, const struct walk_file *file,
+/* `fd`: the file, or -1 to open it again. */
+static int request_from_symbolizer(struct unwinding *unwinding, const struct walk_file *file,
 	const struct binary *binary, int fd)
 {
 	_cleanup_close_ int opened =
@@ -221,8 +215,8 @@ static int want_from_symbolizer(struct unwinding *unwinding, const struct walk_f
 	return wanted.fd < 0 ? -ENOENT : symbolizer_want(unwinding->tables, &wanted);
 }
 
-/* Has the table of a file looked for, or made, whose identity is known. `fd` as above. */
-static int want_table(struct unwinding *unwinding, const struct walk_file *file,
+/* Looks for the table of an identified file, or has it made. `fd` as above. */
+static int request_table(struct unwinding *unwinding, const struct walk_file *file,
 	const struct binary *binary, int fd)
 {
 	struct symbolizer_outcome outcome;
@@ -230,24 +224,25 @@ static int want_table(struct unwinding *unwinding, const struct walk_file *file,
 		unwinding->pending_count + 1, PENDING_MAX);
 
 	if (r == 0 && symbolizer_outcome(unwinding->tables, &file->identity, &outcome) < 0)
-		r = want_from_symbolizer(unwinding, file, binary, fd);
+		r = request_from_symbolizer(unwinding, file, binary, fd);
 	if (r < 0)
 		return r;
 	unwinding->pending[unwinding->pending_count++] =
-		(struct pending){ .file_id = file->told.id, .identity = file->identity };
+		(struct pending){ .file_id = file->entry.id, .identity = file->identity };
 	return 0;
 }
 
-/* What could not be found out is no reason to give up a file for good. */
-static void go_without(struct unwinding *unwinding, uint32_t file_id, int error)
+/* Retries later, unless the error is final. */
+static void give_up_table(struct unwinding *unwinding, uint32_t file_id, int error)
 {
 	log_debug("cannot look for an unwind table: %s, continuing without it", strerror(-error));
 	if (!is_final_error(error) || unwinder_set_nothing(unwinding->unwinder, file_id) < 0)
-		(void)unwinder_set_later(unwinding->unwinder, file_id);
+		(void)unwinder_retry_later(unwinding->unwinder, file_id);
 }
 
-/* `fd` is of the file itself; -1: it has to be opened again, if need be. */
-static void begin(struct unwinding *unwinding, uint32_t file_id, uint32_t binary_id, int fd)
+/* `fd`: the file, or -1 to open it again if needed. */
+static void look_for_table(
+	struct unwinding *unwinding, uint32_t file_id, uint32_t binary_id, int fd)
 {
 	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
 	struct symbol_identity identity;
@@ -261,30 +256,31 @@ static void begin(struct unwinding *unwinding, uint32_t file_id, uint32_t binary
 			unwinder_set_identity(unwinding->unwinder, file_id, &identity);
 	}
 	if (r == 0)
-		r = want_table(unwinding, file, &binary, fd);
+		r = request_table(unwinding, file, &binary, fd);
 	if (r < 0)
-		go_without(unwinding, file_id, r);
+		give_up_table(unwinding, file_id, r);
 }
 
-static void answer(struct unwinding *unwinding, const struct taken *taken)
+static void handle_request(struct unwinding *unwinding, const struct file_request *request)
 {
 	_cleanup_close_ int fd = -1;
 	uint32_t binary, file_id;
 	bool is_new;
 	int r;
 
-	r = unwinding_files_identify(&unwinding->parts, &taken->key, &taken->request, &binary, &fd);
+	r = unwinding_files_identify(
+		&unwinding->parts, &request->key, &request->mapping, &binary, &fd);
 	if (r < 0) {
 		log_debug("cannot identify a file that process %u has mapped at %llx: %s",
-			taken->request.process.tgid, (unsigned long long)taken->request.start,
+			request->mapping.process.tgid, (unsigned long long)request->mapping.start,
 			strerror(-r));
-		unwinding->unidentified++;
-		(void)unwinder_set_aside(unwinding->unwinder, &taken->key, r == -EMEDIUMTYPE);
+		(void)unwinder_set_unidentified(
+			unwinding->unwinder, &request->key, r == -EMEDIUMTYPE);
 		return;
 	}
-	r = unwinder_want(unwinding->unwinder, &taken->key, binary, &file_id, &is_new);
+	r = unwinder_request(unwinding->unwinder, &request->key, binary, &file_id, &is_new);
 	if (r == 0 && is_new)
-		begin(unwinding, file_id, binary, fd);
+		look_for_table(unwinding, file_id, binary, fd);
 }
 
 static int load(struct unwinding *unwinding, const struct pending *pending)
@@ -295,8 +291,8 @@ static int load(struct unwinding *unwinding, const struct pending *pending)
 	return r < 0 ? r : unwinder_set_table(unwinding->unwinder, pending->file_id, file);
 }
 
-/* False: it is still being worked on. */
-static bool settle(struct unwinding *unwinding, const struct pending *pending)
+/* Returns false if the table is still being made. */
+static bool finish(struct unwinding *unwinding, const struct pending *pending)
 {
 	struct symbolizer_outcome outcome = { 0 };
 	int r;
@@ -314,22 +310,21 @@ static bool settle(struct unwinding *unwinding, const struct pending *pending)
 		return true;
 	if (r != -ENOSPC)
 		log_debug("cannot load an unwind table: %s, continuing without it", strerror(-r));
-	/* If it still waits for one. */
-	(void)unwinder_set_later(unwinding->unwinder, pending->file_id);
+	(void)unwinder_retry_later(unwinding->unwinder, pending->file_id);
 	return true;
 }
 
-static void settle_all(struct unwinding *unwinding)
+static void finish_all(struct unwinding *unwinding)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < unwinding->pending_count; i++)
-		if (!settle(unwinding, &unwinding->pending[i]))
+		if (!finish(unwinding, &unwinding->pending[i]))
 			unwinding->pending[kept++] = unwinding->pending[i];
 	unwinding->pending_count = kept;
 }
 
-/* A file in use whose table had to leave, or could not be had when it was wanted. */
+/* For a file in use whose table was evicted, or whose retry is due. */
 static void reload(struct unwinding *unwinding, uint32_t file_id)
 {
 	const struct walk_file *file = unwinder_file(unwinding->unwinder, file_id);
@@ -340,7 +335,7 @@ static void reload(struct unwinding *unwinding, uint32_t file_id)
 		binary_table_get(unwinding->parts.binaries, file->binary, &binary);
 		fd = unwinding_files_open_again(&unwinding->parts, file, &binary);
 	}
-	begin(unwinding, file_id, file->binary, fd);
+	look_for_table(unwinding, file_id, file->binary, fd);
 }
 
 static void reload_all(struct unwinding *unwinding)
@@ -358,33 +353,29 @@ static void take_request(void *context, const struct pilotlight_file_key *key,
 {
 	struct unwinding *unwinding = context;
 
-	unwinding->requests++;
-	if (ARRAY_RESERVE(unwinding->taken, &unwinding->taken_capacity, unwinding->taken_count + 1,
-		    TAKEN_MAX) < 0) {
-		/* It is asked for again when it is met again. */
-		unwinding->requests_lost++;
+	/* If this fails, a later sample requests the file again. */
+	if (ARRAY_RESERVE(unwinding->requests, &unwinding->request_capacity,
+		    unwinding->request_count + 1, REQUESTS_MAX) < 0)
 		return;
-	}
-	unwinding->taken[unwinding->taken_count++] =
-		(struct taken){ .key = *key, .request = *request };
+	unwinding->requests[unwinding->request_count++] =
+		(struct file_request){ .key = *key, .mapping = *request };
 }
 
-void unwinding_take_requests(struct unwinding *unwinding)
+void unwinding_read_requests(struct unwinding *unwinding)
 {
 	int r = walk_maps_take_requests(unwinding->parts.maps, take_request, unwinding);
 
-	if (r >= 0)
-		return;
-	unwinding->request_errors++;
-	log_debug("cannot read which files the sampler asks for: %s, trying again later",
-		strerror(-r));
+	if (r < 0)
+		log_debug("cannot read the sampler's requests for unwind tables: %s, trying again "
+			  "later",
+			strerror(-r));
 }
 
 /* The most used files first. */
 static int compare_use(const void *a, const void *b)
 {
-	const struct taken *first = a, *second = b;
-	uint64_t first_use = first->request.use_ppm, second_use = second->request.use_ppm;
+	const struct file_request *first = a, *second = b;
+	uint64_t first_use = first->mapping.use_ppm, second_use = second->mapping.use_ppm;
 
 	return (first_use < second_use) - (first_use > second_use);
 }
@@ -405,24 +396,25 @@ static int wait_for_worker(const struct unwinding *unwinding, uint64_t deadline_
 /* Is the file used so much that its table is made ahead? Others wait for a sample. */
 static bool is_prepared(const struct unwinding *unwinding, size_t place)
 {
-	return place < unwinding->taken_count && place < PREPARED_FILES_MAX &&
-	       unwinding->taken[place].request.use_ppm >= PREPARED_USE_MIN_PPM;
+	return place < unwinding->request_count && place < PREPARED_FILES_MAX &&
+	       unwinding->requests[place].mapping.use_ppm >= PREPARED_USE_MIN_PPM;
 }
 
 int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns)
 {
 	int r = 0;
 
-	unwinding_take_requests(unwinding);
-	if (unwinding->taken_count == 0)
+	unwinding_read_requests(unwinding);
+	if (unwinding->request_count == 0)
 		return 0;
-	qsort(unwinding->taken, unwinding->taken_count, sizeof(*unwinding->taken), compare_use);
+	qsort(unwinding->requests, unwinding->request_count, sizeof(*unwinding->requests),
+		compare_use);
 	for (size_t i = 0; is_prepared(unwinding, i) && clock_monotonic_ns() < deadline_ns; i++)
-		answer(unwinding, &unwinding->taken[i]);
-	unwinding->taken_count = 0;
+		handle_request(unwinding, &unwinding->requests[i]);
+	unwinding->request_count = 0;
 	while (r == 0) {
 		r = symbolizer_run(unwinding->tables);
-		settle_all(unwinding);
+		finish_all(unwinding);
 		if (r == 0 && unwinding->pending_count == 0)
 			return 0;
 		if (r == 0)
@@ -435,14 +427,14 @@ int unwinding_run(struct unwinding *unwinding)
 {
 	int r;
 
-	for (size_t i = 0; i < unwinding->taken_count; i++)
-		answer(unwinding, &unwinding->taken[i]);
-	unwinding->taken_count = 0;
+	for (size_t i = 0; i < unwinding->request_count; i++)
+		handle_request(unwinding, &unwinding->requests[i]);
+	unwinding->request_count = 0;
 	r = symbolizer_run(unwinding->tables);
 	if (r < 0)
 		return r;
-	settle_all(unwinding);
+	finish_all(unwinding);
 	reload_all(unwinding);
-	settle_all(unwinding);
+	finish_all(unwinding);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables for what is sampled, put together out of the stages as pipeline.c is: the sampler
- * asks for a file, the mapping's file is opened and identified, its table comes from the cache or
- * is made by a worker, and is loaded for the sampler. Nothing here waits. One owner, one thread.
+ * Provides unwind tables for the sampler. The sampler requests a file; this opens and identifies
+ * it, gets its table from the cache or has a worker make it, and loads it. Only unwinding_prepare()
+ * waits. One owner, one thread.
  */
 #pragma once
 
@@ -23,17 +23,14 @@ struct unwinding_parts {
 	struct broker *broker;
 	struct process_table *processes;
 	struct binary_table *binaries;
-	const char *cache; /* the folder of symbol files, in which tables have one of their own;
-			      NULL: tables are kept for this run alone */
+	/* The folder of symbol files, with a subfolder for tables; NULL: no cache, tables are lost
+	 * with this struct. */
+	const char *cache;
 };
 
 struct unwinding_report {
 	struct unwinder_report files;
 	struct symbolizer_counters tables;
-	uint64_t requests;
-	uint64_t unidentified; /* requests for files that could not be opened, or had changed */
-	/* Requests that could not be kept, and how often some could not be read. */
-	uint64_t requests_lost, request_errors;
 };
 
 /* Returns 0, -ENOMEM, or -errno. */
@@ -41,14 +38,14 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 void unwinding_free(struct unwinding *unwinding);
 DEFINE_CLEANUP(struct unwinding, unwinding_free);
 
-/* Readable when a worker has something to tell; borrowed. */
+/* Readable when unwinding_run() has results of workers to handle; borrowed. */
 int unwinding_poll_fd(const struct unwinding *unwinding);
 
 /*
- * Takes the sampler's requests, for unwinding_run(). Between the two the table of processes is to
- * be told what has happened, so that it knows all that did before the requests.
+ * Reads the sampler's requests, for unwinding_run(). Update the process table between the two, so
+ * that it knows all that happened before the requests.
  */
-void unwinding_take_requests(struct unwinding *unwinding);
+void unwinding_read_requests(struct unwinding *unwinding);
 
 /*
  * Before sampling begins, after capture_list_files(): makes or loads the tables of the files that
@@ -57,13 +54,13 @@ void unwinding_take_requests(struct unwinding *unwinding);
  */
 int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns);
 
-/* Deals with the requests that were taken and with the workers' results. Returns 0 or -errno. */
+/* Handles the requests that were read, and the results of workers. Returns 0 or -errno. */
 int unwinding_run(struct unwinding *unwinding);
 
-/* After drain_flip(): the sampler writes this window now. */
+/* Call after drain_flip(). The sampler writes this window now. */
 void unwinding_begin_window(struct unwinding *unwinding, uint32_t window);
 
-/* Of the binary table; UINT32_MAX: not known. For resolver_set_files(). */
+/* The file's number in the binary table; UINT32_MAX: not known. For resolver_set_files(). */
 uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

@@ -14,7 +14,7 @@ static bool is_vdso(const struct pilotlight_file_key *key)
 	return memcmp(key, &vdso, sizeof(vdso)) == 0;
 }
 
-/* Is it the file that the sampler has met? */
+/* Is it the file that the sampler has met? Size and time of modification tell. */
 static bool is_file(int fd, const struct pilotlight_file_key *key)
 {
 	struct stat status;
@@ -39,9 +39,9 @@ static bool is_no_elf(int fd)
 }
 
 /*
- * The file of a request, -EMEDIUMTYPE where it is shared memory and none: as the process has it
- * mapped, or by its path if the process is gone. It is the one that was asked for, or nothing:
- * under a wrong name its table would be wrong for as long as it is known.
+ * Opens the file of a request as the process has it mapped, or by its path if the process is gone.
+ * Fails rather than open another file: its table would be used for as long as the key is known.
+ * Returns -EMEDIUMTYPE if it is shared memory without a file.
  */
 static int open_requested(const struct unwinding_parts *parts,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
@@ -65,7 +65,7 @@ static int open_requested(const struct unwinding_parts *parts,
 	}
 	if (r == 0)
 		(void)close(fd);
-	/* Its file system does not answer, and is not asked twice. */
+	/* The file system does not answer: do not wait for it twice. */
 	if (r == -ETIMEDOUT)
 		return r;
 	r = broker_open_path(parts->broker, file.path, &fd);
@@ -135,7 +135,7 @@ int unwinding_files_identity(
 	return fd < 0 ? -ENOENT : symbol_identity_of_binary(fd, &binary->build_id, ret_identity);
 }
 
-/* Is it the file's contents? Its identity tells, or where that is not known, size and time. */
+/* Are the contents the same? By identity, or if that is not known, by size and time. */
 static bool is_of(const struct walk_file *file, const struct binary *binary, int fd)
 {
 	struct symbol_identity identity;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files that the sampler has met: opened, held against what the kernel knows them by, and
- * identified. Another file in the place of one is nobody's.
+ * Opens and identifies the files that the sampler has met. A file is checked against the kernel's
+ * key, because another one may be at its path by now.
  */
 #pragma once
 
@@ -11,21 +11,20 @@
 #include "unwind/walk_files.h"
 
 /*
- * The binary of a request, and a descriptor of its file, which is the caller's. Returns 0;
- * -EMEDIUMTYPE it is shared memory, or no ELF file; -ESRCH the process is not known; -ESTALE the
- * file is another now; -ENOENT or another -errno, it cannot be opened.
+ * Finds the binary of a request and opens its file, for the caller. Returns 0; -EMEDIUMTYPE if it
+ * is shared memory, or not an ELF file; -ESRCH if the process is not known; -ESTALE if it is
+ * another file now; -ENOENT or another -errno if it cannot be opened.
  */
 int unwinding_files_identify(const struct unwinding_parts *parts,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
 	uint32_t *ret_binary, int *ret_fd);
 
-/*
- * The identity of a binary as the symbolizer knows it. `fd` is of its file; -1: there is none, and
- * nobody knows whose it is, -ENOENT.
- */
+/* The identity by which the symbolizer knows a binary. `fd`: its file; -1: returns -ENOENT, since
+ * the file's owner is not known. */
 int unwinding_files_identity(
 	const struct binary *binary, int fd, struct symbol_identity *ret_identity);
 
-/* A descriptor, the caller's, of a file that was met before; -1: it is not to be had. */
+/* Opens an identified file again, for the caller. Returns -1 if it cannot be opened or has changed.
+ */
 int unwinding_files_open_again(const struct unwinding_parts *parts, const struct walk_file *file,
 	const struct binary *binary);

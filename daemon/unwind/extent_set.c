@@ -23,7 +23,7 @@ static uint64_t end_of(const struct extent *extent)
 	return (uint64_t)extent->start + extent->count;
 }
 
-/* The first extent that begins at or behind `start`. */
+/* The position of the first extent that begins at or behind `start`. */
 static size_t position_of(const struct extent_set *set, uint32_t start)
 {
 	size_t low = 0, high = set->count;
@@ -88,7 +88,7 @@ bool extent_set_find(const struct extent_set *set, uint32_t count, uint32_t *ret
 	return false;
 }
 
-void extent_set_take(struct extent_set *set, uint32_t start, uint32_t count)
+void extent_set_remove(struct extent_set *set, uint32_t start, uint32_t count)
 {
 	size_t i = position_of(set, start);
 	struct extent *extent = &set->extents[i];
@@ -101,7 +101,7 @@ void extent_set_take(struct extent_set *set, uint32_t start, uint32_t count)
 		remove_at(set, i);
 }
 
-bool extent_set_unite_to(const struct extent_set *a, const struct extent_set *b, uint32_t count)
+bool extent_set_union_has(const struct extent_set *a, const struct extent_set *b, uint32_t count)
 {
 	size_t i = 0, j = 0;
 	struct extent run = { 0 };

@@ -12,7 +12,7 @@
 enum {
 	NONE = SHARED_TABLE_NONE,
 	BUCKETS = 4096,
-	TABLES_MAX = 4 * PILOTLIGHT_WALK_FILES_MAX, /* the store's bound is the lower one */
+	TABLES_MAX = 4 * PILOTLIGHT_WALK_FILES_MAX, /* the store's bound is lower */
 };
 
 struct shared_tables {
@@ -44,13 +44,13 @@ int shared_tables_new(struct table_store *store, struct shared_tables **ret_tabl
 	return 0;
 }
 
-/* The padding is part of it: two sizes may be one identity. */
+/* Hashes the padding, too: identities of two sizes may be equal. */
 static uint32_t bucket_of(const struct symbol_identity *identity)
 {
 	return hash_bytes(identity->id.bytes, sizeof(identity->id.bytes)) & (BUCKETS - 1);
 }
 
-/* The next one of an identity in its chain, from `number` on. */
+/* The next table of an identity in its chain, from `number` on. */
 static uint32_t find_from(
 	const struct shared_tables *tables, uint32_t number, const struct symbol_identity *identity)
 {
@@ -151,9 +151,4 @@ struct shared_table *shared_tables_get(struct shared_tables *tables, uint32_t nu
 size_t shared_tables_positions(const struct shared_tables *tables)
 {
 	return tables->count;
-}
-
-size_t shared_tables_bytes(const struct shared_tables *tables)
-{
-	return sizeof(*tables) + tables->capacity * sizeof(*tables->items);
 }

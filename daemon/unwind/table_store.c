@@ -37,8 +37,8 @@ void table_store_free(struct table_store *store)
 }
 
 /*
- * Room for what `tables` tables can leave behind them: pending extents are no more than tables, and
- * free ones no more than these and one to end with. So neither drop nor reclaim can fail.
+ * Reserves memory for the extents of `tables` tables: there are at most as many pending extents as
+ * tables, and at most one more free extent. So drop and reclaim cannot fail.
  */
 static int reserve(struct table_store *store, size_t tables)
 {
@@ -131,7 +131,7 @@ int table_store_put(struct table_store *store, const struct unwind_table *table,
 	for (int i = 0; i < TABLE_ARRAYS; i++) {
 		if (extent.entries[i] == 0)
 			continue;
-		extent_set_take(&store->free[i], starts[i], extent.entries[i]);
+		extent_set_remove(&store->free[i], starts[i], extent.entries[i]);
 		copy(arrays[i], entry_bytes[i], starts[i], sources[i], extent.entries[i]);
 	}
 	store->tables++;
@@ -206,7 +206,7 @@ bool table_store_will_fit(const struct table_store *store, const struct table_ex
 	if (store->tables >= store->tables_max)
 		return false;
 	for (int i = 0; i < TABLE_ARRAYS; i++)
-		if (!extent_set_unite_to(&store->free[i], &store->pending[i], extent->entries[i]))
+		if (!extent_set_union_has(&store->free[i], &store->pending[i], extent->entries[i]))
 			return false;
 	return true;
 }
@@ -242,13 +242,4 @@ struct table_store_usage table_store_usage(const struct table_store *store)
 		usage.limit_bytes += (uint64_t)store->arrays.capacities[i] * entry_bytes[i];
 	}
 	return usage;
-}
-
-size_t table_store_bytes(const struct table_store *store)
-{
-	size_t extents = 0;
-
-	for (int i = 0; i < TABLE_ARRAYS; i++)
-		extents += store->free[i].capacity + store->pending[i].capacity;
-	return sizeof(*store) + extents * sizeof(struct extent);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Puts unwind tables into the flat arrays that the sampler searches: a table has one range in each.
- * First fit; what a table leaves free is one with what is free beside it.
+ * Allocates room for unwind tables in the flat arrays that the sampler searches: one range in each
+ * array, by first fit; neighbouring free ranges are merged.
  *
- * The sampler reads while this writes. What it may still be using is not touched: a dropped table's
- * ranges stay as they are until table_store_reclaim(), by which the owner says that no program runs
- * any more that can have found the table before it was dropped. One owner, one thread.
+ * The sampler reads while this writes. So the ranges of a dropped table stay untouched until
+ * table_store_reclaim(): then no program runs that may have found the table before the drop. One
+ * owner, one thread.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct unwind_table;
 
 enum table_array { TABLE_PAGES, TABLE_LINES, TABLE_RULES, TABLE_ESCAPES, TABLE_ARRAYS };
 
-/* Borrowed for as long as the store lives. An array without capacity may be NULL. */
+/* Borrowed for the store's lifetime. An array without capacity may be NULL. */
 struct table_store_arrays {
 	uint32_t *pages;
 	struct pilotlight_unwind_line *lines;
@@ -31,12 +31,12 @@ struct table_store_arrays {
 	uint32_t capacities[TABLE_ARRAYS]; /* entries */
 };
 
-/* What a table takes of each array, in entries. */
+/* The size of a table in each array, in entries. */
 struct table_extent {
 	uint32_t entries[TABLE_ARRAYS];
 };
 
-/* At most `tables_max` tables, with those that are dropped and not reclaimed. 0 or -ENOMEM. */
+/* `tables_max` includes tables that are dropped and not yet reclaimed. Returns 0 or -ENOMEM. */
 int table_store_new(
 	const struct table_store_arrays *arrays, size_t tables_max, struct table_store **ret_store);
 void table_store_free(struct table_store *store);
@@ -45,41 +45,39 @@ DEFINE_CLEANUP(struct table_store, table_store_free);
 struct table_extent table_store_extent(const struct unwind_table *table);
 
 /*
- * Copies a checked table into the arrays and sets in `placement` what tells the sampler of it: all
- * but id, flags and used_window. The sampler is to be told afterwards. Returns 0; -EFBIG there will
- * never be room; -ENOSPC there is none now; -ENOMEM. On failure nothing has changed.
+ * Copies a checked table into the arrays, and sets the fields of `placement` that say where it is.
+ * Enter it for the sampler afterwards. Returns 0; -EFBIG if there can never be room; -ENOSPC if
+ * there is none now; -ENOMEM. On failure nothing has changed.
  */
 int table_store_put(struct table_store *store, const struct unwind_table *table,
 	struct pilotlight_walk_file *placement);
 
-/* Is what was put there the same as `table`? Time is linear in its size. */
+/* Is the stored table the same as `table`? Takes time in proportion to its size. */
 bool table_store_holds(const struct table_store *store, const struct unwind_table *table,
 	const struct pilotlight_walk_file *placement);
 
-/* The table that was put there; the sampler has been told that it is gone. Cannot fail. */
+/* Drops a stored table, to which no entry of the sampler refers any more. Cannot fail. */
 void table_store_drop(struct table_store *store, const struct pilotlight_walk_file *placement);
 
-/* No program runs that began before the last drop. */
+/* Frees dropped tables. No program may be running that began before the last drop. */
 void table_store_reclaim(struct table_store *store);
 
-/* Is there room for it? */
+/* Is there room now? */
 bool table_store_has_room(const struct table_store *store, const struct table_extent *extent);
 
-/* Would there be room for it after the next reclaim? */
+/* Will there be room after the next reclaim? */
 bool table_store_will_fit(const struct table_store *store, const struct table_extent *extent);
 
-/* Could there be, if all in `more` were dropped besides, as far as mere numbers tell? */
+/* Could there be if `more` entries were dropped as well? Counts only, not whether they are in a
+ * row. */
 bool table_store_may_fit(const struct table_store *store, const struct table_extent *extent,
 	const uint64_t more[TABLE_ARRAYS]);
 
-/* Does it take more than a quarter of any of the arrays? */
+/* Does it take more than a quarter of one of the arrays? */
 bool table_store_is_large(const struct table_store *store, const struct table_extent *extent);
 
 struct table_store_usage {
-	size_t tables;					 /* without those that are dropped */
-	uint64_t used_bytes, pending_bytes, limit_bytes; /* used: without pending */
+	size_t tables;					 /* without dropped ones */
+	uint64_t used_bytes, pending_bytes, limit_bytes; /* pending: dropped, not reclaimed */
 };
 struct table_store_usage table_store_usage(const struct table_store *store);
-
-/* What it holds of memory, the arrays not counted. */
-size_t table_store_bytes(const struct table_store *store);

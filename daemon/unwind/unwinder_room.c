@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table makes room when all of its users are idle: out of use for two windows. What a window may
- * cost is bounded: the free ranges are as many as there are tables, and whoever can map files can
- * have many of both.
+ * A table may be evicted if no file that has it was used in this window or the two before. What
+ * this costs per window is bounded by a number of room checks: whoever can map files can have many
+ * files and many free ranges (I4b).
  */
 #include "unwind/unwinder_state.h"
 
 #include <assert.h>
 
-enum { ROOM_CHECKS_MAX = 256 }; /* a window */
+enum { ROOM_CHECKS_MAX = 256 }; /* per window */
 
 void unwinder_begin_room(struct unwinder *unwinder)
 {
@@ -23,94 +23,74 @@ bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *ext
 	return table_store_has_room(unwinder->store, extent);
 }
 
-static bool is_idle(const struct shared_table *table)
+static struct shared_table *table_of(struct unwinder *unwinder, const struct walk_file *file)
 {
-	return table->idle_users == table->users;
+	return shared_tables_get(unwinder->tables, file->table);
 }
 
-static void begin_ranking(struct unwinder *unwinder)
-{
-	size_t tables = shared_tables_positions(unwinder->tables);
-
-	for (int i = 0; i < TABLE_ARRAYS; i++)
-		unwinder->idle_entries[i] = 0;
-	for (size_t i = 0; i < tables; i++)
-		shared_tables_get(unwinder->tables, (uint32_t)i)->idle_users = 0;
-}
-
-/* Asking of every file costs a system call each: only in windows in which somebody must go. */
+/* Reading the use of every file costs a system call each: only in windows that need room. */
 static void rank(struct unwinder *unwinder)
 {
 	size_t positions = walk_files_positions(unwinder->files);
 
 	if (walk_files_is_ranked(unwinder->files))
 		return;
-	begin_ranking(unwinder);
 	for (size_t i = 0; i < positions; i++) {
 		struct walk_file *file = walk_files_at(unwinder->files, i);
-		struct shared_table *table;
 
-		if (!file)
-			continue;
-		unwinder_refresh_use(unwinder, file);
-		file->is_idle = file->state == WALK_FILE_LOADED &&
-				!walk_files_is_recent(unwinder->files, file);
-		if (!file->is_idle)
-			continue;
-		table = shared_tables_get(unwinder->tables, file->table);
-		table->idle_users++;
-		for (int j = 0; j < TABLE_ARRAYS && is_idle(table); j++)
-			unwinder->idle_entries[j] += table->extent.entries[j];
+		if (file)
+			unwinder_refresh_use(unwinder, file);
 	}
 	walk_files_rank(unwinder->files);
 }
 
-/* A table may be another than the one that was ranked. */
-static void take_off_idle(struct unwinder *unwinder, const struct table_extent *extent)
+/* Finds out which tables are in use, and how many entries all others take. */
+static void count_idle(struct unwinder *unwinder, uint64_t ret_idle[TABLE_ARRAYS])
 {
-	for (int i = 0; i < TABLE_ARRAYS; i++) {
-		uint64_t entries = extent->entries[i];
+	size_t tables = shared_tables_positions(unwinder->tables);
+	size_t positions = walk_files_positions(unwinder->files);
 
-		if (entries > unwinder->idle_entries[i])
-			entries = unwinder->idle_entries[i];
-		unwinder->idle_entries[i] -= entries;
+	for (uint32_t i = 0; i < tables; i++)
+		shared_tables_get(unwinder->tables, i)->is_in_use = false;
+	for (size_t i = 0; i < positions; i++) {
+		const struct walk_file *file = walk_files_at(unwinder->files, i);
+
+		if (file && file->state == WALK_FILE_LOADED &&
+			walk_files_is_recent(unwinder->files, file))
+			table_of(unwinder, file)->is_in_use = true;
+	}
+	for (int i = 0; i < TABLE_ARRAYS; i++)
+		ret_idle[i] = 0;
+	for (uint32_t i = 0; i < tables; i++) {
+		const struct shared_table *table = shared_tables_get(unwinder->tables, i);
+
+		for (int j = 0; j < TABLE_ARRAYS && table->users > 0 && !table->is_in_use; j++)
+			ret_idle[j] += table->extent.entries[j];
 	}
 }
 
-void unwinder_note_user(struct unwinder *unwinder, const struct shared_table *table)
-{
-	if (walk_files_is_ranked(unwinder->files) && table->idle_users > 0 &&
-		table->idle_users + 1 == table->users)
-		take_off_idle(unwinder, &table->extent);
-}
-
-/* It may have been used since the ranking. */
+/* Fails if the file has been used since the ranking. */
 static bool evict(struct unwinder *unwinder, struct walk_file *file)
 {
-	const struct shared_table *table = shared_tables_get(unwinder->tables, file->table);
-	bool was_idle = is_idle(table), is_last = table->users == 1, is_gone;
-
 	unwinder_refresh_use(unwinder, file);
-	is_gone = !walk_files_is_recent(unwinder->files, file) &&
-		  unwinder_change_state(unwinder, file, WALK_FILE_EVICTED, SHARED_TABLE_NONE) == 0;
-	/* It leaves no room, or has left it. */
-	if (was_idle && (is_last || !is_gone))
-		take_off_idle(unwinder, &file->extent);
-	unwinder->evictions += is_gone;
-	return is_gone;
+	if (walk_files_is_recent(unwinder->files, file)) {
+		table_of(unwinder, file)->is_in_use = true;
+		return false;
+	}
+	if (unwinder_change_state(unwinder, file, WALK_FILE_EVICTED, SHARED_TABLE_NONE) < 0)
+		return false;
+	unwinder->evictions++;
+	return true;
 }
 
-/* Evicts the file that has been out of use for longest, for whose table others have no use. */
+/* Evicts the least recently used file whose table no other file uses. */
 static bool evict_next_table(struct unwinder *unwinder)
 {
 	struct walk_file *file;
 
-	while ((file = walk_files_next_stale(unwinder->files, true))) {
-		const struct shared_table *table = shared_tables_get(unwinder->tables, file->table);
-
-		if ((table->users == 1 || is_idle(table)) && evict(unwinder, file))
+	while ((file = walk_files_next_stale(unwinder->files, true)))
+		if (!table_of(unwinder, file)->is_in_use && evict(unwinder, file))
 			return true;
-	}
 	return false;
 }
 
@@ -124,10 +104,11 @@ static struct walk_file *evict_next_file(struct unwinder *unwinder)
 	return NULL;
 }
 
-/* Returns whether no more is to be done in this window. */
-static bool make_idle_leave(struct unwinder *unwinder, const struct table_extent *extent)
+/* Returns true if there is room now, or if the window's checks are used up. */
+static bool evict_idle(struct unwinder *unwinder, const struct table_extent *extent,
+	const uint64_t idle[TABLE_ARRAYS])
 {
-	if (!table_store_may_fit(unwinder->store, extent, unwinder->idle_entries))
+	if (!table_store_may_fit(unwinder->store, extent, idle))
 		return false;
 	while (unwinder->room_checks_left > 0) {
 		unwinder->room_checks_left--;
@@ -152,8 +133,9 @@ static void evict_table(struct unwinder *unwinder, uint32_t number)
 	}
 }
 
-/* One that is in use, which nothing else makes leave. */
-static void make_large_leave(struct unwinder *unwinder, const struct table_extent *extent)
+/* Evicts a large table that is in use. Nothing else would ever displace it. */
+static void evict_large(struct unwinder *unwinder, const struct table_extent *extent,
+	const uint64_t idle[TABLE_ARRAYS])
 {
 	size_t tables = shared_tables_positions(unwinder->tables);
 
@@ -161,11 +143,11 @@ static void make_large_leave(struct unwinder *unwinder, const struct table_exten
 		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
 		uint64_t more[TABLE_ARRAYS];
 
-		if (table->users == 0 || is_idle(table) ||
+		if (table->users == 0 || !table->is_in_use ||
 			!table_store_is_large(unwinder->store, &table->extent))
 			continue;
 		for (int i = 0; i < TABLE_ARRAYS; i++)
-			more[i] = unwinder->idle_entries[i] + table->extent.entries[i];
+			more[i] = idle[i] + table->extent.entries[i];
 		if (table_store_may_fit(unwinder->store, extent, more)) {
 			evict_table(unwinder, number);
 			unwinder->has_large_left = true;
@@ -176,12 +158,16 @@ static void make_large_leave(struct unwinder *unwinder, const struct table_exten
 
 void unwinder_make_table_room(struct unwinder *unwinder, const struct table_extent *extent)
 {
+	uint64_t idle[TABLE_ARRAYS];
+
 	rank(unwinder);
-	if (make_idle_leave(unwinder, extent) || unwinder->has_large_left ||
+	count_idle(unwinder, idle);
+	if (evict_idle(unwinder, extent, idle) || unwinder->has_large_left ||
 		unwinder->room_checks_left == 0 || table_store_is_large(unwinder->store, extent))
 		return;
 	unwinder->room_checks_left--;
-	make_large_leave(unwinder, extent);
+	count_idle(unwinder, idle);
+	evict_large(unwinder, extent, idle);
 }
 
 void unwinder_make_file_room(struct unwinder *unwinder)

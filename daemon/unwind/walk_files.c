@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Slots hold the files; a slot is in a chain of its key (unless the file is gone), in one of its
- * id, and, when gone, in a queue by the time of going. Ids are given in turn, so that one comes
- * again when all others have been given, and is passed over if its file is still known.
+ * Each slot holds a file. It is in the hash chain of its id, in the chain of its key unless the
+ * file is gone, and in a queue by time if the file is gone. Ids are assigned in turn; an id is
+ * reused after all others, and skipped if its file is still known.
  */
 #include "unwind/walk_files.h"
 
@@ -17,8 +17,8 @@
 enum {
 	NONE = UINT32_MAX,
 	BUCKETS_MIN = 64,
-	WINDOWS_RECENT = 2, /* before the present one */
-	WINDOWS_GONE = 2,   /* whole ones, for which an id outlives its file */
+	WINDOWS_RECENT = 2, /* before this one */
+	WINDOWS_GONE = 2,   /* whole windows for which an id outlives its file */
 };
 
 struct slot {
@@ -26,23 +26,23 @@ struct slot {
 	bool is_used;
 	uint32_t gone_window;
 	uint32_t next_by_key, next_by_id;
-	uint32_t next; /* of the free, or of the gone */
+	uint32_t next; /* in the free list, or in the queue of those that are gone */
 };
 
 struct walk_files {
 	struct slot *slots;
 	size_t count, capacity, limit;
-	size_t known; /* that are not gone */
+	size_t known; /* not gone */
 	uint32_t free;
 	uint32_t oldest_gone, newest_gone;
 	uint32_t next_id;
 	uint32_t window;
 	uint32_t *by_key, *by_id; /* first slot of each chain */
 	uint32_t bucket_count;	  /* a power of two */
-	/* The ranking: used_window << 32 | slot, with as much room as there are slots. */
+	/* The ranking: used_window << 32 | slot; reserved for as many as there are slots. */
 	uint64_t *stale;
 	size_t stale_count, stale_capacity;
-	size_t next_loaded, next_other; /* in it */
+	size_t next_loaded, next_other; /* positions in it */
 	bool is_ranked;
 	struct walk_files_counters counters;
 };
@@ -115,7 +115,7 @@ static void unchain_key(struct walk_files *files, uint32_t slot)
 
 static void unchain_id(struct walk_files *files, uint32_t slot)
 {
-	uint32_t *place = id_bucket(files, files->slots[slot].file.told.id);
+	uint32_t *place = id_bucket(files, files->slots[slot].file.entry.id);
 
 	while (*place != slot)
 		place = &files->slots[*place].next_by_id;
@@ -136,7 +136,7 @@ struct walk_file *walk_files_find_id(struct walk_files *files, uint32_t id)
 {
 	uint32_t slot = *id_bucket(files, id);
 
-	while (slot != NONE && files->slots[slot].file.told.id != id)
+	while (slot != NONE && files->slots[slot].file.entry.id != id)
 		slot = files->slots[slot].next_by_id;
 	return slot == NONE ? NULL : &files->slots[slot].file;
 }
@@ -150,13 +150,13 @@ uint32_t walk_files_window(const struct walk_files *files)
 
 bool walk_files_is_recent(const struct walk_files *files, const struct walk_file *file)
 {
-	return (uint64_t)file->told.used_window + WINDOWS_RECENT >= files->window;
+	return (uint64_t)file->entry.used_window + WINDOWS_RECENT >= files->window;
 }
 
 void walk_files_use(struct walk_file *file, uint32_t window)
 {
-	if (window > file->told.used_window)
-		file->told.used_window = window;
+	if (window > file->entry.used_window)
+		file->entry.used_window = window;
 }
 
 static void end_oldest_gone(struct walk_files *files)
@@ -183,11 +183,11 @@ void walk_files_begin_window(struct walk_files *files, uint32_t window)
 		end_oldest_gone(files);
 }
 
-/* --- coming and going --- */
+/* --- adding and forgetting --- */
 
 static int reserve_slot(struct walk_files *files)
 {
-	const size_t limit = 2 * files->limit; /* with those that are gone */
+	const size_t limit = 2 * files->limit; /* including files that are gone */
 	int r;
 
 	if (files->known >= files->limit)
@@ -233,9 +233,9 @@ int walk_files_add(struct walk_files *files, const struct pilotlight_file_key *k
 	files->free = slot->next;
 	*slot = (struct slot){
 		.file = { .key = *key,
-			.told = { .id = id, .used_window = files->window },
+			.entry = { .id = id, .used_window = files->window },
 			.binary = binary,
-			.state = WALK_FILE_WANTED },
+			.state = WALK_FILE_PENDING },
 		.is_used = true,
 		.next_by_key = *key_bucket(files, key),
 		.next_by_id = *id_bucket(files, id),
@@ -266,7 +266,7 @@ void walk_files_forget(struct walk_files *files, struct walk_file *file)
 	files->counters.forgotten++;
 }
 
-/* --- all of them --- */
+/* --- all files --- */
 
 bool walk_files_is_full(const struct walk_files *files)
 {
@@ -291,7 +291,7 @@ struct walk_file *walk_files_at(struct walk_files *files, size_t position)
 	return slot->is_used && slot->file.state != WALK_FILE_GONE ? &slot->file : NULL;
 }
 
-/* --- who could go --- */
+/* --- the ranking --- */
 
 static int compare(const void *a, const void *b)
 {
@@ -308,7 +308,7 @@ void walk_files_rank(struct walk_files *files)
 
 		if (file && !walk_files_is_recent(files, file))
 			files->stale[files->stale_count++] =
-				(uint64_t)file->told.used_window << 32 | i;
+				(uint64_t)file->entry.used_window << 32 | i;
 	}
 	if (files->stale_count > 0)
 		qsort(files->stale, files->stale_count, sizeof(*files->stale), compare);
@@ -321,8 +321,7 @@ bool walk_files_is_ranked(const struct walk_files *files)
 	return files->is_ranked;
 }
 
-/* Since the ranking a file may have gone or been used, and its slot may be another's, a recent one.
- */
+/* Since the ranking a file may have been used, or have gone and left its slot to another. */
 struct walk_file *walk_files_next_stale(struct walk_files *files, bool is_loaded)
 {
 	size_t *next = is_loaded ? &files->next_loaded : &files->next_other;
@@ -340,11 +339,4 @@ struct walk_file *walk_files_next_stale(struct walk_files *files, bool is_loaded
 struct walk_files_counters walk_files_counters(const struct walk_files *files)
 {
 	return files->counters;
-}
-
-size_t walk_files_bytes(const struct walk_files *files)
-{
-	return files->capacity * sizeof(*files->slots) +
-	       files->stale_capacity * sizeof(*files->stale) +
-	       2 * files->bucket_count * sizeof(*files->by_key);
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "symbol/symbol_file.h"
 #include "symbol/symbol_identity.h"
+#include "tests/unwind/unwind_rows.h"
 #include "unwind/unwind_table.h"
 
 #include <errno.h>

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An input is read in three ways: as a symbol file, as it is and with its length and hashes made
- * right; as the sections of a table; and as rows, whose table is whole, and as what to damage in
- * it. Whatever is taken for a table must then be searched as a linear search of it would, by the
- * engine and by the sampler.
+ * Reads an input in three ways: as a symbol file, as it is and with its length and hashes made
+ * right; as the sections of a table; and as rows of a valid table, followed by damage to it. In
+ * each table that is accepted, the sampler's lookup must agree with the rows.
  */
 #include "base/cleanup.h"
 #include "symbol/symbol_file.h"
+#include "tests/unwind/sampler_lookup.h"
 #include "tests/unwind/unwind_table_fixture.h"
-#include "tests/unwind/unwind_table_model.h"
 #include "unwind/unwind_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/unwind_table.bpf.h"
-
-enum { ROWS_MAX = 1000, SEARCHED_ROWS = 40, DAMAGES_MAX = 8 };
+enum { ROWS_MAX = 1000, DAMAGES_MAX = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -53,69 +47,14 @@ static size_t take_array(struct input *input, void *array, size_t entry_bytes, s
 	return count;
 }
 
-static struct unwind_table searched; /* by the sampler: at the beginning of its arrays */
-
-static __always_inline const __u32 *unwind_page(__u32 number)
-{
-	return number <= searched.summary->page_count ? &searched.pages[number] : NULL;
-}
-
-static __always_inline const struct pilotlight_unwind_line *unwind_line(__u32 number)
-{
-	return number < searched.summary->line_count ? &searched.lines[number] : NULL;
-}
-
-static __always_inline const struct pilotlight_unwind_rule *unwind_rule(__u32 number)
-{
-	return number < searched.summary->rule_count ? &searched.rules[number] : NULL;
-}
-
-static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u32 number)
-{
-	return number < searched.summary->escape_count ? &searched.escapes[number] : NULL;
-}
-
-static bool sampler_agrees_at(const struct pilotlight_walk_file *file, uint64_t offset)
-{
-	struct unwind_row row;
-
-	if (!unwind_table_find(&searched, offset, &row))
-		return !unwind_rule(unwind_find_number(file, offset));
-	return unwind_rule(unwind_find_number(file, offset)) == row.rule;
-}
-
-/* At the beginning and the end of each row. */
-static bool sampler_agrees(const struct unwind_table *table)
-{
-	const struct pilotlight_unwind_summary *summary = table->summary;
-	const struct pilotlight_walk_file file = {
-		.first_page = summary->first_page,
-		.page_count = summary->page_count,
-		.line_count = summary->line_count,
-		.rule_count = summary->rule_count,
-		.escape_count = summary->escape_count,
-	};
-	struct unwind_row_cursor cursor = { .table = table };
-	struct unwind_row row;
-
-	searched = *table;
-	while (unwind_row_cursor_next(&cursor, &row))
-		if (!sampler_agrees_at(&file, row.start) ||
-			!sampler_agrees_at(&file, row.end - 1) ||
-			!sampler_agrees_at(&file, row.end))
-			return false;
-	return sampler_agrees_at(&file, 0) && sampler_agrees_at(&file, UINT64_MAX);
-}
-
-/* Was it taken for a table? */
+/* Was a table accepted? */
 static bool check(const struct symbol_file *file)
 {
 	struct unwind_table table;
 
 	if (unwind_table_init(&table, file) < 0)
 		return false;
-	if (!unwind_table_model_agrees(&table, 1 + table.summary->row_count / SEARCHED_ROWS) ||
-		!sampler_agrees(&table))
+	if (!sampler_lookup_is_right(&table))
 		abort();
 	return true;
 }

@@ -68,7 +68,7 @@ static void ends_of_the_range_may_be_free(void **state)
 	extent_set_add(&set, UINT32_MAX - 4, 5);
 	extent_set_add(&set, 0, 5);
 	assert_set(&set, { 0, 5 }, { UINT32_MAX - 4, 5 });
-	extent_set_take(&set, 0, 5);
+	extent_set_remove(&set, 0, 5);
 	assert_true(extent_set_find(&set, 5, &start));
 	assert_int_equal(start, UINT32_MAX - 4);
 	extent_set_done(&set);
@@ -89,11 +89,11 @@ static void first_fit_is_found_and_taken(void **state)
 	assert_int_equal(start, 77);
 	assert_true(extent_set_find(&set, 3, &start));
 	assert_int_equal(start, 10);
-	extent_set_take(&set, 10, 3);
+	extent_set_remove(&set, 10, 3);
 	assert_set(&set, { 0, 2 }, { 13, 2 }, { 30, 9 });
-	extent_set_take(&set, 0, 2);
+	extent_set_remove(&set, 0, 2);
 	assert_set(&set, { 13, 2 }, { 30, 9 });
-	extent_set_take(&set, 30, 9);
+	extent_set_remove(&set, 30, 9);
 	assert_set(&set, { 13, 2 });
 	extent_set_done(&set);
 }
@@ -105,15 +105,15 @@ static void two_sets_are_seen_as_one(void **state)
 	(void)state;
 	init(&a);
 	init(&b);
-	assert_true(extent_set_unite_to(&a, &b, 0));
-	assert_false(extent_set_unite_to(&a, &b, 1));
+	assert_true(extent_set_union_has(&a, &b, 0));
+	assert_false(extent_set_union_has(&a, &b, 1));
 	extent_set_add(&a, 0, 3);
 	extent_set_add(&b, 3, 4);
 	extent_set_add(&a, 7, 1);
 	extent_set_add(&b, 9, 5);
-	assert_true(extent_set_unite_to(&a, &b, 8));
-	assert_true(extent_set_unite_to(&b, &a, 8));
-	assert_false(extent_set_unite_to(&a, &b, 9));
+	assert_true(extent_set_union_has(&a, &b, 8));
+	assert_true(extent_set_union_has(&b, &a, 8));
+	assert_false(extent_set_union_has(&a, &b, 9));
 	extent_set_move(&a, &b);
 	assert_set(&a, { 0, 8 }, { 9, 5 });
 	assert_int_equal(b.count, 0);

@@ -97,7 +97,6 @@ static void same_table_is_there_once(void **state)
 	assert_true(has(tables, 1, 5));
 	assert_false(has(tables, 1, 6));
 	assert_false(has(tables, 3, 5));
-	assert_true(shared_tables_bytes(tables) > 0);
 }
 
 static void tables_of_one_identity_are_told_apart(void **state)

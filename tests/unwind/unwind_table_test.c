@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "tests/unwind/sampler_lookup.h"
 #include "tests/unwind/unwind_table_fixture.h"
-#include "tests/unwind/unwind_table_model.h"
 #include "unwind/unwind_table.h"
 
 #include <errno.h>
@@ -56,7 +56,8 @@ static void assert_row(const struct unwind_table *table, uint64_t offset, uint64
 {
 	struct unwind_row row;
 
-	assert_true(unwind_table_find(table, offset, &row));
+	assert_ptr_equal(sampler_lookup(table, offset), &table->rules[rule]);
+	assert_true(unwind_row_find(table, offset, &row));
 	assert_int_equal(row.start, start);
 	assert_int_equal(row.end, end);
 	assert_ptr_equal(row.rule, &table->rules[rule]);
@@ -64,8 +65,6 @@ static void assert_row(const struct unwind_table *table, uint64_t offset, uint64
 
 static void assert_known_rows(const struct unwind_table *table)
 {
-	struct unwind_row row = { .start = 77 };
-
 	assert_row(table, 0x1010, 0x1010, 0x1011, 1);
 	assert_row(table, 0x1011, 0x1011, 0x1020, 2);
 	assert_row(table, 0x101f, 0x1011, 0x1020, 2);
@@ -74,14 +73,13 @@ static void assert_known_rows(const struct unwind_table *table)
 	assert_row(table, 0x12003, 0x12000, 0x12004, 1);
 	assert_row(table, 0x12004, 0x12004, 0x12008, 300);
 	assert_row(table, 0x12fff, 0x12008, 0x13000, 0);
-	assert_false(unwind_table_find(table, 0x100f, &row));
-	assert_false(unwind_table_find(table, 0x1000, &row));
-	assert_false(unwind_table_find(table, 0xfff, &row));
-	assert_false(unwind_table_find(table, 0, &row));
-	assert_false(unwind_table_find(table, 0x13000, &row));
-	assert_false(unwind_table_find(table, (1ULL << 32) + 0x1010, &row));
-	assert_false(unwind_table_find(table, UINT64_MAX, &row));
-	assert_int_equal(row.start, 77);
+	assert_null(sampler_lookup(table, 0x100f));
+	assert_null(sampler_lookup(table, 0x1000));
+	assert_null(sampler_lookup(table, 0xfff));
+	assert_null(sampler_lookup(table, 0));
+	assert_null(sampler_lookup(table, 0x13000));
+	assert_null(sampler_lookup(table, (1ULL << 32) + 0x1010));
+	assert_null(sampler_lookup(table, UINT64_MAX));
 }
 
 static void offsets_find_their_rows(void **state)
@@ -95,7 +93,7 @@ static void offsets_find_their_rows(void **state)
 	assert_int_equal(table.summary->line_count, 2);
 	assert_int_equal(table.summary->escape_count, 1);
 	assert_known_rows(&table);
-	assert_true(unwind_table_model_agrees(&table, 1));
+	assert_true(sampler_lookup_is_right(&table));
 	assert_int_equal(unwind_table_bytes(&table), 48 + 19 * 4 + 2 * 64 + 301 * 16 + 8);
 }
 
@@ -128,7 +126,7 @@ static uint32_t draw(uint64_t *random)
 }
 
 /* Dense and sparse, with lines that are full, that are not, and pages with none and with many. */
-static void random_tables_agree_with_a_linear_search(void **state)
+static void lookups_in_random_tables_agree_with_the_rows(void **state)
 {
 	enum { ROWS = 1000 };
 	struct unwind_table_fixture_row rows[ROWS];
@@ -155,7 +153,7 @@ static void random_tables_agree_with_a_linear_search(void **state)
 		unwind_table_fixture_lay_out(&fixture, rows, count, rule_count);
 		assert_int_equal(init(&table, &file), 0);
 		assert_int_equal(table.summary->row_count, count);
-		assert_true(unwind_table_model_agrees(&table, 1 + (uint32_t)count / 100));
+		assert_true(sampler_lookup_is_right(&table));
 	}
 }
 
@@ -171,12 +169,12 @@ static void tables_may_reach_both_ends(void **state)
 	unwind_table_fixture_lay_out(&fixture, first, 2, 2);
 	assert_int_equal(init(&table, &low), 0);
 	assert_row(&table, 0, 0, 5, 1);
-	assert_true(unwind_table_model_agrees(&table, 1));
+	assert_true(sampler_lookup_is_right(&table));
 	unwind_table_fixture_lay_out(&fixture, last, 2, 2);
 	assert_int_equal(fixture.summary.first_page + fixture.summary.page_count, 1 << 20);
 	assert_int_equal(init(&table, &high), 0);
 	assert_row(&table, UINT32_MAX, UINT32_MAX, 1ULL << 32, 0);
-	assert_true(unwind_table_model_agrees(&table, 1));
+	assert_true(sampler_lookup_is_right(&table));
 	fixture.summary.page_count++; /* and no further */
 	fixture.page_count++;
 	assert_int_equal(try(), -EBADMSG);
@@ -197,8 +195,8 @@ static void last_row_may_be_empty(void **state)
 	fixture.page_count = 2;
 	assert_int_equal(init(&table, &file), 0);
 	assert_row(&table, 0x1fff, 0x1ff0, 0x2000, 1);
-	assert_false(unwind_table_find(&table, 0x2000, &row));
-	assert_true(unwind_table_model_agrees(&table, 1));
+	assert_null(sampler_lookup(&table, 0x2000));
+	assert_true(sampler_lookup_is_right(&table));
 	cursor = (struct unwind_row_cursor){ .table = &table };
 	assert_true(unwind_row_cursor_next(&cursor, &row));
 	assert_true(unwind_row_cursor_next(&cursor, &row));
@@ -218,7 +216,7 @@ static void tables_without_rows_are_whole(void **state)
 	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
 	assert_int_equal(init(&table, &file), 0);
 	assert_int_equal(table.summary->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
-	assert_false(unwind_table_find(&table, 0, &row));
+	assert_null(sampler_lookup(&table, 0));
 	cursor = (struct unwind_row_cursor){ .table = &table };
 	assert_false(unwind_row_cursor_next(&cursor, &row));
 	assert_int_equal(unwind_table_bytes(&table), 48);
@@ -436,7 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(offsets_find_their_rows),
 		cmocka_unit_test(rows_are_told_in_order),
-		cmocka_unit_test(random_tables_agree_with_a_linear_search),
+		cmocka_unit_test(lookups_in_random_tables_agree_with_the_rows),
 		cmocka_unit_test(tables_may_reach_both_ends),
 		cmocka_unit_test(last_row_may_be_empty),
 		cmocka_unit_test(tables_without_rows_are_whole),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An unwinder with what stands for the sampler: arrays in memory, and what it was told of files.
- * Being told of a table it searches it, as a program could from then on. Include after cmocka.h.
+ * An unwinder with what stands for the sampler: arrays in memory, and what it was entry of files.
+ * Being entry of a table it searches it, as a program could from then on. Include after cmocka.h.
  */
 #pragma once
 
+#include "tests/unwind/unwind_rows.h"
 #include "tests/unwind/unwind_table_fixture.h"
 #include "unwind/unwind_table.h"
 #include "unwind/unwinder.h"
@@ -13,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, TOLD_MAX = 512 };
+enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 512 };
 
-/* What stands for the sampler: what it was told of, and the arrays it reads. */
+/* What stands for the sampler: what it was entry of, and the arrays it reads. */
 struct sampler {
 	uint32_t pages[PAGES];
 	struct pilotlight_unwind_line lines[LINES];
 	struct pilotlight_unwind_rule rules[RULES];
 	struct pilotlight_unwind_escape escapes[ESCAPES];
-	struct told {
+	struct sampler_entry {
 		struct pilotlight_file_key key;
 		struct pilotlight_walk_file file;
-		bool is_told;
-	} told[TOLD_MAX];
+		bool has_entry;
+	} entries[ENTRIES_MAX];
 	size_t puts, drops;
 	int put_error, drop_error, ask_error;
 	struct unwinder *unwinder;
@@ -35,37 +36,38 @@ static struct unwind_table_fixture fixture;
 
 /* --- the sampler --- */
 
-static inline struct told *find_told(struct sampler *sampler, const struct pilotlight_file_key *key)
+static inline struct sampler_entry *find_entry(
+	struct sampler *sampler, const struct pilotlight_file_key *key)
 {
-	for (size_t i = 0; i < TOLD_MAX; i++)
-		if (sampler->told[i].is_told &&
-			memcmp(&sampler->told[i].key, key, sizeof(*key)) == 0)
-			return &sampler->told[i];
+	for (size_t i = 0; i < ENTRIES_MAX; i++)
+		if (sampler->entries[i].has_entry &&
+			memcmp(&sampler->entries[i].key, key, sizeof(*key)) == 0)
+			return &sampler->entries[i];
 	return NULL;
 }
 
 /* Would a walk through the file find the rules that are its own, which its number tells? */
-static inline bool reads_right(const struct sampler *sampler, const struct told *told)
+static inline bool reads_right(const struct sampler *sampler, const struct sampler_entry *entry)
 {
 	const struct pilotlight_unwind_summary summary = {
-		.first_page = told->file.first_page,
-		.page_count = told->file.page_count,
-		.line_count = told->file.line_count,
-		.rule_count = told->file.rule_count,
-		.escape_count = told->file.escape_count,
+		.first_page = entry->file.first_page,
+		.page_count = entry->file.page_count,
+		.line_count = entry->file.line_count,
+		.rule_count = entry->file.rule_count,
+		.escape_count = entry->file.escape_count,
 	};
 	const struct unwind_table table = {
 		.summary = &summary,
-		.pages = &sampler->pages[told->file.pages_at],
-		.lines = &sampler->lines[told->file.lines_at],
-		.rules = &sampler->rules[told->file.rules_at],
-		.escapes = &sampler->escapes[told->file.escapes_at],
+		.pages = &sampler->pages[entry->file.pages_at],
+		.lines = &sampler->lines[entry->file.lines_at],
+		.rules = &sampler->rules[entry->file.rules_at],
+		.escapes = &sampler->escapes[entry->file.escapes_at],
 	};
-	uint32_t number = (uint32_t)told->key.inode;
+	uint32_t number = (uint32_t)entry->key.inode;
 	struct unwind_row row;
 
 	for (uint32_t page = 1; page <= summary.page_count; page++)
-		if (!unwind_table_find(&table, page * 4096 + 1500, &row) ||
+		if (!unwind_row_find(&table, page * 4096 + 1500, &row) ||
 			row.start != page * 4096 + number % 1000 ||
 			row.rule->offset != 8 * (2 + (int32_t)(number % 4)))
 			return false;
@@ -76,33 +78,33 @@ static inline int put_file(void *context, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_file *file)
 {
 	struct sampler *sampler = context;
-	struct told *told = find_told(sampler, key);
+	struct sampler_entry *entry = find_entry(sampler, key);
 
 	sampler->puts++;
 	if (sampler->put_error < 0)
 		return sampler->put_error;
-	for (size_t i = 0; i < TOLD_MAX && !told; i++)
-		if (!sampler->told[i].is_told)
-			told = &sampler->told[i];
-	if (!told)
+	for (size_t i = 0; i < ENTRIES_MAX && !entry; i++)
+		if (!sampler->entries[i].has_entry)
+			entry = &sampler->entries[i];
+	if (!entry)
 		return -E2BIG;
-	*told = (struct told){ .key = *key, .file = *file, .is_told = true };
+	*entry = (struct sampler_entry){ .key = *key, .file = *file, .has_entry = true };
 	/* From here on a program may use it. */
 	if (file->flags & PILOTLIGHT_FILE_HAS_TABLE)
-		assert_true(reads_right(sampler, told));
+		assert_true(reads_right(sampler, entry));
 	return 0;
 }
 
 static inline int drop_file(void *context, const struct pilotlight_file_key *key)
 {
 	struct sampler *sampler = context;
-	struct told *told = find_told(sampler, key);
+	struct sampler_entry *entry = find_entry(sampler, key);
 
 	sampler->drops++;
 	if (sampler->drop_error < 0)
 		return sampler->drop_error;
-	assert_non_null(told);
-	told->is_told = false;
+	assert_non_null(entry);
+	entry->has_entry = false;
 	return 0;
 }
 
@@ -110,12 +112,12 @@ static inline int used_window(
 	void *context, const struct pilotlight_file_key *key, uint32_t *ret_window)
 {
 	struct sampler *sampler = context;
-	const struct told *told = find_told(sampler, key);
+	const struct sampler_entry *entry = find_entry(sampler, key);
 
 	if (sampler->ask_error < 0)
 		return sampler->ask_error;
-	assert_non_null(told);
-	*ret_window = told->file.used_window;
+	assert_non_null(entry);
+	*ret_window = entry->file.used_window;
 	return 0;
 }
 
@@ -147,13 +149,13 @@ static inline struct pilotlight_file_key key_of(uint32_t number)
 }
 
 /* The number is its binary's too. */
-static inline uint32_t want(struct sampler *sampler, uint32_t number)
+static inline uint32_t request(struct sampler *sampler, uint32_t number)
 {
 	struct pilotlight_file_key key = key_of(number);
 	uint32_t id = UINT32_MAX;
 	bool is_new;
 
-	assert_int_equal(unwinder_want(sampler->unwinder, &key, number, &id, &is_new), 0);
+	assert_int_equal(unwinder_request(sampler->unwinder, &key, number, &id, &is_new), 0);
 	assert_int_equal(unwinder_binary(sampler->unwinder, id), number);
 	return id;
 }
@@ -175,7 +177,7 @@ static inline int set_table(struct sampler *sampler, uint32_t id, uint32_t numbe
 
 static inline uint32_t load(struct sampler *sampler, uint32_t number, uint32_t pages)
 {
-	uint32_t id = want(sampler, number);
+	uint32_t id = request(sampler, number);
 
 	assert_int_equal(set_table(sampler, id, number, pages), 0);
 	assert_int_equal(unwinder_file(sampler->unwinder, id)->state, WALK_FILE_LOADED);
@@ -186,18 +188,18 @@ static inline uint32_t load(struct sampler *sampler, uint32_t number, uint32_t p
 static inline void use(struct sampler *sampler, uint32_t number, uint32_t window)
 {
 	struct pilotlight_file_key key = key_of(number);
-	struct told *told = find_told(sampler, &key);
+	struct sampler_entry *entry = find_entry(sampler, &key);
 
-	assert_non_null(told);
-	told->file.used_window = window;
+	assert_non_null(entry);
+	entry->file.used_window = window;
 }
 
-static inline const struct pilotlight_walk_file *told_of(struct sampler *sampler, uint32_t number)
+static inline const struct pilotlight_walk_file *entry_of(struct sampler *sampler, uint32_t number)
 {
 	struct pilotlight_file_key key = key_of(number);
-	const struct told *told = find_told(sampler, &key);
+	const struct sampler_entry *entry = find_entry(sampler, &key);
 
-	return told ? &told->file : NULL;
+	return entry ? &entry->file : NULL;
 }
 
 static inline enum walk_file_state state_of(struct sampler *sampler, uint32_t id)

@@ -14,7 +14,7 @@ static void oldest_table_makes_room_in_the_next_window(void **state)
 {
 	uint32_t oldest, older, recent, new;
 	struct sampler sampler;
-	struct told before;
+	struct sampler_entry before;
 
 	(void)state;
 	init(&sampler, 10);
@@ -25,12 +25,12 @@ static void oldest_table_makes_room_in_the_next_window(void **state)
 	use(&sampler, 2, 2);
 	use(&sampler, 3, 5);
 	unwinder_begin_window(sampler.unwinder, 6);
-	new = want(&sampler, 4);
-	before = (struct told){ .key = key_of(2), .file = *told_of(&sampler, 2) };
+	new = request(&sampler, 4);
+	before = (struct sampler_entry){ .key = key_of(2), .file = *entry_of(&sampler, 2) };
 	assert_int_equal(set_table(&sampler, new, 4, 14), -ENOSPC);
 	assert_int_equal(state_of(&sampler, oldest), WALK_FILE_EVICTED);
-	assert_int_equal(told_of(&sampler, 2)->flags, 0);
-	assert_int_equal(told_of(&sampler, 2)->used_window, 2);
+	assert_int_equal(entry_of(&sampler, 2)->flags, 0);
+	assert_int_equal(entry_of(&sampler, 2)->used_window, 2);
 	assert_int_equal(state_of(&sampler, older), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, recent), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, new), WALK_FILE_EVICTED);
@@ -39,10 +39,10 @@ static void oldest_table_makes_room_in_the_next_window(void **state)
 	assert_true(reads_right(&sampler, &before));
 	unwinder_begin_window(sampler.unwinder, 7);
 	assert_reload(&sampler, new);
-	assert_int_equal(state_of(&sampler, new), WALK_FILE_WANTED);
+	assert_int_equal(state_of(&sampler, new), WALK_FILE_PENDING);
 	assert_no_reload(&sampler);
 	assert_int_equal(set_table(&sampler, new, 4, 14), 0);
-	assert_int_equal(told_of(&sampler, 4)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(entry_of(&sampler, 4)->flags, PILOTLIGHT_FILE_HAS_TABLE);
 	assert_int_equal(report_of(&sampler).evictions, 1);
 	assert_int_equal(report_of(&sampler).evicted, 1);
 	assert_int_equal(report_of(&sampler).loaded, 3);
@@ -60,7 +60,7 @@ static void working_set_beyond_the_room_does_not_thrash(void **state)
 	init(&sampler, 10);
 	ids[0] = load(&sampler, 0, 15);
 	ids[1] = load(&sampler, 1, 15);
-	ids[2] = want(&sampler, 2);
+	ids[2] = request(&sampler, 2);
 	assert_int_equal(set_table(&sampler, ids[2], 2, 15), -ENOSPC);
 	for (uint32_t window = 2; window < 50; window++) {
 		unwinder_begin_window(sampler.unwinder, window);
@@ -109,7 +109,7 @@ static void none_leaves_in_vain(void **state)
 	(void)load(&sampler, 2, 19);
 	use(&sampler, 2, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
-	new = want(&sampler, 3);
+	new = request(&sampler, 3);
 	assert_int_equal(set_table(&sampler, new, 3, 24), -ENOSPC);
 	for (uint32_t window = 9; window < 12; window++) {
 		unwinder_begin_window(sampler.unwinder, window);
@@ -138,9 +138,9 @@ static void room_is_counted_once(void **state)
 	first = load(&sampler, 3, 4);
 	use(&sampler, 1, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
-	assert_int_equal(set_table(&sampler, want(&sampler, 4), 4, 10), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 10), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
-	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 23), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 23), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_LOADED);
 	done(&sampler);
 }
@@ -158,10 +158,10 @@ static void use_since_the_ranking_counts(void **state)
 	first = load(&sampler, 3, 4);
 	use(&sampler, 1, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
-	assert_int_equal(set_table(&sampler, want(&sampler, 4), 4, 10), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 10), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
 	use(&sampler, 2, 9);
-	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 18), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 18), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_LOADED);
 	done(&sampler);
 }
@@ -177,7 +177,7 @@ static void evicted_table_comes_back_when_it_is_used(void **state)
 	(void)load(&sampler, 2, 19);
 	use(&sampler, 2, 5);
 	unwinder_begin_window(sampler.unwinder, 5);
-	second = want(&sampler, 3);
+	second = request(&sampler, 3);
 	assert_int_equal(set_table(&sampler, second, 3, 19), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
 	unwinder_begin_window(sampler.unwinder, 6);
@@ -203,60 +203,12 @@ static void frame_pointers_do_while_there_is_no_room(void **state)
 	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 30);
-	id = want(&sampler, 2);
+	id = request(&sampler, 2);
 	unwind_table_fixture_make(&fixture, 20, 2);
 	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
 	assert_int_equal(set_built(&sampler, id), -ENOSPC);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_EVICTED);
-	assert_int_equal(told_of(&sampler, 2)->flags, PILOTLIGHT_FILE_BY_FRAME_POINTER);
-	done(&sampler);
-}
-
-static void binaries_without_room_are_named_once(void **state)
-{
-	struct unwinder_report report;
-	struct sampler sampler;
-
-	(void)state;
-	init(&sampler, 100);
-	for (uint32_t i = 0; i < UNWINDER_UNPLACED_MAX + 10; i++) {
-		struct pilotlight_file_key key = key_of(i / 2);
-		bool is_new;
-		uint32_t id;
-
-		if (i < 2) /* not known, and not named */
-			assert_int_equal(unwinder_want(sampler.unwinder, &key,
-						 WALK_FILES_UNKNOWN_BINARY, &id, &is_new),
-				0);
-		else
-			id = want(&sampler, i / 2);
-		assert_int_equal(set_table(&sampler, id, i / 2, PAGES), -EFBIG);
-	}
-	report = report_of(&sampler);
-	assert_int_equal(report.tables_refused, UNWINDER_UNPLACED_MAX + 10);
-	assert_int_equal(report.unplaced_count, UNWINDER_UNPLACED_MAX / 2 + 4);
-	for (uint32_t i = 0; i < report.unplaced_count; i++)
-		assert_int_equal(report.unplaced[i], i + 1);
-	done(&sampler);
-}
-
-static void list_of_those_without_room_is_bounded(void **state)
-{
-	struct sampler sampler;
-	uint32_t id;
-
-	(void)state;
-	init(&sampler, 10);
-	id = want(&sampler, 0);
-	for (uint32_t i = 0; i < UNWINDER_UNPLACED_MAX + 10; i++) {
-		struct pilotlight_file_key key = key_of(0);
-		bool is_new;
-
-		/* The caller has found other numbers for it. */
-		assert_int_equal(unwinder_want(sampler.unwinder, &key, i, &id, &is_new), 0);
-		assert_int_equal(set_table(&sampler, id, 0, PAGES), -EFBIG);
-	}
-	assert_int_equal(report_of(&sampler).unplaced_count, UNWINDER_UNPLACED_MAX);
+	assert_int_equal(entry_of(&sampler, 2)->flags, PILOTLIGHT_FILE_BY_FRAME_POINTER);
 	done(&sampler);
 }
 
@@ -272,31 +224,31 @@ static void unused_file_makes_room_for_a_new_one(void **state)
 	(void)state;
 	init(&sampler, 3);
 	loaded = load(&sampler, 1, 5);
-	unused = want(&sampler, 2);
-	used = want(&sampler, 3);
-	assert_int_equal(unwinder_want(sampler.unwinder, &key, 9, &new, &is_new), -ENOSPC);
+	unused = request(&sampler, 2);
+	used = request(&sampler, 3);
+	assert_int_equal(unwinder_request(sampler.unwinder, &key, 9, &new, &is_new), -ENOSPC);
 	assert_int_equal(report_of(&sampler).files_refused, 1);
 	unwinder_begin_window(sampler.unwinder, 5);
 	use(&sampler, 3, 5);
-	new = want(&sampler, 9);
-	assert_null(told_of(&sampler, 2));
+	new = request(&sampler, 9);
+	assert_null(entry_of(&sampler, 2));
 	assert_int_equal(sampler.drops, 1);
 	assert_int_equal(state_of(&sampler, unused), WALK_FILE_GONE);
 	assert_int_equal(unwinder_binary(sampler.unwinder, unused), 2);
 	assert_int_equal(unwinder_set_nothing(sampler.unwinder, unused), -ENOENT);
 	assert_int_equal(set_table(&sampler, unused, 2, 4), -ENOENT);
 	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_LOADED);
-	assert_int_equal(state_of(&sampler, used), WALK_FILE_WANTED);
+	assert_int_equal(state_of(&sampler, used), WALK_FILE_PENDING);
 	assert_int_not_equal(new, unused);
 	/* Then a loaded one, if there is no other. */
-	(void)want(&sampler, 10);
+	(void)request(&sampler, 10);
 	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_GONE);
-	assert_null(told_of(&sampler, 1));
+	assert_null(entry_of(&sampler, 1));
 	assert_int_equal(report_of(&sampler).pending_bytes, 6 * 4 + 64 + 5 * 16);
 	assert_int_equal(report_of(&sampler).files, 3);
 	assert_int_equal(report_of(&sampler).files_forgotten, 2);
 	key = key_of(11);
-	assert_int_equal(unwinder_want(sampler.unwinder, &key, 9, &new, &is_new), -ENOSPC);
+	assert_int_equal(unwinder_request(sampler.unwinder, &key, 9, &new, &is_new), -ENOSPC);
 	unwinder_begin_window(sampler.unwinder, 8);
 	assert_int_equal(unwinder_binary(sampler.unwinder, unused), WALK_FILES_UNKNOWN_BINARY);
 	done(&sampler);
@@ -310,18 +262,19 @@ static uint32_t draw(uint64_t *random, uint32_t below)
 	return (uint32_t)(*random >> 33) % below;
 }
 
-/* Everything that a program of this window may have been told, the sampler must read right. */
-static void hold(const struct sampler *sampler, struct told *held, size_t *count, size_t max)
+/* Everything that a program of this window may have been entry, the sampler must read right. */
+static void hold(
+	const struct sampler *sampler, struct sampler_entry *held, size_t *count, size_t max)
 {
-	for (size_t i = 0; i < TOLD_MAX; i++) {
-		const struct told *told = &sampler->told[i];
+	for (size_t i = 0; i < ENTRIES_MAX; i++) {
+		const struct sampler_entry *entry = &sampler->entries[i];
 
-		if (!told->is_told)
+		if (!entry->has_entry)
 			continue;
-		assert_true((told->file.flags == PILOTLIGHT_FILE_HAS_TABLE) ==
-			    (told->file.page_count > 0));
-		if (told->file.flags == PILOTLIGHT_FILE_HAS_TABLE && *count < max)
-			held[(*count)++] = *told;
+		assert_true((entry->file.flags == PILOTLIGHT_FILE_HAS_TABLE) ==
+			    (entry->file.page_count > 0));
+		if (entry->file.flags == PILOTLIGHT_FILE_HAS_TABLE && *count < max)
+			held[(*count)++] = *entry;
 	}
 	for (size_t i = 0; i < *count; i++)
 		assert_true(reads_right(sampler, &held[i]));
@@ -329,8 +282,8 @@ static void hold(const struct sampler *sampler, struct told *held, size_t *count
 
 static void random_use_is_always_read_right(void **state)
 {
-	enum { FILES = 40, WINDOWS = 400, STEPS = 8, HELD_MAX = TOLD_MAX * (STEPS + 1) };
-	static struct told held[HELD_MAX];
+	enum { FILES = 40, WINDOWS = 400, STEPS = 8, HELD_MAX = ENTRIES_MAX * (STEPS + 1) };
+	static struct sampler_entry held[HELD_MAX];
 	struct unwinder_report report;
 	struct sampler sampler;
 	uint64_t random = 1;
@@ -351,9 +304,9 @@ static void random_use_is_always_read_right(void **state)
 			struct pilotlight_file_key key = key_of(number);
 			bool is_new;
 
-			if (find_told(&sampler, &key)) {
+			if (find_entry(&sampler, &key)) {
 				use(&sampler, number, window);
-			} else if (unwinder_want(sampler.unwinder, &key, number, &id, &is_new) ==
+			} else if (unwinder_request(sampler.unwinder, &key, number, &id, &is_new) ==
 				   0) {
 				assert_true(is_new);
 				(void)set_table(&sampler, id, number, 1 + number % 15);
@@ -366,9 +319,9 @@ static void random_use_is_always_read_right(void **state)
 	assert_true(report.files_forgotten > 10);
 	assert_true(report.loaded > 0);
 	assert_int_equal(report.map_errors, 0);
-	assert_int_equal(report.files, report.wanted + report.loaded + report.evicted +
+	assert_int_equal(report.files, report.pending + report.loaded + report.evicted +
 					       report.nothing + report.by_frame_pointer +
-					       report.later + report.aside);
+					       report.retry + report.unidentified);
 	done(&sampler);
 }
 
@@ -382,8 +335,6 @@ int main(void)
 		cmocka_unit_test(use_since_the_ranking_counts),
 		cmocka_unit_test(evicted_table_comes_back_when_it_is_used),
 		cmocka_unit_test(frame_pointers_do_while_there_is_no_room),
-		cmocka_unit_test(binaries_without_room_are_named_once),
-		cmocka_unit_test(list_of_those_without_room_is_bounded),
 		cmocka_unit_test(unused_file_makes_room_for_a_new_one),
 		cmocka_unit_test(random_use_is_always_read_right),
 	};

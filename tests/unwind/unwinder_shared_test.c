@@ -14,7 +14,7 @@
 static uint32_t load_copy(struct sampler *sampler, uint32_t copy, uint32_t number, uint32_t pages)
 {
 	/* The sampler's stand-in tells by the key's low digits which rules it must read. */
-	uint32_t id = want(sampler, copy * 1000 + number);
+	uint32_t id = request(sampler, copy * 1000 + number);
 
 	assert_int_equal(copy * 1000 % 4, 0);
 	assert_int_equal(set_table(sampler, id, number, pages), 0);
@@ -35,9 +35,9 @@ static void copies_share_one_place(void **state)
 		uint32_t id = load_copy(&sampler, copy, 7, 30);
 
 		assert_int_not_equal(id, first);
-		assert_int_equal(told_of(&sampler, copy * 1000 + 7)->id, id);
-		assert_int_equal(told_of(&sampler, copy * 1000 + 7)->pages_at,
-			told_of(&sampler, 7)->pages_at);
+		assert_int_equal(entry_of(&sampler, copy * 1000 + 7)->id, id);
+		assert_int_equal(entry_of(&sampler, copy * 1000 + 7)->pages_at,
+			entry_of(&sampler, 7)->pages_at);
 	}
 	report = report_of(&sampler);
 	assert_int_equal(report.loaded, 10);
@@ -56,12 +56,12 @@ static void other_table_of_the_same_identity_is_apart(void **state)
 	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 5);
-	id = want(&sampler, 2);
+	id = request(&sampler, 2);
 	unwind_table_fixture_make(&fixture, 5, 2);
 	fixture.number = 1;
 	assert_int_equal(set_built(&sampler, id), 0);
 	assert_int_equal(report_of(&sampler).tables, 2);
-	assert_int_not_equal(told_of(&sampler, 1)->pages_at, told_of(&sampler, 2)->pages_at);
+	assert_int_not_equal(entry_of(&sampler, 1)->pages_at, entry_of(&sampler, 2)->pages_at);
 	done(&sampler);
 }
 
@@ -76,7 +76,7 @@ static void place_is_kept_for_the_last_of_its_users(void **state)
 	second = load_copy(&sampler, 1, 7, 20);
 	use(&sampler, 1007, 4);
 	unwinder_begin_window(sampler.unwinder, 5);
-	new = want(&sampler, 2);
+	new = request(&sampler, 2);
 	/* One is idle, and its going would make no room. */
 	assert_int_equal(set_table(&sampler, new, 2, 25), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_LOADED);
@@ -108,7 +108,7 @@ static void idle_user_of_a_table_in_use_stays(void **state)
 	use(&sampler, 2, 3);
 	use(&sampler, 1007, 9);
 	unwinder_begin_window(sampler.unwinder, 9);
-	assert_int_equal(set_table(&sampler, want(&sampler, 3), 3, 15), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 3), 3, 15), -ENOSPC);
 	assert_int_equal(state_of(&sampler, shares), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, alone), WALK_FILE_EVICTED);
 	assert_int_equal(report_of(&sampler).evictions, 1);
@@ -129,7 +129,7 @@ static void copy_is_loaded_where_there_is_no_room(void **state)
 	/* Both leave for another, which leaves in turn. */
 	use(&sampler, 1, 5);
 	unwinder_begin_window(sampler.unwinder, 5);
-	assert_int_equal(set_table(&sampler, want(&sampler, 3), 3, 19), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 3), 3, 19), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
 	assert_int_equal(state_of(&sampler, copy), WALK_FILE_EVICTED);
 	use(&sampler, 1, 8);
@@ -158,11 +158,11 @@ static void user_since_the_ranking_counts(void **state)
 	use(&sampler, 2, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
 	/* Ranks, and has nobody leave. */
-	assert_int_equal(set_table(&sampler, want(&sampler, 4), 4, 35), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 35), -ENOSPC);
 	assert_int_equal(report_of(&sampler).evictions, 0);
 	(void)load_copy(&sampler, 1, 7, 14);
 	/* Without the table, of which there is a user now, the other would go in vain. */
-	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 24), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 24), -ENOSPC);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, other), WALK_FILE_LOADED);
 	assert_int_equal(report_of(&sampler).evictions, 0);
@@ -180,10 +180,10 @@ static void file_that_shares_makes_room_for_a_file(void **state)
 	(void)load_copy(&sampler, 1, 7, 20);
 	use(&sampler, 1007, 5);
 	unwinder_begin_window(sampler.unwinder, 5);
-	(void)want(&sampler, 3);
+	(void)request(&sampler, 3);
 	assert_int_equal(state_of(&sampler, idle), WALK_FILE_GONE);
 	assert_int_equal(report_of(&sampler).tables, 1);
-	assert_int_equal(told_of(&sampler, 1007)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(entry_of(&sampler, 1007)->flags, PILOTLIGHT_FILE_HAS_TABLE);
 	done(&sampler);
 }
 
@@ -195,7 +195,7 @@ static void table_that_cannot_be_told_leaves_the_others_theirs(void **state)
 	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 7, 20);
-	copy = want(&sampler, 1007);
+	copy = request(&sampler, 1007);
 	sampler.put_error = -EBUSY;
 	assert_int_equal(set_table(&sampler, copy, 7, 20), -EBUSY);
 	assert_int_equal(report_of(&sampler).tables, 1);
@@ -215,7 +215,7 @@ static void large_table_in_use_leaves_for_small_ones(void **state)
 	init(&sampler, 10);
 	large = load(&sampler, 7, 35);
 	copy = load_copy(&sampler, 1, 7, 35);
-	small = want(&sampler, 2);
+	small = request(&sampler, 2);
 	assert_int_equal(set_table(&sampler, small, 2, 8), -ENOSPC);
 	assert_int_equal(state_of(&sampler, large), WALK_FILE_EVICTED);
 	assert_int_equal(state_of(&sampler, copy), WALK_FILE_EVICTED);
@@ -237,7 +237,7 @@ static void large_table_stays_out_while_small_ones_are_in_use(void **state)
 	(void)load(&sampler, 1, 4);
 	large = load(&sampler, 2, 18);
 	other = load(&sampler, 3, 14);
-	small = want(&sampler, 4);
+	small = request(&sampler, 4);
 	assert_int_equal(set_table(&sampler, small, 4, 6), -ENOSPC);
 	/* One is enough. */
 	assert_int_equal(state_of(&sampler, large), WALK_FILE_EVICTED);
@@ -268,11 +268,11 @@ static void one_large_table_leaves_a_window(void **state)
 	second = load(&sampler, 3, 10);
 	(void)load(&sampler, 4, 8);
 	/* The place of the first is enough for one of them. */
-	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 9), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 9), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
 	unwinder_begin_window(sampler.unwinder, 2);
-	assert_int_equal(set_table(&sampler, want(&sampler, 5), 5, 9), 0);
-	assert_int_equal(set_table(&sampler, want(&sampler, 6), 6, 8), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 9), 0);
+	assert_int_equal(set_table(&sampler, request(&sampler, 6), 6, 8), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_EVICTED);
 	assert_int_equal(report_of(&sampler).evictions, 2);
 	done(&sampler);
@@ -286,7 +286,7 @@ static void large_tables_do_not_displace_each_other(void **state)
 	(void)state;
 	init(&sampler, 10);
 	large = load(&sampler, 1, 30);
-	assert_int_equal(set_table(&sampler, want(&sampler, 2), 2, 12), -ENOSPC);
+	assert_int_equal(set_table(&sampler, request(&sampler, 2), 2, 12), -ENOSPC);
 	assert_int_equal(state_of(&sampler, large), WALK_FILE_LOADED);
 	done(&sampler);
 }
@@ -307,7 +307,7 @@ static void what_does_not_fit_has_its_turn_in_some_window(void **state)
 		(void)load(&sampler, number, 9);
 	for (uint32_t i = 0; i < WAITING; i++)
 		assert_int_equal(
-			set_table(&sampler, want(&sampler, FIRST + i), FIRST + i, 9), -ENOSPC);
+			set_table(&sampler, request(&sampler, FIRST + i), FIRST + i, 9), -ENOSPC);
 	while (offered < WAITING && window < 20) {
 		uint32_t id;
 

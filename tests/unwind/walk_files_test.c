@@ -62,9 +62,9 @@ static void files_are_found_by_key_and_by_id(void **state)
 	assert_null(walk_files_find_key(files, &vdso));
 	assert_null(walk_files_find_id(files, 0));
 	assert_int_equal(walk_files_add(files, &vdso, 7, &file), 0);
-	assert_int_equal(file->state, WALK_FILE_WANTED);
-	assert_int_equal(file->told.used_window, 3);
-	assert_int_equal(file->told.flags, 0);
+	assert_int_equal(file->state, WALK_FILE_PENDING);
+	assert_int_equal(file->entry.used_window, 3);
+	assert_int_equal(file->entry.flags, 0);
 	for (uint32_t i = 1; i < 5000; i++)
 		(void)add(files, i);
 	assert_int_equal(walk_files_count(files), 5000);
@@ -74,12 +74,11 @@ static void files_are_found_by_key_and_by_id(void **state)
 		file = find(files, i);
 		assert_non_null(file);
 		assert_int_equal(file->binary, i);
-		assert_ptr_equal(walk_files_find_id(files, file->told.id), file);
+		assert_ptr_equal(walk_files_find_id(files, file->entry.id), file);
 	}
 	assert_null(find(files, 5000));
 	assert_null(walk_files_find_id(files, 5000));
 	assert_null(walk_files_find_id(files, UINT32_MAX));
-	assert_true(walk_files_bytes(files) > 5000 * sizeof(struct walk_file));
 }
 
 /* Every field of a key counts. */
@@ -154,7 +153,7 @@ static void ids_outlive_their_files_by_two_windows(void **state)
 
 	(void)state;
 	walk_files_begin_window(files, 10);
-	id = add(files, 42)->told.id;
+	id = add(files, 42)->entry.id;
 	forget(files, 42);
 	assert_null(find(files, 42));
 	for (uint32_t window = 10; window <= 12; window++) {
@@ -175,13 +174,13 @@ static void file_that_comes_back_has_another_id(void **state)
 	uint32_t before, after;
 
 	(void)state;
-	before = add(files, 1)->told.id;
+	before = add(files, 1)->entry.id;
 	forget(files, 1);
-	after = add(files, 1)->told.id;
+	after = add(files, 1)->entry.id;
 	assert_int_not_equal(before, after);
 	assert_int_equal(walk_files_find_id(files, before)->state, WALK_FILE_GONE);
-	assert_int_equal(walk_files_find_id(files, after)->state, WALK_FILE_WANTED);
-	assert_int_equal(find(files, 1)->told.id, after);
+	assert_int_equal(walk_files_find_id(files, after)->state, WALK_FILE_PENDING);
+	assert_int_equal(find(files, 1)->entry.id, after);
 }
 
 /*
@@ -194,14 +193,14 @@ static void ids_wrap_past_those_that_are_known(void **state)
 	uint32_t first, second, third, last = 0, window = 1, given = 0;
 
 	(void)state;
-	first = add(files, 1)->told.id;
-	second = add(files, 2)->told.id;
-	third = add(files, 3)->told.id;
+	first = add(files, 1)->entry.id;
+	second = add(files, 2)->entry.id;
+	third = add(files, 3)->entry.id;
 	assert_true(first < second && second < third);
 	while (given < IDS - 3) {
 		walk_files_begin_window(files, window++);
 		for (uint32_t i = 0; i < 32 && given < IDS - 3; i++, given++) {
-			last = add(files, 1000 + i)->told.id;
+			last = add(files, 1000 + i)->entry.id;
 			assert_true(last > third && last < IDS);
 			forget(files, 1000 + i);
 		}
@@ -210,7 +209,7 @@ static void ids_wrap_past_those_that_are_known(void **state)
 	walk_files_begin_window(files, window += 10);
 	forget(files, 2);
 	/* The first and the third are there, and the second has just gone. */
-	assert_int_equal(add(files, 1001)->told.id, third + 1);
+	assert_int_equal(add(files, 1001)->entry.id, third + 1);
 	assert_int_equal(walk_files_find_id(files, second)->binary, 2);
 	assert_int_equal(walk_files_find_id(files, first)->binary, 1);
 	assert_int_equal(walk_files_find_id(files, third)->binary, 3);
@@ -222,14 +221,14 @@ static void id_is_given_again_in_time(void **state)
 	uint32_t id, window = 1, rounds = 0;
 
 	(void)state;
-	id = add(files, 1)->told.id;
+	id = add(files, 1)->entry.id;
 	forget(files, 1);
 	do {
 		uint32_t given;
 
 		walk_files_begin_window(files, window++);
 		for (uint32_t i = 0; i < 32; i++) {
-			given = add(files, 2)->told.id;
+			given = add(files, 2)->entry.id;
 			forget(files, 2);
 			rounds += given == id;
 		}
@@ -257,7 +256,7 @@ static void uses_make_a_file_recent(void **state)
 	walk_files_use(file, 6);
 	assert_true(walk_files_is_recent(files, file));
 	walk_files_use(file, 2); /* an older one */
-	assert_int_equal(file->told.used_window, 6);
+	assert_int_equal(file->entry.used_window, 6);
 	walk_files_use(file, 9); /* the sampler is in the next one already */
 	assert_true(walk_files_is_recent(files, file));
 	walk_files_use(file, UINT32_MAX);
@@ -275,10 +274,10 @@ static void stale_files_come_oldest_first(void **state)
 		{ 19, WALK_FILE_LOADED }, /* recent */
 		{ 12, WALK_FILE_LOADED },
 		{ 1, WALK_FILE_NOTHING },
-		{ 20, WALK_FILE_WANTED }, /* recent */
+		{ 20, WALK_FILE_PENDING }, /* recent */
 		{ 2, WALK_FILE_BY_FRAME_POINTER },
 		{ 18, WALK_FILE_LOADED },
-		{ 18, WALK_FILE_WANTED },
+		{ 18, WALK_FILE_PENDING },
 	};
 	static const uint32_t loaded[] = { 3, 0, 7 }, others[] = { 4, 6, 1, 8 };
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(20);
@@ -287,7 +286,7 @@ static void stale_files_come_oldest_first(void **state)
 	for (uint32_t i = 0; i < ARRAY_SIZE(uses); i++) {
 		struct walk_file *file = add(files, i);
 
-		file->told.used_window = uses[i].used;
+		file->entry.used_window = uses[i].used;
 		file->state = uses[i].state;
 	}
 	walk_files_begin_window(files, 21);
@@ -380,7 +379,7 @@ static void failing_allocations_are_reported(void **state)
 			assert_int_equal(walk_files_count(files), i);
 			assert_null(walk_files_find_key(files, &key));
 			assert_int_equal(walk_files_add(files, &key, i, &file), 0);
-			assert_int_equal(file->told.id, i);
+			assert_int_equal(file->entry.id, i);
 		}
 		if (!allocation_failed())
 			break;

@@ -40,18 +40,18 @@ static void table_that_could_not_be_had_is_tried_again(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	id = want(&sampler, 1);
+	id = request(&sampler, 1);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-		assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
-		assert_int_equal(state_of(&sampler, id), WALK_FILE_LATER);
-		assert_int_equal(report_of(&sampler).later, 1);
+		assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
+		assert_int_equal(state_of(&sampler, id), WALK_FILE_RETRY);
+		assert_int_equal(report_of(&sampler).retry, 1);
 		assert_int_equal(next_offer(&sampler, 1, id, window), window + waits[i]);
-		assert_int_equal(state_of(&sampler, id), WALK_FILE_WANTED);
+		assert_int_equal(state_of(&sampler, id), WALK_FILE_PENDING);
 		window += waits[i];
 	}
 	assert_int_equal(sampler.puts, 1); /* to the sampler it was the same all the time */
 	assert_int_equal(set_table(&sampler, id, 1, 4), 0);
-	assert_int_equal(told_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(entry_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
 	done(&sampler);
 }
 
@@ -64,23 +64,23 @@ static void success_is_what_ends_the_doubling(void **state)
 	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 30);
-	first = want(&sampler, 2);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	first = request(&sampler, 2);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, first), 0);
 	assert_int_equal(next_offer(&sampler, 2, first, 1), 3);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, first), 0);
 	assert_int_equal(next_offer(&sampler, 2, first, 3), 7);
 	/* There is a table, and no room for it: it waits for that alone. */
 	use(&sampler, 1, 7);
 	assert_int_equal(set_table(&sampler, first, 2, 20), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
-	second = want(&sampler, 3);
+	second = request(&sampler, 3);
 	assert_int_equal(set_table(&sampler, second, 3, 5), 0);
 	use(&sampler, 2, 11);
 	unwinder_begin_window(sampler.unwinder, 11);
 	assert_no_reload(&sampler);
 	unwinder_begin_window(sampler.unwinder, 12);
 	assert_reload(&sampler, first);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, first), 0);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, first), 0);
 	assert_int_equal(next_offer(&sampler, 2, first, 12), 14);
 	done(&sampler);
 }
@@ -92,8 +92,8 @@ static void file_out_of_use_is_not_tried(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	id = want(&sampler, 1);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+	id = request(&sampler, 1);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
 	for (uint32_t window = 4; window < 20; window++) {
 		unwinder_begin_window(sampler.unwinder, window);
 		assert_no_reload(&sampler);
@@ -112,13 +112,13 @@ static void only_what_waits_is_put_off(void **state)
 	(void)state;
 	init(&sampler, 10);
 	loaded = load(&sampler, 1, 4);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, loaded), 0);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, loaded), 0);
 	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_LOADED);
-	nothing = want(&sampler, 2);
+	nothing = request(&sampler, 2);
 	assert_int_equal(unwinder_set_nothing(sampler.unwinder, nothing), 0);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, nothing), 0);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, nothing), 0);
 	assert_int_equal(state_of(&sampler, nothing), WALK_FILE_NOTHING);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, 12345), -ENOENT);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, 12345), -ENOENT);
 	done(&sampler);
 }
 
@@ -130,11 +130,11 @@ static void failing_map_is_no_end(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	id = want(&sampler, 1);
+	id = request(&sampler, 1);
 	sampler.put_error = -ENOMEM;
 	assert_int_equal(set_table(&sampler, id, 1, 4), -ENOMEM);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
-	assert_int_equal(state_of(&sampler, id), WALK_FILE_LATER);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_RETRY);
 	sampler.put_error = 0;
 	assert_int_equal(next_offer(&sampler, 1, id, 1), 3);
 	assert_int_equal(set_table(&sampler, id, 1, 4), 0);
@@ -152,11 +152,11 @@ static void identity_is_kept(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	id = want(&sampler, 1);
+	id = request(&sampler, 1);
 	assert_int_equal(unwinder_file(sampler.unwinder, id)->identity.id.size, 0);
 	unwinder_set_identity(sampler.unwinder, id, &identity);
 	unwinder_set_identity(sampler.unwinder, 12345, &identity);
-	assert_int_equal(unwinder_set_later(sampler.unwinder, id), 0);
+	assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
 	assert_int_equal(next_offer(&sampler, 1, id, 1), 3);
 	assert_true(
 		symbol_identity_equal(&unwinder_file(sampler.unwinder, id)->identity, &identity));
@@ -165,11 +165,11 @@ static void identity_is_kept(void **state)
 
 /* --- files that could not be identified --- */
 
-static int set_aside(struct sampler *sampler, uint32_t number, bool is_hopeless)
+static int set_unidentified(struct sampler *sampler, uint32_t number, bool is_hopeless)
 {
 	struct pilotlight_file_key key = key_of(number);
 
-	return unwinder_set_aside(sampler->unwinder, &key, is_hopeless);
+	return unwinder_set_unidentified(sampler->unwinder, &key, is_hopeless);
 }
 
 /* For how many windows the sampler does not ask for the file, which is used all the while. */
@@ -177,8 +177,8 @@ static uint32_t windows_told(struct sampler *sampler, uint32_t number, uint32_t 
 {
 	uint32_t count = 0;
 
-	while (told_of(sampler, number)) {
-		assert_int_equal(told_of(sampler, number)->flags, ASIDE_FLAGS);
+	while (entry_of(sampler, number)) {
+		assert_int_equal(entry_of(sampler, number)->flags, ASIDE_FLAGS);
 		use(sampler, number, *window);
 		unwinder_begin_window(sampler->unwinder, ++*window);
 		assert_no_reload(sampler);
@@ -196,8 +196,8 @@ static void unidentified_file_is_asked_for_less_and_less(void **state)
 	(void)state;
 	init(&sampler, 10);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-		assert_int_equal(set_aside(&sampler, 1, false), 0);
-		assert_int_equal(report_of(&sampler).aside, 1);
+		assert_int_equal(set_unidentified(&sampler, 1, false), 0);
+		assert_int_equal(report_of(&sampler).unidentified, 1);
 		assert_int_equal(windows_told(&sampler, 1, &window), waits[i]);
 	}
 	assert_int_equal(sampler.puts, sizeof(waits) / sizeof(waits[0]));
@@ -212,9 +212,9 @@ static void hopeless_file_is_asked_for_seldom_at_once(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	assert_int_equal(set_aside(&sampler, 1, true), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
 	assert_int_equal(windows_told(&sampler, 1, &window), 64);
-	assert_int_equal(set_aside(&sampler, 1, true), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
 	assert_int_equal(windows_told(&sampler, 1, &window), 64);
 	done(&sampler);
 }
@@ -229,21 +229,21 @@ static void file_that_is_identified_after_all_is_new(void **state)
 	(void)state;
 	init(&sampler, 10);
 	/* While the sampler does not ask: another of its requests was under way. */
-	assert_int_equal(set_aside(&sampler, 1, false), 0);
-	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
+	assert_int_equal(unwinder_request(sampler.unwinder, &key, 1, &id, &is_new), 0);
 	assert_true(is_new);
-	assert_int_equal(told_of(&sampler, 1)->flags, 0);
-	assert_int_equal(state_of(&sampler, id), WALK_FILE_WANTED);
+	assert_int_equal(entry_of(&sampler, 1)->flags, 0);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_PENDING);
 	assert_int_equal(unwinder_binary(sampler.unwinder, id), 1);
 	/* And when it has asked again. */
 	key = key_of(2);
-	assert_int_equal(set_aside(&sampler, 2, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
 	assert_int_equal(windows_told(&sampler, 2, &window), 1);
-	assert_int_equal(unwinder_want(sampler.unwinder, &key, 2, &id, &is_new), 0);
+	assert_int_equal(unwinder_request(sampler.unwinder, &key, 2, &id, &is_new), 0);
 	assert_true(is_new);
 	assert_int_equal(set_table(&sampler, id, 2, 4), 0);
-	assert_int_equal(told_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_TABLE);
-	assert_int_equal(report_of(&sampler).aside, 0);
+	assert_int_equal(entry_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	assert_int_equal(report_of(&sampler).unidentified, 0);
 	done(&sampler);
 }
 
@@ -255,14 +255,14 @@ static void known_file_is_not_set_aside(void **state)
 	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 1, 4);
-	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
 	/* Nor does a second request of the same moment count as a failure more. */
-	assert_int_equal(set_aside(&sampler, 2, false), 0);
-	assert_int_equal(set_aside(&sampler, 2, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
 	assert_int_equal(sampler.puts, 3);
 	unwinder_begin_window(sampler.unwinder, 2);
-	assert_null(told_of(&sampler, 2));
+	assert_null(entry_of(&sampler, 2));
 	done(&sampler);
 }
 
@@ -272,22 +272,22 @@ static void files_aside_leave_room_for_the_others(void **state)
 
 	(void)state;
 	init(&sampler, 8);
-	assert_int_equal(set_aside(&sampler, 1, true), 0);
-	assert_int_equal(set_aside(&sampler, 2, true), 0);
-	assert_int_equal(set_aside(&sampler, 3, true), -ENOSPC);
+	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
+	assert_int_equal(set_unidentified(&sampler, 2, true), 0);
+	assert_int_equal(set_unidentified(&sampler, 3, true), -ENOSPC);
 	unwinder_begin_window(sampler.unwinder, 2);
-	assert_int_equal(set_aside(&sampler, 3, true), -ENOSPC);
+	assert_int_equal(set_unidentified(&sampler, 3, true), -ENOSPC);
 	for (uint32_t number = 11; number <= 16; number++)
-		(void)want(&sampler, number);
+		(void)request(&sampler, number);
 	assert_int_equal(report_of(&sampler).files, 8);
 	/* Those that are out of use go, whether the sampler knows of them or not. */
 	unwinder_begin_window(sampler.unwinder, 70);
-	assert_null(told_of(&sampler, 1));
+	assert_null(entry_of(&sampler, 1));
 	for (uint32_t number = 21; number <= 28; number++)
-		(void)want(&sampler, number);
+		(void)request(&sampler, number);
 	assert_int_equal(sampler.drops, 8);
 	unwinder_begin_window(sampler.unwinder, 80);
-	assert_int_equal(set_aside(&sampler, 3, true), 0);
+	assert_int_equal(set_unidentified(&sampler, 3, true), 0);
 	done(&sampler);
 }
 
@@ -301,26 +301,26 @@ static void failing_maps_are_survived(void **state)
 	(void)state;
 	init(&sampler, 10);
 	sampler.put_error = -ENOMEM;
-	assert_int_equal(set_aside(&sampler, 1, false), -ENOMEM);
+	assert_int_equal(set_unidentified(&sampler, 1, false), -ENOMEM);
 	assert_int_equal(report_of(&sampler).files, 0);
 	sampler.put_error = 0;
-	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 	sampler.put_error = -ENOMEM;
-	assert_int_equal(unwinder_want(sampler.unwinder, &key, 1, &id, &is_new), -ENOMEM);
+	assert_int_equal(unwinder_request(sampler.unwinder, &key, 1, &id, &is_new), -ENOMEM);
 	assert_int_equal(id, 77);
-	assert_int_equal(told_of(&sampler, 1)->flags, ASIDE_FLAGS);
-	assert_int_equal(report_of(&sampler).aside, 1);
+	assert_int_equal(entry_of(&sampler, 1)->flags, ASIDE_FLAGS);
+	assert_int_equal(report_of(&sampler).unidentified, 1);
 	/* It is dropped when that can be done. */
 	sampler.drop_error = -EBUSY;
 	use(&sampler, 1, window);
 	unwinder_begin_window(sampler.unwinder, ++window);
-	assert_non_null(told_of(&sampler, 1));
+	assert_non_null(entry_of(&sampler, 1));
 	sampler.drop_error = 0;
 	unwinder_begin_window(sampler.unwinder, ++window);
-	assert_null(told_of(&sampler, 1));
-	assert_int_equal(set_aside(&sampler, 1, false), -ENOMEM);
+	assert_null(entry_of(&sampler, 1));
+	assert_int_equal(set_unidentified(&sampler, 1, false), -ENOMEM);
 	sampler.put_error = 0;
-	assert_int_equal(set_aside(&sampler, 1, false), 0);
+	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 	assert_int_equal(windows_told(&sampler, 1, &window), 2);
 	done(&sampler);
 }
