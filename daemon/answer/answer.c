@@ -190,6 +190,7 @@ static int draw_profile(struct making *making, struct output *output)
 	const struct profile_format_options options = {
 		.title = making->titles[DIFFERENCE_COMPARED],
 		.by_line = making->parameters.by_line,
+		.pprof_labels = making->parameters.pprof_labels,
 	};
 
 	return making->parameters.format->write(

@@ -18,7 +18,7 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *lines, *normalise;
+	const char *format, *labels, *lines, *normalise;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -127,6 +127,8 @@ static int take(struct reading *reading, const struct parameter *parameter)
 		return add_against(reading, other, parameter);
 	if (strcmp(parameter->name, "format") == 0)
 		return keep_once(reading, &reading->format, parameter);
+	if (strcmp(parameter->name, "labels") == 0)
+		return keep_once(reading, &reading->labels, parameter);
 	if (strcmp(parameter->name, "lines") == 0)
 		return keep_once(reading, &reading->lines, parameter);
 	if (strcmp(parameter->name, "normalise") == 0)
@@ -172,6 +174,19 @@ static int set_lines(struct reading *reading)
 				return 0;
 			}
 	return fault_set(reading->fault, -EINVAL, "lines is neither yes nor no");
+}
+
+static int set_labels(struct reading *reading)
+{
+	const char *text = reading->labels;
+
+	if (!text || strcmp(text, "all") == 0)
+		reading->parameters->pprof_labels = PPROF_LABELS_ALL;
+	else if (strcmp(text, "service") == 0)
+		reading->parameters->pprof_labels = PPROF_LABELS_SERVICE;
+	else
+		return fault_set(reading->fault, -EINVAL, "labels is neither all nor service");
+	return 0;
 }
 
 static int set_whole(struct reading *reading)
@@ -242,6 +257,8 @@ static int read_all(struct reading *reading)
 		r = set_format(reading);
 	if (r == 0)
 		r = set_lines(reading);
+	if (r == 0)
+		r = set_labels(reading);
 	if (r == 0)
 		r = set_whole(reading);
 	return r < 0 ? r : finish(reading);

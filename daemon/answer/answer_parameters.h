@@ -15,6 +15,7 @@ struct answer_parameters {
 	struct selection *sides[DIFFERENCE_SIDE_COUNT];
 	const struct profile_format *format;
 	bool by_line;
+	enum pprof_labels pprof_labels;
 	enum difference_whole whole;
 };
 

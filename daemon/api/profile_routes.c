@@ -157,6 +157,14 @@ void route_new_profile(void *context, struct http_request *request)
 		return;
 	}
 	options.duration_ns = (uint64_t)seconds * NSEC_PER_SEC;
-	if (take_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
+	if (!take_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
+		return;
+	/* Collectors make a series of each set of labels: without a choice, only those of services.
+	 */
+	if (!http_request_parameter(request, "labels") &&
+		parameter_list_add(&parameters, "labels", "service") < 0)
+		refuse(api, request, options.path, 503,
+			"There is not enough memory: try again later.");
+	else
 		ticket_add(api, request, &options, &parameters);
 }

@@ -48,6 +48,7 @@ static int put_keys(struct pprof_writer *writer)
 		{ "cgroup", &writer->keys.cgroup },
 		{ "unit", &writer->keys.unit },
 		{ "container", &writer->keys.container },
+		{ "pod", &writer->keys.pod },
 	};
 	int r = 0;
 
@@ -169,7 +170,7 @@ int pprof_write(
 	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = NULL;
 	int r;
 
-	r = pprof_writer_new(profile, options->compression_level, output, &writer);
+	r = pprof_writer_new(profile, options, output, &writer);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {

@@ -46,27 +46,36 @@ static int put_string(struct pprof_writer *writer, uint32_t key, uint32_t profil
 	return r;
 }
 
-static int put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
+static int put_thread_labels(struct pprof_writer *writer, const struct profile_thread *thread)
 {
 	const struct pprof_keys *keys = &writer->keys;
-	struct pprof_cgroup cgroup;
 	int r = put_string(writer, keys->comm, thread->comm);
 
-	/* Neither: those of many threads, that were made one. */
+	/* Merged threads have neither number. */
 	if (r == 0 && (thread->tgid != 0 || thread->tid != 0)) {
 		put_label(writer, keys->pid, LABEL_NUMBER, thread->tgid);
 		put_label(writer, keys->tid, LABEL_NUMBER, thread->tid);
 	}
 	if (r == 0)
 		r = put_string(writer, keys->executable, thread->exe);
-	if (r == 0)
-		r = put_string(writer, keys->cgroup, thread->cgroup);
+	return r == 0 ? put_string(writer, keys->cgroup, thread->cgroup) : r;
+}
+
+static int put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
+{
+	const struct pprof_keys *keys = &writer->keys;
+	struct pprof_cgroup cgroup;
+	int r = 0;
+
+	if (writer->tables.labels == PPROF_LABELS_ALL)
+		r = put_thread_labels(writer, thread);
 	if (r == 0)
 		r = pprof_tables_cgroup(&writer->tables, thread->cgroup, &cgroup);
 	if (r < 0)
 		return r;
 	put_text(writer, keys->unit, cgroup.unit);
 	put_text(writer, keys->container, cgroup.container);
+	put_text(writer, keys->pod, cgroup.pod);
 	return 0;
 }
 

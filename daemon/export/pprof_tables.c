@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Room for the texts that are not the profile's, the names of types and keys, the comments; and for
- * each that is: it may be a cgroup's path, with the names of a unit and a container in it. */
-enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 3 };
+ * each that is: it may be a cgroup's path, with the names of a unit, a container and a pod. */
+enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 4 };
 
 void pprof_tables_done(struct pprof_tables *tables)
 {
@@ -48,35 +48,52 @@ static int compare_u32(uint32_t a, uint32_t b)
 	return (a > b) - (a < b);
 }
 
-/*
- * By stack, then by labels. A thread has more to its identity than its labels tell (the start of
- * its process), so that two samples of a profile may be one here.
- */
-static int compare_samples(const void *first, const void *second, void *profile)
+static int compare_services(const struct pprof_tables *tables, const struct profile_thread *s,
+	const struct profile_thread *t)
 {
-	const struct profile *of = profile;
-	const struct profile_sample *a = &of->samples.items[*(const uint32_t *)first];
-	const struct profile_sample *b = &of->samples.items[*(const uint32_t *)second];
-	const struct profile_thread *s = &of->threads.items[a->thread];
-	const struct profile_thread *t = &of->threads.items[b->thread];
-	int order = compare_u32(a->node, b->node);
+	const struct pprof_cgroup *a = &tables->cgroups[s->cgroup],
+				  *b = &tables->cgroups[t->cgroup];
+	int order = compare_u32(a->unit, b->unit);
 
 	if (order == 0)
-		order = compare_u32(s->tgid, t->tgid);
+		order = compare_u32(a->container, b->container);
+	return order != 0 ? order : compare_u32(a->pod, b->pod);
+}
+
+/* Threads with equal labels may differ in the start of their process. */
+static int compare_threads(const struct profile_thread *s, const struct profile_thread *t)
+{
+	int order = compare_u32(s->tgid, t->tgid);
+
 	if (order == 0)
 		order = compare_u32(s->tid, t->tid);
 	if (order == 0)
 		order = compare_u32(s->comm, t->comm);
 	if (order == 0)
 		order = compare_u32(s->exe, t->exe);
-	if (order == 0)
-		order = compare_u32(s->cgroup, t->cgroup);
-	return order;
+	return order != 0 ? order : compare_u32(s->cgroup, t->cgroup);
+}
+
+/* By stack, then by labels. */
+static int compare_samples(const void *first, const void *second, void *context)
+{
+	const struct pprof_tables *tables = context;
+	const struct profile *profile = tables->profile;
+	const struct profile_sample *a = &profile->samples.items[*(const uint32_t *)first];
+	const struct profile_sample *b = &profile->samples.items[*(const uint32_t *)second];
+	const struct profile_thread *s = &profile->threads.items[a->thread];
+	const struct profile_thread *t = &profile->threads.items[b->thread];
+	int order = compare_u32(a->node, b->node);
+
+	if (order != 0)
+		return order;
+	return tables->labels == PPROF_LABELS_ALL ? compare_threads(s, t)
+						  : compare_services(tables, s, t);
 }
 
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second)
 {
-	return compare_samples(&first, &second, (void *)tables->profile) == 0;
+	return compare_samples(&first, &second, (void *)tables) == 0;
 }
 
 static void find_samples(struct pprof_tables *tables)
@@ -95,7 +112,7 @@ static void find_samples(struct pprof_tables *tables)
 			tables->location_ids[profile->nodes.items[node].location] = 1;
 	}
 	qsort_r(tables->samples, tables->sample_count, sizeof(*tables->samples), compare_samples,
-		(void *)profile);
+		tables);
 }
 
 /* A location of the mapping: what the mapping may say of itself. */
@@ -146,21 +163,6 @@ static void number(struct pprof_tables *tables)
 			tables->mappings[i].id = ++id;
 }
 
-int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile)
-{
-	int r;
-
-	*tables = (struct pprof_tables){ .profile = profile };
-	r = allocate(tables);
-	if (r < 0) {
-		pprof_tables_done(tables);
-		return r;
-	}
-	find_samples(tables);
-	number(tables);
-	return 0;
-}
-
 int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string)
 {
 	return string_pool_intern(&tables->strings, text, strlen(text), ret_string);
@@ -198,17 +200,49 @@ int pprof_tables_cgroup(
 	struct cgroup_labels labels;
 	int r = 0;
 
-	/* What has neither is short, and as cheap to parse as to remember. */
-	if (known->unit == 0 && known->container == 0) {
+	/* A path without any of them is short, and as cheap to parse as to remember. */
+	if (known->unit == 0 && known->container == 0 && known->pod == 0) {
 		cgroup_path_parse(
 			string_pool_get(&tables->profile->strings, profile_string), &labels);
 		r = part_text(tables, &labels.unit, &known->unit);
 		if (r == 0)
 			r = part_text(tables, &labels.container, &known->container);
+		if (r == 0)
+			r = pprof_tables_text(tables, labels.pod_uid, &known->pod);
 	}
 	if (r == 0)
 		*ret_cgroup = *known;
 	return r;
+}
+
+/* Samples are ordered by what their cgroups say. */
+static int find_cgroups(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+	struct pprof_cgroup cgroup;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->threads.count && r == 0; i++)
+		r = pprof_tables_cgroup(tables, profile->threads.items[i].cgroup, &cgroup);
+	return r;
+}
+
+int pprof_tables_init(
+	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels)
+{
+	int r;
+
+	*tables = (struct pprof_tables){ .profile = profile, .labels = labels };
+	r = allocate(tables);
+	if (r == 0 && labels == PPROF_LABELS_SERVICE)
+		r = find_cgroups(tables);
+	if (r < 0) {
+		pprof_tables_done(tables);
+		return r;
+	}
+	find_samples(tables);
+	number(tables);
+	return 0;
 }
 
 static bool function_equal(const void *owner, uint32_t id, const void *key)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "export/pprof.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,11 +28,12 @@ struct pprof_mapping {
 
 /* What the path of a cgroup says; strings of the message, 0: nothing. */
 struct pprof_cgroup {
-	uint32_t unit, container;
+	uint32_t unit, container, pod;
 };
 
 struct pprof_tables {
 	const struct profile *profile;
+	enum pprof_labels labels;
 	uint32_t *samples; /* those with a count, sorted so that equal ones stand side by side */
 	size_t sample_count;
 	uint32_t *location_ids; /* by the profile's location; 0: not used */
@@ -46,7 +48,8 @@ struct pprof_tables {
 };
 
 /* Returns 0 or -ENOMEM; the tables are empty then. */
-int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile);
+int pprof_tables_init(
+	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels);
 void pprof_tables_done(struct pprof_tables *tables);
 
 /* Do two samples of the profile have the same stack and labels? */

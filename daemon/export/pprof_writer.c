@@ -20,8 +20,8 @@ void pprof_writer_free(struct pprof_writer *writer)
 	free(writer);
 }
 
-int pprof_writer_new(const struct profile *profile, int compression_level, struct output *output,
-	struct pprof_writer **ret_writer)
+int pprof_writer_new(const struct profile *profile, const struct pprof_options *options,
+	struct output *output, struct pprof_writer **ret_writer)
 {
 	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = calloc(1, sizeof(*writer));
 	size_t elements = profile->nodes.count + profile->frames.count;
@@ -31,10 +31,10 @@ int pprof_writer_new(const struct profile *profile, int compression_level, struc
 		return -ENOMEM;
 	writer->profile = profile;
 	protobuf_init(&writer->part, PART_BYTES + elements * PART_BYTES_PER_ELEMENT);
-	r = pprof_tables_init(&writer->tables, profile);
+	r = pprof_tables_init(&writer->tables, profile, options->labels);
 	if (r < 0)
 		return r;
-	r = gzip_new(output, compression_level, &writer->gzip);
+	r = gzip_new(output, options->compression_level, &writer->gzip);
 	if (r < 0)
 		return r;
 	output_init(&writer->plain, gzip_write, writer->gzip);

@@ -17,7 +17,7 @@
 
 /* Strings of the message. */
 struct pprof_keys {
-	uint32_t comm, pid, tid, executable, cgroup, unit, container;
+	uint32_t comm, pid, tid, executable, cgroup, unit, container, pod;
 };
 
 struct pprof_writer {
@@ -29,9 +29,9 @@ struct pprof_writer {
 	struct output plain; /* gathers the parts for the compressor */
 };
 
-/* Borrows both; `compression_level` as zlib has it. Returns 0 or -ENOMEM. */
-int pprof_writer_new(const struct profile *profile, int compression_level, struct output *output,
-	struct pprof_writer **ret_writer);
+/* Borrows `profile` and `output`. Returns 0 or -ENOMEM. */
+int pprof_writer_new(const struct profile *profile, const struct pprof_options *options,
+	struct output *output, struct pprof_writer **ret_writer);
 void pprof_writer_free(struct pprof_writer *writer);
 DEFINE_CLEANUP(struct pprof_writer, pprof_writer_free);
 

@@ -2,7 +2,6 @@
 #include "export/profile_format.h"
 
 #include "base/utf8.h"
-#include "export/pprof.h"
 #include "render/flamegraph_svg.h"
 #include "render/folded.h"
 #include "render/table.h"
@@ -32,9 +31,11 @@ static int write_folded(const struct profile *profile, const struct profile_form
 static int write_pprof(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	const struct pprof_options pprof = { .compression_level = 6 };
+	const struct pprof_options pprof = {
+		.labels = options->pprof_labels,
+		.compression_level = 6,
+	};
 
-	(void)options;
 	return pprof_write(profile, &pprof, output);
 }
 

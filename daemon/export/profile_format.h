@@ -4,13 +4,15 @@
 
 #include "aggregate/profile.h"
 #include "base/output.h"
+#include "export/pprof.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct profile_format_options {
 	const char *title; /* shown where a format has room for it; NULL: the format's own */
-	bool by_line;	   /* not minded by formats that keep lines beside the functions */
+	bool by_line;	   /* ignored by formats that keep lines beside the functions */
+	enum pprof_labels pprof_labels;
 };
 
 struct profile_format {

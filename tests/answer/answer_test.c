@@ -230,6 +230,8 @@ static void wrong_parameters_are_told(void **state)
 		{ { "format", "html" }, "svg, folded, pprof or txt", false },
 		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
 		{ { "lines", "maybe" }, "yes nor no", false },
+		{ { "labels", "some" }, "neither all nor service", false },
+		{ { "labels", "all", "labels", "all" }, "labels is given twice", false },
 		{ { "normalise", "time" }, "of a difference", false },
 		{ { "against.last", "1h" }, "of a difference", false },
 		{ { "last", "1h", "from", "today" }, "last and from", false },

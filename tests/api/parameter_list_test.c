@@ -84,6 +84,7 @@ static void each_route_knows_its_own(void **state)
 		{ "build-id", { true, true, true } },
 		{ "event", { true, true, true } },
 		{ "format", { true, true, false } },
+		{ "labels", { true, false, true } },
 		{ "lines", { true, true, true } },
 		{ "normalise", { false, true, false } },
 		{ "against.last", { false, true, false } },

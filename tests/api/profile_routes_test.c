@@ -478,7 +478,8 @@ static void a_new_profile_has_just_its_time(void **state)
 	assert_non_null(strstr(reply, "Content-Disposition: attachment; filename=\"profile\"\r\n"));
 	assert_null(strstr(reply, "X-Go-Pprof"));
 	assert_int_equal(sscanf(strstr(reply, "unit=x;"),
-				 "unit=x;comm=echo;from=@%llu.%llu;to=@%llu.%llu;format=pprof;",
+				 "unit=x;comm=echo;labels=service;from=@%llu.%llu;to=@%llu.%llu;"
+				 "format=pprof;",
 				 &from_s, &from_ns, &to_s, &to_ns),
 		4);
 	begin_ns = from_s * NSEC_PER_SEC + from_ns;
@@ -488,6 +489,10 @@ static void a_new_profile_has_just_its_time(void **state)
 	assert_int_equal(engine.wanted_count, 2);
 	assert_int_equal(engine.wanted_ns, begin_ns + NSEC_PER_SEC);
 	assert_true(clock_realtime_ns() >= engine.wanted_ns);
+	free(reply);
+	reply = receive(&engine, ask(&engine, "/debug/pprof/profile?seconds=1&labels=all"));
+	assert_non_null(strstr(reply, "labels=all;"));
+	assert_null(strstr(reply, "labels=service;"));
 	free(reply);
 	end_engine(&engine);
 }

@@ -393,6 +393,72 @@ static void equal_labels_and_stacks_are_one_sample(void **state)
 	decoded_done(&decoded);
 }
 
+/* A collector makes a series of each distinct set: hundreds of processes give one a service. */
+static void scraped_labels_are_those_of_services(void **state)
+{
+#define POD "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice"
+	static const struct {
+		const char *cgroup, *unit, *container, *pod;
+	} services[] = {
+		{ "/system.slice/nginx.service", "nginx.service", NULL, NULL },
+		{ "/docker/" CONTAINER, NULL, CONTAINER, NULL },
+		{ POD "/cri-containerd-" CONTAINER ".scope", "cri-containerd-" CONTAINER ".scope",
+			CONTAINER, "01234567-89ab-cdef-0123-456789abcdef" },
+		{ "/", NULL, NULL, NULL },
+	};
+	enum { PROCESSES = 400, SERVICES = ARRAY_SIZE(services) };
+	const struct pprof_options scraped = {
+		.labels = PPROF_LABELS_SERVICE,
+		.compression_level = 6,
+	};
+	struct profile *profile = new_profile();
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_location(profile, binary, 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	uint64_t counts[SERVICES] = { 0 };
+	struct output_memory memory;
+	struct decoded decoded;
+
+	(void)state;
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		char text[64];
+		struct profile_thread thread = {
+			.tgid = 1000 + i,
+			.tid = 2000 + i,
+			.cgroup = string(profile, services[i % SERVICES].cgroup),
+		};
+
+		(void)snprintf(text, sizeof(text), "worker/%u", i);
+		thread.comm = string(profile, text);
+		(void)snprintf(text, sizeof(text), "/opt/%u/bin/worker", i);
+		thread.exe = string(profile, text);
+		add_sample(profile, node, &thread, i);
+		counts[i % SERVICES] += i;
+	}
+	write_with(profile, &scraped, &memory);
+	profile_free(profile);
+	decode(&decoded, memory.bytes, memory.size);
+	free(memory.bytes);
+	assert_int_equal(decoded.sample_count, SERVICES);
+	for (size_t i = 0; i < SERVICES; i++) {
+		const char *const texts[] = { services[i].unit, services[i].container,
+			services[i].pod };
+		size_t labels = 0, j = 0;
+
+		while (j < SERVICES && decoded.samples[j].values[0] != counts[i])
+			j++;
+		assert_true(j < SERVICES);
+		assert_label(&decoded, j, "unit", texts[0]);
+		assert_label(&decoded, j, "container", texts[1]);
+		assert_label(&decoded, j, "pod", texts[2]);
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+			labels += texts[k] != NULL;
+		assert_int_equal(decoded.samples[j].label_count, labels);
+	}
+	decoded_done(&decoded);
+#undef POD
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +473,7 @@ int main(void)
 		cmocka_unit_test(labels_say_whose_a_sample_is),
 		cmocka_unit_test(merged_threads_have_no_numbers),
 		cmocka_unit_test(equal_labels_and_stacks_are_one_sample),
+		cmocka_unit_test(scraped_labels_are_those_of_services),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
