@@ -78,27 +78,6 @@ static void init(struct table_store **ret_store, struct shared_tables **ret_tabl
 	assert_int_equal(shared_tables_new(*ret_store, ret_tables), 0);
 }
 
-static void same_table_is_there_once(void **state)
-{
-	_cleanup_(table_store_freep) struct table_store *store = NULL;
-	_cleanup_(shared_tables_freep) struct shared_tables *tables = NULL;
-	uint32_t first, second, other;
-
-	(void)state;
-	init(&store, &tables);
-	assert_int_equal(acquire(tables, 1, 1, 5, &first), 0);
-	assert_int_equal(acquire(tables, 1, 1, 5, &second), 0);
-	assert_int_equal(first, second);
-	assert_int_equal(shared_tables_get(tables, first)->users, 2);
-	assert_int_equal(table_store_usage(store).tables, 1);
-	/* What is the same under another identity is another's affair. */
-	assert_int_equal(acquire(tables, 2, 1, 5, &other), 0);
-	assert_int_not_equal(first, other);
-	assert_true(has(tables, 1, 5));
-	assert_false(has(tables, 1, 6));
-	assert_false(has(tables, 3, 5));
-}
-
 static void tables_of_one_identity_are_told_apart(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = NULL;
@@ -124,53 +103,6 @@ static void tables_of_one_identity_are_told_apart(void **state)
 	}
 	assert_int_equal(table_store_usage(store).tables, 4);
 	assert_int_equal(shared_tables_positions(tables), 4);
-}
-
-static void last_user_drops_the_table(void **state)
-{
-	_cleanup_(table_store_freep) struct table_store *store = NULL;
-	_cleanup_(shared_tables_freep) struct shared_tables *tables = NULL;
-	uint32_t first, other, again;
-
-	(void)state;
-	init(&store, &tables);
-	assert_int_equal(acquire(tables, 1, 1, 5, &first), 0);
-	assert_int_equal(acquire(tables, 1, 1, 5, &first), 0);
-	assert_int_equal(acquire(tables, 1, 2, 5, &other), 0);
-	shared_tables_release(tables, first);
-	assert_int_equal(table_store_usage(store).tables, 2);
-	shared_tables_release(tables, first);
-	assert_int_equal(table_store_usage(store).tables, 1);
-	assert_true(table_store_usage(store).pending_bytes > 0);
-	assert_int_equal(shared_tables_get(tables, first)->users, 0);
-	/* It is put anew: its old place waits for the programs that may be reading. */
-	assert_int_equal(acquire(tables, 1, 1, 5, &again), 0);
-	assert_int_equal(shared_tables_get(tables, again)->users, 1);
-	assert_int_equal(table_store_usage(store).tables, 2);
-	assert_int_equal(shared_tables_get(tables, again)->place.pages_at, 12);
-	shared_tables_release(tables, other);
-	assert_true(has(tables, 1, 5));
-	shared_tables_release(tables, again);
-	assert_false(has(tables, 1, 5));
-	assert_int_equal(shared_tables_positions(tables), 2);
-}
-
-static void table_without_room_changes_nothing(void **state)
-{
-	_cleanup_(table_store_freep) struct table_store *store = NULL;
-	_cleanup_(shared_tables_freep) struct shared_tables *tables = NULL;
-	uint32_t number = 77;
-
-	(void)state;
-	init(&store, &tables);
-	assert_int_equal(acquire(tables, 1, 1, PAGES, &number), -EFBIG);
-	assert_int_equal(number, 77);
-	assert_int_equal(acquire(tables, 1, 1, PAGES - 1, &number), 0);
-	assert_int_equal(acquire(tables, 2, 2, 5, &number), -ENOSPC);
-	assert_false(has(tables, 2, 5));
-	/* What is there needs none. */
-	assert_int_equal(acquire(tables, 1, 1, PAGES - 1, &number), 0);
-	assert_int_equal(shared_tables_get(tables, number)->users, 2);
 }
 
 static void failing_allocations_change_nothing(void **state)
@@ -207,10 +139,7 @@ static void failing_allocations_change_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_table_is_there_once),
 		cmocka_unit_test(tables_of_one_identity_are_told_apart),
-		cmocka_unit_test(last_user_drops_the_table),
-		cmocka_unit_test(table_without_room_changes_nothing),
 		cmocka_unit_test(failing_allocations_change_nothing),
 	};
 

@@ -104,7 +104,7 @@ static void assert_contents(const struct table *table, const struct pilotlight_w
 				array_of(i)[starts[i] * entry_bytes[i] + j], table->contents[0]);
 }
 
-static void table_is_copied_and_told_of(void **state)
+static void table_is_copied_and_placed(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
 	struct pilotlight_walk_file first = { .id = 9, .flags = 3, .used_window = 5 };
@@ -140,7 +140,7 @@ static void table_is_copied_and_told_of(void **state)
 	assert_guards();
 }
 
-static void what_is_dropped_stays_until_reclaimed(void **state)
+static void dropped_tables_stay_until_reclaimed(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
 	struct pilotlight_walk_file first = { 0 }, second = { .id = 7 };
@@ -175,7 +175,7 @@ static void what_is_dropped_stays_until_reclaimed(void **state)
 	assert_guards();
 }
 
-static void each_array_can_be_the_one_that_is_full(void **state)
+static void each_array_can_be_full(void **state)
 {
 	for (int array = 0; array < TABLE_ARRAYS; array++) {
 		_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
@@ -200,7 +200,7 @@ static void each_array_can_be_the_one_that_is_full(void **state)
 	}
 }
 
-static void parts_in_a_row_make_room_together(void **state)
+static void adjacent_ranges_are_merged(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
 	struct pilotlight_walk_file placements[4] = { 0 }, whole = { 0 };
@@ -453,27 +453,6 @@ static void random_use_agrees_with_a_model(void **state)
 	free(model);
 }
 
-/* What is dropped in any order is whole again in the end: extents have become one. */
-static void all_that_was_dropped_is_one_again(void **state)
-{
-	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
-	struct pilotlight_walk_file placements[ESCAPES] = { 0 };
-	static struct table table;
-
-	(void)state;
-	make_table(&table, 1, 1, 1, 1, 1);
-	for (size_t i = 0; i < ESCAPES; i++)
-		assert_int_equal(table_store_put(store, &table.view, &placements[i]), 0);
-	for (size_t i = 0; i < ESCAPES; i++) {
-		table_store_drop(store, &placements[i * 7 % ESCAPES]);
-		if (i % 5 == 0)
-			table_store_reclaim(store);
-	}
-	table_store_reclaim(store);
-	make_table(&table, 1, PAGES - 1, LINES, RULES, ESCAPES);
-	assert_int_equal(table_store_put(store, &table.view, &placements[0]), 0);
-}
-
 static void failing_allocations_change_nothing(void **state)
 {
 	static struct table table;
@@ -512,16 +491,15 @@ static void failing_allocations_change_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_is_copied_and_told_of),
-		cmocka_unit_test(what_is_dropped_stays_until_reclaimed),
-		cmocka_unit_test(each_array_can_be_the_one_that_is_full),
-		cmocka_unit_test(parts_in_a_row_make_room_together),
+		cmocka_unit_test(table_is_copied_and_placed),
+		cmocka_unit_test(dropped_tables_stay_until_reclaimed),
+		cmocka_unit_test(each_array_can_be_full),
+		cmocka_unit_test(adjacent_ranges_are_merged),
 		cmocka_unit_test(table_is_compared_as_a_whole),
 		cmocka_unit_test(more_than_a_quarter_is_large),
 		cmocka_unit_test(tables_are_bounded),
 		cmocka_unit_test(arrays_may_be_empty),
 		cmocka_unit_test(random_use_agrees_with_a_model),
-		cmocka_unit_test(all_that_was_dropped_is_one_again),
 		cmocka_unit_test(failing_allocations_change_nothing),
 	};
 

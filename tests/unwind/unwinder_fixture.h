@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An unwinder with what stands for the sampler: arrays in memory, and what it was entry of files.
- * Being entry of a table it searches it, as a program could from then on. Include after cmocka.h.
+ * An unwinder with a stand-in for the sampler: arrays in memory, and its entries of files. Whenever
+ * an entry with a table is put, the table is searched, as a program could from then on. Include
+ * after cmocka.h.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 512 };
 
-/* What stands for the sampler: what it was entry of, and the arrays it reads. */
+/* The stand-in for the sampler. */
 struct sampler {
 	uint32_t pages[PAGES];
 	struct pilotlight_unwind_line lines[LINES];
@@ -46,7 +47,7 @@ static inline struct sampler_entry *find_entry(
 	return NULL;
 }
 
-/* Would a walk through the file find the rules that are its own, which its number tells? */
+/* Would a walk through the file find the file's own rules, which follow from its number? */
 static inline bool reads_right(const struct sampler *sampler, const struct sampler_entry *entry)
 {
 	const struct pilotlight_unwind_summary summary = {
@@ -148,7 +149,7 @@ static inline struct pilotlight_file_key key_of(uint32_t number)
 	return (struct pilotlight_file_key){ .inode = number };
 }
 
-/* The number is its binary's too. */
+/* The number is also that of its binary. */
 static inline uint32_t request(struct sampler *sampler, uint32_t number)
 {
 	struct pilotlight_file_key key = key_of(number);
@@ -184,7 +185,7 @@ static inline uint32_t load(struct sampler *sampler, uint32_t number, uint32_t p
 	return id;
 }
 
-/* As the sampler notes it. */
+/* Notes a use, as the sampler does. */
 static inline void use(struct sampler *sampler, uint32_t number, uint32_t window)
 {
 	struct pilotlight_file_key key = key_of(number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files that are tried, or asked for, again. */
+/* Retries: tables that could not be made, and files that could not be identified. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,11 +10,11 @@
 
 #include "tests/unwind/unwinder_fixture.h"
 
-enum { ASIDE_FLAGS = PILOTLIGHT_FILE_HAS_NOTHING | PILOTLIGHT_FILE_BY_ADDRESS };
+enum { UNIDENTIFIED_FLAGS = PILOTLIGHT_FILE_HAS_NOTHING | PILOTLIGHT_FILE_BY_ADDRESS };
 
-/* --- tables that could not be had --- */
+/* --- tables that could not be made --- */
 
-/* The next window in which the file is offered, which is used all the while. */
+/* The next window in which the file is offered for reloading. It is used in each. */
 static uint32_t next_offer(struct sampler *sampler, uint32_t number, uint32_t id, uint32_t window)
 {
 	uint32_t offered;
@@ -32,7 +32,7 @@ static uint32_t next_offer(struct sampler *sampler, uint32_t number, uint32_t id
 	return 0;
 }
 
-static void table_that_could_not_be_had_is_tried_again(void **state)
+static void failed_table_is_retried_with_backoff(void **state)
 {
 	const uint32_t waits[] = { 2, 4, 8, 16, 32, 64, 64, 64 };
 	struct sampler sampler;
@@ -49,14 +49,13 @@ static void table_that_could_not_be_had_is_tried_again(void **state)
 		assert_int_equal(state_of(&sampler, id), WALK_FILE_PENDING);
 		window += waits[i];
 	}
-	assert_int_equal(sampler.puts, 1); /* to the sampler it was the same all the time */
+	assert_int_equal(sampler.puts, 1); /* the sampler's entry was never touched */
 	assert_int_equal(set_table(&sampler, id, 1, 4), 0);
 	assert_int_equal(entry_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
 	done(&sampler);
 }
 
-/* What has gone well once begins with short waits again. */
-static void success_is_what_ends_the_doubling(void **state)
+static void success_resets_the_backoff(void **state)
 {
 	struct sampler sampler;
 	uint32_t first, second;
@@ -69,7 +68,7 @@ static void success_is_what_ends_the_doubling(void **state)
 	assert_int_equal(next_offer(&sampler, 2, first, 1), 3);
 	assert_int_equal(unwinder_retry_later(sampler.unwinder, first), 0);
 	assert_int_equal(next_offer(&sampler, 2, first, 3), 7);
-	/* There is a table, and no room for it: it waits for that alone. */
+	/* There is a table but no room: it waits for room only. */
 	use(&sampler, 1, 7);
 	assert_int_equal(set_table(&sampler, first, 2, 20), -ENOSPC);
 	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
@@ -85,7 +84,7 @@ static void success_is_what_ends_the_doubling(void **state)
 	done(&sampler);
 }
 
-static void file_out_of_use_is_not_tried(void **state)
+static void unused_file_is_not_retried(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -104,7 +103,7 @@ static void file_out_of_use_is_not_tried(void **state)
 	done(&sampler);
 }
 
-static void only_what_waits_is_put_off(void **state)
+static void only_pending_files_are_retried_later(void **state)
 {
 	struct sampler sampler;
 	uint32_t loaded, nothing;
@@ -122,8 +121,8 @@ static void only_what_waits_is_put_off(void **state)
 	done(&sampler);
 }
 
-/* A map that fails leaves the file waiting, so that it can be put off. */
-static void failing_map_is_no_end(void **state)
+/* After a failed map update the file is still pending. */
+static void failed_map_update_is_retried(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -172,13 +171,13 @@ static int set_unidentified(struct sampler *sampler, uint32_t number, bool is_ho
 	return unwinder_set_unidentified(sampler->unwinder, &key, is_hopeless);
 }
 
-/* For how many windows the sampler does not ask for the file, which is used all the while. */
-static uint32_t windows_told(struct sampler *sampler, uint32_t number, uint32_t *window)
+/* For how many windows the sampler does not request the file, which is used in each. */
+static uint32_t windows_with_an_entry(struct sampler *sampler, uint32_t number, uint32_t *window)
 {
 	uint32_t count = 0;
 
 	while (entry_of(sampler, number)) {
-		assert_int_equal(entry_of(sampler, number)->flags, ASIDE_FLAGS);
+		assert_int_equal(entry_of(sampler, number)->flags, UNIDENTIFIED_FLAGS);
 		use(sampler, number, *window);
 		unwinder_begin_window(sampler->unwinder, ++*window);
 		assert_no_reload(sampler);
@@ -187,7 +186,7 @@ static uint32_t windows_told(struct sampler *sampler, uint32_t number, uint32_t 
 	return count;
 }
 
-static void unidentified_file_is_asked_for_less_and_less(void **state)
+static void unidentified_file_is_requested_with_backoff(void **state)
 {
 	const uint32_t waits[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
 	struct sampler sampler;
@@ -198,14 +197,14 @@ static void unidentified_file_is_asked_for_less_and_less(void **state)
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
 		assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 		assert_int_equal(report_of(&sampler).unidentified, 1);
-		assert_int_equal(windows_told(&sampler, 1, &window), waits[i]);
+		assert_int_equal(windows_with_an_entry(&sampler, 1, &window), waits[i]);
 	}
 	assert_int_equal(sampler.puts, sizeof(waits) / sizeof(waits[0]));
 	assert_int_equal(report_of(&sampler).map_errors, 0);
 	done(&sampler);
 }
 
-static void hopeless_file_is_asked_for_seldom_at_once(void **state)
+static void hopeless_file_gets_the_longest_backoff_at_once(void **state)
 {
 	struct sampler sampler;
 	uint32_t window = 1;
@@ -213,13 +212,13 @@ static void hopeless_file_is_asked_for_seldom_at_once(void **state)
 	(void)state;
 	init(&sampler, 10);
 	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
-	assert_int_equal(windows_told(&sampler, 1, &window), 64);
+	assert_int_equal(windows_with_an_entry(&sampler, 1, &window), 64);
 	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
-	assert_int_equal(windows_told(&sampler, 1, &window), 64);
+	assert_int_equal(windows_with_an_entry(&sampler, 1, &window), 64);
 	done(&sampler);
 }
 
-static void file_that_is_identified_after_all_is_new(void **state)
+static void file_identified_later_is_new(void **state)
 {
 	struct pilotlight_file_key key = key_of(1);
 	struct sampler sampler;
@@ -228,17 +227,17 @@ static void file_that_is_identified_after_all_is_new(void **state)
 
 	(void)state;
 	init(&sampler, 10);
-	/* While the sampler does not ask: another of its requests was under way. */
+	/* Another request was under way. */
 	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 	assert_int_equal(unwinder_request(sampler.unwinder, &key, 1, &id, &is_new), 0);
 	assert_true(is_new);
 	assert_int_equal(entry_of(&sampler, 1)->flags, 0);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_PENDING);
 	assert_int_equal(unwinder_binary(sampler.unwinder, id), 1);
-	/* And when it has asked again. */
+	/* And after the sampler has requested it again. */
 	key = key_of(2);
 	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
-	assert_int_equal(windows_told(&sampler, 2, &window), 1);
+	assert_int_equal(windows_with_an_entry(&sampler, 2, &window), 1);
 	assert_int_equal(unwinder_request(sampler.unwinder, &key, 2, &id, &is_new), 0);
 	assert_true(is_new);
 	assert_int_equal(set_table(&sampler, id, 2, 4), 0);
@@ -247,7 +246,7 @@ static void file_that_is_identified_after_all_is_new(void **state)
 	done(&sampler);
 }
 
-static void known_file_is_not_set_aside(void **state)
+static void known_file_stays_identified(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -257,7 +256,7 @@ static void known_file_is_not_set_aside(void **state)
 	id = load(&sampler, 1, 4);
 	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
-	/* Nor does a second request of the same moment count as a failure more. */
+	/* A second request of the same moment is not a second failure. */
 	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
 	assert_int_equal(set_unidentified(&sampler, 2, false), 0);
 	assert_int_equal(sampler.puts, 3);
@@ -266,7 +265,7 @@ static void known_file_is_not_set_aside(void **state)
 	done(&sampler);
 }
 
-static void files_aside_leave_room_for_the_others(void **state)
+static void unidentified_files_leave_room_for_others(void **state)
 {
 	struct sampler sampler;
 
@@ -280,7 +279,7 @@ static void files_aside_leave_room_for_the_others(void **state)
 	for (uint32_t number = 11; number <= 16; number++)
 		(void)request(&sampler, number);
 	assert_int_equal(report_of(&sampler).files, 8);
-	/* Those that are out of use go, whether the sampler knows of them or not. */
+	/* Unused files make room, with or without an entry. */
 	unwinder_begin_window(sampler.unwinder, 70);
 	assert_null(entry_of(&sampler, 1));
 	for (uint32_t number = 21; number <= 28; number++)
@@ -291,7 +290,7 @@ static void files_aside_leave_room_for_the_others(void **state)
 	done(&sampler);
 }
 
-static void failing_maps_are_survived(void **state)
+static void failing_maps_change_nothing(void **state)
 {
 	struct pilotlight_file_key key = key_of(1);
 	struct sampler sampler;
@@ -308,9 +307,9 @@ static void failing_maps_are_survived(void **state)
 	sampler.put_error = -ENOMEM;
 	assert_int_equal(unwinder_request(sampler.unwinder, &key, 1, &id, &is_new), -ENOMEM);
 	assert_int_equal(id, 77);
-	assert_int_equal(entry_of(&sampler, 1)->flags, ASIDE_FLAGS);
+	assert_int_equal(entry_of(&sampler, 1)->flags, UNIDENTIFIED_FLAGS);
 	assert_int_equal(report_of(&sampler).unidentified, 1);
-	/* It is dropped when that can be done. */
+	/* The entry is removed as soon as that succeeds. */
 	sampler.drop_error = -EBUSY;
 	use(&sampler, 1, window);
 	unwinder_begin_window(sampler.unwinder, ++window);
@@ -321,25 +320,25 @@ static void failing_maps_are_survived(void **state)
 	assert_int_equal(set_unidentified(&sampler, 1, false), -ENOMEM);
 	sampler.put_error = 0;
 	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
-	assert_int_equal(windows_told(&sampler, 1, &window), 2);
+	assert_int_equal(windows_with_an_entry(&sampler, 1, &window), 2);
 	done(&sampler);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_that_could_not_be_had_is_tried_again),
-		cmocka_unit_test(success_is_what_ends_the_doubling),
-		cmocka_unit_test(file_out_of_use_is_not_tried),
-		cmocka_unit_test(only_what_waits_is_put_off),
-		cmocka_unit_test(failing_map_is_no_end),
+		cmocka_unit_test(failed_table_is_retried_with_backoff),
+		cmocka_unit_test(success_resets_the_backoff),
+		cmocka_unit_test(unused_file_is_not_retried),
+		cmocka_unit_test(only_pending_files_are_retried_later),
+		cmocka_unit_test(failed_map_update_is_retried),
 		cmocka_unit_test(identity_is_kept),
-		cmocka_unit_test(unidentified_file_is_asked_for_less_and_less),
-		cmocka_unit_test(hopeless_file_is_asked_for_seldom_at_once),
-		cmocka_unit_test(file_that_is_identified_after_all_is_new),
-		cmocka_unit_test(known_file_is_not_set_aside),
-		cmocka_unit_test(files_aside_leave_room_for_the_others),
-		cmocka_unit_test(failing_maps_are_survived),
+		cmocka_unit_test(unidentified_file_is_requested_with_backoff),
+		cmocka_unit_test(hopeless_file_gets_the_longest_backoff_at_once),
+		cmocka_unit_test(file_identified_later_is_new),
+		cmocka_unit_test(known_file_stays_identified),
+		cmocka_unit_test(unidentified_files_leave_room_for_others),
+		cmocka_unit_test(failing_maps_change_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables and files that make room for others. */
+/* Eviction of tables and files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "tests/unwind/unwinder_fixture.h"
 
-static void oldest_table_makes_room_in_the_next_window(void **state)
+static void oldest_table_is_evicted(void **state)
 {
 	uint32_t oldest, older, recent, new;
 	struct sampler sampler;
@@ -50,7 +50,7 @@ static void oldest_table_makes_room_in_the_next_window(void **state)
 	done(&sampler);
 }
 
-/* Three tables that are always in use and room for two: two stay, and nothing moves. */
+/* Three tables in use and room for two: two stay, and nothing moves. */
 static void working_set_beyond_the_room_does_not_thrash(void **state)
 {
 	struct sampler sampler;
@@ -73,7 +73,7 @@ static void working_set_beyond_the_room_does_not_thrash(void **state)
 	assert_int_equal(state_of(&sampler, ids[2]), WALK_FILE_EVICTED);
 	assert_int_equal(report_of(&sampler).evictions, 0);
 	assert_int_equal(sampler.puts, 6);
-	/* One that is used in every other window is in use; one that rests for longer is not. */
+	/* Used in every other window: in use. Unused for longer: idle. */
 	for (uint32_t window = 50; window < 60; window++) {
 		unwinder_begin_window(sampler.unwinder, window);
 		assert_no_reload(&sampler);
@@ -97,8 +97,8 @@ static void working_set_beyond_the_room_does_not_thrash(void **state)
 	done(&sampler);
 }
 
-/* Nothing leaves for a table that all of it together would not make room for. */
-static void none_leaves_in_vain(void **state)
+/* If evicting all idle tables would not be enough, none is evicted. */
+static void no_table_is_evicted_in_vain(void **state)
 {
 	struct sampler sampler;
 	uint32_t stale, new;
@@ -124,7 +124,7 @@ static void none_leaves_in_vain(void **state)
 	done(&sampler);
 }
 
-/* What has left already in this window is not counted on twice. */
+/* Room of a table that was evicted in this window is not counted twice. */
 static void room_is_counted_once(void **state)
 {
 	struct sampler sampler;
@@ -183,7 +183,7 @@ static void evicted_table_comes_back_when_it_is_used(void **state)
 	unwinder_begin_window(sampler.unwinder, 6);
 	assert_reload(&sampler, second);
 	assert_int_equal(unwinder_set_nothing(sampler.unwinder, second), 0);
-	/* There is room, but nobody uses it. */
+	/* There is room, but the file is not used. */
 	assert_no_reload(&sampler);
 	unwinder_begin_window(sampler.unwinder, 7);
 	assert_no_reload(&sampler);
@@ -195,7 +195,7 @@ static void evicted_table_comes_back_when_it_is_used(void **state)
 	done(&sampler);
 }
 
-static void frame_pointers_do_while_there_is_no_room(void **state)
+static void evicted_file_is_walked_by_frame_pointers(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -240,7 +240,7 @@ static void unused_file_makes_room_for_a_new_one(void **state)
 	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, used), WALK_FILE_PENDING);
 	assert_int_not_equal(new, unused);
-	/* Then a loaded one, if there is no other. */
+	/* Then a loaded one makes room. */
 	(void)request(&sampler, 10);
 	assert_int_equal(state_of(&sampler, loaded), WALK_FILE_GONE);
 	assert_null(entry_of(&sampler, 1));
@@ -254,7 +254,7 @@ static void unused_file_makes_room_for_a_new_one(void **state)
 	done(&sampler);
 }
 
-/* --- all of it, at random --- */
+/* --- random use --- */
 
 static uint32_t draw(uint64_t *random, uint32_t below)
 {
@@ -262,7 +262,7 @@ static uint32_t draw(uint64_t *random, uint32_t below)
 	return (uint32_t)(*random >> 33) % below;
 }
 
-/* Everything that a program of this window may have been entry, the sampler must read right. */
+/* The sampler must read right through every entry that a program of this window may have seen. */
 static void hold(
 	const struct sampler *sampler, struct sampler_entry *held, size_t *count, size_t max)
 {
@@ -299,7 +299,7 @@ static void random_use_is_always_read_right(void **state)
 			(void)set_table(&sampler, id, unwinder_binary(sampler.unwinder, id),
 				1 + unwinder_binary(sampler.unwinder, id) % 15);
 		for (int step = 0; step < STEPS; step++) {
-			/* Those around a number that moves are used the most. */
+			/* Files around a moving number are used most. */
 			uint32_t number = (window / 10 + draw(&random, 10)) % FILES;
 			struct pilotlight_file_key key = key_of(number);
 			bool is_new;
@@ -328,13 +328,13 @@ static void random_use_is_always_read_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(oldest_table_makes_room_in_the_next_window),
+		cmocka_unit_test(oldest_table_is_evicted),
 		cmocka_unit_test(working_set_beyond_the_room_does_not_thrash),
-		cmocka_unit_test(none_leaves_in_vain),
+		cmocka_unit_test(no_table_is_evicted_in_vain),
 		cmocka_unit_test(room_is_counted_once),
 		cmocka_unit_test(use_since_the_ranking_counts),
 		cmocka_unit_test(evicted_table_comes_back_when_it_is_used),
-		cmocka_unit_test(frame_pointers_do_while_there_is_no_room),
+		cmocka_unit_test(evicted_file_is_walked_by_frame_pointers),
 		cmocka_unit_test(unused_file_makes_room_for_a_new_one),
 		cmocka_unit_test(random_use_is_always_read_right),
 	};

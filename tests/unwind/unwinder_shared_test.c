@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files that have one table, tables that take much, and what a window may cost. */
+/* Shared tables, large tables, and bounds per window. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void copies_share_one_place(void **state)
 	done(&sampler);
 }
 
-/* Whoever claims the identity of another has no part in its table. */
+/* A file that claims another's identity does not share its table. */
 static void other_table_of_the_same_identity_is_apart(void **state)
 {
 	struct sampler sampler;
@@ -65,7 +65,7 @@ static void other_table_of_the_same_identity_is_apart(void **state)
 	done(&sampler);
 }
 
-static void place_is_kept_for_the_last_of_its_users(void **state)
+static void shared_table_is_kept_for_its_last_user(void **state)
 {
 	uint32_t first, second, new;
 	struct sampler sampler;
@@ -187,7 +187,7 @@ static void file_that_shares_makes_room_for_a_file(void **state)
 	done(&sampler);
 }
 
-static void table_that_cannot_be_told_leaves_the_others_theirs(void **state)
+static void failed_entry_leaves_shared_tables_alone(void **state)
 {
 	struct sampler sampler;
 	uint32_t copy;
@@ -291,9 +291,9 @@ static void large_tables_do_not_displace_each_other(void **state)
 	done(&sampler);
 }
 
-/* --- what a window may cost --- */
+/* --- bounds per window --- */
 
-static void what_does_not_fit_has_its_turn_in_some_window(void **state)
+static void each_file_gets_its_turn_to_reload(void **state)
 {
 	enum { SMALL = 4, WAITING = 400, FIRST = 100 };
 	static bool was_offered[WAITING];
@@ -335,17 +335,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_share_one_place),
 		cmocka_unit_test(other_table_of_the_same_identity_is_apart),
-		cmocka_unit_test(place_is_kept_for_the_last_of_its_users),
+		cmocka_unit_test(shared_table_is_kept_for_its_last_user),
 		cmocka_unit_test(idle_user_of_a_table_in_use_stays),
 		cmocka_unit_test(copy_is_loaded_where_there_is_no_room),
 		cmocka_unit_test(user_since_the_ranking_counts),
 		cmocka_unit_test(file_that_shares_makes_room_for_a_file),
-		cmocka_unit_test(table_that_cannot_be_told_leaves_the_others_theirs),
+		cmocka_unit_test(failed_entry_leaves_shared_tables_alone),
 		cmocka_unit_test(large_table_in_use_leaves_for_small_ones),
 		cmocka_unit_test(large_table_stays_out_while_small_ones_are_in_use),
 		cmocka_unit_test(one_large_table_leaves_a_window),
 		cmocka_unit_test(large_tables_do_not_displace_each_other),
-		cmocka_unit_test(what_does_not_fit_has_its_turn_in_some_window),
+		cmocka_unit_test(each_file_gets_its_turn_to_reload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #include "tests/unwind/unwinder_fixture.h"
 
-static void new_file_is_told_at_once(void **state)
+static void new_file_gets_an_entry_at_once(void **state)
 {
 	struct pilotlight_file_key key = key_of(7);
 	struct sampler sampler;
@@ -43,7 +43,7 @@ static void new_file_is_told_at_once(void **state)
 	done(&sampler);
 }
 
-static void table_is_loaded_and_told(void **state)
+static void table_is_loaded_and_entered(void **state)
 {
 	struct sampler sampler;
 	struct unwinder_report report;
@@ -63,7 +63,7 @@ static void table_is_loaded_and_told(void **state)
 	done(&sampler);
 }
 
-static void frame_pointers_do_where_there_are_no_rows(void **state)
+static void file_without_rows_is_walked_by_frame_pointers(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -77,7 +77,7 @@ static void frame_pointers_do_where_there_are_no_rows(void **state)
 	assert_int_equal(entry_of(&sampler, 1)->flags, PILOTLIGHT_FILE_BY_FRAME_POINTER);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_BY_FRAME_POINTER);
 	assert_int_equal(report_of(&sampler).by_frame_pointer, 1);
-	/* With rows, they are what is used, and the flag is entry. */
+	/* With rows, the table is used. */
 	id = request(&sampler, 2);
 	unwind_table_fixture_make(&fixture, 4, 2);
 	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
@@ -87,7 +87,7 @@ static void frame_pointers_do_where_there_are_no_rows(void **state)
 	done(&sampler);
 }
 
-static void what_has_nothing_is_told_so(void **state)
+static void files_without_a_table_have_nothing(void **state)
 {
 	struct sampler sampler;
 	uint32_t none, empty, other, damaged, without;
@@ -115,7 +115,7 @@ static void what_has_nothing_is_told_so(void **state)
 	assert_int_equal(report_of(&sampler).nothing, 5);
 	assert_int_equal(report_of(&sampler).damaged, 1);
 	assert_int_equal(report_of(&sampler).used_bytes, 0);
-	/* It may still come. */
+	/* A table may still come. */
 	assert_int_equal(set_table(&sampler, none, 1, 4), 0);
 	assert_int_equal(entry_of(&sampler, 1)->flags, PILOTLIGHT_FILE_HAS_TABLE);
 	assert_int_equal(set_table(&sampler, 12345, 1, 4), -ENOENT);
@@ -123,7 +123,7 @@ static void what_has_nothing_is_told_so(void **state)
 	done(&sampler);
 }
 
-static void table_that_is_too_big_is_for_nobody(void **state)
+static void too_big_table_is_refused(void **state)
 {
 	struct sampler sampler;
 	uint32_t small, big;
@@ -135,7 +135,7 @@ static void table_that_is_too_big_is_for_nobody(void **state)
 	big = request(&sampler, 2);
 	assert_int_equal(set_table(&sampler, big, 2, PAGES), -EFBIG);
 	assert_int_equal(entry_of(&sampler, 2)->flags, PILOTLIGHT_FILE_HAS_NOTHING);
-	assert_int_equal(state_of(&sampler, small), WALK_FILE_LOADED); /* though out of use */
+	assert_int_equal(state_of(&sampler, small), WALK_FILE_LOADED); /* though unused */
 	assert_int_equal(report_of(&sampler).tables_refused, 1);
 	assert_no_reload(&sampler);
 	big = request(&sampler, 3);
@@ -146,9 +146,9 @@ static void table_that_is_too_big_is_for_nobody(void **state)
 	done(&sampler);
 }
 
-/* --- a table in place of another --- */
+/* --- replacing a table --- */
 
-static void better_table_takes_the_place_of_the_first(void **state)
+static void better_table_replaces_the_first(void **state)
 {
 	struct sampler sampler;
 	struct sampler_entry before;
@@ -168,7 +168,7 @@ static void better_table_takes_the_place_of_the_first(void **state)
 	done(&sampler);
 }
 
-static void loaded_table_outlives_what_is_no_better(void **state)
+static void loaded_table_survives_failed_replacements(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -191,7 +191,7 @@ static void loaded_table_outlives_what_is_no_better(void **state)
 
 /* --- maps that fail --- */
 
-static void file_that_cannot_be_told_is_not_known(void **state)
+static void file_without_an_entry_is_not_known(void **state)
 {
 	struct pilotlight_file_key key = key_of(1);
 	struct sampler sampler;
@@ -211,7 +211,7 @@ static void file_that_cannot_be_told_is_not_known(void **state)
 	done(&sampler);
 }
 
-static void table_that_cannot_be_told_gives_its_room_back(void **state)
+static void failed_entry_releases_the_table(void **state)
 {
 	struct sampler sampler;
 	uint32_t id;
@@ -230,7 +230,7 @@ static void table_that_cannot_be_told_gives_its_room_back(void **state)
 	done(&sampler);
 }
 
-static void table_that_cannot_be_taken_away_stays(void **state)
+static void failed_removal_keeps_the_table(void **state)
 {
 	uint32_t stale, new, next;
 	struct sampler sampler;
@@ -259,7 +259,7 @@ static void table_that_cannot_be_taken_away_stays(void **state)
 	done(&sampler);
 }
 
-static void use_that_is_not_known_counts_as_none(void **state)
+static void unreadable_use_counts_as_none(void **state)
 {
 	struct sampler sampler;
 	uint32_t stale, new;
@@ -277,7 +277,7 @@ static void use_that_is_not_known_counts_as_none(void **state)
 	done(&sampler);
 }
 
-/* What the sampler notes while a table is made is not lost when the file is put anew. */
+/* A use that the sampler notes while a table is made survives the new entry. */
 static void use_survives_a_change_of_state(void **state)
 {
 	struct sampler sampler;
@@ -344,17 +344,17 @@ static void failing_allocations_are_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_file_is_told_at_once),
-		cmocka_unit_test(table_is_loaded_and_told),
-		cmocka_unit_test(frame_pointers_do_where_there_are_no_rows),
-		cmocka_unit_test(what_has_nothing_is_told_so),
-		cmocka_unit_test(table_that_is_too_big_is_for_nobody),
-		cmocka_unit_test(better_table_takes_the_place_of_the_first),
-		cmocka_unit_test(loaded_table_outlives_what_is_no_better),
-		cmocka_unit_test(file_that_cannot_be_told_is_not_known),
-		cmocka_unit_test(table_that_cannot_be_told_gives_its_room_back),
-		cmocka_unit_test(table_that_cannot_be_taken_away_stays),
-		cmocka_unit_test(use_that_is_not_known_counts_as_none),
+		cmocka_unit_test(new_file_gets_an_entry_at_once),
+		cmocka_unit_test(table_is_loaded_and_entered),
+		cmocka_unit_test(file_without_rows_is_walked_by_frame_pointers),
+		cmocka_unit_test(files_without_a_table_have_nothing),
+		cmocka_unit_test(too_big_table_is_refused),
+		cmocka_unit_test(better_table_replaces_the_first),
+		cmocka_unit_test(loaded_table_survives_failed_replacements),
+		cmocka_unit_test(file_without_an_entry_is_not_known),
+		cmocka_unit_test(failed_entry_releases_the_table),
+		cmocka_unit_test(failed_removal_keeps_the_table),
+		cmocka_unit_test(unreadable_use_counts_as_none),
 		cmocka_unit_test(use_survives_a_change_of_state),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

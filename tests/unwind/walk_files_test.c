@@ -123,8 +123,8 @@ static void full_table_refuses(void **state)
 	assert_int_equal(walk_files_count(files), 2);
 }
 
-/* The gone keep their places, which are bounded too. */
-static void many_that_have_gone_refuse_others(void **state)
+/* Files that are gone keep their slots, which are bounded. */
+static void ids_of_gone_files_are_bounded(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(4);
 	struct pilotlight_file_key key = key_of(100);
@@ -167,7 +167,7 @@ static void ids_outlive_their_files_by_two_windows(void **state)
 	assert_null(walk_files_find_id(files, id));
 }
 
-/* A key that comes back is another file: it may have been opened anew since. */
+/* A key that comes back gets another id: it may be another file. */
 static void file_that_comes_back_has_another_id(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(100);
@@ -187,7 +187,7 @@ static void file_that_comes_back_has_another_id(void **state)
  * All ids are given in turn, and twice. Two files stay throughout, one goes just before its id
  * would come again.
  */
-static void ids_wrap_past_those_that_are_known(void **state)
+static void ids_wrap_and_skip_known_ones(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(64);
 	uint32_t first, second, third, last = 0, window = 1, given = 0;
@@ -215,7 +215,7 @@ static void ids_wrap_past_those_that_are_known(void **state)
 	assert_int_equal(walk_files_find_id(files, third)->binary, 3);
 }
 
-static void id_is_given_again_in_time(void **state)
+static void ids_are_reused_in_time(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(64);
 	uint32_t id, window = 1, rounds = 0;
@@ -305,7 +305,7 @@ static void stale_files_come_oldest_first(void **state)
 	assert_null(walk_files_next_stale(files, false));
 }
 
-static void what_changed_since_the_ranking_is_passed_over(void **state)
+static void changes_since_the_ranking_are_skipped(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(3);
 
@@ -322,7 +322,7 @@ static void what_changed_since_the_ranking_is_passed_over(void **state)
 	assert_null(walk_files_next_stale(files, false));
 }
 
-static void positions_have_what_is_not_gone(void **state)
+static void positions_skip_files_that_are_gone(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(10);
 	uint32_t seen = 0;
@@ -395,15 +395,15 @@ int main(void)
 		cmocka_unit_test(files_are_found_by_key_and_by_id),
 		cmocka_unit_test(keys_differ_in_any_field),
 		cmocka_unit_test(full_table_refuses),
-		cmocka_unit_test(many_that_have_gone_refuse_others),
+		cmocka_unit_test(ids_of_gone_files_are_bounded),
 		cmocka_unit_test(ids_outlive_their_files_by_two_windows),
 		cmocka_unit_test(file_that_comes_back_has_another_id),
-		cmocka_unit_test(ids_wrap_past_those_that_are_known),
-		cmocka_unit_test(id_is_given_again_in_time),
+		cmocka_unit_test(ids_wrap_and_skip_known_ones),
+		cmocka_unit_test(ids_are_reused_in_time),
 		cmocka_unit_test(uses_make_a_file_recent),
 		cmocka_unit_test(stale_files_come_oldest_first),
-		cmocka_unit_test(what_changed_since_the_ranking_is_passed_over),
-		cmocka_unit_test(positions_have_what_is_not_gone),
+		cmocka_unit_test(changes_since_the_ranking_are_skipped),
+		cmocka_unit_test(positions_skip_files_that_are_gone),
 		cmocka_unit_test(limit_is_within_ids),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
