@@ -466,9 +466,12 @@ int command_main(const struct command *command, int argc, char **argv)
 	r = command_parse(command, argc, argv, invocation, &status);
 	if (r == 0)
 		status = r = command->run(invocation);
+	/* Before done(): a signal that record holds until then would end us first. */
+	if (r < 0)
+		status = report_failure(command, &invocation->fault, r);
 	if (command->done)
 		command->done(invocation);
-	return r < 0 ? report_failure(command, &invocation->fault, r) : status;
+	return status;
 }
 
 int command_flush(struct invocation *invocation)

@@ -13,19 +13,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where BPF as a whole is refused, the answer of a single probe would be a lie. */
+/* If all of BPF is refused, the answer of a single probe means nothing. */
 static bool is_refused(struct doctor_finding *finding)
 {
 	if (finding->host->bpf_error != -EPERM && finding->host->bpf_error != -EACCES)
 		return false;
 	if (doctor_refusal(finding->host) == DOCTOR_UNKNOWN) {
-		doctor_found(
-			finding, DOCTOR_UNKNOWN, "cannot be told without CAP_BPF and CAP_PERFMON");
+		doctor_found(finding, DOCTOR_UNKNOWN,
+			"cannot be checked without CAP_BPF and CAP_PERFMON");
 		finding->remedy = "sudo pilotlight doctor";
 	} else {
-		doctor_found(finding, DOCTOR_MISSING, "bpf() refuses in spite of the capabilities");
+		doctor_found(
+			finding, DOCTOR_MISSING, "bpf() is refused in spite of the capabilities");
 		finding->remedy =
-			"run it in the initial user namespace, and outside of a container "
+			"run pilotlight in the initial user namespace, outside of containers "
 			"whose seccomp filter refuses bpf()";
 	}
 	return true;
@@ -35,16 +36,16 @@ static void check_program(struct doctor_finding *finding)
 {
 	if (is_refused(finding))
 		return;
-	/* EINVAL is how the kernel names a program type that it does not know. */
+	/* EINVAL: the kernel does not know the program type. */
 	if (finding->host->bpf_error < 0)
 		doctor_found(
 			finding, DOCTOR_MISSING, "bpf(): %s", strerror(-finding->host->bpf_error));
 	else
-		doctor_found(finding, DOCTOR_OK, "load");
+		doctor_found(finding, DOCTOR_OK, "can be loaded");
 }
 
-/* Loads one that does nothing: libbpf's probe goes by a message that newer kernels word
- * differently. */
+/* Loads one that does nothing: libbpf's probe compares a message that newer kernels have changed.
+ */
 static void check_tracing(struct doctor_finding *finding)
 {
 	const struct bpf_insn instructions[] = {
@@ -59,14 +60,14 @@ static void check_tracing(struct doctor_finding *finding)
 		return;
 	type = libbpf_find_vmlinux_btf_id("sched_process_fork", BPF_TRACE_RAW_TP);
 	if (type < 0) {
-		doctor_found(finding, DOCTOR_MISSING, "no type of sched_process_fork in the BTF");
+		doctor_found(finding, DOCTOR_MISSING, "the kernel's BTF lacks sched_process_fork");
 		return;
 	}
 	options.attach_btf_id = (uint32_t)type;
 	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "doctor", "GPL", instructions,
 		ARRAY_SIZE(instructions), &options);
 	if (fd >= 0)
-		doctor_found(finding, DOCTOR_OK, "load");
+		doctor_found(finding, DOCTOR_OK, "can be loaded");
 	else
 		doctor_found(finding, DOCTOR_MISSING, "%s", strerror(-fd));
 }
@@ -85,7 +86,7 @@ static void check_map_type(struct doctor_finding *finding)
 			answer ? strerror(-answer) : "not in this kernel");
 }
 
-/* As capture creates it: depth and flags are what kernels differ in. */
+/* As capture creates it: kernels differ in the depth and flags that they allow. */
 static int create_stackmap(uint32_t flags, uint32_t frame_bytes)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = flags);
@@ -140,9 +141,9 @@ static void check_helpers(struct doctor_finding *finding)
 			length += (size_t)snprintf(
 				absent + length, sizeof(absent) - length, " %s", helpers[i].name);
 	if (*absent)
-		doctor_found(finding, DOCTOR_MISSING, "without%s", absent);
+		doctor_found(finding, DOCTOR_MISSING, "missing:%s", absent);
 	else
-		doctor_found(finding, DOCTOR_OK, "all %zu", ARRAY_SIZE(helpers));
+		doctor_found(finding, DOCTOR_OK, "all %zu exist", ARRAY_SIZE(helpers));
 }
 
 static void check_statistics(struct doctor_finding *finding)
@@ -150,7 +151,7 @@ static void check_statistics(struct doctor_finding *finding)
 	_cleanup_close_ int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (fd >= 0)
-		doctor_found(finding, DOCTOR_OK, "can be switched on for the time of a recording");
+		doctor_found(finding, DOCTOR_OK, "can be switched on during a recording");
 	else if (fd == -EPERM)
 		doctor_found(finding,
 			doctor_has_capability(finding->host, CAP_SYS_ADMIN) ? DOCTOR_MISSING
@@ -161,29 +162,30 @@ static void check_statistics(struct doctor_finding *finding)
 }
 
 #define AS_ROOT "sudo pilotlight ..."
-#define NEWER	"a newer kernel; and the settings above where they are not ok"
+#define NEWER	"a newer kernel, and every setting above ok"
 
 static const struct doctor_check checks[] = {
-	{ "perf_event programs", check_program, 0, true, "the sampler: all recording",
+	{ "perf_event programs", check_program, 0, true, "the sampler; nothing can be recorded",
 		"a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y" },
 	{ "tracing programs", check_tracing, 0, false,
-		"record -p and record COMMAND, which follow the processes that are forked",
+		"record -p and record COMMAND, which sample child processes, too",
 		"a kernel with CONFIG_DEBUG_INFO_BTF=y, 5.5 or newer" },
-	{ "raw stack maps", check_stackmap, 0, true, "stacks: all recording", NEWER },
+	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
-		"what identifies code: all recording", NEWER },
-	{ "hash maps", check_map_type, BPF_MAP_TYPE_HASH, true, "counts: all recording", NEWER },
-	{ "LRU hash maps", check_map_type, BPF_MAP_TYPE_LRU_HASH, true, "counts: all recording",
+		"identities of code; nothing can be recorded", NEWER },
+	{ "hash maps", check_map_type, BPF_MAP_TYPE_HASH, true, "counts; nothing can be recorded",
 		NEWER },
+	{ "LRU hash maps", check_map_type, BPF_MAP_TYPE_LRU_HASH, true,
+		"counts; nothing can be recorded", NEWER },
 	{ "per-CPU arrays", check_map_type, BPF_MAP_TYPE_PERCPU_ARRAY, true,
-		"the accounts: all recording", NEWER },
+		"the accounts; nothing can be recorded", NEWER },
 	{ "arrays of maps", check_map_type, BPF_MAP_TYPE_ARRAY_OF_MAPS, true,
-		"the way to wait for running programs: all recording", NEWER },
+		"the wait for running programs; nothing can be recorded", NEWER },
 	{ "ring buffer", check_map_type, BPF_MAP_TYPE_RINGBUF, true,
-		"samples that the maps cannot hold: all recording", NEWER },
-	{ "helpers", check_helpers, 0, true, "the sampler: all recording", NEWER },
-	{ "statistics", check_statistics, 0, false,
-		"the time that BPF takes, in record's last line", AS_ROOT },
+		"samples that do not fit into maps; nothing can be recorded", NEWER },
+	{ "helpers", check_helpers, 0, true, "the sampler; nothing can be recorded", NEWER },
+	{ "statistics", check_statistics, 0, false, "BPF time in the cost line of record",
+		AS_ROOT },
 };
 
 const struct doctor_group doctor_bpf = { "BPF", checks, ARRAY_SIZE(checks) };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The running kernel: its version, its build, and its files below /proc and /sys.
- */
+/* The running kernel: its version, its configuration, and its files below /proc and /sys. */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "tools/doctor/doctor_check.h"
@@ -17,14 +16,14 @@ static void check_version(struct doctor_finding *finding)
 	struct utsname name;
 
 	if (uname(&name) < 0 || !finding->host->has_version) {
-		doctor_found(finding, DOCTOR_UNKNOWN, "uname() names no version that can be read");
+		doctor_found(finding, DOCTOR_UNKNOWN, "uname() returns no readable version");
 		return;
 	}
 	if (!doctor_is_since(finding->host, 5, 8)) {
 		doctor_found(finding, DOCTOR_MISSING, "%s", name.release);
 	} else if (!doctor_is_since(finding->host, 5, 12)) {
 		doctor_found(finding, DOCTOR_LIMITED, "%s", name.release);
-		finding->lost = "build-ids of processes that end before they are looked at (5.12)";
+		finding->lost = "build-ids of processes that end quickly, which need Linux 5.12";
 	} else {
 		doctor_found(finding, DOCTOR_OK, "%s", name.release);
 	}
@@ -82,7 +81,7 @@ static void check_map_files(struct doctor_finding *finding)
 			"/proc/self/map_files: %s", strerror(errno));
 		return;
 	}
-	/* The first entries are the mappings of this very program. */
+	/* The first entries are mappings of this program. */
 	do {
 		entry = readdir(directory);
 	} while (entry && entry->d_name[0] == '.');
@@ -91,12 +90,12 @@ static void check_map_files(struct doctor_finding *finding)
 	error = entry ? errno : ENOENT;
 	(void)closedir(directory);
 	if (fd >= 0)
-		doctor_found(finding, DOCTOR_OK, "files open through it");
+		doctor_found(finding, DOCTOR_OK, "files can be opened through it");
 	else
 		doctor_found(finding, DOCTOR_LIMITED, "%s", strerror(error));
 }
 
-/* Addresses that are hidden read as zeros, line by line. */
+/* Hidden addresses read as zeros. */
 static bool has_an_address(FILE *file)
 {
 	char line[512];
@@ -116,7 +115,7 @@ static void check_kallsyms(struct doctor_finding *finding)
 	else if (has_an_address(file))
 		doctor_found(finding, DOCTOR_OK, "addresses are visible");
 	else
-		doctor_found(finding, DOCTOR_MISSING, "every address reads as 0");
+		doctor_found(finding, DOCTOR_MISSING, "all addresses are hidden");
 }
 
 static void check_pid_namespace(struct doctor_finding *finding)
@@ -160,30 +159,32 @@ static void check_tracefs(struct doctor_finding *finding)
 #define AS_ROOT "sudo pilotlight ..."
 
 static const struct doctor_check checks[] = {
-	{ "version", check_version, 0, true, "the BPF ring buffer (5.8): all recording",
+	{ "version", check_version, 0, true,
+		"the BPF ring buffer, which needs Linux 5.8; nothing can be recorded",
 		"a newer kernel" },
 	{ "preemption", check_preemption, 0, false,
-		"build-ids in stacks: processes that end quickly keep addresses, not names",
+		"names of processes that end quickly; frames show addresses",
 		"a kernel without CONFIG_PREEMPT_RT" },
-	{ "lockdown", check_lockdown, 0, true, "reading kernel memory from BPF: all recording",
+	{ "lockdown", check_lockdown, 0, true,
+		"reading kernel memory from BPF; nothing can be recorded",
 		"boot with lockdown=integrity, or without lockdown" },
 	{ "BTF", check_btf, 0, true,
-		"the layout of the kernel's structures, which the BPF programs are fitted to: all "
-		"recording",
-		"a kernel with CONFIG_DEBUG_INFO_BTF=y (all distributions since 2021 have it)" },
+		"the layout of the kernel's structures, which the BPF programs need; nothing can "
+		"be "
+		"recorded",
+		"a kernel with CONFIG_DEBUG_INFO_BTF=y, as in all distributions since 2021" },
 	{ "map_files", check_map_files, 0, false,
-		"names in binaries that are deleted or replaced while they run", AS_ROOT },
-	{ "kallsyms", check_kallsyms, 0, false, "names of kernel functions, which keep addresses",
-		"run with CAP_SYSLOG (sudo pilotlight ...) and: sudo sysctl "
+		"names in binaries that were deleted or replaced while they run", AS_ROOT },
+	{ "kallsyms", check_kallsyms, 0, false, "names of kernel functions; frames show addresses",
+		"run sudo pilotlight ... (or with CAP_SYSLOG), after sudo sysctl "
 		"kernel.kptr_restrict=1" },
 	{ "pid namespace", check_pid_namespace, 0, false,
-		"names in processes outside of it; their samples are counted all the same",
-		"run it in the host's namespace: docker run --pid=host, hostPID: true" },
+		"names in processes outside of it; their samples still count",
+		"run pilotlight in the host's namespace: docker run --pid=host, hostPID: true" },
 	{ "cgroup v2", check_cgroups, 0, false,
-		"nothing that record does; a choice of samples by service will need it",
+		"selecting samples by service; record does not need it",
 		"boot with systemd.unified_cgroup_hierarchy=1" },
-	{ "tracefs", check_tracefs, 0, false,
-		"nothing that record does; events other than CPU time will need it",
+	{ "tracefs", check_tracefs, 0, false, "events other than CPU time; record does not need it",
 		"sudo mount -t tracefs tracefs /sys/kernel/tracing" },
 };
 

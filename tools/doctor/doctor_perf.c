@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The perf events that a recording opens, each opened and closed again. */
+/* Opens the perf events of a recording, and closes them. */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "tools/doctor/doctor_check.h"
@@ -43,23 +43,22 @@ static void check_sampling(struct doctor_finding *finding)
 	int r;
 
 	if (try_sampling(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0) {
-		doctor_found(finding, DOCTOR_OK, "by cycles");
+		doctor_found(finding, DOCTOR_OK, "by CPU cycles");
 		return;
 	}
 	r = try_sampling(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	if (r == 0) {
-		doctor_found(
-			finding, DOCTOR_LIMITED, "by cpu-clock; there is no counter of cycles");
-		finding->lost = "kernel code that runs with interrupts off: its time is shown "
-				"where they come on again";
-		finding->remedy = "in a virtual machine: let its host pass the PMU through";
+		doctor_found(finding, DOCTOR_LIMITED, "by cpu-clock, as there is no cycle counter");
+		finding->lost = "accuracy in kernel code that runs with interrupts off: its time "
+				"is shown where they are turned on";
+		finding->remedy = "in a virtual machine: let the host pass the PMU through";
 	} else if (r == -EACCES || r == -EPERM) {
 		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
 			strerror(-r));
 	} else {
 		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-r));
-		finding->remedy = "a kernel with CONFIG_PERF_EVENTS, and outside of a container "
-				  "whose seccomp filter refuses perf_event_open()";
+		finding->remedy = "a kernel with CONFIG_PERF_EVENTS, outside of containers whose "
+				  "seccomp filter refuses perf_event_open()";
 	}
 }
 
@@ -82,7 +81,7 @@ static void check_sideband(struct doctor_finding *finding)
 	_cleanup_close_ int fd = open_event(&attributes);
 
 	if (fd >= 0)
-		doctor_found(finding, DOCTOR_OK, "opens");
+		doctor_found(finding, DOCTOR_OK, "can be opened");
 	else if (fd == -EACCES || fd == -EPERM)
 		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
 			strerror(-fd));
@@ -93,8 +92,8 @@ static void check_sideband(struct doctor_finding *finding)
 #define AS_ROOT "sudo pilotlight ..."
 
 static const struct doctor_check checks[] = {
-	{ "sampling", check_sampling, 0, true, "samples: all recording", AS_ROOT },
-	{ "side-band", check_sideband, 0, true, "what each process maps, and when: all recording",
+	{ "sampling", check_sampling, 0, true, "samples; nothing can be recorded", AS_ROOT },
+	{ "side-band", check_sideband, 0, true, "mappings of processes; nothing can be recorded",
 		AS_ROOT },
 };
 

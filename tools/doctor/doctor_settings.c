@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sysctls, each by what its value means to the caller. */
+/* sysctls, and what their values mean for the caller. */
 #include "base/array.h"
 #include "pilotlight/event.h"
 #include "tools/doctor/doctor_check.h"
@@ -16,7 +16,7 @@ enum {
 	KPTR_HIDES_FROM_ALL = 2,
 };
 
-/* Reads the check's own sysctl; where it cannot, `finding` has the reason and this is false. */
+/* Reads the sysctl that the check is named after. On false, `finding` has the reason. */
 static bool read_setting(struct doctor_finding *finding, long *ret_value)
 {
 	char path[128], text[64];
@@ -35,7 +35,7 @@ static bool read_setting(struct doctor_finding *finding, long *ret_value)
 	return false;
 }
 
-/* Debian's and Android's kernels have one more. */
+/* Debian's and Android's kernels have higher levels. */
 enum { PARANOID_MAINLINE_MAX = 2 };
 
 static void check_paranoid(struct doctor_finding *finding)
@@ -51,13 +51,13 @@ static void check_paranoid(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "%ld, which CAP_PERFMON overrides", value);
 	else if (doctor_has_capability(finding->host, CAP_PERFMON))
 		doctor_found(finding, DOCTOR_LIMITED,
-			"%ld: above %d, kernels that have it take CAP_SYS_ADMIN alone", value,
+			"%ld: above %d such kernels demand CAP_SYS_ADMIN", value,
 			PARANOID_MAINLINE_MAX);
 	else if (value < 1)
-		doctor_found(finding, DOCTOR_OK, "%ld: sampling of CPUs is open to all", value);
+		doctor_found(finding, DOCTOR_OK, "%ld: everybody may sample CPUs", value);
 	else
 		doctor_found(
-			finding, DOCTOR_LIMITED, "%ld: sampling of CPUs takes CAP_PERFMON", value);
+			finding, DOCTOR_LIMITED, "%ld: sampling CPUs needs CAP_PERFMON", value);
 }
 
 static void check_kptr_restrict(struct doctor_finding *finding)
@@ -80,10 +80,10 @@ static void check_max_stack(struct doctor_finding *finding)
 	if (!read_setting(finding, &value))
 		return;
 	if (value < PILOTLIGHT_STACK_DEPTH)
-		doctor_found(finding, DOCTOR_MISSING, "%ld: stacks of %d frames are refused", value,
-			PILOTLIGHT_STACK_DEPTH);
+		doctor_found(finding, DOCTOR_MISSING, "%ld: the kernel refuses stacks of %d frames",
+			value, PILOTLIGHT_STACK_DEPTH);
 	else
-		doctor_found(finding, DOCTOR_OK, "%ld, of which %d are used", value,
+		doctor_found(finding, DOCTOR_OK, "%ld; pilotlight uses %d", value,
 			PILOTLIGHT_STACK_DEPTH);
 }
 
@@ -126,7 +126,7 @@ static void check_unprivileged_bpf(struct doctor_finding *finding)
 
 	if (!read_setting(finding, &value))
 		return;
-	doctor_found(finding, DOCTOR_OK, "%ld; recording takes CAP_BPF whatever it is", value);
+	doctor_found(finding, DOCTOR_OK, "%ld; recording needs CAP_BPF with any value", value);
 }
 
 static void check_statistics_setting(struct doctor_finding *finding)
@@ -136,31 +136,31 @@ static void check_statistics_setting(struct doctor_finding *finding)
 	if (!read_setting(finding, &value))
 		return;
 	doctor_found(finding, DOCTOR_OK,
-		value ? "%ld: every BPF program is timed, all the time"
-		      : "%ld: programs are timed while somebody asks for it",
+		value ? "%ld: every BPF program is always timed"
+		      : "%ld: programs are timed on request",
 		value);
 }
 
-#define LOST_READING "this answer only; recording does not depend on it"
+#define LOST_READING "only this answer; recording does not need it"
 
 static const struct doctor_check checks[] = {
 	{ "kernel.perf_event_paranoid", check_paranoid, 0, false,
-		"sampling of CPUs without CAP_PERFMON",
+		"sampling CPUs without CAP_PERFMON",
 		"run pilotlight as root, or: sudo sysctl kernel.perf_event_paranoid=-1" },
 	{ "kernel.kptr_restrict", check_kptr_restrict, 0, false,
-		"names of kernel functions, which keep addresses",
+		"names of kernel functions; frames show addresses",
 		"sudo sysctl kernel.kptr_restrict=1" },
 	{ "kernel.perf_event_max_stack", check_max_stack, 0, true,
-		"stack maps of the size that recording uses: all recording",
+		"stack maps of the needed size; nothing can be recorded",
 		"sudo sysctl kernel.perf_event_max_stack=127" },
 	{ "kernel.perf_event_max_sample_rate", check_sample_rate, 0, false,
 		"recording at the default 99 Hz; a lower -F works",
 		"sudo sysctl kernel.perf_event_max_sample_rate=100000" },
 	{ "kernel.perf_cpu_time_max_percent", check_cpu_time, 0, false,
-		"samples, when the kernel finds sampling too dear and lowers the rate",
+		"samples: the kernel lowers the rate when sampling takes more time than this",
 		"sudo sysctl kernel.perf_cpu_time_max_percent=25" },
 	{ "net.core.bpf_jit_enable", check_jit, 0, false,
-		"speed: each sample costs several times as much",
+		"speed: a sample costs several times as much",
 		"sudo sysctl net.core.bpf_jit_enable=1" },
 	{ "kernel.unprivileged_bpf_disabled", check_unprivileged_bpf, 0, false, LOST_READING,
 		NULL },

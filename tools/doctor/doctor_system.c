@@ -38,7 +38,7 @@ static void check_memory_lock(struct doctor_finding *finding)
 	if (finding->host->memory_lock_bytes == UINT64_MAX)
 		doctor_found(finding, DOCTOR_OK, "unlimited");
 	else if (doctor_is_since(finding->host, 5, 11))
-		doctor_found(finding, DOCTOR_OK, "%llu KiB; BPF memory does not count since 5.11",
+		doctor_found(finding, DOCTOR_OK, "%llu KiB; BPF maps do not count since Linux 5.11",
 			(unsigned long long)finding->host->memory_lock_bytes / 1024);
 	else
 		doctor_found(finding,
@@ -79,20 +79,20 @@ static void check_debuginfod(struct doctor_finding *finding)
 	if (urls && *urls)
 		doctor_found(finding, DOCTOR_OK, "%.120s; record itself never downloads", urls);
 	else
-		doctor_found(finding, DOCTOR_OK, "not configured; record itself never downloads");
+		doctor_found(finding, DOCTOR_OK,
+			"not configured (DEBUGINFOD_URLS); record itself never downloads");
 }
 
 static const struct doctor_check checks[] = {
-	{ "CPUs", check_cpus, 0, false, "this answer only; recording asks again for itself",
+	{ "CPUs", check_cpus, 0, false, "only this answer; recording reads it by itself",
 		"sudo mount -t sysfs sysfs /sys" },
 	{ "memory lock limit", check_memory_lock, 0, false,
-		"BPF maps beyond it, where CAP_SYS_RESOURCE is missing too",
-		"ulimit -l unlimited, as root, in the shell that starts pilotlight" },
+		"BPF maps beyond the limit, unless CAP_SYS_RESOURCE is there",
+		"run ulimit -l unlimited as root in the shell that starts pilotlight" },
 	{ "libbpf", check_libbpf, 0, false, NULL, NULL },
 	{ "debug files", check_debug_files, 0, false,
 		"names of functions that stripped binaries do not export",
-		"install the packages that carry them: apt-get install libc6-dbg, or "
-		"PACKAGE-dbgsym" },
+		"install debug packages: apt-get install libc6-dbg, or PACKAGE-dbgsym" },
 	{ "debuginfod", check_debuginfod, 0, false, NULL, NULL },
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the doctor reads in the kernel's small text files. Pure functions. */
+/* Parsers of the kernel's small text files. Pure functions. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * The effective capabilities in the text of /proc/PID/status. Returns 0, or -EINVAL where there is
- * no such line or it is not a hexadecimal number of 64 bits.
+ * The effective capabilities in the text of /proc/PID/status. Returns 0, or -EINVAL if that line is
+ * missing or not a hexadecimal number of 64 bits.
  */
 int doctor_text_capabilities(const char *status, uint64_t *ret_capabilities);
 
@@ -17,7 +17,7 @@ int doctor_text_version(const char *release, unsigned *ret_major, unsigned *ret_
 int doctor_text_integer(const char *text, long *ret_value);
 
 /*
- * How many CPUs "0-3,8" names, and the first of them. Returns 0, or -EINVAL for an empty list, a
- * range that runs backwards and anything else.
+ * How many CPUs "0-3,8" names, and the lowest. Returns 0, or -EINVAL for an empty list, a range
+ * that runs backwards, or other text.
  */
 int doctor_text_cpu_list(const char *list, uint32_t *ret_first, uint32_t *ret_count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether stacks come out whole: what the kernel lets the sampler do, what the binaries tell. */
+/* Whether stacks are complete: what the kernel lets the sampler do, and what the binaries contain.
+ */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_index.h"
@@ -31,7 +32,7 @@ static void check_walk(struct doctor_finding *finding)
 	struct btf *btf;
 
 #if !defined(__x86_64__)
-	doctor_found(finding, DOCTOR_LIMITED, "not on this machine, on x86-64 alone");
+	doctor_found(finding, DOCTOR_LIMITED, "only on x86-64");
 	return;
 #endif
 	btf = btf__load_vmlinux_btf();
@@ -45,7 +46,7 @@ static void check_walk(struct doctor_finding *finding)
 	btf__free(btf);
 }
 
-/* Files by what maps shows of them: the same file is mapped by many. */
+/* Files by device and inode: many processes map the same file. */
 struct mapped_file {
 	uint64_t device, inode;
 };
@@ -55,7 +56,7 @@ struct survey {
 	struct hash_index index;   /* owned */
 	uint32_t count;
 	uint32_t looked_at, with_frame_pointers, without, unopened;
-	bool is_over; /* there are more than that */
+	bool is_over; /* there are more files */
 	struct doctor_finding *finding;
 };
 
@@ -73,7 +74,7 @@ static bool is_same_file(const void *owner, uint32_t id, const void *key)
 	return survey->files[id].device == file->device && survey->files[id].inode == file->inode;
 }
 
-/* Was the file not met before? -ENOMEM. */
+/* Returns 1 for a new file, 0, or -ENOMEM. */
 static int add_file(struct survey *survey, const struct maps_line *line)
 {
 	struct mapped_file file = {
@@ -97,7 +98,7 @@ static int add_file(struct survey *survey, const struct maps_line *line)
 	return 1;
 }
 
-/* By its path, where the mapping itself may not be opened; a device is none that one opens. */
+/* By its path, if the mapping itself may not be opened. Opening a device could have effects. */
 static int open_by_path(int pid, const struct maps_line *line)
 {
 	_cleanup_close_ int path_fd = -1;
@@ -129,7 +130,7 @@ static int open_mapping(int pid, const struct maps_line *line)
 	return fd < 0 ? open_by_path(pid, line) : fd;
 }
 
-/* Of a path that is too long its end is told. */
+/* Of a path that is too long the end is shown. */
 static void name_file(struct doctor_finding *finding, const struct maps_line *line)
 {
 	char path[PATH_MAX], *detail;
@@ -165,7 +166,7 @@ static int look_at_mapping(struct survey *survey, int pid, const struct maps_lin
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return 0; /* it is no program, or nothing that is sampled */
+		return 0; /* no program, or none that is sampled */
 	survey->looked_at++;
 	if (unwinding == DOCTOR_UNWINDING_FRAME_POINTERS)
 		survey->with_frame_pointers++;
@@ -188,7 +189,7 @@ static int look_at_process(struct survey *survey, int pid)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* It has ended, or is none of ours. */
+	/* It has ended, or is not readable for us. */
 	if (fd < 0)
 		return 0;
 	r = line_reader_init(&reader, fd, MAPS_LINE_BYTES_MAX, MAPS_BYTES_MAX);
@@ -231,20 +232,18 @@ static void conclude(const struct survey *survey)
 		length = (size_t)snprintf(
 			rest, sizeof(rest), "; %u could not be opened", survey->unopened);
 	if (survey->is_over)
-		(void)snprintf(rest + length, sizeof(rest) - length, "; more than %d were left out",
-			FILES_MAX);
+		(void)snprintf(rest + length, sizeof(rest) - length,
+			"; those beyond %d files were left out", FILES_MAX);
 	if (survey->looked_at == 0)
-		doctor_found(
-			finding, DOCTOR_UNKNOWN, "no file that is mapped could be read%s", rest);
+		doctor_found(finding, DOCTOR_UNKNOWN, "no mapped file could be read%s", rest);
 	else if (survey->without > 0)
 		doctor_found(finding, DOCTOR_LIMITED,
-			"none in %u of the %u files with code that are mapped%s%s", survey->without,
+			"missing in %u of the %u mapped files with code%s%s", survey->without,
 			survey->looked_at,
-			survey->without > finding->detail_count ? ", of which some are named" : "",
-			rest);
+			survey->without > finding->detail_count ? "; some of them are" : "", rest);
 	else
 		doctor_found(finding, DOCTOR_OK,
-			"in all %u files with code that are mapped, %u by frame pointers%s",
+			"in all %u mapped files with code, %u by frame pointers%s",
 			survey->looked_at, survey->with_frame_pointers, rest);
 }
 
@@ -264,11 +263,11 @@ static void check_binaries(struct doctor_finding *finding)
 
 static const struct doctor_check checks[] = {
 	{ "unwind tables", check_walk, 0, false,
-		"whole stacks of code without frame pointers; the kernel's walk by frame pointers "
-		"serves for all",
+		"complete stacks in code without frame pointers; all stacks are walked by frame "
+		"pointers",
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64" },
 	{ "unwind information", check_binaries, 0, false,
-		"what called the code in these files: stacks end there",
+		"the callers of code in these files: stacks end there",
 		"build them with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer" },
 };
 

@@ -11,19 +11,19 @@
 
 enum {
 	SEGMENTS_MAX = 64,
-	/* Of each segment that is looked into: enough to tell. */
+	/* Of each segment that is read: enough to decide. */
 	CODE_BYTES_MAX = 1 << 20,
-	/* Where functions set it up, one comes in less code than that, mostly by far; where they do
-	 * not, the few that do have ten times as much between them. */
+	/* Code that keeps frame pointers has a prologue in much less code than this; other code has
+	 * one in ten times as much. */
 	CODE_BYTES_A_PROLOGUE = 2048,
-	/* Call frame information is a tenth of the code. What the C library's few functions, with
-	 * which every program begins, bring along is much less, but of the smallest. */
+	/* Call frame information is about a tenth of the code. The start files of the C library
+	 * alone have much less, except in the smallest programs. */
 	CODE_BYTES_A_FRAME_BYTE = 128,
 };
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64 };
-/* mov %rsp, %rbp: the push stands before it, but not always right before. */
+/* mov %rsp, %rbp: the push comes before it, but not always directly. */
 static const uint8_t prologue[] = { 0x48, 0x89, 0xe5 };
 #elif defined(__aarch64__)
 enum { MACHINE = EM_AARCH64 };
@@ -38,7 +38,7 @@ struct sight {
 	uint64_t code_bytes;  /* of all executable segments */
 	uint64_t frame_bytes; /* of call frame information */
 	uint64_t read_bytes, prologues;
-	bool is_go; /* which has them, and tells of frame pointers nothing */
+	bool is_go; /* Go keeps frame pointers, and needs no check */
 };
 
 static int visit_section(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
@@ -101,7 +101,7 @@ static int look_at_segments(const struct elf_file *file, struct sight *sight)
 		if (segment.p_type == PT_GNU_EH_FRAME && segment.p_filesz > 0)
 			has_frame_header = true;
 	}
-	/* Section headers may have been stripped: how much there is cannot be told then. */
+	/* Without section headers its size is unknown. */
 	if (has_frame_header && file->shdr_count == 0)
 		sight->frame_bytes = UINT64_MAX;
 	return 0;

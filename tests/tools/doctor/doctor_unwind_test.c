@@ -242,7 +242,7 @@ static bool names(const struct doctor_finding *finding, const char *path)
 /* How many the finding tells of. */
 static unsigned long count_without(const struct doctor_finding *finding)
 {
-	static const char words[] = "none in ";
+	static const char words[] = "missing in ";
 
 	return strncmp(finding->found, words, strlen(words)) == 0
 		       ? strtoul(finding->found + strlen(words), NULL, 10)
