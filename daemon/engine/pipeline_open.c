@@ -36,6 +36,8 @@ static int open_symbolizer(struct pipeline *pipeline)
 	struct symbolizer_options options = {
 		.broker = pipeline->broker,
 		.debuginfod_urls = pipeline->settings.debuginfod_urls,
+		/* Two at once were a third of all memory in a first recording. */
+		.workers.workers_max = 1,
 	};
 	const char *folder = pipeline->settings.symbol_cache;
 	uint64_t cache_bytes = pipeline->settings.symbol_cache_bytes

@@ -143,6 +143,7 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 		r = expect(recording, RECORD_PREPARED, &message, fault);
 	if (r == 0)
 		r = check_processes(recording, fault);
+	record_cost_begin();
 	if (r == 0)
 		r = record_link_send_type(&recording->link, RECORD_START);
 	if (r == 0)
@@ -279,7 +280,8 @@ static int summarize(struct recording *recording, struct fault *fault)
 		return 0;
 	record_cost_read(&cost);
 	message.cpu_ns = cost.cpu_ns;
-	message.memory_bytes = cost.peak_rss_bytes;
+	/* The engine counts the pages of the program, which both processes share. */
+	message.memory_bytes = cost.peak_rss_bytes - cost.file_bytes;
 	r = record_link_send(&recording->link, &message, -1);
 	if (r == 0)
 		r = record_link_expect(&recording->link, -1, RECORD_SUMMARIZED, &message, fault);

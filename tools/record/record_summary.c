@@ -12,29 +12,42 @@
 
 enum { HOTTEST = 5 };
 
-/* The kernel's hiwater_rss; ru_maxrss may include the program that was here before execve(). */
-static uint64_t peak_rss_bytes(const struct rusage *own)
+void record_cost_begin(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/clear_refs", "we");
+
+	if (file)
+		(void)fputs("5", file); /* resets VmHWM: proc(5) */
+}
+
+/* VmHWM is the kernel's hiwater_rss; ru_maxrss may include the program that was here before
+ * execve(). */
+static void read_memory(const struct rusage *own, struct record_cost *cost)
 {
 	_cleanup_fclose_ FILE *status = fopen("/proc/self/status", "re");
 	char line[256];
 	uint64_t kib;
 
-	while (status && fgets(line, sizeof(line), status))
+	cost->peak_rss_bytes = (uint64_t)own->ru_maxrss * 1024;
+	while (status && fgets(line, sizeof(line), status)) {
 		if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-			return kib * 1024;
-	return (uint64_t)own->ru_maxrss * 1024;
+			cost->peak_rss_bytes = kib * 1024;
+		if (sscanf(line, "RssFile: %" SCNu64, &kib) == 1)
+			cost->file_bytes = kib * 1024;
+	}
 }
 
 void record_cost_read(struct record_cost *ret_cost)
 {
 	struct rusage own = { 0 }, children = { 0 };
+	struct record_cost cost = { 0 };
 
 	(void)getrusage(RUSAGE_SELF, &own);
 	(void)getrusage(RUSAGE_CHILDREN, &children);
-	*ret_cost = (struct record_cost){
-		.cpu_ns = clock_rusage_cpu_ns(&own) + clock_rusage_cpu_ns(&children),
-		.peak_rss_bytes = peak_rss_bytes(&own) + (uint64_t)children.ru_maxrss * 1024,
-	};
+	read_memory(&own, &cost);
+	cost.cpu_ns = clock_rusage_cpu_ns(&own) + clock_rusage_cpu_ns(&children);
+	cost.peak_rss_bytes += (uint64_t)children.ru_maxrss * 1024;
+	*ret_cost = cost;
 }
 
 static double per_cent(uint64_t part, uint64_t whole)

@@ -10,7 +10,12 @@
 struct record_cost {
 	uint64_t cpu_ns;	 /* user and system, start-up included */
 	uint64_t peak_rss_bytes; /* at most */
+	uint64_t file_bytes;	 /* mapped files in memory now: the program and its libraries */
 };
+
+/* Loading the BPF programs takes some 15 MiB for a moment, before the other processes need theirs.
+ * This begins the peak anew. */
+void record_cost_begin(void);
 
 /* Of this process and its reaped children: the CPU time of all, and the memory of this process and
  * the largest child. */
