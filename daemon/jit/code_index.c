@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "jit/code_index.h"
 
+#include "base/array.h"
+#include "base/string_pool.h"
 #include "base/utf8.h"
+#include "jit/code_compaction.h"
 #include "jit/code_store.h"
+#include "jit/code_sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-	/* Code that is put over more segments than this takes them for itself, history and all. */
-	COVER_MAX = 64,
-	/* What one fact may put into lists: it is not taken where that is not enough. */
-	NODES_MAX = 128,
-	CHURN_MIN = 4096,
-	/* Of the limit: what one fact may take, the names of files, and how many those are. */
+	/* Facts that replace others, before the index is compacted. */
+	REPLACED_MIN = 4096,
+	/* Parts of the limit: one fact's text, the names of files, what a compaction leaves free.
+	 */
 	FACT_SHARE = 2,
 	FILES_SHARE = 16,
-	FILE_BYTES_OF_LIMIT = 512,
+	FREE_SHARE = 4,
+	FILE_BYTES_OF_LIMIT = 512, /* one file for so many */
 };
 
 /* Keeps all ids and offsets within 31 bits. */
 #define LIMIT_BYTES_MAX ((size_t)INT32_MAX)
+
+struct code_index {
+	struct code_store store;
+	struct string_pool files;
+	uint32_t files_base; /* added to the pool's ids; lower ids have been dropped */
+	size_t limit_bytes;
+	uint64_t horizon_ns;
+	uint64_t newest_ns; /* of all facts */
+	size_t replaced_max;
+	struct code_index_counters counters;
+};
 
 int code_index_new(size_t limit_bytes, struct code_index **ret_index)
 {
@@ -29,11 +44,11 @@ int code_index_new(size_t limit_bytes, struct code_index **ret_index)
 
 	if (!index)
 		return -ENOMEM;
-	index->churn_max = CHURN_MIN;
+	index->replaced_max = REPLACED_MIN;
+	/* A perf map tells no times: all is of time 0, and the last fact counts. */
+	index->horizon_ns = 1;
 	code_index_set_limit(index, limit_bytes);
-	r = code_store_init(&index->store);
-	if (r == 0)
-		r = string_pool_init(&index->files, UINT32_MAX);
+	r = string_pool_init(&index->files, UINT32_MAX);
 	if (r < 0)
 		return r;
 	*ret_index = TAKE_PTR(index);
@@ -54,38 +69,10 @@ void code_index_set_limit(struct code_index *index, size_t limit_bytes)
 	index->limit_bytes = limit_bytes < LIMIT_BYTES_MAX ? limit_bytes : LIMIT_BYTES_MAX;
 }
 
-int code_index_clear(struct code_index *index)
+void code_index_clear(struct code_index *index)
 {
-	struct code_store store;
-	int r = code_store_init(&store);
-
-	if (r < 0)
-		return r;
 	code_store_done(&index->store);
-	index->store = store;
-	index->churn = 0;
 	index->newest_ns = 0;
-	index->compactions++;
-	return 0;
-}
-
-int code_index_trim(struct code_index *index)
-{
-	static const struct code_need nothing;
-
-	return code_compaction_make_room(index, &nothing);
-}
-
-size_t code_index_bytes(const struct code_index *index)
-{
-	const struct code_need nothing = { 0 };
-
-	return code_index_bytes_after(index, &nothing);
-}
-
-size_t code_index_count(const struct code_index *index)
-{
-	return index->store.history.live;
 }
 
 void code_index_counters(const struct code_index *index, struct code_index_counters *ret_counters)
@@ -93,160 +80,152 @@ void code_index_counters(const struct code_index *index, struct code_index_count
 	*ret_counters = index->counters;
 }
 
-int code_index_file(struct code_index *index, const char *name, size_t size, uint32_t *ret_file)
+/* --- the bound --- */
+
+/* Room for facts with their text, and for a file's name. */
+struct need {
+	size_t entries, text_bytes, file_bytes;
+};
+
+/* With a name more of `size` bytes, each of which may become three. */
+static size_t files_bytes_after(const struct string_pool *files, size_t size)
 {
-	const struct code_need need = { .file_bytes = size };
-	struct string_pool *files = &index->files;
-	size_t limit = index->limit_bytes / FILES_SHARE;
-	uint32_t id;
+	size_t name = size < UTF8_CLEAN_BYTES / 3 ? 3 * size + 1 : UTF8_CLEAN_BYTES;
+	size_t bytes = string_pool_bytes(files);
+
+	if (size == 0)
+		return bytes;
+	if (files->size + name > files->capacity)
+		bytes += files->capacity + name;
+	if (files->count == files->offsets_capacity)
+		bytes += files->offsets_capacity * sizeof(*files->offsets);
+	if (hash_index_is_full(&files->index))
+		bytes += hash_index_bytes(&files->index);
+	return bytes;
+}
+
+static size_t bytes_after(const struct code_index *index, const struct need *need)
+{
+	return sizeof(*index) +
+	       code_store_bytes_after(&index->store, need->entries, need->text_bytes) +
+	       files_bytes_after(&index->files, need->file_bytes);
+}
+
+size_t code_index_bytes(const struct code_index *index)
+{
+	return bytes_after(index, &(struct need){ 0 });
+}
+
+/* What the index would take after the plan. */
+static size_t planned_bytes(
+	const struct code_index *index, const struct code_plan *plan, const struct need *need)
+{
+	static const struct code_store empty;
+
+	return sizeof(*index) +
+	       code_store_bytes_after(
+		       &empty, plan->entries + need->entries, plan->text_bytes + need->text_bytes) +
+	       (plan->drops_lines ? 0 : files_bytes_after(&index->files, need->file_bytes));
+}
+
+/* Returns 0, or -ENOMEM with the index as it was. */
+static int compact(struct code_index *index, struct code_plan *plan)
+{
+	struct string_pool files = { 0 };
+	struct code_store store;
+	int r = 0;
+
+	if (plan->drops_lines)
+		r = string_pool_init(&files, UINT32_MAX);
+	if (r == 0)
+		r = code_plan_build(plan, &store);
+	if (r < 0) {
+		string_pool_done(&files);
+		return r;
+	}
+	if (plan->drops_lines) {
+		index->files_base += index->files.count - 1;
+		string_pool_done(&index->files);
+		index->files = files;
+	}
+	code_store_done(&index->store);
+	index->store = store;
+	index->replaced_max = REPLACED_MIN + store.count;
+	index->counters.history_dropped += plan->history_dropped;
+	index->counters.lines_dropped += plan->lines_dropped;
+	index->counters.code_dropped += plan->code_dropped;
+	return 0;
+}
+
+/* Compacts by the first level that leaves some room free, or else by the last. */
+static int make_room(struct code_index *index, const struct need *need)
+{
+	size_t limit = index->limit_bytes;
 	int r;
 
-	r = code_compaction_make_room(index, &need);
+	if (bytes_after(index, need) <= limit)
+		return 0;
+	for (unsigned level = CODE_LEVEL_RETIRED;; level++) {
+		_cleanup_(code_plan_done) struct code_plan plan = { 0 };
+
+		r = code_plan_new(&index->store, index->horizon_ns, level, &plan);
+		if (r < 0)
+			return r;
+		if (plan.entries > 0 &&
+			planned_bytes(index, &plan, need) > limit - limit / FREE_SHARE)
+			continue;
+		if (plan.entries == 0 && level < CODE_LEVEL_LINES)
+			continue;
+		r = compact(index, &plan);
+		if (r < 0)
+			return r;
+		return bytes_after(index, need) <= limit ? 0 : -E2BIG;
+	}
+}
+
+int code_index_trim(struct code_index *index)
+{
+	return make_room(index, &(struct need){ 0 });
+}
+
+/* A failure costs memory that is there. */
+static void tidy(struct code_index *index)
+{
+	_cleanup_(code_plan_done) struct code_plan plan = { 0 };
+
+	if (index->store.replaced < index->replaced_max)
+		return;
+	if (code_plan_new(&index->store, index->horizon_ns, CODE_LEVEL_RETIRED, &plan) == 0)
+		(void)compact(index, &plan);
+}
+
+void code_index_retire(struct code_index *index, uint64_t time_ns)
+{
+	if (time_ns > index->horizon_ns)
+		index->horizon_ns = time_ns;
+	tidy(index);
+}
+
+/* --- facts --- */
+
+int code_index_file(struct code_index *index, const char *name, size_t size, uint32_t *ret_file)
+{
+	const struct need need = { .file_bytes = size };
+	struct string_pool *files = &index->files;
+	uint32_t id;
+	int r = make_room(index, &need);
+
 	if (r < 0)
 		return r;
+	files->limit_bytes = index->limit_bytes / FILES_SHARE;
 	/* A pool that is full still knows what it has. */
 	if (files->count >= index->limit_bytes / FILE_BYTES_OF_LIMIT)
-		limit = 0;
-	r = code_pool_intern(files, name, size, limit, &id);
+		files->limit_bytes = 0;
+	r = string_pool_intern(files, name, size, &id);
 	if (r < 0)
 		return r;
 	*ret_file = id > 0 ? index->files_base + id : 0;
 	return 0;
-}
-
-/* Facts */
-
-struct placing {
-	struct code_index *index;
-	uint32_t entry, only_over;
-	bool is_large; /* it covers more than COVER_MAX segments */
-	bool is_run;   /* the segment before this one was taken whole */
-	size_t nodes;  /* that it may still take */
-	bool is_displaced;
-};
-
-static bool takes_whole(const struct placing *placing, uint32_t list)
-{
-	const struct code_history *history = &placing->index->store.history;
-
-	if (!placing->is_large)
-		return false;
-	if (list == CODE_LIST_NONE)
-		return placing->only_over == CODE_ENTRY_NONE;
-	if (code_history_time(history, list) > history->entries[placing->entry].time_ns)
-		return false;
-	return placing->only_over == CODE_ENTRY_NONE ||
-	       placing->only_over == code_history_newest(history, list);
-}
-
-static enum code_verdict take_whole(struct placing *placing, uint32_t *list)
-{
-	struct code_index *index = placing->index;
-
-	if (*list != CODE_LIST_NONE) {
-		index->churn++;
-		index->counters.history_dropped++;
-		code_history_drop(&index->store.history, *list);
-	}
-	if (placing->is_run)
-		return CODE_MERGE;
-	placing->is_run = true;
-	*list = placing->entry;
-	code_history_hold(&index->store.history, *list);
-	return CODE_KEEP;
-}
-
-static enum code_verdict place_on_segment(void *context, uint32_t *list)
-{
-	struct placing *placing = context;
-	struct code_history *history = &placing->index->store.history;
-	uint32_t before = *list;
-	size_t cost;
-
-	if (takes_whole(placing, *list))
-		return take_whole(placing, list);
-	placing->is_run = false;
-	cost = code_history_cost(history, *list, history->entries[placing->entry].time_ns);
-	if (cost > placing->nodes) {
-		placing->is_displaced = true;
-		return CODE_STOP;
-	}
-	placing->nodes -= cost;
-	switch (code_history_place(history, placing->entry, placing->only_over, list)) {
-	case CODE_PLACED:
-		code_history_hold(history, *list);
-		code_history_drop(history, before);
-		placing->index->churn += before != CODE_LIST_NONE;
-		break;
-	case CODE_DISPLACED:
-		placing->is_displaced = true;
-		break;
-	case CODE_NOT_OVER:
-		break;
-	}
-	return CODE_KEEP;
-}
-
-/* The segments that [first, last] touches, up to one more than COVER_MAX, and nodes for them. */
-static size_t survey(const struct code_index *index, uint64_t time_ns, uint64_t first,
-	uint64_t last, size_t *ret_nodes)
-{
-	const struct code_store *store = &index->store;
-	struct code_position position = segment_list_find(&store->segments, first);
-	size_t count = 0, nodes = 0;
-
-	do {
-		nodes += code_history_cost(
-			&store->history, segment_list_list(&store->segments, position), time_ns);
-		count++;
-	} while (count <= COVER_MAX && segment_list_next(&store->segments, &position) &&
-		 segment_list_start(&store->segments, position) <= last);
-	if (count > COVER_MAX || nodes > NODES_MAX)
-		nodes = NODES_MAX;
-	*ret_nodes = nodes;
-	return count;
-}
-
-static void split(struct code_store *store, uint64_t address)
-{
-	uint32_t list;
-
-	if (segment_list_split(&store->segments, address, &list))
-		code_history_hold(&store->history, list);
-}
-
-/* Puts an entry where it says, for which everything has been reserved. False: not all of it. */
-static bool place(struct code_index *index, const struct code_entry *entry, uint32_t only_over)
-{
-	struct code_store *store = &index->store;
-	uint64_t last = entry->address + entry->size - 1;
-	struct placing placing = {
-		.index = index,
-		.only_over = only_over,
-		.nodes = NODES_MAX,
-	};
-	size_t nodes;
-
-	split(store, entry->address);
-	if (last < UINT64_MAX)
-		split(store, last + 1);
-	placing.is_large = survey(index, entry->time_ns, entry->address, last, &nodes) > COVER_MAX;
-	placing.entry = code_history_add(&store->history, entry);
-	segment_list_rewrite(&store->segments, entry->address, last, place_on_segment, &placing);
-	return !placing.is_displaced;
-}
-
-static void finish_fact(struct code_index *index, uint64_t time_ns, bool is_displaced)
-{
-	if (time_ns < index->newest_ns)
-		index->counters.reordered++;
-	else
-		index->newest_ns = time_ns;
-	if (is_displaced)
-		index->counters.displaced++;
-	/* A failure costs memory that is there. */
-	if (index->churn >= index->churn_max)
-		(void)code_compaction_tidy(index);
 }
 
 static bool is_range(uint64_t address, uint64_t size)
@@ -254,64 +233,61 @@ static bool is_range(uint64_t address, uint64_t size)
 	return size > 0 && address + (size - 1) >= address;
 }
 
-/*
- * Room for a fact whose places have been surveyed. Nothing that is known goes for one that could
- * not stay for long itself.
- */
-static int make_room(struct code_index *index, const struct code_need *need)
+/* Room within the limit. Code that is known never goes for a fact that is too large alone. */
+static int reserve(struct code_index *index, const struct need *need)
 {
-	if (need->name_bytes + need->lines_bytes > index->limit_bytes / FACT_SHARE)
+	int r;
+
+	if (need->text_bytes > index->limit_bytes / FACT_SHARE)
 		return -E2BIG;
-	return code_compaction_make_room(index, need);
+	r = make_room(index, need);
+	return r < 0 ? r : code_store_reserve(&index->store, need->entries, need->text_bytes);
 }
 
-static int take_load(struct code_index *index, const struct code_load *load)
+static void finish_fact(struct code_index *index, uint64_t time_ns, bool is_added)
 {
-	uint64_t last = load->address + (load->size - 1);
-	struct code_need need = {
-		.entries = 1,
-		.splits = 2,
-		.name_bytes =
-			load->name_size < UTF8_CLEAN_BYTES ? load->name_size : UTF8_CLEAN_BYTES,
-		.lines_bytes = load->lines ? load->lines_size : 0,
-	};
+	if (time_ns < index->newest_ns)
+		index->counters.reordered++;
+	else
+		index->newest_ns = time_ns;
+	index->counters.displaced += !is_added;
+	tidy(index);
+}
+
+static int add_load(struct code_index *index, const struct code_load *load)
+{
+	struct need need = { .entries = 1 };
 	struct code_entry entry = {
 		.address = load->address,
 		.size = load->size,
 		.time_ns = load->time_ns,
 		.writer = load->writer,
 	};
-	uint64_t compactions;
+	size_t name_size, lines_size = load->lines ? load->lines_size : 0;
+	char name[UTF8_CLEAN_BYTES];
 	int r;
 
 	if (!is_range(load->address, load->size))
 		return -EINVAL;
-	if (need.lines_bytes > index->limit_bytes / FACT_SHARE) {
-		need.lines_bytes = 0;
+	name_size = utf8_clean(name, load->name, load->name_size);
+	need.text_bytes = code_store_text_bytes(name_size, lines_size);
+	if (lines_size > 0 && need.text_bytes > index->limit_bytes / FACT_SHARE) {
+		lines_size = 0;
+		need.text_bytes = code_store_text_bytes(name_size, 0);
 		index->counters.lines_dropped++;
 	}
-	(void)survey(index, load->time_ns, load->address, last, &need.nodes);
-	compactions = index->compactions;
-	r = make_room(index, &need);
+	r = reserve(index, &need);
 	if (r < 0)
 		return r;
-	if (index->compactions != compactions)
-		(void)survey(index, load->time_ns, load->address, last, &need.nodes);
-	r = code_store_reserve(&index->store, &need);
-	if (r < 0)
-		return r;
-	r = code_pool_intern(
-		&index->store.names, load->name, load->name_size, UINT32_MAX, &entry.name);
-	if (r < 0)
-		return r;
-	entry.lines = code_store_add_lines(&index->store, load->lines, need.lines_bytes);
-	finish_fact(index, load->time_ns, !place(index, &entry, CODE_ENTRY_NONE));
+	finish_fact(index, load->time_ns,
+		code_store_add(
+			&index->store, &entry, name, load->lines, lines_size, CODE_LATE_MAX));
 	return 0;
 }
 
 int code_index_load(struct code_index *index, const struct code_load *load)
 {
-	int r = take_load(index, load);
+	int r = add_load(index, load);
 
 	if (r == 0)
 		index->counters.loads++;
@@ -320,86 +296,66 @@ int code_index_load(struct code_index *index, const struct code_load *load)
 	return r;
 }
 
-/* The code that begins at an address, or CODE_ENTRY_NONE. */
-static uint32_t code_at(const struct code_index *index, uint64_t address, uint64_t time_ns)
+/* The code that begins at `from`. Returns 0 or -ENOENT. */
+static int find_moved(const struct code_index *index, const struct code_move *move,
+	uint32_t *ret_moved, struct need *ret_need)
 {
 	const struct code_store *store = &index->store;
-	uint32_t newer, entry;
-	uint32_t list = code_history_seek(&store->history,
-		segment_list_list(&store->segments, segment_list_find(&store->segments, address)),
-		time_ns, &newer);
+	uint64_t until_ns;
+	uint32_t moved = code_store_find(store, move->from, move->time_ns, NULL, &until_ns);
+	size_t lines_size;
 
-	if (list == CODE_LIST_NONE)
-		return CODE_ENTRY_NONE;
-	entry = code_history_newest(&store->history, list);
-	if (store->history.entries[entry].name == CODE_NAME_NONE ||
-		store->history.entries[entry].address != address)
-		return CODE_ENTRY_NONE;
-	return entry;
-}
-
-static int plan_move(const struct code_index *index, const struct code_move *move,
-	uint32_t *ret_moved, struct code_need *ret_need)
-{
-	uint32_t moved = code_at(index, move->from, move->time_ns);
-	const struct code_entry *old;
-	size_t nodes;
-
-	if (moved == CODE_ENTRY_NONE)
+	if (moved == CODE_NONE || store->entries[moved].address != move->from)
 		return -ENOENT;
-	old = &index->store.history.entries[moved];
-	*ret_need = (struct code_need){ .entries = 2, .splits = 4 };
-	(void)survey(index, move->time_ns, old->address, old->address + (old->size - 1), &nodes);
-	(void)survey(index, move->time_ns, move->to, move->to + (move->size - 1), &ret_need->nodes);
-	/* The ends of the old place may cut two segments of the new one. */
-	ret_need->nodes += nodes + 2 * (size_t)(CODE_REORDER_MAX + 1);
+	(void)code_store_lines(store, &store->entries[moved], &lines_size);
+	*ret_need = (struct need){
+		.entries = 2,
+		.text_bytes = code_store_text_bytes(
+			strlen(store->text + store->entries[moved].name), lines_size),
+	};
 	*ret_moved = moved;
 	return 0;
 }
 
-static int take_move(struct code_index *index, const struct code_move *move)
+static int add_move(struct code_index *index, const struct code_move *move)
 {
-	struct code_history *history = &index->store.history;
-	struct code_entry entry;
-	struct code_need need;
-	bool is_displaced;
+	struct code_store *store = &index->store;
+	struct code_entry old, entry;
+	const uint8_t *lines;
+	struct need need;
+	size_t lines_size;
 	uint32_t moved;
+	bool is_added;
 	int r;
 
 	if (!is_range(move->from, move->size) || !is_range(move->to, move->size))
 		return -EINVAL;
-	r = plan_move(index, move, &moved, &need);
-	if (r < 0)
-		return r;
-	r = make_room(index, &need);
-	if (r < 0)
-		return r;
+	r = find_moved(index, move, &moved, &need);
+	if (r == 0)
+		r = reserve(index, &need);
 	/* It may have gone to make room. */
-	r = plan_move(index, move, &moved, &need);
-	if (r < 0)
-		return r;
-	r = code_store_reserve(&index->store, &need);
+	if (r == 0)
+		r = find_moved(index, move, &moved, &need);
 	if (r < 0)
 		return r;
 
-	entry = history->entries[moved];
+	old = entry = store->entries[moved];
+	lines = code_store_lines(store, &old, &lines_size);
 	entry.time_ns = move->time_ns;
-	entry.writer = move->writer;
-	entry.name = CODE_NAME_NONE;
-	entry.lines = CODE_LINES_NONE;
-	is_displaced = !place(index, &entry, moved);
-	entry.name = history->entries[moved].name;
-	entry.lines = history->entries[moved].lines;
+	entry.writer = move->writer & INT32_MAX;
+	entry.ended = moved;
+	is_added = code_store_add(store, &entry, NULL, NULL, 0, CODE_LATE_MAX);
 	entry.address = move->to;
 	entry.size = move->size;
-	is_displaced |= !place(index, &entry, CODE_ENTRY_NONE);
-	finish_fact(index, move->time_ns, is_displaced);
+	is_added &= code_store_add(
+		store, &entry, store->text + old.name, lines, lines_size, CODE_LATE_MAX);
+	finish_fact(index, move->time_ns, is_added);
 	return 0;
 }
 
 int code_index_move(struct code_index *index, const struct code_move *move)
 {
-	int r = take_move(index, move);
+	int r = add_move(index, move);
 
 	if (r == 0)
 		index->counters.moves++;
@@ -410,10 +366,135 @@ int code_index_move(struct code_index *index, const struct code_move *move)
 	return r;
 }
 
-void code_index_retire(struct code_index *index, uint64_t time_ns)
+/* --- questions --- */
+
+static void find_line(const struct code_index *index, const struct code_entry *entry,
+	uint64_t address, struct code_found *found)
 {
-	if (time_ns > index->horizon_ns)
-		index->horizon_ns = time_ns;
-	if (index->churn >= index->churn_max)
-		(void)code_compaction_tidy(index);
+	uint64_t offset = address - entry->address;
+	struct line_entry line;
+	size_t size;
+	const uint8_t *lines = code_store_lines(&index->store, entry, &size);
+
+	if (!lines || offset > UINT32_MAX || !line_list_find(lines, size, (uint32_t)offset, &line))
+		return;
+	found->line = line.line;
+	found->column = line.column;
+	if (line.file > index->files_base && line.file - index->files_base < index->files.count)
+		found->file = string_pool_get(&index->files, line.file - index->files_base);
+}
+
+static struct code_found found_of(const struct code_index *index, uint32_t id, uint64_t until_ns)
+{
+	const struct code_entry *entry = &index->store.entries[id];
+
+	return (struct code_found){
+		.name = index->store.text + entry->name,
+		.address = entry->address,
+		.size = entry->size,
+		.time_ns = entry->time_ns,
+		.until_ns = until_ns,
+	};
+}
+
+bool code_index_find(const struct code_index *index, uint64_t address, uint64_t time_ns,
+	const struct code_view *view, struct code_found *ret_found)
+{
+	uint64_t until_ns;
+	uint32_t id = code_store_find(&index->store, address, time_ns, view, &until_ns);
+
+	if (id == CODE_NONE)
+		return false;
+	*ret_found = found_of(index, id, until_ns);
+	find_line(index, &index->store.entries[id], address, ret_found);
+	return true;
+}
+
+static int compare_address(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Where the answer may change, in order. */
+static int find_borders(const struct code_store *store, uint64_t **ret_borders, size_t *ret_count)
+{
+	uint64_t *borders = malloc((2 * store->count + 1) * sizeof(*borders));
+	size_t count = 0;
+
+	if (!borders)
+		return -ENOMEM;
+	for (size_t i = 0; i < store->count; i++) {
+		borders[count++] = store->entries[i].address;
+		borders[count++] = store->entries[i].address + store->entries[i].size;
+	}
+	qsort(borders, count, sizeof(*borders), compare_address);
+	*ret_borders = borders;
+	*ret_count = count;
+	return 0;
+}
+
+int code_index_each(const struct code_index *index, uint64_t time_ns, const struct code_view *view,
+	code_index_function function, void *context)
+{
+	_cleanup_free_ uint64_t *borders = NULL;
+	size_t count;
+	int r = find_borders(&index->store, &borders, &count);
+
+	for (size_t i = 0, next; i < count && r == 0; i = next) {
+		uint64_t until_ns, other_ns;
+		uint32_t id = code_store_find(&index->store, borders[i], time_ns, view, &until_ns);
+		struct code_found found;
+
+		next = i + 1;
+		if (id == CODE_NONE)
+			continue;
+		while (next < count && (borders[next] == borders[i] ||
+					       code_store_find(&index->store, borders[next],
+						       time_ns, view, &other_ns) == id))
+			next++;
+		found = found_of(index, id, until_ns);
+		found.address = borders[i];
+		/* Code that ends with the address space has its border at 0. */
+		found.size = (next < count ? borders[next] : 0) - borders[i];
+		r = function(context, &found);
+	}
+	return r;
+}
+
+struct live {
+	const struct code_store *store;
+	uint8_t *is_live; /* by id */
+};
+
+static void note_live(void *context, uint32_t id)
+{
+	const struct live *live = context;
+
+	live->is_live[id] = true;
+}
+
+size_t code_index_count(const struct code_index *index)
+{
+	const struct code_store *store = &index->store;
+	_cleanup_free_ uint32_t *ids = malloc((store->count + 1) * sizeof(*ids));
+	_cleanup_free_ uint8_t *is_live = calloc(store->count + 1, sizeof(*is_live));
+	struct live live = { store, is_live };
+	size_t count = 0;
+
+	if (!ids || !is_live)
+		return 0;
+	for (uint32_t id = 0; id < store->count; id++)
+		if (!code_entry_is_end(&store->entries[id]))
+			ids[count++] = id;
+	if (code_sweep(store, ids, count, note_live, &live) < 0)
+		return 0;
+	for (size_t id = 0; id < store->count; id++)
+		if (code_entry_is_end(&store->entries[id]))
+			is_live[store->entries[id].ended] = false;
+	count = 0;
+	for (size_t id = 0; id < store->count; id++)
+		count += is_live[id];
+	return count;
 }

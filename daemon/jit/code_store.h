@@ -1,69 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a code index holds: segments, the lists of entries that they have, and what the entries
- * name. A compaction makes a new store of an old one; source files stand apart from it, since
- * others keep their ids.
+ * The facts of a code index, found by address and time.
+ *
+ * Facts stand in one array in the order in which they arrived, so an id is also an age. Each is
+ * linked into one chain of a hash table. The key is the size of its code, rounded up to a power of
+ * four, and its address divided by that. Code is never larger than that unit, so it covers its own
+ * unit and the next one at most: a question looks at two chains for each size in use. Within a
+ * chain the newest fact comes first, which ends most walks at the first hit.
+ *
+ * A move is two facts: an end of the code at its old place, and a load at the new one. Owned by
+ * the index.
  */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/string_pool.h"
-#include "jit/code_history.h"
 #include "jit/code_index.h"
-#include "jit/segment_list.h"
+
+#define CODE_NONE UINT32_MAX
+
+enum {
+	/* Facts that one question walks past, and newer facts that a late one walks past. They
+	 * bound the CPU time that a hostile writer takes. */
+	CODE_WALK_MAX = 4096,
+	CODE_LATE_MAX = 256,
+};
+
+struct code_entry {
+	uint64_t address, size;
+	uint64_t time_ns;
+	uint32_t next; /* of its chain: an older fact */
+	uint32_t writer : 31;
+	uint32_t is_moved : 1; /* an end of it is in its chain */
+	uint32_t name;	       /* in the text; CODE_NONE: this is the end of another entry */
+	union {
+		uint32_t lines; /* in the text; CODE_NONE: none */
+		uint32_t ended; /* the entry that ends */
+	};
+};
 
 struct code_store {
-	struct code_history history;
-	struct segment_list segments;
-	struct string_pool names;
-	uint8_t *lines; /* for each list its size as a uint32_t, then its bytes */
-	size_t lines_size, lines_capacity;
+	struct code_entry *entries;
+	size_t count, capacity;
+	uint32_t *chains;   /* the newest fact of each */
+	size_t chain_count; /* a power of two, at least `count`; 0: none */
+	uint64_t sizes;	    /* which are in use, a bit each */
+	char *text;	    /* names with their NUL; lines after their size, a uint32_t */
+	size_t text_size, text_capacity;
+	size_t replaced; /* facts that began on top of an older one */
+	/* Facts before this that a later one of their writer replaced may have been dropped. */
+	uint64_t history_ns;
 };
 
-struct code_index {
-	struct code_store store;
-	struct string_pool files;
-	uint32_t files_base; /* what is added to the pool's id; lower ids have been dropped */
-	size_t limit_bytes;
-	uint64_t horizon_ns; /* nobody asks for times before it */
-	uint64_t newest_ns;  /* of all facts */
-	size_t churn;	     /* what has ended since the last compaction, in entries of lists */
-	size_t churn_max;    /* when it is time for the next */
-	uint64_t compactions;
-	struct code_index_counters counters;
-};
-
-/* What a fact takes at most. */
-struct code_need {
-	size_t entries, nodes, splits;
-	size_t name_bytes, lines_bytes, file_bytes; /* as they come; 0: none */
-};
-
-int code_store_init(struct code_store *store);
 void code_store_done(struct code_store *store);
 
-/* The memory of all when there is room for `need`. */
-size_t code_index_bytes_after(const struct code_index *index, const struct code_need *need);
+/* Makes room for facts and text. Returns 0 or -ENOMEM. */
+int code_store_reserve(struct code_store *store, size_t entries, size_t text_bytes);
+/* The memory that the store has after that. */
+size_t code_store_bytes_after(const struct code_store *store, size_t entries, size_t text_bytes);
 
-/* Makes sure that all but the interning of names does not fail. Returns 0 or -ENOMEM. */
-int code_store_reserve(struct code_store *store, const struct code_need *need);
+/* The text that a fact takes, with a name of `name_size` bytes. */
+size_t code_store_text_bytes(size_t name_size, size_t lines_size);
 
-/* Takes room that is reserved. Returns where they are, or CODE_LINES_NONE for no bytes. */
-uint32_t code_store_add_lines(struct code_store *store, const uint8_t *lines, size_t size);
+/*
+ * Adds a fact to reserved room: its name is clean UTF-8 with a NUL, or NULL for an end. False: more
+ * than `late_max` facts of its chain are newer, and nothing was added.
+ */
+bool code_store_add(struct code_store *store, const struct code_entry *entry, const char *name,
+	const uint8_t *lines, size_t lines_size, size_t late_max);
 
-/* The packed lines of an entry that has some. */
+/* The code at an address as of a time, or CODE_NONE. `ret_until_ns` as in code_found. */
+uint32_t code_store_find(const struct code_store *store, uint64_t address, uint64_t time_ns,
+	const struct code_view *view, uint64_t *ret_until_ns);
+
+/* The packed lines of code; NULL: it has none. */
 const uint8_t *code_store_lines(
 	const struct code_store *store, const struct code_entry *entry, size_t *ret_size);
 
-/* Interns in a pool that grows by a quarter, to `limit_bytes`. Errors: string_pool_intern(). */
-int code_pool_intern(struct string_pool *pool, const char *string, size_t size, size_t limit_bytes,
-	uint32_t *ret_id);
+static inline bool code_entry_is_end(const struct code_entry *entry)
+{
+	return entry->name == CODE_NONE;
+}
 
-/*
- * Makes the index small enough for `need` with some room to spare, giving up as little as will do.
- * Returns 0, -E2BIG where nothing is left to give up, or -ENOMEM, with which it is as it was.
- */
-int code_compaction_make_room(struct code_index *index, const struct code_need *need);
+/* Ids of facts: the later time is newer, and of equal times the later arrival. */
+static inline bool code_store_is_newer(const struct code_store *store, uint32_t id, uint32_t other)
+{
+	const struct code_entry *entry = &store->entries[id], *older = &store->entries[other];
 
-/* Rids the index of what nobody can ask for. Returns 0 or -ENOMEM, with which it is as it was. */
-int code_compaction_tidy(struct code_index *index);
+	return entry->time_ns > older->time_ns || (entry->time_ns == older->time_ns && id > other);
+}

@@ -79,22 +79,19 @@ static bool has_tail(const struct perf_map_reader *reader)
 }
 
 /*
- * Was it written anew? Its size alone does not tell: it may have grown again since, and begin as it
- * did. What it does not say any more is forgotten. Returns 0 or -ENOMEM.
+ * Starts again, with an empty index, if the file was rewritten. The size alone does not show that:
+ * the new file may have grown as long and begin alike.
  */
-static int look_at_ends(struct perf_map_reader *reader, struct code_index *index)
+static void check_rewrite(struct perf_map_reader *reader, struct code_index *index)
 {
 	char head[HEAD_BYTES];
 	size_t size = read_at(reader, head, sizeof(head), 0);
-	int r;
 
 	if (size == 0 && reader->file_bytes > 0)
-		return 0;
+		return;
 	if (reader->file_bytes < reader->offset || size < reader->head_size ||
 		memcmp(head, reader->head, reader->head_size) != 0 || !has_tail(reader)) {
-		r = code_index_clear(index);
-		if (r < 0)
-			return r;
+		code_index_clear(index);
 		reader->offset = 0;
 		reader->tail_size = 0;
 		reader->is_skipping = false;
@@ -102,7 +99,6 @@ static int look_at_ends(struct perf_map_reader *reader, struct code_index *index
 	}
 	memcpy(reader->head, head, size);
 	reader->head_size = size;
-	return 0;
 }
 
 static void note_tail(struct perf_map_reader *reader)
@@ -215,16 +211,13 @@ int64_t perf_map_reader_run(
 	_cleanup_free_ char *bytes = NULL;
 	struct stat status;
 	int64_t left;
-	int r;
 
 	if (steps <= 0)
 		return 0;
 	if (fstat(reader->fd, &status) < 0)
 		return steps;
 	reader->file_bytes = (uint64_t)status.st_size;
-	r = look_at_ends(reader, index);
-	if (r < 0)
-		return r;
+	check_rewrite(reader, index);
 	if (reader->file_bytes == reader->offset)
 		return steps;
 	/* Not kept: there are many files, and most of them have nothing new. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Facts and questions in any order, told to an index and to a list of them all, which must agree;
- * where the index had no room, it may know less, but nothing that was not told.
+ * Facts and questions in any order for an index and for a list of all facts, which must agree. If
+ * the index had no room, it may know less, but it must not invent.
  */
-#include "jit/code_store.h"
+#include "jit/code_index.h"
 #include "jit/line_list.h"
 #include "tests/jit/code_model.h"
 
@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 enum {
 	OPERATION_BYTES = 16,
 	OPERATIONS_MAX = 400,
-	LARGE = 4, /* segments: from here on one fact may be too much, if it is late */
 	WRITERS = 3,
 	LIMIT_BYTES = 1 << 20,
 };
@@ -21,9 +20,8 @@ struct state {
 	struct code_index *index;
 	struct model *model;
 	uint64_t horizon_ns;
-	bool is_tidied;	 /* what is before the horizon may have gone */
-	bool has_lost;	 /* so may history */
-	bool has_failed; /* so may anything */
+	bool has_lost;	 /* history may be missing */
+	bool has_failed; /* anything may be missing */
 	bool has_lines;
 	struct code_index_counters counters;
 };
@@ -40,13 +38,13 @@ static bool is_exact(const struct state *state)
 	return !state->has_lost && !state->has_failed;
 }
 
-/* What has been lost since the last look. */
-static void note_losses(struct state *state, size_t segments)
+/* Reads from the counters what may be missing. */
+static void note_losses(struct state *state)
 {
 	struct code_index_counters now;
 
 	code_index_counters(state->index, &now);
-	if (now.displaced > state->counters.displaced && segments >= LARGE)
+	if (now.displaced > state->counters.displaced)
 		state->has_failed = true;
 	if (now.code_dropped > state->counters.code_dropped)
 		state->has_failed = true;
@@ -54,9 +52,6 @@ static void note_losses(struct state *state, size_t segments)
 		state->has_lost = true;
 	if (now.lines_dropped > state->counters.lines_dropped)
 		state->has_lines = false;
-	/* Where history has gone, what comes late is not where it belongs. */
-	if (state->has_lost && now.reordered > state->counters.reordered)
-		state->has_failed = true;
 	state->counters = now;
 }
 
@@ -92,10 +87,7 @@ static void check(
 		assert(found.until_ns > time_ns || found.until_ns == UINT64_MAX);
 		assert(model_has_told(state->model, address, time_ns, &found));
 	}
-	if (state->has_failed || (expected.is_late && state->is_tidied))
-		return;
-	/* Other writers are not looked for at any depth. */
-	if (view && state->is_tidied)
+	if (state->has_failed)
 		return;
 	if (state->has_lost && (view || time_ns < UINT64_MAX))
 		return;
@@ -153,7 +145,7 @@ static void load(struct state *state, const uint8_t *operation)
 	if (load.lines_size == 0)
 		load.lines = NULL;
 	/* Files may have gone, and what was told of them. */
-	note_losses(state, 0);
+	note_losses(state);
 	r = code_index_load(state->index, &load);
 	if (r == 0) {
 		told = model_load(state->model, &load);
@@ -163,7 +155,7 @@ static void load(struct state *state, const uint8_t *operation)
 		assert(r == -E2BIG || load.size == 0 ||
 			load.address + (load.size - 1) < load.address);
 	}
-	note_losses(state, 2 * (size_t)state->model->count);
+	note_losses(state);
 	if (r == 0)
 		check(state, load.address + (load.size - 1), load.time_ns, NULL);
 }
@@ -200,20 +192,20 @@ static void move(struct state *state, const uint8_t *operation)
 	if (code_index_find(state->index, move.from, move.time_ns, NULL, &found) &&
 		(!is_found || !model_is_same(&state->model->facts[moved.fact], &found))) {
 		/* The index may go its own way, but the list cannot tell which. */
-		assert(!is_exact(state) || (moved.is_late && state->is_tidied));
+		assert(!is_exact(state));
 		return;
 	}
 	r = code_index_move(state->index, &move);
-	if (is_exact(state) && !(moved.is_late && state->is_tidied) && r != -E2BIG) {
+	if (is_exact(state) && r != -E2BIG) {
 		bool is_there = is_found && state->model->facts[moved.fact].address == move.from;
 
-		note_losses(state, 2 * (size_t)state->model->count);
+		note_losses(state);
 		if (is_exact(state))
 			assert(r == (!is_sane ? -EINVAL : is_there ? 0 : -ENOENT));
 	}
 	if (r == 0)
 		model_move(state->model, &move, moved.fact);
-	note_losses(state, 2 * (size_t)state->model->count);
+	note_losses(state);
 }
 
 struct walk {
@@ -272,12 +264,11 @@ static void run(struct state *state, const uint8_t *operation)
 	case 0:
 		if (number(operation + 7) % 512 > state->horizon_ns)
 			state->horizon_ns = number(operation + 7) % 512;
-		state->is_tidied = true;
 		code_index_retire(state->index, state->horizon_ns);
 		break;
 	case 1:
-		state->is_tidied = true;
-		(void)code_compaction_tidy(state->index);
+		(void)code_index_trim(state->index);
+		note_losses(state);
 		break;
 	case 2:
 		code_index_set_limit(state->index, 4096 + 64 * (size_t)operation[1]);

@@ -111,7 +111,7 @@ static void newest_code_until_then_is_found(void **state)
 	code_index_free(index);
 }
 
-static void of_equal_times_the_later_told_counts(void **state)
+static void of_equal_times_the_later_arrival_counts(void **state)
 {
 	struct code_index *index = new_index(LIMIT_BYTES);
 	struct code_found found;
@@ -138,22 +138,22 @@ static void late_facts_go_where_they_belong(void **state)
 	char name[16];
 
 	(void)state;
-	for (unsigned i = 0; i < 32; i++) {
+	for (unsigned i = 0; i < 255; i++) {
 		(void)snprintf(name, sizeof(name), "at %u", 100 + i * 10);
-		load(index, 100 + i * 10, 1000, 100, name);
+		load(index, 100 + i * 10, 1000, 50, name);
 	}
-	load(index, 105, 1000, 50, "late");
+	load(index, 105, 1000, 40, "late");
 	assert_string_equal(at(index, 1000, 104), "at 100");
 	assert_string_equal(at(index, 1000, 105), "late");
 	assert_string_equal(at(index, 1000, 109), "late");
 	assert_string_equal(at(index, 1000, 110), "at 110");
-	assert_string_equal(at(index, 1050, 109), "at 100");
-	assert_string_equal(at(index, 1000, 999), "at 410");
-	load(index, 50, 1050, 10, "first");
-	assert_string_equal(at(index, 1050, 60), "first");
+	assert_string_equal(at(index, 1045, 109), "at 100");
+	assert_string_equal(at(index, 1000, 9999), "at 2640");
+	load(index, 50, 1010, 10, "first");
+	assert_string_equal(at(index, 1010, 60), "first");
 	assert_int_equal(counters_of(index).reordered, 2);
 	assert_int_equal(counters_of(index).displaced, 0);
-	/* There are 33 now at the first half. */
+	/* There are 257 now. */
 	load(index, 40, 1000, 50, "too late");
 	assert_string_equal(at(index, 1000, 60), "");
 	assert_int_equal(counters_of(index).reordered, 3);
@@ -262,45 +262,46 @@ static void code_of_others_hides_nothing_for_ever(void **state)
 	assert_true(code_index_find(index, 1000, 5000, &view, &found));
 	assert_string_equal(found.name, "mine");
 	assert_true(found.until_ns == UINT64_MAX);
-	for (uint64_t i = 0; i < 1000; i++)
+	assert_true(code_index_find(index, 1000, 1, NULL, &found));
+	assert_int_equal(found.until_ns, 10);
+	for (uint64_t i = 0; i < 3500; i++)
 		assert_int_equal(load_by(index, 1, 2000 + i, 1000, 100, "theirs"), 0);
 	/* Too far down, but the answer is never another one. */
-	assert_false(code_index_find(index, 1000, 5000, &view, &found));
-	assert_true(code_index_find(index, 1000, 1, &view, &found));
-	assert_int_equal(found.until_ns, 10);
+	assert_false(code_index_find(index, 1000, 9000, &view, &found));
+	assert_true(code_index_find(index, 1000, 9000, NULL, &found));
+	assert_string_equal(found.name, "theirs");
 	code_index_free(index);
 }
 
-static void code_over_many_segments_takes_them_whole(void **state)
+static void code_over_much_other_code_hides_it(void **state)
 {
 	struct code_index *index = new_index(LIMIT_BYTES);
-	struct code_index_counters counters;
 	size_t bytes = 0;
 
 	(void)state;
 	for (uint64_t round = 0; round < 20; round++) {
 		for (uint64_t i = 0; i < 1000; i++)
-			load(index, 10 + round * 100, 10000 + i * 3, 2, "piece");
+			load(index, 10 + round * 100, 10000 + i * 3, 2, "small");
 		load(index, 50 + round * 100, 10000, 3000, "whole");
 		assert_string_equal(at(index, 10001, 50 + round * 100), "whole");
 		assert_string_equal(at(index, 12999, UINT64_MAX), "whole");
-		assert_string_equal(at(index, 10001, 49 + round * 100), "");
+		assert_string_equal(at(index, 10001, 49 + round * 100), "small");
 		assert_int_equal(code_index_count(index), 1);
-		counters = counters_of(index);
-		assert_true(counters.history_dropped >= 1000 * (round + 1));
+		code_index_retire(index, round * 100);
 		if (round == 9)
 			bytes = code_index_bytes(index);
 	}
 	assert_true(code_index_bytes(index) <= bytes * 3);
-	/* What came late goes below what is newer, where that is not too much. */
+	assert_int_equal(counters_of(index).history_dropped, 0);
 	for (uint64_t i = 0; i < 1000; i++)
-		load(index, 5000, 10000 + i * 3, 2, "piece");
+		load(index, 5000, 10000 + i * 3, 2, "small");
 	load(index, 4000, 10000, 3000, "late");
 	assert_string_equal(at(index, 10000, 4000), "late");
-	assert_string_equal(at(index, 10000, 5000), "piece");
+	assert_string_equal(at(index, 10000, 5000), "small");
+	assert_string_equal(at(index, 12998, 5000), "small");
 	assert_string_equal(at(index, 10002, 5000), "late");
-	assert_string_equal(at(index, 12999, 4000), "whole");
-	assert_int_equal(counters_of(index).displaced, 1);
+	assert_string_equal(at(index, 12999, 3999), "whole");
+	assert_int_equal(counters_of(index).displaced, 0);
 	code_index_free(index);
 }
 
@@ -652,13 +653,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newest_code_until_then_is_found),
-		cmocka_unit_test(of_equal_times_the_later_told_counts),
+		cmocka_unit_test(of_equal_times_the_later_arrival_counts),
 		cmocka_unit_test(late_facts_go_where_they_belong),
 		cmocka_unit_test(moved_code_leaves_nothing),
 		cmocka_unit_test(impossible_ranges_are_refused),
 		cmocka_unit_test(a_view_tells_whose_code_counts),
 		cmocka_unit_test(code_of_others_hides_nothing_for_ever),
-		cmocka_unit_test(code_over_many_segments_takes_them_whole),
+		cmocka_unit_test(code_over_much_other_code_hides_it),
 		cmocka_unit_test(what_nobody_asks_for_goes_first),
 		cmocka_unit_test(what_has_ended_goes_next),
 		cmocka_unit_test(what_has_ended_uncovers_nothing_older),

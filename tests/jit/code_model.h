@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a code index should answer, told simply: a list of facts as they came, and for each question
- * one way through all of them. Knows nothing of bounds but that on late facts.
+ * The simplest code index: a list of facts, and for each question one way through all of them. It
+ * has no bounds.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODEL_FACTS_MAX = 4096, MODEL_LATE_MAX = 32, MODEL_LINES_MAX = 4, MODEL_NAME_BYTES = 24 };
+enum { MODEL_FACTS_MAX = 4096, MODEL_LINES_MAX = 4, MODEL_NAME_BYTES = 24 };
 
 struct model_fact {
 	uint64_t address, size, time_ns;
 	uint32_t writer;
-	bool is_end;	    /* nothing is there any more */
-	uint32_t only_over; /* of such a one: the fact that it ends */
+	bool is_end;	    /* a move has taken the code away */
+	uint32_t only_over; /* of an end: the fact that it ends */
 	char name[MODEL_NAME_BYTES];
 	struct line_entry lines[MODEL_LINES_MAX];
 	size_t line_count;
@@ -34,40 +34,6 @@ static inline bool model_covers(const struct model_fact *fact, uint64_t address)
 	return address >= fact->address && address - fact->address < fact->size;
 }
 
-/* All that was at an address, newest first. `ret_late`: has some of it come too late? */
-static inline size_t model_history(const struct model *model, uint64_t address,
-	uint32_t history[MODEL_FACTS_MAX], bool *ret_late)
-{
-	size_t count = 0;
-
-	*ret_late = false;
-	for (uint32_t i = 0; i < model->count; i++) {
-		const struct model_fact *fact = &model->facts[i], *there = NULL;
-		size_t at = 0;
-
-		if (!model_covers(fact, address))
-			continue;
-		while (at < count && model->facts[history[at]].time_ns > fact->time_ns)
-			at++;
-		if (at > MODEL_LATE_MAX) {
-			*ret_late = true;
-			continue;
-		}
-		if (at < count)
-			there = &model->facts[history[at]];
-		if (fact->is_end && (!there || history[at] != fact->only_over))
-			continue;
-		if (there && there->time_ns == fact->time_ns && there->writer == fact->writer) {
-			history[at] = i;
-			continue;
-		}
-		memmove(history + at + 1, history + at, (count - at) * sizeof(history[0]));
-		history[at] = i;
-		count++;
-	}
-	return count;
-}
-
 static inline bool model_sees(const struct model_fact *fact, const struct code_view *view)
 {
 	return !view || (fact->time_ns >= view->since_ns &&
@@ -78,29 +44,39 @@ static inline bool model_sees(const struct model_fact *fact, const struct code_v
 struct model_found {
 	uint32_t fact;
 	uint64_t until_ns;
-	bool is_late; /* some fact of this address came too late */
 };
 
+/* The newest code that the view sees, unless a visible end of it is not later. */
 static inline bool model_find(const struct model *model, uint64_t address, uint64_t time_ns,
 	const struct code_view *view, struct model_found *ret_found)
 {
-	static uint32_t history[MODEL_FACTS_MAX];
-	size_t count = model_history(model, address, history, &ret_found->is_late);
+	const struct model_fact *best = NULL;
 
 	ret_found->until_ns = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		const struct model_fact *fact = &model->facts[history[i]];
+	for (uint32_t i = 0; i < model->count; i++) {
+		const struct model_fact *fact = &model->facts[i];
 
-		if (!model_sees(fact, view))
+		if (fact->is_end || !model_covers(fact, address) || !model_sees(fact, view))
 			continue;
 		if (fact->time_ns > time_ns) {
-			ret_found->until_ns = fact->time_ns;
-			continue;
+			if (fact->time_ns < ret_found->until_ns)
+				ret_found->until_ns = fact->time_ns;
+		} else if (!best || fact->time_ns >= best->time_ns) {
+			best = fact;
+			ret_found->fact = i;
 		}
-		ret_found->fact = history[i];
-		return !fact->is_end;
 	}
-	return false;
+	for (uint32_t i = 0; best && i < model->count; i++) {
+		const struct model_fact *fact = &model->facts[i];
+
+		if (!fact->is_end || fact->only_over != ret_found->fact || !model_sees(fact, view))
+			continue;
+		if (fact->time_ns <= time_ns)
+			return false;
+		if (fact->time_ns < ret_found->until_ns)
+			ret_found->until_ns = fact->time_ns;
+	}
+	return best;
 }
 
 static inline struct model_fact *model_load(struct model *model, const struct code_load *load)
@@ -119,7 +95,7 @@ static inline struct model_fact *model_load(struct model *model, const struct co
 	return fact;
 }
 
-/* `moved`: the fact that told of the code. */
+/* `moved`: the fact whose code moves. */
 static inline void model_move(struct model *model, const struct code_move *move, uint32_t moved)
 {
 	struct model_fact *fact = &model->facts[model->count];
@@ -135,7 +111,7 @@ static inline void model_move(struct model *model, const struct code_move *move,
 	model->count += 2;
 }
 
-/* The line at an address of some code; NULL: none, as beyond what an offset can tell. */
+/* The line at an address of some code; NULL: none, or its offset does not fit 32 bits. */
 static inline const struct line_entry *model_line(const struct model_fact *fact, uint64_t address)
 {
 	const struct line_entry *found = NULL;
@@ -155,7 +131,7 @@ static inline bool model_is_same(const struct model_fact *fact, const struct cod
 	       fact->time_ns == found->time_ns && strcmp(fact->name, found->name) == 0;
 }
 
-/* Has it been told at all that this was there then? */
+/* Does any fact say that this code was there then? */
 static inline bool model_has_told(const struct model *model, uint64_t address, uint64_t time_ns,
 	const struct code_found *found)
 {
