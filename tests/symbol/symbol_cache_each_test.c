@@ -90,7 +90,7 @@ static int count_in_order(void *context, const struct symbol_cache_entry *entry)
 }
 
 /* More than are looked at in one go, all in one folder. */
-static void many_entries_are_no_more_than_few(void **state)
+static void folders_larger_than_a_list_are_handled(void **state)
 {
 	enum { ENTRIES = 20000, LEFT = 10 };
 	struct symbol_identity identity = cache_fixture_identity(7);
@@ -172,7 +172,7 @@ static void make_weird(const struct cache_fixture *fixture, const char *elsewher
 	assert_int_equal(chdir("/"), 0);
 }
 
-static void what_is_not_ours_is_left_alone(void **state)
+static void foreign_files_are_left_alone(void **state)
 {
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id.size = 2 };
 	char elsewhere[] = "/tmp/symbol-cache-XXXXXX", text[64];
@@ -285,8 +285,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_listed_by_name),
-		cmocka_unit_test(many_entries_are_no_more_than_few),
-		cmocka_unit_test(what_is_not_ours_is_left_alone),
+		cmocka_unit_test(folders_larger_than_a_list_are_handled),
+		cmocka_unit_test(foreign_files_are_left_alone),
 		cmocka_unit_test(a_linked_folder_of_drafts_is_not_used),
 		cmocka_unit_test(failing_allocations_end_a_listing),
 	};

@@ -263,3 +263,10 @@ static inline bool cache_fixture_has_file(const char *folder, const char *name)
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return lstat(path, &status) == 0;
 }
+
+static inline int cache_fixture_overwrite(const char *path, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	return fd >= 0 && write(fd, bytes, size) == (ssize_t)size ? 0 : -1;
+}

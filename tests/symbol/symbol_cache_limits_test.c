@@ -118,7 +118,7 @@ static void use_a_full_disk(struct cache_fixture *fixture)
 	REQUIRE(counters.damaged == 0);
 }
 
-static void a_full_disk_costs_what_does_not_fit(void **state)
+static void full_disk_refuses_stores_only(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -145,7 +145,7 @@ static void run_out_of_files(struct cache_fixture *fixture)
 	REQUIRE(cache_fixture_find(fixture->cache, &kept) == 1);
 }
 
-static void a_limit_of_file_sizes_costs_what_is_longer(void **state)
+static void file_size_limit_refuses_longer_files_only(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -227,7 +227,7 @@ static void use_read_only(struct cache_fixture *fixture)
 	use_without_writing(fixture, -EROFS);
 }
 
-static void a_read_only_folder_is_used_as_it_is(void **state)
+static void read_only_folder_is_used(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -258,7 +258,7 @@ static void use_as_nobody(struct cache_fixture *fixture)
 	REQUIRE(strstr(fault.text, "PILOTLIGHT_SYMBOL_CACHE"));
 }
 
-static void somebody_elses_folder_is_used_as_it_is(void **state)
+static void folder_of_another_user_is_used_read_only(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -285,7 +285,7 @@ static void look_at_what_is_private(struct cache_fixture *fixture)
 	symbol_cache_free(cache);
 }
 
-static void what_is_stored_is_its_owners_alone(void **state)
+static void stored_entries_are_their_owners_alone(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
@@ -336,7 +336,7 @@ static void meet_what_cannot_be_read(struct cache_fixture *fixture)
 	symbol_cache_free(cache);
 }
 
-static void what_cannot_be_read_is_in_nobodys_way(void **state)
+static void unreadable_entries_do_not_disturb_others(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -353,12 +353,12 @@ static void what_cannot_be_read_is_in_nobodys_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_disk_costs_what_does_not_fit),
-		cmocka_unit_test(a_limit_of_file_sizes_costs_what_is_longer),
-		cmocka_unit_test(a_read_only_folder_is_used_as_it_is),
-		cmocka_unit_test(somebody_elses_folder_is_used_as_it_is),
-		cmocka_unit_test(what_is_stored_is_its_owners_alone),
-		cmocka_unit_test(what_cannot_be_read_is_in_nobodys_way),
+		cmocka_unit_test(full_disk_refuses_stores_only),
+		cmocka_unit_test(file_size_limit_refuses_longer_files_only),
+		cmocka_unit_test(read_only_folder_is_used),
+		cmocka_unit_test(folder_of_another_user_is_used_read_only),
+		cmocka_unit_test(stored_entries_are_their_owners_alone),
+		cmocka_unit_test(unreadable_entries_do_not_disturb_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

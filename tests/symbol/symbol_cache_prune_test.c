@@ -13,7 +13,7 @@
 
 enum { BLOCK_BYTES = 4096, ENOUGH_BYTES = 1 << 30 };
 
-static void the_least_recently_used_go(void **state)
+static void least_recently_used_are_evicted(void **state)
 {
 	struct symbol_cache_counters counters;
 	struct cache_fixture fixture;
@@ -48,7 +48,7 @@ static void the_least_recently_used_go(void **state)
 }
 
 /* Whatever the clocks say of the others. */
-static void what_was_just_stored_stays(void **state)
+static void stored_entry_stays(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -70,7 +70,7 @@ static void what_was_just_stored_stays(void **state)
 }
 
 /* What was used, or replaced, after the folder was looked through is not what is to go. */
-static void use_by_others_is_seen_in_time(void **state)
+static void use_by_other_processes_counts(void **state)
 {
 	struct symbol_identity first = cache_fixture_identity(1),
 			       second = cache_fixture_identity(2);
@@ -101,7 +101,7 @@ static void use_by_others_is_seen_in_time(void **state)
 }
 
 /* What replaces an entry counts once, and an entry that somebody else removed not at all. */
-static void sizes_are_kept_up(void **state)
+static void sizes_are_counted_once(void **state)
 {
 	struct symbol_identity first = cache_fixture_identity(1),
 			       second = cache_fixture_identity(2);
@@ -168,7 +168,7 @@ static void use_is_kept_to_the_minute(void **state)
 }
 
 /* Half an hour after it was used first. */
-static void what_is_used_again_does_not_go(void **state)
+static void used_entries_are_not_evicted(void **state)
 {
 	struct symbol_identity again = cache_fixture_identity(1);
 	struct symbol_identity unused = cache_fixture_identity(2);
@@ -189,7 +189,7 @@ static void what_is_used_again_does_not_go(void **state)
 }
 
 /* What is older goes before it, even if somebody else has put it there in the meantime. */
-static void what_is_in_use_goes_last(void **state)
+static void entries_in_use_are_evicted_last(void **state)
 {
 	enum { IN_USE = 2 };
 	struct symbol_identity gone = cache_fixture_identity(10), old = cache_fixture_identity(11);
@@ -248,7 +248,7 @@ static void storing_is_a_use(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void pruning_takes_what_is_of_no_use(void **state)
+static void pruning_removes_useless_entries(void **state)
 {
 	struct symbol_cache_pruned pruned = { .entries = 77 };
 	struct cache_fixture fixture;
@@ -323,7 +323,7 @@ static void draft_path(const struct cache_fixture *fixture, const struct symbol_
 	(void)snprintf(path, CACHE_FIXTURE_PATH_BYTES, "%s/tmp/%s", fixture->folder, draft->name);
 }
 
-static void drafts_go_with_their_writers(void **state)
+static void drafts_of_dead_writers_are_removed(void **state)
 {
 	struct symbol_cache_draft draft = { .fd = -1 }, handed = { .fd = -1 };
 	struct symbol_cache_pruned pruned;
@@ -379,7 +379,7 @@ static void drafts_go_with_their_writers(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void a_draft_that_lost_its_name_is_not_committed(void **state)
+static void draft_without_its_name_is_not_committed(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_cache_draft draft = { .fd = -1 };
@@ -404,7 +404,7 @@ static void a_draft_that_lost_its_name_is_not_committed(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void the_lock_of_a_stopped_process_is_not_waited_for_for_ever(void **state)
+static void wait_for_a_held_lock_is_bounded(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_identity absent = cache_fixture_identity(2);
@@ -443,18 +443,18 @@ static void the_lock_of_a_stopped_process_is_not_waited_for_for_ever(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_least_recently_used_go),
-		cmocka_unit_test(what_was_just_stored_stays),
-		cmocka_unit_test(use_by_others_is_seen_in_time),
-		cmocka_unit_test(sizes_are_kept_up),
+		cmocka_unit_test(least_recently_used_are_evicted),
+		cmocka_unit_test(stored_entry_stays),
+		cmocka_unit_test(use_by_other_processes_counts),
+		cmocka_unit_test(sizes_are_counted_once),
 		cmocka_unit_test(use_is_kept_to_the_minute),
-		cmocka_unit_test(what_is_used_again_does_not_go),
-		cmocka_unit_test(what_is_in_use_goes_last),
+		cmocka_unit_test(used_entries_are_not_evicted),
+		cmocka_unit_test(entries_in_use_are_evicted_last),
 		cmocka_unit_test(storing_is_a_use),
-		cmocka_unit_test(pruning_takes_what_is_of_no_use),
-		cmocka_unit_test(drafts_go_with_their_writers),
-		cmocka_unit_test(a_draft_that_lost_its_name_is_not_committed),
-		cmocka_unit_test(the_lock_of_a_stopped_process_is_not_waited_for_for_ever),
+		cmocka_unit_test(pruning_removes_useless_entries),
+		cmocka_unit_test(drafts_of_dead_writers_are_removed),
+		cmocka_unit_test(draft_without_its_name_is_not_committed),
+		cmocka_unit_test(wait_for_a_held_lock_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

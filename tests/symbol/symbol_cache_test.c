@@ -41,7 +41,7 @@ static void entries_are_found_again(void **state)
 }
 
 /* Stored under either form, found by both: of 1 to 20 bytes, with 0 to all but one zeros. */
-static void padded_identities_are_the_same(void **state)
+static void padded_identities_are_equal(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -68,7 +68,7 @@ static void padded_identities_are_the_same(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void hashes_and_build_ids_are_apart(void **state)
+static void kinds_of_identity_are_distinct(void **state)
 {
 	struct symbol_identity id = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id.size = 16 };
 	struct symbol_identity hash, owned;
@@ -234,17 +234,38 @@ static void negative_entries_expire(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static int overwrite(const char *path, const void *bytes, size_t size)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+enum damage {
+	EMPTY,
+	SHORT_HEADER,
+	SHORT,
+	OTHER_IDENTITY,
+	HEADER,
+	DAMAGES_OF_HEADER,
+	CONTENTS = DAMAGES_OF_HEADER,
+	DAMAGES
+};
 
-	return fd >= 0 && write(fd, bytes, size) == (ssize_t)size ? 0 : -1;
+static void build_damaged(struct symbol_file_fixture *file, const struct symbol_identity *identity,
+	enum damage damage)
+{
+	const struct symbol_identity other = cache_fixture_identity(2);
+
+	cache_fixture_build(file, damage == OTHER_IDENTITY ? &other : identity, 1, 100);
+	if (damage == EMPTY)
+		file->size = 0;
+	else if (damage == SHORT_HEADER)
+		file->size = 100;
+	else if (damage == SHORT)
+		file->size--;
+	else if (damage == HEADER)
+		file->bytes[100] ^= 1;
+	else if (damage == CONTENTS)
+		file->bytes[file->size - 5] ^= 1;
 }
 
-static void damaged_entries_go(void **state)
+static void damaged_entries_are_removed(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
-	struct symbol_identity other = cache_fixture_identity(2);
 	struct symbol_cache_counters counters;
 	struct symbol_file_fixture file;
 	char path[CACHE_FIXTURE_PATH_BYTES];
@@ -254,20 +275,10 @@ static void damaged_entries_go(void **state)
 	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < DAMAGES; i++) {
 		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
-		cache_fixture_build(&file, i == 4 ? &other : &identity, 1, 100);
-		if (i == 0)
-			file.size = 0;
-		else if (i == 1)
-			file.size = 100;
-		else if (i == 2)
-			file.size--;
-		else if (i == 3)
-			file.bytes[file.size - 5] ^= 1;
-		else if (i == 5)
-			file.bytes[100] ^= 1;
-		assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+		build_damaged(&file, &identity, (enum damage)i);
+		assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 		assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
 		assert_false(cache_fixture_has(&fixture, &identity));
 		symbol_cache_counters(fixture.cache, &counters);
@@ -276,7 +287,7 @@ static void damaged_entries_go(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void damaged_entries_are_in_nobodys_way(void **state)
+static void damaged_entries_have_no_rank(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_cache_counters counters;
@@ -291,7 +302,7 @@ static void damaged_entries_are_in_nobodys_way(void **state)
 	cache_fixture_build(&file, &identity, 4, 100);
 	file.bytes[file.size - 5] ^= 1;
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 4, 100), 0);
-	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
 	symbol_cache_counters(fixture.cache, &counters);
@@ -301,7 +312,7 @@ static void damaged_entries_are_in_nobodys_way(void **state)
 	/* It is another's, and tells of a high rank. */
 	identity = cache_fixture_identity(2);
 	cache_fixture_build(&file, &identity, 4, 100);
-	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 	identity = cache_fixture_identity(1);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
@@ -324,7 +335,7 @@ static void other_versions_are_left_alone(void **state)
 	cache_fixture_build(&file, &identity, 4, 100);
 	symbol_file_fixture_header(&file)->version++;
 	symbol_file_fixture_seal(file.bytes, file.size);
-	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
 	assert_int_equal(
@@ -342,7 +353,7 @@ static void other_versions_are_left_alone(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void a_peek_tells_the_header(void **state)
+static void peek_reads_the_header(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(0);
 	struct symbol_identity padded, negative = cache_fixture_identity(2);
@@ -382,10 +393,9 @@ static void a_peek_tells_the_header(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void a_peek_does_not_believe_everything(void **state)
+static void peek_checks_the_header(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
-	struct symbol_identity other = cache_fixture_identity(2);
 	struct pilotlight_symbol_header header = { .rank = 77 };
 	struct symbol_cache_counters counters;
 	struct symbol_file_fixture file;
@@ -396,24 +406,16 @@ static void a_peek_does_not_believe_everything(void **state)
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
-	for (int i = 0; i < 5; i++) {
-		cache_fixture_build(&file, i == 3 ? &other : &identity, 1, 100);
-		if (i == 0)
-			file.size = 0;
-		else if (i == 1)
-			file.size = 100;
-		else if (i == 2)
-			file.size--;
-		else if (i == 4)
-			file.bytes[100] ^= 1;
-		assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	for (int i = 0; i < DAMAGES_OF_HEADER; i++) {
+		build_damaged(&file, &identity, (enum damage)i);
+		assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 		assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
 		assert_false(cache_fixture_has(&fixture, &identity));
 	}
 	cache_fixture_build(&file, &identity, 1, 100);
 	symbol_file_fixture_header(&file)->version++;
 	symbol_file_fixture_seal(file.bytes, file.size);
-	assert_int_equal(overwrite(path, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
 	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), -ENOENT);
 	assert_true(cache_fixture_has(&fixture, &identity));
 	assert_int_equal(header.rank, 77);
@@ -440,7 +442,7 @@ static void a_peek_does_not_believe_everything(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void only_what_is_right_is_committed(void **state)
+static void only_valid_files_are_committed(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_identity other = cache_fixture_identity(2);
@@ -475,161 +477,6 @@ static void only_what_is_right_is_committed(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void the_folder_may_have_any_path(void **state)
-{
-	char start[] = "/tmp/symbol-cache-XXXXXX", here[CACHE_FIXTURE_PATH_BYTES];
-	struct symbol_identity identity = cache_fixture_identity(1);
-	_cleanup_free_ char *path = NULL;
-	struct symbol_cache *cache;
-	struct fault fault = { "" };
-	size_t length = 0;
-
-	(void)state;
-	assert_non_null(getcwd(here, sizeof(here)));
-	assert_non_null(mkdtemp(start));
-	assert_int_equal(chdir(start), 0);
-	/* Longer than the kernel takes at once. */
-	path = malloc(30 * 203 + 1);
-	assert_non_null(path);
-	for (int i = 0; i < 30; i++) {
-		memset(path + length, 'a' + i % 26, 200);
-		memcpy(path + length + 200, "/.//", i % 2 ? 1 : 3);
-		length += i % 2 ? 201 : 203;
-	}
-	path[length] = '\0';
-	assert_true(length > 4096);
-	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, &fault), 0);
-	/* It stays where it was. */
-	assert_int_equal(chdir("/"), 0);
-	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
-	assert_int_equal(cache_fixture_find(cache, &identity), 1);
-	symbol_cache_free(cache);
-	assert_int_equal(chdir(start), 0);
-	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, &fault), 0);
-	assert_int_equal(cache_fixture_find(cache, &identity), 1);
-	symbol_cache_free(cache);
-	assert_int_equal(symbol_cache_open("plain", 1 << 20, &cache, &fault), 0);
-	symbol_cache_free(cache);
-	assert_string_equal(fault.text, "");
-
-	assert_int_equal(overwrite("file", "x", 1), 0);
-	assert_int_equal(symbol_cache_open("file/x", 1 << 20, &cache, &fault), -ENOTDIR);
-	assert_non_null(strstr(fault.text, "\"file/x\""));
-	assert_non_null(strstr(fault.text, "PILOTLIGHT_SYMBOL_CACHE"));
-	assert_int_equal(symbol_cache_open("", 1 << 20, &cache, NULL), -ENOENT);
-	memset(path, 'a', 300);
-	path[300] = '\0';
-	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), -ENAMETOOLONG);
-	assert_int_equal(chdir(here), 0);
-	(void)snprintf(path, 64, "rm -rf %s", start);
-	assert_int_equal(system(path), 0);
-}
-
-static mode_t mode_of(const char *folder, const char *name)
-{
-	char path[CACHE_FIXTURE_PATH_BYTES];
-	struct stat status;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_mode & 07777;
-}
-
-static void what_is_made_is_its_owners_alone(void **state)
-{
-	struct symbol_identity identity = cache_fixture_identity(1);
-	struct symbol_cache_draft draft = { .fd = -1 };
-	char path[CACHE_FIXTURE_PATH_BYTES];
-	struct cache_fixture fixture;
-	struct symbol_cache *cache;
-	struct stat status;
-	mode_t mask;
-
-	(void)state;
-	assert_true(cache_fixture_open(&fixture, 1 << 20));
-	mask = umask(0);
-	(void)snprintf(path, sizeof(path), "%s/old", fixture.folder);
-	assert_int_equal(mkdir(path, 0751), 0);
-	(void)snprintf(path, sizeof(path), "%s/old/new/symbols", fixture.folder);
-	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), 0);
-	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
-	assert_int_equal(symbol_cache_begin(cache, &draft), 0);
-	assert_int_equal(fstat(draft.fd, &status), 0);
-	(void)umask(mask);
-	assert_int_equal(status.st_mode & 07777, 0600);
-	symbol_cache_draft_done(cache, &draft);
-	assert_int_equal(mode_of(fixture.folder, "old"), 0751);
-	assert_int_equal(mode_of(fixture.folder, "old/new"), 0700);
-	assert_int_equal(mode_of(path, ""), 0700);
-	assert_int_equal(mode_of(path, "tmp"), 0700);
-	assert_int_equal(mode_of(path, "01"), 0700);
-	assert_int_equal(mode_of(path, "lock"), 0600);
-	assert_int_equal(mode_of(path, "01/005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym"), 0600);
-	symbol_cache_free(cache);
-	/* It is left as it is. */
-	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), 0);
-	assert_int_equal(mode_of(path, ""), 0755);
-	symbol_cache_free(cache);
-	cache_fixture_close(&fixture);
-}
-
-static void a_removed_folder_is_made_again(void **state)
-{
-	struct symbol_identity identity = cache_fixture_identity(1);
-	struct cache_fixture fixture;
-
-	(void)state;
-	assert_true(cache_fixture_open(&fixture, 1 << 20));
-	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
-	cache_fixture_remove_tree(fixture.folder);
-	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
-	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
-	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
-	assert_true(cache_fixture_has(&fixture, &identity));
-	cache_fixture_close(&fixture);
-}
-
-/* Unset where NULL. */
-static void set(const char *name, const char *value)
-{
-	assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
-}
-
-static void assert_default(
-	const char *named, const char *caches, const char *home, const char *expected)
-{
-	_cleanup_free_ char *directory = NULL;
-
-	set("PILOTLIGHT_SYMBOL_CACHE", named);
-	set("XDG_CACHE_HOME", caches);
-	set("HOME", home);
-	assert_int_equal(symbol_cache_default_directory(&directory), 0);
-	assert_string_equal(directory, expected);
-}
-
-static void the_folder_is_chosen_by_the_environment(void **state)
-{
-	uid_t user = geteuid();
-	char *directory;
-
-	(void)state;
-	assert_default("/else", "/caches", "/home/her", "/else");
-	assert_default("else", NULL, NULL, "else");
-	if (user == 0) {
-		assert_default("", "/caches", "/home/her", "/var/cache/pilotlight/symbols");
-		assert_int_equal(seteuid(65534), 0);
-	}
-	assert_default(NULL, "/caches", "/home/her", "/caches/pilotlight/symbols");
-	assert_default("", "", "/home/her", "/home/her/.cache/pilotlight/symbols");
-	assert_default("", "relative", "/home/her", "/home/her/.cache/pilotlight/symbols");
-	set("HOME", NULL);
-	assert_int_equal(symbol_cache_default_directory(&directory), -ENOENT);
-	set("HOME", "");
-	assert_int_equal(symbol_cache_default_directory(&directory), -ENOENT);
-	assert_int_equal(seteuid(user), 0);
-}
-
 static int use_all(const char *folder)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
@@ -655,8 +502,8 @@ static int use_all(const char *folder)
 	return r;
 }
 
-/* Removing what is over the bound is the one thing that may fail in silence. */
-static void failing_allocations_are_told(void **state)
+/* Only an eviction may fail in silence. */
+static void failing_allocations_are_reported(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
@@ -665,7 +512,7 @@ static void failing_allocations_are_told(void **state)
 
 	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
-	set("PILOTLIGHT_SYMBOL_CACHE", "/else");
+	assert_int_equal(setenv("PILOTLIGHT_SYMBOL_CACHE", "/else", 1), 0);
 	for (n = 0;; n++) {
 		(void)symbol_cache_remove(fixture.cache, &identity);
 		fail_allocation(n);
@@ -689,23 +536,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_found_again),
-		cmocka_unit_test(padded_identities_are_the_same),
-		cmocka_unit_test(hashes_and_build_ids_are_apart),
+		cmocka_unit_test(padded_identities_are_equal),
+		cmocka_unit_test(kinds_of_identity_are_distinct),
 		cmocka_unit_test(lower_ranks_do_not_replace),
 		cmocka_unit_test(equal_ranks_replace),
 		cmocka_unit_test(negative_entries_say_why),
 		cmocka_unit_test(negative_entries_expire),
-		cmocka_unit_test(damaged_entries_go),
-		cmocka_unit_test(damaged_entries_are_in_nobodys_way),
+		cmocka_unit_test(damaged_entries_are_removed),
+		cmocka_unit_test(damaged_entries_have_no_rank),
 		cmocka_unit_test(other_versions_are_left_alone),
-		cmocka_unit_test(a_peek_tells_the_header),
-		cmocka_unit_test(a_peek_does_not_believe_everything),
-		cmocka_unit_test(only_what_is_right_is_committed),
-		cmocka_unit_test(the_folder_may_have_any_path),
-		cmocka_unit_test(what_is_made_is_its_owners_alone),
-		cmocka_unit_test(a_removed_folder_is_made_again),
-		cmocka_unit_test(the_folder_is_chosen_by_the_environment),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(peek_reads_the_header),
+		cmocka_unit_test(peek_checks_the_header),
+		cmocka_unit_test(only_valid_files_are_committed),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
