@@ -120,64 +120,18 @@ uint64_t symbol_file_count(
 	return file->tables.by_id[section].count;
 }
 
-const struct pilotlight_symbol_boundary *symbol_file_boundaries(const struct symbol_file *file)
+const void *symbol_file_entries(
+	const struct symbol_file *file, enum pilotlight_symbol_section_id section)
 {
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_BOUNDARIES].entries;
-}
-
-const struct pilotlight_symbol_frame *symbol_file_frames(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_FRAMES].entries;
-}
-
-const struct pilotlight_symbol_row *symbol_file_rows(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_ROWS].entries;
-}
-
-const struct pilotlight_symbol_segment *symbol_file_segments(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_SEGMENTS].entries;
-}
-
-const uint32_t *symbol_file_paths(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_FILES].entries;
-}
-
-const char *symbol_file_strings(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_STRINGS].entries;
-}
-
-const struct pilotlight_unwind_summary *symbol_file_unwind(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND].entries;
-}
-
-const uint32_t *symbol_file_unwind_pages(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_PAGES].entries;
-}
-
-const struct pilotlight_unwind_line *symbol_file_unwind_lines(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_LINES].entries;
-}
-
-const struct pilotlight_unwind_rule *symbol_file_unwind_rules(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_RULES].entries;
-}
-
-const struct pilotlight_unwind_escape *symbol_file_unwind_escapes(const struct symbol_file *file)
-{
-	return file->tables.by_id[PILOTLIGHT_SYMBOL_UNWIND_ESCAPES].entries;
+	if (section == 0 || (uint32_t)section >= SYMBOL_FILE_SECTION_IDS)
+		return NULL;
+	return file->tables.by_id[section].entries;
 }
 
 bool symbol_file_find_vaddr(const struct symbol_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
-	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	const struct pilotlight_symbol_segment *segments =
+		file->tables.by_id[PILOTLIGHT_SYMBOL_SEGMENTS].entries;
 	size_t count = file->tables.by_id[PILOTLIGHT_SYMBOL_SEGMENTS].count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -200,16 +154,18 @@ static const struct pilotlight_symbol_frame *find_frame(
 
 	if (frame == 0 || frame >= frames->count)
 		return NULL;
-	return &symbol_file_frames(file)[frame];
+	return (const struct pilotlight_symbol_frame *)frames->entries + frame;
 }
 
 /* The caller is about to follow the frames: they arrive while the next batch is searched. */
 static void find_frames(
 	const struct symbol_file *file, const uint32_t *keys, size_t count, uint32_t *ret_frames)
 {
-	const struct pilotlight_symbol_boundary *boundaries = symbol_file_boundaries(file);
+	const struct pilotlight_symbol_boundary *boundaries =
+		file->tables.by_id[PILOTLIGHT_SYMBOL_BOUNDARIES].entries;
 	const struct symbol_file_table *frames = &file->tables.by_id[PILOTLIGHT_SYMBOL_FRAMES];
-	const struct pilotlight_symbol_frame *entries = symbol_file_frames(file);
+	const struct pilotlight_symbol_frame *entries =
+		file->tables.by_id[PILOTLIGHT_SYMBOL_FRAMES].entries;
 	uint32_t positions[OFFSET_INDEX_BATCH];
 
 	offset_index_find(&file->boundaries, keys, count, positions);
@@ -232,7 +188,8 @@ static uint64_t place_of(uint32_t low, uint32_t high)
 static void find_places(
 	const struct symbol_file *file, const uint32_t *keys, size_t count, uint64_t *ret_places)
 {
-	const struct pilotlight_symbol_row *rows = symbol_file_rows(file);
+	const struct pilotlight_symbol_row *rows =
+		file->tables.by_id[PILOTLIGHT_SYMBOL_ROWS].entries;
 	uint32_t positions[OFFSET_INDEX_BATCH];
 
 	offset_index_find(&file->rows, keys, count, positions);
@@ -292,7 +249,7 @@ static const char *string_at(const struct symbol_file *file, uint32_t offset)
 {
 	const struct symbol_file_table *strings = &file->tables.by_id[PILOTLIGHT_SYMBOL_STRINGS];
 
-	return offset < strings->count ? symbol_file_strings(file) + offset : "";
+	return offset < strings->count ? (const char *)strings->entries + offset : "";
 }
 
 const char *symbol_file_frame_name(const struct symbol_file *file, uint32_t frame)
@@ -317,7 +274,7 @@ uint32_t symbol_file_frame_parent(
 struct symbol_place symbol_file_place(const struct symbol_file *file, uint64_t place)
 {
 	const struct symbol_file_table *files = &file->tables.by_id[PILOTLIGHT_SYMBOL_FILES];
-	const uint32_t *paths = symbol_file_paths(file);
+	const uint32_t *paths = file->tables.by_id[PILOTLIGHT_SYMBOL_FILES].entries;
 	uint32_t id = (uint32_t)(place >> 40);
 
 	return (struct symbol_place){

@@ -77,22 +77,11 @@ size_t symbol_file_find_chain(
 	const struct symbol_file *file, uint64_t vaddr, struct symbol_line *ret_lines, size_t max);
 
 /*
- * The raw tables, for exports; borrowed, NULL where the count is 0. Strings end with a NUL; apart
- * from that what the entries say has not been checked.
+ * A section's entries, borrowed, aligned to 64 bytes; NULL if there are none. Strings end with a
+ * NUL; otherwise the contents of entries are unchecked (unwind/unwind_table.h checks its own).
  */
-const struct pilotlight_symbol_boundary *symbol_file_boundaries(const struct symbol_file *file);
-const struct pilotlight_symbol_frame *symbol_file_frames(const struct symbol_file *file);
-const struct pilotlight_symbol_row *symbol_file_rows(const struct symbol_file *file);
-const struct pilotlight_symbol_segment *symbol_file_segments(const struct symbol_file *file);
-const uint32_t *symbol_file_paths(const struct symbol_file *file); /* FILES */
-const char *symbol_file_strings(const struct symbol_file *file);
-
-/* As above; unwind/unwind_table.h checks what they say. */
-const struct pilotlight_unwind_summary *symbol_file_unwind(const struct symbol_file *file);
-const uint32_t *symbol_file_unwind_pages(const struct symbol_file *file);
-const struct pilotlight_unwind_line *symbol_file_unwind_lines(const struct symbol_file *file);
-const struct pilotlight_unwind_rule *symbol_file_unwind_rules(const struct symbol_file *file);
-const struct pilotlight_unwind_escape *symbol_file_unwind_escapes(const struct symbol_file *file);
+const void *symbol_file_entries(
+	const struct symbol_file *file, enum pilotlight_symbol_section_id section);
 
 static inline uint64_t symbol_place_pack(uint32_t file, uint32_t line, uint32_t column)
 {

@@ -145,11 +145,11 @@ static bool has_counts_of(
 int unwind_table_init(struct unwind_table *ret_table, const struct symbol_file *file)
 {
 	struct unwind_table table = {
-		.summary = symbol_file_unwind(file),
-		.pages = symbol_file_unwind_pages(file),
-		.lines = symbol_file_unwind_lines(file),
-		.rules = symbol_file_unwind_rules(file),
-		.escapes = symbol_file_unwind_escapes(file),
+		.summary = symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND),
+		.pages = symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND_PAGES),
+		.lines = symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND_LINES),
+		.rules = symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND_RULES),
+		.escapes = symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES),
 	};
 
 	if (!table.summary)

@@ -47,7 +47,8 @@ static uint64_t draw(uint64_t *state)
 
 static int make_addresses(struct bench *bench)
 {
-	const struct pilotlight_symbol_boundary *boundaries = symbol_file_boundaries(bench->file);
+	const struct pilotlight_symbol_boundary *boundaries =
+		symbol_file_entries(bench->file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	uint64_t base = symbol_file_header(bench->file)->base_vaddr;
 	uint64_t boundary_count = symbol_file_count(bench->file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	uint64_t state = 0x9e3779b97f4a7c15U;

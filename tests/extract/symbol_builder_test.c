@@ -204,7 +204,10 @@ static void the_header_tells_what_was_met(void **state)
 	assert_int_equal(header->base_vaddr, BASE);
 	assert_int_equal(header->rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS), 2);
-	assert_int_equal(symbol_file_segments(file)[0].vaddr, BASE);
+	assert_int_equal(((const struct pilotlight_symbol_segment *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_SEGMENTS))[0]
+				 .vaddr,
+		BASE);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_FRAMES), 6);
 }
 

@@ -66,7 +66,8 @@ static void a_reader_finds_what_was_written(void **state)
 	assert_in_range(header->created_s, before_s, clock_realtime_ns() / NSEC_PER_SEC);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS), 0);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_FRAMES), 2);
-	assert_memory_equal(symbol_file_segments(file), &segment, sizeof(segment));
+	assert_memory_equal(
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_SEGMENTS), &segment, sizeof(segment));
 	assert_string_equal(symbol_file_frame_name(file, 1), "main");
 }
 

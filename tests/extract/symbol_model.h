@@ -399,8 +399,10 @@ static inline void model_check_vaddr(
 /* Nothing that is superfluous, nothing out of order. */
 static inline void model_check_tables(const struct symbol_file *file)
 {
-	const struct pilotlight_symbol_boundary *boundaries = symbol_file_boundaries(file);
-	const struct pilotlight_symbol_row *rows = symbol_file_rows(file);
+	const struct pilotlight_symbol_boundary *boundaries =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
+	const struct pilotlight_symbol_row *rows =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_ROWS);
 	size_t boundary_count = symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	size_t row_count = symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS);
 	size_t frame_count = symbol_file_count(file, PILOTLIGHT_SYMBOL_FRAMES);

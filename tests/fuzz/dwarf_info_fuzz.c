@@ -26,7 +26,7 @@ static void check_output(int fd)
 
 	if (symbol_file_open(fd, &file) < 0)
 		abort();
-	boundaries = symbol_file_boundaries(file);
+	boundaries = symbol_file_entries(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	count = symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	base = symbol_file_header(file)->base_vaddr;
 	for (uint64_t i = 0; i < count && i < BOUNDARIES; i++) {

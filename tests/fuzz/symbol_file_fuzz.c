@@ -31,7 +31,8 @@ static void walk(const struct symbol_file *file, uint32_t frame, uint64_t place)
 /* Near boundaries, and anywhere. */
 static uint64_t make_vaddr(const struct symbol_file *file, uint64_t *state)
 {
-	const struct pilotlight_symbol_boundary *boundaries = symbol_file_boundaries(file);
+	const struct pilotlight_symbol_boundary *boundaries =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	uint64_t base = symbol_file_header(file)->base_vaddr;
 

@@ -126,16 +126,31 @@ static void header_and_tables_are_told(void **state)
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS), 7);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_FILES), 5);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND), 0);
-	assert_null(symbol_file_unwind(file));
+	assert_null(symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND));
 	assert_int_equal(symbol_file_count(file, 0), 0);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1), 0);
 	assert_int_equal(symbol_file_count(file, 1000), 0);
-	assert_int_equal(symbol_file_boundaries(file)[1].offset, 0x10);
-	assert_int_equal(symbol_file_frames(file)[2].parent, 1);
-	assert_int_equal(symbol_file_rows(file)[6].offset, 0x90);
-	assert_int_equal(symbol_file_segments(file)[0].vaddr, BASE);
-	assert_string_equal(symbol_file_strings(file), "");
-	assert_string_equal(symbol_file_strings(file) + symbol_file_paths(file)[2], "/src/inner.h");
+	assert_int_equal(((const struct pilotlight_symbol_boundary *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_BOUNDARIES))[1]
+				 .offset,
+		0x10);
+	assert_int_equal(((const struct pilotlight_symbol_frame *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_FRAMES))[2]
+				 .parent,
+		1);
+	assert_int_equal(((const struct pilotlight_symbol_row *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_ROWS))[6]
+				 .offset,
+		0x90);
+	assert_int_equal(((const struct pilotlight_symbol_segment *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_SEGMENTS))[0]
+				 .vaddr,
+		BASE);
+	assert_string_equal((const char *)symbol_file_entries(file, PILOTLIGHT_SYMBOL_STRINGS), "");
+	assert_string_equal(
+		(const char *)symbol_file_entries(file, PILOTLIGHT_SYMBOL_STRINGS) +
+			((const uint32_t *)symbol_file_entries(file, PILOTLIGHT_SYMBOL_FILES))[2],
+		"/src/inner.h");
 }
 
 static void either_output_may_be_left_out(void **state)
@@ -227,8 +242,8 @@ static void entry_of_nothing_knows_nothing(void **state)
 	assert_int_equal(symbol_file_header(file)->failure, PILOTLIGHT_SYMBOL_NOTHING);
 	assert_chain(file, 0, "");
 	assert_false(symbol_file_find_vaddr(file, 0, &vaddr));
-	assert_null(symbol_file_boundaries(file));
-	assert_null(symbol_file_strings(file));
+	assert_null(symbol_file_entries(file, PILOTLIGHT_SYMBOL_BOUNDARIES));
+	assert_null((const char *)symbol_file_entries(file, PILOTLIGHT_SYMBOL_STRINGS));
 	assert_string_equal(symbol_file_frame_name(file, 1), "");
 	assert_string_equal(symbol_file_place(file, UINT64_MAX).file, "");
 }
@@ -302,11 +317,25 @@ static void unwind_sections_are_told(void **state)
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_RULES), 3);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES), 4);
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_PAGES), 5);
-	assert_int_equal(symbol_file_unwind(file)->row_count, 77);
-	assert_int_equal(symbol_file_unwind_lines(file)[1].base, 6);
-	assert_int_equal(symbol_file_unwind_rules(file)[1].offset, 8);
-	assert_int_equal(symbol_file_unwind_escapes(file)[1].rule, 12);
-	assert_int_equal(symbol_file_unwind_pages(file)[1], 14);
+	assert_int_equal(((const struct pilotlight_unwind_summary *)symbol_file_entries(
+				  file, PILOTLIGHT_SYMBOL_UNWIND))
+				 ->row_count,
+		77);
+	assert_int_equal(((const struct pilotlight_unwind_line *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_UNWIND_LINES))[1]
+				 .base,
+		6);
+	assert_int_equal(((const struct pilotlight_unwind_rule *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_UNWIND_RULES))[1]
+				 .offset,
+		8);
+	assert_int_equal(((const struct pilotlight_unwind_escape *)symbol_file_entries(
+				 file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES))[1]
+				 .rule,
+		12);
+	assert_int_equal(
+		((const uint32_t *)symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND_PAGES))[1],
+		14);
 }
 
 static uint32_t draw(uint64_t *state)

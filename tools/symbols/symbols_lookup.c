@@ -216,7 +216,8 @@ static int ask_lines(struct inquiry *inquiry, struct fault *fault)
 
 static bool has_offsets(const struct symbol_file *file)
 {
-	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	const struct pilotlight_symbol_segment *segments =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 
 	for (uint64_t i = 0; i < count; i++)

@@ -67,7 +67,8 @@ static uint64_t count_entries(
 
 static void write_json_segments(struct json *json, const struct symbol_file *file)
 {
-	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	const struct pilotlight_symbol_segment *segments =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 
 	json_key(json, "segments");
@@ -156,7 +157,8 @@ static void write_source(struct output *output, const struct pilotlight_symbol_h
 static void write_code(struct output *output, const struct symbol_file *file)
 {
 	const struct pilotlight_symbol_header *header = symbol_file_header(file);
-	const struct pilotlight_symbol_segment *segments = symbol_file_segments(file);
+	const struct pilotlight_symbol_segment *segments =
+		symbol_file_entries(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_SEGMENTS);
 	const char *machine = symbols_text_machine(header->machine);
 
