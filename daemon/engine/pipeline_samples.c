@@ -153,7 +153,7 @@ static void want_symbols(struct pipeline *pipeline, const struct pipeline_window
 		return;
 	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &wanted->symbols);
 	if (r == 0)
-		r = symbolizer_want(pipeline->symbolizer, &binary);
+		r = symbolizer_request(pipeline->symbolizer, &binary);
 	if (r < 0)
 		log_debug("cannot look for symbols of '%s': %s, continuing without them",
 			binary.path, strerror(-r));

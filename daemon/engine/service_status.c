@@ -116,7 +116,7 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 {
 	const struct symbolizer_counters *symbols = &report->symbols;
 
-	status->binaries_wanted = symbols->wanted;
+	status->binaries_wanted = symbols->requested;
 	status->binaries_cached = symbols->cached;
 	status->binaries_extracted = symbols->extracted;
 	status->binaries_pending = symbols->pending;

@@ -212,7 +212,7 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 		.debug_fd = -1,
 	};
 
-	return wanted.fd < 0 ? -ENOENT : symbolizer_want(unwinding->tables, &wanted);
+	return wanted.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &wanted);
 }
 
 /* Looks for the table of an identified file, or has it made. `fd` as above. */

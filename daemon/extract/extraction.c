@@ -244,7 +244,7 @@ static int read_dwarf(struct extraction *extraction)
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
 		if (gaps.pieces)
 			symbol_builder_add_contents(
-				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_PIECES);
+				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 		if (files[i] == &extraction->debug)
 			extraction->is_debug_incomplete = r == -ENOEXEC || gaps.alternate;
 		if (r != -ENODATA && r != -ENOEXEC)

@@ -88,7 +88,8 @@ struct symbol_cache_draft {
 };
 int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft);
 
-/* Removes the draft unless it was committed, and closes it. */
+/* Removes the draft unless it was committed, and closes it. `cache` may be NULL for a nameless one.
+ */
 void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The files beside a binary that know more of it: its separate debug file, the one that dwz moved
- * the common parts to, and the package of the pieces of split DWARF. Found by what the files' own
+ * the common parts to, and the package of split DWARF files. Found by what the files' own
  * headers say, which is hostile (I8), so a worker checks that they belong together before it
  * believes them.
  */

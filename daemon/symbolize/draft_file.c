@@ -45,15 +45,6 @@ int draft_file_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_
 	return open_nameless(&ret_draft->fd);
 }
 
-void draft_file_end(struct symbol_cache *cache, struct symbol_cache_draft *draft)
-{
-	if (draft->name[0])
-		symbol_cache_draft_done(cache, draft);
-	else if (draft->fd >= 0)
-		(void)close(draft->fd);
-	*draft = none;
-}
-
 int draft_file_open_scratch(struct symbol_cache *cache, int *ret_fd)
 {
 	struct symbol_cache_draft draft;
@@ -64,7 +55,7 @@ int draft_file_open_scratch(struct symbol_cache *cache, int *ret_fd)
 		return r;
 	fd = fcntl(draft.fd, F_DUPFD_CLOEXEC, 3);
 	r = fd < 0 ? -errno : 0;
-	draft_file_end(cache, &draft);
+	symbol_cache_draft_done(cache, &draft);
 	if (r == 0)
 		*ret_fd = fd;
 	return r;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/draft_file.h"
-#include "symbolize/wanted_sources.h"
+#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +24,8 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	if (!symbolizer)
 		return -ENOMEM;
 	workers.broker = options->broker;
-	workers.open_piece = symbolizer_open_piece;
-	workers.open_piece_context = symbolizer;
+	workers.open_split_file = symbolizer_open_split_file;
+	workers.open_split_file_context = symbolizer;
 	symbolizer->epoll_fd = -1;
 	symbolizer->cache = options->cache;
 	symbolizer->broker = options->broker;
@@ -61,9 +61,9 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	worker_pool_free(symbolizer->pool);
 	for (size_t i = 0; i < SYMBOLIZER_FETCHES_MAX; i++)
 		debuginfod_fetch_free(symbolizer->fetches[i].process);
-	for (size_t i = 0; i < symbolizer->wanted.count; i++)
-		draft_file_end(symbolizer->cache, &symbolizer->wanted.items[i].draft);
-	wanted_table_done(&symbolizer->wanted);
+	for (size_t i = 0; i < symbolizer->tasks.count; i++)
+		symbol_cache_draft_done(symbolizer->cache, &symbolizer->tasks.items[i].draft);
+	task_table_done(&symbolizer->tasks);
 	cached_symbol_source_free(symbolizer->source);
 	free(symbolizer->urls);
 	if (symbolizer->epoll_fd >= 0)
@@ -71,7 +71,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-static bool can_be_bettered(
+static bool may_improve(
 	const struct symbolizer *symbolizer, const struct pilotlight_symbol_header *header)
 {
 	return symbolizer->product == PILOTLIGHT_PRODUCT_SYMBOLS ||
@@ -79,37 +79,37 @@ static bool can_be_bettered(
 }
 
 /* Is the cache's entry good enough? */
-static bool is_cached(struct symbolizer *symbolizer, struct wanted *wanted)
+static bool is_cached(struct symbolizer *symbolizer, struct task *task)
 {
 	struct pilotlight_symbol_header header;
 
 	if (!symbolizer->cache ||
-		symbol_cache_peek(symbolizer->cache, &wanted->identity, &header) < 0)
+		symbol_cache_peek(symbolizer->cache, &task->identity, &header) < 0)
 		return false;
-	wanted->rank = header.rank;
+	task->rank = header.rank;
 	if (symbolizer->is_forced)
 		return false;
-	if (can_be_bettered(symbolizer, &header) && wanted_has_better(symbolizer->broker, wanted,
-							    &header, symbolizer->takes_debug_files))
+	if (may_improve(symbolizer, &header) &&
+		task_has_better(symbolizer->broker, task, &header, symbolizer->takes_debug_files))
 		return false;
-	wanted->was_cached = true;
-	wanted->failure = header.failure;
+	task->was_cached = true;
+	task->failure = header.failure;
 	return true;
 }
 
 /*
- * Has the cache better symbols than could be made of a file whose owner is not trusted? Who has
- * named the file wants its own.
+ * Does the cache hold better symbols, from a trusted file of the same build-id, than a file of an
+ * untrusted owner could yield? A user who names the file gets the file's own symbols.
  */
-static bool is_vouched(struct symbolizer *symbolizer, struct wanted *wanted)
+static bool is_vouched(struct symbolizer *symbolizer, struct task *task)
 {
 	if (symbolizer->is_forced || symbolizer->takes_debug_files ||
 		symbolizer->product != PILOTLIGHT_PRODUCT_SYMBOLS ||
 		!cached_symbol_source_has_vouched(
-			symbolizer->source, &wanted->build_id, &wanted->identity, &wanted->rank))
+			symbolizer->source, &task->build_id, &task->identity, &task->rank))
 		return false;
-	wanted->was_cached = true;
-	wanted->failure = PILOTLIGHT_SYMBOL_OK;
+	task->was_cached = true;
+	task->failure = PILOTLIGHT_SYMBOL_OK;
 	return true;
 }
 
@@ -117,7 +117,7 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 {
 	struct symbol_binary corrected = *binary;
 	struct symbol_identity identity;
-	struct wanted *wanted;
+	struct task *task;
 	uint32_t id;
 	int r;
 
@@ -127,29 +127,29 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 		corrected.debug_path = corrected.path;
 		corrected.fd = -1;
 	}
-	r = wanted_identify(&corrected, &identity);
+	r = task_identify(&corrected, &identity);
 	if (r < 0)
 		return r;
-	if (wanted_table_find(&symbolizer->wanted, &identity))
+	if (task_table_find(&symbolizer->tasks, &identity))
 		return 0;
-	r = wanted_table_add(&symbolizer->wanted, &identity, &corrected, &id);
+	r = task_table_add(&symbolizer->tasks, &identity, &corrected, &id);
 	if (r < 0)
 		return r;
-	wanted = &symbolizer->wanted.items[id];
-	symbolizer->counters.wanted++;
-	wanted->stage = WANTED_DONE; /* until it is known to be worth work */
-	if (is_vouched(symbolizer, wanted) || is_cached(symbolizer, wanted)) {
-		symbolizer->counters.cached += wanted->failure == PILOTLIGHT_SYMBOL_OK;
-		symbolizer_settle(symbolizer, wanted, wanted->failure, 0);
+	task = &symbolizer->tasks.items[id];
+	symbolizer->counters.requested++;
+	task->stage = TASK_DONE; /* until the cache was searched */
+	if (is_vouched(symbolizer, task) || is_cached(symbolizer, task)) {
+		symbolizer->counters.cached += task->failure == PILOTLIGHT_SYMBOL_OK;
+		symbolizer_settle(symbolizer, task, task->failure, 0);
 	} else {
-		symbolizer_set_stage(symbolizer, wanted, WANTED_WAITING);
+		symbolizer_set_stage(symbolizer, task, TASK_WAITING);
 	}
 	symbolizer_start_waiting(symbolizer);
 	symbolizer_run_fetches(symbolizer);
 	return 0;
 }
 
-int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+int symbolizer_request(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	int r = want(symbolizer, binary);
 
@@ -160,16 +160,16 @@ int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *b
 int symbolizer_outcome(const struct symbolizer *symbolizer, const struct symbol_identity *identity,
 	struct symbolizer_outcome *ret_outcome)
 {
-	const struct wanted *wanted = wanted_table_find(&symbolizer->wanted, identity);
+	const struct task *task = task_table_find(&symbolizer->tasks, identity);
 
-	if (!wanted)
+	if (!task)
 		return -ENOENT;
 	*ret_outcome = (struct symbolizer_outcome){
-		.is_pending = symbolizer_is_local(wanted->stage),
-		.was_cached = wanted->was_cached,
-		.failure = wanted->failure,
-		.error = wanted->error,
-		.worker_cpu_ns = wanted->worker_cpu_ns,
+		.is_pending = symbolizer_is_local(task->stage),
+		.was_cached = task->was_cached,
+		.failure = task->failure,
+		.error = task->error,
+		.worker_cpu_ns = task->worker_cpu_ns,
 	};
 	return 0;
 }
@@ -228,31 +228,31 @@ int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, u
 		.build_id = *id, .path = "debuginfod", .fd = -1, .debug_fd = -1
 	};
 	struct symbol_identity identity = symbol_identity_of_build_id(id);
-	struct wanted *wanted;
-	uint32_t wanted_id;
+	struct task *task;
+	uint32_t task_id;
 	int r = 0;
 
 	if (!symbolizer->urls)
 		return -EINVAL;
-	wanted = wanted_table_find(&symbolizer->wanted, &identity);
-	if (!wanted) {
-		r = wanted_table_add(&symbolizer->wanted, &identity, &binary, &wanted_id);
+	task = task_table_find(&symbolizer->tasks, &identity);
+	if (!task) {
+		r = task_table_add(&symbolizer->tasks, &identity, &binary, &task_id);
 		if (r < 0)
 			return r;
-		wanted = &symbolizer->wanted.items[wanted_id];
-		wanted->stage = WANTED_SETTLED;
+		task = &symbolizer->tasks.items[task_id];
+		task->stage = TASK_SETTLED;
 	}
-	wanted_id = (uint32_t)(wanted - symbolizer->wanted.items);
+	task_id = (uint32_t)(task - symbolizer->tasks.items);
 	worker_pool_hurry(symbolizer->pool);
 	symbolizer_run_fetches(symbolizer);
-	while (r == 0 && symbolizer->wanted.items[wanted_id].stage != WANTED_DONE)
+	while (r == 0 && symbolizer->tasks.items[task_id].stage != TASK_DONE)
 		r = run_once(symbolizer, deadline_ns);
 	if (r < 0)
 		return r;
-	wanted = &symbolizer->wanted.items[wanted_id];
-	if (wanted->rank >= PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD)
+	task = &symbolizer->tasks.items[task_id];
+	if (task->rank >= PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD)
 		return 0;
-	return wanted->error < 0 ? wanted->error : -ENODATA;
+	return task->error < 0 ? task->error : -ENODATA;
 }
 
 int symbolizer_find_file(struct symbolizer *symbolizer, const struct symbol_identity *identity,
@@ -271,9 +271,9 @@ void symbolizer_counters(
 {
 	*ret_counters = symbolizer->counters;
 	ret_counters->pending = symbolizer->local_pending;
-	for (size_t i = symbolizer->next_fetch; i < symbolizer->wanted.count; i++) {
-		enum wanted_stage stage = symbolizer->wanted.items[i].stage;
+	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
+		enum task_stage stage = symbolizer->tasks.items[i].stage;
 
-		ret_counters->fetches_pending += stage >= WANTED_SETTLED && stage < WANTED_DONE;
+		ret_counters->fetches_pending += stage >= TASK_SETTLED && stage < TASK_DONE;
 	}
 }

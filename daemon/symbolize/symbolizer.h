@@ -48,12 +48,12 @@ struct symbolizer_options {
 };
 
 struct symbolizer_counters {
-	uint64_t wanted;			     /* binaries */
+	uint64_t requested;			     /* binaries */
 	uint64_t cached;			     /* had their symbols in the cache */
 	uint64_t extracted;			     /* have got them from a worker */
 	uint64_t failed[PILOTLIGHT_SYMBOL_FAILURES]; /* binaries without any, by reason */
 	uint64_t units_failed;		/* parts of binaries that lack functions or lines */
-	uint64_t refused;		/* not wanted, beyond a bound or for want of memory */
+	uint64_t refused;		/* requests beyond a bound or without memory */
 	uint64_t fetched, fetch_failed; /* debuginfod */
 	uint64_t fetches_pending;	/* asked for, or to be asked for */
 	uint64_t pending;		/* still being worked on */
@@ -68,9 +68,9 @@ DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
  * Code of this binary has been seen. `binary` as in symbol/symbol_source.h; its descriptors are
  * duplicated. Once a binary. Returns 0, -ENOMEM, -E2BIG too many binaries.
  */
-int symbolizer_want(struct symbolizer *symbolizer, const struct symbol_binary *binary);
+int symbolizer_request(struct symbolizer *symbolizer, const struct symbol_binary *binary);
 
-/* What has come of a binary that was wanted, by what symbol_identity_of_binary() says it is. */
+/* The outcome of a requested binary, by its symbol_identity_of_binary(). */
 struct symbolizer_outcome {
 	bool is_pending;
 	bool was_cached;

@@ -2,29 +2,29 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "symbolize/debuginfod_fetch.h"
-#include "symbolize/wanted_sources.h"
+#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
 
 #define FETCH_BYTES_MAX (4ULL << 30)
 
-void symbolizer_end_fetch(struct symbolizer *symbolizer, struct wanted *wanted, int error)
+void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error)
 {
 	if (error < 0) {
 		symbolizer->counters.fetch_failed++;
-		wanted->error = error;
+		task->error = error;
 	} else {
 		symbolizer->counters.fetched++;
-		wanted->failure = PILOTLIGHT_SYMBOL_OK;
+		task->failure = PILOTLIGHT_SYMBOL_OK;
 	}
-	symbolizer_set_stage(symbolizer, wanted, WANTED_DONE);
-	wanted_close_files(wanted);
+	symbolizer_set_stage(symbolizer, task, TASK_DONE);
+	task_close_files(task);
 }
 
 static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint32_t id)
 {
-	struct wanted *wanted = &symbolizer->wanted.items[id];
+	struct task *task = &symbolizer->tasks.items[id];
 	struct debuginfod_fetch_options options = {
 		.urls = symbolizer->urls,
 		.broker = symbolizer->broker,
@@ -35,27 +35,27 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 	struct epoll_event event = { .events = EPOLLIN };
 	int r;
 
-	r = debuginfod_fetch_start(&options, &wanted->build_id, &fetch->process);
+	r = debuginfod_fetch_start(&options, &task->build_id, &fetch->process);
 	if (r < 0 && options.directory) {
 		options.directory = NULL; /* the cache's folder may be read-only */
-		r = debuginfod_fetch_start(&options, &wanted->build_id, &fetch->process);
+		r = debuginfod_fetch_start(&options, &task->build_id, &fetch->process);
 	}
 	if (r < 0)
 		return r;
-	fetch->wanted = id;
+	fetch->task = id;
 	if (epoll_ctl(symbolizer->epoll_fd, EPOLL_CTL_ADD, debuginfod_fetch_poll_fd(fetch->process),
 		    &event) < 0) {
 		r = -errno;
 		debuginfod_fetch_free(TAKE_PTR(fetch->process));
 		return r;
 	}
-	symbolizer_set_stage(symbolizer, wanted, WANTED_FETCHING);
+	symbolizer_set_stage(symbolizer, task, TASK_FETCHING);
 	return 0;
 }
 
 static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 {
-	struct wanted *wanted = &symbolizer->wanted.items[fetch->wanted];
+	struct task *task = &symbolizer->tasks.items[fetch->task];
 	struct debug_files files;
 	int fd = -1, r;
 
@@ -64,29 +64,28 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 		return;
 	debuginfod_fetch_free(TAKE_PTR(fetch->process));
 	if (r == 0) {
-		wanted_take_debug_file(
-			symbolizer->broker, wanted, fd, PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
-		r = symbolizer_start_job(symbolizer, fetch->wanted, &files, WANTED_FETCHED);
+		task_take_debug_file(
+			symbolizer->broker, task, fd, PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
+		r = symbolizer_start_job(symbolizer, fetch->task, &files, TASK_FETCHED);
 		debug_files_done(&files);
 	}
 	if (r < 0)
-		symbolizer_end_fetch(symbolizer, wanted, r);
+		symbolizer_end_fetch(symbolizer, task, r);
 }
 
 static bool find_to_fetch(struct symbolizer *symbolizer, uint32_t *ret_id)
 {
-	/* Stages only grow, so what is passed over here has not settled yet: it is looked at again.
-	 */
+	/* A task before this one that has not settled yet is looked at again. */
 	bool is_prefix = true;
 
-	for (size_t i = symbolizer->next_fetch; i < symbolizer->wanted.count; i++) {
-		enum wanted_stage stage = symbolizer->wanted.items[i].stage;
+	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
+		enum task_stage stage = symbolizer->tasks.items[i].stage;
 
-		if (stage == WANTED_SETTLED) {
+		if (stage == TASK_SETTLED) {
 			*ret_id = (uint32_t)i;
 			return true;
 		}
-		is_prefix &= stage > WANTED_SETTLED;
+		is_prefix &= stage > TASK_SETTLED;
 		if (is_prefix)
 			symbolizer->next_fetch = i + 1;
 	}
@@ -106,7 +105,7 @@ void symbolizer_run_fetches(struct symbolizer *symbolizer)
 			int r = start_fetch(symbolizer, fetch, id);
 
 			if (r < 0)
-				symbolizer_end_fetch(symbolizer, &symbolizer->wanted.items[id], r);
+				symbolizer_end_fetch(symbolizer, &symbolizer->tasks.items[id], r);
 		}
 	}
 }

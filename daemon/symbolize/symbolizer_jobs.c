@@ -3,57 +3,55 @@
 
 #include "base/log.h"
 #include "symbolize/draft_file.h"
-#include "symbolize/wanted_sources.h"
+#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
 /* --- stages ----------------------------------------------------------------------------------- */
 
-bool symbolizer_is_local(enum wanted_stage stage)
+bool symbolizer_is_local(enum task_stage stage)
 {
-	return stage == WANTED_WAITING || stage == WANTED_WORKING || stage == WANTED_ALONE;
+	return stage == TASK_WAITING || stage == TASK_WORKING || stage == TASK_ALONE;
 }
 
-void symbolizer_set_stage(
-	struct symbolizer *symbolizer, struct wanted *wanted, enum wanted_stage stage)
+void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum task_stage stage)
 {
-	symbolizer->local_pending -= symbolizer_is_local(wanted->stage);
-	wanted->stage = stage;
+	symbolizer->local_pending -= symbolizer_is_local(task->stage);
+	task->stage = stage;
 	symbolizer->local_pending += symbolizer_is_local(stage);
 }
 
-static bool can_be_fetched(const struct symbolizer *symbolizer, const struct wanted *wanted)
+static bool can_be_fetched(const struct symbolizer *symbolizer, const struct task *task)
 {
-	return symbolizer->urls && wanted->build_id.size > 0 &&
-	       wanted->rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
+	return symbolizer->urls && task->build_id.size > 0 &&
+	       task->rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
 }
 
-/* What this machine has is used up. `failure` says why there are no symbols; OK: there are. */
-void symbolizer_settle(struct symbolizer *symbolizer, struct wanted *wanted,
+void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error)
 {
-	wanted->failure = failure;
-	wanted->error = error;
+	task->failure = failure;
+	task->error = error;
 	if (failure != PILOTLIGHT_SYMBOL_OK)
 		symbolizer->counters.failed[failure]++;
-	if (can_be_fetched(symbolizer, wanted)) {
-		symbolizer_set_stage(symbolizer, wanted, WANTED_SETTLED);
+	if (can_be_fetched(symbolizer, task)) {
+		symbolizer_set_stage(symbolizer, task, TASK_SETTLED);
 		return;
 	}
-	symbolizer_set_stage(symbolizer, wanted, WANTED_DONE);
-	wanted_close_files(wanted);
+	symbolizer_set_stage(symbolizer, task, TASK_DONE);
+	task_close_files(task);
 }
 
-/* Of what it has taken over the job keeps nothing where it does not start. */
-static int add_job(struct symbolizer *symbolizer, const struct wanted *wanted,
-	struct worker_job *job, struct debug_files *files)
+/* If the job does not start, its descriptors are closed. */
+static int add_job(struct symbolizer *symbolizer, const struct task *task, struct worker_job *job,
+	struct debug_files *files)
 {
 	int r;
 
 	r = draft_file_open_scratch(symbolizer->cache, &job->scratch_fd);
-	if (r == 0 && wanted->fd >= 0) {
-		job->binary_fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 3);
+	if (r == 0 && task->fd >= 0) {
+		job->binary_fd = fcntl(task->fd, F_DUPFD_CLOEXEC, 3);
 		r = job->binary_fd < 0 ? -errno : 0;
 	}
 	if (r < 0) {
@@ -68,36 +66,36 @@ static int add_job(struct symbolizer *symbolizer, const struct wanted *wanted,
 }
 
 int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_files *files,
-	enum wanted_stage stage)
+	enum task_stage stage)
 {
-	struct wanted *wanted = &symbolizer->wanted.items[id];
+	struct task *task = &symbolizer->tasks.items[id];
 	struct worker_job job = {
-		.identity = wanted->identity,
+		.identity = task->identity,
 		.binary_fd = -1,
 		.debug_fd = -1,
 		.alternate_fd = -1,
 		.package_fd = -1,
-		/* Pieces too may be what has defeated a worker. */
-		.has_pieces = stage != WANTED_ALONE,
+		/* A split DWARF file, too, may make a worker fail. */
+		.has_split_files = stage != TASK_ALONE,
 		.scratch_fd = -1,
 		.debug_rank = files->rank,
 		.product = symbolizer->product,
-		.origin = wanted->path,
+		.origin = task->path,
 		.context = (void *)(uintptr_t)id,
 	};
 	int r;
 
-	draft_file_end(symbolizer->cache, &wanted->draft);
-	r = draft_file_begin(symbolizer->cache, &wanted->draft);
-	job.output_fd = wanted->draft.fd;
+	symbol_cache_draft_done(symbolizer->cache, &task->draft);
+	r = draft_file_begin(symbolizer->cache, &task->draft);
+	job.output_fd = task->draft.fd;
 	if (r == 0)
-		r = add_job(symbolizer, wanted, &job, files);
+		r = add_job(symbolizer, task, &job, files);
 	if (r < 0) {
-		draft_file_end(symbolizer->cache, &wanted->draft);
+		symbol_cache_draft_done(symbolizer->cache, &task->draft);
 		return r;
 	}
 	symbolizer->working++;
-	symbolizer_set_stage(symbolizer, wanted, stage);
+	symbolizer_set_stage(symbolizer, task, stage);
 	return 0;
 }
 
@@ -116,36 +114,36 @@ static enum pilotlight_symbol_failure failure_of(int error)
 
 void symbolizer_start_waiting(struct symbolizer *symbolizer)
 {
-	while (symbolizer->next_waiting < symbolizer->wanted.count &&
+	while (symbolizer->next_waiting < symbolizer->tasks.count &&
 		symbolizer->working < symbolizer->workers_max) {
 		uint32_t id = (uint32_t)symbolizer->next_waiting++;
-		struct wanted *wanted = &symbolizer->wanted.items[id];
+		struct task *task = &symbolizer->tasks.items[id];
 		struct debug_files files;
 		int r;
 
-		if (wanted->stage != WANTED_WAITING)
+		if (task->stage != TASK_WAITING)
 			continue;
-		wanted_find_debug_files(symbolizer->broker, wanted, &files);
-		r = symbolizer_start_job(symbolizer, id, &files, WANTED_WORKING);
+		task_find_debug_files(symbolizer->broker, task, &files);
+		r = symbolizer_start_job(symbolizer, id, &files, TASK_WORKING);
 		debug_files_done(&files);
 		if (r < 0)
-			symbolizer_settle(symbolizer, wanted, failure_of(r), r);
+			symbolizer_settle(symbolizer, task, failure_of(r), r);
 	}
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-/* The cache cannot take it, so it lives as long as we do. */
-static int keep(struct symbolizer *symbolizer, struct wanted *wanted)
+/* Keeps symbols that the cache cannot store in memory. */
+static int keep(struct symbolizer *symbolizer, struct task *task)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct symbol_identity identity;
-	int r = symbol_file_open(wanted->draft.fd, &file);
+	int r = symbol_file_open(task->draft.fd, &file);
 
 	if (r < 0)
 		return r;
 	identity = symbol_file_identity(file);
-	if (!symbol_identity_equal(&identity, &wanted->identity))
+	if (!symbol_identity_equal(&identity, &task->identity))
 		return -EBADMSG;
 	r = cached_symbol_source_keep(symbolizer->source, file);
 	if (r == 0)
@@ -153,17 +151,17 @@ static int keep(struct symbolizer *symbolizer, struct wanted *wanted)
 	return r;
 }
 
-static int store(struct symbolizer *symbolizer, struct wanted *wanted)
+static int store(struct symbolizer *symbolizer, struct task *task)
 {
 	int r = -EROFS;
 
-	if (wanted->draft.name[0])
-		r = symbol_cache_commit(symbolizer->cache, &wanted->identity, &wanted->draft);
+	if (task->draft.name[0])
+		r = symbol_cache_commit(symbolizer->cache, &task->identity, &task->draft);
 	if (r == 0 || r == -EEXIST)
-		cached_symbol_source_forget(symbolizer->source, &wanted->identity);
+		cached_symbol_source_forget(symbolizer->source, &task->identity);
 	else if (r != -EBADMSG)
-		r = keep(symbolizer, wanted);
-	draft_file_end(symbolizer->cache, &wanted->draft);
+		r = keep(symbolizer, task);
+	symbol_cache_draft_done(symbolizer->cache, &task->draft);
 	return r == -EEXIST ? 0 : r;
 }
 
@@ -172,79 +170,79 @@ static bool is_of_the_machine(enum pilotlight_symbol_failure failure)
 	return failure == PILOTLIGHT_SYMBOL_NO_SPACE || failure == PILOTLIGHT_SYMBOL_UNREADABLE;
 }
 
-/* The debug file has defeated its worker: the binary itself may still be read. */
+/* The worker failed on the debug file: retry with the binary alone. */
 static bool try_alone(struct symbolizer *symbolizer, uint32_t id)
 {
-	struct wanted *wanted = &symbolizer->wanted.items[id];
+	struct task *task = &symbolizer->tasks.items[id];
 	struct debug_files files = debug_files_none();
 
-	return wanted->stage == WANTED_WORKING && wanted->fd >= 0 &&
-	       symbolizer_start_job(symbolizer, id, &files, WANTED_ALONE) == 0;
+	return task->stage == TASK_WORKING && task->fd >= 0 &&
+	       symbolizer_start_job(symbolizer, id, &files, TASK_ALONE) == 0;
 }
 
-static void fail(struct symbolizer *symbolizer, struct wanted *wanted,
+static void fail(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error)
 {
-	bool had_symbols = wanted->rank > PILOTLIGHT_SYMBOL_RANK_NONE;
+	bool had_symbols = task->rank > PILOTLIGHT_SYMBOL_RANK_NONE;
 
-	draft_file_end(symbolizer->cache, &wanted->draft);
+	symbol_cache_draft_done(symbolizer->cache, &task->draft);
 	log_debug("symbols of '%s': a worker could not make them (reason %d, error %d), "
 		  "continuing without",
-		wanted->path, (int)failure, -error);
-	if (wanted->stage == WANTED_FETCHED) {
-		symbolizer_end_fetch(symbolizer, wanted, error < 0 ? error : -ENODATA);
+		task->path, (int)failure, -error);
+	if (task->stage == TASK_FETCHED) {
+		symbolizer_end_fetch(symbolizer, task, error < 0 ? error : -ENODATA);
 		return;
 	}
 	if (!had_symbols && !is_of_the_machine(failure) && symbolizer->cache)
 		(void)symbol_cache_put_negative(
-			symbolizer->cache, &wanted->identity, failure, wanted->path);
-	/* What the cache had stays good. */
-	symbolizer_settle(symbolizer, wanted, had_symbols ? PILOTLIGHT_SYMBOL_OK : failure, error);
+			symbolizer->cache, &task->identity, failure, task->path);
+	/* A cached entry stays valid. */
+	symbolizer_settle(symbolizer, task, had_symbols ? PILOTLIGHT_SYMBOL_OK : failure, error);
 }
 
-static void succeed(struct symbolizer *symbolizer, struct wanted *wanted,
+static void succeed(struct symbolizer *symbolizer, struct task *task,
 	const struct pilotlight_symbol_report *report)
 {
-	wanted->rank = report->rank;
-	if (wanted->stage == WANTED_FETCHED) {
-		/* What was sent may belong to another binary. */
-		symbolizer_end_fetch(symbolizer, wanted,
+	task->rank = report->rank;
+	if (task->stage == TASK_FETCHED) {
+		/* The server may have sent the file of another binary. */
+		symbolizer_end_fetch(symbolizer, task,
 			report->rank == PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD ? 0 : -ENODATA);
 		return;
 	}
 	symbolizer->counters.extracted++;
 	symbolizer->counters.units_failed += report->units_failed;
-	symbolizer_settle(symbolizer, wanted, PILOTLIGHT_SYMBOL_OK, 0);
+	symbolizer_settle(symbolizer, task, PILOTLIGHT_SYMBOL_OK, 0);
 }
 
 void symbolizer_take_result(void *context, const struct worker_result *result)
 {
 	struct symbolizer *symbolizer = context;
 	uint32_t id = (uint32_t)(uintptr_t)result->context;
-	struct wanted *wanted = &symbolizer->wanted.items[id];
+	struct task *task = &symbolizer->tasks.items[id];
 	struct symbolizer_counters *counters = &symbolizer->counters;
 	int r;
 
 	symbolizer->working--;
 	counters->worker_cpu_ns += result->report.cpu_ns;
-	wanted->worker_cpu_ns += result->report.cpu_ns;
+	task->worker_cpu_ns += result->report.cpu_ns;
 	if (result->failure != PILOTLIGHT_SYMBOL_OK) {
 		if (is_of_the_machine(result->failure) || !try_alone(symbolizer, id))
-			fail(symbolizer, wanted, result->failure, result->report.error);
+			fail(symbolizer, task, result->failure, result->report.error);
 		return;
 	}
-	r = store(symbolizer, wanted);
+	r = store(symbolizer, task);
 	if (r < 0)
-		fail(symbolizer, wanted, r == -EBADMSG ? PILOTLIGHT_SYMBOL_DAMAGED : failure_of(r),
+		fail(symbolizer, task, r == -EBADMSG ? PILOTLIGHT_SYMBOL_DAMAGED : failure_of(r),
 			r);
 	else
-		succeed(symbolizer, wanted, &result->report);
+		succeed(symbolizer, task, &result->report);
 }
 
-int symbolizer_open_piece(void *context, void *job, const char *path, int *ret_fd)
+int symbolizer_open_split_file(void *context, void *job, const char *path, int *ret_fd)
 {
 	struct symbolizer *symbolizer = context;
-	const struct wanted *wanted = &symbolizer->wanted.items[(uintptr_t)job];
+	const struct task *task = &symbolizer->tasks.items[(uintptr_t)job];
 
-	return wanted_open_piece(symbolizer->broker, wanted, path, ret_fd);
+	return task_open_split_file(symbolizer->broker, task, path, ret_fd);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a symbolizer is made of, for its own files alone: each has a part of its work. */
+/* The state of a symbolizer, shared by its own files. */
 #pragma once
 
 #include "symbolize/symbolizer.h"
 
 #include "symbolize/cached_symbol_source.h"
 #include "symbolize/debug_files.h"
-#include "symbolize/wanted_table.h"
+#include "symbolize/task_table.h"
 
 enum { SYMBOLIZER_FETCHES_MAX = 2 };
 
 struct fetch {
 	struct debuginfod_fetch *process; /* NULL: the slot is free */
-	uint32_t wanted;
+	uint32_t task;
 };
 
 struct symbolizer {
@@ -20,15 +20,15 @@ struct symbolizer {
 	struct broker *broker;
 	struct worker_pool *pool;
 	size_t workers_max;
-	char *urls; /* NULL: no server is asked */
+	char *urls; /* NULL: no debuginfod */
 	bool is_forced, takes_debug_files;
 	enum pilotlight_symbol_product product;
 	uint64_t fetch_timeout_ns;
 	struct cached_symbol_source *source;
-	struct wanted_table wanted;
-	size_t next_waiting, next_fetch; /* all before are under way */
+	struct task_table tasks;
+	size_t next_waiting, next_fetch; /* all before have started */
 	size_t local_pending;
-	size_t working; /* jobs that the pool has */
+	size_t working; /* jobs in the pool */
 	struct fetch fetches[SYMBOLIZER_FETCHES_MAX];
 	int epoll_fd;
 	struct symbolizer_counters counters;
@@ -36,30 +36,29 @@ struct symbolizer {
 
 /* --- jobs of workers: symbolizer_jobs.c ------------------------------------------------------- */
 
-/* Is it to be done with what this machine has? */
-bool symbolizer_is_local(enum wanted_stage stage);
-void symbolizer_set_stage(
-	struct symbolizer *symbolizer, struct wanted *wanted, enum wanted_stage stage);
+/* Does the stage use files of this machine only? */
+bool symbolizer_is_local(enum task_stage stage);
+void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum task_stage stage);
 
-/* What this machine has is used up. `failure` says why there are no symbols; OK: there are. */
-void symbolizer_settle(struct symbolizer *symbolizer, struct wanted *wanted,
+/* Ends the local stages. `failure` says why there are no symbols; OK: there are. */
+void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error);
 
-/* Has a worker make the symbols out of `files`, which it takes what it needs of. */
+/* Starts a worker, which takes the descriptors that it needs out of `files`. */
 int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_files *files,
-	enum wanted_stage stage);
+	enum task_stage stage);
 
-/* Starts what waits for a worker, as far as there are workers. */
+/* Starts waiting tasks while workers are free. */
 void symbolizer_start_waiting(struct symbolizer *symbolizer);
 
-/* Of a pool whose context is the symbolizer. */
+/* Callbacks of the pool; `context` is the symbolizer. */
 void symbolizer_take_result(void *context, const struct worker_result *result);
-worker_pieces_opener symbolizer_open_piece;
+split_file_opener symbolizer_open_split_file;
 
 /* --- debuginfod: symbolizer_fetches.c --------------------------------------------------------- */
 
-/* `error`: 0, or -errno of what came of it. */
-void symbolizer_end_fetch(struct symbolizer *symbolizer, struct wanted *wanted, int error);
+/* Ends a fetch with `error` (0 or -errno). */
+void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error);
 
-/* Takes what has been fetched, and starts what is next. */
+/* Collects finished fetches and starts the next ones. */
 void symbolizer_run_fetches(struct symbolizer *symbolizer);

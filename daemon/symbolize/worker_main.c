@@ -6,7 +6,7 @@
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
 #include "sandbox/sandbox.h"
-#include "symbolize/worker_pieces.h"
+#include "symbolize/split_channel.h"
 #include "symbolize/worker_pool.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static bool has_files(const struct pilotlight_symbol_request *request)
 		{ request->has_debug, PILOTLIGHT_WORKER_DEBUG_FD },
 		{ request->has_alternate, PILOTLIGHT_WORKER_ALTERNATE_FD },
 		{ request->has_package, PILOTLIGHT_WORKER_PACKAGE_FD },
-		{ request->has_pieces, PILOTLIGHT_WORKER_PIECES_FD },
+		{ request->has_split_files, PILOTLIGHT_WORKER_SPLIT_FD },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -96,7 +96,7 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 		.file_bytes = scratch_bytes,
 		.stack_bytes = STACK_BYTES,
 		.cpu_s = request->cpu_s_max,
-		.descriptors = request->has_pieces ? PILOTLIGHT_WORKER_FDS_MAX : 1,
+		.descriptors = request->has_split_files ? PILOTLIGHT_WORKER_FDS_MAX : 1,
 	};
 	int r = sandbox_limit(&limits);
 
@@ -115,7 +115,7 @@ static int sync_output(void)
 static int work(const struct pilotlight_symbol_request *request,
 	struct pilotlight_symbol_report *ret_report)
 {
-	const struct dwarf_piece_opener pieces = { .open = worker_pieces_ask };
+	const struct dwarf_piece_opener pieces = { .open = split_channel_ask };
 	const struct extraction_files files = {
 		.binary_fd = request->has_binary ? PILOTLIGHT_WORKER_BINARY_FD : -1,
 		.debug_fd = request->has_debug ? PILOTLIGHT_WORKER_DEBUG_FD : -1,
@@ -123,7 +123,7 @@ static int work(const struct pilotlight_symbol_request *request,
 		.package_fd = request->has_package ? PILOTLIGHT_WORKER_PACKAGE_FD : -1,
 		.scratch_fd = PILOTLIGHT_WORKER_SCRATCH_FD,
 		.output_fd = PILOTLIGHT_WORKER_OUTPUT_FD,
-		.pieces = request->has_pieces ? &pieces : NULL,
+		.pieces = request->has_split_files ? &pieces : NULL,
 	};
 	int r = enter_sandbox(request);
 

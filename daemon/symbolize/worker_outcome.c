@@ -46,7 +46,7 @@ static enum pilotlight_symbol_failure failure_of_silence(const struct child_proc
 	return PILOTLIGHT_SYMBOL_CRASHED;
 }
 
-/* Does it make sense? A rank above what the files can give would displace better symbols. */
+/* A rank above that of the files would displace better symbols. */
 static bool is_report(const struct child_process_end *end,
 	const struct pilotlight_symbol_request *request, struct pilotlight_symbol_report *report)
 {

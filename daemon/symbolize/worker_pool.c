@@ -53,7 +53,7 @@ static const struct waiting_job no_job = {
 struct worker {
 	struct child_process *child; /* NULL: none runs */
 	struct pilotlight_symbol_request request;
-	struct worker_pieces pieces;
+	struct split_channel channel;
 	int output_fd;
 	void *context;
 };
@@ -89,8 +89,8 @@ static void waiting_job_done(struct waiting_job *job)
 static void worker_done(struct worker *worker)
 {
 	child_process_free(worker->child);
-	worker_pieces_done(&worker->pieces);
-	*worker = (struct worker){ .pieces.fd = -1 };
+	split_channel_done(&worker->channel);
+	*worker = (struct worker){ .channel.fd = -1 };
 }
 
 void worker_pool_free(struct worker_pool *pool)
@@ -158,7 +158,7 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
 	pool->workers = calloc(pool->options.workers_max, sizeof(*pool->workers));
 	pool->queue = calloc(pool->options.queue_max, sizeof(*pool->queue));
 	for (size_t i = 0; pool->workers && i < pool->options.workers_max; i++)
-		pool->workers[i].pieces.fd = -1;
+		pool->workers[i].channel.fd = -1;
 	if (!pool->workers || !pool->queue)
 		return -ENOMEM;
 	r = open_descriptors(pool);
@@ -226,7 +226,7 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 			.debug_rank = (uint8_t)job->debug_rank,
 			.product = (uint8_t)job->product,
 			.has_package = job->package_fd >= 0,
-			.has_pieces = job->has_pieces && pool->options.open_piece,
+			.has_split_files = job->has_split_files && pool->options.open_split_file,
 			.scratch_bytes_max = scratch_bytes(pool, job),
 			.memory_bytes_max = pool->options.memory_bytes,
 			.cpu_s_max = pool->options.cpu_s,
@@ -251,7 +251,7 @@ static bool is_started_here(const struct worker_pool *pool)
 	return !pool->options.broker || !broker_is_remote(pool->options.broker);
 }
 
-static int start_child(struct worker_pool *pool, const struct waiting_job *job, int pieces_fd,
+static int start_child(struct worker_pool *pool, const struct waiting_job *job, int channel_fd,
 	struct child_process **ret_child)
 {
 	const struct child_descriptor descriptors[] = {
@@ -261,7 +261,7 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 		{ job->debug_fd, PILOTLIGHT_WORKER_DEBUG_FD },
 		{ job->alternate_fd, PILOTLIGHT_WORKER_ALTERNATE_FD },
 		{ job->package_fd, PILOTLIGHT_WORKER_PACKAGE_FD },
-		{ pieces_fd, PILOTLIGHT_WORKER_PIECES_FD },
+		{ channel_fd, PILOTLIGHT_WORKER_SPLIT_FD },
 	};
 	const struct child_process_options options = {
 		.broker = pool->options.broker,
@@ -275,7 +275,7 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 	};
 
 	_Static_assert((int)PILOTLIGHT_WORKER_SOCKET_FD == (int)CHILD_SOCKET_NUMBER &&
-			       (int)PILOTLIGHT_WORKER_PIECES_FD <= (int)CHILD_DESCRIPTOR_NUMBER_MAX,
+			       (int)PILOTLIGHT_WORKER_SPLIT_FD <= (int)CHILD_DESCRIPTOR_NUMBER_MAX,
 		"numbers of a child's");
 	return child_process_start(&options, ret_child);
 }
@@ -284,8 +284,8 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 static int start(struct worker_pool *pool, struct waiting_job *job)
 {
 	_cleanup_(child_process_freep) struct child_process *child = NULL;
-	_cleanup_(worker_pieces_done) struct worker_pieces pieces = { .fd = -1 };
-	_cleanup_close_ int pieces_fd = -1;
+	_cleanup_(split_channel_done) struct split_channel channel = { .fd = -1 };
+	_cleanup_close_ int channel_fd = -1;
 	struct epoll_event event = { .events = EPOLLIN };
 	struct worker *worker = pool->workers;
 	int r = 0;
@@ -293,10 +293,10 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	while (worker->child)
 		worker++;
 	assert(worker < pool->workers + pool->options.workers_max);
-	if (job->request.has_pieces)
-		r = worker_pieces_open(&pieces, pool->epoll_fd, &pieces_fd);
+	if (job->request.has_split_files)
+		r = split_channel_open(&channel, pool->epoll_fd, &channel_fd);
 	if (r == 0)
-		r = start_child(pool, job, pieces_fd, &child);
+		r = start_child(pool, job, channel_fd, &child);
 	if (r < 0)
 		return r;
 	/*
@@ -310,11 +310,11 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	*worker = (struct worker){
 		.child = TAKE_PTR(child),
 		.request = job->request,
-		.pieces = pieces,
+		.channel = channel,
 		.output_fd = job->output_fd,
 		.context = job->context,
 	};
-	pieces.fd = -1;
+	channel.fd = -1;
 	pool->running++;
 	waiting_job_done(job);
 	return 0;
@@ -402,8 +402,8 @@ int worker_pool_run(struct worker_pool *pool,
 
 	(void)!read(pool->retry_fd, &expirations, sizeof(expirations));
 	for (size_t i = 0; i < pool->options.workers_max; i++)
-		worker_pieces_serve(&pool->workers[i].pieces, pool->options.open_piece,
-			pool->options.open_piece_context, pool->workers[i].context);
+		split_channel_serve(&pool->workers[i].channel, pool->options.open_split_file,
+			pool->options.open_split_file_context, pool->workers[i].context);
 	for (size_t i = 0; i < pool->options.workers_max; i++)
 		if (take_result(pool, &pool->workers[i], &result)) {
 			/* First, so that `done` finds a place in the queue. */

@@ -3,7 +3,7 @@
  * Symbol workers: at most a few processes at a time, each of which turns one binary into one symbol
  * file and ends. A worker has no privileges (nobody's user where we are root, no capabilities, no
  * new ones), a seccomp filter that leaves it its descriptors and its memory, bounds on anonymous
- * memory, file size and CPU time, no files but those it is given or asks for (worker_pieces.h), and
+ * memory, file size and CPU time, no files but those it is given or asks for (split_channel.h), and
  * the lowest priority. It is killed on timeout. What defeats it is told by its result and costs
  * nobody else anything (I4, I8).
  *
@@ -17,7 +17,7 @@
 #include "base/fault.h"
 #include "pilotlight/symbol_worker.h"
 #include "symbol/symbol_identity.h"
-#include "symbolize/worker_pieces.h"
+#include "symbolize/split_channel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,18 +36,18 @@ struct worker_pool_options {
 	uint64_t scratch_bytes; /* 0: 8 GiB; less for small files; no file it writes is longer */
 	uint64_t output_bytes;	/* 0: 1 GiB */
 	uint32_t cpu_s;		/* 0: 120 */
-	/* Opens the pieces of split DWARF that the job with this `context` asks for; NULL: none. */
-	worker_pieces_opener *open_piece;
-	void *open_piece_context;
+	/* Opens split DWARF files that the job with this `context` requests; NULL: none. */
+	split_file_opener *open_split_file;
+	void *open_split_file_context;
 };
 
 /* A job's files are taken over, whatever is returned; -1 where there is none. */
 struct worker_job {
 	struct symbol_identity identity;
 	int binary_fd, debug_fd, alternate_fd, package_fd;
-	bool has_pieces; /* it may ask for them */
-	int output_fd;	 /* owned by the caller, open until the job is done */
-	int scratch_fd;	 /* empty, for reading and writing; taken over */
+	bool has_split_files; /* it may ask for them */
+	int output_fd;	      /* owned by the caller, open until the job is done */
+	int scratch_fd;	      /* empty, for reading and writing; taken over */
 	enum pilotlight_symbol_rank debug_rank;
 	enum pilotlight_symbol_product product;
 	const char *origin; /* copied; cut at the beginning */

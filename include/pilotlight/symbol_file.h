@@ -84,7 +84,7 @@ enum {
 	PILOTLIGHT_SYMBOL_HAS_SPLIT = 1 << 6,
 	PILOTLIGHT_SYMBOL_HAS_EH_FRAME = 1 << 7,
 	PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME = 1 << 8,
-	PILOTLIGHT_SYMBOL_LACKS_PIECES = 1 << 9, /* of split DWARF: better may turn up */
+	PILOTLIGHT_SYMBOL_LACKS_SPLIT = 1 << 9, /* split DWARF files were missing */
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

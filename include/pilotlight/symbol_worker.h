@@ -6,10 +6,10 @@
  * as `pilotlight symbol-worker`; both sides are of one version, and `version` only guards against a
  * program that was replaced on the disk.
  *
- * On another SOCK_SEQPACKET pair, if it is given one, the worker may ask meanwhile for pieces of
- * split DWARF (.dwo files), whose paths the binary's debug information tells: each request is the
- * path's bytes, without a NUL, and is answered by a reply, with the file as its one descriptor
- * (SCM_RIGHTS) where there is no error. A relative path is from the binary's own folder on.
+ * On a second SOCK_SEQPACKET pair, if it has one, the worker may request split DWARF files (.dwo),
+ * whose paths are in the binary's debug information. A request is the path's bytes without a NUL.
+ * The reply carries the file as its one descriptor (SCM_RIGHTS) unless it reports an error. A
+ * relative path starts at the binary's folder.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ enum {
 	PILOTLIGHT_WORKER_DEBUG_FD = 7,
 	PILOTLIGHT_WORKER_ALTERNATE_FD = 8,
 	PILOTLIGHT_WORKER_PACKAGE_FD = 9, /* .dwp */
-	PILOTLIGHT_WORKER_PIECES_FD = 10, /* the socket for pieces */
-	PILOTLIGHT_WORKER_FDS_MAX = 12,	  /* all of them, and a piece */
+	PILOTLIGHT_WORKER_SPLIT_FD = 10,  /* the socket for split DWARF files */
+	PILOTLIGHT_WORKER_FDS_MAX = 12,	  /* all of them, and a split DWARF file */
 
 	PILOTLIGHT_WORKER_PATH_BYTES_MAX = 4095,
 };
@@ -46,7 +46,7 @@ struct pilotlight_symbol_request {
 	uint8_t identity[20];
 	uint8_t identity_bytes;
 	uint8_t debug_rank; /* of what comes out if the debug file is taken */
-	uint8_t has_package, has_pieces;
+	uint8_t has_package, has_split_files;
 	uint64_t scratch_bytes_max;
 	uint64_t memory_bytes_max; /* anonymous */
 	uint32_t cpu_s_max;
@@ -69,8 +69,8 @@ struct pilotlight_symbol_report {
 	uint64_t cpu_ns;
 };
 
-struct pilotlight_piece_reply {
-	int32_t error; /* 0, or -errno: the piece is not to be had */
+struct pilotlight_split_reply {
+	int32_t error; /* 0, or -errno: the file cannot be had */
 };
 
 _Static_assert(sizeof(struct pilotlight_symbol_request) == 184, "request");

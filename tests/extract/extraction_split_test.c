@@ -88,7 +88,7 @@ static void extract_split(const char *name, const char *package, size_t count)
 static uint32_t contents(void)
 {
 	return symbol_file_header(file)->contents &
-	       (PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	       (PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 }
 
 static const struct program {
@@ -173,13 +173,13 @@ static void what_is_missing_is_told_and_the_rest_is_there(void **state)
 		assert_null(strstr(look_up(program->vaddrs[2]), "thrice"));
 		assert_int_equal(report.units_failed, 1);
 		assert_int_equal(
-			contents(), PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+			contents(), PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 		/* Lines and symbols remain, and the rank by which better may come. */
 		extract_split(program->name, NULL, 0);
 		assert_non_null(strstr(look_up(program->vaddrs[0]), "used ./"));
 		assert_null(strstr(look_up(program->vaddrs[0]), "twice"));
 		assert_int_equal(report.units_failed, 2);
-		assert_int_equal(contents(), PILOTLIGHT_SYMBOL_LACKS_PIECES);
+		assert_int_equal(contents(), PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 		assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
 	}
 }

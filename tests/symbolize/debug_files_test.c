@@ -3,7 +3,7 @@
 #include "symbolize/debug_files.h"
 
 #include "base/clock.h"
-#include "symbolize/wanted_sources.h"
+#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -226,25 +226,25 @@ static void entries_are_remade_for_what_is_better_and_newer(void **state)
 	struct place *place = *state;
 	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct pilotlight_symbol_header header = { .rank = PILOTLIGHT_SYMBOL_RANK_BINARY };
-	struct wanted wanted = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+	struct task task = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
 
 	need_tools(place);
-	wanted.path = place->linked;
-	wanted.fd = open_file(place->linked);
+	task.path = place->linked;
+	task.fd = open_file(place->linked);
 	header.created_s = now_s - 100;
-	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_true(task_has_better(place->broker, &task, &header, false));
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	assert_false(task_has_better(place->broker, &task, &header, true));
 	/* It was there when the entry was made, and was not taken. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
 	header.created_s = now_s + 100;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
-	assert_true(wanted_has_better(place->broker, &wanted, &header, true));
-	(void)close(wanted.fd);
-	wanted.path = place->tool;
-	wanted.fd = open_file(place->tool);
-	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
-	(void)close(wanted.fd);
+	assert_false(task_has_better(place->broker, &task, &header, false));
+	assert_true(task_has_better(place->broker, &task, &header, true));
+	(void)close(task.fd);
+	task.path = place->tool;
+	task.fd = open_file(place->tool);
+	assert_false(task_has_better(place->broker, &task, &header, true));
+	(void)close(task.fd);
 }
 
 static void packages_are_found_beside_and_by_build_id(void **state)
@@ -296,42 +296,42 @@ static void packages_are_found_beside_and_by_build_id(void **state)
 	(void)close(binary.fd);
 }
 
-static void entries_that_lack_pieces_are_remade(void **state)
+static void entries_that_lack_split_files_are_remade(void **state)
 {
 	struct place *place = *state;
 	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct pilotlight_symbol_header header = {
 		.rank = PILOTLIGHT_SYMBOL_RANK_BINARY,
-		.contents = PILOTLIGHT_SYMBOL_LACKS_PIECES,
+		.contents = PILOTLIGHT_SYMBOL_LACKS_SPLIT,
 		.created_s = now_s + 100,
 	};
-	struct wanted wanted = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+	struct task task = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
 
 	need_tools(place);
-	wanted.path = place->tool;
-	wanted.fd = open_file(place->tool);
-	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	task.path = place->tool;
+	task.fd = open_file(place->tool);
+	assert_false(task_has_better(place->broker, &task, &header, false));
 	/* Somebody asks for it, or a day is over. */
-	assert_true(wanted_has_better(place->broker, &wanted, &header, true));
+	assert_true(task_has_better(place->broker, &task, &header, true));
 	header.created_s = now_s - 100;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_false(task_has_better(place->broker, &task, &header, false));
 	header.created_s = now_s - 2 * 24 * 60 * 60;
-	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_true(task_has_better(place->broker, &task, &header, false));
 	/* A package has come since. */
 	assert_true(run(place, "echo 1 >tool.dwp"));
 	header.created_s = now_s - 100;
-	assert_true(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_true(task_has_better(place->broker, &task, &header, false));
 	header.contents = 0;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, false));
+	assert_false(task_has_better(place->broker, &task, &header, false));
 	/* What would come of it could not stand in the place of what there is. */
-	header.contents = PILOTLIGHT_SYMBOL_LACKS_PIECES;
+	header.contents = PILOTLIGHT_SYMBOL_LACKS_SPLIT;
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	assert_false(task_has_better(place->broker, &task, &header, true));
 	/* There is nothing to make it of. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
-	(void)close(wanted.fd);
-	wanted.fd = -1;
-	assert_false(wanted_has_better(place->broker, &wanted, &header, true));
+	(void)close(task.fd);
+	task.fd = -1;
+	assert_false(task_has_better(place->broker, &task, &header, true));
 }
 
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -345,7 +345,7 @@ int main(void)
 		IN_PLACE(debug_files_are_told_from_binaries),
 		IN_PLACE(entries_are_remade_for_what_is_better_and_newer),
 		IN_PLACE(packages_are_found_beside_and_by_build_id),
-		IN_PLACE(entries_that_lack_pieces_are_remade),
+		IN_PLACE(entries_that_lack_split_files_are_remade),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,13 +44,13 @@ static void without_a_cache_files_have_no_name(void **state)
 		print_message("/var/tmp and /tmp are in memory\n");
 		skip();
 	}
-	draft_file_end(NULL, &draft);
+	symbol_cache_draft_done(NULL, &draft);
 	assert_int_equal(draft_file_begin(NULL, &draft), 0);
 	assert_int_equal(draft.name[0], 0);
 	assert_nameless(draft.fd);
-	draft_file_end(NULL, &draft);
+	symbol_cache_draft_done(NULL, &draft);
 	assert_int_equal(draft.fd, -1);
-	draft_file_end(NULL, &draft);
+	symbol_cache_draft_done(NULL, &draft);
 	assert_int_equal(draft_file_open_scratch(NULL, &fd), 0);
 	assert_nameless(fd);
 	(void)close(fd);
@@ -73,7 +73,7 @@ static void with_a_cache_files_are_in_its_folder(void **state)
 	assert_int_not_equal(draft.name[0], 0);
 	assert_int_equal(fstat(draft.fd, &status), 0);
 	assert_int_equal(status.st_nlink, 1);
-	draft_file_end(cache, &draft);
+	symbol_cache_draft_done(cache, &draft);
 	assert_int_equal(draft.fd, -1);
 	assert_int_equal(draft.name[0], 0);
 

@@ -152,7 +152,7 @@ static inline void want_and_wait(struct symbolizer *symbolizer, const struct sym
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 
-	assert_int_equal(symbolizer_want(symbolizer, binary), 0);
+	assert_int_equal(symbolizer_request(symbolizer, binary), 0);
 	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
 }
 

@@ -42,7 +42,7 @@ static void a_forgery_says_nothing_of_others(void **state)
 	assert_int_equal(symbol_cache_find(place->cache, &trusted, &file), -ENOENT);
 	want_and_wait(symbolizer, &binary);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
-	assert_int_equal(counters_of(symbolizer).wanted, 2);
+	assert_int_equal(counters_of(symbolizer).requested, 2);
 	assert_int_equal(counters_of(symbolizer).extracted, 2);
 	assert_int_equal(symbol_cache_find(place->cache, &owned, &file), 0);
 	symbol_file_free(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs whose functions are in pieces, from the engine's poll loop to a real worker in its
- * sandbox and back: this program is its own worker.
+ * Programs whose functions are in split DWARF files, from the engine's poll loop to a real worker
+ * in its sandbox and back: this program is its own worker.
  */
 #include "symbolize/symbolizer.h"
 
@@ -95,14 +95,14 @@ static struct symbolizer_counters symbolize(const struct place *place, bool is_n
 	struct symbolizer *symbolizer;
 
 	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
-	assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
 	symbolizer_counters(symbolizer, &counters);
 	symbolizer_free(symbolizer);
 	return counters;
 }
 
-/* What the cache has of 0x2f0: three frames where all pieces were there. */
+/* What the cache has of 0x2f0: three frames if all split files are present. */
 static void assert_cached(const struct place *place, size_t frames, uint32_t contents)
 {
 	struct symbol_line lines[8];
@@ -114,7 +114,7 @@ static void assert_cached(const struct place *place, size_t frames, uint32_t con
 	if (frames > 1)
 		assert_string_equal(lines[0].function, "twice");
 	assert_int_equal(symbol_file_header(file)->contents &
-				 (PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES),
+				 (PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT),
 		contents);
 	symbol_file_free(file);
 }
@@ -127,7 +127,7 @@ static void assert_extracted(const struct place *place, bool is_named, uint64_t 
 	assert_int_equal(counters.units_failed, units_failed);
 }
 
-static void a_worker_asks_for_pieces(void **state)
+static void worker_asks_for_split_files(void **state)
 {
 	const struct place *place = *state;
 
@@ -152,12 +152,12 @@ static void pieces_that_turn_up_are_taken_when_somebody_asks(void **state)
 	const struct place *place = *state;
 
 	assert_extracted(place, false, 2);
-	assert_cached(place, 1, PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 	assert_true(copy(place, SPLIT "gcc5-a.dwo"));
 	/* Nobody looks for them before a day is over. */
 	assert_int_equal(symbolize(place, false).cached, 1);
 	assert_extracted(place, true, 1);
-	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 	assert_true(copy(place, SPLIT "gcc5-b.dwo"));
 	assert_extracted(place, true, 0);
 	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
@@ -173,7 +173,7 @@ static void a_package_that_turns_up_is_taken_at_once(void **state)
 	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 }
 
-/* What it names must be a piece, and the right one. */
+/* It must name the right split DWARF file. */
 static void other_files_are_not_taken(void **state)
 {
 	const struct place *place = *state;
@@ -183,7 +183,7 @@ static void other_files_are_not_taken(void **state)
 	(void)snprintf(path, sizeof(path), "%s/gcc5-a.dwo", place->root);
 	assert_int_equal(symlink("clang5-a.dwo", path), 0);
 	assert_extracted(place, false, 1);
-	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0644), 0);
 	assert_extracted(place, true, 1);
@@ -199,11 +199,11 @@ static void pieces_of_others_are_not_taken(void **state)
 	(void)snprintf(path, sizeof(path), "%s/gcc5-a.dwo", place->root);
 	assert_int_equal(chmod(path, 0666), 0);
 	assert_extracted(place, false, 1);
-	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 	/* They do of one that is not. */
 	assert_int_equal(chmod(place->program, 0777), 0);
 	assert_extracted(place, false, 0);
-	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_PIECES);
+	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -211,7 +211,7 @@ static void pieces_of_others_are_not_taken(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_worker_asks_for_pieces),
+		TEST(worker_asks_for_split_files),
 		TEST(a_package_is_handed_to_the_worker),
 		TEST(pieces_that_turn_up_are_taken_when_somebody_asks),
 		TEST(a_package_that_turns_up_is_taken_at_once),

@@ -17,7 +17,7 @@ static void symbols_are_extracted_once_and_then_cached(void **state)
 	want_and_wait(symbolizer, &binary);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	counters = counters_of(symbolizer);
-	assert_int_equal(counters.wanted, 1);
+	assert_int_equal(counters.requested, 1);
 	assert_int_equal(counters.extracted, 1);
 	assert_int_equal(counters.cached, 0);
 	assert_int_equal(counters.pending, 0);
@@ -172,7 +172,7 @@ static void many_binaries_take_turns(void **state)
 
 	for (uint8_t i = 0; i < 20; i++) {
 		binary = make_binary(place, i % 2 ? "/bin/works" : "/bin/crashes", i);
-		assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+		assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 	}
 	assert_int_equal(counters_of(symbolizer).pending, 20);
 	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
@@ -191,7 +191,7 @@ static void nobody_waits_longer_than_they_want(void **state)
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
 	struct symbol_binary binary = make_binary(place, "/bin/hangs", 1);
 
-	assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 	assert_int_equal(symbolizer_wait(symbolizer, clock_monotonic_ns()), -ETIMEDOUT);
 	assert_int_equal(counters_of(symbolizer).pending, 1);
 	/* Its worker goes with it. */
@@ -219,7 +219,7 @@ static void files_without_a_build_id_are_known_by_their_contents(void **state)
 	want_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).extracted, 1);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
-	assert_int_equal(symbolizer_want(symbolizer, &nothing), -ENOENT);
+	assert_int_equal(symbolizer_request(symbolizer, &nothing), -ENOENT);
 	(void)close(binary.fd);
 	symbolizer_free(symbolizer);
 }
@@ -284,7 +284,7 @@ static void jobs_that_do_not_start_leave_nothing(void **state)
 	for (uint8_t i = 0; i < 50; i++) {
 		struct symbol_binary binary = make_binary(place, "/bin/works", i);
 
-		assert_int_equal(symbolizer_want(symbolizer, &binary), 0);
+		assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
 		if (i == 0)
 			drafts = count_entries(drafts_path);
@@ -303,9 +303,9 @@ static void what_is_refused_is_counted(void **state)
 	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
 
 	binary.fd = 1 << 20;
-	assert_int_equal(symbolizer_want(symbolizer, &binary), -EBADF);
+	assert_int_equal(symbolizer_request(symbolizer, &binary), -EBADF);
 	assert_int_equal(counters_of(symbolizer).refused, 1);
-	assert_int_equal(counters_of(symbolizer).wanted, 0);
+	assert_int_equal(counters_of(symbolizer).requested, 0);
 	symbolizer_free(symbolizer);
 }
 
@@ -351,7 +351,7 @@ static void failing_allocations_are_reported(void **state)
 		binary = make_binary(place, "/bin/works", (uint8_t)n);
 		assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
 		fail_allocation(n);
-		r = symbolizer_want(symbolizer, &binary);
+		r = symbolizer_request(symbolizer, &binary);
 		has_failed = allocation_failed();
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);

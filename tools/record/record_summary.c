@@ -194,7 +194,7 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 
 	(void)fprintf(file,
 		"symbols    %" PRIu64 " binaries: %" PRIu64 " in the cache, %" PRIu64 " extracted",
-		symbols->wanted, symbols->cached, symbols->extracted);
+		symbols->requested, symbols->cached, symbols->extracted);
 	if (symbols->worker_cpu_ns > 0)
 		(void)fprintf(file, " in %.0f ms", (double)symbols->worker_cpu_ns / 1e6);
 	for (size_t i = PILOTLIGHT_SYMBOL_OK + 1; i < PILOTLIGHT_SYMBOL_FAILURES; i++)

@@ -100,7 +100,7 @@ static int want(struct symbols_addition *addition, const struct symbols_addition
 	r = symbolizer_new(&options, &addition->symbolizer);
 	if (r == 0) {
 		symbolizer_hurry(addition->symbolizer);
-		r = symbolizer_want(addition->symbolizer, binary);
+		r = symbolizer_request(addition->symbolizer, binary);
 	}
 	if (r < 0)
 		return fault_set(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/wanted_table.h"
+#include "symbolize/task_table.h"
 
 #include "base/cleanup.h"
 #include "tests/harness/failing_allocation.h"
@@ -27,30 +27,30 @@ static struct symbol_identity make_identity(uint32_t number)
 static void binaries_are_found_again(void **state)
 {
 	struct symbol_binary binary = { .path = "/bin/x", .fd = -1, .debug_fd = -1 };
-	struct wanted_table table = { 0 };
+	struct task_table table = { 0 };
 	struct symbol_identity identity;
 	uint32_t id;
 
 	(void)state;
 	identity = make_identity(0);
-	assert_null(wanted_table_find(&table, &identity));
+	assert_null(task_table_find(&table, &identity));
 	for (uint32_t i = 0; i < 1000; i++) {
 		identity = make_identity(i);
-		assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
 		assert_int_equal(id, i);
 	}
 	for (uint32_t i = 0; i < 1000; i++) {
 		identity = make_identity(i);
-		assert_ptr_equal(wanted_table_find(&table, &identity), &table.items[i]);
+		assert_ptr_equal(task_table_find(&table, &identity), &table.items[i]);
 		identity.id.size = 11; /* as the kernel has it */
-		assert_ptr_equal(wanted_table_find(&table, &identity), &table.items[i]);
+		assert_ptr_equal(task_table_find(&table, &identity), &table.items[i]);
 	}
 	identity = make_identity(1000);
-	assert_null(wanted_table_find(&table, &identity));
+	assert_null(task_table_find(&table, &identity));
 	identity = make_identity(1);
 	identity.kind = PILOTLIGHT_SYMBOL_HTLHASH;
-	assert_null(wanted_table_find(&table, &identity));
-	wanted_table_done(&table);
+	assert_null(task_table_find(&table, &identity));
+	task_table_done(&table);
 }
 
 static void what_is_said_of_a_binary_is_copied(void **state)
@@ -58,46 +58,46 @@ static void what_is_said_of_a_binary_is_copied(void **state)
 	char path[] = "/bin/x", debug_path[] = "/bin/x.debug";
 	struct symbol_binary binary = { .path = path, .debug_path = debug_path };
 	struct symbol_identity identity = make_identity(1);
-	struct wanted_table table = { 0 };
+	struct task_table table = { 0 };
 	struct stat first, second;
 	uint32_t id;
 
 	(void)state;
 	binary.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	binary.debug_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+	assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
 	assert_int_equal(fstat(binary.fd, &first), 0);
 	(void)close(binary.fd);
 	(void)close(binary.debug_fd);
 	path[5] = debug_path[5] = 'y';
 	assert_string_equal(table.items[id].path, "/bin/x");
 	assert_string_equal(table.items[id].debug_path, "/bin/x.debug");
-	assert_int_equal(table.items[id].stage, WANTED_WAITING);
+	assert_int_equal(table.items[id].stage, TASK_WAITING);
 	assert_int_equal(fstat(table.items[id].fd, &second), 0);
 	assert_int_equal(first.st_rdev, second.st_rdev);
-	wanted_close_files(&table.items[id]);
+	task_close_files(&table.items[id]);
 	assert_int_equal(table.items[id].fd, -1);
 	assert_int_equal(table.items[id].debug_fd, -1);
-	wanted_table_done(&table);
+	task_table_done(&table);
 }
 
 static void a_full_table_refuses(void **state)
 {
 	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
-	struct wanted_table table = { 0 };
+	struct task_table table = { 0 };
 	struct symbol_identity identity;
 	uint32_t id = 7;
 
 	(void)state;
-	for (uint32_t i = 0; i < WANTED_MAX; i++) {
+	for (uint32_t i = 0; i < TASKS_MAX; i++) {
 		identity = make_identity(i);
-		assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
 	}
-	identity = make_identity(WANTED_MAX);
-	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), -E2BIG);
-	assert_int_equal(id, WANTED_MAX - 1);
-	assert_null(wanted_table_find(&table, &identity));
-	wanted_table_done(&table);
+	identity = make_identity(TASKS_MAX);
+	assert_int_equal(task_table_add(&table, &identity, &binary, &id), -E2BIG);
+	assert_int_equal(id, TASKS_MAX - 1);
+	assert_null(task_table_find(&table, &identity));
+	task_table_done(&table);
 }
 
 static void failures_leave_the_table_as_it_was(void **state)
@@ -110,30 +110,30 @@ static void failures_leave_the_table_as_it_was(void **state)
 
 	(void)state;
 	for (n = 0;; n++) {
-		struct wanted_table table = { 0 };
+		struct task_table table = { 0 };
 		bool has_failed;
 
 		fail_allocation(n);
-		r = wanted_table_add(&table, &identity, &binary, &id);
+		r = task_table_add(&table, &identity, &binary, &id);
 		has_failed = allocation_failed();
 		if (has_failed) {
 			assert_int_equal(r, -ENOMEM);
 			assert_int_equal(table.count, 0);
-			assert_null(wanted_table_find(&table, &identity));
+			assert_null(task_table_find(&table, &identity));
 		}
-		wanted_table_done(&table);
+		task_table_done(&table);
 		if (!has_failed)
 			break;
 	}
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 4);
 
-	struct wanted_table table = { 0 };
+	struct task_table table = { 0 };
 
 	binary.fd = 1 << 20;
-	assert_int_equal(wanted_table_add(&table, &identity, &binary, &id), -EBADF);
+	assert_int_equal(task_table_add(&table, &identity, &binary, &id), -EBADF);
 	assert_int_equal(table.count, 0);
-	wanted_table_done(&table);
+	task_table_done(&table);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which files a worker may have, and which it may not, whatever paths it says. */
-#include "symbolize/split_piece.h"
+#include "symbolize/split_file.h"
 
 #include "base/cleanup.h"
 #include "tests/dwarf/section_fixture.h"
@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 struct place {
-	char root[64], binary[80], piece[80];
+	char root[64], binary[80], file[80];
 	struct broker *broker;
 	int binary_fd;
 };
@@ -34,7 +34,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	assert_int_equal(fchmod(fd, 0644), 0);
 }
 
-static void write_piece(const char *path, uint16_t type, const char *section)
+static void write_split_file(const char *path, uint16_t type, const char *section)
 {
 	static struct fixture fixture;
 	const struct fixture_section sections[] = {
@@ -52,13 +52,13 @@ static int set_up(void **state)
 	struct place *place = calloc(1, sizeof(*place));
 
 	assert_non_null(place);
-	(void)strcpy(place->root, "/tmp/split_piece_test.XXXXXX");
+	(void)strcpy(place->root, "/tmp/split_file_test.XXXXXX");
 	assert_non_null(mkdtemp(place->root));
 	(void)snprintf(place->binary, sizeof(place->binary), "%s/binary", place->root);
-	(void)snprintf(place->piece, sizeof(place->piece), "%s/a.dwo", place->root);
+	(void)snprintf(place->file, sizeof(place->file), "%s/a.dwo", place->root);
 	assert_int_equal(broker_new(NULL, &place->broker), 0);
 	write_file(place->binary, "binary", 6);
-	write_piece(place->piece, ET_REL, ".debug_info.dwo");
+	write_split_file(place->file, ET_REL, ".debug_info.dwo");
 	place->binary_fd = open(place->binary, O_RDONLY | O_CLOEXEC);
 	assert_true(place->binary_fd >= 0);
 	*state = place;
@@ -88,14 +88,14 @@ static int try_to_open(const struct place *place, const char *path)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat expected, found;
-	int r = split_piece_open(place->broker, path, place->binary, place->binary_fd, &fd);
+	int r = split_file_open(place->broker, path, place->binary, place->binary_fd, &fd);
 
 	if (r < 0) {
 		assert_int_equal(fd, -1);
 		return r;
 	}
 	assert_int_equal(fstat(fd, &found), 0);
-	assert_int_equal(stat(place->piece, &expected), 0);
+	assert_int_equal(stat(place->file, &expected), 0);
 	assert_int_equal(found.st_ino, expected.st_ino);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -107,7 +107,7 @@ static void pieces_are_opened_by_their_path(void **state)
 	const struct place *place = *state;
 	char path[128];
 
-	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(try_to_open(place, place->file), 0);
 	assert_int_equal(try_to_open(place, "a.dwo"), 0);
 	assert_int_equal(try_to_open(place, "./a.dwo"), 0);
 	(void)snprintf(path, sizeof(path), "%s/folder", place->root);
@@ -125,15 +125,15 @@ static void relative_paths_need_the_binarys_folder(void **state)
 	const struct place *place = *state;
 	int fd = -1;
 
-	assert_int_equal(split_piece_open(place->broker, "a.dwo", NULL, -1, &fd), -ENOENT);
-	assert_int_equal(split_piece_open(place->broker, "a.dwo", "binary", -1, &fd), -ENOENT);
-	assert_int_equal(split_piece_open(place->broker, "a.dwo", "x/binary", -1, &fd), -ENOENT);
+	assert_int_equal(split_file_open(place->broker, "a.dwo", NULL, -1, &fd), -ENOENT);
+	assert_int_equal(split_file_open(place->broker, "a.dwo", "binary", -1, &fd), -ENOENT);
+	assert_int_equal(split_file_open(place->broker, "a.dwo", "x/binary", -1, &fd), -ENOENT);
 	assert_int_equal(fd, -1);
-	assert_int_equal(split_piece_open(place->broker, place->piece, NULL, -1, &fd), 0);
+	assert_int_equal(split_file_open(place->broker, place->file, NULL, -1, &fd), 0);
 	(void)close(fd);
 }
 
-static void what_is_no_piece_is_not_had(void **state)
+static void other_files_are_refused(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -148,22 +148,22 @@ static void what_is_no_piece_is_not_had(void **state)
 	assert_int_equal(mkfifo(path, 0644), 0);
 	assert_int_equal(try_to_open(place, path), -EINVAL);
 	(void)snprintf(path, sizeof(path), "%s/b.dwo", place->root);
-	write_piece(path, ET_REL, ".debug_info");
+	write_split_file(path, ET_REL, ".debug_info");
 	assert_int_equal(try_to_open(place, path), -ENOEXEC);
-	write_piece(path, ET_DYN, ".debug_info.dwo");
+	write_split_file(path, ET_DYN, ".debug_info.dwo");
 	assert_int_equal(try_to_open(place, path), -ENOEXEC);
-	write_piece(place->piece, ET_REL, ".zdebug_info.dwo");
-	assert_int_equal(try_to_open(place, place->piece), 0);
+	write_split_file(place->file, ET_REL, ".zdebug_info.dwo");
+	assert_int_equal(try_to_open(place, place->file), 0);
 }
 
 static void what_is_too_big_is_not_had(void **state)
 {
 	const struct place *place = *state;
 
-	assert_int_equal(truncate(place->piece, 1LL << 30), 0);
-	assert_int_equal(try_to_open(place, place->piece), 0);
-	assert_int_equal(truncate(place->piece, (1LL << 30) + 1), 0);
-	assert_int_equal(try_to_open(place, place->piece), -EFBIG);
+	assert_int_equal(truncate(place->file, 1LL << 30), 0);
+	assert_int_equal(try_to_open(place, place->file), 0);
+	assert_int_equal(truncate(place->file, (1LL << 30) + 1), 0);
+	assert_int_equal(try_to_open(place, place->file), -EFBIG);
 }
 
 /* Files that we may read, and not everybody. */
@@ -172,24 +172,24 @@ static void others_files_are_not_had_unless_all_may_read_them(void **state)
 	const struct place *place = *state;
 
 	/* By its name the broker opens nothing that is so private. */
-	assert_int_equal(chmod(place->piece, 0600), 0);
-	assert_int_equal(try_to_open(place, place->piece), -EACCES);
+	assert_int_equal(chmod(place->file, 0600), 0);
+	assert_int_equal(try_to_open(place, place->file), -EACCES);
 	/* A program that not all may read: it is the owner of the binary who has named it. */
-	assert_int_equal(chmod(place->piece, 0700), 0);
-	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(chmod(place->file, 0700), 0);
+	assert_int_equal(try_to_open(place, place->file), 0);
 	if (geteuid() != 0) {
 		print_message("only root can give files away\n");
 		skip();
 	}
 	assert_int_equal(chown(place->binary, 12345, 12345), 0);
-	assert_int_equal(try_to_open(place, place->piece), -EACCES);
-	assert_int_equal(chmod(place->piece, 0710), 0);
-	assert_int_equal(try_to_open(place, place->piece), -EACCES);
-	assert_int_equal(chmod(place->piece, 0604), 0);
-	assert_int_equal(try_to_open(place, place->piece), 0);
-	assert_int_equal(chmod(place->piece, 0700), 0);
-	assert_int_equal(chown(place->piece, 12345, 0), 0);
-	assert_int_equal(try_to_open(place, place->piece), 0);
+	assert_int_equal(try_to_open(place, place->file), -EACCES);
+	assert_int_equal(chmod(place->file, 0710), 0);
+	assert_int_equal(try_to_open(place, place->file), -EACCES);
+	assert_int_equal(chmod(place->file, 0604), 0);
+	assert_int_equal(try_to_open(place, place->file), 0);
+	assert_int_equal(chmod(place->file, 0700), 0);
+	assert_int_equal(chown(place->file, 12345, 0), 0);
+	assert_int_equal(try_to_open(place, place->file), 0);
 }
 
 /* realpath()'s own allocations are libc's and cannot be made to fail. */
@@ -216,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pieces_are_opened_by_their_path),
 		TEST(relative_paths_need_the_binarys_folder),
-		TEST(what_is_no_piece_is_not_had),
+		TEST(other_files_are_refused),
 		TEST(what_is_too_big_is_not_had),
 		TEST(others_files_are_not_had_unless_all_may_read_them),
 		TEST(failing_allocations_are_told),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/wanted_table.h"
+#include "symbolize/task_table.h"
 
 #include "base/array.h"
 
@@ -7,45 +7,44 @@
 #include <fcntl.h>
 #include <string.h>
 
-void wanted_close_files(struct wanted *wanted)
+void task_close_files(struct task *task)
 {
-	if (wanted->fd >= 0)
-		(void)close(TAKE_FD(wanted->fd));
-	if (wanted->debug_fd >= 0)
-		(void)close(TAKE_FD(wanted->debug_fd));
+	if (task->fd >= 0)
+		(void)close(TAKE_FD(task->fd));
+	if (task->debug_fd >= 0)
+		(void)close(TAKE_FD(task->debug_fd));
 }
 
-static void wanted_done(struct wanted *wanted)
+static void task_done(struct task *task)
 {
-	wanted_close_files(wanted);
-	free(wanted->path);
-	free(wanted->debug_path);
+	task_close_files(task);
+	free(task->path);
+	free(task->debug_path);
 }
 
-void wanted_table_done(struct wanted_table *table)
+void task_table_done(struct task_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		wanted_done(&table->items[i]);
+		task_done(&table->items[i]);
 	free(table->items);
 	hash_index_done(&table->index);
-	*table = (struct wanted_table){ 0 };
+	*table = (struct task_table){ 0 };
 }
 
 static bool is_of(const void *owner, uint32_t id, const void *key)
 {
-	const struct wanted_table *table = owner;
+	const struct task_table *table = owner;
 
 	return symbol_identity_equal(&table->items[id].identity, key);
 }
 
-/* The padding is part of it: two sizes may be one identity. */
+/* Includes the padding, because two sizes may be one identity. */
 static uint64_t hash(const struct symbol_identity *identity)
 {
 	return hash_bytes(identity->id.bytes, sizeof(identity->id.bytes));
 }
 
-struct wanted *wanted_table_find(
-	const struct wanted_table *table, const struct symbol_identity *identity)
+struct task *task_table_find(const struct task_table *table, const struct symbol_identity *identity)
 {
 	uint32_t id = hash_index_find(&table->index, hash(identity), is_of, table, identity);
 
@@ -64,24 +63,24 @@ static int duplicate(int *ret_fd, int fd)
 	return fd >= 0 && *ret_fd < 0 ? -errno : 0;
 }
 
-static int fill(struct wanted *wanted, const struct symbol_binary *binary)
+static int fill(struct task *task, const struct symbol_binary *binary)
 {
 	int r;
 
-	r = copy(&wanted->path, binary->path ? binary->path : "");
+	r = copy(&task->path, binary->path ? binary->path : "");
 	if (r == 0)
-		r = copy(&wanted->debug_path, binary->debug_path);
+		r = copy(&task->debug_path, binary->debug_path);
 	if (r == 0)
-		r = duplicate(&wanted->fd, binary->fd);
+		r = duplicate(&task->fd, binary->fd);
 	if (r == 0)
-		r = duplicate(&wanted->debug_fd, binary->debug_fd);
+		r = duplicate(&task->debug_fd, binary->debug_fd);
 	return r;
 }
 
-int wanted_table_add(struct wanted_table *table, const struct symbol_identity *identity,
+int task_table_add(struct task_table *table, const struct symbol_identity *identity,
 	const struct symbol_binary *binary, uint32_t *ret_id)
 {
-	struct wanted wanted = {
+	struct task task = {
 		.identity = *identity,
 		.build_id = binary->build_id,
 		.fd = -1,
@@ -90,17 +89,17 @@ int wanted_table_add(struct wanted_table *table, const struct symbol_identity *i
 	};
 	int r;
 
-	r = ARRAY_RESERVE(table->items, &table->capacity, table->count + 1, WANTED_MAX);
+	r = ARRAY_RESERVE(table->items, &table->capacity, table->count + 1, TASKS_MAX);
 	if (r == 0)
 		r = hash_index_reserve(&table->index);
 	if (r == 0)
-		r = fill(&wanted, binary);
+		r = fill(&task, binary);
 	if (r < 0) {
-		wanted_done(&wanted);
+		task_done(&task);
 		return r;
 	}
 	hash_index_insert(&table->index, hash(identity), (uint32_t)table->count);
 	*ret_id = (uint32_t)table->count;
-	table->items[table->count++] = wanted;
+	table->items[table->count++] = task;
 	return 0;
 }

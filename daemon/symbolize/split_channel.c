@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/worker_pieces.h"
+#include "symbolize/split_channel.h"
 
 #include "base/cleanup.h"
 #include "pilotlight/symbol_worker.h"
@@ -13,7 +13,7 @@
 /* At a time: an honest worker waits for each answer, and the engine has other things to do. */
 enum { SERVED_MAX = 4 };
 
-int worker_pieces_open(struct worker_pieces *ret_pieces, int epoll_fd, int *ret_worker_fd)
+int split_channel_open(struct split_channel *ret_channel, int epoll_fd, int *ret_worker_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	_cleanup_close_ int fd = -1, worker_fd = -1;
@@ -25,24 +25,24 @@ int worker_pieces_open(struct worker_pieces *ret_pieces, int epoll_fd, int *ret_
 	worker_fd = sockets[1];
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
 		return -errno;
-	*ret_pieces = (struct worker_pieces){
+	*ret_channel = (struct split_channel){
 		.fd = TAKE_FD(fd),
-		.requests_left = WORKER_PIECES_MAX,
+		.requests_left = SPLIT_CHANNEL_REQUESTS_MAX,
 	};
 	*ret_worker_fd = TAKE_FD(worker_fd);
 	return 0;
 }
 
-void worker_pieces_done(struct worker_pieces *pieces)
+void split_channel_done(struct split_channel *channel)
 {
-	if (pieces->fd >= 0)
-		(void)close(pieces->fd);
-	*pieces = (struct worker_pieces){ .fd = -1 };
+	if (channel->fd >= 0)
+		(void)close(channel->fd);
+	*channel = (struct split_channel){ .fd = -1 };
 }
 
 /* With room for one descriptor; CMSG_SPACE() may have room for two. */
 struct packet {
-	struct pilotlight_piece_reply reply;
+	struct pilotlight_split_reply reply;
 	struct iovec bytes;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 	struct msghdr message;
@@ -99,33 +99,33 @@ static int receive_path(int socket_fd, char path[PILOTLIGHT_WORKER_PATH_BYTES_MA
 }
 
 static int serve_one(
-	struct worker_pieces *pieces, worker_pieces_opener *open, void *context, void *job)
+	struct split_channel *channel, split_file_opener *open, void *context, void *job)
 {
 	char path[PILOTLIGHT_WORKER_PATH_BYTES_MAX + 1];
 	_cleanup_close_ int fd = -1;
-	int r = receive_path(pieces->fd, path);
+	int r = receive_path(channel->fd, path);
 
 	if (r < 0)
 		return r;
 	r = -E2BIG;
-	if (pieces->requests_left > 0) {
-		pieces->requests_left--;
+	if (channel->requests_left > 0) {
+		channel->requests_left--;
 		r = open(context, job, path, &fd);
 	}
 	/* One that does not take its answers is not waited for. */
-	r = send_reply(pieces->fd, r, fd);
+	r = send_reply(channel->fd, r, fd);
 	return r == -EAGAIN ? -EPROTO : r;
 }
 
-void worker_pieces_serve(
-	struct worker_pieces *pieces, worker_pieces_opener *open, void *context, void *job)
+void split_channel_serve(
+	struct split_channel *channel, split_file_opener *open, void *context, void *job)
 {
 	int r = 0;
 
-	for (int i = 0; i < SERVED_MAX && r == 0 && pieces->fd >= 0; i++)
-		r = serve_one(pieces, open, context, job);
+	for (int i = 0; i < SERVED_MAX && r == 0 && channel->fd >= 0; i++)
+		r = serve_one(channel, open, context, job);
 	if (r < 0 && r != -EAGAIN)
-		worker_pieces_done(pieces);
+		split_channel_done(channel);
 }
 
 static int received_fd(struct packet *packet)
@@ -150,7 +150,7 @@ static int receive_reply(int *ret_fd)
 	packet.message.msg_control = packet.control;
 	packet.message.msg_controllen = CMSG_LEN(sizeof(int));
 	do
-		size = recvmsg(PILOTLIGHT_WORKER_PIECES_FD, &packet.message, MSG_CMSG_CLOEXEC);
+		size = recvmsg(PILOTLIGHT_WORKER_SPLIT_FD, &packet.message, MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
@@ -165,7 +165,7 @@ static int receive_reply(int *ret_fd)
 	return 0;
 }
 
-int worker_pieces_ask(void *context, const char *path, int *ret_fd)
+int split_channel_ask(void *context, const char *path, int *ret_fd)
 {
 	size_t length = strlen(path);
 	ssize_t size;
@@ -174,7 +174,7 @@ int worker_pieces_ask(void *context, const char *path, int *ret_fd)
 	if (length == 0 || length > PILOTLIGHT_WORKER_PATH_BYTES_MAX)
 		return -ENAMETOOLONG;
 	do
-		size = send(PILOTLIGHT_WORKER_PIECES_FD, path, length, MSG_NOSIGNAL);
+		size = send(PILOTLIGHT_WORKER_SPLIT_FD, path, length, MSG_NOSIGNAL);
 	while (size < 0 && errno == EINTR);
 	return size < 0 ? -errno : receive_reply(ret_fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolize/split_piece.h"
+#include "symbolize/split_file.h"
 
 #include "base/cleanup.h"
 #include "dwarf/elf_sections.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Looked through while samples wait to be drained. A piece may be in the object file itself, with a
- * section for each function. */
+/* The search delays the drain. A split unit may be in the object file itself, with a section for
+ * each function. */
 enum { SECTIONS_MAX = 4096 };
 #define BYTES_MAX (1ULL << 30)
 
-/* Its folders may be links, which the broker does not follow. */
+/* The broker follows no links, but folders of the path may be links. */
 static int resolve(const char *path, const char *binary_path, char **ret_real)
 {
 	const char *slash = binary_path ? strrchr(binary_path, '/') : NULL;
@@ -38,15 +38,15 @@ static int resolve(const char *path, const char *binary_path, char **ret_real)
 	return 0;
 }
 
-static bool may_be_had(const struct stat *piece, int binary_fd)
+static bool may_be_opened(const struct stat *file, int binary_fd)
 {
 	struct stat binary;
 
-	return (piece->st_mode & S_IROTH) ||
-	       (binary_fd >= 0 && fstat(binary_fd, &binary) == 0 && binary.st_uid == piece->st_uid);
+	return (file->st_mode & S_IROTH) ||
+	       (binary_fd >= 0 && fstat(binary_fd, &binary) == 0 && binary.st_uid == file->st_uid);
 }
 
-static int match_piece(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
+static int match_section(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
 {
 	(void)context;
 	(void)index;
@@ -54,7 +54,7 @@ static int match_piece(void *context, uint32_t index, const Elf64_Shdr *section,
 	       (strcmp(name, ".debug_info.dwo") == 0 || strcmp(name, ".zdebug_info.dwo") == 0);
 }
 
-static int check_piece(int fd, int binary_fd)
+static int check_file(int fd, int binary_fd)
 {
 	struct elf_file file;
 	struct stat status;
@@ -62,7 +62,7 @@ static int check_piece(int fd, int binary_fd)
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	if (!may_be_had(&status, binary_fd))
+	if (!may_be_opened(&status, binary_fd))
 		return -EACCES;
 	if ((uint64_t)status.st_size > BYTES_MAX)
 		return -EFBIG;
@@ -73,12 +73,12 @@ static int check_piece(int fd, int binary_fd)
 		return -ENOEXEC;
 	if (file.shdr_count > SECTIONS_MAX)
 		return -EFBIG;
-	r = elf_sections_each(&file, match_piece, NULL);
+	r = elf_sections_each(&file, match_section, NULL);
 	return r < 0 ? r : r == 1 ? 0 : -ENOEXEC;
 }
 
-int split_piece_open(struct broker *broker, const char *path, const char *binary_path,
-	int binary_fd, int *ret_fd)
+int split_file_open(struct broker *broker, const char *path, const char *binary_path, int binary_fd,
+	int *ret_fd)
 {
 	_cleanup_free_ char *real = NULL;
 	_cleanup_close_ int fd = -1;
@@ -88,7 +88,7 @@ int split_piece_open(struct broker *broker, const char *path, const char *binary
 	if (r == 0)
 		r = broker_open_path(broker, real, &fd);
 	if (r == 0)
-		r = check_piece(fd, binary_fd);
+		r = check_file(fd, binary_fd);
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;

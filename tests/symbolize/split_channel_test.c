@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The socket for pieces with this process at both ends; then with a worker, which this program is
- * when it is started as `symbol-worker`: it asks for what the origin of its request names.
+ * The socket for split DWARF files with this process at both ends; then with a worker, which this
+ * program is when it is started as `symbol-worker`: it asks for what the origin of its request
+ * names.
  */
-#include "symbolize/worker_pieces.h"
+#include "symbolize/split_channel.h"
 
 #include "base/cleanup.h"
 #include "child/child_request.h"
@@ -28,14 +29,14 @@
 
 enum { LONGEST = PILOTLIGHT_WORKER_PATH_BYTES_MAX };
 
-static struct worker_pieces pieces;
+static struct split_channel channel;
 static int epoll_fd, worker_fd;
 static int contexts[2]; /* of the opener, and of the job */
 static size_t opened;
 static char opened_path[LONGEST + 1];
 
 /* "no" is not to be had; others have their path as contents. */
-static int open_piece(void *context, void *job, const char *path, int *ret_fd)
+static int open_split_file(void *context, void *job, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -45,7 +46,7 @@ static int open_piece(void *context, void *job, const char *path, int *ret_fd)
 	(void)strcpy(opened_path, path);
 	if (strcmp(path, "no") == 0)
 		return -EACCES;
-	fd = memfd_create("piece", MFD_CLOEXEC);
+	fd = memfd_create("split", MFD_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_true(write(fd, path, strlen(path)) > 0);
 	*ret_fd = TAKE_FD(fd);
@@ -58,14 +59,14 @@ static int set_up(void **state)
 	opened = 0;
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	assert_true(epoll_fd >= 0);
-	assert_int_equal(worker_pieces_open(&pieces, epoll_fd, &worker_fd), 0);
+	assert_int_equal(split_channel_open(&channel, epoll_fd, &worker_fd), 0);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	worker_pieces_done(&pieces);
+	split_channel_done(&channel);
 	closep(&worker_fd);
 	closep(&epoll_fd);
 	return 0;
@@ -87,14 +88,14 @@ static bool is_ready(void)
 
 static void serve(void)
 {
-	worker_pieces_serve(&pieces, open_piece, &contexts[0], &contexts[1]);
+	split_channel_serve(&channel, open_split_file, &contexts[0], &contexts[1]);
 }
 
 /* Returns the error that comes, or 1 where nothing does. */
 static int take_reply(int *ret_fd)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	struct pilotlight_piece_reply reply;
+	struct pilotlight_split_reply reply;
 	struct iovec bytes = { &reply, sizeof(reply) };
 	struct msghdr message = {
 		.msg_iov = &bytes,
@@ -163,7 +164,7 @@ static void the_longest_path_is_taken(void **state)
 	assert_int_equal(strlen(opened_path), LONGEST);
 	ask(path, LONGEST + 1);
 	serve();
-	assert_int_equal(pieces.fd, -1);
+	assert_int_equal(channel.fd, -1);
 	assert_int_equal(opened, 1);
 }
 
@@ -179,7 +180,7 @@ static void what_is_no_path_ends_the_talk(void **state)
 		(void)set_up(state);
 		ask(cases[i].bytes, cases[i].size);
 		serve();
-		assert_int_equal(pieces.fd, -1);
+		assert_int_equal(channel.fd, -1);
 		assert_int_equal(opened, 0);
 		assert_false(is_ready());
 		serve();
@@ -189,7 +190,7 @@ static void what_is_no_path_ends_the_talk(void **state)
 static void requests_are_bounded(void **state)
 {
 	(void)state;
-	pieces.requests_left = 2;
+	channel.requests_left = 2;
 	for (int i = 0; i < 4; i++) {
 		ask("a", 1);
 		serve();
@@ -215,11 +216,11 @@ static void a_flood_leaves_time_for_others(void **state)
 static void one_that_takes_no_answers_is_not_waited_for(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 100000 && pieces.fd >= 0; i++) {
+	for (int i = 0; i < 100000 && channel.fd >= 0; i++) {
 		(void)send(worker_fd, "no", 2, MSG_NOSIGNAL | MSG_DONTWAIT);
 		serve();
 	}
-	assert_int_equal(pieces.fd, -1);
+	assert_int_equal(channel.fd, -1);
 	assert_false(is_ready());
 }
 
@@ -230,7 +231,7 @@ static void one_that_ends_is_forgotten(void **state)
 	worker_fd = -1;
 	assert_true(is_ready());
 	serve();
-	assert_int_equal(pieces.fd, -1);
+	assert_int_equal(channel.fd, -1);
 	assert_false(is_ready());
 }
 
@@ -289,7 +290,7 @@ static int stop_serving(void **state)
 	return 0;
 }
 
-/* Copies the piece that it is told to ask for to its output. */
+/* Asks for the split file that it is given and copies it to its output. */
 static int worker_role(void)
 {
 	struct pilotlight_symbol_report report = {
@@ -303,12 +304,12 @@ static int worker_role(void)
 
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 90;
-	report.units_failed = request.has_pieces;
+	report.units_failed = request.has_split_files;
 	report.scratch_bytes = request.has_package;
-	if (!request.has_pieces)
-		report.error = fcntl(PILOTLIGHT_WORKER_PIECES_FD, F_GETFD) < 0 ? 0 : -EEXIST;
+	if (!request.has_split_files)
+		report.error = fcntl(PILOTLIGHT_WORKER_SPLIT_FD, F_GETFD) < 0 ? 0 : -EEXIST;
 	else
-		report.error = worker_pieces_ask(NULL, request.origin, &fd);
+		report.error = split_channel_ask(NULL, request.origin, &fd);
 	if (request.has_package)
 		fd = PILOTLIGHT_WORKER_PACKAGE_FD;
 	if (fd >= 0) {
@@ -326,12 +327,12 @@ static void keep_result(void *context, const struct worker_result *result)
 }
 
 static struct worker_result run_worker(
-	const char *origin, bool has_opener, bool has_pieces, int package_fd, int output_fd)
+	const char *origin, bool has_opener, bool has_split_files, int package_fd, int output_fd)
 {
 	const struct worker_pool_options options = {
 		.broker = broker,
-		.open_piece = has_opener ? open_piece : NULL,
-		.open_piece_context = &contexts[0],
+		.open_split_file = has_opener ? open_split_file : NULL,
+		.open_split_file_context = &contexts[0],
 	};
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_job job = {
@@ -341,7 +342,7 @@ static struct worker_result run_worker(
 		.debug_fd = -1,
 		.alternate_fd = -1,
 		.package_fd = package_fd,
-		.has_pieces = has_pieces,
+		.has_split_files = has_split_files,
 		.scratch_fd = memfd_create("scratch", MFD_CLOEXEC),
 		.output_fd = output_fd,
 		.origin = origin,
@@ -377,7 +378,7 @@ static void a_worker_gets_what_it_asks_for(void **state)
 	assert_int_equal(opened, 2);
 }
 
-static void a_worker_without_pieces_has_no_socket_for_them(void **state)
+static void worker_without_split_files_has_no_socket(void **state)
 {
 	_cleanup_close_ int output_fd = memfd_create("output", MFD_CLOEXEC);
 	struct worker_result result;
@@ -427,7 +428,7 @@ int main(int argc, char **argv)
 		TEST(one_that_ends_is_forgotten),
 		TEST(descriptors_that_come_are_closed),
 		IN_BOTH_WAYS(a_worker_gets_what_it_asks_for),
-		IN_BOTH_WAYS(a_worker_without_pieces_has_no_socket_for_them),
+		IN_BOTH_WAYS(worker_without_split_files_has_no_socket),
 		IN_BOTH_WAYS(a_worker_gets_its_package),
 	};
 
