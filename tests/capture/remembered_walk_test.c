@@ -1,52 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Steps that a walk takes again as the one before took them, compiled for the host, on a stack that
- * is made here. The truth is the same walk by its rules.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+/* Steps that a walk repeats from the last one, compiled for the host, on a made-up stack. The truth
+ * is the same walk by rules. */
+enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
+#include "tests/capture/made_up_stack.h"
 
-#include <cmocka.h>
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 #include "bpf/remembered_walk.bpf.h"
 #include "bpf/walk_step.bpf.h"
 
-enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
-#define STACK_START 0x7ffc00000000ULL
-#define CODE	    0x401000ULL
-#define SEED	    77
+#define CODE 0x401000ULL
+#define SEED 77
 
-static __u64 stack[STACK_WORDS];
-static unsigned rule_steps; /* that were taken by a rule */
+static unsigned rule_steps; /* steps by a rule */
 static int last_end;
 
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
-{
-	if (address < STACK_START || address % 8 != 0 ||
-		address + count * 8 > STACK_START + sizeof(stack))
-		return 0;
-	memcpy(words, stack + (address - STACK_START) / 8, count * 8);
-	return 1;
-}
-
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
-{
-	(void)words, (void)count, (void)place;
-	return 0;
-}
-
-static __u64 at(unsigned word)
-{
-	return STACK_START + 8 * word;
-}
-
-/* The rules of the code here: by the address, as tables have them. */
+/* The rule follows from the low bits of the address. */
 static struct pilotlight_unwind_rule rule_of(__u64 ip)
 {
 	struct pilotlight_unwind_rule rule = {
@@ -90,13 +57,13 @@ static int step_by_its_rule(struct walk *walk)
 	walk->is_jit = (walk->ip & 0xf) == 5;
 	walk->has_jit |= walk->is_jit;
 	walk->frames[walk->record.count++] = walk->ip;
-	/* Such code has no rules. */
+	/* Code without rules. */
 	if ((walk->ip & 0xf) == 7)
 		return step_by_frame_pointer(walk, 0);
 	return step_by_rule(walk, &rule, 1);
 }
 
-/* As the sampler does it. */
+/* As in the sampler's step_out(). */
 static int step(struct walk *walk)
 {
 	int end = step_from_memory(walk);
@@ -110,7 +77,7 @@ static int step(struct walk *walk)
 	return end;
 }
 
-static void begin(struct walk *walk, unsigned sp)
+static void begin_walk(struct walk *walk, unsigned sp)
 {
 	walk->ip = CODE;
 	walk->sp = at(sp);
@@ -125,7 +92,7 @@ static void begin(struct walk *walk, unsigned sp)
 	rule_steps = 0;
 }
 
-static int go_on(struct walk *walk)
+static int finish_walk(struct walk *walk)
 {
 	int end = WALK_ON;
 
@@ -136,13 +103,13 @@ static int go_on(struct walk *walk)
 	return end;
 }
 
-static int take(struct walk *walk, unsigned sp)
+static int walk_stack(struct walk *walk, unsigned sp)
 {
-	begin(walk, sp);
-	return go_on(walk);
+	begin_walk(walk, sp);
+	return finish_walk(walk);
 }
 
-/* The same without a memory. */
+/* Compares with a walk by rules alone. */
 static void check_frames(const struct walk *walk, unsigned sp)
 {
 	unsigned steps = rule_steps;
@@ -151,7 +118,7 @@ static void check_frames(const struct walk *walk, unsigned sp)
 	__u64 hash = SEED;
 
 	truth = (struct walk){ 0 };
-	begin(&truth, sp);
+	begin_walk(&truth, sp);
 	while (truth.record.count < PILOTLIGHT_WALK_DEPTH && end == WALK_ON)
 		end = step_by_its_rule(&truth);
 	assert_int_equal(last_end, end);
@@ -164,7 +131,7 @@ static void check_frames(const struct walk *walk, unsigned sp)
 	rule_steps = steps;
 }
 
-/* `depth` frames of FRAME_WORDS, callers with the kinds of code that `kinds` has in turns. */
+/* `depth` frames of FRAME_WORDS; the callers' kinds of code are those of `kinds`, in turn. */
 static void make_stack(unsigned depth, const char *kinds)
 {
 	unsigned sp = LEAF_SP;
@@ -179,24 +146,24 @@ static void make_stack(unsigned depth, const char *kinds)
 	}
 }
 
-static void a_walk_that_comes_again_looks_up_its_leaf(void **state)
+static void repeated_walk_looks_up_only_its_leaf(void **state)
 {
 	static struct walk walk;
 
 	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(rule_steps, 11);
 	check_frames(&walk, LEAF_SP);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(rule_steps, 1);
 		check_frames(&walk, LEAF_SP);
 	}
 }
 
-static void deeper_and_shallower_leaves_meet_the_same_callers(void **state)
+static void deeper_and_shallower_leaves_reuse_the_same_callers(void **state)
 {
 	static struct walk walk;
 
@@ -206,17 +173,17 @@ static void deeper_and_shallower_leaves_meet_the_same_callers(void **state)
 	for (unsigned turn = 0; turn < 100; turn++) {
 		unsigned sp = LEAF_SP + FRAME_WORDS * (turn * 7 % 41);
 
-		assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, sp), PILOTLIGHT_WALK_ROOT);
 		check_frames(&walk, sp);
 		if (turn > 0 && turn % 2 == 0) {
-			assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
+			assert_int_equal(walk_stack(&walk, sp), PILOTLIGHT_WALK_ROOT);
 			assert_int_equal(rule_steps, 1);
 		}
 	}
 }
 
-/* All that a step begins with is compared. */
-static void another_place_is_not_the_same(void **state)
+/* All registers are compared. */
+static void other_registers_are_not_the_same_frame(void **state)
 {
 	const struct remembered_frame frame = {
 		.ip = CODE,
@@ -252,8 +219,8 @@ static void another_place_is_not_the_same(void **state)
 #undef OTHER
 }
 
-/* Leaves of all depths, one after the other, with more frames than are remembered and fewer, some
- * of which are not as they were: whatever of the last walk is overwritten is not taken for it. */
+/* Leaves of all depths in turn, with more and fewer frames than are remembered, and changes of the
+ * stack in between: overwritten frames are never reused. */
 static void walks_of_all_depths_follow_each_other(void **state)
 {
 	static const unsigned depths[] = { 5, 40, 63, 64, 65, 66, 90, 127, 130 };
@@ -272,10 +239,10 @@ static void walks_of_all_depths_follow_each_other(void **state)
 			seed = seed * 1103515245 + 12345;
 			sp = LEAF_SP + FRAME_WORDS * ((seed >> 16) % depth);
 			word = LEAF_SP + FRAME_WORDS * ((seed >> 8) % depth) + FRAME_WORDS - 1;
-			/* Code of the same kind elsewhere, now and then; but not the root's. */
+			/* Sometimes, other code of the same kind; but not for the root. */
 			if (turn % 3 == 0 && (stack[word] & 0xf) != 3)
 				stack[word] ^= 0x40000;
-			assert_int_equal(take(&walk, sp), PILOTLIGHT_WALK_ROOT);
+			assert_int_equal(walk_stack(&walk, sp), PILOTLIGHT_WALK_ROOT);
 			check_frames(&walk, sp);
 			all_steps += rule_steps;
 			all_frames += walk.record.count;
@@ -284,29 +251,28 @@ static void walks_of_all_depths_follow_each_other(void **state)
 	assert_true(all_steps < all_frames / 4 * 3);
 }
 
-/* Where a walk ends is known by its place alone, unless something was read: that may be another. */
-static void an_end_that_was_read_is_looked_up(void **state)
+/* An end that depends on a word of the stack is not remembered: the word may change. */
+static void end_read_from_the_stack_is_looked_up(void **state)
 {
 	static struct walk walk;
 
 	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
-	stack[LEAF_SP + 6 * FRAME_WORDS - 1] = 0; /* nobody has called it */
+	stack[LEAF_SP + 6 * FRAME_WORDS - 1] = 0; /* no caller */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(walk.record.count, 6);
 		check_frames(&walk, LEAF_SP);
 	}
 	assert_int_equal(rule_steps, 2);
 	stack[LEAF_SP + 6 * FRAME_WORDS - 1] = CODE + 0x600;
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(walk.record.count, 11);
 	check_frames(&walk, LEAF_SP);
 }
 
-/* So is one that a saved frame pointer tells. */
-static void an_end_by_a_frame_pointer_is_looked_up(void **state)
+static void end_by_a_frame_pointer_is_looked_up(void **state)
 {
 	const unsigned saved = LEAF_SP + 4 * FRAME_WORDS - 2; /* frame 4's */
 	static struct walk walk;
@@ -318,17 +284,17 @@ static void an_end_by_a_frame_pointer_is_looked_up(void **state)
 	fp = stack[saved];
 	stack[saved] = 0;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(walk.record.count, 5);
 	}
 	assert_int_equal(rule_steps, 2);
 	stack[saved] = fp;
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(walk.record.count, 11);
 	check_frames(&walk, LEAF_SP);
 }
 
-static void where_a_walk_joins_the_last_it_has_all_of_its_frames(void **state)
+static void joining_the_last_walk_keeps_all_its_frames(void **state)
 {
 	static struct walk walk;
 
@@ -349,8 +315,8 @@ static void where_a_walk_joins_the_last_it_has_all_of_its_frames(void **state)
 	}
 }
 
-/* What was there before has not been looked up since all was forgotten. */
-static void frames_behind_the_last_are_not_taken(void **state)
+/* Frames from before forget_walks() are not reused. */
+static void frames_behind_the_end_are_not_reused(void **state)
 {
 	const unsigned address = LEAF_SP + 6 * FRAME_WORDS - 1;
 	static struct walk walk;
@@ -358,20 +324,20 @@ static void frames_behind_the_last_are_not_taken(void **state)
 	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
-	assert_int_equal(take(&walk, LEAF_SP + 1024), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP + 1024), PILOTLIGHT_WALK_ROOT);
 	forget_walks(&walk);
 	stack[address] = 0;
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(walk.record.count, 6);
 	stack[address] = CODE + 0x600;
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(rule_steps, 1 + 6);
 	check_frames(&walk, LEAF_SP);
 }
 
-/* Another return address or frame pointer, anywhere, and the rest is as it is now. */
-static void what_has_changed_is_looked_up(void **state)
+/* Changes each return address and frame pointer in turn. */
+static void changed_words_are_noticed(void **state)
 {
 	static const char *const kinds[] = { "01", "1", "014" };
 	static struct walk walk;
@@ -382,18 +348,18 @@ static void what_has_changed_is_looked_up(void **state)
 
 		walk = (struct walk){ 0 };
 		make_stack(12, kinds[i % 3]);
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		if (stack[changed] == 0)
 			continue;
 		/* Code of the same kind elsewhere, or another frame's pointer. */
 		stack[changed] += stack[changed] < STACK_START ? 0x40000 : 8 * FRAME_WORDS;
-		(void)take(&walk, LEAF_SP);
+		(void)walk_stack(&walk, LEAF_SP);
 		check_frames(&walk, LEAF_SP);
 	}
 }
 
-/* The same return addresses, and another frame pointer that goes through them untouched. */
-static void another_frame_pointer_leads_elsewhere(void **state)
+/* The return addresses are the same, but another frame pointer passes through unchanged. */
+static void changed_frame_pointer_leads_elsewhere(void **state)
 {
 	static struct walk walk;
 
@@ -401,27 +367,27 @@ static void another_frame_pointer_leads_elsewhere(void **state)
 	walk = (struct walk){ 0 };
 	make_stack(10, "4441000000");
 	for (unsigned i = 4; i < 7; i++) {
-		begin(&walk, LEAF_SP);
+		begin_walk(&walk, LEAF_SP);
 		walk.ip = CODE + 4;
 		walk.fp.word = at(LEAF_SP + i * FRAME_WORDS + 2);
-		assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(finish_walk(&walk), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(walk.frames[4], CODE + 0x401);
 		assert_int_equal(walk.frames[5] >> 8, (CODE >> 8) + i + 1);
 	}
 	/* And so does rbx. */
 	make_stack(10, "4446000000");
 	for (unsigned i = 4; i < 7; i++) {
-		begin(&walk, LEAF_SP);
+		begin_walk(&walk, LEAF_SP);
 		walk.ip = CODE + 4;
 		walk.rbx.word = at(LEAF_SP + (i + 1) * FRAME_WORDS);
-		assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(finish_walk(&walk), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(walk.frames[4], CODE + 0x406);
 		assert_int_equal(walk.frames[5] >> 8, (CODE >> 8) + i + 1);
 	}
 }
 
-/* What is read elsewhere than right below the caller's stack pointer is not compared. */
-static void steps_that_read_more_are_taken_anew(void **state)
+/* Words that are not right below the caller's stack pointer are not compared. */
+static void steps_that_read_more_are_looked_up(void **state)
 {
 	static struct walk walk;
 	unsigned sp = LEAF_SP;
@@ -431,16 +397,16 @@ static void steps_that_read_more_are_taken_anew(void **state)
 	make_stack(6, "02");
 	for (unsigned i = 0; i < 6; i++, sp += FRAME_WORDS)
 		stack[sp + 1] = at(sp + FRAME_WORDS); /* the CFA, where the rule has it */
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	check_frames(&walk, LEAF_SP);
-	/* One frame's CFA is another now, further up. */
+	/* One frame's CFA changes. */
 	stack[LEAF_SP + 2 * FRAME_WORDS + 1] = at(LEAF_SP + 5 * FRAME_WORDS);
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 	check_frames(&walk, LEAF_SP);
 	assert_int_equal(walk.record.count, 5);
 }
 
-static void a_frame_in_jit_code_says_so_again(void **state)
+static void remembered_jit_frame_is_still_jit(void **state)
 {
 	static struct walk walk;
 
@@ -448,14 +414,14 @@ static void a_frame_in_jit_code_says_so_again(void **state)
 	walk = (struct walk){ 0 };
 	make_stack(6, "00500");
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		check_frames(&walk, LEAF_SP);
 		assert_int_equal(walk.has_jit, 1);
 	}
 	assert_int_equal(rule_steps, 1);
 }
 
-static void deep_stacks_are_remembered_in_part(void **state)
+static void deep_stacks_are_partly_remembered(void **state)
 {
 	static struct walk walk;
 
@@ -463,19 +429,19 @@ static void deep_stacks_are_remembered_in_part(void **state)
 	walk = (struct walk){ 0 };
 	make_stack(200, "0");
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		check_frames(&walk, LEAF_SP);
 	}
 	assert_int_equal(rule_steps, 201 - (REMEMBERED_FRAMES - 2)); /* the leaf, the last one */
-	/* Without a root, to the depth that is walked. */
+	/* Without a root, up to the greatest depth. */
 	make_stack(300, "0");
-	assert_int_equal(take(&walk, LEAF_SP), WALK_ON);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), WALK_ON);
 	assert_int_equal(walk.record.count, PILOTLIGHT_WALK_DEPTH);
-	assert_int_equal(take(&walk, LEAF_SP), WALK_ON);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), WALK_ON);
 	check_frames(&walk, LEAF_SP);
 }
 
-static void forgotten_walks_are_taken_anew(void **state)
+static void forgotten_walks_are_looked_up(void **state)
 {
 	static struct walk walk;
 
@@ -483,17 +449,18 @@ static void forgotten_walks_are_taken_anew(void **state)
 	make_stack(10, "0");
 	for (__u32 turn = 0; turn < 2; turn++) {
 		walk = (struct walk){ .turn = turn };
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		forget_walks(&walk);
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(rule_steps, 11);
-		assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
 		assert_int_equal(rule_steps, 1);
 	}
 }
 
-/* A leaf may stand where a caller stood: more is known of it, and its address is itself. */
-static void leaves_and_what_a_signal_interrupted_are_not_taken_for_callers(void **state)
+/* A leaf may have the registers of a former caller. But it knows more registers, and its address is
+ * exact. */
+static void leaves_are_not_mistaken_for_callers(void **state)
 {
 	static struct walk walk;
 	struct remembered_frame caller;
@@ -501,14 +468,14 @@ static void leaves_and_what_a_signal_interrupted_are_not_taken_for_callers(void 
 	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
-	assert_int_equal(take(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
-	begin(&walk, LEAF_SP + FRAME_WORDS);
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	begin_walk(&walk, LEAF_SP + FRAME_WORDS);
 	caller = *remembered_frame(&walk, last_walk(&walk), 1);
 	walk.ip = caller.ip;
 	walk.fp.word = caller.fp;
 	walk.fp.kind = caller.fp_kind;
 	assert_true(is_there_again(&walk, &caller));
-	assert_int_equal(go_on(&walk), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(finish_walk(&walk), PILOTLIGHT_WALK_ROOT);
 	assert_int_equal(walk.frames[0], CODE + 0x100);
 	assert_int_equal(rule_steps, 1);
 	assert_int_equal(remembered_frame(&walk, last_walk(&walk), 0)->words_read, 0);
@@ -517,21 +484,21 @@ static void leaves_and_what_a_signal_interrupted_are_not_taken_for_callers(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_walk_that_comes_again_looks_up_its_leaf),
-		cmocka_unit_test(deeper_and_shallower_leaves_meet_the_same_callers),
-		cmocka_unit_test(another_place_is_not_the_same),
+		cmocka_unit_test(repeated_walk_looks_up_only_its_leaf),
+		cmocka_unit_test(deeper_and_shallower_leaves_reuse_the_same_callers),
+		cmocka_unit_test(other_registers_are_not_the_same_frame),
 		cmocka_unit_test(walks_of_all_depths_follow_each_other),
-		cmocka_unit_test(an_end_that_was_read_is_looked_up),
-		cmocka_unit_test(an_end_by_a_frame_pointer_is_looked_up),
-		cmocka_unit_test(where_a_walk_joins_the_last_it_has_all_of_its_frames),
-		cmocka_unit_test(frames_behind_the_last_are_not_taken),
-		cmocka_unit_test(what_has_changed_is_looked_up),
-		cmocka_unit_test(another_frame_pointer_leads_elsewhere),
-		cmocka_unit_test(steps_that_read_more_are_taken_anew),
-		cmocka_unit_test(a_frame_in_jit_code_says_so_again),
-		cmocka_unit_test(deep_stacks_are_remembered_in_part),
-		cmocka_unit_test(forgotten_walks_are_taken_anew),
-		cmocka_unit_test(leaves_and_what_a_signal_interrupted_are_not_taken_for_callers),
+		cmocka_unit_test(end_read_from_the_stack_is_looked_up),
+		cmocka_unit_test(end_by_a_frame_pointer_is_looked_up),
+		cmocka_unit_test(joining_the_last_walk_keeps_all_its_frames),
+		cmocka_unit_test(frames_behind_the_end_are_not_reused),
+		cmocka_unit_test(changed_words_are_noticed),
+		cmocka_unit_test(changed_frame_pointer_leads_elsewhere),
+		cmocka_unit_test(steps_that_read_more_are_looked_up),
+		cmocka_unit_test(remembered_jit_frame_is_still_jit),
+		cmocka_unit_test(deep_stacks_are_partly_remembered),
+		cmocka_unit_test(forgotten_walks_are_looked_up),
+		cmocka_unit_test(leaves_are_not_mistaken_for_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,48 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The steps of the sampler's walk, compiled for the host, on stacks that are made here. */
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/walk_step.bpf.h"
-
+/* The steps of the sampler's walk, compiled for the host, on a made-up stack. */
 enum { STACK_WORDS = 64 };
-#define STACK_START 0x7ffc00000000ULL
+#include "tests/capture/made_up_stack.h"
 
-static __u64 stack[STACK_WORDS];
-
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
-{
-	if (address < STACK_START || address % 8 != 0 ||
-		address + count * 8 > STACK_START + sizeof(stack))
-		return 0;
-	memcpy(words, stack + (address - STACK_START) / 8, count * 8);
-	return 1;
-}
-
-static __u64 pt_regs[PT_REGS_WORDS];
-
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
-{
-	if (place + count > PT_REGS_WORDS)
-		return 0;
-	memcpy(words, pt_regs + place, count * sizeof(*words));
-	return 1;
-}
-
-static __u64 at(unsigned word)
-{
-	return STACK_START + 8 * word;
-}
+#include "bpf/walk_step.bpf.h"
 
 static struct walk walk_at(unsigned sp, unsigned fp)
 {
@@ -54,7 +15,7 @@ static struct walk walk_at(unsigned sp, unsigned fp)
 	return walk;
 }
 
-/* Also where that is yet to be read. */
+/* The frame pointer, read from the stack if it is saved there. */
 static __u64 fp_of(struct walk *walk)
 {
 	__u64 fp;
@@ -63,7 +24,7 @@ static __u64 fp_of(struct walk *walk)
 	return fp;
 }
 
-static void rules_from_the_stack_pointer_find_the_caller(void **state)
+static void rule_relative_to_the_stack_pointer_finds_the_caller(void **state)
 {
 	const struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_CFA,
@@ -86,7 +47,7 @@ static void rules_from_the_stack_pointer_find_the_caller(void **state)
 	assert_int_equal(walk.registers_kind, REGISTERS_NONE);
 }
 
-static void a_frame_pointer_right_below_the_return_address_is_read_with_it(void **state)
+static void frame_pointer_below_the_return_address_is_read_with_it(void **state)
 {
 	const struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_CFA,
@@ -106,7 +67,7 @@ static void a_frame_pointer_right_below_the_return_address_is_read_with_it(void 
 	assert_int_equal(walk.sp, at(10));
 }
 
-static void a_realigned_stack_keeps_its_frame_address_in_memory(void **state)
+static void realigned_stack_has_its_cfa_in_memory(void **state)
 {
 	const struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_CFA_AT,
@@ -127,7 +88,7 @@ static void a_realigned_stack_keeps_its_frame_address_in_memory(void **state)
 	assert_int_equal(fp_of(&walk), at(60));
 }
 
-static void stubs_have_pushed_a_word_in_their_second_part(void **state)
+static void plt_stubs_push_a_word_in_their_second_part(void **state)
 {
 	const struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_PLT, .offset = 11 };
 
@@ -145,9 +106,9 @@ static void stubs_have_pushed_a_word_in_their_second_part(void **state)
 	}
 }
 
-static void other_registers_are_known_of_the_leaf_alone(void **state)
+static void other_registers_are_known_in_the_leaf_only(void **state)
 {
-	/* Where struct pt_regs has what DWARF counts: dx is 1 and r10 is 10. */
+	/* DWARF's number, and the place in struct pt_regs. */
 	static const struct {
 		__u8 number, place;
 	} registers[] = { { 1, 12 }, { 10, 7 }, { 15, 0 }, { 0, 10 } };
@@ -173,22 +134,21 @@ static void other_registers_are_known_of_the_leaf_alone(void **state)
 	}
 }
 
-/* From a leaf that pushed rbx, through one that did not, to one whose frame begins at it. */
-/* Without a frame, in the middle of a function: who called it is told by the call. */
-static void a_leaf_that_needs_no_frame_is_told_by_its_caller(void **state)
+/* In the middle of a function without a frame, the call before the return address shows the caller.
+ */
+static void frameless_leaf_is_found_by_the_call(void **state)
 {
 	static const struct {
 		__u64 code; /* before the return address */
 		int is_call;
 	} callers[] = {
-		{ 0xffffffb0e8909090,
-			1 }, /* 80 bytes before the return address: 16 before the leaf */
-		{ 0x00000000e8909090, 1 }, /* of what is right behind it */
-		{ 0x00020000e8909090, 0 }, /* and far behind it */
-		{ 0xfffeff00e8909090, 0 }, /* of what is far before it */
+		{ 0xffffffb0e8909090, 1 }, /* calls 16 bytes before the leaf */
+		{ 0x00000000e8909090, 1 }, /* right behind it */
+		{ 0x00020000e8909090, 0 }, /* far behind it */
+		{ 0xfffeff00e8909090, 0 }, /* far before it */
 		{ 0xd7ff909090909090, 1 }, /* call *%rdi */
 		{ 0x13ff909090909090, 1 }, /* call *(%rbx) */
-		{ 0x14ff909090909090, 0 }, /* has another byte */
+		{ 0x14ff909090909090, 0 }, /* needs another byte */
 		{ 0x0850ff9090909090, 1 }, /* call *8(%rax) */
 		{ 0x082454ff90909090, 1 }, /* call *8(%rsp) */
 		{ 0x0000100090ff9090, 1 }, /* call *0x1000(%rax) */
@@ -214,8 +174,8 @@ static void a_leaf_that_needs_no_frame_is_told_by_its_caller(void **state)
 	}
 }
 
-/* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret: the word that is pushed next, or popped last. */
-static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
+/* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret */
+static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 {
 	static const struct {
 		__u64 code;
@@ -223,7 +183,7 @@ static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
 	} leaves[] = {
 		{ 0xe5894855, 4 },	   /* push %rbp */
 		{ 0x90e58948, 5 },	   /* mov %rsp, %rbp */
-		{ 0x90ec8b48, 5 },	   /* in its other encoding */
+		{ 0x90ec8b48, 5 },	   /* the other encoding */
 		{ 0x90909090909090c3, 4 }, /* ret */
 		{ 0x9090909090909090, 9 }, /* within */
 	};
@@ -241,7 +201,7 @@ static void a_leaf_without_a_frame_as_yet_is_told_by_its_code(void **state)
 		assert_int_equal(walk.ip, 0x403000);
 		assert_int_equal(walk.sp, at(leaves[i].return_address_at + 1));
 		assert_int_equal(fp_of(&walk), leaves[i].return_address_at == 9 ? at(20) : at(8));
-		/* A return address is behind a prologue. */
+		/* Not at a return address, which is behind the prologue. */
 		walk = walk_at(4, 8);
 		walk.is_exact = 0;
 		walk.registers_kind = REGISTERS_NONE;
@@ -281,7 +241,7 @@ static void rbx_is_read_where_a_callee_saved_it(void **state)
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
-static void rbx_is_the_leafs_or_of_what_a_signal_interrupted(void **state)
+static void rbx_is_known_in_a_leaf_and_after_a_signal(void **state)
 {
 	const struct pilotlight_unwind_rule by_rbx = {
 		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RBX, .offset = 16
@@ -304,7 +264,7 @@ static void rbx_is_the_leafs_or_of_what_a_signal_interrupted(void **state)
 	assert_int_equal(walk.ip, 0x406000);
 }
 
-static void code_that_tells_nothing_of_rbx_loses_it(void **state)
+static void rbx_is_lost_in_code_without_rules_for_it(void **state)
 {
 	const struct pilotlight_unwind_rule silent = {
 		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 8
@@ -329,14 +289,14 @@ static void code_that_tells_nothing_of_rbx_loses_it(void **state)
 	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 
-	/* Saved where nothing can be read. */
+	/* Saved in unreadable memory. */
 	walk = walk_at(4, 8);
 	walk.rbx.word = STACK_START - 8;
 	walk.rbx.kind = SAVED_AT_ADDRESS;
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
-static void a_signal_frame_gives_all_registers_back(void **state)
+static void signal_frame_restores_all_registers(void **state)
 {
 	const struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_SIGNAL };
 	const struct pilotlight_unwind_rule by_r10 = {
@@ -347,7 +307,7 @@ static void a_signal_frame_gives_all_registers_back(void **state)
 
 	(void)state;
 	gregs[GREGS_RIP] = 0x405000;
-	gregs[GREGS_RSP] = at(40); /* of another stack it may be below */
+	gregs[GREGS_RSP] = at(40); /* on another stack it may be lower */
 	gregs[GREGS_RBP] = at(44);
 	gregs[2] = at(50); /* r10 */
 	walk.fp.kind = SAVED_UNKNOWN;
@@ -365,7 +325,7 @@ static void a_signal_frame_gives_all_registers_back(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 }
 
-static void walks_end_for_a_reason(void **state)
+static void each_end_has_its_reason(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 16
@@ -394,7 +354,7 @@ static void walks_end_for_a_reason(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
-static void a_frame_pointer_that_was_saved_is_known_again(void **state)
+static void saved_frame_pointer_is_known_again(void **state)
 {
 	const struct pilotlight_unwind_rule loses = { .kind = PILOTLIGHT_UNWIND_CFA,
 		.base = DWARF_RSP,
@@ -415,7 +375,7 @@ static void a_frame_pointer_that_was_saved_is_known_again(void **state)
 	stack[4] = stack[5] = stack[8] = 0x402000;
 	stack[6] = at(50);
 	assert_int_equal(step_by_rule(&walk, &loses, 0), WALK_ON);
-	/* It is where nobody knows. */
+	/* It is relative to an unknown value. */
 	assert_int_equal(step_by_rule(&walk, &by_own, 0), WALK_ON);
 	assert_int_equal(walk.fp.kind, SAVED_UNKNOWN);
 	assert_int_equal(step_by_rule(&walk, &saved, 0), WALK_ON);
@@ -423,7 +383,7 @@ static void a_frame_pointer_that_was_saved_is_known_again(void **state)
 	assert_int_equal(fp_of(&walk), at(50));
 }
 
-static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
+static void lost_frame_pointer_ends_only_steps_that_need_it(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_CFA,
@@ -443,7 +403,7 @@ static void a_lost_frame_pointer_ends_only_what_needs_it(void **state)
 	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
-static void frame_pointers_lead_to_the_first_one(void **state)
+static void frame_pointers_lead_to_the_root(void **state)
 {
 	struct walk walk = walk_at(4, 8);
 
@@ -459,7 +419,7 @@ static void frame_pointers_lead_to_the_first_one(void **state)
 	assert_int_equal(walk.ip, 0x403000);
 	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_ROOT);
 
-	/* To another stack, only where that is usual. */
+	/* To another stack only where that is allowed. */
 	walk = walk_at(30, 8);
 	stack[9] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_LOOPED);
@@ -471,21 +431,21 @@ static void frame_pointers_lead_to_the_first_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules_from_the_stack_pointer_find_the_caller),
-		cmocka_unit_test(a_frame_pointer_right_below_the_return_address_is_read_with_it),
-		cmocka_unit_test(a_realigned_stack_keeps_its_frame_address_in_memory),
-		cmocka_unit_test(stubs_have_pushed_a_word_in_their_second_part),
-		cmocka_unit_test(other_registers_are_known_of_the_leaf_alone),
-		cmocka_unit_test(a_leaf_without_a_frame_as_yet_is_told_by_its_code),
-		cmocka_unit_test(a_leaf_that_needs_no_frame_is_told_by_its_caller),
+		cmocka_unit_test(rule_relative_to_the_stack_pointer_finds_the_caller),
+		cmocka_unit_test(frame_pointer_below_the_return_address_is_read_with_it),
+		cmocka_unit_test(realigned_stack_has_its_cfa_in_memory),
+		cmocka_unit_test(plt_stubs_push_a_word_in_their_second_part),
+		cmocka_unit_test(other_registers_are_known_in_the_leaf_only),
+		cmocka_unit_test(leaf_in_prologue_or_epilogue_is_found_by_its_code),
+		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
 		cmocka_unit_test(rbx_is_read_where_a_callee_saved_it),
-		cmocka_unit_test(rbx_is_the_leafs_or_of_what_a_signal_interrupted),
-		cmocka_unit_test(code_that_tells_nothing_of_rbx_loses_it),
-		cmocka_unit_test(a_signal_frame_gives_all_registers_back),
-		cmocka_unit_test(walks_end_for_a_reason),
-		cmocka_unit_test(a_frame_pointer_that_was_saved_is_known_again),
-		cmocka_unit_test(a_lost_frame_pointer_ends_only_what_needs_it),
-		cmocka_unit_test(frame_pointers_lead_to_the_first_one),
+		cmocka_unit_test(rbx_is_known_in_a_leaf_and_after_a_signal),
+		cmocka_unit_test(rbx_is_lost_in_code_without_rules_for_it),
+		cmocka_unit_test(signal_frame_restores_all_registers),
+		cmocka_unit_test(each_end_has_its_reason),
+		cmocka_unit_test(saved_frame_pointer_is_known_again),
+		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),
+		cmocka_unit_test(frame_pointers_lead_to_the_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
