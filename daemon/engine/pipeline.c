@@ -148,10 +148,9 @@ static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 	if (pipeline->unwinding && wanted_ns > pipeline->last_request_ns)
 		wanted_ns = pipeline->last_request_ns;
 	process_table_retire(pipeline->processes, oldest_ns < wanted_ns ? oldest_ns : wanted_ns);
-	/* Those that wait for the names of their JIT code want the executable's, too, if they may.
-	 */
+	/* Those that wait for the names of their JIT code stay as long as there is room. */
 	if (process_table_is_crowded(pipeline->processes))
-		process_table_retire(pipeline->processes, wanted_ns);
+		process_table_shed(pipeline->processes, wanted_ns);
 }
 
 static int drain(struct pipeline *pipeline, struct fault *fault)

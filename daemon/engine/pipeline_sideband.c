@@ -65,8 +65,6 @@ static void take_exit(struct pipeline *pipeline, const struct sideband_record *r
 	/* The first thread is as a rule the last: if not, /proc knows how many are left. */
 	if (record->pid == record->tid && process_table_is_live(pipeline->processes, record->pid))
 		(void)process_scan_check(pipeline->broker, pipeline->processes, record->pid);
-	if (!process_table_is_live(pipeline->processes, record->pid))
-		jit_table_note_exit(pipeline->jit, record->pid, record->time_ns);
 }
 
 static void take_sideband(void *context, const struct sideband_record *record)
@@ -79,13 +77,10 @@ static void take_sideband(void *context, const struct sideband_record *record)
 		break;
 	case SIDEBAND_EXEC:
 		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
-		jit_table_note_exec(pipeline->jit, record->pid, record->time_ns);
 		break;
 	case SIDEBAND_FORK:
 		(void)process_table_fork(
 			pipeline->processes, record->pid, record->parent, record->time_ns);
-		(void)jit_table_note_fork(
-			pipeline->jit, record->pid, record->parent, record->time_ns);
 		break;
 	case SIDEBAND_EXIT:
 		take_exit(pipeline, record);
@@ -181,7 +176,6 @@ static int rescan(struct pipeline *pipeline, uint64_t lost, uint64_t now_ns)
 	if (!pipeline->rescan.folder && lost != pipeline->sideband_lost &&
 		now_ns >= pipeline->next_rescan_ns) {
 		pipeline->sideband_lost = lost;
-		jit_table_note_lost(pipeline->jit, now_ns);
 		r = begin_rescan(pipeline, now_ns);
 	}
 	return r < 0 ? r : run_rescan(pipeline, now_ns, now_ns + RESCAN_STEP_NS);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes that generate code, and what is known of that code: by their jitdump files, which
- * are followed while they are written, or where they have none by their perf maps. A process with a
- * valid jitdump never takes a name from its perf map. A file is followed once, however many
- * processes map it (a fork inherits its parent's); each of them sees of it what it, and before the
- * fork its parents, have written, and in memory that they share what any of them has. Where a fork
- * has begun a file of its own, its parents' still tells what they had left it.
+ * The processes that generate code, and the names of that code: from their jitdump files, which are
+ * followed while they are written, or from their perf maps. A process with a valid jitdump never
+ * takes a name from its perf map. A file is followed once, however many processes map it: a fork
+ * inherits its parent's. Each process sees the code that it has written itself, and that its
+ * parents had written before the fork; in shared memory it sees what any of them has written. A
+ * fork with a file of its own still finds its parents' older code in theirs.
  *
- * Fed by what happens to processes, in the order of time; asked for what was at an address at some
- * time. Runtimes buffer what they write, so an answer may change until is_settled(): records with
- * later times have been read from the same writer, or there will be no more.
+ * The table follows the images of the process table (struct process_follower), which reports forks
+ * and ends; the caller reports only memory and markers. Runtimes buffer what they write, so an
+ * answer may change until jit_table_is_settled(): records with later times have been read from the
+ * same writer, or there will be no more.
  *
- * Bounds (I4): processes, files, and one budget in bytes for all that is known of code; where it is
- * used up, the process that holds the most gives way. Where there are too many processes or files,
- * the one that no sample has been in for longest makes room, and is looked for again when one is.
- * Each run has a budget of steps, and of CPU time, of which each file that has anything to read
- * gets a share: who writes faster lags, and nobody else does. One owner, one thread. Times are
- * CLOCK_MONOTONIC in ns.
+ * Bounds (I4): processes, files, and one budget in bytes for all code. Where the bytes are used up,
+ * the biggest file gives way; where processes or files are, the one without a sample for longest,
+ * which is looked for again at the next sample. Each run has a budget of steps and of CPU time,
+ * shared by the files that have anything to read: a file that grows faster lags alone. One owner,
+ * one thread. Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -49,23 +49,22 @@ struct jit_table_counters {
 	uint64_t files_distrusted;		   /* another user's, a link, no regular file */
 };
 
-/* `limits` is copied; the others are borrowed and must outlive the table. */
+/*
+ * `limits` is copied; the others are borrowed and must outlive the table, which is the follower of
+ * `images` from here on.
+ */
 int jit_table_new(const struct jit_table_limits *limits, struct broker *broker,
-	struct process_table *processes, struct jit_table **ret_table);
+	struct process_table *images, struct jit_table **ret_table);
 void jit_table_free(struct jit_table *table);
 DEFINE_CLEANUP(struct jit_table, jit_table_free);
 
 /*
- * Facts. A marker opens its file at once; a failure costs its names and is counted, so that these
- * return 0 or -ENOMEM. `time_ns` 0 of a marker: it was there before anybody looked.
+ * Facts about processes that the process table knows; others are ignored. `time_ns` 0 stands for
+ * the newest image. A marker opens its file at once. A file that cannot be opened is counted, so
+ * that these return 0 or -ENOMEM.
  */
 int jit_table_note_marker(struct jit_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping *mapping);
-int jit_table_note_fork(struct jit_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
-void jit_table_note_exec(struct jit_table *table, pid_t pid, uint64_t time_ns);
-void jit_table_note_exit(struct jit_table *table, pid_t pid, uint64_t time_ns);
-/* Facts have been lost: whoever is not live in the process table any more has ended. */
-void jit_table_note_lost(struct jit_table *table, uint64_t time_ns);
 
 /*
  * It has executable memory that no file is behind: it may have a perf map, now or later. `start_ns`
@@ -73,7 +72,7 @@ void jit_table_note_lost(struct jit_table *table, uint64_t time_ns);
  */
 int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, uint64_t start_ns);
 
-/* The markers of all processes in the process table: of those that ran before. 0 or -ENOMEM. */
+/* Notes markers and memory of all live processes of the process table. 0 or -ENOMEM. */
 int jit_table_note_all(struct jit_table *table);
 
 /* Looks for files that were not there, and reads what has been written. Returns 0 or -ENOMEM. */
@@ -92,7 +91,7 @@ uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited);
  */
 int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns);
 
-/* No sample from before this will be asked for: processes that had ended go, and old code. */
+/* No sample from before this will be asked for: older code goes. */
 void jit_table_retire(struct jit_table *table, uint64_t time_ns);
 
 enum jit_answer {

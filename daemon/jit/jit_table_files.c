@@ -13,7 +13,7 @@ static struct broker_process broker_process_of(const struct jit_process *process
 	};
 }
 
-int jit_table_know(struct jit_table *table, struct jit_process *process)
+int jit_table_read_facts(struct jit_table *table, struct jit_process *process)
 {
 	const struct broker_process asked = broker_process_of(process);
 	int r;
@@ -21,7 +21,7 @@ int jit_table_know(struct jit_table *table, struct jit_process *process)
 	if (process->has_facts)
 		return 0;
 	/* The pid may be another's by now. */
-	if (process->end_ns != JIT_LIVE)
+	if (process->end_ns != PROCESS_LIVE)
 		return -ESRCH;
 	r = jit_file_read_facts(table->broker, &asked, &process->facts);
 	if (r < 0)
@@ -74,32 +74,30 @@ static void note_gone(struct jit_followed *file, const struct jit_process *proce
 
 void jit_table_drop_dump(struct jit_table *table, struct jit_process *process)
 {
-	if (process->dump == JIT_NONE)
+	if (process->dump == JIT_NO_FILE)
 		return;
 	note_gone(&table->files[process->dump], process);
 	release(table, process->dump);
-	process->dump = JIT_NONE;
+	process->dump = JIT_NO_FILE;
 }
 
 void jit_table_drop_map(struct jit_table *table, struct jit_process *process)
 {
-	if (process->map == JIT_NONE)
+	if (process->map == JIT_NO_FILE)
 		return;
 	release(table, process->map);
-	process->map = JIT_NONE;
+	process->map = JIT_NO_FILE;
 }
 
 /* Whoever has the file does without it, until a sample is in one of them. */
 static void evict_file(struct jit_table *table, uint32_t file)
 {
 	for (size_t i = 0; i < table->process_count; i++) {
-		struct jit_process *process = &table->processes[i];
+		struct jit_process *process = table->processes[i];
 
-		if (process->pid <= 0)
-			continue;
 		if (process->dump == file) {
 			jit_table_drop_dump(table, process);
-			process->wants_markers = true;
+			process->lacks_marker_scan = true;
 		}
 		if (process->map == file) {
 			jit_table_drop_map(table, process);
@@ -109,10 +107,10 @@ static void evict_file(struct jit_table *table, uint32_t file)
 	table->counters.files_evicted++;
 }
 
-static void ask(struct jit_table *table, uint32_t file, uint64_t asked_ns)
+static void ask(struct jit_table *table, uint32_t file, uint64_t sampled_ns)
 {
-	if (file != JIT_NONE && table->files[file].asked_ns < asked_ns)
-		table->files[file].asked_ns = asked_ns;
+	if (file != JIT_NO_FILE && table->files[file].sampled_ns < sampled_ns)
+		table->files[file].sampled_ns = sampled_ns;
 }
 
 /* The file goes that nobody who has it was asked about for longest. */
@@ -121,17 +119,15 @@ static void make_room_for_file(struct jit_table *table)
 	uint32_t least = 0;
 
 	for (size_t i = 0; i < table->file_count; i++)
-		table->files[i].asked_ns = 0;
+		table->files[i].sampled_ns = 0;
 	for (size_t i = 0; i < table->process_count; i++) {
-		const struct jit_process *process = &table->processes[i];
+		const struct jit_process *process = table->processes[i];
 
-		if (process->pid <= 0)
-			continue;
-		ask(table, process->dump, process->asked_ns);
-		ask(table, process->map, process->asked_ns);
+		ask(table, process->dump, process->sampled_ns);
+		ask(table, process->map, process->sampled_ns);
 	}
 	for (uint32_t i = 1; i < table->file_count; i++)
-		if (table->files[i].asked_ns < table->files[least].asked_ns)
+		if (table->files[i].sampled_ns < table->files[least].sampled_ns)
 			least = i;
 	evict_file(table, least);
 }
@@ -258,7 +254,7 @@ static int finish_opening(struct jit_table *table, struct jit_process *process, 
 static int know_user(struct jit_table *table, struct jit_process *process)
 {
 	struct broker_process asked;
-	int r = jit_table_know(table, process);
+	int r = jit_table_read_facts(table, process);
 
 	if (r < 0)
 		return r;
@@ -275,11 +271,11 @@ static int know_user(struct jit_table *table, struct jit_process *process)
 static int take_facts_of_parent(struct jit_table *table, struct jit_process *process,
 	const char *path, struct broker_process *ret_parent)
 {
-	struct jit_process parent = { .pid = process->parent, .end_ns = JIT_LIVE };
+	struct jit_process parent = { .pid = process->parent, .end_ns = PROCESS_LIVE };
 	int r = -ESRCH;
 
 	if (parent.pid > 0)
-		r = jit_table_know(table, &parent);
+		r = jit_table_read_facts(table, &parent);
 	if (r < 0)
 		return r;
 	process->facts = parent.facts;
@@ -320,6 +316,23 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 		table->version++;
 	}
 	return finish_opening(table, process, r);
+}
+
+int jit_table_open_marked(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
+{
+	const struct process_mapping *mappings = NULL;
+	size_t count = process_table_mappings(table->images, process->pid, now_ns, &mappings);
+	struct mapped_file file;
+	int r = 0;
+
+	process->lacks_marker_scan = false;
+	/* As a rule the one that was mapped last has the lowest address. */
+	while (count > 0 && r == 0) {
+		process_table_file(table->images, mappings[--count].file, &file);
+		if (jit_file_is_marker(file.path))
+			r = jit_table_open_jitdump(table, process, &mappings[count], file.path);
+	}
+	return r;
 }
 
 int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process)

@@ -36,7 +36,7 @@ static const struct jit_process *see_line(
 	const struct jit_process *younger = process, *older;
 
 	for (size_t i = 0; i < table->limits.processes; i++, younger = older) {
-		older = jit_table_forked_from(table, younger);
+		older = younger->forked_from;
 		if (!older || older->dump != process->dump)
 			break;
 		if (older->has_facts)
@@ -56,9 +56,9 @@ static void fill_view(
 	const struct jit_process *first;
 
 	for (size_t i = 0; i < table->process_count; i++) {
-		const struct jit_process *other = &table->processes[i];
+		const struct jit_process *other = table->processes[i];
 
-		if (other->pid > 0 && other->dump == process->dump && other->has_facts)
+		if (other->dump == process->dump && other->has_facts)
 			see_until(process, file, other->facts.ns_pid, 0);
 	}
 	first = see_line(table, process, file);
@@ -138,7 +138,7 @@ static bool find(const struct jit_table *table, struct jit_process *process, uin
 			asked = file;
 		if (process->is_fork && process->start_ns < time_ns)
 			time_ns = process->start_ns;
-		process = jit_table_forked_from(table, process);
+		process = process->forked_from;
 	}
 	return false;
 }
@@ -152,8 +152,8 @@ enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_
 
 	if (!process)
 		return JIT_UNKNOWN;
-	if (process->asked_ns < last_ns)
-		process->asked_ns = last_ns;
+	if (process->sampled_ns < last_ns)
+		process->sampled_ns = last_ns;
 	is_found = find(table, process, first_ns, address, is_shared, &found);
 	if (last_ns > first_ns) {
 		is_known_later = find(table, process, last_ns, address, is_shared, &later);
@@ -187,7 +187,7 @@ bool jit_table_is_settled(const struct jit_table *table, pid_t pid, uint64_t tim
 	const struct jit_followed *file = process ? jit_table_file(table, process) : NULL;
 	struct jitdump_reader_state state;
 
-	if (!process || process->is_over)
+	if (!process || process->is_finished)
 		return true;
 	if (!file)
 		return false;
@@ -250,14 +250,12 @@ bool jit_table_next(
 	const struct jit_table *table, size_t *cursor, struct jit_process_report *ret_report)
 {
 	while (*cursor < table->process_count) {
-		const struct jit_process *process = &table->processes[(*cursor)++];
+		const struct jit_process *process = table->processes[(*cursor)++];
 
-		if (process->pid <= 0)
-			continue;
 		*ret_report = (struct jit_process_report){
 			.pid = process->pid,
 			.ns_pid = process->facts.ns_pid,
-			.has_ended = process->end_ns != JIT_LIVE,
+			.has_ended = process->end_ns != PROCESS_LIVE,
 			.path = "",
 			.runtime = "",
 		};
@@ -284,11 +282,11 @@ size_t jit_table_process_count(const struct jit_table *table)
 size_t jit_table_bytes(const struct jit_table *table)
 {
 	size_t bytes = sizeof(*table) + table->process_capacity * sizeof(*table->processes) +
-		       table->bucket_count * sizeof(*table->buckets) +
+		       table->process_count * sizeof(**table->processes) +
 		       table->file_capacity * sizeof(*table->files);
 
 	for (size_t i = 0; i < table->process_count; i++)
-		bytes += table->processes[i].until_count * sizeof(*table->processes[i].until_ns);
+		bytes += table->processes[i]->until_count * sizeof(uint64_t);
 	for (size_t i = 0; i < table->file_count; i++) {
 		const struct jit_followed *file = &table->files[i];
 

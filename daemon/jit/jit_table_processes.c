@@ -1,190 +1,190 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
-#include "base/hash_index.h"
 #include "jit/jit_table_state.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
-static uint32_t *bucket_of(const struct jit_table *table, pid_t pid)
+static struct jit_process *process_of(
+	const struct jit_table *table, pid_t pid, uint64_t time_ns, struct process_image *ret_image)
 {
-	return &table->buckets[hash_pair((uint64_t)pid, 0) & (table->bucket_count - 1)];
-}
-
-/* Where the id of the newest image of `pid` stands, or the end of its bucket. */
-static uint32_t *newest_place(const struct jit_table *table, pid_t pid)
-{
-	uint32_t *place = bucket_of(table, pid);
-
-	while (*place != JIT_NONE && table->processes[*place].pid != pid)
-		place = &table->processes[*place].next;
-	return place;
+	return process_table_image(table->images, pid, time_ns, ret_image) ? ret_image->data : NULL;
 }
 
 struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid)
 {
-	uint32_t id = *newest_place(table, pid);
+	struct process_image image;
 
-	return id == JIT_NONE ? NULL : &table->processes[id];
+	return process_of(table, pid, UINT64_MAX, &image);
 }
 
 struct jit_process *jit_table_at(const struct jit_table *table, pid_t pid, uint64_t time_ns)
 {
-	uint32_t id = *newest_place(table, pid);
+	struct process_image image;
+	struct jit_process *process = process_of(table, pid, time_ns, &image);
 
-	while (id != JIT_NONE && table->processes[id].start_ns > time_ns)
-		id = table->processes[id].older;
-	/* After it there was another program, or nobody. */
-	return id == JIT_NONE || table->processes[id].end_ns < time_ns ? NULL
-								       : &table->processes[id];
+	return process && process->start_ns <= time_ns && time_ns <= process->end_ns ? process
+										     : NULL;
 }
 
-struct jit_process *jit_table_forked_from(
-	const struct jit_table *table, const struct jit_process *process)
+static void remove_process(struct jit_table *table, struct jit_process *process)
 {
-	struct jit_process *from;
+	struct jit_process *last = table->processes[--table->process_count];
 
-	if (process->forked_from == JIT_NONE)
-		return NULL;
-	from = &table->processes[process->forked_from];
-	return from->serial == process->forked_from_serial ? from : NULL;
-}
-
-void jit_table_end(struct jit_table *table, struct jit_process *process, uint64_t time_ns)
-{
-	uint32_t id = (uint32_t)(process - table->processes);
-
-	if (process->end_ns != JIT_LIVE)
-		return;
-	process->end_ns = time_ns < process->start_ns ? process->start_ns : time_ns;
-	process->next_look_ns = 0;
-	process->ended_after = JIT_NONE;
-	if (table->last_ended == JIT_NONE)
-		table->first_ended = id;
-	else
-		table->processes[table->last_ended].ended_after = id;
-	table->last_ended = id;
-	table->version++;
-}
-
-struct jit_process *jit_table_first_ended(const struct jit_table *table)
-{
-	return table->first_ended == JIT_NONE ? NULL : &table->processes[table->first_ended];
-}
-
-/* Of images of one pid the oldest ends first. */
-static void unchain(struct jit_table *table, uint32_t id)
-{
-	const struct jit_process *process = &table->processes[id];
-	uint32_t *place = newest_place(table, process->pid);
-
-	assert(process->older == JIT_NONE);
-	if (*place == id) {
-		*place = process->next;
-		return;
-	}
-	while (table->processes[*place].older != id)
-		place = &table->processes[*place].older;
-	table->processes[*place].older = JIT_NONE;
-}
-
-void jit_table_remove_first_ended(struct jit_table *table)
-{
-	uint32_t id = table->first_ended;
-	struct jit_process *process = &table->processes[id];
-
-	table->first_ended = process->ended_after;
-	if (table->first_ended == JIT_NONE)
-		table->last_ended = JIT_NONE;
-	unchain(table, id);
+	table->processes[process->position] = last;
+	last->position = process->position;
+	for (size_t i = 0; process->has_forks && i < table->process_count; i++)
+		if (table->processes[i]->forked_from == process)
+			table->processes[i]->forked_from = NULL;
 	jit_table_drop_dump(table, process);
 	jit_table_drop_map(table, process);
-	free(process->until_ns);
-	/* Without a pid it is nobody's. */
-	*process = (struct jit_process){
-		.forked_from = JIT_NONE,
-		.dump = JIT_NONE,
-		.map = JIT_NONE,
-		.next = table->free_process,
-	};
-	table->free_process = id;
 	table->version++;
+	free(process->until_ns);
+	free(process);
 }
 
-/* Nobody has asked for it for longest. Of images of one pid the oldest goes first. */
-static struct jit_process *least_asked(const struct jit_table *table)
+/* Those that have ended go first, then those without a sample for longest. */
+static bool goes_before(const struct jit_process *first, const struct jit_process *second)
 {
-	struct jit_process *least = NULL;
+	bool has_ended = first->end_ns != PROCESS_LIVE;
 
-	for (size_t i = 0; i < table->process_count; i++) {
-		struct jit_process *process = &table->processes[i];
-
-		if (process->pid > 0 && process->older == JIT_NONE &&
-			(!least || process->asked_ns < least->asked_ns))
-			least = process;
-	}
-	return least;
+	if (has_ended != (second->end_ns != PROCESS_LIVE))
+		return has_ended;
+	return has_ended ? first->end_ns < second->end_ns : first->sampled_ns < second->sampled_ns;
 }
 
-static int take_slot(struct jit_table *table, uint32_t *ret_id)
+static bool evict_process(struct jit_table *table, const struct jit_process *kept)
 {
-	int r;
+	struct jit_process *first = NULL;
 
-	if (table->free_process == JIT_NONE && table->process_count >= table->limits.processes) {
-		if (!jit_table_first_ended(table)) {
-			struct jit_process *least = least_asked(table);
-
-			jit_table_end(table, least, least->start_ns);
-			table->counters.processes_evicted++;
-		}
-		jit_table_remove_first_ended(table);
-	}
-	if (table->free_process != JIT_NONE) {
-		*ret_id = table->free_process;
-		table->free_process = table->processes[*ret_id].next;
-		return 0;
-	}
-	r = ARRAY_RESERVE(table->processes, &table->process_capacity, table->process_count + 1,
-		table->limits.processes);
-	if (r < 0)
-		return r;
-	*ret_id = (uint32_t)table->process_count++;
-	return 0;
+	for (size_t i = 0; i < table->process_count; i++)
+		if (table->processes[i] != kept &&
+			(!first || goes_before(table->processes[i], first)))
+			first = table->processes[i];
+	if (!first)
+		return false;
+	table->counters.processes_evicted += first->end_ns == PROCESS_LIVE;
+	process_table_set_data(table->images, first->image, NULL);
+	remove_process(table, first);
+	return true;
 }
 
-int jit_table_begin(
+/* `kept` may be NULL; it is not evicted to make room. Returns NULL where there is no room. */
+static struct jit_process *new_process(
+	struct jit_table *table, const struct process_image *image, const struct jit_process *kept)
+{
+	struct jit_process *process;
+
+	if (table->process_count == table->limits.processes && !evict_process(table, kept))
+		return NULL;
+	if (ARRAY_RESERVE(table->processes, &table->process_capacity, table->process_count + 1,
+		    table->limits.processes) < 0)
+		return NULL;
+	process = malloc(sizeof(*process));
+	if (!process)
+		return NULL;
+	*process = (struct jit_process){
+		.image = image->id,
+		.position = (uint32_t)table->process_count,
+		.pid = image->pid,
+		.parent = image->parent,
+		.start_ns = image->start_ns,
+		.end_ns = image->end_ns,
+		.since_ns = image->program_ns,
+		.dump = JIT_NO_FILE,
+		.map = JIT_NO_FILE,
+	};
+	table->processes[table->process_count++] = process;
+	table->version++;
+	return process;
+}
+
+int jit_table_add(
 	struct jit_table *table, pid_t pid, uint64_t time_ns, struct jit_process **ret_process)
 {
-	struct jit_process *before = jit_table_newest(table, pid);
-	uint32_t id = 0, *place;
-	int r;
+	struct process_image image = { 0 };
+	struct jit_process *process =
+		process_of(table, pid, time_ns ? time_ns : UINT64_MAX, &image);
 
-	if (before)
-		jit_table_end(table, before, time_ns);
-	r = take_slot(table, &id);
-	if (r < 0)
-		return r;
-	/* Room may have been made by taking out the one before. */
-	before = jit_table_newest(table, pid);
-	if (before && time_ns < before->end_ns)
-		time_ns = before->end_ns;
-	place = newest_place(table, pid);
-	table->processes[id] = (struct jit_process){
-		.pid = pid,
-		.start_ns = time_ns,
-		.since_ns = time_ns,
-		.end_ns = JIT_LIVE,
-		.serial = ++table->last_serial,
-		.forked_from = JIT_NONE,
-		.dump = JIT_NONE,
-		.map = JIT_NONE,
-		.older = *place,
-		.next = *place == JIT_NONE ? (uint32_t)JIT_NONE : table->processes[*place].next,
-		.ended_after = JIT_NONE,
-	};
-	*place = id;
-	table->version++;
-	*ret_process = &table->processes[id];
+	if (!process && image.pid > 0) {
+		process = new_process(table, &image, NULL);
+		if (!process)
+			return -ENOMEM;
+		process->lacks_marker_scan = true;
+		process_table_set_data(table->images, image.id, process);
+	}
+	*ret_process = process;
 	return 0;
+}
+
+/* --- what happens to images --- */
+
+static uint32_t share_file(struct jit_table *table, uint32_t file)
+{
+	if (file != JIT_NO_FILE)
+		table->files[file].references++;
+	return file;
+}
+
+/* Without room for it the child begins without its parent's files. */
+static void *fork_process(void *context, void *data, const struct process_image *image)
+{
+	struct jit_process *parent = data, *child;
+	struct jit_table *table = context;
+
+	parent->has_forks = true;
+	child = new_process(table, image, parent);
+	if (!child)
+		return NULL;
+	child->sampled_ns = image->start_ns;
+	child->is_fork = true;
+	child->dump = share_file(table, parent->dump);
+	child->map = share_file(table, parent->map);
+	child->forked_from = parent;
+	return child;
+}
+
+static void end_process(void *context, void *data, uint64_t end_ns)
+{
+	struct jit_process *process = data;
+	struct jit_table *table = context;
+
+	process->end_ns = end_ns;
+	process->is_finished = false;
+	process->final_bytes = 0;
+	process->next_look_ns = 0;
+	table->version++;
+}
+
+static bool is_finished(void *context, const void *data)
+{
+	const struct jit_process *process = data;
+
+	(void)context;
+	return process->is_finished;
+}
+
+static void free_process(void *context, void *data)
+{
+	remove_process(context, data);
+}
+
+void jit_table_attach(struct jit_table *table)
+{
+	const struct process_follower follower = {
+		.context = table,
+		.forked = fork_process,
+		.ended = end_process,
+		.is_finished = is_finished,
+		.free = free_process,
+	};
+
+	process_table_follow(table->images, &follower);
+}
+
+void jit_table_detach(struct jit_table *table)
+{
+	process_table_follow(table->images, NULL);
+	while (table->process_count > 0)
+		remove_process(table, table->processes[0]);
 }

@@ -26,12 +26,12 @@ enum {
 static uint64_t vdso_of(const struct jit_table *table, pid_t pid, uint64_t now_ns)
 {
 	const struct process_mapping *mappings = NULL;
-	size_t count = process_table_mappings(table->known, pid, now_ns, &mappings);
+	size_t count = process_table_mappings(table->images, pid, now_ns, &mappings);
 
 	for (size_t i = 0; i < count; i++) {
 		struct mapped_file file;
 
-		process_table_file(table->known, mappings[i].file, &file);
+		process_table_file(table->images, mappings[i].file, &file);
 		if (strcmp(file.path, "[vdso]") == 0)
 			return mappings[i].start;
 	}
@@ -47,10 +47,10 @@ static void inherit_map(struct jit_table *table, struct jit_process *process, ui
 	const struct jit_process *from;
 	uint64_t vdso;
 
-	if (process->map != JIT_NONE || process->start_ns > 0 || !process->has_facts)
+	if (process->map != JIT_NO_FILE || process->start_ns > 0 || !process->has_facts)
 		return;
 	from = jit_table_newest(table, process->facts.parent);
-	if (!from || from == process || from->end_ns != JIT_LIVE || from->map == JIT_NONE)
+	if (!from || from == process || from->end_ns != PROCESS_LIVE || from->map == JIT_NO_FILE)
 		return;
 	vdso = vdso_of(table, process->pid, now_ns);
 	if (vdso == 0 || vdso != vdso_of(table, from->pid, now_ns))
@@ -62,18 +62,19 @@ static void inherit_map(struct jit_table *table, struct jit_process *process, ui
 
 static bool wants_perf_map(const struct jit_process *process)
 {
-	if (process->has_own_map || process->is_over)
+	if (process->has_own_map || process->is_finished)
 		return false;
 	/* Each look at a file system that does not answer costs the broker an opener. */
 	if (process->open_error == -ETIMEDOUT)
 		return false;
-	return process->look_interval_ns < LOOK_NS_MAX || process->is_asked ||
-	       process->end_ns != JIT_LIVE;
+	return process->look_interval_ns < LOOK_NS_MAX || process->was_sampled ||
+	       process->end_ns != PROCESS_LIVE;
 }
 
 static bool wants_markers(const struct jit_process *process)
 {
-	return process->wants_markers && process->is_asked && process->end_ns == JIT_LIVE;
+	return process->lacks_marker_scan && process->was_sampled &&
+	       process->end_ns == PROCESS_LIVE;
 }
 
 /*
@@ -94,7 +95,7 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 	if (process->look_interval_ns > LOOK_NS_MAX)
 		process->look_interval_ns = LOOK_NS_MAX;
 	process->next_look_ns = now_ns + process->look_interval_ns;
-	process->is_asked = false;
+	process->was_sampled = false;
 	return r;
 }
 
@@ -103,8 +104,7 @@ static int look_for_marker(struct jit_table *table, struct jit_process *process,
 {
 	if (!wants_markers(process) || now_ns < process->next_look_ns)
 		return 0;
-	process->wants_markers = false;
-	return jit_table_note_markers(table, process->pid, now_ns);
+	return jit_table_open_marked(table, process, now_ns);
 }
 
 static int look_at_processes(struct jit_table *table, uint64_t now_ns)
@@ -112,11 +112,9 @@ static int look_at_processes(struct jit_table *table, uint64_t now_ns)
 	int r = 0;
 
 	for (size_t i = 0; i < table->process_count && r == 0; i++) {
-		struct jit_process *process = &table->processes[i];
+		struct jit_process *process = table->processes[i];
 
-		if (process->pid <= 0)
-			continue;
-		r = jit_table_know(table, process);
+		r = jit_table_read_facts(table, process);
 		if (r == -ENOMEM)
 			return r;
 		r = look_for_marker(table, process, now_ns);
@@ -134,8 +132,7 @@ static int look_at_processes(struct jit_table *table, uint64_t now_ns)
 static bool is_written(const struct jit_table *table, uint32_t file)
 {
 	for (size_t i = 0; i < table->process_count; i++)
-		if (table->processes[i].pid > 0 && table->processes[i].map == file &&
-			table->processes[i].end_ns == JIT_LIVE)
+		if (table->processes[i]->map == file && table->processes[i]->end_ns == PROCESS_LIVE)
 			return false;
 	return true;
 }
@@ -145,7 +142,7 @@ static uint64_t soonest_ns(const struct jit_table *table)
 	return table->last_run_ns + INTERVAL_NS_MIN;
 }
 
-void jit_table_note_look(struct jit_table *table, const struct jit_process *process)
+void jit_table_schedule_look(struct jit_table *table, const struct jit_process *process)
 {
 	uint64_t due_ns = soonest_ns(table);
 
@@ -171,8 +168,7 @@ static void set_due(struct jit_table *table, bool has_news)
 		if (table->files[i].references > 0 && !table->files[i].is_final)
 			table->due_ns = table->last_run_ns + table->interval_ns;
 	for (size_t i = 0; i < table->process_count; i++)
-		if (table->processes[i].pid > 0)
-			jit_table_note_look(table, &table->processes[i]);
+		jit_table_schedule_look(table, table->processes[i]);
 	table->run_version = table->version;
 }
 
@@ -356,16 +352,13 @@ static bool is_read(const struct jit_table *table, struct jit_process *ended)
 	return read >= ended->final_bytes;
 }
 
-/* Whoever has ended, and whose files have been read to their ends since, is over. */
 static void finish_ended(struct jit_table *table)
 {
-	uint32_t id = table->first_ended;
+	for (size_t i = 0; i < table->process_count; i++) {
+		struct jit_process *process = table->processes[i];
 
-	while (id != JIT_NONE) {
-		struct jit_process *ended = &table->processes[id];
-
-		ended->is_over = ended->is_over || is_read(table, ended);
-		id = ended->ended_after;
+		if (process->end_ns != PROCESS_LIVE && !process->is_finished)
+			process->is_finished = is_read(table, process);
 	}
 }
 
@@ -407,8 +400,8 @@ int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, ui
 {
 	/* All have their last chance. */
 	for (size_t i = 0; i < table->process_count; i++) {
-		table->processes[i].next_look_ns = 0;
-		table->processes[i].is_asked = true;
+		table->processes[i]->next_look_ns = 0;
+		table->processes[i]->was_sampled = true;
 	}
 	return run(table, now_ns, new_budget(steps, cpu_ns));
 }

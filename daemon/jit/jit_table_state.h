@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a jit_table is made of: processes in chains by pid, newest first, and the files that they
- * refer to. Of the jit_table*.c alone.
+ * The inside of a jit_table: processes, which hang on the images of the process table, and the
+ * files that they share. For jit_table*.c alone, each of which uses only the ones before it:
+ * files, processes, run, and jit_table.c itself; find stands beside run.
  */
 #pragma once
 
@@ -11,41 +12,38 @@
 
 #include <sys/stat.h>
 
-#define JIT_LIVE UINT64_MAX
+enum {
+	JIT_NO_FILE = UINT32_MAX,
+	/* One index may hold 1/2 of the bytes of all. */
+	JIT_INDEX_SHARE = 2,
+};
 
-enum { JIT_NONE = UINT32_MAX };
-
-/* One index may hold this part of all that may be held. */
-enum { JIT_INDEX_SHARE = 2 };
-
-/* One image of a process: from fork or execve() to the next execve() or its end. */
+/* An image of a process that generates code. */
 struct jit_process {
-	pid_t pid;		   /* 0: the slot is free */
+	uint32_t image;	   /* in the process table */
+	uint32_t position; /* in jit_table.processes */
+	pid_t pid;
 	pid_t parent;		   /* 0: not known */
-	uint64_t start_ns, end_ns; /* 0: not known; JIT_LIVE */
-	uint64_t asked_ns;	   /* of the newest sample that it was asked about; 0: none */
-	uint64_t since_ns;	   /* from when on code may be its own or its parents' */
+	uint64_t start_ns, end_ns; /* 0: not known; PROCESS_LIVE */
+	uint64_t since_ns;	   /* older code in its files is another program's */
+	uint64_t sampled_ns;	   /* time of the newest sample in its code; 0: none */
 	bool has_facts;
-	bool is_fork;	       /* what its parent knew by start_ns is its own too */
-	bool has_own_map;      /* not that of its parent */
-	bool is_asked;	       /* a sample was in it, since the last look for its perf map */
-	bool is_start_rounded; /* what it knows of its start is /proc's */
-	bool wants_markers; /* its mappings are to be gone through for one, when a sample was in it
-			     */
-	bool is_over;	    /* it has ended, and what it had written has been read */
-	uint64_t final_bytes; /* of its files, when they were first looked at after its end */
+	bool is_fork;		/* code that its parent had at start_ns is its own, too */
+	bool has_forks;		/* another process may have it as forked_from */
+	bool has_own_map;	/* not its parent's */
+	bool was_sampled;	/* since the last look for its perf map */
+	bool is_start_rounded;	/* start_ns comes from /proc */
+	bool lacks_marker_scan; /* its mappings have not been searched for a marker */
+	bool is_finished;	/* it has ended, and all that it had written by then was read */
+	uint64_t final_bytes;	/* of its file, when that was first looked at after the end */
 	struct jit_process_facts facts;
-	uint64_t serial;	     /* no two images have the same */
-	uint32_t forked_from;	     /* with its files; JIT_NONE: none */
-	uint64_t forked_from_serial; /* if it is another's now, that one is gone */
-	uint32_t dump, map; /* files; JIT_NONE: none. The map counts until the dump is one */
+	struct jit_process *forked_from; /* whose files it inherited; NULL: none, or it is gone */
+	uint32_t dump, map; /* files, or JIT_NO_FILE. The map counts until the dump is valid */
 	int open_error;	    /* of the last attempt */
 	uint64_t next_look_ns, look_interval_ns; /* for a perf map */
-	uint64_t *until_ns;			 /* of its view, or NULL: everything; by writer */
+	uint64_t *until_ns; /* by writer: until when its records count; NULL: all of them */
 	uint32_t until_count;
-	uint64_t view_version; /* of the table, when until_ns was made */
-	uint32_t older, next;  /* of this pid; in the bucket, or of the free ones */
-	uint32_t ended_after;  /* the next that ended */
+	uint64_t view_version; /* version of the table that until_ns was computed from */
 };
 
 /* A file that is followed. */
@@ -57,88 +55,79 @@ struct jit_followed {
 	struct jitdump_reader *jitdump; /* one of the two */
 	struct perf_map_reader *perf_map;
 	struct code_index *index;
-	bool is_valid;	   /* it has been found to be what its name says */
-	bool is_final;	   /* a perf map: all who had it are gone, and it was read since */
-	bool has_more;	   /* the last run did not come to its end */
-	uint64_t asked_ns; /* of the newest sample in a process that has it; for make_room alone */
-	bool was_read;	   /* it had its turn in the last run */
-	size_t code_bytes; /* of the index, when it was last looked at */
-	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* writers that were processes and are none now */
+	bool is_valid;	     /* it has the header of a jitdump, or is a perf map */
+	bool is_final;	     /* a perf map whose writers all ended, and that was read since */
+	bool has_more;	     /* the last run did not reach its end */
+	bool was_read;	     /* in the last run */
+	uint64_t sampled_ns; /* the newest of its processes'; valid within eviction alone */
+	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
+	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* writers that were processes and have ended */
 };
 
 struct jit_table {
 	struct jit_table_limits limits;
 	struct broker *broker;
-	struct process_table *known;
-	struct jit_process *processes;
+	struct process_table *images;
+	struct jit_process **processes; /* in no order */
 	size_t process_count, process_capacity;
-	uint32_t free_process;
-	uint32_t first_ended, last_ended;
-	uint64_t last_serial;
-	uint32_t *buckets; /* newest of each pid */
-	size_t bucket_count;
 	struct jit_followed *files;
 	size_t file_count, file_capacity;
 	size_t code_bytes; /* of all files */
-	uint64_t version;  /* grows when who sees what may have changed */
+	uint64_t version;  /* changes when a process may see other code than before */
 	uint64_t last_run_ns, run_version;
-	uint64_t interval_ns, due_ns; /* of the files; when the next run is to be */
+	uint64_t interval_ns, due_ns; /* between reads of the files; of the next run */
 	struct shared_counter_clock counter_clock;
-	size_t first_file; /* whose turn it is to be read first */
+	size_t first_file; /* the first to be read in the next run */
 	struct jit_table_counters counters;
 };
 
-/* --- jit_table.c --- */
-
-/* Opens what the marker among the process's mappings marks, if there is one. 0 or -ENOMEM. */
-int jit_table_note_markers(struct jit_table *table, pid_t pid, uint64_t now_ns);
-
-/* --- jit_table_run.c --- */
-
-/* The next run is to be in time for looking for the process's file, if that is to be looked for. */
-void jit_table_note_look(struct jit_table *table, const struct jit_process *process);
-
-/* --- jit_table_processes.c --- */
-
-struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid);
-struct jit_process *jit_table_at(const struct jit_table *table, pid_t pid, uint64_t time_ns);
-
-/* The next image of `pid`, which ends the one before. Returns 0, -ENOMEM, or -E2BIG (counted). */
-int jit_table_begin(
-	struct jit_table *table, pid_t pid, uint64_t time_ns, struct jit_process **ret_process);
-void jit_table_end(struct jit_table *table, struct jit_process *process, uint64_t time_ns);
-/* The one that ended first; NULL: none has. */
-struct jit_process *jit_table_first_ended(const struct jit_table *table);
-/* Takes that one out, and its file where it was the last to refer to it. */
-void jit_table_remove_first_ended(struct jit_table *table);
-/* Whose fork it is; NULL: nobody's, or that one is gone. */
-struct jit_process *jit_table_forked_from(
-	const struct jit_table *table, const struct jit_process *process);
-
 /* --- jit_table_files.c --- */
 
-/* Reads the facts once they are needed. Returns 0, -ENOMEM, or -ESRCH: the process is gone. */
-int jit_table_know(struct jit_table *table, struct jit_process *process);
-/* Return 0 or -ENOMEM; anything else becomes process->open_error. */
+/* Reads the process's facts if they are missing. Returns 0, -ENOMEM, or -ESRCH: it is gone. */
+int jit_table_read_facts(struct jit_table *table, struct jit_process *process);
+/* Return 0 or -ENOMEM; any other error becomes process->open_error. */
 int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	const struct process_mapping *mapping, const char *path);
 int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process);
+/* Opens the dumps that the process's mappings mark; the last one counts. */
+int jit_table_open_marked(struct jit_table *table, struct jit_process *process, uint64_t now_ns);
 void jit_table_drop_dump(struct jit_table *table, struct jit_process *process);
 void jit_table_drop_map(struct jit_table *table, struct jit_process *process);
-/* Takes note of what the file's index holds now. */
+/* Updates code_bytes. */
 void jit_table_measure(struct jit_table *table, struct jit_followed *file);
 
 static inline bool jit_table_has_dump(
 	const struct jit_table *table, const struct jit_process *process)
 {
-	return process->dump != JIT_NONE && table->files[process->dump].is_valid;
+	return process->dump != JIT_NO_FILE && table->files[process->dump].is_valid;
 }
 
-/* The file that names the process's code, or would, were it what it seems to be; or NULL. */
+/* The file that names the process's code, or a dump that is not valid; or NULL. */
 static inline struct jit_followed *jit_table_file(
 	const struct jit_table *table, const struct jit_process *process)
 {
-	if (process->map != JIT_NONE && !jit_table_has_dump(table, process))
+	if (process->map != JIT_NO_FILE && !jit_table_has_dump(table, process))
 		return &table->files[process->map];
-	return process->dump == JIT_NONE ? NULL : &table->files[process->dump];
+	return process->dump == JIT_NO_FILE ? NULL : &table->files[process->dump];
 }
+
+/* --- jit_table_processes.c --- */
+
+/* Begins and ends to follow the process table. */
+void jit_table_attach(struct jit_table *table);
+void jit_table_detach(struct jit_table *table);
+/* The process that had `pid` then and was live; NULL: there is none, or it generates no code. */
+struct jit_process *jit_table_at(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+/* The same for the newest image, live or not. */
+struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid);
+/*
+ * The process of the image that had `pid` at `time_ns` (0: of the newest), which is added where it
+ * is missing. Returns 0, with NULL where the process table has no such image; or -ENOMEM.
+ */
+int jit_table_add(
+	struct jit_table *table, pid_t pid, uint64_t time_ns, struct jit_process **ret_process);
+
+/* --- jit_table_run.c --- */
+
+/* Sets the next run early enough to look for the process's files, if that has to be done. */
+void jit_table_schedule_look(struct jit_table *table, const struct jit_process *process);

@@ -110,6 +110,35 @@ static void unchain(struct image_table *table, uint32_t id)
 	}
 }
 
+/* --- the follower's data --- */
+
+struct process_image image_table_facts(const struct image_table *table, const struct image *image)
+{
+	return (struct process_image){
+		.id = (uint32_t)(image - table->images),
+		.pid = image->pid,
+		.parent = image->parent,
+		.start_ns = image->start_ns,
+		.end_ns = image->end_ns,
+		.program_ns = image->program_ns,
+		.data = image->data,
+	};
+}
+
+void image_table_inherit(struct image_table *table, struct image *child, const struct image *parent)
+{
+	const struct process_image facts = image_table_facts(table, child);
+
+	if (parent->data && parent->end_ns == PROCESS_LIVE)
+		child->data = table->follower.forked(table->follower.context, parent->data, &facts);
+}
+
+static void report_end(const struct image_table *table, const struct image *image)
+{
+	if (image->data)
+		table->follower.ended(table->follower.context, image->data, image->end_ns);
+}
+
 /* --- the list of the ended --- */
 
 static void unlist(struct image_table *table, uint32_t id)
@@ -124,7 +153,7 @@ static void unlist(struct image_table *table, uint32_t id)
 		table->last_ended = image->ended_before;
 	else
 		table->images[image->ended_after].ended_before = image->ended_before;
-	image->end_ns = IMAGE_LIVE;
+	image->end_ns = PROCESS_LIVE;
 	table->ended_count--;
 	table->live_count++;
 }
@@ -135,9 +164,9 @@ static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
 	struct image *image = &table->images[id];
 	uint32_t before = table->last_ended;
 
-	if (image->end_ns != IMAGE_LIVE)
+	if (image->end_ns != PROCESS_LIVE)
 		return;
-	image->end_ns = time_ns < IMAGE_LIVE ? time_ns : IMAGE_LIVE - 1;
+	image->end_ns = time_ns < PROCESS_LIVE ? time_ns : PROCESS_LIVE - 1;
 	table->live_count--;
 	table->ended_count++;
 	while (before != NONE && table->images[before].end_ns > image->end_ns)
@@ -153,6 +182,7 @@ static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
 		table->last_ended = id;
 	else
 		table->images[image->ended_after].ended_before = id;
+	report_end(table, image);
 }
 
 static void remove_ended(struct image_table *table, uint32_t id)
@@ -164,9 +194,11 @@ static void remove_ended(struct image_table *table, uint32_t id)
 	table->live_count--;
 	mapping_set_release(image->mappings, table->budget);
 	image_table_set_executable(table, image, IMAGE_NO_FILE);
+	if (image->data)
+		table->follower.free(table->follower.context, image->data);
 	/* Without a pid it is nobody's. */
 	*image = (struct image){
-		.end_ns = IMAGE_LIVE,
+		.end_ns = PROCESS_LIVE,
 		.executable = IMAGE_NO_FILE,
 		.next = table->free,
 	};
@@ -205,10 +237,20 @@ static void evict_oldest_of_pid(struct image_table *table, pid_t pid)
 	table->evicted++;
 }
 
-void image_table_retire(struct image_table *table, uint64_t time_ns)
+void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_data)
 {
-	while (table->first_ended != NONE && table->images[table->first_ended].end_ns < time_ns)
-		remove_ended(table, table->first_ended);
+	const struct process_follower *follower = &table->follower;
+	uint32_t id = table->first_ended;
+
+	while (id != NONE && table->images[id].end_ns < time_ns) {
+		const struct image *image = &table->images[id];
+		uint32_t next = image->ended_after;
+
+		if (!image->data ||
+			(with_data && follower->is_finished(follower->context, image->data)))
+			remove_ended(table, id);
+		id = next;
+	}
 }
 
 /* --- new images --- */
@@ -258,8 +300,8 @@ int image_table_begin(
 		.parent = parent,
 		.born_ns = born_ns,
 		.start_ns = time_ns,
-		.end_ns = IMAGE_LIVE,
-		.found_ns = IMAGE_LIVE,
+		.end_ns = PROCESS_LIVE,
+		.found_ns = PROCESS_LIVE,
 		.version = ++table->last_version,
 		.threads = 1,
 		.executable = IMAGE_NO_FILE,
@@ -297,8 +339,10 @@ void image_table_end(struct image_table *table, struct image *image, uint64_t ti
 
 void image_table_revive(struct image_table *table, struct image *image)
 {
-	if (image->end_ns != IMAGE_LIVE)
-		unlist(table, (uint32_t)(image - table->images));
+	if (image->end_ns == PROCESS_LIVE)
+		return;
+	unlist(table, (uint32_t)(image - table->images));
+	report_end(table, image);
 }
 
 size_t image_table_bytes(const struct image_table *table)

@@ -9,27 +9,30 @@
 #pragma once
 
 #include "process/mapping_set.h"
+#include "process/process_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IMAGE_LIVE    UINT64_MAX
 #define IMAGE_NO_FILE UINT32_MAX
 
 struct image {
 	pid_t pid, parent;	   /* pid 0: the slot is free */
-	uint64_t start_ns, end_ns; /* end: IMAGE_LIVE, or when it did */
+	uint64_t start_ns, end_ns; /* end: PROCESS_LIVE, or when it did */
 	struct mapping_set *mappings;
 	uint64_t version;    /* another one after each change of the mappings */
 	uint64_t changed_ns; /* by the last fact that did; 0: none has */
 	uint64_t born_ns;    /* when the parent forked it; 0: nobody has seen that */
-	uint64_t found_ns;   /* by the scan of /proc that has made it known; IMAGE_LIVE: none */
+	uint64_t program_ns; /* of the last execve(), its own or an ancestor's; 0: not known */
+	uint64_t found_ns;   /* by the scan of /proc that has made it known; PROCESS_LIVE: none */
 	uint64_t counted_ns; /* what began or ended before is in `threads` */
 	uint32_t threads;    /* that live; 1 where nobody has said */
 	uint32_t executable; /* a reference to its file; IMAGE_NO_FILE: not known */
 	bool has_execed;     /* a moment ago: the next file that is mapped is the executable */
+
+	void *data; /* the follower's */
 
 	/* The image_table's own. */
 	uint32_t older, newer;		    /* of the same pid */
@@ -48,6 +51,7 @@ struct image_table {
 	uint64_t last_version;
 	uint64_t evicted;
 	struct mapping_budget *budget; /* borrowed */
+	struct process_follower follower;
 };
 
 /* Returns 0 or -ENOMEM; image_table_done() is for both. */
@@ -66,6 +70,12 @@ struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_
 int image_table_begin(
 	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);
 
+struct process_image image_table_facts(const struct image_table *table, const struct image *image);
+
+/* Gives the follower's data of a live image to its child. */
+void image_table_inherit(
+	struct image_table *table, struct image *child, const struct image *parent);
+
 /* Takes another reference to `file`, or none for IMAGE_NO_FILE. */
 void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file);
 
@@ -80,7 +90,7 @@ bool image_table_is_crowded(const struct image_table *table);
 /* False: there is no ended image. */
 bool image_table_evict_oldest_ended(struct image_table *table);
 
-/* Ended images whose end is before `time_ns` go. */
-void image_table_retire(struct image_table *table, uint64_t time_ns);
+/* As process_table_retire(); without `with_data` as process_table_shed(). */
+void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_data);
 
 size_t image_table_bytes(const struct image_table *table);

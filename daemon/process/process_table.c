@@ -81,7 +81,7 @@ static int begin_image(
 /* A sign of life at `time_ns`: an image that had ended before has not. Is it live then? */
 static bool is_live_at(struct process_table *table, struct image *image, uint64_t time_ns)
 {
-	if (image->end_ns == IMAGE_LIVE)
+	if (image->end_ns == PROCESS_LIVE)
 		return true;
 	if (time_ns < image->end_ns)
 		return false;
@@ -116,10 +116,13 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uin
 		return r;
 	child->parent = parent;
 	child->born_ns = time_ns;
+	child->program_ns = child->start_ns;
 	source = image_table_newest(&table->images, parent);
 	if (source) {
+		child->program_ns = source->program_ns;
 		child->mappings = mapping_set_share(source->mappings);
 		image_table_set_executable(&table->images, child, source->executable);
+		image_table_inherit(&table->images, child, source);
 	}
 	return 0;
 }
@@ -132,9 +135,11 @@ int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
 	if (pid <= 0)
 		return -EINVAL;
 	r = begin_image(table, pid, time_ns, &image);
-	if (r == 0)
-		image->has_execed = true;
-	return r;
+	if (r < 0)
+		return r;
+	image->has_execed = true;
+	image->program_ns = image->start_ns;
+	return 0;
 }
 
 void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns)
@@ -143,7 +148,7 @@ void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns
 
 	if (!image || time_ns < image->start_ns)
 		return;
-	if (image->end_ns == IMAGE_LIVE) {
+	if (image->end_ns == PROCESS_LIVE) {
 		if (time_ns < image->counted_ns)
 			return;
 		if (image->threads > 1) {
@@ -170,7 +175,7 @@ void process_table_set_threads(
 {
 	struct image *image = image_table_newest(&table->images, pid);
 
-	if (!image || image->end_ns != IMAGE_LIVE || time_ns < image->start_ns)
+	if (!image || image->end_ns != PROCESS_LIVE || time_ns < image->start_ns)
 		return;
 	image->threads = threads > 0 ? threads : 1;
 	image->counted_ns = time_ns;
@@ -275,7 +280,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	if (r < 0)
 		return r;
 	/* Off the list of the ended meanwhile, so that it is not evicted for its own mapping. */
-	end_ns = is_live_at(table, image, time_ns) ? IMAGE_LIVE : image->end_ns;
+	end_ns = is_live_at(table, image, time_ns) ? PROCESS_LIVE : image->end_ns;
 	image_table_revive(&table->images, image);
 	r = map_file(table, image, event, &is_changed, &file);
 	note_executable(table, image, event, r == 0 ? &file : NULL);
@@ -286,7 +291,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 			&image->mappings, event->start, event->end, &table->budget, &is_changed);
 	if (is_changed)
 		note_change(table, image, time_ns, event->was_there);
-	if (end_ns != IMAGE_LIVE)
+	if (end_ns != PROCESS_LIVE)
 		image_table_end(&table->images, image, end_ns);
 	return r;
 }
@@ -316,7 +321,7 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
 	uint32_t file;
 	int r;
 
-	if (!image || image->end_ns != IMAGE_LIVE || time_ns < image->start_ns)
+	if (!image || image->end_ns != PROCESS_LIVE || time_ns < image->start_ns)
 		return 0;
 	image->has_execed = false;
 	if (find_mapped(table, image, event->path, &file)) {
@@ -335,7 +340,24 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
 
 void process_table_retire(struct process_table *table, uint64_t time_ns)
 {
-	image_table_retire(&table->images, time_ns);
+	image_table_retire(&table->images, time_ns, true);
+}
+
+void process_table_shed(struct process_table *table, uint64_t time_ns)
+{
+	image_table_retire(&table->images, time_ns, false);
+}
+
+void process_table_follow(struct process_table *table, const struct process_follower *follower)
+{
+	table->images.follower = follower ? *follower : (struct process_follower){ 0 };
+	for (size_t i = 0; i < table->images.count && !follower; i++)
+		table->images.images[i].data = NULL;
+}
+
+void process_table_set_data(struct process_table *table, uint32_t image, void *data)
+{
+	table->images.images[image].data = data;
 }
 
 /* --- questions --- */
@@ -343,6 +365,16 @@ void process_table_retire(struct process_table *table, uint64_t time_ns)
 bool process_table_is_crowded(const struct process_table *table)
 {
 	return image_table_is_crowded(&table->images);
+}
+
+bool process_table_image(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	struct process_image *ret_image)
+{
+	const struct image *image = image_table_at(&table->images, pid, time_ns);
+
+	if (image)
+		*ret_image = image_table_facts(&table->images, image);
+	return image;
 }
 
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns)
@@ -354,7 +386,7 @@ bool process_table_is_live(const struct process_table *table, pid_t pid)
 {
 	const struct image *image = image_table_newest(&table->images, pid);
 
-	return image && image->end_ns == IMAGE_LIVE;
+	return image && image->end_ns == PROCESS_LIVE;
 }
 
 uint64_t process_table_version(
@@ -391,7 +423,7 @@ bool process_table_has_ended(const struct process_table *table, pid_t pid, uint6
 	const struct image *image = image_table_at(&table->images, pid, time_ns);
 	const struct image *newest = image_table_newest(&table->images, pid);
 
-	return image && (newest->end_ns != IMAGE_LIVE || newest->born_ns != image->born_ns);
+	return image && (newest->end_ns != PROCESS_LIVE || newest->born_ns != image->born_ns);
 }
 
 bool process_table_executable(const struct process_table *table, pid_t pid, uint64_t time_ns,
@@ -462,7 +494,7 @@ bool process_table_next_live(const struct process_table *table, size_t *cursor, 
 	while (*cursor < table->images.count) {
 		const struct image *image = &table->images.images[(*cursor)++];
 
-		if (image->pid > 0 && image->end_ns == IMAGE_LIVE) {
+		if (image->pid > 0 && image->end_ns == PROCESS_LIVE) {
 			*ret_pid = image->pid;
 			return true;
 		}

@@ -74,10 +74,43 @@ struct process_mapping_event {
 	bool was_there; /* found in /proc: mapped at some unknown time before */
 };
 
+#define PROCESS_LIVE UINT64_MAX
+
+/* One program in one process: from fork or execve() to the next execve() or the end. */
+struct process_image {
+	uint32_t id;		   /* good until the image goes */
+	pid_t pid, parent;	   /* parent at fork; 0: not known */
+	uint64_t start_ns, end_ns; /* 0: not known; PROCESS_LIVE */
+	/* When its program began: by execve(), a known parent's where it is a fork; 0: not known.
+	 */
+	uint64_t program_ns;
+	void *data; /* the follower's, or NULL */
+};
+
+/*
+ * A later stage that keeps data for some of the images. Its functions must not change the table,
+ * but for process_table_set_data().
+ */
+struct process_follower {
+	void *context;
+	/* A live image that has data was forked. The result is the child's data, or NULL. */
+	void *(*forked)(void *context, void *parent, const struct process_image *child);
+	/* The image ended; PROCESS_LIVE: it has not, although that was reported. */
+	void (*ended)(void *context, void *data, uint64_t end_ns);
+	/* The image has ended: is the data of no more use? Otherwise it does not retire. */
+	bool (*is_finished)(void *context, const void *data);
+	/* The image goes. */
+	void (*free)(void *context, void *data);
+};
+
 /* `limits` is copied. Returns 0 or -ENOMEM. */
 int process_table_new(const struct process_table_limits *limits, struct process_table **ret_table);
 void process_table_free(struct process_table *table);
 DEFINE_CLEANUP(struct process_table, process_table_free);
+
+/* There is one follower at a time; it is copied. NULL: none, and no image has data any more. */
+void process_table_follow(struct process_table *table, const struct process_follower *follower);
+void process_table_set_data(struct process_table *table, uint32_t image, void *data);
 
 /*
  * Facts. Each returns 0, -ENOMEM, -E2BIG where a bound refuses it (counted), or -EINVAL for a pid
@@ -122,8 +155,10 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
  */
 void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* Ended images whose end is before `time_ns` go. */
+/* Ended images whose end is before `time_ns` go, unless a follower has not finished with them. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
+/* Only those that no follower has data for. */
+void process_table_shed(struct process_table *table, uint64_t time_ns);
 
 /* Will ended images soon have to go before they retire? They take more than three quarters of what
  * live ones leave. */
@@ -131,6 +166,10 @@ bool process_table_is_crowded(const struct process_table *table);
 
 /* Has the newest image of `pid` not ended? */
 bool process_table_is_live(const struct process_table *table, pid_t pid);
+
+/* The image of `pid` at `time_ns`, which may have ended before. False: there is none. */
+bool process_table_image(const struct process_table *table, pid_t pid, uint64_t time_ns,
+	struct process_image *ret_image);
 
 /* Does the table have an image of `pid` at `time_ns`? */
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns);

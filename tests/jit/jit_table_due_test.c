@@ -56,7 +56,7 @@ static void what_happens_to_a_process_is_looked_at_soon(void **state)
 	for (unsigned ms = 1000; ms <= 9000; ms += 1000)
 		jit_fixture_run(&fixture, ms);
 	assert_int_equal(due_ms(&fixture, false), 10000);
-	jit_table_note_exit(fixture.table, 5, 9010 * MS);
+	jit_fixture_exit(&fixture, 5, 9010);
 	assert_int_equal(due_ms(&fixture, false), 9100);
 	jit_fixture_dump_done(&dump);
 	jit_fixture_close(&fixture);
@@ -71,7 +71,7 @@ static void a_perf_map_is_looked_for(void **state)
 	(void)state;
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
-	assert_int_equal(jit_table_note_memory(fixture.table, 5, 900 * MS, 0), 0);
+	jit_fixture_memory(&fixture, 5, 900);
 	for (int looks = 0; looks < 16; looks++) {
 		jit_fixture_run(&fixture, ms);
 		if (jit_table_due_ns(fixture.table, true) == UINT64_MAX)
@@ -81,7 +81,7 @@ static void a_perf_map_is_looked_for(void **state)
 	}
 	assert_true(jit_table_due_ns(fixture.table, true) == UINT64_MAX);
 	assert_in_range(ms, 10000, 60000);
-	assert_int_equal(jit_table_note_memory(fixture.table, 5, (ms + 1) * MS, 0), 0);
+	jit_fixture_memory(&fixture, 5, (ms + 1));
 	assert_in_range(due_ms(&fixture, false), ms + 100, ms + 10000);
 	jit_fixture_close(&fixture);
 }

@@ -209,6 +209,40 @@ static inline void jit_fixture_link(
 	assert_int_equal(symlink(dump->path, path), 0);
 }
 
+static inline void jit_fixture_fork(
+	struct jit_fixture *fixture, pid_t pid, pid_t parent, uint64_t ms)
+{
+	assert_int_equal(process_table_fork(fixture->processes, pid, parent, ms * MS), 0);
+}
+
+static inline void jit_fixture_exec(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
+{
+	assert_int_equal(process_table_exec(fixture->processes, pid, ms * MS), 0);
+}
+
+static inline void jit_fixture_exit(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
+{
+	process_table_exit(fixture->processes, pid, ms * MS);
+}
+
+static inline void jit_fixture_retire(struct jit_fixture *fixture, uint64_t ms)
+{
+	process_table_retire(fixture->processes, ms * MS);
+	jit_table_retire(fixture->table, ms * MS);
+}
+
+/* The process, which is another one if its pid has ended, has memory with generated code. */
+static inline void jit_fixture_memory(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
+{
+	const struct process_mapping_event event = { .start = CODE, .end = 2 * CODE, .path = "" };
+
+	if (process_table_has(fixture->processes, pid, UINT64_MAX) &&
+		!process_table_is_live(fixture->processes, pid))
+		jit_fixture_fork(fixture, pid, 4000, ms);
+	assert_int_equal(process_table_map(fixture->processes, pid, ms * MS, &event, NULL), 0);
+	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS, 0), 0);
+}
+
 /* The process maps its dump, and that is noted. */
 static inline void jit_fixture_marker(
 	struct jit_fixture *fixture, pid_t pid, uint64_t ms, const struct jit_dump *dump)

@@ -2,10 +2,12 @@
 /* Who sees whose code, where several processes have one dump. */
 #include "tests/jit/jit_table_fixture.h"
 
+#include <errno.h>
+
 static void fork_at(struct jit_fixture *fixture, pid_t pid, pid_t parent, uint64_t ms)
 {
 	jit_fixture_process(fixture, pid);
-	assert_int_equal(jit_table_note_fork(fixture->table, pid, parent, ms * MS), 0);
+	jit_fixture_fork(fixture, pid, parent, ms);
 }
 
 static void a_child_sees_what_was_there_at_the_fork_and_its_own(void **state)
@@ -103,10 +105,10 @@ static void a_parent_that_is_gone_is_not_anybody(void **state)
 	jit_fixture_load(&dump, 150, 5, CODE, "after");
 	jit_fixture_load(&dump, 160, 6, CODE + 0x100, "of the second");
 	jit_fixture_run(&fixture, 200);
-	jit_table_note_exit(fixture.table, 5, 210 * MS);
-	jit_table_note_exit(fixture.table, 6, 210 * MS);
+	jit_fixture_exit(&fixture, 5, 210);
+	jit_fixture_exit(&fixture, 6, 210);
 	jit_fixture_run(&fixture, 220);
-	jit_table_retire(fixture.table, 300 * MS);
+	jit_fixture_retire(&fixture, 300);
 	assert_null(jit_fixture_name(&fixture, 5, 180, CODE));
 
 	jit_fixture_load(&dump, 400, 7, CODE + 0x200, "own");
@@ -129,9 +131,9 @@ static void a_child_that_is_gone_has_left_nothing(void **state)
 	fork_at(&fixture, 6, 5, 100);
 	jit_fixture_load(&dump, 150, 6, CODE, "childs");
 	jit_fixture_run(&fixture, 200);
-	jit_table_note_exit(fixture.table, 6, 210 * MS);
+	jit_fixture_exit(&fixture, 6, 210);
 	jit_fixture_run(&fixture, 220);
-	jit_table_retire(fixture.table, 300 * MS);
+	jit_fixture_retire(&fixture, 300);
 	assert_null(jit_fixture_name(&fixture, 5, 310, CODE));
 	assert_string_equal(jit_fixture_shared_name(&fixture, 5, 310, CODE), "childs");
 	jit_fixture_dump_done(&dump);
@@ -148,7 +150,7 @@ static void execve_ends_what_a_child_has_inherited(void **state)
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 20, 5, CODE, "before");
 	fork_at(&fixture, 6, 5, 100);
-	jit_table_note_exec(fixture.table, 6, 110 * MS);
+	jit_fixture_exec(&fixture, 6, 110);
 	jit_fixture_run(&fixture, 200);
 	assert_string_equal(jit_fixture_name(&fixture, 6, 105, CODE), "before");
 	assert_null(jit_fixture_name(&fixture, 6, 120, CODE));
@@ -167,7 +169,7 @@ static void what_ran_before_an_execve_is_no_childs(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 20, 5, CODE, "of the first program");
-	jit_table_note_exec(fixture.table, 5, 50 * MS);
+	jit_fixture_exec(&fixture, 5, 50);
 	jit_fixture_marker(&fixture, 5, 60, &dump);
 	jit_fixture_load(&dump, 70, 5, CODE + 0x100, "of the second");
 	fork_at(&fixture, 6, 5, 100);
@@ -225,7 +227,7 @@ static void a_child_with_a_map_of_its_own_has_its_parents_code(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
 	jit_fixture_write(&fixture, 5, "root/tmp/perf-5.map", "10000 40 main\n10100 40 parents\n");
-	assert_int_equal(jit_table_note_memory(fixture.table, 5, 10 * MS, 0), 0);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	fork_at(&fixture, 6, 5, 100);
 	jit_fixture_write(&fixture, 6, "root/tmp/perf-6.map", "10100 40 childs\n");
@@ -246,9 +248,9 @@ static void threads_and_forks_of_others_are_nothing(void **state)
 	(void)state;
 	jit_fixture_open(&fixture);
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
-	assert_int_equal(jit_table_note_fork(fixture.table, 5, 5, 20 * MS), 0);
-	assert_int_equal(jit_table_note_fork(fixture.table, 8, 7, 20 * MS), 0);
-	assert_int_equal(jit_table_note_fork(fixture.table, 0, 5, 20 * MS), 0);
+	jit_fixture_fork(&fixture, 5, 5, 20);
+	jit_fixture_fork(&fixture, 8, 7, 20);
+	assert_int_equal(process_table_fork(fixture.processes, 0, 5, 20 * MS), -EINVAL);
 	while (jit_table_next(fixture.table, &cursor, &report))
 		count++;
 	assert_int_equal(count, 1);

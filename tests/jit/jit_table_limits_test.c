@@ -25,11 +25,6 @@ static struct jit_process_report report_of(const struct jit_fixture *fixture, pi
 	return report;
 }
 
-static void note_memory(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
-{
-	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS, 0), 0);
-}
-
 static bool is_known(const struct jit_fixture *fixture, pid_t pid)
 {
 	struct jit_process_report report;
@@ -59,15 +54,15 @@ static void processes_are_bounded_and_those_that_ended_give_way(void **state)
 	limits.processes = 3;
 	jit_fixture_limit(&fixture, &limits);
 	for (pid_t pid = 5; pid < 8; pid++)
-		note_memory(&fixture, pid, 10);
-	jit_table_note_exit(fixture.table, 6, 40 * MS);
-	jit_table_note_exit(fixture.table, 5, 50 * MS);
-	note_memory(&fixture, 8, 60);
+		jit_fixture_memory(&fixture, pid, 10);
+	jit_fixture_exit(&fixture, 6, 40);
+	jit_fixture_exit(&fixture, 5, 50);
+	jit_fixture_memory(&fixture, 8, 60);
 	assert_int_equal(count_reports(&fixture), 3);
 	assert_false(report_of(&fixture, 8).has_ended);
 	assert_true(report_of(&fixture, 5).has_ended);
 	/* One that gives way to the next with its own pid. */
-	note_memory(&fixture, 5, 70);
+	jit_fixture_memory(&fixture, 5, 70);
 	assert_int_equal(count_reports(&fixture), 3);
 	assert_false(report_of(&fixture, 5).has_ended);
 	assert_int_equal(processes_evicted(&fixture), 0);
@@ -84,14 +79,14 @@ static void of_the_living_the_one_that_nobody_asks_for_gives_way(void **state)
 	limits.processes = 3;
 	jit_fixture_limit(&fixture, &limits);
 	for (pid_t pid = 5; pid < 8; pid++)
-		note_memory(&fixture, pid, 10);
-	note_memory(&fixture, 5, 20);
-	note_memory(&fixture, 7, 30);
-	note_memory(&fixture, 8, 40);
+		jit_fixture_memory(&fixture, pid, 10);
+	jit_fixture_memory(&fixture, 5, 20);
+	jit_fixture_memory(&fixture, 7, 30);
+	jit_fixture_memory(&fixture, 8, 40);
 	assert_false(is_known(&fixture, 6));
 	assert_true(is_known(&fixture, 5) && is_known(&fixture, 7) && is_known(&fixture, 8));
 	/* Who forks is not the one. */
-	assert_int_equal(jit_table_note_fork(fixture.table, 9, 5, 50 * MS), 0);
+	jit_fixture_fork(&fixture, 9, 5, 50);
 	assert_false(is_known(&fixture, 7));
 	assert_true(is_known(&fixture, 5) && is_known(&fixture, 8) && is_known(&fixture, 9));
 	assert_int_equal(processes_evicted(&fixture), 2);
@@ -110,18 +105,18 @@ static void pids_that_come_and_go_are_all_found(void **state)
 	for (uint64_t ms = 1; ms < 2000; ms++) {
 		pid_t pid = 1 + (pid_t)(ms * 7 % 90);
 
-		note_memory(&fixture, pid, ms);
+		jit_fixture_memory(&fixture, pid, ms);
 		/* Nothing of it is known, but it may be: it is there. */
 		assert_false(jit_table_is_settled(fixture.table, pid, ms * MS, false));
-		jit_table_note_exit(fixture.table, pid, ms * MS);
+		jit_fixture_exit(&fixture, pid, ms);
 	}
 	assert_int_equal(count_reports(&fixture), 50);
-	jit_table_retire(fixture.table, 3000 * MS);
+	jit_fixture_retire(&fixture, 3000);
 	assert_int_equal(count_reports(&fixture), 50); /* not read as yet */
 	jit_fixture_run(&fixture, 3000);
-	jit_table_retire(fixture.table, 3000 * MS);
+	jit_fixture_retire(&fixture, 3000);
 	assert_int_equal(count_reports(&fixture), 0);
-	note_memory(&fixture, 5, 4000);
+	jit_fixture_memory(&fixture, 5, 4000);
 	assert_int_equal(count_reports(&fixture), 1);
 	jit_fixture_close(&fixture);
 }
@@ -143,7 +138,7 @@ static void of_files_the_one_that_nobody_asks_for_gives_way(void **state)
 		jit_fixture_load(&dumps[i], 20, 5 + (uint32_t)i, CODE, "named");
 		jit_fixture_run(&fixture, 50 + (uint64_t)i);
 		if (i != 1)
-			note_memory(&fixture, 5 + i, 60);
+			jit_fixture_memory(&fixture, 5 + i, 60);
 	}
 	assert_true(jit_table_has_names(fixture.table, 5, 40 * MS));
 	assert_false(jit_table_has_names(fixture.table, 6, 40 * MS));
@@ -151,8 +146,8 @@ static void of_files_the_one_that_nobody_asks_for_gives_way(void **state)
 	jit_table_counters(fixture.table, &counters);
 	assert_int_equal(counters.files_evicted, 1);
 
-	note_memory(&fixture, 7, 5000);
-	note_memory(&fixture, 6, 5000);
+	jit_fixture_memory(&fixture, 7, 5000);
+	jit_fixture_memory(&fixture, 6, 5000);
 	jit_fixture_run(&fixture, 5010);
 	assert_string_equal(jit_fixture_name(&fixture, 6, 40, CODE), "named");
 	assert_string_equal(jit_fixture_name(&fixture, 7, 40, CODE), "named");
@@ -175,7 +170,7 @@ static void beside_a_dump_a_map_takes_no_room(void **state)
 	jit_fixture_limit(&fixture, &limits);
 	jit_fixture_process(&fixture, 5);
 	jit_fixture_write(&fixture, 5, "root/tmp/perf-5.map", "1000 40 mapped\n");
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	jit_fixture_dump(&fixture, &dump, 5);
 	jitdump_fixture_header(&dump.records, 5);
@@ -184,7 +179,7 @@ static void beside_a_dump_a_map_takes_no_room(void **state)
 	jit_fixture_run(&fixture, 100);
 	jit_fixture_run(&fixture, 200);
 	jit_fixture_runtime(&fixture, 6, 300, &other);
-	note_memory(&fixture, 5, 310);
+	jit_fixture_memory(&fixture, 5, 310);
 	jit_fixture_run(&fixture, 5000);
 	assert_true(jit_table_has_names(fixture.table, 5, 400 * MS));
 	assert_true(jit_table_has_names(fixture.table, 6, 400 * MS));
@@ -320,9 +315,9 @@ static void many_small_ones_keep_to_the_bound_together(void **state)
 
 	/* When the others are gone, who gave way may have what they had. */
 	for (int i = 1; i < COUNT; i++)
-		jit_table_note_exit(fixture.table, 5 + i, 2000 * MS);
+		jit_fixture_exit(&fixture, 5 + i, 2000);
 	jit_fixture_run(&fixture, 3000);
-	jit_table_retire(fixture.table, 3001 * MS);
+	jit_fixture_retire(&fixture, 3001);
 	bytes = report_of(&fixture, 5).bytes;
 	jit_fixture_run(&fixture, 4000);
 	write_many(&dumps[0], 5, 4000, 3000);
@@ -376,10 +371,10 @@ static void who_has_ended_is_over_when_what_it_left_is_read(void **state)
 	jit_fixture_process(&fixture, 6);
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_run(&fixture, 20);
-	assert_int_equal(jit_table_note_fork(fixture.table, 6, 5, 30 * MS), 0);
+	jit_fixture_fork(&fixture, 6, 5, 30);
 	write_many(&dump, 6, 100, 8000);
 	jit_fixture_load(&dump, 200, 5, CODE + 0x1000000, "last");
-	jit_table_note_exit(fixture.table, 5, 500 * MS);
+	jit_fixture_exit(&fixture, 5, 500);
 	for (; ms <= 3000; ms += 1000) {
 		write_many(&dump, 6, ms, 5000);
 		jit_fixture_run(&fixture, ms);
@@ -455,11 +450,11 @@ static void what_nobody_asks_for_any_more_goes(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 20, 5, CODE, "a");
-	jit_table_note_exit(fixture.table, 5, 100 * MS);
+	jit_fixture_exit(&fixture, 5, 100);
 	jit_fixture_run(&fixture, 110);
-	jit_table_retire(fixture.table, 100 * MS);
+	jit_fixture_retire(&fixture, 100);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 50, CODE), "a");
-	jit_table_retire(fixture.table, 101 * MS);
+	jit_fixture_retire(&fixture, 101);
 	assert_null(jit_fixture_name(&fixture, 5, 50, CODE));
 	assert_int_equal(count_reports(&fixture), 0);
 	jit_fixture_dump_done(&dump);

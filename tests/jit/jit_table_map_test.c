@@ -17,11 +17,6 @@ static void write_map(const struct jit_fixture *fixture, pid_t pid, pid_t below,
 	assert_int_equal(chmod(path, 0600), 0);
 }
 
-static void note_memory(struct jit_fixture *fixture, pid_t pid, uint64_t ms)
-{
-	assert_int_equal(jit_table_note_memory(fixture->table, pid, ms * MS, 0), 0);
-}
-
 static struct jit_process_report report_of(const struct jit_fixture *fixture, pid_t pid)
 {
 	struct jit_process_report report;
@@ -42,7 +37,7 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	(void)state;
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	assert_false(jit_table_has_names(fixture.table, 5, 20 * MS));
 	assert_false(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
@@ -83,13 +78,13 @@ static void who_is_asked_for_no_more_is_looked_at_no_more(void **state)
 	(void)state;
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	for (int i = 0; i < 10; i++, ms += 11000)
 		jit_fixture_run(&fixture, ms);
 	write_map(&fixture, 5, 5, map);
 	jit_fixture_run(&fixture, ms + 11000);
 	assert_null(jit_fixture_name(&fixture, 5, 15, CODE));
-	note_memory(&fixture, 5, ms + 12000);
+	jit_fixture_memory(&fixture, 5, ms + 12000);
 	jit_fixture_run(&fixture, ms + 24000);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
 	jit_fixture_close(&fixture);
@@ -105,11 +100,11 @@ static void a_map_that_was_written_at_the_end_is_found_below_the_parents_root(vo
 	jit_fixture_process(&fixture, 4);
 	jit_fixture_process(&fixture, 5);
 	assert_int_equal(process_table_fork(fixture.processes, 5, 4, 5 * MS), 0);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	write_map(&fixture, 5, 4, "10000 40 mapped");
 	jit_fixture_gone(&fixture, 5);
-	jit_table_note_exit(fixture.table, 5, 100 * MS);
+	jit_fixture_exit(&fixture, 5, 100);
 	assert_false(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
 	jit_fixture_run(&fixture, 101);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 50, CODE), "mapped");
@@ -124,9 +119,9 @@ static void who_ends_without_a_file_is_settled(void **state)
 	(void)state;
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
-	jit_table_note_exit(fixture.table, 5, 30 * MS);
+	jit_fixture_exit(&fixture, 5, 30);
 	assert_false(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
 	jit_fixture_run(&fixture, 40);
 	assert_true(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
@@ -142,7 +137,7 @@ static void another_users_map_is_distrusted_and_counted_once(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process_of(&fixture, 5, 5, getuid() + 1);
 	write_map(&fixture, 5, 5, map);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	jit_fixture_run(&fixture, 200);
 	jit_fixture_run(&fixture, 2000);
@@ -162,7 +157,7 @@ static void a_dump_takes_the_maps_place(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
 	write_map(&fixture, 5, 5, "10000 40 mapped\n20000 40 in the map alone\n");
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
 
@@ -193,11 +188,11 @@ static void beside_a_dump_no_map_is_used(void **state)
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_run(&fixture, 20);
 	write_map(&fixture, 5, 5, map);
-	note_memory(&fixture, 5, 30);
+	jit_fixture_memory(&fixture, 5, 30);
 	for (uint64_t ms = 100; ms < 5000; ms += 1000)
 		jit_fixture_run(&fixture, ms);
 	assert_null(jit_fixture_name(&fixture, 5, 40, CODE));
-	jit_table_note_exit(fixture.table, 5, 6000 * MS);
+	jit_fixture_exit(&fixture, 5, 6000);
 	jit_fixture_run(&fixture, 6001);
 	assert_null(jit_fixture_name(&fixture, 5, 40, CODE));
 	assert_true(report_of(&fixture, 5).is_jitdump);
@@ -247,12 +242,12 @@ static void a_fork_writes_to_its_parents_map(void **state)
 	jit_fixture_process(&fixture, 5);
 	jit_fixture_process(&fixture, 6);
 	write_map(&fixture, 5, 5, map);
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
-	assert_int_equal(jit_table_note_fork(fixture.table, 6, 5, 30 * MS), 0);
-	jit_table_note_exit(fixture.table, 5, 40 * MS);
+	jit_fixture_fork(&fixture, 6, 5, 30);
+	jit_fixture_exit(&fixture, 5, 40);
 	jit_fixture_run(&fixture, 50);
-	jit_table_retire(fixture.table, 60 * MS);
+	jit_fixture_retire(&fixture, 60);
 	/* Its writer lives, so a line without its end is not all of it. */
 	write_map(&fixture, 5, 5, "10000 40 mapped\n10040 40 mo");
 	jit_fixture_run(&fixture, 100);
@@ -270,7 +265,7 @@ static void erlang_shows_in_its_map(void **state)
 	jit_fixture_open(&fixture);
 	jit_fixture_process(&fixture, 5);
 	write_map(&fixture, 5, 5, "0x10000 40 $lists:map/2\n");
-	note_memory(&fixture, 5, 10);
+	jit_fixture_memory(&fixture, 5, 10);
 	jit_fixture_run(&fixture, 20);
 	assert_string_equal(jit_table_runtime(fixture.table, 5, 15 * MS), "Erlang");
 	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "lists:map/2");
@@ -301,7 +296,7 @@ static void forks_from_before_have_their_parents_map(void **state)
 		if (pid > 5)
 			jit_fixture_parent(&fixture, pid, 5);
 		map_vdso(&fixture, pid, pid < 7 ? 0x7ffff0000000 : 0x7ffee0000000);
-		note_memory(&fixture, pid, 10);
+		jit_fixture_memory(&fixture, pid, 10);
 	}
 	write_map(&fixture, 5, 5, map);
 	jit_fixture_run(&fixture, 100);

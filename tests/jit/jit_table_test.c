@@ -69,7 +69,7 @@ static void execve_begins_afresh(void **state)
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 20, 5, CODE, "before");
 	jit_fixture_run(&fixture, 50);
-	jit_table_note_exec(fixture.table, 5, 100 * MS);
+	jit_fixture_exec(&fixture, 5, 100);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 90, CODE), "before");
 	assert_null(jit_fixture_name(&fixture, 5, 110, CODE));
 	/* Another program: nothing will be told of its code, until it marks something. */
@@ -99,11 +99,12 @@ static void a_pid_is_used_again(void **state)
 	jit_fixture_load(&dump, 20, 5, CODE, "of the first");
 	jit_fixture_load(&dump, 30, 5, CODE + 0x100, "gone with it");
 	jit_fixture_run(&fixture, 50);
-	jit_table_note_exit(fixture.table, 5, 100 * MS);
+	jit_fixture_exit(&fixture, 5, 100);
 	jit_fixture_run(&fixture, 110);
 
 	jit_fixture_gone(&fixture, 5);
 	jit_fixture_process(&fixture, 5);
+	jit_fixture_fork(&fixture, 5, 1, 150);
 	assert_int_equal(ftruncate(dump.fd, 0), 0);
 	jitdump_fixture_done(&dump.records);
 	dump.flushed = 0;
@@ -130,7 +131,7 @@ static void what_was_buffered_until_the_exit_is_read_after_it(void **state)
 	jit_fixture_run(&fixture, 20);
 	assert_false(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
 	jit_fixture_load(&dump, 30, 5, CODE, "hot");
-	jit_table_note_exit(fixture.table, 5, 100 * MS);
+	jit_fixture_exit(&fixture, 5, 100);
 	jit_fixture_gone(&fixture, 5);
 	assert_false(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
 	assert_null(jit_fixture_name(&fixture, 5, 50, CODE));
@@ -160,7 +161,7 @@ static void a_process_that_was_gone_at_once_is_named_by_way_of_its_parent(void *
 	assert_int_equal(process_table_fork(fixture.processes, 5, 4, 5 * MS), 0);
 	mapping = jit_fixture_map(&fixture, 5, 10, "/tmp/jit-5.dump");
 	assert_int_equal(jit_table_note_marker(fixture.table, 5, 10 * MS, &mapping), 0);
-	jit_table_note_exit(fixture.table, 5, 40 * MS);
+	jit_fixture_exit(&fixture, 5, 40);
 	jit_fixture_run(&fixture, 100);
 	assert_string_equal(jit_fixture_name(&fixture, 5, 30, CODE), "hot");
 	assert_true(jit_table_is_settled(fixture.table, 5, 30 * MS, false));
@@ -336,9 +337,9 @@ static void each_process_is_reported_with_its_file(void **state)
 	jit_fixture_load(&dump, 20, 2, CODE, "a");
 	jit_fixture_load(&dump, 30, 2, CODE + 0x100, "b");
 	jit_fixture_marker(&fixture, 5, 10, &dump);
-	assert_int_equal(jit_table_note_memory(fixture.table, 6, 10 * MS, 0), 0);
+	jit_fixture_memory(&fixture, 6, 10);
 	jit_fixture_run(&fixture, 100);
-	jit_table_note_exit(fixture.table, 6, 110 * MS);
+	jit_fixture_exit(&fixture, 6, 110);
 
 	assert_true(jit_table_next(fixture.table, &cursor, &report));
 	assert_int_equal(report.pid, 5);
@@ -370,31 +371,6 @@ static void each_process_is_reported_with_its_file(void **state)
 	jit_fixture_close(&fixture);
 }
 
-/* Everything that a process can do, once. */
-static int live(struct jit_table *table, const struct process_mapping *mapping)
-{
-	struct code_found found;
-	int r;
-
-	r = jit_table_note_marker(table, 5, 10 * MS, mapping);
-	if (r == 0)
-		r = jit_table_note_memory(table, 7, 10 * MS, 0);
-	if (r == 0)
-		r = jit_table_note_fork(table, 6, 5, 100 * MS);
-	if (r == 0)
-		r = jit_table_run(table, 200 * MS);
-	if (r == 0) {
-		(void)jit_table_find(table, 6, 150 * MS, 150 * MS, CODE, false, &found);
-		jit_table_note_exit(table, 5, 300 * MS);
-		r = jit_table_note_all(table);
-	}
-	if (r == 0)
-		r = jit_table_finish(table, 400 * MS, 1000, UINT64_MAX);
-	if (r == 0)
-		jit_table_retire(table, 500 * MS);
-	return r;
-}
-
 /* One record of the future says nothing of what its writer still has to tell until then. */
 static void records_of_the_future_settle_nothing(void **state)
 {
@@ -421,11 +397,44 @@ static void records_of_the_future_settle_nothing(void **state)
 	jit_fixture_close(&fixture);
 }
 
+/* Everything that a process can do, once. */
+static int live(const struct jit_fixture *fixture, const struct process_mapping_event *marker)
+{
+	const struct process_mapping_event memory = { .start = CODE, .end = 2 * CODE, .path = "" };
+	struct process_mapping mapping = { .start = marker->start, .end = marker->end };
+	struct jit_table *table = fixture->table;
+	struct code_found found;
+	int r;
+
+	r = process_table_map(fixture->processes, 5, 10 * MS, marker, &mapping.file);
+	if (r == 0)
+		r = jit_table_note_marker(table, 5, 10 * MS, &mapping);
+	if (r == 0)
+		r = process_table_map(fixture->processes, 7, 10 * MS, &memory, NULL);
+	if (r == 0)
+		r = jit_table_note_memory(table, 7, 10 * MS, 0);
+	if (r == 0)
+		r = process_table_fork(fixture->processes, 6, 5, 100 * MS);
+	if (r == 0)
+		r = jit_table_run(table, 200 * MS);
+	if (r == 0) {
+		(void)jit_table_find(table, 6, 150 * MS, 150 * MS, CODE, false, &found);
+		process_table_exit(fixture->processes, 5, 300 * MS);
+		r = jit_table_note_all(table);
+	}
+	if (r == 0)
+		r = jit_table_finish(table, 400 * MS, 1000, UINT64_MAX);
+	if (r == 0) {
+		process_table_retire(fixture->processes, 500 * MS);
+		jit_table_retire(table, 500 * MS);
+	}
+	return r;
+}
+
 static void failing_allocations_are_reported_and_leave_it_whole(void **state)
 {
-	struct process_mapping mapping;
+	struct process_mapping_event marker = { .start = MARKER_START, .end = MARKER_END };
 	struct jit_fixture fixture;
-	struct jit_table *table;
 	struct jit_dump dump;
 	size_t n;
 	int r;
@@ -437,27 +446,28 @@ static void failing_allocations_are_reported_and_leave_it_whole(void **state)
 	jit_fixture_runtime(&fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 20, 5, CODE, "a");
 	jit_fixture_write(&fixture, 7, "root/tmp/perf-7.map", "1000 40 g\n");
-	mapping = jit_fixture_map(&fixture, 5, 10, dump.path);
+	marker.path = dump.path;
 	for (n = 0;; n++) {
+		jit_table_free(TAKE_PTR(fixture.table));
+		process_table_free(fixture.processes);
+		assert_int_equal(
+			process_table_new(&process_table_default_limits, &fixture.processes), 0);
 		fail_allocation(n);
-		table = NULL;
-		r = jit_table_new(
-			&jit_table_default_limits, fixture.broker, fixture.processes, &table);
+		r = jit_table_new(&jit_table_default_limits, fixture.broker, fixture.processes,
+			&fixture.table);
 		if (r == 0)
-			r = live(table, &mapping);
+			r = live(&fixture, &marker);
 		if (!allocation_failed())
 			break;
 		/* A view that cannot be made sees more than it should. */
 		if (r < 0)
 			assert_int_equal(r, -ENOMEM);
-		/* What failed for once goes on. */
-		if (table)
-			assert_int_equal(live(table, &mapping), 0);
-		jit_table_free(table);
+		/* After one failure it goes on. */
+		if (fixture.table)
+			assert_int_equal(live(&fixture, &marker), 0);
 	}
 	assert_int_equal(r, 0);
 	assert_true(n > 15);
-	jit_table_free(table);
 	jit_fixture_dump_done(&dump);
 	jit_fixture_close(&fixture);
 }

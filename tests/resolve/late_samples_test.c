@@ -237,7 +237,7 @@ static void the_exit_sends_all_on(void **state)
 	open_fixture(&fixture, &usual);
 	assert_int_equal(add(&fixture, 100, CODE), 0);
 	jit_fixture_load(&fixture.dump, 50, 5, CODE, "hot");
-	jit_table_note_exit(fixture.jit.table, 5, 150 * MS);
+	jit_fixture_exit(&fixture.jit, 5, 150);
 	assert_int_equal(run(&fixture, 200), 0);
 	assert_int_equal(fixture.sent_count, 1);
 	assert_string_equal(fixture.sent[0].names, "-;hot");
@@ -271,7 +271,7 @@ static void a_perf_map_names_what_waits_as_it_grows(void **state)
 	open_fixture(&fixture, &usual);
 	jit_fixture_process(&fixture.jit, 6);
 	jit_fixture_write(&fixture.jit, 6, "root/tmp/perf-6.map", "10000 40 first\n");
-	assert_int_equal(jit_table_note_memory(fixture.jit.table, 6, 100 * MS, 0), 0);
+	jit_fixture_memory(&fixture.jit, 6, 100);
 	sample = sample_of(100, 100);
 	sample.process.tgid = 6;
 	frames[0] = jit_frame(&fixture, CODE);
@@ -355,7 +355,7 @@ static void shared_memory_has_what_others_wrote(void **state)
 	(void)state;
 	open_fixture(&fixture, &usual);
 	jit_fixture_process(&fixture.jit, 6);
-	assert_int_equal(jit_table_note_fork(fixture.jit.table, 6, 5, 100 * MS), 0);
+	jit_fixture_fork(&fixture.jit, 6, 5, 100);
 	jit_fixture_load(&fixture.dump, 120, 6, CODE, "the child's");
 	jit_fixture_load(&fixture.dump, 200, 5, CODE + 0x100, "later");
 	frame = jit_frame(&fixture, CODE);
