@@ -92,6 +92,22 @@ static int make_room(struct profile *profile, void *items, size_t *capacity, siz
 	make_room((profile), &(table)->items, &(table)->capacity, (table)->count, \
 		sizeof(*(table)->items), (index))
 
+bool profile_binary_equal(const struct profile_binary *a, const struct profile_binary *b)
+{
+	return a->kind == b->kind && a->path == b->path && a->text_vaddr == b->text_vaddr &&
+	       a->text_bytes == b->text_bytes && a->text_offset == b->text_offset &&
+	       build_id_equal(&a->build_id, &b->build_id) &&
+	       symbol_identity_equal(&a->symbols, &b->symbols);
+}
+
+uint64_t profile_binary_hash(const struct profile_binary *binary)
+{
+	uint64_t ids = hash_pair(hash_bytes(binary->build_id.bytes, BUILD_ID_BYTES),
+		hash_bytes(binary->symbols.id.bytes, BUILD_ID_BYTES));
+
+	return hash_pair(ids, (uint64_t)binary->path << 8 | binary->kind);
+}
+
 int profile_add_binary(
 	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary)
 {

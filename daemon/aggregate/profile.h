@@ -20,6 +20,7 @@
 #include "resolve/binary_kind.h"
 #include "symbol/symbol_identity.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -122,6 +123,10 @@ DEFINE_CLEANUP(struct profile, profile_free);
 
 /* The bytes that all tables and indexes hold at the moment. */
 size_t profile_bytes(const struct profile *profile);
+
+/* For an index of binaries: equal in all fields. */
+bool profile_binary_equal(const struct profile_binary *a, const struct profile_binary *b);
+uint64_t profile_binary_hash(const struct profile_binary *binary);
 
 /* The functions below return 0, -ENOMEM or -E2BIG (the budget is used up); they intern what is
  * equal to what is there, except for binaries, whose identity is their owner's affair. */

@@ -27,25 +27,6 @@ struct extraction {
 	struct symbol_builder *builder;
 };
 
-static struct symbol_identity identity_of(const struct pilotlight_symbol_request *request)
-{
-	struct symbol_identity identity = { .kind = request->identity_kind };
-
-	memcpy(identity.id.bytes, request->identity, sizeof(identity.id.bytes));
-	identity.id.size = request->identity_bytes <= BUILD_ID_BYTES ? request->identity_bytes : 0;
-	return identity;
-}
-
-/* Of size 0 where the file has none, or none that can be read. */
-static struct build_id build_id_of(const struct elf_file *file)
-{
-	struct elf_image image;
-
-	if (elf_image_read(file->fd, &image) < 0)
-		return (struct build_id){ .size = 0 };
-	return image.build_id;
-}
-
 static bool has_linked_crc(const struct extraction *extraction)
 {
 	struct elf_debuglink link;
@@ -59,14 +40,15 @@ static bool has_linked_crc(const struct extraction *extraction)
 /* Is it of the same link as the binary? Without the binary, the identity has to tell. */
 static bool is_binarys_debug_file(const struct extraction *extraction)
 {
-	struct symbol_identity identity = identity_of(extraction->request);
-	struct build_id expected = { .size = 0 }, found = build_id_of(&extraction->debug);
+	struct symbol_identity identity = symbol_identity_make(extraction->request->identity_kind,
+		extraction->request->identity, extraction->request->identity_bytes);
+	struct build_id expected = { .size = 0 }, found = elf_image_build_id(extraction->debug.fd);
 
 	if (extraction->has_binary) {
 		if (extraction->binary.machine != extraction->debug.machine ||
 			extraction->binary.is_64 != extraction->debug.is_64)
 			return false;
-		expected = build_id_of(&extraction->binary);
+		expected = elf_image_build_id(extraction->binary.fd);
 	} else if (identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID) {
 		expected = identity.id;
 	} else if (identity.kind == PILOTLIGHT_SYMBOL_OWNED) {
@@ -180,7 +162,7 @@ static bool is_alternate_of(const struct extraction *extraction, const struct el
 
 	if (!extraction->has_alternate || elf_sections_read_alternate_link(file, &link) < 0)
 		return false;
-	id = build_id_of(&extraction->alternate);
+	id = elf_image_build_id(extraction->alternate.fd);
 	return id.size > 0 && id.size == link.build_id_bytes &&
 	       memcmp(id.bytes, link.build_id, id.size) == 0;
 }
@@ -284,7 +266,8 @@ static uint8_t rank_of(const struct extraction *extraction)
 static int write_symbols(struct extraction *extraction, int fd)
 {
 	const struct pilotlight_symbol_request *request = extraction->request;
-	struct symbol_identity identity = identity_of(request);
+	struct symbol_identity identity = symbol_identity_make(
+		request->identity_kind, request->identity, request->identity_bytes);
 	char origin[sizeof(request->origin) + 1] = { 0 };
 	struct pilotlight_symbol_header header;
 	int r;

@@ -81,15 +81,6 @@ static uint32_t contents_of(const struct unwind_rows *rows)
 	return contents;
 }
 
-static struct symbol_identity identity_of(const struct pilotlight_symbol_request *request)
-{
-	struct symbol_identity identity = { .kind = request->identity_kind };
-
-	memcpy(identity.id.bytes, request->identity, sizeof(identity.id.bytes));
-	identity.id.size = request->identity_bytes;
-	return identity;
-}
-
 static void add_array(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
 	const struct scratch_array *array)
 {
@@ -101,7 +92,8 @@ static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *r
 	const struct pilotlight_symbol_request *request = extraction->request;
 	const struct code_segments *code = &extraction->files.code;
 	const struct unwind_packing *packing = &extraction->packing;
-	const struct symbol_identity identity = identity_of(request);
+	const struct symbol_identity identity = symbol_identity_make(
+		request->identity_kind, request->identity, request->identity_bytes);
 	char origin[sizeof(request->origin) + 1] = { 0 };
 	struct symbol_file_writer writer;
 	int r;

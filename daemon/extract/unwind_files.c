@@ -10,19 +10,10 @@
 
 enum { PROGRAM_HEADERS_MAX = 256 };
 
-/* Of size 0 where the file has none, or none that can be read. */
-static struct build_id build_id_of(const struct elf_file *file)
-{
-	struct elf_image image;
-
-	if (elf_image_read(file->fd, &image) < 0)
-		return (struct build_id){ .size = 0 };
-	return image.build_id;
-}
-
 static bool is_of_same_link(const struct elf_file *binary, const struct elf_file *debug)
 {
-	struct build_id expected = build_id_of(binary), found = build_id_of(debug);
+	struct build_id expected = elf_image_build_id(binary->fd),
+			found = elf_image_build_id(debug->fd);
 	struct elf_debuglink link;
 	uint32_t crc;
 

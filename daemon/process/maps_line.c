@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "process/maps_line.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -8,15 +10,6 @@
 struct rest {
 	const char *at, *end;
 };
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
 
 /* A number in base 10 or 16 that is at most `limit` and that `delimiter` ends, which goes too. */
 static bool take_number(

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "resolve/kallsyms_line.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -8,15 +10,6 @@ enum {
 	ADDRESS_DIGITS_MAX = 16,
 	MODULES_FIELDS_BEFORE_ADDRESS = 5,
 };
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
 
 /* Returns how many digits there are, 0 where they are none or too many. */
 static size_t parse_address(const char *text, size_t size, uint64_t *ret_address)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "serve/http_target.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -8,17 +9,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 static bool is_utf8(const char *text)
 {
@@ -42,8 +32,8 @@ static int decode(char *text, bool is_query)
 
 	for (const char *in = text; *in; in++) {
 		if (*in == '%') {
-			int high = hex_digit(in[1]);
-			int low = high < 0 ? -1 : hex_digit(in[2]);
+			int high = hex_digit_of_any_case(in[1]);
+			int low = high < 0 ? -1 : hex_digit_of_any_case(in[2]);
 
 			if (low < 0 || (high | low) == 0)
 				return -EILSEQ;

@@ -33,21 +33,7 @@ size_t day_dictionary_bytes(const struct day_dictionary *dictionary)
 
 static bool binary_equal(const void *owner, uint32_t id, const void *key)
 {
-	const struct profile_binary *a = &((const struct day_tables *)owner)->binaries.items[id];
-	const struct profile_binary *b = key;
-
-	return a->kind == b->kind && a->path == b->path && a->text_vaddr == b->text_vaddr &&
-	       a->text_bytes == b->text_bytes && a->text_offset == b->text_offset &&
-	       build_id_equal(&a->build_id, &b->build_id) &&
-	       symbol_identity_equal(&a->symbols, &b->symbols);
-}
-
-static uint64_t binary_hash(const struct profile_binary *binary)
-{
-	uint64_t ids = hash_pair(hash_bytes(binary->build_id.bytes, BUILD_ID_BYTES),
-		hash_bytes(binary->symbols.id.bytes, BUILD_ID_BYTES));
-
-	return hash_pair(ids, (uint64_t)binary->path << 8 | binary->kind);
+	return profile_binary_equal(&((const struct day_tables *)owner)->binaries.items[id], key);
 }
 
 /*
@@ -166,8 +152,8 @@ int day_dictionary_index(struct day_dictionary *dictionary, const struct day_mar
 	for (uint32_t i = from->binaries; r == 0 && i < tables->binaries.count; i++) {
 		const struct profile_binary *binary = &tables->binaries.items[i];
 
-		r = index_one(&dictionary->binaries, binary_hash(binary), binary_equal, tables, i,
-			binary);
+		r = index_one(&dictionary->binaries, profile_binary_hash(binary), binary_equal,
+			tables, i, binary);
 	}
 	for (uint32_t i = from->locations; r == 0 && i < tables->locations.count; i++) {
 		struct location_key key = { .location = &tables->locations.items[i] };
@@ -286,7 +272,7 @@ static int find_binary(struct day_dictionary *dictionary, struct day_mapping *ma
 		r = find_string(dictionary, mapping, binary.path, &binary.path);
 		if (r < 0)
 			return r;
-		hash = binary_hash(&binary);
+		hash = profile_binary_hash(&binary);
 		id = hash_index_find(&dictionary->binaries, hash, binary_equal, tables, &binary);
 		if (id == HASH_INDEX_NONE) {
 			id = (uint32_t)tables->binaries.count;

@@ -110,21 +110,7 @@ static int carry_string(struct generation_reader *reader, uint32_t string, uint3
 
 static bool binary_equal(const void *owner, uint32_t id, const void *key)
 {
-	const struct profile_binary *a = &((const struct profile *)owner)->binaries.items[id];
-	const struct profile_binary *b = key;
-
-	return a->kind == b->kind && a->path == b->path && a->text_vaddr == b->text_vaddr &&
-	       a->text_bytes == b->text_bytes && a->text_offset == b->text_offset &&
-	       build_id_equal(&a->build_id, &b->build_id) &&
-	       symbol_identity_equal(&a->symbols, &b->symbols);
-}
-
-static uint64_t binary_hash(const struct profile_binary *binary)
-{
-	uint64_t ids = hash_pair(hash_bytes(binary->build_id.bytes, BUILD_ID_BYTES),
-		hash_bytes(binary->symbols.id.bytes, BUILD_ID_BYTES));
-
-	return hash_pair(ids, binary->path);
+	return profile_binary_equal(&((const struct profile *)owner)->binaries.items[id], key);
 }
 
 static int carry_binary(struct generation_reader *reader, uint32_t number, uint32_t *ret_binary)
@@ -138,7 +124,7 @@ static int carry_binary(struct generation_reader *reader, uint32_t number, uint3
 		r = carry_string(reader, binary.path, &binary.path);
 		if (r < 0)
 			return r;
-		hash = binary_hash(&binary);
+		hash = profile_binary_hash(&binary);
 		id = hash_index_find(
 			reader->binary_index, hash, binary_equal, reader->profile, &binary);
 		if (id == HASH_INDEX_NONE) {

@@ -164,6 +164,13 @@ int elf_image_read(int fd, struct elf_image *ret_image)
 	return 0;
 }
 
+struct build_id elf_image_build_id(int fd)
+{
+	struct elf_image image;
+
+	return elf_image_read(fd, &image) < 0 ? (struct build_id){ .size = 0 } : image.build_id;
+}
+
 bool elf_image_find_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr)
 {
 	for (size_t i = 0; i < image->segment_count; i++) {

@@ -36,6 +36,9 @@ struct elf_image {
  */
 int elf_image_read(int fd, struct elf_image *ret_image);
 
+/* The build-id of `fd`; of size 0 if it has none or cannot be read. */
+struct build_id elf_image_build_id(int fd);
+
 /*
  * The link-time vaddr of a file offset: vaddr = offset - p_offset + p_vaddr of the executable
  * PT_LOAD that holds it. False where none does: such a frame is garbage.

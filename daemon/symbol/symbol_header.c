@@ -69,11 +69,6 @@ void symbol_header_init(struct pilotlight_symbol_header *ret_header,
 
 struct symbol_identity symbol_header_identity(const struct pilotlight_symbol_header *header)
 {
-	struct symbol_identity identity = {
-		.kind = header->identity_kind,
-		.id.size = header->identity_bytes,
-	};
-
-	memcpy(identity.id.bytes, header->identity, sizeof(identity.id.bytes));
-	return identity;
+	return symbol_identity_make(
+		header->identity_kind, header->identity, header->identity_bytes);
 }

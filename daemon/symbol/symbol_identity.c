@@ -2,6 +2,7 @@
 #include "symbol/symbol_identity.h"
 
 #include "base/array.h"
+#include "base/hex.h"
 #include "symbol/elf_image.h"
 
 #include <endian.h>
@@ -29,6 +30,16 @@ static const struct {
 struct symbol_identity symbol_identity_of_build_id(const struct build_id *id)
 {
 	return (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_BUILD_ID, .id = *id };
+}
+
+struct symbol_identity symbol_identity_make(enum pilotlight_symbol_identity_kind kind,
+	const uint8_t bytes[BUILD_ID_BYTES], uint8_t size)
+{
+	struct symbol_identity identity = { .kind = kind };
+
+	memcpy(identity.id.bytes, bytes, sizeof(identity.id.bytes));
+	identity.id.size = size <= BUILD_ID_BYTES ? size : 0;
+	return identity;
 }
 
 /* A file that has become shorter meanwhile is -EIO. */
@@ -162,18 +173,6 @@ const char *symbol_identity_format(
 	return text;
 }
 
-/* -1: not a hexadecimal digit */
-static int digit_value(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return -1;
-}
-
 int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity)
 {
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID };
@@ -192,8 +191,8 @@ int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity
 	if (digits == 0 || digits % 2 != 0 || digits > 2 * BUILD_ID_BYTES)
 		return -EINVAL;
 	for (size_t i = 0; i < digits; i += 2) {
-		int high = digit_value(text[i]);
-		int low = digit_value(text[i + 1]);
+		int high = hex_digit_of_any_case(text[i]);
+		int low = hex_digit_of_any_case(text[i + 1]);
 
 		if (high < 0 || low < 0)
 			return -EINVAL;

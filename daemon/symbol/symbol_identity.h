@@ -23,6 +23,10 @@ struct symbol_identity {
 	struct build_id id;
 };
 
+/* From its parts in a header or a request; a size above BUILD_ID_BYTES becomes 0. */
+struct symbol_identity symbol_identity_make(enum pilotlight_symbol_identity_kind kind,
+	const uint8_t bytes[BUILD_ID_BYTES], uint8_t size);
+
 /* Of a build-id that is there (size > 0), as trusted files have it. */
 struct symbol_identity symbol_identity_of_build_id(const struct build_id *id);
 
