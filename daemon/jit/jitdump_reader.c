@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A run looks at the file first: has it become another one, and is there more of it than a record's
- * beginning? Only then does it take memory to read with, and gives it back at its end, so that a
- * thousand idle files cost next to nothing. A record is taken in one piece: what fails for want of
- * memory has changed nothing but maybe the index, and is done again.
+ * A run first checks whether the file was rewritten and has a whole record to read. Only then does
+ * it allocate a buffer, which it frees at its end: a thousand idle files cost next to nothing. Each
+ * record succeeds or fails as a whole: after -ENOMEM at most the index has changed, and the record
+ * is read again.
  */
 #include "jit/jitdump_reader.h"
 
@@ -11,10 +11,7 @@
 #include "base/clock.h"
 #include "jit/counter_clock.h"
 #include "jit/jitdump_lines.h"
-#include "jit/jitdump_runtime.h"
-#include "jit/jitdump_waiting.h"
 #include "jit/jitdump_window.h"
-#include "jit/jitdump_writers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,31 +37,31 @@ struct jitdump_reader {
 	jitdump_record_function watcher;
 	void *watcher_context;
 
-	/* As they were seen: others there tell that the file was written anew. */
+	/* The header as it was read: another one shows that the file was rewritten. */
 	uint8_t header_bytes[HEADER_BYTES];
 	size_t header_size;
 
-	struct jitdump_reader_state state; /* but for what is counted elsewhere */
+	struct jitdump_reader_state state; /* without what is counted elsewhere */
 	struct jitdump_runtime_guess guess;
 	struct shared_counter_clock own_clock;
 	struct shared_counter_clock *shared_clock;
-	const struct counter_clock *counter_clock; /* of a file with the CPU's time stamps */
+	const struct counter_clock *counter_clock; /* set for a file with CPU time stamps */
 	uint64_t offset;			   /* of the next record */
-	uint64_t wanted_bytes; /* how long the file must be for it to be whole */
-	uint64_t last_ns;      /* the time of the last record, as it stands there */
+	uint64_t wanted_bytes;			   /* the length of the file with the whole of it */
+	uint64_t last_ns;			   /* the time stamp of the record before */
 
 	struct jitdump_waiting waiting;
 	struct jitdump_lines lines;
 	struct jitdump_writers writers;
 };
 
-/* What a run has besides. */
+/* The state of one run. */
 struct run {
 	struct code_index *index; /* may be NULL */
 	struct jitdump_window window;
 	uint64_t now_ns; /* when the window was last filled, or later */
 	int64_t steps;
-	uint64_t read_bytes; /* that no step is counted for as yet */
+	uint64_t read_bytes; /* not yet counted as steps */
 };
 
 const char *jitdump_fault_name(enum jitdump_fault fault)
@@ -150,7 +147,7 @@ static void set_read_fault(struct jitdump_reader *reader)
 		set_fault(reader, JITDUMP_FAULT_READ, reader->offset);
 }
 
-/* How long it is now; begins again where it is another file than it was. */
+/* Takes the size, and starts again if the file was rewritten. */
 static void look_at_file(struct jitdump_reader *reader)
 {
 	uint8_t bytes[HEADER_BYTES];
@@ -179,22 +176,6 @@ static void look_at_file(struct jitdump_reader *reader)
 	reader->header_size = (size_t)size;
 }
 
-static enum jitdump_fault header_fault(int error)
-{
-	switch (error) {
-	case 0:
-		return JITDUMP_FAULT_NONE;
-	case -EAGAIN:
-		return JITDUMP_FAULT_NO_HEADER;
-	case -EBADMSG:
-		return JITDUMP_FAULT_NOT_JITDUMP;
-	case -EPROTONOSUPPORT:
-		return JITDUMP_FAULT_VERSION;
-	default:
-		return JITDUMP_FAULT_HEADER_SIZE;
-	}
-}
-
 static bool has_counter_stamps(const struct jitdump_reader *reader)
 {
 	return reader->state.header.flags & PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP;
@@ -204,13 +185,13 @@ static void read_header(struct jitdump_reader *reader)
 {
 	struct jitdump_reader_state *state = &reader->state;
 	struct jitdump_header header;
-	int r;
+	enum jitdump_fault fault =
+		jitdump_header_parse(reader->header_bytes, reader->header_size, &header);
 
-	r = jitdump_header_parse(reader->header_bytes, reader->header_size, &header);
-	if (r == 0 && state->file_bytes < header.total_size)
-		r = -EAGAIN;
-	set_fault(reader, header_fault(r), 0);
-	if (r < 0)
+	if (fault == JITDUMP_FAULT_NONE && state->file_bytes < header.total_size)
+		fault = JITDUMP_FAULT_NO_HEADER;
+	set_fault(reader, fault, 0);
+	if (fault != JITDUMP_FAULT_NONE)
 		return;
 	state->header = header;
 	state->has_header = true;
@@ -228,7 +209,7 @@ static void read_header(struct jitdump_reader *reader)
 
 /* --- what a record says ----------------------------------------------------------------------- */
 
-/* As it stands there, in ns of our own CLOCK_MONOTONIC. */
+/* A time stamp in ns of our CLOCK_MONOTONIC. */
 static uint64_t stamp_ns(const struct jitdump_reader *reader, uint64_t stamp)
 {
 	const int64_t offset_ns = reader->monotonic_offset_ns;
@@ -257,7 +238,7 @@ static int pack_lines(struct jitdump_reader *reader, struct code_index *index, u
 	return r;
 }
 
-/* Until when no more is to come from its writer: not until later than now, whatever it says. */
+/* The writer has reported everything up to this time: never later than now, whatever it says. */
 static uint64_t told_by(const struct run *run, uint64_t time_ns)
 {
 	return time_ns < run->now_ns ? time_ns : run->now_ns;
@@ -375,7 +356,7 @@ static int take_record(
 
 /* --- from record to record -------------------------------------------------------------------- */
 
-/* Names and source lines are wanted, but neither code nor unwinding tables. */
+/* Names and source lines are needed; code and unwinding tables are not. */
 static bool needs_more(const struct jitdump_record *record, int error)
 {
 	if (error == -EAGAIN)
@@ -402,14 +383,14 @@ static bool fill(struct jitdump_reader *reader, struct run *run, size_t needed)
 		set_fault(reader, JITDUMP_FAULT_READ, reader->offset);
 		return false;
 	}
-	/* Not before: what a record puts an end to ran until it was written. */
+	/* After the read: code that a record replaces ran until the record was written. */
 	run->now_ns = reader->latest_ns ? reader->latest_ns : clock_monotonic_ns();
 	return true;
 }
 
 /*
- * The next record and how much of it is in the window. Returns what jitdump_record_parse() did, or
- * -EAGAIN: it is not whole as yet, or cannot be read.
+ * The next record, and how much of it is in the window. Returns the result of
+ * jitdump_record_parse(), or -EAGAIN if the record is unfinished or cannot be read.
  */
 static int find_record(struct jitdump_reader *reader, struct run *run,
 	struct jitdump_record *record, size_t *ret_size)
@@ -442,7 +423,7 @@ static int find_record(struct jitdump_reader *reader, struct run *run,
 	if (!fill(reader, run, whole))
 		return -EAGAIN;
 	bytes = jitdump_window_at(&run->window, reader->offset, ret_size);
-	/* It was cut off meanwhile; the next run will see what became of it. */
+	/* The file was truncated meanwhile: the next run will see that. */
 	if (*ret_size < whole)
 		return -EAGAIN;
 	return jitdump_record_parse(header, bytes, *ret_size, false, record);
@@ -459,7 +440,7 @@ static void pass_record(struct jitdump_reader *reader, struct run *run,
 	run->read_bytes %= STEP_BYTES;
 }
 
-/* Returns 1; 0 where there is no more for now; -ENOMEM or what the watcher returned. */
+/* Returns 1, 0 if there is no more for now, -ENOMEM, or the watcher's error. */
 static int take_next(struct jitdump_reader *reader, struct run *run)
 {
 	struct jitdump_record record;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Follows a jitdump file while it is being written. Whole records are taken as they come; one that
- * ends beyond the file's end is waited for; a file that has become shorter, or begins with another
- * header, was written anew and is read from its start. A record that lies about itself costs
- * itself, one whose size cannot be true costs the rest of the file, and so does a header that is
- * none: until it is written anew. Code bytes are not read.
+ * Follows a jitdump file while it is written. Whole records are read as they appear; the reader
+ * waits for the rest of one that ends past the end of the file. A file that shrinks, or whose
+ * header changes, was rewritten and is read from its start. A record that contradicts itself is
+ * skipped. An impossible record size or header ends the reading until the file is rewritten. Code
+ * bytes are not read.
  *
- * Source lines come before the code that they are of: they wait, bounded, for the LOAD with their
- * address, whoever's records stand between.
- *
- * The file is read by pread(): the writer may cut it off at any time. One owner, one thread.
+ * The file is read by pread(), since its writer may truncate it at any time. One owner, one thread.
  */
 #pragma once
 
 #include "base/cleanup.h"
 #include "jit/code_index.h"
 #include "jit/jitdump_record.h"
+#include "jit/jitdump_runtime.h"
+#include "jit/jitdump_writers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,67 +23,40 @@
 struct jitdump_reader;
 struct shared_counter_clock;
 
-enum jitdump_fault {
-	JITDUMP_FAULT_NONE,
-	JITDUMP_FAULT_NO_HEADER,   /* shorter than a header, as yet */
-	JITDUMP_FAULT_NOT_JITDUMP, /* its magic is another one */
-	JITDUMP_FAULT_VERSION,
-	JITDUMP_FAULT_HEADER_SIZE,
-	JITDUMP_FAULT_RECORD_SIZE, /* below 16 bytes or above the bound */
-	JITDUMP_FAULT_CLOCK,	   /* CPU time stamps, which cannot be converted here */
-	JITDUMP_FAULT_READ,	   /* the file cannot be read */
-};
 /* "a record of an impossible size", for messages. */
 const char *jitdump_fault_name(enum jitdump_fault fault);
 
-/* Whose runtime it is, as far as the dump shows. */
-enum jitdump_runtime {
-	JITDUMP_RUNTIME_UNKNOWN,
-	JITDUMP_RUNTIME_V8,
-	JITDUMP_RUNTIME_ERLANG,
-	JITDUMP_RUNTIME_PHP,
-	JITDUMP_RUNTIME_JVM,
-	JITDUMP_RUNTIME_LLVM,
-	JITDUMP_RUNTIME_PYTHON,
-	JITDUMP_RUNTIME_DOTNET,
-	JITDUMP_RUNTIME_WASMTIME,
-	JITDUMP_RUNTIMES,
-};
-/* "V8", "JVM"; "" where it is not known. */
-const char *jitdump_runtime_name(enum jitdump_runtime runtime);
-
 struct jitdump_counters {
-	uint64_t bytes;	  /* of records that were taken or passed over, and of the header */
-	uint64_t records; /* all of them */
+	uint64_t bytes;	  /* of all records that were read or skipped, and of the header */
+	uint64_t records; /* of every kind */
 	uint64_t loads, moves, debug_infos, closes, unwindings, unknown;
-	uint64_t damaged;	  /* records that lie about themselves */
-	uint64_t lines_damaged;	  /* DEBUG_INFOs of which a part, or all, was of no use */
-	uint64_t lines_unclaimed; /* that no LOAD asked for while they waited */
-	/* Time stamps that are later than when they were read, which are taken as of then. Not
-	   those by less than a second, which a clock that is converted may be off. */
+	uint64_t damaged;	  /* records that contradict themselves */
+	uint64_t lines_damaged;	  /* DEBUG_INFOs that were useless, at least in part */
+	uint64_t lines_unclaimed; /* DEBUG_INFOs whose LOAD did not come */
+	/* Time stamps more than a second later than the reading, which count as of the reading. A
+	   converted clock may be off by less. */
 	uint64_t future;
-	uint64_t backward; /* time stamps before the one before */
-	uint64_t restarts; /* the file was written anew */
+	uint64_t backward; /* time stamps before that of the record before */
+	uint64_t restarts; /* how often the file was rewritten */
 };
 
 struct jitdump_reader_options {
-	size_t buffer_bytes; /* 0: 256 KiB; at least 4 KiB; a payload is seen no further. It is
-				held while the reader runs, and no longer. */
-	const char *path;    /* of the file, for its runtime; may be NULL; not kept */
-	/* Of the writer's time namespace from the initial one; subtracted, but not from the CPU's
-	   counter, which knows no namespaces. */
+	size_t buffer_bytes; /* 0: 256 KiB; at least 4 KiB. Payloads are parsed up to this size. It
+				is allocated only while the reader runs. */
+	const char *path;    /* a sign of the runtime; may be NULL; not kept */
+	/* The offset of the writer's time namespace, which is subtracted from time stamps, except
+	   from the CPU's counter: that has no namespaces. */
 	int64_t monotonic_offset_ns;
-	/* No time stamp is later. 0: than when it is read; UINT64_MAX: each is believed, as of
-	   another machine, or of another time. */
+	/* Later time stamps count as this. 0: the time of reading; UINT64_MAX: no limit, for a file
+	   of another machine or another time. */
 	uint64_t latest_ns;
-	/* For CPU time stamps; borrowed. NULL: one of its own, which takes 5 ms to measure. */
+	/* For CPU time stamps; borrowed. NULL: the reader measures its own, which takes 5 ms. */
 	struct shared_counter_clock *counter_clock;
 };
 
 /*
- * Takes `fd`, a file that can be read at any offset, whatever becomes of it. Writers' ids for
- * code_view are given by `pid`, in the order of their coming, see jitdump_reader_writer(). Returns
- * 0 or -ENOMEM.
+ * Takes ownership of `fd`, a seekable file, on failure, too. Returns 0 or -ENOMEM. Writers of
+ * code_view are numbered as jitdump_reader_writer() says.
  */
 int jitdump_reader_new(
 	int fd, const struct jitdump_reader_options *options, struct jitdump_reader **ret_reader);
@@ -92,11 +64,10 @@ void jitdump_reader_free(struct jitdump_reader *reader);
 DEFINE_CLEANUP(struct jitdump_reader, jitdump_reader_free);
 
 /*
- * Called for each record, before what it says is put into the index; `file_offset` is where it
- * begins. `error` is what jitdump_record_parse() returned: -EBADMSG or -EMSGSIZE of a record of
- * which the prefix alone is known. Of records of no known kind, of code and of unwinding tables the
- * bytes are not there to be seen. A negative answer ends the reading before that record, and is
- * returned. For those who show records; the profiler needs none.
+ * A watcher sees each record before the index does, for commands that show records. `file_offset`
+ * is where the record begins, `error` the result of jitdump_record_parse(): after -EBADMSG and
+ * -EMSGSIZE only the prefix is valid. Code, unwinding tables and unknown payloads are not there. A
+ * negative result stops the reading before that record and is returned.
  */
 typedef int (*jitdump_record_function)(void *context, uint64_t file_offset,
 	const struct jitdump_header *header, const struct jitdump_record *record, int error);
@@ -104,42 +75,40 @@ void jitdump_reader_set_watcher(
 	struct jitdump_reader *reader, jitdump_record_function function, void *context);
 
 /*
- * Reads on and puts what it finds into `index` (NULL: nowhere), until the file's end or until
- * `steps` are used up: about one for each record, for each 4 KiB that is read, and for each 32
- * source lines. Returns how many steps are left (0: there may be more
- * to read), or -ENOMEM, or what the watcher returned; a fault of the file is none of these. After
- * -ENOMEM the record that it failed at is read again.
+ * Reads new records into `index` (NULL: nowhere) until the end of the file or until `steps` are
+ * used up: one for each record, each 4 KiB and each 32 source lines. Returns the steps that are
+ * left (0: there may be more to read), -ENOMEM, or the watcher's error. A fault of the file is not
+ * an error. After -ENOMEM the next run reads the same record again.
  */
 int64_t jitdump_reader_run(struct jitdump_reader *reader, struct code_index *index, int64_t steps);
 
 struct jitdump_reader_state {
 	enum jitdump_fault fault;
-	uint64_t fault_offset; /* in the file, where there is one */
+	uint64_t fault_offset; /* of the fault in the file */
 	bool has_header;
 	struct jitdump_header header;
 	enum jitdump_runtime runtime;
-	uint64_t told_ns;      /* the greatest time that a record had; 0: none had any */
-	uint64_t file_bytes;   /* at the last look */
-	uint64_t unread_bytes; /* of them, the beginning of a record included */
+	uint64_t told_ns;      /* the latest time of a record; 0: none */
+	uint64_t file_bytes;   /* at the last run */
+	uint64_t unread_bytes; /* of them; includes the start of an unfinished record */
 	struct jitdump_counters counters;
 };
 void jitdump_reader_state(
 	const struct jitdump_reader *reader, struct jitdump_reader_state *ret_state);
 
 /*
- * The id of the writer with `pid` (in its own namespace), who has put code there; false: it has
- * not. The first 255 have ids of their own; all later ones share one, and whoever has none may be
- * one of them. `ret_told_ns`: the greatest time of its LOADs and MOVEs, others tell no writer.
+ * The id of the writer with `pid` (in its own namespace). False: it has written no code. The first
+ * 255 writers have their own ids, in the order of arrival; all later ones share one, which is also
+ * the answer for a pid without an id. `ret_told_ns`: the latest time of its LOADs and MOVEs.
  */
-enum { JITDUMP_WRITERS_MAX = 256 };
 bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
 	uint64_t *ret_told_ns);
-/* How many ids there are, and whose: 0 of the one that is shared. */
+/* How many ids there are, and the pid of each: 0 for the shared one. */
 uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader);
 uint32_t jitdump_reader_writer_pid(const struct jitdump_reader *reader, uint32_t writer);
 
-/* Memory that it holds. */
+/* The memory of the reader, without the index. */
 size_t jitdump_reader_bytes(const struct jitdump_reader *reader);
 
-/* Forgets the source lines that wait for their LOAD, for want of room: they count as unclaimed. */
+/* Drops the source lines that wait, to free memory; they count as unclaimed. */
 void jitdump_reader_forget_lines(struct jitdump_reader *reader);

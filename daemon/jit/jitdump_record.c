@@ -39,21 +39,22 @@ unsigned jitdump_header_oddities(const struct jitdump_header *header)
 	return oddities;
 }
 
-int jitdump_header_parse(const void *bytes, size_t size, struct jitdump_header *ret_header)
+enum jitdump_fault jitdump_header_parse(
+	const void *bytes, size_t size, struct jitdump_header *ret_header)
 {
 	struct jitdump_header header = { 0 };
 	bool is_swapped = false;
 	uint32_t magic;
 
 	if (size < sizeof(magic))
-		return -EAGAIN;
+		return JITDUMP_FAULT_NO_HEADER;
 	magic = get_u32(bytes, 0, false);
 	if (magic == PILOTLIGHT_JITDUMP_MAGIC_SWAPPED)
 		is_swapped = true;
 	else if (magic != PILOTLIGHT_JITDUMP_MAGIC)
-		return -EBADMSG;
+		return JITDUMP_FAULT_NOT_JITDUMP;
 	if (size < sizeof(struct pilotlight_jitdump_header))
-		return -EAGAIN;
+		return JITDUMP_FAULT_NO_HEADER;
 
 	header.is_swapped = is_swapped;
 	header.version = GET_U32(pilotlight_jitdump_header, version);
@@ -64,12 +65,12 @@ int jitdump_header_parse(const void *bytes, size_t size, struct jitdump_header *
 	header.timestamp = GET_U64(pilotlight_jitdump_header, timestamp);
 	header.flags = GET_U64(pilotlight_jitdump_header, flags);
 	if (header.version == 0 || header.version > PILOTLIGHT_JITDUMP_VERSION_MAX)
-		return -EPROTONOSUPPORT;
+		return JITDUMP_FAULT_VERSION;
 	if (header.total_size < sizeof(struct pilotlight_jitdump_header) ||
 		header.total_size > JITDUMP_HEADER_BYTES_MAX)
-		return -EINVAL;
+		return JITDUMP_FAULT_HEADER_SIZE;
 	*ret_header = header;
-	return 0;
+	return JITDUMP_FAULT_NONE;
 }
 
 /* The parsers of payloads: `left` bytes of it are in the record, `size` of them, or fewer, here. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A jitdump header and its records, checked and in our own byte order: pure functions of some
- * bytes, which need no alignment. Layout: pilotlight/jitdump.h.
+ * Parses a jitdump header and records: checks them (I8) and converts them to our byte order. Pure
+ * functions; the bytes need no alignment. The layout is in pilotlight/jitdump.h.
  */
 #pragma once
 
@@ -25,7 +25,14 @@ struct jitdump_header {
 	uint64_t timestamp, flags;
 };
 
-/* What is odd about a header that can be read all the same: for those who ask. */
+/* V8 marks its files in the padding of the header. */
+#define JITDUMP_V8_PADDING 0xdeadbeef
+static inline bool jitdump_is_v8(const struct jitdump_header *header)
+{
+	return header->padding == JITDUMP_V8_PADDING;
+}
+
+/* What is odd about a header that can be read all the same, for `pilotlight jit verify`. */
 enum jitdump_header_oddity {
 	JITDUMP_ODD_MACHINE = 1 << 0, /* 0 */
 	JITDUMP_ODD_PADDING = 1 << 1, /* not 0 */
@@ -34,12 +41,21 @@ enum jitdump_header_oddity {
 };
 unsigned jitdump_header_oddities(const struct jitdump_header *header);
 
-/*
- * Needs the fields alone; what a longer header has beyond them is passed over by its total_size.
- * Returns 0; -EAGAIN: `size` bytes are not all of the fields as yet; -EBADMSG: it is no jitdump
- * file; -EPROTONOSUPPORT: of a version above 2 or of none; -EINVAL: a size that cannot be.
- */
-int jitdump_header_parse(const void *bytes, size_t size, struct jitdump_header *ret_header);
+/* Why a file, or the rest of it, cannot be read. */
+enum jitdump_fault {
+	JITDUMP_FAULT_NONE,
+	JITDUMP_FAULT_NO_HEADER,   /* still shorter than a header */
+	JITDUMP_FAULT_NOT_JITDUMP, /* another magic number */
+	JITDUMP_FAULT_VERSION,	   /* above 2, or 0 */
+	JITDUMP_FAULT_HEADER_SIZE,
+	JITDUMP_FAULT_RECORD_SIZE, /* below 16 bytes or above the bound */
+	JITDUMP_FAULT_CLOCK,	   /* CPU time stamps that cannot be converted here */
+	JITDUMP_FAULT_READ,	   /* the file cannot be read */
+};
+
+/* Needs the fields only: a longer header is skipped by its total_size. */
+enum jitdump_fault jitdump_header_parse(
+	const void *bytes, size_t size, struct jitdump_header *ret_header);
 
 struct jitdump_record {
 	uint32_t id; /* enum pilotlight_jitdump_id, or one that nobody has defined */
@@ -70,12 +86,11 @@ struct jitdump_record {
 };
 
 /*
- * The record that `bytes` begin with, of which `size` bytes are there. Where `is_all`, all of the
- * record must be; otherwise its fixed fields must, and what follows them is taken as far as it is
- * there: so names can be had without the code after them. Returns 0; -EAGAIN: more bytes are
- * needed; -EMSGSIZE: its size is below the prefix's or above the bound, so that where the next
- * record begins is not known; -EBADMSG: it lies about itself. Of the last two `ret_record` has the
- * prefix, and nothing else.
+ * Parses the record at the start of `bytes`, which may be cut off at `size`. With `is_all` the
+ * whole record must be there. Otherwise its fixed fields must, and the rest is used as far as it is
+ * there: a name needs no code after it. Returns 0; -EAGAIN: more bytes are needed; -EMSGSIZE: the
+ * size is below the prefix's or above the bound, so the next record cannot be found; -EBADMSG: the
+ * record contradicts itself. After the last two `ret_record` holds the prefix only.
  */
 int jitdump_record_parse(const struct jitdump_header *header, const void *bytes, size_t size,
 	bool is_all, struct jitdump_record *ret_record);
@@ -95,7 +110,7 @@ struct jitdump_debug_cursor {
 
 /*
  * The next entry of a DEBUG_INFO; the cursor starts as {0}. Returns 1, 0 at the end, or -EBADMSG
- * where the rest makes no sense, and so for ever after.
+ * from the first damaged entry on.
  */
 int jitdump_debug_next(const struct jitdump_header *header, const struct jitdump_record *record,
 	struct jitdump_debug_cursor *cursor, struct jitdump_debug_entry *ret_entry);

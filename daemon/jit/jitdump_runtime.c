@@ -2,13 +2,12 @@
 #include "jit/jitdump_runtime.h"
 
 #include "base/array.h"
-#include "jit/jitdump_lines.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum {
-	/* The JVM's first names are stubs that tell nothing. */
+	/* The JVM's first names are stubs, which are no sign. */
 	NAMES_LOOKED_AT = 4096,
 	NAME_BYTES_LOOKED_AT = 1024,
 	ERLANG_HINTS_NEEDED = 2,

@@ -1,23 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whose dump it is, from the signs that runtimes leave: no field of the format says so. None is
- * taken for another's on a sign that two might leave.
+ * Which runtime wrote a jitdump file. No field of the format says so, so it is guessed from the
+ * signs that runtimes leave. A sign that two runtimes might leave is not enough.
  */
 #pragma once
 
-#include "jit/jitdump_reader.h"
+#include "jit/jitdump_record.h"
 
 #include <stddef.h>
 
+enum jitdump_runtime {
+	JITDUMP_RUNTIME_UNKNOWN,
+	JITDUMP_RUNTIME_V8,
+	JITDUMP_RUNTIME_ERLANG,
+	JITDUMP_RUNTIME_PHP,
+	JITDUMP_RUNTIME_JVM,
+	JITDUMP_RUNTIME_LLVM,
+	JITDUMP_RUNTIME_PYTHON,
+	JITDUMP_RUNTIME_DOTNET,
+	JITDUMP_RUNTIME_WASMTIME,
+	JITDUMP_RUNTIMES,
+};
+/* "V8", "JVM"; "" if unknown. */
+const char *jitdump_runtime_name(enum jitdump_runtime runtime);
+
 struct jitdump_runtime_guess {
 	enum jitdump_runtime runtime;
-	unsigned looked; /* at how many names */
+	unsigned looked; /* how many names were looked at */
 	unsigned erlang_hints;
 };
 
-/* By the file's path, which may be NULL, and its header. */
+/* From the file's path, which may be NULL, and from its header. */
 enum jitdump_runtime jitdump_runtime_of_path(const char *path);
 enum jitdump_runtime jitdump_runtime_of_header(const struct jitdump_header *header);
 
-/* By what the next LOAD says; does nothing once it knows, or after some thousands of them. */
+/* From the next LOAD. Stops once the runtime is known, or after 4096 names. */
 void jitdump_runtime_look(struct jitdump_runtime_guess *guess, const struct jitdump_record *load);

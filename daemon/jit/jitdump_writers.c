@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* The id of all that came too late for one of their own. */
+/* The id of all writers that came too late for their own. */
 enum { SHARED = JITDUMP_WRITERS_MAX - 1 };
 
 void jitdump_writers_done(struct jitdump_writers *writers)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `offset` is where the first line begins that has not been taken, or while `is_skipping` the next
- * byte of the rest of a line that was too long. Nothing of the file is kept between runs but its
- * beginning, so a line without its end is read again: it is short, or it would have been taken.
+ * `offset` is the start of the next line; while `is_skipping`, it is within the rest of a line that
+ * was too long. Between runs only the first bytes of the file are kept, so an unfinished line is
+ * read again. That costs little: a long one would have been cut.
  */
 #include "jit/perf_map_reader.h"
 
@@ -17,7 +17,7 @@ enum {
 	BLOCK_BYTES = 64 << 10,
 	/* A line that has no end in this is too long. */
 	BLOCK_BYTES_MIN = PERF_MAP_LINE_BYTES_MAX + 1,
-	/* So that a run of few steps does not read what it leaves. */
+	/* A run of few steps reads no more than it can use. */
 	BLOCK_BYTES_OF_STEP = 128,
 };
 
@@ -26,13 +26,13 @@ struct perf_map_reader {
 	uint64_t offset, file_bytes;
 	bool is_skipping;
 	bool is_erlang;
-	/* What the file began with, and what stood before `offset`. */
+	/* The first bytes of the file, and those before `offset`. */
 	size_t head_size, tail_size;
 	char head[HEAD_BYTES], tail[HEAD_BYTES];
 	struct perf_map_counters counters;
 };
 
-/* Some of the file, and how far it has been taken. */
+/* A part of the file, and the position in it. */
 struct block {
 	const char *at, *end;
 };
@@ -57,7 +57,7 @@ void perf_map_reader_free(struct perf_map_reader *reader)
 	free(reader);
 }
 
-/* Returns how many bytes; none where the file ends or fails. */
+/* Returns the bytes read: 0 at the end of the file and on errors. */
 static size_t read_at(
 	const struct perf_map_reader *reader, char *bytes, size_t size, uint64_t offset)
 {
@@ -106,12 +106,12 @@ static void note_tail(struct perf_map_reader *reader)
 	size_t size = reader->offset < HEAD_BYTES ? (size_t)reader->offset : (size_t)HEAD_BYTES;
 
 	reader->tail_size = read_at(reader, reader->tail, size, reader->offset - size);
-	/* It is being written anew this very moment: the next look will tell. */
+	/* The file is being rewritten right now: the next run will see that. */
 	if (reader->tail_size < size)
 		reader->tail_size = 0;
 }
 
-/* Lines that make no sense to the index are counted there. */
+/* The index counts the lines that it refuses. */
 static int take_line(struct perf_map_reader *reader, struct code_index *index, const char *text,
 	size_t size, bool *ret_is_malformed)
 {
@@ -143,8 +143,8 @@ static void advance(struct perf_map_reader *reader, struct block *block, size_t 
 }
 
 /*
- * Takes the next line, or what there is of one that is too long, or passes over the rest of one.
- * Returns how many steps it took, 0 where the line has no end as yet, or -ENOMEM.
+ * Reads the next line or the start of one that is too long, or skips the rest of one. Returns the
+ * steps that it took, 0 if the line is unfinished, or -ENOMEM.
  */
 static int take_next(
 	struct perf_map_reader *reader, struct code_index *index, struct block *block, bool is_last)
@@ -196,7 +196,7 @@ static int64_t read_lines(struct perf_map_reader *reader, struct code_index *ind
 		}
 		if (block.at > bytes)
 			continue;
-		/* The file ends here: a line that filled the block would have been taken. */
+		/* The file ends here: a line that fills the block would have been cut. */
 		taken = is_final ? take_next(reader, index, &block, true) : 0;
 		if (taken <= 0)
 			return taken < 0 ? taken : steps;
@@ -220,7 +220,7 @@ int64_t perf_map_reader_run(
 	check_rewrite(reader, index);
 	if (reader->file_bytes == reader->offset)
 		return steps;
-	/* Not kept: there are many files, and most of them have nothing new. */
+	/* Freed at the end: there are many files, and most of them have nothing new. */
 	bytes = malloc(block_size(steps));
 	if (!bytes)
 		return -ENOMEM;

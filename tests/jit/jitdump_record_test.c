@@ -48,8 +48,9 @@ static void headers_of_both_byte_orders(void **state)
 
 		jitdump_fixture_header_of(&dump, 1234, 0xdeadbeef, 1);
 		for (size_t size = 0; size < 40; size++)
-			assert_int_equal(jitdump_header_parse(dump.bytes, size, &header), -EAGAIN);
-		assert_int_equal(jitdump_header_parse(dump.bytes, 40, &header), 0);
+			assert_int_equal(jitdump_header_parse(dump.bytes, size, &header),
+				JITDUMP_FAULT_NO_HEADER);
+		assert_int_equal(jitdump_header_parse(dump.bytes, 40, &header), JITDUMP_FAULT_NONE);
 		assert_int_equal(header.is_swapped, is_swapped);
 		assert_int_equal(header.version, 1);
 		assert_int_equal(header.total_size, 40);
@@ -63,16 +64,17 @@ static void headers_of_both_byte_orders(void **state)
 	}
 }
 
-static int header_with(size_t offset, uint32_t value, struct jitdump_header *ret_header)
+static enum jitdump_fault header_with(
+	size_t offset, uint32_t value, struct jitdump_header *ret_header)
 {
 	struct jitdump_fixture dump = { 0 };
-	int r;
+	enum jitdump_fault fault;
 
 	jitdump_fixture_header(&dump, 1);
 	jitdump_fixture_set_u32(&dump, offset, value);
-	r = jitdump_header_parse(dump.bytes, dump.size, ret_header);
+	fault = jitdump_header_parse(dump.bytes, dump.size, ret_header);
 	jitdump_fixture_done(&dump);
-	return r;
+	return fault;
 }
 
 static void headers_that_are_refused(void **state)
@@ -80,12 +82,13 @@ static void headers_that_are_refused(void **state)
 	struct jitdump_header header = { .pid = 77 };
 
 	(void)state;
-	assert_int_equal(header_with(0, 0x464c457f, &header), -EBADMSG);
-	assert_int_equal(jitdump_header_parse("text", 4, &header), -EBADMSG);
-	assert_int_equal(header_with(4, 0, &header), -EPROTONOSUPPORT);
-	assert_int_equal(header_with(4, 3, &header), -EPROTONOSUPPORT);
-	assert_int_equal(header_with(8, 39, &header), -EINVAL);
-	assert_int_equal(header_with(8, JITDUMP_HEADER_BYTES_MAX + 1, &header), -EINVAL);
+	assert_int_equal(header_with(0, 0x464c457f, &header), JITDUMP_FAULT_NOT_JITDUMP);
+	assert_int_equal(jitdump_header_parse("text", 4, &header), JITDUMP_FAULT_NOT_JITDUMP);
+	assert_int_equal(header_with(4, 0, &header), JITDUMP_FAULT_VERSION);
+	assert_int_equal(header_with(4, 3, &header), JITDUMP_FAULT_VERSION);
+	assert_int_equal(header_with(8, 39, &header), JITDUMP_FAULT_HEADER_SIZE);
+	assert_int_equal(
+		header_with(8, JITDUMP_HEADER_BYTES_MAX + 1, &header), JITDUMP_FAULT_HEADER_SIZE);
 	assert_int_equal(header.pid, 77);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "jit/jitdump_waiting.h"
+#include "jit/jitdump_lines.h"
 
 #include "tests/harness/failing_allocation.h"
 #include "tests/jit/jitdump_fixture.h"
