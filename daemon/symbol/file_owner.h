@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether what a file says of itself may be believed where others rely on it. Anybody can link a
- * program with the build-id of another one, so a build-id alone tells nothing of whose it is: files
- * of root's and of the user that we run as are trusted, but for those that anybody may write to. A
- * value object.
+ * Is a file's owner trusted? Anybody can link a program with the build-id of another one, so
+ * symbols are shared by build-id only among trusted files: those of root and of the effective user
+ * that not everybody may write to. A value object.
  */
 #pragma once
 
@@ -18,5 +17,5 @@ struct file_owner {
 /* `fd` is borrowed. Returns 0 or -errno of fstat(). */
 int file_owner_read(int fd, struct file_owner *ret_owner);
 
-/* One whose owner cannot be told is not trusted. */
+/* False if fstat() fails. */
 bool file_owner_is_trusted(int fd);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where names come from. A source answers for one binary and a batch of its addresses at a time, so
- * that reading a symbol table once, or a sorted index in order, serves them all. An ELF file is a
- * source; a cache on disk can stand in its place.
+ * The interface of a source of names. A source looks up a batch of addresses of one binary at a
+ * time, so that one pass over its symbols serves them all.
  */
 #pragma once
 
@@ -12,9 +11,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-/* A function at some place of the source; 0 where a part is not known. Ids are of the batch's pool.
- */
+/* A function and a source line; 0: unknown. Ids are of the batch's pool. */
 struct symbol_frame {
 	uint32_t function;
 	uint32_t file;
@@ -37,32 +36,33 @@ struct symbol_batch {
 	size_t frame_count, frame_capacity;
 };
 
-/* Frees what the batch owns: its frames. */
-void symbol_batch_done(struct symbol_batch *batch);
+/* Frees the frames. */
+static inline void symbol_batch_done(struct symbol_batch *batch)
+{
+	free(batch->frames);
+	batch->frames = NULL;
+	batch->frame_count = batch->frame_capacity = 0;
+}
 
-/* The binary that is asked about. Descriptors are borrowed; -1 where there is none. */
+/* A binary to look up. Descriptors are borrowed; -1: none. */
 struct symbol_binary {
 	struct build_id build_id;
-	/* What lookups find it by, where that has been found out before; id.size 0: `fd` and the
-	 * build-id tell. */
+	/* For lookups; id.size 0: not known yet, the source reads it from `fd` and build-id. */
 	struct symbol_identity identity;
-	const char *path; /* for messages, and to find a debug file beside it */
-	int fd;		  /* the binary itself */
-	int debug_fd;	  /* its separate debug file, checked against it before it is believed */
-	const char *debug_path; /* where that is; NULL: not known */
+	const char *path;	/* for messages, and to find a debug file beside it */
+	int fd;			/* the binary itself */
+	int debug_fd;		/* its separate debug file, not checked yet */
+	const char *debug_path; /* NULL: unknown */
 };
 
 struct symbol_source {
 	/*
-	 * Fills the requests that it can and sets frame_count to 0 for the others. Returns 0;
-	 * -ENODATA no symbols at all; -ENOEXEC a damaged file; -EFBIG the file or the batch exceeds
-	 * the source's bounds; another -errno from reading: each says something of this binary
-	 * alone. -ENOMEM; -E2BIG the pool is full: nor will another binary have names. On failure
-	 * requests and frames are as they were; the pool may have gained strings.
+	 * Fills the requests that it can and sets frame_count to 0 for the others. Returns 0.
+	 * Errors of this binary: -ENODATA no symbols; -ENOEXEC a damaged file; -EFBIG the file or
+	 * the batch exceeds the source's bounds; another -errno from reading. Errors of all
+	 * binaries: -ENOMEM; -E2BIG the pool is full. After an error requests and frames are
+	 * unchanged; the pool may have gained strings.
 	 */
 	int (*lookup)(struct symbol_source *source, const struct symbol_binary *binary,
 		struct symbol_batch *batch);
-	void (*free)(struct symbol_source *source);
 };
-
-void symbol_source_free(struct symbol_source *source);

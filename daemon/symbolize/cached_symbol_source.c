@@ -205,18 +205,13 @@ static int lookup(struct symbol_source *interface, const struct symbol_binary *b
 	return 0;
 }
 
-static void free_nothing(struct symbol_source *interface)
-{
-	(void)interface;
-}
-
 int cached_symbol_source_new(struct symbol_cache *cache, struct cached_symbol_source **ret_source)
 {
 	struct cached_symbol_source *source = calloc(1, sizeof(*source));
 
 	if (!source)
 		return -ENOMEM;
-	source->interface = (struct symbol_source){ .lookup = lookup, .free = free_nothing };
+	source->interface = (struct symbol_source){ .lookup = lookup };
 	source->cache = cache;
 	*ret_source = source;
 	return 0;

@@ -119,7 +119,6 @@ static void files_without_identity_are_unknown(void **state)
 	question_init(&question, 4096);
 	assert_int_equal(interface->lookup(interface, &binary, &question.batch), -ENODATA);
 	question_done(&question);
-	symbol_source_free(interface);
 	cached_symbol_source_free(source);
 }
 
