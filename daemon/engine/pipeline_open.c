@@ -58,9 +58,11 @@ static int open_unwinding(struct pipeline *pipeline)
 {
 	const struct unwinding_parts parts = {
 		.maps = capture_walk_maps(pipeline->capture),
-		.broker = pipeline->broker,
-		.processes = pipeline->processes,
-		.binaries = pipeline->binaries,
+		.files = {
+			.broker = pipeline->broker,
+			.processes = pipeline->processes,
+			.binaries = pipeline->binaries,
+		},
 		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
 						: NULL,
 	};
@@ -162,6 +164,7 @@ int pipeline_open_polling(struct pipeline *pipeline)
 	if (r == 0 && pipeline->unwinding)
 		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding), PIPELINE_UNWINDING);
 	if (r == 0 && pipeline->unwinding)
-		r = watch(pipeline, capture_walk_maps(pipeline->capture)->wakeup_fd, PIPELINE_WALK_REQUEST);
+		r = watch(pipeline, capture_walk_maps(pipeline->capture)->wakeup_fd,
+			PIPELINE_WALK_REQUEST);
 	return r;
 }

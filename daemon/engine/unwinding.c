@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/unwinding_files.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -125,7 +124,7 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 {
 	_cleanup_(unwinding_freep) struct unwinding *unwinding = calloc(1, sizeof(*unwinding));
 	struct symbolizer_options options = {
-		.broker = parts->broker,
+		.broker = parts->files.broker,
 		.product = PILOTLIGHT_PRODUCT_UNWIND,
 	};
 	int r;
@@ -204,7 +203,7 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 	const struct binary *binary, int fd)
 {
 	_cleanup_close_ int opened =
-		fd < 0 ? unwinding_files_open_again(&unwinding->parts, file, binary) : -1;
+		fd < 0 ? unwinding_files_open_again(&unwinding->parts.files, file, binary) : -1;
 	const struct symbol_binary wanted = {
 		.build_id = binary->build_id,
 		.path = binary->path,
@@ -249,7 +248,7 @@ static void look_for_table(
 	struct binary binary;
 	int r = 0;
 
-	binary_table_get(unwinding->parts.binaries, binary_id, &binary);
+	binary_table_get(unwinding->parts.files.binaries, binary_id, &binary);
 	if (file->identity.id.size == 0) {
 		r = unwinding_files_identity(&binary, fd, &identity);
 		if (r == 0)
@@ -269,7 +268,7 @@ static void handle_request(struct unwinding *unwinding, const struct file_reques
 	int r;
 
 	r = unwinding_files_identify(
-		&unwinding->parts, &request->key, &request->mapping, &binary, &fd);
+		&unwinding->parts.files, &request->key, &request->mapping, &binary, &fd);
 	if (r < 0) {
 		log_debug("cannot identify a file that process %u has mapped at %llx: %s",
 			request->mapping.process.tgid, (unsigned long long)request->mapping.start,
@@ -332,8 +331,8 @@ static void reload(struct unwinding *unwinding, uint32_t file_id)
 	struct binary binary;
 
 	if (file->identity.id.size == 0) {
-		binary_table_get(unwinding->parts.binaries, file->binary, &binary);
-		fd = unwinding_files_open_again(&unwinding->parts, file, &binary);
+		binary_table_get(unwinding->parts.files.binaries, file->binary, &binary);
+		fd = unwinding_files_open_again(&unwinding->parts.files, file, &binary);
 	}
 	look_for_table(unwinding, file_id, file->binary, fd);
 }

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "capture/walk_maps.h"
-#include "resolve/binary_table.h"
+#include "engine/unwinding_files.h"
 #include "symbol/symbol_cache.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/unwinder.h"
@@ -19,10 +19,8 @@
 struct unwinding;
 
 struct unwinding_parts {
-	const struct walk_maps *maps; /* all are borrowed */
-	struct broker *broker;
-	struct process_table *processes;
-	struct binary_table *binaries;
+	const struct walk_maps *maps; /* borrowed */
+	struct unwinding_files files;
 	/* The folder of symbol files, with a subfolder for tables; NULL: no cache, tables are lost
 	 * with this struct. */
 	const char *cache;

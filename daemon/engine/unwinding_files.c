@@ -43,7 +43,7 @@ static bool is_no_elf(int fd)
  * Fails rather than open another file: its table would be used for as long as the key is known.
  * Returns -EMEDIUMTYPE if it is shared memory without a file.
  */
-static int open_requested(const struct unwinding_parts *parts,
+static int open_requested(const struct unwinding_files *files,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
 	const struct process_mapping *mapping, int *ret_fd)
 {
@@ -54,11 +54,11 @@ static int open_requested(const struct unwinding_parts *parts,
 	struct mapped_file file;
 	int fd = -1, r;
 
-	process_table_file(parts->processes, mapping->file, &file);
+	process_table_file(files->processes, mapping->file, &file);
 	if (!file.is_regular)
 		return -EMEDIUMTYPE;
 	r = broker_open_mapping(
-		parts->broker, &process, request->start, request->end, file.path, &fd);
+		files->broker, &process, request->start, request->end, file.path, &fd);
 	if (r == 0 && is_file(fd, key)) {
 		*ret_fd = fd;
 		return 0;
@@ -68,7 +68,7 @@ static int open_requested(const struct unwinding_parts *parts,
 	/* The file system does not answer: do not wait for it twice. */
 	if (r == -ETIMEDOUT)
 		return r;
-	r = broker_open_path(parts->broker, file.path, &fd);
+	r = broker_open_path(files->broker, file.path, &fd);
 	if (r < 0)
 		return r;
 	if (!is_file(fd, key)) {
@@ -89,7 +89,7 @@ static int duplicate_file(const struct binary *binary, int *ret_fd)
 	return 0;
 }
 
-int unwinding_files_identify(const struct unwinding_parts *parts,
+int unwinding_files_identify(const struct unwinding_files *files,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
 	uint32_t *ret_binary, int *ret_fd)
 {
@@ -104,17 +104,17 @@ int unwinding_files_identify(const struct unwinding_parts *parts,
 	int r;
 
 	if (!process_table_find(
-		    parts->processes, process.pid, request->time_ns, request->start, &mapping))
+		    files->processes, process.pid, request->time_ns, request->start, &mapping))
 		return -ESRCH;
 	if (!is_vdso(key)) {
-		r = open_requested(parts, key, request, &mapping, &fd);
+		r = open_requested(files, key, request, &mapping, &fd);
 		if (r < 0)
 			return r;
 	}
-	r = binary_table_find_mapping(parts->binaries, &process, request->time_ns, &mapping, &id);
+	r = binary_table_find_mapping(files->binaries, &process, request->time_ns, &mapping, &id);
 	if (r < 0)
 		return r;
-	binary_table_get(parts->binaries, id, &binary);
+	binary_table_get(files->binaries, id, &binary);
 	if (!binary.image && is_no_elf(fd))
 		return -EMEDIUMTYPE;
 	if (is_vdso(key)) {
@@ -148,7 +148,7 @@ static bool is_of(const struct walk_file *file, const struct binary *binary, int
 	       symbol_identity_equal(&identity, &file->identity);
 }
 
-int unwinding_files_open_again(const struct unwinding_parts *parts, const struct walk_file *file,
+int unwinding_files_open_again(const struct unwinding_files *files, const struct walk_file *file,
 	const struct binary *binary)
 {
 	_cleanup_close_ int fd = -1;
@@ -158,7 +158,7 @@ int unwinding_files_open_again(const struct unwinding_parts *parts, const struct
 		return TAKE_FD(fd);
 	if (fd >= 0)
 		(void)close(TAKE_FD(fd));
-	if (binary->path[0] != '/' || broker_open_path(parts->broker, binary->path, &fd) < 0)
+	if (binary->path[0] != '/' || broker_open_path(files->broker, binary->path, &fd) < 0)
 		return -1;
 	return is_of(file, binary, fd) ? TAKE_FD(fd) : -1;
 }

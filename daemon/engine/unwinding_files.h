@@ -5,17 +5,25 @@
  */
 #pragma once
 
-#include "engine/unwinding.h"
+#include "broker/broker.h"
+#include "process/process_table.h"
 #include "resolve/binary_table.h"
 #include "symbol/symbol_identity.h"
 #include "unwind/walk_files.h"
+
+/* How files are found and opened; all are borrowed. */
+struct unwinding_files {
+	struct broker *broker;
+	struct process_table *processes;
+	struct binary_table *binaries;
+};
 
 /*
  * Finds the binary of a request and opens its file, for the caller. Returns 0; -EMEDIUMTYPE if it
  * is shared memory, or not an ELF file; -ESRCH if the process is not known; -ESTALE if it is
  * another file now; -ENOENT or another -errno if it cannot be opened.
  */
-int unwinding_files_identify(const struct unwinding_parts *parts,
+int unwinding_files_identify(const struct unwinding_files *files,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
 	uint32_t *ret_binary, int *ret_fd);
 
@@ -26,5 +34,5 @@ int unwinding_files_identity(
 
 /* Opens an identified file again, for the caller. Returns -1 if it cannot be opened or has changed.
  */
-int unwinding_files_open_again(const struct unwinding_parts *parts, const struct walk_file *file,
+int unwinding_files_open_again(const struct unwinding_files *files, const struct walk_file *file,
 	const struct binary *binary);

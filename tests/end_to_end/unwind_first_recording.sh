@@ -20,9 +20,16 @@ are_whole() {
 	}' "$1"
 }
 
+# record_first OUTPUT OPTIONS...: with an empty cache. The start waits one second at most for tables, which
+# may be too short on a busy machine: then once more, up to five times.
 record_first() {
-	rm -rf "$tmp/cache"
-	PILOTLIGHT_SYMBOL_CACHE=$tmp/cache record "$@"
+	local turn
+
+	for turn in 1 2 3 4 5; do
+		rm -rf "$tmp/cache"
+		PILOTLIGHT_SYMBOL_CACHE=$tmp/cache record "$@" || return
+		! are_whole "$1" >/dev/null || return 0
+	done
 }
 
 start_deep() {

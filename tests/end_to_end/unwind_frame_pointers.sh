@@ -44,7 +44,7 @@ chains_are_true() {
 # stacks_are_by WALKER LOG: that walker took all stacks but one in a hundred. A thread of the kernel
 # has none.
 stacks_are_by() {
-	local pattern='stacks +([0-9]+) by unwind tables [^,]*, ([0-9]+) by frame pointers'
+	local pattern='stacks +([0-9]+) walked by unwind tables [^,]*, ([0-9]+) by frame pointers'
 	local text tables pointers
 
 	text=$(cat "$2")

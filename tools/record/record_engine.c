@@ -160,7 +160,10 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
-		.prepare_ns = PREPARE_NS,
+		/* A command has not begun: what it will map is not known. */
+		.prepare_ns = options->command && !options->samples_all && options->pid_count == 0
+				      ? 0
+				      : PREPARE_NS,
 	};
 	int r = pipeline_open(&settings, &engine->pipeline, fault);
 
