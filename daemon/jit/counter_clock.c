@@ -10,9 +10,9 @@ enum {
 	READINGS = 8,
 	FIRST_SPAN_NS = 5000000,
 	RATE_BITS = 32,
-	/* A counter that stands still must not keep us. */
+	/* Bounds the measurement if the counter stands still. */
 	FIRST_SPAN_READINGS_MAX = 1000000,
-	/* How far a reading may be from the line: what clocks are steered by, 500 ppm, and more. */
+	/* How far a reading may be from the line: NTP slews clocks by up to 500 ppm. */
 	STRAY_NS = 1000000,
 	STRAY_PARTS = 1000,
 };

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-	/* The pid, a name of up to 64 bytes and 50 numbers of up to 20 digits come to less. */
+	/* More than a pid, a name of 64 bytes and 50 numbers of 20 digits. */
 	STAT_BYTES = 2048,
 	/* Two lines of a clock's name and two numbers. */
 	OFFSETS_BYTES = 256,
@@ -56,8 +56,8 @@ uint32_t jit_file_marker_number(const char *path)
 }
 
 /*
- * The beginning of a small file of /proc, with a NUL behind it, which such a file comes with in one
- * read. Returns how many bytes, or -errno.
+ * Reads the start of a file of /proc and adds a NUL. One read() returns all of such a small file.
+ * Returns its bytes, or -errno.
  */
 static ssize_t read_text(struct broker *broker, const struct broker_process *process,
 	enum broker_process_file file, char *text, size_t capacity)
@@ -100,7 +100,7 @@ static uint64_t less(uint64_t now_ns, uint64_t age_ns)
 	return now_ns > age_ns ? now_ns - age_ns : 0;
 }
 
-/* The start by other clocks, which are read one after the other: that is well within a tick. */
+/* Converts the start to other clocks. Reading them one by one is off by much less than a tick. */
 static void convert_start(struct jit_process_facts *facts)
 {
 	uint64_t realtime_ns = clock_realtime_ns(), monotonic_ns = clock_monotonic_ns(), age_ns;
@@ -177,7 +177,7 @@ static int read_offset(
 	*ret_offset_ns = 0;
 	if (size < 0)
 		return size == -ENOENT ? 0 : (int)size;
-	/* One that has ended and is not waited for is in no namespace any more. */
+	/* A zombie has left its namespaces. */
 	if (size == 0)
 		return -ESRCH;
 	while (strncmp(at, clock, sizeof(clock) - 1) != 0) {
@@ -186,7 +186,7 @@ static int read_offset(
 			return -EBADMSG;
 		at++;
 	}
-	/* The kernel's own bounds on them are far within the widths. */
+	/* The kernel bounds both numbers far below these widths. */
 	if (sscanf(at + sizeof(clock) - 1, "%18lld %18lld%c", &seconds, &nanoseconds, &ending) !=
 			3 ||
 		ending != '\n' || nanoseconds < 0 || nanoseconds >= NSEC_PER_SEC ||
@@ -206,7 +206,7 @@ int jit_file_read_facts(struct broker *broker, const struct broker_process *proc
 
 	if (r < 0)
 		return r;
-	/* So that all that is told is told of the same one. */
+	/* From here on the broker refuses another process with the same pid. */
 	asked.start_ns = facts.start_ns;
 	convert_start(&facts);
 	r = read_comm(broker, &asked, facts.comm);
@@ -220,7 +220,7 @@ int jit_file_read_facts(struct broker *broker, const struct broker_process *proc
 	return 0;
 }
 
-/* With a second's grace, since ticks are coarse and the time of day may be set. */
+/* Allows a second: ticks are coarse, and the time of day may be set. */
 static bool is_stale(const struct stat *status, const struct jit_process_facts *facts)
 {
 	return status->st_mtim.tv_sec < 0 ||
@@ -244,7 +244,7 @@ int jit_file_check(int fd, enum jit_file_kind kind, const struct jit_process_fac
 	return is_stale(&status, facts) ? -ESTALE : 0;
 }
 
-static int give_checked(
+static int check_and_return(
 	int *fd, enum jit_file_kind kind, const struct jit_process_facts *facts, int *ret_fd)
 {
 	int r = jit_file_check(*fd, kind, facts);
@@ -261,7 +261,7 @@ int jit_file_open_jitdump(struct broker *broker, const struct broker_process *pr
 	_cleanup_close_ int fd = -1;
 	int r = broker_open_marker(broker, process, marker->start, marker->end, marker->path, &fd);
 
-	return r < 0 ? r : give_checked(&fd, JIT_FILE_JITDUMP, facts, ret_fd);
+	return r < 0 ? r : check_and_return(&fd, JIT_FILE_JITDUMP, facts, ret_fd);
 }
 
 int jit_file_open_perf_map(struct broker *broker, const struct broker_process *process,
@@ -272,5 +272,5 @@ int jit_file_open_perf_map(struct broker *broker, const struct broker_process *p
 
 	if (r == -ESRCH && parent->pid > 0)
 		r = broker_open_perf_map(broker, parent, facts->ns_pid, &fd);
-	return r < 0 ? r : give_checked(&fd, JIT_FILE_PERF_MAP, facts, ret_fd);
+	return r < 0 ? r : check_and_return(&fd, JIT_FILE_PERF_MAP, facts, ret_fd);
 }

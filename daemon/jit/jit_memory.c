@@ -8,7 +8,7 @@ static bool starts_with(const char *path, const char *prefix)
 	return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* Pages with code that the kernel puts into every process. */
+/* Pages of code that the kernel maps into every process. */
 static bool is_kernels(const char *path)
 {
 	return strcmp(path, "[vdso]") == 0 || strcmp(path, "[vsyscall]") == 0 ||

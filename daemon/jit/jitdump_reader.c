@@ -70,11 +70,11 @@ const char *jitdump_fault_name(enum jitdump_fault fault)
 		[JITDUMP_FAULT_NONE] = "",
 		[JITDUMP_FAULT_NO_HEADER] = "shorter than a jitdump header",
 		[JITDUMP_FAULT_NOT_JITDUMP] = "no jitdump file",
-		[JITDUMP_FAULT_VERSION] = "a version of jitdump that is not known",
+		[JITDUMP_FAULT_VERSION] = "an unknown version of jitdump",
 		[JITDUMP_FAULT_HEADER_SIZE] = "a header of an impossible size",
 		[JITDUMP_FAULT_RECORD_SIZE] = "a record of an impossible size",
 		[JITDUMP_FAULT_CLOCK] = "time stamps of a clock that cannot be read here",
-		[JITDUMP_FAULT_READ] = "it cannot be read",
+		[JITDUMP_FAULT_READ] = "a read error",
 	};
 
 	return (unsigned)fault < ARRAY_SIZE(names) ? names[fault] : "";

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Fields at their places in the bytes, whose alignment and order are the writer's. */
+/* Fields at any alignment and in the byte order of the writer. */
 static uint32_t get_u32(const void *bytes, size_t offset, bool is_swapped)
 {
 	uint32_t value;
@@ -73,7 +73,7 @@ enum jitdump_fault jitdump_header_parse(
 	return JITDUMP_FAULT_NONE;
 }
 
-/* The parsers of payloads: `left` bytes of it are in the record, `size` of them, or fewer, here. */
+/* Parsers of payloads: `left` is the size of the payload in the record, `size` what is here. */
 
 static int parse_load(const uint8_t *bytes, size_t size, size_t left, bool is_swapped,
 	struct jitdump_record *record)
@@ -137,7 +137,7 @@ static int parse_unwinding(const uint8_t *bytes, size_t size, size_t left, bool 
 	record->unwinding.header_size =
 		GET_U64(pilotlight_jitdump_unwinding_info, eh_frame_header_size);
 	record->unwinding.mapped_size = GET_U64(pilotlight_jitdump_unwinding_info, mapped_size);
-	/* How it is divided is nobody's concern here. */
+	/* The parts of the tables are not read. */
 	return record->unwinding.size > left - fixed ? -EBADMSG : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An entry is up to four numbers: the step of the offset, shifted up by two bits that tell which of
- * the last two are there; the step of the line; of the column; of the file. Steps but the first are
- * modulo 2^32 and zigzag-coded, so that small ones, up or down, take one byte.
+ * An entry is two to four numbers: the steps of offset, line, column and file. Two low bits of the
+ * first say whether column and file follow. Steps except the first are modulo 2^32 and
+ * zigzag-coded, so that small ones in both directions take one byte.
  */
 #include "jit/line_list.h"
 
@@ -91,7 +91,7 @@ static bool is_sorted(const struct line_entry *entries, size_t count)
 	return true;
 }
 
-/* Stable, which qsort() is not: of equal offsets the last counts. */
+/* Must be stable, as of equal offsets the last counts: qsort() is not. */
 static void sort_entries(struct line_entry *entries, size_t count, uint8_t *scratch)
 {
 	if (is_sorted(entries, count))

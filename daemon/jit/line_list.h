@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The source lines of one piece of JIT code, packed: each entry as differences from the one before,
- * in LEB128, some four bytes. Files are ids of the caller's. An entry is for the code from its
- * offset to the next entry's.
+ * The source lines of one JIT function, packed into some four bytes each: differences to the entry
+ * before, in LEB128. An entry covers the code from its offset to that of the next entry. Files are
+ * ids that the caller chooses.
  */
 #pragma once
 
@@ -17,22 +17,21 @@ struct line_entry {
 	uint32_t file;	 /* 0: unknown */
 };
 
-/* What one entry takes at most. */
+/* The maximum of one entry. */
 enum { LINE_ENTRY_BYTES_MAX = 20 };
 
 /*
- * Packs `count` entries, which it sorts by offset first: of several with one offset the last
- * counts, and one that says what the one before says is left out. `bytes` has LINE_ENTRY_BYTES_MAX
- * for each. Returns how many bytes it took.
+ * Sorts `count` entries by offset and packs them. Of entries with the same offset the last counts;
+ * one that repeats the entry before is left out. `bytes` has LINE_ENTRY_BYTES_MAX for each entry.
+ * Returns the bytes used.
  */
 size_t line_list_pack(struct line_entry *entries, size_t count, uint8_t *bytes);
 
-/* The last entry at or before `offset`. False: there is none, or its line is 0. Any bytes will do.
- */
+/* The last entry at or before `offset`; any bytes are safe. False: none, or its line is 0. */
 bool line_list_find(
 	const uint8_t *bytes, size_t size, uint32_t offset, struct line_entry *ret_entry);
 
-/* Goes through the entries: `*cursor` starts as {0}. False: there are no more. */
+/* The next entry; `*cursor` starts as {0}. False at the end. */
 struct line_cursor {
 	size_t at;
 	struct line_entry entry;

@@ -8,7 +8,7 @@ struct text {
 	const char *at, *end;
 };
 
-/* Returns whether there was any. */
+/* Returns whether there were any. */
 static bool skip_blanks(struct text *text)
 {
 	const char *start = text->at;
@@ -18,7 +18,7 @@ static bool skip_blanks(struct text *text)
 	return text->at > start;
 }
 
-/* 16 or more: it is no digit. */
+/* The value of a hexadecimal digit, or 16. */
 static unsigned int digit_of(char c)
 {
 	unsigned int decimal = (unsigned char)c - (unsigned int)'0';
@@ -68,7 +68,7 @@ int perf_map_line_parse(const char *line, size_t size, struct perf_map_line *ret
 		text.end--;
 	if (text.at == text.end || memchr(text.at, '\0', (size_t)(text.end - text.at)))
 		return -EBADMSG;
-	/* Others have names that begin with a '$' of their own, but not in these numbers' form. */
+	/* Other runtimes have names that begin with '$', too, but another form of numbers. */
 	parsed.is_erlang =
 		has_prefix && !size_has_prefix && text.at[0] == '$' && text.end - text.at > 1;
 	if (parsed.is_erlang)

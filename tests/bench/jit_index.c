@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_index [--symbols N] [--lookups N] [--rounds N]: what an index of JIT code takes on one core.
- * Code of some 200 bytes with names of 40 bytes is put down in order, and in no order, with and
- * without ten source lines each, once and four times over at other times; then random addresses and
- * times are looked up. Loads with lines include the packing of those. The sum of what was read is
- * printed, so that nothing can be left out.
+ * jit_index [--symbols N] [--lookups N] [--rounds N]: the speed and size of an index of JIT code on
+ * one core. Functions of 200 bytes with names of 40 bytes are loaded in order and shuffled, with
+ * and without ten source lines each, once and four times at each address. Then random addresses and
+ * times are looked up. Loads with lines include their packing. The printed sum of the answers keeps
+ * the compiler from removing the look-ups.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -29,7 +29,7 @@ enum {
 static const struct scenario {
 	const char *name;
 	bool is_shuffled, has_lines;
-	size_t times; /* that each address is used */
+	size_t times; /* each address is used */
 } scenarios[] = {
 	{ "in order", false, false, 1 },
 	{ "in no order", true, false, 1 },

@@ -17,7 +17,7 @@
 
 enum { ADDRESS = 0x40000, SIZE = 100 };
 
-struct told {
+struct written {
 	int64_t offset;
 	int32_t line, discriminator;
 	const char *file;
@@ -26,8 +26,8 @@ struct told {
 struct lines_case {
 	uint32_t padding;
 	uint64_t vma;
-	struct told told[6];
-	size_t told_count;
+	struct written written[6];
+	size_t written_count;
 	struct line_entry expected[6];
 	size_t expected_count;
 	bool is_damaged;
@@ -43,12 +43,12 @@ static int pack(struct jitdump_lines *lines, const struct lines_case *lines_case
 	};
 	struct jitdump_record debug;
 
-	jitdump_fixture_begin_debug(dump, 1, ADDRESS, lines_case->told_count);
-	for (size_t i = 0; i < lines_case->told_count; i++) {
-		const struct told *told = &lines_case->told[i];
+	jitdump_fixture_begin_debug(dump, 1, ADDRESS, lines_case->written_count);
+	for (size_t i = 0; i < lines_case->written_count; i++) {
+		const struct written *written = &lines_case->written[i];
 
-		jitdump_fixture_debug_entry(dump, (uint64_t)(ADDRESS + told->offset), told->line,
-			told->discriminator, told->file);
+		jitdump_fixture_debug_entry(dump, (uint64_t)(ADDRESS + written->offset),
+			written->line, written->discriminator, written->file);
 	}
 	jitdump_fixture_end(dump);
 	assert_int_equal(jitdump_record_parse(&header, dump->bytes + dump->record,
@@ -78,53 +78,53 @@ static void assert_case(const struct lines_case *lines_case)
 	jitdump_fixture_done(&dump);
 }
 
-static void addresses_as_they_are(void **state)
+static void plain_addresses_are_offsets(void **state)
 {
 	(void)state;
 	assert_case(&(struct lines_case){
 		.vma = ADDRESS,
-		.told = { { 0, 10, 3, "a" }, { 20, 11, 0, "a" }, { 99, 0, 0, "" } },
-		.told_count = 3,
+		.written = { { 0, 10, 3, "a" }, { 20, 11, 0, "a" }, { 99, 0, 0, "" } },
+		.written_count = 3,
 		.expected = { { 0, 10, 0, 0 }, { 20, 11, 0, 0 }, { 99, 0, 0, 0 } },
 		.expected_count = 3,
 	});
-	/* All above 64, as they may be; and one at the code's end, which ends the list. */
+	/* All above 64, and an entry at the end of the code, which ends the list. */
 	assert_case(&(struct lines_case){
 		.vma = ADDRESS,
-		.told = { { 64, 10, 0, "a" }, { 90, 11, 0, "a" }, { 100, 0, 0, "" } },
-		.told_count = 3,
+		.written = { { 64, 10, 0, "a" }, { 90, 11, 0, "a" }, { 100, 0, 0, "" } },
+		.written_count = 3,
 		.expected = { { 64, 10, 0, 0 }, { 90, 11, 0, 0 } },
 		.expected_count = 2,
 	});
 	assert_case(&(struct lines_case){ .vma = ADDRESS });
 }
 
-static void before_the_code_is_its_start(void **state)
+static void entries_before_the_code_are_for_its_start(void **state)
 {
 	(void)state;
 	assert_case(&(struct lines_case){
 		.vma = ADDRESS,
-		.told = { { -55, 589, 0, "s.erl" }, { 86, 590, 0, "s.erl" }, { 100, 0, 0, "" } },
-		.told_count = 3,
+		.written = { { -55, 589, 0, "s.erl" }, { 86, 590, 0, "s.erl" }, { 100, 0, 0, "" } },
+		.written_count = 3,
 		.expected = { { 0, 589, 0, 0 }, { 86, 590, 0, 0 } },
 		.expected_count = 2,
 	});
-	/* Nor is it for code without a vma that 64 are taken off what is below. */
+	/* Code without a vma, but an entry is below 64: nothing is subtracted. */
 	assert_case(&(struct lines_case){
-		.told = { { 10, 1, 0, "a" }, { 80, 2, 0, "a" } },
-		.told_count = 2,
+		.written = { { 10, 1, 0, "a" }, { 80, 2, 0, "a" } },
+		.written_count = 2,
 		.expected = { { 10, 1, 0, 0 }, { 80, 2, 0, 0 } },
 		.expected_count = 2,
 	});
 }
 
-static void addresses_that_are_64_too_high(void **state)
+static void addresses_64_too_high_are_corrected(void **state)
 {
 	struct lines_case lines_case = {
 		.padding = 0xdeadbeef,
 		.vma = ADDRESS,
-		.told = { { 64, 10, 3, "a" }, { 84, 11, 0, "a" } },
-		.told_count = 2,
+		.written = { { 64, 10, 3, "a" }, { 84, 11, 0, "a" } },
+		.written_count = 2,
 		.expected = { { 0, 10, 3, 0 }, { 20, 11, 0, 0 } },
 		.expected_count = 2,
 	};
@@ -136,26 +136,26 @@ static void addresses_that_are_64_too_high(void **state)
 	lines_case.expected[0].column = 0;
 	assert_case(&lines_case); /* LLVM */
 	lines_case.vma = ADDRESS;
-	lines_case.told[1].offset = 163;
+	lines_case.written[1].offset = 163;
 	lines_case.expected[1].offset = 99;
-	assert_case(&lines_case); /* anybody, where they fit only so */
-	/* They do not fit either way. */
-	lines_case.told[1].offset = 165;
+	assert_case(&lines_case); /* any writer, if they fit only so */
+	/* They fit neither way. */
+	lines_case.written[1].offset = 165;
 	lines_case.expected[0] = (struct line_entry){ 64, 0, 0, 0 };
 	lines_case.expected_count = 0;
 	lines_case.is_damaged = true;
 	assert_case(&lines_case);
 }
 
-static void damage_ends_what_is_believed(void **state)
+static void lines_after_damage_are_dropped(void **state)
 {
 	struct lines_case lines_case = {
 		.padding = 0xdeadbeef,
 		.vma = ADDRESS,
-		.told = { { 64, 10, 1, "a" }, { 74, 11, 1, "a" }, { 84, 12, 1, "\x13\xef" },
+		.written = { { 64, 10, 1, "a" }, { 74, 11, 1, "a" }, { 84, 12, 1, "\x13\xef" },
 			{ 94, 13, 1, "a" } },
-		.told_count = 4,
-		/* An entry whose name is no text has its place all the same. */
+		.written_count = 4,
+		/* An entry whose name is not text still has an offset. */
 		.expected = { { 0, 10, 1, 0 }, { 10, 11, 1, 0 }, { 20, 0, 0, 0 } },
 		.expected_count = 3,
 		.is_damaged = true,
@@ -163,29 +163,29 @@ static void damage_ends_what_is_believed(void **state)
 
 	(void)state;
 	assert_case(&lines_case);
-	/* One that has none shows that the name before was cut short. */
-	lines_case.told[2] = (struct told){ 1 << 20, 12, 1, "a" };
+	/* An impossible offset shows that the name before was damaged. */
+	lines_case.written[2] = (struct written){ 1 << 20, 12, 1, "a" };
 	lines_case.expected[1] = (struct line_entry){ 10, 0, 0, 0 };
 	lines_case.expected_count = 2;
 	assert_case(&lines_case);
-	lines_case.told[2] = (struct told){ 84, -1, 1, "a" };
+	lines_case.written[2] = (struct written){ 84, -1, 1, "a" };
 	assert_case(&lines_case);
-	/* Nothing is left of damage from the first. */
-	lines_case.told[0].file = "\x01";
+	/* Damage in the first entry leaves nothing. */
+	lines_case.written[0].file = "\x01";
 	lines_case.expected_count = 0;
 	assert_case(&lines_case);
-	/* Others may name their files as they like. */
+	/* Other writers may use any file name. */
 	lines_case = (struct lines_case){
 		.vma = ADDRESS,
-		.told = { { 0, 10, 1, "\xe4.erl" } },
-		.told_count = 1,
+		.written = { { 0, 10, 1, "\xe4.erl" } },
+		.written_count = 1,
 		.expected = { { 0, 10, 0, 0 } },
 		.expected_count = 1,
 	};
 	assert_case(&lines_case);
 }
 
-static void files_are_of_the_index(void **state)
+static void files_become_ids_of_the_index(void **state)
 {
 	const struct jitdump_header header = { 0 };
 	const struct jitdump_record load = {
@@ -227,12 +227,12 @@ static void files_are_of_the_index(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void failing_allocations(void **state)
+static void failing_allocations_of_packing(void **state)
 {
 	const struct lines_case lines_case = {
 		.vma = ADDRESS,
-		.told = { { 0, 10, 1, "a" } },
-		.told_count = 1,
+		.written = { { 0, 10, 1, "a" } },
+		.written_count = 1,
 	};
 	struct jitdump_lines lines = { 0 };
 	const uint8_t *packed;
@@ -257,15 +257,232 @@ static void failing_allocations(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* --- lines that wait for their LOAD --- */
+
+static const struct jitdump_header no_header;
+
+/* Adds a DEBUG_INFO with `count` entries; entry n has line n and a long file name. */
+static int add(struct jitdump_waiting *waiting, uint64_t address, uint64_t count)
+{
+	struct jitdump_fixture dump = { 0 };
+	struct jitdump_record record;
+	int r;
+
+	jitdump_fixture_begin_debug(&dump, 1, address, count);
+	for (uint64_t i = 0; i < count; i++)
+		jitdump_fixture_debug_entry(
+			&dump, address + i, (int32_t)i, 0, "a/file/name/of/some/length.c");
+	jitdump_fixture_end(&dump);
+	assert_int_equal(jitdump_record_parse(&no_header, dump.bytes, dump.size, true, &record), 0);
+	r = jitdump_waiting_add(waiting, &no_header, &record);
+	jitdump_fixture_done(&dump);
+	return r;
+}
+
+static void assert_waits(const struct jitdump_waiting *waiting, uint64_t address, uint64_t count)
+{
+	const unsigned slot = jitdump_waiting_find(waiting, address);
+	struct jitdump_debug_cursor cursor = { 0 };
+	struct jitdump_debug_entry entry;
+	struct jitdump_record record;
+	bool is_damaged;
+
+	assert_int_not_equal(slot, JITDUMP_WAITING_NONE);
+	jitdump_waiting_get(waiting, slot, &record, &is_damaged);
+	assert_false(is_damaged);
+	assert_int_equal(record.debug.address, address);
+	for (uint64_t i = 0; i < count; i++) {
+		assert_int_equal(jitdump_debug_next(&no_header, &record, &cursor, &entry), 1);
+		assert_int_equal(entry.address, address + i);
+		assert_int_equal(entry.line, i);
+		assert_int_equal(entry.file_size, 28);
+		assert_memory_equal(entry.file, "a/file/name/of/some/length.c", 28);
+	}
+	assert_int_equal(jitdump_debug_next(&no_header, &record, &cursor, &entry), 0);
+}
+
+static void waiting_lines_are_found_by_address(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+
+	(void)state;
+	assert_int_equal(jitdump_waiting_find(&waiting, 0x1000), JITDUMP_WAITING_NONE);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(add(&waiting, 0x1000 * (i + 1), 2 * i), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_waits(&waiting, 0x1000 * (i + 1), 2 * i);
+	/* A repeated name is kept once. */
+	assert_in_range(waiting.size, 1, 2 * (16 + 29) + 4 * 18);
+
+	jitdump_waiting_claim(&waiting, jitdump_waiting_find(&waiting, 0x2000));
+	assert_int_equal(jitdump_waiting_find(&waiting, 0x2000), JITDUMP_WAITING_NONE);
+	assert_waits(&waiting, 0x3000, 4);
+	jitdump_waiting_trim(&waiting);
+	assert_waits(&waiting, 0x3000, 4);
+	jitdump_waiting_claim(&waiting, jitdump_waiting_find(&waiting, 0x3000));
+	jitdump_waiting_claim(&waiting, jitdump_waiting_find(&waiting, 0x1000));
+	assert_int_equal(waiting.count, 0);
+	assert_int_equal(waiting.size, 0);
+	jitdump_waiting_trim(&waiting);
+	assert_null(waiting.bytes);
+	assert_int_equal(waiting.unclaimed, 0);
+	jitdump_waiting_done(&waiting);
+}
+
+static void the_newest_lines_for_an_address_count(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+
+	(void)state;
+	assert_int_equal(add(&waiting, 0x1000, 5), 0);
+	assert_int_equal(add(&waiting, 0x2000, 1), 0);
+	assert_int_equal(add(&waiting, 0x1000, 3), 0);
+	assert_waits(&waiting, 0x1000, 3);
+	assert_int_equal(waiting.unclaimed, 1);
+	jitdump_waiting_claim(&waiting, jitdump_waiting_find(&waiting, 0x1000));
+	assert_int_equal(jitdump_waiting_find(&waiting, 0x1000), JITDUMP_WAITING_NONE);
+	jitdump_waiting_clear(&waiting);
+	assert_int_equal(waiting.unclaimed, 2);
+	assert_int_equal(waiting.count, 0);
+	jitdump_waiting_done(&waiting);
+}
+
+static void the_older_half_is_dropped_at_the_count_limit(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_int_equal(add(&waiting, 0x1000 * i, i % 7), 0);
+		assert_in_range(waiting.count, 1, JITDUMP_WAITING_COUNT_MAX);
+		for (uint64_t k = i > 32 ? i - 31 : 0; k <= i; k++)
+			assert_waits(&waiting, 0x1000 * k, k % 7);
+		assert_int_equal(waiting.count + waiting.unclaimed, i + 1);
+	}
+	jitdump_waiting_done(&waiting);
+}
+
+static void the_older_half_is_dropped_at_the_byte_limit(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+
+	(void)state;
+	/* Every other one is claimed, but never the newest. */
+	for (uint64_t i = 0; i < 500; i++) {
+		assert_int_equal(add(&waiting, 0x100000 * i, 1500), 0);
+		assert_waits(&waiting, 0x100000 * i, 1500);
+		assert_in_range(waiting.size, 1, JITDUMP_WAITING_BYTES_MAX);
+		assert_in_range(waiting.capacity, 1, JITDUMP_WAITING_BYTES_MAX);
+		if (i % 2 == 1) {
+			assert_waits(&waiting, 0x100000 * (i - 1), 1500);
+			jitdump_waiting_claim(
+				&waiting, jitdump_waiting_find(&waiting, 0x100000 * (i - 1)));
+		}
+	}
+	assert_true(waiting.unclaimed > 200);
+	jitdump_waiting_done(&waiting);
+}
+
+static void a_record_larger_than_the_limit_is_cut(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+	struct jitdump_fixture dump = { 0 };
+	struct jitdump_debug_cursor cursor = { 0 };
+	struct jitdump_debug_entry entry;
+	struct jitdump_record record;
+	char name[1000];
+	bool is_damaged;
+	unsigned slot;
+	int r;
+
+	(void)state;
+	assert_int_equal(add(&waiting, 0x1000, 5), 0);
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	jitdump_fixture_begin_debug(&dump, 1, 0x2000, 400);
+	for (uint64_t i = 0; i < 400; i++) {
+		name[0] = (char)('a' + i % 2);
+		jitdump_fixture_debug_entry(&dump, 0x2000 + i, 1, 0, name);
+	}
+	jitdump_fixture_end(&dump);
+	assert_int_equal(jitdump_record_parse(&no_header, dump.bytes, dump.size, true, &record), 0);
+	assert_int_equal(jitdump_waiting_add(&waiting, &no_header, &record), 0);
+	jitdump_fixture_done(&dump);
+	assert_int_equal(waiting.unclaimed, 1);
+
+	slot = jitdump_waiting_find(&waiting, 0x2000);
+	assert_int_not_equal(slot, JITDUMP_WAITING_NONE);
+	jitdump_waiting_get(&waiting, slot, &record, &is_damaged);
+	assert_true(is_damaged);
+	while ((r = jitdump_debug_next(&no_header, &record, &cursor, &entry)) > 0)
+		;
+	assert_int_equal(r, 0);
+	assert_int_equal(cursor.seen, JITDUMP_WAITING_BYTES_MAX / (16 + 1000));
+	jitdump_waiting_done(&waiting);
+}
+
+static void entries_before_the_damage_are_kept(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+	struct jitdump_fixture dump = { 0 };
+	struct jitdump_record record;
+	bool is_damaged;
+
+	(void)state;
+	jitdump_fixture_begin_debug(&dump, 1, 0x1000, 3);
+	jitdump_fixture_debug_entry(&dump, 0x1000, 1, 0, "a.c");
+	jitdump_fixture_debug_entry(&dump, 0x1004, 2, 0, "a.c");
+	jitdump_fixture_fill(&dump, 'x', 40);
+	jitdump_fixture_end(&dump);
+	assert_int_equal(jitdump_record_parse(&no_header, dump.bytes, dump.size, true, &record), 0);
+	assert_int_equal(jitdump_waiting_add(&waiting, &no_header, &record), 0);
+	jitdump_fixture_done(&dump);
+	jitdump_waiting_get(&waiting, 0, &record, &is_damaged);
+	assert_true(is_damaged);
+	assert_int_equal(record.debug.entry_count, 2);
+	jitdump_waiting_done(&waiting);
+}
+
+static void failing_allocations_of_waiting_lines(void **state)
+{
+	struct jitdump_waiting waiting = { 0 };
+	struct jitdump_fixture dump = { 0 };
+	struct jitdump_record record;
+
+	(void)state;
+	assert_int_equal(add(&waiting, 0x1000, 2), 0);
+	jitdump_fixture_begin_debug(&dump, 1, 0x2000, 20);
+	for (int i = 0; i < 20; i++)
+		jitdump_fixture_debug_entry(&dump, 0x2000, 1, 0, "a.c");
+	jitdump_fixture_end(&dump);
+	assert_int_equal(jitdump_record_parse(&no_header, dump.bytes, dump.size, true, &record), 0);
+	fail_allocation(0);
+	assert_int_equal(jitdump_waiting_add(&waiting, &no_header, &record), -ENOMEM);
+	assert_true(allocation_failed());
+	assert_waits(&waiting, 0x1000, 2);
+	assert_int_equal(waiting.count, 1);
+	assert_int_equal(jitdump_waiting_add(&waiting, &no_header, &record), 0);
+	assert_int_equal(waiting.count, 2);
+	jitdump_fixture_done(&dump);
+	jitdump_waiting_done(&waiting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_as_they_are),
-		cmocka_unit_test(before_the_code_is_its_start),
-		cmocka_unit_test(addresses_that_are_64_too_high),
-		cmocka_unit_test(damage_ends_what_is_believed),
-		cmocka_unit_test(files_are_of_the_index),
-		cmocka_unit_test(failing_allocations),
+		cmocka_unit_test(plain_addresses_are_offsets),
+		cmocka_unit_test(entries_before_the_code_are_for_its_start),
+		cmocka_unit_test(addresses_64_too_high_are_corrected),
+		cmocka_unit_test(lines_after_damage_are_dropped),
+		cmocka_unit_test(files_become_ids_of_the_index),
+		cmocka_unit_test(failing_allocations_of_packing),
+		cmocka_unit_test(waiting_lines_are_found_by_address),
+		cmocka_unit_test(the_newest_lines_for_an_address_count),
+		cmocka_unit_test(the_older_half_is_dropped_at_the_count_limit),
+		cmocka_unit_test(the_older_half_is_dropped_at_the_byte_limit),
+		cmocka_unit_test(a_record_larger_than_the_limit_is_cut),
+		cmocka_unit_test(entries_before_the_damage_are_kept),
+		cmocka_unit_test(failing_allocations_of_waiting_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

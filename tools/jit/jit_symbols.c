@@ -135,8 +135,11 @@ static int run(void *invocation)
 	if (r < 0)
 		return r;
 	warn_of_losses(asking, path);
-	(void)code_index_each(asking->index, asking->has_time ? asking->time_ns : UINT64_MAX, NULL,
+	r = code_index_each(asking->index, asking->has_time ? asking->time_ns : UINT64_MAX, NULL,
 		visit, asking);
+	/* command_flush() reports an error of the output. */
+	if (r < 0 && !asking->base.output.error)
+		return r;
 	return command_flush(&asking->base);
 }
 
