@@ -1,31 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What whole stacks cost and how whole they are, beside perf. As root:
+# Measures what whole stacks cost and how many stacks are whole, compared with perf. As root:
 #
 #	make && make bench && tests/bench/unwind.sh [cost|whole|agree|tables]...
 #
-# cost    the kernel's time a sample: that in the handler of the sampling timer (tracepoints
+# cost    the kernel's time per sample, in the handler of the sampling timer (tracepoints
 #         timer:hrtimer_expire_entry and _exit), so that BPF and perf compare. Nothing is
-#         subtracted: `perf` without stacks is the floor. At RATE (99) Hz on all CPUs, where caches
-#         are cold. The tools take turns on the same running process, ROUNDS (7) times SECONDS_EACH (4), and
-#         are measured when they have settled; figures are medians of the rounds' medians and
-#         means. Frames are those of the user stack, inlined ones left out, as each tool gives
-#         them; a frame's time is that beyond the floor.
-# whole   the share of samples with a user stack that reach a root, which is told by the name of
-#         the outermost frame for all alike (unwind_stacks.py), of programs under load. `first` is
-#         a recording that begins without any table, `ours` one that finds them in the cache.
-# agree   how far chains of functions are those of perf with --call-graph dwarf, where both reach a
-#         root (unwind_agree.py); in brackets, how far perf agrees with itself. PERF_RATE (3997) Hz
-#         beside our RATE, AGREE_SECONDS (20) long; KEEP names a folder for the recordings.
-# tables  what the unwind tables of all that is mapped executable now take, and of libLLVM where it
-#         is installed, and what making them costs (unwind_tables.c).
+#         subtracted: `perf` without stacks is the floor. It samples at RATE (99) Hz on all CPUs,
+#         where caches are cold. The tools take turns on the same process, ROUNDS (7) times
+#         SECONDS_EACH (4), and are measured after they have settled. Figures are medians of the
+#         rounds' medians and means. Frames are those of the user stack without inlined ones; the
+#         time per frame is what exceeds the floor. Mounts tracefs if needed.
+# whole   the share of user stacks that reach a root, for programs under load. The name of the
+#         outermost frame decides, for all tools alike (unwind_stacks.py). `first` is a recording
+#         with an empty cache of tables, `ours` one after it.
+# agree   how many chains of functions agree with `perf record --call-graph dwarf` where both reach a
+#         root (unwind_agree.py); in brackets, how far perf agrees with itself. perf samples at
+#         PERF_RATE (3997) Hz beside RATE, for AGREE_SECONDS (20); KEEP names a folder for the
+#         recordings.
+# tables  the size of the unwind tables of all files that are mapped executable now, and of libLLVM
+#         if installed, and the cost of making them (unwind_tables.c).
 #
-# LOADS names what to run of python six node sqlite openssl xz gxx git java nginx redis postgres go
-# rust; what is not installed is left out. WHY=1 tells where stacks end that are not whole. The
-# timer is that of cpu-clock: on a machine with a PMU, `cost` has nothing to show of what samples by
+# LOADS selects from python six node sqlite openssl xz gxx git java nginx redis postgres go rust;
+# programs that are not installed are left out. WHY=1 shows where stacks end that are not whole. The
+# timer is that of cpu-clock: on a machine with a PMU, `cost` shows nothing for tools that sample by
 # cycles.
 #
-# It is a bench and not a test: nothing fails when a figure is bad.
+# This is a bench, not a test: no figure makes it fail.
 set -u
 export LC_ALL=C
 
@@ -53,7 +54,7 @@ needs() {
 	exit 1
 }
 
-# record TOOL SECONDS: leaves $tmp/TOOL.folded or $tmp/TOOL.data.
+# record TOOL SECONDS: writes $tmp/TOOL.folded or $tmp/TOOL.data.
 record() {
 	local tool=$1 perf=(perf record -q -a -F "$rate" -e cpu-clock -o "$tmp/$1.data")
 
@@ -66,7 +67,7 @@ record() {
 	esac >"$tmp/$tool.out" 2>&1 || needs "$tool failed: $(cat "$tmp/$tool.out")"
 }
 
-# stacks TOOL COMM [REASONS]: prints what unwind_stacks.py does of what record() left.
+# stacks TOOL COMM [REASONS]: prints what unwind_stacks.py says of the recording.
 stacks() {
 	local tool=$1
 
@@ -87,7 +88,7 @@ median() {
 		END { print NR ? (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 : "-" }'
 }
 
-# Of what is mapped executable now, and of the biggest library that is often installed.
+# For all files that are mapped executable now, and for libLLVM.
 print_tables() {
 	local files
 
