@@ -33,7 +33,7 @@ struct pending {
 	struct symbol_identity identity;
 };
 
-/* A request of the sampler: who has the file mapped, and where. */
+/* A request of the sampler, with the process and the place of the mapping. */
 struct file_request {
 	struct pilotlight_file_key key;
 	struct pilotlight_walk_request mapping;

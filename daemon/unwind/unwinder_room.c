@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table may be evicted if no file that has it was used in this window or the two before. What
- * this costs per window is bounded by a number of room checks: whoever can map files can have many
- * files and many free ranges (I4b).
+ * A table may be evicted if no file that has it was used in this window or the two before. The cost
+ * per window is bounded by a number of room checks: any user who can map files can cause many files
+ * and many free ranges (I4b).
  */
 #include "unwind/unwinder_state.h"
 

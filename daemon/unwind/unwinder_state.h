@@ -42,7 +42,7 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 
 void unwinder_begin_room(struct unwinder *unwinder);
 
-/* Is there room now? Takes one of the window's room checks, of which there must be one left. */
+/* Is there room now? Uses up one of the window's room checks; one must be left. */
 bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *extent);
 
 /* Evicts tables, unless that cannot be enough. The room is free from the next window on. */

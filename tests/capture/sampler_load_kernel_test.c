@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler where a process's mappings are in no maple tree, as before Linux 6.1: it walks no
- * stacks then, and is to load all the same. Kernels before 6.8 verify global functions that nobody
- * calls, too.
+ * The sampler loads on kernels without a maple tree of mappings (before Linux 6.1), where it does
+ * not walk stacks. Kernels before 6.8 also verify global functions that nothing calls.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -35,7 +34,7 @@ static void rename_all(char *bytes, size_t size, const char *name)
 		found[1] = '-';
 		count++;
 	}
-	/* Where it has none itself, there is nothing to take away. */
+	/* This kernel may have none itself. */
 	assert_int_equal(count > 0, sampler_programs_can_walk());
 }
 
@@ -56,7 +55,7 @@ static void write_types(int fd)
 	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
 }
 
-static void it_loads_without_the_tree_of_mappings(void **state)
+static void sampler_loads_without_a_maple_tree(void **state)
 {
 	char path[] = "/tmp/types-XXXXXX";
 	_cleanup_close_ int fd = mkstemp(path);
@@ -84,7 +83,7 @@ static void it_loads_without_the_tree_of_mappings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_loads_without_the_tree_of_mappings),
+		cmocka_unit_test(sampler_loads_without_a_maple_tree),
 	};
 
 	return cmocka_run_group_tests_name("sampler_load_kernel", tests, NULL, NULL);

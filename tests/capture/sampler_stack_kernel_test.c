@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler's stack, of a program and what it calls together. Kernels since 6.13 give some
- * programs a private stack of each subprogram and so take what older ones refuse; the bound of 512
- * bytes is computed here as theirs does (check_max_stack_depth() in kernel/bpf/verifier.c of
- * Linux 6.1).
+ * The BPF stack of the sampler and the functions that it calls stays within 512 bytes. Kernels
+ * since 6.13 give some programs a private stack per subprogram, and so accept what older ones
+ * refuse. The bound is computed here as in check_max_stack_depth() in kernel/bpf/verifier.c of
+ * Linux 6.1.
  */
 #include "base/array.h"
 #include "sampler.skel.h"
@@ -56,7 +56,7 @@ static struct sampler *load(char *log)
 	return sampler;
 }
 
-/* The instruction that this one calls, or makes the kernel call back; 0 if it is no such. */
+/* The instruction that this one calls, or passes as a callback; 0 if none. */
 static size_t callee_of(const struct program *program, size_t at)
 {
 	const struct bpf_insn *insn = &program->insns[at];
@@ -135,7 +135,7 @@ static uint32_t deepest(struct program *program, struct subprogram *subprogram)
 	return below + (bytes + STACK_UNIT - 1) / STACK_UNIT * STACK_UNIT;
 }
 
-static void stacks_of_all_that_is_called_fit(void **state)
+static void call_chains_fit_into_the_stack(void **state)
 {
 	struct program program = { 0 };
 	struct sampler *sampler;
@@ -163,7 +163,7 @@ static void stacks_of_all_that_is_called_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_of_all_that_is_called_fit),
+		cmocka_unit_test(call_chains_fit_into_the_stack),
 	};
 
 	return cmocka_run_group_tests_name("sampler_stack_kernel", tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static void answers_of_the_kernel_are_told_apart(void **state)
+static void answers_of_the_kernel_are_classified(void **state)
 {
 	(void)state;
 	assert_int_equal(SAMPLER_EFAULT, EFAULT);
@@ -24,7 +24,7 @@ static void answers_of_the_kernel_are_told_apart(void **state)
 	assert_int_equal(stack_answer_of(-EINVAL), STACK_ERROR);
 }
 
-static void only_what_the_maps_cannot_hold_goes_through_the_ring(void **state)
+static void only_stacks_that_maps_cannot_hold_need_the_ring(void **state)
 {
 	(void)state;
 	assert_true(stack_answer_needs_ring(STACK_COLLIDED));
@@ -42,7 +42,7 @@ static void absent_stacks_have_no_id(void **state)
 	assert_int_equal(stack_id_of(-EINVAL), PILOTLIGHT_STACK_NONE);
 }
 
-static void an_answer_is_valid_in_its_own_window_only(void **state)
+static void stack_id_is_valid_in_its_own_window_only(void **state)
 {
 	const struct pilotlight_known_stack known = { .window = 7, .build_id_stack = 42 };
 
@@ -52,7 +52,7 @@ static void an_answer_is_valid_in_its_own_window_only(void **state)
 	assert_int_equal(known_build_id_stack(&known, 9), PILOTLIGHT_STACK_NONE);
 }
 
-static void each_window_has_a_seed_of_its_own(void **state)
+static void each_window_has_its_own_seed(void **state)
 {
 	(void)state;
 	for (uint32_t window = 0; window < 1000; window++) {
@@ -61,7 +61,7 @@ static void each_window_has_a_seed_of_its_own(void **state)
 	}
 }
 
-static void what_is_named_by_its_id_is_in_the_maps(void **state)
+static void stored_and_absent_stacks_are_in_the_maps(void **state)
 {
 	(void)state;
 	assert_true(stack_answer_is_in_maps(STACK_STORED));
@@ -85,12 +85,12 @@ static void entries_are_counted_within_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_of_the_kernel_are_told_apart),
-		cmocka_unit_test(only_what_the_maps_cannot_hold_goes_through_the_ring),
+		cmocka_unit_test(answers_of_the_kernel_are_classified),
+		cmocka_unit_test(only_stacks_that_maps_cannot_hold_need_the_ring),
 		cmocka_unit_test(absent_stacks_have_no_id),
-		cmocka_unit_test(an_answer_is_valid_in_its_own_window_only),
-		cmocka_unit_test(each_window_has_a_seed_of_its_own),
-		cmocka_unit_test(what_is_named_by_its_id_is_in_the_maps),
+		cmocka_unit_test(stack_id_is_valid_in_its_own_window_only),
+		cmocka_unit_test(each_window_has_its_own_seed),
+		cmocka_unit_test(stored_and_absent_stacks_are_in_the_maps),
 		cmocka_unit_test(entries_are_counted_within_bounds),
 	};
 

@@ -4,7 +4,7 @@
 # table is in the cache: tables are made before sampling begins.
 . "$(dirname "$0")/lib.sh"
 
-# are_whole FILE: all samples of the program's own code begin at _start, but for one.
+# are_whole FILE: all samples of the program's own code, except at most one, begin at _start.
 are_whole() {
 	awk '
 	/^deep;/ && /;deep_work;/ {

@@ -80,7 +80,7 @@ plan 17
 check "the programs compile" eval \
 	'compile with_id --build-id=sha1 && compile without_id --build-id=none'
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
-# The tables come first, in a recording that nobody looks at.
+# Tables are made first, in a recording whose output is not used.
 record "$tmp/warm_up.folded" -F 499 -- \
 	bash -c '"$0/with_id" 0.5 20; "$0/without_id" 0.5 20' "$tmp"
 for program in with_id without_id; do

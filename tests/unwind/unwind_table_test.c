@@ -271,7 +271,7 @@ static void wrong_lines_are_refused(void **state)
 	assert_refused(lines[0].deltas[1], 0x10);
 	assert_refused(lines[0].deltas[1], 0x11);
 	assert_refused(lines[0].deltas[1], 0xffff); /* and more behind it */
-	assert_refused(lines[0].deltas[2], 0xffff); /* a row fewer than was told */
+	assert_refused(lines[0].deltas[2], 0xffff); /* one row fewer than the summary says */
 	assert_refused(lines[0].deltas[3], 0x20);   /* a row more */
 	assert_refused(lines[1].deltas[19], 0x20);
 }
@@ -314,7 +314,7 @@ static void wrong_rules_are_refused(void **state)
 	assert_refused(fixture.rules[300].kind, 255);
 	assert_refused(fixture.rules[300].frame_pointer, PILOTLIGHT_UNWIND_FPS);
 	assert_refused(fixture.lines[0].rules[1], PILOTLIGHT_UNWIND_ESCAPE);
-	assert_refused(fixture.lines[1].rules[1], 1); /* the escape is nobody's */
+	assert_refused(fixture.lines[1].rules[1], 1); /* no row refers to the escape */
 	assert_refused(fixture.escapes[0].row, 20);
 	assert_refused(fixture.escapes[0].row, 22);
 	assert_refused(fixture.escapes[0].row, UINT32_MAX);

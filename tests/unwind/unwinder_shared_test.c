@@ -157,11 +157,11 @@ static void user_since_the_ranking_counts(void **state)
 	(void)load(&sampler, 2, 9);
 	use(&sampler, 2, 8);
 	unwinder_begin_window(sampler.unwinder, 9);
-	/* Ranks, and has nobody leave. */
+	/* Ranks, and evicts none. */
 	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 35), -ENOSPC);
 	assert_int_equal(report_of(&sampler).evictions, 0);
 	(void)load_copy(&sampler, 1, 7, 14);
-	/* Without the table, of which there is a user now, the other would go in vain. */
+	/* The table has a user now; without its room, evicting the other is not enough. */
 	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 24), -ENOSPC);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
 	assert_int_equal(state_of(&sampler, other), WALK_FILE_LOADED);
@@ -205,7 +205,7 @@ static void failed_entry_leaves_shared_tables_alone(void **state)
 
 /* --- tables that take much --- */
 
-/* More than a quarter of the pages, of which there are 40, is large. */
+/* More than a quarter of the 40 pages is large. */
 static void large_table_in_use_leaves_for_small_ones(void **state)
 {
 	uint32_t large, copy, small;
