@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/function_flattener.h"
 
+#include "base/scratch_sort.h"
 #include "pilotlight/symbol_file.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* By range. Functions are told nearly in order, and then this many moves are more than enough. */
-enum { INSERTION_MOVES_MAX = 16 };
+enum { INSERTION_MOVES_MAX = 16 }; /* a range */
+
+struct frame_range {
+	uint32_t start, end; /* [start, end) */
+	uint32_t frame;
+};
 
 int function_flattener_init(struct function_flattener *flattener, struct scratch *scratch)
 {
@@ -16,7 +21,7 @@ int function_flattener_init(struct function_flattener *flattener, struct scratch
 
 	if (r < 0)
 		return r;
-	r = frame_heap_init(&flattener->active, scratch);
+	r = scratch_array_init(&flattener->active, scratch, sizeof(struct frame_range), UINT32_MAX);
 	if (r < 0)
 		scratch_array_done(&flattener->ranges);
 	return r;
@@ -25,7 +30,7 @@ int function_flattener_init(struct function_flattener *flattener, struct scratch
 void function_flattener_done(struct function_flattener *flattener)
 {
 	scratch_array_done(&flattener->ranges);
-	frame_heap_done(&flattener->active);
+	scratch_array_done(&flattener->active);
 }
 
 int function_flattener_add(
@@ -41,7 +46,7 @@ int function_flattener_add(
 	return 0;
 }
 
-/* Returns false where they are so much out of order that it would take long. */
+/* Debug information lists ranges nearly in order. False: they are too far out of order for this. */
 static bool sort_by_insertion(struct frame_range *ranges, size_t count)
 {
 	size_t moves = 0;
@@ -60,48 +65,25 @@ static bool sort_by_insertion(struct frame_range *ranges, size_t count)
 	return true;
 }
 
-static void sift_down(struct frame_range *ranges, size_t i, size_t count)
+static uint64_t start_key(const void *item)
 {
-	const struct frame_range range = ranges[i];
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child >= count)
-			break;
-		if (child + 1 < count && ranges[child + 1].start > ranges[child].start)
-			child++;
-		if (ranges[child].start <= range.start)
-			break;
-		ranges[i] = ranges[child];
-		i = child;
-	}
-	ranges[i] = range;
+	return ((const struct frame_range *)item)->start;
 }
 
-/* By start, in place and with a known worst case: qsort() has neither. */
-static void sort(struct frame_range *ranges, size_t count)
+static int sort(struct scratch_array *ranges)
 {
-	if (sort_by_insertion(ranges, count))
-		return;
-	for (size_t i = count / 2; i-- > 0;)
-		sift_down(ranges, i, count);
-	for (size_t last = count - 1; last > 0; last--) {
-		const struct frame_range greatest = ranges[0];
+	static const scratch_sort_key keys[] = { start_key };
 
-		ranges[0] = ranges[last];
-		ranges[last] = greatest;
-		sift_down(ranges, 0, last);
-	}
+	return sort_by_insertion(ranges->items, ranges->count) ? 0 : scratch_sort(ranges, keys, 1);
 }
 
 struct sweep {
-	struct frame_heap *active;
+	struct scratch_array *active;
 	struct code_spans *functions;
 	uint32_t root;
-	uint32_t position; /* up to where boundaries are made, in the span that is open */
-	uint32_t start, end;
-	uint32_t first; /* of the span's boundaries */
+	uint32_t start, end; /* of the open span */
+	uint32_t position;   /* its boundaries are complete before this offset */
+	uint32_t first;	     /* its first boundary */
 	uint32_t last_frame;
 	bool is_open;
 };
@@ -122,13 +104,39 @@ static int add_boundary(struct sweep *sweep, uint32_t frame)
 	return 0;
 }
 
-/* All that begins before `until` is active. */
+/* Calls nest: the range that begins last has the greatest frame in nearly all cases. */
+static int activate(struct scratch_array *active, const struct frame_range *range)
+{
+	struct frame_range *ranges = active->items;
+	size_t i = active->count;
+	int r = scratch_array_grow(active);
+
+	if (r < 0)
+		return r;
+	active->count++;
+	for (; i > 0 && ranges[i - 1].frame > range->frame; i--)
+		ranges[i] = ranges[i - 1];
+	ranges[i] = *range;
+	return 0;
+}
+
+/* Of the active ranges that end after `offset`, the one with the greatest frame; or NULL. */
+static const struct frame_range *find_innermost(struct scratch_array *active, uint32_t offset)
+{
+	const struct frame_range *ranges = active->items;
+
+	while (active->count > 0 && ranges[active->count - 1].end <= offset)
+		active->count--;
+	return active->count > 0 ? &ranges[active->count - 1] : NULL;
+}
+
+/* Adds the boundaries before `until`; all ranges that begin before it are active. */
 static int advance(struct sweep *sweep, uint32_t until)
 {
 	if (until > sweep->end)
 		until = sweep->end;
 	while (sweep->position < until) {
-		const struct frame_range *top = frame_heap_top(sweep->active, sweep->position);
+		const struct frame_range *top = find_innermost(sweep->active, sweep->position);
 		uint32_t end = top && top->end < until ? top->end : until;
 		int r = add_boundary(sweep, top ? top->frame : sweep->root);
 
@@ -158,7 +166,7 @@ static void open_span(struct sweep *sweep, const struct frame_range *range)
 	sweep->last_frame = 0;
 }
 
-static int take_range(struct sweep *sweep, const struct frame_range *range)
+static int visit_range(struct sweep *sweep, const struct frame_range *range)
 {
 	int r = 0;
 
@@ -167,7 +175,7 @@ static int take_range(struct sweep *sweep, const struct frame_range *range)
 	if (r < 0)
 		return r;
 	if (range->frame != sweep->root)
-		return frame_heap_add(sweep->active, range);
+		return activate(sweep->active, range);
 	if (sweep->is_open && range->start <= sweep->end) {
 		if (range->end > sweep->end)
 			sweep->end = range->end;
@@ -182,15 +190,13 @@ static int take_range(struct sweep *sweep, const struct frame_range *range)
 int function_flattener_flush(
 	struct function_flattener *flattener, uint32_t root, struct code_spans *functions)
 {
-	const struct frame_range *ranges = flattener->ranges.items;
-	size_t count = flattener->ranges.count;
 	struct sweep sweep = { .active = &flattener->active, .functions = functions, .root = root };
-	int r = 0;
+	int r = sort(&flattener->ranges);
+	const struct frame_range *ranges = flattener->ranges.items;
 
-	frame_heap_clear(&flattener->active);
-	sort(flattener->ranges.items, count);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = take_range(&sweep, &ranges[i]);
+	flattener->active.count = 0;
+	for (size_t i = 0; r == 0 && i < flattener->ranges.count; i++)
+		r = visit_range(&sweep, &ranges[i]);
 	if (r == 0 && sweep.is_open)
 		r = advance(&sweep, sweep.end);
 	if (r == 0)

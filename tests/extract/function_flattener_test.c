@@ -14,6 +14,10 @@
 
 enum { CODE_BYTES = 400, RANGES_MAX = 150, ROOT = 5 };
 
+struct range {
+	uint32_t start, end, frame;
+};
+
 struct fixture {
 	struct scratch_fixture scratch;
 	struct function_flattener flattener;
@@ -56,15 +60,15 @@ static void flush(struct fixture *fixture)
 }
 
 static void assert_boundaries(const struct fixture *fixture,
-	const struct pilotlight_symbol_boundary *wanted, size_t count)
+	const struct pilotlight_symbol_boundary *expected, size_t count)
 {
 	assert_int_equal(fixture->functions.entries.count, count);
-	assert_memory_equal(fixture->functions.entries.items, wanted, count * sizeof(*wanted));
+	assert_memory_equal(fixture->functions.entries.items, expected, count * sizeof(*expected));
 }
 
 static void nested_calls_become_boundaries(void **state)
 {
-	const struct pilotlight_symbol_boundary wanted[] = { { 10, ROOT }, { 20, ROOT + 1 },
+	const struct pilotlight_symbol_boundary expected[] = { { 10, ROOT }, { 20, ROOT + 1 },
 		{ 25, ROOT + 2 }, { 30, ROOT + 1 }, { 40, ROOT }, { 90, ROOT + 2 } };
 	struct fixture *fixture = *state;
 	const struct code_span *span;
@@ -74,19 +78,19 @@ static void nested_calls_become_boundaries(void **state)
 	add(fixture, 25, 30, ROOT + 2);
 	add(fixture, 90, 100, ROOT + 2);
 	flush(fixture);
-	assert_boundaries(fixture, wanted, ARRAY_SIZE(wanted));
+	assert_boundaries(fixture, expected, ARRAY_SIZE(expected));
 	assert_int_equal(fixture->functions.spans.count, 1);
 	span = fixture->functions.spans.items;
 	assert_int_equal(span->start, 10);
 	assert_int_equal(span->end, 100);
 	assert_int_equal(span->first, 0);
-	assert_int_equal(span->count, ARRAY_SIZE(wanted));
+	assert_int_equal(span->count, ARRAY_SIZE(expected));
 	assert_int_equal(span->owner, ROOT);
 }
 
-static void a_function_in_pieces_is_as_many_spans(void **state)
+static void each_stretch_of_a_function_is_a_span(void **state)
 {
-	const struct pilotlight_symbol_boundary wanted[] = { { 10, ROOT }, { 30, ROOT + 1 },
+	const struct pilotlight_symbol_boundary expected[] = { { 10, ROOT }, { 30, ROOT + 1 },
 		{ 35, ROOT } };
 	struct fixture *fixture = *state;
 	const struct code_span *spans;
@@ -98,7 +102,7 @@ static void a_function_in_pieces_is_as_many_spans(void **state)
 	add(fixture, 10, 15, ROOT);
 	add(fixture, 50, 60, ROOT + 1);
 	flush(fixture);
-	assert_boundaries(fixture, wanted, ARRAY_SIZE(wanted));
+	assert_boundaries(fixture, expected, ARRAY_SIZE(expected));
 	assert_int_equal(fixture->functions.spans.count, 2);
 	spans = fixture->functions.spans.items;
 	assert_int_equal(spans[0].end, 20);
@@ -106,7 +110,7 @@ static void a_function_in_pieces_is_as_many_spans(void **state)
 	assert_int_equal(spans[1].first, 1);
 }
 
-static void a_function_without_code_is_nothing(void **state)
+static void a_function_without_code_adds_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -115,14 +119,14 @@ static void a_function_without_code_is_nothing(void **state)
 	flush(fixture);
 	assert_int_equal(fixture->functions.spans.count, 0);
 	assert_int_equal(fixture->functions.entries.count, 0);
-	/* Nothing is left of it. */
+	/* It leaves nothing to the next function. */
 	add(fixture, 10, 20, ROOT);
 	flush(fixture);
 	assert_int_equal(fixture->functions.entries.count, 1);
 }
 
-/* The header's words, for each byte of code. */
-static void find_slowly(const struct frame_range *ranges, size_t count, uint32_t *ret_frames)
+/* The rule of the header, byte by byte. */
+static void find_slowly(const struct range *ranges, size_t count, uint32_t *ret_frames)
 {
 	memset(ret_frames, 0, CODE_BYTES * sizeof(*ret_frames));
 	for (uint32_t at = 0; at < CODE_BYTES; at++) {
@@ -140,7 +144,7 @@ static void find_slowly(const struct frame_range *ranges, size_t count, uint32_t
 	}
 }
 
-static int note(void *context, uint32_t start, uint32_t end, const struct code_span *span,
+static int paint(void *context, uint32_t start, uint32_t end, const struct code_span *span,
 	const void *entry)
 {
 	uint32_t *frames = context;
@@ -151,14 +155,14 @@ static int note(void *context, uint32_t start, uint32_t end, const struct code_s
 	return 0;
 }
 
-static void crossing_calls_are_those_of_a_slow_search(void **state)
+static void crossing_calls_agree_with_a_slow_search(void **state)
 {
 	struct fixture *fixture = *state;
 
 	srandom(1);
 	for (int round = 0; round < 2000; round++) {
-		struct frame_range ranges[RANGES_MAX];
-		uint32_t wanted[CODE_BYTES], frames[CODE_BYTES] = { 0 };
+		struct range ranges[RANGES_MAX];
+		uint32_t expected[CODE_BYTES], frames[CODE_BYTES] = { 0 };
 		size_t count = 1 + (size_t)random() % RANGES_MAX;
 		const struct pilotlight_symbol_boundary *boundaries;
 
@@ -167,7 +171,7 @@ static void crossing_calls_are_those_of_a_slow_search(void **state)
 			uint32_t start = (uint32_t)random() % (CODE_BYTES - 1);
 			uint32_t left = CODE_BYTES - start - 1;
 
-			ranges[i] = (struct frame_range){
+			ranges[i] = (struct range){
 				.start = start,
 				.end = start + 1 + (uint32_t)random() % (left > 80 ? 80 : left + 1),
 				.frame = ROOT + (uint32_t)random() % 12,
@@ -175,17 +179,17 @@ static void crossing_calls_are_those_of_a_slow_search(void **state)
 			add(fixture, ranges[i].start, ranges[i].end, ranges[i].frame);
 		}
 		flush(fixture);
-		find_slowly(ranges, count, wanted);
-		assert_int_equal(code_spans_each(&fixture->functions, note, frames), 0);
-		assert_memory_equal(frames, wanted, sizeof(wanted));
+		find_slowly(ranges, count, expected);
+		assert_int_equal(code_spans_each(&fixture->functions, paint, frames), 0);
+		assert_memory_equal(frames, expected, sizeof(expected));
 		boundaries = fixture->functions.entries.items;
 		for (size_t i = 1; i < fixture->functions.entries.count; i++)
 			assert_true(boundaries[i - 1].offset < boundaries[i].offset);
 	}
 }
 
-/* Each of these would take minutes if any step of it were quadratic. */
-static void a_million_ranges_are_no_special_case(void **state)
+/* Each case would take minutes if any step were quadratic. */
+static void a_million_ranges_take_linear_time(void **state)
 {
 	enum { COUNT = 1000000 };
 	struct fixture *fixture = *state;
@@ -210,7 +214,7 @@ static void a_million_ranges_are_no_special_case(void **state)
 	assert_int_equal(fixture->functions.spans.count, COUNT);
 }
 
-static void a_full_scratch_is_an_error(void **state)
+static void a_full_scratch_is_reported(void **state)
 {
 	struct scratch_fixture scratch;
 	struct function_flattener flattener;
@@ -244,14 +248,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nested_calls_become_boundaries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_function_in_pieces_is_as_many_spans, set_up, tear_down),
+			each_stretch_of_a_function_is_a_span, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_function_without_code_is_nothing, set_up, tear_down),
+			a_function_without_code_adds_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			crossing_calls_are_those_of_a_slow_search, set_up, tear_down),
+			crossing_calls_agree_with_a_slow_search, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_million_ranges_are_no_special_case, set_up, tear_down),
-		cmocka_unit_test(a_full_scratch_is_an_error),
+			a_million_ranges_take_linear_time, set_up, tear_down),
+		cmocka_unit_test(a_full_scratch_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
