@@ -27,7 +27,7 @@ static struct counter_clock clock_of(uint64_t first_ns, uint64_t last_ns)
 	return clock;
 }
 
-static void stamps_before_and_after_the_readings(void **state)
+static void stamps_before_and_after_the_readings_are_converted(void **state)
 {
 	const uint64_t second = 1000000000;
 	struct counter_clock clock = clock_of(500 * second, 501 * second);
@@ -41,7 +41,7 @@ static void stamps_before_and_after_the_readings(void **state)
 	}
 }
 
-static void beyond_either_end_of_time(void **state)
+static void times_are_clamped(void **state)
 {
 	struct counter_clock clock;
 	struct counter_reading first = { .counter = 1ULL << 62, .time_ns = 1000 };
@@ -56,7 +56,7 @@ static void beyond_either_end_of_time(void **state)
 	assert_true(counter_clock_to_ns(&clock, UINT64_MAX) == UINT64_MAX);
 }
 
-static void readings_that_give_no_rate(void **state)
+static void readings_without_a_rate_are_refused(void **state)
 {
 	const struct counter_reading first = { .counter = 1000, .time_ns = 1000 };
 	const struct counter_reading wrong[] = {
@@ -76,7 +76,7 @@ static void readings_that_give_no_rate(void **state)
 	assert_int_equal(clock.ns_per_tick, 0x5a5a5a5a5a5a5a5a);
 }
 
-static void a_longer_span_mends_the_rate(void **state)
+static void a_longer_span_improves_the_rate(void **state)
 {
 	const uint64_t second = 1000000000;
 	struct counter_reading first = reading_at(0), last = reading_at(5000000);
@@ -114,7 +114,7 @@ static void a_span_that_is_too_short_does_not_spoil_the_rate(void **state)
 	assert_int_equal(counter_clock_to_ns(&clock, soon.counter), soon.time_ns);
 }
 
-static void a_reading_from_before_changes_no_rate(void **state)
+static void an_earlier_reading_changes_nothing(void **state)
 {
 	const uint64_t second = 1000000000;
 	struct counter_clock clock = clock_of(50 * second, 100 * second);
@@ -126,7 +126,7 @@ static void a_reading_from_before_changes_no_rate(void **state)
 	assert_int_equal(clock.ns_per_tick, rate);
 }
 
-static void this_machine_s_counter(void **state)
+static void the_counter_of_this_machine_works(void **state)
 {
 	struct counter_clock clock;
 	struct counter_reading reading;
@@ -155,13 +155,13 @@ static void this_machine_s_counter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stamps_before_and_after_the_readings),
-		cmocka_unit_test(beyond_either_end_of_time),
-		cmocka_unit_test(readings_that_give_no_rate),
-		cmocka_unit_test(a_longer_span_mends_the_rate),
+		cmocka_unit_test(stamps_before_and_after_the_readings_are_converted),
+		cmocka_unit_test(times_are_clamped),
+		cmocka_unit_test(readings_without_a_rate_are_refused),
+		cmocka_unit_test(a_longer_span_improves_the_rate),
 		cmocka_unit_test(a_span_that_is_too_short_does_not_spoil_the_rate),
-		cmocka_unit_test(a_reading_from_before_changes_no_rate),
-		cmocka_unit_test(this_machine_s_counter),
+		cmocka_unit_test(an_earlier_reading_changes_nothing),
+		cmocka_unit_test(the_counter_of_this_machine_works),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,7 +296,7 @@ static void assert_reads(int fd, const char *text)
 	assert_string_equal(bytes, text);
 }
 
-static void a_guest_is_known(void **state)
+static void facts_of_a_container_are_read(void **state)
 {
 	struct guest *guest = *state;
 	struct broker_process later = guest->process;
@@ -341,7 +341,7 @@ static void maps_of_the_process_and_of_root_are_believed(void **state)
 	assert_perf_map_is(guest, -EPERM);
 }
 
-static void links_and_what_is_no_file_are_not(void **state)
+static void links_and_special_files_are_refused(void **state)
 {
 	struct guest *guest = *state;
 	char path[128], other[128];
@@ -367,7 +367,7 @@ static void links_and_what_is_no_file_are_not(void **state)
 	drop(guest, "other");
 }
 
-static void maps_of_an_earlier_process_are_not(void **state)
+static void maps_of_an_earlier_process_are_refused(void **state)
 {
 	static const struct {
 		int64_t seconds;
@@ -405,7 +405,7 @@ static void a_swapped_map_stays_what_it_was(void **state)
 	assert_perf_map_is(guest, -EPERM);
 }
 
-static void markers_open_whatever_stands_at_their_path(void **state)
+static void markers_open_the_mapped_file(void **state)
 {
 	struct guest *guest = *state;
 	char path[128], other[128];
@@ -449,12 +449,12 @@ static void markers_open_whatever_stands_at_their_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_GUEST(a_guest_is_known),
+		WITH_GUEST(facts_of_a_container_are_read),
 		WITH_GUEST(maps_of_the_process_and_of_root_are_believed),
-		WITH_GUEST(links_and_what_is_no_file_are_not),
-		WITH_GUEST(maps_of_an_earlier_process_are_not),
+		WITH_GUEST(links_and_special_files_are_refused),
+		WITH_GUEST(maps_of_an_earlier_process_are_refused),
 		WITH_GUEST(a_swapped_map_stays_what_it_was),
-		WITH_GUEST(markers_open_whatever_stands_at_their_path),
+		WITH_GUEST(markers_open_the_mapped_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-static void markers_are_known_by_their_names(void **state)
+static void markers_are_recognized_by_name(void **state)
 {
 	static const char *const good[] = { "/tmp/jit-1.dump", "/jit-4294967296.dump", "jit-0.dump",
 		"/home/a b/.debug/jit/java-jit-2026/jit-12.dump", "/tmp/jit-1.dump (deleted)",
@@ -170,7 +170,7 @@ static void clocks_of_time_namespaces_are_read(void **state)
 	}
 }
 
-static void kernels_that_tell_less_will_do(void **state)
+static void older_kernels_suffice(void **state)
 {
 	struct proc_tree *tree = *state;
 	struct jit_process_facts facts;
@@ -190,7 +190,7 @@ static void assert_no_facts(const struct proc_tree *tree, int result)
 	assert_int_equal(facts.ns_pid, 7777);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void malformed_proc_files_are_refused(void **state)
 {
 	static const char *const files[] = { "77/timens_offsets", "77/comm", "77/status",
 		"77/stat" };
@@ -216,7 +216,7 @@ static void what_makes_no_sense_is_refused(void **state)
 }
 
 /* The kernel's own /proc, with a process that nobody has waited for. */
-static void a_process_that_has_ended_is_gone(void **state)
+static void an_ended_process_is_gone(void **state)
 {
 	struct jit_process_facts facts = { .ns_pid = 7777 };
 	struct broker *broker;
@@ -263,7 +263,7 @@ static void failing_allocations_are_reported(void **state)
 	assert_true(n >= 1);
 }
 
-static void files_of_the_dead_are_found_through_their_parents(void **state)
+static void files_of_ended_processes_are_found_through_their_parents(void **state)
 {
 	const struct jit_process_facts facts = { .uid = geteuid(), .ns_pid = 9 };
 	const struct broker_process gone = { .pid = 78 };
@@ -311,15 +311,15 @@ static void descriptors_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(markers_are_known_by_their_names),
+		cmocka_unit_test(markers_are_recognized_by_name),
 		IN_TREE(facts_are_read),
 		IN_TREE(names_are_bounded),
 		IN_TREE(clocks_of_time_namespaces_are_read),
-		IN_TREE(kernels_that_tell_less_will_do),
-		IN_TREE(what_makes_no_sense_is_refused),
-		cmocka_unit_test(a_process_that_has_ended_is_gone),
+		IN_TREE(older_kernels_suffice),
+		IN_TREE(malformed_proc_files_are_refused),
+		cmocka_unit_test(an_ended_process_is_gone),
 		IN_TREE(failing_allocations_are_reported),
-		IN_TREE(files_of_the_dead_are_found_through_their_parents),
+		IN_TREE(files_of_ended_processes_are_found_through_their_parents),
 		cmocka_unit_test(descriptors_are_checked),
 	};
 

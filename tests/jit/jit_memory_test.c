@@ -15,7 +15,7 @@ static enum jit_memory memory_of(const char *path, bool is_regular)
 	return jit_memory_of(&file);
 }
 
-static void memory_is_told_by_its_path(void **state)
+static void memory_is_classified_by_its_path(void **state)
 {
 	(void)state;
 	assert_int_equal(memory_of("", false), JIT_MEMORY_PRIVATE);
@@ -28,7 +28,7 @@ static void memory_is_told_by_its_path(void **state)
 	assert_int_equal(memory_of("/memfd:doublemapper", true), JIT_MEMORY_MEMFD);
 }
 
-static void files_and_the_kernels_pages_are_none(void **state)
+static void files_and_kernel_pages_are_none(void **state)
 {
 	(void)state;
 	assert_int_equal(memory_of("/usr/bin/node", true), JIT_MEMORY_NONE);
@@ -41,8 +41,8 @@ static void files_and_the_kernels_pages_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_told_by_its_path),
-		cmocka_unit_test(files_and_the_kernels_pages_are_none),
+		cmocka_unit_test(memory_is_classified_by_its_path),
+		cmocka_unit_test(files_and_kernel_pages_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

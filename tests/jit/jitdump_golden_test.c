@@ -77,7 +77,7 @@ static int compare_symbol(void *context, const struct code_found *found)
 	return 0;
 }
 
-static void symbols_at_the_end(void **state)
+static void golden_dumps_have_their_symbols(void **state)
 {
 	const struct dump *dump = *state;
 	char line[4096];
@@ -116,7 +116,7 @@ static void assert_lines(const struct code_index *index, uint64_t time_ns, uint6
 	}
 }
 
-static void lines_of_every_byte(void **state)
+static void every_byte_has_its_line(void **state)
 {
 	const struct dump *dump = *state;
 	struct jitdump_reader_state reader_state;
@@ -157,10 +157,10 @@ int main(void)
 	struct CMUnitTest tests[2 * sizeof(dumps) / sizeof(*dumps)];
 
 	for (size_t i = 0; i < sizeof(dumps) / sizeof(*dumps); i++) {
-		tests[2 * i] =
-			(struct CMUnitTest)cmocka_unit_test_prestate(symbols_at_the_end, &dumps[i]);
+		tests[2 * i] = (struct CMUnitTest)cmocka_unit_test_prestate(
+			golden_dumps_have_their_symbols, &dumps[i]);
 		tests[2 * i + 1] = (struct CMUnitTest)cmocka_unit_test_prestate(
-			lines_of_every_byte, &dumps[i]);
+			every_byte_has_its_line, &dumps[i]);
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-static void a_file_that_grows_byte_by_byte(void **state)
+static void a_growing_file_is_followed_byte_by_byte(void **state)
 {
 	struct bench bench = { 0 };
 	size_t ends[5], next = 0;
@@ -40,7 +40,7 @@ static void a_file_that_grows_byte_by_byte(void **state)
 	close_bench(&bench);
 }
 
-static void few_steps_at_a_time(void **state)
+static void runs_of_few_steps_read_everything(void **state)
 {
 	struct bench bench = { 0 };
 	int64_t left = 0;
@@ -66,7 +66,7 @@ static void few_steps_at_a_time(void **state)
 	close_bench(&bench);
 }
 
-static void a_step_is_enough_for_any_record(void **state)
+static void one_step_reads_any_record(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -88,7 +88,7 @@ static void a_step_is_enough_for_any_record(void **state)
 	close_bench(&bench);
 }
 
-static void what_steps_are_counted_for(void **state)
+static void records_bytes_and_lines_cost_steps(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -111,7 +111,7 @@ static void what_steps_are_counted_for(void **state)
 	close_bench(&bench);
 }
 
-static void code_larger_than_the_buffer_is_passed_over(void **state)
+static void code_larger_than_the_buffer_is_skipped(void **state)
 {
 	const struct jitdump_reader_options options = { .buffer_bytes = 1 };
 	struct bench bench = { 0 };
@@ -143,7 +143,7 @@ static void code_larger_than_the_buffer_is_passed_over(void **state)
 	close_bench(&bench);
 }
 
-static void an_impossible_size_costs_the_rest(void **state)
+static void an_impossible_size_ends_the_reading(void **state)
 {
 	struct bench bench = { 0 };
 	size_t fault_offset;
@@ -166,7 +166,7 @@ static void an_impossible_size_costs_the_rest(void **state)
 	close_bench(&bench);
 }
 
-static void headers_that_cannot_be(void **state)
+static void impossible_headers_are_faults(void **state)
 {
 	static const struct {
 		size_t offset;
@@ -210,7 +210,7 @@ static void headers_that_cannot_be(void **state)
 	assert_string_equal(jitdump_fault_name((enum jitdump_fault)999), "");
 }
 
-static void a_longer_header_is_passed_over(void **state)
+static void a_longer_header_is_skipped(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -226,7 +226,7 @@ static void a_longer_header_is_passed_over(void **state)
 	close_bench(&bench);
 }
 
-static void a_file_that_is_written_anew(void **state)
+static void a_rewritten_file_is_read_again(void **state)
 {
 	(void)state;
 	for (int is_longer = 0; is_longer < 2; is_longer++) {
@@ -259,7 +259,7 @@ static void a_file_that_is_written_anew(void **state)
 	}
 }
 
-static void a_file_that_cannot_be_read(void **state)
+static void an_unreadable_file_is_a_fault(void **state)
 {
 	const struct jitdump_reader_options options = { 0 };
 	struct jitdump_reader_state reader_state;
@@ -279,7 +279,7 @@ static void a_file_that_cannot_be_read(void **state)
 	jitdump_reader_free(NULL);
 }
 
-static void it_holds_little_while_it_waits(void **state)
+static void waiting_lines_hold_little_memory(void **state)
 {
 	struct bench bench = { 0 };
 	size_t idle;
@@ -304,17 +304,17 @@ static void it_holds_little_while_it_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_that_grows_byte_by_byte),
-		cmocka_unit_test(few_steps_at_a_time),
-		cmocka_unit_test(a_step_is_enough_for_any_record),
-		cmocka_unit_test(what_steps_are_counted_for),
-		cmocka_unit_test(code_larger_than_the_buffer_is_passed_over),
-		cmocka_unit_test(an_impossible_size_costs_the_rest),
-		cmocka_unit_test(headers_that_cannot_be),
-		cmocka_unit_test(a_longer_header_is_passed_over),
-		cmocka_unit_test(a_file_that_is_written_anew),
-		cmocka_unit_test(a_file_that_cannot_be_read),
-		cmocka_unit_test(it_holds_little_while_it_waits),
+		cmocka_unit_test(a_growing_file_is_followed_byte_by_byte),
+		cmocka_unit_test(runs_of_few_steps_read_everything),
+		cmocka_unit_test(one_step_reads_any_record),
+		cmocka_unit_test(records_bytes_and_lines_cost_steps),
+		cmocka_unit_test(code_larger_than_the_buffer_is_skipped),
+		cmocka_unit_test(an_impossible_size_ends_the_reading),
+		cmocka_unit_test(impossible_headers_are_faults),
+		cmocka_unit_test(a_longer_header_is_skipped),
+		cmocka_unit_test(a_rewritten_file_is_read_again),
+		cmocka_unit_test(an_unreadable_file_is_a_fault),
+		cmocka_unit_test(waiting_lines_hold_little_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

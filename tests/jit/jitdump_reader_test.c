@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static void records_of_every_kind(void **state)
+static void records_of_every_kind_are_counted(void **state)
 {
 	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
@@ -50,7 +50,7 @@ static void records_of_every_kind(void **state)
 	}
 }
 
-static void loads_without_code_or_size(void **state)
+static void loads_without_code_or_size_are_read(void **state)
 {
 	struct bench bench = { 0 };
 	struct code_found found;
@@ -72,7 +72,7 @@ static void loads_without_code_or_size(void **state)
 	close_bench(&bench);
 }
 
-static void a_record_that_lies_costs_itself(void **state)
+static void a_damaged_record_is_skipped(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -126,7 +126,7 @@ static void lines_wait_for_the_code_with_their_address(void **state)
 	close_bench(&bench);
 }
 
-static void damaged_lines_cost_their_record(void **state)
+static void damaged_lines_are_counted(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -152,7 +152,7 @@ static void damaged_lines_cost_their_record(void **state)
 	close_bench(&bench);
 }
 
-static void times_of_another_namespace(void **state)
+static void times_of_another_namespace_are_converted(void **state)
 {
 	static const struct {
 		int64_t offset_ns;
@@ -185,7 +185,7 @@ static void times_of_another_namespace(void **state)
 	}
 }
 
-static void times_that_are_not_in_order(void **state)
+static void backward_times_are_counted(void **state)
 {
 	struct bench bench = { 0 };
 	struct code_found found;
@@ -207,7 +207,7 @@ static void times_that_are_not_in_order(void **state)
 /* As late as what is read may be. */
 #define SOON_NS ((uint64_t)NOW_NS + NSEC_PER_SEC)
 
-static void times_that_the_clock_may_be_off_by(void **state)
+static void times_within_the_clock_error_are_kept(void **state)
 {
 	struct bench bench = { 0 };
 	struct code_found found;
@@ -231,7 +231,7 @@ static void times_that_the_clock_may_be_off_by(void **state)
 	close_bench(&bench);
 }
 
-static void times_that_are_to_come(void **state)
+static void future_times_count_as_of_the_reading(void **state)
 {
 	struct bench bench = { 0 };
 	struct code_found found;
@@ -251,7 +251,7 @@ static void times_that_are_to_come(void **state)
 	close_bench(&bench);
 }
 
-static void the_clock_is_that_of_the_reading(void **state)
+static void the_clock_is_read_after_the_file(void **state)
 {
 	const struct jitdump_reader_options options = { 0 };
 	struct jitdump_fixture dump = { 0 };
@@ -272,7 +272,7 @@ static void the_clock_is_that_of_the_reading(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void time_stamps_of_the_cpu(void **state)
+static void cpu_time_stamps_are_converted(void **state)
 {
 	const struct jitdump_reader_options options = {
 		.monotonic_offset_ns = 123456789,
@@ -301,7 +301,7 @@ static void time_stamps_of_the_cpu(void **state)
 	close_bench(&bench);
 }
 
-static void writers_after_a_fork(void **state)
+static void each_writer_has_an_id_and_a_time(void **state)
 {
 	struct bench bench = { 0 };
 	uint32_t writer = 77;
@@ -401,7 +401,7 @@ static void assert_all_is_known(struct jitdump_reader *reader, struct code_index
 	assert_true(code_index_find(index, ADDRESS + 8192, NOW_NS, NULL, &found));
 }
 
-static void failing_allocations_are_made_good_by_the_next_run(void **state)
+static void the_next_run_repeats_after_a_failed_allocation(void **state)
 {
 	const struct jitdump_reader_options options = { 0 };
 	struct jitdump_fixture dump = { 0 };
@@ -456,20 +456,20 @@ static void failing_allocations_are_made_good_by_the_next_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_of_every_kind),
-		cmocka_unit_test(loads_without_code_or_size),
-		cmocka_unit_test(a_record_that_lies_costs_itself),
+		cmocka_unit_test(records_of_every_kind_are_counted),
+		cmocka_unit_test(loads_without_code_or_size_are_read),
+		cmocka_unit_test(a_damaged_record_is_skipped),
 		cmocka_unit_test(lines_wait_for_the_code_with_their_address),
-		cmocka_unit_test(damaged_lines_cost_their_record),
-		cmocka_unit_test(times_of_another_namespace),
-		cmocka_unit_test(times_that_are_not_in_order),
-		cmocka_unit_test(times_that_the_clock_may_be_off_by),
-		cmocka_unit_test(times_that_are_to_come),
-		cmocka_unit_test(the_clock_is_that_of_the_reading),
-		cmocka_unit_test(time_stamps_of_the_cpu),
-		cmocka_unit_test(writers_after_a_fork),
+		cmocka_unit_test(damaged_lines_are_counted),
+		cmocka_unit_test(times_of_another_namespace_are_converted),
+		cmocka_unit_test(backward_times_are_counted),
+		cmocka_unit_test(times_within_the_clock_error_are_kept),
+		cmocka_unit_test(future_times_count_as_of_the_reading),
+		cmocka_unit_test(the_clock_is_read_after_the_file),
+		cmocka_unit_test(cpu_time_stamps_are_converted),
+		cmocka_unit_test(each_writer_has_an_id_and_a_time),
 		cmocka_unit_test(a_watcher_sees_each_record),
-		cmocka_unit_test(failing_allocations_are_made_good_by_the_next_run),
+		cmocka_unit_test(the_next_run_repeats_after_a_failed_allocation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static int parse_result(const struct jitdump_fixture *dump, size_t size, bool is
 	return r;
 }
 
-static void headers_of_both_byte_orders(void **state)
+static void headers_of_both_byte_orders_are_parsed(void **state)
 {
 	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
@@ -77,7 +77,7 @@ static enum jitdump_fault header_with(
 	return fault;
 }
 
-static void headers_that_are_refused(void **state)
+static void bad_headers_are_refused(void **state)
 {
 	struct jitdump_header header = { .pid = 77 };
 
@@ -92,7 +92,7 @@ static void headers_that_are_refused(void **state)
 	assert_int_equal(header.pid, 77);
 }
 
-static void headers_that_are_odd(void **state)
+static void odd_headers_are_reported(void **state)
 {
 	struct jitdump_header header;
 
@@ -109,7 +109,7 @@ static void headers_that_are_odd(void **state)
 	assert_int_equal(jitdump_header_oddities(&header), JITDUMP_ODD_FLAGS);
 }
 
-static void a_load(void **state)
+static void a_load_is_parsed(void **state)
 {
 	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
@@ -139,7 +139,7 @@ static void a_load(void **state)
 	}
 }
 
-static void a_load_as_far_as_it_is_there(void **state)
+static void a_cut_load_is_parsed_as_far_as_it_is_there(void **state)
 {
 	struct jitdump_fixture dump = { 0 };
 	struct jitdump_record record;
@@ -162,7 +162,7 @@ static void a_load_as_far_as_it_is_there(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void loads_without_their_code(void **state)
+static void loads_without_code_are_parsed(void **state)
 {
 	struct jitdump_fixture dump = { 0 };
 	struct jitdump_record record;
@@ -184,7 +184,7 @@ static void loads_without_their_code(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void records_that_lie_about_themselves(void **state)
+static void damaged_records_are_refused(void **state)
 {
 	struct jitdump_fixture dump = { 0 };
 	struct jitdump_record record;
@@ -233,7 +233,7 @@ static void records_that_lie_about_themselves(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void impossible_sizes(void **state)
+static void impossible_sizes_are_refused(void **state)
 {
 	static const uint32_t sizes[] = { 0, 1, 15, JITDUMP_RECORD_BYTES_MAX + 1, UINT32_MAX };
 	struct jitdump_fixture dump = { 0 };
@@ -255,7 +255,7 @@ static void impossible_sizes(void **state)
 	jitdump_fixture_done(&dump);
 }
 
-static void a_move_a_close_an_unwinding_and_an_unknown(void **state)
+static void other_records_are_parsed(void **state)
 {
 	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
@@ -309,7 +309,7 @@ static void assert_next(const struct jitdump_header *header, const struct jitdum
 	assert_memory_equal(entry.file, expected->file, entry.file_size);
 }
 
-static void entries_of_a_debug_info(void **state)
+static void debug_entries_are_parsed(void **state)
 {
 	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
@@ -344,7 +344,7 @@ static void entries_of_a_debug_info(void **state)
 	}
 }
 
-static void entries_that_make_no_sense(void **state)
+static void damaged_debug_entries_are_refused(void **state)
 {
 	const struct jitdump_header header = { 0 };
 	struct jitdump_fixture dump = { 0 };
@@ -386,17 +386,17 @@ static void entries_that_make_no_sense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_of_both_byte_orders),
-		cmocka_unit_test(headers_that_are_refused),
-		cmocka_unit_test(headers_that_are_odd),
-		cmocka_unit_test(a_load),
-		cmocka_unit_test(a_load_as_far_as_it_is_there),
-		cmocka_unit_test(loads_without_their_code),
-		cmocka_unit_test(records_that_lie_about_themselves),
-		cmocka_unit_test(impossible_sizes),
-		cmocka_unit_test(a_move_a_close_an_unwinding_and_an_unknown),
-		cmocka_unit_test(entries_of_a_debug_info),
-		cmocka_unit_test(entries_that_make_no_sense),
+		cmocka_unit_test(headers_of_both_byte_orders_are_parsed),
+		cmocka_unit_test(bad_headers_are_refused),
+		cmocka_unit_test(odd_headers_are_reported),
+		cmocka_unit_test(a_load_is_parsed),
+		cmocka_unit_test(a_cut_load_is_parsed_as_far_as_it_is_there),
+		cmocka_unit_test(loads_without_code_are_parsed),
+		cmocka_unit_test(damaged_records_are_refused),
+		cmocka_unit_test(impossible_sizes_are_refused),
+		cmocka_unit_test(other_records_are_parsed),
+		cmocka_unit_test(debug_entries_are_parsed),
+		cmocka_unit_test(damaged_debug_entries_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static enum jitdump_runtime runtime_of(const char *name)
 	return guess.runtime;
 }
 
-static void names_that_tell(void **state)
+static void names_identify_their_runtime(void **state)
 {
 	static const struct {
 		const char *name;
@@ -62,7 +62,7 @@ static void names_that_tell(void **state)
 		assert_int_equal(runtime_of(cases[i].name), cases[i].runtime);
 }
 
-static void names_that_do_not(void **state)
+static void other_names_identify_nothing(void **state)
 {
 	static const char *const unknown[] = { "", "L", "main", "flush_icache_stub", "TRACE-",
 		"TRACE-8", "TRACE-x$", "wasm[", "wasm[]::f", "wasm[0]", "Lazy;call(x", "L;f()V",
@@ -89,7 +89,7 @@ static void one_weak_sign_is_not_enough(void **state)
 	assert_int_equal(guess.runtime, JITDUMP_RUNTIME_PYTHON);
 }
 
-static void it_gives_up(void **state)
+static void the_guess_stops_after_4096_names(void **state)
 {
 	struct jitdump_runtime_guess guess = { 0 };
 
@@ -111,7 +111,7 @@ static void long_names_are_not_searched(void **state)
 	assert_int_equal(runtime_of(name), JITDUMP_RUNTIME_PHP);
 }
 
-static void code_without_a_vma(void **state)
+static void code_without_a_vma_is_llvm(void **state)
 {
 	struct jitdump_runtime_guess guess = { 0 };
 	const struct jitdump_record load = {
@@ -123,7 +123,7 @@ static void code_without_a_vma(void **state)
 	assert_int_equal(guess.runtime, JITDUMP_RUNTIME_LLVM);
 }
 
-static void paths_and_headers(void **state)
+static void paths_and_headers_identify_their_runtime(void **state)
 {
 	const struct jitdump_header v8 = { .padding = 0xdeadbeef }, other = { .machine = 62 };
 
@@ -140,7 +140,7 @@ static void paths_and_headers(void **state)
 	assert_int_equal(jitdump_runtime_of_header(&other), JITDUMP_RUNTIME_UNKNOWN);
 }
 
-static void each_has_a_name_of_its_own(void **state)
+static void each_runtime_has_its_own_name(void **state)
 {
 	(void)state;
 	assert_string_equal(jitdump_runtime_name(JITDUMP_RUNTIME_UNKNOWN), "");
@@ -155,14 +155,14 @@ static void each_has_a_name_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_that_tell),
-		cmocka_unit_test(names_that_do_not),
+		cmocka_unit_test(names_identify_their_runtime),
+		cmocka_unit_test(other_names_identify_nothing),
 		cmocka_unit_test(one_weak_sign_is_not_enough),
-		cmocka_unit_test(it_gives_up),
+		cmocka_unit_test(the_guess_stops_after_4096_names),
 		cmocka_unit_test(long_names_are_not_searched),
-		cmocka_unit_test(code_without_a_vma),
-		cmocka_unit_test(paths_and_headers),
-		cmocka_unit_test(each_has_a_name_of_its_own),
+		cmocka_unit_test(code_without_a_vma_is_llvm),
+		cmocka_unit_test(paths_and_headers_identify_their_runtime),
+		cmocka_unit_test(each_runtime_has_its_own_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

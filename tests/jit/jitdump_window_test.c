@@ -40,7 +40,7 @@ static void assert_there(const struct jitdump_window *window, uint64_t offset, s
 		assert_int_equal(bytes[i], (offset + i) % 251);
 }
 
-static void it_moves_over_the_file(void **state)
+static void the_window_moves_over_the_file(void **state)
 {
 	struct jitdump_window window;
 	int fd = make_file();
@@ -73,7 +73,7 @@ static void it_moves_over_the_file(void **state)
 	(void)close(fd);
 }
 
-static void a_file_that_cannot_be_read(void **state)
+static void a_read_error_leaves_an_empty_window(void **state)
 {
 	struct jitdump_window window;
 	int ends[2];
@@ -88,7 +88,7 @@ static void a_file_that_cannot_be_read(void **state)
 	(void)close(ends[1]);
 }
 
-static void failing_allocations(void **state)
+static void a_failed_allocation_leaves_the_window_alone(void **state)
 {
 	struct jitdump_window window = { .fd = 77 };
 
@@ -102,9 +102,9 @@ static void failing_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_moves_over_the_file),
-		cmocka_unit_test(a_file_that_cannot_be_read),
-		cmocka_unit_test(failing_allocations),
+		cmocka_unit_test(the_window_moves_over_the_file),
+		cmocka_unit_test(a_read_error_leaves_an_empty_window),
+		cmocka_unit_test(a_failed_allocation_leaves_the_window_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void ids_in_the_order_of_coming(void **state)
+static void ids_follow_the_order_of_arrival(void **state)
 {
 	struct jitdump_writers writers = { 0 };
 	uint32_t writer = 77;
@@ -78,7 +78,7 @@ static void failing_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids_in_the_order_of_coming),
+		cmocka_unit_test(ids_follow_the_order_of_arrival),
 		cmocka_unit_test(latecomers_share_the_last_id),
 		cmocka_unit_test(failing_allocations),
 	};

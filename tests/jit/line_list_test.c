@@ -23,7 +23,7 @@ static void assert_entry(
 	assert_int_equal(entry.file, expected->file);
 }
 
-static void an_entry_counts_until_the_next(void **state)
+static void an_entry_covers_code_up_to_the_next(void **state)
 {
 	struct line_entry entries[] = { { 4, 10, 3, 1 }, { 9, 12, 0, 1 }, { 300, 11, 7, 2 } };
 	const struct line_entry expected[] = { { 4, 10, 3, 1 }, { 9, 12, 0, 1 },
@@ -45,7 +45,7 @@ static void an_entry_counts_until_the_next(void **state)
 	assert_entry(bytes, size, UINT32_MAX, &expected[2]);
 }
 
-static void steps_of_a_few_bytes(void **state)
+static void small_steps_take_few_bytes(void **state)
 {
 	struct line_entry entries[1000];
 	uint8_t bytes[ARRAY_SIZE(entries) * LINE_ENTRY_BYTES_MAX];
@@ -72,7 +72,7 @@ static void extremes_survive(void **state)
 		assert_entry(bytes, size, expected[i].offset, &expected[i]);
 }
 
-static void order_of_coming_is_mended_and_the_last_of_equals_counts(void **state)
+static void entries_are_sorted_and_the_last_of_equals_counts(void **state)
 {
 	struct line_entry entries[] = { { 50, 5, 0, 1 }, { 10, 1, 0, 1 }, { 50, 6, 0, 1 },
 		{ 30, 3, 0, 1 }, { 10, 2, 0, 1 }, { 50, 7, 0, 1 }, { 20, 2, 0, 2 } };
@@ -91,7 +91,7 @@ static void order_of_coming_is_mended_and_the_last_of_equals_counts(void **state
 	assert_int_equal(i, ARRAY_SIZE(expected));
 }
 
-static void many_out_of_order_are_sorted_and_stay_stable(void **state)
+static void the_sort_is_stable(void **state)
 {
 	enum { COUNT = 1237 };
 	struct line_entry *entries = calloc(COUNT, sizeof(*entries));
@@ -120,7 +120,7 @@ static void many_out_of_order_are_sorted_and_stay_stable(void **state)
 	free(bytes);
 }
 
-static void what_says_nothing_new_is_left_out(void **state)
+static void repeated_entries_are_left_out(void **state)
 {
 	struct line_entry twice[] = { { 0, 0, 9, 9 }, { 5, 8, 2, 1 }, { 7, 8, 2, 1 },
 		{ 9, 0, 4, 4 }, { 11, 0, 0, 0 } };
@@ -141,7 +141,7 @@ static void what_says_nothing_new_is_left_out(void **state)
 	assert_false(line_list_find(NULL, 0, 0, &entry));
 }
 
-static void any_bytes_end(void **state)
+static void any_bytes_are_safe(void **state)
 {
 	static const uint8_t cut[] = { 0x04, 0x02, 0x04, 0x80 };
 	static const uint8_t overlong[] = { 0x80, 0x80, 0x80, 0x80, 0x80, 0x00 };
@@ -163,13 +163,13 @@ static void any_bytes_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_counts_until_the_next),
-		cmocka_unit_test(steps_of_a_few_bytes),
+		cmocka_unit_test(an_entry_covers_code_up_to_the_next),
+		cmocka_unit_test(small_steps_take_few_bytes),
 		cmocka_unit_test(extremes_survive),
-		cmocka_unit_test(order_of_coming_is_mended_and_the_last_of_equals_counts),
-		cmocka_unit_test(many_out_of_order_are_sorted_and_stay_stable),
-		cmocka_unit_test(what_says_nothing_new_is_left_out),
-		cmocka_unit_test(any_bytes_end),
+		cmocka_unit_test(entries_are_sorted_and_the_last_of_equals_counts),
+		cmocka_unit_test(the_sort_is_stable),
+		cmocka_unit_test(repeated_entries_are_left_out),
+		cmocka_unit_test(any_bytes_are_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

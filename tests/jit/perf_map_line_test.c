@@ -20,7 +20,7 @@ static void assert_line(const char *text, uint64_t address, uint64_t size, const
 	assert_false(line.is_erlang);
 }
 
-static void each_writer_is_understood(void **state)
+static void lines_of_each_runtime_are_parsed(void **state)
 {
 	(void)state;
 	assert_line("18c4000 300 Builtin:DeoptimizationEntry_Eager", 0x18c4000, 0x300,
@@ -36,7 +36,7 @@ static void each_writer_is_understood(void **state)
 	assert_line("ABCDEFabcdef 0X1F x", 0xabcdefabcdef, 0x1f, "x");
 }
 
-static void blanks_and_returns_are_passed_over(void **state)
+static void blanks_and_returns_are_skipped(void **state)
 {
 	(void)state;
 	assert_line(" \t1 2 n", 1, 2, "n");
@@ -57,7 +57,7 @@ static void numbers_have_bounds(void **state)
 	assert_line("00000000000000000000000000000000001 1 n", 1, 1, "n");
 }
 
-static void erlang_is_known_by_its_form(void **state)
+static void erlang_lines_are_recognized(void **state)
 {
 	static const struct {
 		const char *text, *name;
@@ -85,7 +85,7 @@ static void erlang_is_known_by_its_form(void **state)
 	}
 }
 
-static void what_is_no_line_is_refused(void **state)
+static void malformed_lines_are_refused(void **state)
 {
 	static const char *const bad[] = { "", " ", "\r", "1", "1 ", "1 2", "1 2 ", "1 2 \t ",
 		"1 2 \r", "1 2\r", "1 2n", "x 2 n", "0x 2 n", "1 0x n", "g 2 n", "1 g n", "1g 2 n",
@@ -126,11 +126,11 @@ static void lines_may_be_cut_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_writer_is_understood),
-		cmocka_unit_test(blanks_and_returns_are_passed_over),
+		cmocka_unit_test(lines_of_each_runtime_are_parsed),
+		cmocka_unit_test(blanks_and_returns_are_skipped),
 		cmocka_unit_test(numbers_have_bounds),
-		cmocka_unit_test(erlang_is_known_by_its_form),
-		cmocka_unit_test(what_is_no_line_is_refused),
+		cmocka_unit_test(erlang_lines_are_recognized),
+		cmocka_unit_test(malformed_lines_are_refused),
 		cmocka_unit_test(lines_may_be_cut_anywhere),
 	};
 

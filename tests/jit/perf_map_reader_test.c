@@ -104,7 +104,7 @@ static void assert_nothing(const struct followed *map, uint64_t address)
 	assert_false(code_index_find(map->index, address, UINT64_MAX - 1, NULL, &found));
 }
 
-static void lines_are_taken_as_they_come(void **state)
+static void lines_are_read_as_they_appear(void **state)
 {
 	struct followed *map = *state;
 
@@ -130,7 +130,7 @@ static void lines_are_taken_as_they_come(void **state)
 	assert_int_equal(state_of(map).counters.restarts, 0);
 }
 
-static void a_last_line_needs_no_end(void **state)
+static void a_final_line_needs_no_newline(void **state)
 {
 	struct followed *map = *state;
 
@@ -160,7 +160,7 @@ static void the_last_line_for_an_address_wins(void **state)
 	assert_nothing(map, 0x1150);
 }
 
-static void erlang_is_told_by_its_names(void **state)
+static void erlang_is_recognized_by_its_names(void **state)
 {
 	struct followed *map = *state;
 
@@ -175,7 +175,7 @@ static void erlang_is_told_by_its_names(void **state)
 }
 
 /* As node and PHP do where a later process has the pid. */
-static void files_written_anew_are_read_anew(void **state)
+static void rewritten_files_are_read_again(void **state)
 {
 	struct followed *map = *state;
 
@@ -209,7 +209,7 @@ static void files_written_anew_are_read_anew(void **state)
 }
 
 /* Runtimes begin their maps with what is built into them, which is the same each time. */
-static void files_that_begin_as_before_are_read_anew(void **state)
+static void rewritten_files_with_the_same_start_are_read_again(void **state)
 {
 	static const char builtins[] =
 		"10000 100 Builtin:TheSameInEachOfThem\n20000 100 Builtin:TheSameToo\n";
@@ -229,7 +229,7 @@ static void files_that_begin_as_before_are_read_anew(void **state)
 	assert_name(map, 0x4000, "last");
 }
 
-static void files_cut_off_behind_their_beginning_are_read_anew(void **state)
+static void truncated_files_are_read_again(void **state)
 {
 	struct followed *map = *state;
 	off_t size;
@@ -247,7 +247,7 @@ static void files_cut_off_behind_their_beginning_are_read_anew(void **state)
 }
 
 /* Its beginning is learnt as it grows. */
-static void a_file_that_grows_byte_by_byte_is_not_anew(void **state)
+static void a_file_that_grows_byte_by_byte_is_not_rewritten(void **state)
 {
 	static const char text[] = "1000 100 a name that is quite long\n"
 				   "2000 100 a name that is even longer than the other\n"
@@ -266,7 +266,7 @@ static void a_file_that_grows_byte_by_byte_is_not_anew(void **state)
 	assert_int_equal(state_of(map).counters.restarts, 1);
 }
 
-static void a_run_takes_what_it_may(void **state)
+static void a_run_keeps_to_its_steps(void **state)
 {
 	struct followed *map = *state;
 	char line[64];
@@ -288,7 +288,7 @@ static void a_run_takes_what_it_may(void **state)
 	assert_int_equal(run(map, false, 10), 8);
 }
 
-static void lines_go_on_from_block_to_block(void **state)
+static void lines_may_cross_blocks(void **state)
 {
 	struct followed *map = *state;
 	char line[256], name[128];
@@ -309,7 +309,7 @@ static void lines_go_on_from_block_to_block(void **state)
 }
 
 /* Whatever the index then does to their names, it sees no end that is beyond the bound. */
-static void long_lines_keep_their_beginning(void **state)
+static void long_lines_keep_their_start(void **state)
 {
 	static const char start[] = "1000 10 ", ending[] = "the end";
 	const size_t fitting = PERF_MAP_LINE_BYTES_MAX - strlen(start) - strlen(ending);
@@ -334,7 +334,7 @@ static void long_lines_keep_their_beginning(void **state)
 }
 
 /* It is not read again and again while it grows. */
-static void a_line_without_end_is_taken_once(void **state)
+static void an_endless_line_is_read_once(void **state)
 {
 	struct followed *map = *state;
 	uint64_t read_bytes = 0;
@@ -357,7 +357,7 @@ static void a_line_without_end_is_taken_once(void **state)
 	assert_name(map, 0x2000, "behind");
 }
 
-static void a_hole_of_any_size_costs_what_it_may(void **state)
+static void a_huge_hole_keeps_to_the_steps(void **state)
 {
 	struct followed *map = *state;
 	uint64_t bytes = UINT64_C(1) << 40;
@@ -375,7 +375,7 @@ static void a_hole_of_any_size_costs_what_it_may(void **state)
 	assert_int_equal(code_index_count(map->index), 0);
 }
 
-static void what_the_index_refuses_is_passed_over(void **state)
+static void lines_that_the_index_refuses_are_skipped(void **state)
 {
 	struct followed *map = *state;
 
@@ -387,7 +387,7 @@ static void what_the_index_refuses_is_passed_over(void **state)
 	assert_int_equal(state_of(map).unread_bytes, 0);
 }
 
-static void files_that_cannot_be_read_end(void **state)
+static void unreadable_files_count_as_ended(void **state)
 {
 	struct followed *map = *state;
 	struct perf_map_reader *reader;
@@ -459,21 +459,21 @@ static void failing_allocations_lose_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FOLLOWED(lines_are_taken_as_they_come),
-		FOLLOWED(a_last_line_needs_no_end),
+		FOLLOWED(lines_are_read_as_they_appear),
+		FOLLOWED(a_final_line_needs_no_newline),
 		FOLLOWED(the_last_line_for_an_address_wins),
-		FOLLOWED(erlang_is_told_by_its_names),
-		FOLLOWED(files_written_anew_are_read_anew),
-		FOLLOWED(files_that_begin_as_before_are_read_anew),
-		FOLLOWED(files_cut_off_behind_their_beginning_are_read_anew),
-		FOLLOWED(a_file_that_grows_byte_by_byte_is_not_anew),
-		FOLLOWED(a_run_takes_what_it_may),
-		FOLLOWED(lines_go_on_from_block_to_block),
-		FOLLOWED(long_lines_keep_their_beginning),
-		FOLLOWED(a_line_without_end_is_taken_once),
-		FOLLOWED(a_hole_of_any_size_costs_what_it_may),
-		FOLLOWED(what_the_index_refuses_is_passed_over),
-		FOLLOWED(files_that_cannot_be_read_end),
+		FOLLOWED(erlang_is_recognized_by_its_names),
+		FOLLOWED(rewritten_files_are_read_again),
+		FOLLOWED(rewritten_files_with_the_same_start_are_read_again),
+		FOLLOWED(truncated_files_are_read_again),
+		FOLLOWED(a_file_that_grows_byte_by_byte_is_not_rewritten),
+		FOLLOWED(a_run_keeps_to_its_steps),
+		FOLLOWED(lines_may_cross_blocks),
+		FOLLOWED(long_lines_keep_their_start),
+		FOLLOWED(an_endless_line_is_read_once),
+		FOLLOWED(a_huge_hole_keeps_to_the_steps),
+		FOLLOWED(lines_that_the_index_refuses_are_skipped),
+		FOLLOWED(unreadable_files_count_as_ended),
 		FOLLOWED(failing_allocations_lose_nothing),
 	};
 
