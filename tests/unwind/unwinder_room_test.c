@@ -124,22 +124,32 @@ static void no_table_is_evicted_in_vain(void **state)
 	done(&sampler);
 }
 
+/* One table in use and two idle ones, the older of which has been evicted in this window. Returns
+ * the id of the other idle one, of file 2. */
+static uint32_t evict_one_of_two(struct sampler *sampler)
+{
+	uint32_t second, first;
+
+	init(sampler, 10);
+	(void)load(sampler, 1, 19);
+	second = load(sampler, 2, 4);
+	use(sampler, 2, 2);
+	first = load(sampler, 3, 4);
+	use(sampler, 1, 8);
+	unwinder_begin_window(sampler->unwinder, 9);
+	assert_int_equal(set_table(sampler, request(sampler, 4), 4, 10), -ENOSPC);
+	assert_int_equal(state_of(sampler, first), WALK_FILE_EVICTED);
+	return second;
+}
+
 /* Room of a table that was evicted in this window is not counted twice. */
 static void room_is_counted_once(void **state)
 {
 	struct sampler sampler;
-	uint32_t second, first;
+	uint32_t second;
 
 	(void)state;
-	init(&sampler, 10);
-	(void)load(&sampler, 1, 19);
-	second = load(&sampler, 2, 4);
-	use(&sampler, 2, 2);
-	first = load(&sampler, 3, 4);
-	use(&sampler, 1, 8);
-	unwinder_begin_window(sampler.unwinder, 9);
-	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 10), -ENOSPC);
-	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
+	second = evict_one_of_two(&sampler);
 	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 23), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_LOADED);
 	done(&sampler);
@@ -148,18 +158,10 @@ static void room_is_counted_once(void **state)
 static void use_since_the_ranking_counts(void **state)
 {
 	struct sampler sampler;
-	uint32_t first, second;
+	uint32_t second;
 
 	(void)state;
-	init(&sampler, 10);
-	(void)load(&sampler, 1, 19);
-	second = load(&sampler, 2, 4);
-	use(&sampler, 2, 2);
-	first = load(&sampler, 3, 4);
-	use(&sampler, 1, 8);
-	unwinder_begin_window(sampler.unwinder, 9);
-	assert_int_equal(set_table(&sampler, request(&sampler, 4), 4, 10), -ENOSPC);
-	assert_int_equal(state_of(&sampler, first), WALK_FILE_EVICTED);
+	second = evict_one_of_two(&sampler);
 	use(&sampler, 2, 9);
 	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 18), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_LOADED);

@@ -13,7 +13,7 @@
 /* A file of another key, with the table of `number`. */
 static uint32_t load_copy(struct sampler *sampler, uint32_t copy, uint32_t number, uint32_t pages)
 {
-	/* The sampler's stand-in tells by the key's low digits which rules it must read. */
+	/* The stand-in for the sampler derives the expected rules from the key's low digits. */
 	uint32_t id = request(sampler, copy * 1000 + number);
 
 	assert_int_equal(copy * 1000 % 4, 0);
@@ -94,7 +94,7 @@ static void shared_table_is_kept_for_its_last_user(void **state)
 	done(&sampler);
 }
 
-/* Of two that are idle, the one goes that others do not use. */
+/* Of two idle tables, the one that no other file uses is evicted. */
 static void idle_user_of_a_table_in_use_stays(void **state)
 {
 	struct sampler sampler;
@@ -115,7 +115,7 @@ static void idle_user_of_a_table_in_use_stays(void **state)
 	done(&sampler);
 }
 
-/* What is in the arrays already needs no room. */
+/* A table that is in the arrays already needs no room. */
 static void copy_is_loaded_where_there_is_no_room(void **state)
 {
 	struct sampler sampler;
@@ -126,7 +126,7 @@ static void copy_is_loaded_where_there_is_no_room(void **state)
 	(void)load(&sampler, 1, 14);
 	first = load(&sampler, 2, 19);
 	copy = load_copy(&sampler, 1, 2, 19);
-	/* Both leave for another, which leaves in turn. */
+	/* Both files are evicted, and come back together. */
 	use(&sampler, 1, 5);
 	unwinder_begin_window(sampler.unwinder, 5);
 	assert_int_equal(set_table(&sampler, request(&sampler, 3), 3, 19), -ENOSPC);
@@ -144,7 +144,7 @@ static void copy_is_loaded_where_there_is_no_room(void **state)
 	done(&sampler);
 }
 
-/* A user that comes after the ranking keeps the table from leaving. */
+/* A user that comes after the ranking keeps the table. */
 static void user_since_the_ranking_counts(void **state)
 {
 	struct sampler sampler;
@@ -203,7 +203,7 @@ static void failed_entry_leaves_shared_tables_alone(void **state)
 	done(&sampler);
 }
 
-/* --- tables that take much --- */
+/* --- large tables --- */
 
 /* More than a quarter of the 40 pages is large. */
 static void large_table_in_use_leaves_for_small_ones(void **state)
@@ -220,7 +220,7 @@ static void large_table_in_use_leaves_for_small_ones(void **state)
 	assert_int_equal(state_of(&sampler, large), WALK_FILE_EVICTED);
 	assert_int_equal(state_of(&sampler, copy), WALK_FILE_EVICTED);
 	unwinder_begin_window(sampler.unwinder, 2);
-	assert_reload(&sampler, large); /* as far as numbers tell; a small one may have come */
+	assert_reload(&sampler, large); /* there is room, unless the small one comes first */
 	assert_int_equal(set_table(&sampler, large, 7, 35), 0);
 	assert_reload(&sampler, copy);
 	assert_int_equal(set_table(&sampler, copy, 7, 35), 0);
@@ -239,7 +239,7 @@ static void large_table_stays_out_while_small_ones_are_in_use(void **state)
 	other = load(&sampler, 3, 14);
 	small = request(&sampler, 4);
 	assert_int_equal(set_table(&sampler, small, 4, 6), -ENOSPC);
-	/* One is enough. */
+	/* Evicting one is enough. */
 	assert_int_equal(state_of(&sampler, large), WALK_FILE_EVICTED);
 	assert_int_equal(state_of(&sampler, other), WALK_FILE_LOADED);
 	assert_int_equal(set_table(&sampler, small, 4, 6), -ENOSPC);
