@@ -146,6 +146,4 @@ bool jit_table_next(
 	const struct jit_table *table, size_t *cursor, struct jit_process_report *ret_report);
 
 void jit_table_counters(const struct jit_table *table, struct jit_table_counters *ret_counters);
-/* Processes that generate code, or have, with a file of its names or without. */
-size_t jit_table_process_count(const struct jit_table *table);
 size_t jit_table_bytes(const struct jit_table *table);

@@ -274,11 +274,6 @@ void jit_table_counters(const struct jit_table *table, struct jit_table_counters
 	*ret_counters = table->counters;
 }
 
-size_t jit_table_process_count(const struct jit_table *table)
-{
-	return table->process_count;
-}
-
 size_t jit_table_bytes(const struct jit_table *table)
 {
 	size_t bytes = sizeof(*table) + table->process_capacity * sizeof(*table->processes) +

@@ -292,3 +292,23 @@ static inline const char *jit_fixture_shared_name(
 		       ? found.name
 		       : NULL;
 }
+
+static inline int jit_fixture_set_up(void **state)
+{
+	struct jit_fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	jit_fixture_open(fixture);
+	*state = fixture;
+	return 0;
+}
+
+static inline int jit_fixture_tear_down(void **state)
+{
+	jit_fixture_close(*state);
+	free(*state);
+	return 0;
+}
+
+#define WITH_JIT(test) \
+	cmocka_unit_test_setup_teardown(test, jit_fixture_set_up, jit_fixture_tear_down)

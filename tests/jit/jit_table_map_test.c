@@ -30,246 +30,216 @@ static struct jit_process_report report_of(const struct jit_fixture *fixture, pi
 
 static void a_map_that_comes_later_is_found_and_followed(void **state)
 {
+	struct jit_fixture *fixture = *state;
 	struct jit_process_report report;
-	struct jit_fixture fixture;
 	uint64_t told;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	assert_false(jit_table_has_names(fixture.table, 5, 20 * MS));
-	assert_false(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
-	assert_int_equal(report_of(&fixture, 5).open_error, -ENOENT);
+	jit_fixture_process(fixture, 5);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	assert_false(jit_table_has_names(fixture->table, 5, 20 * MS));
+	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	assert_int_equal(report_of(fixture, 5).open_error, -ENOENT);
 
-	write_map(&fixture, 5, 5, map);
+	write_map(fixture, 5, 5, map);
 	/* It is not looked for all the time. */
-	jit_fixture_run(&fixture, 21);
-	assert_null(jit_fixture_name(&fixture, 5, 15, CODE));
-	jit_fixture_run(&fixture, 200);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
-	assert_true(jit_table_has_names(fixture.table, 5, 20 * MS));
+	jit_fixture_run(fixture, 21);
+	assert_null(jit_fixture_name(fixture, 5, 15, CODE));
+	jit_fixture_run(fixture, 200);
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
+	assert_true(jit_table_has_names(fixture->table, 5, 20 * MS));
 	/* It tells no times: found is found. */
-	assert_true(jit_table_is_settled(fixture.table, 5, 20 * MS, true));
-	assert_false(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
+	assert_true(jit_table_is_settled(fixture->table, 5, 20 * MS, true));
+	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
 
-	told = jit_table_told(fixture.table, 5, 20 * MS);
+	told = jit_table_told(fixture->table, 5, 20 * MS);
 	assert_int_not_equal(told, 0);
-	write_map(&fixture, 5, 5, "10000 40 mapped\n10040 40 more\n");
-	jit_fixture_run(&fixture, 300);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE + 0x40), "more");
-	assert_int_not_equal(jit_table_told(fixture.table, 5, 20 * MS), told);
-	report = report_of(&fixture, 5);
+	write_map(fixture, 5, 5, "10000 40 mapped\n10040 40 more\n");
+	jit_fixture_run(fixture, 300);
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE + 0x40), "more");
+	assert_int_not_equal(jit_table_told(fixture->table, 5, 20 * MS), told);
+	report = report_of(fixture, 5);
 	assert_false(report.is_jitdump);
 	assert_string_equal(report.path, "/tmp/perf-5.map");
 	assert_int_equal(report.open_error, 0);
 	assert_int_equal(report.symbols, 2);
 	assert_int_equal(report.perf_map.counters.lines, 2);
 	assert_int_equal(report.last_record_ns, 0);
-	jit_fixture_close(&fixture);
 }
 
 static void who_is_asked_for_no_more_is_looked_at_no_more(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 	uint64_t ms = 0;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	jit_fixture_memory(&fixture, 5, 10);
+	jit_fixture_process(fixture, 5);
+	jit_fixture_memory(fixture, 5, 10);
 	for (int i = 0; i < 10; i++, ms += 11000)
-		jit_fixture_run(&fixture, ms);
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_run(&fixture, ms + 11000);
-	assert_null(jit_fixture_name(&fixture, 5, 15, CODE));
-	jit_fixture_memory(&fixture, 5, ms + 12000);
-	jit_fixture_run(&fixture, ms + 24000);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
-	jit_fixture_close(&fixture);
+		jit_fixture_run(fixture, ms);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_run(fixture, ms + 11000);
+	assert_null(jit_fixture_name(fixture, 5, 15, CODE));
+	jit_fixture_memory(fixture, 5, ms + 12000);
+	jit_fixture_run(fixture, ms + 24000);
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
 }
 
 /* As the JVM does at its exit; its last line may lack its end. */
 static void a_map_that_was_written_at_the_end_is_found_below_the_parents_root(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 4);
-	jit_fixture_process(&fixture, 5);
-	assert_int_equal(process_table_fork(fixture.processes, 5, 4, 5 * MS), 0);
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	write_map(&fixture, 5, 4, "10000 40 mapped");
-	jit_fixture_gone(&fixture, 5);
-	jit_fixture_exit(&fixture, 5, 100);
-	assert_false(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
-	jit_fixture_run(&fixture, 101);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 50, CODE), "mapped");
-	assert_true(jit_table_is_settled(fixture.table, 5, 50 * MS, false));
-	jit_fixture_close(&fixture);
+	jit_fixture_process(fixture, 4);
+	jit_fixture_process(fixture, 5);
+	assert_int_equal(process_table_fork(fixture->processes, 5, 4, 5 * MS), 0);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	write_map(fixture, 5, 4, "10000 40 mapped");
+	jit_fixture_gone(fixture, 5);
+	jit_fixture_exit(fixture, 5, 100);
+	assert_false(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	jit_fixture_run(fixture, 101);
+	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "mapped");
+	assert_true(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
 }
 
 static void who_ends_without_a_file_is_settled(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	jit_fixture_exit(&fixture, 5, 30);
-	assert_false(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
-	jit_fixture_run(&fixture, 40);
-	assert_true(jit_table_is_settled(fixture.table, 5, 20 * MS, false));
-	jit_fixture_close(&fixture);
+	jit_fixture_process(fixture, 5);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	jit_fixture_exit(fixture, 5, 30);
+	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	jit_fixture_run(fixture, 40);
+	assert_true(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
 }
 
 static void another_users_map_is_distrusted_and_counted_once(void **state)
 {
+	struct jit_fixture *fixture = *state;
 	struct jit_table_counters counters;
-	struct jit_fixture fixture;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process_of(&fixture, 5, 5, getuid() + 1);
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	jit_fixture_run(&fixture, 200);
-	jit_fixture_run(&fixture, 2000);
-	assert_null(jit_fixture_name(&fixture, 5, 15, CODE));
-	jit_table_counters(fixture.table, &counters);
+	jit_fixture_process_of(fixture, 5, 5, getuid() + 1);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	jit_fixture_run(fixture, 200);
+	jit_fixture_run(fixture, 2000);
+	assert_null(jit_fixture_name(fixture, 5, 15, CODE));
+	jit_table_counters(fixture->table, &counters);
 	assert_int_equal(counters.files_distrusted, 1);
-	assert_int_equal(report_of(&fixture, 5).open_error, -EPERM);
-	jit_fixture_close(&fixture);
+	assert_int_equal(report_of(fixture, 5).open_error, -EPERM);
 }
 
 static void a_dump_takes_the_maps_place(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 	struct jit_dump dump;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	write_map(&fixture, 5, 5, "10000 40 mapped\n20000 40 in the map alone\n");
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
+	jit_fixture_process(fixture, 5);
+	write_map(fixture, 5, 5, "10000 40 mapped\n20000 40 in the map alone\n");
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
 
 	/* While it has no header as yet, the map is better than nothing. */
-	jit_fixture_dump(&fixture, &dump, 5);
-	jit_fixture_marker(&fixture, 5, 30, &dump);
-	jit_fixture_run(&fixture, 40);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 35, CODE), "mapped");
+	jit_fixture_dump(fixture, &dump, 5);
+	jit_fixture_marker(fixture, 5, 30, &dump);
+	jit_fixture_run(fixture, 40);
+	assert_string_equal(jit_fixture_name(fixture, 5, 35, CODE), "mapped");
 	jitdump_fixture_header(&dump.records, 5);
 	jit_fixture_load(&dump, 50, 5, CODE, "dumped");
-	jit_fixture_run(&fixture, 100);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 60, CODE), "dumped");
-	assert_null(jit_fixture_name(&fixture, 5, 60, 0x20000));
-	jit_fixture_run(&fixture, 200);
-	assert_true(report_of(&fixture, 5).is_jitdump);
-	assert_int_equal(report_of(&fixture, 5).sharers, 1);
+	jit_fixture_run(fixture, 100);
+	assert_string_equal(jit_fixture_name(fixture, 5, 60, CODE), "dumped");
+	assert_null(jit_fixture_name(fixture, 5, 60, 0x20000));
+	jit_fixture_run(fixture, 200);
+	assert_true(report_of(fixture, 5).is_jitdump);
+	assert_int_equal(report_of(fixture, 5).sharers, 1);
 	jit_fixture_dump_done(&dump);
-	jit_fixture_close(&fixture);
 }
 
 static void beside_a_dump_no_map_is_used(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 	struct jit_dump dump;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_runtime(&fixture, 5, 10, &dump);
-	jit_fixture_run(&fixture, 20);
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_memory(&fixture, 5, 30);
+	jit_fixture_runtime(fixture, 5, 10, &dump);
+	jit_fixture_run(fixture, 20);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_memory(fixture, 5, 30);
 	for (uint64_t ms = 100; ms < 5000; ms += 1000)
-		jit_fixture_run(&fixture, ms);
-	assert_null(jit_fixture_name(&fixture, 5, 40, CODE));
-	jit_fixture_exit(&fixture, 5, 6000);
-	jit_fixture_run(&fixture, 6001);
-	assert_null(jit_fixture_name(&fixture, 5, 40, CODE));
-	assert_true(report_of(&fixture, 5).is_jitdump);
+		jit_fixture_run(fixture, ms);
+	assert_null(jit_fixture_name(fixture, 5, 40, CODE));
+	jit_fixture_exit(fixture, 5, 6000);
+	jit_fixture_run(fixture, 6001);
+	assert_null(jit_fixture_name(fixture, 5, 40, CODE));
+	assert_true(report_of(fixture, 5).is_jitdump);
 	jit_fixture_dump_done(&dump);
-	jit_fixture_close(&fixture);
 }
 
 static void a_dump_that_is_none_leaves_it_to_the_map(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 	struct jit_dump dump;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	jit_fixture_dump(&fixture, &dump, 5);
+	jit_fixture_process(fixture, 5);
+	jit_fixture_dump(fixture, &dump, 5);
 	jitdump_fixture_header(&dump.records, 5);
 	jitdump_fixture_set_u32(&dump.records, 0, 0x12345678);
 	jit_fixture_load(&dump, 20, 5, CODE, "dumped");
-	jit_fixture_marker(&fixture, 5, 10, &dump);
-	jit_fixture_run(&fixture, 100);
-	assert_false(jit_table_has_names(fixture.table, 5, 50 * MS));
-	assert_null(jit_fixture_name(&fixture, 5, 50, CODE));
-	assert_int_equal(report_of(&fixture, 5).jitdump.fault, JITDUMP_FAULT_NOT_JITDUMP);
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_run(&fixture, 200);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 50, CODE), "mapped");
-	assert_false(report_of(&fixture, 5).is_jitdump);
+	jit_fixture_marker(fixture, 5, 10, &dump);
+	jit_fixture_run(fixture, 100);
+	assert_false(jit_table_has_names(fixture->table, 5, 50 * MS));
+	assert_null(jit_fixture_name(fixture, 5, 50, CODE));
+	assert_int_equal(report_of(fixture, 5).jitdump.fault, JITDUMP_FAULT_NOT_JITDUMP);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_run(fixture, 200);
+	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "mapped");
+	assert_false(report_of(fixture, 5).is_jitdump);
 
 	/* Written anew, it is one. */
 	assert_int_equal(ftruncate(dump.fd, 0), 0);
 	jitdump_fixture_set_u32(&dump.records, 0, 0x4a695444);
 	dump.flushed = 0;
 	jit_fixture_flush(&dump);
-	jit_fixture_run(&fixture, 300);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 50, CODE), "dumped");
+	jit_fixture_run(fixture, 300);
+	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "dumped");
 	jit_fixture_dump_done(&dump);
-	jit_fixture_close(&fixture);
 }
 
 static void a_fork_writes_to_its_parents_map(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	jit_fixture_process(&fixture, 6);
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	jit_fixture_fork(&fixture, 6, 5, 30);
-	jit_fixture_exit(&fixture, 5, 40);
-	jit_fixture_run(&fixture, 50);
-	jit_fixture_retire(&fixture, 60);
+	jit_fixture_process(fixture, 5);
+	jit_fixture_process(fixture, 6);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	jit_fixture_fork(fixture, 6, 5, 30);
+	jit_fixture_exit(fixture, 5, 40);
+	jit_fixture_run(fixture, 50);
+	jit_fixture_retire(fixture, 60);
 	/* Its writer lives, so a line without its end is not all of it. */
-	write_map(&fixture, 5, 5, "10000 40 mapped\n10040 40 mo");
-	jit_fixture_run(&fixture, 100);
-	assert_string_equal(jit_fixture_name(&fixture, 6, 70, CODE), "mapped");
-	assert_null(jit_fixture_name(&fixture, 6, 70, CODE + 0x40));
-	assert_int_equal(report_of(&fixture, 6).sharers, 1);
-	jit_fixture_close(&fixture);
+	write_map(fixture, 5, 5, "10000 40 mapped\n10040 40 mo");
+	jit_fixture_run(fixture, 100);
+	assert_string_equal(jit_fixture_name(fixture, 6, 70, CODE), "mapped");
+	assert_null(jit_fixture_name(fixture, 6, 70, CODE + 0x40));
+	assert_int_equal(report_of(fixture, 6).sharers, 1);
 }
 
 static void erlang_shows_in_its_map(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 
-	(void)state;
-	jit_fixture_open(&fixture);
-	jit_fixture_process(&fixture, 5);
-	write_map(&fixture, 5, 5, "0x10000 40 $lists:map/2\n");
-	jit_fixture_memory(&fixture, 5, 10);
-	jit_fixture_run(&fixture, 20);
-	assert_string_equal(jit_table_runtime(fixture.table, 5, 15 * MS), "Erlang");
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "lists:map/2");
-	jit_fixture_close(&fixture);
+	jit_fixture_process(fixture, 5);
+	write_map(fixture, 5, 5, "0x10000 40 $lists:map/2\n");
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	assert_string_equal(jit_table_runtime(fixture->table, 5, 15 * MS), "Erlang");
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "lists:map/2");
 }
 
 static void map_vdso(struct jit_fixture *fixture, pid_t pid, uint64_t start)
@@ -287,45 +257,42 @@ static void map_vdso(struct jit_fixture *fixture, pid_t pid, uint64_t start)
 /* Prefork servers are there before anybody looks; what their workers execute has no part in it. */
 static void forks_from_before_have_their_parents_map(void **state)
 {
-	struct jit_fixture fixture;
+	struct jit_fixture *fixture = *state;
 
-	(void)state;
-	jit_fixture_open(&fixture);
 	for (pid_t pid = 5; pid < 8; pid++) {
-		jit_fixture_process(&fixture, pid);
+		jit_fixture_process(fixture, pid);
 		if (pid > 5)
-			jit_fixture_parent(&fixture, pid, 5);
-		map_vdso(&fixture, pid, pid < 7 ? 0x7ffff0000000 : 0x7ffee0000000);
-		jit_fixture_memory(&fixture, pid, 10);
+			jit_fixture_parent(fixture, pid, 5);
+		map_vdso(fixture, pid, pid < 7 ? 0x7ffff0000000 : 0x7ffee0000000);
+		jit_fixture_memory(fixture, pid, 10);
 	}
-	write_map(&fixture, 5, 5, map);
-	jit_fixture_run(&fixture, 100);
-	jit_fixture_run(&fixture, 200);
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
-	assert_string_equal(jit_fixture_name(&fixture, 6, 15, CODE), "mapped");
-	assert_null(jit_fixture_name(&fixture, 7, 15, CODE));
+	write_map(fixture, 5, 5, map);
+	jit_fixture_run(fixture, 100);
+	jit_fixture_run(fixture, 200);
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
+	assert_string_equal(jit_fixture_name(fixture, 6, 15, CODE), "mapped");
+	assert_null(jit_fixture_name(fixture, 7, 15, CODE));
 	/* One of its own counts from then on. */
-	write_map(&fixture, 6, 6, "10000 40 own\n");
-	jit_fixture_run(&fixture, 1000);
-	assert_string_equal(jit_fixture_name(&fixture, 6, 15, CODE), "own");
-	assert_string_equal(jit_fixture_name(&fixture, 5, 15, CODE), "mapped");
-	jit_fixture_close(&fixture);
+	write_map(fixture, 6, 6, "10000 40 own\n");
+	jit_fixture_run(fixture, 1000);
+	assert_string_equal(jit_fixture_name(fixture, 6, 15, CODE), "own");
+	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_map_that_comes_later_is_found_and_followed),
-		cmocka_unit_test(who_is_asked_for_no_more_is_looked_at_no_more),
-		cmocka_unit_test(a_map_that_was_written_at_the_end_is_found_below_the_parents_root),
-		cmocka_unit_test(who_ends_without_a_file_is_settled),
-		cmocka_unit_test(another_users_map_is_distrusted_and_counted_once),
-		cmocka_unit_test(a_dump_takes_the_maps_place),
-		cmocka_unit_test(beside_a_dump_no_map_is_used),
-		cmocka_unit_test(a_dump_that_is_none_leaves_it_to_the_map),
-		cmocka_unit_test(a_fork_writes_to_its_parents_map),
-		cmocka_unit_test(erlang_shows_in_its_map),
-		cmocka_unit_test(forks_from_before_have_their_parents_map),
+		WITH_JIT(a_map_that_comes_later_is_found_and_followed),
+		WITH_JIT(who_is_asked_for_no_more_is_looked_at_no_more),
+		WITH_JIT(a_map_that_was_written_at_the_end_is_found_below_the_parents_root),
+		WITH_JIT(who_ends_without_a_file_is_settled),
+		WITH_JIT(another_users_map_is_distrusted_and_counted_once),
+		WITH_JIT(a_dump_takes_the_maps_place),
+		WITH_JIT(beside_a_dump_no_map_is_used),
+		WITH_JIT(a_dump_that_is_none_leaves_it_to_the_map),
+		WITH_JIT(a_fork_writes_to_its_parents_map),
+		WITH_JIT(erlang_shows_in_its_map),
+		WITH_JIT(forks_from_before_have_their_parents_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

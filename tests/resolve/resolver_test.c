@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Resolves addresses of this very process; the dynamic linker says where they ought to be. */
 #include "base/array.h"
-#include "process/process_scan.h"
-#include "resolve/resolver.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/resolve/resolver_fixture.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -18,139 +13,48 @@
 
 #include <cmocka.h>
 
-struct fixture {
-	struct broker *broker;
-	struct process_table *processes;
-	struct kernel_symbols *kernel;
-	struct binary_table *binaries;
-	struct resolver *resolver;
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
-	bool lacks_build_ids;
-};
-
-static const char kallsyms[] = "ffffffff81000000 T _text\n"
-			       "ffffffff81000000 T _stext\n"
-			       "ffffffff81000100 T do_idle\n"
-			       "ffffffff81000200 t schedule_inner\n"
-			       "ffffffff81000300 T _etext\n";
-
-static int open_fixture(struct fixture *fixture)
-{
-	const struct broker_options options = { .proc_root = "/proc",
-		.debug_root = "/usr/lib/debug" };
-	int r;
-
-	*fixture = (struct fixture){ 0 };
-	r = broker_new(&options, &fixture->broker);
-	if (r == 0)
-		r = process_table_new(&process_table_default_limits, &fixture->processes);
-	if (r == 0)
-		r = kernel_symbols_new(fixture->broker, &fixture->kernel);
-	if (r == 0)
-		r = kernel_symbols_parse(fixture->kernel, kallsyms, strlen(kallsyms));
-	if (r == 0)
-		r = binary_table_new(&binary_table_default_limits, fixture->broker,
-			fixture->processes, &fixture->binaries);
-	if (r == 0)
-		r = resolver_new(fixture->broker, fixture->processes, fixture->kernel,
-			fixture->binaries, &fixture->resolver);
-	if (r == 0)
-		r = process_scan_one(fixture->broker, fixture->processes, getpid(), 1000);
-	return r;
-}
-
-static void close_fixture(struct fixture *fixture)
-{
-	resolver_free(fixture->resolver);
-	binary_table_free(fixture->binaries);
-	kernel_symbols_free(fixture->kernel);
-	process_table_free(fixture->processes);
-	broker_free(fixture->broker);
-}
-
-static int resolve(struct fixture *fixture, const struct raw_sample *sample)
-{
-	return resolver_resolve(
-		fixture->resolver, sample, fixture->frames, &fixture->lacks_build_ids);
-}
-
-static struct raw_sample sample_of_self(void)
-{
-	return (struct raw_sample){
-		.process = { .tgid = (uint32_t)getpid() },
-		.comm = "self",
-		.count = 5,
-		.first_ns = 2000,
-		.depth_max = PILOTLIGHT_STACK_DEPTH,
-		.last_ns = 3000,
-	};
-}
-
-static uint64_t address_of(void *function)
-{
-	return (uint64_t)(uintptr_t)function;
-}
-
-/* What the dynamic linker says: the object's file, and the address without its load bias. */
-static uint64_t vaddr_of(uint64_t address, const char **ret_path)
-{
-	struct link_map *map;
-	Dl_info info;
-
-	assert_int_not_equal(
-		dladdr1((void *)(uintptr_t)address, &info, (void **)&map, RTLD_DL_LINKMAP), 0);
-	*ret_path = info.dli_fname;
-	return address - map->l_addr;
-}
-
 static void raw_addresses_become_binaries_and_vaddrs(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 8 };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	struct binary binary;
 	const char *path;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolve(&fixture, &sample), 2);
+	assert_int_equal(resolve(fixture, &sample), 2);
 
 	/* Root first; the caller stands one before its return address. */
-	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
+	binary_table_get(fixture->binaries, fixture->frames[0].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_EXECUTABLE);
-	assert_int_equal(fixture.frames[0].address, vaddr_of(ips[1], &path) - 1);
-	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
+	assert_int_equal(fixture->frames[0].address, vaddr_of(ips[1], &path) - 1);
+	binary_table_get(fixture->binaries, fixture->frames[1].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_LIBRARY);
-	assert_int_equal(fixture.frames[1].address, vaddr_of(ips[0], &path));
+	assert_int_equal(fixture->frames[1].address, vaddr_of(ips[0], &path));
 	assert_string_equal(strrchr(binary.path, '/'), strrchr(path, '/'));
 	assert_true(binary.fd >= 0);
-	close_fixture(&fixture);
 }
 
 static void build_id_and_offset_meet_the_raw_address(void **state)
 {
+	struct fixture *fixture = *state;
 	struct raw_sample sample = sample_of_self();
 	struct pilotlight_user_frame frames[2] = { 0 };
 	uint64_t ip = address_of(open_fixture);
 	struct process_mapping mapping;
-	struct fixture fixture;
 	struct elf_image image;
 	const char *path;
 	int fd;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_read(fd, &image), 0);
 	(void)close(fd);
 	if (image.build_id.size == 0) {
 		print_message("skipped: the linker gave this test no build-id\n");
-		close_fixture(&fixture);
 		skip();
 	}
-	assert_true(process_table_find(fixture.processes, getpid(), 2000, ip, &mapping));
+	assert_true(process_table_find(fixture->processes, getpid(), 2000, ip, &mapping));
 	frames[0].status = PILOTLIGHT_FRAME_BUILD_ID;
 	memcpy(frames[0].build_id, image.build_id.bytes, BUILD_ID_BYTES);
 	frames[0].offset_or_ip = ip - mapping.start + mapping.offset;
@@ -158,25 +62,22 @@ static void build_id_and_offset_meet_the_raw_address(void **state)
 	frames[1].offset_or_ip = ip + 1;
 	sample.user_frames = frames;
 	sample.user_count = 2;
-	assert_int_equal(resolve(&fixture, &sample), 2);
+	assert_int_equal(resolve(fixture, &sample), 2);
 	/* By either way, one location. */
-	assert_int_equal(fixture.frames[0].binary, fixture.frames[1].binary);
-	assert_int_equal(fixture.frames[0].address, vaddr_of(ip, &path));
-	assert_int_equal(fixture.frames[1].address, vaddr_of(ip, &path));
-	close_fixture(&fixture);
+	assert_int_equal(fixture->frames[0].binary, fixture->frames[1].binary);
+	assert_int_equal(fixture->frames[0].address, vaddr_of(ip, &path));
+	assert_int_equal(fixture->frames[1].address, vaddr_of(ip, &path));
 }
 
 static void garbage_ends_the_stack_and_is_counted(void **state)
 {
+	struct fixture *fixture = *state;
 	struct raw_sample sample = sample_of_self();
 	struct pilotlight_user_frame frames[3] = { 0 };
 	struct resolver_counters counters;
-	struct fixture fixture;
 	struct elf_image image;
 	int fd;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_read(fd, &image), 0);
 	(void)close(fd);
@@ -189,113 +90,102 @@ static void garbage_ends_the_stack_and_is_counted(void **state)
 	frames[2] = frames[0];
 	sample.user_frames = frames;
 	sample.user_count = 3;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_int_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
-	assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_int_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
+	assert_string_equal(fixture->frames[0].name, "[truncated: no code there]");
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 5);
 
 	/* The same for a raw address that nothing is mapped at. */
 	frames[1].status = PILOTLIGHT_FRAME_IP;
 	frames[1].offset_or_ip = 0x1234;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 10);
-	close_fixture(&fixture);
 }
 
 static void unknown_process_has_one_unknown_frame(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { 0x401000, 0x402000 };
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.process.tgid = INT32_MAX;
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_string_equal(fixture.frames[0].name, "[unknown]");
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_string_equal(fixture->frames[0].name, "[unknown]");
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_UNKNOWN], 5);
-	close_fixture(&fixture);
 }
 
 static void anonymous_code_belongs_to_its_process(void **state)
 {
+	struct fixture *fixture = *state;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t ips[] = { address_of(code) + 64 };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
 	assert_ptr_not_equal(code, MAP_FAILED);
-	assert_int_equal(open_fixture(&fixture), 0);
+	assert_int_equal(process_scan_one(fixture->broker, fixture->processes, getpid(), 1000), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	binary_table_get(fixture->binaries, fixture->frames[0].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_JIT);
-	assert_int_equal(fixture.frames[0].address, ips[0]);
-	close_fixture(&fixture);
+	assert_int_equal(fixture->frames[0].address, ips[0]);
 	(void)munmap(code, 4096);
 }
 
 static void the_vdso_is_a_library_with_an_image(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t base = getauxval(AT_SYSINFO_EHDR), ips[1];
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
 	if (!base) {
 		print_message("skipped: this kernel gives no vdso\n");
 		skip();
 	}
-	assert_int_equal(open_fixture(&fixture), 0);
 	ips[0] = base + 0x800;
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	binary_table_get(fixture->binaries, fixture->frames[0].binary, &binary);
 	assert_string_equal(binary.path, "[vdso]");
 	assert_int_equal(binary.kind, BINARY_LIBRARY);
 	assert_non_null(binary.image);
-	assert_int_equal(fixture.frames[0].address, 0x800);
-	close_fixture(&fixture);
+	assert_int_equal(fixture->frames[0].address, 0x800);
 }
 
 static void kernel_frames_have_names_and_no_run_time_address(void **state)
 {
+	struct fixture *fixture = *state;
 	/* A marker as perf puts before the kernel's frames; leaf; caller; beyond the kernel. */
 	const uint64_t ips[] = { (uint64_t)-128, 0xffffffff81000110, 0xffffffff81000200,
 		0xffffffffc0000000 };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.kernel_ips = ips;
 	sample.kernel_count = 3;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	binary_table_get(fixture->binaries, fixture->frames[1].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_KERNEL);
-	assert_string_equal(fixture.frames[1].name, "do_idle");
-	assert_int_equal(fixture.frames[1].address, 0x110);
+	assert_string_equal(fixture->frames[1].name, "do_idle");
+	assert_int_equal(fixture->frames[1].address, 0x110);
 	/* A return address at a symbol's start belongs to the one before it. */
-	assert_string_equal(fixture.frames[0].name, "do_idle");
-	assert_int_equal(fixture.frames[0].address, 0x1ff);
-	close_fixture(&fixture);
+	assert_string_equal(fixture->frames[0].name, "do_idle");
+	assert_int_equal(fixture->frames[0].address, 0x1ff);
 }
 
 /* Names are read anew once a stack goes through what has changed, and not before. */
 static void kernel_code_that_changed_is_read_anew(void **state)
 {
+	struct fixture *fixture = *state;
 	static const char changed[] = "ffffffff81000000 T _text\n"
 				      "ffffffff81000000 T _stext\n"
 				      "ffffffff81000100 T something_else\n"
@@ -305,34 +195,30 @@ static void kernel_code_that_changed_is_read_anew(void **state)
 	const struct broker_options options = { .proc_root = folder };
 	struct raw_sample sample = sample_of_self();
 	struct broker *broker;
-	struct fixture fixture;
 	FILE *file;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(path, sizeof(path), "%s/kallsyms", folder);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	assert_true(fputs(changed, file) >= 0);
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(open_fixture(&fixture), 0);
 	assert_int_equal(broker_new(&options, &broker), 0);
-	resolver_free(fixture.resolver);
-	kernel_symbols_free(fixture.kernel);
-	assert_int_equal(kernel_symbols_new(broker, &fixture.kernel), 0);
-	assert_int_equal(kernel_symbols_parse(fixture.kernel, kallsyms, strlen(kallsyms)), 0);
-	assert_int_equal(resolver_new(fixture.broker, fixture.processes, fixture.kernel,
-				 fixture.binaries, &fixture.resolver),
+	resolver_free(fixture->resolver);
+	kernel_symbols_free(fixture->kernel);
+	assert_int_equal(kernel_symbols_new(broker, &fixture->kernel), 0);
+	assert_int_equal(kernel_symbols_parse(fixture->kernel, kallsyms, strlen(kallsyms)), 0);
+	assert_int_equal(resolver_new(fixture->broker, fixture->processes, fixture->kernel,
+				 fixture->binaries, &fixture->resolver),
 		0);
 	sample.kernel_ips = &ip;
 	sample.kernel_count = 1;
-	resolver_kernel_changed(fixture.resolver, ip + (1 << 20), ip + (1 << 20) + 100);
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_string_equal(fixture.frames[0].name, "do_idle");
-	resolver_kernel_changed(fixture.resolver, ip - 16, ip + 1);
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_string_equal(fixture.frames[0].name, "something_else");
-	close_fixture(&fixture);
+	resolver_kernel_changed(fixture->resolver, ip + (1 << 20), ip + (1 << 20) + 100);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_string_equal(fixture->frames[0].name, "do_idle");
+	resolver_kernel_changed(fixture->resolver, ip - 16, ip + 1);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_string_equal(fixture->frames[0].name, "something_else");
 	broker_free(broker);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(folder), 0);
@@ -341,73 +227,62 @@ static void kernel_code_that_changed_is_read_anew(void **state)
 /* More changes than are kept apart. */
 static void much_kernel_code_that_changed_is_all_of_it(void **state)
 {
+	struct fixture *fixture = *state;
 	const uint64_t ip = 0xffffffff81000110;
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.kernel_ips = &ip;
 	sample.kernel_count = 1;
-	resolver_kernel_changed(fixture.resolver, 0, UINT64_MAX);
-	assert_true(resolve(&fixture, &sample) > 0);
+	resolver_kernel_changed(fixture->resolver, 0, UINT64_MAX);
+	assert_true(resolve(fixture, &sample) > 0);
 	/* This machine's own names were read, which have other places. */
-	assert_true(kernel_symbols_bytes(fixture.kernel) > 10000);
-	close_fixture(&fixture);
+	assert_true(kernel_symbols_bytes(fixture->kernel) > 10000);
 }
 
 static void kernel_stands_on_user(void **state)
 {
+	struct fixture *fixture = *state;
 	const uint64_t kernel_ips[] = { 0xffffffff81000110 };
 	uint64_t user_ips[] = { address_of(open_fixture) };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.kernel_ips = kernel_ips;
 	sample.kernel_count = 1;
 	sample.user_ips = user_ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_null(fixture.frames[0].name);
-	assert_string_equal(fixture.frames[1].name, "do_idle");
-	close_fixture(&fixture);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_null(fixture->frames[0].name);
+	assert_string_equal(fixture->frames[1].name, "do_idle");
 }
 
 static void full_depth_says_that_there_was_more(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[PILOTLIGHT_STACK_DEPTH];
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
 		ips[i] = address_of(open_fixture) + 1;
 	sample.user_ips = ips;
 	sample.user_ip_count = PILOTLIGHT_STACK_DEPTH;
-	assert_int_equal(resolve(&fixture, &sample), PILOTLIGHT_STACK_DEPTH + 1);
-	assert_string_equal(fixture.frames[0].name, "[truncated: depth]");
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), PILOTLIGHT_STACK_DEPTH + 1);
+	assert_string_equal(fixture->frames[0].name, "[truncated: depth]");
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_DEPTH], 5);
-	close_fixture(&fixture);
 }
 
 static void sample_without_a_stack_has_no_frames(void **state)
 {
+	struct fixture *fixture = *state;
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
-	assert_int_equal(resolve(&fixture, &sample), 0);
-	close_fixture(&fixture);
+	assert_int_equal(resolve(fixture, &sample), 0);
 }
 
 static void a_stack_is_resolved_once_in_each_state_of_its_process(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 8 };
 	const struct process_mapping_event event = {
 		.start = 0x10000,
@@ -417,32 +292,29 @@ static void a_stack_is_resolved_once_in_each_state_of_its_process(void **state)
 	struct raw_sample sample = sample_of_self();
 	struct resolved_frame first[2];
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_true(fixture.lacks_build_ids);
-	memcpy(first, fixture.frames, sizeof(first));
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_false(fixture.lacks_build_ids);
-	assert_memory_equal(first, fixture.frames, sizeof(first));
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_true(fixture->lacks_build_ids);
+	memcpy(first, fixture->frames, sizeof(first));
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_false(fixture->lacks_build_ids);
+	assert_memory_equal(first, fixture->frames, sizeof(first));
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.stacks_resolved, 1);
 	assert_int_equal(counters.stacks_cached, 1);
 
-	assert_int_equal(process_table_map(fixture.processes, getpid(), 2500, &event, NULL), 0);
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_true(fixture.lacks_build_ids);
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(process_table_map(fixture->processes, getpid(), 2500, &event, NULL), 0);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_true(fixture->lacks_build_ids);
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.stacks_resolved, 2);
-	close_fixture(&fixture);
 }
 
 static void a_cut_by_build_ids_is_remembered_and_counted_each_time(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { address_of(strtoul), 0x1234 };
 	struct pilotlight_user_frame frames[] = {
 		{ .status = PILOTLIGHT_FRAME_IP, .offset_or_ip = ips[0] },
@@ -450,56 +322,50 @@ static void a_cut_by_build_ids_is_remembered_and_counted_each_time(void **state)
 	};
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
 	sample.user_frames = frames;
 	for (int i = 0; i < 3; i++) {
 		sample.user_count = i == 0 ? 2 : 0;
-		assert_int_equal(resolve(&fixture, &sample), 2);
-		assert_false(fixture.lacks_build_ids);
-		assert_string_equal(fixture.frames[0].name, "[truncated: no code there]");
+		assert_int_equal(resolve(fixture, &sample), 2);
+		assert_false(fixture->lacks_build_ids);
+		assert_string_equal(fixture->frames[0].name, "[truncated: no code there]");
 	}
-	resolver_counters(fixture.resolver, &counters);
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.stacks_cached, 2);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 15);
-	close_fixture(&fixture);
 }
 
 static void a_raw_cut_is_no_answer_and_build_ids_mend_it(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { 0x1234 };
 	struct pilotlight_user_frame frame = {
 		.status = PILOTLIGHT_FRAME_IP,
 		.offset_or_ip = address_of(strtoul),
 	};
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
 	sample.user_frames = &frame;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(resolve(&fixture, &sample), 1);
-		assert_true(fixture.lacks_build_ids);
-		assert_int_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
+		assert_int_equal(resolve(fixture, &sample), 1);
+		assert_true(fixture->lacks_build_ids);
+		assert_int_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
 	}
 	sample.user_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_int_not_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_int_not_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
 	sample.user_count = 0;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_int_not_equal(fixture.frames[0].binary, RESOLVED_SYNTHETIC);
-	close_fixture(&fixture);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_int_not_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
 }
 
 static void what_came_before_a_change_says_nothing_of_what_comes_after(void **state)
 {
+	struct fixture *fixture = *state;
 	uint64_t ips[] = { address_of(strtoul) };
 	const struct process_mapping_event event = {
 		.start = 0x10000,
@@ -508,27 +374,24 @@ static void what_came_before_a_change_says_nothing_of_what_comes_after(void **st
 	};
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
 	/* The change is known already when the older sample comes out of its window. */
-	assert_int_equal(process_table_map(fixture.processes, getpid(), 2500, &event, NULL), 0);
-	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_int_equal(process_table_map(fixture->processes, getpid(), 2500, &event, NULL), 0);
+	assert_int_equal(resolve(fixture, &sample), 1);
 	sample.first_ns = 2600;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_true(fixture.lacks_build_ids);
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_false(fixture.lacks_build_ids);
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_true(fixture->lacks_build_ids);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_false(fixture->lacks_build_ids);
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.stacks_resolved, 2);
-	close_fixture(&fixture);
 }
 
 static void an_unread_file_keeps_its_offsets_apart(void **state)
 {
+	struct fixture *fixture = *state;
 	const struct process_mapping_event event = {
 		.start = 0x7000000,
 		.end = 0x7001000,
@@ -538,85 +401,77 @@ static void an_unread_file_keeps_its_offsets_apart(void **state)
 	};
 	uint64_t ips[] = { 0x7000123 };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
-	assert_int_equal(process_table_map(fixture.processes, getpid(), 1500, &event, NULL), 0);
+	assert_int_equal(process_table_map(fixture->processes, getpid(), 1500, &event, NULL), 0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	assert_int_equal(fixture.frames[0].address, 0x3123);
-	binary_table_get(fixture.binaries, fixture.frames[0].binary, &binary);
+	assert_int_equal(resolve(fixture, &sample), 1);
+	assert_int_equal(fixture->frames[0].address, 0x3123);
+	binary_table_get(fixture->binaries, fixture->frames[0].binary, &binary);
 	assert_null(binary.image);
 	assert_int_equal(binary.fd, -1);
 	assert_string_equal(binary.path, "/no/such/file");
-	close_fixture(&fixture);
 }
 
 static void descriptors_are_bounded(void **state)
 {
+	struct fixture *fixture = *state;
 	const struct binary_table_limits limits = {
 		.binaries_max = 64, .descriptors_max = 1, .path_bytes_max = 4096
 	};
 	uint64_t ips[] = { address_of(strtoul) };
 	uint64_t more[] = { address_of(open_fixture) };
 	struct raw_sample sample = sample_of_self();
-	struct fixture fixture;
 	size_t open_files = 0;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
-	resolver_free(fixture.resolver);
-	binary_table_free(fixture.binaries);
+	resolver_free(fixture->resolver);
+	binary_table_free(fixture->binaries);
 	assert_int_equal(
-		binary_table_new(&limits, fixture.broker, fixture.processes, &fixture.binaries), 0);
-	assert_int_equal(resolver_new(fixture.broker, fixture.processes, fixture.kernel,
-				 fixture.binaries, &fixture.resolver),
+		binary_table_new(&limits, fixture->broker, fixture->processes, &fixture->binaries),
+		0);
+	assert_int_equal(resolver_new(fixture->broker, fixture->processes, fixture->kernel,
+				 fixture->binaries, &fixture->resolver),
 		0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 1;
-	assert_int_equal(resolve(&fixture, &sample), 1);
+	assert_int_equal(resolve(fixture, &sample), 1);
 	sample.user_ips = more;
-	assert_int_equal(resolve(&fixture, &sample), 1);
-	for (uint32_t i = 0; i < binary_table_count(fixture.binaries); i++) {
+	assert_int_equal(resolve(fixture, &sample), 1);
+	for (uint32_t i = 0; i < binary_table_count(fixture->binaries); i++) {
 		struct binary binary;
 
-		binary_table_get(fixture.binaries, i, &binary);
+		binary_table_get(fixture->binaries, i, &binary);
 		open_files += binary.fd >= 0;
 		assert_non_null(binary.image);
 	}
 	assert_int_equal(open_files, 1);
-	close_fixture(&fixture);
 }
 
 static void binaries_are_bounded(void **state)
 {
+	struct fixture *fixture = *state;
 	const struct binary_table_limits limits = {
 		.binaries_max = 1, .descriptors_max = 1, .path_bytes_max = 4096
 	};
 	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 1 };
 	struct raw_sample sample = sample_of_self();
 	struct resolver_counters counters;
-	struct fixture fixture;
 
-	(void)state;
-	assert_int_equal(open_fixture(&fixture), 0);
-	resolver_free(fixture.resolver);
-	binary_table_free(fixture.binaries);
+	resolver_free(fixture->resolver);
+	binary_table_free(fixture->binaries);
 	assert_int_equal(
-		binary_table_new(&limits, fixture.broker, fixture.processes, &fixture.binaries), 0);
-	assert_int_equal(resolver_new(fixture.broker, fixture.processes, fixture.kernel,
-				 fixture.binaries, &fixture.resolver),
+		binary_table_new(&limits, fixture->broker, fixture->processes, &fixture->binaries),
+		0);
+	assert_int_equal(resolver_new(fixture->broker, fixture->processes, fixture->kernel,
+				 fixture->binaries, &fixture->resolver),
 		0);
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
-	assert_int_equal(resolve(&fixture, &sample), 2);
-	assert_string_equal(fixture.frames[0].name, "[truncated: too many binaries]");
-	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(resolve(fixture, &sample), 2);
+	assert_string_equal(fixture->frames[0].name, "[truncated: too many binaries]");
+	resolver_counters(fixture->resolver, &counters);
 	assert_int_equal(counters.cuts[RESOLVER_CUT_FULL], 5);
-	close_fixture(&fixture);
 }
 
 static void failing_allocations_are_reported_or_cost_only_names(void **state)
@@ -651,25 +506,25 @@ static void failing_allocations_are_reported_or_cost_only_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(raw_addresses_become_binaries_and_vaddrs),
-		cmocka_unit_test(build_id_and_offset_meet_the_raw_address),
-		cmocka_unit_test(garbage_ends_the_stack_and_is_counted),
-		cmocka_unit_test(unknown_process_has_one_unknown_frame),
-		cmocka_unit_test(anonymous_code_belongs_to_its_process),
-		cmocka_unit_test(the_vdso_is_a_library_with_an_image),
-		cmocka_unit_test(kernel_frames_have_names_and_no_run_time_address),
-		cmocka_unit_test(kernel_code_that_changed_is_read_anew),
-		cmocka_unit_test(much_kernel_code_that_changed_is_all_of_it),
-		cmocka_unit_test(kernel_stands_on_user),
-		cmocka_unit_test(full_depth_says_that_there_was_more),
-		cmocka_unit_test(sample_without_a_stack_has_no_frames),
-		cmocka_unit_test(a_stack_is_resolved_once_in_each_state_of_its_process),
-		cmocka_unit_test(a_cut_by_build_ids_is_remembered_and_counted_each_time),
-		cmocka_unit_test(a_raw_cut_is_no_answer_and_build_ids_mend_it),
-		cmocka_unit_test(what_came_before_a_change_says_nothing_of_what_comes_after),
-		cmocka_unit_test(an_unread_file_keeps_its_offsets_apart),
-		cmocka_unit_test(descriptors_are_bounded),
-		cmocka_unit_test(binaries_are_bounded),
+		RESOLVED(raw_addresses_become_binaries_and_vaddrs),
+		RESOLVED(build_id_and_offset_meet_the_raw_address),
+		RESOLVED(garbage_ends_the_stack_and_is_counted),
+		RESOLVED(unknown_process_has_one_unknown_frame),
+		RESOLVED(anonymous_code_belongs_to_its_process),
+		RESOLVED(the_vdso_is_a_library_with_an_image),
+		RESOLVED(kernel_frames_have_names_and_no_run_time_address),
+		RESOLVED(kernel_code_that_changed_is_read_anew),
+		RESOLVED(much_kernel_code_that_changed_is_all_of_it),
+		RESOLVED(kernel_stands_on_user),
+		RESOLVED(full_depth_says_that_there_was_more),
+		RESOLVED(sample_without_a_stack_has_no_frames),
+		RESOLVED(a_stack_is_resolved_once_in_each_state_of_its_process),
+		RESOLVED(a_cut_by_build_ids_is_remembered_and_counted_each_time),
+		RESOLVED(a_raw_cut_is_no_answer_and_build_ids_mend_it),
+		RESOLVED(what_came_before_a_change_says_nothing_of_what_comes_after),
+		RESOLVED(an_unread_file_keeps_its_offsets_apart),
+		RESOLVED(descriptors_are_bounded),
+		RESOLVED(binaries_are_bounded),
 		cmocka_unit_test(failing_allocations_are_reported_or_cost_only_names),
 	};
 
