@@ -9,7 +9,7 @@
  *
  * The table follows the images of the process table (struct process_follower), which reports forks
  * and ends; the caller reports only memory and markers. Runtimes buffer what they write, so an
- * answer may change until jit_table_is_settled(): records with later times have been read from the
+ * answer may change until jit_table_is_final(): records with later times have been read from the
  * same writer, or there will be no more.
  *
  * Bounds (I4): processes, files, and one budget in bytes for all code. Where the bytes are used up,
@@ -108,16 +108,15 @@ enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_
 	uint64_t last_ns, uint64_t address, bool is_shared, struct code_found *ret_found);
 
 /*
- * Can what was found for this time still be changed by what is to come? `is_named`: all was found,
- * which is as good as it gets from a perf map, that tells no times.
+ * Can records that are still to be read no longer change the answer for this time? `is_named`: all
+ * addresses have names. From a perf map, which has no times, no better answer can come.
  */
-bool jit_table_is_settled(
-	const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named);
+bool jit_table_is_final(const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named);
 
-/* Another number as soon as more is known of the process's code; 0: nothing is. */
-uint64_t jit_table_told(const struct jit_table *table, pid_t pid, uint64_t time_ns);
+/* Changes when more becomes known about the process's code; 0: nothing is known. */
+uint64_t jit_table_code_version(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
-/* Is there a file that tells of that process's code? */
+/* Has the process a valid file with names of its code? */
 bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
 /* "V8", "" where it is not known. */

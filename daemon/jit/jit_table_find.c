@@ -181,7 +181,7 @@ static bool is_told(const struct jit_process *process, const struct jit_followed
 	return told_ns > time_ns && told_ns - time_ns > DISORDER_NS;
 }
 
-bool jit_table_is_settled(const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named)
+bool jit_table_is_final(const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named)
 {
 	const struct jit_process *process = jit_table_at(table, pid, time_ns);
 	const struct jit_followed *file = process ? jit_table_file(table, process) : NULL;
@@ -197,7 +197,7 @@ bool jit_table_is_settled(const struct jit_table *table, pid_t pid, uint64_t tim
 	return is_told(process, file, &state, time_ns);
 }
 
-uint64_t jit_table_told(const struct jit_table *table, pid_t pid, uint64_t time_ns)
+uint64_t jit_table_code_version(const struct jit_table *table, pid_t pid, uint64_t time_ns)
 {
 	const struct jit_process *process = jit_table_at(table, pid, time_ns);
 	const struct jit_followed *file = process ? jit_table_file(table, process) : NULL;

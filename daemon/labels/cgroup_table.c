@@ -281,13 +281,6 @@ bool cgroup_table_is_scanning(const struct cgroup_table *table)
 	return table->scan.count > 0;
 }
 
-int cgroup_table_scan(struct cgroup_table *table)
-{
-	int r = cgroup_table_scan_begin(table);
-
-	return r < 0 ? r : cgroup_table_scan_run(table, UINT64_MAX);
-}
-
 /* --- questions --- */
 
 /* Is the cgroup at `path` the one of that id? Meanwhile the process may have been moved. */

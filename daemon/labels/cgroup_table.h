@@ -48,9 +48,6 @@ int cgroup_table_scan_begin(struct cgroup_table *table);
 int cgroup_table_scan_run(struct cgroup_table *table, uint64_t until_ns);
 bool cgroup_table_is_scanning(const struct cgroup_table *table);
 
-/* All of it. Returns 0 or -errno as above. */
-int cgroup_table_scan(struct cgroup_table *table);
-
 /*
  * A cgroup has been made (or is told of again), as the side-band has it. Ignored where the
  * perf_event controller is on a hierarchy of v1: the side-band then tells of that one, whose ids

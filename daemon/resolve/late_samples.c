@@ -28,7 +28,8 @@ struct waiting {
 	uint32_t window;
 	uint32_t tid;
 	uint32_t stack;
-	uint64_t told; /* jit_table_told(), when its names were last looked for in vain */
+	uint64_t code_version; /* jit_table_code_version() when its names were last looked for in
+				  vain */
 	enum pilotlight_path path;
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
@@ -421,12 +422,13 @@ static bool has_names(const struct late_samples *late, const struct waiting *sam
  */
 static bool is_named(const struct late_samples *late, struct waiting *sample, struct memo *memos)
 {
-	uint64_t told = jit_table_told(late->table, (pid_t)sample->process.tgid, sample->first_ns);
+	uint64_t version =
+		jit_table_code_version(late->table, (pid_t)sample->process.tgid, sample->first_ns);
 	struct memo *memo = &memos[sample->stack];
 
-	if (told == sample->told)
+	if (version == sample->code_version)
 		return false;
-	sample->told = told;
+	sample->code_version = version;
 	if (memo->tgid != sample->process.tgid)
 		*memo = (struct memo){
 			.tgid = sample->process.tgid,
@@ -442,9 +444,9 @@ static bool is_due(const struct late_samples *late, struct waiting *sample, stru
 
 	if (now_ns > sample->first_ns && now_ns - sample->first_ns >= late->limits.patience_ns)
 		return true;
-	if (jit_table_is_settled(late->table, pid, sample->last_ns, false))
+	if (jit_table_is_final(late->table, pid, sample->last_ns, false))
 		return true;
-	return jit_table_is_settled(late->table, pid, sample->last_ns, true) &&
+	return jit_table_is_final(late->table, pid, sample->last_ns, true) &&
 	       is_named(late, sample, memos);
 }
 

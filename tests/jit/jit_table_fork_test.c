@@ -237,11 +237,11 @@ static void a_child_is_settled_by_its_own_records(void **state)
 	fork_at(fixture, 6, 5, 100);
 	jit_fixture_load(&dump, 500, 5, CODE, "parents");
 	jit_fixture_run(fixture, 600);
-	assert_true(jit_table_is_settled(fixture->table, 5, 200 * MS, false));
-	assert_false(jit_table_is_settled(fixture->table, 6, 200 * MS, true));
+	assert_true(jit_table_is_final(fixture->table, 5, 200 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 6, 200 * MS, true));
 	jit_fixture_load(&dump, 610, 6, CODE + 0x100, "childs");
 	jit_fixture_run(fixture, 620);
-	assert_true(jit_table_is_settled(fixture->table, 6, 200 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 6, 200 * MS, false));
 	jit_fixture_dump_done(&dump);
 }
 

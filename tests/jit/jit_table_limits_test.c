@@ -99,7 +99,7 @@ static void pids_that_come_and_go_are_all_found(void **state)
 
 		jit_fixture_memory(fixture, pid, ms);
 		/* Nothing of it is known, but it may be: it is there. */
-		assert_false(jit_table_is_settled(fixture->table, pid, ms * MS, false));
+		assert_false(jit_table_is_final(fixture->table, pid, ms * MS, false));
 		jit_fixture_exit(fixture, pid, ms);
 	}
 	assert_int_equal(count_reports(fixture), 50);
@@ -349,22 +349,22 @@ static void who_has_ended_is_over_when_what_it_left_is_read(void **state)
 	for (; ms <= 3000; ms += 1000) {
 		write_many(&dump, 6, ms, 5000);
 		jit_fixture_run(fixture, ms);
-		assert_false(jit_table_is_settled(fixture->table, 5, 400 * MS, false));
+		assert_false(jit_table_is_final(fixture->table, 5, 400 * MS, false));
 	}
 	for (; ms <= 7000; ms += 1000) {
 		write_many(&dump, 6, ms, 5000);
 		jit_fixture_run(fixture, ms);
 	}
 	assert_true(report_of(fixture, 6).jitdump.unread_bytes > 0);
-	assert_true(jit_table_is_settled(fixture->table, 5, 400 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 400 * MS, false));
 	assert_string_equal(jit_fixture_name(fixture, 5, 400, CODE + 0x1000000), "last");
 	/* And stays so. */
 	write_many(&dump, 6, ms, 5000);
 	jit_fixture_run(fixture, ms);
-	assert_true(jit_table_is_settled(fixture->table, 5, 400 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 400 * MS, false));
 	/* No time has passed: nothing may be read. */
 	jit_fixture_run(fixture, ms);
-	assert_true(jit_table_is_settled(fixture->table, 5, 400 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 400 * MS, false));
 	jit_fixture_dump_done(&dump);
 }
 

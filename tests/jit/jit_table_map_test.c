@@ -38,7 +38,7 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	jit_fixture_memory(fixture, 5, 10);
 	jit_fixture_run(fixture, 20);
 	assert_false(jit_table_has_names(fixture->table, 5, 20 * MS));
-	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 	assert_int_equal(report_of(fixture, 5).open_error, -ENOENT);
 
 	write_map(fixture, 5, 5, map);
@@ -49,15 +49,15 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
 	assert_true(jit_table_has_names(fixture->table, 5, 20 * MS));
 	/* It tells no times: found is found. */
-	assert_true(jit_table_is_settled(fixture->table, 5, 20 * MS, true));
-	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, true));
+	assert_false(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 
-	told = jit_table_told(fixture->table, 5, 20 * MS);
+	told = jit_table_code_version(fixture->table, 5, 20 * MS);
 	assert_int_not_equal(told, 0);
 	write_map(fixture, 5, 5, "10000 40 mapped\n10040 40 more\n");
 	jit_fixture_run(fixture, 300);
 	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE + 0x40), "more");
-	assert_int_not_equal(jit_table_told(fixture->table, 5, 20 * MS), told);
+	assert_int_not_equal(jit_table_code_version(fixture->table, 5, 20 * MS), told);
 	report = report_of(fixture, 5);
 	assert_false(report.is_jitdump);
 	assert_string_equal(report.path, "/tmp/perf-5.map");
@@ -97,10 +97,10 @@ static void a_map_that_was_written_at_the_end_is_found_below_the_parents_root(vo
 	write_map(fixture, 5, 4, "10000 40 mapped");
 	jit_fixture_gone(fixture, 5);
 	jit_fixture_exit(fixture, 5, 100);
-	assert_false(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 	jit_fixture_run(fixture, 101);
 	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "mapped");
-	assert_true(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 }
 
 static void who_ends_without_a_file_is_settled(void **state)
@@ -111,9 +111,9 @@ static void who_ends_without_a_file_is_settled(void **state)
 	jit_fixture_memory(fixture, 5, 10);
 	jit_fixture_run(fixture, 20);
 	jit_fixture_exit(fixture, 5, 30);
-	assert_false(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 	jit_fixture_run(fixture, 40);
-	assert_true(jit_table_is_settled(fixture->table, 5, 20 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 }
 
 static void another_users_map_is_distrusted_and_counted_once(void **state)

@@ -65,7 +65,7 @@ static void execve_begins_afresh(void **state)
 	assert_string_equal(jit_fixture_name(fixture, 5, 90, CODE), "before");
 	assert_null(jit_fixture_name(fixture, 5, 110, CODE));
 	/* Another program: nothing will be told of its code, until it marks something. */
-	assert_true(jit_table_is_settled(fixture->table, 5, 110 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 110 * MS, false));
 
 	jit_fixture_dump(fixture, &next, 55);
 	jitdump_fixture_header(&next.records, 5);
@@ -115,14 +115,14 @@ static void what_was_buffered_until_the_exit_is_read_after_it(void **state)
 
 	jit_fixture_runtime(fixture, 5, 10, &dump);
 	jit_fixture_run(fixture, 20);
-	assert_false(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 	jit_fixture_load(&dump, 30, 5, CODE, "hot");
 	jit_fixture_exit(fixture, 5, 100);
 	jit_fixture_gone(fixture, 5);
-	assert_false(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 	assert_null(jit_fixture_name(fixture, 5, 50, CODE));
 	jit_fixture_run(fixture, 110);
-	assert_true(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "hot");
 	jit_fixture_dump_done(&dump);
 }
@@ -147,7 +147,7 @@ static void a_process_that_was_gone_at_once_is_named_by_way_of_its_parent(void *
 	jit_fixture_exit(fixture, 5, 40);
 	jit_fixture_run(fixture, 100);
 	assert_string_equal(jit_fixture_name(fixture, 5, 30, CODE), "hot");
-	assert_true(jit_table_is_settled(fixture->table, 5, 30 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 30 * MS, false));
 	jit_fixture_dump_done(&dump);
 }
 
@@ -157,20 +157,20 @@ static void later_records_settle_what_was_found(void **state)
 	struct jit_dump dump;
 	uint64_t told;
 
-	assert_true(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
-	assert_int_equal(jit_table_told(fixture->table, 5, 50 * MS), 0);
+	assert_true(jit_table_is_final(fixture->table, 5, 50 * MS, false));
+	assert_int_equal(jit_table_code_version(fixture->table, 5, 50 * MS), 0);
 	jit_fixture_runtime(fixture, 5, 10, &dump);
 	jit_fixture_load(&dump, 60, 5, CODE, "a");
 	jit_fixture_run(fixture, 100);
-	told = jit_table_told(fixture->table, 5, 50 * MS);
+	told = jit_table_code_version(fixture->table, 5, 50 * MS);
 	assert_int_not_equal(told, 0);
 	/* Threads do not write quite in order. */
-	assert_false(jit_table_is_settled(fixture->table, 5, 55 * MS, true));
-	assert_true(jit_table_is_settled(fixture->table, 5, 30 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 55 * MS, true));
+	assert_true(jit_table_is_final(fixture->table, 5, 30 * MS, false));
 	jit_fixture_load(&dump, 90, 5, CODE, "b");
 	jit_fixture_run(fixture, 200);
-	assert_true(jit_table_is_settled(fixture->table, 5, 55 * MS, false));
-	assert_int_not_equal(jit_table_told(fixture->table, 5, 50 * MS), told);
+	assert_true(jit_table_is_final(fixture->table, 5, 55 * MS, false));
+	assert_int_not_equal(jit_table_code_version(fixture->table, 5, 50 * MS), told);
 	jit_fixture_dump_done(&dump);
 }
 
@@ -345,9 +345,9 @@ static void records_of_the_future_settle_nothing(void **state)
 	jit_fixture_load(&dump, 20, 5, CODE, "first");
 	jit_fixture_load(&dump, 600, 5, CODE + 0x100, "of the future");
 	jit_fixture_run(fixture, 100);
-	assert_true(jit_table_is_settled(fixture->table, 5, 50 * MS, false));
-	assert_false(jit_table_is_settled(fixture->table, 5, 90 * MS, false));
-	assert_false(jit_table_is_settled(fixture->table, 5, 200 * MS, false));
+	assert_true(jit_table_is_final(fixture->table, 5, 50 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 90 * MS, false));
+	assert_false(jit_table_is_final(fixture->table, 5, 200 * MS, false));
 	jit_fixture_load(&dump, 250, 5, CODE, "second");
 	jit_fixture_run(fixture, 300);
 	assert_string_equal(jit_fixture_name(fixture, 5, 200, CODE), "first");

@@ -17,6 +17,13 @@
 
 #include <cmocka.h>
 
+static int scan_all(struct cgroup_table *table)
+{
+	int r = cgroup_table_scan_begin(table);
+
+	return r < 0 ? r : cgroup_table_scan_run(table, UINT64_MAX);
+}
+
 struct tree {
 	struct proc_tree files;
 	struct process_table *processes;
@@ -260,14 +267,14 @@ static void a_scan_finds_what_is_there(void **state)
 	make_cgroup(&outer, "cgroup_table_test");
 	make_cgroup(&inner, "cgroup_table_test/inner.scope");
 	new_table_of(tree, "0::/\n");
-	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_int_equal(scan_all(tree->table), 0);
 	assert_string_equal(
 		cgroup_table_find(tree->table, outer.id, NULL, 0), "/cgroup_table_test");
 	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0),
 		"/cgroup_table_test/inner.scope");
 	/* One that is gone keeps its name. */
 	assert_int_equal(test_cgroup_remove(&inner), 0);
-	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_int_equal(scan_all(tree->table), 0);
 	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0),
 		"/cgroup_table_test/inner.scope");
 	assert_int_equal(test_cgroup_remove(&outer), 0);
@@ -316,7 +323,7 @@ static void a_scan_of_too_many_is_counted(void **state)
 	make_cgroup(&inner, "cgroup_table_test_of_bounds/inner");
 	assert_int_equal(
 		cgroup_table_new(&few, tree->files.broker, tree->processes, NULL, &tree->table), 0);
-	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_int_equal(scan_all(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_true(counters.evicted > 0);
 	cgroup_table_free(tree->table);
@@ -324,7 +331,7 @@ static void a_scan_of_too_many_is_counted(void **state)
 	assert_int_equal(cgroup_table_new(&short_paths, tree->files.broker, tree->processes, NULL,
 				 &tree->table),
 		0);
-	assert_int_equal(cgroup_table_scan(tree->table), 0);
+	assert_int_equal(scan_all(tree->table), 0);
 	cgroup_table_counters(tree->table, &counters);
 	assert_true(counters.refused > 0);
 	assert_string_equal(cgroup_table_find(tree->table, inner.id, NULL, 0), "");
@@ -359,13 +366,13 @@ static void no_cgroup2_is_said(void **state)
 	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->files.broker,
 				 tree->processes, tree->files.proc, &tree->table),
 		0);
-	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
+	assert_int_equal(scan_all(tree->table), -ENOENT);
 	cgroup_table_free(tree->table);
 	tree->table = NULL;
 	assert_int_equal(cgroup_table_new(&cgroup_table_default_limits, tree->files.broker,
 				 tree->processes, "/no/such/folder", &tree->table),
 		0);
-	assert_int_equal(cgroup_table_scan(tree->table), -ENOENT);
+	assert_int_equal(scan_all(tree->table), -ENOENT);
 }
 
 static int use_table(struct tree *tree, const char *mount)
@@ -377,7 +384,7 @@ static int use_table(struct tree *tree, const char *mount)
 
 	if (r < 0)
 		return r;
-	r = cgroup_table_scan(table);
+	r = scan_all(table);
 	if (r < 0)
 		return r;
 	r = cgroup_table_add(table, 4711000, "/a");
