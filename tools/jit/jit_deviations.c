@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Of each kind, for people, unless they want all. */
+/* Of each kind, as text, without --all. */
 enum { SHOWN_MAX = 8 };
 
 static const struct {
@@ -15,50 +15,49 @@ static const struct {
 	const char *meaning; /* for profiles */
 } kinds[JIT_DEVIATIONS] = {
 	[JIT_DEVIATION_HEADER_SIZE] = { "header-size",
-		"nothing: what is beyond the header's fields is passed over" },
+		"nothing: bytes beyond the header's fields are skipped" },
 	[JIT_DEVIATION_HEADER_MACHINE] = { "header-machine",
 		"nothing for names; other tools may refuse the file" },
 	[JIT_DEVIATION_HEADER_PADDING] = { "header-padding", "nothing: V8 marks its files so" },
 	[JIT_DEVIATION_HEADER_FLAGS] = { "header-flags",
-		"unknown flags are passed over; perf refuses the file" },
+		"unknown flags are ignored; perf refuses the file" },
 	[JIT_DEVIATION_HEADER_CLOCK] = { "header-clock",
-		"nothing: only the times of records count" },
+		"nothing: only the times of records are used" },
 	[JIT_DEVIATION_CLOCK] = { "clock",
-		"samples cannot be put between such records: code is named too late or never" },
+		"samples cannot be matched to such records: code is named too late or never" },
 	[JIT_DEVIATION_BACKWARD] = { "backward",
-		"nothing for small steps: records count in the order of their times" },
+		"nothing for small steps: records are used in the order of their times" },
 	[JIT_DEVIATION_RECORD_SIZE] = { "record-size",
-		"where the next record begins is not known: all that follows is lost" },
-	[JIT_DEVIATION_DAMAGED] = { "damaged", "the record is lost, those that follow are not" },
-	[JIT_DEVIATION_UNKNOWN] = { "unknown-record", "nothing: it is passed over" },
+		"the start of the next record is unknown: the rest of the file is lost" },
+	[JIT_DEVIATION_DAMAGED] = { "damaged", "this record is lost, but not those that follow" },
+	[JIT_DEVIATION_UNKNOWN] = { "unknown-record", "nothing: the record is skipped" },
 	[JIT_DEVIATION_PIDS] = { "pids",
 		"several processes write one file, after a fork: each sees its own code" },
 	[JIT_DEVIATION_NO_NAME] = { "no-name", "samples in this code have no name" },
-	[JIT_DEVIATION_NAME_TEXT] = { "name-text",
-		"what is no UTF-8 in the name is shown as U+FFFD" },
+	[JIT_DEVIATION_NAME_TEXT] = { "name-text", "bytes that are not UTF-8 are shown as U+FFFD" },
 	[JIT_DEVIATION_NO_CODE] = { "no-code",
 		"nothing for names; the code cannot be disassembled" },
-	[JIT_DEVIATION_VMA] = { "vma", "nothing: the code's own address counts" },
+	[JIT_DEVIATION_VMA] = { "vma", "nothing: the code's own address is used" },
 	[JIT_DEVIATION_ADDRESS] = { "address", "no code can be there: the record is refused" },
 	[JIT_DEVIATION_MOVE_UNKNOWN] = { "move-unknown",
-		"nobody knows what was moved: the new address has no name" },
-	[JIT_DEVIATION_MOVE_SIZE] = { "move-size", "what is moved is as long as the record says" },
+		"the moved code is unknown: the new address has no name" },
+	[JIT_DEVIATION_MOVE_SIZE] = { "move-size", "the size in the record is used" },
 	[JIT_DEVIATION_LINES_DAMAGED] = { "lines-damaged",
-		"source lines of this function are lost from there on, its name is not" },
+		"source lines of this function are lost from there on, but not its name" },
 	[JIT_DEVIATION_LINES_BIASED] = { "lines-biased",
-		"source lines are 64 bytes off where that is not taken off; here it is" },
+		"source lines are 64 bytes off in tools that do not correct it; pilotlight does" },
 	[JIT_DEVIATION_LINES_UNCLAIMED] = { "lines-unclaimed",
-		"source lines without code that they are of are lost" },
+		"source lines without their code are lost" },
 	[JIT_DEVIATION_UNWINDING] = { "unwinding",
-		"stacks through this code cannot be followed by this record" },
-	[JIT_DEVIATION_AFTER_CLOSE] = { "after-close", "nothing: reading goes on" },
+		"stacks through this code cannot be walked by this record" },
+	[JIT_DEVIATION_AFTER_CLOSE] = { "after-close", "nothing: reading continues" },
 	[JIT_DEVIATION_PARTIAL_TAIL] = { "partial-tail",
-		"the last record is waited for; it is lost if the writer was killed" },
+		"the reader waits for the rest of the record; it is lost if the writer was "
+		"killed" },
 	[JIT_NOTE_CPU_CLOCK] = { "cpu-clock",
 		"a note: times need converting, which only the machine itself can do" },
-	[JIT_NOTE_NO_CLOSE] = { "no-close", "a note: the end of the file stands for it" },
-	[JIT_NOTE_UNCHECKED] = { "unchecked",
-		"a note: the file is too big for all of it to be compared" },
+	[JIT_NOTE_NO_CLOSE] = { "no-close", "a note: the end of the file replaces it" },
+	[JIT_NOTE_UNCHECKED] = { "unchecked", "a note: the file is too big for a full comparison" },
 };
 
 void jit_deviations_init(
