@@ -34,20 +34,18 @@ static const struct failure_text {
 	[PILOTLIGHT_SYMBOL_NOTHING] = { "nothing", "it has neither symbols nor debug information",
 		"install its debug package, name its debug file with `symbols add --debug`, or "
 		"`pilotlight symbols fetch` it" },
-	[PILOTLIGHT_SYMBOL_DAMAGED] = { "damaged",
-		"what it has of symbols and debug information makes no sense",
-		"compare it with the copy it was installed from" },
-	[PILOTLIGHT_SYMBOL_TOO_BIG] = { "too-big",
-		"it is more than a symbol file holds or making one may take",
+	[PILOTLIGHT_SYMBOL_DAMAGED] = { "damaged", "its symbols or debug information are damaged",
+		"compare the file with its package" },
+	[PILOTLIGHT_SYMBOL_TOO_BIG] = { "too-big", "it exceeds the limits of a symbol file",
 		"use a build of it with less debug information (-g1)" },
 	[PILOTLIGHT_SYMBOL_NO_MEMORY] = { "no-memory", "a worker's memory was not enough",
 		"add it with `symbols add --memory` and more than 256M" },
 	[PILOTLIGHT_SYMBOL_TIMEOUT] = { "timeout", "a worker took too long and was ended",
 		"add it with `symbols add --timeout` and more than 120 seconds" },
-	[PILOTLIGHT_SYMBOL_CRASHED] = { "crashed", "it ended its worker by a signal",
-		"report it, with the file" },
+	[PILOTLIGHT_SYMBOL_CRASHED] = { "crashed", "it crashed a worker",
+		"report this, with the file" },
 	[PILOTLIGHT_SYMBOL_NO_SPACE] = { "no-space", "there is no space left on the disk",
-		"make some, or name a folder on another one by --cache" },
+		"free some, or name a folder on another disk with --cache" },
 	[PILOTLIGHT_SYMBOL_UNREADABLE] = { "unreadable", "it cannot be opened or read",
 		"check its permissions" },
 };
@@ -86,7 +84,7 @@ const char *symbols_text_failure_word(uint8_t failure)
 const char *symbols_text_failure(uint8_t failure)
 {
 	return failure < ARRAY_SIZE(failures) ? failures[failure].text
-					      : "for a reason unknown to this version";
+					      : "the reason is unknown to this version";
 }
 
 const char *symbols_text_remedy(uint8_t failure)

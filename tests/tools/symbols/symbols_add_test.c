@@ -189,7 +189,7 @@ static void failures_are_told_with_what_to_do(void **state)
 	make_elf("nothing", 0x33, false);
 	assert_int_equal(add("crashes one nothing missing"), EXIT_FAILURE);
 	assert_non_null(strstr(ran.err, "no symbols of 'crashes' (22222222222222222222222222222222"
-					"22222222): it ended its worker by a signal; report it"));
+					"22222222): it crashed a worker; report this"));
 	assert_non_null(
 		strstr(ran.err, "): it has neither symbols nor debug information; install"));
 	assert_non_null(strstr(ran.err, "cannot open 'missing': No such file or directory"));
