@@ -56,8 +56,14 @@ enum dwarf_attribute dwarf_attribute_of(unsigned int at)
 	case DW_AT_addr_base:
 	case DW_AT_GNU_addr_base:
 		return DWARF_ADDR_BASE;
+	case DW_AT_entry_pc:
+		return DWARF_ENTRY_PC;
 	case DW_AT_GNU_ranges_base:
 		return DWARF_RANGES_BASE;
+	case DW_AT_rnglists_base:
+		return DWARF_RNGLISTS_BASE;
+	case DW_AT_str_offsets_base:
+		return DWARF_STR_OFFSETS_BASE;
 	default:
 		return DWARF_ATTRIBUTES;
 	}
@@ -81,6 +87,9 @@ static enum dwarf_kind kind_of(uint64_t tag)
 	case DW_TAG_call_site:
 	case DW_TAG_GNU_call_site:
 		return DWARF_KIND_CODELESS;
+	case DW_TAG_partial_unit:
+	case DW_TAG_type_unit:
+		return DWARF_KIND_PARTIAL_UNIT;
 	default:
 		return DWARF_KIND_OTHER;
 	}

@@ -30,7 +30,10 @@ enum dwarf_attribute {
 	DWARF_DWO_NAME,
 	DWARF_DWO_ID,
 	DWARF_ADDR_BASE,
+	DWARF_ENTRY_PC,
 	DWARF_RANGES_BASE,
+	DWARF_RNGLISTS_BASE,
+	DWARF_STR_OFFSETS_BASE,
 	DWARF_ATTRIBUTES,
 };
 
@@ -43,6 +46,7 @@ enum dwarf_kind {
 	DWARF_KIND_INLINED,
 	DWARF_KIND_TYPE,     /* may have member functions below */
 	DWARF_KIND_CODELESS, /* there is never any code below */
+	DWARF_KIND_PARTIAL_UNIT,
 };
 
 /* What the size of a value depends on. */

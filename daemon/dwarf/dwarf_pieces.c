@@ -20,8 +20,8 @@ void dwarf_pieces_init(struct dwarf_pieces *pieces, int package_fd,
 
 void dwarf_pieces_done(struct dwarf_pieces *pieces)
 {
-	debug_elf_done(&pieces->package_elf);
-	debug_elf_done(&pieces->file_elf);
+	dwarf_file_close(&pieces->package_file);
+	dwarf_file_close(&pieces->file);
 	*pieces = (struct dwarf_pieces){ .package_fd = -1 };
 }
 
@@ -31,34 +31,20 @@ static int error_of(int r)
 	return r == 0 || r == -ENOMEM || r == -ENOSPC ? r : -EBADMSG;
 }
 
-static int open_elf(
-	struct dwarf_pieces *pieces, int fd, struct debug_elf *elf, struct dwarf_sections *sections)
-{
-	struct elf_file file;
-	int r;
-
-	r = elf_file_init(&file, fd);
-	if (r == 0)
-		r = debug_elf_reopen(elf, &file, pieces->scratch);
-	if (r == 0)
-		r = dwarf_sections_find(elf->elf, true, sections);
-	return error_of(r);
-}
-
 static int open_package(struct dwarf_pieces *pieces)
 {
-	struct dwarf_sections sections;
 	int r;
 
 	if (pieces->is_package_open || pieces->package_fd < 0)
 		return 0;
-	r = open_elf(pieces, pieces->package_fd, &pieces->package_elf, &sections);
+	r = error_of(
+		dwarf_file_open(&pieces->package_file, pieces->package_fd, true, pieces->scratch));
 	if (r == -ENOMEM || r == -ENOSPC)
 		return r;
 	pieces->is_package_open = true;
 	/* One that makes no sense has nothing. */
 	if (r == 0)
-		(void)dwarf_package_open(&pieces->package, &sections);
+		(void)dwarf_package_open(&pieces->package, &pieces->package_file.sections);
 	return 0;
 }
 
@@ -73,17 +59,15 @@ int dwarf_pieces_find_packaged(
 static int open_file(struct dwarf_pieces *pieces, const char *path)
 {
 	_cleanup_close_ int fd = -1;
-	struct dwarf_sections sections;
 	int r;
 
 	pieces->is_file_open = false;
 	if (!pieces->opener || pieces->opener->open(pieces->opener->context, path, &fd) < 0)
 		return -ENOENT;
-	r = open_elf(pieces, fd, &pieces->file_elf, &sections);
+	r = error_of(dwarf_file_open(&pieces->file, fd, true, pieces->scratch));
 	if (r < 0)
 		return r;
 	pieces->is_file_open = true;
-	pieces->file_sections = sections;
 	(void)snprintf(pieces->path, sizeof(pieces->path), "%s", path);
 	return 0;
 }
@@ -107,14 +91,14 @@ int dwarf_pieces_find_file(struct dwarf_pieces *pieces, const char *folder, cons
 	if (!pieces->is_file_open || strcmp(path, pieces->path) != 0)
 		r = open_file(pieces, path);
 	if (r == 0 &&
-		(!pieces->file_sections.info.position || !pieces->file_sections.abbrev.position))
+		(!pieces->file.sections.info.position || !pieces->file.sections.abbrev.position))
 		r = -EBADMSG;
 	if (r == 0)
-		*ret_sections = pieces->file_sections;
+		*ret_sections = pieces->file.sections;
 	return r;
 }
 
 bool dwarf_pieces_next_info(struct dwarf_pieces *pieces, struct dwarf_sections *sections)
 {
-	return dwarf_sections_next_info(pieces->file_elf.elf, sections);
+	return dwarf_file_next_info(&pieces->file, sections);
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "dwarf/debug_elf.h"
+#include "dwarf/dwarf_file.h"
 #include "dwarf/dwarf_package.h"
 
 #include <stdbool.h>
@@ -33,10 +33,9 @@ struct dwarf_pieces {
 	const struct dwarf_piece_opener *opener; /* borrowed; NULL: there are no single files */
 	int package_fd;				 /* borrowed; -1: none */
 	bool is_package_open;			 /* tried, at least */
-	struct debug_elf package_elf;
+	struct dwarf_file package_file;
 	struct dwarf_package package; /* of no slots where there is none */
-	struct debug_elf file_elf;
-	struct dwarf_sections file_sections;
+	struct dwarf_file file;
 	bool is_file_open;
 	uint32_t lookups_left;
 	char path[DWARF_PIECE_PATH_BYTES]; /* of that file */

@@ -4,38 +4,31 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* Where the list of that number begins: the header has a table of their offsets behind it. */
-static bool find_numbered(struct dwarf_bytes *section, uint64_t number)
+/* The header's last field, before the table of offsets, says how many lists there are. */
+static bool find_numbered(
+	const struct dwarf_unit *unit, uint64_t number, struct dwarf_bytes *entries)
 {
-	struct dwarf_bytes bytes = *section;
-	struct dwarf_bytes lists;
-	uint8_t offset_bytes;
-	uint32_t count;
+	const uint8_t *section = unit->sections->rnglists.position;
+	const uint8_t offset_bytes = unit->encoding.offset_bytes;
+	struct dwarf_bytes lists = unit->range_lists, table = lists, count = lists;
 
-	(void)dwarf_bytes_unit_length(&bytes, &offset_bytes);
-	(void)dwarf_bytes_u16(&bytes); /* version */
-	(void)dwarf_bytes_u8(&bytes);  /* bytes of an address */
-	(void)dwarf_bytes_u8(&bytes);  /* and of a segment */
-	count = dwarf_bytes_u32(&bytes);
-	if (bytes.is_short || number >= count)
+	if (!lists.position || lists.position - section < 4)
 		return false;
-	lists = bytes;
-	(void)dwarf_bytes_take(&bytes, number * offset_bytes);
-	if (!dwarf_bytes_take(&lists, dwarf_bytes_integer(&bytes, offset_bytes)) || bytes.is_short)
+	count.position -= 4;
+	if (number >= dwarf_bytes_u32(&count) || !dwarf_bytes_take(&table, number * offset_bytes) ||
+		!dwarf_bytes_take(&lists, dwarf_bytes_integer(&table, offset_bytes)))
 		return false;
-	*section = lists;
-	return true;
+	*entries = lists;
+	return !table.is_short;
 }
 
 int dwarf_range_list_open(struct dwarf_range_list *ret_list, const struct dwarf_unit *unit,
 	const struct dwarf_die *die)
 {
 	struct dwarf_range_list list = {
-		.skeleton = unit->skeleton,
-		.entries = unit->encoding.version < 5 ? unit->skeleton->ranges
-						      : unit->sections->rnglists,
-		.base_address = unit->skeleton->base_address,
-		.version = unit->encoding.version,
+		.unit = unit,
+		.entries = unit->encoding.version < 5 ? unit->ranges : unit->sections->rnglists,
+		.base_address = unit->base_address,
 	};
 	uint64_t position;
 	bool is_found;
@@ -43,8 +36,9 @@ int dwarf_range_list_open(struct dwarf_range_list *ret_list, const struct dwarf_
 	if (dwarf_unit_constant(unit, die, DWARF_RANGES, &position))
 		is_found = dwarf_bytes_take(&list.entries, position);
 	else
-		is_found = dwarf_unit_index(unit, die, DWARF_RANGES, &position) &&
-			   list.version >= 5 && find_numbered(&list.entries, position);
+		is_found = unit->encoding.version >= 5 &&
+			   dwarf_unit_index(unit, die, DWARF_RANGES, &position) &&
+			   find_numbered(unit, position, &list.entries);
 	if (!is_found)
 		return -EBADMSG;
 	*ret_list = list;
@@ -54,7 +48,7 @@ int dwarf_range_list_open(struct dwarf_range_list *ret_list, const struct dwarf_
 /* DWARF 4, 2.17.3. */
 static int next_pair(struct dwarf_range_list *list, uint64_t *start, uint64_t *end)
 {
-	const uint8_t address_bytes = list->skeleton->address_bytes;
+	const uint8_t address_bytes = list->unit->encoding.address_bytes;
 	const uint64_t address_max = address_bytes == 8 ? UINT64_MAX : UINT32_MAX;
 	uint64_t low = dwarf_bytes_integer(&list->entries, address_bytes);
 	uint64_t high = dwarf_bytes_integer(&list->entries, address_bytes);
@@ -75,16 +69,16 @@ static int next_pair(struct dwarf_range_list *list, uint64_t *start, uint64_t *e
 	return 1;
 }
 
-static uint64_t take_address(struct dwarf_range_list *list)
+static uint64_t read_address(struct dwarf_range_list *list)
 {
-	return dwarf_bytes_integer(&list->entries, list->skeleton->address_bytes);
+	return dwarf_bytes_integer(&list->entries, list->unit->encoding.address_bytes);
 }
 
-static uint64_t take_numbered_address(struct dwarf_range_list *list)
+static uint64_t read_numbered_address(struct dwarf_range_list *list)
 {
 	uint64_t address = 0;
 
-	if (!dwarf_skeleton_address(list->skeleton, dwarf_bytes_uleb(&list->entries), &address))
+	if (!dwarf_unit_numbered_address(list->unit, dwarf_bytes_uleb(&list->entries), &address))
 		list->entries.is_short = true;
 	return address;
 }
@@ -99,14 +93,14 @@ static int next_entry(struct dwarf_range_list *list, uint64_t *start, uint64_t *
 	case DW_RLE_end_of_list:
 		return entries->is_short ? -EBADMSG : 0;
 	case DW_RLE_base_addressx:
-		list->base_address = take_numbered_address(list);
+		list->base_address = read_numbered_address(list);
 		break;
 	case DW_RLE_startx_endx:
-		low = take_numbered_address(list);
-		high = take_numbered_address(list);
+		low = read_numbered_address(list);
+		high = read_numbered_address(list);
 		break;
 	case DW_RLE_startx_length:
-		low = take_numbered_address(list);
+		low = read_numbered_address(list);
 		high = low + dwarf_bytes_uleb(entries);
 		break;
 	case DW_RLE_offset_pair:
@@ -114,14 +108,14 @@ static int next_entry(struct dwarf_range_list *list, uint64_t *start, uint64_t *
 		high = list->base_address + dwarf_bytes_uleb(entries);
 		break;
 	case DW_RLE_base_address:
-		list->base_address = take_address(list);
+		list->base_address = read_address(list);
 		break;
 	case DW_RLE_start_end:
-		low = take_address(list);
-		high = take_address(list);
+		low = read_address(list);
+		high = read_address(list);
 		break;
 	case DW_RLE_start_length:
-		low = take_address(list);
+		low = read_address(list);
 		high = low + dwarf_bytes_uleb(entries);
 		break;
 	default:
@@ -136,6 +130,6 @@ static int next_entry(struct dwarf_range_list *list, uint64_t *start, uint64_t *
 
 int dwarf_range_list_next(struct dwarf_range_list *list, uint64_t *ret_start, uint64_t *ret_end)
 {
-	return list->version < 5 ? next_pair(list, ret_start, ret_end)
-				 : next_entry(list, ret_start, ret_end);
+	return list->unit->encoding.version < 5 ? next_pair(list, ret_start, ret_end)
+						: next_entry(list, ret_start, ret_end);
 }

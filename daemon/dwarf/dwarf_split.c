@@ -4,39 +4,27 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* Before DWARF 5 the id is in the first DIE. */
-static int has_id_in_die(const struct dwarf_unit *unit, uint64_t expected)
+/* Returns 1, after which its DIEs may be read; 0; -EBADMSG; -ENOMEM. Before DWARF 5 the id is in
+ * the first DIE. */
+static int is_split_of(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations,
+	const struct dwarf_unit *skeleton, struct dwarf_die *ret_first)
 {
-	struct dwarf_die die;
-	uint64_t id;
-	int r = dwarf_unit_read_die(unit, unit->first_die, &die);
-
-	if (r < 0)
-		return r;
-	return die.abbreviation && dwarf_die_has(&die, DWARF_DWO_ID) &&
-	       dwarf_unit_constant(unit, &die, DWARF_DWO_ID, &id) && id == expected;
-}
-
-/* Returns 1, after which its DIEs may be read; 0; -EBADMSG; -ENOMEM. */
-static int is_wanted(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations)
-{
-	uint64_t expected = unit->skeleton->id;
 	int r;
 
 	if (unit->encoding.version >= 5 &&
-		(unit->type != DW_UT_split_compile || unit->id != expected))
+		(unit->type != DW_UT_split_compile || unit->id != skeleton->id))
 		return 0;
-	if (unit->encoding.address_bytes != unit->skeleton->address_bytes)
+	if (unit->encoding.address_bytes != skeleton->encoding.address_bytes)
 		return -EBADMSG;
-	r = dwarf_unit_load(unit, abbreviations);
+	r = dwarf_unit_load(unit, abbreviations, skeleton, ret_first);
 	if (r < 0)
 		return r;
-	return unit->encoding.version >= 5 ? 1 : has_id_in_die(unit, expected);
+	return unit->has_id && unit->id == skeleton->id;
 }
 
-int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_skeleton *skeleton,
+int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_unit *skeleton,
 	struct dwarf_abbreviations *abbreviations, uint64_t *units_left,
-	struct dwarf_unit *ret_unit)
+	struct dwarf_unit *ret_unit, struct dwarf_die *ret_first)
 {
 	struct dwarf_bytes bytes = piece->info;
 	int r = 0;
@@ -52,9 +40,9 @@ int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_skel
 		if (!dwarf_bytes_take(&bytes, dwarf_bytes_unit_length(&bytes, &offset_bytes)) ||
 			bytes.is_short)
 			return -EBADMSG;
-		r = dwarf_unit_begin(&unit, piece, skeleton, header);
+		r = dwarf_unit_open(&unit, piece, header);
 		if (r == 0)
-			r = is_wanted(&unit, abbreviations);
+			r = is_split_of(&unit, abbreviations, skeleton, ret_first);
 		if (r == 1)
 			*ret_unit = unit;
 	}

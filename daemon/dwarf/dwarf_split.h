@@ -10,6 +10,6 @@
  * piece. The unit borrows all that is given. Returns 0; -ENOENT it is not there; -EBADMSG it, or
  * what is before it, makes no sense; -ENOMEM.
  */
-int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_skeleton *skeleton,
+int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_unit *skeleton,
 	struct dwarf_abbreviations *abbreviations, uint64_t *units_left,
-	struct dwarf_unit *ret_unit);
+	struct dwarf_unit *ret_unit, struct dwarf_die *ret_first);

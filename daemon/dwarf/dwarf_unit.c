@@ -10,7 +10,7 @@ static struct dwarf_bytes bytes_from(const struct dwarf_unit *unit, const uint8_
 	return (struct dwarf_bytes){
 		.position = position,
 		.end = unit->end,
-		.is_swapped = unit->is_swapped,
+		.is_swapped = unit->sections->info.is_swapped,
 	};
 }
 
@@ -32,27 +32,28 @@ static int read_header(struct dwarf_unit *unit)
 	unit->abbreviations_offset = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
 	if (unit->encoding.version < 5)
 		unit->encoding.address_bytes = dwarf_bytes_u8(&bytes);
-	if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
+	unit->has_id = unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile;
+	if (unit->has_id)
 		unit->id = dwarf_bytes_u64(&bytes);
+	if (unit->type == DW_UT_type || unit->type == DW_UT_split_type) {
+		(void)dwarf_bytes_u64(&bytes); /* signature */
+		(void)dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
+	}
 	if (bytes.is_short || unit->encoding.version < 2 || unit->encoding.version > 5)
 		return -EBADMSG;
 	if (unit->encoding.address_bytes != 4 && unit->encoding.address_bytes != 8)
 		return -EBADMSG;
-	/* libdw has found the first DIE where it thinks that the header ends. */
-	if (!unit->first_die)
-		unit->first_die = bytes.position;
-	return unit->first_die >= bytes.position && unit->first_die < unit->end ? 0 : -EBADMSG;
+	unit->first_die = bytes.position;
+	return unit->first_die < unit->end ? 0 : -EBADMSG;
 }
 
-int dwarf_unit_begin(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
-	const struct dwarf_skeleton *skeleton, const uint8_t *header)
+int dwarf_unit_open(
+	struct dwarf_unit *ret_unit, const struct dwarf_sections *sections, const uint8_t *header)
 {
 	struct dwarf_unit unit = {
-		.skeleton = skeleton,
 		.sections = sections,
 		.header = header,
 		.end = sections->info.end,
-		.is_swapped = sections->info.is_swapped,
 	};
 	int r = read_header(&unit);
 
@@ -61,38 +62,73 @@ int dwarf_unit_begin(struct dwarf_unit *ret_unit, const struct dwarf_sections *s
 	return r;
 }
 
-int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations)
+/* `section` from the base on that the DIE has, else from `base` on. */
+static struct dwarf_bytes from_base(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, uint64_t base, struct dwarf_bytes section)
 {
-	unit->abbreviations = abbreviations;
-	return dwarf_abbreviations_read(
-		abbreviations, &unit->sections->abbrev, unit->abbreviations_offset, unit->encoding);
+	if ((dwarf_die_has(die, attribute) && !dwarf_unit_constant(unit, die, attribute, &base)) ||
+		!dwarf_bytes_take(&section, base))
+		return (struct dwarf_bytes){ 0 };
+	return section;
 }
 
-int dwarf_unit_open(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
-	struct dwarf_abbreviations *abbreviations, Dwarf_Die *cu_die)
+/* Without attributes, a unit's part begins after the header of its section. DWARF 4 has none. */
+static void find_bases(struct dwarf_unit *unit, const struct dwarf_die *die)
 {
-	const struct dwarf_bytes *info = &sections->info;
-	struct dwarf_unit unit = {
-		.cu = cu_die->cu,
-		.sections = sections,
-		.first_die = cu_die->addr,
-		.end = info->end,
-		.is_swapped = info->is_swapped,
-	};
-	Dwarf_Off offset = dwarf_cuoffset(cu_die); /* in the unit */
+	const struct dwarf_sections *sections = unit->sections;
+	const uint64_t header = unit->encoding.version < 5	   ? 0
+				: unit->encoding.offset_bytes == 8 ? 16
+								   : 8;
+
+	unit->addresses = from_base(unit, die, DWARF_ADDR_BASE, header, sections->addr);
+	unit->string_offsets =
+		from_base(unit, die, DWARF_STR_OFFSETS_BASE, header, sections->str_offsets);
+	unit->range_lists =
+		from_base(unit, die, DWARF_RNGLISTS_BASE, header + 4, sections->rnglists);
+	unit->ranges = sections->ranges;
+	unit->split_ranges = from_base(unit, die, DWARF_RANGES_BASE, 0, sections->ranges);
+	/* Old compilers give a unit of many ranges an entry_pc instead. */
+	if (!dwarf_die_has(die, DWARF_LOW_PC) ||
+		!dwarf_unit_address(unit, die, DWARF_LOW_PC, &unit->base_address))
+		(void)(dwarf_die_has(die, DWARF_ENTRY_PC) &&
+			dwarf_unit_address(unit, die, DWARF_ENTRY_PC, &unit->base_address));
+}
+
+/* What the header says from DWARF 5 on. */
+static void find_type(struct dwarf_unit *unit, const struct dwarf_die *die)
+{
+	if (die->abbreviation->kind == DWARF_KIND_PARTIAL_UNIT)
+		unit->type = DW_UT_partial;
+	if (!dwarf_die_has(die, DWARF_DWO_ID) ||
+		!dwarf_unit_constant(unit, die, DWARF_DWO_ID, &unit->id))
+		return;
+	unit->has_id = true;
+	unit->type = dwarf_die_has(die, DWARF_DWO_NAME) ? DW_UT_skeleton : DW_UT_split_compile;
+}
+
+int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations,
+	const struct dwarf_unit *skeleton, struct dwarf_die *ret_first)
+{
 	int r;
 
-	/* A section that there is twice may be libdw's one time and ours the other. */
-	if (!info->position || unit.first_die < info->position || unit.first_die >= info->end ||
-		offset > (uint64_t)(unit.first_die - info->position))
-		return -EBADMSG;
-	unit.header = unit.first_die - offset;
-	r = read_header(&unit);
+	unit->abbreviations = abbreviations;
+	r = dwarf_abbreviations_read(
+		abbreviations, &unit->sections->abbrev, unit->abbreviations_offset, unit->encoding);
 	if (r == 0)
-		r = dwarf_unit_load(&unit, abbreviations);
+		r = dwarf_unit_read_die(unit, unit->first_die, ret_first);
 	if (r < 0)
 		return r;
-	*ret_unit = unit;
+	if (!ret_first->abbreviation)
+		return -EBADMSG;
+	find_bases(unit, ret_first);
+	if (unit->encoding.version < 5)
+		find_type(unit, ret_first);
+	if (skeleton) {
+		unit->is_split = true;
+		unit->addresses = skeleton->addresses;
+		unit->ranges = skeleton->split_ranges;
+		unit->base_address = skeleton->base_address;
+	}
 	return 0;
 }
 
@@ -291,18 +327,17 @@ bool dwarf_unit_index(const struct dwarf_unit *unit, const struct dwarf_die *die
 	}
 }
 
-/* An address that is told by its number. */
-static bool numbered_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
-	enum dwarf_attribute attribute, uint64_t *ret_address)
+bool dwarf_unit_numbered_address(
+	const struct dwarf_unit *unit, uint64_t number, uint64_t *ret_address)
 {
-	Dwarf_Attribute indexed;
-	uint64_t index;
+	const uint8_t address_bytes = unit->encoding.address_bytes;
+	struct dwarf_bytes bytes = unit->addresses;
 
-	if (unit->skeleton)
-		return dwarf_unit_index(unit, die, attribute, &index) &&
-		       dwarf_skeleton_address(unit->skeleton, index, ret_address);
-	indexed = dwarf_unit_attribute(unit, die, attribute);
-	return dwarf_formaddr(&indexed, ret_address) == 0;
+	if (number >= dwarf_bytes_left(&bytes) / address_bytes)
+		return false;
+	(void)dwarf_bytes_take(&bytes, number * address_bytes);
+	*ret_address = dwarf_bytes_integer(&bytes, address_bytes);
+	return true;
 }
 
 bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
@@ -310,6 +345,7 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *d
 {
 	const struct dwarf_value *value = &die->values[attribute];
 	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
+	uint64_t number;
 
 	switch (value->form) {
 	case DW_FORM_addr:
@@ -321,7 +357,8 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *d
 	case DW_FORM_addrx3:
 	case DW_FORM_addrx4:
 	case DW_FORM_GNU_addr_index:
-		return numbered_address(unit, die, attribute, ret_address);
+		return dwarf_unit_index(unit, die, attribute, &number) &&
+		       dwarf_unit_numbered_address(unit, number, ret_address);
 	default:
 		return false;
 	}
@@ -360,66 +397,78 @@ bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die 
 	return true;
 }
 
-/* What comes before the offsets of .debug_str_offsets.dwo (DWARF 5, 7.26). */
-static uint64_t string_offsets_header_bytes(const struct dwarf_encoding *encoding)
-{
-	if (encoding->version < 5)
-		return 0;
-	return encoding->offset_bytes == 8 ? 16 : 8;
-}
-
-static const char *string_in_piece(
-	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
+bool dwarf_unit_far_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, bool *ret_is_alternate, uint64_t *ret_offset)
 {
 	const struct dwarf_value *value = &die->values[attribute];
-	const uint8_t offset_bytes = unit->encoding.offset_bytes;
 	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
-	struct dwarf_bytes offsets = unit->sections->str_offsets;
-	uint64_t index, offset;
 
-	if (value->form == DW_FORM_string)
-		return dwarf_bytes_string(&bytes);
-	if (value->form == DW_FORM_strp) {
-		offset = dwarf_bytes_integer(&bytes, offset_bytes);
-		return dwarf_sections_string(&unit->sections->str, offset);
+	*ret_is_alternate = value->form != DW_FORM_ref_addr;
+	switch (value->form) {
+	case DW_FORM_ref_addr:
+		*ret_offset = dwarf_bytes_integer(&bytes, unit->encoding.version <= 2
+								  ? unit->encoding.address_bytes
+								  : unit->encoding.offset_bytes);
+		return true;
+	case DW_FORM_GNU_ref_alt:
+		*ret_offset = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
+		return true;
+	case DW_FORM_ref_sup4:
+		*ret_offset = dwarf_bytes_u32(&bytes);
+		return true;
+	case DW_FORM_ref_sup8:
+		*ret_offset = dwarf_bytes_u64(&bytes);
+		return true;
+	default:
+		/* Functions are not named by type signatures. */
+		return false;
 	}
-	if (!dwarf_unit_index(unit, die, attribute, &index) ||
-		!dwarf_bytes_take(&offsets, string_offsets_header_bytes(&unit->encoding)) ||
-		index >= dwarf_bytes_left(&offsets) / offset_bytes)
+}
+
+static const char *numbered_string(const struct dwarf_unit *unit, uint64_t number)
+{
+	const uint8_t offset_bytes = unit->encoding.offset_bytes;
+	struct dwarf_bytes offsets = unit->string_offsets;
+
+	if (number >= dwarf_bytes_left(&offsets) / offset_bytes)
 		return NULL;
-	(void)dwarf_bytes_take(&offsets, index * offset_bytes);
-	offset = dwarf_bytes_integer(&offsets, offset_bytes);
-	return dwarf_sections_string(&unit->sections->str, offset);
+	(void)dwarf_bytes_take(&offsets, number * offset_bytes);
+	return dwarf_sections_string(
+		&unit->sections->str, dwarf_bytes_integer(&offsets, offset_bytes));
+}
+
+bool dwarf_unit_has_alternate_string(const struct dwarf_die *die, enum dwarf_attribute attribute)
+{
+	const uint16_t form = die->values[attribute].form;
+
+	return form == DW_FORM_GNU_strp_alt || form == DW_FORM_strp_sup;
 }
 
 const char *dwarf_unit_string(
 	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
-	Dwarf_Attribute string = dwarf_unit_attribute(unit, die, attribute);
-
-	if (unit->skeleton)
-		return string_in_piece(unit, die, attribute);
-	/* libdw would look for the alternate file on its own, and not ask whether it is the one. */
-	if (!unit->has_alternate &&
-		(string.form == DW_FORM_GNU_strp_alt || string.form == DW_FORM_strp_sup))
-		return NULL;
-	return dwarf_formstring(&string);
-}
-
-Dwarf_Attribute dwarf_unit_attribute(
-	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute)
-{
 	const struct dwarf_value *value = &die->values[attribute];
+	const uint8_t offset_bytes = unit->encoding.offset_bytes;
+	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
+	uint64_t number;
 
-	/* libdw does not write to it. */
-	return (Dwarf_Attribute){
-		.form = value->form,
-		.valp = (unsigned char *)(uintptr_t)value->bytes,
-		.cu = unit->cu,
-	};
-}
-
-Dwarf_Die dwarf_unit_die(const struct dwarf_unit *unit, const struct dwarf_die *die)
-{
-	return (Dwarf_Die){ .addr = (void *)(uintptr_t)die->start, .cu = unit->cu };
+	switch (value->form) {
+	case DW_FORM_string:
+		return dwarf_bytes_string(&bytes);
+	case DW_FORM_strp:
+		return dwarf_sections_string(
+			&unit->sections->str, dwarf_bytes_integer(&bytes, offset_bytes));
+	case DW_FORM_line_strp:
+		return dwarf_sections_string(
+			&unit->sections->line_str, dwarf_bytes_integer(&bytes, offset_bytes));
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_strp_sup:
+		return unit->alternate ? dwarf_sections_string(&unit->alternate->str,
+						 dwarf_bytes_integer(&bytes, offset_bytes))
+				       : NULL;
+	default:
+		return dwarf_unit_index(unit, die, attribute, &number)
+			       ? numbered_string(unit, number)
+			       : NULL;
+	}
 }

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One compilation unit and its DIEs, read one after the other as they stand in .debug_info: each is
- * looked at once, however many siblings are passed over, which libdw's own walk does not promise.
- * libdw answers what needs more than the DIE itself: indexed strings and addresses, ranges. Of a
- * piece of split DWARF, which libdw could only find by opening files, we know that ourselves.
- * A value object that borrows everything.
+ * One compilation unit and its DIEs, read one after the other as they stand in .debug_info. Each
+ * DIE is looked at once, however many siblings are passed over.
+ *
+ * A unit's first DIE has bases: where the unit's addresses, string offsets and range lists begin in
+ * sections that all units share. A split unit takes its addresses from its skeleton, the unit in
+ * the main file that stands for it. A value object that borrows everything.
  */
 #pragma once
 
 #include "dwarf/dwarf_abbreviations.h"
 #include "dwarf/dwarf_sections.h"
-#include "dwarf/dwarf_skeleton.h"
-
-#include <elfutils/libdw.h>
 
 struct dwarf_unit {
-	Dwarf_CU *cu;			       /* NULL of a piece */
-	const struct dwarf_skeleton *skeleton; /* NULL but of a piece */
 	const struct dwarf_sections *sections;
+	const struct dwarf_sections *alternate; /* of the file that dwz made; NULL: none */
 	const struct dwarf_abbreviations *abbreviations;
 	const uint8_t *header, *first_die, *end;
 	struct dwarf_encoding encoding;
-	uint8_t type;		       /* DW_UT_…; DW_UT_compile before DWARF 5 */
-	uint64_t id;		       /* of a skeleton or a piece, from DWARF 5 on */
+	uint8_t type; /* DW_UT_…; before DWARF 5 by the first DIE */
+	bool is_split;
+	bool has_id;
+	uint64_t id;		       /* a skeleton and its split unit have the same one */
 	uint64_t abbreviations_offset; /* in their section */
-	bool is_swapped;
-	bool has_alternate; /* else what is said to be in the alternate file is not there */
+	/* Each begins at the unit's base, and is empty if the base makes no sense. */
+	struct dwarf_bytes addresses, string_offsets;
+	struct dwarf_bytes range_lists; /* DWARF 5: the offsets of numbered lists */
+	struct dwarf_bytes ranges; /* DWARF 4: .debug_ranges, as the unit counts offsets in it */
+	struct dwarf_bytes split_ranges; /* of a skeleton: `ranges` of its split unit */
+	uint64_t base_address;		 /* that ranges are relative to */
 };
 
 struct dwarf_value {
@@ -43,20 +46,19 @@ struct dwarf_die {
 };
 
 /*
- * The unit whose first DIE is `cu_die`. `abbreviations` are read anew if need be and are the unit's
- * as long as it is used. Returns 0; -EBADMSG it makes no sense; -ENOMEM.
+ * Reads the unit's header, which is at `header` within .debug_info. Returns 0; -EBADMSG it makes no
+ * sense.
  */
-int dwarf_unit_open(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
-	struct dwarf_abbreviations *abbreviations, Dwarf_Die *cu_die);
+int dwarf_unit_open(
+	struct dwarf_unit *ret_unit, const struct dwarf_sections *sections, const uint8_t *header);
 
 /*
- * The unit of a piece whose header is at `header`, within .debug_info; what it takes from elsewhere
- * is in `skeleton`. Its DIEs may be read after dwarf_unit_load(). Returns 0; -EBADMSG.
+ * Reads the abbreviations and the first DIE; then the unit's DIEs may be read, as long as
+ * `abbreviations` are used for this unit. `skeleton` is a split unit's, else NULL. Returns 0;
+ * -EBADMSG they make no sense; -ENOMEM.
  */
-int dwarf_unit_begin(struct dwarf_unit *ret_unit, const struct dwarf_sections *sections,
-	const struct dwarf_skeleton *skeleton, const uint8_t *header);
-/* As of dwarf_unit_open(). Returns 0; -EBADMSG; -ENOMEM. */
-int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations);
+int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations,
+	const struct dwarf_unit *skeleton, struct dwarf_die *ret_first);
 
 /* The DIE at `position`, which is within the unit. Returns 0 or -EBADMSG. */
 int dwarf_unit_read_die(
@@ -79,14 +81,17 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *d
 /* The number of an address, a string or a list of ranges. */
 bool dwarf_unit_index(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_index);
+/* The address of that number. */
+bool dwarf_unit_numbered_address(
+	const struct dwarf_unit *unit, uint64_t number, uint64_t *ret_address);
 /* Of a reference into this unit. */
 bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, const uint8_t **ret_target);
+/* Of a reference to another unit: an offset in .debug_info, maybe that of the alternate file. */
+bool dwarf_unit_far_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, bool *ret_is_alternate, uint64_t *ret_offset);
+/* Is the string in the alternate file? */
+bool dwarf_unit_has_alternate_string(const struct dwarf_die *die, enum dwarf_attribute attribute);
 /* Borrowed from the file; NULL: none. */
 const char *dwarf_unit_string(
 	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute);
-
-/* For libdw, which knows nothing of pieces. */
-Dwarf_Attribute dwarf_unit_attribute(
-	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute);
-Dwarf_Die dwarf_unit_die(const struct dwarf_unit *unit, const struct dwarf_die *die);

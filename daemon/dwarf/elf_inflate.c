@@ -4,9 +4,14 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <string.h>
 #include <zlib.h>
 
-enum { INPUT_BYTES = 64 * 1024, OUTPUT_BYTES = 1024 * 1024 };
+enum {
+	INPUT_BYTES = 64 * 1024,
+	OUTPUT_BYTES = 1024 * 1024,
+	ZDEBUG_HEADER_BYTES = 4 + 8, /* "ZLIB" and the size, big-endian */
+};
 
 struct inflation {
 	const struct elf_file *file;
@@ -63,7 +68,7 @@ static int make_room(struct inflation *inflation)
 	return 0;
 }
 
-static int unpack_piece(struct inflation *inflation)
+static int unpack_chunk(struct inflation *inflation)
 {
 	z_stream *stream = &inflation->stream;
 	uInt room;
@@ -100,8 +105,8 @@ static void inflation_free(struct inflation *inflation)
 }
 DEFINE_CLEANUP(struct inflation, inflation_free);
 
-int elf_inflate(const struct elf_file *file, uint64_t offset, uint64_t size, uint64_t unpacked_max,
-	struct scratch_array *unpacked)
+static int inflate_bytes(const struct elf_file *file, uint64_t offset, uint64_t size,
+	uint64_t unpacked_max, struct scratch_array *unpacked)
 {
 	_cleanup_(inflation_freep) struct inflation *inflation = calloc(1, sizeof(*inflation));
 	int r;
@@ -122,9 +127,66 @@ int elf_inflate(const struct elf_file *file, uint64_t offset, uint64_t size, uin
 	if (r != Z_OK)
 		return r == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
 	while (inflation->room > 0) {
-		r = unpack_piece(inflation);
+		r = unpack_chunk(inflation);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* Of a section with SHF_COMPRESSED: the ELF header's class says how wide its fields are. */
+static int read_header(const struct elf_file *file, const Elf64_Shdr *section,
+	uint64_t *ret_header_bytes, uint64_t *ret_unpacked_bytes)
+{
+	const size_t header_bytes = file->is_64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	uint8_t header[sizeof(Elf64_Chdr)];
+	int r;
+
+	if (section->sh_size < header_bytes)
+		return -ENOEXEC;
+	r = elf_file_read(file, section->sh_offset, header, header_bytes);
+	if (r < 0)
+		return r;
+	if (elf_file_decode_u32(file, header) != ELFCOMPRESS_ZLIB)
+		return -ENOTSUP;
+	*ret_header_bytes = header_bytes;
+	*ret_unpacked_bytes =
+		elf_file_decode_word(file, header + (file->is_64 ? offsetof(Elf64_Chdr, ch_size)
+								 : offsetof(Elf32_Chdr, ch_size)));
+	return 0;
+}
+
+static int read_zdebug_header(const struct elf_file *file, const Elf64_Shdr *section,
+	uint64_t *ret_header_bytes, uint64_t *ret_unpacked_bytes)
+{
+	uint8_t header[ZDEBUG_HEADER_BYTES];
+	uint64_t unpacked_bytes = 0;
+	int r;
+
+	if (section->sh_size < sizeof(header))
+		return -ENOEXEC;
+	r = elf_file_read(file, section->sh_offset, header, sizeof(header));
+	if (r < 0)
+		return r;
+	if (memcmp(header, "ZLIB", 4) != 0)
+		return -ENOEXEC;
+	for (size_t i = 4; i < sizeof(header); i++)
+		unpacked_bytes = unpacked_bytes << 8 | header[i];
+	*ret_header_bytes = sizeof(header);
+	*ret_unpacked_bytes = unpacked_bytes;
+	return 0;
+}
+
+int elf_inflate_section(const struct elf_file *file, const Elf64_Shdr *section, bool is_zdebug,
+	struct scratch_array *unpacked)
+{
+	uint64_t header_bytes, unpacked_bytes;
+	int r;
+
+	r = is_zdebug ? read_zdebug_header(file, section, &header_bytes, &unpacked_bytes)
+		      : read_header(file, section, &header_bytes, &unpacked_bytes);
+	if (r < 0)
+		return r;
+	return inflate_bytes(file, section->sh_offset + header_bytes,
+		section->sh_size - header_bytes, unpacked_bytes, unpacked);
 }

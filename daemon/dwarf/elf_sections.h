@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an extraction needs of an ELF file's sections: found by name, compressed ones
- * (SHF_COMPRESSED with zlib, and the older .zdebug_) unpacked to the scratch file, so that neither
- * the file nor a decompression bomb decides how much memory is used. The file is hostile (I8).
+ * Finds an ELF file's sections by name, and reads what a few small ones say. The file is hostile
+ * (I8).
  */
 #pragma once
 
-#include "base/scratch.h"
 #include "symbol/elf_file.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,18 +43,3 @@ int elf_sections_read_alternate_link(
 
 /* CRC-32 of the whole file, as .gnu_debuglink has it; at about a gigabyte a second. 0 or -errno. */
 int elf_sections_crc(const struct elf_file *file, uint32_t *ret_crc);
-
-/*
- * Does the file have compressed debug sections? Then elf_sections_unpack() writes to `unpacked`, an
- * empty array of bytes, an ELF file of the same class and order with the same section headers:
- * those .debug_ sections unpacked that functions, inlined calls and lines are read from (not
- * .debug_loc, .debug_frame, .debug_macro and the like), the symbol tables and their strings copied,
- * .zdebug_ renamed, all other sections without contents, and no program headers. libdw reads that
- * one without memory of its own.
- *
- * Returns 0; -EFBIG beyond the array's or the scratch's limit, or of a 32-bit file beyond 4 GiB;
- * -ENOEXEC damaged; -ENOTSUP compressed by what we do not know (zstd); -ENOMEM; -ENOSPC; another
- * -errno from reading. The array's contents mean nothing after a failure.
- */
-bool elf_sections_are_compressed(const struct elf_file *file);
-int elf_sections_unpack(const struct elf_file *file, struct scratch_array *unpacked);

@@ -60,28 +60,6 @@ static bool has_code(const struct dwarf_die *die)
 static int add_range_list(struct walk *walk, const struct dwarf_die *die, uint32_t frame)
 {
 	struct dwarf_functions *functions = walk->functions;
-	Dwarf_Die list = dwarf_unit_die(walk->unit, die);
-	Dwarf_Addr base, start, end;
-	ptrdiff_t position = 0;
-	int r;
-
-	while ((position = dwarf_ranges(&list, position, &base, &start, &end)) > 0) {
-		if (functions->ranges_left == 0)
-			break;
-		functions->ranges_left--;
-		r = symbol_builder_add_range(functions->builder, frame, start, end);
-		if (r < 0)
-			return r;
-	}
-	if (position != 0)
-		walk->is_damaged = true;
-	return 0;
-}
-
-/* The same in a piece of split DWARF. */
-static int add_piece_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t frame)
-{
-	struct dwarf_functions *functions = walk->functions;
 	struct dwarf_range_list list;
 	uint64_t start, end;
 	int r = 1, added;
@@ -108,8 +86,7 @@ static int add_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t f
 
 	/* With DW_AT_ranges, a DW_AT_low_pc is what its addresses are counted from. */
 	if (dwarf_die_has(die, DWARF_RANGES))
-		return walk->unit->skeleton ? add_piece_ranges(walk, die, frame)
-					    : add_range_list(walk, die, frame);
+		return add_range_list(walk, die, frame);
 	if (dwarf_unit_address(walk->unit, die, DWARF_LOW_PC, &start)) {
 		if (dwarf_unit_address(walk->unit, die, DWARF_HIGH_PC, &end))
 			return symbol_builder_add_range(builder, frame, start, end);

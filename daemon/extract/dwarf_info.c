@@ -15,10 +15,7 @@
 #include <stdlib.h>
 
 enum {
-	UNITS_MAX = 192 * 1024, /* libdw keeps a kilobyte of each */
-	/* What libdw may keep of abbreviations, some 50 bytes each, before it begins anew. */
-	ABBREVIATIONS_KEPT_MAX = 1 << 19,
-	FOREIGN_DIE_COST = 8,	   /* in abbreviations: of a DIE of another unit */
+	UNITS_MAX = 1 << 20,	   /* 8 MiB of `programs` */
 	PIECE_UNITS_MAX = 1 << 22, /* that are looked at, in search of the right ones */
 	RANGES_MAX =
 		1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
@@ -28,11 +25,9 @@ enum {
 #define PIECE_BYTES_MAX (16ULL << 30)
 
 struct reader {
-	struct symbol_builder *builder; /* borrowed, as the next two */
-	Elf *elf, *alternate_elf;
-	Dwarf *dwarf, *alternate;
-	struct dwarf_pieces *pieces; /* borrowed */
-	struct dwarf_sections sections;
+	struct symbol_builder *builder;			   /* borrowed, as the next two */
+	const struct dwarf_sections *sections, *alternate; /* NULL: no alternate file */
+	struct dwarf_pieces *pieces;			   /* borrowed */
 	struct dwarf_abbreviations abbreviations, piece_abbreviations;
 	struct dwarf_names names;
 	struct dwarf_functions functions;
@@ -40,42 +35,13 @@ struct reader {
 	uint64_t *programs; /* offsets in .debug_line that were run; each once */
 	size_t program_count, program_capacity;
 	struct hash_index program_index;
-	uint64_t kept; /* abbreviations that libdw may hold */
 	uint64_t piece_units_left, piece_bytes_left;
 	bool lacks_pieces;
+	bool has_units, has_readable_units; /* of code */
 };
-
-/* What is known of the unit that is being read. */
-struct unit {
-	Dwarf_Die die; /* the first of it */
-	uint8_t type;  /* DW_UT_… */
-};
-
-static void close_dwarf(struct reader *reader)
-{
-	(void)dwarf_end(reader->dwarf);
-	(void)dwarf_end(reader->alternate);
-	reader->dwarf = reader->alternate = NULL;
-}
-
-static int open_dwarf(struct reader *reader)
-{
-	reader->dwarf = dwarf_begin_elf(reader->elf, DWARF_C_READ, NULL);
-	if (!reader->dwarf)
-		return -ENOEXEC;
-	if (!reader->alternate_elf)
-		return 0;
-	reader->alternate = dwarf_begin_elf(reader->alternate_elf, DWARF_C_READ, NULL);
-	if (reader->alternate) {
-		dwarf_setalt(reader->dwarf, reader->alternate);
-		symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
-	}
-	return 0;
-}
 
 static void reader_done(struct reader *reader)
 {
-	close_dwarf(reader);
 	dwarf_abbreviations_done(&reader->abbreviations);
 	dwarf_abbreviations_done(&reader->piece_abbreviations);
 	dwarf_names_done(&reader->names);
@@ -85,50 +51,31 @@ static void reader_done(struct reader *reader)
 	hash_index_done(&reader->program_index);
 }
 
-static int reader_init(struct reader *reader, struct symbol_builder *builder, Elf *elf,
-	Elf *alternate, struct dwarf_pieces *pieces)
+static int reader_init(struct reader *reader, struct symbol_builder *builder,
+	const struct dwarf_sections *sections, const struct dwarf_sections *alternate,
+	struct dwarf_pieces *pieces)
 {
-	uint64_t line_bytes, info_bytes;
-	int r;
-
+	if (alternate && !alternate->info.position)
+		alternate = NULL;
 	*reader = (struct reader){
 		.builder = builder,
-		.elf = elf,
-		.alternate_elf = alternate,
+		.sections = sections,
+		.alternate = alternate,
 		.pieces = pieces,
 		.piece_units_left = PIECE_UNITS_MAX,
 		.piece_bytes_left = PIECE_BYTES_MAX,
 	};
-	r = dwarf_sections_find(elf, false, &reader->sections);
-	if (r < 0)
-		return r;
-	if (!reader->sections.info.position || !reader->sections.abbrev.position)
+	if (!sections->info.position || !sections->abbrev.position)
 		return -ENODATA;
-	line_bytes = dwarf_bytes_left(&reader->sections.line);
-	info_bytes = dwarf_bytes_left(&reader->sections.info);
+	if (alternate)
+		symbol_builder_add_contents(builder, PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
 	dwarf_abbreviations_init(&reader->abbreviations);
 	dwarf_abbreviations_init(&reader->piece_abbreviations);
 	/* Units may share what they name; honest ones do so rarely. */
-	line_table_init(&reader->lines, builder, 2 * line_bytes);
-	dwarf_functions_init(&reader->functions, builder, &reader->names, info_bytes + RANGES_MAX);
-	r = dwarf_names_init(&reader->names, builder);
-	return r < 0 ? r : open_dwarf(reader);
-}
-
-/* Gives back what libdw has allocated, which it does not do before its end. */
-static int reopen_dwarf(struct reader *reader, struct unit *unit)
-{
-	Dwarf_Off offset = dwarf_dieoffset(&unit->die);
-	int r;
-
-	close_dwarf(reader);
-	reader->kept = 0;
-	dwarf_names_forget(&reader->names);
-	dwarf_abbreviations_forget(&reader->abbreviations);
-	r = open_dwarf(reader);
-	if (r < 0)
-		return r;
-	return dwarf_offdie(reader->dwarf, offset, &unit->die) ? 0 : -ENOEXEC;
+	line_table_init(&reader->lines, builder, 2 * dwarf_bytes_left(&sections->line));
+	dwarf_functions_init(&reader->functions, builder, &reader->names,
+		dwarf_bytes_left(&sections->info) + RANGES_MAX);
+	return dwarf_names_init(&reader->names, builder, sections, alternate);
 }
 
 static bool is_program(const void *owner, uint32_t id, const void *key)
@@ -171,7 +118,7 @@ static int read_lines(
 		return 0;
 	if (dwarf_die_has(die, DWARF_COMP_DIR))
 		folder = dwarf_unit_string(unit, die, DWARF_COMP_DIR);
-	r = line_table_open(&reader->lines, &reader->sections, offset, folder ? folder : "");
+	r = line_table_open(&reader->lines, reader->sections, offset, folder ? folder : "");
 	if (r < 0)
 		return r;
 	r = claim_program(reader, offset);
@@ -201,37 +148,17 @@ static bool has_code_in_types(const struct dwarf_unit *unit, const struct dwarf_
 	}
 }
 
-static int read_first_die(const struct dwarf_unit *unit, struct dwarf_die *die)
-{
-	int r = dwarf_unit_read_die(unit, unit->first_die, die);
-
-	return r == 0 && !die->abbreviation ? -EBADMSG : r;
-}
-
-static int open_unit(
-	struct reader *reader, Dwarf_Die *first_die, struct dwarf_unit *unit, struct dwarf_die *die)
-{
-	int r;
-
-	r = dwarf_unit_open(unit, &reader->sections, &reader->abbreviations, first_die);
-	if (r < 0)
-		return r;
-	unit->has_alternate = reader->alternate;
-	reader->kept += reader->abbreviations.count;
-	return read_first_die(unit, die);
-}
-
 /* What is in `piece`, whose bytes may have been another's before. */
-static int open_piece_unit(struct reader *reader, const struct dwarf_skeleton *skeleton,
-	const struct dwarf_sections *piece, struct dwarf_unit *unit)
+static int open_piece_unit(struct reader *reader, const struct dwarf_unit *skeleton,
+	const struct dwarf_sections *piece, struct dwarf_unit *unit, struct dwarf_die *first)
 {
 	uint64_t bytes;
 	int r;
 
-	dwarf_names_forget_dies(&reader->names);
+	dwarf_names_forget(&reader->names);
 	dwarf_abbreviations_forget(&reader->piece_abbreviations);
-	r = dwarf_split_find(
-		piece, skeleton, &reader->piece_abbreviations, &reader->piece_units_left, unit);
+	r = dwarf_split_find(piece, skeleton, &reader->piece_abbreviations,
+		&reader->piece_units_left, unit, first);
 	if (r < 0)
 		return r;
 	bytes = (uint64_t)(unit->end - unit->header);
@@ -241,56 +168,51 @@ static int open_piece_unit(struct reader *reader, const struct dwarf_skeleton *s
 	return 0;
 }
 
-static int find_in_package(struct reader *reader, const struct dwarf_skeleton *skeleton,
-	struct dwarf_sections *piece, struct dwarf_unit *unit)
+static int find_in_package(struct reader *reader, const struct dwarf_unit *skeleton,
+	struct dwarf_sections *piece, struct dwarf_unit *unit, struct dwarf_die *first)
 {
 	int r = dwarf_pieces_find_packaged(reader->pieces, skeleton->id, piece);
 
-	return r < 0 ? r : open_piece_unit(reader, skeleton, piece, unit);
+	return r < 0 ? r : open_piece_unit(reader, skeleton, piece, unit, first);
 }
 
-static int find_in_file(struct reader *reader, const struct dwarf_skeleton *skeleton,
-	const struct dwarf_unit *main_unit, const struct dwarf_die *die,
-	struct dwarf_sections *piece, struct dwarf_unit *unit)
+static int find_in_file(struct reader *reader, const struct dwarf_unit *skeleton,
+	const struct dwarf_die *die, struct dwarf_sections *piece, struct dwarf_unit *unit,
+	struct dwarf_die *first)
 {
-	const char *name = dwarf_unit_string(main_unit, die, DWARF_DWO_NAME);
-	const char *folder = NULL;
+	const char *name = NULL, *folder = NULL;
 	int r;
 
+	if (dwarf_die_has(die, DWARF_DWO_NAME))
+		name = dwarf_unit_string(skeleton, die, DWARF_DWO_NAME);
 	if (dwarf_die_has(die, DWARF_COMP_DIR))
-		folder = dwarf_unit_string(main_unit, die, DWARF_COMP_DIR);
+		folder = dwarf_unit_string(skeleton, die, DWARF_COMP_DIR);
 	r = name ? dwarf_pieces_find_file(reader->pieces, folder ? folder : "", name, piece)
 		 : -EBADMSG;
 	if (r < 0)
 		return r;
 	do
-		r = open_piece_unit(reader, skeleton, piece, unit);
+		r = open_piece_unit(reader, skeleton, piece, unit, first);
 	while (r == -ENOENT && dwarf_pieces_next_info(reader->pieces, piece));
 	return r;
 }
 
 /* Returns 0; -EBADMSG the piece is not to be had, or makes no sense; or what ends the whole. */
 static int read_piece(
-	struct reader *reader, const struct dwarf_unit *main_unit, const struct dwarf_die *die)
+	struct reader *reader, const struct dwarf_unit *skeleton, const struct dwarf_die *die)
 {
-	struct dwarf_skeleton skeleton;
 	struct dwarf_sections piece;
 	struct dwarf_unit unit;
 	struct dwarf_die first;
 	int r;
 
-	r = dwarf_skeleton_read(&skeleton, main_unit, die);
-	if (r < 0)
-		return r;
-	r = find_in_package(reader, &skeleton, &piece, &unit);
+	r = find_in_package(reader, skeleton, &piece, &unit, &first);
 	if (r == -ENOENT || r == -EBADMSG)
-		r = find_in_file(reader, &skeleton, main_unit, die, &piece, &unit);
+		r = find_in_file(reader, skeleton, die, &piece, &unit, &first);
 	if (r == -ENOENT || r == -EBADMSG) {
 		reader->lacks_pieces = true;
 		return -EBADMSG;
 	}
-	if (r == 0)
-		r = read_first_die(&unit, &first);
 	if (r < 0)
 		return r;
 	symbol_builder_add_contents(reader->builder, PILOTLIGHT_SYMBOL_HAS_SPLIT);
@@ -299,108 +221,87 @@ static int read_piece(
 }
 
 /* Without its piece, a skeleton may have some of the functions itself. */
-static int read_functions(struct reader *reader, const struct unit *unit,
-	const struct dwarf_unit *main_unit, const struct dwarf_die *die)
+static int read_functions(
+	struct reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	int r, lost = 0;
 
 	if (unit->type == DW_UT_skeleton) {
-		lost = read_piece(reader, main_unit, die);
+		lost = read_piece(reader, unit, die);
 		if (lost != -EBADMSG)
 			return lost;
 	}
 	r = dwarf_functions_read(
-		&reader->functions, main_unit, &reader->lines, has_code_in_types(main_unit, die));
+		&reader->functions, unit, &reader->lines, has_code_in_types(unit, die));
 	return r < 0 ? r : lost;
 }
 
-/* `*is_any_read` becomes true where it is a unit, however damaged. */
-static int read_unit(struct reader *reader, struct unit *unit, bool *is_any_read)
+/* Partial and type units have no code of their own. */
+static bool may_have_code(const struct dwarf_unit *unit)
 {
-	struct dwarf_unit main_unit;
+	return unit->type == DW_UT_compile || unit->type == DW_UT_skeleton;
+}
+
+static int read_unit(struct reader *reader, const uint8_t *header)
+{
+	struct dwarf_unit unit;
 	struct dwarf_die die;
 	int r, lines;
 
-	r = open_unit(reader, &unit->die, &main_unit, &die);
+	r = dwarf_unit_open(&unit, reader->sections, header);
+	if (r == 0 && !may_have_code(&unit))
+		return 0;
+	reader->has_units = true;
+	unit.alternate = reader->alternate;
+	if (r == 0)
+		r = dwarf_unit_load(&unit, &reader->abbreviations, NULL, &die);
 	if (r < 0)
 		return r;
-	*is_any_read = true;
-	lines = read_lines(reader, &main_unit, &die);
+	/* Before DWARF 5, only the first DIE says what the unit is. */
+	if (!may_have_code(&unit))
+		return 0;
+	reader->has_readable_units = true;
+	lines = read_lines(reader, &unit, &die);
 	if (lines < 0 && lines != -EBADMSG)
 		return lines;
-	r = read_functions(reader, unit, &main_unit, &die);
+	r = read_functions(reader, &unit, &die);
 	return r == 0 ? lines : r;
-}
-
-/* Returns 1, 0 at the end, -EBADMSG. `unit->die.cu` is the unit before, or NULL. */
-static int next_unit(struct reader *reader, struct unit *unit)
-{
-	Dwarf_CU *cu = unit->die.cu;
-	Dwarf_Half version;
-	int r;
-
-	r = dwarf_get_units(reader->dwarf, cu, &cu, &version, &unit->type, &unit->die, NULL);
-	if (r != 0)
-		return r < 0 ? -EBADMSG : 0;
-	unit->die.cu = cu;
-	return 1;
-}
-
-/* Partial and type units have no code of their own. */
-static bool has_code(const struct unit *unit)
-{
-	return unit->die.addr && (unit->type == DW_UT_compile || unit->type == DW_UT_skeleton);
-}
-
-/* Counts the unit if it is lost. Returns 0 or what ends the whole. */
-static int try_unit(struct reader *reader, struct unit *unit, bool *is_any_read)
-{
-	int r;
-
-	r = read_unit(reader, unit, is_any_read);
-	if (r == -EBADMSG)
-		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
-	else if (r < 0)
-		return r;
-	if (reader->kept + reader->names.foreign_count * FOREIGN_DIE_COST > ABBREVIATIONS_KEPT_MAX)
-		return reopen_dwarf(reader, unit);
-	return 0;
 }
 
 static int read_units(struct reader *reader)
 {
-	bool is_any_read = false, is_any_there = false;
-	struct unit unit = { .die.cu = NULL };
-	int r = -EBADMSG;
+	struct dwarf_bytes bytes = reader->sections->info;
+	size_t count = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < UNITS_MAX; i++) {
-		r = next_unit(reader, &unit);
-		if (r <= 0)
-			break;
-		if (!has_code(&unit))
-			continue;
-		is_any_there = true;
-		r = try_unit(reader, &unit, &is_any_read);
-		if (r < 0)
+	while (dwarf_bytes_left(&bytes) > 0) {
+		const uint8_t *header = bytes.position;
+		uint8_t offset_bytes;
+
+		(void)dwarf_bytes_take(&bytes, dwarf_bytes_unit_length(&bytes, &offset_bytes));
+		/* What comes after is lost, and nobody knows how many units that are. */
+		r = bytes.is_short || count++ == UNITS_MAX ? -EBADMSG : read_unit(reader, header);
+		if (r == -EBADMSG)
+			symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
+		else if (r < 0)
 			return r;
-		r = -EBADMSG;
+		if (count > UNITS_MAX)
+			break;
 	}
-	/* What comes after is lost, and nobody knows how many units that are. */
-	if (r < 0)
-		symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
-	if (is_any_read)
+	if (reader->has_readable_units)
 		return 0;
-	return is_any_there || r < 0 ? -ENOEXEC : -ENODATA;
+	return reader->has_units || r < 0 ? -ENOEXEC : -ENODATA;
 }
 
-int dwarf_info_read(struct symbol_builder *builder, Elf *elf, Elf *alternate,
-	struct dwarf_pieces *pieces, struct dwarf_info_gaps *ret_gaps)
+int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_sections *sections,
+	const struct dwarf_sections *alternate, struct dwarf_pieces *pieces,
+	struct dwarf_info_gaps *ret_gaps)
 {
 	struct dwarf_info_gaps gaps;
 	struct reader reader;
 	int r;
 
-	r = reader_init(&reader, builder, elf, alternate, pieces);
+	r = reader_init(&reader, builder, sections, alternate, pieces);
 	if (r == 0)
 		r = read_units(&reader);
 	gaps = (struct dwarf_info_gaps){

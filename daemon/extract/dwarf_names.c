@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/dwarf_names.h"
 
-#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,39 +22,37 @@ struct dwarf_named_die {
 /* Along a chain of references. */
 struct search {
 	const char *linkage_name, *name; /* the nearest of each */
-	const void *next;		 /* where the chain goes on; NULL: nowhere */
-	Dwarf_Die foreign;		 /* where that is in another unit */
-	bool is_foreign;
+	const uint8_t *next;		 /* where the chain goes on; NULL: nowhere */
+	struct dwarf_units *units; /* that have the unit of `next`; NULL: it is in the same unit */
 };
 
-int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder)
+int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder,
+	const struct dwarf_sections *sections, const struct dwarf_sections *alternate)
 {
 	struct dwarf_named_die *cache = calloc((size_t)1 << CACHE_BITS, sizeof(*cache));
 
 	if (!cache)
 		return -ENOMEM;
 	*names = (struct dwarf_names){ .builder = builder, .cache = cache, .generation = 1 };
+	dwarf_units_init(&names->units, sections, alternate);
+	dwarf_units_init(&names->alternate_units, alternate, NULL);
 	return 0;
 }
 
 void dwarf_names_done(struct dwarf_names *names)
 {
+	dwarf_units_done(&names->units);
+	dwarf_units_done(&names->alternate_units);
 	free(names->cache);
 	*names = (struct dwarf_names){ 0 };
 }
 
-void dwarf_names_forget_dies(struct dwarf_names *names)
+void dwarf_names_forget(struct dwarf_names *names)
 {
 	if (++names->generation <= GENERATION_MAX)
 		return;
 	memset(names->cache, 0, sizeof(*names->cache) << CACHE_BITS);
 	names->generation = 1;
-}
-
-void dwarf_names_forget(struct dwarf_names *names)
-{
-	dwarf_names_forget_dies(names);
-	names->foreign_count = 0;
 }
 
 static struct dwarf_named_die *cache_entry(struct dwarf_names *names, const void *die)
@@ -65,133 +62,57 @@ static struct dwarf_named_die *cache_entry(struct dwarf_names *names, const void
 	return &names->cache[hash >> (64 - CACHE_BITS)];
 }
 
-/* libdw would look for an alternate file on its own, and not ask whether it is the one. */
-static bool is_in_alternate(unsigned int form)
-{
-	switch (form) {
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
-	case DW_FORM_ref_sup4:
-	case DW_FORM_ref_sup8:
-	case DW_FORM_strp_sup:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Is it in an alternate file that is not there? Then it is lost, and that is remembered. */
-static bool is_lost(struct dwarf_names *names, unsigned int form, bool has_alternate)
-{
-	if (has_alternate || !is_in_alternate(form))
-		return false;
-	names->lacks_alternate = true;
-	return true;
-}
-
 static const char *string_of(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
-	if (!dwarf_die_has(die, attribute) ||
-		is_lost(names, die->values[attribute].form, unit->has_alternate))
+	if (!dwarf_die_has(die, attribute))
 		return NULL;
+	if (!unit->alternate && dwarf_unit_has_alternate_string(die, attribute))
+		names->lacks_alternate = true;
 	return dwarf_unit_string(unit, die, attribute);
 }
 
-static void follow_foreign(struct dwarf_names *names, struct search *search,
-	Dwarf_Attribute *reference, bool has_alternate)
+static void follow(struct dwarf_names *names, const struct dwarf_unit *unit,
+	const struct dwarf_die *die, enum dwarf_attribute attribute, struct search *search)
 {
-	/* Functions are not named by type signatures, whose search is a long one. */
-	if (reference->form == DW_FORM_ref_sig8 || is_lost(names, reference->form, has_alternate))
+	struct dwarf_units *units = &names->units;
+	const struct dwarf_bytes *info;
+	bool is_alternate;
+	uint64_t offset;
+
+	if (dwarf_unit_reference(unit, die, attribute, &search->next))
 		return;
-	names->foreign_count++;
-	if (!dwarf_formref_die(reference, &search->foreign))
+	/* Compilers put what a split unit refers to into the same unit. */
+	if (unit->is_split ||
+		!dwarf_unit_far_reference(unit, die, attribute, &is_alternate, &offset))
 		return;
-	search->is_foreign = true;
-	search->next = search->foreign.addr;
+	if (is_alternate && !unit->alternate) {
+		names->lacks_alternate = true;
+		return;
+	}
+	if (is_alternate || unit->sections != units->sections)
+		units = &names->alternate_units;
+	info = &units->sections->info;
+	if (offset < dwarf_bytes_left(info)) {
+		search->next = info->position + offset;
+		search->units = units;
+	}
 }
 
 static void look_at(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const struct dwarf_die *die, struct search *search)
 {
-	enum dwarf_attribute reference = DWARF_ATTRIBUTES;
-	Dwarf_Attribute attribute;
-	const uint8_t *target;
-
 	search->next = NULL;
+	search->units = NULL;
 	search->linkage_name = string_of(names, unit, die, DWARF_LINKAGE_NAME);
 	if (search->linkage_name)
 		return;
 	if (!search->name)
 		search->name = string_of(names, unit, die, DWARF_NAME);
 	if (dwarf_die_has(die, DWARF_ORIGIN))
-		reference = DWARF_ORIGIN;
+		follow(names, unit, die, DWARF_ORIGIN, search);
 	else if (dwarf_die_has(die, DWARF_SPECIFICATION))
-		reference = DWARF_SPECIFICATION;
-	else
-		return;
-	if (dwarf_unit_reference(unit, die, reference, &target)) {
-		search->next = target;
-		return;
-	}
-	/* Compilers put what a piece of split DWARF refers to into the same unit. */
-	if (unit->skeleton)
-		return;
-	attribute = dwarf_unit_attribute(unit, die, reference);
-	follow_foreign(names, search, &attribute, unit->has_alternate);
-}
-
-/* What one DIE of another unit has, by libdw. */
-struct foreign_attributes {
-	Dwarf_Attribute items[DWARF_ATTRIBUTES];
-	uint32_t present;
-};
-
-static int take_foreign_attribute(Dwarf_Attribute *attribute, void *context)
-{
-	struct foreign_attributes *attributes = context;
-	enum dwarf_attribute which = dwarf_attribute_of(attribute->code);
-
-	if (which != DWARF_ATTRIBUTES) {
-		attributes->present |= 1U << which;
-		attributes->items[which] = *attribute;
-	}
-	return DWARF_CB_OK;
-}
-
-static const char *foreign_string(struct dwarf_names *names,
-	const struct foreign_attributes *attributes, enum dwarf_attribute which, bool has_alternate)
-{
-	Dwarf_Attribute attribute;
-
-	if (!(attributes->present >> which & 1))
-		return NULL;
-	attribute = attributes->items[which];
-	if (is_lost(names, attribute.form, has_alternate))
-		return NULL;
-	return dwarf_formstring(&attribute);
-}
-
-static void look_at_foreign(struct dwarf_names *names, struct search *search, bool has_alternate)
-{
-	struct foreign_attributes attributes = { .present = 0 };
-	Dwarf_Die die = search->foreign;
-
-	search->next = NULL;
-	search->is_foreign = false;
-	if (dwarf_getattrs(&die, take_foreign_attribute, &attributes, 0) < 0)
-		return;
-	search->linkage_name =
-		foreign_string(names, &attributes, DWARF_LINKAGE_NAME, has_alternate);
-	if (search->linkage_name)
-		return;
-	if (!search->name)
-		search->name = foreign_string(names, &attributes, DWARF_NAME, has_alternate);
-	if (attributes.present >> DWARF_ORIGIN & 1)
-		follow_foreign(names, search, &attributes.items[DWARF_ORIGIN], has_alternate);
-	else if (attributes.present >> DWARF_SPECIFICATION & 1)
-		follow_foreign(
-			names, search, &attributes.items[DWARF_SPECIFICATION], has_alternate);
+		follow(names, unit, die, DWARF_SPECIFICATION, search);
 }
 
 static int add_name(struct dwarf_names *names, const char *name, uint32_t *ret_name)
@@ -203,26 +124,22 @@ static int add_name(struct dwarf_names *names, const char *name, uint32_t *ret_n
 		names->builder, name, strnlen(name, NAME_BYTES_MAX), ret_name);
 }
 
-/* What the chain that begins at `search->next` has, without what led to it. */
+/* The name at the end of the chain that begins at `first->next`, without what led to it. */
 static int resolve(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const struct search *first, struct dwarf_named_die *ret_named)
 {
-	struct search search = {
-		.next = first->next,
-		.foreign = first->foreign,
-		.is_foreign = first->is_foreign,
-	};
+	struct search search = { .next = first->next, .units = first->units };
 	struct dwarf_named_die named = { .die = first->next, .generation = names->generation };
 	struct dwarf_die die;
 	int r;
 
 	for (int i = 0; i < REFERENCES_MAX && search.next && !search.linkage_name; i++) {
-		if (search.is_foreign)
-			look_at_foreign(names, &search, unit->has_alternate);
-		else if (dwarf_unit_read_die(unit, search.next, &die) == 0 && die.abbreviation)
-			look_at(names, unit, &die, &search);
-		else
+		r = search.units ? dwarf_units_find(search.units, search.next, &unit) : 0;
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0 || dwarf_unit_read_die(unit, search.next, &die) < 0 || !die.abbreviation)
 			break;
+		look_at(names, unit, &die, &search);
 	}
 	named.is_linkage_name = search.linkage_name != NULL;
 	r = add_name(names, search.linkage_name ? search.linkage_name : search.name, &named.name);

@@ -7,26 +7,25 @@
  */
 #pragma once
 
-#include "dwarf/dwarf_unit.h"
+#include "dwarf/dwarf_units.h"
 #include "extract/symbol_builder.h"
 
 struct dwarf_names {
 	struct symbol_builder *builder; /* borrowed */
+	/* Where references across units lead to: in the file itself, and in the alternate file. */
+	struct dwarf_units units, alternate_units;
 	struct dwarf_named_die *cache;
-	uint32_t generation;	/* of what is in the cache */
-	uint64_t foreign_count; /* DIEs of other units that libdw was asked for since */
-	bool lacks_alternate;	/* a name is in an alternate file, and there is none */
+	uint32_t generation;  /* of the cache's entries */
+	bool lacks_alternate; /* a name is in an alternate file, and there is none */
 };
 
-/* Returns 0 or -ENOMEM. */
-int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder);
+/* `alternate`: the sections of the file that dwz made, or NULL. Returns 0 or -ENOMEM. */
+int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder,
+	const struct dwarf_sections *sections, const struct dwarf_sections *alternate);
 void dwarf_names_done(struct dwarf_names *names);
 
-/* libdw begins anew, and the file's sections may have moved. */
+/* Clears the cache, before other DIEs come to lie at the same addresses. */
 void dwarf_names_forget(struct dwarf_names *names);
-
-/* The DIEs that were asked about are no longer where they were. */
-void dwarf_names_forget_dies(struct dwarf_names *names);
 
 /* 0: it has none. Returns 0 or the builder's errors. */
 int dwarf_names_find(struct dwarf_names *names, const struct dwarf_unit *unit,

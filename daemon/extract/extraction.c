@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/scratch.h"
-#include "dwarf/debug_elf.h"
+#include "dwarf/dwarf_file.h"
 #include "dwarf/elf_sections.h"
 #include "extract/dwarf_info.h"
 #include "extract/elf_symbols.h"
@@ -167,42 +167,39 @@ static bool is_alternate_of(const struct extraction *extraction, const struct el
 	       memcmp(id.bytes, link.build_id, id.size) == 0;
 }
 
-/* Debug sections that cannot be had are counted: -ENOEXEC. */
-static int open_debug_elf(
-	struct extraction *extraction, const struct elf_file *file, struct debug_elf *ret_elf)
+static bool is_out_of_resources(int r)
 {
-	int r;
-
-	r = debug_elf_open(ret_elf, file, &extraction->scratch);
-	if (r == 0 || r == -ENOMEM || r == -ENOSPC)
-		return r;
-	symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
-	return -ENOEXEC;
+	return r == -ENOMEM || r == -ENOSPC;
 }
 
 /* Returns 0; -ENODATA there is none; -ENOEXEC it is lost, and counted; or what ends the whole. */
 static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file,
 	struct dwarf_info_gaps *ret_gaps)
 {
-	struct debug_elf elf = { .elf = NULL }, alternate = { .elf = NULL };
-	int r = 0;
+	_cleanup_(dwarf_file_close) struct dwarf_file dwarf = { 0 }, alternate = { 0 };
+	struct scratch *scratch = &extraction->scratch;
+	bool has_alternate = false;
+	int r;
 
 	if (is_alternate_of(extraction, file)) {
-		r = debug_elf_open(&alternate, &extraction->alternate, &extraction->scratch);
-		extraction->report->has_taken_alternate = r == 0;
+		r = dwarf_file_open(&alternate, extraction->alternate.fd, false, scratch);
+		if (is_out_of_resources(r))
+			return r;
 		/* Without it what needs it is lost, and dwarf_info_read() counts that. */
-		r = r == -ENOMEM || r == -ENOSPC ? r : 0;
+		extraction->report->has_taken_alternate = has_alternate = r == 0;
 	}
+	r = dwarf_file_open(&dwarf, file->fd, false, scratch);
+	if (is_out_of_resources(r))
+		return r;
 	if (r == 0)
-		r = open_debug_elf(extraction, file, &elf);
-	if (r == 0) {
-		r = dwarf_info_read(
-			extraction->builder, elf.elf, alternate.elf, &extraction->pieces, ret_gaps);
-		if (r == -ENOEXEC)
-			symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+		r = dwarf_info_read(extraction->builder, &dwarf.sections,
+			has_alternate ? &alternate.sections : NULL, &extraction->pieces, ret_gaps);
+	else {
+		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+		return -ENOEXEC;
 	}
-	debug_elf_done(&elf);
-	debug_elf_done(&alternate);
+	if (r == -ENOEXEC)
+		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
 	return r;
 }
 

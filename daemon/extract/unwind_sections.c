@@ -9,15 +9,14 @@
 #include <string.h>
 
 enum {
-	HDR_VERSION = 1,	   /* of .eh_frame_hdr */
-	HDR_BYTES = 12,		   /* of it, with the address of .eh_frame */
-	ZLIB_HEADER_BYTES = 4 + 8, /* of .zdebug_: "ZLIB" and the length, big-endian */
+	HDR_VERSION = 1, /* of .eh_frame_hdr */
+	HDR_BYTES = 12,	 /* of it, with the address of .eh_frame */
 };
 
-/* Where a section's bytes are in its file, and how they are packed. */
+/* Where a section's bytes are in its file, and how they are compressed. */
 struct packed {
-	uint64_t offset, size;
-	uint64_t unpacked_bytes; /* 0: it is not packed */
+	Elf64_Shdr header;
+	bool is_zdebug;
 };
 
 void unwind_sections_done(struct unwind_sections *sections)
@@ -30,18 +29,20 @@ void unwind_sections_done(struct unwind_sections *sections)
 static int fill(
 	const struct elf_file *file, const struct packed *packed, struct scratch_array *contents)
 {
-	uint64_t bytes = packed->unpacked_bytes > 0 ? packed->unpacked_bytes : packed->size;
+	const Elf64_Shdr *header = &packed->header;
 	int r;
 
-	if (bytes > CFI_SECTION_BYTES_MAX)
+	if (packed->is_zdebug || (header->sh_flags & SHF_COMPRESSED)) {
+		r = elf_inflate_section(file, header, packed->is_zdebug, contents);
+		return r == -ENOTSUP || (r == 0 && contents->count == 0) ? -ENOEXEC : r;
+	}
+	if (header->sh_size > CFI_SECTION_BYTES_MAX)
 		return -EFBIG;
-	if (packed->unpacked_bytes > 0)
-		return elf_inflate(file, packed->offset, packed->size, bytes, contents);
-	r = scratch_array_reserve(contents, bytes);
+	r = scratch_array_reserve(contents, header->sh_size);
 	if (r < 0)
 		return r;
-	contents->count = bytes;
-	return elf_file_read(file, packed->offset, contents->items, bytes);
+	contents->count = header->sh_size;
+	return elf_file_read(file, header->sh_offset, contents->items, header->sh_size);
 }
 
 static int add(struct unwind_sections *sections, const struct elf_file *file,
@@ -121,8 +122,8 @@ static int find_by_segment(
 	distance = vaddr - phdr.p_vaddr;
 	if (phdr.p_offset > file->size_bytes || phdr.p_filesz > file->size_bytes - phdr.p_offset)
 		return -ENOEXEC;
-	packed->offset = phdr.p_offset + distance;
-	packed->size = phdr.p_filesz - distance;
+	packed->header.sh_offset = phdr.p_offset + distance;
+	packed->header.sh_size = phdr.p_filesz - distance;
 	section->cfi.vaddr = vaddr;
 	section->cfi.ends_with_zero = true;
 	return 0;
@@ -143,7 +144,7 @@ static int add_eh_frame(
 	r = elf_sections_find(file, ".eh_frame", &header);
 	if (r < 0)
 		return r;
-	packed = (struct packed){ .offset = header.sh_offset, .size = header.sh_size };
+	packed.header = (Elf64_Shdr){ .sh_offset = header.sh_offset, .sh_size = header.sh_size };
 	section.cfi.vaddr = header.sh_addr;
 	section.cfi.data_base = vaddr_of(file, ".got.plt");
 	if (section.cfi.data_base == 0)
@@ -151,65 +152,18 @@ static int add_eh_frame(
 	return add(sections, file, &packed, &section, scratch);
 }
 
-/* Of a section with SHF_COMPRESSED. */
-static int read_compression(const struct elf_file *file, struct packed *packed)
-{
-	Elf64_Chdr chdr;
-	int r;
-
-	if (packed->size < sizeof(chdr))
-		return -ENOEXEC;
-	r = elf_file_read(file, packed->offset, &chdr, sizeof(chdr));
-	if (r < 0)
-		return r;
-	if (chdr.ch_type != ELFCOMPRESS_ZLIB || chdr.ch_size == 0)
-		return -ENOEXEC;
-	packed->offset += sizeof(chdr);
-	packed->size -= sizeof(chdr);
-	packed->unpacked_bytes = chdr.ch_size;
-	return 0;
-}
-
-static int read_old_compression(const struct elf_file *file, struct packed *packed)
-{
-	uint8_t bytes[ZLIB_HEADER_BYTES];
-	int r;
-
-	if (packed->size < sizeof(bytes))
-		return -ENOEXEC;
-	r = elf_file_read(file, packed->offset, bytes, sizeof(bytes));
-	if (r < 0)
-		return r;
-	if (memcmp(bytes, "ZLIB", 4) != 0)
-		return -ENOEXEC;
-	packed->offset += sizeof(bytes);
-	packed->size -= sizeof(bytes);
-	for (size_t i = 4; i < sizeof(bytes); i++)
-		packed->unpacked_bytes = packed->unpacked_bytes << 8 | bytes[i];
-	return packed->unpacked_bytes > 0 ? 0 : -ENOEXEC;
-}
-
 static int add_debug_frame(struct unwind_sections *sections, const struct elf_file *file,
 	bool is_of_debug_file, struct scratch *scratch)
 {
 	const struct unwind_section section = { .is_of_debug_file = is_of_debug_file };
-	struct packed packed;
-	Elf64_Shdr header;
-	bool is_old = false;
+	struct packed packed = { .is_zdebug = false };
 	int r;
 
-	r = elf_sections_find(file, ".debug_frame", &header);
+	r = elf_sections_find(file, ".debug_frame", &packed.header);
 	if (r == -ENODATA) {
-		r = elf_sections_find(file, ".zdebug_frame", &header);
-		is_old = true;
+		r = elf_sections_find(file, ".zdebug_frame", &packed.header);
+		packed.is_zdebug = true;
 	}
-	if (r < 0)
-		return r;
-	packed = (struct packed){ .offset = header.sh_offset, .size = header.sh_size };
-	if (is_old)
-		r = read_old_compression(file, &packed);
-	else if (header.sh_flags & SHF_COMPRESSED)
-		r = read_compression(file, &packed);
 	return r < 0 ? r : add(sections, file, &packed, &section, scratch);
 }
 

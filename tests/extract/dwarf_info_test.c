@@ -225,7 +225,7 @@ static void partial_units_are_not_walked(void **state)
 	assert_int_equal(units_lost(&f), 0);
 }
 
-static void a_unit_that_libdw_refuses_ends_the_rest(void **state)
+static void a_unit_beyond_the_section_ends_the_rest(void **state)
 {
 	(void)state;
 	put_one_function(&f, "before", 0x1000);
@@ -260,7 +260,7 @@ static void nonsense_is_an_error(void **state)
 	assert_int_equal(read_dwarf(&f), -ENOEXEC);
 }
 
-static void many_abbreviations_make_libdw_begin_anew(void **state)
+static void many_abbreviations_are_read_for_each_unit(void **state)
 {
 	char name[32];
 
@@ -317,10 +317,10 @@ int main(void)
 		TEST(a_line_program_is_run_once),
 		TEST(damage_costs_its_unit),
 		TEST(partial_units_are_not_walked),
-		TEST(a_unit_that_libdw_refuses_ends_the_rest),
+		TEST(a_unit_beyond_the_section_ends_the_rest),
 		TEST(a_file_without_dwarf_has_none),
 		TEST(nonsense_is_an_error),
-		TEST(many_abbreviations_make_libdw_begin_anew),
+		TEST(many_abbreviations_are_read_for_each_unit),
 		TEST(failing_allocations_are_told),
 	};
 

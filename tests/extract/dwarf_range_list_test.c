@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 static struct section_bytes lists, addresses, attribute;
-static struct dwarf_skeleton skeleton;
 static struct dwarf_sections sections;
 static struct dwarf_unit unit;
 static struct dwarf_die die;
@@ -24,16 +23,12 @@ static int set_up(void **state)
 	put(&addresses, 0x1000, 8);
 	put(&addresses, 0x2000, 8);
 	put(&addresses, 0x3000, 8);
-	skeleton = (struct dwarf_skeleton){
-		.addresses = view(&addresses),
-		.base_address = 0x100,
-		.address_bytes = 8,
-	};
 	sections = (struct dwarf_sections){ .rnglists = { 0 } };
 	unit = (struct dwarf_unit){
-		.skeleton = &skeleton,
 		.sections = &sections,
 		.encoding = { .version = 5, .address_bytes = 8, .offset_bytes = 4 },
+		.addresses = view(&addresses),
+		.base_address = 0x100,
 		.end = attribute.bytes + sizeof(attribute.bytes),
 	};
 	return 0;
@@ -46,10 +41,13 @@ static int open_at(struct dwarf_range_list *list, uint16_t form, uint64_t value)
 	put(&attribute, value, 8);
 	die.present = 1U << DWARF_RANGES;
 	die.values[DWARF_RANGES] = (struct dwarf_value){ .bytes = attribute.bytes, .form = form };
-	if (unit.encoding.version < 5)
-		skeleton.ranges = view(&lists);
-	else
-		sections.rnglists = view(&lists);
+	if (unit.encoding.version < 5) {
+		unit.ranges = view(&lists);
+	} else {
+		sections.rnglists = unit.range_lists = view(&lists);
+		if (!dwarf_bytes_take(&unit.range_lists, unit.encoding.offset_bytes == 8 ? 20 : 12))
+			unit.range_lists = (struct dwarf_bytes){ 0 };
+	}
 	return dwarf_range_list_open(list, &unit, &die);
 }
 
@@ -97,7 +95,7 @@ static void narrow_pairs_have_a_mark_of_their_own(void **state)
 
 	(void)state;
 	unit.encoding.version = 4;
-	skeleton.address_bytes = 4;
+	unit.encoding.address_bytes = 4;
 	put(&lists, UINT32_MAX, 4);
 	put(&lists, 0x200, 4);
 	put(&lists, 1, 4);
@@ -179,6 +177,7 @@ static void lists_are_found_by_number(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		(void)set_up(state);
+		unit.encoding.offset_bytes = (uint8_t)offset_bytes[i];
 		put_header(offset_bytes[i], 2 * offset_bytes[i] + 3, 2 * offset_bytes[i]);
 		put(&lists, DW_RLE_offset_pair, 1);
 		put(&lists, 0, 2);

@@ -12,9 +12,10 @@
 static struct split_fixture s;
 static struct dwarf_abbreviations abbreviations;
 static struct dwarf_unit unit;
+static struct dwarf_die first;
 static uint64_t units_left;
 static struct dwarf_sections sections;
-static struct dwarf_skeleton skeleton;
+static struct dwarf_unit skeleton;
 
 static int set_up(void **state)
 {
@@ -35,9 +36,9 @@ static int tear_down(void **state)
 static int find(uint64_t id)
 {
 	sections = view_piece(&s);
-	skeleton = (struct dwarf_skeleton){ .id = id, .address_bytes = 8 };
+	skeleton = (struct dwarf_unit){ .id = id, .encoding.address_bytes = 8 };
 	dwarf_abbreviations_forget(&abbreviations);
-	return dwarf_split_find(&sections, &skeleton, &abbreviations, &units_left, &unit);
+	return dwarf_split_find(&sections, &skeleton, &abbreviations, &units_left, &unit, &first);
 }
 
 /* Two units of code, with another one between them. */
@@ -53,7 +54,6 @@ static void put_units(void)
 static void units_are_found_by_their_id(void **state)
 {
 	static const uint16_t versions[] = { 4, 5 };
-	struct dwarf_die die;
 
 	for (size_t i = 0; i < 2; i++) {
 		(void)tear_down(state);
@@ -64,8 +64,8 @@ static void units_are_found_by_their_id(void **state)
 		assert_ptr_equal(unit.header, s.info.bytes + s.unit);
 		assert_ptr_equal(unit.end, s.info.bytes + s.info.size);
 		assert_int_equal(units_left, 997);
-		assert_int_equal(dwarf_unit_read_die(&unit, unit.first_die, &die), 0);
-		assert_true(dwarf_die_has(&die, DWARF_LANGUAGE));
+		assert_true(unit.is_split);
+		assert_true(dwarf_die_has(&first, DWARF_LANGUAGE));
 		assert_int_equal(find(11), 0);
 		assert_ptr_equal(unit.header, s.info.bytes);
 		assert_int_equal(find(33), -ENOENT);

@@ -269,14 +269,6 @@ static inline void split_fixture_done(struct split_fixture *s)
 	dwarf_fixture_done(&s->main);
 }
 
-static inline struct dwarf_bytes view(const struct section_bytes *section)
-{
-	return (struct dwarf_bytes){
-		.position = section->size ? section->bytes : NULL,
-		.end = section->size ? section->bytes + section->size : NULL,
-	};
-}
-
 /* The sections without a file around them. */
 static inline struct dwarf_sections view_piece(const struct split_fixture *s)
 {

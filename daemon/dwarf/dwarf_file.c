@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dwarf/dwarf_file.h"
+
+#include "base/array.h"
+#include "dwarf/elf_inflate.h"
+#include "dwarf/elf_sections.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+struct section_name {
+	const char *name; /* after ".debug_" */
+	size_t field;	  /* of struct dwarf_sections */
+};
+
+static const struct section_name section_names[] = {
+	{ "info", offsetof(struct dwarf_sections, info) },
+	{ "abbrev", offsetof(struct dwarf_sections, abbrev) },
+	{ "line", offsetof(struct dwarf_sections, line) },
+	{ "line_str", offsetof(struct dwarf_sections, line_str) },
+	{ "str", offsetof(struct dwarf_sections, str) },
+	{ "str_offsets", offsetof(struct dwarf_sections, str_offsets) },
+	{ "addr", offsetof(struct dwarf_sections, addr) },
+	{ "ranges", offsetof(struct dwarf_sections, ranges) },
+	{ "rnglists", offsetof(struct dwarf_sections, rnglists) },
+};
+
+static bool is_old_style(const char *name)
+{
+	return strncmp(name, ".zdebug_", strlen(".zdebug_")) == 0;
+}
+
+/* NULL: nothing that we read. */
+static struct dwarf_bytes *find_field(
+	struct dwarf_sections *sections, const char *name, bool is_split)
+{
+	size_t length;
+
+	if (!is_old_style(name) && strncmp(name, ".debug_", strlen(".debug_")) != 0)
+		return NULL;
+	name = strchr(name, '_') + 1;
+	if (is_split && strcmp(name, "cu_index") == 0)
+		return &sections->cu_index;
+	length = strlen(name);
+	if (is_split) {
+		if (length < 4 || strcmp(name + length - 4, ".dwo") != 0)
+			return NULL;
+		length -= 4;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(section_names); i++)
+		if (strlen(section_names[i].name) == length &&
+			strncmp(section_names[i].name, name, length) == 0)
+			return (struct dwarf_bytes *)((char *)sections + section_names[i].field);
+	return NULL;
+}
+
+static int unpack(struct dwarf_file *file, const Elf64_Shdr *section, bool is_zdebug,
+	struct dwarf_bytes *bytes)
+{
+	struct scratch_array *unpacked = &file->unpacked;
+	size_t start;
+	int r = 0;
+
+	if (!file->has_unpacked)
+		r = scratch_array_init(unpacked, file->scratch, 1, file->scratch->limit_bytes);
+	if (r < 0)
+		return r;
+	file->has_unpacked = true;
+	start = unpacked->count;
+	r = elf_inflate_section(&file->elf, section, is_zdebug, unpacked);
+	if (r < 0)
+		return r;
+	/* The array never moves. */
+	bytes->position = (const uint8_t *)unpacked->items + start;
+	bytes->end = (const uint8_t *)unpacked->items + unpacked->count;
+	return 0;
+}
+
+/* Sections without contents leave the field as it is. */
+static int read_section(struct dwarf_file *file, const Elf64_Shdr *section, const char *name,
+	struct dwarf_bytes *field)
+{
+	const struct elf_file *elf = &file->elf;
+	struct dwarf_bytes bytes = { .is_swapped = elf->is_swapped };
+	int r;
+
+	if (section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL || section->sh_size == 0)
+		return 0;
+	if (section->sh_offset > elf->size_bytes ||
+		section->sh_size > elf->size_bytes - section->sh_offset)
+		return -ENOEXEC;
+	if (is_old_style(name) || (section->sh_flags & SHF_COMPRESSED)) {
+		r = unpack(file, section, !(section->sh_flags & SHF_COMPRESSED), &bytes);
+		if (r < 0)
+			return r;
+	} else {
+		bytes.position = elf->memory + section->sh_offset;
+		bytes.end = bytes.position + section->sh_size;
+	}
+	if (bytes.position < bytes.end)
+		*field = bytes;
+	return 0;
+}
+
+static int add_section(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
+{
+	struct dwarf_file *file = context;
+	struct dwarf_bytes *field = find_field(&file->sections, name, file->is_split);
+	int r;
+
+	if (!field || field->position)
+		return 0;
+	r = read_section(file, section, name, field);
+	if (field == &file->sections.info && field->position)
+		file->sections.info_index = index;
+	return r;
+}
+
+static int map(struct dwarf_file *file, int fd)
+{
+	struct elf_file elf;
+	void *mapping;
+	int r;
+
+	r = elf_file_init(&elf, fd);
+	if (r < 0)
+		return r;
+	if (elf.size_bytes > SIZE_MAX)
+		return -EFBIG;
+	mapping = mmap(NULL, elf.size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (mapping == MAP_FAILED)
+		return -errno;
+	file->mapping = mapping;
+	file->mapping_bytes = elf.size_bytes;
+	return elf_file_init_memory(&file->elf, mapping, elf.size_bytes);
+}
+
+static void close_mapping(struct dwarf_file *file)
+{
+	if (file->mapping)
+		(void)munmap(file->mapping, file->mapping_bytes);
+	file->mapping = NULL;
+	file->unpacked.count = 0;
+	file->sections = (struct dwarf_sections){ 0 };
+}
+
+int dwarf_file_open(struct dwarf_file *file, int fd, bool is_split, struct scratch *scratch)
+{
+	int r;
+
+	close_mapping(file);
+	file->is_split = is_split;
+	file->scratch = scratch;
+	r = map(file, fd);
+	if (r == 0)
+		r = elf_sections_each(&file->elf, add_section, file);
+	if (r < 0)
+		close_mapping(file);
+	return r;
+}
+
+struct info_search {
+	struct dwarf_file *file;
+	struct dwarf_sections *sections; /* whose `info` is to be replaced */
+};
+
+/* Returns 1 once it is replaced. */
+static int try_next_info(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
+{
+	struct info_search *search = context;
+	struct dwarf_bytes info = { 0 };
+	int r;
+
+	if (index <= search->sections->info_index ||
+		find_field(search->sections, name, true) != &search->sections->info)
+		return 0;
+	r = read_section(search->file, section, name, &info);
+	if (r < 0 || !info.position)
+		return r;
+	search->sections->info = info;
+	search->sections->info_index = index;
+	return 1;
+}
+
+bool dwarf_file_next_info(struct dwarf_file *file, struct dwarf_sections *sections)
+{
+	struct info_search search = { .file = file, .sections = sections };
+
+	return file->mapping && elf_sections_each(&file->elf, try_next_info, &search) == 1;
+}
+
+void dwarf_file_close(struct dwarf_file *file)
+{
+	close_mapping(file);
+	if (file->has_unpacked)
+		scratch_array_done(&file->unpacked);
+	*file = (struct dwarf_file){ 0 };
+}
