@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `make help` lists the targets. One non-recursive makefile; everything built goes to build/<variant>/.
+# `make help` lists the targets. Everything that is built goes to build/<variant>/.
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -14,8 +14,8 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 say = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
 
-# For what is built by a make of its own: all CPUs, unless the caller has said how many. MAKEFLAGS has
-# that only while recipes run.
+# Sub-makes use all CPUs unless -j is given. MAKEFLAGS holds -j only while recipes run, hence the
+# deferred expansion.
 override JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 CC := gcc
@@ -24,7 +24,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 
 include packages.mk
 
-# Upstream first: a stage uses only what stands before it, and its tests link nothing else.
+# Upstream first. A stage includes and calls earlier stages only; its tests link nothing else.
 STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve aggregate store query render export answer config steer serve client api engine
 
 # --- flags -------------------------------------------------------------------------------------
@@ -60,7 +60,10 @@ BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -iq
 FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDLIBS) | $(BPF_FLAGS)
 $(shell mkdir -p $(B); [ "$$(cat $(B)/flags 2>/dev/null)" = '$(subst ','\'',$(FLAGS))' ] || printf '%s\n' '$(subst ','\'',$(FLAGS))' > $(B)/flags)
 
-# --- what is built -----------------------------------------------------------------------------
+# `make check` makes warnings errors. WERROR is not in `flags`: setting it rebuilds nothing.
+WERROR ?=
+
+# --- programs ----------------------------------------------------------------------------------
 
 .PHONY: all
 all: build-packages
@@ -75,7 +78,7 @@ SKELETONS := $(BPF_SOURCES:bpf/%.bpf.c=$(B)/%.skel.h)
 $(B)/bpf/%.o: bpf/%.bpf.c $(B)/flags
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -MF $(B)/bpf/$*.d -MT $@ -c $< -o $@
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) $(WERROR) -MMD -MP -MF $(B)/bpf/$*.d -MT $@ -c $< -o $@
 $(B)/%.skel.h: $(B)/bpf/%.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen object $(B)/bpf/$*.linked.o $<
@@ -84,9 +87,9 @@ $(B)/%.skel.h: $(B)/bpf/%.o
 $(B)/%.o: %.c $(B)/flags | $(SKELETONS)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WERROR) -MMD -MP -c $< -o $@
 
-# Embedded by the assembler, which leaves no dependencies behind.
+# The assembler embeds these with .incbin, which -MMD does not see.
 $(B)/daemon/render/flamegraph_assets.o: daemon/render/flamegraph.js daemon/render/flamegraph.css
 
 define stage_archive
@@ -98,7 +101,7 @@ endef
 $(foreach stage,$(STAGES),$(eval $(call stage_archive,$(stage))))
 
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
-# The archives of a stage and all that is upstream of it, downstream first.
+# The archives of a stage and of all stages before it, downstream first, as the linker wants them.
 upto = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2)) $(call upto,$(1),$(wordlist 2,$(words $(2)),$(2))))
 archives = $(patsubst %,$(B)/lib/%.a,$(call reverse,$(call upto,$(1),$(STAGES))))
 ARCHIVES := $(patsubst %,$(B)/lib/%.a,$(call reverse,$(STAGES)))
@@ -123,7 +126,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
 
 HARNESS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/harness/corpus_main.c,$(wildcard tests/harness/*.c)))
-# Every allocation of the code under test can be made to fail (tests/harness/failing_allocation.h).
+# Tests can make every allocation fail (tests/harness/failing_allocation.h).
 TEST_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup
 
 define stage_tests
@@ -137,19 +140,19 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(B)/lib/tools.a $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $^ $(LDLIBS) -lcmocka -o $@
 
-# A fuzz target: with libFuzzer in the fuzz variant, over its corpus alone in all others.
+# A fuzz target runs libFuzzer in the fuzz variant, and its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/harness/corpus_main.o) $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(filter %_fuzz.o,$^) $(FUZZ_MAIN) $(ARCHIVES) $(LDLIBS) -o $@
 
-# Programs with a known right profile: frame pointers throughout, nothing inlined behind our back.
+# Programs whose correct profile is known: frame pointers throughout, no unexpected inlining.
 $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE $< -o $@ -lpthread -lm
 
-# What generates code and tells of it, as runtimes do.
+# Generates code and writes a jitdump, as runtimes do.
 JIT_WRITER := $(wildcard tests/workloads/jit/*.c)
 $(B)/workloads/jit_writer: $(JIT_WRITER) $(wildcard tests/workloads/jit/*.h) include/pilotlight/jitdump.h $(B)/flags
 	$(call say,CC,$@)
@@ -163,16 +166,27 @@ kernel-tests: $(KERNEL_TESTS)
 fuzzers: $(FUZZERS:%=$(B)/tests/fuzz/%)
 workloads: $(WORKLOADS)
 
-# What some tests profile and no package has; they skip what could not be made.
+# Runtimes that tests profile and Debian does not package. Tests skip what could not be prepared.
 .PHONY: runtimes
 runtimes: test-packages
 	-$(Q)tests/runtimes/prepare
 
 .PHONY: check
 check: build-packages test-packages runtimes
-	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan unit-tests fuzzers
-	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=release programs kernel-tests workloads bench
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan WERROR=-Werror unit-tests fuzzers
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=release WERROR=-Werror programs kernel-tests workloads bench
 	$(Q)tests/run
+
+# The rules that a script can check; `make check` runs them, too.
+.PHONY: lint
+lint: build-packages test-packages
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan WERROR=-Werror unit-tests
+	$(Q)tests/run lint/
+
+# For tests/lint: the order of stages, and the command that compiles a file.
+.PHONY: print-stages print-compile
+print-stages: ; @echo $(STAGES)
+print-compile: ; @echo $(CC) $(CPPFLAGS) $(CFLAGS)
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
@@ -188,13 +202,13 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(ARCHIVES) $(LDLIBS) -o $@
 
-# --- for people --------------------------------------------------------------------------------
+# --- quickstart, installation, packages --------------------------------------------------------
 
 .PHONY: quickstart
 quickstart: all
 	$(Q)$(B)/pilotlight record -d 10 -o flamegraph.svg
 
-# Where things go; `make install DESTDIR=… prefix=/usr unitdir=/lib/systemd/system` and so on.
+# Override any of them: `make install DESTDIR=… prefix=/usr unitdir=/lib/systemd/system`.
 bindir ?= $(prefix)/bin
 sbindir ?= $(prefix)/sbin
 mandir ?= $(prefix)/share/man
@@ -203,13 +217,13 @@ unitdir ?= $(prefix)/lib/systemd/system
 sysusersdir ?= $(prefix)/lib/sysusers.d
 tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
 sysctldir ?= $(prefix)/lib/sysctl.d
-# The one that the service looks in (config/config.h), whatever the prefix is.
+# The service reads this folder whatever the prefix is (config/config.h).
 sysconfdir ?= /etc
 
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
 UNITS := pilotlightd.service pilotlightd.socket
 DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt systemd/network.conf
-# $(call manual,file): where a manual is installed.
+# $(call manual,FILE): the path to which a manual page is installed.
 manual = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 CONFIGURATION := $(sysconfdir)/pilotlight/pilotlight.conf
 INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),$(call manual,$(m))) \
@@ -217,8 +231,7 @@ INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),
 	$(sysctldir)/50-pilotlight.conf \
 	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)))
 
-# Into this machine itself also makes the service's user, sets what the kernel has to allow it, and
-# has systemd know its units.
+# Without DESTDIR this also creates the service's user, applies the sysctl and reloads systemd.
 .PHONY: install uninstall
 install: programs
 	install -D -m 0755 $(B)/pilotlight '$(DESTDIR)$(bindir)/pilotlight'
@@ -241,19 +254,19 @@ ifeq ($(DESTDIR),)
 		[ ! -d /run/systemd/system ] || \
 			{ /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid || :; systemctl daemon-reload; }; \
 	else \
-		echo 'No systemd-sysusers, or not root: the service wants a user and a group named pilotlight.'; \
+		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service.'; \
 	fi
 endif
 
-# The configuration, the history, the symbols and the user stay.
+# Leaves the configuration, the history, the symbols and the user.
 uninstall:
 	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd || :
 	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
 	[ ! -d '$(DESTDIR)$(docdir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(docdir)'
 	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
 
-# A Debian package, build/deb/*.deb, and one of debugging symbols. Its objects are its own, as they
-# are built with the distribution's flags.
+# Debian packages of the programs and of their debugging symbols, in build/deb/. They are built apart
+# from build/release, with the distribution's flags.
 DEB := build/deb/pilotlight
 .PHONY: deb deb-packages
 deb-packages: ; $(call need,debhelper dpkg-dev)
@@ -269,13 +282,16 @@ deb: build-packages deb-packages
 format: ; $(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 clean: ; $(Q)rm -rf build
 help:
-	@echo 'make              build pilotlight (VARIANT=release|debug|asan|tsan|coverage|fuzz)'
-	@echo 'make quickstart   build, profile the whole system for ten seconds: flamegraph.svg'
-	@echo 'make check        build and run every test'
+	@echo 'make              build both programs (VARIANT=release|debug|asan|tsan|coverage|fuzz)'
+	@echo 'make quickstart   build, profile the whole system for ten seconds, write flamegraph.svg'
+	@echo 'make check        build and run every test (tests/run NAME... runs those that match)'
+	@echo 'make lint         check layers, circles, layout, manual pages and commit subjects'
 	@echo 'make fuzz         run each fuzz target for FUZZ_SECONDS (60)'
-	@echo 'make bench        build what tests/bench/ runs'
-	@echo 'make install      to $$DESTDIR$$prefix; make uninstall'
-	@echo 'make deb          a Debian package in build/deb/'
-	@echo 'V=1 shows commands.'
+	@echo 'make bench        build the programs of tests/bench/'
+	@echo 'make format       run clang-format on all C files'
+	@echo 'make install      install below $$DESTDIR$$prefix; make uninstall removes'
+	@echo 'make deb          build Debian packages in build/deb/'
+	@echo 'make clean        remove build/'
+	@echo 'V=1 shows the commands.'
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

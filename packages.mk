@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a Debian machine needs, and how it gets it: README names the reason for each.
+# The Debian packages that building, testing and fuzzing need. docs/building.md gives the reason for each.
 
 BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
 	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
-# Beside the test library: what the results are held against, and programs to profile.
+# The test library, independent tools to check results against, programs to profile, and linters.
 TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \
 	elfutils lld dwz rustc libbinutils-dbg libgprofng0-dbg libstdc++6-12-dbg libc6-arm64-cross \
-	curl prometheus systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless linux-source-6.1 python3-venv
+	curl prometheus systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless linux-source-6.1 python3-venv clang-format clang-tidy
 FUZZ_PACKAGES := libclang-rt-14-dev
 
-# $(call need,packages): installs what is missing, or says what to install.
+# $(call need,PACKAGES): installs those that are missing; without root, names them and fails.
 define need
 @missing=$$(for p in $(1); do dpkg-query -W -f='$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
 if [ -n "$$missing" ] && command -v dpkg-query >/dev/null; then \
 	if [ "$$(id -u)" != 0 ]; then \
-		echo "Missing packages; as root: apt-get install" $$missing >&2; exit 1; \
+		echo "Missing packages. Run as root: apt-get install" $$missing >&2; exit 1; \
 	fi; \
 	echo "  APT      $$(echo $$missing)"; \
 	export DEBIAN_FRONTEND=noninteractive; \
 	{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$missing; } >build/apt.log 2>&1 </dev/null || \
-		{ tail -n 20 build/apt.log >&2; echo "apt-get could not install:" $$missing >&2; exit 1; }; \
+		{ tail -n 20 build/apt.log >&2; echo "apt-get could not install" $$missing". See build/apt.log." >&2; exit 1; }; \
 fi
 endef
 

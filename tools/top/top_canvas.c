@@ -32,8 +32,8 @@ static bool start_colours(void)
 		COLOR_PAIRS < TOP_COLOUR_COUNT)
 		return false;
 	(void)use_default_colors();
-	for (short i = TOP_COLOUR_PLAIN + 1; i < TOP_COLOUR_COUNT; i++)
-		(void)init_pair(i, colours[i], -1);
+	for (int i = TOP_COLOUR_PLAIN + 1; i < TOP_COLOUR_COUNT; i++)
+		(void)init_pair((short)i, colours[i], -1);
 	return true;
 }
 
