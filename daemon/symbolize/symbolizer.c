@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "symbolize/debuginfod_fetch.h"
-#include "symbolize/draft_file.h"
 #include "symbolize/task_sources.h"
 
 #include <errno.h>

@@ -9,19 +9,6 @@
 
 #define FETCH_BYTES_MAX (4ULL << 30)
 
-void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error)
-{
-	if (error < 0) {
-		symbolizer->counters.fetch_failed++;
-		task->error = error;
-	} else {
-		symbolizer->counters.fetched++;
-		task->failure = PILOTLIGHT_SYMBOL_OK;
-	}
-	symbolizer_set_stage(symbolizer, task, TASK_DONE);
-	task_close_files(task);
-}
-
 static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint32_t id)
 {
 	struct task *task = &symbolizer->tasks.items[id];

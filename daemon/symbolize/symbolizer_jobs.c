@@ -43,6 +43,19 @@ void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
 	task_close_files(task);
 }
 
+void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error)
+{
+	if (error < 0) {
+		symbolizer->counters.fetch_failed++;
+		task->error = error;
+	} else {
+		symbolizer->counters.fetched++;
+		task->failure = PILOTLIGHT_SYMBOL_OK;
+	}
+	symbolizer_set_stage(symbolizer, task, TASK_DONE);
+	task_close_files(task);
+}
+
 /* If the job does not start, its descriptors are closed. */
 static int add_job(struct symbolizer *symbolizer, const struct task *task, struct worker_job *job,
 	struct debug_files *files)

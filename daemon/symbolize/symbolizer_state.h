@@ -44,6 +44,9 @@ void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum
 void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error);
 
+/* Ends a fetch with `error` (0 or -errno). */
+void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error);
+
 /* Starts a worker, which takes the descriptors that it needs out of `files`. */
 int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debug_files *files,
 	enum task_stage stage);
@@ -56,9 +59,6 @@ void symbolizer_take_result(void *context, const struct worker_result *result);
 split_file_opener symbolizer_open_split_file;
 
 /* --- debuginfod: symbolizer_fetches.c --------------------------------------------------------- */
-
-/* Ends a fetch with `error` (0 or -errno). */
-void symbolizer_end_fetch(struct symbolizer *symbolizer, struct task *task, int error);
 
 /* Collects finished fetches and starts the next ones. */
 void symbolizer_run_fetches(struct symbolizer *symbolizer);

@@ -4,6 +4,9 @@
 
 #include "tests/unwind/unwind_rows.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif

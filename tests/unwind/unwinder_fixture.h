@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An unwinder with a stand-in for the sampler: arrays in memory, and its entries of files. Whenever
- * an entry with a table is put, the table is searched, as a program could from then on. Include
- * after cmocka.h.
+ * an entry with a table is put, the table is searched, as a program could from then on.
  */
 #pragma once
 
@@ -12,8 +11,13 @@
 #include "unwind/unwinder.h"
 
 #include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 512 };
 
