@@ -1,42 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `pilotlight jit` promises to people and scripts: what each command prints of real runtimes'
-# files, that the symbols are those that were found without us, exit statuses, messages; and that a
-# runtime which runs is listed and followed.
+# The interface of `pilotlight jit`: the output of each command for files of real runtimes, exit statuses and
+# messages. Symbols must equal those of an independent reader. A running runtime is listed and followed.
 . "$(dirname "$0")/lib.sh"
 
 need_programs
+subcommand=jit
 dumps=$root/tests/data/jitdump
 maps=$root/tests/data/perfmap
-
-# run EXPECTED_STATUS ARGUMENTS...: its output in $tmp/out and $tmp/err.
-run() {
-	local expected=$1 status
-
-	shift
-	"$pilotlight" jit "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-	[ $status = "$expected" ] && return
-	note "status $status instead of $expected: jit $*; $(cat "$tmp/err")"
-	return 1
-}
-
-prints() {
-	grep -q -- "$1" "$tmp/out" && return
-	note "no '$1' in: $(head -c 2000 "$tmp/out")"
-	return 1
-}
-
-says_one_sentence() {
-	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
-	note "$(cat "$tmp/err")"
-	return 1
-}
-
-is_json_lines() {
-	python3 -c 'import json, sys
-for line in open(sys.argv[1], encoding="utf-8"): json.loads(line)' "$1"
-}
 
 symbols_agree() {
 	local file

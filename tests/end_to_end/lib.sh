@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the end-to-end tests share: the lines of TAP, recordings and what they say about themselves,
-# folded files. Sourced. PILOTLIGHT and WORKLOADS name other builds than the release one.
+# Helpers for the end-to-end tests: TAP output, waiting, background processes, recordings and folded
+# files. Source it first. PILOTLIGHT and WORKLOADS select a build other than release.
 set -u
 export LC_ALL=C
 
@@ -19,8 +19,8 @@ clean_up() {
 	rm -rf "$tmp"
 }
 
-# at_exit COMMAND: of the test itself, and in place of what was to be done before. A job that is killed
-# before it is another program has this shell's traps still, which are none of its business.
+# at_exit COMMAND: runs COMMAND when the test exits, instead of any earlier at_exit command. A background
+# job inherits the trap until it calls exec, so the PID check keeps a killed job from running it.
 at_exit() {
 	# shellcheck disable=SC2064
 	trap "[ \$BASHPID != $$ ] || { $1; }" EXIT
@@ -51,12 +51,12 @@ not_ok() {
 	echo "not ok $tests - $*"
 }
 
-# May a test mount in a namespace of its own? Not in a chroot whose root is no mount point.
+# Can a test create a mount namespace? The kernel refuses it in a chroot whose root is no mount point.
 has_mount_namespaces() {
 	unshare --mount true 2>/dev/null
 }
 
-# skip_without_mounts NAME...: skips all of them and succeeds where it may not.
+# skip_without_mounts NAME...: without mount namespaces, skips these tests and succeeds.
 skip_without_mounts() {
 	local name
 
@@ -76,7 +76,7 @@ note() {
 	sed 's/^/# /' <<<"$*"
 }
 
-# check NAME COMMAND...: does the command succeed?
+# check NAME COMMAND...: passes if the command succeeds.
 check() {
 	local name=$1
 
@@ -84,17 +84,17 @@ check() {
 	if "$@"; then ok "$name"; else not_ok "$name"; fi
 }
 
-# The last line of a script.
+# Ends the script: fails if a test failed or the number of tests differs from the plan.
 finish() {
 	if [ "$tests" != "$planned" ]; then
-		note "$planned tests were planned, $tests have run"
+		note "$planned tests planned, but $tests ran"
 		exit 1
 	fi
 	[ "$failures" = 0 ]
 	exit
 }
 
-# --- what is needed ----------------------------------------------------------------------------
+# --- requirements ------------------------------------------------------------------------------
 
 need_root() {
 	[ "$(id -u)" = 0 ] || skip_all "needs root"
@@ -111,7 +111,8 @@ has() {
 
 # --- waiting -----------------------------------------------------------------------------------
 
-# wait_for SECONDS COMMAND...: until it succeeds. The clock's second that has begun does not count.
+# wait_for SECONDS COMMAND...: repeats the command until it succeeds; fails after SECONDS. The current,
+# partly elapsed second of the clock does not count.
 wait_for() {
 	local end=$((SECONDS + $1 + 1))
 
@@ -122,8 +123,8 @@ wait_for() {
 	done
 }
 
-# wait_beside PID COMMAND...: until it succeeds, the process is gone or a minute has passed, which is
-# for the next check to see.
+# wait_beside PID COMMAND...: repeats the command until it succeeds, the process has ended or a minute has
+# passed. Callers may ignore the result, because the next check then fails.
 wait_beside() {
 	local pid=$1 end=$((SECONDS + 61))
 
@@ -145,7 +146,7 @@ start() {
 	started+=($!)
 }
 
-# Everything that start() has started, whole process groups where they are their own.
+# Kills everything that start() started.
 stop_started() {
 	local pid
 
@@ -165,17 +166,98 @@ start_busy_cpus() {
 	done
 }
 
+# --- commands ----------------------------------------------------------------------------------
+
+# run STATUS ARGUMENTS...: runs pilotlight, or its $subcommand, with output in $tmp/out and $tmp/err.
+run() {
+	local expected=$1 status
+
+	shift
+	set -- ${subcommand:+"$subcommand"} "$@"
+	"$pilotlight" "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	[ $status = "$expected" ] && return
+	note "status $status instead of $expected: $*; $(cat "$tmp/err")"
+	return 1
+}
+
+# The error is one sentence that begins with the program's name.
+says_one_sentence() {
+	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
+	note "$(cat "$tmp/err")"
+	return 1
+}
+
+fails() {
+	run 1 "$@" && says_one_sentence
+}
+
+misused() {
+	run 2 "$@" && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ]
+}
+
+prints() {
+	grep -q -- "$1" "$tmp/out" && return
+	note "no '$1' in: $(head -c 2000 "$tmp/out")"
+	return 1
+}
+
+complains() {
+	grep -q -- "$1" "$tmp/err" && return
+	note "no '$1' in: $(cat "$tmp/err")"
+	return 1
+}
+
+is_json_lines() {
+	python3 -c 'import json, sys
+for line in open(sys.argv[1], encoding="utf-8"): json.loads(line)' "$1"
+}
+
+is_svg() {
+	grep -q '<svg' "$1" && tail -c 20 "$1" | grep -q '</svg>'
+}
+
+is_empty_folder() {
+	[ -z "$(ls -A "$1")" ] && return
+	note "left behind: $(ls -A "$1")"
+	return 1
+}
+
 # --- recordings --------------------------------------------------------------------------------
 
-# Time that all CPUs together have had nothing to do, or that their host has taken from them, in
-# milliseconds.
+# start_recording ARGUMENTS...: runs `record` in the background, with SIGINT at its default as in a
+# foreground job. Returns once it has its perf events. Sets recorder; standard error is in $tmp/err.
+start_recording() {
+	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
+	recorder=$!
+	started+=("$recorder")
+	wait_beside "$recorder" has_perf_events "$recorder"
+}
+
+# until_there FILE: waits until the recorded command creates the file.
+until_there() {
+	wait_beside "$recorder" [ -e "$1" ]
+}
+
+# ended_with STATUS: waits for the recorder and compares its exit status.
+ended_with() {
+	local status
+
+	wait "$recorder" 2>/dev/null
+	status=$?
+	[ $status = "$1" ] && return
+	note "status $status instead of $1; $(cat "$tmp/err")"
+	return 1
+}
+
+# Prints the idle, iowait and stolen time of all CPUs together, in milliseconds.
 unsampled_ms() {
 	awk -v hz="$(getconf CLK_TCK)" \
 		'$1 == "cpu" { printf "%d\n", ($5 + $6 + $9) * 1000 / hz }' /proc/stat
 }
 
-# record OUTPUT OPTIONS...: standard error goes to OUTPUT.log. Returns the exit status; on a failure
-# the log is shown. recorded_unsampled_ms is how long CPUs were idle or taken away meanwhile.
+# record OUTPUT OPTIONS...: records to OUTPUT, with standard error in OUTPUT.log, which is shown on failure.
+# Returns the exit status. Sets recorded_unsampled_ms, the idle and stolen CPU time during the recording.
 record() {
 	local output=$1 before status
 
@@ -188,7 +270,7 @@ record() {
 	return $status
 }
 
-# read_accounts LOG sets fired, stored, idle, filtered, lost and expected (empty where not known).
+# read_accounts LOG: sets fired, stored, idle, filtered, lost and expected (empty if unknown).
 read_accounts() {
 	local pattern='([0-9]+) fired = ([0-9]+) stored \+ ([0-9]+) idle \+ ([0-9]+) filtered \+ ([0-9]+) lost'
 	local text
@@ -201,11 +283,16 @@ read_accounts() {
 	if [[ $text =~ ([0-9]+)\ expected ]]; then expected=${BASH_REMATCH[1]}; fi
 }
 
-# accounts_close LOG: I1, to the sample.
+# accounts_close LOG: every sample is accounted for exactly (I1).
 accounts_close() {
 	read_accounts "$1" || return
 	note "$fired fired, $stored stored, $idle idle, $filtered filtered, $lost lost, ${expected:-no} expected"
 	[ "$fired" -gt 0 ] && [ "$fired" = $((stored + idle + filtered + lost)) ]
+}
+
+# nothing_lost LOG: the accounts close without a lost sample.
+nothing_lost() {
+	accounts_close "$1" && [ "$lost" = 0 ]
 }
 
 # --- folded files ------------------------------------------------------------------------------
@@ -214,7 +301,7 @@ folded_total() {
 	awk '{ sum += $NF } END { print sum + 0 }' "$1"
 }
 
-# folded_count FILE COMM FRAME: samples of COMM ('' for any) whose stack has FRAME ('' for any).
+# folded_count FILE COMM FRAME: counts the samples of COMM whose stack has FRAME; '' matches any.
 folded_count() {
 	awk -v comm="$2" -v frame="$3" '
 	{
@@ -231,13 +318,13 @@ folded_count() {
 	END { print sum + 0 }' "$1"
 }
 
-# folded_share FILE COMM FRAME: of the samples of COMM, in percent.
+# folded_share FILE COMM FRAME: prints the percentage of COMM's samples whose stack has FRAME.
 folded_share() {
 	awk -v part="$(folded_count "$1" "$2" "$3")" -v whole="$(folded_count "$1" "$2" '')" \
 		'BEGIN { printf "%.2f\n", whole ? 100 * part / whole : 0 }'
 }
 
-# within VALUE TARGET TOLERANCE, all decimal.
+# within VALUE TARGET TOLERANCE: compares decimal numbers.
 within() {
 	awk -v value="$1" -v target="$2" -v tolerance="$3" 'BEGIN {
 		difference = value - target

@@ -4,49 +4,12 @@
 # a failure leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
 
-# run EXPECTED_STATUS ARGUMENTS...: pilotlight's output in $tmp/out and $tmp/err.
-run() {
-	local expected=$1 status
-
-	shift
-	"$pilotlight" "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-	[ $status = "$expected" ] && return
-	note "status $status instead of $expected; $(cat "$tmp/err")"
-	return 1
-}
-
-# The error is one sentence that begins with our name.
-says_one_sentence() {
-	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
-	note "$(cat "$tmp/err")"
-	return 1
-}
-
-fails() {
-	run 1 "$@" && says_one_sentence
-}
-
-misused() {
-	run 2 "$@" && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ]
-}
-
 is_folded() {
 	[ -s "$1" ] && ! grep -qvE '^.*[^ ] [0-9]+$' "$1"
 }
 
-is_svg() {
-	grep -q '<svg' "$1" && tail -c 20 "$1" | grep -q '</svg>'
-}
-
 is_pprof() {
 	[ "$(head -c 2 "$1" | od -An -tx1)" = " 1f 8b" ] && gzip -t "$1"
-}
-
-is_empty_folder() {
-	[ -z "$(ls -A "$1")" ] && return
-	note "left behind: $(ls -A "$1")"
-	return 1
 }
 
 # Symbols that are not there in time are one more sentence on standard error.
@@ -142,34 +105,9 @@ one_process() {
 	stop_started
 }
 
-# start_recording ARGUMENTS...: `record` in the background, as a shell starts it in front, once it
-# holds its signals and has the kernel's events open. Its PID in $recorder, what it says in $tmp/err.
-start_recording() {
-	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
-	recorder=$!
-	started+=("$recorder")
-	wait_beside "$recorder" has_perf_events "$recorder"
-}
-
 # All is set up, and it waits for what happens.
 until_recording() {
 	wait_beside "$recorder" grep -qs poll "/proc/$recorder/wchan"
-}
-
-# until_there FILE: the command under $recorder makes it.
-until_there() {
-	wait_beside "$recorder" [ -e "$1" ]
-}
-
-# ended_with STATUS
-ended_with() {
-	local status
-
-	wait "$recorder" 2>/dev/null
-	status=$?
-	[ $status = "$1" ] && return
-	note "status $status instead of $1; $(cat "$tmp/err")"
-	return 1
 }
 
 # As a user sees it: Ctrl-C once it is running.

@@ -1,36 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `pilotlight record` is two processes: the one that was started has the privileges, and the one
-# that reads what others have written has none; either may end at any time.
+# `pilotlight record` has two processes: the recorder is privileged, and the engine, which parses data from
+# outside, has no privilege. Either may end at any time.
 . "$(dirname "$0")/lib.sh"
 
-# start_recording ARGUMENTS...: its PID in $recorder, that of its engine in $engine, what it says in
-# $tmp/err. In a process group of its own, as a shell with a terminal has it. Returns once it has
-# the kernel's events open.
-start_recording() {
+# start_in_group ARGUMENTS...: starts the recorder in its own process group, as a shell on a terminal does.
+# Sets engine to the PID of its engine.
+start_in_group() {
 	set -m
-	env --default-signal=INT "$pilotlight" record "$@" 2>"$tmp/err" &
-	recorder=$!
+	start_recording "$@"
 	set +m
-	started+=("$recorder")
-	wait_beside "$recorder" has_perf_events "$recorder"
 	engine=$(pgrep -o -P "$recorder" -x pilotlight)
-}
-
-# until_there FILE: the command under $recorder makes it.
-until_there() {
-	wait_beside "$recorder" [ -e "$1" ]
-}
-
-# ended_with STATUS
-ended_with() {
-	local status
-
-	wait "$recorder" 2>/dev/null
-	status=$?
-	[ $status = "$1" ] && return
-	note "status $status instead of $1; $(cat "$tmp/err")"
-	return 1
 }
 
 # threads_have PID FIELD VALUE: in all of its threads.
@@ -43,20 +23,10 @@ threads_have() {
 	return 1
 }
 
-is_empty_folder() {
-	[ -z "$(ls -A "$1")" ] && return
-	note "left behind: $(ls -A "$1")"
-	return 1
-}
-
-is_svg() {
-	grep -q '<svg' "$1" && tail -c 20 "$1" | grep -q '</svg>'
-}
-
 roles() {
 	local none=0000000000000000
 
-	start_recording -a -o "$tmp/roles.svg" -- sh -c 'i=0
+	start_in_group -a -o "$tmp/roles.svg" -- sh -c 'i=0
 		while [ $i -lt 200000 ]; do i=$((i + 1)); done
 		: >"$1"; exec sleep 600' sh "$tmp/sampled"
 	check "there is an engine" [ -n "$engine" ]
@@ -84,14 +54,14 @@ dead_engines() {
 	local command
 
 	mkdir "$tmp/dead"
-	start_recording -o "$tmp/dead/x.svg"
+	start_in_group -o "$tmp/dead/x.svg"
 	kill -KILL "$engine"
 	check "an engine that is killed: status 1" ended_with 1
 	check "... one sentence" [ "$(grep -c . "$tmp/err")" = 1 ]
 	check "... which says so" grep -q '^pilotlight: .*was killed by signal 9 (Killed)' "$tmp/err"
 	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
 
-	start_recording -o "$tmp/dead/x.svg" -- sh -c ': >"$1"; exec sleep 600' sh "$tmp/ready"
+	start_in_group -o "$tmp/dead/x.svg" -- sh -c ': >"$1"; exec sleep 600' sh "$tmp/ready"
 	until_there "$tmp/ready"
 	kill -KILL "$engine"
 	check "the same beside a COMMAND: status 1" ended_with 1
@@ -103,7 +73,7 @@ dead_engines() {
 }
 
 dead_front() {
-	start_recording -o "$tmp/dead/x.svg"
+	start_in_group -o "$tmp/dead/x.svg"
 	kill -KILL "$recorder"
 	check "a recording that is killed: it is" ended_with 137
 	check "... and its engine with it" timeout 10 tail --pid="$engine" -f /dev/null

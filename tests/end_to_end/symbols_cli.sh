@@ -1,51 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `pilotlight symbols` promises to people and scripts: what each command prints, exit statuses,
-# messages, and that names are llvm-symbolizer's.
+# The interface of `pilotlight symbols`: the output of each command, exit statuses and messages. Names must
+# equal those of llvm-symbolizer.
 . "$(dirname "$0")/lib.sh"
-
-# run EXPECTED_STATUS COMMAND ARGUMENTS...: its output in $tmp/out and $tmp/err.
-run() {
-	local expected=$1 status
-
-	shift
-	"$pilotlight" symbols "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-	[ $status = "$expected" ] && return
-	note "status $status instead of $expected: symbols $*; $(cat "$tmp/err")"
-	return 1
-}
-
-says_one_sentence() {
-	[ "$(grep -c . "$tmp/err")" = 1 ] && grep -q '^pilotlight: .*[^ ]$' "$tmp/err" && return
-	note "$(cat "$tmp/err")"
-	return 1
-}
-
-fails() {
-	run 1 "$@" && says_one_sentence
-}
-
-misused() {
-	run 2 "$@" && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ]
-}
-
-prints() {
-	grep -q -- "$1" "$tmp/out" && return
-	note "no '$1' in: $(head -c 2000 "$tmp/out")"
-	return 1
-}
-
-complains() {
-	grep -q -- "$1" "$tmp/err" && return
-	note "no '$1' in: $(cat "$tmp/err")"
-	return 1
-}
-
-is_json_lines() {
-	python3 -c 'import json, sys
-for line in open(sys.argv[1], encoding="utf-8"): json.loads(line)' "$1"
-}
+subcommand=symbols
 
 # --- programs ----------------------------------------------------------------------------------
 

@@ -57,10 +57,6 @@ stacks_are_by() {
 	esac
 }
 
-nothing_lost() {
-	accounts_close "$1" && [ "$lost" = 0 ]
-}
-
 # check_walk PROGRAM WALKER OPTION...
 check_walk() {
 	local name="$1 by $2" program=$1 walker=$2 output=$tmp/$1-$2.folded

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the tests that load pages in a browser share. Sourced from the project's folder; $folder is for the
-# pages and for what the browser leaves. Without a browser the test is skipped.
+# Helpers for tests that load pages in a browser. Source it in the project's folder. $folder holds the pages
+# and the browser's files. Without a browser the test is skipped.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
 	echo "1..0 # SKIP no chromium is installed"
@@ -21,12 +21,49 @@ load_page() {
 		sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
 }
 
-# results_of PAGE: as lines "ok - …" and "not ok - …", and "done" if it came to its end. A browser that dies
-# before it has shown anything is started once more.
+# results_of PAGE: prints "ok - …" and "not ok - …" lines, then "done" if the page's script ran to its end. A
+# browser that crashes without output is started a second time.
 results_of() {
 	local results
 
 	results=$(load_page "$1")
 	[ -n "$results" ] || results=$(load_page "$1")
 	echo "$results"
+}
+
+# run_pages PAGE...: loads the pages, prints their results as TAP and exits.
+run_pages() {
+	local page line finished number=0 failed=0
+
+	for page; do
+		finished=no
+		while IFS= read -r line; do
+			case $line in
+			done) finished=yes ;;
+			ok\ -\ * | not\ ok\ -\ *)
+				number=$((number + 1))
+				echo "${line%% - *} $number - ${line#* - }"
+				[ "${line%% *}" = ok ] || failed=1
+				;;
+			esac
+		done < <(results_of "$page")
+		number=$((number + 1))
+		if [ $finished = yes ]; then
+			echo "ok $number - $page ran to its end"
+		else
+			echo "not ok $number - $page ran to its end"
+			sed 's/^/# /' "$folder/browser.log" | grep -v dbus | tail -n 10
+			failed=1
+		fi
+	done
+	echo "1..$number"
+	exit $failed
+}
+
+# insert_files GOLDEN: prints the golden SVG with the style and the script in place of its placeholders.
+insert_files() {
+	awk -v css=daemon/render/flamegraph.css -v js=daemon/render/flamegraph.js '
+		/^@style@$/ { while ((getline line < css) > 0) print line; next }
+		/^@script@$/ { while ((getline line < js) > 0) print line; next }
+		{ print }' "$1"
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the tests of the service share: one in the foreground, in folders of its own. Sourced after
-# lib.sh. PILOTLIGHTD names another build than the release one.
+# Helpers for tests of the service, which runs in the foreground with its own folders. Source it after
+# lib.sh. PILOTLIGHTD selects a build other than release.
 pilotlightd=${PILOTLIGHTD:-$root/build/release/pilotlightd}
 service_pid=
 cgroups=()
 
-# A service of the test's own: its folders are under $tmp, and it is the one that `ask` asks.
+# All folders of the service are under $tmp, and the command-line tools query this service.
 export STATE_DIRECTORY=$tmp/state CACHE_DIRECTORY=$tmp/cache RUNTIME_DIRECTORY=$tmp/run
 export CONFIGURATION_DIRECTORY=$tmp/etc PILOTLIGHT_SOCKET=$tmp/run/api.sock
 unset NOTIFY_SOCKET WATCHDOG_USEC LISTEN_FDS LISTEN_PID
@@ -22,12 +22,12 @@ need_service() {
 	mkdir -p "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY"
 }
 
-# Or is gone, and never will.
+# Succeeds also if the service has ended, because then it will never answer.
 service_answers() {
 	"$pilotlight" status || ! kill -0 "$service_pid"
 }
 
-# start_service [OPTIONS...]: its log is $tmp/service.log. Returns when it answers.
+# start_service [OPTIONS...]: logs to $tmp/service.log. Returns once the service answers.
 start_service() {
 	"$pilotlightd" "$@" >>"$tmp/service.log" 2>&1 &
 	service_pid=$!
@@ -36,15 +36,15 @@ start_service() {
 	return 1
 }
 
-# same_day SECONDS: the day of the history, UTC's, does not end before that; waits for the next one where it
-# would.
+# same_day SECONDS: makes sure that the current UTC day, and so its database, lasts for SECONDS. If it would
+# end earlier, waits for the next day.
 same_day() {
 	local left=$((86400 - $(date +%s) % 86400))
 
 	[ $left -gt "$1" ] || sleep $((left + 1))
 }
 
-# Returns its exit status.
+# Ends the service and returns its exit status.
 stop_service() {
 	local status
 
@@ -55,19 +55,20 @@ stop_service() {
 	return $status
 }
 
-# The service's processes of a role: engine, symbol-worker, answer; the broker is $service_pid.
+# role_pids ROLE: the service's processes of that role: engine, symbol-worker or answer. The broker is
+# $service_pid.
 role_pids() {
 	pgrep -P "$service_pid" -f "^pilotlightd? $1"
 }
 
-# metric NAME[{labels}]: its value.
+# metric NAME[{labels}]: prints its value.
 metric() {
 	curl -s --max-time 10 --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics |
 		awk -v name="$1" '$1 == name { print $2 }'
 }
 
-# in_cgroup PATH COMMAND...: runs it there, in the background, until stop_started. Returns when it is
-# there.
+# in_cgroup PATH COMMAND...: runs the command in that cgroup, in the background, until stop_started. Returns
+# once it is in the cgroup.
 in_cgroup() {
 	local folder
 

@@ -84,8 +84,3 @@ check_cases() {
 		note "$(printf '%s\n' "${fields[@]:2}")"
 	done < <(python3 "$chains" check "$1" "$programs" "${files[@]}")
 }
-
-# nothing_lost LOG: the accounts close, and every sample is there.
-nothing_lost() {
-	accounts_close "$1" && [ "$lost" = 0 ]
-}
