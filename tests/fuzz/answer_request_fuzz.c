@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parameters of a request, whose first byte tells whether it is of a difference: pairs of strings
- * with a NUL each. Whatever they are, there is a whole reply, of clean text, and none of an answer,
- * for there is no history.
+ * Request parameters: pairs of NUL-terminated strings. The first byte says whether the request is
+ * for a difference. Every request gets a complete reply of clean text; without a history, none
+ * succeeds.
  */
 #include "answer/answer.h"
 

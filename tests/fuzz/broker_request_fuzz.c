@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A request to the broker of any bytes, over made-up folders that stand for /proc, /sys and that of
- * debug files: it is refused, or executed. A server that gets it as a message says the same, and
- * nobody is left with a descriptor more.
+ * A request of arbitrary bytes to the broker, whose /proc, /sys and debug folders are made up. The
+ * broker refuses or executes it. A server that receives it as a message gives the same result, and
+ * no descriptor leaks.
  */
 #include "broker/broker.h"
 #include "broker/broker_request.h"
@@ -98,7 +98,7 @@ static void make_process(void)
 	make_link("root/lib/inside", "77/exe");
 }
 
-/* Files of the kernel and of debug information lie in the same folder. */
+/* Kernel files and debug files are in the same folder. */
 static void make_tree(void)
 {
 	require(mkdtemp(root) && atexit(remove_tree) == 0);
@@ -145,7 +145,7 @@ static int next_descriptor(void)
 	return fd;
 }
 
-/* Of bytes that are too few the others are 0. */
+/* Short input is padded with zeros. */
 static int execute(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_broker_request request;
@@ -168,7 +168,7 @@ static int execute(const uint8_t *bytes, size_t size)
 	return r;
 }
 
-/* Only a server starts children. */
+/* Only the server starts children. */
 static int expected_of(const uint8_t *bytes, int executed)
 {
 	struct pilotlight_broker_request request;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A request to the privileged half of capture of any bytes: it is refused, or executed where there
- * is nothing open yet. A server that gets it as a message says the same, and nobody is left with a
- * descriptor more. What would load programs is left out: it is the kernel's work then.
+ * A request of arbitrary bytes to the privileged half of capture, where nothing is open yet. It is
+ * refused or executed. A server that receives it as a message gives the same result, and no
+ * descriptor leaks. Requests that would load programs are left out, because the kernel would do
+ * their work.
  */
 #include "capture/capture_server.h"
 #include "capture/capture_session.h"
@@ -35,7 +36,7 @@ static int next_descriptor(void)
 	return fd;
 }
 
-/* Are these settings that a session would take? */
+/* Would a session accept these settings? */
 static bool is_openable(const struct pilotlight_capture_request *request)
 {
 	return request->operation == PILOTLIGHT_CAPTURE_OPEN && request->rate_hz > 0 &&
@@ -84,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct pilotlight_capture_request request;
 	int descriptor = next_descriptor(), r;
 
-	/* Of bytes that are too few the others are 0. */
+	/* Short input is padded with zeros. */
 	memset(&request, 0, sizeof(request));
 	if (size > 0)
 		memcpy(&request, bytes, size < sizeof(request) ? size : sizeof(request));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The labels of a path are parts of it, and an unescaped unit is no longer than the unit. */
+/* The labels of a path are parts of it. Unescaping never makes a unit name longer. */
 #include "labels/cgroup_path.h"
 
 #include <assert.h>

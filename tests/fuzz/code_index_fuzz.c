@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Facts and questions in any order for an index and for a list of all facts, which must agree. If
- * the index had no room, it may know less, but it must not invent.
+ * The index gets facts and queries in any order and must agree with a list of all facts. An index
+ * that ran out of room may know less, but it must not invent anything.
  */
 #include "jit/code_index.h"
 #include "jit/line_list.h"
@@ -38,7 +38,7 @@ static bool is_exact(const struct state *state)
 	return !state->has_lost && !state->has_failed;
 }
 
-/* Reads from the counters what may be missing. */
+/* Derives from the counters which answers may be incomplete. */
 static void note_losses(struct state *state)
 {
 	struct code_index_counters now;
@@ -137,14 +137,14 @@ static void load(struct state *state, const uint8_t *operation)
 	};
 	int r;
 
-	/* What is over before the horizon may have gone, and with it what that had ended. */
+	/* Facts that ended before the horizon may be evicted, with those whose end they caused. */
 	if (load.time_ns < state->horizon_ns)
 		load.time_ns = state->horizon_ns;
 	load.name_size = (size_t)snprintf(name, sizeof(name), "code %u", state->model->count);
 	load.lines_size = pack_lines(state, operation + 11, &fact, packed);
 	if (load.lines_size == 0)
 		load.lines = NULL;
-	/* Files may have gone, and what was told of them. */
+	/* Files may be evicted with their facts. */
 	note_losses(state);
 	r = code_index_load(state->index, &load);
 	if (r == 0) {
@@ -174,7 +174,7 @@ static void move(struct state *state, const uint8_t *operation)
 	bool is_found, is_sane;
 	int r;
 
-	/* Most are of what is there, with its size. */
+	/* Most facts name existing code, with its size. */
 	if (state->model->count > 0 && (operation[14] & 3)) {
 		const struct model_fact *fact =
 			&state->model->facts[operation[15] % state->model->count];
@@ -191,7 +191,8 @@ static void move(struct state *state, const uint8_t *operation)
 	is_found = model_find(state->model, move.from, move.time_ns, NULL, &moved);
 	if (code_index_find(state->index, move.from, move.time_ns, NULL, &found) &&
 		(!is_found || !model_is_same(&state->model->facts[moved.fact], &found))) {
-		/* The index may go its own way, but the list cannot tell which. */
+		/* Several answers are valid here, and the list cannot tell which one the index
+		 * gives. */
 		assert(!is_exact(state));
 		return;
 	}

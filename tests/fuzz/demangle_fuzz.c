@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The input is the name, as far as a NUL in it. */
+/* The input is the name, up to its first NUL. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	char *symbol = malloc(size + 1), *demangled;

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { BOUNDARIES = 100, CHAIN_MAX = 256 };
 
-/* What came out is whole, and what it says of its own code comes to an end. */
+/* The result is complete, and walks over its own code terminate. */
 static void check_output(int fd)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
@@ -42,7 +42,7 @@ static void check_output(int fd)
 	}
 }
 
-/* The next part of the input as a file of its own; -1: it is not to be there. */
+/* The next part of the input as a file; -1 if its length is 0. */
 static int take_file(const uint8_t **bytes, size_t *size, size_t part)
 {
 	_cleanup_close_ int fd = memfd_create("part", MFD_CLOEXEC);
@@ -57,15 +57,15 @@ static int take_file(const uint8_t **bytes, size_t *size, size_t part)
 }
 
 /*
- * What an input that is no ELF file begins with: the lengths of the binary and of the debug file,
- * 24 bits each, little-endian; the alternate file is the rest. Or those of the binary and of the
- * package of its pieces; the rest is the piece that anybody gets who asks for one. What is of
- * length 0 is not there.
+ * An input that is no ELF file begins with a mark and two lengths of 24 bits, little-endian. After
+ * LENGTHS_MARK they are those of the binary and of the debug file, and the alternate file is the
+ * rest. After PACKAGE_MARK they are those of the binary and of the package of its split units, and
+ * the rest is the split DWARF file that every request gets. A file of length 0 does not exist.
  */
-enum { LENGTHS_BYTES = 1 + 3 + 3, LENGTHS_MARK = 'S', PIECES_MARK = 'P' };
+enum { LENGTHS_BYTES = 1 + 3 + 3, LENGTHS_MARK = 'S', PACKAGE_MARK = 'P' };
 
 struct input {
-	int binary_fd, debug_fd, alternate_fd, package_fd, piece_fd;
+	int binary_fd, debug_fd, alternate_fd, package_fd, split_fd;
 };
 
 static void input_done(struct input *input)
@@ -74,7 +74,7 @@ static void input_done(struct input *input)
 	closep(&input->debug_fd);
 	closep(&input->alternate_fd);
 	closep(&input->package_fd);
-	closep(&input->piece_fd);
+	closep(&input->split_fd);
 }
 
 static size_t read_length(const uint8_t *bytes)
@@ -82,7 +82,7 @@ static size_t read_length(const uint8_t *bytes)
 	return bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
 }
 
-/* A debug file alone is taken for what it says it is. */
+/* A debug file on its own counts as the debug file of its build-id. */
 static void set_identity(int debug, struct pilotlight_symbol_request *request)
 {
 	struct elf_image image;
@@ -98,18 +98,18 @@ static struct input take_input(const uint8_t *bytes, size_t size)
 	struct input input = { -1, -1, -1, -1, -1 };
 	size_t first, second;
 
-	if (size < LENGTHS_BYTES || (bytes[0] != LENGTHS_MARK && bytes[0] != PIECES_MARK)) {
+	if (size < LENGTHS_BYTES || (bytes[0] != LENGTHS_MARK && bytes[0] != PACKAGE_MARK)) {
 		input.binary_fd = take_file(&bytes, &size, size);
 		return input;
 	}
-	bool has_pieces = bytes[0] == PIECES_MARK;
+	bool has_pieces = bytes[0] == PACKAGE_MARK;
 	first = read_length(bytes + 1);
 	second = read_length(bytes + 4);
 	bytes += LENGTHS_BYTES;
 	size -= LENGTHS_BYTES;
 	input.binary_fd = take_file(&bytes, &size, first);
 	*(has_pieces ? &input.package_fd : &input.debug_fd) = take_file(&bytes, &size, second);
-	*(has_pieces ? &input.piece_fd : &input.alternate_fd) = take_file(&bytes, &size, size);
+	*(has_pieces ? &input.split_fd : &input.alternate_fd) = take_file(&bytes, &size, size);
 	return input;
 }
 
@@ -118,16 +118,16 @@ static int open_piece(void *context, const char *path, int *ret_fd)
 	const struct input *input = context;
 	int fd;
 
-	if (input->piece_fd < 0 || strlen(path) >= DWARF_PIECE_PATH_BYTES)
+	if (input->split_fd < 0 || strlen(path) >= DWARF_PIECE_PATH_BYTES)
 		return -ENOENT;
-	fd = fcntl(input->piece_fd, F_DUPFD_CLOEXEC, 3);
+	fd = fcntl(input->split_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
 	*ret_fd = fd;
 	return 0;
 }
 
-/* Debug information, symbols and lines are all taken, of a binary or of what goes with it. */
+/* Extracts debug information, symbols and lines, of a binary or of its debug files. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	_cleanup_(input_done) struct input input = take_input(bytes, size);

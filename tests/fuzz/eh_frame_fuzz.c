@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables out of whole ELF files, or, where the input is none, out of sections: its first
- * byte says of which machine and where, the next two how long .eh_frame is, and .debug_frame is the
- * rest.
+ * Unwind tables from whole ELF files. Any other input is a pair of sections: the first byte
+ * selects the machine and the address, the next two bytes are the length of .eh_frame, and
+ * .debug_frame is the rest.
  */
 #include "extract/unwind_extraction.h"
 #include "symbol/symbol_file.h"
@@ -25,7 +25,7 @@ enum {
 	HEAD_BYTES = 3,
 };
 
-/* What a worker makes, the engine takes. */
+/* The engine accepts every table that a worker makes. */
 static void check_output(int fd)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
@@ -35,7 +35,7 @@ static void check_output(int fd)
 		abort();
 }
 
-/* The segments of a file without sections: .eh_frame_hdr and what is behind it. */
+/* The segments of a file without sections: .eh_frame_hdr and the bytes after it. */
 static void add_segments(struct unwind_elf *elf, uint8_t header[12])
 {
 	uint64_t offset;
@@ -52,7 +52,7 @@ static void add_segments(struct unwind_elf *elf, uint8_t header[12])
 		.p_filesz = 8 + elf->parts[1].size };
 }
 
-/* -1: it cannot be had. */
+/* Returns -1 if it is unavailable. */
 static int wrap_sections(const uint8_t *bytes, size_t size)
 {
 	size_t eh_bytes = bytes[1] | (size_t)bytes[2] << 8;
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
 	const struct extraction_files files = {
 		.binary_fd = binary,
-		.debug_fd = binary, /* of the same build-id, at least */
+		.debug_fd = binary, /* at least its build-id matches */
 		.alternate_fd = -1,
 		.scratch_fd = scratch,
 		.output_fd = output,

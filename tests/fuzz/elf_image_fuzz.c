@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The input is the file. What is accepted keeps the header's promises. */
+/* The input is the file. An accepted image keeps the promises of elf_image.h. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { SCRATCH_BYTES = 32 << 20 };
 
-/* The builder checks order and bounds of what it is told. */
+/* The builder checks the order and bounds of its input. */
 static void read_symbols(const struct elf_file *file, struct scratch *scratch)
 {
 	_cleanup_(recorded_symbols_done) struct symbol_builder builder = { .code_end = UINT64_MAX };
@@ -44,7 +44,7 @@ static void read_links(const struct elf_file *file)
 		abort();
 }
 
-/* Sections that are open lie in readable memory, and each has a start if it has an end. */
+/* Open sections are in readable memory; a section with an end has a start. */
 static void open_dwarf(const uint8_t *bytes, size_t size, struct scratch *scratch)
 {
 	_cleanup_(dwarf_file_close) struct dwarf_file file = { 0 };

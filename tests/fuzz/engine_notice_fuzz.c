@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notices that an engine did not write, and what the service manager would be told. */
+/* Forged engine notices, and the messages that the service manager would get for them. */
 #include "base/utf8.h"
 #include "supervise/engine_notice.h"
 

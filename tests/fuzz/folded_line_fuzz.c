@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fuzz targets link the stages, not the commands: what is tested is a part of this file. */
+/* Fuzz targets link the stages, not the commands, so the tested code is included here. */
 #include "tools/top/folded_line.c"
 #include "tools/top/top_profile.c"
 
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The books close: what a node has is its own and its callees'. */
+/* The accounts close: a node's total is its own count plus those of its callees. */
 static void check_tree(const struct top_profile *profile)
 {
 	uint64_t self = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a client may send: the bytes arrive in pieces whose size the first one tells, some answers
- * are handed in later, and when all is read or the client is gone nothing is left of it.
+ * Bytes from an HTTP client. They arrive in parts whose size the first byte selects, and some
+ * answers are supplied later. When the input ends or the client disconnects, nothing is left
+ * allocated.
  */
 #include "base/utf8.h"
 #include "serve/http_fields.h"
@@ -71,7 +72,7 @@ static void answer_late_ones(struct routes *routes)
 	routes->late_count = 0;
 }
 
-/* True: the server has ended the connection. */
+/* Returns true if the server has closed the connection. */
 static bool read_answers(int fd)
 {
 	char buffer[4096];

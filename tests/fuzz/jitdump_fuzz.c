@@ -19,7 +19,7 @@ enum {
 	FLAGS_LAST = 39,
 };
 
-/* Another file in its place: shorter, then longer, with another header. */
+/* Replaces the file by a shorter one, then by a longer one with another header. */
 static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *index,
 	const uint8_t *bytes, size_t size)
 {
@@ -37,7 +37,7 @@ static void rewrite(int fd, struct jitdump_reader *reader, struct code_index *in
 	}
 }
 
-/* Reads the file as it is after each of two writes, so many steps at a time. */
+/* Reads the file after each of two writes, `steps` steps at a time. */
 static void read_file(const uint8_t *bytes, size_t first, size_t size, size_t buffer_bytes,
 	int64_t steps, bool is_rewritten, struct jitdump_reader_state *ret_state)
 {
@@ -85,8 +85,7 @@ static void read_lines(const uint8_t *bytes, size_t size)
 		abort();
 }
 
-/* However a file comes, in pieces or whole, and is read, little by little or not: it is the same.
- */
+/* The result is the same for every division of the writes and of the reads. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct jitdump_reader_state whole, pieces;
@@ -95,14 +94,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, bytes, size);
-	/* The CPU's clock is not the same twice, and takes its time. */
+	/* Pairs of CPU time stamps and clock readings are slow to take and differ each time. */
 	if (size > FLAGS_LAST) {
 		copy[FLAGS_FIRST] &= 0xfe;
 		copy[FLAGS_LAST] &= 0xfe;
 	}
 	read_file(copy, 0, size, 0, INT32_MAX, false, &whole);
 	read_file(copy, size / 2, size, 0, 3, false, &pieces);
-	/* Nothing is read anew here, and what runs twice is equal in all it counts. */
+	/* The file is read once only, and two runs have equal counters. */
 	if (whole.fault != pieces.fault || whole.fault_offset != pieces.fault_offset ||
 		whole.runtime != pieces.runtime || whole.told_ns != pieces.told_ns ||
 		whole.unread_bytes != pieces.unread_bytes ||

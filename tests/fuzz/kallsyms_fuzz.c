@@ -20,7 +20,7 @@ static void look_up(const struct kernel_symbols *symbols, uint64_t ip)
 	assert(symbol.image_offset <= ip);
 }
 
-/* Each address of the text, and those around it. */
+/* Looks up each address of the text and its neighbours. */
 static void look_up_all(const struct kernel_symbols *symbols, const char *text, size_t size)
 {
 	while (size > 0) {
@@ -41,13 +41,13 @@ static void look_up_all(const struct kernel_symbols *symbols, const char *text, 
 	}
 }
 
-/* The second half of the input is a renewal of the first. */
+/* The second half of the input replaces the first. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const char *text = (const char *)bytes;
 	struct kernel_symbols *symbols;
 
-	/* It is asked for nothing. */
+	/* Nothing is looked up here. */
 	if (kernel_symbols_new(NULL, &symbols) < 0)
 		return 0;
 	(void)kernel_symbols_parse(symbols, text, size / 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fuzz targets link the stages, not the commands: what is tested is a part of this file. */
+/* Fuzz targets link the stages, not the commands, so the tested code is included here. */
 #include "tools/top/metrics_text.c"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf map as it grows: the first byte tells how many steps a run has, the second in what part of
- * the rest, in 1/256, the writer pauses. However it is read, it tells the same; then it is cut off
- * there and read on.
+ * A growing perf map. The first byte is the number of steps a run has; the second says after which
+ * part of the rest, in 1/256, the writer pauses. Every way to read the map gives the same result.
+ * Then the map is truncated at the pause and read again.
  */
 #include "jit/perf_map_reader.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts in any order, told to a table so small that every bound is hit. */
+/* Facts in any order for a table so small that it reaches every bound. */
 #include "process/process_table.h"
 
 #include <assert.h>
@@ -77,7 +77,7 @@ static void check_map(struct process_table *table, const uint8_t *operation, uin
 	}
 }
 
-/* What is known of the newest image of one process. */
+/* The state of a process's newest image. */
 struct snapshot {
 	uint64_t version, changed_ns;
 	size_t count;
@@ -117,7 +117,7 @@ static bool is_same(const struct snapshot *a, const struct snapshot *b)
 	return true;
 }
 
-/* Whatever happened, to whomever: one version, one state; and a mapping changes it or does not. */
+/* Each version has one state; a mapping may change it. */
 static void check_version(
 	const struct snapshot *before, const struct snapshot *after, bool is_mapped)
 {
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		pid_t pid = (operation[1] ^ (operation[7] & 2)) % 16;
 
 		take_snapshot(table, pid, &before);
-		/* Time passes, but some facts come late. */
+		/* Time advances, but some facts arrive late. */
 		run(table, operation, 256 * i + 512 - 2 * operation[3]);
 		take_snapshot(table, pid, &after);
 		check_version(&before, &after,

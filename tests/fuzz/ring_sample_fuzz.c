@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records of the ring: samples, and stacks that the sampler has walked. */
+/* Records of the ring buffer: samples, and stacks that the sampler has unwound. */
 #include "drain/ring_sample.h"
 #include "drain/walk_table.h"
 
@@ -52,7 +52,7 @@ static uint64_t sum_of_walk(const void *record, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	/* BPF aligns its records; and a copy as long as the record shows a read beyond it. */
+	/* BPF aligns its records. A copy of exactly the record's length exposes reads beyond it. */
 	void *record = malloc(size ? size : 1);
 	uint64_t sum = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parameters, as "NAME VALUE" a line, up to an empty one; behind it lines of threads, "CGROUP",
- * whose comm and exe are parts of it. What is accepted is told in clean words, and what it has seen
- * is bounded.
+ * Parameters, one "NAME VALUE" a line, up to an empty line. Thread lines follow: a "CGROUP", which
+ * also supplies comm and exe. An accepted selection is described in clean text, and its memory is
+ * bounded.
  */
 #include "query/selection.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A day's database of any bytes: it is read, made coarser and appended to, whatever it is. What was
- * appended is there afterwards.
+ * A day's database of arbitrary bytes is read, merged into coarser windows and appended to.
+ * Appended windows can be read afterwards.
  */
 #include "base/clock.h"
 #include "store/day_file.h"
@@ -60,7 +60,7 @@ static uint64_t read_all(const char *folder)
 
 static void append(struct store *store)
 {
-	/* With what is there already looked through. */
+	/* Appends after an integrity check of the existing windows. */
 	struct store_window window = { .monotonic_ns = NSEC_PER_SEC, .lost_since_ns = 1 };
 	struct profile *profile;
 
@@ -109,7 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	require(store_open(folder, &store_default_limits, &store, NULL) == 0);
 	(void)store_maintain(store, (DAY + 2) * DAY_NS, UINT64_MAX, NULL);
 	append(store);
-	/* A damaged page may be met only now, and the window be set aside with it. */
+	/* SQLite may find a damaged page only now, and the window is set aside with the database.
+	 */
 	if (store_maintain(store, (DAY + 9) * DAY_NS, UINT64_MAX, NULL) == 0)
 		(void)read_all(folder);
 	store_close(store);

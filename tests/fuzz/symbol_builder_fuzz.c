@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions, lines and symbols in any order, laid over each other in any way: what the file says of
- * each address is what a model finds that looks at everything. */
+/* Functions, lines and symbols in any order and with any overlap. For each address, the file must
+ * agree with a model that searches everything. */
 #include "tests/extract/symbol_model.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const struct symbol_builder_code code = {
 	.segment_count = 3,
 };
 
-/* Most are code, some are just outside of it, and a few far from it. */
+/* Most addresses are code, some are just outside of it and a few far away. */
 static uint64_t vaddr_of(const uint8_t *operation)
 {
 	switch (operation[0]) {
@@ -149,7 +149,7 @@ static void build(struct symbol_model *model, struct scratch *scratch, int outpu
 		assert(r == -EFBIG);
 	else
 		model_check(model, file, BASE - 8, BASE + SPAN + 8);
-	/* Whatever is told, the file's own bounds do not come near. */
+	/* No input is large enough to reach the bounds of the file. */
 	assert(r != -EFBIG || scratch->limit_bytes < (1U << 22));
 }
 
@@ -162,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	if (size == 0 || scratch_fd < 0 || output_fd < 0)
 		return 0;
-	/* Now and then so small that it is not enough. */
+	/* Sometimes too small. */
 	scratch_init(&scratch, scratch_fd, bytes[0] < 32 ? bytes[0] * 65536ULL : 1ULL << 30);
 	build(&model, &scratch, output_fd, bytes + 1, size - 1);
 	return 0;

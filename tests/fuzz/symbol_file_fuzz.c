@@ -9,7 +9,7 @@ enum { BATCH = 40, ROUNDS = 2, LINES_MAX = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Reads what the pointer leads to. */
+/* Reads all bytes, so that the sanitizer checks them. */
 static size_t touch(const char *text)
 {
 	return strlen(text);
@@ -28,7 +28,7 @@ static void walk(const struct symbol_file *file, uint32_t frame, uint64_t place)
 	}
 }
 
-/* Near boundaries, and anywhere. */
+/* Looks up addresses near boundaries and elsewhere. */
 static uint64_t make_vaddr(const struct symbol_file *file, uint64_t *state)
 {
 	const struct pilotlight_symbol_boundary *boundaries =
@@ -81,7 +81,7 @@ static void try(const uint8_t *bytes, size_t size)
 	look_up(file);
 }
 
-/* The input is the file; and then the file with its length and hashes made right. */
+/* The input is the file, first unchanged, then with its length and hashes corrected. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_symbol_header header;

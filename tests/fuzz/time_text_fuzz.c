@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is written of a time or a duration that was read is read as the same again. */
+/* A parsed time or duration is formatted and parsed again, with an equal result. */
 #include "base/time_text.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char *text = malloc(size + 1);
 
 	assert(text);
-	/* A zone without summer, where each time is there once. */
+	/* A zone without daylight saving time, where each local time occurs once. */
 	assert(setenv("TZ", "UTC", 1) == 0);
 	if (size > 0)
 		memcpy(text, bytes, size);

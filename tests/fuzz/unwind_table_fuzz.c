@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads an input in three ways: as a symbol file, as it is and with its length and hashes made
- * right; as the sections of a table; and as rows of a valid table, followed by damage to it. In
- * each table that is accepted, the sampler's lookup must agree with the rows.
+ * Reads an input in three ways: as a symbol file, both unchanged and with its length and hashes
+ * corrected; as the sections of a table; and as rows of a valid table, followed by damage to it.
+ * For each accepted table, the sampler's lookup must agree with the rows.
  */
 #include "base/cleanup.h"
 #include "symbol/symbol_file.h"
@@ -24,7 +24,7 @@ struct input {
 	size_t size;
 };
 
-/* Zeros where the input has ended. */
+/* Zeros follow the end of the input. */
 static uint32_t take(struct input *input, size_t bytes)
 {
 	uint32_t value = 0;
@@ -47,7 +47,7 @@ static size_t take_array(struct input *input, void *array, size_t entry_bytes, s
 	return count;
 }
 
-/* Was a table accepted? */
+/* Returns whether a table was accepted. */
 static bool check(const struct symbol_file *file)
 {
 	struct unwind_table table;
@@ -101,7 +101,7 @@ static size_t at_most(size_t count, size_t max)
 	return count < max ? count : max;
 }
 
-/* Counts in pairs of bytes, and then the sections. */
+/* Two bytes for each count, then the sections. */
 static void try_sections(struct input input)
 {
 	memset(&fixture, 0, offsetof(struct unwind_table_fixture, container));
@@ -121,7 +121,7 @@ static void try_sections(struct input input)
 	(void)try_fixture();
 }
 
-/* Two bytes to the next row, of which few lead far, and two of its rule. */
+/* Two bytes for the distance to the next row, which is rarely large, and two for its rule. */
 static size_t take_rows(
 	struct input *input, uint32_t rule_count, struct unwind_table_fixture_row rows[ROWS_MAX])
 {

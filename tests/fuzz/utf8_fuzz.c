@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whatever the bytes: clean text, short enough, and unchanged when it is cleaned again (I8). */
+/* Any bytes give clean text of bounded length, which a second cleaning does not change (I8). */
 #include "base/utf8.h"
 
 #include <stdint.h>

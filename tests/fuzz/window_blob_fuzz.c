@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blobs of a history's database. The first byte says which sort it is, and whether the others are
- * the blob or its content before compression, which a fuzzer would never get right. Rows that were
- * read are written and read again, and must be the same.
+ * Blobs of a history database. The first byte selects the kind, and whether the rest is the blob
+ * or its content before compression, which a fuzzer would never produce correctly. Decoded rows
+ * are encoded and decoded again and must be equal.
  */
 #include "store/accounts_blob.h"
 #include "store/day_dictionary.h"
@@ -58,7 +58,7 @@ static void read_window(const uint8_t *blob, size_t size)
 	free(rows.items);
 }
 
-/* Twice: the second must begin where the first ends. */
+/* Two in a row: the second must begin where the first ends. */
 static void read_tables(const uint8_t *blob, size_t size)
 {
 	struct day_dictionary dictionary, again;

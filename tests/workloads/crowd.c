@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * crowd [SECONDS [COUNT [BUSY]]]: COUNT (10000) threads, or as many as the machine allows, of which
- * BUSY (2) always work and each other one works some 50 µs a second, so that all of them are
- * sampled now and then. Prints how many there are once they are.
+ * crowd [SECONDS [COUNT [BUSY]]]: starts COUNT (10000) threads, or as many as the machine allows.
+ * BUSY (2) threads always work; each other one works about 50 µs a second, so that all are sampled
+ * now and then. Once all run, prints their number.
  */
 #include "work.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dead_files FOLDER PROGRAM WAY [ARGUMENT...]: runs the program from a file system of its own at
- * FOLDER, in a mount namespace of its own, and after SIGUSR1 answers nothing that it is asked.
- * Then, by its WAY, `takes` requests, so that whoever waits for one cannot even be killed, or
- * `leaves` them. Prints "ready" when the program runs. Ends with the program, or after five
- * minutes; with 77 where nobody may mount.
+ * dead_files FOLDER PROGRAM WAY [ARGUMENT...]: runs the program from its own FUSE file system at
+ * FOLDER, in its own mount namespace. After SIGUSR1 the file system answers no request. WAY
+ * `takes` reads requests without an answer, so that a waiting process cannot even be killed;
+ * `leaves` does not read them. Prints "ready" when the program runs. Ends with the program or
+ * after five minutes; exits with 77 if mounting is not allowed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static void reply(const struct files *files, const struct fuse_in_header *reques
 	memcpy(answer, &header, sizeof(header));
 	if (size > 0)
 		memcpy(answer + sizeof(header), bytes, size);
-	/* Whoever asked may be gone. */
+	/* The requesting process may have ended. */
 	(void)!write(files->fd, answer, header.len);
 }
 
@@ -87,7 +87,7 @@ static void answer_read(const struct files *files, const struct fuse_in_header *
 	reply(files, request, 0, files->content + (size ? read->offset : 0), size);
 }
 
-/* Nothing is remembered of what it says of files but what is in them, so that each look asks. */
+/* The kernel may cache file contents but no attributes or names, so each lookup is a request. */
 static void answer(const struct files *files, const struct fuse_in_header *request)
 {
 	const void *body = request + 1;
@@ -164,7 +164,7 @@ static void mount_files(const char *folder, struct files *files)
 	}
 }
 
-/* With all of the program in memory first: it is not to be the one that waits. */
+/* Reads the whole program into memory first, so that the program itself never waits. */
 static void run_program(const char *folder, char **arguments, pid_t parent)
 {
 	static char bytes[1 << 16];
@@ -187,7 +187,7 @@ static void run_program(const char *folder, char **arguments, pid_t parent)
 	die(path);
 }
 
-/* The end of the pipe that the program does not inherit closes when it is executed. */
+/* The close-on-exec end of the pipe closes when the program is executed. */
 static void say_when_ready(int *pipe_fd)
 {
 	char byte;
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
 	takes = strcmp(argv[3], "takes") == 0;
 	map_program(argv[2], &files);
 	mount_files(argv[1], &files);
-	/* Nobody is to wait for ever where the test has been killed. */
+	/* If the test was killed, waiting processes must not wait forever. */
 	(void)alarm(LIFE_S);
 	(void)sigaction(SIGUSR1, &action, NULL);
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* deep [SECONDS [DEPTH]]: works below DEPTH (200) frames of descend(). */
+/* deep [SECONDS [DEPTH]]: works below a chain of DEPTH (200) calls of descend(). */
 #include "work.h"
 
 static NOINLINE uint64_t deep_work(uint64_t seed)

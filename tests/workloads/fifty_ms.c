@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fifty_ms [unlink]: 50 ms of CPU time in fifty_ms_work(), after unlinking its own file. */
+/* fifty_ms [unlink]: uses 50 ms of CPU time in fifty_ms_work(), with `unlink` after removing its
+ * own file. */
 #include "work.h"
 
 static NOINLINE uint64_t fifty_ms_work(uint64_t seed)

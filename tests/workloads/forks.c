@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forks [RATE [SECONDS]]: forks RATE (5000) times a second, or as often as the machine can, without
- * exec; a child ends at once. Prints how many it has started.
+ * forks [RATE [SECONDS]]: forks RATE (5000) children a second, or as many as the machine can,
+ * without exec. Each child ends at once. Prints the number of children.
  */
 #include "work.h"
 
@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	unsigned long started = 0;
 
-	/* Nobody waits for them: the kernel takes them away. */
+	/* The kernel reaps the children. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	while (now < begin + seconds) {
 		pid_t pid = -1;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Has another process make system calls, as somebody would who had taken it over, and tells what
- * comes of them. Its registers and its stack are put back afterwards.
+ * Makes another process issue system calls, as an intruder in that process would, and prints their
+ * results. Its registers and stack are restored afterwards.
  *
  *	intruder THREAD CALL...
  *	intruder --spawned-by PID ROLE CALL...
  *
- * The second one waits for the next child of PID that is started as ROLE, until its system calls
- * are filtered. "ready" on standard error says that PID is watched. A line a call: its name and
- * what it returned, "EPERM", "allowed", or "SIGSYS", which also ends the process and the list. The
- * call "status" shows the lines of /proc/PID/status that tell privileges.
+ * The second form waits for the next child of PID that starts as ROLE and has its seccomp filter.
+ * "ready" on standard error means that PID is traced. Prints a line for each call: its name and an
+ * errno name, "allowed", or "SIGSYS", which also ends the process and the list. The call "status"
+ * prints the lines of /proc/PID/status about privileges.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void fail(const char *what)
 	exit(2);
 }
 
-/* A text argument, whose address the call gets. */
+/* A text argument; the call gets its address. */
 #define TEXT	 (-1000001L)
 #define PARENT	 (-1000002L)
 #define ZEROS	 (-1000004L)
@@ -129,10 +129,11 @@ static const struct call *find_call(const char *name)
 	exit(2);
 }
 
-/* --- what a process is -------------------------------------------------------------------------
+/* --- state of a process ------------------------------------------------------------------------
  */
 
-/* The value of a line of /proc/THREAD/status; shows those that tell privileges if `key` is NULL. */
+/* Returns the value of a line of /proc/THREAD/status; if `key` is NULL, prints the lines about
+ * privileges. */
 static long status_of(pid_t thread, const char *key)
 {
 	char path[64], line[256];
@@ -208,7 +209,7 @@ static void say(const char *name, long result)
 	(void)fflush(stdout);
 }
 
-/* Returns false if it has ended the process. */
+/* Returns false if the call ended the process. */
 static bool step(pid_t thread, const char *name)
 {
 	int status;
@@ -237,7 +238,7 @@ static bool is_at_call(pid_t thread)
 	return (ptrace(PTRACE_PEEKTEXT, thread, registers.rip - 2, 0) & 0xffff) == 0x050f;
 }
 
-/* The thread is stopped after a system call, so that two bytes before it there is one. */
+/* The thread has stopped after a system call, so the instruction two bytes before is one. */
 static bool make_call(pid_t thread, const struct call *call)
 {
 	unsigned long kept[STAGE_BYTES / sizeof(long)], staged[STAGE_BYTES / sizeof(long)] = { 0 };
@@ -261,7 +262,7 @@ static bool make_call(pid_t thread, const struct call *call)
 	registers = before;
 	registers.rip -= 2;
 	registers.rax = (unsigned long)call->number;
-	/* It is in no call that the kernel would start again. */
+	/* The kernel must not restart an interrupted call. */
 	registers.orig_rax = (unsigned long)-1;
 	registers.rdi = values[0];
 	registers.rsi = values[1];
@@ -293,7 +294,8 @@ static void intrude(pid_t thread, char **names)
 		fail("letting it go");
 }
 
-/* --- which process -----------------------------------------------------------------------------
+/* --- finding the process
+ * ----------------------------------------------------------------------------
  */
 
 static int wait_for(pid_t thread)
@@ -309,7 +311,8 @@ static int wait_for(pid_t thread)
 	return status;
 }
 
-/* One that is stopped between two calls goes on until the next, which it need not wait for. */
+/* A process that stopped outside of a system call runs until its next call and need not wait in it.
+ */
 static void stop_running(pid_t thread)
 {
 	if (ptrace(PTRACE_SEIZE, thread, 0, 0) < 0 || ptrace(PTRACE_INTERRUPT, thread, 0, 0) < 0)
@@ -325,7 +328,7 @@ static void stop_running(pid_t thread)
 	(void)wait_for(thread);
 }
 
-/* A signal that it was stopped for is its to have; one that ptrace itself made is not. */
+/* Delivers the signal that stopped the process, except one that ptrace itself made. */
 static void go_on(pid_t thread, int status, enum __ptrace_request how)
 {
 	bool is_signal = status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP;
@@ -340,7 +343,7 @@ static void let_go(pid_t thread)
 		fail("letting it go");
 }
 
-/* Children come and go, but for the one that was waited for. */
+/* Children other than the one waited for come and go. */
 static void has_ended(pid_t pid, pid_t parent, pid_t found)
 {
 	if (pid != parent && pid != found)
@@ -350,10 +353,10 @@ static void has_ended(pid_t pid, pid_t parent, pid_t found)
 }
 
 /*
- * The next child of `parent` that is started as `role`, stopped with its calls filtered. Until then
- * all that are traced go on, as one may have to serve the other: the parent, and its children until
- * they are programs, which a fork may never be. Who still is traced is let go with the tracer's
- * end.
+ * Returns the next child of `parent` that starts as `role`, stopped once its calls are filtered.
+ * Until then all traced processes continue, because one may have to serve the other: the parent,
+ * and its children until they execute a program, which some forks never do. Processes that are
+ * still traced continue when the tracer ends.
  */
 static pid_t stop_spawned(pid_t parent, const char *role)
 {

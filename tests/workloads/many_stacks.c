@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * many_stacks [SECONDS [PATHS]]: PATHS (65536) different paths of calls to step_left and step_right
- * share 40 % of the units, and the_hot_path has 60 %.
+ * many_stacks [SECONDS [PATHS]]: 40 % of the work is spread over PATHS (65536) different call
+ * paths of step_left and step_right; the_hot_path does 60 %.
  */
 #include "work.h"
 
@@ -35,7 +35,7 @@ static NOINLINE uint64_t step_right(uint32_t path, unsigned levels, uint64_t see
 	return step(path, levels, seed) + 4;
 }
 
-/* Three turns of five are the hot path's, and two those of one cold path. */
+/* Of five turns, the hot path has three and one cold path two. */
 static uint64_t run_round(
 	uint8_t turns[TURNS], uint64_t *random, uint32_t path, unsigned levels, uint64_t seed)
 {
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 	while (now_seconds(CLOCK_MONOTONIC) < end)
 		for (int i = 0; i < 100; i++) {
 			seed = run_round(turns, &random, path, levels, seed);
-			/* Far apart and all of them, since the stride is odd. */
+			/* An odd stride visits all paths, in jumps. */
 			path = (path + 40503) & ((UINT32_C(1) << levels) - 1);
 		}
 	keep(seed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * raw_code [SECONDS]: a loop in anonymous executable memory, with a frame of its own but without a
- * file or a symbol, called by call_raw_code(). Ends with 77 where it has no code for the machine.
+ * raw_code [SECONDS]: call_raw_code() runs a loop in anonymous executable memory, which has a
+ * frame but neither a file nor a symbol. Exits with 77 on machines that it has no code for.
  */
 #include "work.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * replaced_code UNITS: runs `alpha` for UNITS rounds and then `bravo` for three times as many, both
- * at one and the same address, where a page of this program's own file is mapped for each of them
- * in turn. That is what dlclose() and dlopen() come to.
+ * replaced_code UNITS: runs `alpha` for UNITS rounds and then `bravo` for three times as many.
+ * Both run at the same address, where pages of this program's file are mapped in turn, as
+ * dlclose() and dlopen() may do.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096, SPINS = 100000 };
 
-/* Each alone on its page, free of references to anything else, and with a frame. */
+/* Each function is alone on its page, refers to nothing else and has a frame. */
 #define PAGE_OF_ITS_OWN(name)                                                                   \
 	__attribute__((noinline, aligned(4096), section(".text." #name))) static uint64_t name( \
 		uint64_t rounds)                                                                \

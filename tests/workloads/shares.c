@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * shares [SECONDS]: hot_60, hot_30 and hot_10 do 60, 30 and 10 % of the units, in rounds of ten
- * turns that are far shorter than the time between two samples.
+ * shares [SECONDS]: hot_60, hot_30 and hot_10 do 60, 30 and 10 % of the work, in rounds of ten
+ * turns that are much shorter than the sampling period.
  */
 #include "work.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * spawner [RATE [SECONDS [MAX_MILLISECONDS]]]: starts RATE processes a second, each the program
- * short_lived that lies beside this one, with 1 to MAX_MILLISECONDS (5) of CPU time. Where the
- * machine cannot follow, it starts fewer. Prints how many it has started.
+ * spawner [RATE [SECONDS [MAX_MILLISECONDS]]]: starts RATE processes a second of the program
+ * short_lived in this program's folder, each with 1 to MAX_MILLISECONDS (5) of CPU time. Starts
+ * fewer if the machine is too slow. Prints the number of processes.
  */
 #include "work.h"
 
@@ -42,7 +42,7 @@ static void start_child(const char *path, unsigned milliseconds)
 	}
 }
 
-/* Takes what has ended, and waits for one when there are too many. Returns how many still run. */
+/* Reaps ended children, and waits for one if too many run. Returns the number that still run. */
 static unsigned reap(unsigned running, unsigned allowed)
 {
 	int status;

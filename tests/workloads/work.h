@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the workloads are made of: work that is counted rather than timed, so that the share of each
- * function follows from the source. A unit is a chain of dependent multiplications, whose pace does
- * not depend on where the code happens to lie.
+ * The work of the workloads. It is counted, not timed, so each function's share follows from the
+ * source. A unit is a chain of dependent multiplications, whose speed does not depend on the
+ * code's alignment.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 
 #define NOINLINE __attribute__((noinline))
 
-/* Some 0.4 µs on a machine of today. */
+/* About 0.4 µs on a current machine. */
 enum { UNIT_STEPS = 300 };
 
-/* A leaf that calls nothing gets a frame only if it asks for its address; without one the walk by
- * frame pointers would pass over its caller. */
+/* Compilers give a leaf function a frame only if it asks for the frame's address. Without one,
+ * unwinding by frame pointers would skip the caller. */
 static NOINLINE __attribute__((unused)) uint64_t work_units(uint64_t units, uint64_t seed)
 {
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
@@ -39,7 +39,8 @@ static inline double now_seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The argument `index`, or `fallback` where there is none; ends the program over nonsense. */
+/* Returns the argument `index`, or `fallback` if it is absent. Ends the program if it is no number.
+ */
 static inline double number_argument(int argc, char **argv, int index, double fallback)
 {
 	char *end;
@@ -56,8 +57,8 @@ static inline double number_argument(int argc, char **argv, int index, double fa
 }
 
 /*
- * Puts the items in another order, each as likely as any other. Turns that came in a fixed order
- * could march in step with the samples, which are as regular, and one of them would have them all.
+ * Shuffles the items uniformly. Turns in a fixed order could be in step with the regular samples,
+ * and one turn would get all samples.
  */
 static inline void shuffle(uint8_t *items, unsigned count, uint64_t *random)
 {
@@ -72,7 +73,7 @@ static inline void shuffle(uint8_t *items, unsigned count, uint64_t *random)
 	}
 }
 
-/* Keeps a result alive, and with it the work that made it. */
+/* Keeps the compiler from removing the work that computed the result. */
 static inline void keep(uint64_t value)
 {
 	__asm__ volatile("" : : "r"(value));

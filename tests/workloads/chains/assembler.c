@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls what is in by_hand.S. */
+/* Calls the functions of by_hand.S. */
 #include "chains.h"
 
 void kept_on_stack(unsigned long turns, void (*work)(void));
@@ -15,7 +15,8 @@ FRAME static void below_assembler(void)
 FRAME static void expressions(void)
 {
 	while (goes_on()) {
-		/* The caller's frame has to be found by a frame pointer that assembler saved. */
+		/* The unwinder must find the caller's frame by a frame pointer that assembler code
+		 * saved. */
 		char late[goes_on() ? 64 : 32];
 
 		__asm__ volatile("" : : "r"(late) : "memory");

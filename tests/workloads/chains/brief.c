@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BRIEF MILLISECONDS [COMM [TIMES [OTHER]]]: works that much CPU time in the function WORK, which
- * has the program's own name, and ends; or executes itself TIMES again, taking turns with OTHER.
- * COMM is its name meanwhile; -: that which execve() gives it.
- * Programs that differ in WORK alone would have one and the same build-id; WORK_STEPS makes them
- * differ.
+ * BRIEF MILLISECONDS [COMM [TIMES [OTHER]]]: uses that much CPU time in the function WORK, which
+ * has the program's name, and ends, or executes itself TIMES more, alternating with OTHER. COMM is
+ * its name meanwhile; - keeps the name from execve(). WORK_STEPS makes the programs differ,
+ * because programs that differ only in WORK would share a build-id.
  */
 #include "chains.h"
 
@@ -43,7 +42,7 @@ int main(int argc, char **argv)
 	const char *next = argc > 4 ? argv[4] : argv[0];
 	char rest[16];
 
-	/* Without what the kernel and the dynamic linker took, or the program before an exec. */
+	/* Not counting the time of the kernel, the dynamic linker or the program before an exec. */
 	seconds += used_seconds();
 	if (argc > 2 && strcmp(argv[2], "-") != 0)
 		(void)prctl(PR_SET_NAME, argv[2]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RATE SECONDS MILLISECONDS PROGRAM...: starts so many processes a second, of each program in turn,
- * with up to MILLISECONDS of work. Of each there are two before, one after the other, named
- * `first`. Where the machine cannot follow, it starts fewer. Prints how many it has started.
+ * RATE SECONDS MILLISECONDS PROGRAM...: starts RATE processes a second, of each program in turn,
+ * with up to MILLISECONDS of work each. Before that it starts two processes of each program, one
+ * after the other, named `first`. Starts fewer if the machine is too slow. Prints the number of
+ * processes.
  */
 #include "../work.h"
 
@@ -27,7 +28,7 @@ static void start_process(char *program, double milliseconds, char *comm)
 	}
 }
 
-/* Takes what has ended, and waits for one when there are too many. Returns how many still run. */
+/* Reaps ended children, and waits for one if too many run. Returns the number that still run. */
 static unsigned reap(unsigned running, unsigned allowed)
 {
 	int status;

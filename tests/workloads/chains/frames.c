@@ -27,7 +27,7 @@ FRAME static void descend_c(unsigned depth)
 
 FRAME static void descend_b(unsigned depth)
 {
-	/* All of the registers that a function has to save. */
+	/* All registers that a function must save. */
 	__asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15");
 	if (depth)
 		descend_c(depth - 1);
@@ -118,7 +118,7 @@ FRAME __attribute__((noreturn)) static void does_not_return(void)
 	longjmp(place, 1);
 }
 
-/* The return address is behind its end, in the next function. */
+/* The return address is after its end, in the next function. */
 FRAME static void ends_in_a_call(void)
 {
 	char frame[500];
@@ -134,7 +134,7 @@ FRAME static void no_return(void)
 			ends_in_a_call();
 }
 
-/* --- frames of a size that is known late, large ones, aligned ones -------------------------------
+/* --- frames of dynamic size, large frames, aligned frames ------------------------------
  */
 
 FRAME static void with_array(unsigned size)
@@ -182,7 +182,7 @@ FRAME static void large_frames(void)
 		large_frame(LARGE_DEPTH);
 }
 
-/* Where each page of a frame is touched as it is made, this is what takes the time. */
+/* If the compiler touches each page of a new frame, this takes most of the time. */
 FRAME static void probed_frame(void)
 {
 	char block[LARGE_BYTES];
@@ -237,7 +237,7 @@ FRAME static unsigned tiny(unsigned value)
 	return value * 7 + 1;
 }
 
-/* Saves registers on one of its ways alone. */
+/* Saves registers on only one of its paths. */
 FRAME static unsigned shrunk(unsigned value)
 {
 	unsigned a, b, c;

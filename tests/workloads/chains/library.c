@@ -12,7 +12,7 @@ FRAME void FUNCTION(void (*work)(void))
 	AFTER_CALL();
 }
 
-/* Short enough that a good part of the time is in the caller's PLT. */
+/* Short, so that much of the time is spent in the caller's PLT. */
 unsigned tiny_of_library(unsigned value);
 FRAME unsigned tiny_of_library(unsigned value)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PROGRAM CASE COMM [WARM_UP_SECONDS [SECONDS]]: runs a case twice, each for so much CPU time: in a
- * child whose comm is warm_up, meanwhile whoever samples comes to know the files, and then itself
- * under the name COMM. It begins and ends under other names. A # in COMM becomes a letter, from a
- * on, that tells how far the case is, which then lasts twice as long.
+ * PROGRAM CASE COMM [WARM_UP_SECONDS [SECONDS]]: runs a case twice, each time for that much CPU
+ * time. A child with the comm warm_up runs it first, so that the sampler learns about the files;
+ * then the process itself runs it as COMM. It starts and ends under other names. A # in COMM
+ * becomes a letter, from a on, that shows the phase of the case, which then lasts twice as long.
  */
 #include "chains.h"
 
@@ -19,7 +19,7 @@ enum { LEAF_STEPS = 100000, PHASES = 24, PHASED_TIMES = 2 };
 
 double seconds_of_case;
 static double end_of_case;
-static char *phased_comm, *phase_letter; /* NULL: it has no phases */
+static char *phased_comm, *phase_letter; /* NULL without phases */
 
 static double used_seconds(void)
 {
@@ -64,7 +64,7 @@ FRAME static void set_phase(double now)
 	AFTER_CALL();
 }
 
-/* What a case has to prepare is done before it asks for the first time. */
+/* A case finishes its preparations before its first call. */
 FRAME bool goes_on(void)
 {
 	double now = used_seconds();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code in other places than the program: libraries that come and go, the PLT, the vdso, the kernel,
- * anonymous memory, another process. The libraries lie beside the program.
+ * Code outside of the program: in libraries that are loaded and unloaded, the PLT, the vdso, the
+ * kernel, anonymous memory and another process. The libraries are in the program's folder.
  */
 #include "chains.h"
 
@@ -148,7 +148,7 @@ FRAME static void child(double seconds)
 	} while ((double)used.tv_sec + (double)used.tv_nsec * 1e-9 < seconds);
 }
 
-/* Until the parent itself, which only forks and waits, had no more time, would be too long. */
+/* The parent only forks and waits, so its own CPU time would last too long. */
 FRAME static void forks(void)
 {
 	static const double child_seconds = 0.07;
@@ -182,7 +182,7 @@ FRAME static void called_back(void)
 {
 	char frame[600];
 
-	/* Another use of what is the frame pointer elsewhere. */
+	/* Uses the frame pointer's register for something else. */
 	__asm__ volatile("" : : : "rbx", "rbp");
 	ON_STACK(frame);
 	leaf();
@@ -206,7 +206,7 @@ FRAME static void generated(void)
 	AFTER_CALL();
 }
 
-/* As runtimes have it that map their code twice, to write to one and run the other. */
+/* Like runtimes that map their code twice, to write one mapping and run the other. */
 FRAME static void generated_memfd(void)
 {
 	int fd = memfd_create("generated", MFD_CLOEXEC);
@@ -222,7 +222,7 @@ FRAME static void generated_shared(void)
 	AFTER_CALL();
 }
 
-/* --- mappings: many, and changing ones -----------------------------------------------------------
+/* --- many mappings, changing mappings ----------------------------------------------------------
  */
 
 static volatile bool is_over;
@@ -280,7 +280,7 @@ static void copy_file(const char *from, const char *to)
 	(void)close(out);
 }
 
-/* As many libraries, each a file of its own. They are made once. */
+/* Many libraries, each in its own file, made once. */
 static library_function open_copies(const char *name)
 {
 	char program[PATH_MAX], from[PATH_MAX + 32], to[PATH_MAX + 32];

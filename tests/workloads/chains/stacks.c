@@ -66,7 +66,7 @@ FRAME static void signal_stack(void)
 	AFTER_CALL();
 }
 
-/* Its first instruction faults: one byte further up is another function, with another frame. */
+/* Its first instruction faults. The byte before belongs to another function with another frame. */
 void faulting(void);
 __asm__(".text\n"
 	".type before_faulting, @function\n"
@@ -133,9 +133,9 @@ FRAME static void contexts(void)
 		(void)swapcontext(&caller, &coroutine);
 }
 
-/* Saves the stack pointer in *from and goes on with `to`; both have the same six words on top. */
+/* Saves the stack pointer in *from and continues at `to`; both have the same six words on top. */
 void switch_stacks(void **from, void *to);
-/* The base of one kind of coroutine; it tells that it has no caller. Runs what is in %rbx. */
+/* The base of one kind of coroutine, marked as having no caller. Calls the function in %rbx. */
 void coroutine_base(void);
 __asm__(".text\n"
 	".globl switch_stacks\n"
@@ -193,13 +193,13 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size coroutine_base, . - coroutine_base\n");
 
-/* What switch_stacks() takes off a stack. */
+/* The words that switch_stacks() pops. */
 struct switched {
 	void (*r15)(void), (*r14)(void), (*r13)(void), (*r12)(void);
 	void *rbp;
 	void (*rbx)(void);
 	void (*return_address)(void);
-	void *next[2]; /* what a function finds as its return address, and below it */
+	void *next[2]; /* the function's return address and the word below it */
 };
 
 static void *main_stack, *other_stack;
@@ -238,7 +238,7 @@ FRAME static void switched_base(void)
 	AFTER_CALL();
 }
 
-/* A function that returns to nowhere: to 0. */
+/* A function whose return address is 0. */
 FRAME static void switched_zero(void)
 {
 	switch_between(switched_body, sizeof(void *));

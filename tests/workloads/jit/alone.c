@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The modes of a process by itself. */
+/* The modes of a single process. */
 #include "trial.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ static void run_all(struct trial *trial, const struct function *functions)
 	}
 }
 
-/* Each function at a place of its own, in neighbouring ones. */
+/* Each function has its own place; the places are adjacent. */
 void run_steady(struct trial *trial)
 {
 	struct function functions[FUNCTIONS_MAX];
@@ -40,7 +40,7 @@ void run_steady(struct trial *trial)
 	trial_end(trial);
 }
 
-/* The same, but before it others are told to be there: one at each place, and one over them all. */
+/* The same, after reports of other code: one function at each place, and one over all places. */
 void run_stale(struct trial *trial)
 {
 	struct function functions[FUNCTIONS_MAX];
@@ -60,7 +60,7 @@ void run_stale(struct trial *trial)
 	trial_end(trial);
 }
 
-/* All functions at the same two places, again and again, and between them what never runs. */
+/* All functions take turns at two places, with code that never runs in between. */
 void run_reuse(struct trial *trial)
 {
 	const char *names[FUNCTIONS_MAX];
@@ -86,7 +86,8 @@ void run_reuse(struct trial *trial)
 	trial_end(trial);
 }
 
-/* One more place than functions: each turn one moves there, and another takes its old place. */
+/* There is one more place than functions: each turn one moves there, and another takes its old
+ * place. */
 void run_move(struct trial *trial)
 {
 	struct function functions[FUNCTIONS_MAX], filler;
@@ -130,7 +131,7 @@ void run_nested(struct trial *trial)
 	trial_end(trial);
 }
 
-/* Ends as a process does that is killed while it writes. */
+/* Ends like a process that is killed while it writes. */
 void run_torn(struct trial *trial)
 {
 	struct function functions[FUNCTIONS_MAX], torn;

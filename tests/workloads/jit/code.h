@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Machine code made at run time, and the memory that it stands in: loops that count down, each
- * known by where it stands alone. Everything here ends the program where it fails, with 77 where
- * the machine lacks something.
+ * Machine code generated at run time, and its memory: loops that count down, identified only by
+ * their address. Every function ends the program on failure, with 77 if the machine lacks
+ * something.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ enum memory_kind {
 	MEMORY_SYSV,
 	MEMORY_HUGE,
 };
-/* Returns -1 for a name that no kind has. */
+/* Returns -1 for an unknown name. */
 int memory_kind_from_name(const char *name);
-/* Does a child of fork() see what its parent puts there? */
+/* Returns whether a child of fork() sees code that its parent writes. */
 bool memory_kind_is_shared(enum memory_kind kind);
 
 enum code_style {
@@ -29,16 +29,16 @@ enum code_style {
 };
 
 enum {
-	PLACE_BYTES = 4096, /* what each place has; its code is shorter */
+	PLACE_BYTES = 4096, /* the size of a place; its code is shorter */
 	PLACES = 512,
 };
 
-/* Some code, or what is told about it. */
+/* Code, or a report about it. */
 struct function {
 	const char *name;
 	uint8_t *code;	/* where it is run */
 	size_t size;	/* in bytes */
-	uint64_t index; /* unique for each process; 0: not told of yet */
+	uint64_t index; /* unique for each process; 0: not reported yet */
 };
 
 struct code_memory {
@@ -49,13 +49,13 @@ struct code_memory {
 /* PLACES places; at `address` if it is not 0. */
 void code_memory_map(struct code_memory *memory, enum memory_kind kind, uint64_t address);
 
-/* Puts a loop of `size` bytes, at least 32, at a place. */
+/* Writes a loop of `size` bytes, at least 32, at a place. */
 void code_put(const struct code_memory *memory, unsigned place, enum code_style style, size_t size,
 	struct function *function);
 
 /*
- * Two functions, one after the other: `outer` ends with its call of `inner`, which returns past it,
- * so that the address outer would return to is that of what stands after it.
+ * Writes two adjacent functions: `outer` ends with its call of `inner`, which returns to outer's
+ * caller. So the return address of that call belongs to the code after outer.
  */
 void code_put_nested(const struct code_memory *memory, unsigned place, struct function *outer,
 	struct function *inner);
@@ -63,5 +63,5 @@ void code_put_nested(const struct code_memory *memory, unsigned place, struct fu
 /* Copies code to another place. */
 void code_move(const struct code_memory *memory, unsigned place, struct function *function);
 
-/* Runs it until this thread has used `cpu_ns` for it; returns what it used. */
+/* Runs the code until this thread has used `cpu_ns`; returns the CPU time used. */
 uint64_t code_run(const struct function *function, uint64_t cpu_ns);

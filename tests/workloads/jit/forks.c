@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The modes of processes that write into the file that they have inherited. */
+/* The modes of processes that write to an inherited file. */
 #include "trial.h"
 
 #include <pthread.h>
@@ -34,10 +34,10 @@ static void run_first(struct trial *trial, const struct function *functions, uns
 			trial_run(trial, &functions[i], i + 1);
 }
 
-/* --- memory of their own -----------------------------------------------------------------------
+/* --- private memory ----------------------------------------------------------------------
  */
 
-/* Other code at the same addresses as its parent has. */
+/* Code that differs from the parent's at the same addresses. */
 static void run_grandchild(struct trial *trial, struct function *functions)
 {
 	trial_inherit(trial, "jit_grandchild");
@@ -64,7 +64,7 @@ static void run_private_child(struct trial *trial, struct function *functions)
 		fail("fork");
 	if (pid == 0)
 		run_grandchild(trial, functions);
-	/* What is at BEFORE was put there by the parent, which has other code there by now. */
+	/* The parent wrote the code at BEFORE and has replaced its own copy by now. */
 	run_first(trial, functions, LATER);
 	wait_for(pid);
 	trial_end(trial);
@@ -94,7 +94,7 @@ void run_fork_private(struct trial *trial)
 	trial_end(trial);
 }
 
-/* --- memory that they share --------------------------------------------------------------------
+/* --- shared memory -------------------------------------------------------------------
  */
 
 static pthread_barrier_t *make_barrier(void)
@@ -111,7 +111,7 @@ static pthread_barrier_t *make_barrier(void)
 	return barrier;
 }
 
-/* One of the two makes code at a place, and then both run it. */
+/* One process writes code at a place, and then both run it. */
 static void share_code(struct trial *trial, pthread_barrier_t *barrier, bool makes_it,
 	unsigned place, const char *name)
 {

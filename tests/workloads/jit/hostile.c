@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The modes of a process that writes what no runtime would, as fast as it is told to. */
+/* The modes of a process that writes data that no runtime would write, at a given rate. */
 #include "trial.h"
 
 #include "pilotlight/jitdump.h"
@@ -24,7 +24,7 @@ enum {
 
 _Static_assert(RECORDS_PER_S / TICKS_PER_S * 72 < BATCH_BYTES, "a tick's records fit");
 
-/* Bytes of whole records, which are written as they are. */
+/* Whole records, written unchanged. */
 struct batch {
 	size_t size;
 	uint8_t bytes[BATCH_BYTES];
@@ -51,7 +51,7 @@ static void add(struct batch *batch, const void *bytes, size_t size)
 	batch->size += size;
 }
 
-/* Without its code, which some writers leave out. */
+/* Without the code, which some writers omit. */
 static void add_load(
 	struct batch *batch, uint64_t address, uint64_t size, const char *name, size_t name_size)
 {
@@ -94,8 +94,8 @@ static void wait_until(uint64_t time_ns)
 }
 
 /*
- * Calls `fill` and writes what it made TICKS_PER_S times a second; between them a function runs, so
- * that there are samples. What was late is not made up for.
+ * Calls `fill` and writes its records, TICKS_PER_S times a second. A function runs in between, so
+ * that there are samples. Late ticks are not repeated.
  */
 static void run_hostile(struct trial *trial, void (*fill)(struct trial *trial, struct batch *batch))
 {
@@ -119,7 +119,7 @@ static void run_hostile(struct trial *trial, void (*fill)(struct trial *trial, s
 	trial_end(trial);
 }
 
-/* Everywhere, in no order, and no two of the same name. */
+/* At random addresses, all with different names. */
 static void fill_tiny(struct trial *trial, struct batch *batch)
 {
 	char name[16];
@@ -154,7 +154,7 @@ void run_hostile_same(struct trial *trial)
 	run_hostile(trial, fill_same);
 }
 
-/* No byte of it is UTF-8, and no two are the same. */
+/* Invalid UTF-8 throughout, all different. */
 static void fill_names(struct trial *trial, struct batch *batch)
 {
 	char name[NAME_BYTES];
@@ -173,7 +173,7 @@ void run_hostile_names(struct trial *trial)
 	run_hostile(trial, fill_names);
 }
 
-/* Sizes up to 4 GiB, of records of which there is nothing but the beginning. */
+/* Only the beginnings of records, with sizes up to 4 GiB. */
 static void fill_huge(struct trial *trial, struct batch *batch)
 {
 	static const uint32_t sizes[] = { 0xffffffff, 0x80000000, 0x7fffffff, 0x10000000 };
@@ -193,7 +193,7 @@ void run_hostile_huge(struct trial *trial)
 	run_hostile(trial, fill_huge);
 }
 
-/* The file is cut off and begun anew, again and again, with an impossible record in it. */
+/* Truncates and restarts the file repeatedly, with an invalid record in it. */
 static void fill_rewrite(struct trial *trial, struct batch *batch)
 {
 	struct pilotlight_jitdump_header header = {
@@ -220,8 +220,7 @@ void run_hostile_rewrite(struct trial *trial)
 	run_hostile(trial, fill_rewrite);
 }
 
-/* More processes with a file of their own, of which there is nothing to be told, than anybody
- * follows. */
+/* More processes, each with an empty file, than the recorder follows. */
 void run_hostile_many(struct trial *trial)
 {
 	for (unsigned i = 0; i < IDLE_PROCESSES; i++) {

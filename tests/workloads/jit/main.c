@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_writer MODE [OPTION VALUE]... [-- PROGRAM...]: makes machine code as it runs, tells of it as
- * runtimes do, and writes down which of it used how much CPU time. Then becomes PROGRAM.
+ * jit_writer MODE [OPTION VALUE]... [-- PROGRAM...]: generates machine code as it runs, reports it
+ * as runtimes do, and logs the CPU time of each function. Then executes PROGRAM.
  *
  *   --seconds N         how long (5)
  *   --run MS            the shortest run of a function (5)
- *   --functions N       of which the Nth runs N times as long as the first (4)
+ *   --functions N       how many; the Nth runs N times as long as the first (4)
  *   --prefix TEXT       of their names
  *   --comm NAME         of the process
- *   --truth FILE        to which it appends COMM, NAME and nanoseconds
+ *   --truth FILE        gets lines of COMM, NAME and nanoseconds
  *   --code frame|leaf
  *   --memory anonymous|shared|memfd|named|sysv|huge
  *   --address HEX       of that memory
  *   --output jitdump|map|none
  *   --directory FOLDER  of the output (the current one; of a map: /tmp)
- *   --marker FILE       is mapped as if it were its jitdump file
+ *   --marker FILE       is mapped in place of the jitdump file
  *   --version N         of the jitdump (1)
  *   --clock monotonic|cpu
  *   --order native|swapped
  *   --flush MS|exit     how long records wait in memory (0)
  *   --pieces yes|no     a record is written in three parts
- *   --lines yes|no      source lines and unwinding tables too
- *   --append yes|no     to a file that is there already
- *   --form plain|both|start|padded   of a map's numbers: which have a 0x
+ *   --lines yes|no      also write source lines and unwinding tables
+ *   --append yes|no     write to an existing file
+ *   --form plain|both|start|padded   which numbers of a map have a 0x
  *
- * Exits with 77 where the machine lacks something.
+ * Exits with 77 if the machine lacks something.
  */
 #include "trial.h"
 
@@ -128,7 +128,7 @@ static double to_number(const char *text)
 	return value;
 }
 
-/* Which of the words it is, from 0. */
+/* Returns the index of the word. */
 static int to_choice(const char *text, const char *const *words)
 {
 	for (int i = 0; words[i]; i++)

@@ -76,7 +76,7 @@ void trial_shuffle(struct trial *trial, unsigned *turns, unsigned count)
 
 void trial_inherit(struct trial *trial, const char *comm)
 {
-	/* Nobody else would end it, or is there to be waited for. */
+	/* No other process would kill the child or reap it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, comm);
 	trial->truth.count = 0;

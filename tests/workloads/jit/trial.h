@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program that makes code, says so, and knows what it ran: what the modes of jit_writer share. */
+/* Shared by the modes of jit_writer: a process that generates code, reports it and logs what it
+ * ran. */
 #pragma once
 
 #include "code.h"
@@ -25,36 +26,35 @@ struct trial {
 /* `PREFIXword` or, with a number above 0, `PREFIXword_NUMBER`; never freed. */
 const char *trial_name(const struct trial *trial, const char *word, unsigned number);
 
-/* Puts code at a place; nothing is said of it. */
+/* Writes code at a place without a report. */
 void trial_put(
 	const struct trial *trial, unsigned place, const char *name, struct function *function);
 
-/* Says it of a place where there is other code, or none: nobody must see that name. */
+/* Reports code at a place that has other code or none. No profile may show that name. */
 void trial_tell_only(struct trial *trial, unsigned place, const char *name);
 
-/* Puts it and says so. */
+/* Writes the code and reports it. */
 void trial_load(struct trial *trial, unsigned place, const char *name, struct function *function);
 
-/* Runs it `weight` times as long as the shortest run. */
+/* Runs the code `weight` times as long as the shortest run. */
 void trial_run(struct trial *trial, const struct function *function, unsigned weight);
 
-/* Is there time left? Writes what has waited long enough. */
+/* Returns whether time is left. Writes records that have waited long enough. */
 bool trial_goes_on(struct trial *trial);
 
-/* A number below `bound`. */
+/* Returns a random number below `bound`. */
 unsigned trial_draw(struct trial *trial, unsigned bound);
 
-/* Numbers 0 to count - 1 in a random order: turns that came in a fixed one could march in step with
- * the samples. */
+/* Shuffles the numbers 0 to count - 1. Turns in a fixed order could be in step with the samples. */
 void trial_shuffle(struct trial *trial, unsigned *turns, unsigned count);
 
-/* Of a child: its own comm, truth and writer. */
+/* Gives a child its own comm, truth and writer. */
 void trial_inherit(struct trial *trial, const char *comm);
 
-/* What a mode ends with; a child then calls _exit(). */
+/* Ends a mode; a child then calls _exit(). */
 void trial_end(struct trial *trial);
 
-/* The modes; each returns when the time is over. */
+/* The modes. Each returns when its time is over. */
 void run_steady(struct trial *trial);
 void run_stale(struct trial *trial);
 void run_reuse(struct trial *trial);

@@ -40,7 +40,7 @@ void truth_write(struct truth *truth)
 		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s\t%s\t%" PRIu64 "\n",
 			comm, truth->names[i].name, truth->names[i].cpu_ns);
 	fd = open(truth->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-	/* One write, so that the lines of several processes stay apart. */
+	/* A single write keeps the lines of several processes apart. */
 	if (size >= sizeof(text) || fd < 0 || write(fd, text, size) != (ssize_t)size) {
 		perror(truth->path);
 		exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a right profile has to show: for each thing that this process ran, the CPU time it used.
- * One to a process; a child of fork() begins anew.
+ * The expected profile: the CPU time of each function that this process ran. Each process has its
+ * own; a child of fork() starts with an empty one.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 enum { TRUTH_NAMES_MAX = 64 };
 
 struct truth {
-	const char *path; /* borrowed; NULL: nothing is kept */
+	const char *path; /* borrowed; NULL: no truth is kept */
 	unsigned count;
 	struct {
 		const char *name; /* borrowed */
@@ -18,8 +18,9 @@ struct truth {
 	} names[TRUTH_NAMES_MAX];
 };
 
-/* 0 ns: a name that no sample of this process may have. */
+/* 0 ns: no sample of this process may have the name. */
 void truth_add(struct truth *truth, const char *name, uint64_t cpu_ns);
 
-/* Appends lines of COMM, NAME and nanoseconds, parted by tabs, to the file, and begins anew. */
+/* Appends lines of COMM, NAME and nanoseconds, separated by tabs, to the file and clears the truth.
+ */
 void truth_write(struct truth *truth);

@@ -59,7 +59,7 @@ static uint64_t timestamp(const struct writer *writer)
 	return monotonic_ns();
 }
 
-/* --- bytes that wait ---------------------------------------------------------------------------
+/* --- buffered bytes --------------------------------------------------------------------------
  */
 
 static void put(struct writer *writer, const void *bytes, size_t size)
@@ -158,7 +158,7 @@ static void put_header(struct writer *writer)
 	put_u64(writer, writer->options.has_cpu_clock ? PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP : 0);
 }
 
-/* An address for every 8 bytes of code, line after line from 100 on. */
+/* One address for every 8 bytes of code, with lines from 100 on. */
 static void put_lines(struct writer *writer, const struct function *function)
 {
 	uint64_t count = (function->size + 7) / 8;
@@ -175,7 +175,7 @@ static void put_lines(struct writer *writer, const struct function *function)
 	end_record(writer);
 }
 
-/* An empty header of a table, as V8 writes before each LOAD. */
+/* An empty table header, as V8 writes before each LOAD. */
 static void put_unwinding(struct writer *writer)
 {
 	static const uint8_t table[UNWINDING_BYTES + 4] = { 0x01, 0x1b, 0x03, 0x3b };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a runtime writes about its code: a jitdump file with its marker mapping, or a perf map, in
- * the manners that runtimes have. Everything here ends the program where it fails.
+ * The files that a runtime writes about its code: a jitdump file with its marker mapping, or a
+ * perf map, in the variants that runtimes use. Every function ends the program on failure.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 enum writer_kind {
 	WRITER_JITDUMP,
 	WRITER_PERF_MAP,
-	WRITER_NONE, /* it has code and says nothing */
+	WRITER_NONE, /* has code and writes nothing */
 };
 
-/* How a line of a perf map puts its numbers. */
+/* The number format in a line of a perf map. */
 enum map_form {
 	MAP_PLAIN,
 	MAP_BOTH_PREFIXED,  /* 0x before both */
-	MAP_START_PREFIXED, /* 0x before the start alone, and $ before the name */
+	MAP_START_PREFIXED, /* 0x before the start only, and $ before the name */
 	MAP_PADDED,	    /* sixteen digits, 0x before both */
 };
 int map_form_from_name(const char *name);
@@ -38,8 +38,8 @@ struct writer_options {
 	bool is_swapped;    /* the other byte order */
 	bool is_in_pieces;  /* three writes to a record */
 	bool has_lines;	    /* DEBUG_INFO, and from version 2 on UNWINDING_INFO, before a LOAD */
-	bool is_appending;  /* to what is there already */
-	uint64_t flush_ns;  /* records wait in memory for so long; 0: they do not */
+	bool is_appending;  /* to the existing file */
+	uint64_t flush_ns;  /* how long records wait in memory; 0: not at all */
 };
 
 struct writer {
@@ -56,25 +56,25 @@ struct writer {
 
 void writer_open(struct writer *writer, const struct writer_options *options);
 
-/* Of the process that the writer was inherited by: a child that writes into its parent's file. */
+/* For a child that inherited the writer and writes to its parent's file. */
 void writer_inherit(struct writer *writer);
 
-/* Of a child that has nothing to do with its parent's file. */
+/* For a child that does not use its parent's file. */
 void writer_disown(struct writer *writer);
 
-/* The function is at its place from now on. Gives it an index if it has none. */
+/* Reports that the function is at its place from now on. Gives it an index if it has none. */
 void writer_load(struct writer *writer, struct function *function);
 
-/* The function was at `from` until now. */
+/* Reports that the function has moved from `from`. */
 void writer_move(struct writer *writer, const struct function *function, const void *from);
 
-/* Writes what has waited for long enough. */
+/* Writes records that have waited long enough. */
 void writer_tick(struct writer *writer);
 
-/* Everything, and then half of a LOAD. */
+/* Writes everything, and then half of a LOAD. */
 void writer_tear(struct writer *writer, struct function *function);
 
-/* The last record, and everything that waits. */
+/* Writes the last record and everything that waits. */
 void writer_close(struct writer *writer);
 
 uint64_t monotonic_ns(void);
