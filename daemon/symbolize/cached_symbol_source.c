@@ -17,7 +17,7 @@ struct cached_symbol_source {
 	struct symbol_cache *cache;
 	struct symbol_file **kept; /* owned */
 	size_t kept_count, kept_capacity;
-	struct symbol_file *open; /* the cache's last; NULL: none */
+	struct symbol_file *open; /* the cache's last file; NULL: none */
 };
 
 static bool is_of(const struct symbol_file *file, const struct symbol_identity *identity)
@@ -105,7 +105,7 @@ static int add_frame(struct symbol_batch *batch, const struct symbol_line *line)
 	return r;
 }
 
-/* `counts` is what to set in the requests when all has gone well. */
+/* `counts`: the frames of each request, for the caller to set on success. */
 static int find_frames(const struct symbol_file *file, struct symbol_batch *batch, uint32_t *counts)
 {
 	struct symbol_line lines[CHAIN_MAX];
@@ -114,7 +114,7 @@ static int find_frames(const struct symbol_file *file, struct symbol_batch *batc
 	for (size_t i = 0; i < batch->request_count; i++) {
 		counts[i] = (uint32_t)symbol_file_find_chain(
 			file, batch->requests[i].vaddr, lines, CHAIN_MAX);
-		/* A line without a function is not what a frame can be shown as. */
+		/* A frame cannot be shown without a function. */
 		if (counts[i] > 0 && !lines[counts[i] - 1].function[0])
 			counts[i] = 0;
 		for (uint32_t j = 0; j < counts[i] && r == 0; j++)
@@ -125,7 +125,7 @@ static int find_frames(const struct symbol_file *file, struct symbol_batch *batc
 	return 0;
 }
 
-/* NONE where there is nothing. */
+/* NONE also if there is no file. */
 static enum pilotlight_symbol_rank rank_of(
 	struct cached_symbol_source *source, const struct symbol_identity *identity)
 {

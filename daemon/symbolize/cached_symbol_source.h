@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names out of symbol files: those of the cache's folder, and those that the folder cannot take and
- * that live here. One symbol file is open at a time beside these. One owner, one thread.
+ * Looks names up in symbol files: those of the cache, and those that the cache could not store and
+ * that are kept here. Of the cache's files it keeps the last one open. One owner, one thread.
  */
 #pragma once
 
@@ -10,14 +10,15 @@
 
 struct cached_symbol_source;
 
-/* `cache` is borrowed; NULL: there is none. Returns 0 or -ENOMEM. */
+/* `cache` is borrowed and may be NULL. Returns 0 or -ENOMEM. */
 int cached_symbol_source_new(struct symbol_cache *cache, struct cached_symbol_source **ret_source);
 void cached_symbol_source_free(struct cached_symbol_source *source);
 
-/* Takes the file over, in the place of an older one. Returns 0; -ENOMEM or -E2BIG: not taken. */
+/* Takes ownership of the file, which replaces an older one of its identity. Returns 0; after
+ * -ENOMEM and -E2BIG the caller still owns the file. */
 int cached_symbol_source_keep(struct cached_symbol_source *source, struct symbol_file *file);
 
-/* The cache has something new of this identity. */
+/* Closes the file of this identity, because the cache has a new one. */
 void cached_symbol_source_forget(
 	struct cached_symbol_source *source, const struct symbol_identity *identity);
 
@@ -27,14 +28,13 @@ int cached_symbol_source_find(struct cached_symbol_source *source,
 	const struct symbol_identity *identity, const struct symbol_file **ret_file);
 
 /*
- * Is there something better for a file whose owner is not trusted than what was made of it: what
- * trusted files of its build-id `id` are known by, made of a debug file? For that others vouch than
- * the file's owner. `own` is the identity of the file, `ret_rank` the rank of what is better.
+ * For a file whose owner is not trusted: are there better symbols than its own, from a trusted
+ * debug file with its build-id `id`? The file's owner could not forge those. `own` is the identity
+ * of the file, `ret_rank` the rank of the better symbols.
  */
 bool cached_symbol_source_has_vouched(struct cached_symbol_source *source,
 	const struct build_id *id, const struct symbol_identity *own,
 	enum pilotlight_symbol_rank *ret_rank);
 
-/* Borrowed; its free() does nothing, for it goes with the rest. A lookup returns what
- * symbol_source.h says; -ENODATA also for what has no symbol file. */
+/* Borrowed from the source. A lookup also returns -ENODATA if there is no symbol file. */
 struct symbol_source *cached_symbol_source_interface(struct cached_symbol_source *source);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Looked through while samples wait to be drained; nobody links programs of more. */
+/* The drain waits for the search. No linker makes programs with more sections. */
 enum { SECTIONS_MAX = 512 };
 
 struct debug_files debug_files_none(void)
@@ -24,14 +24,14 @@ struct debug_files debug_files_none(void)
 }
 
 /*
- * May the file that was opened tell of the binary? Of a trusted one only trusted files do, or
- * others would say what is known of it. Closes it if not.
+ * May the opened file contribute to the binary's symbols? Otherwise closes it. Only trusted files
+ * contribute to those of a trusted binary, or other users could forge them.
  */
-static bool may_tell(const struct symbol_binary *binary, int *fd)
+static bool may_contribute(const struct symbol_binary *binary, int *fd)
 {
-	int of = binary->fd >= 0 ? binary->fd : binary->debug_fd;
+	int binary_fd = binary->fd >= 0 ? binary->fd : binary->debug_fd;
 
-	if (file_owner_is_trusted(*fd) || (of >= 0 && !file_owner_is_trusted(of)))
+	if (file_owner_is_trusted(*fd) || (binary_fd >= 0 && !file_owner_is_trusted(binary_fd)))
 		return true;
 	(void)close(TAKE_FD(*fd));
 	return false;
@@ -44,7 +44,7 @@ static int open_elf(struct elf_file *file, int fd)
 	return r == 0 && file->shdr_count > SECTIONS_MAX ? -EFBIG : r;
 }
 
-/* Relative to the debug file's own folder, where that is known. */
+/* The path is relative to the folder of the debug file. */
 static int open_beside(struct broker *broker, const char *debug_path, const char *path, int *ret_fd)
 {
 	const char *slash = debug_path ? strrchr(debug_path, '/') : NULL;
@@ -101,10 +101,10 @@ static void find_debug_file(
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
 	} else if (binary->build_id.size > 0 &&
 		   broker_open_debug_file(broker, &binary->build_id, &files->debug_fd) == 0 &&
-		   may_tell(binary, &files->debug_fd)) {
+		   may_contribute(binary, &files->debug_fd)) {
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE;
 	} else if (open_debuglink(broker, binary, &files->debug_fd) == 0 &&
-		   may_tell(binary, &files->debug_fd)) {
+		   may_contribute(binary, &files->debug_fd)) {
 		files->rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
 	}
 	if (files->debug_fd < 0)
@@ -131,12 +131,12 @@ static void find_package(
 {
 	int *fd = &files->package_fd;
 
-	if ((open_package_of(broker, binary->debug_path, fd) == 0 && may_tell(binary, fd)) ||
-		(open_package_of(broker, binary->path, fd) == 0 && may_tell(binary, fd)))
+	if ((open_package_of(broker, binary->debug_path, fd) == 0 && may_contribute(binary, fd)) ||
+		(open_package_of(broker, binary->path, fd) == 0 && may_contribute(binary, fd)))
 		return;
 	if (binary->build_id.size > 0 &&
 		broker_open_debug_package(broker, &binary->build_id, fd) == 0)
-		(void)may_tell(binary, fd);
+		(void)may_contribute(binary, fd);
 }
 
 /* The alternate file of `fd`, which is at `path`. */
@@ -144,7 +144,7 @@ static void find_alternate(struct broker *broker, const struct symbol_binary *bi
 	const char *path, struct debug_files *files)
 {
 	if (open_alternate(broker, fd, path, &files->alternate_fd) == 0)
-		(void)may_tell(binary, &files->alternate_fd);
+		(void)may_contribute(binary, &files->alternate_fd);
 }
 
 static int64_t changed_s(int fd)

@@ -42,7 +42,7 @@ static int start_child(struct debuginfod_fetch *fetch,
 		.takes_fd = true,
 	};
 
-	_Static_assert((int)FETCH_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "number of a child's");
+	_Static_assert((int)FETCH_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "the child's socket");
 	return child_process_start(&child, &fetch->child);
 }
 
@@ -113,7 +113,7 @@ static int error_of_reply(int error)
 	return -EIO;
 }
 
-/* Of a process that nobody trusts: it could be anything that reading waits for. */
+/* The process is not trusted: its descriptor could be one on which a read blocks. */
 static int check_file(int fd, uint64_t bytes_max)
 {
 	struct stat stat;

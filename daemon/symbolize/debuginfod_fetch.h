@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One debug file from debuginfod servers. libdebuginfod waits for the network, so a process of its
- * own uses it: this program as `pilotlight symbol-fetch`, without privileges, which writes nowhere
- * but to a folder of its own and is killed when its time is over. Whatever a server does, refusing,
- * dawdling, sending without end, or garbage, costs that process at most (I4, I5, I8). What comes is
- * no more believed than any file: its build-id is for the extraction to check.
+ * Fetches one debug file from debuginfod servers. libdebuginfod waits for the network, so a
+ * separate process uses it: this program as `pilotlight symbol-fetch`. The process has no
+ * privileges, writes only to its own folder, and is killed at the timeout. A server that refuses,
+ * stalls, sends without end or sends garbage harms only that process (I4, I5, I8). The fetched file
+ * is not trusted: the extraction checks its build-id.
  *
- * Driven by the owner's poll loop. One owner, one thread, for each struct; any number of them.
+ * The owner's poll loop drives it. One owner, one thread for each struct.
  */
 #pragma once
 
@@ -19,25 +19,25 @@ struct broker;
 struct debuginfod_fetch;
 
 struct debuginfod_fetch_options {
-	/* Of servers, separated by spaces, as DEBUGINFOD_URLS has them: 8191 bytes at most. */
+	/* As in DEBUGINFOD_URLS: separated by spaces; at most 8191 bytes. */
 	const char *urls;
-	struct broker *broker; /* borrowed; a remote one starts the process; NULL: this process */
-	const char *directory; /* where the fetcher's folder is made; NULL: /var/tmp */
-	const char *program;   /* of one that this process starts; NULL: /proc/self/exe */
-	uint64_t timeout_ns;   /* 0: 10 minutes; from its start to its end */
+	struct broker *broker; /* borrowed; starts the process if remote; may be NULL */
+	const char *directory; /* of the fetcher's folder; NULL: /var/tmp */
+	const char *program;   /* without a remote broker; NULL: /proc/self/exe */
+	uint64_t timeout_ns;   /* 0: 10 minutes */
 	uint64_t bytes_max;    /* of the file; 0: 4 GiB */
 };
 
 /*
- * Asks for the debug file of `id` (size at least 1; where zeros at its end may be missing, the
- * usual lengths of 8, 16 and 20 bytes are tried too). Folders that dead fetchers have left in
- * `directory` are removed first. Returns 0; -EINVAL no servers; -E2BIG too many; -ENOMEM; -EAGAIN
- * the broker has no place now; -errno of making the folder or starting the process.
+ * Starts to fetch the debug file of `id` (size at least 1). Zeros at the end of the id may be
+ * missing: the usual lengths of 8, 16 and 20 bytes are tried, too. Removes folders of dead fetchers
+ * from `directory`. Returns 0; -EINVAL no servers; -E2BIG the URLs are too long; -ENOMEM; -EAGAIN
+ * the broker can start no process now; or -errno of making the folder or starting the process.
  */
 int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
 	const struct build_id *id, struct debuginfod_fetch **ret_fetch);
 
-/* Kills the process, if it still runs, and removes its folder. */
+/* Kills the process if it runs, and removes its folder. */
 void debuginfod_fetch_free(struct debuginfod_fetch *fetch);
 DEFINE_CLEANUP(struct debuginfod_fetch, debuginfod_fetch_free);
 
@@ -45,17 +45,15 @@ DEFINE_CLEANUP(struct debuginfod_fetch, debuginfod_fetch_free);
 int debuginfod_fetch_poll_fd(const struct debuginfod_fetch *fetch);
 
 /*
- * -EAGAIN while it goes on; then, once, 0 and a descriptor of the file, which has no name any more;
- * or -ENOENT no server has it, which libdebuginfod also says of some that fail; -ETIMEDOUT; -EFBIG;
- * -ENOSPC; -ENOMEM; -ENOSYS libdebuginfod.so.1 is not installed; -EPERM we are root and may not
- * start it as anybody else; -EIO all else that servers and networks do.
+ * Returns -EAGAIN while the fetch runs. Then, once: 0 and a descriptor of the file, whose name is
+ * removed; -ENOENT no server has it (libdebuginfod reports some failing servers so, too);
+ * -ETIMEDOUT; -EFBIG; -ENOSPC; -ENOMEM; -ENOSYS libdebuginfod.so.1 is not installed; -EPERM root
+ * without the capabilities to change to another user; -EIO any other failure of server or network.
  */
 int debuginfod_fetch_take(struct debuginfod_fetch *fetch, int *ret_fd);
 
-/* What to say of such an error, and what to do: a part of a sentence. */
+/* The cause of an error and what to do about it, as part of a sentence. */
 const char *debuginfod_fetch_explain(int error);
 
-/*
- * The fetcher's side. Returns an exit status. Only for a process that was started for this.
- */
+/* The main function of the fetcher process. Returns an exit status. */
 int debuginfod_fetch_main(int argc, char **argv);

@@ -25,11 +25,11 @@ enum {
 };
 #define SONAME	     "libdebuginfod.so.1"
 #define CACHE_NAME   "cache"
-#define MEMORY_BYTES (256ULL << 20) /* the file itself is not kept in memory */
+#define MEMORY_BYTES (256ULL << 20) /* the file itself goes to the disk */
 
 SHARED_LIBRARY_NOTE(SONAME, "debuginfod", "Fetches debug files from servers", "suggested");
 
-/* What is used of libdebuginfod, as elfutils/debuginfod.h has it; since its version 0.180. */
+/* Functions of elfutils/debuginfod.h, from version 0.180 on. */
 struct library {
 	void *(*begin)(void);
 	void (*set_user_data)(void *client, void *data);
@@ -37,7 +37,7 @@ struct library {
 	int (*find_debuginfo)(void *client, const unsigned char *id, int id_bytes, char **ret_path);
 };
 
-/* Here rather than by the linker: then no other process of ours need load curl. */
+/* Not linked: otherwise every process would load curl. */
 static int load_library(struct library *library)
 {
 	const struct shared_library_function functions[] = {
@@ -52,7 +52,7 @@ static int load_library(struct library *library)
 		       : 0;
 }
 
-/* The length of an id of which zeros at the end may be missing. */
+/* The next usual length: zeros at the end of an id may be missing. */
 static int usual_length(int id_bytes)
 {
 	static const int lengths[] = { 8, 16, BUILD_ID_BYTES };
@@ -63,16 +63,16 @@ static int usual_length(int id_bytes)
 	return lengths[i];
 }
 
-/* Of the file that is being fetched. */
+/* The size limit of the fetched file. */
 struct bound {
 	uint64_t bytes_max;
 	bool is_exceeded;
 };
 
 /*
- * A file that is cut off by RLIMIT_FSIZE is to libdebuginfod one that could not be had, for which
- * it asks again, and its own bound is only for servers that tell the length beforehand. The library
- * is found anew as there is no other way from a client to our own data than through it.
+ * Stops a file that exceeds the limit. If RLIMIT_FSIZE cut it off, libdebuginfod would retry, and
+ * its own limit applies only if the server announces the length. Only the library leads from a
+ * client to our data, so it is loaded again here.
  */
 static int check_progress(void *client, long done, long total)
 {
@@ -110,10 +110,10 @@ static int fetch(const struct fetch_request *request, int *ret_fd)
 	for (size_t i = 0; i < ARRAY_SIZE(lengths) && fd == -ENOENT; i++)
 		if ((i == 0 || lengths[i] != lengths[i - 1]) && !bound.is_exceeded)
 			fd = library.find_debuginfo(client, request->id, lengths[i], &path);
-	/* The client and the path go with the process, and all too soon. */
+	/* The client and the path are not freed: the process ends. */
 	if (fd < 0 && bound.is_exceeded)
 		return -EFBIG;
-	/* What a server's file may not be is no matter of the sandbox, which EPERM stands for. */
+	/* EPERM is reserved for the sandbox. */
 	if (fd == -EPERM)
 		return -EIO;
 	if (fd < 0)
@@ -135,8 +135,8 @@ static int receive_request(struct fetch_request *ret_request)
 		       : -EPROTO;
 }
 
-/* Before anything is received: who has started it may have more privileges than who tells it what
- * to do. */
+/* Before the request is received: the sender may have fewer privileges than the process that
+ * started this one. */
 static int give_up_privileges(void)
 {
 	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
@@ -144,7 +144,7 @@ static int give_up_privileges(void)
 	return r == 0 ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
 }
 
-/* Where names, certificates and libraries are read from is the system's affair. */
+/* Reading is allowed everywhere: names, certificates and libraries may be anywhere. */
 static int confine(void)
 {
 	static const struct sandbox_folder folders[] = {
@@ -154,7 +154,7 @@ static int confine(void)
 	};
 	int r = sandbox_confine(folders, ARRAY_SIZE(folders));
 
-	/* Then it can write what the user can. */
+	/* Without Landlock it can write where its user can. */
 	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
 }
 
@@ -169,7 +169,7 @@ static int enter_sandbox(const struct fetch_request *request)
 	};
 	int r = sandbox_limit(&limits);
 
-	/* Nobody need not reach the folder from the root. */
+	/* The user nobody may be unable to reach the folder by its path. */
 	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
 		r = -errno;
 	if (r == 0)
@@ -185,7 +185,7 @@ static int set_number(const char *name, uint64_t number)
 	return setenv(name, text, 1) < 0 ? -errno : 0;
 }
 
-/* Where libdebuginfod looks for what it is to do. */
+/* The settings of libdebuginfod. */
 static int set_environment(const struct fetch_request *request)
 {
 	int r = setenv("DEBUGINFOD_URLS", request->urls, 1) < 0 ? -errno : 0;
@@ -201,7 +201,7 @@ static int set_environment(const struct fetch_request *request)
 	return r;
 }
 
-/* A folder from whose like the owner, who may be another user, can remove what is left there. */
+/* Everybody may write, so that the owner can remove the contents as another user. */
 static int make_open_folder(const char *name)
 {
 	if (mkdir(name, 0777) < 0 && errno != EEXIST)
@@ -209,7 +209,7 @@ static int make_open_folder(const char *name)
 	return chmod(name, 0777) < 0 ? -errno : 0;
 }
 
-/* As libdebuginfod names them, which would make them for this user alone. */
+/* libdebuginfod would make these folders with access for this user only. */
 static int make_cache_folder(const unsigned char *id, int id_bytes)
 {
 	char name[sizeof(CACHE_NAME "/") + 2 * BUILD_ID_BYTES];
@@ -268,9 +268,9 @@ int debuginfod_fetch_main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	/* It is not called after the link that it was started by. */
+	/* Otherwise the name is that of /proc/self/exe. */
 	(void)prctl(PR_SET_NAME, "symbol-fetch", 0, 0, 0);
-	/* A server that goes away is an error like any other. */
+	/* A write to a closed connection fails with EPIPE instead. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = give_up_privileges();
 	if (r == 0) {

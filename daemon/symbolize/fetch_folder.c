@@ -16,7 +16,7 @@
 
 enum {
 	ATTEMPTS_MAX = 16,
-	DEPTH_MAX = 4, /* inner folder, cache and build-id, and what is in that */
+	DEPTH_MAX = 4, /* inner folder, cache, build-id, files */
 	ENTRIES_MAX = 4096,
 };
 #define NAME_PREFIX "fetch."
@@ -33,7 +33,7 @@ static int open_folder(int parent_fd, const char *name)
 	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* For reading from its start, by way of a descriptor of its own. */
+/* Opens the folder again, because the position of `fd` is shared. */
 static DIR *list_folder(int fd)
 {
 	_cleanup_close_ int copy = open_folder(fd, ".");
@@ -78,7 +78,7 @@ static bool remove_folder(int parent_fd, int fd, const char *name)
 	return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0;
 }
 
-/* Locked, and not removed by a sweep between its making and its locking. */
+/* -EAGAIN: a sweep has removed the folder before it was locked. */
 static int lock_folder(int fd)
 {
 	struct stat stat;
@@ -88,8 +88,9 @@ static int lock_folder(int fd)
 	return stat.st_nlink > 0 ? 0 : -EAGAIN;
 }
 
-/* For everybody who gets there, which nobody does but by a descriptor: where we are root it is not
- * root who fetches. An engine's sandbox lets it make no file writable that is there already. */
+/* Everybody may write, because root does not fetch as root; only a descriptor leads here. The mode
+ * is set by mkdir(), because the engine's sandbox forbids
+ * fchmod() to a mode that lets others write. */
 static int make_inner(int outer_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;

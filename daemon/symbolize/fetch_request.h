@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What debuginfod_fetch and its process say to each other over a socket. The servers' addresses,
- * which may hold passwords, are part of the request and of nobody's environment that others could
- * read; what libraries know of proxies and certificates is in the environment of whoever starts the
- * process. The answer comes with a descriptor of the file if its error is 0.
+ * The messages between debuginfod_fetch and its process, over a socket. The servers' URLs may hold
+ * passwords, so they are in the request and not in an environment that others could read. Proxies
+ * and certificates come from the environment of the process. If the error of the reply is 0, a
+ * descriptor of the file comes with it.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* At a time: an honest worker waits for each answer, and the engine has other things to do. */
+/* In one call: an honest worker waits for each reply, and the engine has other work. */
 enum { SERVED_MAX = 4 };
 
 int split_channel_open(struct split_channel *ret_channel, int epoll_fd, int *ret_worker_fd)
@@ -40,7 +40,7 @@ void split_channel_done(struct split_channel *channel)
 	*channel = (struct split_channel){ .fd = -1 };
 }
 
-/* With room for one descriptor; CMSG_SPACE() may have room for two. */
+/* Room for one descriptor; CMSG_SPACE() may have room for two. */
 struct packet {
 	struct pilotlight_split_reply reply;
 	struct iovec bytes;
@@ -56,7 +56,7 @@ static void packet_init(struct packet *packet)
 	packet->message.msg_iovlen = 1;
 }
 
-/* `fd` goes with it where there is no error. */
+/* Sends `fd` if there is no error. */
 static int send_reply(int socket_fd, int error, int fd)
 {
 	struct packet packet;
@@ -80,13 +80,13 @@ static int send_reply(int socket_fd, int error, int fd)
 	return size < 0 ? -errno : 0;
 }
 
-/* Returns 0; -EAGAIN there is none now; anything else: there will be none. */
+/* Returns 0; -EAGAIN: no request now; another -errno: close the socket. */
 static int receive_path(int socket_fd, char path[PILOTLIGHT_WORKER_PATH_BYTES_MAX + 1])
 {
 	const size_t bytes_max = PILOTLIGHT_WORKER_PATH_BYTES_MAX;
 	ssize_t size;
 
-	/* Descriptors that come with it the kernel closes, as nobody takes them. */
+	/* recv() takes no descriptors, so the kernel closes any that come with it. */
 	do
 		size = recv(socket_fd, path, bytes_max, MSG_DONTWAIT | MSG_TRUNC);
 	while (size < 0 && errno == EINTR);
@@ -112,7 +112,7 @@ static int serve_one(
 		channel->requests_left--;
 		r = open(context, job, path, &fd);
 	}
-	/* One that does not take its answers is not waited for. */
+	/* A worker that does not read its replies is disconnected. */
 	r = send_reply(channel->fd, r, fd);
 	return r == -EAGAIN ? -EPROTO : r;
 }

@@ -97,7 +97,7 @@ static bool is_cached(struct symbolizer *symbolizer, struct task *task)
 }
 
 /*
- * Does the cache hold better symbols, from a trusted file of the same build-id, than a file of an
+ * Does the cache hold better symbols for the build-id, from a trusted file, than this file of an
  * untrusted owner could yield? A user who names the file gets the file's own symbols.
  */
 static bool is_vouched(struct symbolizer *symbolizer, struct task *task)
@@ -112,7 +112,7 @@ static bool is_vouched(struct symbolizer *symbolizer, struct task *task)
 	return true;
 }
 
-static int want(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+static int request(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	struct symbol_binary corrected = *binary;
 	struct symbol_identity identity;
@@ -136,7 +136,7 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 		return r;
 	task = &symbolizer->tasks.items[id];
 	symbolizer->counters.requested++;
-	task->stage = TASK_DONE; /* until the cache was searched */
+	task->stage = TASK_DONE; /* until the cache is searched */
 	if (is_vouched(symbolizer, task) || is_cached(symbolizer, task)) {
 		symbolizer->counters.cached += task->failure == PILOTLIGHT_SYMBOL_OK;
 		symbolizer_settle(symbolizer, task, task->failure, 0);
@@ -150,7 +150,7 @@ static int want(struct symbolizer *symbolizer, const struct symbol_binary *binar
 
 int symbolizer_request(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
-	int r = want(symbolizer, binary);
+	int r = request(symbolizer, binary);
 
 	symbolizer->counters.refused += r < 0;
 	return r;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names for binaries: looks into the cache, else has a worker make the symbol file of the best that
- * is to be had, and replaces an entry when something better has turned up. Sources by rank: the
- * host's debug file by build-id; one from a debuginfod server, fetched by a process of its own and
- * only where that is configured; one by .gnu_debuglink; the binary itself.
+ * Provides symbols for binaries. It searches the cache; if an entry is missing or better files
+ * exist now, a worker extracts a symbol file. Sources by rank: the host's debug file, found by
+ * build-id; a debug file from a debuginfod server, if servers are configured; a debug file found by
+ * .gnu_debuglink; the binary itself.
  *
- * A build-id is what a file says of itself. What is made of a file whose owner is not trusted
- * (symbol/file_owner.h) is kept by an identity of his own, and so is never taken for another's of
- * that build-id; and of a trusted file's names only trusted files tell.
+ * Any file can claim any build-id. So symbols from a file whose owner is not trusted
+ * (symbol/file_owner.h) are stored under an identity of that owner, and are never used for other
+ * files with the build-id. Only trusted files contribute to the symbols of a trusted file.
  *
- * Everything happens in other processes: want() and run() do not wait (I5). Results that the cache
- * cannot take (a folder that is read-only, a full disk) are kept for the life of this struct. What
- * could not be named is counted by reason (I1). One owner, one thread.
+ * Other processes extract and fetch: symbolizer_request() and symbolizer_run() do not wait (I5).
+ * Symbol files that the cache cannot store (read-only folder, full disk) stay in memory as long as
+ * this struct. Binaries without symbols are counted by reason (I1). One owner, one thread.
  */
 #pragma once
 
@@ -29,19 +29,18 @@
 struct symbolizer;
 
 struct symbolizer_options {
-	struct symbol_cache *cache; /* borrowed; NULL: nothing is kept */
+	struct symbol_cache *cache; /* borrowed; NULL: no cache */
 	struct broker *broker;	    /* borrowed */
 	struct worker_pool_options workers;
-	const char *debuginfod_urls; /* NULL or "": none is asked */
-	bool is_forced;		     /* extracts anew what the cache has */
-	/* Symbols, or unwind tables, which have a cache of their own; of those the binary's own are
-	 * the best there are. */
+	const char *debuginfod_urls; /* NULL or "": no servers */
+	bool is_forced;		     /* extracts even if the cache has an entry */
+	/* Symbols or unwind tables. Unwind tables have their own cache, and debug files do not
+	 * improve them. */
 	enum pilotlight_symbol_product product;
 	/*
-	 * For files that somebody has named: one with debug information alone is a debug file and
-	 * has its rank. What is mapped is never that, or any process could displace what is
-	 * trusted; and a debug file that was passed over before is then tried again at once, not
-	 * after a day.
+	 * For files that a user names: a file that has debug information but no code counts as a
+	 * debug file, and a debug file that was rejected before is retried at once, not after a
+	 * day. Never set it for mapped files: any process could then displace trusted symbols.
 	 */
 	bool takes_debug_files;
 	uint64_t fetch_timeout_ns; /* 0: 10 minutes */
@@ -49,14 +48,14 @@ struct symbolizer_options {
 
 struct symbolizer_counters {
 	uint64_t requested;			     /* binaries */
-	uint64_t cached;			     /* had their symbols in the cache */
-	uint64_t extracted;			     /* have got them from a worker */
-	uint64_t failed[PILOTLIGHT_SYMBOL_FAILURES]; /* binaries without any, by reason */
-	uint64_t units_failed;		/* parts of binaries that lack functions or lines */
-	uint64_t refused;		/* requests beyond a bound or without memory */
-	uint64_t fetched, fetch_failed; /* debuginfod */
-	uint64_t fetches_pending;	/* asked for, or to be asked for */
-	uint64_t pending;		/* still being worked on */
+	uint64_t cached;			     /* found in the cache with symbols */
+	uint64_t extracted;			     /* by a worker */
+	uint64_t failed[PILOTLIGHT_SYMBOL_FAILURES]; /* binaries without symbols, by reason */
+	uint64_t units_failed;			     /* DWARF units that lack functions or lines */
+	uint64_t refused;			     /* requests beyond a bound or without memory */
+	uint64_t fetched, fetch_failed;		     /* debuginfod */
+	uint64_t fetches_pending;		     /* running or waiting */
+	uint64_t pending;			     /* not finished, without fetches */
 	uint64_t worker_cpu_ns;
 };
 
@@ -65,17 +64,17 @@ void symbolizer_free(struct symbolizer *symbolizer);
 DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
 
 /*
- * Code of this binary has been seen. `binary` as in symbol/symbol_source.h; its descriptors are
- * duplicated. Once a binary. Returns 0, -ENOMEM, -E2BIG too many binaries.
+ * Requests the symbols of a binary; a repeated request does nothing. Descriptors are duplicated.
+ * Returns 0, -ENOMEM, or -E2BIG: too many binaries.
  */
 int symbolizer_request(struct symbolizer *symbolizer, const struct symbol_binary *binary);
 
-/* The outcome of a requested binary, by its symbol_identity_of_binary(). */
+/* The outcome of a request; the identity is that of symbol_identity_of_binary(). */
 struct symbolizer_outcome {
 	bool is_pending;
 	bool was_cached;
 	enum pilotlight_symbol_failure failure; /* OK: it has symbols */
-	int error; /* with UNREADABLE, NO_SPACE and the like: -errno; 0: nothing to add */
+	int error;				/* -errno with details of the failure, or 0 */
 	uint64_t worker_cpu_ns;
 };
 /* Returns 0 or -ENOENT. */
@@ -86,32 +85,32 @@ int symbolizer_outcome(const struct symbolizer *symbolizer, const struct symbol_
 int symbolizer_poll_fd(const struct symbolizer *symbolizer);
 int symbolizer_run(struct symbolizer *symbolizer);
 
-/* Somebody waits now: workers get an ordinary priority. */
+/* Gives workers an ordinary priority, because a user waits. */
 void symbolizer_hurry(struct symbolizer *symbolizer);
 
-/* Hurries, until nothing local is pending or the time is over; what is fetched from a server is not
- * waited for. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0, -ETIMEDOUT, or -errno. */
+/* Hurries and waits until only fetches are pending. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0,
+ * -ETIMEDOUT, or another -errno. */
 int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
 
 /*
- * Asks the servers for a binary's debug file and makes its symbol file, whatever the cache has, and
- * waits. Returns 0; -EAGAIN the deadline has come first, and a further call goes on; -ENOENT no
- * server has it; -ETIMEDOUT the servers took too long; -ENODATA nothing could be made of it;
- * -EFBIG it is too big; -ENOSYS there is no libdebuginfod; -EINVAL no server is configured; another
- * -errno.
+ * Fetches a binary's debug file from the servers, extracts its symbol file, and waits for it.
+ * Ignores the cache. Returns 0; -EAGAIN at the deadline, and the next call continues; -ENOENT no
+ * server has the file; -ETIMEDOUT the servers took too long; -ENODATA the file has no symbols for
+ * the binary; -EFBIG too big; -ENOSYS libdebuginfod is missing; -EINVAL no server is configured; or
+ * another -errno.
  */
 int symbolizer_fetch(
 	struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns);
 
 /*
- * The file that was made of a binary. Borrowed until the next call of this or of the source.
- * Returns 0; -ENODATA there is none; -EBADMSG, -ENOMEM, … as of symbol_cache_find().
+ * Finds a binary's symbol file, borrowed until the next call of this or of the source. Returns 0;
+ * -ENODATA if there is none; -ENOMEM and others as symbol_cache_find().
  */
 int symbolizer_find_file(struct symbolizer *symbolizer, const struct symbol_identity *identity,
 	const struct symbol_file **ret_file);
 
-/* Answers from symbol files alone, by build-id and the descriptor that tells whose the file is.
- * Borrowed; lives as long as the symbolizer. */
+/* Looks names up in symbol files only. It identifies a binary by its build-id and by the owner of
+ * its descriptor. Borrowed from the symbolizer. */
 struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);
 
 void symbolizer_counters(

@@ -178,7 +178,7 @@ static int store(struct symbolizer *symbolizer, struct task *task)
 	return r == -EEXIST ? 0 : r;
 }
 
-static bool is_of_the_machine(enum pilotlight_symbol_failure failure)
+static bool is_temporary(enum pilotlight_symbol_failure failure)
 {
 	return failure == PILOTLIGHT_SYMBOL_NO_SPACE || failure == PILOTLIGHT_SYMBOL_UNREADABLE;
 }
@@ -199,14 +199,13 @@ static void fail(struct symbolizer *symbolizer, struct task *task,
 	bool had_symbols = task->rank > PILOTLIGHT_SYMBOL_RANK_NONE;
 
 	symbol_cache_draft_done(symbolizer->cache, &task->draft);
-	log_debug("symbols of '%s': a worker could not make them (reason %d, error %d), "
-		  "continuing without",
+	log_debug("cannot extract symbols of '%s' (reason %d, error %d); continuing without them",
 		task->path, (int)failure, -error);
 	if (task->stage == TASK_FETCHED) {
 		symbolizer_end_fetch(symbolizer, task, error < 0 ? error : -ENODATA);
 		return;
 	}
-	if (!had_symbols && !is_of_the_machine(failure) && symbolizer->cache)
+	if (!had_symbols && !is_temporary(failure) && symbolizer->cache)
 		(void)symbol_cache_put_negative(
 			symbolizer->cache, &task->identity, failure, task->path);
 	/* A cached entry stays valid. */
@@ -240,7 +239,7 @@ void symbolizer_take_result(void *context, const struct worker_result *result)
 	counters->worker_cpu_ns += result->report.cpu_ns;
 	task->worker_cpu_ns += result->report.cpu_ns;
 	if (result->failure != PILOTLIGHT_SYMBOL_OK) {
-		if (is_of_the_machine(result->failure) || !try_alone(symbolizer, id))
+		if (is_temporary(result->failure) || !try_alone(symbolizer, id))
 			fail(symbolizer, task, result->failure, result->report.error);
 		return;
 	}

@@ -19,14 +19,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Not 1, which is libiberty's (worker_outcome.h). */
+/* Not 1: that means libiberty ran out of memory (worker_outcome.h). */
 enum { EXIT_NOT_A_WORKER = 3 };
 
-#define STACK_BYTES (16ULL << 20) /* four times what demangling may need */
+#define STACK_BYTES (16ULL << 20) /* four times the need of demangling */
 
 /*
- * What may be mapped: arrays in the scratch file reserve its whole length each, and the binary's
- * files are mapped. It bounds the page tables, which no other limit counts.
+ * The limit of the address space. Each array in the scratch file reserves the file's whole length,
+ * and the binary's files are mapped. It bounds the page tables, which no other limit counts.
  */
 enum { ADDRESS_SHARES = 64 };
 #define ADDRESS_BYTES_MIN (64ULL << 30)
@@ -36,11 +36,11 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Are those there that it says are there? */
+/* Are all files open that the request claims? */
 static bool has_files(const struct pilotlight_symbol_request *request)
 {
 	const struct {
-		bool is_said;
+		bool is_claimed;
 		int fd;
 	} files[] = {
 		{ true, PILOTLIGHT_WORKER_OUTPUT_FD },
@@ -53,7 +53,7 @@ static bool has_files(const struct pilotlight_symbol_request *request)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (files[i].is_said && !is_open(files[i].fd))
+		if (files[i].is_claimed && !is_open(files[i].fd))
 			return false;
 	return true;
 }
@@ -75,8 +75,8 @@ static int receive_request(struct pilotlight_symbol_request *ret_request)
 	return 0;
 }
 
-/* Before anything is received: who has started it may have more privileges than who tells it what
- * to do. */
+/* Before the request is received: the sender may have fewer privileges than the process that
+ * started this one. */
 static int give_up_privileges(void)
 {
 	int r = sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
@@ -103,8 +103,8 @@ static int enter_sandbox(const struct pilotlight_symbol_request *request)
 	return r == 0 ? sandbox_forbid_calls() : r;
 }
 
-/* So that the owner, who must not wait, finds it on the disk. What else than space may fail says
- * nothing of the binary. */
+/* The owner must not wait for the disk. Only a lack of space is reported as such; other errors do
+ * not come from the binary. */
 static int sync_output(void)
 {
 	if (fdatasync(PILOTLIGHT_WORKER_OUTPUT_FD) == 0)
@@ -142,9 +142,9 @@ int worker_main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	/* It is not called after the link that it was started by. */
+	/* Otherwise the name is that of /proc/self/exe. */
 	(void)prctl(PR_SET_NAME, "symbol-worker", 0, 0, 0);
-	/* A file that grows too long is an error to report like any other. */
+	/* A write beyond the file size limit fails with EFBIG instead. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = give_up_privileges();
 	if (r == 0) {
@@ -157,6 +157,6 @@ int worker_main(int argc, char **argv)
 	report.cpu_ns = clock_process_cpu_ns();
 	if (send(PILOTLIGHT_WORKER_SOCKET_FD, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 		return EXIT_NOT_A_WORKER;
-	/* All that is left is to tidy up memory, for which nobody waits. */
+	/* Skips cleaning up memory. */
 	_exit(EXIT_SUCCESS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Turns a worker's end into its job's result. The report may be forged (I8). */
+/* Makes a job's result from the worker's end. The worker's report may be forged (I8). */
 #pragma once
 
 #include "child/child_process.h"

@@ -27,14 +27,14 @@ enum {
 #define OUTPUT_BYTES_DEFAULT  (1ULL << 30)
 
 /*
- * What a job may put on the disk meanwhile depends on its files, so that a small one that unpacks
- * to a thousand times its size is stopped early. Debug information unpacks to four times its size,
- * and what is made of it takes about as much again.
+ * The scratch limit of a job grows with its files, so that a small file that unpacks to a thousand
+ * times its size is stopped early. Debug information unpacks to four times its size, and its
+ * symbols take about as much again.
  */
 #define SCRATCH_BYTES_MIN (512ULL << 20)
 enum { SCRATCH_SHARES = 32 };
 
-/* A job as it waits: all its descriptors but the output's are the pool's. */
+/* A queued job. The pool owns all descriptors except `output_fd`. */
 struct waiting_job {
 	struct pilotlight_symbol_request request;
 	int binary_fd, debug_fd, alternate_fd, package_fd, output_fd, scratch_fd;
@@ -51,7 +51,7 @@ static const struct waiting_job no_job = {
 };
 
 struct worker {
-	struct child_process *child; /* NULL: none runs */
+	struct child_process *child; /* NULL: the slot is free */
 	struct pilotlight_symbol_request request;
 	struct split_channel channel;
 	int output_fd;
@@ -62,7 +62,7 @@ struct worker_pool {
 	struct worker_pool_options options;
 	char *program; /* NULL: this one */
 	int epoll_fd;
-	int retry_fd; /* a timer: the broker may have a place again */
+	int retry_fd; /* a timer: the broker may be able to start a worker again */
 	bool is_hurried;
 	struct worker *workers; /* workers_max of them */
 	size_t running;
@@ -276,7 +276,7 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 
 	_Static_assert((int)PILOTLIGHT_WORKER_SOCKET_FD == (int)CHILD_SOCKET_NUMBER &&
 			       (int)PILOTLIGHT_WORKER_SPLIT_FD <= (int)CHILD_DESCRIPTOR_NUMBER_MAX,
-		"numbers of a child's");
+		"the child's descriptors");
 	return child_process_start(&options, ret_child);
 }
 
@@ -300,8 +300,8 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	if (r < 0)
 		return r;
 	/*
-	 * The idle policy is also the lowest priority for the disk, to which a nice value would add
-	 * nothing. It is not the worker that takes it, which might do so after it was hurried.
+	 * The idle policy is also the lowest priority for the disk, so a nice value would add
+	 * nothing. A worker that set the policy itself might do so after it was hurried.
 	 */
 	if (!pool->is_hurried)
 		child_process_set_idle(child, true);
@@ -320,7 +320,7 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 	return 0;
 }
 
-/* The broker's places are others' too, of whose ends nobody tells us. */
+/* The broker starts processes for others, too, and does not report their ends. */
 static void retry_later(struct worker_pool *pool)
 {
 	const struct itimerspec timer = { .it_value.tv_sec = RETRY_S };
@@ -353,7 +353,7 @@ int worker_pool_poll_fd(const struct worker_pool *pool)
 	return pool->epoll_fd;
 }
 
-/* Is what ends here a worker's job? Then the worker is gone, and its place free. */
+/* Has the worker ended? Then its slot is free. */
 static bool take_result(
 	struct worker_pool *pool, struct worker *worker, struct worker_result *ret_result)
 {
@@ -376,7 +376,7 @@ static void drop_first(struct worker_pool *pool)
 	pool->queue_count--;
 }
 
-/* Returns 0, or why the first job in the queue cannot be started now, nor at another time. */
+/* Returns 0, or -errno if the first job in the queue can never be started. */
 static int start_waiting(struct worker_pool *pool)
 {
 	while (pool->queue_count > 0 && pool->running < pool->options.workers_max) {
@@ -406,14 +406,14 @@ int worker_pool_run(struct worker_pool *pool,
 			pool->options.open_split_file_context, pool->workers[i].context);
 	for (size_t i = 0; i < pool->options.workers_max; i++)
 		if (take_result(pool, &pool->workers[i], &result)) {
-			/* First, so that `done` finds a place in the queue. */
+			/* First, so that the queue has room for a job from `done`. */
 			(void)start_waiting(pool);
 			done(context, &result);
 		}
 	/*
-	 * While others run, a lack of processes or descriptors may be over when one of them ends;
-	 * else nothing would have us try again. It says nothing of the binary, so nobody may
-	 * remember it of that.
+	 * A lack of processes or descriptors may end with a running worker. If none runs, nothing
+	 * would trigger another attempt. UNREADABLE, because the cache must not record a failure
+	 * that does not come from the binary.
 	 */
 	while ((r = start_waiting(pool)) < 0 && pool->running == 0) {
 		result = (struct worker_result){
