@@ -50,8 +50,8 @@ size_t elf_file_word_bytes(const struct elf_file *file)
 }
 
 /*
- * A user's own file system may answer anything, so what means more than "this file" to the callers
- * is not taken from it.
+ * A user's own file system may return any error. Errors by which callers conclude something about
+ * more than this file become -EIO.
  */
 static int reading_error(int error)
 {
@@ -198,7 +198,7 @@ Elf64_Sym elf_file_decode_symbol(const struct elf_file *file, const uint8_t *byt
 	};
 }
 
-/* An empty table may be anywhere; its offset is not looked at. */
+/* The offset of an empty table does not matter. */
 static bool is_inside(const struct elf_file *file, uint64_t offset, uint64_t count, size_t size)
 {
 	return count == 0 ||
@@ -284,7 +284,7 @@ static int parse_narrow(struct elf_file *file)
 		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
 }
 
-/* `file` knows where its bytes are. */
+/* `file` has a descriptor or memory, and a size. */
 static int parse(struct elf_file *file)
 {
 	const uint8_t host_order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
@@ -313,7 +313,7 @@ int elf_file_init(struct elf_file *ret_file, int fd)
 
 	if (fstat(fd, &status) < 0)
 		return reading_error(errno);
-	/* A pipe or a device could keep its reader waiting. */
+	/* Reading from a pipe or a device could block. */
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;
 	file.size_bytes = (uint64_t)status.st_size;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An ELF file's headers, read with bounded pread() into the host's own form: 64-bit structures in
- * host byte order, whatever the file's class and order. The file is hostile (I8), and it may shrink
- * while it is read, which a memory mapping would answer with SIGBUS. A value object that borrows
- * the descriptor and leaves its position alone. An ELF file that was unpacked to memory is read
- * from there.
+ * Reads the headers of an ELF file of any class and byte order, and converts them to 64-bit
+ * structures in host byte order. The file is hostile (I8) and may shrink meanwhile: a memory
+ * mapping would then raise SIGBUS, so it is read by bounded pread(). An ELF file may also be in
+ * memory. A value object that borrows the descriptor and keeps its position.
  */
 #pragma once
 
@@ -14,8 +13,8 @@
 #include <stdint.h>
 
 struct elf_file {
-	int fd;		       /* borrowed; -1 of one in memory */
-	const uint8_t *memory; /* borrowed; NULL of one with a descriptor */
+	int fd;		       /* borrowed; -1: in memory */
+	const uint8_t *memory; /* borrowed; NULL: read from `fd` */
 	uint64_t size_bytes;   /* when it was opened */
 	bool is_64;	       /* ELFCLASS64 */
 	bool is_swapped;       /* not the host's byte order */
@@ -25,23 +24,22 @@ struct elf_file {
 	uint32_t phdr_count;
 	uint64_t shdr_offset; /* of the section headers */
 	uint32_t shdr_count;
-	uint32_t names_section; /* by index; 0, or at least shdr_count: there is none */
+	uint32_t names_section; /* its index; 0 or at least shdr_count: none */
 };
 
 /*
- * Reads the ELF header. A section count that the header leaves to section 0 is fetched from there;
- * a program header count that it leaves there (PN_XNUM) is reported as PN_XNUM. Section headers
- * that do not lie within the file count as none, for a program runs without them.
- * Returns 0; -ENOEXEC not a regular file, not ELF, or program headers outside the file; another
+ * Reads the ELF header. A large section count is read from section 0; a large program header count
+ * stays PN_XNUM. Section headers outside the file count as none, since a program runs without them.
+ * Returns 0; -ENOEXEC not a regular file, not ELF, or program headers outside the file; or another
  * -errno from reading.
  */
 int elf_file_init(struct elf_file *ret_file, int fd);
 
-/* The same of `size` bytes of memory, which stay as they are as long as the file is in use. */
+/* The same for `size` bytes of memory, which are borrowed and must not change. */
 int elf_file_init_memory(struct elf_file *ret_file, const void *bytes, size_t size);
 
 /*
- * Fills `bytes`. Returns 0; -ENOEXEC where the file ends before; another -errno from reading, but
+ * Fills `bytes`. Returns 0; -ENOEXEC if the file ends before; or another -errno from reading, but
  * never -ENOMEM or -E2BIG.
  */
 int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size);
@@ -52,11 +50,11 @@ int elf_file_read_phdr(const struct elf_file *file, uint32_t index, Elf64_Phdr *
 /* One section header; `index` < shdr_count. Errors as elf_file_read(). */
 int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *ret_shdr);
 
-/* What a symbol takes in the file, and the symbol that is made of those bytes. */
+/* The size of a symbol in the file, and the symbol that its bytes decode to. */
 size_t elf_file_symbol_bytes(const struct elf_file *file);
 Elf64_Sym elf_file_decode_symbol(const struct elf_file *file, const uint8_t *bytes);
 
-/* The number at `bytes`, in the file's order; a word is as wide as the class has addresses. */
+/* Decode the number at `bytes`. A word is as wide as an address of the file's class. */
 uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes);
 uint64_t elf_file_decode_u64(const struct elf_file *file, const uint8_t *bytes);
 uint64_t elf_file_decode_word(const struct elf_file *file, const uint8_t *bytes);

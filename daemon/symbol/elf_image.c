@@ -8,8 +8,8 @@
 
 enum {
 	PROGRAM_HEADERS_MAX = 256,
-	SECTION_HEADERS_MAX = 4096,  /* looked through for notes where no segment has the id */
-	NOTES_BYTES_MAX = 64 * 1024, /* of one file, passed over or read */
+	SECTION_HEADERS_MAX = 4096,  /* searched for notes if no segment has the id */
+	NOTES_BYTES_MAX = 64 * 1024, /* searched in one file */
 	NOTE_HEADER_BYTES = 12,
 };
 
@@ -21,7 +21,7 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 	return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* Nobody's hash, but what some builds put in its place: files that have it are not the same. */
+/* Some builds have zeros in place of the hash: equal zeros do not mean equal files. */
 static bool is_zero(const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -31,8 +31,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Looks for the build-id among the notes at [offset, offset + size), of which `budget` bytes may
- * still be looked at. Notes that make no sense end the search; what they describe is not lost.
+ * Searches the notes at [offset, offset + size) for the build-id, up to `budget` bytes. A damaged
+ * note ends the search without an error, because the segments are still useful.
  */
 static int read_notes(const struct elf_file *file, uint64_t offset, uint64_t size,
 	uint64_t alignment, uint64_t *budget, struct build_id *id)
@@ -48,7 +48,7 @@ static int read_notes(const struct elf_file *file, uint64_t offset, uint64_t siz
 	if (size > *budget)
 		size = *budget;
 	*budget -= size;
-	/* Notes are padded to 4 bytes, but for those that are aligned to 8 as a whole. */
+	/* Notes are padded to 4 bytes, or to 8 if the section is aligned to 8. */
 	alignment = alignment == 8 ? 8 : 4;
 
 	while (position < size && size - position >= sizeof(header)) {
@@ -124,7 +124,8 @@ static int read_segments(const struct elf_file *file, uint64_t *budget, struct e
 	return 0;
 }
 
-/* A separate debug file's segments describe the binary, but its note section is its own. */
+/* The segments of a separate debug file describe the binary; only its note section is in the file.
+ */
 static int read_note_sections(const struct elf_file *file, uint64_t *budget, struct build_id *id)
 {
 	Elf64_Shdr shdr;
@@ -176,7 +177,7 @@ bool elf_image_find_vaddr(const struct elf_image *image, uint64_t offset, uint64
 	for (size_t i = 0; i < image->segment_count; i++) {
 		const struct elf_segment *segment = &image->segments[i];
 
-		/* Sums were checked when the headers were read: none of these wraps. */
+		/* add_segment() has checked that no sum wraps. */
 		if (offset >= segment->offset && offset - segment->offset < segment->file_bytes) {
 			*ret_vaddr = offset - segment->offset + segment->vaddr;
 			return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an ELF file says of itself in its headers: identity and executable segments. The file is
- * hostile (I8): each offset and count is checked against the file, and what is read is bounded,
- * whatever its size. A value object; no ownership.
+ * The build-id and the executable segments of an ELF file, from its headers. The file is hostile
+ * (I8): each offset and count is checked, and the bytes read are bounded. A value object.
  */
 #pragma once
 
@@ -24,15 +23,15 @@ struct elf_image {
 	struct build_id build_id; /* size 0: none, or all zeros */
 	uint16_t machine;	  /* EM_… */
 	uint16_t type;		  /* ET_… */
-	bool has_interpreter;	  /* PT_INTERP: a dynamically linked program, or libc.so.6 */
+	bool has_interpreter;	  /* PT_INTERP: a dynamic program, or libc.so.6 */
 	uint8_t segment_count;
 	struct elf_segment segments[ELF_IMAGE_SEGMENTS_MAX];
 };
 
 /*
- * Reads the headers of `fd` (borrowed; its position is left alone). Both classes and byte orders.
- * Returns 0; -ENOEXEC not an ELF file, or a damaged one; -EFBIG more executable segments or headers
- * than anyone has; another -errno from reading.
+ * Reads the headers of `fd`, which is borrowed and keeps its position. Returns 0; -ENOEXEC not ELF
+ * or damaged; -EFBIG more program headers or executable segments than linkers make; or another
+ * -errno from reading.
  */
 int elf_image_read(int fd, struct elf_image *ret_image);
 
@@ -40,7 +39,7 @@ int elf_image_read(int fd, struct elf_image *ret_image);
 struct build_id elf_image_build_id(int fd);
 
 /*
- * The link-time vaddr of a file offset: vaddr = offset - p_offset + p_vaddr of the executable
- * PT_LOAD that holds it. False where none does: such a frame is garbage.
+ * The link-time vaddr of a file offset: offset - p_offset + p_vaddr of its executable PT_LOAD.
+ * False: the offset is in no executable segment, so a frame with it is garbage.
  */
 bool elf_image_find_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);

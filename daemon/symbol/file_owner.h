@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Is a file's owner trusted? Anybody can link a program with the build-id of another one, so
- * symbols are shared by build-id only among trusted files: those of root and of the effective user
- * that not everybody may write to. A value object.
+ * Is a file's owner trusted? Any user can link a program with the build-id of another one, so
+ * symbols are shared by build-id only among trusted files. A file is trusted if it belongs to root
+ * or the effective user and is not writable by others. A value object.
  */
 #pragma once
 

@@ -9,7 +9,7 @@ static inline uint32_t minimum(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Of `size` entries those at or before the key, in log2(size) steps that do not depend on it. */
+/* Counts the entries at or before the key, in log2(size) steps whatever the key is. */
 static inline uint32_t count_until(
 	const uint32_t *entries, uint32_t size, uint32_t key, size_t entry_words)
 {
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void find(const struct offset_index
 	uint32_t starts[OFFSET_INDEX_BATCH], sizes[OFFSET_INDEX_BATCH];
 
 	for (size_t i = 0; i < count; i++) {
-		starts[i] = minimum(keys[i] >> index->shift, index->last_stretch);
+		starts[i] = minimum(keys[i] >> index->shift, index->last_range);
 		__builtin_prefetch(&index->starts[starts[i]]);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void find(const struct offset_index
 
 		starts[i] = start;
 		sizes[i] = end > start ? end - start : 0;
-		/* Where the search begins. A second line for the ends costs more than it saves. */
+		/* The search begins there. Prefetching the ends, too, costs more than it saves. */
 		__builtin_prefetch(&index->entries[(start + sizes[i] / 2) * entry_words]);
 	}
 	for (size_t i = 0; i < count; i++)

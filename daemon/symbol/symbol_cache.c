@@ -56,7 +56,7 @@ void symbol_cache_free(struct symbol_cache *cache)
 	free(cache);
 }
 
-/* NULL where it is not set or empty. */
+/* NULL: not set, or empty. */
 static const char *environment(const char *name)
 {
 	const char *value = getenv(name);

@@ -23,7 +23,7 @@ static void closedirp(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* One step of the way, which others may make at the same time. */
+/* Opens one folder of the path, and makes it if it is missing. Other processes may do the same. */
 static int make_step(int fd, const char *name, int *ret_fd)
 {
 	int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -40,7 +40,7 @@ static int make_step(int fd, const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Step by step, as the whole may be longer than the kernel takes at once. */
+/* Goes folder by folder, because the path may exceed PATH_MAX. */
 int symbol_cache_folder_make(const char *path, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -91,8 +91,8 @@ bool symbol_cache_folder_has(int folder_fd, const char *name, int fd)
 	       fstat(fd, &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
 }
 
-/* The file is its owner's alone, because its opener can hold the lock for ever. It is opened anew
- * each time, as a fork would share the lock of an open descriptor. */
+/* Only the owner may open the file, because a process that opens it can hold the lock for ever. It
+ * is opened each time, because a fork would share the lock of an open descriptor. */
 static int try_to_lock(const struct symbol_cache *cache, int *ret_fd)
 {
 	_cleanup_close_ int fd = openat(cache->fd, lock_name,
@@ -239,7 +239,7 @@ int symbol_cache_item_remove(const struct symbol_cache *cache, const struct symb
 	return unlinkat(folder_fd, name.file, 0) < 0 ? -errno : 0;
 }
 
-/* 1 and what it item; 0: not ours, or it has gone; -errno. */
+/* Returns 1 and an item; 0: foreign or removed; or -errno. */
 static int look_at(
 	int fd, const char *folder, const struct dirent *entry, struct symbol_cache_item *ret_item)
 {

@@ -57,13 +57,13 @@ static struct offset_index index_of(const struct symbol_file_tables *tables,
 		.entries = tables->by_id[entries].entries,
 		.starts = tables->by_id[starts].entries,
 		.count = tables->by_id[entries].count,
-		.last_stretch = tables->by_id[starts].count - 2,
+		.last_range = tables->by_id[starts].count - 2,
 		.entry_words = (uint8_t)(entry_bytes / sizeof(uint32_t)),
 		.shift = shift,
 	};
 }
 
-/* What was only hashed is not to count as our memory; a lookup maps the few pages it needs. */
+/* Hashed pages would count as our memory; a lookup maps the few that it needs. */
 static void release_pages(const void *start, size_t size)
 {
 	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -87,7 +87,7 @@ int symbol_file_open(int fd, struct symbol_file **ret_file)
 	r = symbol_file_check_header(file->mapping, file->mapping_bytes);
 	if (r < 0)
 		return r;
-	/* All of it is about to be hashed. */
+	/* The check hashes the whole file. */
 	(void)madvise(file->mapping, file->mapping_bytes, MADV_WILLNEED);
 	r = symbol_file_check_sections(
 		file->mapping, file->mapping_bytes, release_pages, &file->tables);
@@ -157,7 +157,7 @@ static const struct pilotlight_symbol_frame *find_frame(
 	return (const struct pilotlight_symbol_frame *)frames->entries + frame;
 }
 
-/* The caller is about to follow the frames: they arrive while the next batch is searched. */
+/* The caller needs the frames next: they load while the next batch is searched. */
 static void find_frames(
 	const struct symbol_file *file, const uint32_t *keys, size_t count, uint32_t *ret_frames)
 {
@@ -205,7 +205,7 @@ static void find_places(
 	}
 }
 
-/* What is out of reach of a 32-bit offset is searched as 0, and its answer is taken back. */
+/* A vaddr beyond a 32-bit offset is searched as 0, and its answer is cleared. */
 static void find_batch(const struct symbol_file *file, const uint64_t *vaddrs, size_t count,
 	uint32_t *ret_frames, uint64_t *ret_places)
 {
@@ -263,7 +263,7 @@ uint32_t symbol_file_frame_parent(
 	const struct symbol_file *file, uint32_t frame, uint64_t *ret_call)
 {
 	const struct pilotlight_symbol_frame *entry = find_frame(file, frame);
-	/* A parent comes before its children, or a chain might never end. */
+	/* A parent must precede its child, or a chain could be endless. */
 	bool has_parent = entry && entry->parent < frame && entry->parent > 0;
 
 	if (ret_call)

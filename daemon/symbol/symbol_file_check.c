@@ -11,7 +11,7 @@
 
 #include <xxhash.h>
 
-/* Tables are used in place, and nobody has a machine of the other order to try it on. */
+/* Tables are used in place, and big-endian machines are not tested. */
 _Static_assert(BYTE_ORDER == LITTLE_ENDIAN, "symbol files are little-endian");
 
 enum {
@@ -117,7 +117,7 @@ static int check_hash(const uint8_t *bytes, uint64_t size, uint64_t hash, symbol
 	return XXH3_64bits_digest(state) == hash ? 0 : -EBADMSG;
 }
 
-/* Sections that lie over each other would make more work than the file is long. */
+/* Overlapping sections would take more work than the length of the file. */
 static int check_section(const void *bytes, uint64_t size, uint64_t *budget,
 	const struct pilotlight_symbol_section *section, symbol_file_passed passed)
 {
@@ -151,7 +151,7 @@ static int add_table(struct symbol_file_tables *tables, const void *bytes,
 	return 0;
 }
 
-/* Has the index a start and an end for the stretch that the last entry is in? */
+/* Does the index have a start and an end for the range of the last entry? */
 static bool is_covered(
 	const struct symbol_file_tables *tables, uint32_t id, uint32_t index_id, uint8_t shift)
 {

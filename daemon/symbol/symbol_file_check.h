@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether bytes are a symbol file, and where its tables are. The bytes are hostile (I8): what is
- * told of the tables holds whatever they contain, and it is all that holds.
+ * Checks that bytes are a symbol file, and finds its tables. The bytes are hostile (I8): callers
+ * may rely only on the guarantees below.
  */
 #pragma once
 
@@ -12,33 +12,33 @@
 
 enum {
 	SYMBOL_FILE_SEGMENTS_MAX = 64,
-	SYMBOL_FILE_SECTION_IDS = PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, /* those that are known */
+	SYMBOL_FILE_SECTION_IDS = PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, /* of this version */
 };
-/* No binary's symbols come near it; hashing so much takes a second. */
+/* Far more than any binary's symbols; hashing as much takes a second. */
 #define SYMBOL_FILE_BYTES_MAX (4ULL << 30)
 
 struct symbol_file_table {
-	const void *entries; /* aligned to 64 bytes; NULL where there are none */
+	const void *entries; /* aligned to 64 bytes; NULL: none */
 	uint32_t count;
 };
 
-/* The known sections by their id; [0] is not used. */
+/* The known sections by id; [0] is unused. */
 struct symbol_file_tables {
 	struct symbol_file_table by_id[SYMBOL_FILE_SECTION_IDS];
 };
 
 /*
- * Is there a header of this version, whose table of sections is whole? `bytes` are aligned to 64.
- * Touches nothing behind the table of sections. Returns 0; -EBADMSG; -EPROTONOSUPPORT another
- * version.
+ * Checks the header and the table of sections, and reads nothing beyond them. `bytes` are aligned
+ * to
+ * 64. Returns 0; -EBADMSG damaged; -EPROTONOSUPPORT another version.
  */
 int symbol_file_check_header(const void *bytes, uint64_t size);
 
 /*
- * The rest, after the header: lengths and hashes of all sections. Afterwards an index covers its
- * table's last entry, strings end with a NUL, and segments are at most SYMBOL_FILE_SEGMENTS_MAX;
- * what the entries themselves say is not looked at. `passed` (may be NULL) is told of stretches
- * that are not needed any more for now. Returns 0, -EBADMSG or -ENOMEM.
+ * Checks the lengths and hashes of all sections, after the header. It guarantees that an index
+ * covers the last entry of its table, that strings end with a NUL, and that there are at most
+ * SYMBOL_FILE_SEGMENTS_MAX segments. Entries are not checked. Calls `passed` (may be NULL) for each
+ * range after hashing it. Returns 0, -EBADMSG or -ENOMEM.
  */
 typedef void (*symbol_file_passed)(const void *start, size_t size);
 int symbol_file_check_sections(const void *bytes, uint64_t size, symbol_file_passed passed,

@@ -29,7 +29,7 @@ int symbol_header_read(int fd, struct pilotlight_symbol_header *ret_header)
 	return r;
 }
 
-/* A path ends with the file's name, so its beginning is cut. */
+/* Cuts the beginning, because a path ends with the file's name. */
 static void set_origin(char *origin, size_t origin_bytes, const char *path)
 {
 	static const char ellipsis[] = "…";

@@ -5,15 +5,15 @@
 #include "symbol/symbol_identity.h"
 
 /*
- * Reads the header of the file `fd` (borrowed) and checks it, its table of sections and the file's
+ * Reads and checks the header of the file `fd` (borrowed), its table of sections, and the file's
  * length. Returns 0; -EBADMSG damaged or not a symbol file; -EPROTONOSUPPORT another version; or
  * another -errno.
  */
 int symbol_header_read(int fd, struct pilotlight_symbol_header *ret_header);
 
 /*
- * A header without sections; the caller sets lengths, failure and hash. The path `origin` becomes
- * valid UTF-8, and of a long one the end is kept.
+ * Makes a header without sections; the caller sets lengths, failure and hash. The path `origin`
+ * becomes valid UTF-8; a long one loses its beginning.
  */
 void symbol_header_init(struct pilotlight_symbol_header *ret_header,
 	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,

@@ -15,8 +15,8 @@
 #include <sha2.h>
 
 enum {
-	END_BYTES = 4096, /* that are hashed of either end of a file */
-	HASH_BYTES = 16,  /* that are kept of the digest */
+	END_BYTES = 4096, /* hashed at each end of a file */
+	HASH_BYTES = 16,  /* kept of the digest */
 };
 
 static const struct {
@@ -42,7 +42,7 @@ struct symbol_identity symbol_identity_make(enum pilotlight_symbol_identity_kind
 	return identity;
 }
 
-/* A file that has become shorter meanwhile is -EIO. */
+/* -EIO: the file has become shorter meanwhile. */
 static int hash_part(int fd, uint64_t offset, size_t size, SHA2_CTX *digest)
 {
 	uint8_t bytes[END_BYTES];
@@ -80,7 +80,7 @@ int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity)
 	size = (uint64_t)status.st_size;
 	end_bytes = size < END_BYTES ? (size_t)size : END_BYTES;
 
-	/* The ends of a short file overlap, and what they share is hashed twice. */
+	/* The ends of a short file overlap; the overlap is hashed twice. */
 	SHA256Init(&digest);
 	r = hash_part(fd, 0, end_bytes, &digest);
 	if (r < 0)

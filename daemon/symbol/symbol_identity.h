@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a symbol file is found by: a build-id, or for a file without one the hash of its two ends
- * and its length. Both are what a file says of itself, and anybody can make a file that says the
- * same. So one whose owner is not trusted has an identity of that owner's own: what is made of it
- * says nothing of others' files. A value object.
+ * Identifies a binary, to find its symbol file: by its build-id or, without one, by a hash of both
+ * ends of the file and its length. Any user can make a file with the same identity. So the identity
+ * of a file whose owner is not trusted includes that owner: its symbols are never used for files of
+ * other users. A value object.
  */
 #pragma once
 
@@ -18,45 +18,46 @@ enum { SYMBOL_IDENTITY_TEXT_BYTES = sizeof("htlhash:") + 2 * BUILD_ID_BYTES };
 
 struct symbol_identity {
 	enum pilotlight_symbol_identity_kind kind;
-	/* Its size may be short by zeros at the end where only the kernel's padded form is known;
-	 * comparing and finding do not mind. At least 1. */
+	/* At least 1 byte. Zeros at the end may be missing, because the kernel pads build-ids; they
+	 * do not matter in comparisons. */
 	struct build_id id;
 };
 
-/* From its parts in a header or a request; a size above BUILD_ID_BYTES becomes 0. */
+/* Makes an identity from the fields of a header or a request. A size above BUILD_ID_BYTES becomes
+ * 0. */
 struct symbol_identity symbol_identity_make(enum pilotlight_symbol_identity_kind kind,
 	const uint8_t bytes[BUILD_ID_BYTES], uint8_t size);
 
-/* Of a build-id that is there (size > 0), as trusted files have it. */
+/* The identity of trusted files with this build-id (size > 0). */
 struct symbol_identity symbol_identity_of_build_id(const struct build_id *id);
 
 /*
- * The htlhash of a regular file's contents, which its owner may change meanwhile. The position is
- * left alone. Returns 0; -EINVAL not a regular file or empty; another -errno from reading.
+ * The htlhash of a regular file's contents, which its owner may change meanwhile. `fd` keeps its
+ * position. Returns 0; -EINVAL not a regular file, or empty; or another -errno from reading.
  */
 int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity);
 
-/* What becomes of the identity of a file that belongs to `owner`: itself, where he is trusted. */
+/* Includes the owner in the identity, unless `owner` is trusted. */
 struct symbol_identity symbol_identity_of_owner(
 	const struct symbol_identity *identity, const struct file_owner *owner);
 
 /*
- * Of the file `fd`, whose build-id is `id`; of size 0: it has none, and is hashed. `fd` -1 is a
- * file that is not at hand: what trusted files of its build-id are known by. Returns 0; -ENOENT
- * there is neither; errors of fstat() and of symbol_identity_hash_file().
+ * The identity of the file `fd` with the build-id `id`; without one (size 0) the file is hashed.
+ * With `fd` -1 it is the identity of trusted files with the build-id. Returns 0; -ENOENT without
+ * build-id and file; errors of fstat() and symbol_identity_hash_file().
  */
 int symbol_identity_of_binary(
 	int fd, const struct build_id *id, struct symbol_identity *ret_identity);
 
-/* The same with the build-id that the ELF file has. -ENOEXEC not ELF; errors as above. */
+/* The same with the build-id of the ELF file. -ENOEXEC: not ELF; other errors as above. */
 int symbol_identity_read_file(int fd, struct symbol_identity *ret_identity);
 
 bool symbol_identity_equal(const struct symbol_identity *a, const struct symbol_identity *b);
 
-/* Lower-case hex; a hash begins with "htlhash:", an identity of one owner's with "owned:". Returns
- * `text`. */
+/* Formats it as lower-case hex, after "htlhash:" for a hash or "owned:" if it includes an owner.
+ * Returns `text`. */
 const char *symbol_identity_format(
 	const struct symbol_identity *identity, char text[SYMBOL_IDENTITY_TEXT_BYTES]);
 
-/* The reverse; upper case too. Returns 0 or -EINVAL: not 1 to 20 bytes of hex, or all zeros. */
+/* Parses it, upper case, too. Returns 0, or -EINVAL: not 1 to 20 bytes of hex, or all zeros. */
 int symbol_identity_parse(const char *text, struct symbol_identity *ret_identity);

@@ -88,9 +88,8 @@ static int lock_folder(int fd)
 	return stat.st_nlink > 0 ? 0 : -EAGAIN;
 }
 
-/* Everybody may write, because root does not fetch as root; only a descriptor leads here. The mode
- * is set by mkdir(), because the engine's sandbox forbids
- * fchmod() to a mode that lets others write. */
+/* Everybody may write, because root does not fetch as root; only a descriptor leads here. mkdirat()
+ * sets the mode, because the engine's sandbox forbids fchmod() to a mode that lets others write. */
 static int make_inner(int outer_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;

@@ -41,7 +41,7 @@ static void build(struct table *table, uint32_t count, uint8_t entry_words, uint
 		.entries = table->entries,
 		.starts = table->starts,
 		.count = count,
-		.last_stretch = stretches - 1,
+		.last_range = stretches - 1,
 		.entry_words = entry_words,
 		.shift = shift,
 	};
