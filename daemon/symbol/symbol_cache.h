@@ -78,7 +78,7 @@ int symbol_cache_peek(struct symbol_cache *cache, const struct symbol_identity *
 	struct pilotlight_symbol_header *ret_header);
 
 /*
- * A file in `tmp/` for a symbol file or intermediate data. It stays locked (flock) while this or
+ * A file in `tmp/` for a symbol file. It stays locked (flock) while this or
  * any other process has `fd` open, so that others can tell it from a dead process's draft. The
  * first call also removes drafts of dead processes. Returns 0; -EROFS, -EACCES and so on.
  */
@@ -88,8 +88,18 @@ struct symbol_cache_draft {
 };
 int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft);
 
-/* Removes the draft unless it was committed, and closes it. `cache` may be NULL for a nameless one.
+/*
+ * The same, but if `cache` is NULL or cannot be written, the draft is a file without a name in
+ * /var/tmp or /tmp: its `name` is empty, and it cannot be committed. A tmpfs is skipped, because a
+ * big binary's symbols would fill memory (I4). Returns 0; -EROFS no writable folder.
  */
+int symbol_cache_begin_or_unnamed(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft);
+
+/* Opens an empty file without a name in the same place, for intermediate data. Same errors. */
+int symbol_cache_open_scratch(struct symbol_cache *cache, int *ret_fd);
+
+/* Removes the draft unless it was committed, and closes it. `cache` may be NULL for one without a
+ * name. */
 void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft);
 
 /*

@@ -4,6 +4,7 @@
  * draft has found a dead process's one, or one that is just being made; its maker then sees that
  * the name is gone and makes another.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "symbol/symbol_cache_folder.h"
 
@@ -11,11 +12,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static const char drafts_name[] = "tmp";
@@ -29,7 +32,7 @@ static void closedirp(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* After a user has removed the folder, a new one is made. */
+/* Makes the folder again after a user has removed it. */
 static int reopen_removed_folder(struct symbol_cache *cache)
 {
 	struct stat status;
@@ -105,7 +108,44 @@ int symbol_cache_begin(struct symbol_cache *cache, struct symbol_cache_draft *re
 	return r;
 }
 
-void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft)
+static bool is_in_memory(const char *folder)
+{
+	struct statfs status;
+
+	return statfs(folder, &status) < 0 || status.f_type == TMPFS_MAGIC ||
+	       status.f_type == RAMFS_MAGIC;
+}
+
+static int open_unnamed(int *ret_fd)
+{
+	static const char *const folders[] = { "/var/tmp", "/tmp" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		int fd = is_in_memory(folders[i])
+				 ? -1
+				 : open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+		if (fd >= 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+	}
+	return -EROFS;
+}
+
+int symbol_cache_begin_or_unnamed(struct symbol_cache *cache, struct symbol_cache_draft *ret_draft)
+{
+	struct symbol_cache_draft draft = { .fd = -1 };
+	int r = cache ? symbol_cache_begin(cache, &draft) : -EROFS;
+
+	if (r < 0)
+		r = open_unnamed(&draft.fd);
+	if (r == 0)
+		*ret_draft = draft;
+	return r;
+}
+
+static void remove_name(const struct symbol_cache *cache, const struct symbol_cache_draft *draft)
 {
 	_cleanup_close_ int folder_fd = -1;
 
@@ -113,6 +153,23 @@ void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_dra
 		symbol_cache_folder_open(cache, drafts_name, O_PATH, &folder_fd) == 0 &&
 		symbol_cache_folder_has(folder_fd, draft->name, draft->fd))
 		(void)unlinkat(folder_fd, draft->name, 0);
+}
+
+int symbol_cache_open_scratch(struct symbol_cache *cache, int *ret_fd)
+{
+	struct symbol_cache_draft draft;
+	int r = symbol_cache_begin_or_unnamed(cache, &draft);
+
+	if (r < 0)
+		return r;
+	remove_name(cache, &draft);
+	*ret_fd = draft.fd;
+	return 0;
+}
+
+void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_draft *draft)
+{
+	remove_name(cache, draft);
 	closep(&draft->fd);
 	*draft = (struct symbol_cache_draft){ .fd = -1 };
 }

@@ -2,7 +2,6 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "base/log.h"
-#include "symbolize/draft_file.h"
 #include "symbolize/task_sources.h"
 
 #include <errno.h>
@@ -62,7 +61,7 @@ static int add_job(struct symbolizer *symbolizer, const struct task *task, struc
 {
 	int r;
 
-	r = draft_file_open_scratch(symbolizer->cache, &job->scratch_fd);
+	r = symbol_cache_open_scratch(symbolizer->cache, &job->scratch_fd);
 	if (r == 0 && task->fd >= 0) {
 		job->binary_fd = fcntl(task->fd, F_DUPFD_CLOEXEC, 3);
 		r = job->binary_fd < 0 ? -errno : 0;
@@ -99,7 +98,7 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 	int r;
 
 	symbol_cache_draft_done(symbolizer->cache, &task->draft);
-	r = draft_file_begin(symbolizer->cache, &task->draft);
+	r = symbol_cache_begin_or_unnamed(symbolizer->cache, &task->draft);
 	job.output_fd = task->draft.fd;
 	if (r == 0)
 		r = add_job(symbolizer, task, &job, files);
