@@ -60,15 +60,16 @@ static int check_request(struct making *making)
 		!has_end(request->history, sizeof(request->history)) ||
 		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
 		return answer_fail(making->reply, ANSWER_FAILED,
-			"the service asked in a way that is not understood; restart it");
+			"the service sent an invalid request; restart it");
 	r = answer_parameters_read(request, &making->parameters, &fault);
 	if (r == -ENOMEM)
 		return answer_fail_memory(making->reply, request->memory_max);
 	if (r < 0)
 		return answer_fail(making->reply, ANSWER_WRONG, "%s", fault.text);
 	if (!request->history[0])
-		return answer_fail(
-			making->reply, ANSWER_NOT_NOW, "the service keeps no history at present");
+		return answer_fail(making->reply, ANSWER_NOT_NOW,
+			"the service keeps no history; set Enabled=yes in [History] of "
+			"pilotlight.conf");
 	return 0;
 }
 
@@ -117,8 +118,8 @@ static void title(struct making *making, enum difference_side side, const struct
 		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
 			"without windows of other events; ask with event=...: ");
 	if (lacks_names)
-		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
-			"without some names, for want of memory: ");
+		used += (size_t)snprintf(
+			shown + used, TITLE_BYTES - used, "some names missing (out of memory): ");
 	(void)snprintf(shown + used, TITLE_BYTES - used, "%s", text);
 }
 
@@ -224,8 +225,8 @@ static int fail_output(struct making *making, int error)
 		return answer_fail_memory(making->reply, making->request->memory_max);
 	if (error == -EFBIG)
 		return answer_fail(making->reply, ANSWER_TOO_GREAT,
-			"the answer is greater than %" PRIu64
-			" KiB; select less, or another format: pprof is the smallest",
+			"the answer is larger than %" PRIu64
+			" KiB; select less, or use a smaller format: pprof is the smallest",
 			bytes_max / 1024);
 	return answer_fail(
 		making->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));

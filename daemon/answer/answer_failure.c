@@ -55,7 +55,7 @@ int answer_fail(struct answer_reply *reply, uint16_t status, const char *format,
 int answer_fail_memory(struct answer_reply *reply, uint64_t memory_max)
 {
 	return answer_fail(reply, ANSWER_TOO_GREAT,
-		"the answer would take more than %" PRIu64
+		"the query needs more than %" PRIu64
 		" MiB of memory; select less: a shorter time, a unit or a process",
 		memory_max / MEBIBYTE);
 }
@@ -67,7 +67,7 @@ int answer_fail_reading(
 		return answer_fail_memory(reply, memory_max);
 	if (error == -EBUSY)
 		return answer_fail(
-			reply, ANSWER_NOT_NOW, "the history was busy for too long; try again");
+			reply, ANSWER_NOT_NOW, "the history database stayed locked; try again");
 	return answer_fail(
 		reply, ANSWER_FAILED, "%s", fault->text[0] ? fault->text : strerror(-error));
 }
@@ -96,8 +96,8 @@ static int fail_event(struct answer_reply *reply, struct store_reader *reader,
 	if (store_reader_read(reader, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
 		there = string_pool_get(&profile->strings, profile->event);
 	return answer_fail(reply, ANSWER_NOT_THERE,
-		"there is no event \"%.40s\" in the history of this time; there is \"%.40s\"",
-		asked->event, there);
+		"no event \"%.40s\" in the history of this time; there is \"%.40s\"", asked->event,
+		there);
 }
 
 static int fail_time(struct answer_reply *reply, const struct store_selection *asked,
@@ -112,9 +112,9 @@ static int fail_time(struct answer_reply *reply, const struct store_selection *a
 	(void)time_text_format(asked->end_ns, end);
 	if (asked->start_ns == 0)
 		return answer_fail(reply, ANSWER_NOT_THERE,
-			"there is no history until %s; it reaches from %s to %s", end, first, last);
+			"no history before %s; it reaches from %s to %s", end, first, last);
 	return answer_fail(reply, ANSWER_NOT_THERE,
-		"there is no history from %s to %s%s; it reaches from %s to %s",
+		"no history from %s to %s%s; it reaches from %s to %s",
 		time_text_format(asked->start_ns, start), end,
 		is_gap ? ", when nothing was recorded" : "", first, last);
 }
@@ -130,15 +130,15 @@ static int fail_windows(struct answer_reply *reply, struct store_reader *reader,
 		return fail_event(reply, reader, asked);
 	if (found->days_damaged > 0)
 		return answer_fail(reply, ANSWER_NOT_THERE,
-			"the history of this time is damaged, and %" PRIu64
-			" of its days cannot be read; the service's journal tells more",
+			"the history of this time is damaged: %" PRIu64
+			" of its days cannot be read; see the service's journal",
 			found->days_damaged);
 	r = store_reader_summary(reader, &summary, &fault);
 	if (r < 0)
 		return answer_fail_reading(reply, r, &fault, memory_max);
 	if (summary.windows == 0)
 		return answer_fail(reply, ANSWER_NOT_THERE,
-			"the history is empty as yet; try again in some seconds");
+			"the history is still empty; try again in some seconds");
 	return fail_time(reply, asked, &summary);
 }
 
@@ -152,17 +152,18 @@ static int fail_filter(struct answer_reply *reply, const struct selection *selec
 
 	if (!parameter)
 		return answer_fail(reply, ANSWER_NOT_THERE,
-			"the history has nothing that is all of this at once: %s",
+			"nothing in the history matches all of this: %s",
 			selection_text(selection));
 	if (count == 0)
 		return answer_fail(reply, ANSWER_NOT_THERE,
-			"nothing in the history of this time has a %s; leave that out", parameter);
+			"nothing in the history of this time has a %s; omit that parameter",
+			parameter);
 	list[0] = '\0';
 	for (size_t i = 0; i < count; i++)
 		used += (size_t)snprintf(
 			list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", names[i]);
 	return answer_fail(reply, ANSWER_NOT_THERE,
-		"there is no such %s in the history of this time; there is %s", parameter, list);
+		"no such %s in the history of this time; there is %s", parameter, list);
 }
 
 int answer_fail_empty(struct answer_reply *reply, struct store_reader *reader,

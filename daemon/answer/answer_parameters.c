@@ -104,7 +104,7 @@ static int add_against(struct reading *reading, const char *name, const struct p
 
 	if (!base)
 		return fault_set(reading->fault, -EINVAL,
-			"%.40s is of a difference; ask for one, or leave it out", parameter->name);
+			"%.40s is only for a difference; ask for one, or omit it", parameter->name);
 	r = selection_add(base, name, parameter->value, &reason);
 	return r < 0 ? fail_against(reading, r, &reason) : 0;
 }
@@ -137,8 +137,8 @@ static int take(struct reading *reading, const struct parameter *parameter)
 		return add_selected(reading, parameter);
 	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
 	return fault_set(reading->fault, -EINVAL,
-		"there is no parameter \"%.40s\"; selections have last, from, to, pid, comm, exe, "
-		"unit and more",
+		"unknown parameter \"%.40s\"; selections have last, from, to, pid, comm, exe, unit "
+		"and more",
 		clean);
 }
 
@@ -149,11 +149,11 @@ static int set_format(struct reading *reading)
 	bool is_difference = reading->request->kind == ANSWER_DIFFERENCE;
 
 	if (!format)
-		return fault_set(reading->fault, -EINVAL, "format is none of %s",
+		return fault_set(reading->fault, -EINVAL, "unknown format; use %s",
 			is_difference ? "svg or txt" : profile_format_names());
 	if (is_difference && strcmp(format->name, "svg") != 0 && strcmp(format->name, "txt") != 0)
 		return fault_set(reading->fault, -EINVAL,
-			"a difference is written as svg or txt, not as %s", format->name);
+			"no format %s for a difference; use svg or txt", format->name);
 	reading->parameters->format = format;
 	return 0;
 }
@@ -173,7 +173,7 @@ static int set_lines(struct reading *reading)
 				reading->parameters->by_line = i == 1;
 				return 0;
 			}
-	return fault_set(reading->fault, -EINVAL, "lines is neither yes nor no");
+	return fault_set(reading->fault, -EINVAL, "invalid value of lines; use yes or no");
 }
 
 static int set_labels(struct reading *reading)
@@ -185,7 +185,8 @@ static int set_labels(struct reading *reading)
 	else if (strcmp(text, "service") == 0)
 		reading->parameters->pprof_labels = PPROF_LABELS_SERVICE;
 	else
-		return fault_set(reading->fault, -EINVAL, "labels is neither all nor service");
+		return fault_set(
+			reading->fault, -EINVAL, "invalid value of labels; use all or service");
 	return 0;
 }
 
@@ -198,10 +199,11 @@ static int set_whole(struct reading *reading)
 	else if (strcmp(text, "time") == 0)
 		reading->parameters->whole = DIFFERENCE_BY_TIME;
 	else
-		return fault_set(reading->fault, -EINVAL, "normalise is neither total nor time");
+		return fault_set(
+			reading->fault, -EINVAL, "invalid value of normalise; use total or time");
 	if (text && reading->request->kind != ANSWER_DIFFERENCE)
 		return fault_set(reading->fault, -EINVAL,
-			"normalise is of a difference; ask for one, or leave it out");
+			"normalise is only for a difference; ask for one, or omit it");
 	return 0;
 }
 
@@ -222,8 +224,7 @@ static int look_ahead(struct reading *reading)
 	}
 	if (reading->request->kind == ANSWER_DIFFERENCE && !reading->has_against)
 		return fault_set(reading->fault, -EINVAL,
-			"there is nothing to compare with; say against what, such as "
-			"against.from=yesterday");
+			"nothing to compare with; add a parameter such as against.from=yesterday");
 	return 0;
 }
 
@@ -276,7 +277,7 @@ int answer_parameters_read(const struct answer_request *request,
 	int r;
 
 	if (!is_well_formed(request))
-		return fault_set(fault, -EINVAL, "the parameters are not valid UTF-8");
+		return fault_set(fault, -EINVAL, "the parameters are not valid UTF-8; encode them");
 	r = read_all(&reading);
 	if (r < 0)
 		return r;

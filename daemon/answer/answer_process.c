@@ -26,7 +26,7 @@ enum {
 static const struct answer_reply too_slow = {
 	.version = ANSWER_VERSION,
 	.status = ANSWER_NOT_NOW,
-	.text = "the answer took too long; select less: a shorter time, a unit or a process",
+	.text = "query timed out; select less: a shorter time, a unit or a process",
 };
 
 static int send_reply(const struct answer_reply *reply)
@@ -122,8 +122,8 @@ int answer_main(int argc, char **argv)
 		return EXIT_NOT_ASKED;
 	r = enter_sandbox(request);
 	if (r < 0)
-		(void)answer_fail(&reply, ANSWER_FAILED,
-			"cannot confine the process that would answer: %s", strerror(-r));
+		(void)answer_fail(&reply, ANSWER_FAILED, "cannot sandbox the query process: %s",
+			strerror(-r));
 	else
 		answer_make(request, ANSWER_OUTPUT_FD, &reply);
 	return send_reply(&reply);

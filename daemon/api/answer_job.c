@@ -161,24 +161,23 @@ static void explain_end(const struct answer_job *job, const struct child_process
 	if (end->has_timed_out) {
 		outcome->status = 504;
 		(void)snprintf(outcome->text, sizeof(outcome->text),
-			"The answer was not there after %.3g s, and its making was given up: ask "
-			"for a shorter time.",
+			"Query timed out after %.3g s. Ask for a shorter time.",
 			(double)job->timeout_ns / NSEC_PER_SEC);
 		return;
 	}
 	outcome->status = 500;
 	if (end->reply_bytes > 0)
 		(void)snprintf(outcome->text, sizeof(outcome->text),
-			"The process that makes the answer said what makes no sense: ask again.");
+			"Query failed: the query process sent an invalid reply. Try again.");
 	else if (end->signal != 0)
 		(void)snprintf(outcome->text, sizeof(outcome->text),
-			"The process that makes the answer was ended by signal %d (%s): ask for a "
+			"Query failed: the query process was killed by signal %d (%s). Ask for a "
 			"shorter time.",
 			end->signal, strsignal(end->signal));
 	else
 		(void)snprintf(outcome->text, sizeof(outcome->text),
-			"The process that makes the answer ended with status %d and said nothing: "
-			"ask again, or look into the journal.",
+			"Query failed: the query process exited with status %d and sent no reply. "
+			"Try again, or see the journal.",
 			end->exit_status);
 }
 

@@ -2,27 +2,16 @@
 #include "api/api.h"
 
 #include "api/api_private.h"
-#include "base/array.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/utf8.h"
-#include "supervise/journal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum {
-	QUERIES_DEFAULT = 2,
-	LINES_LOGGED = 10, /* of a kind in each LOGGING_PERIOD_NS; of others the counters tell */
-};
-
-#define LOGGING_PERIOD_NS (60ULL * NSEC_PER_SEC)
+enum { QUERIES_DEFAULT = 2 };
 
 static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 32ULL << 20,
 		      QUERY_TIMEOUT_DEFAULT_NS = 60ULL * NSEC_PER_SEC,
@@ -32,9 +21,9 @@ static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 
 #define PPROF_FIELD "X-Go-Pprof"
 
 static const struct http_route routes[] = {
-	{ "GET", "/api/v1/profile", route_profile, ticket_gone, NULL },
-	{ "GET", "/api/v1/diff", route_difference, ticket_gone, NULL },
-	{ "GET", "/debug/pprof/profile", route_new_profile, ticket_gone, PPROF_FIELD },
+	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL },
+	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL },
+	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD },
 	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL },
 	{ "GET", "/api/v1/status", route_status, NULL, NULL },
 	{ "GET", "/metrics", route_metrics, NULL, NULL },
@@ -130,15 +119,15 @@ int api_new(const struct api_options *options, struct api **ret_api, struct faul
 	_cleanup_(api_freep) struct api *api = calloc(1, sizeof(*api));
 	int r;
 
-	assert(options->status && options->want_sealed);
+	assert(options->status && options->request_seal);
 	if (!api)
-		return fault_set(fault, -ENOMEM, "the API cannot start: no memory");
+		return fault_set(fault, -ENOMEM, "cannot start the API: out of memory");
 	api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r = api->epoll_fd < 0 ? -errno : copy_options(api, options);
 	if (r == 0)
 		r = open_server(api, options, fault);
 	if (r < 0)
-		return fault_set(fault, r, "the API cannot start: %s", strerror(-r));
+		return fault_set(fault, r, "cannot start the API: %s", strerror(-r));
 	for (size_t i = 0; i < options->listener_count; i++)
 		(void)close(options->listeners[i].fd);
 	*ret_api = TAKE_PTR(api);
@@ -149,70 +138,13 @@ void api_free(struct api *api)
 {
 	if (!api)
 		return;
-	tickets_free(api);
+	queries_free(api);
 	http_server_free(api->server);
 	if (api->epoll_fd >= 0)
 		(void)close(api->epoll_fd);
 	free(api->history);
 	free(api->symbol_cache);
 	free(api);
-}
-
-/* NULL: not this one; else what is to be said behind it. */
-static const char *take_line(struct log_ration *ration)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	if (now_ns - ration->since_ns >= LOGGING_PERIOD_NS)
-		*ration = (struct log_ration){ .since_ns = now_ns };
-	if (ration->logged == LINES_LOGGED)
-		return NULL;
-	ration->logged++;
-	return ration->logged == LINES_LOGGED ? "; others are not logged for a minute" : "";
-}
-
-void api_log_answer(struct api *api, const char *path, const struct http_peer *peer,
-	unsigned status, uint64_t bytes)
-{
-	char said[PEER_TEXT_BYTES], uid[16], pid[16], shown_status[16], shown_bytes[24];
-	const char *more = take_line(&api->answers_logged);
-	const struct log_field fields[] = {
-		{ "PATH", path },
-		{ "STATUS", shown_status },
-		{ "BYTES", shown_bytes },
-		{ "PEER", peer->address },
-		/* Of TCP nobody knows. */
-		{ "PEER_UID", uid },
-		{ "PEER_PID", pid },
-	};
-	const struct log_event event = {
-		.level = LOG_LEVEL_INFO,
-		.id = JOURNAL_ANSWERED,
-		.fields = fields,
-		.field_count = peer->is_local ? ARRAY_SIZE(fields) : ARRAY_SIZE(fields) - 2,
-	};
-
-	if (!more)
-		return;
-	(void)snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
-	(void)snprintf(pid, sizeof(pid), "%d", (int)peer->pid);
-	(void)snprintf(shown_status, sizeof(shown_status), "%u", status);
-	(void)snprintf(shown_bytes, sizeof(shown_bytes), "%" PRIu64, bytes);
-	log_event(&event, "'%s' answered to %s with status %u, %" PRIu64 " bytes%s", path,
-		peer_text(peer, said), status, bytes, more);
-}
-
-void api_log_refusal(struct api *api, const char *path, const struct http_peer *peer,
-	unsigned status, const char *why)
-{
-	char clean[UTF8_CLEAN_BYTES], peer_said[PEER_TEXT_BYTES];
-	const char *more = take_line(&api->refusals_logged);
-
-	if (!more)
-		return;
-	(void)utf8_clean(clean, why ? why : "", why ? strlen(why) : 0);
-	log_info("'%s' refused to %s with status %u%s%s%s", path, peer_text(peer, peer_said),
-		status, why ? ": " : "", clean, more);
 }
 
 void api_sealed(struct api *api, uint64_t until_ns)
@@ -228,7 +160,7 @@ int api_poll_fd(const struct api *api)
 uint64_t api_timeout_ns(const struct api *api)
 {
 	uint64_t timeout_ns = http_server_timeout_ns(api->server);
-	uint64_t now_ns = clock_monotonic_ns(), next_ns = tickets_next_ns(api);
+	uint64_t now_ns = clock_monotonic_ns(), next_ns = queries_next_ns(api);
 
 	if (next_ns == UINT64_MAX)
 		return timeout_ns;
@@ -240,7 +172,7 @@ int api_run(struct api *api)
 {
 	int r = http_server_run(api->server);
 
-	tickets_run(api);
+	queries_run(api);
 	return r;
 }
 

@@ -53,7 +53,7 @@ struct api_options {
 	 * history as soon as may be: a window ends there, so that another can begin there. Told by
 	 * api_sealed().
 	 */
-	void (*want_sealed)(void *context, uint64_t until_ns);
+	void (*request_seal)(void *context, uint64_t until_ns);
 };
 
 /* Takes the listeners' descriptors if it returns 0; or -errno with `fault`. */

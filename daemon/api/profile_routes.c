@@ -16,16 +16,6 @@ enum {
 
 static const uint64_t DAY_NS = 86400ULL * NSEC_PER_SEC;
 
-const char *peer_text(const struct http_peer *peer, char text[PEER_TEXT_BYTES])
-{
-	if (peer->is_local)
-		(void)snprintf(text, PEER_TEXT_BYTES, "user %u, pid %d", (unsigned)peer->uid,
-			(int)peer->pid);
-	else
-		(void)snprintf(text, PEER_TEXT_BYTES, "%s", peer->address);
-	return text;
-}
-
 static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
 	const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -44,7 +34,7 @@ static void refuse(struct api *api, struct http_request *request, const char *pa
 		api->queries.refused++;
 	else
 		api->queries.failed++;
-	api_log_refusal(api, path, &peer, status, NULL);
+	query_log_refusal(&api->log, path, &peer, status, NULL);
 	http_answer_text(request, status, "%s", text);
 }
 
@@ -57,21 +47,23 @@ static bool take_parameters(struct api *api, struct http_request *request, const
 
 	if (!*api->options.history) {
 		refuse(api, request, path, 404,
-			"This service keeps no history: enable it in pilotlight.conf, or use "
-			"'pilotlight record'.");
+			"No history: this service does not keep one. Set Enabled=yes in [History] "
+			"of pilotlight.conf, or use 'pilotlight record'.");
 		return false;
 	}
 	r = parameter_list_take(list, route, request, &unknown);
 	if (r == -EINVAL)
 		refuse(api, request, path, 400,
-			"'%.100s' is no parameter of '%s': pilotlightd(8) has them all.", unknown,
-			path);
+			"Unknown parameter '%.100s' of '%s'. See pilotlightd(8) for the "
+			"parameters.",
+			unknown, path);
 	else if (r == -E2BIG)
 		refuse(api, request, path, 400,
-			"The parameters have more than %d bytes: select less at a time.",
+			"Query too long: its parameters have more than %d bytes. Select less at a "
+			"time.",
 			ANSWER_PARAMETERS_BYTES);
 	else if (r < 0)
-		refuse(api, request, path, 503, "There is not enough memory: try again later.");
+		refuse(api, request, path, 503, "Out of memory. Try again later.");
 	return r == 0;
 }
 
@@ -88,38 +80,38 @@ static bool is_sealed_time(const struct api *api, const char *text)
 	       time_ns == other_ns && time_ns <= api->sealed_ns && time_ns <= now_ns;
 }
 
-static void add_history_ticket(struct api *api, struct http_request *request,
-	enum parameter_route route, struct ticket_options *options)
+static void add_history_query(struct api *api, struct http_request *request,
+	enum parameter_route route, struct query_options *options)
 {
 	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
 
 	if (take_parameters(api, request, options->path, route, &parameters))
-		ticket_add(api, request, options, &parameters);
+		query_add(api, request, options, &parameters);
 }
 
 void route_profile(void *context, struct http_request *request)
 {
 	struct api *api = context;
-	struct ticket_options options = {
+	struct query_options options = {
 		.path = "/api/v1/profile",
 		.kind = ANSWER_PROFILE,
 		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")),
 	};
 
-	add_history_ticket(api, request, PARAMETERS_PROFILE, &options);
+	add_history_query(api, request, PARAMETERS_PROFILE, &options);
 }
 
 void route_difference(void *context, struct http_request *request)
 {
 	struct api *api = context;
-	struct ticket_options options = {
+	struct query_options options = {
 		.path = "/api/v1/diff",
 		.kind = ANSWER_DIFFERENCE,
 		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")) &&
 			     is_sealed_time(api, http_request_parameter(request, "against.to")),
 	};
 
-	add_history_ticket(api, request, PARAMETERS_DIFFERENCE, &options);
+	add_history_query(api, request, PARAMETERS_DIFFERENCE, &options);
 }
 
 /* NULL is the default. Whether it is a number that may be. */
@@ -144,7 +136,7 @@ static bool parse_seconds(const char *text, unsigned *ret_seconds)
 void route_new_profile(void *context, struct http_request *request)
 {
 	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
-	struct ticket_options options = {
+	struct query_options options = {
 		.path = "/debug/pprof/profile",
 		.kind = ANSWER_PROFILE,
 	};
@@ -153,7 +145,8 @@ void route_new_profile(void *context, struct http_request *request)
 
 	if (!parse_seconds(http_request_parameter(request, "seconds"), &seconds)) {
 		refuse(api, request, options.path, 400,
-			"'seconds' is to be a whole number from 1 to %d.", SECONDS_MAX);
+			"Invalid value of 'seconds'. Use a whole number from 1 to %d.",
+			SECONDS_MAX);
 		return;
 	}
 	options.duration_ns = (uint64_t)seconds * NSEC_PER_SEC;
@@ -163,8 +156,7 @@ void route_new_profile(void *context, struct http_request *request)
 	 */
 	if (!http_request_parameter(request, "labels") &&
 		parameter_list_add(&parameters, "labels", "service") < 0)
-		refuse(api, request, options.path, 503,
-			"There is not enough memory: try again later.");
+		refuse(api, request, options.path, 503, "Out of memory. Try again later.");
 	else
-		ticket_add(api, request, &options, &parameters);
+		query_add(api, request, &options, &parameters);
 }

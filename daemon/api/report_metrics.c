@@ -78,7 +78,7 @@ static void write_label_value(struct output *output, const char *text, size_t si
 
 static void write_build(struct output *output, const struct service_status *service)
 {
-	write_head(output, "build_info", "gauge", "The version, and what drives the sampler.");
+	write_head(output, "build_info", "gauge", "Version, and sampling event.");
 	output_string(output, "pilotlight_build_info{version=\"");
 	write_label_value(output, service->version, sizeof(service->version));
 	output_string(output, "\",event=\"");
@@ -95,15 +95,15 @@ static void write_labelled(struct output *output, const char *name, const char *
 static void write_samples(struct output *output, const struct accounts *accounts)
 {
 	write_head(output, "samples_fired_total", "counter",
-		"Samples; all of them are stored or dropped.");
+		"Samples taken; each is either stored or dropped.");
 	output_printf(output, "pilotlight_samples_fired_total %" PRIu64 "\n", accounts->fired);
 	write_head(output, "samples_stored_total", "counter",
-		"Samples that are in profiles, those of windows_dropped_total among them.");
+		"Samples stored in profiles, including windows that could not be written.");
 	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
 		write_labelled(output, "samples_stored_total", "path", report_path_name(i),
 			accounts->stored[i]);
 	write_head(output, "samples_dropped_total", "counter",
-		"Samples that are not, and why; idle and filtered are no losses.");
+		"Samples dropped, by reason; idle and filtered samples are not losses.");
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++) {
 		char name[REPORT_NAME_BYTES];
 
@@ -111,7 +111,7 @@ static void write_samples(struct output *output, const struct accounts *accounts
 			accounts->dropped[i]);
 	}
 	write_head(output, "samples_lost_total", "counter",
-		"Samples that were dropped and should not have been.");
+		"Samples lost: dropped, except idle and filtered ones.");
 	output_printf(
 		output, "pilotlight_samples_lost_total %" PRIu64 "\n", accounts_lost(accounts));
 }
@@ -119,17 +119,17 @@ static void write_samples(struct output *output, const struct accounts *accounts
 static void write_walks(struct output *output, const struct accounts *accounts)
 {
 	write_head(output, "sample_events_total", "counter",
-		"What cost a sample something short of its loss.");
+		"Events that degraded a sample without losing it.");
 	for (enum pilotlight_event i = 0; i < PILOTLIGHT_EVENT_COUNT; i++)
 		write_labelled(output, "sample_events_total", "event", report_event_name(i),
 			accounts->events[i]);
 	write_head(output, "samples_walked_total", "counter",
-		"Samples with a user stack, by who walked it.");
+		"Samples with a user stack, by unwinder.");
 	for (enum pilotlight_walker i = 0; i < PILOTLIGHT_WALKERS; i++)
 		write_labelled(output, "samples_walked_total", "walker", report_walker_name(i),
 			accounts->walked[i]);
 	write_head(output, "table_walks_total", "counter",
-		"Walks of user stacks by unwind tables, by why they ended.");
+		"Unwinds by unwind tables, by reason of their end.");
 	for (enum pilotlight_walk_end i = 0; i < PILOTLIGHT_WALK_ENDS; i++)
 		write_labelled(output, "table_walks_total", "end", report_walk_end_name(i),
 			accounts->ends[i]);
@@ -137,7 +137,7 @@ static void write_walks(struct output *output, const struct accounts *accounts)
 
 static void write_responses(struct output *output, const struct http_counters *http)
 {
-	write_head(output, "http_responses_total", "counter", "Answers, by their status.");
+	write_head(output, "http_responses_total", "counter", "HTTP answers, by status class.");
 	for (size_t i = 1; i < ARRAY_SIZE(http->statuses); i++)
 		output_printf(output,
 			"pilotlight_http_responses_total{code=\"%zuxx\"} %" PRIu64 "\n", i,
@@ -151,8 +151,8 @@ void report_write_metrics(const struct report *report, struct output *output)
 		write_field(output, &report_fields[i], report);
 	write_samples(output, &report->service.accounts);
 	write_head(output, "samples_lost_with_engines_total", "counter",
-		"Samples of windows that were open when an engine was killed, or not known to be "
-		"written.");
+		"Samples lost with windows that were open, or not confirmed as written, when an "
+		"engine was killed.");
 	output_printf(output, "pilotlight_samples_lost_with_engines_total %" PRIu64 "\n",
 		report->service.lost_by_engines);
 	write_walks(output, &report->service.accounts);

@@ -134,7 +134,7 @@ static void write_problem(struct output *output, size_t *count, const char *form
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if ((*count)++ == 0)
-		output_string(output, "Wrong:\n");
+		output_string(output, "Problems:\n");
 	output_string(output, "  ! ");
 	write_words(output, text, 4);
 }
@@ -159,12 +159,11 @@ static void write_history_problems(
 	if (service->is_history_failing)
 		write_problem(output, count, "The history cannot be written: %s",
 			service->history_fault[0] ? CLEAN_TEXT(service->history_fault, clean)
-						  : "the journal tells why");
+						  : "see the journal");
 	else if (service->now_ns > since_ns &&
 		 (service->now_ns - since_ns) / WINDOWS_LATE > service->window_ns)
 		write_problem(output, count,
-			"Nothing was added to the history for %s, where windows are of %" PRIu64
-			" s.",
+			"No window was added to the history for %s (window length: %" PRIu64 " s).",
 			time_text_format_duration(service->now_ns - since_ns, duration),
 			service->window_ns / NSEC_PER_SEC);
 }
@@ -185,17 +184,17 @@ static void write_problems(
 			share_text(accounts_lost(last), accounts_stored(last) + accounts_lost(last),
 				share));
 	if (service->memory_max_bytes > 0 && service->memory_bytes > service->memory_max_bytes)
-		write_problem(output, count, "It takes %s of memory, and its budget is %s.",
+		write_problem(output, count, "Memory is over budget: %s used, limit %s.",
 			bytes_text(service->memory_bytes, used),
 			bytes_text(service->memory_max_bytes, budget));
 	if (service->max_cost_ppm > 0 && service->cost_ppm > 1.1 * (double)service->max_cost_ppm &&
 		service->now_ns > service->started_ns &&
 		service->now_ns - service->started_ns > START_NS)
 		write_problem(output, count,
-			"It costs %.3f%% of the machine's CPU time, and may cost %.3f%%.",
+			"CPU cost is over budget: %.3f%% of the machine's CPU time, limit %.3f%%.",
 			service->cost_ppm / 1e4, (double)service->max_cost_ppm / 1e4);
 	if (service->window_ns > 0 && service->drain_lag_ns > service->window_ns)
-		write_problem(output, count, "Draining is %s behind.",
+		write_problem(output, count, "Reading samples is %s late.",
 			time_text_format_duration(service->drain_lag_ns, duration));
 }
 
@@ -221,7 +220,7 @@ static void write_engine(const struct service_status *service, struct output *ou
 
 	if (service->engine_starts > 1)
 		write_entry(output, "Engine",
-			"started %s times, as the journal tells; counts are since the last",
+			"started %s times, see the journal; counts begin with the last start",
 			count_text(service->engine_starts, count));
 }
 
@@ -239,7 +238,7 @@ static void write_sampling(const struct service_status *service, struct output *
 		time_text_format_duration(service->window_ns, duration));
 	if (service->rate_hz < service->wanted_rate_hz)
 		write_entry(output, "",
-			"%" PRIu32 " Hz are wanted: lowered to keep the cost to its budget",
+			"%" PRIu32 " Hz are configured: lowered to keep the CPU cost in budget",
 			service->wanted_rate_hz);
 }
 
@@ -250,10 +249,10 @@ static void write_cost(const struct service_status *service, struct output *outp
 
 	if (service->cost_ppm > 0)
 		write_entry(output, "Cost",
-			"%.3f%% of all CPU time in the last minute, of at most %.3f%%",
+			"%.3f%% of all CPU time in the last minute, limit %.3f%%",
 			service->cost_ppm / 1e4, (double)service->max_cost_ppm / 1e4);
 	else
-		write_entry(output, "Cost", "not known yet, of at most %.3f%% of all CPU time",
+		write_entry(output, "Cost", "not measured yet, limit %.3f%% of all CPU time",
 			(double)service->max_cost_ppm / 1e4);
 	write_entry(output, "", "%.1f s since the start: BPF %.1f, engine %.1f, %s %.1f", all_s,
 		(double)service->bpf_ns / NSEC_PER_SEC,
@@ -268,7 +267,7 @@ static void write_memory(const struct service_status *service, struct output *ou
 	char all[NUMBER_BYTES], budget[NUMBER_BYTES], maps[NUMBER_BYTES], rings[NUMBER_BYTES],
 		engine[NUMBER_BYTES];
 
-	write_entry(output, "Memory", "%s of at most %s: maps %s, side-band %s, engine %s",
+	write_entry(output, "Memory", "%s, limit %s: maps %s, side-band %s, engine %s",
 		bytes_text(service->memory_bytes, all),
 		bytes_text(service->memory_max_bytes, budget), bytes_text(service->map_bytes, maps),
 		bytes_text(service->sideband_bytes, rings),
@@ -281,7 +280,7 @@ static void write_history(const struct service_status *service, struct output *o
 	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], windows[NUMBER_BYTES];
 
 	if (!service->has_history) {
-		write_entry(output, "History", "none is kept");
+		write_entry(output, "History", "disabled");
 		return;
 	}
 	if (service->history_last_ns <= service->history_first_ns)
@@ -292,7 +291,7 @@ static void write_history(const struct service_status *service, struct output *o
 				service->history_last_ns - service->history_first_ns, span),
 			time_text_format(service->history_first_ns, first),
 			time_text_format(service->history_last_ns, last));
-	write_entry(output, "", "%s of at most %s, %s windows in %" PRIu64 " day%s",
+	write_entry(output, "", "%s, limit %s, %s windows in %" PRIu64 " day%s",
 		bytes_text(service->history_bytes, bytes),
 		bytes_text(service->history_max_bytes, bytes_max),
 		count_text(service->history_windows, windows), service->history_days,
@@ -320,7 +319,7 @@ static void write_samples(const struct service_status *service, struct output *o
 			output, "Samples", "%s since the start, none lost", count_text(all, count));
 		return;
 	}
-	write_entry(output, "Samples", "%s since the start, of which lost: %s, %s",
+	write_entry(output, "Samples", "%s since the start, %s of them lost, %s",
 		count_text(all, count), count_text(lost, lost_count), share_text(lost, all, share));
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		if (accounts_drop_is_loss(i) && accounts->dropped[i] > 0)
@@ -338,11 +337,11 @@ static void write_names(const struct service_status *service, struct output *out
 	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], pending[NUMBER_BYTES],
 		wanted[NUMBER_BYTES], without[NUMBER_BYTES], entries[NUMBER_BYTES];
 
-	write_entry(output, "Names", "of %s binaries wanted %s are pending, %s have none",
+	write_entry(output, "Names", "%s binaries requested: %s pending, %s failed",
 		count_text(service->binaries_wanted, wanted),
 		count_text(service->binaries_pending, pending),
 		count_text(service->binaries_failed, without));
-	write_entry(output, "", "symbol cache: %s of at most %s, %s binaries",
+	write_entry(output, "", "symbol cache: %s, limit %s, %s binaries",
 		bytes_text(service->symbol_cache_bytes, bytes),
 		bytes_text(service->symbol_cache_max_bytes, bytes_max),
 		count_text(service->symbol_cache_entries, entries));
@@ -355,7 +354,7 @@ static void write_processes(const struct service_status *service, struct output 
 	write_entry(output, "Processes", "%s with %s executable mappings",
 		count_text(service->processes, processes), count_text(service->mappings, mappings));
 	if (service->processes_refused > 0)
-		write_entry(output, "", "%s more than there is room for",
+		write_entry(output, "", "%s more not tracked: the table is full",
 			count_text(service->processes_refused, count));
 	if (service->sideband_lost > 0)
 		write_entry(output, "", "%s records of the side-band were lost",
@@ -423,7 +422,7 @@ void report_write_text(const struct report *report, struct output *output)
 	write_title(service, output);
 	write_problems(service, output, &problem_count);
 	if (problem_count == 0)
-		output_string(output, "All is well.\n");
+		output_string(output, "No problems.\n");
 	output_char(output, '\n');
 	write_engine(service, output);
 	write_sampling(service, output);

@@ -14,8 +14,8 @@ static void fill_report(struct api *api, struct report *report)
 	api->options.status(api->options.context, &report->service);
 	http_server_counters(api->server, &report->http);
 	report->queries = api->queries;
-	for (const struct ticket *t = api->first; t; t = t->next)
-		if (t->state == TICKET_RUNNING)
+	for (const struct query *t = api->first; t; t = t->next)
+		if (t->state == QUERY_RUNNING)
 			report->queries.running++;
 		else
 			report->queries.waiting++;
@@ -42,7 +42,7 @@ static void answer_report(struct api *api, struct http_request *request, report_
 
 	if (write_report(api, function, &memory) < 0) {
 		free(memory.bytes);
-		http_answer_text(request, 503, "There is not enough memory: try again later.");
+		http_answer_text(request, 503, "Out of memory. Try again later.");
 		return;
 	}
 	answer.body = memory.bytes;
@@ -65,15 +65,16 @@ void route_status(void *api, struct http_request *request)
 
 	if (http_request_each(request, find_unknown, &unknown) != 0)
 		http_answer_text(request, 400,
-			"'%.100s' is no parameter of '/api/v1/status': it has 'format' alone.",
+			"Unknown parameter '%.100s' of '/api/v1/status'. The only parameter is "
+			"'format'.",
 			unknown);
 	else if (!format || strcmp(format, "json") == 0)
 		answer_report(api, request, report_write_json, "application/json");
 	else if (strcmp(format, "text") == 0)
 		answer_report(api, request, report_write_text, "text/plain; charset=utf-8");
 	else
-		http_answer_text(request, 400,
-			"The status has no format '%.100s': it may be 'json' or 'text'.", format);
+		http_answer_text(
+			request, 400, "Unknown format '%.100s'. Use 'json' or 'text'.", format);
 }
 
 void route_metrics(void *api, struct http_request *request)
@@ -86,27 +87,19 @@ void route_index(void *api, struct http_request *request)
 {
 	(void)api;
 	http_answer_text(request, 200,
-		"pilotlightd, a profiler that is always on. What there is, as pilotlightd(8) "
-		"tells:\n"
-		"\n"
-		"GET /api/v1/profile?last=10min&unit=nginx.service&format=svg\n"
-		"    a profile out of the history\n"
-		"GET /api/v1/diff?last=10min&against.from=yesterday&against.last=10min\n"
-		"    the difference of two\n"
-		"GET /debug/pprof/profile?seconds=30\n"
-		"    a new one, for pprof and what scrapes like it\n"
-		"GET /api/v1/status, /api/v1/status?format=text\n"
-		"    how the service is\n"
-		"GET /metrics\n"
-		"    the same for Prometheus\n");
+		"pilotlightd, an always-on profiler. See pilotlightd(8). Examples:\n\nGET "
+		"/api/v1/profile?last=10min&unit=nginx.service&format=svg\n    a profile from the "
+		"history\nGET /api/v1/diff?last=10min&against.from=yesterday&against.last=10min\n  "
+		"  the difference between two profiles\nGET /debug/pprof/profile?seconds=30\n    a "
+		"new profile, for pprof and scrapers\nGET /api/v1/status, "
+		"/api/v1/status?format=text\n    the status of the service\nGET /metrics\n    "
+		"metrics for Prometheus\n");
 }
 
 void route_pprof_index(void *api, struct http_request *request)
 {
 	(void)api;
 	http_answer_text(request, 200,
-		"/debug/pprof/\n"
-		"\n"
-		"profile: CPU profile of the whole machine. Its length in seconds is that of the "
-		"parameter 'seconds', 30 if there is none.\n");
+		"/debug/pprof/\n\nprofile: CPU profile of the whole machine. The parameter "
+		"'seconds' sets its length; the default is 30.\n");
 }

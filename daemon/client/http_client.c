@@ -153,31 +153,27 @@ static int explain_connection(const struct http_client *client, struct fault *fa
 	switch (error) {
 	case ENOENT:
 		return fault_set(fault, -ENOENT,
-			"there is no socket '%s': is pilotlightd running? systemctl start "
-			"pilotlightd",
+			"no socket at '%s': is pilotlightd running? systemctl start pilotlightd",
 			path);
 	case ECONNREFUSED:
 		/* What the kernel says of other files, too. */
 		if (stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
 			return fault_set(fault, -ENOTSOCK,
-				"'%s' is no socket: pilotlightd's is mostly "
-				"/run/pilotlight/api.sock",
-				path);
+				"'%s' is not a socket: try /run/pilotlight/api.sock", path);
 		return fault_set(fault, -ECONNREFUSED,
-			"nobody listens on '%s': is pilotlightd running? systemctl start "
+			"connection to '%s' refused: is pilotlightd running? systemctl start "
 			"pilotlightd",
 			path);
 	case EACCES:
 	case EPERM:
 		return fault_set(fault, -EACCES,
-			"'%s' is for root and members of the group pilotlight: adduser USER "
-			"pilotlight, "
-			"and log in again",
+			"no permission to connect to '%s': only root and members of the group "
+			"pilotlight may; run adduser USER pilotlight, and log in again",
 			path);
 	default:
 		return fault_set(fault, error > 0 ? (int)-error : -EPROTO,
-			"'%s' cannot be connected to: %s", path,
-			error > 0 ? strerror((int)error) : "for a reason that is not known");
+			"cannot connect to '%s': %s", path,
+			error > 0 ? strerror((int)error) : "unknown error");
 	}
 }
 
@@ -185,11 +181,11 @@ static int explain_own(const struct http_client *client, struct fault *fault)
 {
 	if (client->error == -E2BIG && client->options.limit_bytes > 0)
 		return fault_set(fault, -E2BIG,
-			"the answer of pilotlightd has more than %llu bytes: ask for less",
+			"the answer of pilotlightd is larger than %llu bytes: ask for less",
 			(unsigned long long)client->options.limit_bytes);
 	if (client->error == -ECANCELED)
 		return fault_set(fault, -ECANCELED, "interrupted");
-	return fault_set(fault, client->error, "the answer of pilotlightd cannot be kept: %s",
+	return fault_set(fault, client->error, "cannot store the answer of pilotlightd: %s",
 		strerror(-client->error));
 }
 
@@ -202,14 +198,14 @@ static int explain(const struct http_client *client, CURLcode code, struct fault
 		return explain_connection(client, fault);
 	case CURLE_OPERATION_TIMEDOUT:
 		return fault_set(fault, -ETIMEDOUT,
-			"pilotlightd has not answered on '%s' within %u s: see journalctl -u "
+			"no answer from pilotlightd on '%s' within %u s: see journalctl -u "
 			"pilotlightd",
 			client->socket_path, client->options.timeout_s);
 	case CURLE_OUT_OF_MEMORY:
-		return fault_set(fault, -ENOMEM, "no memory to ask pilotlightd");
+		return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
 	default:
 		return fault_set(fault, -EPROTO,
-			"what answers on '%s' broke off or is not pilotlightd: %s",
+			"invalid or incomplete answer on '%s': %s; is it pilotlightd's socket?",
 			client->socket_path, curl_easy_strerror(code));
 	}
 }
@@ -223,7 +219,7 @@ static int explain_status(const struct http_client *client, unsigned status, str
 		size--;
 	(void)utf8_clean(text, client->error_text, size);
 	return fault_set(fault, -EREMOTEIO, "pilotlightd answers %u: %.400s", status,
-		*text ? text : "without a reason");
+		*text ? text : "no reason given");
 }
 
 /* A field of seconds; 0: there is none that makes sense. */
@@ -267,9 +263,9 @@ int http_client_get(struct http_client *client, const char *target, output_funct
 
 	if (strlen(client->socket_path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return fault_set(fault, -ENAMETOOLONG,
-			"'%.200s' is too long for the path of a socket", client->socket_path);
+			"socket path '%.200s' is too long: use a shorter one", client->socket_path);
 	if (!url)
-		return fault_set(fault, -ENOMEM, "no memory to ask pilotlightd");
+		return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
 	if (snprintf(url, URL_BYTES, "http://localhost%s", target) >= URL_BYTES)
 		return fault_set(fault, -E2BIG, "the request is too long: select less at once");
 	client->write = write;

@@ -57,8 +57,8 @@ static int read_drop_in(const char *folder, const char *name, struct config *con
 			problems, folder, 0, "the path of '%.200s' is too long", name);
 	r = config_file_read(path, config, problems);
 	if (r == -ENOENT)
-		return config_problem_add(
-			problems, path, 0, "this link leads nowhere: remove it, or mend it");
+		return config_problem_add(problems, path, 0,
+			"broken symbolic link: remove it, or point it to a file");
 	return r;
 }
 
@@ -76,7 +76,7 @@ static int read_drop_ins(const char *path, struct config *config, struct config_
 	if (count < 0)
 		return errno == ENOENT ? 0
 				       : config_problem_add(problems, folder, 0,
-						 "this folder cannot be read: %s", strerror(errno));
+						 "cannot read this directory: %s", strerror(errno));
 	for (int i = 0; i < count; i++) {
 		if (r == 0 && i < DROP_INS_MAX)
 			r = read_drop_in(folder, entries[i]->d_name, config, problems);
@@ -85,8 +85,7 @@ static int read_drop_ins(const char *path, struct config *config, struct config_
 	free(entries);
 	if (r == 0 && count > DROP_INS_MAX)
 		r = config_problem_add(problems, folder, 0,
-			"there are more than %d files, and the others have no effect",
-			DROP_INS_MAX);
+			"more than %d files: the rest are ignored; merge some", DROP_INS_MAX);
 	return r;
 }
 
@@ -99,11 +98,10 @@ static int load(
 		return r;
 	r = config_file_read(path, config, problems);
 	if (r == -ENOENT)
-		r = flags & CONFIG_MUST_EXIST
-			    ? config_problem_add(problems, path, 0,
-				      "there is no such file: write one, or leave it to the "
-				      "defaults")
-			    : 0;
+		r = flags & CONFIG_MUST_EXIST ? config_problem_add(problems, path, 0,
+							"no such file: create it, or run without "
+							"it to use the defaults")
+					      : 0;
 	if (r == 0)
 		r = read_drop_ins(path, config, problems);
 	if (r == 0)
@@ -170,10 +168,10 @@ int config_check(
 	if (all > problems.count)
 		output_printf(output, "… and %" PRIu64 " more\n", all - problems.count);
 	if (all == 0)
-		output_printf(output, "%s: nothing is wrong\n", path);
+		output_printf(output, "%s: no problems\n", path);
 	else
-		output_printf(output, "%s: %" PRIu64 " %s wrong\n", path, all,
-			all == 1 ? "thing is" : "things are");
+		output_printf(output, "%s: %" PRIu64 " %s\n", path, all,
+			all == 1 ? "problem" : "problems");
 	config_done(&config);
 	config_problems_done(&problems);
 	return all == 0 ? 0 : -EINVAL;

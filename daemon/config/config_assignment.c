@@ -48,9 +48,8 @@ int config_enter_section(struct config_reading *reading, const char *section)
 		return 0;
 	list_names(NULL, names);
 	return config_problem_add(reading->problems, reading->file, reading->line,
-		"[%.100s]: there is no such section, and what is in it has no effect: write one "
-		"of %s",
-		section, names);
+		"[%.100s]: unknown section, all its settings are ignored: use one of %s", section,
+		names);
 }
 
 /* The section that a key is of, if it is of one alone. */
@@ -76,15 +75,14 @@ static int report_unknown_key(struct config_reading *reading, const char *sectio
 		return 0; /* config_enter_section() has said so */
 	if (other)
 		return config_problem_add(reading->problems, reading->file, reading->line,
-			"%s%s%s%s: this key is of [%s]: move it there", *section ? "[" : "",
+			"%s%s%s%s: this key belongs to [%s]: move it there", *section ? "[" : "",
 			section, *section ? "] " : "", key, other);
 	if (!*section)
 		return config_problem_add(reading->problems, reading->file, reading->line,
-			"%.100s: no section is named before it: write one, such as [Sampling]",
-			key);
+			"%.100s: no section before this key: add one, such as [Sampling]", key);
 	list_names(section, names);
 	return config_problem_add(reading->problems, reading->file, reading->line,
-		"[%s] %.100s: there is no such key: write one of %s", section, key, names);
+		"[%s] %.100s: unknown key: use one of %s", section, key, names);
 }
 
 static void forget_origin(struct config_origin *origin)
@@ -185,16 +183,16 @@ int config_check_together(struct config *config, struct config_problems *problem
 
 	if (config->jit_bytes > config->max_bytes / 2)
 		r = contradict(config, problems, "Memory", "JitBytes", "Memory", "MaxBytes",
-			"names of generated code would take more than half of all memory: make "
-			"JitBytes less, or MaxBytes more");
+			"JitBytes is more than half of MaxBytes: lower JitBytes, or raise "
+			"MaxBytes");
 	if (r == 0 && config->minute_after_ns >= config->ten_minutes_after_ns)
 		r = contradict(config, problems, "History", "TenMinutesAfter", "History",
 			"MinuteAfter",
-			"windows become minutes before they become ten: make TenMinutesAfter more "
-			"than MinuteAfter");
+			"TenMinutesAfter is not longer than MinuteAfter: make it longer");
 	if (r == 0 && config->minute_after_ns > config->history_age_ns)
 		r = contradict(config, problems, "History", "MaxAge", "History", "MinuteAfter",
-			"nothing would live to be merged: make MaxAge more than MinuteAfter");
+			"MaxAge is shorter than MinuteAfter, so profiles would expire before they "
+			"are merged: raise MaxAge");
 	return r;
 }
 
@@ -205,6 +203,6 @@ int config_check_group(struct config *config, struct config_problems *problems)
 	if (!origin->file || getgrnam(config->group))
 		return 0;
 	return config_problem_add(problems, origin->file, origin->line,
-		"[Api] Group: there is no group '%.100s': groupadd --system it, or name another",
+		"[Api] Group: no group '%.100s': create it with groupadd --system, or set another",
 		config->group);
 }

@@ -42,8 +42,7 @@ static void complain(struct file_reader *reader, const char *sentence)
 static void settle_line(struct file_reader *reader)
 {
 	if (reader->awaits_assignment)
-		complain(reader, "this is neither Key=value, [Section] nor a comment: begin a "
-				 "comment with '#'");
+		complain(reader, "not Key=value, [Section] or a comment: begin a comment with '#'");
 	reader->awaits_assignment = false;
 }
 
@@ -53,7 +52,7 @@ static void check_section(struct file_reader *reader, const char *line, size_t s
 	char name[64];
 
 	if (!end) {
-		complain(reader, "the name of the section has no end: write [Section]");
+		complain(reader, "section name without ']': write [Section]");
 		return;
 	}
 	size = (size_t)(end - line) - 1;
@@ -70,11 +69,12 @@ static bool check_line(struct file_reader *reader, const char *line, size_t size
 	if (size == 0 || *line == '#' || *line == ';')
 		return false;
 	if (size > LINE_BYTES_MAX - LINE_BYTES_RESERVED) {
-		complain(reader, "this line is too long, and has no effect: write it as several");
+		complain(reader, "line too long, ignored: split it");
 		return false;
 	}
 	if (memchr(line, '\0', size)) {
-		complain(reader, "this line has a NUL in it, and has no effect: is this a text?");
+		complain(reader,
+			"line contains a NUL byte, ignored: check that this is a text file");
 		return false;
 	}
 	if (*line == '[')
@@ -180,25 +180,23 @@ int config_file_read(const char *path, struct config *config, struct config_prob
 		return -ENOENT;
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return config_problem_add(problems, path, 0,
-			"this file cannot be read: %s; see that the service may read it, and each "
-			"folder on the way",
+			"cannot read this file: %s; let the service read the file and search each "
+			"directory above it",
 			strerror(errno));
 	if (is_null_device(&status))
 		return 0;
 	if (!S_ISREG(status.st_mode))
-		return config_problem_add(
-			problems, path, 0, "this is not a regular file: put one there");
+		return config_problem_add(problems, path, 0, "not a regular file: replace it");
 	bytes = malloc(FILE_BYTES_MAX + 1);
 	if (!bytes)
 		return -ENOMEM;
 	size = read_whole(fd, bytes, FILE_BYTES_MAX + 1);
 	if (size < 0)
-		return config_problem_add(
-			problems, path, 0, "this file cannot be read: %s", strerror((int)-size));
+		return config_problem_add(problems, path, 0,
+			"cannot read this file: %s; check the file system", strerror((int)-size));
 	if (size > FILE_BYTES_MAX)
 		return config_problem_add(problems, path, 0,
-			"this file has more than %d bytes, and has no effect: make it smaller",
-			FILE_BYTES_MAX);
+			"file larger than %d bytes, ignored: make it smaller", FILE_BYTES_MAX);
 	reader.next = bytes;
 	reader.end = bytes + size;
 	return parse(&reader);

@@ -18,53 +18,54 @@
 
 const struct config_knob config_knobs[] = {
 	{ "Sampling", "FrequencyHz", CONFIG_HZ, FIELD(frequency_hz), "99", 1, 10000, NULL,
-		"Samples a second on each CPU; fewer while they would cost more than "
+		"Samples per second on each CPU. The service lowers it to stay within "
 		"MaxCostPercent." },
 	{ "Sampling", "KernelStacks", CONFIG_BOOLEAN, FIELD(kernel_stacks), "yes", 0, 0, NULL,
-		"Whether stacks go on into the kernel." },
+		"Record kernel stacks." },
 	{ "Sampling", "Event", CONFIG_CHOICE, FIELD(event), "auto", 0, 0, "auto cycles cpu-clock",
-		"What drives the sampler: cycles where the CPU counts them (auto), or one of the "
-		"two." },
+		"Sampling event. auto uses cycles if the CPU counts them, else cpu-clock." },
 	{ "Sampling", "MaxCostPercent", CONFIG_PERCENT, FIELD(max_cost_ppm), "0.15", 100, 1000000,
-		NULL, "Of all CPU time, what the service is to use; the frequency follows." },
+		NULL,
+		"Limit of the service's CPU time, in percent of the machine. The frequency adapts "
+		"to it." },
 
 	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
-		"Memory in use all the time, BPF maps included; a third of the unit's MemoryMax= "
-		"if not set." },
+		"Limit of permanent memory, with BPF maps. If not set: a third of the unit's "
+		"MemoryMax=." },
 	{ "Memory", "JitBytes", CONFIG_BYTES, FIELD(jit_bytes), "16M", MIB, 64 * GIB, NULL,
-		"The part of it that names of generated code may take." },
+		"Limit of the memory for names of JIT code, part of MaxBytes." },
 
 	{ "History", "Enabled", CONFIG_BOOLEAN, FIELD(history_enabled), "yes", 0, 0, NULL,
-		"Whether profiles are kept on disk." },
+		"Keep a history of profiles on disk." },
 	{ "History", "Window", CONFIG_DURATION, FIELD(window_ns), "10s", SECONDS(1), MINUTES(1),
-		NULL, "How long a profile is; the finest step in which time can be selected." },
+		NULL, "Length of one profile, and the finest time resolution of the history." },
 	{ "History", "MaxBytes", CONFIG_BYTES, FIELD(history_bytes), "1G", 16 * MIB, 64 * TIB, NULL,
-		"What the history may take on disk; the oldest days make room." },
+		"Limit of the history on disk. The oldest days are deleted first." },
 	{ "History", "MaxAge", CONFIG_DURATION, FIELD(history_age_ns), "30d", DAYS(1), DAYS(3650),
-		NULL, "How long profiles are kept." },
+		NULL, "Age at which profiles are deleted." },
 	{ "History", "MinuteAfter", CONFIG_DURATION, FIELD(minute_after_ns), "2h", MINUTES(10),
-		DAYS(3650), NULL, "The age at which windows are merged into ones of a minute." },
+		DAYS(3650), NULL, "Age at which windows are merged into one-minute windows." },
 	{ "History", "TenMinutesAfter", CONFIG_DURATION, FIELD(ten_minutes_after_ns), "2d",
 		HOURS(1), DAYS(3650), NULL,
-		"The age at which those are merged into ones of ten minutes." },
+		"Age at which one-minute windows are merged into ten-minute windows." },
 
 	{ "Symbols", "CacheBytes", CONFIG_BYTES, FIELD(symbol_cache_bytes), "2G", 16 * MIB,
-		64 * TIB, NULL, "What symbols may take on disk; the least used make room." },
+		64 * TIB, NULL,
+		"Limit of the symbol cache on disk. The least recently used symbols are evicted." },
 	{ "Symbols", "DebuginfodUrls", CONFIG_URLS, FIELD(debuginfod_urls), "", 0, 0, NULL,
-		"Servers to ask for debug information, separated by blanks; empty: none." },
+		"Download debug information from these debuginfod servers, separated by spaces. "
+		"Empty: none." },
 
 	{ "Api", "Socket", CONFIG_SOCKET, FIELD(socket), "", 0, 0, NULL,
-		"Where the command reaches the service; empty: api.sock in the runtime "
-		"directory." },
+		"Unix socket for clients. Empty: api.sock in the runtime directory." },
 	{ "Api", "Group", CONFIG_GROUP, FIELD(group), "pilotlight", 0, 0, NULL,
-		"Whose members may, besides root." },
+		"Group whose members may connect to the socket, besides root." },
 	{ "Api", "Listen", CONFIG_ADDRESSES, FIELD(listen), "", 0, 0, NULL,
-		"Addresses to listen on by TCP, such as 127.0.0.1:7447. Whoever reaches them may: "
-		"it "
-		"asks for no password." },
+		"TCP addresses to listen on, such as 127.0.0.1:7447. There is no password: anyone "
+		"who can connect can read profiles." },
 	{ "Api", "MaxConnections", CONFIG_NUMBER, FIELD(max_connections), "64", 1, 1024, NULL,
-		"Clients at one time; one user has half of them at most, and the last eighth is "
-		"for those of this host who have none." },
+		"Maximum number of connections. One user may have half. An eighth is reserved for "
+		"local users without one." },
 };
 const size_t config_knob_count = ARRAY_SIZE(config_knobs);
 

@@ -6,13 +6,12 @@
 static const char head[] =
 	"# SPDX-License-Identifier: GPL-2.0-or-later\n"
 	"#\n"
-	"# The configuration of pilotlightd; see pilotlight.conf(5). Lines that begin with '#' "
-	"show\n"
-	"# the defaults. Changes are better kept in files of their own, which updates leave "
-	"alone:\n"
-	"# " CONFIG_FILE ".d/*.conf, read after this one in the order of their\n"
-	"# names. `pilotlightd --check` tells what is wrong, `systemctl reload pilotlightd` takes\n"
-	"# changes over.\n";
+	"# Configuration of pilotlightd; see pilotlight.conf(5). Lines that begin with '#' show "
+	"the\n"
+	"# defaults. Put changes into drop-in files, which package updates leave alone:\n"
+	"# " CONFIG_FILE ".d/*.conf. They are read after this file, in the\n"
+	"# order of their names. Check them with `pilotlightd --check`, then apply them with\n"
+	"# `systemctl reload pilotlightd`.\n";
 
 static void print_list(
 	const struct config_knob *knob, const struct config *config, struct output *output)

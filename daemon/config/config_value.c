@@ -191,7 +191,7 @@ static int set_boolean(const char *text, bool *field, char *reason)
 			*field = i % 2;
 			return 0;
 		}
-	return invalid(reason, "is neither yes nor no: write one of them");
+	return invalid(reason, "is not a boolean: write yes or no");
 }
 
 static bool is_choice(const char *choices, const char *text)
@@ -220,8 +220,7 @@ static int check_socket(const char *text, char *reason)
 	if (text[strlen(text) - 1] == '/')
 		return invalid(reason, "is a folder: write the path of a socket in it");
 	if (strlen(text) >= sizeof(address->sun_path))
-		return invalid(reason,
-			"is too long for a socket: write a path of %zu bytes at most",
+		return invalid(reason, "is too long for a socket path: write at most %zu bytes",
 			sizeof(address->sun_path) - 1);
 	return 0;
 }
@@ -230,7 +229,7 @@ static int check_socket(const char *text, char *reason)
 static int check_group(const char *text, char *reason)
 {
 	if (!*text || strpbrk(text, " \t:,/"))
-		return invalid(reason, "is not the name of a group: write one, such as adm");
+		return invalid(reason, "is not a group name: write one, such as adm");
 	return 0;
 }
 
@@ -240,7 +239,7 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 	case CONFIG_CHOICE:
 		return is_choice(knob->choices, text)
 			       ? 0
-			       : invalid(reason, "is none of what there is: write one of %s",
+			       : invalid(reason, "is not a valid choice: write one of %s",
 					 knob->choices);
 	case CONFIG_SOCKET:
 		return check_socket(text, reason);
@@ -279,9 +278,10 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 	host = strncmp(text, "https://", 8) == 0  ? text + 8
 	       : strncmp(text, "http://", 7) == 0 ? text + 7
 						  : "";
-	return *host && *host != '/' ? 0
-				     : invalid(reason, "is not the URL of a server: write http:// "
-						       "or https:// and a host");
+	return *host && *host != '/'
+		       ? 0
+		       : invalid(reason,
+				 "is not a server URL: write http:// or https:// and a host");
 }
 
 static int add_item(
@@ -294,7 +294,8 @@ static int add_item(
 	if (r < 0)
 		return r;
 	if (list->count == CONFIG_LIST_MAX)
-		return invalid(reason, "is one too many: write at most %d", CONFIG_LIST_MAX);
+		return invalid(reason, "exceeds the limit of the list: write at most %d entries",
+			CONFIG_LIST_MAX);
 	copy = strdup(text);
 	if (!copy || ARRAY_RESERVE(list->items, &capacity, list->count + 1, CONFIG_LIST_MAX) < 0)
 		return -ENOMEM;

@@ -120,7 +120,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.symbol_cache = service->settings.symbol_cache,
 		.context = service,
 		.status = service_fill_status,
-		.want_sealed = service_want_sealed,
+		.request_seal = service_want_sealed,
 	};
 
 	limits.connections = (unsigned)config->max_connections;

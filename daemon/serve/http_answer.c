@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { TEXT_BYTES = 1024, DISPOSITION_BYTES = 256 };
@@ -172,9 +173,16 @@ static struct MHD_Response *response_of_text(
 	return response;
 }
 
+static void resume(struct http_request *request)
+{
+	microhttpd()->resume_connection(request->connection->handle);
+	/* This fails only if the counter is full, and then the eventfd is readable already. */
+	(void)eventfd_write(request->server->resume_fd, 1);
+}
+
 /* Takes `response`. The connection goes on in the next run of the server. */
-static void settle(struct http_request *request, unsigned status, struct MHD_Response *response,
-	size_t answer_bytes)
+static void set_response(struct http_request *request, unsigned status,
+	struct MHD_Response *response, size_t answer_bytes)
 {
 	assert(!request->is_answered);
 	request->is_answered = true;
@@ -183,7 +191,7 @@ static void settle(struct http_request *request, unsigned status, struct MHD_Res
 	request->answer_bytes = answer_bytes;
 	request->connection->answer_bytes = answer_bytes;
 	if (request->is_suspended)
-		http_request_resume(request);
+		resume(request);
 }
 
 static size_t room_of(size_t limit, size_t used)
@@ -223,13 +231,13 @@ static void refuse_body(struct http_request *request, size_t size)
 
 	if (size > room_of_user(request))
 		http_answer_text(request, MHD_HTTP_TOO_MANY_REQUESTS,
-			"An answer of %zu bytes does not fit beside the %zu bytes that you have "
-			"yet to read, of %zu for one user: read them, or ask for less.",
+			"Answer too large: %zu bytes, and you have not read %zu bytes of earlier "
+			"answers (limit for one user: %zu). Read those first, or ask for less.",
 			size, http_connection_user_bytes(request->connection), limit / USERS_SHARE);
 	else
 		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"An answer of %zu bytes does not fit beside the %zu bytes that others have "
-			"yet to read, of %zu in all: try again, or ask for less.",
+			"Answer too large: %zu bytes, and clients have not read %zu bytes of "
+			"earlier answers (limit for all: %zu). Try again later, or ask for less.",
 			size, server->answer_bytes, limit);
 }
 
@@ -243,7 +251,8 @@ static void answer_body(struct http_request *request, const struct http_answer *
 		refuse_body(request, answer->size);
 		return;
 	}
-	settle(request, answer->status, response_of(request->server, answer, fd), answer->size);
+	set_response(
+		request, answer->status, response_of(request->server, answer, fd), answer->size);
 }
 
 void http_answer(struct http_request *request, const struct http_answer *answer)
@@ -265,7 +274,7 @@ void http_answer_text(struct http_request *request, unsigned status, const char 
 	va_start(arguments, format);
 	response = response_of_text(request, format, arguments);
 	va_end(arguments);
-	settle(request, status, response, 0);
+	set_response(request, status, response, 0);
 }
 
 void http_answer_refusal(
@@ -282,5 +291,5 @@ void http_answer_refusal(
 		microhttpd()->destroy_response(response);
 		response = NULL;
 	}
-	settle(request, status, response, 0);
+	set_response(request, status, response, 0);
 }

@@ -20,15 +20,15 @@ static int check_that_dead(const struct sockaddr_un *address, struct fault *faul
 	struct stat status;
 
 	if (lstat(address->sun_path, &status) < 0)
-		return fault_set(fault, -errno, "'%s' cannot be looked at: %s", address->sun_path,
-			strerror(errno));
+		return fault_set(
+			fault, -errno, "cannot check '%s': %s", address->sun_path, strerror(errno));
 	if (!S_ISSOCK(status.st_mode))
 		return fault_set(fault, -EADDRINUSE,
-			"'%s' is there and is no socket: remove it, or choose another path",
+			"'%s' exists and is not a socket: remove it, or set another path",
 			address->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return fault_set(fault, -errno, "no socket can be made: %s", strerror(errno));
+		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
 		errno != ECONNREFUSED)
 		return fault_set(fault, -EADDRINUSE,
@@ -51,7 +51,7 @@ static int bind_unix(int fd, const struct sockaddr_un *address, struct fault *fa
 		if (unlink(address->sun_path) == 0 && bind(fd, any, sizeof(*address)) == 0)
 			return 0;
 	}
-	return fault_set(fault, -errno, "a socket cannot be made at '%s': %s", address->sun_path,
+	return fault_set(fault, -errno, "cannot create a socket at '%s': %s", address->sun_path,
 		strerror(errno));
 }
 
@@ -64,13 +64,13 @@ int http_listen_unix(
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return fault_set(fault, -ENAMETOOLONG,
-			"'%.200s' is too long for a socket: a path has at most %zu bytes", path,
+			"socket path '%.200s' is too long: use at most %zu bytes", path,
 			sizeof(address.sun_path) - 1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* The file is born with the mode of its socket, so at no moment may others open it. */
 	if (fd < 0 || fchmod(fd, SOCKET_MODE) < 0)
-		return fault_set(fault, -errno, "no socket can be made: %s", strerror(errno));
+		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
 	r = bind_unix(fd, &address, fault);
 	if (r < 0)
 		return r;
@@ -78,7 +78,7 @@ int http_listen_unix(
 		chmod(path, SOCKET_MODE) < 0 || listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		(void)unlink(path);
-		return fault_set(fault, r, "'%s' cannot be given to group %u: %s", path,
+		return fault_set(fault, r, "cannot give socket '%s' to group %u: %s", path,
 			(unsigned)gid, strerror(-r));
 	}
 	*ret_listener = (struct http_listener){ .fd = TAKE_FD(fd), .is_tcp = false };
@@ -96,13 +96,12 @@ int http_listen_tcp(const char *text, struct http_listener *ret_listener, struct
 		return r;
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
-		return fault_set(fault, -errno, "no socket can be made: %s", strerror(errno));
+		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
 	/* "[::]" means what it says; IPv4 has an address of its own. */
 	if (address.any.sa_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, &address.any, address.size) < 0 || listen(fd, BACKLOG) < 0)
-		return fault_set(
-			fault, -errno, "'%s' cannot be listened on: %s", text, strerror(errno));
+		return fault_set(fault, -errno, "cannot listen on '%s': %s", text, strerror(errno));
 	*ret_listener = (struct http_listener){ .fd = TAKE_FD(fd), .is_tcp = true };
 	return 0;
 }

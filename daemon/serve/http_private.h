@@ -105,8 +105,6 @@ enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle,
 void http_request_complete(void *server, struct MHD_Connection *handle, void **request,
 	enum MHD_RequestTerminationCode code);
 void http_requests_resume(struct http_server *server);
-/* Lets the connection of a request that has its answer go on. */
-void http_request_resume(struct http_request *request);
 /* Tells the route of `key`, a suspended request if it is there yet, that its client is gone. */
 void http_request_tell_gone(struct http_server *server, const void *key);
 

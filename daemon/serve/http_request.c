@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 const char *http_request_parameter(const struct http_request *request, const char *name)
 {
@@ -81,11 +80,11 @@ static void refuse_connection(struct http_request *request)
 
 	if (request->connection->refusal_status == MHD_HTTP_TOO_MANY_REQUESTS)
 		http_answer_refusal(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL,
-			"You have %u connections open, the most for one user: close some of them.",
+			"Too many connections: one user may have %u. Close some of yours.",
 			limits->connections_of_user);
 	else
 		http_answer_refusal(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-			"%u connections are open, the most there may be: try again later.",
+			"Too many connections: the service accepts %u. Try again later.",
 			limits->connections);
 }
 
@@ -93,13 +92,14 @@ static void refuse_target(struct http_request *request)
 {
 	if (request->target_error == -E2BIG)
 		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
-			"The query has more than %d parameters.", HTTP_PARAMETERS_MAX);
+			"Too many parameters: the query has more than %d. Use fewer.",
+			HTTP_PARAMETERS_MAX);
 	else if (request->target_error == -EILSEQ)
 		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
-			"The target is not percent-encoded UTF-8 text.");
+			"Bad request target: it is not percent-encoded UTF-8. Encode it.");
 	else
 		http_answer_refusal(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-			"There is not enough memory: try again later.");
+			"Out of memory. Try again later.");
 }
 
 /* Whether what was asked is answered before anybody looks for a route. */
@@ -115,10 +115,12 @@ static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 		refuse_target(request);
 	else if (head && head->header_size > head_bytes)
 		http_answer_refusal(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, NULL,
-			"The head of the request has more than %zu bytes.", head_bytes);
+			"Request too long: its head has more than %zu bytes. Use fewer parameters "
+			"or headers.",
+			head_bytes);
 	else if (has_body(handle))
 		http_answer_refusal(request, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
-			"A request has no body here: put parameters into the query.");
+			"Request body not accepted. Put parameters in the query string.");
 	return request->is_answered;
 }
 
@@ -144,10 +146,10 @@ static void find_route(struct http_request *request, const char *method)
 		http_answer_refusal(request, MHD_HTTP_METHOD_NOT_ALLOWED,
 			strcmp(other->method, MHD_HTTP_METHOD_GET) == 0 ? "GET, HEAD"
 									: other->method,
-			"'%s' is asked for by %s.", other->path, other->method);
+			"Method not allowed on '%s'. Use %s.", other->path, other->method);
 	else
-		http_answer_text(request, MHD_HTTP_NOT_FOUND, "There is nothing at '%.200s'.",
-			request->target.path);
+		http_answer_text(request, MHD_HTTP_NOT_FOUND,
+			"No such path: '%.200s'. GET / lists all paths.", request->target.path);
 }
 
 /*
@@ -297,13 +299,6 @@ void http_request_complete(void *context, struct MHD_Connection *handle, void **
 		microhttpd()->destroy_response(request->response);
 	http_target_done(&request->target);
 	free(request);
-}
-
-void http_request_resume(struct http_request *request)
-{
-	microhttpd()->resume_connection(request->connection->handle);
-	/* Cannot fail but by a counter that is full, which is readable. */
-	(void)eventfd_write(request->server->resume_fd, 1);
 }
 
 void http_requests_resume(struct http_server *server)

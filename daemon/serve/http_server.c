@@ -127,7 +127,7 @@ int http_server_new(const struct http_limits *limits, const struct http_listener
 		return r;
 	server = calloc(1, sizeof(*server));
 	if (!server)
-		return fault_set(fault, -ENOMEM, "the HTTP server cannot start: no memory");
+		return fault_set(fault, -ENOMEM, "cannot start the HTTP server: out of memory");
 	server->epoll_fd = server->resume_fd = -1;
 	server->limits = *limits;
 	server->routes = routes;
@@ -136,7 +136,7 @@ int http_server_new(const struct http_limits *limits, const struct http_listener
 	if (r < 0) {
 		/* They stay the caller's. */
 		server->listener_count = 0;
-		return fault_set(fault, r, "the HTTP server cannot start: %s", strerror(-r));
+		return fault_set(fault, r, "cannot start the HTTP server: %s", strerror(-r));
 	}
 	*ret_server = TAKE_PTR(server);
 	return 0;

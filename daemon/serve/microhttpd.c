@@ -8,8 +8,7 @@
 
 #define SONAME "libmicrohttpd.so.12"
 
-SHARED_LIBRARY_NOTE(
-	SONAME, "serve", "Answers by HTTP: the service does not run without", "required");
+SHARED_LIBRARY_NOTE(SONAME, "serve", "Serves HTTP; the service needs it to run", "required");
 
 /* Headers of another soname would be another library's. */
 _Static_assert(MHD_VERSION >= 0x00097500 && MHD_VERSION < 0x02000000, SONAME " is to be loaded");

@@ -162,7 +162,7 @@ static void a_failure_is_a_reply(void **state)
 
 	ASK_PROCESS(fixture, "to", "now");
 	assert_int_equal(fixture->reply.status, 404);
-	assert_non_null(strstr(fixture->reply.text, "empty as yet"));
+	assert_non_null(strstr(fixture->reply.text, "still empty"));
 	ASK_PROCESS(fixture, "pid", "x");
 	assert_int_equal(fixture->reply.status, 400);
 }
@@ -188,7 +188,7 @@ static void the_time_is_bounded(void **state)
 	memcpy(&fixture->reply, end.reply, sizeof(fixture->reply));
 	if (fixture->reply.status != 503)
 		fail_msg("%d %s", fixture->reply.status, fixture->reply.text);
-	assert_non_null(strstr(fixture->reply.text, "took too long"));
+	assert_non_null(strstr(fixture->reply.text, "query timed out"));
 	assert_int_equal(close(fds[0]), 0);
 	assert_int_equal(close(fds[1]), 0);
 	store_close(store);
@@ -234,7 +234,7 @@ static void the_output_is_bounded(void **state)
 	fixture->request.bytes_max = 1000;
 	ASK_PROCESS(fixture, "to", "now");
 	assert_int_equal(fixture->reply.status, 413);
-	assert_non_null(strstr(fixture->reply.text, "greater than"));
+	assert_non_null(strstr(fixture->reply.text, "larger than"));
 	store_close(store);
 }
 

@@ -229,11 +229,11 @@ static void wrong_parameters_are_told(void **state)
 		{ { "units", "a" }, "\"units\"", false },
 		{ { "format", "html" }, "svg, folded, pprof or txt", false },
 		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
-		{ { "lines", "maybe" }, "yes nor no", false },
-		{ { "labels", "some" }, "neither all nor service", false },
+		{ { "lines", "maybe" }, "use yes or no", false },
+		{ { "labels", "some" }, "use all or service", false },
 		{ { "labels", "all", "labels", "all" }, "labels is given twice", false },
-		{ { "normalise", "time" }, "of a difference", false },
-		{ { "against.last", "1h" }, "of a difference", false },
+		{ { "normalise", "time" }, "only for a difference", false },
+		{ { "against.last", "1h" }, "only for a difference", false },
 		{ { "last", "1h", "from", "today" }, "last and from", false },
 		{ { "from", "noon" }, "from: \"noon\"", false },
 		{ { "pid", "x" }, "pid", false },
@@ -243,7 +243,7 @@ static void wrong_parameters_are_told(void **state)
 		{ { "against.against.pid", "1" }, "against: there is no parameter", true },
 		{ { "against.last", "1h", "format", "pprof" }, "svg or txt", true },
 		{ { "against.last", "1h", "format", "csv" }, "svg or txt", true },
-		{ { "against.last", "1h", "normalise", "work" }, "total nor time", true },
+		{ { "against.last", "1h", "normalise", "work" }, "use total or time", true },
 	};
 	struct answer_fixture *fixture = *state;
 
@@ -260,18 +260,18 @@ static void what_is_not_there_is_told_with_what_is(void **state)
 		const char *pairs[7];
 		const char *says;
 	} cases[] = {
-		{ { "to", "now", "unit", "alpho" }, "there is no such unit in the history of this "
+		{ { "to", "now", "unit", "alpho" }, "no such unit in the history of this "
 						    "time; there is alpha.service, " },
 		{ { "last", "1min", "unit", "alpha" }, "there is gamma.service" },
 		{ { "to", "now", "pod", "1" }, "has a pod" },
-		{ { "to", "now", "unit", "alpha", "comm", "beta" }, "all of this at once" },
+		{ { "to", "now", "unit", "alpha", "comm", "beta" }, "matches all of this" },
 		{ { "to", "now", "build-id", "99" }, "there is 07005a5a5a5a (prog)" },
 		{ { "to", "now", "event", "cycles" }, "there is \"cpu-clock\"" },
 		{ { "from", "2026-08-01", "to", "2026-08-02" },
 			"from 2026-08-01 00:00:00 to 2026-08-02 00:00:00; it reaches from "
 			"2026-09-04 10:00:00 to 2026-09-05 00:00:10" },
 		{ { "from", "yesterday 12:00", "to", "13:00" }, "when nothing was recorded" },
-		{ { "to", "2026-08-01" }, "there is no history until 2026-08-01 00:00:00; it " },
+		{ { "to", "2026-08-01" }, "no history before 2026-08-01 00:00:00; it " },
 	};
 	struct answer_fixture *fixture = *state;
 
@@ -290,7 +290,7 @@ static void no_history_is_told(void **state)
 
 	(void)strcat(fixture->request.history, "/none");
 	ASK(fixture, NULL);
-	expect_status(fixture, 404, "empty as yet");
+	expect_status(fixture, 404, "still empty");
 	fixture->request.history[0] = '\0';
 	ASK(fixture, NULL);
 	expect_status(fixture, 503, "keeps no history");
@@ -389,7 +389,7 @@ static void bounds_are_kept(void **state)
 	expect_status(fixture, 200, "");
 	fixture->request.bytes_max = bytes - 1;
 	ASK(fixture, "last", "1d");
-	expect_status(fixture, 413, "the answer is greater than");
+	expect_status(fixture, 413, "the answer is larger than");
 	fixture->request.bytes_max = bytes;
 	fixture->request.memory_max = 4096;
 	ASK(fixture, "last", "1d");

@@ -87,7 +87,7 @@ static void an_answer_may_be_as_large_as_its_bound(void **state)
 	outcome = outcome_of(&asked);
 	assert_int_equal(outcome.status, 500);
 	assert_int_equal(outcome.fd, -1);
-	assert_non_null(strstr(outcome.text, "ended with status 7"));
+	assert_non_null(strstr(outcome.text, "exited with status 7"));
 }
 
 static void a_refusal_is_a_text(void **state)
@@ -118,7 +118,7 @@ static void replies_that_make_no_sense_are_not_believed(void **state)
 		if (outcome.status != 500)
 			fail_msg("'%s': %u", lies[i], outcome.status);
 		assert_int_equal(outcome.fd, -1);
-		assert_non_null(strstr(outcome.text, "makes no sense"));
+		assert_non_null(strstr(outcome.text, "sent an invalid reply"));
 	}
 }
 
@@ -129,9 +129,9 @@ static void ends_are_explained(void **state)
 		uint64_t timeout_ns;
 		unsigned status;
 	} ends[] = {
-		{ "exit 3", "ended with status 3 and said nothing", 60000000000, 500 },
-		{ "signal 11", "ended by signal 11 (Segmentation fault)", 60000000000, 500 },
-		{ "hang", "not there after 0.05 s", 50000000, 504 },
+		{ "exit 3", "exited with status 3 and sent no reply", 60000000000, 500 },
+		{ "signal 11", "killed by signal 11 (Segmentation fault)", 60000000000, 500 },
+		{ "hang", "timed out after 0.05 s", 50000000, 504 },
 	};
 
 	(void)state;

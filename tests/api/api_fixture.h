@@ -23,9 +23,9 @@ enum { GUARD_MS = 20000, REPLY_BYTES = 4 << 20, CLIENTS_MAX = 16 };
 struct engine {
 	struct api *api;
 	char folder[32], path[64], fifo[64];
-	/* Of want_sealed(). */
-	unsigned wanted_count;
-	uint64_t wanted_ns;
+	/* Of request_seal(). */
+	unsigned seal_requests;
+	uint64_t seal_requested_ns;
 	bool seals; /* at once, and a little later than it was asked for */
 };
 
@@ -35,12 +35,12 @@ static inline void fill_status(void *context, struct service_status *ret_status)
 	*ret_status = (struct service_status){ .version = "0.1.0", .rate_hz = 99 };
 }
 
-static inline void note_wanted(void *context, uint64_t until_ns)
+static inline void note_seal_request(void *context, uint64_t until_ns)
 {
 	struct engine *engine = context;
 
-	engine->wanted_count++;
-	engine->wanted_ns = until_ns;
+	engine->seal_requests++;
+	engine->seal_requested_ns = until_ns;
 	if (engine->seals)
 		api_sealed(engine->api, until_ns + 1234);
 }
@@ -72,7 +72,7 @@ static inline struct api_options engine_options(
 		.symbol_cache = "/symbols",
 		.context = engine,
 		.status = fill_status,
-		.want_sealed = note_wanted,
+		.request_seal = note_seal_request,
 	};
 }
 
@@ -155,18 +155,18 @@ static inline char *receive(struct engine *engine, int fd)
 	return reply;
 }
 
-static inline unsigned count_tickets(const struct engine *engine, enum ticket_state state)
+static inline unsigned count_queries(const struct engine *engine, enum query_state state)
 {
 	unsigned count = 0;
 
-	for (const struct ticket *t = engine->api->first; t; t = t->next)
+	for (const struct query *t = engine->api->first; t; t = t->next)
 		count += t->state == state;
 	return count;
 }
 
-static inline void wait_for_tickets(struct engine *engine, enum ticket_state state, unsigned count)
+static inline void wait_for_queries(struct engine *engine, enum query_state state, unsigned count)
 {
-	while (count_tickets(engine, state) != count)
+	while (count_queries(engine, state) != count)
 		step(engine, -1, 0);
 }
 

@@ -33,7 +33,8 @@ static void the_status_is_told_in_three_ways(void **state)
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=json"), 200, "\"rate_hz\":99,");
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=text"), 200,
 		"Content-Type: text/plain; charset=utf-8\r\n", "\r\n\r\npilotlight 0.1.0, ");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=xml"), 400, "no format 'xml'");
+	CHECK_REPLY(
+		&engine, ask(&engine, "/api/v1/status?format=xml"), 400, "Unknown format 'xml'");
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?fromat=text"), 400, "'fromat'");
 	CHECK_REPLY(&engine, ask(&engine, "/metrics?any=thing"), 200,
 		"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n",
@@ -149,7 +150,7 @@ static void failing_allocations_end_a_new_profile_and_no_more(void **state)
 		bool has_failed;
 		char *reply;
 
-		wait_for_tickets(&engine, TICKET_TAKING, 1);
+		wait_for_queries(&engine, QUERY_RECORDING, 1);
 		engine.api->first->end_ns = clock_realtime_ns();
 		engine.api->first->deadline_ns = 0;
 		fail_allocation(n + 1);
@@ -174,7 +175,7 @@ static int count_line(const struct log_event *event, const char *text)
 {
 	(void)event;
 	lines_logged += strstr(text, "refused to user") != NULL;
-	last_lines += strstr(text, "others are not logged") != NULL;
+	last_lines += strstr(text, "no more such messages for a minute") != NULL;
 	return 1;
 }
 
@@ -193,7 +194,7 @@ static void refusals_do_not_fill_the_log(void **state)
 	assert_int_equal(last_lines, 1);
 	assert_int_equal(engine.api->queries.refused, 25);
 	/* In the next minute they are again. */
-	engine.api->refusals_logged.since_ns -= 61ULL * NSEC_PER_SEC;
+	engine.api->log.refusals.since_ns -= 61ULL * NSEC_PER_SEC;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
 	assert_int_equal(lines_logged, 11);
 	end_engine(&engine);
@@ -226,7 +227,8 @@ static int check_answer(const struct log_event *event, const char *text)
 	}
 	assert_non_null(strstr(text, "'/api/v1/profile' answered to user "));
 	assert_non_null(strstr(text, " with status 200, 1000 bytes"));
-	assert_int_equal(strstr(text, "others are not logged") != NULL, answers_logged == 10);
+	assert_int_equal(
+		strstr(text, "no more such messages for a minute") != NULL, answers_logged == 10);
 	return 1;
 }
 
@@ -245,7 +247,7 @@ static void profiles_that_are_answered_are_logged(void **state)
 	for (int i = 0; i < 12; i++)
 		CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 10);
-	engine.api->answers_logged.since_ns -= 61ULL * NSEC_PER_SEC;
+	engine.api->log.answers.since_ns -= 61ULL * NSEC_PER_SEC;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 11);
 	end_engine(&engine);

@@ -29,7 +29,7 @@ static void a_profile_is_made_by_a_process(void **state)
 		200, "Content-Type: text/x-test\r\n",
 		"\r\n\r\nkind 1, history '/history', cache '/symbols'",
 		"comm=echo;last=10min;unit=a b;unit=c;format=svg;lines=;");
-	assert_int_equal(engine.wanted_count, 1);
+	assert_int_equal(engine.seal_requests, 1);
 	CHECK_REPLY(&engine,
 		ask(&engine, "/api/v1/"
 			     "diff?comm=echo&against.from=yesterday&against.pid=1&normalise=time"),
@@ -51,8 +51,9 @@ static void what_a_process_refuses_is_told(void **state)
 	start_api(&engine, NULL);
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+404"), 404,
 		"text/plain; charset=utf-8", "That is\xef\xbf\xbd not to be had.\n");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=exit+1"), 500, "said nothing");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=lie+bytes"), 500, "no sense");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=exit+1"), 500, "sent no reply");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=lie+bytes"), 500,
+		"sent an invalid reply");
 	assert_int_equal(queries_of(&engine).refused, 1);
 	assert_int_equal(queries_of(&engine).failed, 2);
 	end_engine(&engine);
@@ -63,15 +64,16 @@ static void unknown_parameters_are_named(void **state)
 	static const struct {
 		const char *target, *text;
 	} refused[] = {
-		{ "/api/v1/profile?last=1h&nuit=x", "'nuit' is no parameter of '/api/v1/profile'" },
-		{ "/api/v1/profile?against.last=1h", "'against.last' is no parameter" },
-		{ "/api/v1/profile?normalise=time", "'normalise' is no parameter" },
-		{ "/api/v1/profile?seconds=3", "'seconds' is no parameter" },
-		{ "/api/v1/diff?against.format=svg", "'against.format' is no parameter" },
-		{ "/api/v1/diff?against.=svg", "'against.' is no parameter" },
-		{ "/debug/pprof/profile?seconds=1&last=1h", "'last' is no parameter" },
-		{ "/debug/pprof/profile?from=1", "'from' is no parameter" },
-		{ "/debug/pprof/profile?format=svg", "'format' is no parameter" },
+		{ "/api/v1/profile?last=1h&nuit=x",
+			"Unknown parameter 'nuit' of '/api/v1/profile'" },
+		{ "/api/v1/profile?against.last=1h", "Unknown parameter 'against.last'" },
+		{ "/api/v1/profile?normalise=time", "Unknown parameter 'normalise'" },
+		{ "/api/v1/profile?seconds=3", "Unknown parameter 'seconds'" },
+		{ "/api/v1/diff?against.format=svg", "Unknown parameter 'against.format'" },
+		{ "/api/v1/diff?against.=svg", "Unknown parameter 'against.'" },
+		{ "/debug/pprof/profile?seconds=1&last=1h", "Unknown parameter 'last'" },
+		{ "/debug/pprof/profile?from=1", "Unknown parameter 'from'" },
+		{ "/debug/pprof/profile?format=svg", "Unknown parameter 'format'" },
 	};
 	struct engine engine;
 
@@ -80,7 +82,7 @@ static void unknown_parameters_are_named(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		CHECK_REPLY(&engine, ask(&engine, refused[i].target), 400, refused[i].text);
 	assert_int_equal(queries_of(&engine).refused, ARRAY_SIZE(refused));
-	assert_int_equal(engine.wanted_count, 0);
+	assert_int_equal(engine.seal_requests, 0);
 	end_engine(&engine);
 }
 
@@ -108,7 +110,7 @@ static void unread_answers_leave_less_room(void **state)
 	} while (counters.bytes < 100000);
 	assert_int_equal(counters.file_bytes, 4000000);
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+413"), 503,
-		"leave room for one of 256 KiB");
+		"leave memory for only 256 KiB");
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+262144"), 200, "mmmm");
 	CHECK_REPLY(&engine, fd, 200, "Content-Length: 4000000\r\n");
 	api_counters(engine.api, &counters);
@@ -127,9 +129,9 @@ static void without_a_history_there_is_none(void **state)
 
 	(void)state;
 	start_api(&engine, keep_no_history);
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile"), 404, "keeps no history");
+	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile"), 404, "No history");
 	CHECK_REPLY(&engine, ask(&engine, "/debug/pprof/profile"), 404, "X-Go-Pprof: 1\r\n",
-		"keeps no history");
+		"No history");
 	end_engine(&engine);
 }
 
@@ -146,25 +148,27 @@ static void what_is_not_sealed_is_waited_for(void **state)
 	start_api(&engine, NULL);
 	engine.seals = false;
 	fd = ask(&engine, "/api/v1/profile?comm=echo");
-	wait_for_tickets(&engine, TICKET_SEALING, 1);
-	assert_int_equal(engine.wanted_count, 1);
-	assert_true(engine.wanted_ns >= before_ns && engine.wanted_ns <= clock_realtime_ns());
+	wait_for_queries(&engine, QUERY_SEALING, 1);
+	assert_int_equal(engine.seal_requests, 1);
+	assert_true(engine.seal_requested_ns >= before_ns &&
+		    engine.seal_requested_ns <= clock_realtime_ns());
 	/* Another one that comes at once is content with the same. */
 	other_fd = ask(&engine, "/api/v1/profile?comm=echo");
-	wait_for_tickets(&engine, TICKET_SEALING, 2);
-	assert_int_equal(engine.wanted_count, 1);
-	api_sealed(engine.api, engine.wanted_ns - 1);
+	wait_for_queries(&engine, QUERY_SEALING, 2);
+	assert_int_equal(engine.seal_requests, 1);
+	api_sealed(engine.api, engine.seal_requested_ns - 1);
 	assert_int_equal(api_run(engine.api), 0);
-	assert_int_equal(count_tickets(&engine, TICKET_SEALING), 2);
+	assert_int_equal(count_queries(&engine, QUERY_SEALING), 2);
 	/* However long it waits, "last" counts from when it was asked. */
-	(void)snprintf(now, sizeof(now), ", now %llu;", (unsigned long long)engine.wanted_ns);
-	api_sealed(engine.api, engine.wanted_ns);
+	(void)snprintf(
+		now, sizeof(now), ", now %llu;", (unsigned long long)engine.seal_requested_ns);
+	api_sealed(engine.api, engine.seal_requested_ns);
 	assert_int_equal(api_timeout_ns(engine.api), 0);
 	CHECK_REPLY(&engine, fd, 200, now, "comm=echo");
 	CHECK_REPLY(&engine, other_fd, 200, "comm=echo");
 	/* And what was sealed just now is new enough. */
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
-	assert_int_equal(engine.wanted_count, 1);
+	assert_int_equal(engine.seal_requests, 1);
 	end_engine(&engine);
 }
 
@@ -181,7 +185,7 @@ static void a_history_that_is_not_sealed_serves_as_it_is(void **state)
 	start_api(&engine, seal_in_no_time);
 	engine.seals = false;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
-	assert_int_equal(engine.wanted_count, 1);
+	assert_int_equal(engine.seal_requests, 1);
 	end_engine(&engine);
 }
 
@@ -189,7 +193,7 @@ static void what_is_sealed_is_not_waited_for(void **state)
 {
 	static const struct {
 		const char *target;
-		unsigned wanted;
+		unsigned seal_requests;
 	} times[] = {
 		{ "/api/v1/profile?comm=echo&to=@1763608320", 0 },
 		{ "/api/v1/profile?comm=echo&from=2020-11-20&to=2020-11-21+03:12", 0 },
@@ -212,8 +216,9 @@ static void what_is_sealed_is_not_waited_for(void **state)
 		/* Long enough ago that a new end is wanted for what is not. */
 		api_sealed(engine.api, clock_realtime_ns() - 60000000000);
 		CHECK_REPLY(&engine, ask(&engine, times[i].target), 200, "comm=echo");
-		if (engine.wanted_count != times[i].wanted)
-			fail_msg("'%s': wanted %u times", times[i].target, engine.wanted_count);
+		if (engine.seal_requests != times[i].seal_requests)
+			fail_msg(
+				"'%s': %u requests to seal", times[i].target, engine.seal_requests);
 		end_engine(&engine);
 	}
 }
@@ -225,9 +230,9 @@ static void a_clock_that_was_set_back_is_not_believed(void **state)
 	(void)state;
 	start_api(&engine, NULL);
 	api_sealed(engine.api, clock_realtime_ns() + 3600000000000);
-	engine.api->wanted_ns = engine.api->sealed_ns;
+	engine.api->seal_requested_ns = engine.api->sealed_ns;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 200, "comm=echo");
-	assert_int_equal(engine.wanted_count, 1);
+	assert_int_equal(engine.seal_requests, 1);
 	end_engine(&engine);
 }
 
@@ -247,20 +252,20 @@ static void so_many_run_at_a_time(void **state)
 	start_api(&engine, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = ask(&engine, "/api/v1/profile?comm=hang");
-	wait_for_tickets(&engine, TICKET_QUEUED, 3);
-	assert_int_equal(count_tickets(&engine, TICKET_RUNNING), 2);
+	wait_for_queries(&engine, QUERY_QUEUED, 3);
+	assert_int_equal(count_queries(&engine, QUERY_RUNNING), 2);
 	CHECK_REPLY(&engine, ask(&engine, "/metrics"), 200, "\npilotlight_queries_running 2\n",
 		"\npilotlight_queries_waiting 3\n");
 	/* Those that run end with their clients, and others come. */
 	for (unsigned i = 0; i < 3; i++) {
 		(void)close(fds[i]);
-		wait_for_tickets(&engine, TICKET_QUEUED, 2 - i);
-		assert_int_equal(count_tickets(&engine, TICKET_RUNNING), 2);
+		wait_for_queries(&engine, QUERY_QUEUED, 2 - i);
+		assert_int_equal(count_queries(&engine, QUERY_RUNNING), 2);
 	}
 	(void)close(fds[3]);
-	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	wait_for_queries(&engine, QUERY_RUNNING, 1);
 	(void)close(fds[4]);
-	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	wait_for_queries(&engine, QUERY_RUNNING, 0);
 	assert_int_equal(engine.api->running, 0);
 	assert_int_equal(queries_of(&engine).abandoned, 5);
 	end_engine(&engine);
@@ -289,12 +294,12 @@ static void users_take_turns(void **state)
 	}
 	start_api(&engine, allow_one);
 	fds[0] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
-	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	wait_for_queries(&engine, QUERY_RUNNING, 1);
 	fds[1] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
 	fds[2] = ask_as(&engine, 1000, waiting_target(&engine, target, ""));
-	wait_for_tickets(&engine, TICKET_QUEUED, 2);
+	wait_for_queries(&engine, QUERY_QUEUED, 2);
 	other_fd = ask_as(&engine, 1001, "/api/v1/profile?comm=echo");
-	wait_for_tickets(&engine, TICKET_QUEUED, 3);
+	wait_for_queries(&engine, QUERY_QUEUED, 3);
 	release(&engine);
 	CHECK_REPLY(&engine, fds[0], 200, "comm=wait");
 	/* The next is one's second, which came first, and only then the other's. */
@@ -316,17 +321,17 @@ static void who_is_gone_is_forgotten(void **state)
 	(void)state;
 	start_api(&engine, allow_one);
 	running_fd = ask(&engine, waiting_target(&engine, target, ""));
-	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	wait_for_queries(&engine, QUERY_RUNNING, 1);
 	queued_fd = ask(&engine, "/api/v1/profile?comm=hang");
-	wait_for_tickets(&engine, TICKET_QUEUED, 1);
+	wait_for_queries(&engine, QUERY_QUEUED, 1);
 	(void)close(queued_fd);
-	wait_for_tickets(&engine, TICKET_QUEUED, 0);
+	wait_for_queries(&engine, QUERY_QUEUED, 0);
 	assert_int_equal(queries_of(&engine).abandoned, 1);
 	/* The process waits at the fifo until nobody wants what it would say. */
 	fd = open(engine.fifo, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	(void)close(running_fd);
-	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	wait_for_queries(&engine, QUERY_RUNNING, 0);
 	assert_int_equal(write(fd, "x", 1), -1);
 	assert_int_equal(errno, EPIPE);
 	(void)close(fd);
@@ -351,8 +356,8 @@ static void time_is_bounded(void **state)
 	start_api(&engine, allow_one_for_little_time);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = ask(&engine, "/api/v1/profile?comm=hang");
-	wait_for_tickets(&engine, TICKET_QUEUED, 2);
-	CHECK_REPLY(&engine, fds[0], 504, "s, and its making was given up");
+	wait_for_queries(&engine, QUERY_QUEUED, 2);
+	CHECK_REPLY(&engine, fds[0], 504, "s. Ask for a shorter time.");
 	for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
 		CHECK_REPLY(&engine, fds[i], 504, "");
 	assert_int_equal(queries_of(&engine).timed_out, 3);
@@ -367,12 +372,13 @@ static void a_queue_that_does_not_move_is_told_of(void **state)
 	(void)state;
 	start_api(&engine, allow_one);
 	fd = ask(&engine, "/api/v1/profile?comm=hang");
-	wait_for_tickets(&engine, TICKET_RUNNING, 1);
+	wait_for_queries(&engine, QUERY_RUNNING, 1);
 	engine.api->options.query_timeout_ns = 1000000;
 	queued_fd = ask(&engine, "/api/v1/profile?comm=echo");
-	CHECK_REPLY(&engine, queued_fd, 504, "Other queries took all of the 0.001 s");
+	CHECK_REPLY(&engine, queued_fd, 504,
+		"timed out after 0.001 s in the queue behind other queries");
 	(void)close(fd);
-	wait_for_tickets(&engine, TICKET_RUNNING, 0);
+	wait_for_queries(&engine, QUERY_RUNNING, 0);
 	end_engine(&engine);
 }
 
@@ -388,7 +394,7 @@ static void processes_that_cannot_be_started_are_told_of(void **state)
 	(void)state;
 	start_api(&engine, use_no_program);
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile"), 503,
-		"cannot be started (No such file or directory)");
+		"Cannot start the query process: No such file or directory");
 	assert_int_equal(queries_of(&engine).failed, 1);
 	end_engine(&engine);
 }
@@ -433,7 +439,7 @@ static void a_broker_without_room_is_asked_again(void **state)
 	start_api(&engine, NULL);
 	engine.api->options.broker = broker;
 	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=echo"), 503,
-		"cannot be started (Operation not permitted)");
+		"Cannot start the query process: Operation not permitted");
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	end_engine(&engine);
@@ -450,8 +456,8 @@ static void an_api_may_end_before_its_answers(void **state)
 	fds[0] = ask(&engine, waiting_target(&engine, target, ""));
 	fds[1] = ask(&engine, "/api/v1/profile?comm=hang");
 	fds[2] = ask(&engine, "/debug/pprof/profile?seconds=600");
-	wait_for_tickets(&engine, TICKET_TAKING, 1);
-	wait_for_tickets(&engine, TICKET_QUEUED, 1);
+	wait_for_queries(&engine, QUERY_RECORDING, 1);
+	wait_for_queries(&engine, QUERY_QUEUED, 1);
 	end_engine(&engine);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		char byte;
@@ -486,9 +492,9 @@ static void a_new_profile_has_just_its_time(void **state)
 	/* To the nanosecond where the window began that was sealed for it. */
 	assert_true(begin_ns >= before_ns && (begin_ns - 1234) <= clock_realtime_ns());
 	assert_int_equal(to_s * NSEC_PER_SEC + to_ns, begin_ns + NSEC_PER_SEC);
-	assert_int_equal(engine.wanted_count, 2);
-	assert_int_equal(engine.wanted_ns, begin_ns + NSEC_PER_SEC);
-	assert_true(clock_realtime_ns() >= engine.wanted_ns);
+	assert_int_equal(engine.seal_requests, 2);
+	assert_int_equal(engine.seal_requested_ns, begin_ns + NSEC_PER_SEC);
+	assert_true(clock_realtime_ns() >= engine.seal_requested_ns);
 	free(reply);
 	reply = receive(&engine, ask(&engine, "/debug/pprof/profile?seconds=1&labels=all"));
 	assert_non_null(strstr(reply, "labels=all;"));
@@ -507,17 +513,17 @@ static void a_new_profile_begins_where_a_window_does(void **state)
 	start_api(&engine, NULL);
 	engine.seals = false;
 	fd = ask(&engine, "/debug/pprof/profile?seconds=600");
-	wait_for_tickets(&engine, TICKET_BEGINNING, 1);
-	assert_int_equal(engine.wanted_count, 1);
-	sealed_ns = engine.wanted_ns + 7654321;
+	wait_for_queries(&engine, QUERY_ALIGNING, 1);
+	assert_int_equal(engine.seal_requests, 1);
+	sealed_ns = engine.seal_requested_ns + 7654321;
 	api_sealed(engine.api, sealed_ns);
-	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	wait_for_queries(&engine, QUERY_RECORDING, 1);
 	assert_int_equal(engine.api->first->begin_ns, sealed_ns);
 	assert_int_equal(engine.api->first->end_ns, sealed_ns + 600ULL * NSEC_PER_SEC);
 	/* It waits for the time alone, and for its client. */
 	assert_true(api_timeout_ns(engine.api) > 590ULL * NSEC_PER_SEC);
 	(void)close(fd);
-	wait_for_tickets(&engine, TICKET_TAKING, 0);
+	wait_for_queries(&engine, QUERY_RECORDING, 0);
 	assert_null(engine.api->first);
 	assert_int_equal(queries_of(&engine).abandoned, 1);
 	end_engine(&engine);
@@ -532,7 +538,7 @@ static void a_clock_that_is_set_ends_a_new_profile(void **state)
 	start_api(&engine, NULL);
 	for (int i = 0; i < 2; i++) {
 		fd = ask(&engine, "/debug/pprof/profile?seconds=600");
-		wait_for_tickets(&engine, TICKET_TAKING, 1);
+		wait_for_queries(&engine, QUERY_RECORDING, 1);
 		/* As if ten minutes had gone by on one clock alone; or an hour on the other. */
 		if (i > 0)
 			engine.api->first->end_ns -= 3600ULL * NSEC_PER_SEC;
@@ -545,21 +551,21 @@ static void a_clock_that_is_set_ends_a_new_profile(void **state)
 static void without_a_window_a_new_profile_begins_when_it_was_asked_for(void **state)
 {
 	struct engine engine;
-	uint64_t wanted_ns;
+	uint64_t seal_requested_ns;
 	int fd;
 
 	(void)state;
 	start_api(&engine, seal_in_no_time);
 	engine.seals = false;
 	fd = ask(&engine, "/debug/pprof/profile?seconds=600");
-	wait_for_tickets(&engine, TICKET_TAKING, 1);
-	wanted_ns = engine.wanted_ns;
-	assert_int_equal(engine.api->first->begin_ns, wanted_ns);
+	wait_for_queries(&engine, QUERY_RECORDING, 1);
+	seal_requested_ns = engine.seal_requested_ns;
+	assert_int_equal(engine.api->first->begin_ns, seal_requested_ns);
 	/* Its time is over at once. */
 	engine.api->first->end_ns = clock_realtime_ns();
 	engine.api->first->deadline_ns = 0;
 	CHECK_REPLY(&engine, fd, 200, "format=pprof;");
-	assert_int_equal(engine.wanted_count, 2);
+	assert_int_equal(engine.seal_requests, 2);
 	end_engine(&engine);
 }
 
@@ -580,7 +586,7 @@ static void seconds_are_a_number_in_bounds(void **state)
 			&engine, ask(&engine, target), 400, "X-Go-Pprof: 1\r\n", "from 1 to 600");
 	}
 	fd = ask(&engine, "/debug/pprof/profile");
-	wait_for_tickets(&engine, TICKET_TAKING, 1);
+	wait_for_queries(&engine, QUERY_RECORDING, 1);
 	assert_int_equal(engine.api->first->duration_ns, 30ULL * NSEC_PER_SEC);
 	(void)close(fd);
 	end_engine(&engine);

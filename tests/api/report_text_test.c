@@ -26,19 +26,19 @@ static void a_service_that_is_well_says_so(void **state)
 {
 	static const char expected[] =
 		"pilotlight 0.1.0, running for 3d, since 2026-11-17 03:09:59\n"
-		"All is well.\n"
+		"No problems.\n"
 		"\n"
 		"  Sampling   99 Hz on 4 online of 8 CPUs by cycles; windows of 10s\n"
-		"  Cost       0.081% of all CPU time in the last minute, of at most 0.150%\n"
+		"  Cost       0.081% of all CPU time in the last minute, limit 0.150%\n"
 		"             183.9 s since the start: BPF 120.5, engine 60.2, broker and workers\n"
 		"             3.1\n"
-		"  Memory     43.0 MiB of at most 64.0 MiB: maps 17.0 MiB, side-band 2.0 MiB,\n"
-		"             engine 19.0 MiB\n"
+		"  Memory     43.0 MiB, limit 64.0 MiB: maps 17.0 MiB, side-band 2.0 MiB, engine\n"
+		"             19.0 MiB\n"
 		"  History    2d 23h, from 2026-11-17 03:10:00 to 2026-11-20 03:09:56\n"
-		"             412 MiB of at most 1.0 GiB, 12,345 windows in 4 days\n"
+		"             412 MiB, limit 1.0 GiB, 12,345 windows in 4 days\n"
 		"  Samples    800,000 since the start, none lost\n"
-		"  Names      of 815 binaries wanted 5 are pending, 9 have none\n"
-		"             symbol cache: 120 MiB of at most 2.0 GiB, 813 binaries\n"
+		"  Names      815 binaries requested: 5 pending, 9 failed\n"
+		"             symbol cache: 120 MiB, limit 2.0 GiB, 813 binaries\n"
 		"  Processes  311 with 4,711 executable mappings\n"
 		"  Queries    14 answered, 15 failed; 1 running, 12 waiting\n";
 	struct report report;
@@ -69,13 +69,13 @@ static void what_is_wrong_comes_first(void **state)
 	s->cost_ppm = 2000;
 	s->drain_lag_ns = 25000000000;
 	text = text_of(&report);
-	assert_null(strstr(text, "All is well"));
-	EXPECT_PARTS(text, "\nWrong:\n  ! The history cannot be written:",
+	assert_null(strstr(text, "No problems"));
+	EXPECT_PARTS(text, "\nProblems:\n  ! The history cannot be written:",
 		"No space left on device\xef\xbf\xbd[31m\n",
 		"  ! 25.0% of the last window's samples were lost.\n",
-		"  ! It takes 70.0 MiB of memory, and its budget is 64.0 MiB.\n",
-		"  ! It costs 0.200% of the machine's CPU time, and may cost 0.150%.\n",
-		"  ! Draining is 25s behind.\n");
+		"  ! Memory is over budget: 70.0 MiB used, limit 64.0 MiB.\n",
+		"  ! CPU cost is over budget: 0.200% of the machine's CPU time, limit 0.150%.\n",
+		"  ! Reading samples is 25s late.\n");
 	free(text);
 }
 
@@ -88,12 +88,12 @@ static void a_history_that_lags_is_wrong(void **state)
 	fill_report(&report);
 	report.service.sealed_until_ns = REPORT_NOW_NS - 30000000000;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "All is well.\n");
+	EXPECT_PARTS(text, "No problems.\n");
 	free(text);
 	report.service.sealed_until_ns = REPORT_NOW_NS - 90000000000;
 	text = text_of(&report);
 	EXPECT_PARTS(text,
-		"  ! Nothing was added to the history for 1min 30s, where windows are of 10 s.\n");
+		"  ! No window was added to the history for 1min 30s (window length: 10 s).\n");
 	free(text);
 	/* One that was only just started has not had the time. */
 	report.service.sealed_until_ns = 0;
@@ -101,7 +101,7 @@ static void a_history_that_lags_is_wrong(void **state)
 	/* Nor is what the start costs what it goes on to cost. */
 	report.service.cost_ppm = 120000;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "All is well.\n");
+	EXPECT_PARTS(text, "No problems.\n");
 	free(text);
 }
 
@@ -117,7 +117,7 @@ static void losses_are_told_by_reason(void **state)
 	accounts->dropped[PILOTLIGHT_DROP_MALFORMED] = 1;
 	report.service.lost_by_engines = 499;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "  Samples    802,000 since the start, of which lost: 2,000, 0.249%\n"
+	EXPECT_PARTS(text, "  Samples    802,000 since the start, 2,000 of them lost, 0.249%\n"
 			   "             ring full: 1,500, 0.187%\n"
 			   "             malformed: 1, < 0.001%\n"
 			   "             engine killed: 499, 0.062%\n");
@@ -137,9 +137,9 @@ static void a_lowered_rate_is_explained(void **state)
 	report.service.engine_starts = 3;
 	report.service.online_cpu_count = report.service.cpu_count = 1;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "All is well.\n\n  Engine     started 3 times, as the journal tells; ",
+	EXPECT_PARTS(text, "No problems.\n\n  Engine     started 3 times, see the journal; ",
 		"  Sampling   49 Hz on 1 CPU by cycles; windows of 10s\n",
-		"             99 Hz are wanted: lowered to keep the cost to its budget\n");
+		"             99 Hz are configured: lowered to keep the CPU cost in budget\n");
 	free(text);
 }
 
@@ -182,8 +182,8 @@ static void what_there_is_nothing_of_is_said_so(void **state)
 
 	(void)state;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "  History    none is kept\n",
-		"not known yet, of at most 0.000% of all CPU time", "0 since the start, none lost");
+	EXPECT_PARTS(text, "  History    disabled\n",
+		"not measured yet, limit 0.000% of all CPU time", "0 since the start, none lost");
 	free(text);
 	report.service.has_history = true;
 	memset(report.service.history_fault, 'x', sizeof(report.service.history_fault));
@@ -194,8 +194,8 @@ static void what_there_is_nothing_of_is_said_so(void **state)
 	report.service.sideband_lost = 5;
 	text = text_of(&report);
 	EXPECT_PARTS(text, "  History    nothing yet\n", "last error: xxxx",
-		"3 windows could not be written since the start", "4 more than there is room for",
-		"5 records of the side-band were lost");
+		"3 windows could not be written since the start",
+		"4 more not tracked: the table is full", "5 records of the side-band were lost");
 	free(text);
 }
 

@@ -206,8 +206,8 @@ static void what_the_service_says_is_told(void **state)
 	client = new_client(service.path);
 	expect_failure(client, "/refused", -EREMOTEIO,
 		"pilotlightd answers 400: The time 'x\xEF\xBF\xBD' is none: write 10min.");
-	expect_failure(client, "/silent", -EREMOTEIO, "pilotlightd answers 503: without a reason");
-	expect_failure(client, "/nothing", -EREMOTEIO, "There is nothing at '/nothing'.");
+	expect_failure(client, "/silent", -EREMOTEIO, "pilotlightd answers 503: no reason given");
+	expect_failure(client, "/nothing", -EREMOTEIO, "No such path: '/nothing'");
 	http_client_free(client);
 	stop(&service);
 }
@@ -227,7 +227,7 @@ static void who_is_not_there_is_told(void **state)
 	expect_failure(client, "/", -ENOENT, "systemctl start pilotlightd");
 	/* A file of another kind, which the kernel has the same words for. */
 	assert_int_equal(mkdir(service.path, 0700), 0);
-	expect_failure(client, "/", -ENOTSOCK, "is no socket");
+	expect_failure(client, "/", -ENOTSOCK, "is not a socket");
 	assert_int_equal(rmdir(service.path), 0);
 	assert_int_equal(rmdir(service.folder), 0);
 	expect_failure(client, "/", -ENOENT, service.path);
@@ -275,7 +275,7 @@ static void what_is_no_http_is_told(void **state)
 
 		start(&service, answers[i]);
 		client = new_client(service.path);
-		expect_failure(client, "/", -EPROTO, "broke off or is not pilotlightd");
+		expect_failure(client, "/", -EPROTO, "invalid or incomplete answer");
 		http_client_free(client);
 		stop(&service);
 	}
@@ -369,7 +369,7 @@ static void a_reader_may_stop(void **state)
 	assert_int_equal(
 		http_client_get(client, "/big", output_to_memory, &memory, &reply, &too_much),
 		-E2BIG);
-	assert_non_null(strstr(too_much.text, "more than 1048576 bytes"));
+	assert_non_null(strstr(too_much.text, "larger than 1048576 bytes"));
 	assert_true(memory.size <= 1 << 20);
 	http_client_free(client);
 	free(memory.bytes);

@@ -132,7 +132,7 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state)
 		{ "Sampling", "MaxCostPercent", "0.00001", "four decimals" },
 		{ "Sampling", "MaxCostPercent", "0", "write 0.01 to 100" },
 		{ "Sampling", "MaxCostPercent", ".5", "such as 0.15" },
-		{ "Sampling", "KernelStacks", "maybe", "yes nor no" },
+		{ "Sampling", "KernelStacks", "maybe", "write yes or no" },
 		{ "Sampling", "Event", "cpu", "cpu-clock" },
 		{ "Sampling", "Event", "auto cycles", "cpu-clock" },
 		{ "History", "Window", "ten", "such as 10s" },
@@ -148,7 +148,7 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state)
 			"xxx"
 			"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 			"107 bytes" },
-		{ "Api", "Group", "a b", "name of a group" },
+		{ "Api", "Group", "a b", "not a group name" },
 		{ "Api", "Listen", "localhost:80", "[::1]:7447" },
 		{ "Api", "MaxConnections", "64 ", "write digits" },
 		{ "Api", "MaxConnections", "", "write digits" },

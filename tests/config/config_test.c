@@ -60,7 +60,7 @@ static void expect(struct loaded *loaded, size_t count, const char *const expect
 static void without_a_file_all_is_default(void **state)
 {
 	struct loaded loaded;
-	static const char *const missing[][2] = { { "/x.conf", "there is no such file" } };
+	static const char *const missing[][2] = { { "/x.conf", "no such file" } };
 
 	(void)state;
 	config_folder_make(&loaded.folder);
@@ -130,22 +130,20 @@ static void every_mistake_is_told_with_its_line(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
-		{ "/x.conf:1", "FrequencyHz: this key is of [Sampling]: move it there" },
-		{ "/x.conf:2", "Nix: no section is named before it" },
-		{ "/x.conf:3", "[Sampler]: there is no such section, and what is in it has no "
-			       "effect: write one "
+		{ "/x.conf:1", "FrequencyHz: this key belongs to [Sampling]: move it there" },
+		{ "/x.conf:2", "Nix: no section before this key" },
+		{ "/x.conf:3", "[Sampler]: unknown section, all its settings are ignored: use one "
 			       "of [Sampling], [Memory], [History], [Symbols], [Api]" },
 		{ "/x.conf:6", "[Sampling] FrequencyHz: '1e3' is not a frequency" },
-		{ "/x.conf:7",
-			"[Sampling] Frequency: there is no such key: write one of FrequencyHz, "
-			"KernelStacks, Event, MaxCostPercent" },
-		{ "/x.conf:8", "[Sampling] Window: this key is of [History]: move it there" },
-		{ "/x.conf:9", "this is neither Key=value, [Section] nor a comment" },
-		{ "/x.conf:10", "the name of the section has no end" },
-		{ "/x.conf:11", "[Sampling] : there is no such key" },
+		{ "/x.conf:7", "[Sampling] Frequency: unknown key: use one of FrequencyHz, "
+			       "KernelStacks, Event, MaxCostPercent" },
+		{ "/x.conf:8", "[Sampling] Window: this key belongs to [History]: move it there" },
+		{ "/x.conf:9", "not Key=value, [Section] or a comment" },
+		{ "/x.conf:10", "section name without ']'" },
+		{ "/x.conf:11", "[Sampling] : unknown key" },
 		{ "/x.conf:13", "[Api] Listen: 'there' is not an address" },
 		{ "/x.conf.d/a.conf:2", "[Memory] MaxBytes: '64 MiB' is not a number of bytes" },
-		{ "/x.conf.d/b.conf", "this link leads nowhere" },
+		{ "/x.conf.d/b.conf", "broken symbolic link" },
 	};
 	char path[256];
 
@@ -169,10 +167,10 @@ static void knobs_that_contradict_are_told(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
-		{ "/x.conf:2", "[Memory] JitBytes: names of generated code" },
-		{ "/x.conf:5", "[History] TenMinutesAfter: windows become minutes" },
-		{ "/x.conf:6", "[History] MaxAge: nothing would live" },
-		{ "/x.conf:8", "[Api] Group: there is no group 'no-such-group-here'" },
+		{ "/x.conf:2", "[Memory] JitBytes: JitBytes is more than half of MaxBytes" },
+		{ "/x.conf:5", "[History] TenMinutesAfter: TenMinutesAfter is not longer" },
+		{ "/x.conf:6", "[History] MaxAge: MaxAge is shorter than MinuteAfter" },
+		{ "/x.conf:8", "[Api] Group: no group 'no-such-group-here'" },
 	};
 
 	(void)state;
@@ -186,12 +184,13 @@ static void damaged_files_are_told(void **state)
 {
 	struct loaded loaded;
 	static const char *const lines[][2] = {
-		{ "/x.conf:2", "this line has a NUL in it" },
-		{ "/x.conf:3", "this line is too long" },
+		{ "/x.conf:2", "line contains a NUL byte" },
+		{ "/x.conf:3", "line too long" },
 		{ "/x.conf:5", "'1\xEF\xBF\xBD\xEF\xBF\xBD' is not a frequency" },
 	};
-	static const char *const no_file[][2] = { { "/x.conf", "this is not a regular file" } };
-	static const char *const too_great[][2] = { { "/x.conf", "more than 1048576 bytes" } };
+	static const char *const no_file[][2] = { { "/x.conf", "not a regular file" } };
+	static const char *const too_great[][2] = { { "/x.conf",
+		"file larger than 1048576 bytes" } };
 	size_t size = (1 << 20) + 1, used;
 	char *bytes = calloc(1, size);
 
@@ -227,8 +226,8 @@ static void unreadable_files_are_told(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
-		{ "/x.conf", "this file cannot be read: Permission denied" },
-		{ "/x.conf.d", "this folder cannot be read: Permission denied" }
+		{ "/x.conf", "cannot read this file: Permission denied" },
+		{ "/x.conf.d", "cannot read this directory: Permission denied" }
 	};
 	char folder[128];
 
@@ -292,10 +291,10 @@ static void check_tells_all(void **state)
 	assert_non_null(
 		strstr(memory.bytes, "x.conf:2: [Sampling] FrequencyHz: '0' is out of range"));
 	assert_non_null(strstr(memory.bytes, "x.conf:3: [Sampling] Event: 'none'"));
-	assert_non_null(strstr(memory.bytes, "x.conf: 2 things are wrong\n"));
+	assert_non_null(strstr(memory.bytes, "x.conf: 2 problems\n"));
 	assert_non_null(strstr(memory.bytes, "x.conf: that is much\n"));
-	assert_non_null(strstr(memory.bytes, "x.conf: 1 thing is wrong\n"));
-	assert_non_null(strstr(memory.bytes, "/tmp/no/such/file.conf: nothing is wrong\n"));
+	assert_non_null(strstr(memory.bytes, "x.conf: 1 problem\n"));
+	assert_non_null(strstr(memory.bytes, "/tmp/no/such/file.conf: no problems\n"));
 	config_folder_remove(&folder);
 	free(memory.bytes);
 	free(output);

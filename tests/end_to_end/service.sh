@@ -113,7 +113,7 @@ printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n[A
 check "the configuration is found right" "$pilotlightd" --check
 check "it starts, and answers" start_service
 check "without an address that is not to be had, of which it tells" \
-	grep -q "'192.0.2.1:7447' cannot be listened on" "$tmp/service.log"
+	grep -q "cannot listen on '192.0.2.1:7447'" "$tmp/service.log"
 make_strangers
 busy=()
 for name in owned hashed both; do

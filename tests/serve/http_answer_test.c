@@ -179,7 +179,7 @@ static void files_that_wait_are_bounded(void **state)
 	seen.file_bytes = 1;
 	reply = http_exchange(server, "GET /file HTTP/1.1\r\n" CLOSE);
 	assert_int_equal(strncmp(reply, "HTTP/1.1 429 ", 13), 0);
-	assert_non_null(strstr(reply, "4194305 bytes does not fit"));
+	assert_non_null(strstr(reply, "Answer too large: 4194305 bytes"));
 	free(reply);
 	assert_int_equal(server->answer_bytes, 0);
 	http_server_free(server);

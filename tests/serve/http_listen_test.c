@@ -83,7 +83,7 @@ static void what_is_no_socket_stays(void **state)
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(
 		http_listen_unix(folder->socket, (gid_t)-1, &listener, &fault), -EADDRINUSE);
-	assert_non_null(strstr(fault.text, "is no socket"));
+	assert_non_null(strstr(fault.text, "is not a socket"));
 	assert_int_equal(stat(folder->socket, &status), 0);
 	assert_true(S_ISREG(status.st_mode));
 }

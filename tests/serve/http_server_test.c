@@ -194,7 +194,7 @@ static void many_parameters_and_long_heads_are_refused(void **state)
 	for (int i = 0; i <= HTTP_PARAMETERS_MAX; i++)
 		strcat(text, "a=1&");
 	strcat(text, " HTTP/1.1\r\n" HOST "\r\n");
-	EXPECT(server, text, "HTTP/1.1 400 ", "more than 64 parameters");
+	EXPECT(server, text, "HTTP/1.1 400 ", "has more than 64.");
 	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
 		size_t used = (size_t)sprintf(text, "GET /hello HTTP/1.1\r\n" HOST "X: ");
 
@@ -431,9 +431,9 @@ static void answers_that_wait_leave_room_for_others(void **state)
 		const char *text;
 	} asked[] = {
 		{ 1001, 3 << 20, "HTTP/1.1 200 " },
-		{ 1001, (1 << 20) + 1, "that you have yet to read, of 4194304 for one user" },
+		{ 1001, (1 << 20) + 1, "of earlier answers (limit for one user: 4194304)" },
 		{ 1002, 4 << 20, "HTTP/1.1 200 " },
-		{ 1003, (1 << 20) + 1, "bytes that others have yet to read, of 8388608 in all" },
+		{ 1003, (1 << 20) + 1, "bytes of earlier answers (limit for all: 8388608)" },
 		{ 1003, 1 << 20, "HTTP/1.1 200 " },
 		{ 1001, SMALL_BODY_BYTES, "HTTP/1.1 200 " },
 		{ 1004, SMALL_BODY_BYTES, "HTTP/1.1 200 " },
@@ -477,16 +477,17 @@ static void answers_that_wait_are_bounded(void **state)
 	while (counters_of(server).bytes == 0)
 		http_step(server, -1, 0);
 	EXPECT(server, "GET /big HTTP/1.1\r\n" CLOSE, "HTTP/1.1 429 ",
-		"3145728 bytes does not fit");
+		"Answer too large: 3145728 bytes");
 	reply = http_receive(server, fd, NULL);
 	assert_true(strlen(reply) > seen.big_bytes);
 	free(reply);
 	EXPECT(server, "GET /big HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ");
 	assert_int_equal(counters_of(server).bytes,
 		2 * seen.big_bytes +
-			strlen("An answer of 3145728 bytes does not fit beside the 3145728 "
-			       "bytes that you have yet to read, of 3145728 for one user: "
-			       "read them, or ask for less.\n"));
+			strlen("Answer too large: 3145728 bytes, and you have not read 3145728 "
+			       "bytes of "
+			       "earlier answers (limit for one user: 3145728). Read those first, "
+			       "or ask for less.\n"));
 	(void)close(fd);
 	http_server_free(server);
 }

@@ -371,7 +371,7 @@ static void who_does_not_answer_is_a_failure(void **state)
 	assert_int_equal(service_run_line(&status_command, "status"), 1);
 	assert_true(service_run_complained("is pilotlightd running?"));
 	assert_int_equal(service_run_line(&status_command, "status --socket nowhere"), 1);
-	assert_true(service_run_complained("there is no socket 'nowhere'"));
+	assert_true(service_run_complained("no socket at 'nowhere'"));
 }
 
 static void the_state_has_no_selection(void **state)

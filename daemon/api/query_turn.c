@@ -24,23 +24,23 @@ static bool is_same_user(const struct http_peer *a, const struct http_peer *b)
 	return size == host_bytes(b->address) && memcmp(a->address, b->address, size) == 0;
 }
 
-void ticket_take_turn(struct api *api, struct ticket *ticket)
+void query_assign_turn(struct api *api, struct query *query)
 {
 	uint64_t before = api->turn;
 
-	for (const struct ticket *t = api->first; t; t = t->next)
-		if (t != ticket && t->state >= TICKET_QUEUED && t->turn > before &&
-			is_same_user(&t->peer, &ticket->peer))
+	for (const struct query *t = api->first; t; t = t->next)
+		if (t != query && t->state >= QUERY_QUEUED && t->turn > before &&
+			is_same_user(&t->peer, &query->peer))
 			before = t->turn;
-	ticket->turn = before + 1;
+	query->turn = before + 1;
 }
 
-struct ticket *ticket_next(const struct api *api)
+struct query *query_next(const struct api *api)
 {
-	struct ticket *next = NULL;
+	struct query *next = NULL;
 
-	for (struct ticket *t = api->first; t; t = t->next)
-		if (t->state == TICKET_QUEUED && (!next || t->turn < next->turn))
+	for (struct query *t = api->first; t; t = t->next)
+		if (t->state == QUERY_QUEUED && (!next || t->turn < next->turn))
 			next = t;
 	return next;
 }

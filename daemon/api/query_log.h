@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Logs which client got which profile and which client was refused. Ten lines of each kind a minute
+ * are logged, so that clients cannot fill the journal; counters cover the rest.
+ */
+#pragma once
+
+#include "serve/http_server.h"
+
+#include <stdint.h>
+
+struct query_log {
+	struct query_log_quota {
+		uint64_t since_ns; /* CLOCK_MONOTONIC: when the current minute began */
+		unsigned logged;   /* lines in this minute */
+	} answers, refusals;
+};
+
+void query_log_answer(struct query_log *log, const char *path, const struct http_peer *peer,
+	unsigned status, uint64_t bytes);
+/* `reason` may hold any bytes; NULL omits it. */
+void query_log_refusal(struct query_log *log, const char *path, const struct http_peer *peer,
+	unsigned status, const char *reason);
+
+/* Writes "user 1000, pid 4711" or a TCP address into `text`, and returns it. */
+enum { PEER_TEXT_BYTES = 80 };
+const char *peer_text(const struct http_peer *peer, char text[PEER_TEXT_BYTES]);

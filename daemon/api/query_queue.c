@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A query's way. A new profile begins where a window does, which is sealed for it, and so does its
+ * end: [beginning] taking, sealing, queued, running. One out of the history: [sealing] queued,
+ * running.
+ */
+#include "api/api_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "pilotlight/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+enum {
+	TEXT_BYTES = 512,
+	TIME_BYTES = 40,
+	STATUS_TOO_GREAT = 413,
+	STATUS_GONE = 499, /* nobody reads it; not one that counts as our failure */
+	NSEC_PER_MSEC = 1000000,
+	RETRY_NS = 200 * NSEC_PER_MSEC,
+	/* What was sealed this long ago is recent enough, so that windows do not become splinters.
+	 */
+	RECENT_NS = NSEC_PER_SEC,
+};
+
+/* A profile that ends this far from when it should was taken by another clock. */
+static const uint64_t CLOCK_ERROR_NS = 10ULL * NSEC_PER_SEC;
+
+static void unlink_query(struct api *api, struct query *query)
+{
+	if (query->previous)
+		query->previous->next = query->next;
+	else
+		api->first = query->next;
+	if (query->next)
+		query->next->previous = query->previous;
+	else
+		api->last = query->previous;
+}
+
+static void query_free(struct query *query)
+{
+	answer_job_free(query->job);
+	parameter_list_done(&query->parameters);
+	free(query);
+}
+
+void queries_free(struct api *api)
+{
+	while (api->first) {
+		struct query *query = api->first;
+
+		unlink_query(api, query);
+		query_free(query);
+	}
+}
+
+static void remove_query(struct api *api, struct query *query)
+{
+	api->running -= query->state == QUERY_RUNNING;
+	unlink_query(api, query);
+	query_free(query);
+}
+
+/* --- ends --- */
+
+static void count_refusal(struct api *api, unsigned status)
+{
+	if (status < 500)
+		api->queries.refused++;
+	else if (status == 504)
+		api->queries.timed_out++;
+	else
+		api->queries.failed++;
+}
+
+static void refuse(struct api *api, struct query *query, unsigned status, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void refuse(struct api *api, struct query *query, unsigned status, const char *format, ...)
+{
+	char text[TEXT_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	count_refusal(api, status);
+	query_log_refusal(&api->log, query->path, &query->peer, status, text);
+	http_answer_text(query->request, status, "%s", text);
+	remove_query(api, query);
+}
+
+/* Seconds, as a field has them; 0 is not known, and no field. */
+static size_t add_seconds(struct http_field *fields, size_t count, const char *name, uint64_t ns,
+	char text[TIME_BYTES])
+{
+	if (ns == 0)
+		return count;
+	(void)snprintf(
+		text, TIME_BYTES, "%" PRIu64 ".%09" PRIu64, ns / NSEC_PER_SEC, ns % NSEC_PER_SEC);
+	fields[count] = (struct http_field){ name, text };
+	return count + 1;
+}
+
+/* Takes the outcome's file. */
+static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
+{
+	char covered[TIME_BYTES], period[TIME_BYTES];
+	struct http_field fields[2];
+	struct http_answer answer = { .status = outcome->status,
+		.content_type = outcome->content_type,
+		.fields = fields,
+		.size = (size_t)outcome->bytes };
+
+	if (outcome->status == STATUS_TOO_GREAT && query->bytes_max < api->options.query_bytes) {
+		refuse(api, query, 503,
+			"Answer too large: unread answers leave memory for only %" PRIu64
+			" KiB. Read those first and try again, or ask for less.",
+			query->bytes_max / 1024);
+		return;
+	}
+	if (outcome->status != 200) {
+		refuse(api, query, outcome->status, "%s", outcome->text);
+		return;
+	}
+	if (query->duration_ns > 0) {
+		/* As Go's net/http/pprof has it. */
+		answer.content_type = "application/octet-stream";
+		answer.file_name = "profile";
+	}
+	answer.field_count = add_seconds(
+		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
+	answer.field_count = add_seconds(
+		fields, answer.field_count, PILOTLIGHT_FIELD_PERIOD, outcome->period_ns, period);
+	api->queries.answered++;
+	query_log_answer(&api->log, query->path, &query->peer, outcome->status, outcome->bytes);
+	http_answer_file(query->request, &answer, TAKE_FD(outcome->fd));
+	remove_query(api, query);
+}
+
+void query_abandon(void *context, struct http_request *request)
+{
+	char peer[PEER_TEXT_BYTES];
+	struct api *api = context;
+	struct query *query;
+
+	for (query = api->first; query && query->request != request; query = query->next)
+		;
+	if (!query)
+		return;
+	api->queries.abandoned++;
+	log_debug(
+		"'%s' cancelled: %s has disconnected", query->path, peer_text(&query->peer, peer));
+	http_answer_text(request, STATUS_GONE, "Cancelled: the client has disconnected.");
+	remove_query(api, query);
+}
+
+/* --- sealing --- */
+
+/* Until `until_ns`, or a little before if `is_about` and that is to be had for less. */
+static void request_seal(struct api *api, struct query *query, uint64_t until_ns, bool is_about)
+{
+	uint64_t least_ns = is_about ? until_ns - RECENT_NS : until_ns;
+
+	/* The clock was set back: what we knew is of a time to come. */
+	if (api->sealed_ns > until_ns && api->sealed_ns - until_ns > RECENT_NS)
+		api->sealed_ns = 0;
+	if (api->seal_requested_ns > until_ns && api->seal_requested_ns - until_ns > RECENT_NS)
+		api->seal_requested_ns = 0;
+	query->deadline_ns = clock_monotonic_ns() + api->options.seal_timeout_ns;
+	query->seal_ns = until_ns;
+	if (api->sealed_ns >= least_ns) {
+		query->seal_ns = api->sealed_ns;
+	} else if (api->seal_requested_ns >= least_ns) {
+		query->seal_ns = api->seal_requested_ns;
+	} else {
+		api->seal_requested_ns = until_ns;
+		api->options.request_seal(api->options.context, until_ns);
+	}
+}
+
+static bool is_sealed(const struct api *api, const struct query *query)
+{
+	return api->sealed_ns >= query->seal_ns;
+}
+
+static void queue(struct api *api, struct query *query)
+{
+	query->state = QUERY_QUEUED;
+	query->deadline_ns = clock_monotonic_ns() + api->options.query_timeout_ns;
+	query_assign_turn(api, query);
+}
+
+/* --- new profiles --- */
+
+/* The window before it is sealed, or is not to be had. */
+static void begin_profile(struct api *api, struct query *query)
+{
+	uint64_t now_ns = clock_realtime_ns();
+
+	query->begin_ns = is_sealed(api, query) ? api->sealed_ns : query->seal_ns;
+	query->end_ns = query->begin_ns + query->duration_ns;
+	query->state = QUERY_RECORDING;
+	query->deadline_ns = clock_monotonic_ns();
+	if (query->end_ns > now_ns)
+		query->deadline_ns += query->end_ns - now_ns;
+}
+
+static int add_time(struct parameter_list *parameters, const char *name, uint64_t time_ns)
+{
+	char text[TIME_BYTES];
+
+	(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, time_ns / NSEC_PER_SEC,
+		time_ns % NSEC_PER_SEC);
+	return parameter_list_add(parameters, name, text);
+}
+
+/* Its time is over. */
+static void end_profile(struct api *api, struct query *query)
+{
+	uint64_t now_ns = clock_realtime_ns();
+	int r = add_time(&query->parameters, "from", query->begin_ns);
+
+	if (now_ns + CLOCK_ERROR_NS < query->end_ns || now_ns > query->end_ns + CLOCK_ERROR_NS) {
+		refuse(api, query, 503,
+			"Recording failed: the machine was suspended or its clock was set. Try "
+			"again.");
+		return;
+	}
+	if (r == 0)
+		r = add_time(&query->parameters, "to", query->end_ns);
+	if (r == 0)
+		r = parameter_list_add(&query->parameters, "format", "pprof");
+	if (r < 0) {
+		refuse(api, query, 503, "Cannot start the query: %s. Try again later.",
+			strerror(-r));
+		return;
+	}
+	query->state = QUERY_SEALING;
+	request_seal(api, query, query->end_ns, false);
+}
+
+/* --- */
+
+static void refuse_new(struct api *api, struct http_request *request, const char *path)
+{
+	struct http_peer peer;
+
+	http_request_peer(request, &peer);
+	api->queries.failed++;
+	query_log_refusal(&api->log, path, &peer, 503, "out of memory");
+	http_answer_text(request, 503, "Out of memory. Try again later.");
+}
+
+void query_add(struct api *api, struct http_request *request, const struct query_options *options,
+	struct parameter_list *parameters)
+{
+	struct query *query = calloc(1, sizeof(*query));
+
+	if (!query) {
+		parameter_list_done(parameters);
+		refuse_new(api, request, options->path);
+		return;
+	}
+	query->request = request;
+	http_request_peer(request, &query->peer);
+	query->path = options->path;
+	query->kind = options->kind;
+	query->duration_ns = options->duration_ns;
+	query->since_ns = clock_monotonic_ns();
+	query->asked_ns = clock_realtime_ns();
+	query->parameters = *parameters;
+	*parameters = (struct parameter_list){ 0 };
+	query->previous = api->last;
+	if (query->previous)
+		query->previous->next = query;
+	else
+		api->first = query;
+	api->last = query;
+	query->state = query->duration_ns > 0 ? QUERY_ALIGNING : QUERY_SEALING;
+	if (options->is_sealed)
+		queue(api, query);
+	else
+		request_seal(api, query, query->asked_ns, true);
+}
+
+/* --- running --- */
+
+static int start_job(struct api *api, struct query *query, uint64_t now_ns)
+{
+	uint64_t room = http_answer_room(query->request);
+	const struct answer_job_options options = {
+		.broker = api->options.broker,
+		.program = api->options.program,
+		.kind = query->kind,
+		.history = api->options.history,
+		.symbol_cache = api->options.symbol_cache,
+		.parameters = query->parameters.bytes,
+		.parameters_bytes = query->parameters.size,
+		.now_ns = query->asked_ns,
+		.bytes_max = room < api->options.query_bytes ? room : api->options.query_bytes,
+		.memory_max = api->options.query_memory_bytes,
+		/* Starting those before it may have taken what was left. */
+		.timeout_ns = query->deadline_ns > now_ns ? query->deadline_ns - now_ns : 1,
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+	int r = answer_job_start(&options, &query->job);
+
+	if (r < 0)
+		return r;
+	if (epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, answer_job_poll_fd(query->job), &event) < 0)
+		return -errno;
+	query->bytes_max = options.bytes_max;
+	query->state = QUERY_RUNNING;
+	api->running++;
+	api->turn = query->turn;
+	return 0;
+}
+
+static void start_jobs(struct api *api, uint64_t now_ns)
+{
+	struct query *query;
+
+	while (api->running < api->options.queries_max && api->retry_ns <= now_ns &&
+		(query = query_next(api))) {
+		int r = start_job(api, query, now_ns);
+
+		if (r == -EAGAIN)
+			api->retry_ns = now_ns + RETRY_NS;
+		else if (r < 0)
+			refuse(api, query, 503,
+				"Cannot start the query process: %s. Try again later.",
+				strerror(-r));
+	}
+}
+
+/* `query` may be gone after it. */
+static void run_query(struct api *api, struct query *query, uint64_t now_ns)
+{
+	bool is_late = query->deadline_ns <= now_ns;
+	struct answer_outcome outcome;
+
+	switch (query->state) {
+	case QUERY_ALIGNING:
+		if (is_sealed(api, query) || is_late)
+			begin_profile(api, query);
+		break;
+	case QUERY_RECORDING:
+		if (is_late)
+			end_profile(api, query);
+		break;
+	case QUERY_SEALING:
+		if (is_sealed(api, query) || is_late)
+			queue(api, query);
+		break;
+	case QUERY_QUEUED:
+		if (is_late)
+			refuse(api, query, 504,
+				"Query timed out after %.3g s in the queue behind other queries. "
+				"Try again later.",
+				(double)api->options.query_timeout_ns / NSEC_PER_SEC);
+		break;
+	case QUERY_RUNNING:
+		if (answer_job_take(query->job, &outcome) == 0)
+			finish(api, query, &outcome);
+		break;
+	}
+}
+
+void queries_run(struct api *api)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (struct query *query = api->first, *next; query; query = next) {
+		next = query->next;
+		run_query(api, query, now_ns);
+	}
+	start_jobs(api, clock_monotonic_ns());
+}
+
+uint64_t queries_next_ns(const struct api *api)
+{
+	uint64_t next_ns = UINT64_MAX;
+	bool is_queued = false;
+
+	for (const struct query *t = api->first; t; t = t->next) {
+		if (t->state != QUERY_RUNNING && t->deadline_ns < next_ns)
+			next_ns = t->deadline_ns;
+		is_queued |= t->state == QUERY_QUEUED;
+		/* What it waits for is there. */
+		if ((t->state == QUERY_ALIGNING || t->state == QUERY_SEALING) && is_sealed(api, t))
+			return 0;
+	}
+	if (is_queued && api->running < api->options.queries_max && api->retry_ns < next_ns)
+		next_ns = api->retry_ns;
+	return next_ns;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api_private.h"
+#include "base/array.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void add(struct api *api, struct query *query)
+{
+	query->state = QUERY_QUEUED;
+	query->previous = api->last;
+	if (api->last)
+		api->last->next = query;
+	else
+		api->first = query;
+	api->last = query;
+	query_assign_turn(api, query);
+}
+
+static struct query *start(struct api *api)
+{
+	struct query *query = query_next(api);
+
+	if (query) {
+		query->state = QUERY_RUNNING;
+		api->turn = query->turn;
+	}
+	return query;
+}
+
+/* Runs all, one after the other, and tells whose they were in which order. */
+static void order_of(struct api *api, const struct query *queries, char *order)
+{
+	struct query *query;
+	size_t count = 0;
+
+	while ((query = start(api))) {
+		order[count++] = (char)('0' + (query - queries));
+		order[count] = '\0';
+	}
+}
+
+static void one_user_comes_in_order(void **state)
+{
+	struct api api = { 0 };
+	struct query queries[5] = { 0 };
+	char order[8];
+
+	(void)state;
+	assert_null(query_next(&api));
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		queries[i].peer = (struct http_peer){ .is_local = true, .uid = 7 };
+		add(&api, &queries[i]);
+	}
+	order_of(&api, queries, order);
+	assert_string_equal(order, "01234");
+}
+
+static void others_do_not_wait_behind_one_that_asks_for_many(void **state)
+{
+	struct api api = { 0 };
+	struct query queries[8] = { 0 };
+	char order[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
+		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 5 ? 1 : 2 };
+	queries[7].peer.uid = 3;
+	for (size_t i = 0; i < 5; i++)
+		add(&api, &queries[i]);
+	assert_ptr_equal(start(&api), &queries[0]);
+	assert_ptr_equal(start(&api), &queries[1]);
+	for (size_t i = 5; i < ARRAY_SIZE(queries); i++)
+		add(&api, &queries[i]);
+	order_of(&api, queries, order);
+	/* Of turns 3 4 5, 3 4 and 3. */
+	assert_string_equal(order, "257364");
+}
+
+/* Having been away does not save up turns. */
+static void who_was_away_has_no_credit(void **state)
+{
+	struct api api = { 0 };
+	struct query queries[6] = { 0 };
+	char order[8];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
+		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 2 ? 1 : 2 };
+	api.turn = 100;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
+		add(&api, &queries[i]);
+	order_of(&api, queries, order);
+	assert_string_equal(order, "021345");
+}
+
+static void users_of_tcp_are_addresses(void **state)
+{
+	static const char *const addresses[] = { "10.0.0.1:1000", "10.0.0.1:1001", "10.0.0.1:9",
+		"10.0.0.12:1000", "[::1]:1000", "[::1]:1001" };
+	struct api api = { 0 };
+	struct query queries[ARRAY_SIZE(addresses) + 1] = { 0 };
+	char order[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		queries[i].peer.uid = (uid_t)-1;
+		strcpy(queries[i].peer.address, addresses[i]);
+		add(&api, &queries[i]);
+	}
+	queries[6].peer = (struct http_peer){ .is_local = true, .uid = (uid_t)-1 };
+	add(&api, &queries[6]);
+	order_of(&api, queries, order);
+	assert_string_equal(order, "0346152");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_user_comes_in_order),
+		cmocka_unit_test(others_do_not_wait_behind_one_that_asks_for_many),
+		cmocka_unit_test(who_was_away_has_no_credit),
+		cmocka_unit_test(users_of_tcp_are_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
