@@ -186,7 +186,7 @@ int answer_job_take(struct answer_job *job, struct answer_outcome *ret_outcome)
 	struct answer_outcome outcome = { .fd = -1 };
 	struct child_process_end end;
 	struct answer_reply reply;
-	int r = child_process_take(job->child, &end);
+	int r = child_process_finish(job->child, &end);
 
 	if (r < 0)
 		return r;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The one narrow way to files of other processes and of the kernel. The broker opens and checks; it
- * never reads what it has opened (I6). It lives in the caller's process, or in another one with the
- * privileges that this one lacks (broker_server.h); its callers cannot tell. Each request is a few
- * fixed-size words with at most one path and one name (include/pilotlight/broker_request.h).
+ * The broker opens files of other processes and of the kernel for a caller that lacks the
+ * privilege. It checks and opens them, but never reads them (I6). It works either in the caller's
+ * process or, behind a socket, in a process with the privileges (broker_server.h); the functions
+ * are the same. Each request has a few fixed-size fields, with at most one path and one name
+ * (include/pilotlight/broker_request.h).
  *
  * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
- * -ESRCH the process is gone or another one has its pid, -ENOENT no such file, -EACCES or -EPERM a
- * privilege is missing, -EINVAL not a regular file or a request that makes no sense, -ELOOP a path
- * that leads through another process's descriptors, -ENAMETOOLONG a path of 4096 bytes or more, or
- * a name of 256; -ETIMEDOUT a file system has not answered a broker_server, and is better not asked
- * again soon. They do not wait for anything but the file system; but see broker_connect().
+ * -ESRCH the process is gone, or its pid now belongs to another process; -ENOENT there is no such
+ * file; -EACCES or -EPERM a privilege is missing; -EINVAL the file is not a regular file, or the
+ * request is invalid; -ELOOP the path leads through another process's descriptors; -ENAMETOOLONG
+ * the path has 4096 bytes or more, or the name 256; -ETIMEDOUT a file system did not answer a
+ * broker_server in time; do not retry soon. They wait for file systems only, unless the broker is
+ * remote: see broker_connect().
  */
 #pragma once
 
@@ -24,131 +26,141 @@
 struct broker;
 struct file_opener_lost;
 
-/* NULL stands for the value in quotes. */
+/* A NULL stands for the quoted default. */
 struct broker_options {
-	const char *proc_root;	/* "/proc"; another one in tests */
+	const char *proc_root;	/* "/proc"; tests set another folder */
 	const char *debug_root; /* "/usr/lib/debug" */
 	const char *sys_root;	/* "/sys" */
-	/* Of a broker_server's children. */
-	const char *program;	   /* "/proc/self/exe"; another one in tests */
+	/* For the children that a broker_server starts. */
+	const char *program;	   /* "/proc/self/exe"; tests set another program */
 	uint64_t child_timeout_ns; /* 0: BROKER_CHILD_TIMEOUT_NS */
-	/* 0: a broker_server opens files in its own process; else in another one, which is killed
-	 * where a request takes longer (file_opener.h). */
-	uint64_t request_timeout_ns;
-	/* Of the broker_servers that follow each other with these options; NULL: of each its own.
+	/*
+	 * 0: a broker_server opens files in its own process. Otherwise it opens them in a separate
+	 * process, which it kills if a request takes longer than this (file_opener.h).
 	 */
+	uint64_t request_timeout_ns;
+	/* Shared by successive broker_servers; NULL: no server inherits killed openers. */
 	struct file_opener_lost *lost_openers;
 };
 
-/* As long as a request may take: a file system that does not answer by then does not answer. */
+/* After this time the broker treats a file system as hung. */
 #define BROKER_REQUEST_TIMEOUT_NS (2 * 1000000000ULL)
 
-/* As long as a child may live, whatever the engine says. */
+/* The longest life of a child, whatever timeout the engine sets. */
 #define BROKER_CHILD_TIMEOUT_NS (15 * 60 * 1000000000ULL)
 
-/* `options` may be NULL and is copied. Returns 0 or -ENOMEM. */
+/* Opens files in this process. `options` may be NULL and is copied. Returns 0 or -ENOMEM. */
 int broker_new(const struct broker_options *options, struct broker **ret_broker);
 
 /*
- * The broker that a broker_server has at the other end of the SOCK_SEQPACKET socket `fd`, to be
- * asked by one thread. Takes `fd` if it returns 0; or -ENOMEM; -EPROTOTYPE it is another socket;
- * -ENOTSOCK or -EBADF.
+ * Connects to the broker_server at the other end of the SOCK_SEQPACKET socket `fd`. Only one thread
+ * may use the connection. Takes ownership of `fd` on success. Returns 0; -ENOMEM; -EPROTOTYPE `fd`
+ * is another kind of socket; -ENOTSOCK or -EBADF.
  *
- * Then all functions may also return -EPIPE: the other side is gone, and nothing will open any
- * more; -ETIMEDOUT: it has not answered for 5 s, and nothing opens until it does, or is tried again
- * after a minute; -EBADMSG: it and this side do not understand each other; -EMFILE, -ENOMEM,
- * -ENOBUFS: one of the two is out of something.
+ * With a connected broker all functions can also return: -EPIPE the server is gone, for good;
+ * -ETIMEDOUT the server did not answer for 5 s; requests then fail at once until it answers, or
+ * until a retry after one minute; -EBADMSG the two sides disagree about the protocol; -EMFILE,
+ * -ENOMEM, -ENOBUFS one of the two sides ran out of a resource.
  */
 int broker_connect(int fd, struct broker **ret_broker);
 
 void broker_free(struct broker *broker);
 DEFINE_CLEANUP(struct broker, broker_free);
 
-/* What tells a process from a later one with its pid; `start_ns` 0 means that any will do. */
+/* Identifies a process across reuse of its pid. `start_ns` 0 matches any process with that pid. */
 struct broker_process {
 	pid_t pid;
-	uint64_t start_ns; /* CLOCK_BOOTTIME; compared at the clock tick of /proc/PID/stat, give or
+	uint64_t start_ns; /* CLOCK_BOOTTIME; compared in clock ticks of /proc/PID/stat, give or
 			      take one */
 };
 
-/* /proc/PID/maps. Its access is checked at open, so the descriptor may be passed on. */
+/*
+ * /proc/PID/maps. The kernel checks access when it is opened, so the descriptor may be passed on.
+ */
 int broker_open_maps(struct broker *broker, const struct broker_process *process, int *ret_fd);
 
 /*
- * The file behind the mapping [start, end): /proc/PID/map_files/START-END, which finds deleted
- * files and those of other mount namespaces and follows no link that another user could set; where
- * that is not to be had, `path` (absolute, or NULL) below /proc/PID/root. With start and end 0 only
- * there, in the mount namespace and root of a process that need not map the file: an ancestor of
- * one that is gone. Regular files only: mapped as code, which the kernel tells from 6.11 on, else
- * -EINVAL; or such as broker_open_path() opens. The caller must check that it is the file that it
- * expects (its build-id).
+ * The file behind the mapping [start, end): /proc/PID/map_files/START-END. That link also reaches
+ * deleted files and files of other mount namespaces, and no user can redirect it. If it is missing
+ * or access is denied, the broker opens `path` (absolute, or NULL) below /proc/PID/root instead.
+ *
+ * With start and end 0 it opens only `path`, in the mount namespace and root of a process that need
+ * not map the file, such as an ancestor of a process that is gone.
+ *
+ * Regular files only. The mapping must be executable, which the kernel reports from 6.11 on
+ * (-EINVAL otherwise). A file opened by `path` follows the rules of broker_open_path(). The caller
+ * must check that it is the expected file (its build-id).
  */
 int broker_open_mapping(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
 
 /*
- * The same for a file that is still being written, the marker of a jitdump, which may be empty as
- * yet; by `path` only one that is named as jitdumps are, jit-NUMBER.dump. Whether it may be
- * believed its owner must tell. -EREMOTE: it is on a file system whose server may not answer.
+ * The same for the marker of a jitdump: a file that is still being written and may be empty. By
+ * `path` only files named like jitdumps, jit-NUMBER.dump, are opened. The caller must check the
+ * file's owner before it trusts the file. -EREMOTE: the file is on a file system whose server may
+ * not answer.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
 
 /*
- * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may be empty as yet; `ns_pid` is the pid in
- * the process's own namespace. /tmp may be a link inside of that root; -ELOOP where the map is one.
- * Whether it may be believed its owner must tell. -EREMOTE as above.
+ * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may still be empty. `ns_pid` is the pid in the
+ * process's own namespace. /tmp may be a symlink within that root; -ELOOP if the map itself is one.
+ * The caller must check the file's owner before it trusts the file. -EREMOTE as above.
  */
 int broker_open_perf_map(
 	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
 
 /*
- * An absolute `path` as the engine itself would see it: for processes that are gone. Regular files
- * only, and of what has been named, here and below, none that might hold a secret: -EACCES where
- * not everybody may read the file and nobody execute it, going by its mode. What its folders forbid
- * does not count.
+ * An absolute `path` as the engine itself would see it, for processes that are gone. Only regular
+ * files.
+ *
+ * A file that is opened by name, here or by any other function, must not be a possible secret:
+ * -EACCES unless its mode lets everyone read it or someone execute it. The modes of its folders are
+ * not checked.
  */
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
 
 /*
- * <debug_root>/.build-id/xx/rest.debug. An id whose zeros at the end may be padding or its own is
- * also looked for at the usual lengths of 8, 16 and 20 bytes.
+ * <debug_root>/.build-id/xx/rest.debug. Zeros at the end of an id may be padding or part of it, so
+ * the usual lengths of 8, 16 and 20 bytes are tried as well.
  */
 int broker_open_debug_file(struct broker *broker, const struct build_id *id, int *ret_fd);
 
 /*
- * The package of split DWARF that belongs to that debug file or to its binary: beside it, as
+ * The split DWARF package (.dwp) of that debug file or of its binary: beside the debug file, as
  * rest.debug.dwp or rest.dwp.
  */
 int broker_open_debug_package(struct broker *broker, const struct build_id *id, int *ret_fd);
 
 /*
- * The debug file that the .gnu_debuglink of the binary at the absolute `binary_path` names, a plain
- * file name: in the binary's folder, in .debug/ there, or in <debug_root>/<folder>. The first that
- * is there and is not the binary itself; whether it belongs to the binary its checksum must tell.
+ * The debug file that the .gnu_debuglink of the binary at the absolute `binary_path` names. `name`
+ * is a plain file name. The binary's folder, .debug/ there, and <debug_root>/<folder> are searched;
+ * the first file found that is not the binary itself is opened. The caller must check the checksum
+ * to know that the file belongs to the binary.
  */
 int broker_open_debuglink(
 	struct broker *broker, const char *binary_path, const char *name, int *ret_fd);
 
 /*
- * The file that dwz moved common debug information to, as .gnu_debugaltlink tells: by build-id as
- * broker_open_debug_file(), else what follows the last "/.dwz/" of `path` in <debug_root>/.dwz,
- * else an absolute `path`. The caller must check its build-id.
+ * The file to which dwz moved common debug information, as .gnu_debugaltlink names it. It is
+ * searched by build-id as in broker_open_debug_file(), then as the part of `path` after the last
+ * "/.dwz/" below <debug_root>/.dwz, then at an absolute `path`. The caller must check its build-id.
  */
 int broker_open_alternate_file(
 	struct broker *broker, const char *path, const struct build_id *id, int *ret_fd);
 
 enum broker_kernel_file {
-	BROKER_KALLSYMS, /* CAP_SYSLOG, checked at open, decides whether it has addresses */
+	BROKER_KALLSYMS, /* shows addresses only if the opener has CAP_SYSLOG */
 	BROKER_MODULES,
 	BROKER_KERNEL_NOTES, /* /sys/kernel/notes */
 };
 int broker_open_kernel_file(struct broker *broker, enum broker_kernel_file file, int *ret_fd);
 
-/* /sys/module/NAME/notes/.note.gnu.build-id; a name with anything but [A-Za-z0-9_-] is -EINVAL. */
+/* /sys/module/NAME/notes/.note.gnu.build-id. A name with anything but [A-Za-z0-9_-] is -EINVAL. */
 int broker_open_module_note(struct broker *broker, const char *name, int *ret_fd);
 
-/* The auxiliary files by which a process is known when it was there before us. */
+/* Files of /proc/PID that describe a process which started before the profiler. */
 enum broker_process_file {
 	BROKER_PROCESS_STAT,
 	BROKER_PROCESS_STATUS,
@@ -160,21 +172,23 @@ int broker_open_process_file(struct broker *broker, const struct broker_process 
 	enum broker_process_file file, int *ret_fd);
 
 /*
- * The file that the process executes, as /proc/PID/exe has it. The descriptor is an O_PATH one: it
- * names the file, and can neither be read nor run. -ENOENT: a thread of the kernel executes none.
+ * The file that the process executes, from /proc/PID/exe. The O_PATH descriptor identifies the
+ * file, but can neither be read nor executed. -ENOENT: a kernel thread, which executes no file.
  */
 int broker_open_executable(
 	struct broker *broker, const struct broker_process *process, int *ret_fd);
 
 /*
- * The folder of the cgroup at `path`, from '/' on, in the default hierarchy, to be listed. `mount`
- * is where that is, as a name of fewer than 256 bytes; NULL: /sys/fs/cgroup, or unified/ there
- * beside the hierarchies of v1. -ENOENT: no such cgroup, or no cgroup2 there.
+ * The folder of the cgroup at `path` (which starts with '/') in the cgroup2 hierarchy, for listing.
+ * `mount` is where cgroup2 is mounted, in fewer than 256 bytes; NULL: /sys/fs/cgroup, or
+ * /sys/fs/cgroup/unified beside cgroup v1. -ENOENT: no such cgroup, or no cgroup2 there.
  */
 int broker_open_cgroup(struct broker *broker, const char *mount, const char *path, int *ret_fd);
 
-/* Processes of this program that only the broker may start: each for one job, and none of them
- * with a privilege (child/child_process.h). */
+/*
+ * Child processes of this program that the broker starts. Each does one job without any privilege
+ * (child/child_process.h).
+ */
 enum broker_child {
 	BROKER_CHILD_SYMBOL_WORKER, /* symbolize/worker_pool.h */
 	BROKER_CHILD_SYMBOL_FETCH,  /* symbolize/debuginfod_fetch.h */
@@ -182,16 +196,19 @@ enum broker_child {
 	BROKER_CHILDREN,
 };
 
-/* Does it live behind a socket? */
+/* Is the broker behind a socket? */
 bool broker_is_remote(const struct broker *broker);
 
 /*
- * Of a remote broker: starts such a process, and returns one end of the SOCK_SEQPACKET pair whose
- * other end is the child's one descriptor beside the standard ones (number 3), and a socket that is
- * readable when the child has ended, with one struct pilotlight_child_end, or at its end where the
- * broker is gone. Closing that kills the child; shutting down its writing half (shutdown(2)) does,
- * too, and then its end is told. Its scheduling policy can be told there (enum
- * pilotlight_child_word). -EAGAIN: as many run as may; or what starting failed with.
+ * Starts a child; only with a remote broker. Returns two sockets that the caller owns.
+ * `ret_socket_fd` is one end of a SOCK_SEQPACKET pair. The child has the other end as number 3, its
+ * only descriptor beside the standard ones. `ret_end_fd` becomes readable when the child has ended:
+ * it then holds one struct pilotlight_child_end, or end-of-file if the broker is gone.
+ *
+ * Closing `ret_end_fd` kills the child. So does shutdown(SHUT_WR), after which the child's end can
+ * still be read. A one-byte message there sets the child's scheduling policy (enum
+ * pilotlight_child_priority). Returns 0; -EAGAIN as many children run as are allowed; or -errno of
+ * starting it.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

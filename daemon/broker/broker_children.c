@@ -22,7 +22,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-/* For one that was killed: the kernel may hold it while a disk does not answer. */
+/* A killed process can stay in the kernel while a disk does not answer. */
 enum { DONE_WAIT_MS = 500 };
 
 static const struct broker_child_process no_process = {
@@ -54,7 +54,7 @@ static void kill_process(struct broker_children *children, struct broker_child_p
 	process->is_killed = true;
 	(void)pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
 	children->counters.killed++;
-	/* Or they would be ready for ever. */
+	/* Otherwise they would stay ready and epoll would never sleep. */
 	(void)epoll_ctl(children->epoll_fd, EPOLL_CTL_DEL, process->timer_fd, NULL);
 	(void)epoll_ctl(children->epoll_fd, EPOLL_CTL_DEL, process->end_fd, NULL);
 }
@@ -120,13 +120,15 @@ static int spawn(const struct broker_children *children, enum broker_child kind,
 	};
 
 	child_kind_environment(kind, environment);
-	/* This process needs its own capabilities, and nobody that it starts does: without the
-	 * ambient ones only root passes any on. */
+	/*
+	 * This process needs its capabilities, but no child does. Without ambient capabilities only
+	 * root passes any on through exec.
+	 */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	return child_spawn(&child, &process->pid, &process->pidfd);
 }
 
-/* All that can fail but watching the child itself comes before it is there. */
+/* Everything that can fail comes before the child exists, except watching the child itself. */
 static int start(struct broker_children *children, enum broker_child kind, int socket_fd,
 	struct broker_child_process *process)
 {
@@ -196,12 +198,12 @@ int broker_children_start(struct broker_children *children, uint32_t kind, int r
 	return r;
 }
 
-/* Has it ended? Then its slot is free. */
+/* Returns whether the child has ended, and frees its slot then. */
 static bool reap(struct broker_child_process *process)
 {
 	struct pilotlight_child_end end = { 0 };
 	struct rusage usage = { 0 };
-	/* What is told where somebody else has waited for it, and only its end is known. */
+	/* Reported if other code in this process reaped the child, so that its status is lost. */
 	int status = SIGKILL;
 
 	if (wait4(process->pid, &status, WNOHANG, &usage) == 0)
@@ -214,7 +216,7 @@ static bool reap(struct broker_child_process *process)
 	return true;
 }
 
-/* Where it is refused the child only goes on as it is. */
+/* A refusal does no harm: the child keeps its policy. */
 static void set_policy(const struct broker_child_process *process, int policy)
 {
 	const struct sched_param parameters = { 0 };
@@ -222,8 +224,8 @@ static void set_policy(const struct broker_child_process *process, int policy)
 	(void)sched_setscheduler(process->pid, policy, &parameters);
 }
 
-/* Does what the client says of it. False: that it is to end. */
-static bool obey(const struct broker_child_process *process)
+/* Applies the client's message, if any. Returns false if the child must end. */
+static bool apply_message(const struct broker_child_process *process)
 {
 	uint8_t word;
 	ssize_t size = recv(process->end_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
@@ -236,20 +238,19 @@ static bool obey(const struct broker_child_process *process)
 	case PILOTLIGHT_CHILD_IDLE:
 		set_policy(process, SCHED_IDLE);
 		return true;
-	case PILOTLIGHT_CHILD_HURRY:
+	case PILOTLIGHT_CHILD_NORMAL:
 		set_policy(process, SCHED_OTHER);
 		return true;
 	}
 	return false;
 }
 
-/* Does the client want it to end, or is its time over? */
-static bool is_to_end(const struct broker_child_process *process)
+static bool must_end(const struct broker_child_process *process)
 {
 	uint64_t expirations;
 
 	return read(process->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations) ||
-	       !obey(process);
+	       !apply_message(process);
 }
 
 void broker_children_run(struct broker_children *children)
@@ -257,7 +258,7 @@ void broker_children_run(struct broker_children *children)
 	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
 		struct broker_child_process *process = &children->processes[i];
 
-		if (process->pid > 0 && !reap(process) && !process->is_killed && is_to_end(process))
+		if (process->pid > 0 && !reap(process) && !process->is_killed && must_end(process))
 			kill_process(children, process);
 	}
 }

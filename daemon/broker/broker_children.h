@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The children that a broker has started for its client (broker_start_child()): a few at a time,
- * each with a bound on its life that the client has no say in. Of one thread, which waits for them
- * on the epoll descriptor that it gives. This process's ambient capabilities are cleared, as no
- * child needs any.
+ * The children that a broker has started for its client (broker_start_child()). Only
+ * BROKER_CHILDREN_MAX run at a time (I4), and each has a time limit that the client cannot extend.
+ * Used by one thread, which polls the epoll descriptor that it passes in. Starting a child clears
+ * this process's ambient capabilities, because no child needs any.
  *
- * For each child the client has one end of a SOCK_SEQPACKET pair. How it has ended is told there,
- * once (struct pilotlight_child_end). What the client sends there, but for a word of its scheduling
- * policy (enum pilotlight_child_word), or that it closes its end or shuts it down, kills the child.
- * Nothing waits for the client; what it does not take is lost.
+ * For each child the client holds one end of a SOCK_SEQPACKET pair. The broker reports the child's
+ * end there, once (struct pilotlight_child_end). The client may send a scheduling policy there
+ * (enum pilotlight_child_priority). Any other message, and closing or shutting down that socket,
+ * kills the child. The broker never waits for the client; messages that do not fit into the socket
+ * are lost.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ enum { BROKER_CHILDREN_MAX = 8 };
 
 struct broker_children_counters {
 	uint64_t started;
-	uint64_t refused; /* as many ran as may, or starting failed */
-	uint64_t killed;  /* by us: as the client wanted, or was gone, or their time was over */
+	uint64_t refused; /* at the limit, or starting failed */
+	uint64_t killed;  /* by the broker: at the client's request, because the client was gone, or
+			     by timeout */
 };
 
 struct broker_children {
@@ -30,25 +32,28 @@ struct broker_children {
 	char *program; /* owned; NULL: this one */
 	uint64_t timeout_ns;
 	struct broker_child_process {
-		pid_t pid; /* 0: the slot is free, and the rest is nothing */
+		pid_t pid; /* 0: the slot is free */
 		int pidfd, timer_fd, end_fd;
 		bool is_killed;
 	} processes[BROKER_CHILDREN_MAX];
 	struct broker_children_counters counters;
 };
 
-/* `options` may be NULL. Returns 0 or -ENOMEM; what is left is to be freed anyway. */
+/* `options` may be NULL. Returns 0 or -ENOMEM; call broker_children_done() in either case. */
 int broker_children_init(
 	struct broker_children *children, const struct broker_options *options, int epoll_fd);
 
-/* Kills those that live, and waits for their ends, but not for long. */
+/* Kills the running children and waits up to 500 ms for each. */
 void broker_children_done(struct broker_children *children);
 
 /*
- * Returns 0 and the client's ends of the child's socket and of that of its end, owned by the
- * caller; -EAGAIN as many run as may; -EINVAL there is no such kind; or -errno of starting.
+ * Returns 0 and two sockets that the caller owns: the client's end of the child's socket, and the
+ * client's end of the socket that reports the child's end. -EAGAIN as many children run as are
+ * allowed; -EINVAL no such kind; or -errno of starting.
  */
 int broker_children_start(struct broker_children *children, uint32_t kind, int ret_fds[2]);
 
-/* Kills what is to end, does what clients say of others, and tells of what has ended. */
+/*
+ * Reaps and reports ended children, applies the clients' messages, and kills children that are due.
+ */
 void broker_children_run(struct broker_children *children);

@@ -13,11 +13,11 @@
 #include <time.h>
 
 enum {
-	/* As the kernel has it: what is beyond is no error number. */
+	/* The kernel's own limit of error numbers. */
 	ERRNO_MAX = 4095,
-	/* As long as this many timeouts a broker that hangs is let be. */
+	/* Timeouts to pause before a hung broker is tried again. */
 	PAUSE_TIMEOUTS = 12,
-	/* That are dropped at once. */
+	/* Late answers that one call drops at most. */
 	LATE_ANSWERS_MAX = 64,
 };
 
@@ -39,23 +39,24 @@ void broker_client_done(struct broker_client *client)
 }
 
 static int result_of(const struct pilotlight_broker_answer *answer,
-	const struct broker_message *message, size_t wanted)
+	const struct broker_message *message, size_t fd_count)
 {
 	size_t count = (size_t)(message->passed_fd >= 0) + (size_t)(message->second_fd >= 0);
 
-	if (answer->result == 0 && message->has_lost_fds && count < wanted)
+	if (answer->result == 0 && message->has_lost_fds && count < fd_count)
 		return -EMFILE;
 	if (answer->result > 0 || answer->result < -ERRNO_MAX || message->has_lost_fds ||
-		count != (answer->result == 0 ? wanted : 0))
+		count != (answer->result == 0 ? fd_count : 0))
 		return -EBADMSG;
 	return answer->result;
 }
 
 /*
- * Returns 1 and the result of the last request, with its descriptors where that is 0; 0: an answer
- * came too late, and is dropped; -EAGAIN: there is none; or -errno.
+ * Returns 1 and the result of the last request, with its descriptors if that is 0; 0 a late answer
+ * was dropped; -EAGAIN no answer has arrived; or -errno.
  */
-static int take_answer(struct broker_client *client, int *ret_result, int *ret_fds, size_t wanted)
+static int receive_answer(
+	struct broker_client *client, int *ret_result, int *ret_fds, size_t fd_count)
 {
 	struct pilotlight_broker_answer answer;
 	struct broker_message message;
@@ -72,10 +73,10 @@ static int take_answer(struct broker_client *client, int *ret_result, int *ret_f
 		return -EBADMSG;
 	if (answer.number < client->number)
 		return 0;
-	r = result_of(&answer, &message, wanted);
-	if (r == 0 && wanted > 0)
+	r = result_of(&answer, &message, fd_count);
+	if (r == 0 && fd_count > 0)
 		ret_fds[0] = TAKE_FD(fd);
-	if (r == 0 && wanted > 1)
+	if (r == 0 && fd_count > 1)
 		ret_fds[1] = TAKE_FD(second_fd);
 	*ret_result = r;
 	return 1;
@@ -98,14 +99,15 @@ static int wait_for_message(int fd, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Returns 0 and the result, which may be any error number; or -errno: there is none. */
-static int await_answer(struct broker_client *client, int *ret_result, int *ret_fds, size_t wanted)
+/* Returns 0 and the server's result, which may be any -errno; or -errno if there was no answer. */
+static int await_answer(
+	struct broker_client *client, int *ret_result, int *ret_fds, size_t fd_count)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + client->timeout_ns;
 	int r;
 
 	for (;;) {
-		r = take_answer(client, ret_result, ret_fds, wanted);
+		r = receive_answer(client, ret_result, ret_fds, fd_count);
 		if (r > 0)
 			return 0;
 		if (r < 0 && r != -EAGAIN)
@@ -116,13 +118,16 @@ static int await_answer(struct broker_client *client, int *ret_result, int *ret_
 	}
 }
 
-/* Drops what has come meanwhile: the last request's answer, and those of earlier ones. */
+/*
+ * Drops the answers that have arrived since a timeout. Returns -ETIMEDOUT if the last one is still
+ * missing and it is too early to try again.
+ */
 static int catch_up(struct broker_client *client)
 {
 	int result, r = 0;
 
 	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++)
-		r = take_answer(client, &result, NULL, 0);
+		r = receive_answer(client, &result, NULL, 0);
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	if (r <= 0 && clock_monotonic_ns() < client->retry_ns)
@@ -132,7 +137,7 @@ static int catch_up(struct broker_client *client)
 }
 
 static int exchange(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_result, int *ret_fds, size_t wanted)
+	int *ret_result, int *ret_fds, size_t fd_count)
 {
 	int r;
 
@@ -141,7 +146,7 @@ static int exchange(struct broker_client *client, struct pilotlight_broker_reque
 	r = broker_socket_send(client->fd, request, sizeof(*request), -1);
 	if (r == 0) {
 		client->number++;
-		r = await_answer(client, ret_result, ret_fds, wanted);
+		r = await_answer(client, ret_result, ret_fds, fd_count);
 	}
 	if (r == -ETIMEDOUT || r == -EAGAIN) {
 		client->is_behind = true;
@@ -152,16 +157,16 @@ static int exchange(struct broker_client *client, struct pilotlight_broker_reque
 }
 
 int broker_client_ask(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_fds, size_t wanted)
+	int *ret_fds, size_t fd_count)
 {
 	int result = 0, r;
 
-	assert(wanted >= 1 && wanted <= BROKER_SOCKET_FDS_MAX);
+	assert(fd_count >= 1 && fd_count <= BROKER_SOCKET_FDS_MAX);
 	if (client->fd < 0)
 		return -EPIPE;
 	r = client->is_behind ? catch_up(client) : 0;
 	if (r == 0)
-		r = exchange(client, request, &result, ret_fds, wanted);
+		r = exchange(client, request, &result, ret_fds, fd_count);
 	if (r == -EPIPE)
 		broker_client_done(client);
 	return r < 0 ? r : result;

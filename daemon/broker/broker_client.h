@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A broker that lives behind a socket, asked one thing at a time. Of one thread. Whatever the other
- * side does, asking takes no longer than the timeout, and leaves no descriptor behind.
+ * The client's side of a broker_server: sends one request at a time and waits for its answer. Used
+ * by one thread. A call never takes longer than the timeout and leaks no descriptor, whatever the
+ * server does.
  *
- * A request whose time has passed may be answered yet: such answers are known by their numbers,
- * and dropped. Until that one has come, what is asked is refused at once, so that a broker that
- * hangs is waited for once and not at every question; after a pause it is tried again all the same.
+ * An answer can arrive after its request timed out. Such late answers are recognized by their
+ * number and dropped. After a timeout, requests fail at once until that answer has arrived, so that
+ * a hung broker costs one timeout and not one for each request. After a pause the client tries
+ * again anyway.
  */
 #pragma once
 
@@ -16,22 +18,22 @@
 struct pilotlight_broker_request;
 
 struct broker_client {
-	int fd; /* owned; -1: the other side is gone */
+	int fd; /* owned; -1: the server is gone */
 	uint64_t timeout_ns;
-	uint64_t number;   /* of the last request that was sent */
-	bool is_behind;	   /* its time has passed and its answer has not come */
-	uint64_t retry_ns; /* CLOCK_MONOTONIC: then it is tried all the same */
+	uint64_t number;   /* number of the last request that was sent */
+	bool is_behind;	   /* that request timed out and is still unanswered */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: try again from this time on */
 };
 
-/* Takes `fd` if it returns 0; or -errno of broker_socket_check(). */
+/* Takes ownership of `fd` on success. Returns 0 or -errno of broker_socket_check(). */
 int broker_client_init(struct broker_client *client, int fd, uint64_t timeout_ns);
 void broker_client_done(struct broker_client *client);
 
 /*
- * Sets the request's version and number. Returns what the broker answers, with 0 as many
- * descriptors as are wanted, 1 or 2, which the caller owns; -EPIPE: the other side is gone, now and
- * for ever; -ETIMEDOUT: it does not answer; -EBADMSG: its answer makes no sense; -EMFILE: this
- * process has no room for the descriptors; or what sending and receiving failed with.
+ * Sends the request, after setting its version and number. Returns the server's result; if 0, with
+ * exactly `fd_count` (1 or 2) descriptors that the caller owns. Or -EPIPE the server is gone, for
+ * good; -ETIMEDOUT it does not answer; -EBADMSG its answer is malformed; -EMFILE this process has
+ * no room for the descriptors; or -errno of sending or receiving.
  */
 int broker_client_ask(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_fds, size_t wanted);
+	int *ret_fds, size_t fd_count);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What an operation uses. */
+/* The fields that an operation uses. */
 enum {
 	PROCESS = 1 << 0,
 	RANGE = 1 << 1,
@@ -33,7 +33,7 @@ struct operation {
 		const struct pilotlight_broker_request *request, int *ret_fd);
 };
 
-/* Of a process that has nobody to start: a server has (broker_children.h), and does. */
+/* Only a broker_server starts children (broker_children.h), and does so itself. */
 static int start_no_child(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd)
 {
@@ -78,7 +78,7 @@ static bool are_zero(const void *bytes, size_t size)
 	return size == 0 || (first[0] == 0 && memcmp(first, first + 1, size - 1) == 0);
 }
 
-/* `needed` and `allowed`: must it be there, may it? */
+/* `needed`: the text must be present; `allowed`: it may be. */
 static bool is_text(
 	const char *text, size_t room, uint8_t has_text, uint32_t needed, uint32_t allowed)
 {

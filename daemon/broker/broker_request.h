@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A request of include/pilotlight/broker_request.h, which anybody may have written (I8): checked in
- * every field, then executed with the privileges of the calling process.
+ * Checks every field of a request of include/pilotlight/broker_request.h, which may come from an
+ * attacker (I8), and executes it with the privileges of the calling process.
  */
 #pragma once
 
 struct broker_roots;
 struct pilotlight_broker_request;
 
-/* Is it one that a client would have made, whether it makes sense or not? Returns 0 or -EBADMSG. */
+/* Is the request well-formed? Values that it uses may still be invalid. Returns 0 or -EBADMSG. */
 int broker_request_check(const struct pilotlight_broker_request *request);
 
 /*
- * One that was checked. Returns 0 and a descriptor that the caller owns, or -errno, as the
- * functions of broker.h tell. To start a child is no matter of it: -EINVAL.
+ * Executes a request that passed the check. Returns 0 and a descriptor that the caller owns, or
+ * -errno as documented in broker.h. -EINVAL for a request to start a child, which only a
+ * broker_server can do.
  */
 int broker_request_execute(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd);

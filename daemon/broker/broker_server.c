@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
-/* That one run serves. */
+/* Requests that one broker_server_run() serves. */
 enum { RUN_REQUESTS_MAX = 16 };
 
 struct broker_server {
@@ -19,10 +19,10 @@ struct broker_server {
 	int epoll_fd;
 	struct broker_roots roots;
 	struct broker_children children;
-	struct broker_server_counters *counters; /* shared with the opener */
+	struct broker_server_counters *counters; /* in memory shared with the opener */
 	struct file_opener opener;
-	bool opens_apart;
-	bool watches; /* the socket; not while the opener does */
+	bool uses_opener;
+	bool watches; /* is the socket in the epoll set? Not while an opener serves it */
 };
 
 static int open_epoll(struct broker_server *server)
@@ -58,7 +58,7 @@ static void open_opener(struct broker_server *server, const struct broker_option
 {
 	if (!options || options->request_timeout_ns == 0)
 		return;
-	server->opens_apart = true;
+	server->uses_opener = true;
 	file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns,
 		options->lost_openers);
 }
@@ -98,7 +98,7 @@ void broker_server_free(struct broker_server *server)
 {
 	if (!server)
 		return;
-	if (server->opens_apart)
+	if (server->uses_opener)
 		file_opener_done(&server->opener);
 	closep(&server->fd);
 	broker_children_done(&server->children);
@@ -148,7 +148,7 @@ static enum broker_refusal refusal_of(int error)
 	}
 }
 
-/* Returns 0, or -EBADMSG and why. */
+/* Returns 0, or -EBADMSG and the reason. */
 static int check(const struct pilotlight_broker_request *request,
 	const struct broker_message *message, enum broker_refusal *ret_refusal)
 {
@@ -170,12 +170,12 @@ static int send_answer(struct broker_server *server, struct pilotlight_broker_an
 
 	if (r == 0 || r == -EPIPE || r == -EAGAIN || answer->result < 0)
 		return r;
-	/* It is the descriptors that cannot go: too many are on their way. */
+	/* The descriptors cannot be sent: too many are in flight. */
 	answer->result = r;
 	return broker_socket_send(server->fd, answer, sizeof(*answer), -1);
 }
 
-/* `malformed` is why, where there is no `operation`. */
+/* `malformed` is the reason if `operation` is 0. */
 static void count(struct broker_server_counters *counters, uint32_t operation, int result,
 	enum broker_refusal malformed)
 {
@@ -188,8 +188,8 @@ static void count(struct broker_server_counters *counters, uint32_t operation, i
 }
 
 /*
- * `refusal` is what files are answered with that are not to be opened here, 0 where they are.
- * Returns how many descriptors there are, or -errno.
+ * Executes a request; if `refusal` is not 0, requests for files fail with it. Returns the number of
+ * descriptors, or -errno.
  */
 static int execute(struct broker_server *server, const struct pilotlight_broker_request *request,
 	int refusal, int ret_fds[BROKER_SOCKET_FDS_MAX])
@@ -222,7 +222,7 @@ static int answer_one(struct broker_server *server, const struct pilotlight_brok
 		fd_count = r < 0 ? 0 : r;
 	}
 	r = send_answer(server, &answer, fds, (size_t)fd_count);
-	/* A child whose ends are gone is killed. */
+	/* If the answer was not sent, closing these kills the child. */
 	for (int i = 0; i < fd_count; i++)
 		(void)close(fds[i]);
 	count(server->counters, operation, answer.result, malformed);
@@ -260,11 +260,12 @@ static bool is_for_a_child(
 }
 
 /*
- * What it is killed over is there still, for the server to answer. Closing a file may take as long
- * as opening it, and is within the time; what was answered is taken away after that, so that the
- * answer may come twice, and the client drops one, but never not at all.
+ * Serves one message in the opener. The request stays in the socket until it is answered, so that
+ * the server can refuse a request over which the opener was killed. Closing a file may take as long
+ * as opening it and counts against the timeout. The answered request is removed after that: the
+ * client may get two answers and drops one, but always gets one.
  */
-static int serve_apart(void *context, int socket_fd)
+static int serve_in_opener(void *context, int socket_fd)
 {
 	struct broker_server *server = context;
 	struct pilotlight_broker_request request;
@@ -288,7 +289,7 @@ static int serve_apart(void *context, int socket_fd)
 /* --- beside it ---------------------------------------------------------------------------------
  */
 
-/* One that there is may be refused: what there is none of cannot. */
+/* Refuses the next request, if there still is one. */
 static int refuse_one(struct broker_server *server, int refusal)
 {
 	int r = serve_one(server, refusal);
@@ -304,14 +305,14 @@ static int start_opener(struct broker_server *server)
 
 	if (r < 0)
 		return r == -EAGAIN ? watch(server, true) : r;
-	r = file_opener_start(&server->opener, server->fd, serve_apart, server);
+	r = file_opener_start(&server->opener, server->fd, serve_in_opener, server);
 	if (r == 0)
 		return watch(server, false);
 	r = refuse_one(server, -EAGAIN);
 	return r < 0 ? r : watch(server, true);
 }
 
-static int run_apart(struct broker_server *server)
+static int run_with_opener(struct broker_server *server)
 {
 	int r = 0;
 
@@ -335,7 +336,7 @@ static int run_apart(struct broker_server *server)
 
 int broker_server_run(struct broker_server *server)
 {
-	int r = server->opens_apart ? run_apart(server) : run_here(server);
+	int r = server->uses_opener ? run_with_opener(server) : run_here(server);
 
 	broker_children_run(&server->children);
 	server->counters->children = server->children.counters;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The broker as another process has it: requests of include/pilotlight/broker_request.h come in on
- * one socket, are executed with the privileges of this process, and answered. Children that it was
- * asked to start are children of this process, and end with the server (broker_children.h). Of one
- * thread, whose loop polls broker_server_poll_fd(); nobody else in this process may wait for any
- * child that is not his (waitpid(-1), or SIGCHLD ignored).
+ * The broker's server: receives the requests of include/pilotlight/broker_request.h on one socket,
+ * executes them with the privileges of this process and answers them. The children that it starts
+ * are children of this process and end with the server (broker_children.h). Used by one thread,
+ * whose loop polls broker_server_poll_fd(). No other code in this process may wait for children
+ * that it did not start (waitpid(-1), or SIGCHLD ignored).
  *
- * It parses no file (I6), and what it has opened it does not read. What it looks at: the fixed
- * fields of a request, whose texts it joins to paths at a slash or "/.dwz/" and leaves to the
- * kernel to walk; what the kernel says of a file that was found (kind, size, file system); and one
- * number of the kernel's line /proc/PID/stat, since when the process is there (start_time.h).
+ * The server parses no file and never reads a file that it opens for a client (I6). It looks only
+ * at the fixed fields of a request, at a found file's type, size and file system, and at the start
+ * time in /proc/PID/stat (start_time.h). It joins a request's texts to paths at a slash or at
+ * "/.dwz/"; the kernel walks the paths.
  *
- * The other side is not trusted (I8). Descriptors that it sends are never taken, so that they need
- * no number of this process; an answer that it does not take is dropped and not waited for; and
- * nothing is kept from one request to the next but the counters and the children. Only the file
- * system can make it wait: a path may lead to one that hangs. So where the options say how long a
- * request may take, files are opened in another process (file_opener.h), from the first request on,
- * and what takes longer is answered with -ETIMEDOUT; this one starts children meanwhile, and what
- * else its thread does goes on. Where no such process can be, files are refused with -EAGAIN.
+ * The client is not trusted (I8). The server never receives descriptors that the client sends, so
+ * that they cannot use up this process's numbers. It drops an answer that the client does not
+ * receive, rather than wait. It keeps nothing between requests but counters and children.
+ *
+ * Only a file system can make the server wait, because a path may lead to one that hangs. If the
+ * options set a request timeout, files are therefore opened in a separate process from the first
+ * request on (file_opener.h). A request that exceeds the timeout is answered with -ETIMEDOUT. The
+ * server meanwhile starts children, and its thread's other work goes on. If that process cannot be
+ * started, requests for files are refused with -EAGAIN.
  */
 #pragma once
 
@@ -29,34 +31,36 @@
 
 struct broker_server;
 
-/* Why nothing was opened or started. */
+/* Why a request was refused. */
 enum broker_refusal {
-	BROKER_REFUSAL_SIZE,	   /* malformed: the request's size */
-	BROKER_REFUSAL_DESCRIPTOR, /* malformed: one came with the request */
-	BROKER_REFUSAL_FIELD,	   /* malformed: what a field holds */
+	BROKER_REFUSAL_SIZE,	   /* malformed: wrong size */
+	BROKER_REFUSAL_DESCRIPTOR, /* malformed: it came with a descriptor */
+	BROKER_REFUSAL_FIELD,	   /* malformed: a field is invalid */
 	BROKER_REFUSAL_GONE,	   /* -ESRCH */
 	BROKER_REFUSAL_MISSING,	   /* -ENOENT, -ENOTDIR */
 	BROKER_REFUSAL_PRIVILEGE,  /* -EACCES, -EPERM */
 	BROKER_REFUSAL_UNFIT,	   /* -EINVAL, -ELOOP, -EXDEV, -ENAMETOOLONG */
 	BROKER_REFUSAL_EXHAUSTED,  /* -EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -ETOOMANYREFS */
 	BROKER_REFUSAL_LATE,	   /* -ETIMEDOUT */
-	BROKER_REFUSAL_OTHER,	   /* what else the file system says */
+	BROKER_REFUSAL_OTHER,	   /* any other -errno */
 	BROKER_REFUSALS,
 };
 
-/* Every request counts once, either as opened or as refused, whether its answer is taken or not;
- * but for one that the process which served it did not survive. */
+/*
+ * Each request is counted once, as opened or refused, even if its answer is dropped. The exception
+ * is a request whose opener died while serving it.
+ */
 struct broker_server_counters {
 	uint64_t opened[PILOTLIGHT_BROKER_OPERATIONS];
-	uint64_t refused[PILOTLIGHT_BROKER_OPERATIONS]; /* 0: malformed */
-	uint64_t refusals[BROKER_REFUSALS];		/* the same, by reason */
+	uint64_t refused[PILOTLIGHT_BROKER_OPERATIONS]; /* element 0: malformed requests */
+	uint64_t refusals[BROKER_REFUSALS];		/* the refused requests by reason */
 	uint64_t answers_dropped;
 	struct broker_children_counters children; /* as of the last broker_server_run() */
 };
 
 /*
- * `options` as for broker_new(); `lost_openers` must outlive the server. Takes `fd` if it returns
- * 0; or -ENOMEM, or -errno of broker_socket_check(), or of a timer.
+ * `options` as for broker_new(); `lost_openers` must outlive the server. Takes ownership of `fd` on
+ * success. Returns 0, -ENOMEM, or -errno of broker_socket_check() or of a system call.
  */
 int broker_server_new(
 	int fd, const struct broker_options *options, struct broker_server **ret_server);
@@ -67,10 +71,10 @@ DEFINE_CLEANUP(struct broker_server, broker_server_free);
 int broker_server_poll_fd(const struct broker_server *server);
 
 /*
- * Serves what is waiting, some requests at most, so that its thread's other work goes on. Returns
- * 0; -EPIPE: the other side is gone, and the server may be freed; or what receiving failed with.
+ * Serves waiting requests, but only a few, so that the thread's other work goes on. Returns 0;
+ * -EPIPE: the client is gone and the server may be freed; or -errno of receiving.
  */
 int broker_server_run(struct broker_server *server);
 
-/* Borrowed, and current as long as the server is there. */
+/* Borrowed; stays valid and up to date until the server is freed. */
 const struct broker_server_counters *broker_server_counters(const struct broker_server *server);

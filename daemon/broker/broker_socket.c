@@ -31,7 +31,7 @@ int broker_socket_check(int fd)
 	return domain == AF_UNIX && type == SOCK_SEQPACKET ? 0 : -EPROTOTYPE;
 }
 
-/* A side that ends with messages unread resets its other one. */
+/* A peer that ends with unread messages resets the connection. */
 static int error_of(int error)
 {
 	return error == ECONNRESET || error == ENOTCONN ? -EPIPE : -error;
@@ -65,14 +65,14 @@ int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd)
 	return broker_socket_send_all(fd, bytes, size, &passed_fd, passed_fd >= 0);
 }
 
-static void take_fds(const struct msghdr *header, struct broker_message *message)
+static void get_fds(const struct msghdr *header, struct broker_message *message)
 {
 	const struct cmsghdr *control = CMSG_FIRSTHDR(header);
 	int fds[BROKER_SOCKET_FDS_MAX] = { -1, -1 };
 
 	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
 		return;
-	/* No more than there was room for. */
+	/* The kernel delivers no more than the buffer holds. */
 	memcpy(fds, CMSG_DATA(control), control->cmsg_len - CMSG_LEN(0));
 	message->passed_fd = fds[0];
 	message->second_fd = fds[1];
@@ -89,7 +89,10 @@ static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
 	assert(fds_max <= BROKER_SOCKET_FDS_MAX);
 	if (fds_max > 0) {
 		header.msg_control = &control;
-		/* With the space that aligns it the kernel would take one for two. */
+		/*
+		 * CMSG_SPACE() includes padding in which the kernel would deliver another
+		 * descriptor.
+		 */
 		header.msg_controllen = CMSG_LEN(fds_max * sizeof(int));
 	}
 	do
@@ -104,7 +107,7 @@ static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
 		.has_lost_fds = header.msg_flags & MSG_CTRUNC,
 	};
 	if (fds_max > 0)
-		take_fds(&header, ret_message);
+		get_fds(&header, ret_message);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What curl and its TLS library go by, and whoever set it for us meant for them. */
+/* Variables that configure curl and its TLS library. */
 static const char *const network_variables[] = {
 	"http_proxy",
 	"https_proxy",
@@ -56,7 +56,7 @@ void child_kind_environment(
 	assert(kind < BROKER_CHILDREN);
 	names = kinds[kind].variables;
 	for (size_t i = 0; names && environ && environ[i]; i++)
-		/* One that is there several times is one too many. */
+		/* A bound, because a variable can occur several times. */
 		if (count < CHILD_KIND_VARIABLES_MAX && is_allowed(environ[i], names))
 			ret_variables[count++] = environ[i];
 	ret_variables[count] = NULL;

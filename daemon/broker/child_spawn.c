@@ -24,7 +24,7 @@ static void attributes_destroy(posix_spawnattr_t *attributes)
 }
 DEFINE_CLEANUP(posix_spawnattr_t, attributes_destroy);
 
-/* The socket first: it may be open at a standard number. */
+/* The socket comes first: it may itself be open at a standard number. */
 static int plan_files(posix_spawn_file_actions_t *files, int socket_fd)
 {
 	int r = posix_spawn_file_actions_adddup2(files, socket_fd, SOCKET_NUMBER);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Starts a child, of the broker or of whoever needs none: with a socket at number 3, /dev/null at
- * the standard descriptors and nothing else open, in a session of its own, no signal blocked or
- * ignored. It has the privileges of this process, which it gives up before it does anything else.
+ * Starts a child process for the broker or for a process that works without one. The child has a
+ * socket at number 3, /dev/null at the standard descriptors and nothing else open. It runs in a
+ * session of its own, with no signal blocked or ignored. It starts with the privileges of this
+ * process and must give them up first.
  */
 #pragma once
 
@@ -15,6 +16,8 @@ struct child_spawn {
 	int socket_fd; /* borrowed */
 };
 
-/* Waits for exec. Returns 0 with an O_CLOEXEC pidfd, and a process that the caller must wait for,
- * by its id: nobody else may; or -errno. */
+/*
+ * Waits for exec. Returns 0 with an O_CLOEXEC pidfd and a pid that only the caller may wait for; or
+ * -errno.
+ */
 int child_spawn(const struct child_spawn *child, pid_t *ret_pid, int *ret_pidfd);

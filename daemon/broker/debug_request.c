@@ -88,7 +88,7 @@ static bool is_file_name(const char *name)
 int debug_request_open_link(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd)
 {
-	/* In the folder for debug files only the administrator makes links. */
+	/* Only the administrator makes links in the folder of debug files. */
 	const struct {
 		const char *root, *folder;
 		enum regular_file_walk walk;

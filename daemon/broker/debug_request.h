@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests for binaries and debug files by path and by build-id, executed: each opens what the
- * function of broker.h that is named beside it promises, and returns what that does. The request
- * has passed broker_request_check().
+ * Executes requests for binaries and debug files, by path and by build-id. Each function implements
+ * the function of broker.h that is named above it. The request has passed broker_request_check().
  */
 #pragma once
 

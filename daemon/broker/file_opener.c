@@ -25,14 +25,14 @@ enum {
 	CONTROL_NUMBER,
 	TIMER_NUMBER,
 	NUMBERS,
-	/* Where descriptors are put by while the numbers are filled. */
+	/* Descriptors are parked here while the fixed numbers are filled. */
 	SPARE_NUMBER_MIN = NUMBERS,
 
-	/* For one that was killed: one that is held by nobody ends in less. */
+	/* A killed process that does not hang in a file system ends sooner. */
 	KILL_WAIT_MS = 100,
 	DONE_WAIT_MS = 500,
 	IDLE_MS = 30000,
-	/* Each a quarter of the one before. */
+	/* Each divides the timeout by four. */
 	SHORTENINGS_MAX = 2,
 
 	EXIT_IDLE = 0,
@@ -43,7 +43,7 @@ static const uint64_t ms_ns = NSEC_PER_SEC / 1000;
 static const uint64_t life_ns = 60ULL * NSEC_PER_SEC;
 static const uint64_t remembered_ns = 60ULL * NSEC_PER_SEC;
 
-/* Of processes that are not ours, of files, and of the kernel's symbols. */
+/* For files of other users' processes, any file, map_files/, and the kernel's symbols. */
 static const int capabilities[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
 	CAP_SYSLOG };
 
@@ -62,8 +62,8 @@ static int watch(const struct file_opener *opener, int fd)
 	return epoll_ctl(opener->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Where one cannot be watched its end is seen with the next thing that happens. */
-static void take_lost(struct file_opener *opener)
+/* If a process cannot be watched, its end is noticed at the next event. */
+static void adopt_lost(struct file_opener *opener)
 {
 	for (size_t i = 0; i < opener->lost->count; i++) {
 		struct file_opener_process *process = &opener->processes[i];
@@ -89,10 +89,10 @@ void file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout
 	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
 		opener->processes[i] = no_process;
 	if (lost)
-		take_lost(opener);
+		adopt_lost(opener);
 }
 
-/* That the next one has to be shorter for. */
+/* The timeouts that shorten the next request's time. */
 static unsigned int recent_timeouts(const struct file_opener *opener)
 {
 	const uint64_t age_ns = clock_monotonic_ns() - opener->first_timeout_ns;
@@ -103,8 +103,8 @@ static unsigned int recent_timeouts(const struct file_opener *opener)
 /* --- in the new process ------------------------------------------------------------------------
  */
 
-/* The time that a request has now. */
-static uint64_t patience_ns(const struct file_opener *opener)
+/* The time that a request gets now. */
+static uint64_t request_time_ns(const struct file_opener *opener)
 {
 	return opener->timeout_ns >> (2 * recent_timeouts(opener));
 }
@@ -121,7 +121,7 @@ static int set_timer(const struct file_opener *opener, uint64_t time_ns)
 
 int file_opener_begin(const struct file_opener *opener)
 {
-	return set_timer(opener, patience_ns(opener));
+	return set_timer(opener, request_time_ns(opener));
 }
 
 void file_opener_end(const struct file_opener *opener)
@@ -142,22 +142,24 @@ int file_opener_hand_over(const struct file_opener *opener)
 	return size == 1 ? 0 : -EPIPE;
 }
 
-/* What it needs, with nothing else open: above all not what samples. Whoever reads what the server
- * writes has no need of this process. */
+/*
+ * Keeps the descriptors that the opener needs and closes all others, above all those of the
+ * sampler. The standard descriptors become /dev/null.
+ */
 static int place_descriptors(struct file_opener *opener, int control_fd, int socket_fd)
 {
-	const int wanted[] = { [SOCKET_NUMBER] = socket_fd,
+	const int fds[] = { [SOCKET_NUMBER] = socket_fd,
 		[CONTROL_NUMBER] = control_fd,
 		[TIMER_NUMBER] = opener->timer_fd };
 	int empty_fd = open("/dev/null", O_RDWR | O_CLOEXEC), spares[NUMBERS];
 
 	if (empty_fd < 0 || dup2(empty_fd, STDIN_FILENO) < 0 || dup2(empty_fd, STDOUT_FILENO) < 0)
 		return -errno;
-	/* A sanitizer reports there. */
+	/* A sanitizer writes its reports there. */
 	if (!SANDBOX_HAS_SANITIZER && dup2(empty_fd, STDERR_FILENO) < 0)
 		return -errno;
 	for (int i = SOCKET_NUMBER; i < NUMBERS; i++) {
-		spares[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
+		spares[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
 		if (spares[i] < 0)
 			return -errno;
 	}
@@ -170,9 +172,11 @@ static int place_descriptors(struct file_opener *opener, int control_fd, int soc
 	return close_range(SPARE_NUMBER_MIN, UINT_MAX, 0) < 0 ? -errno : 0;
 }
 
-/* In a session of its own, where no terminal's signal reaches it, and deaf to others: it ends with
- * the server, or is killed. */
-static int settle(struct file_opener *opener, int control_fd, int socket_fd)
+/*
+ * Confines the new process. It runs in a session of its own, out of reach of a terminal's signals,
+ * and blocks signals: it ends with the server or is killed.
+ */
+static int confine(struct file_opener *opener, int control_fd, int socket_fd)
 {
 	sigset_t all;
 	int r;
@@ -222,7 +226,7 @@ bool file_opener_is_running(const struct file_opener *opener)
 	return opener->control_fd >= 0;
 }
 
-/* Moves what is killed out of the way of the next one. */
+/* Moves a killed opener out of slot 0. */
 static int make_room(struct file_opener *opener)
 {
 	for (size_t i = 0; i < FILE_OPENERS_MAX; i++)
@@ -239,14 +243,14 @@ static void process_kill(struct file_opener_process *process)
 	(void)kill(process->pid, SIGKILL);
 }
 
-/* Returns true and the status, where it has ended within that time. */
+/* Returns true and the status if the process ends within `wait_ms`. */
 static bool process_reap(struct file_opener *opener, struct file_opener_process *process,
 	int wait_ms, int *ret_status)
 {
 	struct pollfd end = { .fd = process->pidfd, .events = POLLIN };
 
 	(void)poll(&end, 1, process->pidfd < 0 ? 0 : wait_ms);
-	/* Where somebody else has waited for it only its end is known. */
+	/* Reported if other code in this process reaped it, so that its status is lost. */
 	*ret_status = SIGKILL;
 	if (waitpid(process->pid, ret_status, WNOHANG) == 0)
 		return false;
@@ -256,7 +260,7 @@ static bool process_reap(struct file_opener *opener, struct file_opener_process 
 	return true;
 }
 
-/* Those that were killed and held back have a way to end, too. */
+/* Reaps killed openers that have ended meanwhile. */
 static void reap_others(struct file_opener *opener)
 {
 	int status;
@@ -266,18 +270,18 @@ static void reap_others(struct file_opener *opener)
 			(void)process_reap(opener, &opener->processes[i], 0, &status);
 }
 
-/* It has ended, or was killed. */
-static void leave(struct file_opener *opener)
+/* Forgets the running opener, which has ended or was killed. */
+static void forget_opener(struct file_opener *opener)
 {
-	/* One that was killed and has not ended has them open still. */
+	/* epoll would keep reporting them: a killed opener that hangs still has them open. */
 	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->control_fd, NULL);
 	(void)epoll_ctl(opener->epoll_fd, EPOLL_CTL_DEL, opener->timer_fd, NULL);
 	close_fd(&opener->control_fd);
 	close_fd(&opener->timer_fd);
 }
 
-/* The parent's half of a start. */
-static int adopt(struct file_opener *opener, pid_t pid)
+/* The parent's side of the fork. */
+static int watch_opener(struct file_opener *opener, pid_t pid)
 {
 	struct file_opener_process *process = &opener->processes[0];
 	int r;
@@ -291,9 +295,9 @@ static int adopt(struct file_opener *opener, pid_t pid)
 		r = watch(opener, opener->timer_fd);
 	if (r == 0)
 		return 0;
-	/* Its end is seen later, as that of others. */
+	/* Its end is noticed later, with those of other killed openers. */
 	process_kill(process);
-	leave(opener);
+	forget_opener(opener);
 	return r;
 }
 
@@ -316,11 +320,12 @@ int file_opener_start(struct file_opener *opener, int socket_fd,
 		return -errno;
 	if (pid == 0) {
 		opener->timer_fd = timer_fd;
-		_exit(settle(opener, other_fd, socket_fd) < 0 ? EXIT_FAILED : work(serve, context));
+		_exit(confine(opener, other_fd, socket_fd) < 0 ? EXIT_FAILED
+							       : work(serve, context));
 	}
 	opener->control_fd = TAKE_FD(own_fd);
 	opener->timer_fd = TAKE_FD(timer_fd);
-	return adopt(opener, pid);
+	return watch_opener(opener, pid);
 }
 
 static bool has_expired(const struct file_opener *opener)
@@ -331,9 +336,9 @@ static bool has_expired(const struct file_opener *opener)
 }
 
 /*
- * Its time is over. One that does not end now is in the hands of a file system, and comes back to
- * nothing but its end. One that has finished just before it was killed has stopped the timer, and
- * with it what the timer told.
+ * The opener timed out. If it does not end now it hangs in a file system, and only dies when it
+ * returns from there. If it finished just before the kill, it has stopped the timer, and reading
+ * the timer shows that.
  */
 static enum file_opener_event kill_late(struct file_opener *opener)
 {
@@ -342,7 +347,7 @@ static enum file_opener_event kill_late(struct file_opener *opener)
 	process_kill(&opener->processes[0]);
 	(void)process_reap(opener, &opener->processes[0], KILL_WAIT_MS, &status);
 	if (!has_expired(opener)) {
-		leave(opener);
+		forget_opener(opener);
 		return FILE_OPENER_ENDED;
 	}
 	opener->timeouts = recent_timeouts(opener);
@@ -350,7 +355,7 @@ static enum file_opener_event kill_late(struct file_opener *opener)
 		opener->first_timeout_ns = clock_monotonic_ns();
 	if (opener->timeouts < SHORTENINGS_MAX)
 		opener->timeouts++;
-	leave(opener);
+	forget_opener(opener);
 	return FILE_OPENER_LATE;
 }
 
@@ -370,7 +375,7 @@ enum file_opener_event file_opener_run(struct file_opener *opener)
 	if (!file_opener_is_running(opener))
 		return FILE_OPENER_NOTHING;
 	if (process_reap(opener, &opener->processes[0], 0, &status)) {
-		leave(opener);
+		forget_opener(opener);
 		return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_IDLE ? FILE_OPENER_ENDED
 									     : FILE_OPENER_FAILED;
 	}
@@ -384,11 +389,11 @@ void file_opener_hand_back(struct file_opener *opener)
 {
 	const char byte = 0;
 
-	/* Where it is gone, its end tells. */
+	/* If it is gone, its end is noticed separately. */
 	(void)send(opener->control_fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void lose(struct file_opener *opener, struct file_opener_process *process)
+static void leave_to_next(struct file_opener *opener, struct file_opener_process *process)
 {
 	if (opener->lost)
 		opener->lost->pids[opener->lost->count++] = process->pid;
@@ -410,7 +415,7 @@ void file_opener_done(struct file_opener *opener)
 
 		if (opener->processes[i].pid > 0 &&
 			!process_reap(opener, &opener->processes[i], wait_ms, &status))
-			lose(opener, &opener->processes[i]);
+			leave_to_next(opener, &opener->processes[i]);
 	}
 	close_fd(&opener->control_fd);
 	close_fd(&opener->timer_fd);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests for what the kernel tells of itself and of cgroups, executed: each opens what the
- * function of broker.h that is named beside it promises, and returns what that does. The request
- * has passed broker_request_check().
+ * Executes requests for files of the kernel and folders of cgroups. Each function implements the
+ * function of broker.h that is named above it. The request has passed broker_request_check().
  */
 #pragma once
 

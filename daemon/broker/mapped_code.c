@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* <linux/fs.h> of Linux 6.11, which headers may be older than. */
+/* struct procmap_query of <linux/fs.h>, which older headers lack (Linux 6.11). */
 struct mapping_query {
 	uint64_t size;
-	uint64_t wanted_flags;
+	uint64_t query_flags;
 	uint64_t address;
 	uint64_t start, end;
 	uint64_t flags;
@@ -31,7 +31,7 @@ int mapped_code_check(int process_fd, uint64_t start, uint64_t end)
 	_cleanup_close_ int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct mapping_query query = { .size = sizeof(query), .address = start };
 
-	/* What else is wrong shows when the mapping is opened. */
+	/* Opening the mapping reports any other error. */
 	if (fd < 0)
 		return 0;
 	if (ioctl(fd, MAPPING_QUERY, &query) < 0)

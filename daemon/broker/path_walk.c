@@ -7,7 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A rename elsewhere on the machine makes a walk with ".." fail with EAGAIN: openat2(2). */
+/*
+ * A concurrent rename anywhere on the machine makes a walk with ".." fail with EAGAIN: openat2(2).
+ */
 enum { WALK_ATTEMPTS = 16 };
 
 int path_walk(int folder_fd, const char *path, uint64_t flags, uint64_t resolve)

@@ -19,9 +19,9 @@
 #include <string.h>
 
 /*
- * /proc/PID. The descriptor stands for the process, not for the number: once the process is gone,
- * nothing opens below it, even if another process has the pid. So the start time need be asked
- * once, by whoever has opened what it wanted.
+ * Opens /proc/PID. The descriptor refers to the process, not to its pid: after the process is gone
+ * nothing opens below it, even if the pid is reused. So one check of the start time, after the file
+ * was opened, is enough.
  */
 static int open_process(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd)
@@ -37,17 +37,18 @@ static int open_process(const struct broker_roots *roots,
 }
 
 /*
- * How it went for the file of that process which was to be opened. The start time is asked even
- * after a failure: -ENOENT says something else of a process that is gone.
+ * Returns the result of opening, unless the process is gone. The start time is checked even after a
+ * failure, because -ENOENT means something else if the process is gone.
  */
-static int conclude(int process_fd, const struct pilotlight_broker_request *request, int opened)
+static int check_process(
+	int process_fd, const struct pilotlight_broker_request *request, int opened)
 {
 	int r = start_time_check(process_fd, request->start_ns);
 
 	return r < 0 ? r : opened;
 }
 
-/* A file of /proc/PID. Where it is missing and every process has it, the process is. */
+/* Opens a file that every process has in /proc/PID: if it is missing, the process is gone. */
 static int open_of_process(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, const char *name, int *ret_fd)
 {
@@ -66,7 +67,10 @@ static int open_of_process(const struct broker_roots *roots,
 	return 0;
 }
 
-/* Kernels without time namespaces (before 5.5, or built so) lack it for processes that live. */
+/*
+ * Kernels without time namespaces (before 5.5, or configured without) lack the file, though the
+ * process lives.
+ */
 static int open_time_offsets(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd)
 {
@@ -102,7 +106,7 @@ int process_request_open_file(const struct broker_roots *roots,
 	return open_of_process(roots, request, names[request->file], ret_fd);
 }
 
-/* One that has ended and is not waited for has none. */
+/* A zombie has no root. */
 static int open_root(int process_fd, int *ret_fd)
 {
 	int fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -140,7 +144,7 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_g
 	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
 }
 
-/* The one name that a jitdump has, so that under another nothing is opened that is no code. */
+/* A file that need not be code is opened by name only if the name is a jitdump's. */
 static bool is_marker_name(const char *path)
 {
 	static const char start[] = "jit-", end[] = ".dump";
@@ -174,7 +178,7 @@ static int open_mapping(const struct broker_roots *roots,
 	if (request->has_path && (!is_growing || is_marker_name(request->path)) &&
 		(r == -ENOENT || r == -EACCES || r == -EPERM))
 		r = open_below_root(process_fd, request->path, is_growing, &fd);
-	r = conclude(process_fd, request, r);
+	r = check_process(process_fd, request, r);
 	if (r < 0)
 		return r;
 	*ret_fd = TAKE_FD(fd);
@@ -201,7 +205,7 @@ static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
 
 	if (r < 0)
 		return r;
-	/* A root may have its /tmp elsewhere, inside of it; what stands there is not trusted. */
+	/* /tmp may be a link to elsewhere within the root; links inside /tmp are not trusted. */
 	folder_fd = path_walk(root_fd, "tmp", O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (folder_fd < 0)
 		return folder_fd;
@@ -221,7 +225,7 @@ int process_request_open_perf_map(const struct broker_roots *roots,
 	r = open_process(roots, request, &process_fd);
 	if (r < 0)
 		return r;
-	r = conclude(process_fd, request, open_perf_map(process_fd, request->ns_pid, &fd));
+	r = check_process(process_fd, request, open_perf_map(process_fd, request->ns_pid, &fd));
 	if (r < 0)
 		return r;
 	*ret_fd = TAKE_FD(fd);
@@ -237,7 +241,7 @@ int process_request_open_executable(const struct broker_roots *roots,
 	if (r < 0)
 		return r;
 	fd = openat(process_fd, "exe", O_PATH | O_CLOEXEC);
-	r = conclude(process_fd, request, fd < 0 ? -errno : 0);
+	r = check_process(process_fd, request, fd < 0 ? -errno : 0);
 	if (r < 0)
 		return r;
 	*ret_fd = TAKE_FD(fd);

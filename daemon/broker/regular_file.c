@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Not in <linux/magic.h>, at least not of all the headers that we build with. */
+/* Missing from <linux/magic.h>, at least in some of the headers that we build with. */
 #define UBIFS_MAGIC	  0x24051905
 #define ZFS_MAGIC	  0x2fc12fc1
 #define BCACHEFS_MAGIC	  0xca451a4e
@@ -41,8 +41,8 @@ static uint64_t resolve_of(enum regular_file_walk walk)
 }
 
 /*
- * Files that the kernel makes up count as regular ones, and opening or closing some of them has
- * effects (tracefs's free_buffer empties the trace). Nobody maps code out of them.
+ * The kernel's own file systems have regular files, too. Opening or closing some of them has
+ * effects: tracefs's free_buffer empties the trace. No program maps code from them.
  */
 static bool is_of_the_kernel(int fd)
 {
@@ -80,8 +80,7 @@ int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device)
 		return -EREMOTE;
 	if (major(device) != 0)
 		return 0;
-	/* simple_statfs() answers for file systems that the kernel makes up: they have no blocks.
-	 */
+	/* simple_statfs() reports no blocks for the kernel's own file systems. */
 	return blocks > 0 ? -EREMOTE : -EINVAL;
 }
 
@@ -89,22 +88,22 @@ static int check_storage(int fd, const struct stat *status)
 {
 	struct statfs system;
 
-	/* Only a server's file system fails to tell. */
+	/* Only a file system with a server fails to answer. */
 	if (fstatfs(fd, &system) < 0)
 		return -EREMOTE;
 	return regular_file_check_storage((uint64_t)system.f_type, system.f_blocks, status->st_dev);
 }
 
 /*
- * Programs, libraries and debug files can be read by everybody, or executed by somebody; keys and
- * the like neither. More cannot be told of a file that is not looked into.
+ * Programs, libraries and debug files are readable by everyone or executable by someone; keys and
+ * other secrets are neither. The mode is all that the broker can judge without reading the file.
  */
 static bool may_be_code(const struct stat *status)
 {
 	return status->st_mode & (S_IROTH | S_IXUSR | S_IXGRP | S_IXOTH);
 }
 
-/* What is known to be a file and no more, so that opening it neither blocks nor has effects. */
+/* Opens a file that is known to be regular, so that opening neither blocks nor has effects. */
 static int open_found(int found_fd, int *ret_fd)
 {
 	char link[64];

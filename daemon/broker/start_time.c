@@ -12,7 +12,7 @@
 enum {
 	START_TIME_FIELD = 22,
 	FIRST_FIELD_AFTER_NAME = 3,
-	/* The pid, a name of up to 64 bytes and 20 numbers of up to 20 digits come to less. */
+	/* A pid, a name of up to 64 bytes and 20 numbers of up to 20 digits take less. */
 	STAT_BYTES = 1024,
 };
 
@@ -62,14 +62,14 @@ int start_time_read(int process_fd, uint64_t *ret_ticks)
 int start_time_check(int process_fd, uint64_t start_ns)
 {
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
-	uint64_t ticks, wanted;
+	uint64_t ticks, expected;
 	int r = start_time_read(process_fd, &ticks);
 
 	if (r < 0 || start_ns == 0)
 		return r;
 	if (ticks_per_second <= 0 || ticks_per_second > NSEC_PER_SEC)
 		return -EINVAL;
-	/* Either side may have been rounded, so neighbours are equal. */
-	wanted = start_ns / (NSEC_PER_SEC / (uint64_t)ticks_per_second);
-	return (ticks > wanted ? ticks - wanted : wanted - ticks) <= 1 ? 0 : -ESRCH;
+	/* Either side may have been rounded, so adjacent ticks are equal. */
+	expected = start_ns / (NSEC_PER_SEC / (uint64_t)ticks_per_second);
+	return (ticks > expected ? ticks - expected : expected - ticks) <= 1 ? 0 : -ESRCH;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The start time of a process, which tells it from a later one with the same pid. */
+/* The start time of a process distinguishes it from a later process with the same pid. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Field 22 of /proc/PID/stat, in clock ticks since boot. The second field is the process's name,
- * which may hold spaces, parentheses and newlines, but everything after it is numbers. `size`
- * bytes; the text may be cut off anywhere. Returns 0, or -EINVAL.
+ * Parses field 22 of /proc/PID/stat, in clock ticks since boot. The second field, the process's
+ * name, may hold spaces, parentheses and newlines; all fields after it are numbers. The text has
+ * `size` bytes and may be cut off anywhere. Returns 0 or -EINVAL.
  */
 int start_time_parse(const char *stat, size_t size, uint64_t *ret_ticks);
 
-/* The same, of the process whose /proc/PID is `process_fd`. Returns 0; -ESRCH when it is gone; or
- * what reading returned. */
+/*
+ * Reads it from the /proc/PID `process_fd`. Returns 0; -ESRCH the process is gone; or -errno of
+ * reading.
+ */
 int start_time_read(int process_fd, uint64_t *ret_ticks);
 
 /*
- * Did the process whose /proc/PID is `process_fd` start at `start_ns` (CLOCK_BOOTTIME), to within a
- * clock tick? 0 is the start time of any. Returns 0; -ESRCH when it is another one or gone; or what
- * reading returned.
+ * Did the process whose /proc/PID is `process_fd` start at `start_ns` (CLOCK_BOOTTIME), to within
+ * one clock tick? A `start_ns` of 0 matches any. Returns 0; -ESRCH it is another process, or gone;
+ * or -errno of reading.
  */
 int start_time_check(int process_fd, uint64_t start_ns);

@@ -21,16 +21,16 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-/* For a broker to tell of the end of a child that it was told to kill. */
+/* For a broker's report of the end of a killed child. */
 enum { FREE_WAIT_MS = 2000 };
 
 struct child_process {
 	pid_t pid;     /* 0: the broker has started it */
-	int end_fd;    /* its pidfd, or where the broker tells of its end */
-	int socket_fd; /* -1: it has answered, or will not */
+	int end_fd;    /* its pidfd, or the socket where the broker reports its end */
+	int socket_fd; /* -1: it has answered, or never will */
 	int timer_fd;  /* -1: it has been killed */
 	int epoll_fd;
-	bool takes_fd;
+	bool accepts_fd;
 	bool has_ended;
 	struct child_process_end end;
 };
@@ -86,7 +86,7 @@ static int watch(struct child_process *child, int fd)
 	return epoll_ctl(child->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* To wait for whatever becomes of it. */
+/* Opens the timer, and an epoll descriptor for timer, answer and end. */
 static int open_descriptors(struct child_process *child, uint64_t timeout_ns)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -133,7 +133,7 @@ static int start_here(struct child_process *child, const struct child_process_op
 		return -errno;
 	child->socket_fd = sockets[0];
 	spawn.socket_fd = other_fd = sockets[1];
-	/* Before there is anybody at the other end, who could refuse it. */
+	/* Sent before the child exists, which could otherwise refuse it. */
 	r = send_request(child, options);
 	if (r < 0)
 		return r;
@@ -149,7 +149,7 @@ static int start_by_broker(struct child_process *child, const struct child_proce
 	if (r < 0)
 		return r;
 	r = send_request(child, options);
-	/* It is gone already, of which we shall be told. */
+	/* The child is gone already; the broker will report that. */
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -163,7 +163,7 @@ int child_process_start(
 		return -ENOMEM;
 	child->end_fd = child->socket_fd = child->timer_fd = child->epoll_fd = -1;
 	child->end.reply_fd = -1;
-	child->takes_fd = options->takes_fd;
+	child->accepts_fd = options->accepts_fd;
 	r = options->broker && broker_is_remote(options->broker) ? start_by_broker(child, options)
 								 : start_here(child, options);
 	if (r == 0)
@@ -182,7 +182,7 @@ pid_t child_process_id(const struct child_process *child)
 void child_process_set_idle(const struct child_process *child, bool is_idle)
 {
 	const struct sched_param parameters = { 0 };
-	const uint8_t word = is_idle ? PILOTLIGHT_CHILD_IDLE : PILOTLIGHT_CHILD_HURRY;
+	const uint8_t word = is_idle ? PILOTLIGHT_CHILD_IDLE : PILOTLIGHT_CHILD_NORMAL;
 
 	if (child->pid > 0)
 		(void)sched_setscheduler(
@@ -196,7 +196,7 @@ int child_process_poll_fd(const struct child_process *child)
 	return child->epoll_fd;
 }
 
-/* The descriptor that came with a message; what more of them there were, the kernel has closed. */
+/* Returns the descriptor of a message, or -1. The kernel has closed any others. */
 static int received_fd(struct msghdr *message)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -209,8 +209,10 @@ static int received_fd(struct msghdr *message)
 	return fd;
 }
 
-/* Takes the message that there is. After the first one, or the socket's end, the child has nothing
- * more to do. */
+/*
+ * Receives the answer, if it is there. After that, or at end-of-file, the child has nothing more to
+ * do.
+ */
 static void receive(struct child_process *child)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -218,29 +220,31 @@ static void receive(struct child_process *child)
 	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
 	ssize_t size;
 
-	if (child->takes_fd) {
+	if (child->accepts_fd) {
 		message.msg_control = control;
-		/* Not CMSG_SPACE(), in whose padding there is room for another descriptor. */
+		/* Not CMSG_SPACE(), in whose padding another descriptor would fit. */
 		message.msg_controllen = CMSG_LEN(sizeof(int));
 	}
-	/* An end that left its request unread is told, once, before what it said. */
+	/*
+	 * If the child ended without reading its request, ECONNRESET comes once, before its answer.
+	 */
 	do
 		size = recvmsg(child->socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (size < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (size < 0 && errno == EAGAIN)
 		return;
-	if (size > 0 && child->takes_fd)
+	if (size > 0 && child->accepts_fd)
 		child->end.reply_fd = received_fd(&message);
 	if (size > 0 && !(message.msg_flags & MSG_TRUNC))
 		child->end.reply_bytes = (size_t)size;
 	kill_child(child);
 }
 
-/* Returns 0 and how, or -EAGAIN: it has not. */
+/* Returns 0 and how the child ended, or -EAGAIN. */
 static int reap(const struct child_process *child, struct child_process_end *end)
 {
 	struct rusage usage = { 0 };
-	/* What is told where somebody else has waited for it, and only its end is known. */
+	/* Reported if other code in this process reaped the child, so that its status is lost. */
 	int status = SIGKILL;
 
 	if (wait4(child->pid, &status, WNOHANG, &usage) == 0)
@@ -251,23 +255,23 @@ static int reap(const struct child_process *child, struct child_process_end *end
 	return 0;
 }
 
-/* The same, as the broker tells; which takes its children with it when it is gone. */
+/* The same from the broker's report. The children of a broker that is gone are killed with it. */
 static int receive_end(const struct child_process *child, struct child_process_end *end)
 {
-	struct pilotlight_child_end told;
-	ssize_t size = recv(child->end_fd, &told, sizeof(told), MSG_DONTWAIT);
+	struct pilotlight_child_end report;
+	ssize_t size = recv(child->end_fd, &report, sizeof(report), MSG_DONTWAIT);
 
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	if (size != sizeof(told))
-		told = (struct pilotlight_child_end){ .signal = SIGKILL };
-	end->signal = told.signal;
-	end->exit_status = told.exit_status;
-	end->cpu_ns = told.cpu_ns;
+	if (size != sizeof(report))
+		report = (struct pilotlight_child_end){ .signal = SIGKILL };
+	end->signal = report.signal;
+	end->exit_status = report.exit_status;
+	end->cpu_ns = report.cpu_ns;
 	return 0;
 }
 
-int child_process_take(struct child_process *child, struct child_process_end *ret_end)
+int child_process_finish(struct child_process *child, struct child_process_end *ret_end)
 {
 	uint64_t expirations;
 	int r;
@@ -284,7 +288,7 @@ int child_process_take(struct child_process *child, struct child_process_end *re
 	if (r < 0)
 		return r;
 	child->has_ended = true;
-	/* What it said after we had looked, and before its end. */
+	/* An answer that it sent after the first look and before its end. */
 	if (child->socket_fd >= 0)
 		receive(child);
 	*ret_end = child->end;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that is started for one answer and never believed: this program anew, in a session of
- * its own, where a terminal's signals do not reach it, with one socket (CHILD_SOCKET_NUMBER) beside
- * the standard descriptors, which are /dev/null. It is told what to do by one message there, with
- * which come the descriptors that it needs (child_request.h), and may answer by one; then, or when
- * it closes its socket or its time is over, it is killed. It cannot write to anything any more once
- * its end is told.
+ * A process of this program that is started for one request and whose answer is not trusted. It
+ * runs in a session of its own, out of reach of a terminal's signals. It has /dev/null at the
+ * standard descriptors and one socket (CHILD_SOCKET_NUMBER). One message there carries its request
+ * and descriptors (child_request.h); it may answer with one message. It is killed after its answer,
+ * when it closes its socket, or at its timeout. Once its end is reported it can no longer write
+ * anything.
  *
- * Who starts it is the broker, where that is another process: this one may be forbidden to. Else it
- * is a child of this process, which sees its end through a pidfd and so needs no handler of
- * SIGCHLD; it must not ignore that signal. What is said and what is told is the same. Nothing waits
- * but the start, for as long as exec does, or the broker; and freeing one that lives. One owner,
- * one thread.
+ * A remote broker starts the child, because this process may be forbidden to. Without one it is a
+ * child of this process, which watches it by a pidfd and needs no SIGCHLD handler, but must not
+ * ignore SIGCHLD. Both ways report the same. Only two functions wait: starting, for exec or the
+ * broker, and freeing a child that still runs. One owner, one thread.
  */
 #pragma once
 
@@ -29,54 +28,58 @@ struct child_process;
 enum { CHILD_REPLY_BYTES_MAX = 256 };
 
 struct child_process_options {
-	struct broker *broker; /* borrowed; NULL, or one that is not remote: it is started here */
+	struct broker *broker; /* borrowed; NULL or not remote: this process starts the child */
 	enum broker_child kind;
-	/* Of one that is started here. NULL: /proc/self/exe, and what the kind has
-	 * (broker/child_kind.h). */
+	/*
+	 * For a child that this process starts. NULL: /proc/self/exe, and the arguments and
+	 * environment of its kind (broker/child_kind.h).
+	 */
 	const char *program;
 	char *const *arguments;
 	char *const *environment;
-	const struct child_descriptor *descriptors; /* CHILD_DESCRIPTORS_MAX at most */
+	const struct child_descriptor *descriptors; /* at most CHILD_DESCRIPTORS_MAX */
 	size_t descriptor_count;
-	const void *request; /* may be NULL where it has no bytes */
+	const void *request; /* may be NULL if request_bytes is 0 */
 	size_t request_bytes;
-	uint64_t timeout_ns; /* a broker has a bound of its own, too: BROKER_CHILD_TIMEOUT_NS */
-	bool takes_fd; /* a descriptor that comes with the answer is taken, else closed unseen */
+	uint64_t timeout_ns; /* a broker also enforces BROKER_CHILD_TIMEOUT_NS */
+	bool accepts_fd; /* keep a descriptor that comes with the answer; otherwise it is closed */
 };
 
 struct child_process_end {
 	bool has_timed_out;
-	int signal;	    /* that ended it, of its own or ours; 0: it exited */
-	int exit_status;    /* of one that exited */
-	uint64_t cpu_ns;    /* that it has used; 0 where nobody knows */
-	int reply_fd;	    /* the caller's; -1 */
-	size_t reply_bytes; /* 0: it said nothing, or too much */
+	int signal;	    /* the fatal signal, also if we killed it; 0: it exited */
+	int exit_status;    /* if it exited */
+	uint64_t cpu_ns;    /* CPU time that it used; 0 if unknown */
+	int reply_fd;	    /* owned by the caller; -1: none */
+	size_t reply_bytes; /* 0: no answer, or one that was too long */
 	unsigned char reply[CHILD_REPLY_BYTES_MAX];
 };
 
 /*
- * Returns 0, -ENOMEM, or what starting failed with, as -errno: -EAGAIN as many run as may. One that
- * dies at once has been started; its end is told like any other.
+ * Returns 0; -ENOMEM; -EAGAIN as many children run as are allowed; or -errno of starting. A child
+ * that dies at once counts as started; its end is reported as usual.
  */
 int child_process_start(
 	const struct child_process_options *options, struct child_process **ret_child);
 
-/* Kills it, if it lives, and waits for its end; but not for long for a broker that does not tell of
- * it. */
+/* Kills a running child and waits for its end, up to 2 s if a broker must report it. */
 void child_process_free(struct child_process *child);
 DEFINE_CLEANUP(struct child_process, child_process_free);
 
-/* 0: the broker has started it, and who it is is not known here. */
+/* 0: the broker started it, and its pid is unknown here. */
 pid_t child_process_id(const struct child_process *child);
 
 /*
- * The lowest priority, for the disk too, or an ordinary one again, which needs CAP_SYS_NICE, here
- * or in the broker. Never waits. Where it is refused the child goes on as it is.
+ * Sets SCHED_IDLE, which also lowers its priority for the disk, or SCHED_OTHER again, which needs
+ * CAP_SYS_NICE here or in the broker. Never waits. A refusal does no harm.
  */
 void child_process_set_idle(const struct child_process *child, bool is_idle);
 
-/* Readable when child_process_take() has something to do; borrowed. */
+/* Readable when child_process_finish() has something to do; borrowed. */
 int child_process_poll_fd(const struct child_process *child);
 
-/* Returns 0 and how it ended, once; -EAGAIN while it has not. */
-int child_process_take(struct child_process *child, struct child_process_end *ret_end);
+/*
+ * Handles the child's answer, timeout and end. Returns 0 and how it ended, once; -EAGAIN while it
+ * runs.
+ */
+int child_process_finish(struct child_process *child, struct child_process_end *ret_end);

@@ -15,14 +15,14 @@
 enum {
 	VERSION = 1,
 	NUMBER_MIN = CHILD_SOCKET_NUMBER + 1,
-	/* Where descriptors are put by while the numbers are filled. */
+	/* Descriptors are parked here while the fixed numbers are filled. */
 	SPARE_NUMBER_MIN = CHILD_DESCRIPTOR_NUMBER_MAX + 1,
 };
 
-/* What goes before the request. */
+/* Precedes the request. */
 struct table {
 	uint32_t version;
-	uint32_t count; /* of the descriptors that come with it, which have the same order */
+	uint32_t count; /* of the descriptors, which are in the same order */
 	uint8_t numbers[CHILD_DESCRIPTORS_MAX]; /* zeros beyond */
 };
 
@@ -94,13 +94,13 @@ int child_request_send(int socket_fd, const struct child_descriptor *descriptors
 
 /* --- the child's side ------------------------------------------------------------------------- */
 
-/* Takes what has come with a message. Returns how many. */
-static size_t take_descriptors(const struct msghdr *message, struct descriptors *ret_descriptors)
+/* Gets the descriptors of a message. Returns how many. */
+static size_t get_descriptors(const struct msghdr *message, struct descriptors *ret_descriptors)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
 	size_t bytes;
 
-	/* The kernel sends no other kind to a socket that has not asked for it. */
+	/* A socket only receives other kinds if it has asked for them. */
 	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
 		return 0;
 	bytes = header->cmsg_len - CMSG_LEN(0);
@@ -110,7 +110,7 @@ static size_t take_descriptors(const struct msghdr *message, struct descriptors 
 
 static int check_table(const struct table *table, size_t count)
 {
-	uint32_t taken = 0;
+	uint32_t used = 0;
 
 	if (table->version != VERSION || table->count != count)
 		return -EPROTO;
@@ -123,20 +123,23 @@ static int check_table(const struct table *table, size_t count)
 			continue;
 		}
 		if (number < NUMBER_MIN || number > CHILD_DESCRIPTOR_NUMBER_MAX ||
-			(taken & 1U << number))
+			(used & 1U << number))
 			return -EPROTO;
-		taken |= 1U << number;
+		used |= 1U << number;
 	}
 	return 0;
 }
 
-/* Out of the way of the numbers, of which they have taken what was free. */
-static int put_by(struct descriptors *descriptors, size_t count)
+/*
+ * Moves the descriptors to spare numbers: they may have arrived at numbers that the table assigns
+ * to others.
+ */
+static int park(struct descriptors *descriptors, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int spare = fcntl(descriptors->fds[i], F_DUPFD_CLOEXEC, SPARE_NUMBER_MIN);
 
-		/* EINVAL: the limit is below the spare numbers. */
+		/* EINVAL: RLIMIT_NOFILE is below the spare numbers. */
 		if (spare < 0)
 			return errno == EINVAL ? -EMFILE : -errno;
 		(void)close(descriptors->fds[i]);
@@ -147,7 +150,7 @@ static int put_by(struct descriptors *descriptors, size_t count)
 
 static int place(struct descriptors *descriptors, const struct table *table)
 {
-	int r = put_by(descriptors, table->count);
+	int r = park(descriptors, table->count);
 
 	for (size_t i = 0; i < table->count && r == 0; i++)
 		if (fcntl(table->numbers[i], F_GETFD) >= 0)
@@ -183,7 +186,7 @@ static int receive(struct table *ret_table, void *ret_request, size_t request_by
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
-	count = take_descriptors(&message, ret_descriptors);
+	count = get_descriptors(&message, ret_descriptors);
 	if (size == 0)
 		return -EPIPE;
 	if (message.msg_flags & MSG_CTRUNC)

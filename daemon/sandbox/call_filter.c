@@ -91,7 +91,7 @@ static int add_conditional_list(scmp_filter_ctx context, const struct conditiona
 	return r;
 }
 
-/* abort() and raise() are these, and a thread of its own may be told apart by nothing else. */
+/* Allows abort() and raise(). A thread can only be recognized as the process's own by getpid(). */
 static int add_own_signal(scmp_filter_ctx context, int signal_number)
 {
 	const struct conditional_call calls[] = {
@@ -116,7 +116,8 @@ int call_filter_load(const struct call_filter *filter)
 	if (!context)
 		return -ENOMEM;
 	r = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* A search rather than a list: reading and writing is what there is most of. */
+	/* A binary search rather than a list, so that read and write, the most frequent calls, stay
+	 * cheap. */
 	if (r == 0)
 		r = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	for (size_t i = 0; i < filter->list_count && r == 0; i++)

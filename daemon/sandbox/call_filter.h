@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A seccomp filter as a list of lists: each sandbox of sandbox.h names those it is made of. What
- * stands in no list has the filter's default action; a list must not have the same one.
+ * A seccomp filter made of lists of system calls. Each sandbox of sandbox.h combines the lists that
+ * it needs. Calls in no list get the filter's default action; no list may have that same action.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Calls that are treated alike whatever their arguments are. */
+/* Calls that get one action whatever their arguments are. */
 struct call_list {
 	uint32_t action;
 	const int *calls;
@@ -22,7 +22,7 @@ struct call_list {
 		(list_action), (array), ARRAY_SIZE(array) \
 	}
 
-/* A call that is harmless with some arguments only: where all conditions hold, the action. */
+/* A call whose action depends on its arguments: it applies if all conditions hold. */
 struct conditional_call {
 	int call;
 	uint32_t action;
@@ -54,14 +54,18 @@ struct call_filter {
 	size_t list_count;
 	const struct conditional_call_list *conditional_lists;
 	size_t conditional_list_count;
-	int own_signal; /* that the process may send itself; 0: any, -1: left to the default */
+	int own_signal; /* the signal that the process may send itself; 0: any, -1: the default
+			   action applies */
 };
 
-/* Puts it in force for good. Calls of another architecture kill. Returns 0 or -errno. */
+/*
+ * Installs the filter; it cannot be removed. Calls of another architecture kill. Returns 0 or
+ * -errno.
+ */
 int call_filter_load(const struct call_filter *filter);
 
 /* --- lists that several sandboxes share --- */
 
-/* On what is open, and on oneself: reading, writing, talking, memory, ending. */
+/* Reading, writing and sending on open descriptors; managing own memory; ending. */
 extern const struct call_list own_calls;
 extern const struct conditional_call_list own_conditional_calls;

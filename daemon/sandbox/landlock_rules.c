@@ -10,16 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* By the version of the interface that brought them; headers may be older than the kernel. */
+/* By the interface version that introduced them; our headers may be older than the kernel. */
 #define ACCESS_1	(((uint64_t)LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
-#define ACCESS_REFER	(1ULL << 13) /* 2: to other folders; before, that was refused to all */
+#define ACCESS_REFER	(1ULL << 13) /* 2: move to other folders; version 1 denies that to all */
 #define ACCESS_TRUNCATE (1ULL << 14) /* 3 */
-#define ACCESS_IOCTL	(1ULL << 15) /* 5: of devices */
-#define SCOPE_6		3ULL	     /* abstract sockets, signals: to none outside of this */
+#define ACCESS_IOCTL	(1ULL << 15) /* 5: ioctl() on devices */
+#define SCOPE_6		3ULL	     /* 6: no abstract sockets or signals outside */
 
 enum { VERSION_REFER = 2, VERSION_TRUNCATE = 3, VERSION_IOCTL = 5, VERSION_SCOPE = 6 };
 
-/* struct landlock_ruleset_attr of version 6, of which earlier ones take zeros behind their own. */
+/*
+ * struct landlock_ruleset_attr of version 6. Earlier versions accept a longer one if the rest is
+ * zero.
+ */
 struct ruleset {
 	uint64_t files, network, scope;
 };
@@ -30,7 +33,7 @@ struct ruleset {
 	(ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | \
 		LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |       \
 		LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER | ACCESS_TRUNCATE)
-/* Other rights make no sense of a file, and the kernel refuses them. */
+/* The kernel refuses a rule on a file with any other right. */
 #define ACCESS_OF_FILES \
 	((uint64_t)LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE)
 
@@ -55,7 +58,7 @@ static uint64_t handled_access(int version)
 	return access;
 }
 
-static uint64_t wanted_access(const struct sandbox_folder *folder)
+static uint64_t allowed_access(const struct sandbox_folder *folder)
 {
 	if (folder->is_written)
 		return ACCESS_WRITE;
@@ -76,7 +79,7 @@ static int add_folder(int ruleset_fd, int version, const struct sandbox_folder *
 	if (fstat(fd, &status) < 0)
 		return -errno;
 	rule.parent_fd = fd;
-	rule.allowed_access = wanted_access(folder) & handled_access(version);
+	rule.allowed_access = allowed_access(folder) & handled_access(version);
 	if (!S_ISDIR(status.st_mode))
 		rule.allowed_access &= ACCESS_OF_FILES;
 	if (rule.allowed_access == 0)
@@ -95,7 +98,7 @@ int landlock_confine(int version, const struct sandbox_folder *folders, size_t c
 	_cleanup_close_ int fd = -1;
 	int r = 0;
 
-	/* Files could not move between folders: half of the work would fail. */
+	/* Version 1 forbids moves between folders, which every writer here needs. */
 	for (size_t i = 0; i < count; i++)
 		if (folders[i].is_written && version < VERSION_REFER)
 			return -EOPNOTSUPP;

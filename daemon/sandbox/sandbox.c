@@ -16,11 +16,13 @@
 
 enum {
 	NOBODY = 65534,
-	CPU_GRACE_S = 5, /* between SIGXCPU, which says why, and SIGKILL */
+	CPU_GRACE_S = 5, /* between SIGXCPU, which names the reason, and SIGKILL */
 };
 
-/* In a user namespace nobody may have no number (EINVAL). What root is worth there goes with the
- * capabilities. EPERM: root lacks the capability to change. */
+/*
+ * A user namespace may not map the user nobody (EINVAL); dropping the capabilities then takes away
+ * root's power. EPERM: root lacks the capability to change its user.
+ */
 static int tolerate(int result, enum sandbox_root root)
 {
 	if (result == 0 || errno == EINVAL || (errno == EPERM && root == SANDBOX_ROOT_STAYS))
@@ -35,7 +37,10 @@ static int become_nobody(enum sandbox_root root)
 
 	if (geteuid() != 0 && getuid() != 0)
 		return 0;
-	/* Groups may be fixed in a user namespace; without the capability the next call fails. */
+	/*
+	 * A user namespace may forbid setgroups(). Without the capability the next call fails
+	 * anyway.
+	 */
 	r = tolerate(setgroups(0, NULL), SANDBOX_ROOT_STAYS);
 	if (r == 0)
 		r = tolerate(setresgid(NOBODY, NOBODY, NOBODY), root);
@@ -66,16 +71,16 @@ static int drop_capabilities(void)
 	return 0;
 }
 
-/* Nothing can be gained through the bounding set after no_new_privs; so it need not work. */
-static void lose_inheritance(void)
+/* May fail: after no_new_privs no capability can be gained through the bounding set. */
+static void drop_inheritable(void)
 {
 	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
-/* What is left, once the user is the right one. */
-static int lose_privileges(void)
+/* Drops everything but the user and group. */
+static int drop_remaining(void)
 {
 	int r = drop_capabilities();
 
@@ -90,9 +95,9 @@ int sandbox_drop_privileges(enum sandbox_root root)
 {
 	int r;
 
-	lose_inheritance();
+	drop_inheritable();
 	r = become_nobody(root);
-	return r == 0 ? lose_privileges() : r;
+	return r == 0 ? drop_remaining() : r;
 }
 
 static bool is_already(uid_t user, gid_t group)
@@ -111,12 +116,12 @@ static bool is_already(uid_t user, gid_t group)
 
 int sandbox_drop_privileges_to(uid_t user, gid_t group)
 {
-	lose_inheritance();
+	drop_inheritable();
 	if (!is_already(user, group) &&
 		(setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
 			setresuid(user, user, user) < 0))
 		return -errno;
-	return lose_privileges();
+	return drop_remaining();
 }
 
 int sandbox_keep_capabilities(const int *capabilities, size_t count)
@@ -152,7 +157,7 @@ int sandbox_die_with_parent(int socket_fd)
 	return parent.pid == getppid() ? 0 : -ESRCH;
 }
 
-/* Never above what we were given: then it stays as it is. */
+/* Never raises a limit: a lower one stays as it is. */
 static int set_limit(__rlimit_resource_t resource, uint64_t soft, uint64_t hard)
 {
 	struct rlimit limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a process gives up before it touches what strangers have written. There is no way back. Each
- * function is called once, in the order below, by a process of one thread that was started for
- * this; they return 0 or -errno, after which the process must end.
+ * Functions by which a process gives up privileges before it touches untrusted input. None of them
+ * can be undone. A process that was started for this purpose calls each at most once, in the order
+ * below, while it has one thread. They return 0 or -errno; after an error the process must end.
  */
 #pragma once
 
@@ -11,8 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* AddressSanitizer and ThreadSanitizer map terabytes and make system calls of their own: a limit
- * on memory is not set there, and the filter lets through what they need. */
+/*
+ * AddressSanitizer and ThreadSanitizer map terabytes and make system calls of their own. With them
+ * no limit on memory is set, and the filter allows the calls that they need.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANDBOX_HAS_SANITIZER 1
 #elif defined(__has_feature)
@@ -24,108 +26,115 @@
 #define SANDBOX_HAS_SANITIZER 0
 #endif
 
-/* What root that may not change its user (without CAP_SETUID and CAP_SETGID) can do. Root of a
- * namespace that has no number for nobody always stays: it is somebody else outside. */
+/*
+ * What to do for root without CAP_SETUID or CAP_SETGID, which cannot change its user. Root always
+ * stays root in a user namespace that does not map the user nobody; outside it is another user.
+ */
 enum sandbox_root {
-	SANDBOX_ROOT_STAYS, /* for a process that will open no files */
-	SANDBOX_ROOT_FAILS, /* -EPERM: its user and group alone open every file of root's */
+	SANDBOX_ROOT_STAYS, /* stay root: for a process that opens no files */
+	SANDBOX_ROOT_FAILS, /* fail with -EPERM: the user and group alone can open every file of
+			       root */
 };
 
 /*
- * Nobody's user and group and no supplementary ones, where we are root and the user namespace has
- * them; no capabilities, now or ever; no set-user-id programs; no core files; no other process of
- * the user may look into this one. What is left is verified.
+ * Drops all capabilities for good, disables set-user-id programs and core files, and stops other
+ * processes of the user from inspecting this one. Root becomes the user and group nobody, without
+ * supplementary groups, if the user namespace maps them. The result is verified.
  */
 int sandbox_drop_privileges(enum sandbox_root root);
 
 /*
- * The same, but as this user with this group, and with no supplementary ones unless it is them
- * already: for a process with files of its own. -EPERM: it is another one and may not change.
- * Root that stays root keeps what its files' modes give it, and nothing else, in programs that it
- * executes too. Other processes of the user may look into such a program until that has called
- * this again.
+ * The same, but with this user and group, for a process with files of its own. Supplementary groups
+ * are dropped unless the process already has that user and group. -EPERM: it has others and may not
+ * change.
+ *
+ * Root that stays root keeps only the access that its files' modes give it, also in programs that
+ * it executes. Until such a program calls this function again, other processes of the user may
+ * inspect it.
  */
 int sandbox_drop_privileges_to(uid_t user, gid_t group);
 
 /*
- * Of what this process may do (capabilities(7)) these few are left, as far as it has them, and none
- * for a program that it would execute; nor can it have others again. For a process that goes on
- * with a part of its parent's work, as the same user.
+ * Keeps these capabilities (capabilities(7)), as far as the process has them, and drops all others
+ * for good. Programs that it executes get none. For a process that does part of its parent's work
+ * as the same user.
  */
 int sandbox_keep_capabilities(const int *capabilities, size_t count);
 
 /*
- * This process is killed when its parent ends: the one that made the socketpair whose other end
- * `socket_fd` is. -ESRCH: it has ended already. After the privileges, whose loss undoes it.
+ * Makes the kernel kill this process when its parent ends. The parent must have made the socketpair
+ * whose other end is `socket_fd`. -ESRCH: the parent has ended already. Call it after dropping
+ * privileges, which undoes it.
  */
 int sandbox_die_with_parent(int socket_fd);
 
-/* 0: unlimited, where that means anything. */
+/* 0: no limit is set. */
 struct sandbox_limits {
-	uint64_t memory_bytes;	/* private and writable: heap, data, anonymous mappings */
-	uint64_t address_bytes; /* all that is mapped */
-	uint64_t file_bytes;	/* the length of any file it writes to */
+	uint64_t memory_bytes;	/* private, writable memory: heap, data, anonymous mappings */
+	uint64_t address_bytes; /* all mapped memory */
+	uint64_t file_bytes;	/* the length of any file that it writes */
 	uint64_t stack_bytes;
 	uint64_t cpu_s;
-	uint64_t descriptors; /* the greatest number and 1; those that are open stay so */
-	bool has_threads;     /* or processes: else there are no new ones */
+	uint64_t descriptors; /* the highest number plus 1; open descriptors stay open */
+	bool has_threads;     /* may start threads and processes */
 };
 int sandbox_limit(const struct sandbox_limits *limits);
 
 /*
- * From now on: reading, writing and mapping what is open, talking on sockets that are, with what is
- * passed on them (as far as the descriptors' limit lets it), and memory that holds no code. A
- * file's name is answered with EPERM, as libraries may try some; anything else kills (SIGSYS).
+ * Forbids all system calls but a few: reading, writing and mapping open files; sending and
+ * receiving, also descriptors, on open sockets; and memory without code. Opening a file by name
+ * fails with EPERM, because libraries may try it. All other calls kill (SIGSYS).
  */
 int sandbox_forbid_calls(void);
 
 /*
- * The same for a process that needs the network, threads, and files of its own: no programs, no
- * other processes or sessions, no signals to others or limits of theirs, no tracing, no namespaces,
- * no outliving its parent, none of the kernel's more adventurous calls (EPERM).
+ * A milder filter, for a process that needs the network, threads and files of its own. EPERM:
+ * executing programs, starting processes or sessions, signalling or limiting other processes,
+ * tracing, namespaces, outliving the parent, and calls that exploits often use.
  */
 int sandbox_forbid_programs(void);
 
-/* Folders and what a process may do in them, by Landlock. Nothing can be executed in any. */
+/* A folder and how a process may use it, enforced by Landlock. No file in it can be executed. */
 struct sandbox_folder {
-	const char *path; /* or a file's, which then is read or written itself; NULL: none */
-	bool is_written;  /* read, too; files and folders made, written, renamed, linked, removed */
-	bool is_listed;	  /* nothing but that: names can be read, files cannot */
+	const char *path; /* or a file; NULL: ignored */
+	bool is_written;  /* may read, write, create, rename, link and remove files and folders */
+	bool is_listed;	  /* may only list names, not read files */
 };
 
 /*
- * From now on no file can be opened, made or removed but below these folders, whatever the user
- * could. What is open stays as it is; names, modes and owners can be asked for as before. A folder
- * that is not there is passed over, and can then not be made either. Where the kernel can (6.12),
- * signals reach nobody outside, nor do new connections to abstract sockets; the other way about
- * nothing changes, and neither do sockets that are open.
+ * From now on the process can open, create and remove files only below these folders, whatever its
+ * user may do. Open files stay open. Looking up names, modes and owners is not restricted. A
+ * missing folder is skipped, and cannot be created later. From Linux 6.12 on, the process also
+ * cannot signal processes outside, or connect to abstract sockets outside. The other direction and
+ * open sockets are not affected.
  *
- * After the privileges. Returns 0; -ENOSYS or -EOPNOTSUPP where the kernel has no Landlock (before
- * 5.13, or switched off), or one in which no file can be moved to another folder (before 5.19) and
- * some are written, and nothing has changed; -ENOTDIR is_listed of what is none; or -errno.
+ * Call it after dropping privileges. Returns 0; -ENOSYS or -EOPNOTSUPP if the kernel has no
+ * Landlock (before 5.13, or disabled), or if a folder is written and Landlock cannot move files
+ * between folders (before 5.19), and then nothing has changed; -ENOTDIR is_listed is set for a
+ * file; or -errno.
  */
 int sandbox_confine(const struct sandbox_folder *folders, size_t count);
 
 /*
- * For an engine: reading, writing, locking and mapping what is open, talking on sockets that are,
- * with what is passed on them; files by name, for sandbox_confine() to bound; accepting connections
- * on sockets that listen, and pairs of new local ones; waiting on descriptors and timers; bpf() on
- * maps of which it has descriptors; signals to itself, so that abort() is one.
+ * The filter of an engine. Allowed: reading, writing, locking and mapping open files; sending and
+ * receiving, also descriptors, on open sockets; files by name, which sandbox_confine() restricts;
+ * accepting connections and making pairs of local sockets; waiting on descriptors and timers; bpf()
+ * on maps whose descriptors it has; signals to itself, so that abort() works.
  *
- * EPERM: files that are set-user-id or set-group-id, and making one that is open writable for its
- * group or others; other sockets, connecting and binding; processes and threads (clone3() ENOSYS,
- * after which libraries try clone()); signals to others; memory that is or becomes code; all else
- * of bpf(); perf_event_open(); prctl() but for names; other ioctl() than FIONREAD and FIONBIO;
- * fcntl() that would send signals; owners, and whatever is not named here.
+ * EPERM: making set-user-id or set-group-id files, and making an open file writable for its group
+ * or others; other sockets, connecting and binding; processes and threads (clone3() fails with
+ * ENOSYS, so that libraries try clone()); signals to others; executable memory; all other bpf()
+ * commands; perf_event_open(); prctl() except for names; ioctl() except FIONREAD and FIONBIO;
+ * fcntl() commands that cause signals; changing owners; and every call that is not named here.
  *
- * Kills (SIGSYS), as nothing here would ever make it: executing programs, ptrace() and other
- * processes' memory and descriptors, pidfd_*(), io_uring, userfaultfd(), keys, namespaces, mounts,
- * chroot(), open_by_handle_at(), modules, kexec, swap, and calls of another architecture.
+ * Calls that an engine never makes kill it (SIGSYS): executing programs, ptrace() and access to
+ * other processes' memory or descriptors, pidfd_*(), io_uring, userfaultfd(), keys, namespaces,
+ * mounts, chroot(), open_by_handle_at(), modules, kexec, swap, and calls of another architecture.
  */
 int sandbox_forbid_engine(void);
 
 /*
- * For a query: the same without bpf(), connections, new sockets and epoll; files can be opened to
- * be read, and made in memory only (memfd_create()).
+ * The filter of a query: as above without bpf(), connections, new sockets and epoll. Files can be
+ * opened only for reading, and created only in memory (memfd_create()).
  */
 int sandbox_forbid_query(void);

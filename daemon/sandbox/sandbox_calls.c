@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What remains of the kernel to a worker, that reads what it was given and nothing else. */
+/* The filter of a worker, which only reads the files that it was given. */
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
 
@@ -20,7 +20,7 @@ static const int sanitizer_calls[] = {
 };
 #endif
 
-/* What a library tries, and can do without. */
+/* Libraries try these calls and can do without them. */
 static const int refused_calls[] = {
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
@@ -41,8 +41,8 @@ static const int refused_calls[] = {
 };
 
 /*
- * Memory without code, and only such as RLIMIT_DATA counts: not shared anonymous memory, and not
- * mappings that grow as stacks do.
+ * Allows memory without code, and only kinds that RLIMIT_DATA counts: not shared anonymous memory,
+ * and not mappings that grow like stacks.
  */
 #define MAPPING_KIND (MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB)
 #define MAPPING_OF(kind)                                                             \
@@ -57,10 +57,13 @@ static const struct conditional_call worker_conditional_calls[] = {
 	MAPPING_OF(0),
 	MAPPING_OF(MAP_SHARED),
 	MAPPING_OF(MAP_ANONYMOUS),
-	/* fstat() is this one, with an empty name. */
+	/* libc implements fstat() by this call with an empty name. */
 	{ SCMP_SYS(newfstatat), SCMP_ACT_ALLOW, 1, { HAS_BITS(3, AT_EMPTY_PATH, AT_EMPTY_PATH) } },
 	{ SCMP_SYS(newfstatat), SCMP_ACT_ERRNO(EPERM), 1, { HAS_BITS(3, AT_EMPTY_PATH, 0) } },
-	/* A file that keeps its length can take more of the disk than RLIMIT_FSIZE. */
+	/*
+	 * Otherwise a file could take more of the disk than RLIMIT_FSIZE allows without growing in
+	 * length.
+	 */
 	{ SCMP_SYS(fallocate), SCMP_ACT_ALLOW, 1, { IS(1, 0) } },
 	{ SCMP_SYS(fallocate), SCMP_ACT_ALLOW, 1,
 		{ IS(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) } },

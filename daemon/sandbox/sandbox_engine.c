@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Engines and queries. Their code is large and so are the libraries in it: what is forbidden is
- * answered as if a privilege were missing, which a library must expect, and only what none of them
- * would ever do, and an intruder would, kills.
+ * The filters of engines and queries. Both use much code and many libraries. So most forbidden
+ * calls fail with EPERM, like a missing privilege, which libraries must handle. Only calls that no
+ * library makes, but an intruder would, kill.
  */
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-static const int alarming_calls[] = {
+static const int killing_calls[] = {
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
 	SCMP_SYS(ptrace),
@@ -58,7 +58,7 @@ static const int alarming_calls[] = {
 	SCMP_SYS(swapoff),
 };
 
-/* Of a whole program rather than a worker: its own state, time, and files that it may see. */
+/* Calls of a whole program rather than a worker: its own state, time, and files. */
 static const int program_calls[] = {
 	/* itself */
 	SCMP_SYS(rt_sigaction),
@@ -127,7 +127,7 @@ static const int program_calls[] = {
 	SCMP_SYS(fchdir),
 };
 
-/* Not F_SETOWN and its like: they send signals to other processes. */
+/* Not F_SETOWN and similar commands: they send signals to other processes. */
 #define FCNTL_OF(command)                           \
 	{                                           \
 		SCMP_SYS(fcntl), SCMP_ACT_ALLOW, 1, \
@@ -145,7 +145,10 @@ static const int program_calls[] = {
 
 static const struct conditional_call program_conditional_calls[] = {
 	{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, PROT_EXEC, 0) } },
-	/* Its flags are in memory, where a filter cannot look; libraries then use clone(). */
+	/*
+	 * Its flags are in memory, which a filter cannot read. With ENOSYS libraries fall back to
+	 * clone().
+	 */
 	{ SCMP_SYS(clone3), SCMP_ACT_ERRNO(ENOSYS), 0, {} },
 	{ SCMP_SYS(ioctl), SCMP_ACT_ALLOW, 1, { IS(1, FIONREAD) } },
 	{ SCMP_SYS(ioctl), SCMP_ACT_ALLOW, 1, { IS(1, FIONBIO) } },
@@ -199,14 +202,14 @@ static const int engine_calls[] = {
 };
 
 /*
- * No file that lends its owner's rights, nor, by fchmod(), one that others may write: an engine
- * without capabilities that is root still owns what root owns, and the broker opens such for it.
+ * No set-user-id or set-group-id file, and, by fchmod(), none that others may write. An engine that
+ * is root without capabilities still owns root's files, and the broker opens such files for it.
  */
 #define LENT_RIGHTS   (S_ISUID | S_ISGID)
 #define OTHERS_RIGHTS (LENT_RIGHTS | S_IWGRP | S_IWOTH)
 #define MAKING_FLAGS  (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 
-/* Maps of which it was given descriptors; nothing that loads, finds, pins or attaches. */
+/* Only maps whose descriptors it was given; no command that loads, finds, pins or attaches. */
 #define BPF_OF(command)                           \
 	{                                         \
 		SCMP_SYS(bpf), SCMP_ACT_ALLOW, 1, \
@@ -216,14 +219,17 @@ static const int engine_calls[] = {
 	}
 
 static const struct conditional_call engine_conditional_calls[] = {
-	/* The mode counts where a file is made, and may be anything where none is. */
+	/*
+	 * The mode matters only if the call creates a file; otherwise the register may hold
+	 * anything.
+	 */
 	{ SCMP_SYS(open), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, MAKING_FLAGS, 0) } },
 	{ SCMP_SYS(open), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, LENT_RIGHTS, 0) } },
 	{ SCMP_SYS(openat), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, MAKING_FLAGS, 0) } },
 	{ SCMP_SYS(openat), SCMP_ACT_ALLOW, 1, { HAS_BITS(3, LENT_RIGHTS, 0) } },
 	{ SCMP_SYS(creat), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, LENT_RIGHTS, 0) } },
 	{ SCMP_SYS(fchmod), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, OTHERS_RIGHTS, 0) } },
-	/* Not of a protocol that some module of the kernel would be loaded for. */
+	/* Another protocol could make the kernel load a module. */
 	{ SCMP_SYS(socketpair), SCMP_ACT_ALLOW, 1, { IS(0, AF_UNIX) } },
 	BPF_OF(BPF_MAP_LOOKUP_ELEM),
 	BPF_OF(BPF_MAP_UPDATE_ELEM),
@@ -235,12 +241,12 @@ static const struct conditional_call engine_conditional_calls[] = {
 	BPF_OF(BPF_MAP_UPDATE_BATCH),
 	BPF_OF(BPF_MAP_DELETE_BATCH),
 	BPF_OF(BPF_OBJ_GET_INFO_BY_FD),
-	/* Its own, as a library may lower them; the hard ones never rise. */
+	/* Its own limits, which a library may lower; hard limits never rise. */
 	{ SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, 1, { IS(0, 0) } },
 	{ SCMP_SYS(setrlimit), SCMP_ACT_ALLOW, 0, {} },
 };
 
-/* What neither makes a file nor changes one. */
+/* None of these flags set: the call neither creates nor changes a file. */
 #define WRITING_FLAGS (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
 static const struct conditional_call query_conditional_calls[] = {
@@ -252,7 +258,7 @@ int sandbox_forbid_engine(void)
 {
 	const struct call_list lists[] = {
 		own_calls,
-		CALL_LIST(SCMP_ACT_KILL_PROCESS, alarming_calls),
+		CALL_LIST(SCMP_ACT_KILL_PROCESS, killing_calls),
 		CALL_LIST(SCMP_ACT_ALLOW, program_calls),
 		CALL_LIST(SCMP_ACT_ALLOW, engine_calls),
 	};
@@ -276,7 +282,7 @@ int sandbox_forbid_query(void)
 {
 	const struct call_list lists[] = {
 		own_calls,
-		CALL_LIST(SCMP_ACT_KILL_PROCESS, alarming_calls),
+		CALL_LIST(SCMP_ACT_KILL_PROCESS, killing_calls),
 		CALL_LIST(SCMP_ACT_ALLOW, program_calls),
 	};
 	const struct conditional_call_list conditional_lists[] = {

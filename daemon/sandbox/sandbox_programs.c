@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process must not do that needs the network, threads, and files of its own. */
+/* The filter of a process that needs the network, threads, and files of its own. */
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
 
@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What an unprivileged process has no use for here, and exploits have. */
+/* An unprivileged process here never needs these calls; exploits do. */
 static const int forbidden_calls[] = {
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
@@ -44,7 +44,7 @@ static const int forbidden_calls[] = {
 	SCMP_SYS(personality),
 };
 
-/* The arguments are compared as the kernel reads them, by their lower half. */
+/* Compares the lower half of an argument, as the kernel reads it. */
 #define HAS_FLAG(number, flag) HAS_BITS((number), (flag), (flag))
 #define CLONE_WITH(flag)                                   \
 	{                                                  \
@@ -55,7 +55,7 @@ static const int forbidden_calls[] = {
 	}
 
 static const struct conditional_call forbidden_conditional_calls[] = {
-	/* Threads only, as another process would be left when this one is killed. */
+	/* Only threads: a process would survive when this one is killed. */
 	{ SCMP_SYS(clone), SCMP_ACT_ERRNO(EPERM), 1, { HAS_BITS(0, CLONE_THREAD, 0) } },
 	CLONE_WITH(CLONE_NEWNS),
 	CLONE_WITH(CLONE_NEWCGROUP),
@@ -64,13 +64,16 @@ static const struct conditional_call forbidden_conditional_calls[] = {
 	CLONE_WITH(CLONE_NEWUSER),
 	CLONE_WITH(CLONE_NEWPID),
 	CLONE_WITH(CLONE_NEWNET),
-	/* Its flags are in memory, where a filter cannot look; libraries then use clone(). */
+	/*
+	 * Its flags are in memory, which a filter cannot read. With ENOSYS libraries fall back to
+	 * clone().
+	 */
 	{ SCMP_SYS(clone3), SCMP_ACT_ERRNO(ENOSYS), 0, {} },
 	{ SCMP_SYS(prctl), SCMP_ACT_ERRNO(EPERM), 1,
 		{ HAS_BITS(0, UINT32_MAX, PR_SET_PDEATHSIG) } },
 };
 
-/* By all of the argument, which is stricter than by what the kernel reads of it. */
+/* Compares the whole argument, which is stricter than what the kernel reads. */
 #define IS_NOT(number, value)                                                        \
 	{                                                                            \
 		.arg = (number), .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)(value) \
@@ -92,7 +95,7 @@ static const struct conditional_call forbidden_conditional_calls[] = {
 
 int sandbox_forbid_programs(void)
 {
-	/* Signals to other processes of the user, and limits of theirs. */
+	/* Signals to other processes of the user, and their limits. */
 	const struct conditional_call reaching_calls[] = {
 		{ SCMP_SYS(tgkill), SCMP_ACT_ERRNO(EPERM), 1, { IS_NOT(0, getpid()) } },
 		{ SCMP_SYS(prlimit64), SCMP_ACT_ERRNO(EPERM), 1, { IS_NOT(0, 0) } },

@@ -39,7 +39,7 @@ static int start_child(struct debuginfod_fetch *fetch,
 		.request = request,
 		.request_bytes = sizeof(*request),
 		.timeout_ns = timeout_ns,
-		.takes_fd = true,
+		.accepts_fd = true,
 	};
 
 	_Static_assert((int)FETCH_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "the child's socket");
@@ -132,7 +132,7 @@ int debuginfod_fetch_take(struct debuginfod_fetch *fetch, int *ret_fd)
 	struct child_process_end end;
 	_cleanup_close_ int fd = -1;
 	struct fetch_reply reply;
-	int r = child_process_take(fetch->child, &end);
+	int r = child_process_finish(fetch->child, &end);
 
 	if (r < 0)
 		return r;

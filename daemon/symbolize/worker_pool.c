@@ -359,7 +359,7 @@ static bool take_result(
 {
 	struct child_process_end end;
 
-	if (!worker->child || child_process_take(worker->child, &end) < 0)
+	if (!worker->child || child_process_finish(worker->child, &end) < 0)
 		return false;
 	worker_outcome(
 		&end, &worker->request, worker->output_fd, pool->options.output_bytes, ret_result);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an engine without privileges and the broker say to each other over an AF_UNIX SOCK_SEQPACKET
- * pair: one request, one answer, both of fixed size and in the machine's byte order; with an answer
- * of 0 goes the opened file as its one descriptor (SCM_RIGHTS), or the two of a child that was
- * started. Both sides are of one program, and `version` only guards against one that was replaced
- * on the disk.
+ * The messages between an unprivileged engine and the broker over an AF_UNIX SOCK_SEQPACKET pair.
+ * Each request gets one answer. Both have a fixed size and the machine's byte order. An answer of 0
+ * carries descriptors (SCM_RIGHTS): one for an opened file, two for a started child. Both sides are
+ * the same program; `version` only guards against a program that was replaced on disk.
  *
- * A request is malformed, and answered with -EBADMSG, if it has another size, comes with a
- * descriptor, has another version or an unknown operation, or if anything is set that its operation
- * does not use: padding, what follows the NUL of a text, and the bytes of a text that is not there.
- * Values that it uses and that make no sense are refused as broker.h tells.
+ * A request is malformed, and answered with -EBADMSG, if it has another size or version, carries a
+ * descriptor, or has an unknown operation. It is also malformed if anything is set that its
+ * operation does not use: padding, bytes after the NUL of a text, or bytes of an absent text.
+ * Invalid values of fields that it uses are refused as broker.h documents.
  */
 #pragma once
 
@@ -18,11 +17,11 @@
 enum {
 	PILOTLIGHT_BROKER_VERSION = 1,
 
-	PILOTLIGHT_BROKER_PATH_BYTES = 4096, /* with the NUL, as the kernel has it */
+	PILOTLIGHT_BROKER_PATH_BYTES = 4096, /* with the NUL; the kernel's limit */
 	PILOTLIGHT_BROKER_NAME_BYTES = 256,
 };
 
-/* What is opened, as daemon/broker/broker.h tells of the function of that name, and by what. */
+/* The function of that name in daemon/broker/broker.h, and the fields that the request uses. */
 enum pilotlight_broker_operation {
 	PILOTLIGHT_BROKER_MAPS = 1,	  /* process */
 	PILOTLIGHT_BROKER_PROCESS_FILE,	  /* process, file */
@@ -37,7 +36,7 @@ enum pilotlight_broker_operation {
 	PILOTLIGHT_BROKER_ALTERNATE_FILE, /* path, build-id */
 	PILOTLIGHT_BROKER_KERNEL_FILE,	  /* file */
 	PILOTLIGHT_BROKER_MODULE_NOTE,	  /* name of the module */
-	PILOTLIGHT_BROKER_CGROUP,	  /* path; as its name where cgroup2 is mounted, or none */
+	PILOTLIGHT_BROKER_CGROUP,	  /* path; name: where cgroup2 is mounted, or none */
 	PILOTLIGHT_BROKER_START_CHILD, /* file: enum broker_child; answered with two descriptors */
 	PILOTLIGHT_BROKER_OPERATIONS,  /* one more than the last */
 };
@@ -45,9 +44,9 @@ enum pilotlight_broker_operation {
 struct pilotlight_broker_request {
 	uint32_t version;
 	uint32_t operation; /* enum pilotlight_broker_operation */
-	uint64_t number;    /* any; the answer repeats it */
+	uint64_t number;    /* chosen by the client; the answer repeats it */
 
-	/* The process, and since when it is: CLOCK_BOOTTIME, 0 where any with that pid will do. */
+	/* The process's start time: CLOCK_BOOTTIME, or 0 for any process with that pid. */
 	uint64_t start_ns;
 	/* The range of a mapping, addresses in the process, the end exclusive; or both 0. */
 	uint64_t range_start, range_end;
@@ -59,7 +58,7 @@ struct pilotlight_broker_request {
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* up to 20 */
 
-	/* 0 or 1: a text, which may be empty, with a NUL. */
+	/* 0, or 1: the text is present. It may be empty and ends with a NUL. */
 	uint8_t has_path, has_name;
 	uint8_t padding[5];
 	char path[PILOTLIGHT_BROKER_PATH_BYTES];
@@ -68,22 +67,25 @@ struct pilotlight_broker_request {
 
 struct pilotlight_broker_answer {
 	uint32_t version;
-	int32_t result;	 /* 0 with its descriptors, or -errno with none */
-	uint64_t number; /* of the request; 0 where that had another size */
+	int32_t result;	 /* 0 with descriptors, or -errno without */
+	uint64_t number; /* of the request; 0 if the request had another size */
 };
 
-/* How a child has ended, as waitid(2) tells: the one message on the second descriptor of its start,
- * a SOCK_SEQPACKET socket. What is sent there, but for the words below, kills the child. */
+/*
+ * How a child ended, as in waitid(2). It is the one message on the socket that reports the child's
+ * end, the second descriptor of PILOTLIGHT_BROKER_START_CHILD. Anything that the client sends
+ * there, except the priorities below, kills the child.
+ */
 struct pilotlight_child_end {
-	int32_t signal; /* that ended it; 0: it exited */
+	int32_t signal; /* the fatal signal; 0: it exited */
 	int32_t exit_status;
 	uint64_t cpu_ns;
 };
 
-/* A message of one byte: the scheduling policy that the child gets. */
-enum pilotlight_child_word {
-	PILOTLIGHT_CHILD_IDLE = 1, /* SCHED_IDLE: nobody waits for it */
-	PILOTLIGHT_CHILD_HURRY,	   /* SCHED_OTHER; refused where the broker lacks CAP_SYS_NICE */
+/* A one-byte message that sets the child's scheduling policy. */
+enum pilotlight_child_priority {
+	PILOTLIGHT_CHILD_IDLE = 1, /* SCHED_IDLE */
+	PILOTLIGHT_CHILD_NORMAL,   /* SCHED_OTHER; refused if the broker lacks CAP_SYS_NICE */
 };
 
 _Static_assert(sizeof(struct pilotlight_child_end) == 16, "end");

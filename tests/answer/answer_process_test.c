@@ -49,7 +49,7 @@ static struct child_process_end run(const void *request, size_t bytes, int outpu
 
 	assert_int_equal(child_process_start(&options, &child), 0);
 	wait.fd = child_process_poll_fd(child);
-	while (child_process_take(child, &end) == -EAGAIN)
+	while (child_process_finish(child, &end) == -EAGAIN)
 		assert_true(poll(&wait, 1, -1) > 0 || errno == EINTR);
 	child_process_free(child);
 	assert_false(end.has_timed_out);

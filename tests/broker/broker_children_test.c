@@ -347,13 +347,13 @@ static void a_client_says_how_urgent_a_child_is(void **state)
 	send_word(fds, PILOTLIGHT_CHILD_IDLE);
 	run_once(setting);
 	assert_int_equal(sched_getscheduler(pid), SCHED_IDLE);
-	send_word(fds, PILOTLIGHT_CHILD_HURRY);
+	send_word(fds, PILOTLIGHT_CHILD_NORMAL);
 	run_once(setting);
 	/* Without privilege it cannot be taken back. */
 	if (sched_getscheduler(pid) != SCHED_OTHER)
 		assert_int_equal(sched_setscheduler(pid, SCHED_OTHER, &parameters), -1);
 	assert_int_equal(running(setting), 1);
-	send_word(fds, PILOTLIGHT_CHILD_HURRY + 1);
+	send_word(fds, PILOTLIGHT_CHILD_NORMAL + 1);
 	assert_int_equal(run_until_told(setting, fds[1]).signal, SIGKILL);
 	assert_counted(setting, 1, 1);
 	close_both(fds);

@@ -76,7 +76,7 @@ static struct request request_of(const char *role)
 }
 
 static struct child_process *start_with(
-	const char *role, int first_fd, int second_fd, uint64_t timeout_ns, bool takes_fd)
+	const char *role, int first_fd, int second_fd, uint64_t timeout_ns, bool accepts_fd)
 {
 	const struct request request = request_of(role);
 	const struct child_descriptor passed[] = {
@@ -91,7 +91,7 @@ static struct child_process *start_with(
 		.request = &request,
 		.request_bytes = sizeof(request),
 		.timeout_ns = timeout_ns,
-		.takes_fd = takes_fd,
+		.accepts_fd = accepts_fd,
 	};
 	struct child_process *child;
 
@@ -107,7 +107,7 @@ static struct child_process_end wait_for(struct child_process *child)
 
 	do
 		assert_int_equal(poll(&waited, 1, -1), 1);
-	while (child_process_take(child, &end) < 0);
+	while (child_process_finish(child, &end) < 0);
 	child_process_free(child);
 	return end;
 }
@@ -259,7 +259,7 @@ static void one_may_take_its_time(void **state)
 	/* The longest time that there is. */
 	child = start_with("late", ends[1], go[0], UINT64_MAX, false);
 	assert_int_equal(read(ends[0], &pid, sizeof(pid)), sizeof(pid));
-	assert_int_equal(child_process_take(child, &end), -EAGAIN);
+	assert_int_equal(child_process_finish(child, &end), -EAGAIN);
 	assert_int_equal(write(go[1], "x", 1), 1);
 	end = wait_for(child);
 	assert_int_equal(end.reply_bytes, 4);
