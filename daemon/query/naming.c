@@ -11,7 +11,7 @@ enum {
 	BATCH_MAX = 1 << 16, /* addresses: some 6 MiB in the source */
 };
 
-/* A location that wants a name. */
+/* A location without a name. */
 struct nameless {
 	uint64_t address;
 	uint32_t binary;
@@ -33,7 +33,7 @@ static int compare_nameless(const void *a, const void *b)
 	return (first->address > second->address) - (first->address < second->address);
 }
 
-/* Of a deeper chain the outermost frames go: the innermost is where the time was spent. */
+/* Drops the outermost frames of a chain that is too deep: time is spent in the innermost. */
 static int name_location(struct profile *profile, uint32_t location,
 	const struct symbol_frame *frames, uint32_t count)
 {
@@ -52,7 +52,7 @@ static int name_location(struct profile *profile, uint32_t location,
 }
 
 /* The addresses of one binary are distinct: (binary, address) is a location's identity. */
-static int ask(struct naming *naming, const struct symbol_binary *binary,
+static int request_names(struct naming *naming, const struct symbol_binary *binary,
 	const struct nameless *nameless, size_t count)
 {
 	_cleanup_free_ struct symbol_request *requests = calloc(count, sizeof(*requests));
@@ -94,7 +94,7 @@ static int ask_all(struct naming *naming, const struct symbol_binary *binary,
 
 	for (size_t n; count > 0 && r == 0; nameless += n, count -= n) {
 		n = count < BATCH_MAX ? count : BATCH_MAX;
-		r = ask(naming, binary, nameless, n);
+		r = request_names(naming, binary, nameless, n);
 	}
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Gives the locations of a profile their names, late: binary by binary, each with all of its
- * addresses at once, from a symbol source. Locations that have names keep them.
+ * Symbolizes the locations of a profile after it is complete: binary by binary, with all addresses
+ * of a binary in one request to a symbol source. Locations that have names keep them.
  */
 #pragma once
 
@@ -11,22 +11,22 @@
 #include <stdint.h>
 
 struct naming_counters {
-	uint64_t locations; /* that could have a name */
+	uint64_t locations; /* that can have a name */
 	uint64_t named;
 	uint64_t binaries;
 	uint64_t binaries_failed; /* no file, no symbols, or a file that its source cannot read */
 };
 
 /*
- * Opens what the source needs to know of a binary of the profile. Returns 0, with descriptors that
- * naming closes, or -errno: its locations stay nameless.
+ * Opens the files of a binary of the profile for the source. Returns 0, with descriptors that
+ * naming closes, or -errno: the binary's locations stay without names.
  */
 typedef int (*naming_open)(
 	void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
 
 /*
- * Returns 0 or -ENOMEM; -E2BIG when the profile's budget is used up, with what was named so far. No
- * other error of opening or of the source is one of the profile: it costs that binary's names.
+ * Returns 0, -ENOMEM, or -E2BIG if the profile's budget is used up; names given so far are kept. If
+ * opening or the source fails otherwise, only that binary stays unsymbolized.
  */
 int naming_run(struct profile *profile, struct symbol_source *source, naming_open open_binary,
 	void *context, struct naming_counters *ret_counters);

@@ -20,7 +20,7 @@ static uint64_t all_samples(const struct profile *profile)
 	return saturate(sum, UINT64_MAX);
 }
 
-/* As many samples as a period fits into the time of all CPUs; 0: not known. */
+/* The CPU time of all CPUs divided by the sampling period; 0: unknown. */
 static uint64_t possible_millionths(const struct profile *profile)
 {
 	unsigned __int128 cpu_ns;
@@ -44,13 +44,12 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 {
 	struct profile_difference difference = { .sides = { base, compared }, .whole = whole };
 
-	/* One without samples may not know its event. */
+	/* A profile without samples may lack an event. */
 	if (event_of(base)[0] && event_of(compared)[0] &&
 		strcmp(event_of(base), event_of(compared)) != 0)
 		return fault_set(fault, -EINVAL,
-			"The base profile is of the event \"%.40s\", and the compared one of "
-			"\"%.40s\": "
-			"samples of two events do not compare. Ask for one of them with event.",
+			"The base profile has the event \"%.40s\", the compared profile \"%.40s\"; "
+			"samples of different events cannot be compared. Choose one with event.",
 			event_of(base), event_of(compared));
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
 		const struct profile *profile = difference.sides[i];
@@ -64,8 +63,8 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 		difference.whole_millionths[i] = possible_millionths(profile);
 		if (difference.whole_millionths[i] == 0)
 			return fault_set(fault, -EINVAL,
-				"The %s profile does not tell its span, period and CPUs, by which "
-				"times are compared. Compare by total instead.",
+				"The %s profile lacks its time span, period or number of CPUs, "
+				"which a comparison by time needs. Compare by total instead.",
 				i == DIFFERENCE_BASE ? "base" : "compared");
 	}
 	*ret_difference = difference;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two profiles side by side: the base, and the one that is compared with it. Their samples cannot
- * be subtracted as they are, since one may have run for longer, at another rate or on more CPUs: so
- * samples are told as a share of a whole, of which each profile has its own.
+ * Compares two profiles, the base and the compared one. Sample counts cannot be subtracted
+ * directly, since one profile may be longer, at another rate or of more CPUs. Samples are therefore
+ * expressed as a share of each profile's own whole.
  *
- * By total the whole is all samples of the profile, stored and lost (I1): what a function's part in
- * the work is, however much work there was. By time it is every sample that the CPUs could have
- * given while it was recorded: CPU time per CPU-second, so that more work shows as more.
+ * By total, the whole is all samples of the profile, stored and lost (I1): a function's part of the
+ * work, however much work there was. By time, the whole is every sample that the CPUs could have
+ * given during the recording: CPU time per CPU-second, so that more work shows as more.
  *
- * What is the same on both sides is not decided here. Addresses differ between builds, so render
- * matches frames by the names that it shows. Plain values; the profiles are borrowed.
+ * Matching the two sides is render's task: addresses differ between builds, so render matches
+ * frames by the names that it shows. Plain values; the profiles are borrowed.
  */
 #pragma once
 
@@ -37,22 +37,22 @@ enum { DIFFERENCE_SHARE_ONE = 1000000000 }; /* the whole, in the unit of shares 
 struct profile_difference {
 	const struct profile *sides[DIFFERENCE_SIDE_COUNT];
 	uint64_t samples[DIFFERENCE_SIDE_COUNT]; /* stored and lost */
-	/* What is 100 %, in millionths of a sample; 0: there are no samples. */
+	/* 100 %, in millionths of a sample; 0: there are no samples. */
 	uint64_t whole_millionths[DIFFERENCE_SIDE_COUNT];
 	enum difference_whole whole;
 };
 
 /*
- * Returns 0; -EINVAL where they are of two events, or, by time, where the span, the period or the
- * number of CPUs of a profile is not known. The fault says which profile's.
+ * Returns 0, or -EINVAL if the events differ or, by time, if the span, the period or the number of
+ * CPUs of a profile is unknown. The fault names the profile.
  */
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
 	const struct profile *compared, enum difference_whole whole, struct fault *fault);
 
-/* In billionths of the side's whole, rounded to the nearest; INT64_MAX at most. */
+/* In billionths of the side's whole, rounded to the nearest; at most INT64_MAX. */
 int64_t profile_difference_share(
 	const struct profile_difference *difference, enum difference_side side, uint64_t samples);
 
-/* The share of the compared less that of the base: above 0, there is more of it. */
+/* The compared share minus the base share; above 0: more than in the base. */
 int64_t profile_difference_change(
 	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT]);

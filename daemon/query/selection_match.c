@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How what the history has meets what is asked for. Strings of the history are clean and of 1 KiB
- * at most (base/string_pool.h), values are not longer, and fnmatch(3) of glibc goes back to the
- * last '*' alone: so a match takes a million steps at worst.
+ * Matches threads and binaries of the history against a selection. A match takes a million steps at
+ * most: strings of the history have 1 KiB at most (base/string_pool.h), values are no longer, and
+ * fnmatch(3) of glibc backtracks to the last '*' only.
  */
 #include "labels/cgroup_path.h"
 #include "query/selection_state.h"
@@ -15,7 +15,7 @@
 
 enum { PART_BYTES = 1280 };
 
-/* What a parameter is compared with: the thread, and what its cgroup says. */
+/* What parameters are compared with: a thread and the labels of its cgroup. */
 struct subject {
 	const struct store_thread *thread;
 	struct cgroup_labels labels;
@@ -61,7 +61,7 @@ static bool is_slice(const struct path_part *part)
 	return part->size > size && memcmp(part->text + part->size - size, ending, size) == 0;
 }
 
-/* Any that the cgroup lies in. */
+/* Compares every slice on the path of the cgroup. */
 static bool matches_slice(const struct selection_value *value, const char *path)
 {
 	char text[PART_BYTES];
@@ -128,7 +128,7 @@ static bool matches(const struct selection_value *value, const struct subject *s
 	}
 }
 
-/* What a person would call it by; "": it has none. */
+/* The name to suggest to the user; "": none. */
 static void name_subject(
 	enum selection_parameter parameter, const struct subject *subject, char name[PART_BYTES])
 {
@@ -171,34 +171,35 @@ static void name_subject(
 	(void)snprintf(name, PART_BYTES, "%s", text);
 }
 
-/* How many characters both begin with. */
-static size_t likeness_of(const char *name, const char *wanted)
+/* Counts the leading characters that both share, in any case. */
+static size_t common_prefix(const char *name, const char *value)
 {
 	size_t size = 0;
 
 	while (name[size] &&
-		tolower((unsigned char)name[size]) == tolower((unsigned char)wanted[size]))
+		tolower((unsigned char)name[size]) == tolower((unsigned char)value[size]))
 		size++;
 	return size;
 }
 
-/* A name that is too long for a message is none to type off it. */
-static void see(struct selection *selection, enum selection_parameter parameter, const char *name)
+/* Keeps a name for a suggestion. Names that are too long to copy from a message are left out. */
+static void remember_name(
+	struct selection *selection, enum selection_parameter parameter, const char *name)
 {
 	struct selection_names *seen = &selection->seen[parameter];
-	size_t likeness = 0, at = seen->count;
+	size_t similarity = 0, at = seen->count;
 
 	if (!name[0] || strlen(name) >= SELECTION_NAME_BYTES)
 		return;
 	for (size_t i = 0; i < selection->count; i++)
 		if (selection->values[i].parameter == parameter) {
-			likeness = likeness_of(name, selection->values[i].text);
+			similarity = common_prefix(name, selection->values[i].text);
 			break;
 		}
 	for (size_t i = 0; i < seen->count; i++)
 		if (strcmp(seen->texts[i], name) == 0)
 			return;
-	while (at > 0 && seen->likeness[at - 1] < likeness)
+	while (at > 0 && seen->similarity[at - 1] < similarity)
 		at--;
 	if (at == SELECTION_SEEN_MAX)
 		return;
@@ -206,13 +207,13 @@ static void see(struct selection *selection, enum selection_parameter parameter,
 		seen->count++;
 	memmove(seen->texts[at + 1], seen->texts[at],
 		(seen->count - 1 - at) * sizeof(seen->texts[0]));
-	memmove(&seen->likeness[at + 1], &seen->likeness[at],
-		(seen->count - 1 - at) * sizeof(seen->likeness[0]));
+	memmove(&seen->similarity[at + 1], &seen->similarity[at],
+		(seen->count - 1 - at) * sizeof(seen->similarity[0]));
 	(void)strcpy(seen->texts[at], name);
-	seen->likeness[at] = likeness;
+	seen->similarity[at] = similarity;
 }
 
-static bool meets(
+static bool matches_parameter(
 	struct selection *selection, enum selection_parameter parameter, struct subject *subject)
 {
 	char name[PART_BYTES];
@@ -225,26 +226,26 @@ static bool meets(
 		}
 	if (!selection->has_matched[parameter]) {
 		name_subject(parameter, subject, name);
-		see(selection, parameter, name);
+		remember_name(selection, parameter, name);
 	}
 	return false;
 }
 
-/* All parameters are asked, so that it is known which ones match nothing. */
-bool selection_wants_thread(void *context, const struct store_thread *thread)
+/* Tries all parameters, so that selection_seen() knows which of them match nothing. */
+bool selection_matches_thread(void *context, const struct store_thread *thread)
 {
 	struct selection *selection = context;
 	struct subject subject = { .thread = thread };
-	bool is_wanted = true;
+	bool is_match = true;
 
 	cgroup_path_parse(thread->cgroup, &subject.labels);
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_BUILD_ID; i++)
-		if (selection->is_given[i] && !meets(selection, i, &subject))
-			is_wanted = false;
-	return is_wanted;
+		if (selection->is_given[i] && !matches_parameter(selection, i, &subject))
+			is_match = false;
+	return is_match;
 }
 
-bool selection_wants_binary(void *context, const struct profile_binary *binary, const char *path)
+bool selection_matches_binary(void *context, const struct profile_binary *binary, const char *path)
 {
 	struct selection *selection = context;
 	char hex[BUILD_ID_HEX_BYTES], name[PART_BYTES];
@@ -261,7 +262,7 @@ bool selection_wants_binary(void *context, const struct profile_binary *binary, 
 		}
 	if (!selection->has_matched[SELECTION_BUILD_ID]) {
 		(void)snprintf(name, sizeof(name), "%.12s (%s)", hex, slash ? slash + 1 : path);
-		see(selection, SELECTION_BUILD_ID, name);
+		remember_name(selection, SELECTION_BUILD_ID, name);
 	}
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Private to query/selection*.c: a selection's values, and how they meet what the history has. */
+/* Private to query/selection*.c: the values of a selection and how they match the history. */
 #pragma once
 
 #include "query/selection.h"
@@ -8,9 +8,9 @@ enum selection_parameter {
 	SELECTION_LAST,
 	SELECTION_FROM,
 	SELECTION_TO,
-	SELECTION_TIMES, /* those above */
+	SELECTION_TIMES, /* the number of parameters of time */
 	SELECTION_EVENT = SELECTION_TIMES,
-	SELECTION_FILTERS, /* those below */
+	SELECTION_FILTERS, /* the first parameter that filters */
 	SELECTION_PID = SELECTION_FILTERS,
 	SELECTION_TID,
 	SELECTION_COMM,
@@ -26,7 +26,7 @@ enum selection_parameter {
 };
 
 struct selection_value {
-	char *text; /* owned; clean, and as it is compared: "nginx" of unit is "nginx.service" */
+	char *text; /* owned, clean and normalized: unit "nginx" is "nginx.service" */
 	uint32_t number;
 	uint8_t parameter; /* enum selection_parameter */
 	bool is_glob;
@@ -34,11 +34,11 @@ struct selection_value {
 
 enum { SELECTION_NAME_BYTES = 96 };
 
-/* Names that were come by, the likest first. */
+/* Names seen in the history, most similar to the value first. */
 struct selection_names {
 	const char *pointers[SELECTION_SEEN_MAX];
 	char texts[SELECTION_SEEN_MAX][SELECTION_NAME_BYTES];
-	size_t likeness[SELECTION_SEEN_MAX];
+	size_t similarity[SELECTION_SEEN_MAX];
 	size_t count;
 };
 
@@ -49,7 +49,7 @@ struct selection {
 	uint64_t start_ns, end_ns;
 	char *text;
 
-	/* Of the last reading. */
+	/* Results of the last read of the history. */
 	bool has_matched[SELECTION_PARAMETERS];
 	struct selection_names seen[SELECTION_PARAMETERS];
 };
@@ -57,13 +57,16 @@ struct selection {
 /* "unit" */
 const char *selection_parameter_name(enum selection_parameter parameter);
 
-/* The value of one that is given once; NULL: it is not. */
-const char *selection_value_of(
-	const struct selection *selection, enum selection_parameter parameter);
+/* Returns SELECTION_PARAMETERS if the name is unknown. */
+enum selection_parameter selection_parameter_find(const char *name);
 
-/* Makes `text`. Returns 0 or -ENOMEM. */
-int selection_describe(struct selection *selection);
+/*
+ * Brings a clean value into the form that is compared; the caller owns `ret_text`. Returns 0,
+ * -ENOMEM, or -EINVAL with `ret_hint`, which says what the parameter takes.
+ */
+int selection_parameter_normalize(enum selection_parameter parameter, const char *value,
+	char **ret_text, bool *ret_is_glob, const char **ret_hint);
 
-/* store_selection's; `context` is the selection. */
-bool selection_wants_thread(void *context, const struct store_thread *thread);
-bool selection_wants_binary(void *context, const struct profile_binary *binary, const char *path);
+/* Callbacks for struct store_selection; `context` is the selection. */
+bool selection_matches_thread(void *context, const struct store_thread *thread);
+bool selection_matches_binary(void *context, const struct profile_binary *binary, const char *path);

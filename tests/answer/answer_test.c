@@ -356,7 +356,7 @@ static void other_events_are_told_of(void **state)
 	assert_null(strstr(fixture->output, "other events"));
 	fixture->request.kind = ANSWER_DIFFERENCE;
 	ASK(fixture, "last", "1d", "event", "cpu-clock", "against.event", "cycles");
-	expect_status(fixture, 400, "do not compare");
+	expect_status(fixture, 400, "cannot be compared");
 }
 
 static void damage_is_told(void **state)

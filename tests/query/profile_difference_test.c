@@ -78,7 +78,7 @@ static void two_events_are_not_compared(void **state)
 	assert_int_equal(
 		profile_difference_init(&difference, base, compared, DIFFERENCE_BY_TOTAL, &fault),
 		-EINVAL);
-	assert_non_null(strstr(fault.text, "\"cycles\", and the compared one of \"cpu-clock\""));
+	assert_non_null(strstr(fault.text, "\"cycles\", the compared profile \"cpu-clock\""));
 	compared->event = example_string(compared, "cycles");
 	assert_int_equal(
 		profile_difference_init(&difference, base, compared, DIFFERENCE_BY_TOTAL, &fault),
@@ -111,7 +111,7 @@ static void empty_profiles_have_no_shares(void **state)
 		profile_difference_change(&difference, (uint64_t[]){ 0, 8 }), 100 * PER_CENT);
 }
 
-static void unknown_time_is_told(void **state)
+static void an_unknown_time_is_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *known = timed("c|1|x:main", 1, 1000, 1);
 	_cleanup_(profile_freep) struct profile *unknown = timed("c|1|x:main", 1, 1000, 1);
@@ -171,7 +171,7 @@ int main(void)
 		cmocka_unit_test(two_events_are_not_compared),
 		cmocka_unit_test(shares_are_rounded_to_the_nearest),
 		cmocka_unit_test(empty_profiles_have_no_shares),
-		cmocka_unit_test(unknown_time_is_told),
+		cmocka_unit_test(an_unknown_time_is_reported),
 		cmocka_unit_test(extreme_figures_saturate),
 	};
 

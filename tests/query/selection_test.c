@@ -148,7 +148,7 @@ static void wrong_times_are_told(void **state)
 		{ { "from", "noon" }, "from: \"noon\"" },
 		{ { "to", "03:99" }, "to: \"03:99\"" },
 		{ { "from", "today", "to", "yesterday" }, "not after" },
-		{ { "from", "tomorrow" }, "yet to come" },
+		{ { "from", "tomorrow" }, "in the future" },
 		{ { "last", "0" }, "not after" },
 	};
 

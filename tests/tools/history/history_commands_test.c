@@ -77,7 +77,7 @@ static void times_that_are_none_are_told(void **state)
 		{ "report --from 25:00",
 			"from: \"25:00\" is no time: there is no such time of day" },
 		{ "report --from now --to now", "the end is not after the beginning" },
-		{ "report --from -1h --last 1h", "last and from both tell the beginning" },
+		{ "report --from -1h --last 1h", "last and from both set the beginning" },
 		{ "report --last 1h --last 2h", "--last is given twice" },
 		{ "report --from -2h --from -1h", "--from is given twice" },
 	};
