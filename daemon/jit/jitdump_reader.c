@@ -534,11 +534,6 @@ uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader)
 	return reader->writers.count;
 }
 
-uint32_t jitdump_reader_writer_pid(const struct jitdump_reader *reader, uint32_t writer)
-{
-	return reader->writers.writers[writer].pid;
-}
-
 size_t jitdump_reader_bytes(const struct jitdump_reader *reader)
 {
 	return sizeof(*reader) + reader->waiting.capacity +

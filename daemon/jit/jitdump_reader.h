@@ -103,9 +103,8 @@ void jitdump_reader_state(
  */
 bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
 	uint64_t *ret_told_ns);
-/* How many ids there are, and the pid of each: 0 for the shared one. */
+/* The number of ids. */
 uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader);
-uint32_t jitdump_reader_writer_pid(const struct jitdump_reader *reader, uint32_t writer);
 
 /* The memory of the reader, without the index. */
 size_t jitdump_reader_bytes(const struct jitdump_reader *reader);

@@ -107,17 +107,6 @@ static bool is_elided_drawn(
 	return frame->elided > 0 && frame->elided >= flamegraph_minimum(geometry, samples);
 }
 
-uint64_t flamegraph_rows(const struct flamegraph_geometry *geometry, const struct frame_tree *tree)
-{
-	uint64_t depth = tree->depth;
-
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->frames[i].depth == depth &&
-			is_elided_drawn(geometry, &tree->frames[i], tree->frames[0].total))
-			return depth + 2;
-	return depth + 1;
-}
-
 static uint64_t row_px(const struct flamegraph_geometry *geometry, uint32_t depth)
 {
 	uint64_t row = geometry->inverted ? depth : geometry->rows - 1 - depth;

@@ -48,9 +48,6 @@ enum { FLAMEGRAPH_MARK_BYTES = 8 }; /* the longest mark, with its NUL */
 /* The least total that is wide enough to be drawn among `samples`. */
 uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples);
 
-/* Rows that the tree takes, with those of elided frames. */
-uint64_t flamegraph_rows(const struct flamegraph_geometry *geometry, const struct frame_tree *tree);
-
 /* `style` NULL: by kind. Returns 0 or -ENOMEM. */
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
 	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,

@@ -86,17 +86,6 @@ void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint
 	set_wanted(governor, wanted_hz, max_ppm);
 }
 
-void rate_governor_set(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
-{
-	bool was_lowered = governor->rate_hz < governor->wanted_hz;
-
-	if (wanted_hz == governor->wanted_hz && max_ppm == governor->max_ppm)
-		return;
-	set_wanted(governor, wanted_hz, max_ppm);
-	governor->rate_hz =
-		was_lowered && max_ppm ? rung_at_most(governor, governor->rate_hz) : wanted_hz;
-}
-
 /* Of an average over `over_s`, what a period weighs. */
 static double weight(uint64_t elapsed_ns, unsigned over_s)
 {

@@ -45,9 +45,6 @@ struct rate_governor_use {
 /* `wanted_hz` is not 0; it is the rate at first. */
 void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm);
 
-/* The configuration has changed. A rate that was lowered stays so, and rises as it may. */
-void rate_governor_set(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm);
-
 /* To be told about every ten seconds. Returns the rate from now on, in Hz. */
 uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use);
 

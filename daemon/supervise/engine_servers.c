@@ -65,11 +65,6 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 	return 0;
 }
 
-bool engine_servers_are_idle(const struct engine_servers *servers)
-{
-	return !servers->broker && !servers->has_capture_socket;
-}
-
 void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS])
 {
 	fds[BROKER] = (struct pollfd){

@@ -36,9 +36,6 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 /* The engine is gone: ends the children that it had, and keeps what capture has. */
 void engine_servers_disconnect(struct engine_servers *servers);
 
-/* Has the engine closed both of its sockets? */
-bool engine_servers_are_idle(const struct engine_servers *servers);
-
 /* What to poll for. */
 void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS]);
 

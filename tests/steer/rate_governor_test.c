@@ -382,35 +382,6 @@ static void the_cost_is_of_a_minute(void **state)
 	assert_float_equal(rate_governor_cost_ppm(&governor), 895, 1);
 }
 
-static void a_new_configuration_takes_effect(void **state)
-{
-	struct rate_governor governor = new_governor();
-	struct machine machine = { .ns_a_sample = 30000, .load = 1 };
-	uint32_t lowered;
-
-	(void)state;
-	rate_governor_set(&governor, 199, MAX_PPM);
-	assert_int_equal(governor.rate_hz, 199);
-	(void)run(&governor, &machine, 2 * FALL);
-	lowered = governor.rate_hz;
-	assert_in_range(lowered, 30, 49);
-	/* The same again is nothing new. */
-	rate_governor_set(&governor, 199, MAX_PPM);
-	assert_int_equal(governor.rate_hz, lowered);
-	/* What was lowered is lowered still, and rises where the budget lets it. */
-	rate_governor_set(&governor, 99, 10 * MAX_PPM);
-	assert_in_range(governor.rate_hz, lowered / 2 + 1, lowered);
-	(void)run(&governor, &machine, HOUR);
-	assert_int_equal(governor.rate_hz, 99);
-	rate_governor_set(&governor, 19, MAX_PPM);
-	assert_int_equal(governor.rate_hz, 19);
-	rate_governor_set(&governor, 99, 1);
-	(void)run(&governor, &machine, FALL);
-	assert_int_equal(governor.rate_hz, governor.floor_hz);
-	rate_governor_set(&governor, 99, 0);
-	assert_int_equal(governor.rate_hz, 99);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,7 +400,6 @@ int main(void)
 		cmocka_unit_test(without_a_budget_nothing_is_steered),
 		cmocka_unit_test(nothing_is_learnt_of_no_time),
 		cmocka_unit_test(the_cost_is_of_a_minute),
-		cmocka_unit_test(a_new_configuration_takes_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
