@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Names of a stripped program from Debian's debuginfod server on loopback, and servers that fail.
+# A stripped program gets its names from Debian's debuginfod server on loopback. Other servers fail.
 . "$(dirname "$0")/lib.sh"
 
 cache=$tmp/cache
 program=$tmp/program
 silent_url= wrong_url=
-# Again with more, where what is fetched in the background came too late.
+# Later attempts are longer, because a background fetch may finish too late.
 RECORD_SECONDS='8 24 72'
 
 free_port() {
@@ -23,8 +23,8 @@ print(connection.getresponse().status)
 END
 }
 
-# An inlined function, so that only debug information can tell of it; its debug file apart. It runs
-# for as long as it is let.
+# Builds a program with an inlined function, which only debug information names, and a separate debug file.
+# The program runs until it is killed.
 build_program() {
 	cat >"$tmp/program.c" <<'END'
 static inline __attribute__((always_inline)) unsigned long burn(unsigned long n)
@@ -51,7 +51,7 @@ END
 		build_id=$(readelf -n "$program" | awk '/Build ID/ { print $3 }') && [ -n "$build_id" ]
 }
 
-# The program is known once its folder has been scanned.
+# Returns once the server has scanned the program's folder.
 start_server() {
 	local deadline=$((SECONDS + 60))
 
@@ -64,7 +64,8 @@ start_server() {
 	return 0
 }
 
-# Takes connections, and never says a word. A line in $tmp/asked for each, which is there once it listens.
+# Starts a server that accepts connections and never answers. It creates $tmp/asked when it listens and adds a
+# line for each connection.
 start_silent_server() {
 	local port
 
@@ -87,7 +88,7 @@ answers() {
 	[ "$(http_status "$1" /)" = 200 ]
 }
 
-# Has a debug file for everybody, always the same.
+# Starts a server that answers every request with the same debug file.
 start_wrong_server() {
 	local port
 
@@ -140,7 +141,7 @@ main_has_its_name_and_line() {
 	names_of_main | grep -qx main && names_of_main | grep -q "/program.c:[1-9]"
 }
 
-# record_with URLS CACHE SECONDS OUTPUT: of the program; what it says is in $tmp/out.
+# record_with URLS CACHE SECONDS OUTPUT: records the program, with messages in $tmp/out.
 record_with() {
 	local status
 
@@ -151,14 +152,14 @@ record_with() {
 	return 1
 }
 
-# The server keeps it hanging for as long as it likes; the recording does not, which would wait for
-# a minute for symbols that are being made. Those of this machine are there already.
+# The silent server must not delay the recording, which otherwise waits up to a minute for symbols. The first
+# recording fills the cache with this machine's symbols.
 recording_does_not_wait() {
 	record_with '' "$tmp/other" 2 "$tmp/before.folded" || return
 	: >"$tmp/asked"
 	patience=30 record_with "$silent_url" "$tmp/other" 8 "$tmp/slow.folded" || return
 	wait_for 10 [ -s "$tmp/asked" ]
-	note "the server was asked $(wc -l <"$tmp/asked") times"
+	note "$(wc -l <"$tmp/asked") requests to the silent server"
 	[ -s "$tmp/asked" ]
 }
 
@@ -175,7 +176,7 @@ wrong_files_are_not_counted_as_fetched() {
 	return 1
 }
 
-# It fetches them itself. On a busy machine they may come too late for the first recording.
+# The recording fetches the file itself. On a busy machine it may arrive too late for the first recording.
 recording_has_names() {
 	local seconds
 
@@ -214,17 +215,17 @@ start_silent_server || { echo "Bail out! no silent server"; exit 1; }
 start_wrong_server || { echo "Bail out! no wrong file"; exit 1; }
 plan 12
 
-check "the server knows the program" start_server
-check "without a server: told" fails_saying "no server to ask" "$program"
-check "refusing server: told" fails_saying "could not be reached" --urls http://127.0.0.1:1 "$program"
-check "silent server: told" fails_saying "within 2 s" --urls "$silent_url" --timeout 2 "$program"
-check "unknown build-id: told" fails_saying "no server has" --urls "http://127.0.0.1:$port" \
+check "the server has the program" start_server
+check "without a server the error says so" fails_saying "no server to ask" "$program"
+check "an unreachable server: the error says so" fails_saying "could not be reached" --urls http://127.0.0.1:1 "$program"
+check "a silent server: the error says so" fails_saying "within 2 s" --urls "$silent_url" --timeout 2 "$program"
+check "an unknown build-id: the error says so" fails_saying "no server has" --urls "http://127.0.0.1:$port" \
 	00112233445566778899aabbccddeeff00112233
-check "nothing is known before" [ -z "$(names_of_main | grep program.c)" ]
+check "before the fetch there are no source lines" [ -z "$(names_of_main | grep program.c)" ]
 check "the debug file is fetched" is_fetched
-check "its names are there" main_has_its_name_and_line
-check "a recording fetches them" recording_has_names
-check "another's files are not counted as fetched" wrong_files_are_not_counted_as_fetched
-check "a silent server does not hold a recording up" recording_does_not_wait
-check "no folders are left" no_folders_are_left
+check "lookup gives names and lines" main_has_its_name_and_line
+check "a recording fetches the debug file" recording_has_names
+check "wrong debug files do not count as fetched" wrong_files_are_not_counted_as_fetched
+check "a silent server does not delay a recording" recording_does_not_wait
+check "no temporary folders are left" no_folders_are_left
 finish

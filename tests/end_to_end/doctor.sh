@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `pilotlight doctor` with all privileges, with none, and where /proc and /sys are missing.
+# `pilotlight doctor` with all privileges, without privileges, and without /proc and /sys.
 . "$(dirname "$0")/lib.sh"
 
-# state NAME: of a check in $tmp/out.
+# state NAME: prints the state of a check in $tmp/out.
 state() {
 	awk -v name="$1" 'index($0, "  " name "  ") && $1 ~ /^(ok|limited|missing|unknown)$/ { print $1; exit }' \
 		"$tmp/out"
@@ -23,7 +23,7 @@ doctor() {
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# Everything that is not ok says how to get it, but for what cannot be got.
+# Every limited or missing item has a remedy.
 remedies_are_there() {
 	[ -s "$tmp/out" ] && awk '
 	/^  (limited|missing)/ { if (wants) exit 1; wants = 1 }
@@ -41,7 +41,7 @@ has_no_escapes() {
 	! grep -q $'\033' "$tmp/out"
 }
 
-# On a terminal of its own. script(1) passes on what the terminal would have shown.
+# Runs the command on a new terminal; script(1) passes on its output.
 on_terminal() {
 	script -qec "$1" /dev/null </dev/null >"$tmp/out" 2>"$tmp/err"
 }
@@ -62,10 +62,10 @@ END
 
 with_all_privileges() {
 	check "root: ready" doctor 0 "$pilotlight" doctor
-	check "root: says so" closing_line_is "Ready: "
-	check "root: capabilities" [ "$(state CAP_BPF)$(state CAP_PERFMON)" = okok ]
+	check "root: the last line says so" closing_line_is "Ready: "
+	check "root: capabilities are ok" [ "$(state CAP_BPF)$(state CAP_PERFMON)" = okok ]
 	check "root: programs load" [ "$(state 'perf_event programs')" = ok ]
-	check "root: what is not ok has a remedy" remedies_are_there
+	check "root: everything that is not ok has a remedy" remedies_are_there
 	check "root: no colour in a file" has_no_escapes
 	check "json: ready" doctor 0 "$pilotlight" doctor --json
 	if has python3; then
@@ -75,7 +75,7 @@ with_all_privileges() {
 		skip "json: valid" "needs python3"
 		skip "json: complete" "needs python3"
 	fi
-	DEBUGINFOD_URLS=$'"quoted\\\x01\xff' check "json: hostile text" doctor 0 \
+	DEBUGINFOD_URLS=$'"quoted\\\x01\xff' check "json: hostile text in the environment" doctor 0 \
 		"$pilotlight" doctor --json
 	if has python3; then
 		check "json: hostile text is escaped" json_agrees true
@@ -88,13 +88,13 @@ with_none() {
 	cp "$pilotlight" "$tmp/pilotlight"
 	chmod 755 "$tmp/pilotlight"
 	check "nobody: not ready" doctor 1 "${nobody[@]}" "$tmp/pilotlight" doctor
-	check "nobody: says so" closing_line_is "Not ready: .*CAP_BPF, CAP_PERFMON"
+	check "nobody: the last line says so" closing_line_is "Not ready: .*CAP_BPF, CAP_PERFMON"
 	check "nobody: capabilities are missing" [ "$(state CAP_BPF)" = missing ]
-	check "nobody: what BPF can do is not known" [ "$(state 'perf_event programs')" = unknown ]
-	check "nobody: what is not ok has a remedy" remedies_are_there
-	check "one capability: is seen" doctor 1 "${nobody[@]}" \
+	check "nobody: the state of BPF programs is unknown" [ "$(state 'perf_event programs')" = unknown ]
+	check "nobody: everything that is not ok has a remedy" remedies_are_there
+	check "one capability: not ready" doctor 1 "${nobody[@]}" \
 		--inh-caps=+syslog --ambient-caps=+syslog "$tmp/pilotlight" doctor
-	check "one capability: and no other" \
+	check "one capability: only this one is ok" \
 		[ "$(state CAP_SYSLOG) $(state CAP_BPF)" = "ok missing" ]
 }
 
@@ -102,32 +102,32 @@ in_namespaces() {
 	if unshare --user --map-root-user true 2>/dev/null; then
 		check "user namespace: not ready" doctor 1 unshare --user --map-root-user \
 			"$pilotlight" doctor
-		check "user namespace: capabilities of no use" \
+		check "user namespace: capabilities are ok, programs do not load" \
 			[ "$(state CAP_BPF) $(state 'perf_event programs')" = "ok missing" ]
 	else
 		skip "user namespace: not ready" "user namespaces are refused"
-		skip "user namespace: capabilities of no use" "user namespaces are refused"
+		skip "user namespace: capabilities are ok, programs do not load" "user namespaces are refused"
 	fi
-	skip_without_mounts "pid namespace: ready" "pid namespace: is named" \
+	skip_without_mounts "pid namespace: ready" "pid namespace: reported as limited" \
 		"no /proc, no /sys: not ready" \
-		"no /proc, no /sys: BTF is missing, capabilities are not known" && return
+		"no /proc, no /sys: BTF is missing, capabilities are unknown" && return
 	check "pid namespace: ready" doctor 0 unshare --fork --pid --mount-proc "$pilotlight" doctor
-	check "pid namespace: is named" [ "$(state 'pid namespace')" = limited ]
+	check "pid namespace: reported as limited" [ "$(state 'pid namespace')" = limited ]
 	check "no /proc, no /sys: not ready" doctor 1 unshare --mount sh -c \
 		'mount -t tmpfs tmpfs /proc && mount -t tmpfs tmpfs /sys && exec "$1" doctor' \
 		sh "$pilotlight"
-	check "no /proc, no /sys: BTF is missing, capabilities are not known" \
+	check "no /proc, no /sys: BTF is missing, capabilities are unknown" \
 		[ "$(state BTF) $(state CAP_BPF)" = "missing unknown" ]
 }
 
-# runs PID FILE: has it executed it?
+# runs PID FILE: the process has executed the file.
 runs() {
 	[ "/proc/$1/exe" -ef "$2" ]
 }
 export -f runs wait_for
 
-# doctors_beside FILE: what is said beside a process that runs it in $tmp/out, and once that has ended in
-# $tmp/after. Alone with it where that can be, as only some files are named.
+# doctors_beside FILE: runs doctor while a process executes FILE, with output in $tmp/out, and again after it
+# has ended, in $tmp/after. If possible it does so in a pid namespace, because doctor names only some files.
 doctors_beside() {
 	local alone=()
 
@@ -140,13 +140,13 @@ doctors_beside() {
 		"$1" doctor >"$2/after"' bash "$pilotlight" "$tmp" "$1"
 }
 
-# Code that says nothing of its frames, mapped by a running program.
+# A running program without unwind information.
 unwinding() {
 	local silent=$tmp/silent
 
 	if ! has gcc; then
 		skip "stacks: a program without unwind information is named" "needs gcc"
-		skip "stacks: and is not once it has ended" "needs gcc"
+		skip "stacks: it is no longer named after it has ended" "needs gcc"
 		return
 	fi
 	echo 'void pause(void); __asm__(".text\n.fill 200000, 1, 0x90"); int main() { pause(); }' |
@@ -155,7 +155,7 @@ unwinding() {
 	doctors_beside "$silent"
 	check "stacks: a program without unwind information is named" eval \
 		'[ "$(state "unwind information")" = limited ] && grep -q "^  *$silent\$" "$tmp/out"'
-	check "stacks: and is not once it has ended" eval \
+	check "stacks: it is no longer named after it has ended" eval \
 		'[ -s "$tmp/after" ] && ! grep -q "$silent" "$tmp/after"'
 }
 
@@ -166,11 +166,11 @@ at_its_edges() {
 		'"$pilotlight" doctor 2>"$tmp/err" >/dev/full; [ $? = 1 ] && grep -q "No space" "$tmp/err"'
 	if has script; then
 		on_terminal "env -u NO_COLOR TERM=xterm $pilotlight doctor"
-		check "a terminal has colour" eval '! has_no_escapes'
+		check "output on a terminal has colour" eval '! has_no_escapes'
 		on_terminal "env NO_COLOR=1 TERM=xterm $pilotlight doctor"
 		check "NO_COLOR is respected" has_no_escapes
 	else
-		skip "a terminal has colour" "needs script(1)"
+		skip "output on a terminal has colour" "needs script(1)"
 		skip "NO_COLOR is respected" "needs script(1)"
 	fi
 }

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A user links a program with the build-id of another one and without unwind information, and runs
-# it first. The other one has its own names and whole stacks all the same, then and later.
+# A user links a program with the build-id of another program and without unwind information, and runs it
+# first. The other program still gets its own names and whole stacks, in this and later recordings.
 . "$(dirname "$0")/lib.sh"
 
 BUILD_ID=f01dedf01dedf01dedf01dedf01dedf01dedf01d
 NOBODY=65534
 SECONDS_EACH=1
 
-# program NAME OPTIONS...: main() calls NAME_outer, that NAME_middle, that NAME_inner, which works
-# for as many seconds of CPU time as its first argument says.
+# program NAME OPTIONS...: main() calls NAME_outer, which calls NAME_middle, which calls NAME_inner, which uses
+# the CPU time given as first argument, in seconds.
 program() {
 	local name=$1
 
@@ -93,8 +93,8 @@ as_nobody() {
 export -f as_nobody
 export NOBODY SECONDS_EACH
 
-# run_programs WHICH...: `forger` or `victim`, one after the other; `both`: side by side, the forger
-# first.
+# run_programs WHICH...: runs `forger` and `victim` one after the other; `both` runs them in parallel, the
+# forger first.
 run_programs() {
 	local which
 
@@ -122,7 +122,7 @@ record_programs() {
 	record "$output" -F 499 -- bash -c 'run_programs "$@"' - "$@"
 }
 
-# Nobody waits for unwind tables. The whole file is there at once.
+# Recordings do not wait for unwind tables. A table file appears complete.
 has_own_table() {
 	[ -e "$PILOTLIGHT_SYMBOL_CACHE/unwind/${BUILD_ID:0:2}/${BUILD_ID:2}.sym" ]
 }
@@ -135,21 +135,20 @@ has_both_tables() {
 	has_own_table && has_others_table
 }
 
-# record_until HAS OUTPUT WHICH...: again and again, until there are the tables that a next recording
-# finds, or a minute has passed.
+# record_until HAS OUTPUT WHICH...: repeats the recording until its tables are in the cache, for a minute at
+# most.
 record_until() {
 	local has=$1 end=$((SECONDS + 61))
 
 	shift
 	while record_programs "$@"; do
 		! "$has" || return 0
-		[ $SECONDS -lt $end ] || { note "no table has been made"; return 1; }
+		[ $SECONDS -lt $end ] || { note "no table was made"; return 1; }
 	done
 	return 1
 }
 
-# has_own_names FILE NAME OTHER: all of what NAME has done in its functions is in its own, nothing in
-# those of OTHER.
+# has_own_names FILE NAME OTHER: samples of NAME are in NAME's functions and none in OTHER's.
 has_own_names() {
 	local own other
 
@@ -159,8 +158,8 @@ has_own_names() {
 	[ "$own" -ge 50 ] && [ "$other" = 0 ]
 }
 
-# has_whole_stacks FILE: without its table, or with that of the forger, the victim has none. On a
-# machine that is busy the first stacks are there long before the table.
+# has_whole_stacks FILE: without its own table, or with the forger's, the victim has none. On a busy machine the
+# first stacks are sampled long before the table exists.
 has_whole_stacks() {
 	local all whole
 
@@ -176,7 +175,7 @@ check_victim() {
 	check "$1: ... and whole stacks" has_whole_stacks "$2"
 }
 
-# The cache's entry of the build-id is the victim's, and there is one more of the other user's.
+# The build-id's cache entry is the victim's. The other user's file has a separate entry.
 cache_knows_both() {
 	"$pilotlight" symbols list >"$tmp/list"
 	grep -q "^$BUILD_ID .*/victim$" "$tmp/list" && grep -q '^owned:.*/forger$' "$tmp/list" &&
@@ -185,7 +184,7 @@ cache_knows_both() {
 	return 1
 }
 
-# The tables' folder has one of each.
+# The folder of tables has one table for each owner.
 tables_are_apart() {
 	local own others
 
@@ -195,7 +194,7 @@ tables_are_apart() {
 	[ "$own" = 1 ] && [ "$others" = 1 ]
 }
 
-# Root's own command makes anew what a recording has made.
+# A command that root runs rebuilds an entry that a recording made.
 force_makes_anew() {
 	"$pilotlight" symbols add --force "$tmp/victim" | grep -q 'unwind table was removed' &&
 		! has_own_table
@@ -210,18 +209,18 @@ need_root
 has gcc || skip_all "no gcc"
 has objcopy || skip_all "no objcopy"
 has setpriv || skip_all "no setpriv"
-[ "$(uname -m)" = x86_64 ] || skip_all "tables are for x86-64 as yet"
+[ "$(uname -m)" = x86_64 ] || skip_all "unwind tables exist only for x86-64"
 make_programs || skip_all "the programs cannot be compiled"
 
 plan 20
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 check "forger first: record succeeds" record_until has_others_table "$tmp/one.folded" forger
-check "forger first: he has his own names" has_own_names "$tmp/one.folded" forger victim
+check "forger first: the forger has its own names" has_own_names "$tmp/one.folded" forger victim
 check "victim later: record succeeds" record_until has_own_table "$tmp/two.folded" victim
 check "victim later: ... and again" record_programs "$tmp/three.folded" victim
 check_victim "victim later" "$tmp/three.folded"
-check "the cache knows whose symbols are whose" cache_knows_both
-check "... and whose tables" tables_are_apart
+check "the cache separates the symbols by owner" cache_knows_both
+check "... and the tables" tables_are_apart
 
 rm -rf "$PILOTLIGHT_SYMBOL_CACHE"
 check "side by side: record succeeds" record_until has_both_tables "$tmp/four.folded" both

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `make install` puts where, and whether its manuals are sound and tell of everything there is.
+# `make install` puts every file in its place. Its manuals are valid and complete.
 . "$(dirname "$0")/lib.sh"
 
-# install_to DESTDIR VARIABLE...: whatever the caller's environment says.
+# install_to DESTDIR VARIABLE...: installs, independent of the caller's environment.
 install_to() {
 	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" install DESTDIR="$1" "${@:2}" \
 		>"$tmp/log" 2>&1 && return
@@ -11,7 +11,7 @@ install_to() {
 	return 1
 }
 
-# With their modes, but for folders.
+# Prints all files with their modes, without folders.
 files_of() {
 	(cd "$1" && find . ! -type d -printf '%m %P\n') | sort -k 2
 }
@@ -40,7 +40,7 @@ everything_is_there() {
 	return 1
 }
 
-# Each folder is where it was asked for, and the unit knows.
+# Each folder is in the requested place, and the unit names it.
 elsewhere() {
 	local unit=$tmp/other/units/pilotlightd.service file
 
@@ -56,8 +56,8 @@ elsewhere() {
 		grep -qx 'Environment=CONFIGURATION_DIRECTORY=/c/pilotlight' "$unit"
 }
 
-# Into a machine itself, here below a folder and, as the user's number tells, not by root: its
-# configuration is never overwritten.
+# An installation without DESTDIR, here below a folder and by another user than root, never overwrites the
+# configuration.
 configuration_is_kept() {
 	mkdir -p "$tmp/bin" "$tmp/machine/etc/pilotlight"
 	printf '#!/bin/sh\necho 1000\n' >"$tmp/bin/id"
@@ -91,7 +91,7 @@ formatted_by_man() {
 	LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null
 }
 
-# The installed configuration has every knob, as a comment with its default (config_print_test).
+# The installed configuration has every setting, as a comment with its default (config_print_test).
 knobs_are_told() {
 	local section line missing=0
 
@@ -112,7 +112,7 @@ knobs_are_told() {
 	[ $missing = 0 ] && [ -n "${section-}" ]
 }
 
-# told WHAT NAME...: are they in pilotlightd(8)?
+# told WHAT NAME...: pilotlightd(8) has all of them.
 told() {
 	local name
 
@@ -130,7 +130,7 @@ parameters_are_told() {
 	told parameter "${names[@]}"
 }
 
-# The other way about: of what the manual tells to watch, all is there.
+# Conversely, every metric of the manual exists.
 metrics_are_there() {
 	local name names
 
@@ -177,8 +177,8 @@ need() {
 
 need_root
 need_programs
-# paranoid_after BEFORE CHANGED: of a machine's own kernel.perf_event_paranoid BEFORE, installs, lets
-# somebody set CHANGED ('' for nobody), removes, and prints what it was while installed and is then.
+# paranoid_after BEFORE CHANGED: starts with kernel.perf_event_paranoid=BEFORE, installs the package, sets CHANGED
+# unless it is '', and removes the package. Prints the values while installed and after the removal.
 paranoid_after() {
 	local setting=$tmp/paranoid
 
@@ -207,7 +207,7 @@ paranoid_is_restored() {
 	return 1
 }
 
-# What the program loads by name, as its notes have it, and the packages that come with its own.
+# The libraries that the program loads at run time, from its ELF notes, and the packages that have them.
 loaded_is_asked_for() {
 	local field line soname notes
 
@@ -227,24 +227,24 @@ loaded_is_asked_for() {
 }
 
 plan 16
-check "into a folder" install_to "$tmp/usr" prefix=/usr
-check "everything is there, with its mode" everything_is_there
-check "every folder can be another" elsewhere
-check "the machine's configuration is kept" configuration_is_kept
-check "what was installed can be removed, but for the configuration" uninstalls
+check "make install DESTDIR succeeds" install_to "$tmp/usr" prefix=/usr
+check "every file is installed with its mode" everything_is_there
+check "every folder can be changed" elsewhere
+check "an existing configuration is kept" configuration_is_kept
+check "uninstall removes everything except the configuration" uninstalls
 need "manuals: mandoc has no warnings" mandoc manuals_are_sound mandoc -T lint -W warning
 need "manuals: man has no warnings" man manuals_are_sound formatted_by_man
-check "manuals: every knob, with its default" knobs_are_told
-check "manuals: every parameter of a selection" parameters_are_told
+check "manuals: every setting with its default" knobs_are_told
+check "manuals: every selection parameter" parameters_are_told
 check "manuals: every option of the service" options_are_told
-check "manuals: metrics that there are" metrics_are_there
-check "the unit starts what was installed" test -x "$tmp/other/s/pilotlightd"
+check "manuals: every metric exists" metrics_are_there
+check "the unit starts the installed program" test -x "$tmp/other/s/pilotlightd"
 need "sysusers: is understood" systemd-sysusers user_is_made
 need "tmpfiles: is understood" systemd-tmpfiles folder_is_made
 need "package: what the program loads by name is a dependency" readelf loaded_is_asked_for
 if [ "$(id -u)" = 0 ] && [ -e /lib/systemd/systemd-sysctl ] && unshare --mount true 2>/dev/null; then
-	check "package: the sysctl is as it was once it is removed" paranoid_is_restored
+	check "package: its removal restores the sysctl" paranoid_is_restored
 else
-	skip "package: the sysctl is as it was once it is removed" "needs root, namespaces and systemd-sysctl"
+	skip "package: its removal restores the sysctl" "needs root, namespaces and systemd-sysctl"
 fi
 finish

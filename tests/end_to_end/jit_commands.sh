@@ -20,7 +20,7 @@ symbols_agree() {
 	done
 }
 
-# Each LOAD of the oracle's list is shown, and everything is JSON.
+# The dump has every LOAD of the independent reader's list, and all JSON is valid.
 dumps_are_whole() {
 	local file
 
@@ -40,7 +40,7 @@ damage_is_found() {
 		run 0 verify "$dumps/openjdk17-libperf-jvmti.dump" && prints 'nothing to tell of'
 }
 
-# Of the LOAD in the middle, by the time that `dump` shows.
+# `symbols --at` accepts the time that `dump` prints for a LOAD.
 times_are_those_of_dump() {
 	local file=$dumps/node20-perf-prof.dump line time address
 
@@ -50,7 +50,7 @@ times_are_those_of_dump() {
 	run 0 symbols --at "$time" "$file" && prints "^$address " && [ "$(wc -l <"$tmp/out")" -le 10 ]
 }
 
-misuse_is_told() {
+misuse_is_reported() {
 	run 2 && run 2 nothing && run 2 dump && run 2 symbols --at soon x && run 2 tail me &&
 		run 1 dump "$maps/php82.map" && says_one_sentence && run 1 dump /dev/zero &&
 		says_one_sentence && run 0 --help && prints '  verify '
@@ -61,7 +61,7 @@ a_gone_reader_is_no_error() {
 	[ ! -s "$tmp/err" ]
 }
 
-# --- a runtime that runs -----------------------------------------------------------------------
+# --- a running runtime ----------------------------------------------------------------------
 
 start_node() {
 	cat >"$tmp/hot.js" <<'END'
@@ -74,7 +74,7 @@ END
 	cd "$root" || return
 }
 
-# Until its file has the function, as seen by the command itself.
+# Waits until `jit tail` prints the function.
 is_followed() {
 	timeout 60 "$pilotlight" jit tail -n all "$node" 2>"$tmp/err" | grep -m1 -q hotFunction && return
 	note "$(cat "$tmp/err")"
@@ -98,31 +98,31 @@ waits_for_file() {
 
 running_node() {
 	if ! has node; then
-		skip "a jitdump that is written is followed" "there is no node"
-		skip "its process is listed" "there is no node"
+		skip "a growing jitdump is followed" "needs node"
+		skip "its process is listed" "needs node"
 		return
 	fi
 	start_node --perf-prof
-	check "a jitdump that is written is followed" eval 'waits_for_file jitdump && is_followed'
+	check "a growing jitdump is followed" eval 'waits_for_file jitdump && is_followed'
 	check "its process is listed" is_listed jitdump
 	stop_started
 }
 
 manual() {
 	if ! has mandoc; then
-		skip "the manual has no mistakes" "there is no mandoc"
+		skip "the manual has no mistakes" "needs mandoc"
 		return
 	fi
 	check "the manual has no mistakes" mandoc -Tlint -Wwarning "$root/tools/pilotlight-jit.1"
 }
 
 plan 9
-check "symbols are those that were found without us" symbols_agree
-check "every record is shown, in JSON too" dumps_are_whole
-check "what deviates is found" damage_is_found
-check "times may be asked for as they are shown" times_are_those_of_dump
-check "misuse is told" misuse_is_told
-check "a gone reader is no error" a_gone_reader_is_no_error
+check "symbols equal those of an independent reader" symbols_agree
+check "every record is printed, also as JSON" dumps_are_whole
+check "verify reports deviations" damage_is_found
+check "symbols --at accepts the times that dump prints" times_are_those_of_dump
+check "misuse is reported" misuse_is_reported
+check "a reader that closes the pipe is no error" a_gone_reader_is_no_error
 running_node
 manual
 finish

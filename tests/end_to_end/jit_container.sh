@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Generated code in a container is named by what the container's own processes wrote; and no process
-# can make the recorder read, for names, a file that the process could not put there itself.
+# Generated code in a container gets its names from the files of the container's processes. No process can make
+# the recorder read names from a file that the process could not write.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 
@@ -12,8 +12,8 @@ CLOCK_SHIFT_S=86400
 
 # --- a container -------------------------------------------------------------------------------
 
-# Own pids, own mounts, own /tmp and, where there are such, own clocks. The program and the truth
-# are reached by descriptors: nothing of this folder is seen in there.
+# The container has its own pids, mounts, /tmp and, if the kernel supports it, clocks. It cannot see this folder,
+# so it gets the program and the truth file as descriptors.
 run_container() {
 	local clocks=()
 
@@ -34,10 +34,10 @@ record_container() {
 	record "$tmp/container.folded" -F 999 -- bash -c run_container
 }
 
-# --- files that are not the process's own -------------------------------------------------------
+# --- files of other owners ------------------------------------------------------
 
-# Each is laid by root in a /tmp of its own, just before the process gives up being root. The current
-# folder is that of the secrets: their path, which only links have, leads there for the recorder.
+# Root creates each file in a private /tmp, just before the process drops root. The current folder has the
+# secrets; only links contain their path, which is valid for the recorder.
 lay_symlink() {
 	ln -s "$secrets/secret.map" "$1"
 }
@@ -66,7 +66,7 @@ lay_sparse() {
 	truncate -s 1T "$1" && chown $NOBODY "$1"
 }
 
-# Names a place that is not JIT code's and one that is, and has no end.
+# A line with the address of the code and a name that never ends.
 lay_endless_line() {
 	{ printf '%s 200000 ' "$ADDRESS" && head -c 20000000 /dev/zero | tr '\0' x; } >"$1" &&
 		chown $NOBODY "$1"
@@ -77,7 +77,7 @@ lay_swapped() {
 	swap "$1" &
 }
 
-# Now a file of its own, now a link to a secret one.
+# Alternates between the process's own file and a link to a secret one.
 swap() {
 	local end=$((SECONDS + 4))
 
@@ -89,7 +89,7 @@ swap() {
 	done
 }
 
-# Markers: files that the process maps as if they were its jitdump.
+# Markers: files that the process maps in place of its jitdump.
 lay_marker_device() {
 	mknod -m 666 "$1" c 1 5
 }
@@ -98,7 +98,7 @@ lay_marker_sparse() {
 	head -c 40 secret.dump >"$1" && truncate -s 1T "$1" && chown $NOBODY "$1"
 }
 
-# write_as USER: the dump of a process that goes on writing about the same addresses. Sets `marker`.
+# write_as USER: starts a process of USER that writes a dump about the same addresses. Sets `marker`.
 write_as() {
 	setpriv --reuid "$1" --regid "$1" --clear-groups /tmp/writer reuse --comm another \
 		--prefix stolen_ --address $ADDRESS --memory shared --directory /tmp --seconds 3 &
@@ -112,7 +112,7 @@ lay_marker_others() {
 	write_as $SOMEBODY
 }
 
-# What may be read, as it is the process's own: were these not, the others would show nothing.
+# Files of the process itself, which must be read. Otherwise the other cases would prove nothing.
 lay_own() {
 	cp own.map "$1" && chown $NOBODY "$1"
 }
@@ -121,7 +121,7 @@ lay_marker_own() {
 	write_as $NOBODY
 }
 
-# lay_and_run KIND: the shell's number becomes the process's.
+# lay_and_run KIND: execs the process, which keeps the shell's PID.
 lay_and_run() {
 	local marker=/tmp/jit-$$.dump kind=$1
 
@@ -157,7 +157,7 @@ run_hostile_kinds() {
 	return $status
 }
 
-# What nobody else may read: names for the very memory that the hostile ones have their code in.
+# Makes files that only root may read, with names for the memory of the hostile processes.
 make_secrets() {
 	local file
 
@@ -210,18 +210,18 @@ plan $(($# + 10))
 
 check "a container: record succeeds" record_container
 check "a container: the accounts close" accounts_close "$tmp/container.folded.log"
-check "a container: jit_inside has the shares that it says" \
+check "a container: jit_inside has its true shares" \
 	shares_are_true "$tmp/container.folded" jit_inside
-check "a container: jit_map_inside has the shares that it says" \
+check "a container: jit_map_inside has its true shares" \
 	shares_are_true "$tmp/container.folded" jit_map_inside
 
-check "hostile files: they are made" make_secrets
+check "hostile files: the secrets are made" make_secrets
 check "hostile files: record succeeds" record_hostile
 check "hostile files: the accounts close" accounts_close "$tmp/hostile.folded.log"
-check "hostile files: a process beside is named" is_named "$tmp/hostile.folded" jit_honest
+check "hostile files: an honest process is named" is_named "$tmp/hostile.folded" jit_honest
 for kind; do
-	check "hostile files: no name comes from elsewhere: $kind" is_not_fooled "$kind"
+	check "hostile files: no stolen name: $kind" is_not_fooled "$kind"
 done
-check "hostile files: a map of its own is read" is_read own own_name
-check "hostile files: a dump of its own user is read" is_read marker_own stolen_
+check "hostile files: the process's own map is read" is_read own own_name
+check "hostile files: a dump of the same user is read" is_read marker_own stolen_
 finish

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Processes that write jitdumps as fast and as badly as they can cost the recorder no more than its
-# bounds, cost nobody else a name, and can be found.
+# Processes that write malformed jitdumps at a high rate cannot exceed the recorder's bounds or cost other
+# processes their names. `jit list` shows them.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 
 RECORD_SECONDS=6
-# What it may cost more than the same recording without them: the budget of reading is some 5 % of a
-# CPU, and a second or two at the end, both by the clock; the rest, as drawing what it has found, is work, for
-# which that recording stands: some three times of it. That of memory 16 MiB. With room.
+# The allowed cost above the same recording without hostile processes. The budget for reading is about 5 % of a
+# CPU, and a second or two at the end. Other work, such as drawing, may be about three times that of the honest
+# recording. The memory budget is 16 MiB. All with a margin.
 CPU_MS=2000
 CPU_TIMES=6
 MEMORY_KIB=65536
@@ -16,7 +16,7 @@ IDLE_PROCESSES=600
 NOBODY=65534
 KINDS='tiny same names huge rewrite'
 
-# They have begun before the recording, and go on after it.
+# The processes start before the recording and end after it.
 start_trial() {
 	(cd "$dumps" && exec "$writer" "$@" --seconds 600) &
 	started+=($!)
@@ -30,8 +30,8 @@ start_hostile() {
 	done
 }
 
-# record_measured NAME: sets cpu_ms, without what reading the symbols of binaries took, which only the first
-# has to do, and memory_kib. At its end it may wait for symbols for a minute.
+# record_measured NAME: sets cpu_ms and memory_kib. cpu_ms excludes reading the symbols of binaries, which only
+# the first recording does. The recording may wait a minute for symbols at its end.
 record_measured() {
 	local output=$tmp/$1.folded workers_ms
 
@@ -44,7 +44,7 @@ record_measured() {
 	read -r cpu_ms memory_kib <"$tmp/$1.usage"
 	workers_ms=$(sed -n 's/^symbols .* extracted in \([0-9]*\) ms.*/\1/p' "$output.log")
 	cpu_ms=$((cpu_ms - ${workers_ms:-0}))
-	note "$1: $cpu_ms ms of CPU beside ${workers_ms:-0} for symbols, $memory_kib KiB"
+	note "$1: $cpu_ms ms of CPU, plus ${workers_ms:-0} for symbols, $memory_kib KiB"
 }
 
 cpu_is_bounded() {
@@ -61,7 +61,7 @@ list_processes() {
 	timeout 150 "$pilotlight" jit list --json >"$tmp/list"
 }
 
-# listed COMM PATTERN: is it in `jit list`, with something of the kind?
+# listed COMM PATTERN: `jit list` has the process, and its line matches.
 listed() {
 	local line
 
@@ -70,7 +70,7 @@ listed() {
 	grep -qE "$2" <<<"$line"
 }
 
-# Of a user of their own, who must not have all the room that there is.
+# The processes are of another user, who must not use up all slots.
 start_idle_processes() {
 	mkdir -m 777 "$tmp/idle" && cp "$writer" "$tmp/writer" || return
 	(cd "$tmp/idle" && exec setpriv --reuid $NOBODY --regid $NOBODY --clear-groups \
@@ -85,12 +85,12 @@ idle_processes_are_there() {
 
 check_idle_processes() {
 	if ! has setpriv; then
-		skip "beside many idle dumps: they are there" "no setpriv"
+		skip "beside many idle dumps: the dumps exist" "no setpriv"
 		skip "beside many idle dumps: record succeeds" "no setpriv"
 		skip "beside many idle dumps: a newcomer is named" "no setpriv"
 		return
 	fi
-	check "beside many idle dumps: they are there" start_idle_processes
+	check "beside many idle dumps: the dumps exist" start_idle_processes
 	check "beside many idle dumps: record succeeds" record "$tmp/idle.folded" -a -F 499 -- \
 		bash -c 'run_trials "$@"' trials "reuse --comm jit_newcomer --seconds 2"
 	check "beside many idle dumps: a newcomer is named" is_named "$tmp/idle.folded" jit_newcomer
@@ -114,8 +114,8 @@ check "beside hostile writers: CPU time is bounded" cpu_is_bounded
 check "beside hostile writers: memory is bounded" memory_is_bounded
 
 check "jit list succeeds" list_processes
-check "jit list: the honest one" listed jit_honest '"kind":"jitdump".*"records":[1-9]'
-# Or it has read for as long as it may.
+check "jit list: the honest process" listed jit_honest '"kind":"jitdump".*"records":[1-9]'
+# Accepts also that the reader reached its time limit.
 many='"records":[0-9]{6}|"records":[0-9]{5}.*"unread_bytes":[1-9]'
 check "jit list: a million records" listed hostile_same "$many"
 check "jit list: a million addresses" listed hostile_tiny "$many"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Real runtimes, each running heavy three times as long as light (jit_programs/hot.*): what they
-# generate is named, with the right shares, and perf names nothing that is hot and that we do not.
-# What tests/runtimes/prepare has made is used where it is there.
+# Real runtimes, each running heavy three times as long as light (jit_programs/hot.*). Their generated code gets
+# its names and the right shares, and perf names no hot function that we miss. The programs that
+# tests/runtimes/prepare made are used if they exist.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_EACH=2 # of CPU time
@@ -10,12 +10,12 @@ programs=$root/tests/end_to_end/jit_programs
 runtimes=$root/build/runtimes
 agent=$runtimes/libperf-jvmti.so
 wasm_python=$runtimes/wasmtime/bin/python3
-# In a /tmp of its own, or in $HOME, a runtime would leave its files behind.
+# Otherwise a runtime would leave files in /tmp or $HOME.
 export JITDUMPDIR=$tmp HOME=$tmp
 
 # --- running -----------------------------------------------------------------------------------
 
-# Leaves its number, by which the files that runtimes and perf leave in /tmp are found again.
+# Saves the PID, which is in the names of the files that runtimes and perf leave in /tmp.
 run_numbered() {
 	echo $$ >>"$tmp/pids"
 	exec "$@"
@@ -31,7 +31,7 @@ remove_left_files() {
 	rm -f "$tmp/pids"
 }
 
-# record_runtime NAME COMMAND...: with perf beside, if WITH_PERF is set.
+# record_runtime NAME COMMAND...: records, at the same time with perf if WITH_PERF is set.
 record_runtime() {
 	local output=$tmp/$1.folded beside=()
 
@@ -44,10 +44,10 @@ record_runtime() {
 	return 1
 }
 
-# --- what is looked for -------------------------------------------------------------------------
+# --- names ------------------------------------------------------------------------
 
-# The names of generated code that was running, if only the kernel's above it, with their samples.
-# jcmd is a virtual machine too, of which nobody asked for names.
+# Prints the names of generated code that ran or called the kernel, with their samples. jcmd is a virtual
+# machine too, but its names were not requested.
 generated_leaves() {
 	awk '!/^jcmd;/ {
 		count = $NF
@@ -59,8 +59,8 @@ generated_leaves() {
 	}' "$1"
 }
 
-# is_right NAME HEAVY LIGHT: patterns of names. 99 % have a name; heavy and light are nearly all of it,
-# and heavy has three quarters of that.
+# is_right NAME HEAVY LIGHT: patterns of names. 99 % of the samples have a name, nearly all are heavy or light,
+# and heavy has three quarters of these.
 is_right() {
 	generated_leaves "$tmp/$1.folded" | awk -F '\t' -v heavy="$2" -v light="$3" '
 	{ all += $1 }
@@ -87,8 +87,7 @@ runtime_is_named() {
 	return 1
 }
 
-# What perf has in code that it took from a jitdump, 1 % of it or more and not by chance, by the names in
-# the dump.
+# Prints perf's names from the jitdump that have a significant share, 1 % or more.
 perf_names() {
 	(cd "$tmp" && perf inject --jit -i perf.data -o injected.data >/dev/null 2>&1 &&
 		perf report --no-demangle -i injected.data --no-children -g none --stdio -t '@' \
@@ -106,7 +105,7 @@ perf_names() {
 	}'
 }
 
-# A semicolon in a name is a frame of its own in a folded file, so it is written as a colon there.
+# Semicolons separate frames in a folded file, so names have colons instead.
 perf_knows_no_more() {
 	local name count=0 status=0
 
@@ -120,7 +119,7 @@ perf_knows_no_more() {
 	[ "$count" -gt 0 ] && return $status
 }
 
-# check_runtime NAME PROGRAM HEAVY LIGHT COMMAND...: skipped where there is no such program.
+# check_runtime NAME PROGRAM HEAVY LIGHT COMMAND...: skipped if PROGRAM is not installed.
 check_runtime() {
 	local name=$1 program=$2 heavy=$3 light=$4 also="perf names nothing hot that we do not"
 
@@ -158,7 +157,7 @@ check_erlang() {
 		erl +JPperf map -noshell -run hot main $SECONDS_EACH
 }
 
-# A script of the last two seconds is not compiled.
+# opcache does not compile a script younger than two seconds.
 check_php() {
 	local php=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=tracing)
 
@@ -174,7 +173,7 @@ check_php() {
 		"${php[@]}" -d opcache.jit_debug=0x20 hot.php $SECONDS_EACH fork
 }
 
-# Does the process take SIGQUIT, by which jcmd calls a virtual machine, and which else would kill it?
+# Returns whether the process handles SIGQUIT. jcmd sends it, and it would kill a process without a handler.
 takes_quit() {
 	local caught
 
@@ -182,19 +181,19 @@ takes_quit() {
 	[ $((0x${caught:-0} & 4)) != 0 ]
 }
 
-# The map is written as of when it is asked for.
+# jcmd writes the map with the code of that moment.
 has_java_map() {
 	jcmd "$1" Compiler.perfmap && grep -q 'Hot.heavy' "/tmp/perf-$1.map" &&
 		grep -q 'Hot.light' "/tmp/perf-$1.map"
 }
 
-# used_cpu PID SECONDS: of CPU time.
+# used_cpu PID SECONDS: the process has used that much CPU time.
 used_cpu() {
 	awk -v least="$2" -v hz="$(getconf CLK_TCK)" '
 		{ sub(/.*\) /, ""); exit !(($12 + $13) / hz >= least) }' "/proc/$1/stat"
 }
 
-# For as long as it takes until it has a map of both, and SECONDS_EACH after that.
+# Runs until the map has both functions, and then for SECONDS_EACH.
 run_java_with_map() {
 	local java
 
