@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A CPU goes and comes back in the middle of a recording.
+# A CPU goes offline and online again during a recording.
 . "$(dirname "$0")/lib.sh"
 
 switch=/sys/devices/system/cpu/cpu1/online
 
-# The kernel may have other plans for a moment.
+# The kernel may refuse for a moment.
 switch_to() {
 	local i
 
@@ -36,7 +36,7 @@ samples_come_from_the_cpu() {
 	local count
 
 	count=$(folded_count "$tmp/out.folded" shares '')
-	# All of its 4 seconds on a machine without other work; without events on the CPU, none.
+	# An idle machine samples the CPU for all 4 seconds; without events on the CPU there is no sample.
 	note "$count samples of shares, of 396"
 	[ "$count" -ge 40 ]
 }
@@ -52,7 +52,7 @@ plan 4
 export -f unplug_and_plug switch_to
 export workloads switch
 check "record succeeds" record "$tmp/out.folded" -F 99 -a -- bash -c unplug_and_plug
-check "the CPU is back" [ "$(cat "$switch")" = 1 ]
+check "the CPU is online again" [ "$(cat "$switch")" = 1 ]
 check "the accounts close" accounts_close "$tmp/out.folded.log"
-check "the CPU that came back is sampled" samples_come_from_the_cpu
+check "the CPU is sampled after it came online" samples_come_from_the_cpu
 finish

@@ -56,8 +56,8 @@ elsewhere() {
 		grep -qx 'Environment=CONFIGURATION_DIRECTORY=/c/pilotlight' "$unit"
 }
 
-# An installation without DESTDIR, here below a folder and by another user than root, never overwrites the
-# configuration.
+# Installs without DESTDIR, as on a real machine, but with a prefix below $tmp. A fake id(1) reports a user
+# other than root. An existing configuration is never overwritten.
 configuration_is_kept() {
 	mkdir -p "$tmp/bin" "$tmp/machine/etc/pilotlight"
 	printf '#!/bin/sh\necho 1000\n' >"$tmp/bin/id"

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Generated code is named as of the time of each sample: by programs that know what they ran
-# (tests/workloads/jit), and that put other code in its place, move it, tell of it late or not to the
-# end, or fork.
+# Each sample of generated code gets the name of its time. The programs (tests/workloads/jit) log what they ran.
+# They replace code, move it, report it late or incompletely, or fork.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 
-# Where two of them have their code at one and the same address.
+# The address at which two programs have their code.
 ADDRESS=7e0000000000
 
-# runs_here MEMORY: does this kernel have it?
+# runs_here MEMORY: this kernel supports the kind of memory.
 runs_here() {
 	(cd "$dumps" && "$writer" steady --seconds 0 --memory "$1" --output none 2>/dev/null)
 }
@@ -22,13 +21,13 @@ check_memory() {
 			comms+=("jit_$kind")
 			trials+=("steady --memory $kind --comm jit_$kind --seconds 3")
 		else
-			skip "memory: jit_$kind has the shares that it says" "not on this kernel"
+			skip "memory: jit_$kind has its true shares" "not on this kernel"
 		fi
 	done
 	check_trials memory "${comms[@]}" -- "${trials[@]}"
 }
 
-# A huge page, where the machine has one to spare, for as long as this takes.
+# Reserves a huge page, if the machine has a free one, until the test ends.
 with_huge_page() {
 	local before status
 
@@ -40,38 +39,38 @@ with_huge_page() {
 	return $status
 }
 
-# CPU time stamps can be told from the clock only where both go on at a steady pace.
+# CPU time stamps can be converted to clock time only if the counter's rate is constant.
 check_cpu_clock() {
 	if grep -qw constant_tsc /proc/cpuinfo && grep -qw nonstop_tsc /proc/cpuinfo; then
 		check_trials "CPU time stamps" jit_counter -- \
 			"reuse --comm jit_counter --clock cpu --seconds 3"
 	else
-		skip "CPU time stamps: record succeeds" "the counter's pace is not constant"
-		skip "CPU time stamps: the accounts close" "the counter's pace is not constant"
-		skip "CPU time stamps: jit_counter has the shares that it says" \
-			"the counter's pace is not constant"
+		skip "CPU time stamps: record succeeds" "the counter's rate is not constant"
+		skip "CPU time stamps: the accounts close" "the counter's rate is not constant"
+		skip "CPU time stamps: jit_counter has its true shares" \
+			"the counter's rate is not constant"
 	fi
 }
 
-# Of the functions of jit_first_... those alone that ran.
+# Of the functions jit_first_..., only those that ran have samples.
 has_only_what_ran() {
 	local named wrong
 
 	named=$(grep -E '^jit_first_.*;reuse_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
 	wrong=$(grep -E '^jit_first_.*;(never_ran|too_late)_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
-	note "$named samples of what ran, $wrong of what never did"
+	note "$named samples of code that ran, $wrong of code that never ran"
 	[ "$named" -ge $LEAST_SAMPLES ] && [ "$wrong" = 0 ]
 }
 
-# On two CPUs with six of them, who reads their files gets some milliseconds now and then, in which they
-# go on writing. Samples that wait too long for him may have no name then.
+# With six writers on two CPUs, the engine gets only some milliseconds at a time while they keep writing.
+# Samples that wait too long for it may then have no name.
 check_waiting_profiler() {
 	local name="a profiler that has to wait" cpus trials=() i
 
 	if ! (renice -n -20 -p $BASHPID) >/dev/null 2>&1; then
-		skip "$name: record succeeds" "no priority above the others' here"
-		skip "$name: the accounts close" "no priority above the others' here"
-		skip "$name: what never ran has no samples" "no priority above the others' here"
+		skip "$name: record succeeds" "priorities cannot be raised here"
+		skip "$name: the accounts close" "priorities cannot be raised here"
+		skip "$name: code that never ran has no samples" "priorities cannot be raised here"
 		return
 	fi
 	for i in {1..6}; do
@@ -83,10 +82,10 @@ check_waiting_profiler() {
 	check_trials "$name" -- "${trials[@]}"
 	unset trials_nice
 	taskset -pc "$cpus" $BASHPID >/dev/null
-	check "$name: what never ran has no samples" has_only_what_ran "$tmp/trials.folded"
+	check "$name: code that never ran has no samples" has_only_what_ran "$tmp/trials.folded"
 }
 
-# A map that has lines from before, of an earlier process with the same number.
+# A map with old lines, of an earlier process with the same PID.
 appended_map() {
 	bash -c 'map=/tmp/perf-$$.map
 		echo "$2 200000 stale_line" >"$map"
@@ -120,7 +119,7 @@ check_maps() {
 	check "maps: record succeeds" record_maps
 	sed -i 's/;\$/;/g' "$tmp/maps.folded"
 	for comm in jit_plain jit_both jit_start jit_padded jit_appended; do
-		check "maps: $comm has the shares that it says" \
+		check "maps: $comm has its true shares" \
 			shares_are_true "$tmp/maps.folded" $comm
 	done
 	remove_maps
@@ -133,16 +132,16 @@ inner_is_called_by_outer() {
 	nested=$(grep -E '^jit_nested;.*;outer_\[j\];inner_\[j\]' "$tmp/trials.folded" |
 		folded_total /dev/stdin)
 	note "$nested of $all samples of inner are below outer"
-	# Not in the two instructions before it has a frame, which take no time.
+	# A sample in the two instructions before the frame exists is negligible.
 	[ "$all" -gt 0 ] && [ $((nested * 100)) -ge $((all * 99)) ]
 }
 
-# has_process COMM: is there one by now?
+# has_process COMM: a process with that comm exists.
 has_process() {
 	grep -qsx "$1" /proc/[0-9]*/comm
 }
 
-# Started before the recording, which sees none of their forks, and going on after it.
+# The processes start before the recording, which sees none of their forks, and end after it.
 record_forks_from_before() {
 	(cd "$dumps" && exec "$writer" fork-private --comm jit_before --seconds 600) &
 	started+=($!)
@@ -150,7 +149,7 @@ record_forks_from_before() {
 	record "$tmp/before.folded" -a -F 999 -d 3
 }
 
-# has_only COMM NAME...: of generated code all samples of COMM have one of the names, and each has some.
+# has_only COMM NAME...: all samples of COMM in generated code have one of the names, and each name has samples.
 has_only() {
 	local comm=$1 name others
 
@@ -175,7 +174,7 @@ check_forks_from_before() {
 	stop_started
 }
 
-# Each function's loop is in the 25th eight bytes of its code, which has a line for each eight.
+# The code has a line for every eight bytes, and each function's loop is in the 25th eight bytes.
 record_lines() {
 	rm -f "$truth" "$truth.pids"
 	record "$tmp/lines.pb.gz" -F 999 -- bash -c 'run_trials "$@"' trials \
@@ -197,14 +196,14 @@ lines_are_right() {
 check_lines() {
 	if has go; then
 		check "source lines: record succeeds" record_lines
-		check "source lines: they are those of the loops" lines_are_right
+		check "source lines: samples are at the lines of the loops" lines_are_right
 	else
-		skip "source lines: record succeeds" "no go"
-		skip "source lines: they are those of the loops" "no go"
+		skip "source lines: record succeeds" "needs go"
+		skip "source lines: samples are at the lines of the loops" "needs go"
 	fi
 }
 
-# What would end a line or a frame, or be a terminal's command, is no part of a name.
+# Names contain no newline, no frame separator and no terminal escape.
 record_hostile_names() {
 	record "$tmp/names.folded" -F 999 -- "$writer" steady --seconds 1 --directory "$dumps" \
 		--prefix $'a;b\n\x80\x1b[31m c_'
@@ -228,13 +227,13 @@ export ADDRESS
 export -f appended_map run_with_appended_map
 plan 61
 
-check_trials "places used again" jit_fast jit_slow -- \
+check_trials "reused addresses" jit_fast jit_slow -- \
 	"reuse --comm jit_fast --run 2 --prefix fast_ --address $ADDRESS --seconds 4" \
 	"reuse --comm jit_slow --run 60 --prefix slow_ --address $ADDRESS --seconds 4 --code leaf"
 check_trials "code that moves" jit_move jit_nested -- \
 	"move --comm jit_move --seconds 4" "nested --comm jit_nested --seconds 4"
-check "code that moves: a call at the very end of its function" inner_is_called_by_outer
-check_trials "told late" jit_late jit_at_exit -- \
+check "code that moves: the caller of a call at the end of its function" inner_is_called_by_outer
+check_trials "late reports" jit_late jit_at_exit -- \
 	"reuse --comm jit_late --flush 1000 --seconds 4" \
 	"reuse --comm jit_at_exit --flush exit --seconds 4"
 check_trials "short lives" jit_torn jit_brief -- \

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Processes in pid and mount namespaces of their own keep comm and symbols, and the recorder works
-# inside such namespaces itself.
+# Processes in other pid and mount namespaces keep their comm and symbols, and the recorder itself works inside
+# such namespaces.
 . "$(dirname "$0")/lib.sh"
 
-# In its own namespaces, with the binary on a file system that nobody else can see.
+# Runs the workload in new namespaces, on a file system that is mounted only there.
 run_contained() {
 	unshare --fork --pid --mount --mount-proc bash -c '
 		mount -t tmpfs tmpfs /mnt && cp "$1/shares" /mnt/contained && exec /mnt/contained 3
 	' contained "$workloads"
 }
 
-# The recorder in namespaces of its own, with work inside; outside, `outsider` works.
+# Runs the recorder in new namespaces, with a workload inside; `outsider` works outside.
 record_contained() {
 	unshare --fork --pid --mount --mount-proc "$pilotlight" record -F 999 "$@" \
 		-o "$tmp/inside.folded" -- "$workloads/shares" 3 2>"$tmp/inside.folded.log"
@@ -53,6 +53,6 @@ check "inside: the accounts close" accounts_close "$tmp/inside.folded.log"
 cp "$workloads/shares" "$tmp/outsider"
 start "$tmp/outsider" 600
 check "inside, all processes: record succeeds" record_contained -a
-check "inside, all processes: those outside are counted" outsider_is_counted
+check "inside, all processes: processes outside are counted" outsider_is_counted
 stop_started
 finish

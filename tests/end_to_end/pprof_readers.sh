@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What other projects' readers find in our pprof and folded files: Go's pprof (built from Debian's
-# source packages), pprof-format and speedscope (from npm). First in a profile whose contents are known
-# (tests/bench/pprof_fixture.c), then in a recording.
+# Readers of other projects open our pprof and folded files: Go's pprof (built from Debian's source packages),
+# pprof-format and speedscope (from npm). First a profile of known contents (tests/bench/pprof_fixture.c), then a
+# recording.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fixture=$(dirname "$pilotlight")/bench/pprof_fixture
@@ -10,8 +10,8 @@ readers=$(dirname "${BASH_SOURCE[0]}")/pprof_readers.mjs
 
 # --- the readers -------------------------------------------------------------------------------
 
-# Sets $pprof, or $no_pprof to the reason why not. Debian's Go comes first: it has its standard library
-# compiled, and is of the age of Debian's sources.
+# Sets $pprof, or $no_pprof to the reason of a skip. Prefers Debian's Go, which has a compiled standard library
+# and fits the age of Debian's sources.
 build_go_pprof() {
 	local go
 
@@ -27,7 +27,7 @@ build_go_pprof() {
 	done
 }
 
-# Sets $modules, or $no_npm to the reason why not.
+# Sets $modules, or $no_npm to the reason of a skip.
 install_npm_readers() {
 	modules=$tmp/modules
 	mkdir -p "$modules"
@@ -39,7 +39,7 @@ install_npm_readers() {
 	fi
 }
 
-# go_check NAME COMMAND...: a check that needs Go's pprof; npm_check likewise.
+# go_check NAME COMMAND...: a check that needs Go's pprof. npm_check is for checks that need the npm readers.
 go_check() {
 	if [ -n "$pprof" ]; then check "$@"; else skip "$1" "$no_pprof"; fi
 }
@@ -48,14 +48,13 @@ npm_check() {
 	if [ -z "$no_npm" ]; then check "$@"; else skip "$1" "$no_npm"; fi
 }
 
-# Without the machine's binaries, which are not those of the fixture.
+# Runs pprof without this machine's binaries, which differ from the fixture's.
 go_pprof() {
 	HOME=$tmp PPROF_TMPDIR=$tmp TZ=UTC "$pprof" -symbolize=none "$@" 2>"$tmp/pprof.log" ||
 		{ note "$(cat "$tmp/pprof.log")"; return 1; }
 }
 
-# prints COMMAND..., then each line that is wanted on standard input: is it among what the command
-# prints, whatever its spaces?
+# prints COMMAND...: the command's output has every line of standard input; spaces are ignored.
 prints() {
 	local output line status=0
 
@@ -110,7 +109,7 @@ lines_are_right() {
 	END
 }
 
-# Into sources whose lines are numbered.
+# Writes source files with numbered lines.
 listing_is_right() {
 	mkdir -p "$tmp/source"
 	seq -f 'source line %g' 300 | tee "$tmp/source/match.h" >"$tmp/source/encoder.c"
@@ -180,7 +179,7 @@ pprof_format_agrees() {
 	END
 }
 
-# It shows of inlined frames the outermost alone.
+# speedscope shows only the outermost of inlined frames.
 speedscope_opens_pprof() {
 	prints read_with speedscope "$tmp/known.pb.gz" <<-'END'
 		total 1000000000 nanoseconds
@@ -205,7 +204,7 @@ speedscope_opens_folded() {
 
 # --- a recording -------------------------------------------------------------------------------
 
-# Of samples; what was lost is drawn, and so counts.
+# Prints the number of samples. Lost ones are in the output and count too.
 recorded() {
 	read_accounts "$tmp/recording.pb.gz.log" && echo $((stored + lost))
 }
@@ -274,7 +273,7 @@ install_npm_readers
 check 'the known profile is written' write_known_profile
 go_check 'pprof -top has names and times' top_is_right
 go_check 'pprof -top has counts' counts_are_right
-go_check 'pprof -lines tells lines apart, inlined ones too' lines_are_right
+go_check 'pprof -lines separates lines, also of inlined calls' lines_are_right
 go_check 'pprof -list finds the source lines' listing_is_right
 go_check 'pprof -traces has stacks, leaf first' traces_are_right
 go_check 'pprof -tags has comm, pid and tid' tags_are_right

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `pilotlight record` promises at its edges: exit statuses, output formats, messages, and that
-# a failure leaves nothing behind.
+# The interface of `pilotlight record`: exit statuses, output formats and messages. A failure leaves no file
+# behind.
 . "$(dirname "$0")/lib.sh"
 
 is_folded() {
@@ -12,7 +12,7 @@ is_pprof() {
 	[ "$(head -c 2 "$1" | od -An -tx1)" = " 1f 8b" ] && gzip -t "$1"
 }
 
-# Symbols that are not there in time are one more sentence on standard error.
+# Symbols that are not ready in time would add a sentence to standard error.
 fill_symbol_cache() {
 	local times
 
@@ -35,15 +35,15 @@ formats() {
 	check "... and is gzip from end to end" is_pprof "$tmp/formats/x.pb.gz"
 	check "-o x.txt succeeds" run 0 record -d 1 -o "$tmp/formats/x.txt"
 	check "... and has text" [ -s "$tmp/formats/x.txt" ]
-	check "-f outdoes the ending" run 0 record -d 1 -f folded -o "$tmp/formats/y.svg"
+	check "-f overrides the file name's ending" run 0 record -d 1 -f folded -o "$tmp/formats/y.svg"
 	check "... and is folded stacks" is_folded "$tmp/formats/y.svg"
 	check "-o - -f folded succeeds" run 0 record -d 1 -f folded -o -
 	check "... and standard output has nothing else" is_folded "$tmp/out"
 	rm -f "$tmp"/formats/{x,y}.*
 	stop_started
-	check "nothing lies beside the outputs" is_empty_folder "$tmp/formats"
-	check "-q says nothing" run 0 record -d 1 -q -o "$tmp/quiet.svg"
-	check "... on standard error" [ ! -s "$tmp/err" ]
+	check "no other files are beside the outputs" is_empty_folder "$tmp/formats"
+	check "-q succeeds" run 0 record -d 1 -q -o "$tmp/quiet.svg"
+	check "... and writes nothing to standard error" [ ! -s "$tmp/err" ]
 }
 
 usage() {
@@ -73,7 +73,7 @@ commands() {
 		sh -c 'kill -TERM $$'
 	check "COMMAND without -- works, and its options are its own" run 7 record -q \
 		-o "$tmp/c.svg" sh -c 'exit 7' -q
-	check "COMMAND that -d ends is no failure" run 0 record -d 1 -o "$tmp/c.svg" -- sleep 600
+	check "a COMMAND that -d ends is no failure" run 0 record -d 1 -o "$tmp/c.svg" -- sleep 600
 	mkdir "$tmp/none"
 	check "a COMMAND that does not exist fails" fails record -o "$tmp/none/c.svg" -- \
 		/nonexistent/command
@@ -81,7 +81,7 @@ commands() {
 	true &
 	gone=$!
 	wait "$gone"
-	check "a process that is gone fails" fails record -d 1 -p "$gone" -o "$tmp/none/p.svg"
+	check "recording a process that has ended fails" fails record -d 1 -p "$gone" -o "$tmp/none/p.svg"
 	check "... and is named" grep -q "$gone" "$tmp/err"
 	check "... and leaves nothing behind" is_empty_folder "$tmp/none"
 }
@@ -105,12 +105,12 @@ one_process() {
 	stop_started
 }
 
-# All is set up, and it waits for what happens.
+# Waits until the recorder is set up and polls.
 until_recording() {
 	wait_beside "$recorder" grep -qs poll "/proc/$recorder/wchan"
 }
 
-# As a user sees it: Ctrl-C once it is running.
+# Ctrl-C once the recording runs.
 interrupted() {
 	start_recording -o "$tmp/int.svg"
 	kill -INT "$recorder"
@@ -121,11 +121,11 @@ interrupted() {
 	mkdir "$tmp/killed"
 	start_recording -o "$tmp/killed/x.svg"
 	kill -KILL "$recorder"
-	check "killed: it is" ended_with 137
+	check "killed: exit status 137" ended_with 137
 	check "killed: nothing is left behind" is_empty_folder "$tmp/killed"
 }
 
-# An engine that hangs cannot end the recording: the first Ctrl-C waits for it, the second does not.
+# With an engine that hangs, the first Ctrl-C waits for the engine, and the second ends the recording.
 hanging_engine() {
 	local engine
 
@@ -136,11 +136,11 @@ hanging_engine() {
 	kill -STOP "$engine"
 	wait_beside "$recorder" is_stopped "$engine"
 	kill -INT "$recorder"
-	# The first one has been taken: two that wait would be one.
+	# Wait until the first SIGINT is consumed, because two pending ones would merge.
 	wait_beside "$recorder" eval '! is_pending "$recorder"'
 	check "an engine that hangs: a second Ctrl-C" kill -INT "$recorder"
 	check "... ends the recording" ended_with 130
-	check "... which says so" grep -q '^pilotlight: interrupted while waiting' "$tmp/err"
+	check "... and says so" grep -q '^pilotlight: interrupted while waiting' "$tmp/err"
 	check "... and its engine" eval '! kill -0 "$engine" 2>/dev/null'
 	check "... and nothing is left behind" is_empty_folder "$tmp/hangs"
 }
@@ -149,7 +149,7 @@ is_stopped() {
 	grep -q '^State:.T' "/proc/$1/status" 2>/dev/null
 }
 
-# Ctrl-C is held again: from then on it kills the command.
+# SIGINT is blocked again. From then on Ctrl-C kills the command.
 holds_signals() {
 	local mask
 
@@ -157,7 +157,7 @@ holds_signals() {
 	[ $((0x${mask:-0} & 2)) != 0 ]
 }
 
-# Has nobody taken the last Ctrl-C yet?
+# Returns whether the last SIGINT is still pending.
 is_pending() {
 	local mask
 
@@ -169,7 +169,7 @@ has_written() {
 	grep -q '^written to' "$tmp/err" && holds_signals "$recorder"
 }
 
-# Commands that do not end when they are asked to.
+# Commands that do not end on SIGTERM.
 stubborn_commands() {
 	local ignores='trap "" TERM; : >"$1"; exec sleep 600'
 	local name
@@ -177,10 +177,10 @@ stubborn_commands() {
 	start_recording -o "$tmp/s.svg" -- sh -c "$ignores" sh "$tmp/ready.1"
 	until_there "$tmp/ready.1"
 	kill -INT "$recorder"
-	check "a COMMAND that ignores TERM does not hold us" ended_with 0
+	check "a COMMAND that ignores TERM does not block the recorder" ended_with 0
 	check "... the output is complete" is_svg "$tmp/s.svg"
 	check "... the accounts are there" grep -q '^samples ' "$tmp/err"
-	check "... and that it was killed is said" grep -q 'within 5 s of SIGTERM and was killed' \
+	check "... and the message says that it was killed" grep -q 'within 5 s of SIGTERM and was killed' \
 		"$tmp/err"
 
 	start_recording -o "$tmp/s.svg" -- sh -c "$ignores" sh "$tmp/ready.2"
@@ -189,23 +189,23 @@ stubborn_commands() {
 	wait_beside "$recorder" has_written
 	kill -INT "$recorder"
 	check "a second Ctrl-C ends it at once" ended_with 0
-	check "... which is said" grep -q 'was killed before it ended' "$tmp/err"
+	check "... and the message says so" grep -q 'was killed before it ended' "$tmp/err"
 
 	start_recording -o "$tmp/s.svg" -- sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; kill -STOP $$
 		exec sleep 600' sh "$tmp/ready.3"
 	until_there "$tmp/ready.3"
 	wait_beside "$recorder" is_stopped "$(cat "$tmp/ready.3")"
 	kill -INT "$recorder"
-	check "a COMMAND that is stopped ends" ended_with 0
+	check "a stopped COMMAND ends" ended_with 0
 	check "... without being killed" eval '! grep -q killed "$tmp/err"'
 
 	start_recording -f svg -o /dev/full -- sh -c "$ignores" sh "$tmp/ready.4"
 	until_there "$tmp/ready.4"
 	kill -INT "$recorder"
-	check "a failure of ours is told" ended_with 1
+	check "a failure of the recorder is reported" ended_with 1
 	name=$(sed -n "s/.*'sh' is still running as process //p" "$tmp/err")
 	started+=("$name")
-	check "... and leaves the COMMAND alone" kill -0 "$name"
+	check "... and the COMMAND continues" kill -0 "$name"
 	stop_started
 }
 
@@ -222,21 +222,21 @@ process_that_ends() {
 	stop_started
 }
 
-# What the kernel allows, told by a file of ours in a namespace of its own.
+# A fake file in a mount namespace sets the kernel's limit.
 rate_limit() {
 	skip_without_mounts "-F above the kernel's limit: status 1" "... one sentence" \
-		"... which names both" "... and the remedies" && return
+		"... which names both rates" "... and the remedies" && return
 	echo 1000 >"$tmp/limit"
 	unshare --mount bash -c 'mount --bind "$2/limit" \
 		/proc/sys/kernel/perf_event_max_sample_rate &&
 		exec "$1" record -d 1 -F 1500 -o "$2/rate.svg"' rate "$pilotlight" "$tmp" 2>"$tmp/err"
 	check "-F above the kernel's limit: status 1" [ $? = 1 ]
 	check "... one sentence" says_one_sentence
-	check "... which names both" grep -qE '1500.* 1000' "$tmp/err"
+	check "... which names both rates" grep -qE '1500.* 1000' "$tmp/err"
 	check "... and the remedies" grep -qE -- '-F 1000 .*max_sample_rate=1500' "$tmp/err"
 }
 
-# Places that are not simply a file's name.
+# Outputs that are no plain file names.
 places() {
 	local inode
 
@@ -245,13 +245,13 @@ places() {
 	chmod 640 "$tmp/places/real.svg"
 	chown 65534:65534 "$tmp/places/real.svg"
 	ln -s places/real.svg "$tmp/link.svg"
-	check "-o on a link succeeds" run 0 record -d 0.1 -o "$tmp/link.svg"
-	check "... which stays one" [ -L "$tmp/link.svg" ]
-	check "... and what it leads to is written" is_svg "$tmp/places/real.svg"
+	check "-o on a symbolic link succeeds" run 0 record -d 0.1 -o "$tmp/link.svg"
+	check "... and the link stays" [ -L "$tmp/link.svg" ]
+	check "... and its target is written" is_svg "$tmp/places/real.svg"
 	check "... with its owner and mode" \
 		[ "$(stat -c '%a %u %g' "$tmp/places/real.svg")" = '640 65534 65534' ]
 	rm "$tmp/places/real.svg"
-	check "nothing lies beside it" is_empty_folder "$tmp/places"
+	check "no other file is beside it" is_empty_folder "$tmp/places"
 
 	: >"$tmp/stdout.svg"
 	inode=$(stat -c %i "$tmp/stdout.svg")
@@ -271,7 +271,7 @@ places() {
 	check "... and its reader has a flame graph" is_svg "$tmp/from_pipe.svg"
 
 	mounted_place
-	check "nothing lies beside it either" is_empty_folder "$tmp/places"
+	check "no other file is beside the pipe" is_empty_folder "$tmp/places"
 }
 
 mounted_place() {
@@ -295,16 +295,16 @@ outputs_that_fail() {
 	if mknod "$tmp/failing/full" c 1 7 2>/dev/null && ! echo x 2>/dev/null >"$tmp/failing/full"
 	then
 		check "a full device fails" fails record -d 1 -f svg -o "$tmp/failing/full"
-		check "... and stays what it was" [ -c "$tmp/failing/full" ]
+		check "... and stays a device" [ -c "$tmp/failing/full" ]
 		rm -f "$tmp/failing/full"
 	else
 		skip "a full device fails" "devices are not allowed in $tmp"
-		skip "... and stays what it was" "devices are not allowed in $tmp"
+		skip "... and stays a device" "devices are not allowed in $tmp"
 	fi
 	check "the folder has nothing else in it" is_empty_folder "$tmp/failing"
 }
 
-# In a mount namespace of its own, on a file system of one page.
+# In a mount namespace, on a file system of one page.
 full_disk() {
 	skip_without_mounts "a full disk fails" "... with status 1" "... and one sentence" \
 		"... and nothing left behind" "... and the old file untouched" && return

@@ -13,7 +13,7 @@ start_in_group() {
 	engine=$(pgrep -o -P "$recorder" -x pilotlight)
 }
 
-# threads_have PID FIELD VALUE: in all of its threads.
+# threads_have PID FIELD VALUE: all threads have the value in /proc/PID/status.
 threads_have() {
 	local values
 
@@ -29,25 +29,25 @@ roles() {
 	start_in_group -a -o "$tmp/roles.svg" -- sh -c 'i=0
 		while [ $i -lt 200000 ]; do i=$((i + 1)); done
 		: >"$1"; exec sleep 600' sh "$tmp/sampled"
-	check "there is an engine" [ -n "$engine" ]
-	check "it has no capability in force" threads_have "$engine" CapEff $none
-	check "... nor permitted" threads_have "$engine" CapPrm $none
-	check "... nor to inherit" threads_have "$engine" CapInh $none
-	check "... nor ambient" threads_have "$engine" CapAmb $none
-	check "... nor to gain" threads_have "$engine" NoNewPrivs 1
-	check "it is in a seccomp filter" threads_have "$engine" Seccomp 2
-	check "it is who has started the recording" threads_have "$engine" Uid \
+	check "the recorder has an engine" [ -n "$engine" ]
+	check "the engine has no effective capability" threads_have "$engine" CapEff $none
+	check "... no permitted one" threads_have "$engine" CapPrm $none
+	check "... no inheritable one" threads_have "$engine" CapInh $none
+	check "... no ambient one" threads_have "$engine" CapAmb $none
+	check "... and cannot gain any" threads_have "$engine" NoNewPrivs 1
+	check "the engine has a seccomp filter" threads_have "$engine" Seccomp 2
+	check "the engine runs as the user who started the recording" threads_have "$engine" Uid \
 		"$(id -u)"$'\t'"$(id -u)"$'\t'"$(id -u)"$'\t'"$(id -u)"
-	check "the one that was started has capabilities" \
+	check "the recorder has capabilities" \
 		eval '! threads_have "$recorder" CapEff '$none' >/dev/null'
 	check "... and the BPF programs" eval 'ls -l /proc/$recorder/fd | grep -q bpf-prog'
-	check "... which the engine has not" eval '! ls -l /proc/$engine/fd | grep -q bpf-prog'
+	check "... which the engine does not have" eval '! ls -l /proc/$engine/fd | grep -q bpf-prog'
 	until_there "$tmp/sampled"
 	kill -INT -- "-$recorder"
-	check "Ctrl-C, which both get, ends the recording: status 0" ended_with 0
+	check "Ctrl-C for both processes ends the recording: status 0" ended_with 0
 	check "... with its output" is_svg "$tmp/roles.svg"
 	check "... and its accounts" accounts_close "$tmp/err"
-	check "... and no engine" eval '! kill -0 "$engine" 2>/dev/null'
+	check "... and the engine has ended" eval '! kill -0 "$engine" 2>/dev/null'
 }
 
 dead_engines() {
@@ -58,16 +58,16 @@ dead_engines() {
 	kill -KILL "$engine"
 	check "an engine that is killed: status 1" ended_with 1
 	check "... one sentence" [ "$(grep -c . "$tmp/err")" = 1 ]
-	check "... which says so" grep -q '^pilotlight: .*was killed by signal 9 (Killed)' "$tmp/err"
+	check "... which names the signal" grep -q '^pilotlight: .*was killed by signal 9 (Killed)' "$tmp/err"
 	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
 
 	start_in_group -o "$tmp/dead/x.svg" -- sh -c ': >"$1"; exec sleep 600' sh "$tmp/ready"
 	until_there "$tmp/ready"
 	kill -KILL "$engine"
-	check "the same beside a COMMAND: status 1" ended_with 1
+	check "an engine that is killed during a COMMAND: status 1" ended_with 1
 	command=$(sed -n "s/.*'sh' is still running as process //p" "$tmp/err")
 	started+=("$command")
-	check "... which goes on, and is named" kill -0 "$command"
+	check "... the COMMAND continues, and the message names it" kill -0 "$command"
 	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
 	stop_started
 }
@@ -75,12 +75,12 @@ dead_engines() {
 dead_front() {
 	start_in_group -o "$tmp/dead/x.svg"
 	kill -KILL "$recorder"
-	check "a recording that is killed: it is" ended_with 137
-	check "... and its engine with it" timeout 10 tail --pid="$engine" -f /dev/null
+	check "a recorder that is killed: exit status 137" ended_with 137
+	check "... and its engine ends with it" timeout 10 tail --pid="$engine" -f /dev/null
 	check "... and nothing is left behind" is_empty_folder "$tmp/dead"
 }
 
-# What the line about the cost says in milliseconds.
+# Prints the cost in milliseconds, from the recorder's summary.
 cost_ms() {
 	sed -n 's/^cost .* CPU \([0-9]*\) ms .*/\1/p' "$1"
 }
@@ -93,10 +93,10 @@ totals() {
 		env PILOTLIGHT_SYMBOL_CACHE="$tmp/cache/new" \
 		"$pilotlight" record -d 2 -o "$tmp/t.folded" 2>"$tmp/err"
 	check "... its accounts close" accounts_close "$tmp/err"
-	check "... and the stored samples are those of the profile, with those lost" \
+	check "... and the profile has the stored and the lost samples" \
 		[ "$(folded_total "$tmp/t.folded")" = $((stored + lost)) ]
 	check "... which has names" at_least "$(folded_share "$tmp/t.folded" shares work_units)" 80
-	check "... the cache has been made" [ -d "$tmp/cache/new" ]
+	check "... and the cache exists" [ -d "$tmp/cache/new" ]
 	worker_ms=$(sed -n 's/^symbols .* extracted in \([0-9]*\) ms.*/\1/p' "$tmp/err")
 	note "$(cost_ms "$tmp/err") ms, of which the symbol workers ${worker_ms:-0}"
 	check "... and the workers' time counts as cost" \
@@ -110,11 +110,11 @@ totals() {
 	check "... and its time does not count as cost" [ "$(cost_ms "$tmp/err")" -lt 2500 ]
 }
 
-# A folder that the engine may not write to, and one that it cannot make.
+# A cache folder that the engine cannot create.
 caches() {
-	check "without a symbol cache it works" env PILOTLIGHT_SYMBOL_CACHE=/proc/nowhere \
+	check "a recording works without a symbol cache" env PILOTLIGHT_SYMBOL_CACHE=/proc/nowhere \
 		"$pilotlight" record -d 0.2 -o "$tmp/n.svg" 2>"$tmp/err"
-	check "... which is said" grep -q '/proc/nowhere.*continuing without a symbol cache' "$tmp/err"
+	check "... and the message says so" grep -q '/proc/nowhere.*continuing without a symbol cache' "$tmp/err"
 }
 
 need_root

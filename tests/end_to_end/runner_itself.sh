@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The test runner counts what happened: programs that crash, fail, skip, print too little or are not
-# there. It is run on a tree of its own, whose "programs" are scripts.
+# The test runner counts programs that crash, fail, skip, print too little or are missing. It runs on a made-up
+# tree whose "programs" are scripts.
 
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
@@ -9,7 +9,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 number=0
 
-# check NAME: the last command's status says whether it holds.
+# check NAME: passes if the last command succeeded.
 check() {
 	local status=$?
 
@@ -28,7 +28,7 @@ new_tree() {
 		"$scratch"/build/{asan,release}/tests/{stage,fuzz}
 }
 
-# program FOLDER NAME: a program with its source; what it does comes by standard input.
+# program FOLDER NAME: makes a program from the script on standard input, and its source file.
 program() {
 	: >"$scratch/tests/$2.c"
 	{ echo '#!/bin/bash'; cat; } >"$scratch/build/$1/tests/$2"
@@ -41,7 +41,7 @@ script() {
 	chmod +x "$scratch/tests/end_to_end/$1.sh"
 }
 
-# totals STATUS LAST_LINE [NAME]...: is this how the run ends?
+# totals STATUS LAST_LINE [NAME]...: the run ends with this status and last line.
 totals() {
 	local wanted_status=$1 wanted=$2
 
@@ -85,7 +85,7 @@ exit 1
 END
 totals 1 '101 passed, 2 failed, 0 skipped'
 check 'a long output is counted'
-# shown FROM TO: the lines under the program's own.
+# shown FROM TO: prints these lines below the program's line.
 shown() {
 	sed -n "2,\$ { $1,$2 p }" "$scratch/output"
 }
@@ -98,14 +98,14 @@ diff <(shown 2 8) - <<'END' >&2
       * not ok 102 - second bad
       * # second why
 END
-check 'what failed comes first, each once, with what is said before and after it'
+check 'failures come first, each once, with the lines before and after it'
 [[ $(grep -c '^      |' "$scratch/output") -eq 41 ]] && ! grep -q '| .*bad' "$scratch/output"
-check 'of all else the last lines are shown'
+check 'the last of the other lines are shown'
 grep -qx '      | (162 lines before)' "$scratch/output" && grep -qx '      | # the end' "$scratch/output"
-check 'what is left out is told'
+check 'the number of omitted lines is shown'
 grep -qx '      ! error 1' "$scratch/output" && grep -qx '      ! error 100' "$scratch/output" &&
 	grep -qx '      ! (20 lines between)' "$scratch/output"
-check 'standard error is shown from its start and to its end'
+check 'the start and the end of standard error are shown'
 
 new_tree
 script chatty <<'END'
@@ -116,10 +116,10 @@ for ((i = 1; i <= 100; i++)); do echo "# after $i"; done
 END
 totals 1 '0 passed, 1 failed, 0 skipped'
 [[ $(grep -c '^      \*' "$scratch/output") -eq 41 && $(grep -c '^      |' "$scratch/output") -eq 41 ]]
-check 'what is said of a failure is bounded'
+check 'the lines around a failure are bounded'
 [[ $(grep -c 'line 81$' "$scratch/output") -eq 1 && $(grep -c 'line 80$' "$scratch/output") -eq 0 &&
 	$(sed -n '2 p' "$scratch/output") == '      * # line 81' ]]
-check 'it is what stands nearest'
+check 'the nearest lines are shown'
 
 new_tree
 program asan stage/mixed_test <<<'printf "1..2\nno device\nnot ok 1 # SKIP a\nnot ok 2 - b\n# why\n"; exit 1'
@@ -128,7 +128,7 @@ totals 1 '0 passed, 1 failed, 1 skipped'
 check 'a skip of cmocka is not shown as a failure'
 script lasting <<<'echo 1..1; printf "not ok 1 - no newline"'
 totals 1 '0 passed, 1 failed, 0 skipped' lasting && grep -qx '      \* not ok 1 - no newline' "$scratch/output"
-check 'a last line without an end is shown'
+check 'a last line without a newline is shown'
 
 new_tree
 program asan stage/skips_test <<<'printf "1..2\nno such device\nnot ok 1 # SKIP a\nok 2 - b\n"'
@@ -140,7 +140,7 @@ check 'the reason of a skip is shown'
 new_tree
 program asan stage/crash_test <<<'printf "1..3\nok 1 - a\n"; kill -ABRT $$'
 totals 1 '1 passed, 2 failed, 0 skipped'
-check 'tests that a crash has kept from running are failures'
+check 'tests that did not run because of a crash are failures'
 
 new_tree
 program asan stage/late_test <<<'printf "1..1\nok 1 - a\n"; kill -SEGV $$'
@@ -150,7 +150,7 @@ check 'a crash after the last test is a failure'
 new_tree
 program asan stage/leak_test <<<'printf "1..1\nok 1 - a\n"; exit 23'
 totals 1 '1 passed, 1 failed, 0 skipped'
-check 'an exit status alone is a failure'
+check 'a nonzero exit status alone is a failure'
 
 new_tree
 program asan stage/silent_test <<<'exit 0'
@@ -175,21 +175,21 @@ check 'more tests than planned are a failure'
 new_tree
 program asan stage/setup_test <<<'printf "1..2\nnot ok 0 - g [  FAILED  ] GROUP SETUP\n"; exit 1'
 totals 1 '0 passed, 3 failed, 0 skipped'
-check 'a setup that fails keeps its tests from running'
+check 'tests that did not run because of a failed setup are failures'
 
 new_tree
 : >"$scratch/tests/stage/missing_test.c"
 : >"$scratch/tests/stage/missing_kernel_test.c"
 : >"$scratch/tests/fuzz/missing_fuzz.c"
 totals 1 '0 passed, 3 failed, 0 skipped'
-check 'what was not built is a failure'
+check 'a program that was not built is a failure'
 
 new_tree
 program asan stage/stale_test <<<'exit 1'
 rm "$scratch/tests/stage/stale_test.c"
 program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'
 totals 0 '1 passed, 0 failed, 0 skipped'
-check 'a program whose source is gone is not run'
+check 'a program without its source is not run'
 
 new_tree
 program asan fuzz/parser_fuzz <<<'[[ -d $1 ]] && echo "1 inputs"'
@@ -227,7 +227,7 @@ check 'a script has no dialect: "not ok" is a failure'
 script good <<<'echo 1..1; [[ $PILOTLIGHT == */release/pilotlight ]] && echo "ok 1 - a"; cat'
 script lib <<<'exit 1'
 totals 0 '1 passed, 0 failed, 0 skipped'
-check 'scripts are told where pilotlight is, get no input, and lib.sh is none'
+check 'scripts get PILOTLIGHT and no input, and lib.sh is no test'
 
 chmod -x "$scratch/tests/end_to_end/good.sh"
 totals 1 '0 passed, 1 failed, 0 skipped'
@@ -235,4 +235,4 @@ check 'a script that cannot be executed is a failure'
 
 "$top/tests/run" --no-such-option >"$scratch/output" 2>&1
 [[ $? -eq 2 ]]
-check 'an unknown option is a mistake'
+check 'an unknown option is a usage error'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service as a whole: what it keeps of a known load, by unit and time, through every door; what
-# its processes may; reloading and ending.
+# The whole service: the profile of a known load, by unit and time, through every interface; the privileges of
+# its processes; reload and end.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -13,12 +13,12 @@ has objcopy || skip_all "no objcopy"
 
 a=/system.slice/pilotlight-a-$$.service b=/system.slice/pilotlight-b-$$.service
 
-# shows COMMAND...: within a minute; else what it says at last is told.
+# shows COMMAND...: the command succeeds within a minute. Otherwise its last messages are shown.
 shows() {
 	wait_for 60 "$@" || "$@"
 }
 
-# stacks_of COMM: to $tmp/COMM.folded, from when everything was started.
+# stacks_of COMM: exports its stacks since the start to $tmp/COMM.folded.
 stacks_of() {
 	"$pilotlight" export --from "@$begun" --comm "$1" -o "$tmp/$1.folded"
 }
@@ -50,7 +50,7 @@ accounts_of_metrics() {
 		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$page"
 }
 
-# engine_has FIELD VALUE: in /proc/PID/status of all its threads.
+# engine_has FIELD VALUE: all engine threads have the value in /proc/PID/status.
 engine_has() {
 	local engine file
 
@@ -65,9 +65,9 @@ not_of_b() {
 	[ "$(folded_count "$1" shares '')" -gt 0 ] && ! grep -q '^deep;' "$1"
 }
 
-# Programs that history has no build-id of, or one that only says what its owner likes: one of its
-# own, since those that it shares with a trusted file tell of that.
-declare -A stranger_says=([owned]="of a program of another user" [hashed]="of one without a build-id"
+# Programs without a build-id in history, or with one that an untrusted owner chose. That build-id is unique,
+# because one shared with a trusted file would give the trusted file's names.
+declare -A stranger_kinds=([owned]="a program of another user" [hashed]="a program without a build-id"
 	[both]="of one of another user without a build-id")
 make_strangers() {
 	local name file note=$tmp/strangers/note
@@ -87,7 +87,7 @@ make_strangers() {
 	done
 }
 
-# Are all frames of the program called by their names?
+# has_names COMM: every frame of the program has its name.
 has_names() {
 	stacks_of "$1" || return
 	note "$(folded_count "$tmp/$1.folded" "$1" hot_60) of $(folded_count "$tmp/$1.folded" "$1" '') samples in hot_60"
@@ -104,15 +104,15 @@ printf '[Memory]\nMaxBytes=40M\nJitBytes=16M\n' >"$CONFIGURATION_DIRECTORY/pilot
 finds_little_memory() {
 	! "$pilotlightd" --check >"$tmp/check.log" && grep -q 'MaxBytes: a memory budget of 40 MiB is too small' "$tmp/check.log"
 }
-check "too little memory is found wrong" finds_little_memory
+check "--check rejects too little memory" finds_little_memory
 "$pilotlightd" >"$tmp/mistake.log" 2>&1
 status=$?
-check "it does not begin with it, and not to be started again" [ $status = 2 ]
-# An address of documentation (RFC 5737), which no machine has.
+check "the service does not start with it, and its status prevents a restart" [ $status = 2 ]
+# An address reserved for documentation (RFC 5737), which no machine has.
 printf '[Sampling]\nFrequencyHz=499\nMaxCostPercent=50\n[History]\nWindow=2s\n[Api]\nListen=192.0.2.1:7447\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-check "the configuration is found right" "$pilotlightd" --check
-check "it starts, and answers" start_service
-check "without an address that is not to be had, of which it tells" \
+check "--check accepts the configuration" "$pilotlightd" --check
+check "the service starts and answers" start_service
+check "an address that is unavailable is left out and logged" \
 	grep -q "cannot listen on '192.0.2.1:7447'" "$tmp/service.log"
 make_strangers
 busy=()
@@ -133,47 +133,47 @@ done
 begun=$(date +%s)
 sleep 8
 check "a known load is sampled" wait_for 60 has_samples
-# Who reads the programs has the CPUs that nobody else wants; the programs must still be there for it.
+# Symbol workers run only on idle CPUs, and the programs must still exist when the workers read them.
 kill -STOP "${busy[@]}"
 
 for capability in CapEff CapPrm CapInh CapAmb; do
 	check "the engine has no $capability" engine_has $capability 0000000000000000
 done
-check "nor may it gain any" engine_has NoNewPrivs 1
-check "and its calls are filtered" engine_has Seccomp 2
+check "the engine cannot gain a capability" engine_has NoNewPrivs 1
+check "the engine has a seccomp filter" engine_has Seccomp 2
 
-check "folded stacks of the last minute" "$pilotlight" export --last 1min --comm shares -o "$tmp/all.folded"
-check "they have the shares that the program has" shows has_shares shares
+check "folded stacks of the last minute are exported" "$pilotlight" export --last 1min --comm shares -o "$tmp/all.folded"
+check "the stacks have the program's shares" shows has_shares shares
 if has_cgroup2; then
-	check "a unit's stacks" "$pilotlight" export --from "@$begun" --unit "pilotlight-a-$$" -o "$tmp/a.folded"
-	check "are not another's" not_of_b "$tmp/a.folded"
-	check "by a container's or unit's cgroup" "$pilotlight" export --from "@$begun" --cgroup "$b" -o "$tmp/b.folded"
-	check "they are that one's" grep -q '^deep;' "$tmp/b.folded"
+	check "a unit's stacks are exported" "$pilotlight" export --from "@$begun" --unit "pilotlight-a-$$" -o "$tmp/a.folded"
+	check "a unit's stacks have no samples of another unit" not_of_b "$tmp/a.folded"
+	check "stacks are selected by a container's or unit's cgroup" "$pilotlight" export --from "@$begun" --cgroup "$b" -o "$tmp/b.folded"
+	check "stacks by cgroup are from that cgroup" grep -q '^deep;' "$tmp/b.folded"
 else
 	for name in "a unit's stacks" "are not another's" "by cgroup" "that one's"; do
-		skip "$name" "no cgroup2 here that may be written to"
+		skip "$name" "cgroup2 is not writable here"
 	done
 fi
 for name in owned hashed both; do
-	check "names from history: ${stranger_says[$name]}" shows has_names $name
+	check "names from history: ${stranger_kinds[$name]}" shows has_names $name
 done
 check "a flame graph has its names" shows draws_names
 # "shares", in its cgroup.
 kill -CONT "${busy[3]}"
-check "a difference of two times" shows "$pilotlight" diff --last 2s --against --from "@$begun" --to "@$((begun + 4))" -o "$tmp/diff.svg"
-check "pprof's own request" curl -sf --unix-socket "$PILOTLIGHT_SOCKET" -o "$tmp/pprof.gz" "http://localhost/debug/pprof/profile?seconds=2"
-check "is a compressed profile" gzip -t "$tmp/pprof.gz"
+check "the difference of two times is drawn" shows "$pilotlight" diff --last 2s --against --from "@$begun" --to "@$((begun + 4))" -o "$tmp/diff.svg"
+check "a request of the pprof tool is answered" curl -sf --unix-socket "$PILOTLIGHT_SOCKET" -o "$tmp/pprof.gz" "http://localhost/debug/pprof/profile?seconds=2"
+check "the answer is a compressed profile" gzip -t "$tmp/pprof.gz"
 check "the accounts close" accounts_of_metrics
 
 printf '[Sampling]\nFrequencyHz=quick\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 kill -HUP "$service_pid"
-check "what is wrong is not taken over" wait_for 60 grep -q "'quick'" "$tmp/service.log"
+check "a reload rejects and logs a wrong setting" wait_for 60 grep -q "'quick'" "$tmp/service.log"
 printf '[Sampling]\nFrequencyHz=49\nMaxCostPercent=50\n[History]\nWindow=2s\n[Api]\nGroup=root\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 kill -HUP "$service_pid"
 has_rate() { [ "$(metric pilotlight_sampling_rate_hertz)" = 49 ]; }
-check "what is right is" wait_for 60 has_rate
-check "it goes on being asked" shows "$pilotlight" export --last 10s -o "$tmp/later.folded"
-check "it ends when it is told to" stop_service
-check "the history has no gap that nobody tells of" test -s "$(ls "$STATE_DIRECTORY"/history/*.db | head -n 1)"
+check "a reload applies a correct setting" wait_for 60 has_rate
+check "queries still work after the reloads" shows "$pilotlight" export --last 10s -o "$tmp/later.folded"
+check "the service ends on SIGTERM" stop_service
+check "the history has a database" test -s "$(ls "$STATE_DIRECTORY"/history/*.db | head -n 1)"
 note "$(grep -v '^#' "$tmp/service.log" | tail -n 5)"
 finish

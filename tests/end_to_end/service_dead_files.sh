@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A program runs from a file system that has stopped to answer, in each of two ways: whoever waits for
-# it can be killed, or cannot. The service goes on: it samples, answers, closes its accounts and ends
-# when it is told to, in the processes that it began with.
+# A program runs from a file system that no longer answers. A process that waits for it can be killed in one
+# case and not in the other. The service still samples, answers, closes its accounts and ends on SIGTERM, without
+# a restart of any process.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -11,10 +11,10 @@ need_programs
 need_service
 has curl || skip_all "no curl"
 printf '[Sampling]\nMaxCostPercent = 100\n[History]\nWindow = 2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-# Half of the unit's, for who is held up to be told from who is not.
+# Half of the unit's watchdog time, so that a blocked process is noticed.
 export WATCHDOG_USEC=30000000
 
-# start_dead_program WAY: runs from files that answer no more once it is there.
+# start_dead_program WAY: starts the program; then its file system no longer answers.
 start_dead_program() {
 	local files
 
@@ -31,7 +31,7 @@ sampled_program() {
 		[ "$(folded_total "$tmp/part.folded")" -ge "$1" ]
 }
 
-is_told_of() {
+is_reported() {
 	grep -q 'a file system does not answer' "$tmp/service.log"
 }
 
@@ -43,22 +43,22 @@ accounts_of_metrics() {
 		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$tmp/metrics"
 }
 
-nobody_began_anew() {
+no_process_restarted() {
 	[ "$(role_pids engine)" = "$engine" ] && ! grep -E 'begins anew|no progress|the next one' "$tmp/service.log"
 }
 
 one_way() {
 	start_dead_program "$1" || { note "$(cat "$tmp/files.log")"; return 1; }
-	check "$1: the service begins" start_service
+	check "$1: the service starts" start_service
 	engine=$(role_pids engine)
-	check "$1: the file does not open, and that is told" wait_for 60 is_told_of
+	check "$1: the file does not open, and status reports it" wait_for 60 is_reported
 	check "$1: the program is sampled" wait_for 60 sampled_program 300
-	check "$1: ... and goes on to be" wait_for 60 sampled_program 1000
-	# But for a moment, as long as what it starts is not yet a program.
-	check "$1: the broker waits for nobody" wait_for 10 grep -qE '^State:.[SR]' "/proc/$service_pid/status"
-	check "$1: nobody began anew" nobody_began_anew
+	check "$1: the program is sampled further" wait_for 60 sampled_program 1000
+	# The broker may block for a moment, until its child has executed a program.
+	check "$1: the broker is not blocked" wait_for 10 grep -qE '^State:.[SR]' "/proc/$service_pid/status"
+	check "$1: no process was restarted" no_process_restarted
 	check "$1: the accounts close" accounts_of_metrics
-	check "$1: it ends when it is told to" stop_service
+	check "$1: the service ends on SIGTERM" stop_service
 	cp "$tmp/service.log" "$tmp/service.$1.log"
 	: >"$tmp/service.log"
 	stop_started

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service and its disk: full, read-only, small, damaged in every way, at the start and while it
-# runs; a symbol cache that is full. It goes on sampling, says what is wrong, and recovers by itself.
+# The service with a disk that is full, read-only, small or damaged, at the start and while it runs, and with a
+# full symbol cache. The service keeps sampling, reports the problem and recovers without help.
 if [ "${1-}" != in-namespace ]; then
 	unshare --mount --propagation private true 2>/dev/null || {
 		echo "1..0 # SKIP mount namespaces are refused here"
@@ -18,7 +18,7 @@ need_service
 has curl || skip_all "no curl"
 has sqlite3 || skip_all "no sqlite3"
 
-# That of the history's days.
+# The time zone of the history's days.
 export TZ=UTC
 window_s=1
 disk=$STATE_DIRECTORY
@@ -39,9 +39,9 @@ remount() {
 	umount "$disk" && mount_small "$1" "$disk"
 }
 
-# --- what it says ------------------------------------------------------------------------------
+# --- reports -----------------------------------------------------------------------------
 
-# count_of METRIC: as soon as it is told, as an answer may be late.
+# count_of METRIC: prints its value, and waits for it, because an answer may be late.
 count_of() {
 	local value
 
@@ -60,7 +60,7 @@ has_dropped() {
 	[ "$(metric pilotlight_windows_dropped_total)" -ge "$1" ]
 }
 
-# Until more windows are sealed than now.
+# Waits until another window is sealed.
 seals() {
 	local before
 
@@ -71,7 +71,7 @@ seals() {
 
 status_says() {
 	"$pilotlight" status >"$tmp/status" 2>&1 || return
-	# Its lines are broken where a terminal's end.
+	# status wraps its lines.
 	tr -s ' \n' ' ' <"$tmp/status" | grep -qiE "$1" || { note "$(cat "$tmp/status")"; return 1; }
 }
 
@@ -91,7 +91,7 @@ same_engine() {
 	[ "$(role_pids engine)" = "$engine" ]
 }
 
-# Windows that were sealed before are readable.
+# has_history_of FROM TO: windows sealed in that time can be read.
 has_history_of() {
 	"$pilotlight" export --from "@$1" --to "@$2" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
 		[ "$(folded_total "$tmp/part.folded")" -gt 0 ] || { note "$(cat "$tmp/part.log")"; return 1; }
@@ -102,7 +102,7 @@ set_aside() {
 		{ note "$(ls -la "$disk/history")"; return 1; }
 }
 
-# --- days that are over ------------------------------------------------------------------------
+# --- past days -----------------------------------------------------------------------
 
 days() {
 	find "$disk/history" -maxdepth 1 -name '????-??-??.db' -printf '%f\n' | sort
@@ -112,7 +112,7 @@ day_before() {
 	date -u -d "${1%.db} - $2 days" +%F.db
 }
 
-# make_days COUNT: the days before the one that there is have the same windows, and the size of a short day.
+# make_days COUNT: makes that many earlier days with today's windows, each of the size of a short day.
 make_days() {
 	local today path i
 
@@ -126,13 +126,13 @@ make_days() {
 	done
 }
 
-# Others take all the room that there is.
+# Another file takes all free space.
 fill() {
 	dd if=/dev/zero of="$disk/filler" bs=4k oflag=append conv=notrunc 2>"$tmp/dd"
 	days >"$tmp/days"
 }
 
-# Some of the days that there were before fill() have gone, none of them later than one that is left.
+# Some of the days before fill() are evicted, and no evicted day is later than a kept one.
 old_ones_went() {
 	days >"$tmp/days.left"
 	comm -23 "$tmp/days" "$tmp/days.left" >"$tmp/days.gone"
@@ -146,7 +146,7 @@ status_has_days() {
 	status_says "windows in $count days? .*" && status_says "from $(days | head -n 1 | cut -c -10) "
 }
 
-# --- how it is damaged -------------------------------------------------------------------------
+# --- damage ------------------------------------------------------------------------
 
 database() {
 	ls "$disk"/history/????-??-??.db | tail -n 1
@@ -196,11 +196,11 @@ damages=("random bytes over its middle:scribble" "half of it:halve" "zeros:zero"
 fill_cache() {
 	rm -rf "${CACHE_DIRECTORY:?}"/* && mount_small 256k "$CACHE_DIRECTORY" || return
 	dd if=/dev/zero of="$CACHE_DIRECTORY/filler" bs=4k 2>"$tmp/dd"
-	# Its folder is made by the service: that much room there is.
+	# Leaves room for the folder that the service makes.
 	truncate -s -8192 "$CACHE_DIRECTORY/filler"
 }
 
-# A window is lost at most, and then they are written again.
+# At most one window is lost before writes succeed again.
 recovers() {
 	sleep "$window_s"
 	seals && wait_for 60 is_failing 0
@@ -211,7 +211,7 @@ is_readable() {
 		[ "$(folded_total "$tmp/part.folded")" -gt 0 ]
 }
 
-# A service on a disk that has one database of some windows, which `damage` has had its way with.
+# start_with DAMAGE: starts the service with a database of some windows, after the damage.
 start_with() {
 	rm -rf "$disk/history"
 	mkdir "$disk/history"
@@ -228,8 +228,8 @@ plan 99
 same_day 600
 printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 start "$workloads/shares" 600
-check "a disk of 2 MiB" mount_small 2m "$disk"
-check "it starts" start_service
+check "a disk of 2 MiB is mounted" mount_small 2m "$disk"
+check "the service starts" start_service
 begun=$(date +%s)
 engine=$(role_pids engine)
 check "windows are written" seals
@@ -237,105 +237,105 @@ seals
 until=$(date +%s)
 
 dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
-check "full: it tells that it fails" wait_for 60 is_failing 1
-check "and what of" wait_for 60 status_says 'history cannot be written.*(full|no space)'
-check "windows dropped are counted" wait_for 60 has_dropped 2
-check "it goes on sampling" samples_on
-check "what was written before is there" wait_for 60 has_history_of "$begun" "$until"
+check "full: the metrics report failing writes" wait_for 60 is_failing 1
+check "full: status names the reason" wait_for 60 status_says 'history cannot be written.*(full|no space)'
+check "full: dropped windows are counted" wait_for 60 has_dropped 2
+check "sampling continues" samples_on
+check "earlier windows are readable" wait_for 60 has_history_of "$begun" "$until"
 rm "$disk/filler"
-check "room again: it recovers by itself" wait_for 60 is_failing 0
+check "room again: writes recover" wait_for 60 is_failing 0
 check "windows are written again" seals
-check "it says so" wait_for 60 logged 'the history: it is written again'
-check "what is missing is told of" wait_for 60 status_says 'windows? could not be written'
-check "by the same engine" same_engine
+check "room again: the log says so" wait_for 60 logged 'the history: it is written again'
+check "room again: status reports the missing windows" wait_for 60 status_says 'windows? could not be written'
+check "the engine was not restarted" same_engine
 
-# Nothing on it may be open for writing when it becomes read-only: it is full first.
+# A file system can become read-only only without files open for writing, so it is filled first.
 dd if=/dev/zero of="$disk/filler" bs=4k 2>"$tmp/dd"
 wait_for 60 is_failing 1
 becomes_read_only() { mount -o remount,ro "$disk"; }
-check "a disk that becomes read-only" wait_for 60 becomes_read_only
-check "it tells of it" wait_for 60 status_says 'history cannot be written.*read-only'
-check "it goes on sampling" samples_on
-check "what was written before is there" wait_for 60 has_history_of "$begun" "$until"
+check "the disk becomes read-only" wait_for 60 becomes_read_only
+check "read-only: status reports it" wait_for 60 status_says 'history cannot be written.*read-only'
+check "sampling continues" samples_on
+check "earlier windows are readable" wait_for 60 has_history_of "$begun" "$until"
 mount -o remount,rw "$disk"
 rm "$disk/filler"
-check "writable again: it recovers by itself" wait_for 60 is_failing 0
+check "writable again: writes recover" wait_for 60 is_failing 0
 check "windows are written again" seals
-check "by the same engine" same_engine
-check "it ends when it is told to" end
+check "the engine was not restarted" same_engine
+check "the service ends on SIGTERM" end
 cp "$(database)" "$tmp/good.db"
 
-check "an empty disk of 8 MiB" remount 8m
-check "it starts" start_service
+check "an empty disk of 8 MiB is mounted" remount 8m
+check "the service starts" start_service
 begun=$(date +%s)
 check "windows are written" seals
 seals
 until=$(date +%s)
-check "it ends when it is told to" end
-check "25 days that are over" make_days 25
-check "it starts with them" start_service
+check "the service ends on SIGTERM" end
+check "25 past days are made" make_days 25
+check "the service starts with past days" start_service
 engine=$(role_pids engine)
-check "status tells of them" wait_for 60 status_has_days
+check "status lists the days" wait_for 60 status_has_days
 yesterday=$(days | tail -n 2 | head -n 1)
 fill
-check "full: the oldest days go" wait_for 60 old_ones_went
+check "full: the oldest days are evicted" wait_for 60 old_ones_went
 check "windows are written" seals
-check "status tells of the days that are left" wait_for 60 status_has_days
-check "the last of them is among these" [ -e "$disk/history/$yesterday" ]
-check "and can be read" wait_for 60 has_history_of $((begun - 86400)) $((until - 86400))
-check "by the same engine" same_engine
-check "it ends when it is told to" end
+check "status lists the remaining days" wait_for 60 status_has_days
+check "yesterday remains" [ -e "$disk/history/$yesterday" ]
+check "yesterday is readable" wait_for 60 has_history_of $((begun - 86400)) $((until - 86400))
+check "the engine was not restarted" same_engine
+check "the service ends on SIGTERM" end
 fill
-check "full at the start: it starts" start_service
+check "full at the start: the service starts" start_service
 engine=$(role_pids engine)
-check "the oldest days go" wait_for 60 old_ones_went
+check "full at the start: the oldest days are evicted" wait_for 60 old_ones_went
 check "windows are written" seals
 went=true
 while $went && [ "$(days | wc -l)" -gt 1 ]; do
 	fill
 	wait_for 60 old_ones_went || went=false
 done
-check "full again and again: at last there is but the day that is written" [ "$(days | wc -l)" = 1 ]
+check "full repeatedly: at last only the current day remains" [ "$(days | wc -l)" = 1 ]
 dropped=$(count_of pilotlight_windows_dropped_total)
 fill
-check "which stays: windows are dropped" wait_for 60 has_dropped $((dropped + 1))
-check "as status tells" wait_for 60 status_says 'windows? could not be written'
-check "its own are there" wait_for 60 has_history_of "$begun" "$until"
+check "the current day is kept and windows are dropped" wait_for 60 has_dropped $((dropped + 1))
+check "status reports the dropped windows" wait_for 60 status_says 'windows? could not be written'
+check "the current day's windows are readable" wait_for 60 has_history_of "$begun" "$until"
 rm "$disk/filler"
-check "room again: it recovers by itself" wait_for 60 is_failing 0
+check "room again: writes recover" wait_for 60 is_failing 0
 check "windows are written again" seals
-check "by the same engine" same_engine
-check "it ends when it is told to" end
+check "the engine was not restarted" same_engine
+check "the service ends on SIGTERM" end
 
-check "a disk with room" remount 64m
+check "a disk with room is mounted" remount 64m
 for damage in "${damages[@]}"; do
 	name=${damage%:*} how=${damage##*:}
-	check "$name: it starts" start_with "$how"
+	check "$name: the service starts" start_with "$how"
 	check "$name: windows are written" seals
-	check "$name: it is set aside" wait_for 60 set_aside 1
-	check "$name: status tells" wait_for 60 status_says 'set aside'
+	check "$name: the database is set aside" wait_for 60 set_aside 1
+	check "$name: status reports it" wait_for 60 status_says 'set aside'
 	engine=$(role_pids engine)
 	"$how"
 	check "$name while it runs: windows are written" recovers
-	check "$name while it runs: they can be read" wait_for 60 is_readable
-	check "$name while it runs: by the same engine" same_engine
-	check "$name: it ends when it is told to" end
+	check "$name while it runs: windows are readable" wait_for 60 is_readable
+	check "$name while it runs: the engine was not restarted" same_engine
+	check "$name: the service ends on SIGTERM" end
 done
 
-check "none: it starts" start_with remove
-check "none: windows are written" seals
+check "no database: the service starts" start_with remove
+check "no database: windows are written" seals
 engine=$(role_pids engine)
 remove
-check "none any more: windows are written" recovers
-check "none any more: they can be read" wait_for 60 is_readable
-check "none any more: by the same engine" same_engine
-check "none: it ends when it is told to" end
+check "database removed: windows are written" recovers
+check "database removed: windows are readable" wait_for 60 is_readable
+check "database removed: the engine was not restarted" same_engine
+check "no database: the service ends on SIGTERM" end
 
-check "a full symbol cache" fill_cache
-check "it starts with it" start_service
+check "the symbol cache is filled" fill_cache
+check "the service starts with a full symbol cache" start_service
 check "windows are written" seals
-check "it goes on sampling" samples_on
-check "they can be read" wait_for 60 is_readable
-check "it ends when it is told to" end
+check "sampling continues" samples_on
+check "windows are readable" wait_for 60 is_readable
+check "the service ends on SIGTERM" end
 note "$(tail -n 4 "$tmp/service.log")"
 finish

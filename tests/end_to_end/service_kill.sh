@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# kill -9 of each role at random moments under load: KILLS times (6). The service comes back, its
-# databases are sound, what was sealed is there, and what was not is told of.
+# Kills each role with SIGKILL at random moments under load, KILLS (6) times. The service comes back with valid
+# databases and all sealed windows, and reports what was not sealed.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -20,10 +20,10 @@ now_ms() {
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# As the service manager does, which waits for all of the unit's processes. restart_broker ENGINE
+# restart_broker ENGINE: like a service manager, waits for all of the unit's processes and starts a new service.
 restart_broker() {
 	wait "$service_pid" 2>/dev/null
-	# Whoever has it now may be slow to take its end.
+	# The process that now is its parent may be slow to reap it.
 	while [ -n "$1" ] && readlink "/proc/$1/exe" >/dev/null; do
 		sleep 0.02
 	done
@@ -35,7 +35,7 @@ answers() {
 	curl -sf --max-time 2 --unix-socket "$PILOTLIGHT_SOCKET" -o /dev/null http://localhost/api/v1/status
 }
 
-# Sets sealed, the end of what is known to be sealed, in whole s since 1970.
+# Sets sealed, the latest time known to be sealed, in whole s since 1970.
 read_sealed() {
 	local value
 
@@ -44,8 +44,8 @@ read_sealed() {
 	[ "${value:-0}" -le $sealed ] || sealed=$value
 }
 
-# count_history TO: sets samples, those that the history has from the beginning to TO, in s. What is only
-# not answered yet, as by an engine that has just been started, is asked again.
+# count_history TO: sets samples, the number of samples in history up to TO, in s. Repeats the query while an
+# engine that has just started does not answer.
 count_history() {
 	ask() {
 		"$pilotlight" export --from "@$begun" --to "@$1" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log"
@@ -76,9 +76,9 @@ kill_role() {
 	[ "$role" = worker ] || engine_kills=$((engine_kills + 1))
 }
 
-# What an engine finds when it begins has been sampled before: the window that tells of it, and of what was
-# lost, has begun before, too. Counts those that have more samples than fire in their time. Not of a new
-# service: what the one before it has lost is of before there was a window.
+# A new engine finds samples from before its start, so its first window, which reports them and the losses, must
+# begin before it. Counts windows with more samples than can fire in their time. A new service is exempt: the
+# losses of the previous service are from before its first window.
 count_crowded() {
 	"$pilotlight" report --last 2s -o "$tmp/last.txt" 2>/dev/null || return 0
 	awk -v each=$((rate_hz * $(getconf _NPROCESSORS_ONLN))) '
@@ -89,7 +89,7 @@ count_crowded() {
 	note "$(grep -E '^# (time|samples|lost)' "$tmp/last.txt")"
 }
 
-# One kill: what was there before must be there afterwards.
+# One kill: all sealed samples must remain.
 one_kill() {
 	local role=$1 until before start end samples
 
@@ -97,7 +97,7 @@ one_kill() {
 	sleep $((RANDOM % 3))
 	read_sealed
 	until=$sealed
-	count_history "$until" || { note "$role: no history before it: $(cat "$tmp/part.log")"; return 1; }
+	count_history "$until" || { note "$role: no history before the kill: $(cat "$tmp/part.log")"; return 1; }
 	before=$samples
 	[ "$role" != worker ] || { "$pilotlight" flamegraph --last 1min -o "$tmp/x.svg" >/dev/null 2>&1 & }
 	start=$(now_ms)
@@ -110,7 +110,7 @@ one_kill() {
 	came_back=$((came_back + 1))
 	[ "$role" != engine ] || [ $broker_kills -gt 0 ] || count_crowded
 	[ $((end - start)) -le $slowest_ms ] || slowest_ms=$((end - start))
-	count_history "$until" || { note "$role: no history after it: $(cat "$tmp/part.log")"; return 1; }
+	count_history "$until" || { note "$role: no history after the kill: $(cat "$tmp/part.log")"; return 1; }
 	if [ "$samples" -lt "$before" ]; then
 		sealed_lost=$((sealed_lost + 1))
 		note "$role: $before samples were sealed, $samples are there"
@@ -131,19 +131,19 @@ nothing_set_aside() {
 	[ "$(find "$STATE_DIRECTORY" -type f | grep -vcE '/(lock|[0-9-]+\.db(-wal|-shm)?)$')" = 0 ]
 }
 
-is_told_of() {
+is_reported() {
 	"$pilotlight" report --from "@$begun" -o "$tmp/report.txt" 2>/dev/null || return
 	lost=$(grep -oE 'engine killed [0-9,]+' "$tmp/report.txt" | head -n 1)
 	[ -n "$lost" ]
 }
 
-# What engines took with them is among the losses that the history tells of. Few have anything with them, as
-# what is drained is sealed soon: but those that have just drained what another one has left.
-told_of() {
+# The history reports the losses of killed engines. Few engines hold unsealed samples, because drained samples
+# are sealed soon; an engine that has just drained the samples of its predecessor does.
+losses_are_reported() {
 	local end=$((SECONDS + 180)) lost
 
-	until wait_for 8 is_told_of; do
-		[ $SECONDS -lt $end ] || { note "nothing is told of"; return 1; }
+	until wait_for 8 is_reported; do
+		[ $SECONDS -lt $end ] || { note "no loss is reported"; return 1; }
 		kill_role engine
 		wait_for 60 answers
 		kill_role engine
@@ -151,10 +151,10 @@ told_of() {
 	note "$lost; $(metric 'pilotlight_samples_lost_with_engines_total') in the last service's own count"
 }
 
-# --- killed over a window that is written ---------------------------------------------------------
+# --- killed while a window is written --------------------------------------------------------
 
-# As its last bytes are waited for: no reader sees the window then, and the next engine finds it. A tracer
-# stops it in each call, and for long in fsync(2) and fdatasync(2) alone.
+# Kills the engine while it waits for the disk. No reader sees the window then, and the next engine finds it. A
+# tracer delays only fsync(2) and fdatasync(2) for long.
 is_held() {
 	[[ $(uname -m) != x86_64 || $(cat "/proc/$1/syscall") =~ ^7[45]\  ]] &&
 		grep -q '^State:.t' "/proc/$1/status" && sleep 0.5 && grep -q '^State:.t' "/proc/$1/status"
@@ -164,14 +164,14 @@ history() {
 	sqlite3 "file:$(ls "$STATE_DIRECTORY"/history/*.db | tail -n 1)?mode=ro" "$1"
 }
 
-# windows_until TIME_NS: how many there are that end before.
+# windows_until TIME_NS: prints the number of windows that end before it.
 windows_until() {
 	history "SELECT count(*) FROM windows WHERE level < 8 AND is_supplement = 0 AND end_ns <= $1"
 }
 
 has_tracer() { has strace && strace -qq -o /dev/null true; }
 
-# The disk may be waited for before the window is in the file: then it is another one's turn.
+# The engine may wait for the disk before the window is in the file. Then this tries the next window.
 kill_in_a_commit() {
 	local i
 
@@ -190,7 +190,7 @@ kill_in_commit() {
 		-e inject=fsync,fdatasync:delay_exit=3000000 2>/dev/null &
 	tracer=$!
 	started+=($tracer)
-	wait_for 60 is_held "$thread" || { note "the writer has not waited for the disk"; return 1; }
+	wait_for 60 is_held "$thread" || { note "the writer did not wait for the disk"; return 1; }
 	killed_ns=$(date +%s%N)
 	before=$(windows_until "$killed_ns")
 	kill -KILL "$engine"
@@ -203,7 +203,7 @@ kill_in_commit() {
 		end_ns <= $killed_ns ORDER BY monotonic_ns DESC LIMIT 1")
 }
 
-# Of the time that they are of, each: none has any that is another's.
+# No two windows overlap in time.
 none_overlap() {
 	local overlaps
 
@@ -214,14 +214,14 @@ none_overlap() {
 	return 1
 }
 
-# Fewer samples are said to be lost, behind that window, than it has.
-is_told_once() {
+# The losses reported after that window are fewer than its samples, so its samples are not reported as lost.
+is_reported_once() {
 	local lost
 
 	none_overlap || return
 	"$pilotlight" report --from "@$killed_s" -o "$tmp/once.txt" 2>/dev/null || return
 	lost=$(grep -oE 'engine killed [0-9,]+' "$tmp/once.txt" | tr -dc 0-9)
-	note "the window has $written samples; ${lost:-0} are said to be lost"
+	note "the window has $written samples; ${lost:-0} are reported lost"
 	[ "$written" -gt 0 ] && [ "${lost:-0}" -lt "$written" ]
 }
 
@@ -230,7 +230,7 @@ has_next_window() { [ "$(windows_until 9000000000000000000)" -gt "$windows" ]; }
 plan 11
 same_day 400
 printf '[History]\nWindow=%ss\n[Sampling]\nFrequencyHz=%s\nMaxCostPercent=50\n' $window_s $rate_hz >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-check "it starts" start_service
+check "the service starts" start_service
 start_busy_cpus
 start "$workloads/spawner" 50 600
 begun=$(date +%s)
@@ -242,21 +242,21 @@ for ((i = 0; i < kills; i++)); do
 	one_kill "${roles[$((i % 4))]}" || break
 done
 note "$i kills, slowest to answer again: $slowest_ms ms"
-check "it came back each time, and told of its history" [ "$i" = "$kills" ]
-check "nothing that was sealed is missing" [ $sealed_lost = 0 ]
-check "what was open is told of" told_of
-check "no window has more samples than its time" [ $crowded = 0 ]
-check "engines have been killed at all" [ $engine_kills -gt 0 ]
+check "the service came back each time and answered from history" [ "$i" = "$kills" ]
+check "no sealed sample is missing" [ $sealed_lost = 0 ]
+check "the losses of open windows are reported" losses_are_reported
+check "no window has more samples than can fire in its time" [ $crowded = 0 ]
+check "at least one engine was killed" [ $engine_kills -gt 0 ]
 if has_tracer; then
-	check "a window is written whose engine does not live to know" kill_in_a_commit
+	check "a window survives although its engine dies during the commit" kill_in_a_commit
 	windows=$(windows_until 9000000000000000000)
 	wait_for 60 has_next_window
-	check "it is told of once" is_told_once
+	check "that window's samples are reported once" is_reported_once
 else
-	skip "a window whose engine does not live to know" "no strace"
-	skip "it is told of once" "no strace"
+	skip "a window survives although its engine dies during the commit" "no strace"
+	skip "that window's samples are reported once" "no strace"
 fi
-check "it ends when it is told to" stop_service
+check "the service ends on SIGTERM" stop_service
 check "the databases pass integrity_check" databases_are_sound
-check "none was set aside" nothing_set_aside
+check "no database was set aside" nothing_set_aside
 finish

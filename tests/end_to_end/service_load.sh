@@ -1,11 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service under a load that is hostile in every way at once: processes that come and go by the
-# thousand, one of ten thousand threads, more clients than it takes, and clients that mean no good.
-# LOAD_SECONDS (24) is how long; FORKS (5000) a second; THREADS (10000); CLIENTS (50). The rate is kept
-# at 99 Hz whatever that costs, unless MAX_COST_PERCENT (100) says otherwise: by default the service
-# would sample more rarely and have an easy time of it. The load and the service have a cgroup
-# each, as units have.
+# The service under several hostile loads at once for LOAD_SECONDS (24): FORKS (5000) processes a second, a process
+# of THREADS (10000) threads, CLIENTS (50) clients, more than the service accepts, and hostile clients.
+# MAX_COST_PERCENT (100) keeps the rate at 99 Hz, because the service would otherwise sample less often. The load
+# and the service each have their own cgroup, as units do.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -25,9 +23,9 @@ max_cost=${MAX_COST_PERCENT:-100}
 hostile=$root/tests/end_to_end/hostile_clients.py
 page=$tmp/metrics
 
-# --- whose CPU it is ---------------------------------------------------------------------------
+# --- sharing the CPU --------------------------------------------------------------------------
 
-# The folder of cgroups that share the CPU among each other; nothing where there are none.
+# Prints the folder of cgroups with a CPU controller, or nothing.
 find_cpu_groups() {
 	local folder
 
@@ -40,13 +38,13 @@ find_cpu_groups() {
 	mkdir "$folder/pilotlight-test-$$" 2>/dev/null && rmdir "$folder/pilotlight-test-$$" && echo "$folder"
 }
 
-# make_group NAME: the file that a process is written to for being in it.
+# make_group NAME: prints the file to which a process writes its PID to enter the cgroup.
 make_group() {
 	[ -n "$cpu_groups" ] || { echo /dev/null; return; }
 	mkdir "$cpu_groups/pilotlight-$1-$$" && echo "$cpu_groups/pilotlight-$1-$$/cgroup.procs"
 }
 
-# In the load's group.
+# loaded COMMAND...: runs it in the load's cgroup.
 loaded() {
 	echo "$BASHPID" >"$load_group" && exec "$@"
 }
@@ -62,7 +60,7 @@ clean_up_groups() {
 }
 at_exit clean_up_groups
 
-# The history, where that can be: how a slow disk is borne is another test's.
+# Keeps the history in memory if possible; another test covers slow disks.
 on_memory() {
 	memory_folder=$(mktemp -d /dev/shm/pilotlight-test.XXXXXX 2>/dev/null) || return 0
 	export STATE_DIRECTORY=$memory_folder
@@ -70,10 +68,10 @@ on_memory() {
 memory_folder=
 cpu_groups=$(find_cpu_groups)
 load_group=$(make_group load) service_group=$(make_group service)
-# How long anything may take, in seconds: with a share of the CPUs that the host leaves, or as one among
-# thousands, whose turn comes when it comes.
+# The time limit in seconds: short if the service has its share of the CPUs, longer if it competes with thousands
+# of threads.
 patience=15
-[ -n "$cpu_groups" ] || { patience=30; note "no cgroups of the CPU here: the service is one among thousands"; }
+[ -n "$cpu_groups" ] || { patience=30; note "no CPU cgroups here: the service competes with thousands of threads"; }
 
 in_its_group() {
 	local program=$pilotlightd
@@ -83,14 +81,14 @@ in_its_group() {
 	chmod +x "$pilotlightd"
 }
 
-# --- what is measured --------------------------------------------------------------------------
+# --- measurements -------------------------------------------------------------------------
 
 value() {
 	awk -v name="$1" '$1 == name { print $2 }' "$page"
 }
 
-# Sets took, in seconds of curl's own (what it is like to start it here is no matter of the service), and
-# code: HTTP's, 000 where there was no answer.
+# Sets took, the time in seconds by curl (without its own slow start), and code, the HTTP status, 000 without an
+# answer.
 read_page() {
 	local written
 
@@ -101,14 +99,14 @@ read_page() {
 	return "$1"
 }
 
-# What of it is no other's: the engine and the broker, in bytes.
+# Prints the private memory of engine and broker, in bytes.
 private_bytes() {
 	cat /proc/"$service_pid"/smaps_rollup /proc/"$engine"/smaps_rollup |
 		awk '/^Private_(Clean|Dirty)/ { sum += $2 } END { print sum * 1024 }'
 }
 
-# A line a second of what is to stay bounded, and some in any case: seconds, the service's own count of its
-# memory, ours, its drain lag; and the slowest answer to the client that means well.
+# Writes a line a second, and a few in any case: seconds, memory by the service's own count, memory by ours, and
+# drain lag. Also tracks the slowest answer to the well-behaved client.
 watch_service() {
 	local begin=$EPOCHREALTIME end=$((SECONDS + seconds)) took code
 
@@ -140,14 +138,14 @@ within_memory() {
 	[ "$(largest 2)" -le "$budget" ] && [ "$(largest 3)" -le "$budget" ]
 }
 
-# usual_bytes FROM TO: in the middle of what it had in those lines, from the one after FROM; answers come and
-# go.
+# usual_bytes FROM TO: prints the median memory in the lines after FROM up to TO, because answers use memory for a
+# short time.
 usual_bytes() {
 	awk -v from="$1" -v to="$2" 'NR > from && NR <= to { print $2 }' "$tmp/watched" | sort -n |
 		awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] + 0 }'
 }
 
-# The last third against the one before: what grows goes on growing.
+# Compares the last third with the one before: a leak would still grow.
 is_flat() {
 	local before after count
 
@@ -182,7 +180,7 @@ ask_history() {
 	sqlite3 "file:$(ls "$STATE_DIRECTORY"/history/*.db | tail -n 1)?mode=ro" "$1"
 }
 
-# Windows follow each other, from before the load to its end, without time that is in none.
+# Windows cover the load from start to end without gaps.
 no_window_missing() {
 	local gaps covered
 
@@ -204,7 +202,7 @@ day_of_history() {
 
 # --- the load ----------------------------------------------------------------------------------
 
-# Asks for one thing after the other; CODES has a line for each answer.
+# Sends one request after the other; CODES gets a line for each answer.
 loop_client() {
 	local path=$1 end=$((SECONDS + seconds))
 
@@ -248,7 +246,7 @@ told_of_limits() {
 	[ "$clients" -le 32 ] || cat "$tmp"/codes.* | grep -qE '^(429|503)$'
 }
 
-# Nothing that is none of an answer, and no failure of ours.
+# Every reply is an HTTP answer, and none is a failure of the service.
 no_other_answers() {
 	! cat "$tmp"/codes.* | grep -vE '^(200|429|503|000)$'
 }
@@ -268,7 +266,7 @@ has_short_lived() {
 
 	"$pilotlight" export --last 1min --comm short_lived -o "$tmp/short.folded" || return
 	took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
-	note "$(folded_count "$tmp/short.folded" short_lived '') samples of them, told after $took s"
+	note "$(folded_count "$tmp/short.folded" short_lived '') samples of them, answered after $took s"
 	[ "$(folded_count "$tmp/short.folded" short_lived short_lived_work)" -gt 0 ] && at_least $patience "$took"
 }
 
@@ -277,15 +275,15 @@ same_day 200
 printf '[Sampling]\nMaxCostPercent=%s\n[History]\nWindow=%ss\n' "$max_cost" $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 in_its_group
 on_memory
-check "it starts" start_service
+check "the service starts" start_service
 has_window() { [ "$(metric pilotlight_windows_sealed_total)" -ge 1 ]; }
 wait_for 60 has_window
-# Its symbols are there before the load, as those of what a machine runs often are.
+# The workload's symbols are cached before the load, like those of programs that a machine runs often.
 start "$workloads/spawner" 50 90
 wait_for 60 has_short_lived || note "no short-lived process has its names"
 stop_started
 begun=$(date +%s)
-# The clients are not of its group.
+# The clients are outside of the service's cgroup.
 chmod 666 "$PILOTLIGHT_SOCKET"
 engine=$(role_pids engine)
 answers=0 unanswered=0 slowest=0
@@ -300,43 +298,43 @@ start_hostile silent 30
 start_hostile slow
 start_hostile garbage
 watch_service
-check "the client that means well has its answers while it lasts" has_short_lived
+check "a well-behaved client gets answers under the load" has_short_lived
 wait "$forks_pid" "${hostile_pids[@]}"
 stop_started
 ended=$(date +%s)
 note "$(cat "$tmp/forks") forks in $seconds s, a process of $(cat "$tmp/crowd") threads"
-note "asked each second: $answers answers, the slowest after $slowest s; $unanswered without"
-check "each time" [ $((unanswered * 20)) -le "$answers" ]
-check "within $patience s" at_least $patience "$slowest"
-check "clients have answers" answered
-check "or are told that there are too many" told_of_limits
-check "and nothing else" no_other_answers
+note "requests each second: $answers answers, the slowest after $slowest s; $unanswered without"
+check "at most 5 % of its requests get no answer" [ $((unanswered * 20)) -le "$answers" ]
+check "its answers take at most $patience s" at_least $patience "$slowest"
+check "the other clients get answers" answered
+check "surplus clients are refused" told_of_limits
+check "no client gets any other reply" no_other_answers
 check "garbage is refused" garbage_is_refused
-check "the silent and the slow are borne, and ended" silence_is_ended
-# What is open while the load ends is sealed after it.
+check "silent and slow connections are closed" silence_is_ended
+# The window open at the end of the load is sealed later.
 covers_the_load() { [ "$(metric pilotlight_sealed_until_time_seconds | cut -d. -f1)" -gt "$ended" ]; }
 wait_for 60 covers_the_load || note "no window ends after the load"
-check "it still tells how it is" wait_for 60 read_page
+check "metrics are available after the load" wait_for 60 read_page
 check "the accounts close" accounts_of_page
-check "less than a thousandth is lost" loses_little
+check "less than 0.1 % of the samples is lost" loses_little
 check "no window is dropped" none_dropped
 if has sqlite3; then
 	wait_for 60 no_window_missing
-	check "nor missing" no_window_missing
+	check "no window is missing" no_window_missing
 	note "$(day_of_history)"
 else
-	skip "nor missing" "no sqlite3"
+	skip "no window is missing" "no sqlite3"
 fi
 note "drain lag at most $(largest 4) s"
-check "draining is never so far behind either" at_least $patience "$(largest 4)"
+check "the drain lag is at most $patience s" at_least $patience "$(largest 4)"
 check "the memory is within its budget" within_memory
-check "and does not go on growing" is_flat
-check "the engine is the same" [ "$(role_pids engine)" = "$engine" ]
-check "it has not been started again" [ "$(value pilotlight_engine_starts_total)" = 1 ]
-check "it ends when it is told to" stop_service
-# But for requests that it refuses, with its reasons.
+check "the memory does not keep growing" is_flat
+check "the engine has the same PID" [ "$(role_pids engine)" = "$engine" ]
+check "the engine was started only once" [ "$(value pilotlight_engine_starts_total)" = 1 ]
+check "the service ends on SIGTERM" stop_service
+# Not counting refused requests.
 complaints() { grep -v "' refused to " "$tmp/service.log" | grep -cE 'cannot|failed|died|killed'; }
-check "and had nothing to complain of" [ "$(complaints)" = 0 ]
+check "the service logged no other warning" [ "$(complaints)" = 0 ]
 note "$(tail -n 5 "$tmp/service.log")"
 note "history: $(du -sb "$STATE_DIRECTORY/history" | cut -f 1) bytes"
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# /metrics as Prometheus sees it: promtool has nothing to say, and a Prometheus scrapes it by TCP.
+# promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -10,7 +10,7 @@ need_service
 has curl || skip_all "no curl"
 has prometheus && has promtool || skip_all "no prometheus"
 
-# Two ports that nobody has for the moment.
+# Prints two free ports.
 draw_ports() {
 	python3 -c 'import socket
 drawn = [socket.socket() for i in range(2)]
@@ -19,7 +19,7 @@ for one in drawn:
 print(*(one.getsockname()[1] for one in drawn))'
 }
 
-# query EXPRESSION: the value of its one result.
+# query EXPRESSION: prints the value of its single result.
 query() {
 	curl -sG "http://127.0.0.1:$prometheus_port/api/v1/query" --data-urlencode "query=$1" |
 		grep -oE '"value":\[[0-9.]+,"[^"]*"' | sed 's/.*"\([^"]*\)"$/\1/'
@@ -35,8 +35,8 @@ no_complaint() {
 		{ note "$(cat "$tmp/promtool")"; return 1; }
 }
 
-# What Prometheus has summed up is what the books say: fired = stored + dropped.
-books_close() {
+# The sums in Prometheus close: fired = stored + dropped.
+accounts_close_there() {
 	local difference
 
 	difference=$(query 'sum(pilotlight_samples_fired_total) - sum(pilotlight_samples_stored_total) - sum(pilotlight_samples_dropped_total)')
@@ -48,7 +48,7 @@ listens() {
 	curl -sf -o /dev/null "http://127.0.0.1:$port/metrics"
 }
 
-# A port that was drawn may be another's by now: then others are, three times.
+# Another program may have bound a port meanwhile, so this tries other ports, three times in all.
 start_on_ports() {
 	local i
 
@@ -80,15 +80,15 @@ is_scraped() {
 }
 
 plan 5
-check "it starts" start_on_ports
-check "promtool has nothing to say" no_complaint
+check "the service starts" start_on_ports
+check "promtool has no complaint" no_complaint
 cat >"$tmp/prometheus.yml" <<EOF
 global: { scrape_interval: 1s }
 scrape_configs:
   - job_name: pilotlight
     static_configs: [ { targets: [ "127.0.0.1:$port" ] } ]
 EOF
-check "a Prometheus scrapes it" is_scraped
-check "its books close there" books_close
-check "it ends when it is told to" stop_service
+check "a Prometheus server scrapes the service" is_scraped
+check "the accounts close in Prometheus" accounts_close_there
+check "the service ends on SIGTERM" stop_service
 finish

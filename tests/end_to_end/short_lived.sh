@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Processes that end long before anybody looks at them keep their names and their symbols.
+# Processes that end long before the engine reads their files keep their names and symbols.
 . "$(dirname "$0")/lib.sh"
 
-# named FILE COMM FRAME LEAST: at least LEAST samples, nine of ten with the frame.
+# named FILE COMM FRAME LEAST: COMM has at least LEAST samples, 90 % of them with the frame.
 named() {
 	local all with_frame
 
@@ -13,7 +13,7 @@ named() {
 	[ "$all" -ge "$4" ] && [ $((with_frame * 10)) -ge $((all * 9)) ]
 }
 
-# Whatever has the children's own function belongs to the children's own comm.
+# All samples in the children's function have the children's comm.
 children_have_their_comm() {
 	local all own
 
@@ -23,7 +23,7 @@ children_have_their_comm() {
 	[ "$all" -gt 100 ] && [ "$own" = "$all" ]
 }
 
-# What the children do besides is exec, the dynamic linker and exit, all of which has names.
+# The children's other frames (exec, the dynamic linker, exit) have names too.
 children_have_names() {
 	local all unknown
 
@@ -36,21 +36,21 @@ children_have_names() {
 	return 1
 }
 
-# record_one OUTPUT [unlink]: a process whose file is to be had only as long as it lives, so that nobody has
-# it where the CPUs are others' for these 50 ms: then it is done once more.
+# record_one OUTPUT [unlink]: records a process whose file is available only during its life. If other processes
+# have the CPUs for these 50 ms, the engine misses the file, and the recording is repeated.
 record_one() {
 	local output=$1 program=$workloads/fifty_ms i
 
 	shift
 	for i in 1 2; do
-		[ $i = 1 ] || note "once more: nobody has had its file"
+		[ $i = 1 ] || note "repeated: the engine missed the file"
 		[ $# = 0 ] || { program=$tmp/fifty_gone && cp "$workloads/fifty_ms" "$program" || return; }
 		record "$output" -F 999 -- "$program" "$@" || return
 		[ $# != 0 ] && [ "$(folded_count "$output" '' fifty_ms_work)" = 0 ] || break
 	done
 }
 
-# record_ten OUTPUT [unlink]: ten recordings of one process each, whose files lie one behind the other.
+# record_ten OUTPUT [unlink]: concatenates ten recordings of one process each.
 record_ten() {
 	local output=$1 part=$tmp/part.folded i
 
@@ -72,8 +72,8 @@ run_ten() {
 	done
 }
 
-# record_spawner OUTPUT: until no record of what is mapped was lost, and all symbols were waited for: where
-# others have the CPUs either may be, and is told. Three times at most.
+# record_spawner OUTPUT: repeats the recording, three times at most, until no mapping record was lost and all
+# symbols were ready. Either may happen on a busy machine, and the summary reports it.
 record_spawner() {
 	local i
 
@@ -95,13 +95,13 @@ check "one process of 50 ms has its comm and its function" \
 
 check "unlinked: record succeeds" record_ten "$tmp/gone.folded" unlink
 check "unlinked: the file is gone" [ ! -e "$tmp/fifty_gone" ]
-check "unlinked: it has its comm and its function" \
+check "unlinked: the process has its comm and its function" \
 	named "$tmp/gone.folded" fifty_gone fifty_ms_work 300
 
 export -f run_ten
 export workloads tmp
 check "ten in a row: record succeeds" record "$tmp/ten.folded" -F 999 -a -- bash -c run_ten
-check "ten in a row: each is gone, all have their function" \
+check "ten in a row: each has ended, and all have their function" \
 	named "$tmp/ten.folded" leaving fifty_ms_work 300
 
 check "spawner: record succeeds" record_spawner "$tmp/spawner.folded"

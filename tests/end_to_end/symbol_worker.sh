@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The worker that makes symbol files: what it may not do, and files that ask for more than anybody has.
+# The worker that makes symbol files: its sandbox and limits, and files that would need more than the limits.
 . "$(dirname "$0")/lib.sh"
 
 cache=$tmp/cache
 hostile=$tmp/hostile
 
-# add NAME OPTIONS...: of the hostile file; the answer is in $tmp/answer. 124: it did not end.
+# add NAME OPTIONS...: adds the hostile file, with the answer in $tmp/answer. Status 124: the command did not end.
 add() {
 	local name=$1
 
@@ -15,13 +15,13 @@ add() {
 		"$hostile/$name" >"$tmp/answer" 2>"$tmp/err"
 }
 
-# field NAME: of the answer.
+# field NAME: prints a field of the answer.
 field() {
 	grep -o "\"$1\":[^,}]*" "$tmp/answer" | head -n 1 | cut -d: -f2- | tr -d '"'
 }
 
-# is_told NAME RESULT REASONS: the worker ended by itself or its limits, and it is told how.
-is_told() {
+# is_reported NAME RESULT REASONS: the worker ended by itself or by its limits, and the answer has the reason.
+is_reported() {
 	local name=$1 result=$2 reasons=$3
 
 	add "$name"
@@ -35,7 +35,7 @@ is_added() {
 	[ "$(field result)" = added ]
 }
 
-# worker_of PID: its child, stopped in the sandbox. Fails if there is none and will be none.
+# worker_of PID: prints its child, stopped in the sandbox. Fails if there will be none.
 worker_of() {
 	local parent=$1 worker
 
@@ -62,7 +62,7 @@ status_is() {
 	return 1
 }
 
-# limit_is NAME VALUE: the soft one.
+# limit_is NAME VALUE: compares the soft limit.
 limit_is() {
 	local value
 
@@ -80,7 +80,7 @@ has_no_capabilities() {
 	done
 }
 
-# 10 is the socket on which it asks for pieces of split DWARF; 11 is for the piece that comes.
+# Descriptor 10 is the socket for requests of split DWARF files; 11 is for a received file.
 has_only_its_files() {
 	local open
 
@@ -89,7 +89,7 @@ has_only_its_files() {
 	[ "$open" = "0 1 2 3 4 5 6 10 " ]
 }
 
-# It cannot end by itself, as it is stopped.
+# The worker is stopped, so it cannot end by itself.
 dies_with_its_parent() {
 	kill -KILL "$adding"
 	wait "$adding" 2>/dev/null
@@ -99,7 +99,7 @@ dies_with_its_parent() {
 	return 0
 }
 
-# Sets worker and adding, its parent. It may end before anybody has looked: then there is another one.
+# Sets worker and adding, its parent. Starts another one if the worker ends before it could be examined.
 catch_worker() {
 	local i
 
@@ -114,21 +114,21 @@ catch_worker() {
 
 check_live_worker() {
 	catch_worker
-	check "live: there is a worker" [ -n "$worker" ] || note "$(cat "$tmp/out")"
+	check "live: a worker runs" [ -n "$worker" ] || note "$(cat "$tmp/out")"
 	cat "/proc/$worker/status" >"$tmp/status"
 	cat "/proc/$worker/limits" >"$tmp/limits"
-	check "live: it is nobody" status_is Uid "65534 65534 65534 65534"
-	check "live: it is of nobody's group" status_is Gid "65534 65534 65534 65534"
-	check "live: it is of no other groups" status_is Groups ""
-	check "live: it has no capabilities" has_no_capabilities
-	check "live: it can gain none" status_is NoNewPrivs 1
+	check "live: the worker runs as nobody" status_is Uid "65534 65534 65534 65534"
+	check "live: the worker has nobody's group" status_is Gid "65534 65534 65534 65534"
+	check "live: the worker has no other groups" status_is Groups ""
+	check "live: the worker has no capabilities" has_no_capabilities
+	check "live: the worker cannot gain capabilities" status_is NoNewPrivs 1
 	check "live: memory is limited" limit_is "Max data size" $((256 << 20))
 	check "live: CPU time is limited" limit_is "Max cpu time" 120
 	check "live: processes are limited" limit_is "Max processes" 0
 	check "live: descriptors are limited" limit_is "Max open files" 12
 	check "live: core files are limited" limit_is "Max core file size" 0
-	check "live: it has its files and no others" has_only_its_files
-	check "live: it dies with its parent" dies_with_its_parent
+	check "live: the worker has only its own files open" has_only_its_files
+	check "live: the worker dies with its parent" dies_with_its_parent
 }
 
 no_drafts_are_left() {
@@ -160,17 +160,17 @@ python3 "$root/tests/end_to_end/hostile_elf.py" "$hostile" || { echo "Bail out! 
 plan 25
 
 ends="nothing damaged too-big no-memory timeout"
-check "10 GB that are mostly a hole" is_told sparse failed "$ends"
-check "2^32 sections" is_told sections failed "$ends"
+check "10 GB that are mostly a hole" is_reported sparse failed "$ends"
+check "2^32 sections" is_reported sections failed "$ends"
 check "cyclic references" is_added cycles
 check "300,000 nested calls" is_added deep
-check "xz: 2 GiB out of 300 KiB" is_told xz_bomb failed "$ends"
-check "xz: a dictionary of 3 GiB" is_told xz_dictionary failed "$ends"
-check "zlib: 2 GiB out of 2 MiB" is_told zlib_bomb failed "$ends"
-check "zlib: more than was said" is_told zlib_understated failed "$ends"
-check "zlib: less than was said" is_told zlib_overstated failed "$ends"
-check "a sound binary after all of them" a_sound_binary_is_added
+check "xz: 2 GiB out of 300 KiB" is_reported xz_bomb failed "$ends"
+check "xz: a dictionary of 3 GiB" is_reported xz_dictionary failed "$ends"
+check "zlib: 2 GiB out of 2 MiB" is_reported zlib_bomb failed "$ends"
+check "zlib: more data than announced" is_reported zlib_understated failed "$ends"
+check "zlib: less data than announced" is_reported zlib_overstated failed "$ends"
+check "a valid binary is added after all of them" a_sound_binary_is_added
 check_live_worker
-check "no drafts are left" no_drafts_are_left
-check "no worker is left" nobody_has_the_cache_open
+check "no temporary files are left" no_drafts_are_left
+check "no process has the cache open" nobody_has_the_cache_open
 finish

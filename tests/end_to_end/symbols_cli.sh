@@ -7,7 +7,7 @@ subcommand=symbols
 
 # --- programs ----------------------------------------------------------------------------------
 
-# Two inlined calls deep, with lines of its own. build NAME OPTIONS...
+# build NAME OPTIONS...: builds a program with two levels of inlined calls.
 build() {
 	local name=$1
 
@@ -54,7 +54,7 @@ EOF
 		strip "$tmp/stripped"
 }
 
-# Every address of outer and main, one a line. addresses PROGRAM
+# addresses PROGRAM: prints every address of outer and main, one a line.
 addresses() {
 	nm -S "$1" | awk '$4 == "outer" || $4 == "main" { print $1, $2 }' |
 		while read -r start size; do
@@ -64,7 +64,7 @@ addresses() {
 		done
 }
 
-# The file offset of each: .text is in one segment.
+# offsets PROGRAM: converts addresses to file offsets; .text is in one segment.
 offsets() {
 	local vaddr offset
 
@@ -89,27 +89,27 @@ usage() {
 		check "$command with an unknown option is a usage error" misused $command --nonsense
 	done
 	check "an empty cache lists nothing" eval 'run 0 list && [ ! -s "$tmp/out" ]'
-	check "... and is not made by that" [ ! -e "$PILOTLIGHT_SYMBOL_CACHE" ]
+	check "... and is not created by list" [ ! -e "$PILOTLIGHT_SYMBOL_CACHE" ]
 }
 
 adding() {
 	check "binaries are added" run 0 add "$tmp/one" "$tmp/other" "$tmp/anonymous"
 	check "... each with its counts" eval 'prints "^$tmp/one: abcd1111.*functions.*inlined.*lines"'
 	check "... one by its hash" prints "^$tmp/anonymous: htlhash:"
-	check "what is there is kept" eval 'run 0 add "$tmp/one" && prints "kept what was there"'
-	check "what is no ELF file fails" eval 'fails add "$tmp/program.c" && complains "not an ELF"'
+	check "an existing entry is kept" eval 'run 0 add "$tmp/one" && prints "kept what was there"'
+	check "a file other than ELF fails" eval 'fails add "$tmp/program.c" && complains "not an ELF"'
 	head -c 100 "$tmp/one" >"$tmp/cut"
 	check "a damaged one fails" fails add "$tmp/cut"
 	check "a missing one fails, the others do not" eval \
 		'run 1 add "$tmp/missing" "$tmp/one" && says_one_sentence && prints "kept"'
-	check "list has them, and a title" eval 'run 0 list && [ "$(wc -l <"$tmp/out")" -ge 4 ]'
+	check "list prints them and a title" eval 'run 0 list && [ "$(wc -l <"$tmp/out")" -ge 4 ]'
 	check "list --json is JSON" eval 'run 0 list --json && is_json_lines "$tmp/out"'
-	check "show tells where it comes from" eval 'run 0 show abcd1111 && prints "^origin.*one$"'
+	check "show prints the origin" eval 'run 0 show abcd1111 && prints "^origin.*one$"'
 	check "show --json is JSON" eval 'run 0 show abcd1111 --json && is_json_lines "$tmp/out"'
-	check "a prefix of two is refused" eval 'fails show abcd && complains "abcd1111.*abcd2222"'
+	check "an ambiguous prefix is refused" eval 'fails show abcd && complains "abcd1111.*abcd2222"'
 	check "three digits are refused" eval 'fails show abc && complains "first 4"'
 	check "an unknown one fails" eval 'fails show 0123456789 && complains "no symbols"'
-	check "a binary's path will do" run 0 show "$tmp/anonymous"
+	check "show accepts a binary's path" run 0 show "$tmp/anonymous"
 }
 
 looking_up() {
@@ -123,13 +123,13 @@ looking_up() {
 		llvm-symbolizer --obj="$tmp/one" <"$tmp/addresses" >"$tmp/theirs"
 		check "... as llvm-symbolizer does" diff "$tmp/theirs" "$tmp/ours"
 	else
-		skip "... as llvm-symbolizer does" "there is no llvm-symbolizer"
+		skip "... as llvm-symbolizer does" "needs llvm-symbolizer"
 	fi
-	check "arguments are answered alike" eval \
+	check "addresses as arguments get the same answers" eval \
 		'"$pilotlight" symbols lookup "$tmp/one" $(cat "$tmp/addresses") | cmp - "$tmp/ours"'
-	check "so are offsets" eval 'offsets "$tmp/one" <"$tmp/addresses" |
+	check "file offsets get the same answers" eval 'offsets "$tmp/one" <"$tmp/addresses" |
 		"$pilotlight" symbols lookup --offset abcd1111 | cmp - "$tmp/ours"'
-	check "what has no name is ??" eval \
+	check "an address without a name is ??" eval \
 		'[ "$("$pilotlight" symbols lookup abcd1111 0x1 | tr "\n" ,)" = "??,??:0:0,," ]'
 	json_says_the_same
 	mistakes
@@ -139,7 +139,7 @@ looking_up() {
 
 json_says_the_same() {
 	"$pilotlight" symbols lookup --json "$tmp/one" <"$tmp/addresses" >"$tmp/json"
-	check "JSON says the same" python3 - "$tmp/json" "$tmp/ours" "$tmp/addresses" <<'EOF'
+	check "JSON has the same names" python3 - "$tmp/json" "$tmp/ours" "$tmp/addresses" <<'EOF'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
 text = ""
@@ -157,18 +157,18 @@ EOF
 
 mistakes() {
 	printf '0x1\nmain\n0x2' | "$pilotlight" symbols lookup abcd1111 >"$tmp/out" 2>"$tmp/err"
-	check "what is no address makes the status 1" [ $? = 1 ]
-	check "... is told with its line" complains "line 2 of standard input: 'main'"
+	check "an invalid address gives status 1" [ $? = 1 ]
+	check "... is reported with its line" complains "line 2 of standard input: 'main'"
 	check "... and is counted" [ "$(grep -c '^$' "$tmp/out")" = 3 ]
 	"$pilotlight" symbols lookup abcd1111 <"$tmp/addresses" 2>"$tmp/err" >/dev/full
-	check "a full disk makes the status 1" [ $? = 1 ]
-	check "... and is told" says_one_sentence
+	check "a full disk gives status 1" [ $? = 1 ]
+	check "... and is reported" says_one_sentence
 	yes 0x1 | "$pilotlight" symbols lookup abcd1111 2>"$tmp/err" | head -n 1 >"$tmp/out"
 	check "a reader that goes away ends it" eval \
 		'[ "$(cat "$tmp/out")" = "??" ] && [ ! -s "$tmp/err" ]'
 }
 
-# Each answer comes before the next question.
+# Sends the next line only after the previous answer.
 conversation() {
 	local address answer name whole=yes
 
@@ -206,7 +206,7 @@ separate_debug_files() {
 	check "... and a lower rank does not replace them" eval \
 		'run 0 add --force "$tmp/stripped" && prints "kept what was there from a debug file"'
 	rm -rf "$PILOTLIGHT_SYMBOL_CACHE"
-	check "a debug file alone will do" run 0 add "$tmp/whole.debug"
+	check "add accepts a debug file alone" run 0 add "$tmp/whole.debug"
 	check "... for addresses" eval \
 		'"$pilotlight" symbols lookup "$tmp/stripped" <"$tmp/addresses" | cmp - "$tmp/ours"'
 	check "... though not for offsets" eval \
@@ -223,26 +223,26 @@ damage() {
 	local file
 
 	run 0 add --force "$tmp/one" "$tmp/other"
-	check "verify finds nothing" eval 'run 0 verify && prints ": 0 damaged, 0 unreadable"'
+	check "verify finds no damage in valid files" eval 'run 0 verify && prints ": 0 damaged, 0 unreadable"'
 	file=$PILOTLIGHT_SYMBOL_CACHE/ab/cd111122223333444455556666777788889999.sym
 	printf X | dd of="$file" bs=1 seek=300 conv=notrunc 2>/dev/null
 	check "verify finds damage" eval 'run 1 verify && prints "^abcd1111.*: damaged"'
-	check "verify --json tells it too" eval \
+	check "verify --json reports it too" eval \
 		'run 1 verify --json && prints "\"damaged\"" && is_json_lines "$tmp/out"'
 	check "verify --remove removes it" eval 'run 1 verify --remove && [ ! -e "'"$file"'" ]'
 	check "... and nothing else" eval 'run 0 verify && run 0 show abcd2222'
 	check "... and it can be made again" eval 'run 0 add "$tmp/one" && run 0 show abcd1111'
 	printf X | dd of="$file" bs=1 seek=300 conv=notrunc 2>/dev/null
-	check "lookup does not believe damage" fails lookup abcd1111 0x1
+	check "lookup rejects a damaged file" fails lookup abcd1111 0x1
 	touch -d '3 hours ago' "$PILOTLIGHT_SYMBOL_CACHE/ab/cd222222223333444455556666777788889999.sym"
-	check "prune keeps what there is room for" eval \
+	check "prune keeps files that fit" eval \
 		'run 0 prune --json && prints "\"removed_entries\":0" && is_json_lines "$tmp/out"'
 	check "prune makes room" eval 'run 0 prune --max-bytes 0 && prints "; 0 of 0 B are left"'
 	check "... for good" eval 'run 0 list && [ ! -s "$tmp/out" ]'
-	check "prune wants a size" misused prune --max-bytes lots
+	check "prune requires a valid size" misused prune --max-bytes lots
 }
 
-# From a folder, which libdebuginfod takes for a server.
+# A folder serves the files; libdebuginfod accepts file URLs.
 fetching() {
 	local id server
 
@@ -257,43 +257,43 @@ fetching() {
 	check "fetch without a build-id fails" eval \
 		'fails fetch --urls "file://$tmp/server" "$tmp/anonymous" && complains "no build-id"'
 	if ! ldconfig -p | grep -q libdebuginfod.so.1; then
-		skip "fetch takes a debug file" "there is no libdebuginfod.so.1"
-		skip "... and names come from it" "there is no libdebuginfod.so.1"
-		skip "... and a local debug file is better" "there is no libdebuginfod.so.1"
-		skip "fetch of what there is not fails" "there is no libdebuginfod.so.1"
+		skip "fetch gets a debug file" "needs libdebuginfod.so.1"
+		skip "... and names come from it" "needs libdebuginfod.so.1"
+		skip "... and a local debug file has priority" "needs libdebuginfod.so.1"
+		skip "fetch of an unknown build-id fails" "needs libdebuginfod.so.1"
 		return
 	fi
-	check "fetch takes a debug file" eval \
+	check "fetch gets a debug file" eval \
 		'run 0 fetch --urls "file://$tmp/server" "$tmp/stripped" && prints "a debuginfod server"'
 	check "... and names come from it" eval \
 		'"$pilotlight" symbols lookup "$id" <"$tmp/addresses" | cmp - "$tmp/ours"'
-	check "... and a local debug file is better" eval \
+	check "... and a local debug file has priority" eval \
 		'run 0 add "$tmp/whole.debug" && prints "added from a debug file, by build-id"'
-	check "fetch of what there is not fails" eval \
+	check "fetch of an unknown build-id fails" eval \
 		'fails fetch --urls "file://$tmp/server" 0123456789abcdef && complains "no server has"'
 }
 
-# Somebody else's cache: names come out of it, nothing goes in.
+# The cache of another user can be read but not written.
 without_privilege() {
 	local as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 	if [ "$(id -u)" != 0 ]; then
-		skip "a cache is its owner's" "needs root"
-		skip "... unless the owner opens it: then it is read" "needs root"
+		skip "other users cannot read a cache" "needs root"
+		skip "... unless the owner permits it" "needs root"
 		skip "... and add fails where it cannot write" "needs root"
 		skip "... and says so" "needs root"
-		skip "without a home there is no cache" "needs root"
+		skip "without a home folder the error names --cache" "needs root"
 		return
 	fi
 	run 0 add "$tmp/one"
 	cp "$pilotlight" "$tmp/pilotlight"
 	chmod 755 "$tmp/pilotlight"
 	addresses "$tmp/one" >"$tmp/addresses"
-	check "a cache is its owner's" eval \
+	check "other users cannot read a cache" eval \
 		'! "${as_nobody[@]}" "$tmp/pilotlight" symbols lookup abcd1111 <"$tmp/addresses" \
 			>"$tmp/out" 2>"$tmp/err" && complains "Permission denied"'
 	chmod -R a+rX "$PILOTLIGHT_SYMBOL_CACHE"
-	check "... unless the owner opens it: then it is read" eval \
+	check "... unless the owner permits it" eval \
 		'[ "$("${as_nobody[@]}" "$tmp/pilotlight" symbols lookup abcd1111 <"$tmp/addresses" |
 		grep -c "^outer$")" -gt 10 ]'
 	"${as_nobody[@]}" "$tmp/pilotlight" symbols add "$tmp/other" >"$tmp/out" 2>"$tmp/err"
@@ -301,12 +301,12 @@ without_privilege() {
 	check "... and says so" eval 'says_one_sentence && complains "$PILOTLIGHT_SYMBOL_CACHE"'
 	"${as_nobody[@]}" env -u PILOTLIGHT_SYMBOL_CACHE -u XDG_CACHE_HOME -u HOME \
 		"$tmp/pilotlight" symbols list >"$tmp/out" 2>"$tmp/err"
-	check "without a home there is no cache" eval 'says_one_sentence && complains -- --cache'
+	check "without a home folder the error names --cache" eval 'says_one_sentence && complains -- --cache'
 }
 
 manual() {
 	if ! has mandoc; then
-		skip "the manual has no mistakes" "there is no mandoc"
+		skip "the manual has no mistakes" "needs mandoc"
 		return
 	fi
 	check "the manual has no mistakes" mandoc -Tlint -Wwarning "$root/tools/pilotlight-symbols.1"

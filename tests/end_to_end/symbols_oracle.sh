@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares functions, inlined calls and source lines of many real binaries with llvm-symbolizer and
-# eu-addr2line, at 10,000 random addresses of each binary (symbols_oracle.py). Some binaries are Debian's;
-# the others are built here, one for each way to build and to split off debug information.
+# eu-addr2line, at 10,000 random addresses of each binary (symbols_oracle.py). Some binaries are Debian's. The
+# others are built here, one for each way to build and to store debug information.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -18,7 +18,7 @@ need() {
 	done
 }
 
-# first PROGRAM...: the first of them that there is.
+# first PROGRAM...: prints the first of them that is installed.
 first() {
 	local program
 
@@ -30,7 +30,7 @@ first() {
 
 # --- the list ----------------------------------------------------------------------------------
 
-# complaint LOG: what a program has said first, if anything.
+# complaint LOG: prints the first message of a program, if any.
 complaint() {
 	[ ! -s "$1" ] || printf ': %s' "$(head -n 1 "$1" | tr '\t' ' ')"
 }
@@ -54,15 +54,15 @@ without() {
 	printf '%s\tskip\t%s\n' "$1" "$2" >>"$subjects"
 }
 
-# library NAME: the path of a shared library of the host's.
+# library NAME: prints the path of a shared library of this machine.
 library() {
 	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
 }
 
-# --- Debian's own ------------------------------------------------------------------------------
+# --- Debian's binaries -----------------------------------------------------------------------------
 
-# split_subject NAME BINARY: its debug file is found by build-id. llvm-symbolizer, which does not use
-# the symbol table of that, is asked a file put together of both.
+# split_subject NAME BINARY: finds the debug file by build-id. llvm-symbolizer does not use the debug file's symbol
+# table, so it gets a file merged from both.
 split_subject() {
 	local id debug whole
 
@@ -78,7 +78,7 @@ split_subject() {
 	fi
 }
 
-# Of packages that packages.mk has.
+# Binaries from the packages in packages.mk.
 list_debian_with_lines() {
 	split_subject 'libc, libc6-dbg' "$(library libc.so.6)"
 	split_subject 'libm, libc6-dbg' "$(library libm.so.6)"
@@ -90,7 +90,7 @@ list_debian_with_lines() {
 	subject pilotlight "$pilotlight"
 }
 
-# Stripped, for the most part: names alone.
+# Mostly stripped, so only names are compared.
 list_debian_with_names() {
 	local program
 
@@ -106,9 +106,9 @@ list_debian_with_names() {
 	done
 }
 
-# --- made here ---------------------------------------------------------------------------------
+# --- built here --------------------------------------------------------------------------------
 
-# compile NAME COMMAND...: to $tmp/NAME, in the background.
+# compile NAME COMMAND...: compiles to $tmp/NAME in the background.
 compile() {
 	local name=$1
 
@@ -117,13 +117,13 @@ compile() {
 	[ "$(jobs -rp | wc -l)" -lt "$cpu_count" ] || wait -n
 }
 
-# Debian's, which has its standard library compiled.
+# Debian's Go has a compiled standard library.
 build_go() {
 	env -u GOROOT GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$tmp/go-cache" \
 		/usr/bin/go build "$@" "$sources/program.go"
 }
 
-# build_split COMPILER FLAG... -o FILE: with its piece of split DWARF beside it.
+# build_split COMPILER FLAG... -o FILE: builds with a split DWARF file beside the output.
 build_split() {
 	local file=${*: -1}
 	local object=${file%.new}.o
@@ -160,7 +160,7 @@ compile_programs() {
 	compile gcc_lto gcc "${c_flags[@]}" -gdwarf-5 -flto "${c[@]}"
 	compile clang_c5 clang "${c_flags[@]}" -gdwarf-5 "${c[@]}"
 	! has rustc || compile rust rustc "${rust_flags[@]}" -C symbol-mangling-version=v0
-	# Whose names are the default with some versions, and a matter of -Z with others.
+	# Some versions mangle names this way by default, others need -Z.
 	! has rustc || RUSTC_BOOTSTRAP=1 compile rust_legacy rustc "${rust_flags[@]}" \
 		-Z unstable-options -C symbol-mangling-version=legacy
 	[ ! -x /usr/bin/go ] || compile go build_go
@@ -168,13 +168,13 @@ compile_programs() {
 	wait
 }
 
-# package NAME TOOL: leaves the program its package alone.
+# package NAME TOOL: packs the split files and removes them, so that only the package remains.
 package() {
 	local program=$tmp/$1
 
 	shift
 	[ -n "$1" ] || return
-	# llvm-dwp of LLVM 14 does not come to an end with some of what gcc makes.
+	# llvm-dwp of LLVM 14 never ends for some files from gcc.
 	timeout 20 "$@" -e "$program" -o "$program.dwp" 2>"$tmp/package.log" &&
 		[ -s "$program.dwp" ] || rm -f "$program.dwp"
 	rm -f "$program.dwo"
@@ -199,7 +199,7 @@ packed_subject() {
 	fi
 }
 
-# Of what was compiled, with its debug information somewhere else, or in another form.
+# The compiled programs with their debug information in another place or form.
 transform_programs() {
 	mkdir -p "$tmp/link/.debug" "$tmp/data" "$tmp/multi"
 	objcopy --only-keep-debug "$tmp/gcc5" "$tmp/link/.debug/linked.debug"

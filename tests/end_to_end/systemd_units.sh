@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The units as systemd reads them, without running it: sound, as closed as they are meant to be, and
-# every point that is open is told of in the manual. tests/vm/boot_systemd runs them.
+# Checks the units with systemd's tools, without starting them: they are valid, confined, and the manual explains
+# every remaining privilege. tests/vm/boot_systemd starts them.
 . "$(dirname "$0")/lib.sh"
 
 EXPOSURE_MAX=20 # tenths
@@ -9,7 +9,7 @@ EXPOSURE_MAX=20 # tenths
 prepare() {
 	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
 	cp "$root"/systemd/pilotlightd.{service,socket} "$tmp/root/usr/lib/systemd/system/"
-	# What they name must be there; it is not run.
+	# The files that the units name must exist, but are not executed.
 	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
 	cp "$(type -P true)" "$tmp/root/bin/sh"
 	for unit in sysinit.target basic.target shutdown.target multi-user.target sockets.target \
@@ -27,7 +27,7 @@ are_sound() {
 	return 1
 }
 
-# A unit with a mistake is told from a sound one: else the test above would prove nothing.
+# A unit with a mistake is rejected. Otherwise the test above would prove nothing.
 mistakes_are_seen() {
 	sed -i.kept 's/^ProtectSystem=/ProtectSistem=/' "$tmp/root/usr/lib/systemd/system/pilotlightd.service"
 	! are_sound >/dev/null
@@ -48,8 +48,8 @@ is_closed() {
 	return 1
 }
 
-# Of a point that is open, what the manual has to name: the capability, the group of system calls,
-# or the setting.
+# For each open point, prints the word that the manual must have: the capability, the group of system calls or
+# the setting.
 open_points() {
 	security --json=short | python3 -c '
 import json, re, sys
@@ -77,7 +77,7 @@ open_points_are_told() {
 	done <"$tmp/points"
 }
 
-# The broker's, and what the manual tells of them.
+# The broker's capabilities equal those in the manual.
 capabilities_are_those() {
 	local wanted='CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE CAP_SYSLOG'
 
@@ -94,14 +94,14 @@ network_drop_in_is_sound() {
 has systemd-analyze || skip_all "needs systemd-analyze"
 plan 6
 prepare
-check "the units are sound" are_sound
-check "a mistake would be seen" mistakes_are_seen
+check "the units are valid" are_sound
+check "a mistake is found" mistakes_are_seen
 check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed
 if has python3; then
-	check "every open point is in the manual" open_points_are_told
+	check "the manual explains every open point" open_points_are_told
 else
-	skip "every open point is in the manual" "needs python3"
+	skip "the manual explains every open point" "needs python3"
 fi
-check "the capabilities are those six" capabilities_are_those
-check "the drop-in for the network is sound" network_drop_in_is_sound
+check "the broker has exactly six capabilities" capabilities_are_those
+check "the drop-in for the network is valid" network_drop_in_is_sound
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is shown is what happens: against programs whose profile follows from their source, and
-# against perf on a mix of real programs.
+# Profiles are correct: compared with programs whose profile follows from their source, and with perf for a mix of
+# real programs.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_OF_MIX=12
@@ -38,7 +38,7 @@ run_mix() {
 	while :; do "$1" >/dev/null 2>&1; done
 }
 
-# sleep_on_the_clock SECONDS FILE: leaves there when that began and ended, as perf script wants it.
+# sleep_on_the_clock SECONDS FILE: writes the start and end of the sleep to FILE, in perf script's time format.
 sleep_on_the_clock() {
 	exec python3 -c 'import sys, time
 begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -56,12 +56,12 @@ start_mix() {
 	done
 }
 
-# Whatever else runs on the machine is not in the mix, and may be in another root.
+# Other processes on the machine are not part of the mix, and may have another root folder.
 MIX='cc1|as|gcc|xz|gzip|sqlite3|python3|perl|sh|bash|sort|grep|awk|mawk|gawk|sed|tr|cat|cut|wc|uniq|head'
 
-# --- leaf symbols, in percent of all samples but the idle ones ----------------------------------
+# --- leaf symbols, in percent of all samples except idle ---------------------------------
 
-# Names without their arguments; a frame without a name is [unknown] in either tool.
+# Removes arguments from names. A frame without a name is [unknown] for both tools.
 normalise_and_sum() {
 	awk -F '\t' '
 	{
@@ -91,8 +91,8 @@ pilotlight_leaves() {
 	}' "$1" | normalise_and_sum
 }
 
-# perf_leaves FILE TIMES: of what was between the two. perf script prints a stack leaf first, below a line
-# that begins with the comm.
+# perf_leaves FILE TIMES: counts the leaves between the two times. perf script prints a line that begins with the
+# comm and then the stack, leaf first.
 perf_leaves() {
 	perf script --no-inline -i "$1" --time "$2" -F comm,ip,sym 2>/dev/null | awk -v mix="^($MIX) *\$" '
 	/^[^ \t]/ { skipped = $0 !~ mix; wants = 1; next }
@@ -104,8 +104,8 @@ perf_leaves() {
 	NF { wants = 0 }' | normalise_and_sum
 }
 
-# The 20 hottest leaf symbols of either tool lie within 3 points of each other. What one of them has no
-# name for is no symbol: they look for names in different places.
+# The 20 hottest leaf symbols of each tool are within 3 points of each other. Frames that one tool cannot name do
+# not count, because the tools search in different places.
 leaves_agree() {
 	awk -F '\t' '
 	{ share[FILENAME == ARGV[1] ? "a" : "b", $2] = $1 }
@@ -125,7 +125,7 @@ leaves_agree() {
 	return "${PIPESTATUS[0]}"
 }
 
-# On every CPU, so that there are samples enough where the machine has other work too.
+# On every CPU, to get enough samples on a busy machine.
 run_shares() {
 	local cpu
 
@@ -135,11 +135,12 @@ run_shares() {
 	wait
 }
 
-# With fewer samples, 1.5 points would be within what chance does, if rarely: at so many it is five standard
-# deviations of a share of 60 %.
+# For this number of samples, 1.5 points are five standard deviations of a share of 60 %. With fewer samples,
+# chance could exceed 1.5 points.
 SHARES_SAMPLES=27000
 
-# record_shares OUTPUT: until there are samples enough. Sets samples, and others_were_busy if so.
+# record_shares OUTPUT: records until there are enough samples. Sets samples, and others_were_busy if other work
+# used the CPUs.
 record_shares() {
 	local part=$tmp/part.folded i
 
@@ -154,11 +155,11 @@ record_shares() {
 	done
 }
 
-# A window in which the change falls may give its samples to either: a fraction of a second.
+# The window that contains the change, a fraction of a second, may name either function.
 replaced_code_is_told_apart() {
 	local output=$tmp/replaced.folded
 
-	# As it is with a program that has been there before.
+	# The symbols of the program are in the cache already.
 	record "$output" -F 999 -- "$workloads/replaced_code" 500 || return
 	record "$output" -F 999 -- "$workloads/replaced_code" 9000 || return
 	note "alpha has $(folded_share "$output" replaced_code alpha) %"
@@ -177,7 +178,7 @@ shares_are_true() {
 
 # --- programs of every kind ---------------------------------------------------------------------
 
-# has_most FILE COMM FRAME: 30 samples at least, nine of ten with the frame.
+# has_most FILE COMM FRAME: at least 30 samples, 90 % of them with the frame.
 has_most() {
 	local all with_frame
 
@@ -187,7 +188,7 @@ has_most() {
 	[ "$all" -ge 30 ] && [ $((with_frame * 10)) -ge $((all * 9)) ]
 }
 
-# Its leaf, and as many frames as a stack has, of 200.
+# The stack has its leaf and the maximum number of frames, of 200.
 deep_is_cut_at_the_root() {
 	has_most "$1" deep deep_work &&
 		awk '/^deep;\[truncated[^;]*\];descend;.*;deep_work;/ {
@@ -212,7 +213,7 @@ both_images_are_there() {
 		[ "$(folded_count "$1" short_lived before_exec)" = 0 ]
 }
 
-# Code without a file is a frame without an invented name, below a caller that has one.
+# Code without a file has no invented name, and its caller has its own.
 raw_code_has_its_caller() {
 	has_most "$1" raw_code call_raw_code && grep -qE ';call_raw_code;\[[^;]*\](_\[j\])? ' "$1"
 }
@@ -241,8 +242,8 @@ check_kinds() {
 		check_kind "anonymous code has its caller" raw_code_has_its_caller \
 			"$workloads/raw_code" 2
 	else
-		skip "anonymous code: record succeeds" "there is none for this machine"
-		skip "anonymous code has its caller" "there is none for this machine"
+		skip "anonymous code: record succeeds" "the workload does not support this machine"
+		skip "anonymous code has its caller" "the workload does not support this machine"
 	fi
 	if has gcc; then
 		gcc -std=gnu17 -O1 -D_GNU_SOURCE -fno-omit-frame-pointer \
@@ -261,7 +262,7 @@ no_build_id_has_symbols() {
 		[ "$(folded_count "$1" no_build_id fifty_ms_work)" -ge 15 ]
 }
 
-# Did others take more than a quarter of the CPUs?
+# Returns whether other work used more than a quarter of the CPUs.
 was_busy() {
 	read_accounts "$1" && [ $((filtered * 4)) -gt "$fired" ]
 }
@@ -280,12 +281,12 @@ else
 		"the machine has other work: $samples samples of $SHARES_SAMPLES"
 fi
 
-check "code that another takes the place of keeps its name" replaced_code_is_told_apart
+check "replaced code keeps its name" replaced_code_is_told_apart
 check_kinds
 
 if has perf && has gcc && has xz && has python3; then
 	start_mix
-	# perf begins earlier, and ends later: what a recording's command sees is both's.
+	# perf starts earlier and ends later, so the time of the recording's command is in both.
 	export -f sleep_on_the_clock
 	start perf record -q -a -g -k CLOCK_MONOTONIC --no-buildid-cache -F 999 -o "$tmp/perf.data" -- \
 		"$pilotlight" record -q -a -F 999 -o "$tmp/mix.folded" -- \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whole and right stacks of code without frame pointers: programs whose call chains follow from
-# their sources (tests/workloads/chains, unwind_chains.py), compiled in several ways.
+# Code without frame pointers has complete and correct stacks. The programs' call chains follow from their sources
+# (tests/workloads/chains, unwind_chains.py); they are compiled in several ways.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/workloads/chains/programs.sh"
 
@@ -32,7 +32,7 @@ need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 has gcc || skip_all "no gcc"
 has python3 || skip_all "no python3"
-[ "$(uname -m)" = x86_64 ] || skip_all "the programs have assembler of x86-64"
+[ "$(uname -m)" = x86_64 ] || skip_all "the programs need x86-64"
 
 compile_programs
 plan $(($(python3 "$chains" count chains "$programs") + 2))

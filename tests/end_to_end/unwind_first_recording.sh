@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The first recording on a host has whole stacks of the programs that already run, though no unwind
-# table is in the cache: tables are made before sampling begins.
+# The first recording on a host has whole stacks of running programs although the cache has no unwind tables,
+# because tables are made before sampling begins.
 . "$(dirname "$0")/lib.sh"
 
 # are_whole FILE: all samples of the program's own code, except at most one, begin at _start.
@@ -20,8 +20,8 @@ are_whole() {
 	}' "$1"
 }
 
-# record_first OUTPUT OPTIONS...: with an empty cache. The start waits one second at most for tables, which
-# may be too short on a busy machine: then once more, up to five times.
+# record_first OUTPUT OPTIONS...: records with an empty cache. The start waits at most one second for tables. On a
+# busy machine that may be too short, so the recording is repeated, up to five times.
 record_first() {
 	local turn
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The kernel's walk by frame pointers: build-id stacks, and raw addresses where a binary has no
-# build-id. The program keeps frame pointers, so the chain from main() to the leaf is known. Without
-# --unwind=fp the sampler's own walk must give the same chain.
+# Unwinding by frame pointers in the kernel: build-id stacks, and raw addresses for binaries without a build-id.
+# The program keeps frame pointers, so the chain from main() to the leaf is known. Without --unwind=fp the sampler's
+# own unwinder must give the same chain.
 . "$(dirname "$0")/lib.sh"
 
 DEPTH=20
@@ -41,8 +41,7 @@ chains_are_true() {
 	}' "$1"
 }
 
-# stacks_are_by WALKER LOG: that walker took all stacks but one in a hundred. A thread of the kernel
-# has none.
+# stacks_are_by WALKER LOG: that unwinder took at least 99 % of the stacks. Kernel threads have no user stack.
 stacks_are_by() {
 	local pattern='stacks +([0-9]+) walked by unwind tables [^,]*, ([0-9]+) by frame pointers'
 	local text tables pointers
@@ -65,7 +64,7 @@ check_walk() {
 	check "$name: record succeeds" record "$output" -F 499 "$@" -- "$tmp/$program" 2 $DEPTH
 	check "$name: the accounts close, and nothing is lost" nothing_lost "$output.log"
 	check "$name: the chains are those of the source" chains_are_true "$output" "$program"
-	check "$name: that walker took them" stacks_are_by "$walker" "$output.log"
+	check "$name: that unwinder took the stacks" stacks_are_by "$walker" "$output.log"
 }
 
 need_root
@@ -76,7 +75,7 @@ plan 17
 check "the programs compile" eval \
 	'compile with_id --build-id=sha1 && compile without_id --build-id=none'
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
-# Tables are made first, in a recording whose output is not used.
+# A first recording, whose output is not used, makes the tables.
 record "$tmp/warm_up.folded" -F 499 -- \
 	bash -c '"$0/with_id" 0.5 20; "$0/without_id" 0.5 20' "$tmp"
 for program in with_id without_id; do

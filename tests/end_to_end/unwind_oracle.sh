@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Unwind tables of real binaries, rule by rule, held against llvm-dwarfdump and readelf
-# (unwind_oracle.py): Debian's own, and some that are made here.
+# Compares the unwind tables of real binaries, rule by rule, with llvm-dwarfdump and readelf (unwind_oracle.py).
+# Some binaries are Debian's, others are built here.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -25,7 +25,7 @@ subject() {
 	)
 }
 
-# library NAME: the path of a shared library of the host's.
+# library NAME: prints the path of a shared library of this machine.
 library() {
 	ldconfig -p | awk -v name="$1" '$1 == name && /x86-64|AArch64/ { print $NF; exit }'
 }
@@ -58,8 +58,7 @@ dump_vdso() {
 	END
 }
 
-# Functions that use what compilers rarely need: a frame of a size that is known late, one that is
-# aligned, many registers, and a way out in the middle.
+# Functions with rare frames: of dynamic size, aligned, with many saved registers, and with a return in the middle.
 write_program() {
 	cat >"$tmp/frames.c" <<-'END'
 		extern int leaf(int *);

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whole stacks of processes that live a few milliseconds, of ones that become another by exec, and
-# in mappings that are many or change all the time; and the accounts close meanwhile.
+# Whole stacks of processes that live a few milliseconds, that execute another program, or that have many or
+# changing mappings. The accounts close.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/workloads/chains/programs.sh"
 
-# A quarter of the CPUs' time at 1,000 processes a second; exec, the dynamic linker and exit take the rest.
+# Uses a quarter of the CPU time at 1,000 processes a second; exec, the dynamic linker and exit use the rest.
 MILLISECONDS=$(awk -v cpus="$cpu_count" 'BEGIN { ms = cpus * 0.4; print (ms > 5 ? 5 : ms) }')
 
-# --- what a folded file says of a program -------------------------------------------------------
+# --- samples of a program in a folded file ------------------------------------------------------
 
-# All that has the program's own function has its comm, but for the two that went first.
+# All samples in the program's function have its comm, except those of the two first processes.
 has_own_comm() {
 	local all own first
 
@@ -21,7 +21,7 @@ has_own_comm() {
 	[ "$own" -ge 200 ] && [ $((own + first)) = "$all" ]
 }
 
-# There is no sample without the name of a process.
+# Every sample has the name of a process.
 all_have_comms() {
 	awk '
 	/^(\[|;)/ { nameless += $NF }
@@ -32,8 +32,8 @@ all_have_comms() {
 	}' "$1"
 }
 
-# stacks_are_whole FILE COMM FUNCTION: of the samples in main() or in what it calls, 99 % and more
-# begin at _start. One that is cut is known by FUNCTION, its caller or main().
+# stacks_are_whole FILE COMM FUNCTION: of the samples in main() or its callees, at least 99 % begin at _start. A
+# truncated stack is recognized by FUNCTION, its caller or main().
 stacks_are_whole() {
 	awk -v comm="$2" -v function_name="$3" '
 	{
@@ -66,7 +66,7 @@ spawn() {
 	"$programs/brief_spawner" 1000 "$1" "$MILLISECONDS" "$programs/brief_one" "$programs/brief_two"
 }
 
-# Of so many processes one after another under one pid; the first of them are the first.
+# One process executes the program 500 times under one pid, after another one with the comm `first`.
 exec_often() {
 	(exec "$programs/brief_one" 300 first 1) && exec "$programs/brief_one" 4 - 500
 }
@@ -75,7 +75,7 @@ compile_programs() {
 	compile_places
 	compile brief_spawner gcc "${flags[@]}" -O2 brief_spawner.c
 	compile brief_one gcc "${flags[@]}" -O2 -DWORK=brief_one -DWORK_STEPS=20000 brief.c
-	# Loaded at one place each, where the code of one is not that of the other.
+	# Each is loaded at a fixed address, and their code does not overlap.
 	compile turn_one gcc "${flags[@]}" -O2 -static -no-pie -DWORK=turn_one -DWORK_STEPS=2000 brief.c
 	compile turn_two gcc "${flags[@]}" -O2 -static -no-pie -DWORK=turn_two -DWORK_STEPS=3000 \
 		-Wl,-Ttext-segment=0x41d000 brief.c
@@ -83,7 +83,7 @@ compile_programs() {
 	wait
 }
 
-# Both programs have so many samples that one stack more or less is no matter.
+# Both programs have enough samples that a single stack does not matter.
 has_enough() {
 	local program
 
@@ -92,8 +92,8 @@ has_enough() {
 	done
 }
 
-# record_storm OUTPUT: one recording after the other, for a minute at most, where there is little CPU
-# time to be had. storm_is_whole tells whether all their accounts close, and nothing is lost.
+# record_storm OUTPUT: repeats the recording until there are enough samples, for a minute at most. Sets storm_is_whole:
+# the accounts of all recordings close without a loss.
 record_storm() {
 	local end=$((SECONDS + 60)) part=$tmp/part.folded
 
@@ -110,7 +110,7 @@ record_storm() {
 check_storm() {
 	local output=$tmp/storm.folded storm_is_whole program
 
-	# The first time, there are no tables in the cache.
+	# The first recording has no tables in the cache.
 	check "storm: the first recording succeeds" record "$tmp/cold.folded" -F 999 -a -- \
 		bash -c 'spawn 1'
 	check "storm: record succeeds" record_storm "$output"
@@ -135,9 +135,9 @@ take_turns() {
 	exec "$programs/turn_one" 0.1 - 3000 "$programs/turn_two"
 }
 
-# What is in execve() was called from there, or is to begin, or has no stack: while the kernel goes
-# from one program to the next, it has the registers of one and the memory of the other. That is told
-# by where the stack is, which by chance may be where it was: of a hundred samples two may be so.
+# A sample in execve() has a stack from the old program, from the new one, or none. While the kernel switches
+# programs, it has the registers of one and the memory of the other. The sampler detects that by the stack's
+# address, which may be equal by chance, in at most 2 % of the samples.
 are_in_execve() {
 	awk '
 	function is_right(stack) {
@@ -171,7 +171,7 @@ need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 has gcc || skip_all "no gcc"
 has python3 || skip_all "no python3"
-[ "$(uname -m)" = x86_64 ] || skip_all "tables are for x86-64 as yet"
+[ "$(uname -m)" = x86_64 ] || skip_all "unwind tables exist only for x86-64"
 
 compile_programs
 export MILLISECONDS
