@@ -1,25 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the service costs where it is always on: all CPUs busy, 99 Hz. As root, on a machine that does
-# nothing else:
+# The cost of the always-on service with all CPUs busy at 99 Hz. Run it as root on an otherwise idle machine:
 #
 #	make && make workloads && tests/bench/always_on.sh
 #
-# DURATION (600) seconds under load, of which PERIOD (10) apart it is looked at: with LOAD=programs (the
-# default) a python3 on one CPU and an xz on the next, with LOAD=stacks a process on each CPU whose 4096
-# stacks come in turns, so that hardly a sample is like another. Then ROUNDS (5) of a
-# fixed job on each CPU (JOB_MIB (48) of compression), in turns without a profiler, with the service,
-# and with `perf record -F 99 -a -g`; ROUNDS=0 leaves that out.
-#   CPU     the share of the machine from the service's start to the end, and from SETTLED (60) seconds
-#           on, without loading the programs and the first sight of all binaries: time in BPF programs,
-#           and user and system time of all its processes; by what the service itself tells (/metrics),
-#           and by the kernel: run_time_ns of the programs, and the cgroup's account or /proc
-#   memory  what the service tells; what its processes have mapped (their Pss, without BPF maps) with
-#           the memory of maps and rings; and what the cgroup is charged, caches of files included
-#   job     from the first's start to the last's end, medians; the slowdown is to the rounds without
+# Measures DURATION (600) seconds under load, every PERIOD (10) seconds. LOAD=programs (default) runs python3 and xz
+# on alternating CPUs. LOAD=stacks runs a process on each CPU that rotates through 4096 stacks, so that samples
+# rarely repeat. Then ROUNDS (5) of a fixed job on each CPU (JOB_MIB (48) of compression) run in turns without a
+# profiler, with the service, and with `perf record -F 99 -a -g`; ROUNDS=0 skips these.
+#   CPU     the share of the machine from the service's start, and from SETTLED (60) seconds on, which excludes
+#           loading the programs and reading new binaries: time in BPF programs, and user and system time of all
+#           its processes. By the service's own /metrics, and by the kernel: run_time_ns of the programs, and the
+#           cgroup's account or /proc
+#   memory  by the service's own count; the processes' Pss without BPF maps, plus the memory of maps and rings; and
+#           the cgroup's charge, which includes page cache
+#   job     medians of the time from the first start to the last end, and the slowdown against no profiler
 #
-# The rate is not steered here: it is the cost of all of 99 Hz. It is a bench and not a test: nothing
-# fails when a figure is bad.
+# Rate control is off, so the figures are the full cost of 99 Hz. This is a bench, not a test: no figure makes it
+# fail.
 set -u
 export LC_ALL=C
 
@@ -35,18 +33,18 @@ job_mib=${JOB_MIB:-48}
 patience=30
 cpus=$(nproc)
 hz=$(getconf CLK_TCK)
-tmp=$(mktemp -d) && chmod 755 "$tmp" || exit 1 # not only root is to get there
+tmp=$(mktemp -d) && chmod 755 "$tmp" || exit 1 # other users must enter it
 load=() service='' perf=''
 statistics=$(cat /proc/sys/kernel/bpf_stats_enabled 2>/dev/null)
 cpu_group='' memory_group=''
-settled='' ended='' # spent() then
+settled='' ended='' # results of spent() at these times
 
 needs() {
 	echo "always_on: $*" >&2
 	exit 1
 }
 
-# Whatever a program does there is for ever.
+# The programs never end by themselves.
 load_cpu() {
 	local python='import json
 text = json.dumps({"n": [{"k": i, "s": str(i)} for i in range(500)]})
@@ -90,7 +88,7 @@ stop_service() {
 	wait "$pid" 2>/dev/null
 }
 
-# What a service that has died has left goes with it.
+# Kills processes that a crashed service left in the group.
 remove_group() {
 	local turn
 
@@ -118,7 +116,7 @@ trap 'exit 130' INT TERM
 
 # --- the service -------------------------------------------------------------------------------
 
-# One cgroup of version 2, or of version 1 where it has the controllers; none is no failure.
+# Makes one cgroup of version 2, or of version 1 if it has the controllers. Works without either.
 make_groups() {
 	local name=pilotlight-always-on.$$ fs=/sys/fs/cgroup
 
@@ -135,7 +133,7 @@ metrics() {
 	curl -sf --max-time 5 --unix-socket "$tmp/run/api.sock" http://localhost/metrics >"$tmp/metrics"
 }
 
-# metric NAME: its value, or nothing.
+# metric NAME: prints its value, or nothing.
 metric() {
 	awk -v name="pilotlight_$1" '$1 == name { print $2; exit }' "$tmp/metrics"
 }
@@ -165,7 +163,7 @@ start_service() {
 	needs "$pilotlightd does not answer"
 }
 
-# The service's processes, which are its main one and whatever that has started.
+# Prints the service's main process and its descendants.
 processes() {
 	cat /proc/[0-9]*/stat 2>/dev/null | sed -nE 's/^([0-9]+) \(.*\) . ([0-9]+) .*/\1 \2/p' |
 		awk -v service="$service" '
@@ -180,9 +178,9 @@ processes() {
 		}'
 }
 
-# --- what it costs -----------------------------------------------------------------------------
+# --- cost ----------------------------------------------------------------------------
 
-# By the kernel, in ns: what the cgroup has used, or else all that live and those that were waited for.
+# CPU time by the kernel, in ns: of the cgroup, or of all live and reaped processes.
 cpu_ns() {
 	local pid
 
@@ -198,8 +196,8 @@ cpu_ns() {
 	fi
 }
 
-# fdinfo_sum KEY ID: over whatever all processes hold of the kernel's BPF objects, each once. A link names
-# its program too, without its time.
+# fdinfo_sum KEY ID: sums KEY over all BPF objects that the processes hold, each once. A link has its program's id
+# too, but not its time.
 fdinfo_sum() {
 	local pid
 
@@ -217,7 +215,7 @@ fdinfo_sum() {
 		END { take(); for (i in values) sum += values[i]; printf "%.0f\n", sum }'
 }
 
-# Bytes that are the processes' own, and those of the rings that are mapped from perf events.
+# Bytes of the processes' private memory, plus the rings mapped from perf events.
 own_bytes() {
 	local pid
 
@@ -233,15 +231,15 @@ charged_bytes() {
 	cat "$memory_group/memory.current" "$memory_group/memory.usage_in_bytes" 2>/dev/null || :
 }
 
-# One line: seconds, then bytes as told, found and charged.
+# Prints a line: seconds, then bytes by the service, by /proc and by the cgroup.
 look() {
-	metrics || needs "the service has stopped answering: $(tail -n 3 "$tmp/service.log")"
+	metrics || needs "the service no longer answers: $(tail -n 3 "$tmp/service.log")"
 	echo "$((($(date +%s%N) - started_ns) / 1000000))" "$(metric memory_bytes)" \
 		$(($(own_bytes) + $(fdinfo_sum memlock map_id))) "$(charged_bytes)" |
 		awk '{ $1 /= 1000; print }' >>"$tmp/looks"
 }
 
-# One line: ns since the start, in BPF, on CPUs; by the kernel.
+# Prints a line of kernel times in ns: since the start, in BPF, on CPUs.
 spent() {
 	echo "$(($(date +%s%N) - started_ns)) $(fdinfo_sum run_time_ns prog_id) $(cpu_ns)"
 }
@@ -275,7 +273,7 @@ print_cost() {
 print_costs() {
 	local elapsed bpf cpu bpf_ns cpu_ns
 
-	metrics || needs "the service has stopped answering"
+	metrics || needs "the service no longer answers"
 	cpu=$(cpu_ns) bpf=$(fdinfo_sum run_time_ns prog_id)
 	elapsed=$(awk -v ns=$(($(date +%s%N) - started_ns)) 'BEGIN { print ns / 1e9 }')
 	printf '%-24s %10s %10s %11s\n' "of the machine" BPF CPU share
@@ -294,8 +292,8 @@ print_costs() {
 			fired, rate, lost, fired ? bpf / fired / 1000 : 0, starts }'
 }
 
-# print_memory TITLE COLUMN: of each half the least, the median and the greatest; and how the second
-# half rises, by least squares.
+# print_memory TITLE COLUMN: prints the minimum, median and maximum of each half, and the slope of the second half
+# by least squares.
 print_memory() {
 	awk -v title="$1" -v column="$2" -v middle="$(awk 'END { print $1 / 2 }' "$tmp/looks")" '
 	function half(n, v,    i, j, swap) {
@@ -337,7 +335,7 @@ make_job() {
 	truncate -s $size "$tmp/job"
 }
 
-# On each CPU one; in seconds.
+# Runs a job on each CPU and prints the seconds.
 run_job() {
 	local cpu begun jobs=()
 
@@ -354,7 +352,7 @@ with_none() {
 	run_job none
 }
 
-# Its start is not the job's to pay.
+# The job's time excludes the profiler's start.
 with_service() {
 	start_service
 	sleep 5

@@ -1,18 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sample costs in BPF, beside the two plain ways to count stacks. As root:
+# The cost of a sample in BPF, compared with two plain ways to count stacks. Run it as root:
 #
 #	make bench && tests/bench/capture.sh [ROUNDS [PATHS]]
 #
-# One process a CPU runs C stacks of up to 30 frames over PATHS (64) call paths. Three contenders take
-# turns, a second each or a window of the sampler if that is shorter, ROUNDS (20) times: the sampler, a
-# plain build-id stackmap, a plain raw-ip stackmap, all with kernel and user stacks and a hash of
-# counts. The figures are medians over the rounds of run_time_ns / run_cnt as the kernel keeps them
-# (BPF_ENABLE_STATS); samples of idle CPUs do not count. A ratio is the median of each round's own, so
-# that what else the machine does falls on both sides. At 99 Hz caches are cold, which is the case
-# that counts; 999 Hz shows the rest.
+# One process on each CPU runs C stacks of up to 30 frames over PATHS (64) call paths. Three contenders take turns of
+# a second, or a window of the sampler if that is shorter, ROUNDS (20) times: the sampler, a plain build-id stackmap
+# and a plain raw-ip stackmap, all with kernel and user stacks and a hash of counts. Figures are medians over the
+# rounds of run_time_ns / run_cnt from the kernel (BPF_ENABLE_STATS), without samples of idle CPUs. A ratio is the
+# median of the rounds' ratios, so other work on the machine affects both sides. At 99 Hz caches are cold, which is
+# the normal case; 999 Hz shows warm caches.
 #
-# It is a bench and not a test: nothing fails when a figure is bad.
+# This is a bench, not a test: no figure makes it fail.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

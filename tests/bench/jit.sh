@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What names for generated code cost, on one core and from the page cache:
+# The cost of names for generated code, on one core and from the page cache:
 #
 #	make bench workloads && tests/bench/jit.sh [RECORDS]
 #
-# Files of RECORDS (200000) LOADs are read over their records alone and into an index, and asked for
-# addresses at times: with 500 bytes of code each, with 16, and with each address used 20 times. Then
-# the time from the write of a record to its name, and `perf inject --jit` over the first of the
-# files: a recording of a process that maps it. perf writes a file for each record, into a folder of
-# this script.
+# Reads files of RECORDS (200000) LOADs, first only their records, then into an index, and looks up addresses at
+# times. The files have 500 bytes of code a record, 16 bytes, and each address used 20 times. Then it measures the
+# time from the write of a record to its name, and `perf inject --jit` for a recording of a process that maps the
+# first file. perf writes a file for each record into a temporary folder.
 #
-# It is a bench and not a test: nothing fails when a figure is bad.
+# This is a bench, not a test: no figure makes it fail.
 set -u
 export LC_ALL=C
 
@@ -47,7 +46,7 @@ measure "500 bytes of code, each address 20 times" --reuse 20
 echo "--- a file that is followed"
 "$bench" --latency
 
-# perf believes a file that has the number of the process that maps it, in its name and in it.
+# perf accepts a file whose name and header have the PID of the process that maps it.
 mark() {
 	"$bench" --make "jit-$$.dump" --records "$records" --pid $$ &&
 		exec "$writer" steady --output none --marker "jit-$$.dump" --seconds 0.2

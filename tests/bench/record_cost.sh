@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a whole recording at 99 Hz costs, beside perf and bpftrace. As root, on a machine that does
-# nothing else:
+# The cost of a whole recording at 99 Hz, compared with perf and bpftrace. Run it as root on an otherwise idle
+# machine:
 #
 #	make && make workloads && tests/bench/record_cost.sh [SECONDS [ROUNDS]]
 #
 # All CPUs are busy. The tools take turns, SECONDS (30) each, ROUNDS (3) times; the table has
 # medians.
-#   CPU     user and system time of the tool and what it starts, from its start to its end
-#   BPF     time in BPF programs, which runs on the CPUs that are sampled, outside of the tool's own
-#           time; perf has none, and its work in the interrupt is not told by anybody
+#   CPU     user and system time of the tool and its children, from start to end
+#   BPF     time in BPF programs, which is not part of the tool's own time. perf has none, and the kernel does not
+#           account its work in the interrupt
 #   share   CPU and BPF together, of the machine
-#   memory  the greatest resident set, and BPF maps where the tool has them
-# pilotlight has drawn its flame graph by then; perf has written raw samples, and bpftrace a list.
+#   memory  the peak resident set, and BPF maps if the tool has any
+# At its end pilotlight has drawn a flame graph, perf has written raw samples and bpftrace a list.
 #
-# It is a bench and not a test: nothing fails when a figure is bad.
+# This is a bench, not a test: no figure makes it fail.
 set -u
 export LC_ALL=C
 
@@ -75,11 +75,11 @@ run_perf() {
 	append_bpf perf - 0
 }
 
-# It looks at the kernel's statistics itself, when it is about to go.
+# bpftrace runs bpftool itself just before it ends, to save its BPF statistics.
 run_bpftrace() {
 	local ms mib
 
-	# A string in bpftrace has 64 bytes.
+	# Strings in bpftrace have 64 bytes at most.
 	printf 'bpftool prog show >%s/programs\nbpftool map show >%s/maps\n' "$tmp" "$tmp" >"$tmp/look"
 	measure bpftrace bpftrace --unsafe -e '
 		profile:hz:99 { @[kstack, ustack, comm] = count(); }

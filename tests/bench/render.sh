@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What it costs to render 100,000 and 1,000,000 distinct stacks, in CPU seconds (user and system) and
-# peak memory with the profile itself; beside it, where they are on PATH, inferno-flamegraph and
-# flamegraph.pl over the same stacks as folded text. Run `make bench` first. The last line of each
-# size has stacks that share little with each other.
+# The cost of rendering 100,000 and 1,000,000 distinct stacks: CPU seconds (user and system) and peak memory with the
+# profile itself. If inferno-flamegraph and flamegraph.pl are on PATH, they draw the same stacks from folded text.
+# Run `make bench` first. The last line of each size has stacks that share few frames.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 render=build/release/bench/render
@@ -11,7 +10,7 @@ render=build/release/bench/render
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# CPU seconds and peak memory of a command whose output goes to a file.
+# Prints CPU seconds and peak memory of a command whose output goes to a file.
 measure() {
 	local name=$1 TIMEFORMAT='%U %S' status seconds
 	shift

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What history costs on disk and to read: a day of four busy CPUs at 99 Hz, and thirty days of coarse
-# windows. Made from windows of ten seconds that are recorded here and now, of whatever runs, at
-# such a rate that they have as many samples as four CPUs would; keep the machine busy meanwhile.
-# As root, after `make` and `make bench`. WINDOWS=24 and RECORDED=FOLDER (of .pb.gz) may be set.
+# The cost of history, on disk and to read: a day of four busy CPUs at 99 Hz, and thirty days of coarse windows. They
+# are made from windows of ten seconds, which this script records from the running machine, at a rate that gives the
+# samples of four CPUs; keep the machine busy meanwhile. Run it as root after `make` and `make bench`. Options:
+# WINDOWS=24 and RECORDED=FOLDER (of .pb.gz).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 store=build/release/bench/store
@@ -20,7 +20,7 @@ if [ -z "$recorded" ]; then
 			{ tail -n 1 "$folder/errors" >&2; exit 1; }
 	done
 fi
-# The unit that has most samples is unknown to us: any command that was recorded serves.
+# Any recorded command will do, because the unit with the most samples is unknown here.
 mkdir "$folder/day"
 $store generate "$folder/day" 24 4 "$recorded"/*.pb.gz || exit 1
 $store read "$folder/day" || exit 1

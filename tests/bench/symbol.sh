@@ -1,18 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What symbols cost, beside the tools that people use:
+# The cost of symbols, compared with other tools:
 #
 #	make bench && tests/bench/symbol.sh FILE...
 #
-# FILE is an ELF file with debug information of its own, unpacked or not: a program, or a separate
-# debug file. For each: making the symbol file (CPU time of the process and its workers, anonymous
-# memory of the extraction, size of the result) beside llvm-gsymutil; then looking up ADDRESSES
-# (100000) random addresses of its functions: ours in memory (tests/bench/symbol_lookup.c says how),
-# ours by the command, llvm-symbolizer, llvm-gsymutil and eu-addr2line, the last two with fewer, as
-# they are slow; and gimli's addr2line and blazesym, where there is a cargo that can build
-# tests/bench/symbol_peers. CPU seconds are user + system. Page caches are warm after the first round.
+# FILE is an ELF file with debug information, compressed or not: a program or a separate debug file. For each file,
+# measures making the symbol file (CPU time of the process and its workers, anonymous memory of the extraction, size
+# of the result) and llvm-gsymutil. Then looks up ADDRESSES (100000) random addresses of its functions: ours in memory
+# (tests/bench/symbol_lookup.c) and by the command, llvm-symbolizer, and, with fewer addresses because they are slow,
+# llvm-gsymutil and eu-addr2line. Also gimli's addr2line and blazesym, if cargo can build tests/bench/symbol_peers.
+# CPU seconds are user + system. Page caches are warm after the first round.
 #
-# It is a bench and not a test: nothing fails when a figure is bad.
+# This is a bench, not a test: no figure makes it fail.
 set -eu
 export LC_ALL=C
 
@@ -28,7 +27,7 @@ trap 'rm -rf "$tmp"' EXIT
 gsymutil=$(compgen -c llvm-gsymutil | sort | head -n 1 || true)
 symbolizer=$(compgen -c llvm-symbolizer | sort | head -n 1 || true)
 
-# cpu COMMAND...: its CPU seconds and peak memory in MB, output dropped
+# cpu COMMAND...: prints its CPU seconds and peak memory in MB; drops its output.
 cpu() {
 	local time=$tmp/time
 
@@ -42,14 +41,14 @@ P
 	cat "$time"
 }
 
-# median COMMAND...: of ROUNDS, by CPU time
+# median COMMAND...: prints the median round of ROUNDS, by CPU time.
 median() {
 	local i
 
 	for ((i = 0; i < rounds; i++)); do cpu "$@"; done | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# report NAME ADDRESSES COMMAND...: looks up so many
+# report NAME ADDRESSES COMMAND...: measures a command that looks up so many addresses.
 report() {
 	local name=$1 n=$2 seconds memory
 
@@ -73,7 +72,7 @@ extraction() {
 	fi
 }
 
-# Of .text, uniform, and always the same.
+# Uniformly distributed addresses in .text, the same in every run.
 make_addresses() {
 	readelf -SW "$1" 2>/dev/null | python3 -c 'import random, re, sys
 for line in sys.stdin:
@@ -114,7 +113,7 @@ lookups() {
 	fi
 }
 
-# Libraries that are no commands; Debian's cargo is too old for them.
+# Libraries without a command; Debian's cargo is too old for them.
 peers=
 if command -v cargo >/dev/null && cargo build --quiet --release \
 	--manifest-path "$root/tests/bench/symbol_peers/Cargo.toml" \

@@ -67,7 +67,7 @@ record() {
 	esac >"$tmp/$tool.out" 2>&1 || needs "$tool failed: $(cat "$tmp/$tool.out")"
 }
 
-# stacks TOOL COMM [REASONS]: prints what unwind_stacks.py says of the recording.
+# stacks TOOL COMM [REASONS]: prints the counts of unwind_stacks.py for the recording.
 stacks() {
 	local tool=$1
 
@@ -88,7 +88,7 @@ median() {
 		END { print NR ? (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 : "-" }'
 }
 
-# For all files that are mapped executable now, and for libLLVM.
+# Measures all files that are mapped executable now, and libLLVM.
 print_tables() {
 	local files
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by unwind.sh: how far stacks are those of `perf record --call-graph dwarf`.
+# Sourced by unwind.sh: agreement of stacks with `perf record --call-graph dwarf`.
 
-# Prints a process and all that come of it, one a line.
+# Prints a process and its descendants, one a line.
 print_descendants() {
 	local child
 
@@ -11,8 +11,8 @@ print_descendants() {
 	done
 }
 
-# Both at once, of nothing but the load, perf forty times as often: nearly all chains that we
-# see should be among perf's. Fails where a process ended before both had begun.
+# Records only the load with both tools at once, perf at forty times the rate, so nearly all of our chains should
+# be among perf's. Fails if a process ended before both tools had started.
 record_both() {
 	local perf ours processes seconds=${AGREE_SECONDS:-20}
 
@@ -32,9 +32,9 @@ record_both() {
 	return 1
 } 2>/dev/null
 
-# In the place of that of unwind_loads.sh. A process that runs a program keeps in perf 6.1 the
-# mappings that it had before, and unwinds libc by the lower of both: right only for every other
-# one. Where addresses are not random the new one mostly is, since it has more libraries.
+# Replaces in_background() of unwind_loads.sh. After an exec, perf 6.1 keeps the old mappings of the process and
+# unwinds libc by the lower of both, which is correct only half of the time. Without address randomization the new
+# mapping is usually the lower one, because the new program has more libraries.
 not_randomized() {
 	in_background() {
 		setsid setarch -R "$@" >/dev/null 2>&1 </dev/null &
@@ -53,7 +53,7 @@ print_agreement() {
 	for load in ${LOADS:-python sqlite openssl xz gxx git nginx redis postgres rust go node java}; do
 		start_load "$load" || { printf '%-9s left out\n' "$load"; continue; }
 		sleep 1
-		# What is found in the cache is there from the start.
+		# Fills the cache, so that tables exist from the start.
 		record first 2
 		until_it_does record_both || needs "cannot record: $(cat "$tmp"/{perf,ours}.out)"
 		stop_load

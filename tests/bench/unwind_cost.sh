@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by unwind.sh: the kernel's time a sample.
+# Sourced by unwind.sh: the kernel's time per sample.
 
 cost_tools=(none frame_pointers dwarf ours_fp ours)
 
@@ -13,7 +13,7 @@ tool_title() {
 	esac
 }
 
-# The first two seconds are for loading. Again, if somebody else has sampled at the same rate.
+# The first two seconds are for loading. Repeats if another profiler sampled at the same rate.
 measure_cost() {
 	local tool=$1 pid=$2 recorder turn
 

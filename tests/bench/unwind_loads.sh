@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by unwind.sh: real programs at work. start_load NAME begins one, with all that it starts in
-# sessions of their own, and sets `comm`, a pattern of its threads' names; it fails where a program
-# that it takes is not there. stop_load ends it. Files are in $tmp.
+# Sourced by unwind.sh: real programs under load. start_load NAME starts a load, whose processes run in new sessions,
+# and sets `comm`, a pattern of its threads' names. It fails if a program is not installed. stop_load ends the load.
+# Files are in $tmp.
 
 loads_folder=$root/tests/bench/unwind_loads
 load_sessions=()
@@ -15,7 +15,7 @@ in_background() {
 	load_sessions+=($!)
 }
 
-# again COMMAND...: one after the other, for as long as the load lasts.
+# again COMMAND...: repeats the command until the load ends.
 again() {
 	in_background bash -c 'while :; do "$@"; done' again "$@"
 }
@@ -30,7 +30,7 @@ stop_load() {
 	load_sessions=()
 }
 
-# until_it_does COMMAND...: within 10 seconds.
+# until_it_does COMMAND...: repeats the command until it succeeds, for 10 seconds at most.
 until_it_does() {
 	local turn
 
@@ -41,7 +41,7 @@ until_it_does() {
 	return 1
 }
 
-# The distribution's own python, not one that was built here.
+# The distribution's python, not a locally built one.
 python=/usr/bin/python3
 
 load_python() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by unwind.sh: how many stacks are whole.
+# Sourced by unwind.sh: the share of whole stacks.
 
 print_wholeness() {
 	local load tool figures

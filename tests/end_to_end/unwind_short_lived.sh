@@ -17,7 +17,7 @@ has_own_comm() {
 	all=$(folded_count "$1" '' "$2")
 	own=$(folded_count "$1" "$2" "$2")
 	first=$(folded_count "$1" first "$2")
-	note "$own and $first of $all samples in $2 have its comm, or that of the first"
+	note "of $all samples in $2, $own have its comm and $first that of the first processes"
 	[ "$own" -ge 200 ] && [ $((own + first)) = "$all" ]
 }
 

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What tests/vm/boot_systemd runs in the machine that it has booted, as a unit of its own, once after
-# each boot. Waits are for events, bounded by PATIENCE seconds: the machine is emulated.
+# tests/vm/boot_systemd runs this script in its machine, as a unit, once after each boot. Waits are for events and
+# end after PATIENCE seconds, because the machine is emulated.
 set -u
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export DEBIAN_FRONTEND=noninteractive
 
 PATIENCE=${PATIENCE:-180}
-# Of the main process: dac_read_search, sys_ptrace, syslog, perfmon, bpf, checkpoint_restore.
+# The main process's capabilities: dac_read_search, sys_ptrace, syslog, perfmon, bpf, checkpoint_restore.
 CAPABILITIES=000001c400080004
 socket=/run/pilotlight/api.sock
-kept=/root/kept # what outlives the boot
+kept=/root/kept # survives the reboot
 tests=$(cat $kept.tests 2>/dev/null || echo 0)
 
 # check NAME COMMAND...
@@ -29,7 +29,7 @@ check() {
 	fi
 }
 
-# until_true COMMAND...: what is waited for is an event of other processes, looked for twice a second.
+# until_true COMMAND...: repeats the command twice a second until it succeeds.
 until_true() {
 	local end=$((SECONDS + PATIENCE))
 
@@ -41,7 +41,7 @@ until_true() {
 
 property() { systemctl show -P "$1" "${2:-pilotlightd.service}"; }
 main_pid() { property MainPID; }
-# The main process is the broker; of its children one is the engine.
+# The main process is the broker; one of its children is the engine.
 engine_pid() { pgrep -o -P "$(main_pid)" -f engine; }
 is_active() { [ "$(property ActiveState)" = active ]; }
 is_inactive() { [ "$(property ActiveState)" = inactive ]; }
@@ -52,7 +52,7 @@ metric() {
 		awk -v name="pilotlight_$1" '$1 == name { print $2 }'
 }
 metric_is() { [ "$(metric "$1")" = "$2" ]; }
-# has_errors SINCE: of the service, or of whoever speaks of it.
+# has_errors SINCE: the journal has errors of the service or about it.
 has_errors() { journalctl -q -b -p err --since "$1" | grep -i pilotlight; }
 # folded FILE SELECT...
 folded() {
@@ -87,20 +87,20 @@ folders_are_its_own() {
 }
 member_may() { useradd -d /home/member -G pilotlight member && runuser -u member -- pilotlight status; }
 stranger_may_not() { ! setpriv --reuid=65534 --regid=65534 --clear-groups pilotlight status; }
-# capabilities PID: the different values of its sets.
+# capabilities PID: prints the distinct values of its capability sets.
 capabilities() { awk '/^Cap(Inh|Prm|Eff|Amb)/ { print $2 }' "/proc/$1/status" | sort -u; }
 main_has_capabilities() {
 	grep ^Cap "/proc/$(main_pid)/status"
 	[ "$(awk '/^Cap(Prm|Eff|Bnd)/ { print $2 }' "/proc/$(main_pid)/status" | sort -u)" = $CAPABILITIES ]
 }
-# What it could have again (CapBnd) it cannot, with NoNewPrivs.
+# NoNewPrivs keeps the engine from regaining the capabilities in CapBnd.
 engine_has_none() {
 	grep -E '^(Cap|NoNew)' "/proc/$(engine_pid)/status"
 	[ "$(capabilities "$(engine_pid)")" = 0000000000000000 ] &&
 		grep -q '^NoNewPrivs:.1$' "/proc/$(engine_pid)/status"
 }
 names_kernel() { shows '\(do_syscall_64\|asm_[a-z_]*\|ret_from_fork\)_\[k\]'; }
-# Confined: what is in /home and /tmp, and what a runtime writes there, is read through the processes.
+# The service is confined, so it reads files in /home and /tmp, including those of runtimes, through the processes.
 names_of_hidden_folders() {
 	cp /usr/local/bin/alpha /tmp/beside
 	systemd-run -q --unit=hidden-home /home/private/home
@@ -179,37 +179,37 @@ has_history() { shows alpha_work --unit alpha.service; }
 
 if [ ! -e $kept.rebooted ]; then
 	check "the package is installed, and the service ready" is_installed
-	check "its socket is root's and the group's" socket_is_of_group
-	check "its folders are its own" folders_are_its_own
-	check "a member of the group may ask" member_may
-	check "nobody else may" stranger_may_not
-	check "the main process has its capabilities and no others" main_has_capabilities
-	check "its engine has none" engine_has_none
-	check "two units are told apart" units_are_told_apart
+	check "the socket belongs to root and the group" socket_is_of_group
+	check "the folders belong to the service" folders_are_its_own
+	check "a group member may query" member_may
+	check "other users may not query" stranger_may_not
+	check "the main process has exactly its capabilities" main_has_capabilities
+	check "the engine has no capabilities" engine_has_none
+	check "samples of two units are separate" units_are_told_apart
 	check "the kernel's functions have names" until_true names_kernel
 	check "programs in /home and /tmp have names" names_of_hidden_folders
-	check "a reload takes a change over" reloads
+	check "a reload applies a change" reloads
 	check "no errors in the journal" eval '! has_errors -1h'
-	check "a reload refuses mistakes, and the service goes on" refuses_mistakes
-	check "systemd's own analysis: 2.0 at most" \
+	check "a reload rejects mistakes, and the service continues" refuses_mistakes
+	check "systemd-analyze security: 2.0 at most" \
 		systemd-analyze security --no-pager --threshold=20 pilotlightd.service
-	check "the units are sound" systemd-analyze verify --man=no pilotlightd.service
-	check "a killed engine is started again" engine_comes_back KILL
-	check "a stopped engine is noticed and started again" engine_comes_back STOP
-	check "a killed main process is started again" main_comes_back KILL
-	check "a stopped main process is noticed and started again" main_comes_back STOP
-	check "who stops it has stopped it" stops_for_good
-	check "it is started, and started anew" starts_again
+	check "the units are valid" systemd-analyze verify --man=no pilotlightd.service
+	check "a killed engine is restarted" engine_comes_back KILL
+	check "a stopped engine is noticed and restarted" engine_comes_back STOP
+	check "a killed main process is restarted" main_comes_back KILL
+	check "a stopped main process is noticed and restarted" main_comes_back STOP
+	check "systemctl stop ends the service for good" stops_for_good
+	check "systemctl start and restart work" starts_again
 	check "an upgrade keeps the history" is_upgraded
 	touch $kept.rebooted
 	sync
 	systemctl --no-block reboot
 	exit
 fi
-check "it is there after a boot" eval 'until_true is_active && until_true answers'
-check "and has its history" has_history
+check "the service runs after a boot" eval 'until_true is_active && until_true answers'
+check "the history survives a boot" has_history
 check "no errors in the journal of that boot" eval '! has_errors -1h'
-check "purged, it leaves nothing but its user" is_purged
+check "a purge removes everything except the user" is_purged
 echo "1..$tests"
 echo "inside: done"
 sync
