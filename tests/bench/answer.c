@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one answer costs: `answer HISTORY OUTPUT NOW [NAME VALUE]...`, without a symbol cache but
- * for $PILOTLIGHT_SYMBOL_CACHE, in this process. NOW is in seconds since 1970; "against.NAME" makes
- * it a difference. tests/bench/store.sh tells how a history is made.
+ * The cost of one answer: `answer HISTORY OUTPUT NOW [NAME VALUE]...` answers in this process,
+ * without a symbol cache unless $PILOTLIGHT_SYMBOL_CACHE is set. NOW is in seconds since 1970;
+ * "against.NAME" requests a difference. tests/bench/store.sh shows how to make a history.
  */
 #include "answer/answer.h"
 #include "base/clock.h"

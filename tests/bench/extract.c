@@ -2,9 +2,9 @@
 /*
  * extract [-o FILE] BINARY|- DEBUG|- [ALTERNATE]
  *
- * What it costs to make a symbol file: runs an extraction in this process and prints its CPU time,
- * its peak of anonymous memory, and what came of it. The peak is looked at every millisecond or so
- * by another thread, whose time is not counted; pages of files, the scratch file's too, are none.
+ * The cost of making a symbol file: runs an extraction in this process and prints its CPU time, its
+ * peak of anonymous memory and its result. Another thread, whose time does not count, reads the
+ * memory about every millisecond. Pages of files, also of the scratch file, do not count.
  */
 #include "extract/extraction.h"
 
@@ -89,7 +89,7 @@ static int open_scratch(void)
 	return fd;
 }
 
-/* The binary's, or the debug file's; made up where there is neither build-id nor hash. */
+/* The identity of the binary or of the debug file; made up without a build-id and a hash. */
 static void fill_identity(int fd, struct pilotlight_symbol_request *request)
 {
 	struct symbol_identity identity;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_parse FILE [--rounds N] [--lookups N] [--megabytes N]: what reading a jitdump file takes on
- * one core, from the page cache: over its records alone, and into an index of at most so many
- * megabytes (256); then what lookups in that index take. Each figure is the median of the rounds.
+ * jit_parse FILE [--rounds N] [--lookups N] [--megabytes N]: the speed of reading a jitdump file on
+ * one core, from the page cache: only its records, then into an index of at most N megabytes (256);
+ * then the speed of lookups in that index. Each figure is the median of the rounds.
  *
- * jit_parse --make FILE --records N [--code-bytes N] [--reuse N] [--pid N]: makes such a file of
- * LOADs, names of some 40 bytes, code of CODE-BYTES (500), each address used REUSE (1) times.
+ * jit_parse --make FILE --records N [--code-bytes N] [--reuse N] [--pid N]: makes a jitdump of
+ * N LOADs with names of about 40 bytes and code of CODE-BYTES (500). Each address is used REUSE (1)
+ * times.
  *
- * jit_parse --latency [--records N]: the time from the beginning of the write of a record, to a
- * file that is followed, until its name can be asked for.
+ * jit_parse --latency [--records N]: the time from the start of a record's write to a followed file
+ * until a lookup finds its name.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -101,7 +102,7 @@ static int put_load(FILE *file, const struct options *options, uint64_t number, 
 	return 0;
 }
 
-/* As ELF files are what perf makes of code, its bytes do not matter. */
+/* perf copies the code into an ELF file, so its bytes do not matter. */
 static int make_file(const struct options *options)
 {
 	static const uint8_t code[CODE_BYTES_MAX];
@@ -170,7 +171,7 @@ static int measure_records(const struct options *options, struct jitdump_reader_
 	return r;
 }
 
-/* The last round's index is left. */
+/* Leaves the index of the last round. */
 static int measure_index(const struct options *options, struct code_index **ret_index)
 {
 	_cleanup_(code_index_freep) struct code_index *index = NULL;
@@ -217,7 +218,7 @@ static int widen(void *context, const struct code_found *found)
 	return 0;
 }
 
-/* Of addresses anywhere in the code, at any time since the oldest of it was put there. */
+/* Looks up random addresses in the code, at random times since the first record. */
 static int measure_lookups(const struct options *options, const struct code_index *index)
 {
 	struct span span = { .first_ns = UINT64_MAX };
@@ -316,7 +317,7 @@ static int measure_latency(struct options *options)
 		return -ENOMEM;
 	if (fd < 0)
 		return -errno;
-	/* One address, so that what is found is the record that was written just now. */
+	/* All records use one address, so a lookup finds the record just written. */
 	options->reuse = options->records;
 	r = put_header(file, options->pid);
 	if (r == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_fixture FILE.pb.gz|FILE.folded: writes a small profile whose right contents are known, with
- * one of everything that a profile may have, for the readers of other projects to open.
- * tests/end_to_end/pprof_readers.sh knows what they must find.
+ * pprof_fixture FILE.pb.gz|FILE.folded: writes a small profile of known contents, with one of
+ * everything that a profile may have, for readers of other projects.
+ * tests/end_to_end/pprof_readers.sh has the expected results.
  */
 #include "aggregate/profile.h"
 #include "base/output.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What cannot be had ends the program: there is nothing to go on with. */
+/* Any failure ends the program. */
 static void require(int r, const char *what)
 {
 	if (r >= 0)
@@ -54,7 +54,7 @@ struct named {
 	uint32_t line;
 };
 
-/* `count` functions at one address, innermost first; none: nameless. */
+/* `count` functions at one address, innermost first; 0: no name. */
 static uint32_t add_location(struct profile *profile, uint32_t binary, uint64_t address,
 	const struct named *named, uint32_t count)
 {

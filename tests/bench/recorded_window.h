@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A window that was recorded: `pilotlight record -o FILE.pb.gz`, read back by pprof's wire format
- * as far as is needed to make it again, at another time and of other processes. Files are one's
- * own: what is wrong with one ends the program.
+ * A recorded window: reads `pilotlight record -o FILE.pb.gz` by pprof's wire format, as far as
+ * needed to repeat the window at another time and for other processes. The files are trusted, so
+ * an invalid one ends the program.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct recorded_mapping {
 };
 
 struct recorded_sample {
-	uint64_t count, pid, tid, comm; /* comm: a string */
+	uint64_t count, pid, tid, comm; /* comm: index of a string */
 	uint32_t first_location, depth; /* leaf first */
 };
 
@@ -60,7 +60,7 @@ static inline uint64_t wire_number(struct wire *wire)
 	errx(1, "a recorded window is cut short");
 }
 
-/* The next field: a number, or what has a length. */
+/* Reads the next field: a number, or bytes with a length. */
 static inline bool wire_field(
 	struct wire *wire, unsigned int *ret_field, uint64_t *ret_value, struct wire *ret_content)
 {
@@ -82,7 +82,7 @@ static inline bool wire_field(
 	return true;
 }
 
-/* Numbers of a message by field; those that are not numbers are left out. */
+/* Reads the numbers of a message by field, and skips other fields. */
 static inline void wire_numbers(struct wire wire, uint64_t values[8])
 {
 	struct wire content = { 0 };
@@ -95,12 +95,12 @@ static inline void wire_numbers(struct wire wire, uint64_t values[8])
 			values[field] = value;
 }
 
-/* Makes an array long enough for `index`, with zeros. */
+/* Grows an array to hold `index`; new elements are zero. */
 static inline void *recorded_room(void *array, size_t *count, size_t index, size_t bytes)
 {
 	if (index < *count)
 		return array;
-	/* Grows by powers of two; what is beyond the count is written before it is read. */
+	/* Grows by powers of two; elements beyond the count are written before they are read. */
 	if ((*count & (*count - 1)) == 0 || index > *count) {
 		size_t capacity = 1;
 
@@ -174,7 +174,7 @@ static inline void recorded_read_location(struct recorded_window *window, struct
 	window->locations[id] = location;
 }
 
-/* Strings and tables first, then what refers to them. */
+/* Strings and tables come first, then the fields that refer to them. */
 static inline void recorded_read_field(
 	struct recorded_window *window, unsigned int field, struct wire content, bool is_second)
 {

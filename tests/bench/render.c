@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * render STACKS svg|folded|table FILE [ENTROPY]: builds a profile of so many distinct stacks,
- * writes it to FILE and prints what that took. The stacks are walks over a made-up call graph of
- * 20,000 call sites in 8,000 functions, 34 frames deep on average. At each call ENTROPY per cent
- * (18) leave the site's usual callee for another of its five, so that stacks share their beginnings
- * as those of programs do.
+ * render STACKS svg|folded|table FILE [ENTROPY]: builds a profile of STACKS distinct stacks,
+ * writes it to FILE and prints the cost. The stacks are walks over a made-up call graph of 20,000
+ * call sites in 8,000 functions, 34 frames deep on average. At each call, ENTROPY per cent (18)
+ * take another callee than the usual one, out of five, so stacks share their beginnings as in real
+ * programs.
  */
 #include "aggregate/profile.h"
 #include "base/clock.h"
@@ -46,7 +46,7 @@ static uint64_t draw(struct generator *generator, uint64_t below)
 	return (generator->state >> 11) % below;
 }
 
-/* One in four is long, as those of C++ are. */
+/* One name in four is long, like those of C++. */
 static void write_name(char *text, size_t room, uint32_t function)
 {
 	if (function % 4 == 0)
@@ -99,7 +99,7 @@ static int add_sites(struct generator *generator)
 	return r;
 }
 
-/* Which call site comes above `site`: a fixed function of the two, so that stacks meet again. */
+/* The call site above `site`: a pure function of the arguments, so that stacks share frames. */
 static uint32_t callee(struct generator *generator, uint32_t site)
 {
 	uint64_t choice = 0;

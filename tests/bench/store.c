@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What history costs.
+ * The cost of history.
  *
  *	store generate FOLDER HOURS CPUS RECORDED...	appends windows of ten seconds made from the
- *		recorded ones, with processes that come and go, and prints how long that took and
- *		how large the history is
- *	store coarsen FOLDER		makes it as coarse as it will be after three days
- *	store month FOLDER DAYS		makes copies of the day that is there, for the days before
- *	store read FOLDER [UNIT]	reads all of it into one profile, or one unit of it
+ *		recorded ones, with processes that start and end, and prints the time taken and
+ *		the size of the history
+ *	store coarsen FOLDER		merges it into the coarse windows of three days later
+ *	store month FOLDER DAYS		copies the existing day to the days before
+ *	store read FOLDER [UNIT]	reads all of it, or one unit, into one profile
  *
- * The recorded windows come from `pilotlight record -d 10 -o FILE.pb.gz`; CPUS are those that they
- * stand for at 99 Hz.
+ * The recorded windows come from `pilotlight record -d 10 -o FILE.pb.gz`. CPUS is the number of
+ *CPUs whose samples at 99 Hz they represent.
  */
 #include "store/store.h"
 #include "base/clock.h"
@@ -26,7 +26,7 @@
 
 enum {
 	WINDOW_S = 10,
-	LASTING_MIN = 3, /* windows that have a process: then it is one that stays */
+	LASTING_MIN = 3, /* a process in so many windows counts as long-lived */
 	PROFILE_BYTES = 24 << 20,
 	READ_BYTES = 512 << 20,
 };
@@ -35,7 +35,7 @@ static const uint64_t first_day_ns = 20700 * DAY_NS; /* 2026-09-04 */
 
 struct process {
 	uint64_t pid;
-	uint64_t windows; /* a bit for each that has it */
+	uint64_t windows; /* a bit for each window with the process */
 };
 
 struct generator {
@@ -104,13 +104,13 @@ static void list_processes(struct generator *generator)
 	generator->processes = processes;
 }
 
-/* --- a window, made again --- */
+/* --- repeating a window --- */
 
 struct remaking {
 	struct generator *generator;
 	const struct recorded_window *window;
 	struct profile *profile;
-	uint32_t *binaries, *locations; /* by id of the recorded; 0: not yet */
+	uint32_t *binaries, *locations; /* by recorded id; 0: not yet added */
 	uint64_t monotonic_ns;
 };
 
@@ -183,7 +183,7 @@ static uint32_t make_location(struct remaking *remaking, uint64_t id)
 	return location;
 }
 
-/* Processes that stay keep their pid; others are new each time. */
+/* Long-lived processes keep their pid; others get a new one each time. */
 static uint32_t make_thread(struct remaking *remaking, const struct recorded_sample *sample)
 {
 	struct generator *generator = remaking->generator;
@@ -255,7 +255,7 @@ static struct profile *remake(struct generator *generator, uint64_t start_ns, ui
 	remaking.profile->period_ns = NSEC_PER_SEC / 99;
 	remaking.profile->cpu_count = generator->cpus;
 	remaking.profile->event = add_string(remaking.profile, "cpu-clock");
-	/* The sampler's map has no order. */
+	/* The sampler's map is unordered. */
 	for (size_t i = 0; i < window->sample_count; i++) {
 		size_t other = draw(generator, i + 1);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbol_lookup FILE.sym [--addresses FILE] [--count N] [--rounds N]: what lookups in a symbol file
- * take on one core. Addresses are hexadecimal vaddrs, one a line, or by default N made-up ones,
- * spread evenly over the code between the file's boundaries. Each figure is the median of the
- * rounds; the sum of what was read is printed, so that nothing can be left out.
+ * symbol_lookup FILE.sym [--addresses FILE] [--count N] [--rounds N]: the speed of lookups in a
+ * symbol file on one core. Addresses are hexadecimal vaddrs, one a line, or by default N made-up
+ * ones, spread evenly over the code in the file. Each figure is the median of the rounds. The
+ * printed sum of the answers keeps the compiler from removing the lookups.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -30,9 +30,9 @@ struct bench {
 	size_t count, capacity;
 };
 
-/* What a measurement makes of one pass over the addresses. */
+/* The results of one pass over the addresses. */
 struct tally {
-	uint64_t named; /* addresses of which something is known */
+	uint64_t named; /* addresses with an answer */
 	uint64_t lines; /* of all chains */
 	uint64_t sum;	/* of all that was read */
 };
@@ -86,7 +86,7 @@ static size_t batch_at(const struct bench *bench, size_t done)
 	return bench->count - done < BATCH ? bench->count - done : BATCH;
 }
 
-/* The innermost function's name, of which the pointer is enough. */
+/* Looks up only the pointer to the innermost function's name. */
 static void find_names(const struct bench *bench, struct tally *tally)
 {
 	uint32_t frames[BATCH];

@@ -2,10 +2,10 @@
 /*
  * unwind_tables FILE...
  *
- * What the unwind tables of some binaries take, and what making them costs: a line each for the
- * biggest, and the sum. Each is made in a process of its own, whose CPU time is that of making the
- * table alone; the memory is the process's resident set at its greatest, some megabytes of which
- * are the program itself. Those without a table are counted by reason.
+ * The size of unwind tables and the cost of making them: a line for each of the biggest, and the
+ * sum. Each table is made in its own process. The CPU time is that of making the table; the memory
+ * is the process's peak resident set, of which the program itself is some megabytes. Binaries
+ * without a table are counted by reason.
  */
 #include "extract/unwind_extraction.h"
 

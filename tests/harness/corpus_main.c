@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs a fuzz target over files and folders of files, where libFuzzer is not linked. */
+/* Runs a fuzz target over files and folders of files without libFuzzer. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static int run_file(const char *path)
 		return -1;
 	}
 	size = (size_t)status.st_size;
-	/* Exactly as long as the input, so that a read beyond it is seen. */
+	/* Exactly as long as the input, so that the sanitizer sees a read beyond it. */
 	bytes = malloc(size ? size : 1);
 	if (!bytes || fread(bytes, 1, size, file) != size) {
 		perror(path);

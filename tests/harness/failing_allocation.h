@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The allocation after the next `n` ones fails, once; and allocation_failed() is false again. */
+/* Makes the allocation after the next `n` fail, once, and resets allocation_failed(). */
 void fail_allocation(size_t n);
 
-/* Has the one that was to fail been reached? Disarms it if not. */
+/* Returns whether the failure has happened. If not, disarms it. */
 bool allocation_failed(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a kernel test needs of its machine. */
+/* Requirements of kernel tests. */
 #pragma once
 
-/* NULL, or why BPF programs cannot be loaded here, for a skip. */
+/* Returns NULL, or why BPF programs cannot be loaded here, as the reason for a skip. */
 const char *privilege_lacks_bpf(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A stack of six frames: leaf, middle, main, and libc's three below. Without frame pointers. */
+/* A stack of six frames without frame pointers: leaf, middle, main, and three of libc. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static __attribute__((noinline)) uint64_t leaf(const uint8_t *memory, uint64_t r
 		random = random * 6364136223846793005u + 1;
 		sum += memory[(random >> 33) % BYTES];
 	}
-	/* Or the compiler sees that nobody needs it. */
+	/* Keeps the compiler from removing the result. */
 	__asm__ volatile("" : "+r"(sum) : : "memory");
 	return sum;
 }
