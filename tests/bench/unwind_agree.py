@@ -4,27 +4,27 @@
 standard input, the output of `perf script --no-inline -F comm,ip,dso` of the same load, and prints
 how far the user stacks of processes whose name matches COMM as a whole agree.
 
-What is compared are chains of functions, outermost first, of stacks that reach a root (as
-unwind_stacks.py has it). A function is known by its file and by the address where it begins:
-neither tool's names are asked, so aliases, versions and demangling do not matter. The function of
-an address is that of the symbol (.symtab, .dynsym, debug file) that covers it, else of the
-.eh_frame entry that does, else the file; in a PLT it is the stub.
+It compares chains of functions, outermost first, of stacks that reach a root (by the rule of
+unwind_stacks.py). File and start address identify a function, not the tools' names, so aliases,
+versions and demangling do not matter. The function of an address is that of the symbol (.symtab,
+.dynsym, debug file) that covers it, else of the .eh_frame entry, else the file; in a PLT it is the
+stub.
 
-A sample agrees if the other tool has its chain. As chains are many and samples few, perf's own
-samples say how much can be asked for: a part of them, as big as our profile, is looked up in the
-rest, and the rest in it. Calls ask for less: that each pair of caller and callee of a sample is
-somewhere in the other tool's chains. A frame left out makes a pair that there is not.
+A sample agrees if the other tool has its chain. Chains are many and samples few, so perf's own
+samples show how much agreement is possible: a part of them, as large as our profile, is looked up in
+the rest, and the rest in it. Agreement by calls is weaker: each pair of caller and callee of a sample
+is somewhere in the other tool's chains. A missing frame makes a pair that does not exist.
 
-Others are told apart by evidence, and not counted as agreement:
-  impossible    a return address is not behind a call, or behind one of another function, which
+Other samples do not agree, and evidence classifies them:
+  impossible    a return address is not after a call, or is after a call of another function that
                 does not jump to the callee either
-  leaf          all but the leaf is known of the other tool
-  tail          of the frames, 90 % from the root on are
+  leaf          the other tool has the chain without its leaf
+  tail          the other tool has 90 % of the frames, from the root on
   branch        the rest
 
 Impossible stacks are counted among all whole stacks of both tools, agreeing or not. Calls through
-registers and memory may go anywhere, those of a name that the callee's file has to where it has
-it; signal frames are not looked at."""
+registers and memory may go anywhere; calls by name go to the callee file's function of that name.
+Signal frames are not checked."""
 import collections
 import functools
 import gzip
@@ -41,7 +41,7 @@ EXAMPLES = 3
 
 
 class Frame(collections.namedtuple("Frame", "binary address function")):
-    """A place in code, by its address in the file; behind a call, its last byte."""
+    """A place in code, by its address in the file; after a call, the call's last byte."""
 
 
 @functools.lru_cache(None)
@@ -54,14 +54,14 @@ def frame_of(path, address):
 
 
 def import_goes_to(binary, slot, callee):
-    """Whether what the dynamic linker puts into a slot may lead to `callee`."""
+    """Whether the dynamic linker's value in a slot may lead to `callee`."""
     there = binary_of(callee.path)
     target = there.exports.get(binary.imports.get(slot))
     return target is None or goes_to(there, target, callee)
 
 
 def slot_of(code, end):
-    """Which slot a call or jump of 6 bytes is through."""
+    """The slot of an indirect call or jump of 6 bytes."""
     return end + struct.unpack("<i", code[2:6])[0]
 
 
@@ -85,7 +85,7 @@ def goes_to(binary, target, callee, depth=JUMPS_DEEP):
 
 @functools.lru_cache(None)
 def why_impossible(caller, callee):
-    """Of a frame and the function that it is to have called; "" if it may have."""
+    """Why a frame cannot have called the function; "" if it may have."""
     if not caller.binary or not callee.end:
         return ""
     there = binary_of(callee.path)
@@ -151,7 +151,7 @@ def numbers(packed):
 
 
 def of_pprof(path):
-    """(comm, frames, count); of the frames, outermost first."""
+    """Yields (comm, frames, count), with the outermost frame first."""
     with gzip.open(path) as file:
         messages = collections.defaultdict(list)
         for number, value in fields(file.read()):
@@ -199,7 +199,7 @@ def of_perf(lines):
 
 
 class Stacks:
-    """Of one tool: chains of whole stacks with their counts, and those that are impossible."""
+    """One tool's chains of whole stacks with their counts, and the impossible ones."""
 
     def __init__(self, samples, wanted):
         self.with_user = self.impossible = 0
@@ -229,7 +229,7 @@ class Stacks:
 
 
 def share(samples, chains):
-    """How many of the samples are of these chains, in percent."""
+    """The percentage of samples with one of these chains."""
     if not samples:
         return "-"
     return f"{100 * sum(chain in chains for chain in samples) / len(samples):.2f}"
@@ -240,7 +240,7 @@ def calls_of(chain):
 
 
 def share_of_calls(samples, chains):
-    """How many of the samples have no call that these chains have nowhere, in percent."""
+    """The percentage of samples whose calls are all in these chains."""
     calls = {call for chain in chains for call in calls_of(chain)}
     known = collections.Counter(all(call in calls for call in calls_of(c)) for c in samples)
     return f"{100 * known[True] / known.total():.2f}" if samples else "-"
@@ -256,7 +256,7 @@ def tree_of(chains):
 
 
 def known_frames(tree, chain):
-    """How many, from the root on, another chain has too."""
+    """The number of frames, from the root on, that another chain shares."""
     for count, function in enumerate(chain):
         tree = tree.get(function)
         if tree is None:

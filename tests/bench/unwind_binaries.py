@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ELF files say of their functions, for unwind_agree.py: where they begin and end, where their
-jumps lead, and what they take from other files."""
+"""Functions of ELF files, for unwind_agree.py: their starts and ends, the targets of their jumps and
+their imports from other files."""
 import bisect
 import collections
 import functools
@@ -21,7 +21,7 @@ Function = collections.namedtuple("Function", "path start end name")
 
 
 class Elf:
-    """What a file says of its functions."""
+    """The functions of a file."""
 
     def __init__(self, path):
         self.path = path
@@ -44,7 +44,7 @@ class Elf:
         return self.data[at:self.data.index(b"\0", at)].decode(errors="replace")
 
     def symbols(self):
-        """(start, end, name) of functions that say how long they are."""
+        """(start, end, name) of functions with a size."""
         for section in self.sections:
             if section[1] not in (SHT_SYMTAB, SHT_DYNSYM):
                 continue
@@ -68,7 +68,7 @@ class Elf:
                     yield slot, self.text(strings + struct.unpack_from("<I", self.data, symbol)[0])
 
     def exports(self):
-        """By name, where functions begin; None: that is decided as the program starts."""
+        """Starts of functions by name; None if the program decides at its start."""
         found = {}
         for section in self.sections:
             if section[1] != SHT_DYNSYM:
@@ -144,7 +144,7 @@ class Binary:
 
     @functools.lru_cache(None)
     def has_no_caller(self, address):
-        """Whether nobody calls from or to there: a signal frame's code, or Go's goexit()."""
+        """Whether no call has this caller or callee: code of a signal frame, or Go's goexit()."""
         if self.function_at(address).name.startswith("runtime.goexit"):
             return True
         i = bisect.bisect_right(self.frame_starts, address) - 1
@@ -186,7 +186,7 @@ class Binary:
 
     @functools.lru_cache(None)
     def jumps_from(self, function):
-        """Where its jumps go that leave it; None among them: anywhere."""
+        """Targets of its jumps to other functions; None stands for any target."""
         text = subprocess.run(
             ["objdump", "-d", "--no-show-raw-insn", f"--start-address={function.start:#x}",
              f"--stop-address={function.end:#x}", function.path],

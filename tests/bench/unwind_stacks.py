@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """unwind_stacks.py folded|perf COMM [REASONS]: reads the output of `pilotlight record -f folded` or
-of `perf script -F comm,ip,sym,dso`, and prints, of the samples of processes whose name matches COMM
-as a whole: how many, how many have a user stack, how many of these reach a root, and the sum of the
-user frames. With a third argument, where most of the others end.
+of `perf script -F comm,ip,sym,dso`. For processes whose whole name matches COMM it prints the number
+of samples, of those with a user stack, of those that reach a root, and of user frames. With a third
+argument it also prints where most of the other stacks end.
 
-Both are judged by one rule, by the outermost frame:
-  - it is the first code of a program or of a thread by its name, or of a stack of Go's runtime, or
+One rule for both tools: a stack reaches a root if, for its outermost frame,
+  - its name is that of the first code of a program, of a thread or of a stack of Go's runtime, or
   - its callee is __libc_start_main, whose caller is _start, which many programs do not name, or
   - it is in the dynamic linker, where a program begins before its own _start.
-Inlined frames are not counted: they are no frames of the stack."""
+Inlined frames are no frames of the stack and do not count."""
 import collections
 import re
 import sys
@@ -27,7 +27,7 @@ def plain(name):
 
 
 def is_root(frames):
-    """Of (name, binary), outermost first."""
+    """Whether (name, binary) frames, outermost first, reach a root."""
     name, binary = frames[0]
     if ROOT.fullmatch(plain(name)) or LINKER.search(binary):
         return True

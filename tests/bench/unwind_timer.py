@@ -3,10 +3,10 @@
 """unwind_timer.py PID SECONDS HZ: the time in the handler of perf's sampling timer, in nanoseconds, a
 line each, of those that interrupted PID. Exit status 3: another profiler samples at this rate too.
 
-The kernel's own tracepoints around timer handlers, in a buffer of their own. What they cost
-themselves is a part of it, the same for every tool. Their time stamps are the CPU's cycles, as those
-in nanoseconds are shown rounded to microseconds; a cycle's length comes from the time in ns that each
-entry tells besides. Timers of another rate are another profiler's."""
+It reads the kernel's tracepoints around timer handlers, in a separate trace buffer. The result
+includes the cost of the tracepoints, the same for every tool. Time stamps are CPU cycles, because
+those in nanoseconds are rounded to microseconds; each entry also has a time in ns, which gives the
+length of a cycle. Timers of another rate belong to another profiler."""
 import os
 import re
 import sys
@@ -43,7 +43,7 @@ def record(pid, seconds):
 
 
 class Timer:
-    """One of perf's: a CPU's."""
+    """perf's timer of one CPU."""
 
     def __init__(self):
         self.began = None
@@ -51,7 +51,7 @@ class Timer:
         self.cycles = []
 
     def has_rate(self, hertz):
-        """Now and then two of its periods in a row are seen."""
+        """Sometimes two consecutive periods are visible."""
         times = sorted(self.expired_ns)
         shortest = min((b - a for a, b in zip(times, times[1:])), default=0)
         return abs(shortest * hertz / 1e9 - 1) < 0.03

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Works a differential flame graph as a person would: a line "ok - …" or "not ok - …" a check. */
+/* Operates a differential flame graph like a user and writes a line "ok - …" or "not ok - …" for each check. */
 "use strict";
 
 const results = document.getElementById("results");
@@ -22,7 +22,7 @@ function labels(svg) {
 	return Array.from(svg.querySelectorAll(".labels text"), t => t.textContent);
 }
 
-/* The rectangle that a label stands on. */
+/* The rectangle below a label. */
 function labelled(svg, label) {
 	const text = Array.from(svg.querySelectorAll(".labels text")).find(t => t.textContent === label);
 	return text && Array.from(svg.querySelectorAll(".frames rect")).find(r =>

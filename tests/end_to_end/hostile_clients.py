@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Clients that mean no good: hostile_clients.py SOCKET SECONDS USER silent COUNT | slow | garbage
+"""Hostile clients: hostile_clients.py SOCKET SECONDS USER silent COUNT | slow | garbage
 
-silent: COUNT connections that send nothing, each made anew when it is closed. slow: one that asks
-for a large answer and reads a byte a second. garbage: requests that are none, one after the other.
-They are the user's of that number. Prints what came of it: a line of NAME=NUMBER."""
+silent: COUNT connections that send nothing, each reopened when it is closed. slow: a client that
+requests a large answer and reads a byte a second. garbage: invalid requests, one after the other.
+USER is the uid of the clients. Prints the results as a line of NAME=NUMBER."""
 
 import os
 import random
@@ -59,7 +59,7 @@ def slow(path, end):
             time.sleep(0.2)
             continue
         done["connections"] += 1
-        # Larger than what a socket takes at once, so that the service has to wait for its reader.
+        # Larger than a socket's buffer, so that the service must wait for its reader.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         try:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 8)

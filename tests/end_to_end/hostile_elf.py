@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hostile_elf.py FOLDER: ELF files that ask for more than anybody has, for symbol_worker.sh.
+"""hostile_elf.py FOLDER: makes ELF files that would need more than all limits, for symbol_worker.sh.
 
-Each has a build-id and one executable segment, and is small on the disk.
+Each has a build-id and one executable segment, and is small on disk.
 """
 import lzma
 import os
@@ -67,7 +67,7 @@ def write_elf(path, number, sections, shnum=None, first_size=0):
 
 
 def zeros_compressed(compressor, total, first=b""):
-    """`first` and then zeros, to `total` bytes, without ever being in memory."""
+    """Yields `first` and then zeros, `total` bytes in all, without keeping them in memory."""
     block = bytes(1 << 20)
     out = [compressor.compress(first)]
     left = total - len(first)
@@ -102,7 +102,7 @@ ABBREVIATIONS = (
 
 
 def cyclic_unit():
-    """Origins and specifications that lead to themselves, to each other and to their children."""
+    """Origins and specifications that refer to themselves, to each other and to their children."""
     first = 12  # of the first subprogram: after the header and the unit's code
     function = lambda code, origin, low: bytes([code]) + struct.pack("<IQQ", origin, low, 16)
     itself = function(2, first, CODE_VADDR) + b"\0"
@@ -115,7 +115,7 @@ def cyclic_unit():
 
 
 def deep_unit(depth):
-    """Calls that are inlined into each other, and all of one address."""
+    """Nested inlined calls, all at one address."""
     die = lambda code: bytes([code]) + struct.pack("<IQQ", 12, CODE_VADDR, 16)
     return unit(b"\x01" + die(2) + die(3) * depth + b"\0" * (depth + 2))
 
@@ -144,7 +144,7 @@ def main(folder):
     write_elf(path("xz_bomb"), 5, [Section(".gnu_debugdata", SHT_PROGBITS,
         zeros_compressed(lzma.LZMACompressor(preset=0), 2 * gigabyte, elf))])
     write_elf(path("xz_dictionary"), 6, [Section(".gnu_debugdata", SHT_PROGBITS,
-        # Said to need the dictionary, which a compressor would really allocate.
+        # The header claims a large dictionary, because a compressor would really allocate one.
         lzma_with_dictionary(zeros_compressed(lzma.LZMACompressor(preset=0), 4096, elf)))])
     bomb = zeros_compressed(zlib.compressobj(9), 2 * gigabyte, unit(b"\x01\0"))
     abbreviations = Section(".debug_abbrev", SHT_PROGBITS, ABBREVIATIONS)
@@ -156,7 +156,7 @@ def main(folder):
 
 
 def lzma_with_dictionary(packed):
-    """An .xz whose block header asks for a dictionary of 3 GiB: bits 39, and its own checksum."""
+    """An .xz whose block header claims a dictionary of 3 GiB (bits 39), with a valid checksum."""
     size = (packed[12] + 1) * 4
     header = bytearray(packed[12:12 + size - 4])
     # Flags, then the filter: its id, the length of its properties, the dictionary's size.

@@ -5,7 +5,7 @@
 // the sums of both values and the number of samples.
 // speedscope: opens FILE with speedscope's own importer; prints the unit and the total, then each
 // frame with its own and its total weight.
-// MODULES is the folder where npm has put both. Whatever is wrong is thrown.
+// MODULES is npm's folder with both. Errors are thrown.
 
 import assert from 'node:assert'
 import fs from 'node:fs'
@@ -78,8 +78,8 @@ function checkPprof() {
 	console.log(`samples ${sums[0]} cpu ${sums[1]} distinct ${profile.sample.length}`)
 }
 
-// The package has the browser's bundle only; a hook in its text hands out the importer before the
-// page would start, in a context that has just enough of a browser.
+// The package has only the browser's bundle. A hook in its text exports the importer before the page would
+// start, in a context with the minimum of a browser.
 function speedscopeImporter() {
 	const folder = path.join(path.dirname(require.resolve('speedscope/package.json')), 'dist/release')
 	const bundle = fs.readdirSync(folder).find(name => /^speedscope-.*\.js$/.test(name))
@@ -118,7 +118,7 @@ function speedscopeImporter() {
 async function openInSpeedscope() {
 	const { importer, context } = speedscopeImporter()
 	const bytes = fs.readFileSync(file)
-	// The importer asks whether it is an ArrayBuffer, of its own context.
+	// The importer requires an ArrayBuffer of its own context.
 	const buffer = vm.runInContext('size => new ArrayBuffer(size)', context)(bytes.length)
 	new Uint8Array(buffer).set(bytes)
 	const group = await importer.importProfilesFromArrayBuffer(path.basename(file), buffer)

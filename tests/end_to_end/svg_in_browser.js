@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Works a flame graph as a person would, and writes a line "ok - …" or "not ok - …" for each check. */
+/* Operates a flame graph like a user and writes a line "ok - …" or "not ok - …" for each check. */
 "use strict";
 
 const results = document.getElementById("results");
@@ -24,7 +24,7 @@ class Graph {
 		this.view = view;
 		this.layer = svg.querySelector(".frames");
 		this.input = svg.querySelector("input");
-		/* Names are gone from the frames by now; they are known by their samples. */
+		/* The frames have no names now, so they are found by their samples. */
 		this.rects = Array.from(this.layer.children);
 	}
 	named(label) {
@@ -196,7 +196,7 @@ function checkDetails(graph) {
 	check(graph.text("name") !== "lzma_mf_bt4_find", "until the pointer leaves");
 }
 
-/* Resolves when `condition` holds, or after so many frames that it never will. */
+/* Resolves when `condition` holds, or after a maximum number of frames. */
 function until(condition) {
 	return new Promise(resolve => {
 		let frames = 0;

@@ -2,14 +2,14 @@
 """symbols_oracle.py SUBJECTS FOLDER PILOTLIGHT LLVM-SYMBOLIZER: compares the answers of
 `pilotlight symbols lookup` with those of other tools, and prints TAP with its plan at the end.
 
-A line of SUBJECTS is a test binary, its fields separated by tabs: a name, the binary that is added,
-the file that llvm-symbolizer is asked (another one where it cannot read the first), "chains" or
-"functions" (what it is compared by), and options of `symbols add`. Or a name, "skip" and why.
+A line of SUBJECTS is a test binary, its fields separated by tabs: a name, the binary to add, the file
+for llvm-symbolizer (another one if it cannot read the first), "chains" or "functions" (the kind of
+comparison), and options of `symbols add`. Or a name, "skip" and the reason.
 
-Functions are equal if their names are, or if nm or readelf prove that both name the place, as with
-aliases, or that ours does and theirs does not: how many are so, by proof, is printed. Whatever else
-differs is put into a class by what differs and by whom eu-addr2line and binutils' addr2line agree
-with, and counts as different all the same."""
+Functions are equal if their names are equal, or if nm or readelf prove that both names are right, as
+with aliases, or that only ours is right. The number of each proof is printed. All other differences
+count as such; they are classified by what differs and by the tool with which eu-addr2line and
+binutils' addr2line agree."""
 
 import collections
 import os
@@ -25,8 +25,8 @@ from symbols_oracle_tools import (UNKNOWN, Mismatch, Symbols, ask_binutils,
 
 ADDRESSES = 10000
 ELFUTILS_ADDRESSES = 100
-ADJUDGED_MAX = 100  # of a binary's differences, by eu-addr2line
-STARTS = 40         # of symbols before an address that are looked at
+ADJUDGED_MAX = 100  # differences of a binary that eu-addr2line judges
+STARTS = 40         # starts of symbols before an address that are examined
 FUNCTIONS_LEAST, CHAINS_LEAST = 99.9, 99.5
 JOBS = 2
 TESTS_EACH = 2
@@ -59,13 +59,13 @@ def same_name(ours, theirs):
 
 
 def plain(name):
-    """Without what compilers add to the name of a part or a version of a function."""
+    """The name without a compiler's suffix for a part or a version of a function."""
     return re.sub(r"( \[clone [^]]*\])+$|(\.(part|isra|constprop|cold|lto_priv|localalias|llvm)"
                   r"(\.\d+)*)+$", "", name)
 
 
 class Comparison:
-    """Our chains and another's for the same addresses."""
+    """Our chains and another tool's for the same addresses."""
 
     def __init__(self, addresses, ours, theirs, by, symbols):
         self.addresses, self.ours, self.theirs, self.by = addresses, ours, list(theirs), by
@@ -77,7 +77,7 @@ class Comparison:
         self.different = [i for i in range(len(addresses)) if not self.same(i)]
 
     def find_excused(self, symbols):
-        """Positions whose outermost functions differ and where nm has the last word."""
+        """Positions whose outermost functions differ and where nm decides."""
         suspects = [i for i, (o, t) in enumerate(zip(self.ours, self.theirs))
                     if not same_name(o[-1].function, t[-1].function)]
         if not suspects:
@@ -91,7 +91,7 @@ class Comparison:
                 self.excused[i] = excuse
 
     def find_alternates(self, symbols):
-        """Frames that have no name with them, and with us one of the file that dwz made."""
+        """Frames that only we name, by the file that dwz made."""
         for i, (ours, theirs) in enumerate(zip(self.ours, self.theirs)):
             if len(ours) != len(theirs) or i in self.excused:
                 continue
@@ -146,7 +146,7 @@ class Comparison:
                    for i in same), len(same)
 
     def kind(self, i):
-        """What differs, from the innermost frame on."""
+        """The differing part, from the innermost frame on."""
         ours, theirs = self.ours[i], self.theirs[i]
         if (len(ours) > len(theirs) == 1 and ours[0][1:3] == theirs[0][1:3] and
                 plain(ours[-1].function).startswith(plain(theirs[0].function))):
@@ -165,7 +165,7 @@ class Comparison:
         return "frames missing in " + ("ours" if len(ours) < len(theirs) else "theirs")
 
     def agrees(self, i, kind, chains, third):
-        """Does a third answer agree with one of the two, in what differs?"""
+        """Whether a third answer agrees with one of the two in the differing part."""
         chain = chains[i]
         if "frames" in kind:
             return len(chain) == len(third)
@@ -244,7 +244,8 @@ def compare_with_llvm(subject, tools, addresses, ours):
 
 
 def compare_with_elfutils(subject, addresses, ours, llvm):
-    """It is slow, and often alone with its answer, so what counts is whether we are."""
+    """Judges few addresses, because it is slow. It is often the only tool with its answer, so only an
+    answer that no other tool shares counts against us."""
     few = addresses[:ELFUTILS_ADDRESSES]
     theirs = ask_elfutils(subject.oracle, few)
     comparison = Comparison(few, ours, theirs, subject.by, subject.symbols)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs that know what an address is, behind one form of answer: a list of frames, innermost
-first. Functions are demangled, paths normalised lexically; what is not known is "??" and 0."""
+"""The symbolizers, with one form of answer: a list of frames, innermost first. Functions are
+demangled and paths normalised lexically; an unknown name is "??" and an unknown number 0."""
 
 import bisect
 import collections
@@ -16,7 +16,7 @@ SHF_EXECINSTR = 4
 
 
 def run(command, text="", seconds=600):
-    """What a program prints, whatever its exit status; what it says on standard error is kept."""
+    """The output of a program, whatever its exit status; standard error is kept."""
     environment = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}
     environment["LC_ALL"] = "C"
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
@@ -50,14 +50,14 @@ def build_id(path):
 
 
 def debug_file(path):
-    """The path of the host's debug file by build-id, as a list: of none, if there is none."""
+    """A list with the path of this machine's debug file by build-id, or an empty list."""
     identity = build_id(path)
     found = f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug" if identity else ""
     return [found] if os.path.exists(found) else []
 
 
 def random_addresses(path, count):
-    """Distinct ones, the same in every run, in no order."""
+    """Distinct addresses in random order, the same in every run."""
     start, size = text_range(path)
     state, addresses = 88172645463325252, {}
     while len(addresses) < min(count, size // 2):
@@ -69,8 +69,8 @@ def random_addresses(path, count):
 
 
 def demangle(names):
-    """By libiberty without implementation details (std::string, no hashes of Rust's crates), which
-    is how we demangle too; the spelling of others differs."""
+    """Demangles by libiberty without implementation details (std::string, no hashes of Rust's crates),
+    as we do; other demanglers spell names differently."""
     distinct = sorted(names)
     text, _, _ = run(["c++filt", "-i"], "".join(name + "\n" for name in distinct))
     return dict(zip(distinct, text.split("\n")))
@@ -81,7 +81,7 @@ def normal_path(path):
 
 
 def place(text):
-    """FILE:LINE:COLUMN, FILE:LINE, or with "(discriminator 3)" or a "?" behind it."""
+    """Parses FILE:LINE:COLUMN or FILE:LINE, with an optional "(discriminator 3)" or "?" after it."""
     text = re.sub(r" \(discriminator \d+\)$", "", text)
     found = re.fullmatch(r"(.*?):(\d+|\?)(?::(\d+))?", text)
     if not found:
@@ -92,7 +92,7 @@ def place(text):
 
 
 def read_chains(text):
-    """Blocks of function and place lines with an empty line after each, as llvm-symbolizer has it."""
+    """Parses blocks of function and place lines, each followed by an empty line, like llvm-symbolizer's."""
     chains = []
     for block in text.split("\n\n"):
         lines = block.strip("\n").split("\n")
@@ -112,7 +112,7 @@ def hexadecimal(addresses):
 
 
 def demangled(chains):
-    """Without the version of a symbol (@GLIBC_2.2), which is no part of a name."""
+    """The name without a symbol version (@GLIBC_2.2)."""
     plain = {name: re.sub(r"(?<=.)@.*", "", name)
              for name in {frame.function for chain in chains for frame in chain}}
     readable = demangle(set(plain.values()))
@@ -120,7 +120,7 @@ def demangled(chains):
 
 
 class Mismatch(Exception):
-    """A tool has not given one answer for each address."""
+    """The number of a tool's answers differs from the number of addresses."""
 
 
 def counted(chains, addresses, tool, errors):
@@ -137,7 +137,7 @@ def ask_llvm(program, path, addresses):
 
 
 def ask_elfutils(path, addresses):
-    """An address a line, then pairs of a function, with where it was inlined, and a place."""
+    """Parses an address line, then pairs of a function (with its inlining) and a place."""
     out, errors, _ = run(["eu-addr2line", "-a", "-f", "-i", "-e", path], hexadecimal(addresses))
     blocks = re.split(r"^0x[0-9a-f]{16}\n", out, flags=re.MULTILINE)[1:]
     chains = []
@@ -149,7 +149,7 @@ def ask_elfutils(path, addresses):
 
 
 def ask_binutils(path, addresses):
-    """As eu-addr2line, with another mark for what is inlined; it reads what dwz has moved away."""
+    """Like eu-addr2line, with another mark for inlined calls; it also reads the file that dwz made."""
     out, errors, _ = run(["addr2line", "-a", "-f", "-i", "-e", path], hexadecimal(addresses))
     blocks = re.split(r"^0x[0-9a-f]{16}\n", out, flags=re.MULTILINE)[1:]
     chains = []
@@ -176,11 +176,11 @@ def alternate_files(paths):
 
 
 class Symbols:
-    """What nm has of some files: mangled names and their sizes by where they begin."""
+    """The symbols that nm prints of some files: mangled names and sizes by start."""
 
     def __init__(self, paths):
         self.starts = collections.defaultdict(dict)
-        self.debugging = set()  # names that mark a place in a section that is not code
+        self.debugging = set()  # names of places in sections other than code
         self.paths = paths
         self.known_data = self.known_alternate = None
         for path in paths:
@@ -202,7 +202,7 @@ class Symbols:
             self.debugging.add(name)
 
     def before(self, address, count):
-        """Where the last symbols before an address begin, the nearest first."""
+        """The starts of the last symbols before an address, the nearest first."""
         end = bisect.bisect_right(self.sorted, address)
         return reversed(self.sorted[max(0, end - count):end])
 
@@ -210,7 +210,7 @@ class Symbols:
         return {name for start in self.before(address, count) for name in self.starts[start]}
 
     def data(self):
-        """Names that readelf has for data, wherever it is; nm does not tell it from code."""
+        """Names of data symbols by readelf; nm does not separate them from code."""
         if self.known_data is None:
             out = "".join(run(["readelf", "-sW", path])[0] for path in self.paths)
             self.known_data = set(re.findall(r" OBJECT .* ([^ @\n]+)(?:@\S+)?(?: \(\d+\))?\n",
@@ -218,8 +218,7 @@ class Symbols:
         return self.known_data
 
     def is_in_alternate(self, name):
-        """Is it in the file that dwz has moved what is common to? A string may be the end of
-        another."""
+        """Whether the file that dwz made has the string, perhaps as the end of another one."""
         if self.known_alternate is None:
             dumps = "".join(run(["readelf", "-z", "-p", ".debug_str", path])[0]
                             for path in alternate_files(self.paths))

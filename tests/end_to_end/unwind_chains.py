@@ -3,21 +3,20 @@
 unwind_chains.py wrong SET FOLDER FOLDED
 unwind_chains.py check SET FOLDER FOLDED [AGAIN]
 
-What the call chains of tests/workloads/chains are, in sets. `list` prints PROGRAM CASE COMM of each
-case whose program is in FOLDER, `count` how many lines `check` has. That holds the stacks of a
-folded file against them and prints, separated by tabs, ok or not ok or skip, the name of the test,
-and notes. `wrong` prints the cases that are not ok as `list` does; once they have been recorded anew,
-with more samples, it is AGAIN that tells of them: of a few hundred samples, 99.9 % are all of them.
+The expected call chains of tests/workloads/chains, in sets. `list` prints PROGRAM CASE COMM of each
+case whose program is in FOLDER; `count` prints the number of lines of `check`. `check` compares the
+stacks of a folded file with the chains and prints, separated by tabs, ok, not ok or skip, the name of
+the test, and notes. `wrong` prints the failed cases like `list`. They are recorded again with more
+samples, because 99.9 % of a few hundred samples are all of them; AGAIN is that recording and decides.
 
-Every sample of a case's comm counts. It is right if its user frames are a chain of the case, or one
-that ends early, in a function that is about to call the next. At least 99.9 % are right, and each
-chain has at least so many percent of them.
+Every sample with a case's comm counts. It is right if its user frames are a chain of the case, or one
+that ends early in a function that is about to call the next. At least 99.9 % must be right, and each
+chain must have its minimum percentage.
 
-A # in a comm stands for letters, from a on, that tell how far the case was. Such a case has a file
-of its own, which nobody can know before; how long it takes until it is known is a matter of the
-machine's load, and so is whether it is asked for once more, as what could not be identified is. So
-stacks may end there in phases at the beginning, and in some others that follow each other; of all
-the rest none may."""
+A # in a comm stands for a letter, from a on, for the phase of the case. Such a case has a new file in
+each run. The time until the sampler knows the file depends on the machine's load, and so does a
+second request after a failed identification. So stacks may end in that file during the first phases
+and in a few stretches of later phases, but in no others."""
 
 import collections
 import os
@@ -45,7 +44,7 @@ LEAF = ["leaf"]
 # The first entry of a procedure linkage table, through which functions are bound.
 BINDING = r"\.plt"
 RESOLVE = r"_dl_runtime_resolve\w*"
-# Linked so that each function of a library is bound when it is first called, by each process anew.
+# Linked with lazy binding, so each process binds a library's function at its first call.
 LAZY = {"places"}
 
 
@@ -59,7 +58,7 @@ class Chain:
         self.wholes = [[re.compile(frame) for frame in root + frames] for root in roots]
 
     def holds(self, stack):
-        """None, or whether it is enough of the chain."""
+        """None if the stack is no part of the chain; otherwise whether it is enough of it."""
         for whole in self.wholes:
             if stack[0] == "[truncated: depth]":
                 if self.holds_truncated(stack[1:], whole):
@@ -76,24 +75,24 @@ class Chain:
             for end in range(DEPTH + 1, len(whole) + 1))
 
 
-# Samples whose chain nothing tells: the most that there may be, in percent, why, and a pattern.
+# Samples whose chain cannot be known: the maximum percentage, the reason, and a pattern.
 Untold = collections.namedtuple("Untold", "most why pattern")
 Case = collections.namedtuple("Case", "program name comm chains untold")
 
 
 def bound(frames):
-    """What `frames` calls of another file for the first time."""
+    """The chains of the first call from `frames` into another file."""
     return [Chain(frames + [BINDING]), Chain(frames + [RESOLVE] + OTHERS[:10])]
 
 
 def calls(frames, *functions):
-    """What `frames` calls of the C library: by its name in there, or its entry in the PLT."""
+    """The chains of a call from `frames` into the C library: in the function or its PLT entry."""
     names = "|".join(rf"(__GI_)?_*(libc_|new_)?{function}\w*(@plt)?" for function in functions)
     return Chain(frames + [names] + OTHERS[:8])
 
 
 def case(programs, name, *chains, untold=(), has_phases=False):
-    """`chains` are of the case's own function; what it asks of the time is one of them."""
+    """`chains` are of the case's own function; its calls for the time are added."""
     for program in programs.split():
         variant = program.partition("-")[2]
         comm = f"{variant[:1]}-{name}" if variant else name
@@ -112,7 +111,7 @@ def descents(count):
     return ["descend_" + "abc"[i % 3] for i in range(count)]
 
 
-# Its rules are those of where it jumps to, in registers that are no callee's to save.
+# Its unwind rules are those of its jump target, in caller-saved registers.
 JUMPING = "longjmp() on its way", r"\[truncated: unsupported rule\];_*longjmp"
 
 
@@ -144,11 +143,11 @@ def frame_cases():
                     Chain(["shrink_wrapping", "shrunk", "tiny"], 5))
 
 
-# clone3() has no call frame information where it has two sides.
+# clone3() has no call frame information after it has returned in two threads.
 CLONE = "clone3() in its parent", r"\[truncated: no unwind rule\];(clone3?|__clone3?)"
 
 
-# It has the new stack pointer before it has pushed the new return address, which nothing tells of.
+# It sets the new stack pointer before it pushes the new return address, without unwind information.
 SWITCHING = "swapcontext() between two stacks", r"\[truncated: [^;]+\];(__)?swapcontext"
 
 
@@ -157,7 +156,7 @@ def stack_cases():
         alarms = [name, "handle_alarms"]
         below = alarms + ["interrupted"]
         handler = [SIGNAL_FRAME, "handler", "leaf"]
-        # The timer may be over before anything else begins, and once more before it is stopped.
+        # The timer may expire before anything else begins, and again before it is stopped.
         timer = alarms + [r"(__GI_)?_*setitimer(@plt)?"]
         yield from case("stacks", name, Chain(below + ["interrupted_work"], 5),
                         Chain(below + CLOCK), Chain(below + handler),
@@ -169,7 +168,7 @@ def stack_cases():
     yield from case("stacks", "signal_fault",
                     Chain(["signal_fault", "faulting", SIGNAL_FRAME, "fault_handler", "leaf"], 50),
                     calls(["signal_fault"], "sigaction"))
-    # With something in the frame pointer where the coroutine begins: no one else's frames follow.
+    # The frame pointer holds other data where the coroutine begins; no other frames may follow.
     roots = {"stacks": [[CONTEXT_BASE]],
              "stacks-frame": [[CONTEXT_BASE], [r"\[truncated: no unwind rule\]", CONTEXT_BASE]]}
     for program in roots:
@@ -203,14 +202,14 @@ START_UP = (
     r"(_init|_fini|frame_dummy|(de)?register_tm_clones|__do_global_dtors_aux)")
 
 
-# Parent and child share the page of their stack until either writes to it, which then is in neither's
-# memory from when the kernel takes it out (do_wp_page) until the copy takes its place.
+# Parent and child share the page of their stack until one writes to it. Then the page is unmapped from the
+# kernel's removal (do_wp_page) until the copy replaces it.
 COPYING = (
     "fork() whose stack is being copied",
     rf"\[truncated: stack unreadable\];(_*[fF]ork|{UNNAMED_LIBC})")
 
 
-# Each run's memory is another file, of which nobody has heard; see has_phases.
+# Each run's memory is a new, unknown file; see has_phases.
 NEW_FILE = "a file that is new", r"\[truncated: no unwind table\];.*"
 
 
@@ -235,7 +234,7 @@ def place_cases():
                     Chain(["system_calls", ANY]))
     yield from case("places", "page_faults", Chain(["page_faults", "touch"], 40),
                     Chain(["page_faults", ANY, ANY]))
-    # What has been given up on the way out of a process has no user stack.
+    # A process that has released its memory at exit has no user stack.
     yield from case("places", "forks", Chain(["forks", "child", "leaf"], 80),
                     calls(["forks", "child"], "clock_gettime"), *bound(["forks", "child"]),
                     Chain(["forks"] + OTHERS[:8]),
@@ -262,8 +261,8 @@ def plain_cases():
                     Chain(["expressions", "kept_on_stack"], 5))
 
 
-# _Unwind_Resume() and its like write the return addresses of those that they go on in over their
-# own, so that while they do it they do not seem to be called by those that called them.
+# _Unwind_Resume() and similar functions overwrite their own return addresses with those of the frames
+# where execution continues. Meanwhile they seem to have other callers.
 RESUMING = (
     "libgcc overwriting its own return address",
     r".*_Unwind_(Resume|RaiseException)(;[^;]+)?")
@@ -304,7 +303,7 @@ SETS = {
 # --- a folded file -----------------------------------------------------------------------------
 
 def read_stacks(path):
-    """By comm, how often there are which user frames."""
+    """Counts of user stacks by comm."""
     stacks = collections.defaultdict(collections.Counter)
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -329,7 +328,7 @@ def shorten(frames):
 
 
 def sort_stacks(which, stacks):
-    """How many are each chain's, how many are untold, and which are wrong."""
+    """The numbers of samples of each chain and of unknown chains, and the wrong stacks."""
     shares = collections.Counter()
     wrong = collections.Counter()
     untold = collections.Counter()
@@ -369,7 +368,7 @@ def check_case(which, stacks):
 
 
 def check_phases(which, stacks):
-    """Phases in which something was new may be few stretches; all others are checked as one."""
+    """Phases with an unknown file may form a few stretches; all others are checked together."""
     known, new = collections.Counter(), collections.Counter()
     stretches, was_new = 0, False
     for letter in string.ascii_lowercase:
@@ -394,7 +393,7 @@ def check_stacks(which, stacks):
 
 
 def check_names(stacks):
-    """What return addresses at a function's very beginning are called: by the kernel, by nobody."""
+    """Names of return addresses at a function's start: the kernel's, and none."""
     frames = collections.Counter()
     for comm in "signal_stack", "contexts":
         for stack, count in stacks[comm].items():

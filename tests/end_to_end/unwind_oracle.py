@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""unwind_oracle.py SUBJECTS ROWS LLVM-DWARFDUMP: holds unwind tables, as the program ROWS makes and
-prints them, against what llvm-dwarfdump and readelf say of the same call frame information, and
-prints TAP, but for the plan's line.
+"""unwind_oracle.py SUBJECTS ROWS LLVM-DWARFDUMP: compares unwind tables, which the program ROWS makes
+and prints, with the same call frame information from llvm-dwarfdump and readelf. Prints TAP without
+the plan.
 
-llvm-dwarfdump has expressions, and tells a register that is undefined from one that nothing is
-said of, which readelf does not; but some versions do not restore the CFA with
-DW_CFA_restore_state, so it is readelf that is believed in that. Both know nothing of stubs that
-only the code itself tells of: those are counted.
+llvm-dwarfdump prints expressions and separates undefined registers from unmentioned ones, which
+readelf does not. But some versions do not restore the CFA with DW_CFA_restore_state, so readelf
+decides there. Neither knows stubs that only their code describes; those are counted.
 
-A line of SUBJECTS is a test, its fields separated by tabs: a name, a binary, and perhaps its debug
-file. Or a name, "skip" and why. Of each, the rules are compared at the first and the last byte of
-each row of theirs and of each gap between functions, and at random offsets; all have to be equal."""
+A line of SUBJECTS is a test, its fields separated by tabs: a name, a binary, and optionally its debug
+file. Or a name, "skip" and the reason. The rules are compared at the first and the last byte of each
+of their rows and of each gap between functions, and at random offsets. All must be equal."""
 
 import bisect
 import collections
@@ -44,7 +43,7 @@ def simple(kind):
     return Rule(kind, 0, 0, 0, 0, 0, 0)
 
 
-# --- what llvm-dwarfdump says ------------------------------------------------------------------
+# --- the output of llvm-dwarfdump -----------------------------------------------------------------
 
 REGISTER = re.compile(r"([A-Z]+\d*)([+-]\d+)?$")
 SAVED = re.compile(r"\[CFA([+-]\d+)?\]$")
@@ -63,7 +62,7 @@ ENTRY = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)"
 
 
 class Machine:
-    """What they say in words, as rules."""
+    """Converts their wording to rules."""
 
     def __init__(self, number, tells_rbx):
         self.is_x86_64 = number == EM_X86_64
@@ -94,7 +93,7 @@ class Machine:
         return UNKNOWN, 0
 
     def return_address(self, text):
-        """Its offset from the CFA, 0 in the link register; None: it cannot be said."""
+        """Its offset from the CFA, 0 in the link register; None if unknown."""
         if not self.is_x86_64 and text in (None, "same", "LR", "W30", "X30"):
             return 0
         match = SAVED.match(text or "")
@@ -110,7 +109,7 @@ class Machine:
         return int(match[1] or 0) if match else RBX_UNKNOWN
 
     def signal_frame(self):
-        """What the kernel's has for a CFA."""
+        """The CFA in the kernel's form."""
         return (CFA_AT, self.stack, 160, 0) if self.is_x86_64 else (CFA, self.pointer, 0, 0)
 
     def rule(self, *key):
@@ -137,11 +136,11 @@ class Machine:
 
 
 def output_of(command):
-    """The lines, which are many, without what one would have to wait for."""
+    """The output's lines, without slow sections."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
         yield from process.stdout
-        # Which a debug file has no contents of.
+        # A debug file has no contents for these.
         errors = [line for line in process.stderr if "program interpreter" not in line]
     if errors:
         raise ValueError(f"{command[0]}: {errors[0].strip()}")
@@ -159,7 +158,7 @@ def chosen_section(lines, title):
 
 
 def ask_llvm(dwarfdump, section, path):
-    """[start, end, Traits of its CIE, rows] of each function, as they come."""
+    """Yields [start, end, Traits of its CIE, rows] of each function."""
     functions, rows, cies, cie = [], None, {}, None
     lines = output_of([dwarfdump, "--" + section, path])
     for line in chosen_section(lines, f".{section.replace('-', '_')} contents"):
@@ -180,7 +179,7 @@ def ask_llvm(dwarfdump, section, path):
 
 
 def ask_readelf(section, path):
-    """[start, end, {address: CFA}] of each function, as they come."""
+    """Yields [start, end, {address: CFA}] of each function."""
     functions, rows = [], None
     lines = output_of(["readelf", "--wide", "--debug-dump=frames-interp",
                        "--debug-dump=no-follow-links", path])
@@ -197,7 +196,7 @@ def ask_readelf(section, path):
 
 
 def readelf_cfa(machine, cfa, row, rows, classes):
-    """In llvm-dwarfdump's words; None: as it has it, too."""
+    """Converts to llvm-dwarfdump's wording; None if equal."""
     if cfa is None:
         return None
     if cfa in ("exp", "vexp"):
@@ -233,7 +232,7 @@ def ask(dwarfdump, section, path, machine, classes):
     return result
 
 
-# --- both side by side -------------------------------------------------------------------------
+# --- comparison ------------------------------------------------------------------------
 
 class Table:
     def __init__(self, lines):
@@ -262,7 +261,8 @@ class Table:
 
 
 def flatten(table, functions):
-    """Their rows by file offset: who begins first has the code. A row's end is the next's start."""
+    """Their rows by file offset: the function that starts first has the code. A row ends where the next
+    one starts."""
     placed = []
     for start, end, rows in functions:
         offset = table.offset(start) if start < end else None
@@ -295,7 +295,7 @@ def stub_sections(path):
 
 
 def compare(table, theirs, stubs, classes):
-    """The offsets that are different, and how many were asked."""
+    """The differing offsets, and the number of compared ones."""
     starts = [offset for offset, _ in theirs]
     chosen = random.Random(1)
     offsets = set(starts)

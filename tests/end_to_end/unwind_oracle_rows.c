@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unwind_oracle_rows BINARY [DEBUG]: makes an unwind table in this process and prints it, for
- * unwind_oracle.py to compare. Fails where a look-up by pages and lines, as the sampler does it,
- * finds another row than there is.
+ * unwind_oracle_rows BINARY [DEBUG]: makes an unwind table in this process and prints it for
+ * unwind_oracle.py. Fails if a lookup by pages and lines, as in the sampler, finds another row.
  */
 #include "extract/unwind_extraction.h"
 #include "pilotlight/unwind.h"
@@ -62,7 +61,7 @@ static uint32_t find_escape(const struct table *table, uint32_t row)
 	return table->escapes[low].rule;
 }
 
-/* As pilotlight/unwind.h words it; false: there is no row. */
+/* Looks up a row as pilotlight/unwind.h describes; returns false if there is none. */
 static bool look_up(const struct table *table, uint32_t offset, struct row *ret_row)
 {
 	const struct pilotlight_unwind_summary *summary = table->summary;
@@ -115,7 +114,7 @@ static void print_row(const struct table *table, const struct row *row)
 		rule->return_address_offset);
 }
 
-/* Each row, in order; and it is found from its first to its last byte. */
+/* Prints each row in order, and checks that lookups of its first and last byte find it. */
 static bool print_rows(const struct table *table)
 {
 	struct row last = { 0 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A python of about 20 native frames: sorted() calls a function, which sorts, and so on.
+# A Python stack of about 20 native frames: sorted() calls a function that calls sorted(), and so on.
 
 
 def leaf(number):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Runs heavy three times as long as light, for as many seconds of CPU time as the argument says, but no
-// longer than a minute, or the seconds that a second one says.
+// Runs heavy three times as long as light. The first argument is the CPU time in seconds; the second is the time limit,
+// a minute by default.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.SplittableRandom;
@@ -32,7 +32,7 @@ public class Hot {
 		int total = 0;
 
 		while (threads.getCurrentThreadCpuTime() < end && System.nanoTime() - latest < 0) {
-			// Turns of one length could march in step with the samples.
+			// Turns of equal length could be in step with the samples.
 			int rounds = 100000 + random.nextInt(200000);
 
 			total ^= heavy(rounds) + light(rounds);

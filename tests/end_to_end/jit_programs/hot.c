@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For lli: runs heavy three times as long as light, as many times as the argument says. */
+/* For lli: runs heavy three times as long as light. The argument is the number of rounds. */
 #include <stdlib.h>
 
 static __attribute__((noinline)) unsigned heavy(unsigned rounds)

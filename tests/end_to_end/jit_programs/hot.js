@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Runs heavy three times as long as light, for as many seconds of CPU time as the argument says, but
-// no longer than a minute.
+// Runs heavy three times as long as light. The argument is the CPU time in seconds; the limit is a minute.
 'use strict';
 
 function heavy(rounds) {
@@ -26,7 +25,7 @@ const end = cpuSeconds() + Number(process.argv[2]);
 const latest = Date.now() + 60000;
 let total = 0;
 while (cpuSeconds() < end && Date.now() < latest) {
-	// Turns of one length could march in step with the samples.
+	// Turns of equal length could be in step with the samples.
 	const rounds = 100000 + Math.floor(Math.random() * 200000);
 	total ^= heavy(rounds) + light(rounds);
 }

@@ -1,7 +1,7 @@
 <?php
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Runs heavy three times as long as light, for as many seconds of CPU time as the first argument says,
-// but no longer than a minute; with a second argument, in a child too.
+// Runs heavy three times as long as light. The first argument is the CPU time in seconds; the limit is a minute. With a
+// second argument a child does the same.
 
 function heavy(int $rounds): int
 {
@@ -32,7 +32,7 @@ function run(float $seconds): int
 	$end = cpu_seconds() + $seconds;
 	$latest = microtime(true) + 60;
 	while (cpu_seconds() < $end && microtime(true) < $latest) {
-		// Turns of one length could march in step with the samples.
+		// Turns of equal length could be in step with the samples.
 		$rounds = mt_rand(50000, 150000);
 		$total ^= heavy($rounds) + light($rounds);
 	}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs heavy three times as long as light, in WebAssembly, for as many seconds of CPU time as the argument
-says, but no longer than a minute."""
+"""Runs heavy three times as long as light, in WebAssembly. The argument is the CPU time in seconds; the limit is
+a minute."""
 
 import sys
 import time

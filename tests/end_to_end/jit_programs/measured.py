@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""measured.py FILE COMMAND...: runs it, and writes to FILE the CPU time in milliseconds that it and
-what it started took, and the greatest resident set of any of them in KiB."""
+"""measured.py FILE COMMAND...: runs it and writes to FILE the CPU time of the command and its children in
+milliseconds, and the peak resident set of any of them in KiB."""
 
 import os
 import sys

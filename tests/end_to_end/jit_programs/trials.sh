@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recording processes that generate code, and holding their profiles to what they say they ran.
-# Sourced by end-to-end tests, after their lib.sh.
+# Records processes that generate code, and compares their profiles with their logs of what they ran. Sourced after
+# lib.sh.
 
 writer=$workloads/jit_writer
 truth=$tmp/truth
 dumps=$tmp/dumps
 LEAST_SAMPLES=50
-# Or five times what chance does, where the samples are few: of more than a hundred shares one would be
-# off by three times every few runs. What is named wrongly is off by a whole function.
+# Or five standard deviations, if the samples are few. With more than a hundred shares, one is off by three every few
+# runs. A wrong name changes a share by that of a whole function.
 POINTS=2
 mkdir "$dumps"
 
@@ -21,8 +21,8 @@ need_writer() {
 	export -f run_trials
 }
 
-# run_trials TRIAL...: all at once, each the arguments of jit_writer in one word, whose own options
-# come after those given to all. One that is killed was meant to be. At the priority $trials_nice.
+# run_trials TRIAL...: runs all trials in parallel, at the priority $trials_nice. A trial is one word with the
+# arguments of jit_writer, which follow the common options. A trial that is killed is no failure.
 run_trials() {
 	local trial status=0 pids=() pid
 
@@ -41,7 +41,7 @@ run_trials() {
 	return $status
 }
 
-# Perf maps have a folder that everybody shares.
+# Perf maps are in /tmp, which other tests share.
 remove_maps() {
 	local pid
 
@@ -61,9 +61,8 @@ record_trials() {
 	return $status
 }
 
-# shares_are_true FOLDED COMM: of the samples of COMM in generated code, each function has the share
-# that it says it has, and of 100 at most one is of no function at all; what says that it never ran
-# has none.
+# shares_are_true FOLDED COMM: of the samples of COMM in generated code, each function has the share in COMM's log,
+# at most 1 % have no function, and functions that never ran have none.
 shares_are_true() {
 	awk -F '\t' -v comm="$2" -v least=$LEAST_SAMPLES -v points=$POINTS '
 	FILENAME == ARGV[1] {
@@ -112,7 +111,7 @@ shares_are_true() {
 	}' "$truth" "$1"
 }
 
-# is_named FOLDED COMM: 99 % of the samples in generated code.
+# is_named FOLDED COMM: 99 % of the samples in generated code have a name.
 is_named() {
 	awk -v comm="$2" -v least=$LEAST_SAMPLES '
 	$0 ~ "^" comm ";.*_\\[j\\]" {
@@ -126,8 +125,7 @@ is_named() {
 	}' "$1"
 }
 
-# check_trials NAME COMM... -- TRIAL...: a check for the recording, one for its accounts, and one for
-# each process that COMM names.
+# check_trials NAME COMM... -- TRIAL...: checks the recording, its accounts and the shares of each COMM.
 check_trials() {
 	local name=$1 output=$tmp/trials.folded comms=()
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What assembler has and compilers do not: the stack pointer of the caller kept in the frame, and
- * told by an expression, as cryptographic libraries do it.
+ * A frame that only assembler code has: it stores the caller's stack pointer, and a DWARF expression
+ * describes that, as in cryptographic libraries.
  */
 	.text
 	.globl	kept_on_stack

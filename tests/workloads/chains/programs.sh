@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compiling the programs of this folder, and running and checking their cases. Sourced by end-to-end
-# tests, after their lib.sh.
+# Compiles the programs of this folder, and runs and checks their cases. Sourced after lib.sh.
 
 sources=$root/tests/workloads/chains
 chains=$root/tests/end_to_end/unwind_chains.py
 export programs=$tmp/programs
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache PYTHONDONTWRITEBYTECODE=1
-# Functions are bound at the start, but where a case is about that.
+# Functions are bound at program start, except in cases about lazy binding.
 flags=(-std=gnu17 -D_GNU_SOURCE -fomit-frame-pointer -pthread -Wl,--build-id=sha1 -Wl,-z,now)
 mkdir "$programs"
 
-# compile NAME COMMAND...: to $programs/NAME, in the background. What does not compile is not there.
+# compile NAME COMMAND...: compiles to $programs/NAME in the background. On failure the program is missing.
 compile() {
 	local name=$1
 
@@ -20,7 +19,7 @@ compile() {
 	[ "$(jobs -rp | wc -l)" -lt "$cpu_count" ] || wait -n
 }
 
-# The libraries are there before what is linked with them.
+# The libraries must exist before programs link with them.
 compile_places() {
 	compile library_a.so gcc "${flags[@]}" -O2 -fPIC -shared -DFUNCTION=library_a \
 		-DFRAME_BYTES=100 library.c
@@ -32,15 +31,14 @@ compile_places() {
 		-Wl,-rpath,'$ORIGIN'
 }
 
-# run_cases WARM_UP_SECONDS SECONDS <LIST: as many at a time as there are CPUs; their comms tell
-# them apart.
+# run_cases WARM_UP_SECONDS SECONDS <LIST: runs one case on each CPU at a time; the cases differ in their comms.
 run_cases() {
 	xargs -P "$cpu_count" -L 1 bash -c \
 		'"$programs/$2" "$3" "$4" "$0" "$1" || echo "$2 $3 fails"' "$1" "$2"
 }
 
-# record_cases SET OUTPUT: each program for a moment, so that there are tables, and then all cases,
-# after one that brings in the table of the vdso, where most are only now and then.
+# record_cases SET OUTPUT: records each program for a moment, to make the tables, then a case that needs the table of
+# the vdso, where most cases rarely are, and then all cases.
 record_cases() {
 	{
 		echo places vdso warm_up
@@ -54,11 +52,11 @@ record_cases() {
 	[ ! -s "$2.out" ] || { note "$(cat "$2.out")"; return 1; }
 }
 
-# Of 350 samples 99.9 % are all of them, and one may be anything: what is wrong is recorded once more, ten
-# times as long, and judged by that. More than so many cases are no matter of chance.
+# 99.9 % of 350 samples are all of them, but a single one may be wrong by chance. So failed cases are recorded again,
+# ten times as long, and that recording decides. More failed cases than this are no chance.
 AGAIN_MAX=10
 
-# record_wrong SET OUTPUT AGAIN: to AGAIN. Fails if nothing is to be recorded, or it was not.
+# record_wrong SET OUTPUT AGAIN: records the failed cases to AGAIN. Fails without failed cases or without a recording.
 record_wrong() {
 	local count
 
@@ -70,7 +68,7 @@ record_wrong() {
 	nothing_lost "$3.log"
 }
 
-# check_cases SET OUTPUT: a test for each line of `count`.
+# check_cases SET OUTPUT: runs a test for each line of `count`.
 check_cases() {
 	local fields files=("$2") again=${2%.folded}.again.folded
 
