@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays whose contents are in an unlinked file, so that the memory an extraction needs
- * does not grow with the binary: the kernel writes pages out when it wants them back. An array is
- * contiguous and never moves: its address range is reserved at first and mapped to pieces of the
- * file as it grows. Blocks of the file are had before they are mapped, so that a full disk is an
- * error and no SIGBUS. Some of it may be in anonymous memory, as most binaries need no more than
- * that: pages of a file, which the file system has to find room for and to forget again, cost
- * several times as much. One owner, one thread.
+ * Growing arrays for data that may not fit in memory. The arrays of one scratch share a memory
+ * budget and an unlinked file. The first memory_bytes are anonymous memory, which is several times
+ * as cheap as pages of a file. Everything beyond is mapped from the file, so the kernel can write
+ * it to disk when memory is short.
+ *
+ * An array never moves: init reserves its whole address range, and growing makes the next part
+ * usable. File blocks are allocated before they are mapped, so a full disk is -ENOSPC and not
+ * SIGBUS. Space is never reused, not even the space of a freed array. One owner, one thread.
  */
 #pragma once
 
@@ -15,55 +16,57 @@
 
 struct scratch {
 	int fd;		       /* borrowed */
-	uint64_t used_bytes;   /* by all arrays; never less, even when one is gone */
-	uint64_t limit_bytes;  /* of it */
-	uint64_t memory_bytes; /* that may still be anonymous; an array that is done gives back */
-	uint64_t file_bytes;   /* that are not */
+	uint64_t limit_bytes;  /* of memory and file together */
+	uint64_t memory_bytes; /* the first bytes up to here are anonymous memory */
+	uint64_t used_bytes;   /* by all arrays, freed ones included; also the next file offset */
 };
 
-/* `fd` is an empty file, open for reading and writing, that nobody else writes to. */
-void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes);
+/* `fd` is an empty file, open for reading and writing, that has no other writer. */
+void scratch_init(struct scratch *scratch, int fd, uint64_t limit_bytes, uint64_t memory_bytes);
 
-/* What arrays grow by is memory, and not the file, as long as it fits into what is left of
- * `memory_bytes`. */
-void scratch_init_in_memory(
-	struct scratch *scratch, int fd, uint64_t limit_bytes, uint64_t memory_bytes);
-
-/* All zeros is an array that is not there yet: done() takes it. */
+/* All zeros is an empty array that only scratch_array_done() accepts. */
 struct scratch_array {
-	struct scratch *scratch;
+	struct scratch *scratch; /* borrowed */
 	void *items;
-	size_t count; /* the owner's; at most `capacity` */
+	size_t count; /* set by the owner; at most `capacity` */
 	size_t capacity;
 	size_t item_bytes;
 	size_t items_max;
 	size_t mapped_bytes;
-	size_t memory_bytes; /* of these, what is anonymous */
 	size_t reserved_bytes;
 };
 
 /*
- * Reserves addresses for `items_max`, or for as many as the scratch's limit lets there be. Returns
- * 0 or -ENOMEM.
+ * Reserves addresses for `items_max` items, or for as many as fit in the scratch's limit. Returns 0
+ * or -ENOMEM.
  */
 int scratch_array_init(
 	struct scratch_array *array, struct scratch *scratch, size_t item_bytes, size_t items_max);
-/* Before the scratch goes, which gets the array's memory back. */
+/* Unmaps the items. Accepts an array of zeros. */
 void scratch_array_done(struct scratch_array *array);
 
 /*
- * Room for `count` items in all; more than that is made ready, so that appending is O(1) on
- * average. New ones are zeros; those that the owner had counted before are as it left them.
- * Returns 0; -EFBIG beyond items_max or the scratch's limit; -ENOSPC; -ENOMEM. The array is as it
- * was on failure.
+ * Makes room for `count` items in all; grows by half, so that appending is O(1) on average. New
+ * items are zeros, unless the owner wrote to them before it lowered `count`. Returns 0; -EFBIG
+ * beyond items_max or the scratch's limit; -ENOSPC; -ENOMEM. An error leaves the array unchanged.
  */
 int scratch_array_reserve(struct scratch_array *array, size_t count);
 
-/* Bytes that it may still grow by, beyond `count` items, before it meets the scratch's limit. */
+/* The bytes by which the array can grow beyond `count` items within the scratch's limit. */
 uint64_t scratch_array_room(const struct scratch_array *array);
 
-/* Room for one item more than there are. Errors as above. */
+/* Makes room for one more item. Errors as scratch_array_reserve(). */
 static inline int scratch_array_grow(struct scratch_array *array)
 {
 	return array->count < array->capacity ? 0 : scratch_array_reserve(array, array->count + 1);
 }
+
+/* Returns the integer that an item is sorted by, in ascending order. */
+typedef uint64_t (*scratch_sort_key)(const void *item);
+
+/*
+ * Sorts the array by the first key; equal items by the second key, and so on. The sort is stable.
+ * It is a radix sort, so no hostile file can make it slow (I8). It uses as much scratch as the
+ * array does. Errors as scratch_array_reserve(); the array is then unchanged.
+ */
+int scratch_sort(struct scratch_array *array, const scratch_sort_key *keys, size_t key_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/code_spans.h"
 
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 
 #include <assert.h>
 

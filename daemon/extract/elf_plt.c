@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 #include "dwarf/elf_sections.h"
 
 #include <errno.h>

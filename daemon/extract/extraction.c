@@ -290,7 +290,7 @@ int extraction_run(const struct extraction_files *files,
 	struct extraction extraction = { .request = request, .report = &report };
 	int r;
 
-	scratch_init_in_memory(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,
+	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,
 		EXTRACTION_MEMORY_BYTES);
 	dwarf_pieces_init(
 		&extraction.pieces, files->package_fd, files->pieces, &extraction.scratch);

@@ -10,8 +10,8 @@
 
 struct dwarf_piece_opener;
 
-/* What of the scratch may be memory; the rest is in its file. */
-enum { EXTRACTION_MEMORY_BYTES = 4 << 20 };
+/* The first bytes of the scratch that are anonymous memory rather than its file. */
+enum { EXTRACTION_MEMORY_BYTES = 8 << 20 };
 
 /* Descriptors are borrowed; -1 where there is none. */
 struct extraction_files {

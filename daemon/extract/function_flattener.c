@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/function_flattener.h"
 
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 #include "pilotlight/symbol_file.h"
 
 #include <stdbool.h>

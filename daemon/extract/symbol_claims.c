@@ -2,7 +2,7 @@
 #include "extract/symbol_claims.h"
 
 #include "base/cleanup.h"
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 
 #include <errno.h>
 

@@ -150,7 +150,7 @@ int unwind_extraction_run(const struct extraction_files *files,
 	};
 	struct unwind_extraction extraction = { .request = request };
 
-	scratch_init_in_memory(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,
+	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,
 		EXTRACTION_MEMORY_BYTES);
 	report.error = run(&extraction, files, &report);
 	report.scratch_bytes = extraction.scratch.used_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_functions.h"
 
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 #include "extract/unwind_rules.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "extract/unwind_packing.h"
 
 #include "base/cleanup.h"
-#include "base/scratch_sort.h"
+#include "base/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A scratch file for a test, of as many bytes as the test wants. */
+/* A scratch without anonymous memory, on a file in memory. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -14,11 +14,11 @@ struct scratch_fixture {
 	int fd;
 };
 
-/* Returns whether there is one. */
+/* Returns false on failure. */
 static inline bool scratch_fixture_init(struct scratch_fixture *fixture, uint64_t limit_bytes)
 {
 	fixture->fd = memfd_create("scratch", MFD_CLOEXEC);
-	scratch_init(&fixture->scratch, fixture->fd, limit_bytes);
+	scratch_init(&fixture->scratch, fixture->fd, limit_bytes, 0);
 	return fixture->fd >= 0;
 }
 

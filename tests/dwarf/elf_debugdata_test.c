@@ -59,7 +59,7 @@ static int open_packed(const struct packed *packed, uint64_t limit_bytes)
 	struct elf_file file, inner = { .shdr_count = 77 };
 	int r;
 
-	scratch_init(&scratch, fd, limit_bytes);
+	scratch_init(&scratch, fd, limit_bytes, 0);
 	fixture_build_sections(&fixture, &section, 1);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);
 	r = elf_debugdata_open(&file, &scratch, &bytes, &inner);
@@ -104,7 +104,7 @@ static void it_may_be_missing(void **state)
 	struct scratch scratch;
 
 	(void)state;
-	scratch_init(&scratch, fd, SCRATCH_BYTES);
+	scratch_init(&scratch, fd, SCRATCH_BYTES, 0);
 	build_inner(&fixture);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);
 	assert_int_equal(elf_debugdata_open(&file, &scratch, &bytes, &inner), -ENODATA);

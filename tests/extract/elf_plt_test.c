@@ -64,7 +64,7 @@ static int find_stubs(struct found *found, const struct elf_file *file, uint64_t
 	int r;
 
 	found->count = 0;
-	scratch_init(&scratch, fd, limit_bytes);
+	scratch_init(&scratch, fd, limit_bytes, 0);
 	r = elf_plt_each(file, &scratch, keep_stub, found);
 	qsort(found->stubs, found->count, sizeof(found->stubs[0]), compare_stubs);
 	return r;

@@ -331,7 +331,7 @@ static void gather(struct symbol_builder *builder, const char *const *paths, siz
 	struct scratch scratch;
 
 	assert_non_null(temporary);
-	scratch_init(&scratch, fileno(temporary), 1 << 30);
+	scratch_init(&scratch, fileno(temporary), 1 << 30, 0);
 	assert_int_equal(elf_symbols_new(builder, &scratch, &symbols), 0);
 	for (size_t i = 0; i < count; i++) {
 		struct elf_file file;

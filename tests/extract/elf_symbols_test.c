@@ -63,7 +63,7 @@ static int gather(struct symbol_builder *builder, const struct elf_file *files, 
 	struct scratch scratch;
 	int r;
 
-	scratch_init(&scratch, fd, limit_bytes);
+	scratch_init(&scratch, fd, limit_bytes, 0);
 	r = elf_symbols_new(builder, &scratch, &symbols);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = elf_symbols_add_file(symbols, &files[i]);
@@ -426,7 +426,7 @@ static void files_that_shrink_lose_names_or_tables(void **state)
 	(void)build(&fixture, two, ARRAY_SIZE(two));
 	fd = fixture_fd(&fixture);
 	assert_int_equal(elf_file_init(&file, fd), 0);
-	scratch_init(&scratch, scratch_fd, SCRATCH_BYTES);
+	scratch_init(&scratch, scratch_fd, SCRATCH_BYTES, 0);
 	assert_int_equal(elf_symbols_new(&builder, &scratch, &symbols), 0);
 	assert_int_equal(elf_symbols_add_file(symbols, &file), 0);
 	/* Of the second name the end is missing. */

@@ -121,7 +121,7 @@ static void ranges_are_those_of_a_slow_search(void **state)
 		struct scratch scratch;
 		_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 
-		scratch_init(&scratch, fd, 1 << 30);
+		scratch_init(&scratch, fd, 1 << 30, 0);
 		make_claims(claims, count);
 		assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 		for (size_t i = 0; i < count; i++)
@@ -158,7 +158,7 @@ static void many_nested_claims_are_no_more_work(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	size_t count = 0;
 
-	scratch_init(&scratch, fd, 1 << 30);
+	scratch_init(&scratch, fd, 1 << 30, 0);
 	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < NESTED; i++) {
@@ -190,7 +190,7 @@ static void an_error_ends_the_walk(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	size_t count = 0;
 
-	scratch_init(&scratch, fd, 1 << 30);
+	scratch_init(&scratch, fd, 1 << 30, 0);
 	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -217,7 +217,7 @@ static void claims_can_be_taken_back(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct map map = { 0 };
 
-	scratch_init(&scratch, fd, 1 << 30);
+	scratch_init(&scratch, fd, 1 << 30, 0);
 	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	assert_int_equal(symbol_claims_add(&pool, &first), 0);
@@ -245,7 +245,7 @@ static void a_scratch_without_room_is_an_error(void **state)
 		_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 		struct map map = { 0 };
 
-		scratch_init(&scratch, fd, pieces * piece);
+		scratch_init(&scratch, fd, pieces * piece, 0);
 		assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 		r = symbol_claims_add(&pool, &claims[0]);
 		if (r == 0)
@@ -269,7 +269,7 @@ static void no_claims_are_no_error(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct map map = { 0 };
 
-	scratch_init(&scratch, fd, 1 << 20);
+	scratch_init(&scratch, fd, 1 << 20, 0);
 	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, draw_range, &map), 0);

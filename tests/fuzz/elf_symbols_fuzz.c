@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	if (fd < 0 || elf_file_init_memory(&file, bytes, size) < 0)
 		return 0;
-	scratch_init(&scratch, fd, SCRATCH_BYTES);
+	scratch_init(&scratch, fd, SCRATCH_BYTES, 0);
 	read_links(&file);
 	read_symbols(&file, &scratch);
 	open_dwarf(bytes, size, &scratch);

@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (size == 0 || scratch_fd < 0 || output_fd < 0)
 		return 0;
 	/* Sometimes too small. */
-	scratch_init(&scratch, scratch_fd, bytes[0] < 32 ? bytes[0] * 65536ULL : 1ULL << 30);
+	scratch_init(&scratch, scratch_fd, bytes[0] < 32 ? bytes[0] * 65536ULL : 1ULL << 30, 0);
 	build(&model, &scratch, output_fd, bytes + 1, size - 1);
 	return 0;
 }
