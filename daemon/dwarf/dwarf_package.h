@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A package of the pieces of split DWARF (.dwp): the sections of many .dwo files one behind the
- * other, and an index, .debug_cu_index, of which part of each belongs to which unit (DWARF
- * 5, 7.3.5; version 2 is GNU's of DWARF 4). Hostile (I8): looking one up takes a bounded number of
- * steps. A value object that borrows the sections.
+ * A package of split DWARF (.dwp): the sections of many .dwo files concatenated. Its index,
+ * .debug_cu_index, says which part of each section belongs to which unit (DWARF 5, 7.3.5; version 2
+ * is GNU's for DWARF 4). The bytes are hostile (I8): a look-up takes a bounded number of steps. A
+ * value object that borrows the sections.
  */
 #pragma once
 
@@ -13,18 +13,18 @@
 
 struct dwarf_package {
 	struct dwarf_sections sections;
-	struct dwarf_bytes ids;	 /* of the units, by slot of a hash table */
-	struct dwarf_bytes rows; /* of the tables below, by slot: from 1 on; 0: the slot is free */
+	struct dwarf_bytes ids;	    /* of units, by slot of the hash table */
+	struct dwarf_bytes rows;    /* of the tables below, by slot; 0: the slot is free */
 	struct dwarf_bytes columns; /* which section is in which column */
 	struct dwarf_bytes offsets, sizes;
 	uint32_t column_count, unit_count, slot_count;
 	uint32_t version;
 };
 
-/* Returns 0; -ENODATA it has no index; -EBADMSG that makes no sense. */
+/* Returns 0; -ENODATA it has no index; -EBADMSG the index is malformed. */
 int dwarf_package_open(struct dwarf_package *ret_package, const struct dwarf_sections *sections);
 
-/* The sections of the piece that has the unit `id`. Returns 0; -ENOENT it is not there; -EBADMSG
- * what is said of it makes no sense. */
+/* Returns the sections of the unit `id`. Returns 0; -ENOENT it is not in the package; -EBADMSG its
+ * entry is malformed. */
 int dwarf_package_find(
 	const struct dwarf_package *package, uint64_t id, struct dwarf_sections *ret_sections);

@@ -22,11 +22,11 @@ static int is_split_of(struct dwarf_unit *unit, struct dwarf_abbreviations *abbr
 	return unit->has_id && unit->id == skeleton->id;
 }
 
-int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_unit *skeleton,
+int dwarf_split_find(const struct dwarf_sections *split, const struct dwarf_unit *skeleton,
 	struct dwarf_abbreviations *abbreviations, uint64_t *units_left,
 	struct dwarf_unit *ret_unit, struct dwarf_die *ret_first)
 {
-	struct dwarf_bytes bytes = piece->info;
+	struct dwarf_bytes bytes = split->info;
 	int r = 0;
 
 	while (r == 0 && dwarf_bytes_left(&bytes) > 0) {
@@ -40,7 +40,7 @@ int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_unit
 		if (!dwarf_bytes_take(&bytes, dwarf_bytes_unit_length(&bytes, &offset_bytes)) ||
 			bytes.is_short)
 			return -EBADMSG;
-		r = dwarf_unit_open(&unit, piece, header);
+		r = dwarf_unit_open(&unit, split, header);
 		if (r == 0)
 			r = is_split_of(&unit, abbreviations, skeleton, ret_first);
 		if (r == 1)

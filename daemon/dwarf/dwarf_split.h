@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the unit that a skeleton stands for among the units of its piece. */
+/* Finds the split unit of a skeleton unit in a .dwo file or in a package. */
 #pragma once
 
 #include "dwarf/dwarf_unit.h"
 
 /*
- * Looks through .debug_info of `piece`, which are the sections of a .dwo file or of a part of a
- * package. `*units_left` is how many units may still be looked at, for many skeletons may name one
- * piece. The unit borrows all that is given. Returns 0; -ENOENT it is not there; -EBADMSG it, or
- * what is before it, makes no sense; -ENOMEM.
+ * Searches .debug_info of `split`, the sections of a .dwo file or of one unit in a package. Each
+ * unit examined lowers *units_left, because hostile skeletons may all name the same file. The unit
+ * borrows all arguments. Returns 0; -ENOENT not found; -EBADMSG the unit, or one before it, is
+ * malformed, or *units_left is 0; -ENOMEM.
  */
-int dwarf_split_find(const struct dwarf_sections *piece, const struct dwarf_unit *skeleton,
+int dwarf_split_find(const struct dwarf_sections *split, const struct dwarf_unit *skeleton,
 	struct dwarf_abbreviations *abbreviations, uint64_t *units_left,
 	struct dwarf_unit *ret_unit, struct dwarf_die *ret_first);

@@ -16,34 +16,34 @@
 
 enum {
 	UNITS_MAX = 1 << 20,	   /* 8 MiB of `programs` */
-	PIECE_UNITS_MAX = 1 << 22, /* that are looked at, in search of the right ones */
+	SPLIT_UNITS_MAX = 1 << 22, /* examined in the search for the right ones */
 	RANGES_MAX =
 		1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
 };
 
-/* Of units in pieces: many skeletons may name one, and honest ones do not. */
-#define PIECE_BYTES_MAX (16ULL << 30)
+/* Of split units read: hostile skeletons may all name one big unit. */
+#define SPLIT_BYTES_MAX (16ULL << 30)
 
 struct reader {
 	struct symbol_builder *builder;			   /* borrowed, as the next two */
 	const struct dwarf_sections *sections, *alternate; /* NULL: no alternate file */
-	struct dwarf_pieces *pieces;			   /* borrowed */
-	struct dwarf_abbreviations abbreviations, piece_abbreviations;
+	struct dwarf_split_files *split_files;		   /* borrowed */
+	struct dwarf_abbreviations abbreviations, split_abbreviations;
 	struct dwarf_names names;
 	struct dwarf_functions functions;
 	struct line_table lines;
 	uint64_t *programs; /* offsets in .debug_line that were run; each once */
 	size_t program_count, program_capacity;
 	struct hash_index program_index;
-	uint64_t piece_units_left, piece_bytes_left;
-	bool lacks_pieces;
+	uint64_t split_units_left, split_bytes_left;
+	bool lacks_split;
 	bool has_units, has_readable_units; /* of code */
 };
 
 static void reader_done(struct reader *reader)
 {
 	dwarf_abbreviations_done(&reader->abbreviations);
-	dwarf_abbreviations_done(&reader->piece_abbreviations);
+	dwarf_abbreviations_done(&reader->split_abbreviations);
 	dwarf_names_done(&reader->names);
 	dwarf_functions_done(&reader->functions);
 	line_table_done(&reader->lines);
@@ -53,7 +53,7 @@ static void reader_done(struct reader *reader)
 
 static int reader_init(struct reader *reader, struct symbol_builder *builder,
 	const struct dwarf_sections *sections, const struct dwarf_sections *alternate,
-	struct dwarf_pieces *pieces)
+	struct dwarf_split_files *split_files)
 {
 	if (alternate && !alternate->info.position)
 		alternate = NULL;
@@ -61,16 +61,16 @@ static int reader_init(struct reader *reader, struct symbol_builder *builder,
 		.builder = builder,
 		.sections = sections,
 		.alternate = alternate,
-		.pieces = pieces,
-		.piece_units_left = PIECE_UNITS_MAX,
-		.piece_bytes_left = PIECE_BYTES_MAX,
+		.split_files = split_files,
+		.split_units_left = SPLIT_UNITS_MAX,
+		.split_bytes_left = SPLIT_BYTES_MAX,
 	};
 	if (!sections->info.position || !sections->abbrev.position)
 		return -ENODATA;
 	if (alternate)
 		symbol_builder_add_contents(builder, PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
 	dwarf_abbreviations_init(&reader->abbreviations);
-	dwarf_abbreviations_init(&reader->piece_abbreviations);
+	dwarf_abbreviations_init(&reader->split_abbreviations);
 	/* Units may share what they name; honest ones do so rarely. */
 	line_table_init(&reader->lines, builder, 2 * dwarf_bytes_left(&sections->line));
 	dwarf_functions_init(&reader->functions, builder, &reader->names,
@@ -148,36 +148,36 @@ static bool has_code_in_types(const struct dwarf_unit *unit, const struct dwarf_
 	}
 }
 
-/* What is in `piece`, whose bytes may have been another's before. */
-static int open_piece_unit(struct reader *reader, const struct dwarf_unit *skeleton,
-	const struct dwarf_sections *piece, struct dwarf_unit *unit, struct dwarf_die *first)
+/* Opens the unit of `split`. Its bytes may replace those of another file, so old tables go. */
+static int open_split_unit(struct reader *reader, const struct dwarf_unit *skeleton,
+	const struct dwarf_sections *split, struct dwarf_unit *unit, struct dwarf_die *first)
 {
 	uint64_t bytes;
 	int r;
 
 	dwarf_names_forget(&reader->names);
-	dwarf_abbreviations_forget(&reader->piece_abbreviations);
-	r = dwarf_split_find(piece, skeleton, &reader->piece_abbreviations,
-		&reader->piece_units_left, unit, first);
+	dwarf_abbreviations_forget(&reader->split_abbreviations);
+	r = dwarf_split_find(split, skeleton, &reader->split_abbreviations,
+		&reader->split_units_left, unit, first);
 	if (r < 0)
 		return r;
 	bytes = (uint64_t)(unit->end - unit->header);
-	if (bytes > reader->piece_bytes_left)
+	if (bytes > reader->split_bytes_left)
 		return -EBADMSG;
-	reader->piece_bytes_left -= bytes;
+	reader->split_bytes_left -= bytes;
 	return 0;
 }
 
 static int find_in_package(struct reader *reader, const struct dwarf_unit *skeleton,
-	struct dwarf_sections *piece, struct dwarf_unit *unit, struct dwarf_die *first)
+	struct dwarf_sections *split, struct dwarf_unit *unit, struct dwarf_die *first)
 {
-	int r = dwarf_pieces_find_packaged(reader->pieces, skeleton->id, piece);
+	int r = dwarf_split_files_find_packaged(reader->split_files, skeleton->id, split);
 
-	return r < 0 ? r : open_piece_unit(reader, skeleton, piece, unit, first);
+	return r < 0 ? r : open_split_unit(reader, skeleton, split, unit, first);
 }
 
 static int find_in_file(struct reader *reader, const struct dwarf_unit *skeleton,
-	const struct dwarf_die *die, struct dwarf_sections *piece, struct dwarf_unit *unit,
+	const struct dwarf_die *die, struct dwarf_sections *split, struct dwarf_unit *unit,
 	struct dwarf_die *first)
 {
 	const char *name = NULL, *folder = NULL;
@@ -187,30 +187,31 @@ static int find_in_file(struct reader *reader, const struct dwarf_unit *skeleton
 		name = dwarf_unit_string(skeleton, die, DWARF_DWO_NAME);
 	if (dwarf_die_has(die, DWARF_COMP_DIR))
 		folder = dwarf_unit_string(skeleton, die, DWARF_COMP_DIR);
-	r = name ? dwarf_pieces_find_file(reader->pieces, folder ? folder : "", name, piece)
+	r = name ? dwarf_split_files_find_file(
+			   reader->split_files, folder ? folder : "", name, split)
 		 : -EBADMSG;
 	if (r < 0)
 		return r;
 	do
-		r = open_piece_unit(reader, skeleton, piece, unit, first);
-	while (r == -ENOENT && dwarf_pieces_next_info(reader->pieces, piece));
+		r = open_split_unit(reader, skeleton, split, unit, first);
+	while (r == -ENOENT && dwarf_split_files_next_info(reader->split_files, split));
 	return r;
 }
 
-/* Returns 0; -EBADMSG the piece is not to be had, or makes no sense; or what ends the whole. */
-static int read_piece(
+/* Returns 0; -EBADMSG the split unit is missing or malformed; or an error that ends the read. */
+static int read_split_unit(
 	struct reader *reader, const struct dwarf_unit *skeleton, const struct dwarf_die *die)
 {
-	struct dwarf_sections piece;
+	struct dwarf_sections split;
 	struct dwarf_unit unit;
 	struct dwarf_die first;
 	int r;
 
-	r = find_in_package(reader, skeleton, &piece, &unit, &first);
+	r = find_in_package(reader, skeleton, &split, &unit, &first);
 	if (r == -ENOENT || r == -EBADMSG)
-		r = find_in_file(reader, skeleton, die, &piece, &unit, &first);
+		r = find_in_file(reader, skeleton, die, &split, &unit, &first);
 	if (r == -ENOENT || r == -EBADMSG) {
-		reader->lacks_pieces = true;
+		reader->lacks_split = true;
 		return -EBADMSG;
 	}
 	if (r < 0)
@@ -220,14 +221,14 @@ static int read_piece(
 		&reader->functions, &unit, &reader->lines, has_code_in_types(&unit, &first));
 }
 
-/* Without its piece, a skeleton may have some of the functions itself. */
+/* A skeleton without its split unit may contain some of the functions. */
 static int read_functions(
 	struct reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	int r, lost = 0;
 
 	if (unit->type == DW_UT_skeleton) {
-		lost = read_piece(reader, unit, die);
+		lost = read_split_unit(reader, unit, die);
 		if (lost != -EBADMSG)
 			return lost;
 	}
@@ -294,19 +295,19 @@ static int read_units(struct reader *reader)
 }
 
 int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_sections *sections,
-	const struct dwarf_sections *alternate, struct dwarf_pieces *pieces,
+	const struct dwarf_sections *alternate, struct dwarf_split_files *split_files,
 	struct dwarf_info_gaps *ret_gaps)
 {
 	struct dwarf_info_gaps gaps;
 	struct reader reader;
 	int r;
 
-	r = reader_init(&reader, builder, sections, alternate, pieces);
+	r = reader_init(&reader, builder, sections, alternate, split_files);
 	if (r == 0)
 		r = read_units(&reader);
 	gaps = (struct dwarf_info_gaps){
 		.alternate = reader.names.lacks_alternate,
-		.pieces = reader.lacks_pieces,
+		.split = reader.lacks_split,
 	};
 	reader_done(&reader);
 	if (r < 0)

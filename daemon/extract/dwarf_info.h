@@ -5,7 +5,7 @@
  * memory does not grow with it. Runs in a worker (I8).
  *
  * A main file with split DWARF has the lines and the skeletons of its units; their functions are in
- * other files (dwarf_pieces.h). A skeleton whose split unit is missing is a loss.
+ * other files (dwarf_split_files.h). A skeleton whose split unit is missing is a loss.
  *
  * A function's name is its linkage name, if the DIE or one that its DW_AT_abstract_origin and
  * DW_AT_specification lead to has one, else its DW_AT_name. Files are what llvm-symbolizer prints:
@@ -13,13 +13,13 @@
  */
 #pragma once
 
-#include "dwarf/dwarf_pieces.h"
+#include "dwarf/dwarf_split_files.h"
 #include "extract/symbol_builder.h"
 
 /* What the DWARF says is in other files that are missing. */
 struct dwarf_info_gaps {
 	bool alternate; /* names */
-	bool pieces;	/* the functions of units */
+	bool split;	/* the functions of units */
 };
 
 /*
@@ -29,5 +29,5 @@ struct dwarf_info_gaps {
  * read; or the builder's errors.
  */
 int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_sections *sections,
-	const struct dwarf_sections *alternate, struct dwarf_pieces *pieces,
+	const struct dwarf_sections *alternate, struct dwarf_split_files *split_files,
 	struct dwarf_info_gaps *ret_gaps);

@@ -23,7 +23,7 @@ struct extraction {
 	bool has_binary, has_debug, has_alternate;
 	bool is_debug_incomplete; /* there is DWARF in the debug file that was not taken */
 	struct scratch scratch;
-	struct dwarf_pieces pieces;
+	struct dwarf_split_files split_files;
 	struct symbol_builder *builder;
 };
 
@@ -193,7 +193,8 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 		return r;
 	if (r == 0)
 		r = dwarf_info_read(extraction->builder, &dwarf.sections,
-			has_alternate ? &alternate.sections : NULL, &extraction->pieces, ret_gaps);
+			has_alternate ? &alternate.sections : NULL, &extraction->split_files,
+			ret_gaps);
 	else {
 		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
 		return -ENOEXEC;
@@ -221,7 +222,7 @@ static int read_dwarf(struct extraction *extraction)
 		if (r == 0)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
-		if (gaps.pieces)
+		if (gaps.split)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 		if (files[i] == &extraction->debug)
@@ -292,8 +293,8 @@ int extraction_run(const struct extraction_files *files,
 
 	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,
 		EXTRACTION_MEMORY_BYTES);
-	dwarf_pieces_init(
-		&extraction.pieces, files->package_fd, files->pieces, &extraction.scratch);
+	dwarf_split_files_init(&extraction.split_files, files->package_fd, files->split_opener,
+		&extraction.scratch);
 	r = open_files(&extraction, files);
 	report.has_taken_debug = extraction.has_debug;
 	if (r == 0)
@@ -302,7 +303,7 @@ int extraction_run(const struct extraction_files *files,
 	if (r == 0)
 		r = write_symbols(&extraction, files->output_fd);
 	symbol_builder_free(extraction.builder);
-	dwarf_pieces_done(&extraction.pieces);
+	dwarf_split_files_done(&extraction.split_files);
 	report.error = r;
 	report.scratch_bytes = extraction.scratch.used_bytes;
 	report.cpu_ns = clock_process_cpu_ns();

@@ -8,7 +8,7 @@
 
 #include "pilotlight/symbol_worker.h"
 
-struct dwarf_piece_opener;
+struct dwarf_split_opener;
 
 /* The first bytes of the scratch that are anonymous memory rather than its file. */
 enum { EXTRACTION_MEMORY_BYTES = 8 << 20 };
@@ -18,10 +18,11 @@ struct extraction_files {
 	int binary_fd;
 	int debug_fd;	  /* taken only if its build-id is the binary's or it has its CRC */
 	int alternate_fd; /* what the debug file's (or binary's) .gnu_debugaltlink names */
-	int package_fd;	  /* of the pieces of split DWARF */
+	int package_fd;	  /* a package (.dwp) of split DWARF */
 	int scratch_fd;	  /* empty, for reading and writing */
 	int output_fd;	  /* empty */
-	const struct dwarf_piece_opener *pieces; /* single ones; borrowed, NULL: there are none */
+	const struct dwarf_split_opener
+		*split_opener; /* single ones; borrowed, NULL: there are none */
 };
 
 /*

@@ -30,5 +30,5 @@ void split_channel_serve(
 	struct split_channel *channel, split_file_opener *open, void *context, void *job);
 
 /* The worker's side: sends a request on PILOTLIGHT_WORKER_SPLIT_FD and waits for the reply. The
- * `open` of a struct dwarf_piece_opener, without context. */
+ * `open` of a struct dwarf_split_opener, without context. */
 int split_channel_ask(void *context, const char *path, int *ret_fd);

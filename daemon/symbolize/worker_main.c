@@ -2,7 +2,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
-#include "dwarf/dwarf_pieces.h"
+#include "dwarf/dwarf_split_files.h"
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
 #include "sandbox/sandbox.h"
@@ -115,7 +115,7 @@ static int sync_output(void)
 static int work(const struct pilotlight_symbol_request *request,
 	struct pilotlight_symbol_report *ret_report)
 {
-	const struct dwarf_piece_opener pieces = { .open = split_channel_ask };
+	const struct dwarf_split_opener split_opener = { .open = split_channel_ask };
 	const struct extraction_files files = {
 		.binary_fd = request->has_binary ? PILOTLIGHT_WORKER_BINARY_FD : -1,
 		.debug_fd = request->has_debug ? PILOTLIGHT_WORKER_DEBUG_FD : -1,
@@ -123,7 +123,7 @@ static int work(const struct pilotlight_symbol_request *request,
 		.package_fd = request->has_package ? PILOTLIGHT_WORKER_PACKAGE_FD : -1,
 		.scratch_fd = PILOTLIGHT_WORKER_SCRATCH_FD,
 		.output_fd = PILOTLIGHT_WORKER_OUTPUT_FD,
-		.pieces = request->has_split_files ? &pieces : NULL,
+		.split_opener = request->has_split_files ? &split_opener : NULL,
 	};
 	int r = enter_sandbox(request);
 

@@ -92,7 +92,7 @@ struct dwarf_fixture {
 	bool is_64_bit; /* the format */
 	uint8_t unit_type;
 	bool has_no_ranges; /* the section is missing */
-	const struct dwarf_piece_opener *opener;
+	const struct dwarf_split_opener *opener;
 	int package_fd;
 	struct dwarf_info_gaps gaps; /* what dwarf_info_read() said of it */
 	size_t unit;		     /* where the present one begins in `info` */
@@ -325,12 +325,12 @@ static inline int read_sections(struct dwarf_fixture *f, const struct dwarf_sect
 		.rnglists = has_pairs || f->has_no_ranges ? (struct dwarf_bytes){ 0 }
 							  : view(&f->ranges),
 	};
-	struct dwarf_pieces pieces;
+	struct dwarf_split_files split_files;
 	int r;
 
-	dwarf_pieces_init(&pieces, f->package_fd, f->opener, &f->scratch.scratch);
-	r = dwarf_info_read(f->builder, &sections, alternate, &pieces, &f->gaps);
-	dwarf_pieces_done(&pieces);
+	dwarf_split_files_init(&split_files, f->package_fd, f->opener, &f->scratch.scratch);
+	r = dwarf_info_read(f->builder, &sections, alternate, &split_files, &f->gaps);
+	dwarf_split_files_done(&split_files);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* DWARF whose functions are in pieces, read together with them. */
+/* DWARF whose functions are in split files, read together with them. */
 #include "tests/extract/split_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -40,8 +40,8 @@ static void read_and_write(void)
 
 static void put_small_program(void)
 {
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	put_small_split(&s, SPLIT_ID, 0x1000);
 }
 
 #define assert_chain(vaddr, text) assert_string_equal(look_up(&s.main, vaddr), text)
@@ -53,7 +53,7 @@ static void assert_small_program(void)
 	assert_chain(0x100f, "function :0:0");
 	assert_chain(0x1010, "");
 	assert_int_equal(units_lost(&s.main), 0);
-	assert_false(s.main.gaps.pieces);
+	assert_false(s.main.gaps.split);
 	assert_int_equal(symbol_file_header(s.main.file)->contents, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 }
 
@@ -64,7 +64,7 @@ static void functions_are_in_a_file_of_their_own(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		start_again(state, versions[i]);
 		put_small_program();
-		build_piece(&s);
+		build_split(&s);
 		read_and_write();
 		assert_small_program();
 		assert_string_equal(s.path, "/src/a.dwo");
@@ -78,9 +78,9 @@ static void functions_are_in_a_package(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		start_again(state, versions[i]);
 		put_small_program();
-		put_index_of_all(&s, PIECE_ID);
-		build_piece(&s);
-		s.main.package_fd = open_built_piece(&s);
+		put_index_of_all(&s, SPLIT_ID);
+		build_split(&s);
+		s.main.package_fd = open_built_split(&s);
 		read_and_write();
 		assert_small_program();
 		assert_int_equal(s.opened, 0);
@@ -91,9 +91,9 @@ static void a_package_without_the_unit_leaves_its_file(void **state)
 {
 	(void)state;
 	put_small_program();
-	put_index_of_all(&s, PIECE_ID + 1);
-	build_piece(&s);
-	s.main.package_fd = open_built_piece(&s);
+	put_index_of_all(&s, SPLIT_ID + 1);
+	build_split(&s);
+	s.main.package_fd = open_built_split(&s);
 	read_and_write();
 	assert_small_program();
 	assert_int_equal(s.opened, 1);
@@ -105,14 +105,14 @@ static void a_package_that_lies_leaves_its_file(void **state)
 	put_small_program();
 	/* It says that the unit is there, and it has another one. */
 	s.info.size = s.abbrev.size = s.str.size = s.str_offsets.size = s.main.addr.size = 0;
-	put_small_piece(&s, PIECE_ID + 1, 0x1000);
-	put_index_of_all(&s, PIECE_ID);
-	build_piece(&s);
-	s.main.package_fd = open_built_piece(&s);
+	put_small_split(&s, SPLIT_ID + 1, 0x1000);
+	put_index_of_all(&s, SPLIT_ID);
+	build_split(&s);
+	s.main.package_fd = open_built_split(&s);
 	s.info.size = s.abbrev.size = s.str.size = s.str_offsets.size = s.main.addr.size = 0;
 	s.index.size = 0;
-	put_small_piece(&s, PIECE_ID, 0x1000);
-	build_piece(&s);
+	put_small_split(&s, SPLIT_ID, 0x1000);
+	build_split(&s);
 	read_and_write();
 	assert_small_program();
 }
@@ -120,19 +120,19 @@ static void a_package_that_lies_leaves_its_file(void **state)
 static void assert_lost(void)
 {
 	assert_int_equal(units_lost(&s.main), 1);
-	assert_true(s.main.gaps.pieces);
+	assert_true(s.main.gaps.split);
 	assert_false(symbol_file_header(s.main.file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
 	assert_chain(0x1000, "");
 	assert_chain(0x2000, "other :0:0");
 }
 
-static void a_missing_piece_is_a_loss(void **state)
+static void a_missing_split_is_a_loss(void **state)
 {
 	static const uint16_t versions[] = { 4, 5 };
 
 	for (size_t i = 0; i < 2; i++) {
 		start_again(state, versions[i]);
-		put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
+		put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 		s.main.unit_type = DW_UT_compile;
 		put_one_function(&s.main, "other", 0x2000);
 		s.has_no_file = true;
@@ -141,31 +141,31 @@ static void a_missing_piece_is_a_loss(void **state)
 	}
 }
 
-static void another_file_is_not_the_piece(void **state)
+static void another_file_is_not_the_split(void **state)
 {
 	static const uint16_t versions[] = { 4, 5 };
 
 	for (size_t i = 0; i < 2; i++) {
 		start_again(state, versions[i]);
-		put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
+		put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 		s.main.unit_type = DW_UT_compile;
 		put_one_function(&s.main, "other", 0x2000);
-		put_small_piece(&s, PIECE_ID + 1, 0x1000);
-		build_piece(&s);
+		put_small_split(&s, SPLIT_ID + 1, 0x1000);
+		build_split(&s);
 		read_and_write();
 		assert_lost();
 	}
 }
 
-static void a_damaged_piece_is_a_loss(void **state)
+static void a_damaged_split_is_a_loss(void **state)
 {
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	s.main.unit_type = DW_UT_compile;
 	put_one_function(&s.main, "other", 0x2000);
-	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_small_split(&s, SPLIT_ID, 0x1000);
 	patch(&s.info, 0, s.info.size, 4);
-	build_piece(&s);
+	build_split(&s);
 	read_and_write();
 	assert_lost();
 }
@@ -173,17 +173,17 @@ static void a_damaged_piece_is_a_loss(void **state)
 static void what_is_before_the_damage_is_kept(void **state)
 {
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	begin_piece_unit(&s, DW_UT_split_compile, PIECE_ID);
-	put_piece_functions(&s, "first", 0x1000, 0x10);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
+	put_split_functions(&s, "first", 0x1000, 0x10);
 	put(&s.info, 0, 1);
 	put(&s.info, 0x7f, 1);
-	end_piece_unit(&s);
-	build_piece(&s);
+	end_split_unit(&s);
+	build_split(&s);
 	read_and_write();
 	assert_chain(0x1000, "first :0:0");
 	assert_int_equal(units_lost(&s.main), 1);
-	assert_false(s.main.gaps.pieces);
+	assert_false(s.main.gaps.split);
 }
 
 static void two_units_take_turns_with_one_room(void **state)
@@ -192,9 +192,9 @@ static void two_units_take_turns_with_one_room(void **state)
 	put_skeleton(&s, "a.dwo", 1, 0x1000);
 	put_skeleton(&s, "a.dwo", 2, 0x1000);
 	put_skeleton(&s, "b.dwo", 1, 0x1000);
-	put_small_piece(&s, 1, 0x1000);
-	put_small_piece(&s, 2, 0x3000);
-	build_piece(&s);
+	put_small_split(&s, 1, 0x1000);
+	put_small_split(&s, 2, 0x3000);
+	build_split(&s);
 	read_and_write();
 	assert_chain(0x1000, "within :0:0 < function :0:0");
 	assert_chain(0x3000, "within :0:0 < function :0:0");
@@ -202,28 +202,28 @@ static void two_units_take_turns_with_one_room(void **state)
 	assert_int_equal(units_lost(&s.main), 0);
 }
 
-/* The piece, of which the file b.dwo has another name in the same place. */
+/* The split file, of which the file b.dwo has another name in the same place. */
 static int open_one_of_two(void *context, const char *path, int *ret_fd)
 {
 	char *name = memmem(s.elf.bytes, s.elf.size, "within", 6);
 
 	if (name && strstr(path, "b.dwo"))
 		memcpy(name, "inside", 6);
-	return open_any_piece(context, path, ret_fd);
+	return open_any_split(context, path, ret_fd);
 }
 
-static void names_are_of_the_piece_that_is_open(void **state)
+static void names_are_of_the_split_that_is_open(void **state)
 {
 	(void)state;
 	/* The unit is in the same place too, and its code is where the skeleton says. */
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	put_skeleton(&s, "b.dwo", PIECE_ID, 0x1000);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	put_skeleton(&s, "b.dwo", SPLIT_ID, 0x1000);
 	patch(&s.main.info, s.main.info.size - 4, 24, 4);
-	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_small_split(&s, SPLIT_ID, 0x1000);
 	(void)put_address(&s, 0x3000);
 	(void)put_address(&s, 0x3000);
 	s.opener.open = open_one_of_two;
-	build_piece(&s);
+	build_split(&s);
 	read_and_write();
 	assert_chain(0x1000, "within :0:0 < function :0:0");
 	assert_chain(0x3000, "inside :0:0 < function :0:0");
@@ -259,18 +259,18 @@ static void ranges_are_where_the_version_has_them(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		start_again(state, versions[i]);
-		put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-		begin_piece_unit(&s, DW_UT_split_compile, PIECE_ID);
-		(void)put_piece_die(&s, PIECE_FUNCTION_IN_RANGES);
+		put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+		begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
+		(void)put_split_die(&s, SPLIT_FUNCTION_IN_RANGES);
 		put_text(&s.info, "spread");
 		put(&s.info, 0, s.version < 5 ? 4 : 1);
-		(void)put_piece_die(&s, PIECE_FUNCTION_IN_RANGES);
+		(void)put_split_die(&s, SPLIT_FUNCTION_IN_RANGES);
 		put_text(&s.info, "nowhere");
 		put(&s.info, 0x70, s.version < 5 ? 4 : 1);
 		put(&s.info, 0, 1);
-		end_piece_unit(&s);
+		end_split_unit(&s);
 		put_ranges();
-		build_piece(&s);
+		build_split(&s);
 		read_and_write();
 		assert_chain(0x1000, "");
 		assert_chain(0x1010, "spread :0:0");
@@ -287,33 +287,33 @@ static void references_may_lead_in_a_circle(void **state)
 	size_t first, second;
 
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	begin_piece_unit(&s, DW_UT_split_compile, PIECE_ID);
-	first = put_piece_die(&s, PIECE_ABSTRACT_OF);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
+	first = put_split_die(&s, SPLIT_ABSTRACT_OF);
 	put(&s.info, first + 5, 4);
-	second = put_piece_die(&s, PIECE_ABSTRACT_OF);
+	second = put_split_die(&s, SPLIT_ABSTRACT_OF);
 	assert_int_equal(second, first + 5);
 	put(&s.info, first, 4);
-	put_piece_code_of(&s, PIECE_FUNCTION_OF, second, 0x1000, 0x10);
-	put_piece_code_of(&s, PIECE_FUNCTION_OF, 0xffffff, 0x1010, 0x10);
+	put_split_code_of(&s, SPLIT_FUNCTION_OF, second, 0x1000, 0x10);
+	put_split_code_of(&s, SPLIT_FUNCTION_OF, 0xffffff, 0x1010, 0x10);
 	put(&s.info, 0, 1);
-	end_piece_unit(&s);
-	build_piece(&s);
+	end_split_unit(&s);
+	build_split(&s);
 	read_and_write();
 	assert_chain(0x1000, " :0:0");
 	assert_chain(0x1010, " :0:0");
 	assert_int_equal(units_lost(&s.main), 0);
 }
 
-static void other_units_of_a_piece_are_not_followed(void **state)
+static void other_units_of_a_split_are_not_followed(void **state)
 {
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	begin_piece_unit(&s, DW_UT_split_compile, PIECE_ID);
-	put_piece_code_of(&s, PIECE_FUNCTION_ELSEWHERE, 20, 0x1000, 0x10);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
+	put_split_code_of(&s, SPLIT_FUNCTION_ELSEWHERE, 20, 0x1000, 0x10);
 	put(&s.info, 0, 1);
-	end_piece_unit(&s);
-	build_piece(&s);
+	end_split_unit(&s);
+	build_split(&s);
 	read_and_write();
 	assert_chain(0x1000, " :0:0");
 }
@@ -321,28 +321,28 @@ static void other_units_of_a_piece_are_not_followed(void **state)
 static void addresses_that_are_not_there_are_a_loss(void **state)
 {
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	begin_piece_unit(&s, DW_UT_split_compile, PIECE_ID);
-	put_piece_functions(&s, "first", 0x1000, 0x10);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
+	put_split_functions(&s, "first", 0x1000, 0x10);
 	put(&s.info, 0, 2);
-	end_piece_unit(&s);
+	end_split_unit(&s);
 	s.main.addr.size -= 8;
 	s.main.addr.size += 7;
-	build_piece(&s);
+	build_split(&s);
 	assert_int_equal(read_dwarf(&s.main), 0);
 	assert_int_equal(write_dwarf(&s.main), -ENOEXEC);
 }
 
-/* Its own piece, for ever. */
-static void a_skeleton_in_a_piece_is_not_followed(void **state)
+/* Its own split file, for ever. */
+static void a_skeleton_in_a_split_is_not_followed(void **state)
 {
 	(void)state;
-	put_skeleton(&s, "a.dwo", PIECE_ID, 0x1000);
-	put_small_piece(&s, PIECE_ID, 0x1000);
+	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
+	put_small_split(&s, SPLIT_ID, 0x1000);
 	patch(&s.info, 6, DW_UT_skeleton, 1);
-	build_piece(&s);
+	build_split(&s);
 	assert_int_equal(read_dwarf(&s.main), 0);
-	assert_true(s.main.gaps.pieces);
+	assert_true(s.main.gaps.split);
 	assert_int_equal(s.opened, 1);
 }
 
@@ -353,7 +353,7 @@ static void failing_allocations_are_told(void **state)
 
 	(void)state;
 	put_small_program();
-	build_piece(&s);
+	build_split(&s);
 	for (n = 0;; n++) {
 		dwarf_fixture_done(&s.main);
 		fail_allocation(n);
@@ -377,17 +377,17 @@ int main(void)
 		TEST(functions_are_in_a_package),
 		TEST(a_package_without_the_unit_leaves_its_file),
 		TEST(a_package_that_lies_leaves_its_file),
-		TEST(a_missing_piece_is_a_loss),
-		TEST(another_file_is_not_the_piece),
-		TEST(a_damaged_piece_is_a_loss),
+		TEST(a_missing_split_is_a_loss),
+		TEST(another_file_is_not_the_split),
+		TEST(a_damaged_split_is_a_loss),
 		TEST(what_is_before_the_damage_is_kept),
 		TEST(two_units_take_turns_with_one_room),
-		TEST(names_are_of_the_piece_that_is_open),
+		TEST(names_are_of_the_split_that_is_open),
 		TEST(ranges_are_where_the_version_has_them),
 		TEST(references_may_lead_in_a_circle),
-		TEST(other_units_of_a_piece_are_not_followed),
+		TEST(other_units_of_a_split_are_not_followed),
 		TEST(addresses_that_are_not_there_are_a_loss),
-		TEST(a_skeleton_in_a_piece_is_not_followed),
+		TEST(a_skeleton_in_a_split_is_not_followed),
 		TEST(failing_allocations_are_told),
 	};
 

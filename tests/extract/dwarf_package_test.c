@@ -27,7 +27,7 @@ static int set_up(void **state)
 
 static int open_package(void)
 {
-	struct dwarf_sections sections = view_piece(&s);
+	struct dwarf_sections sections = view_split(&s);
 
 	return dwarf_package_open(&package, &sections);
 }
@@ -193,7 +193,7 @@ static void the_other_byte_order_is_read(void **state)
 	static uint8_t bytes[] = { 0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, /* */
 		0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3,	   /* */
 		0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7 };
-	struct dwarf_sections sections = view_piece(&s);
+	struct dwarf_sections sections = view_split(&s);
 
 	(void)state;
 	sections.cu_index = (struct dwarf_bytes){

@@ -35,7 +35,7 @@ static int tear_down(void **state)
 
 static int find(uint64_t id)
 {
-	sections = view_piece(&s);
+	sections = view_split(&s);
 	skeleton = (struct dwarf_unit){ .id = id, .encoding.address_bytes = 8 };
 	dwarf_abbreviations_forget(&abbreviations);
 	return dwarf_split_find(&sections, &skeleton, &abbreviations, &units_left, &unit, &first);
@@ -44,11 +44,11 @@ static int find(uint64_t id)
 /* Two units of code, with another one between them. */
 static void put_units(void)
 {
-	put_small_piece(&s, 11, 0x1000);
-	begin_piece_unit(&s, s.version < 5 ? DW_UT_split_compile : DW_UT_split_type,
+	put_small_split(&s, 11, 0x1000);
+	begin_split_unit(&s, s.version < 5 ? DW_UT_split_compile : DW_UT_split_type,
 		s.version < 5 ? 99 : 22);
-	end_piece_unit(&s);
-	put_small_piece(&s, 22, 0x2000);
+	end_split_unit(&s);
+	put_small_split(&s, 22, 0x2000);
 }
 
 static void units_are_found_by_their_id(void **state)
@@ -78,7 +78,7 @@ static void nothing_is_found_in_nothing(void **state)
 	assert_int_equal(find(1), -ENOENT);
 }
 
-static void truncated_pieces_are_refused(void **state)
+static void truncated_split_files_are_refused(void **state)
 {
 	size_t last;
 
@@ -135,7 +135,7 @@ static void units_are_looked_at_a_bounded_number_of_times(void **state)
 	assert_int_equal(find(11), 0);
 }
 
-static void abbreviations_are_looked_for_in_the_piece(void **state)
+static void abbreviations_are_looked_for_in_the_split(void **state)
 {
 	(void)state;
 	s.version = 4;
@@ -170,12 +170,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(units_are_found_by_their_id),
 		TEST(nothing_is_found_in_nothing),
-		TEST(truncated_pieces_are_refused),
+		TEST(truncated_split_files_are_refused),
 		TEST(lengths_that_lead_nowhere_are_refused),
 		TEST(units_of_other_versions_are_refused),
 		TEST(addresses_are_as_wide_as_the_skeletons),
 		TEST(units_are_looked_at_a_bounded_number_of_times),
-		TEST(abbreviations_are_looked_for_in_the_piece),
+		TEST(abbreviations_are_looked_for_in_the_split),
 		TEST(failing_allocations_are_told),
 	};
 

@@ -5,7 +5,7 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "dwarf/dwarf_pieces.h"
+#include "dwarf/dwarf_split_files.h"
 #include "symbol/symbol_file.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static inline int open_data(const char *path)
 }
 
 /* Any file, as if somebody had asked for it by its path. */
-static inline int open_piece(void *context, const char *path, int *ret_fd)
+static inline int open_split(void *context, const char *path, int *ret_fd)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -79,7 +79,7 @@ static inline int extract_with_package(
 {
 	_cleanup_close_ int binary = binary_fd, debug = debug_fd, alternate = alternate_fd;
 	_cleanup_close_ int package = package_fd;
-	const struct dwarf_piece_opener pieces = { .open = open_piece };
+	const struct dwarf_split_opener split_opener = { .open = open_split };
 	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
 	const struct extraction_files files = {
@@ -87,7 +87,7 @@ static inline int extract_with_package(
 		.debug_fd = debug,
 		.alternate_fd = alternate,
 		.package_fd = package,
-		.pieces = &pieces,
+		.split_opener = &split_opener,
 		.scratch_fd = scratch,
 		.output_fd = output,
 	};

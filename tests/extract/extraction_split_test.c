@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Extractions of small programs whose functions are in pieces, by both compilers and of both
+ * Extractions of small programs with split DWARF, by both compilers and of both
  * versions of DWARF. What is expected is what llvm-symbolizer says of the same code built whole.
  */
 #include "tests/extract/extraction_fixture.h"
@@ -11,7 +11,7 @@
 
 enum { CODE_START = 0x2b0, CODE_END = 0x340 };
 
-static size_t piece_count; /* that may still be had */
+static size_t split_count; /* that may still be had */
 static size_t asked;
 
 /* Pieces are beside their programs. */
@@ -22,11 +22,11 @@ static int open_beside(void *context, const char *path, int *ret_fd)
 
 	asked++;
 	assert_non_null(name);
-	if (piece_count == 0)
+	if (split_count == 0)
 		return -ENOENT;
-	piece_count--;
+	split_count--;
 	(void)snprintf(joined, sizeof(joined), SPLIT "%s", name + 1);
-	return open_piece(context, joined, ret_fd);
+	return open_split(context, joined, ret_fd);
 }
 
 struct run {
@@ -44,7 +44,7 @@ static void run_done(struct run *run)
 
 static int extract_run(const struct run *run)
 {
-	const struct dwarf_piece_opener pieces = { .open = open_beside };
+	const struct dwarf_split_opener split_opener = { .open = open_beside };
 	const struct extraction_files files = {
 		.binary_fd = run->binary_fd,
 		.debug_fd = run->debug_fd,
@@ -52,7 +52,7 @@ static int extract_run(const struct run *run)
 		.package_fd = run->package_fd,
 		.scratch_fd = run->scratch_fd,
 		.output_fd = run->output_fd,
-		.pieces = &pieces,
+		.split_opener = &split_opener,
 	};
 
 	asked = 0;
@@ -75,12 +75,12 @@ static struct run run_of(const char *name, const char *package)
 	};
 }
 
-/* With `count` pieces to be had at most. */
+/* Extracts with at most `count` split files available. */
 static void extract_split(const char *name, const char *package, size_t count)
 {
 	_cleanup_(run_done) struct run run = run_of(name, package);
 
-	piece_count = count;
+	split_count = count;
 	assert_int_equal(extract_run(&run), 0);
 	assert_int_equal(symbol_file_open(run.output_fd, &file), 0);
 }
@@ -129,7 +129,7 @@ static void assert_whole(const struct program *program)
 	assert_int_equal(report.rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
 }
 
-static void pieces_are_read_one_by_one(void **state)
+static void split_files_are_read_one_by_one(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
@@ -139,7 +139,7 @@ static void pieces_are_read_one_by_one(void **state)
 	}
 }
 
-static void pieces_are_read_from_a_package(void **state)
+static void split_files_are_read_from_a_package(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
@@ -149,7 +149,7 @@ static void pieces_are_read_from_a_package(void **state)
 	}
 }
 
-static void the_package_of_another_program_leaves_the_pieces(void **state)
+static void the_package_of_another_program_leaves_the_split_files(void **state)
 {
 	(void)state;
 	extract_split("gcc4", SPLIT "clang5.dwp", 2);
@@ -166,7 +166,7 @@ static void what_is_missing_is_told_and_the_rest_is_there(void **state)
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		const struct program *program = &programs[i];
 
-		/* The first piece is used()'s. */
+		/* The first split file is used()'s. */
 		extract_split(program->name, NULL, 1);
 		assert_chain(program->vaddrs[0], program->chains[0]);
 		assert_non_null(strstr(look_up(program->vaddrs[2]), "other ./"));
@@ -184,13 +184,13 @@ static void what_is_missing_is_told_and_the_rest_is_there(void **state)
 	}
 }
 
-static void pieces_of_a_debug_file_are_read(void **state)
+static void split_files_of_a_debug_file_are_read(void **state)
 {
 	_cleanup_(run_done) struct run run = run_of("gcc5", NULL);
 
 	(void)state;
 	run.debug_fd = open_data(SPLIT "gcc5");
-	piece_count = 2;
+	split_count = 2;
 	assert_int_equal(extract_run(&run), 0);
 	assert_int_equal(symbol_file_open(run.output_fd, &file), 0);
 	assert_chain(programs[1].vaddrs[1], programs[1].chains[1]);
@@ -198,7 +198,7 @@ static void pieces_of_a_debug_file_are_read(void **state)
 	assert_int_equal(asked, 2);
 }
 
-/* A piece of which only the beginning is there, of any length, costs its unit. */
+/* A split file truncated at any length costs its unit. */
 static int open_truncated(void *context, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int whole = -1, part = memfd_create("part", MFD_CLOEXEC);
@@ -206,7 +206,7 @@ static int open_truncated(void *context, const char *path, int *ret_fd)
 	char bytes[8192];
 	ssize_t n;
 
-	piece_count = 1;
+	split_count = 1;
 	if (open_beside(NULL, path, &whole) < 0)
 		return -ENOENT;
 	n = read(whole, bytes, sizeof(bytes));
@@ -218,12 +218,12 @@ static int open_truncated(void *context, const char *path, int *ret_fd)
 	return 0;
 }
 
-static void truncated_pieces_cost_their_units(void **state)
+static void truncated_split_files_cost_their_units(void **state)
 {
 	(void)state;
 	for (size_t size = 1; size < 1200; size += 13) {
 		_cleanup_(run_done) struct run run = run_of("clang5", NULL);
-		const struct dwarf_piece_opener pieces = { open_truncated, &size };
+		const struct dwarf_split_opener split_opener = { open_truncated, &size };
 		const struct extraction_files files = {
 			.binary_fd = run.binary_fd,
 			.debug_fd = -1,
@@ -231,7 +231,7 @@ static void truncated_pieces_cost_their_units(void **state)
 			.package_fd = -1,
 			.scratch_fd = run.scratch_fd,
 			.output_fd = run.output_fd,
-			.pieces = &pieces,
+			.split_opener = &split_opener,
 		};
 
 		assert_int_equal(extraction_run(&files, &request, &report), 0);
@@ -248,7 +248,7 @@ static void failing_allocations_are_told(void **state)
 	for (n = 0;; n++) {
 		_cleanup_(run_done) struct run run = run_of("gcc5", SPLIT "gcc5.dwp");
 
-		piece_count = 2;
+		split_count = 2;
 		fail_allocation(n);
 		r = extract_run(&run);
 		if (!allocation_failed())
@@ -264,12 +264,12 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pieces_are_read_one_by_one),
-		TEST(pieces_are_read_from_a_package),
-		TEST(the_package_of_another_program_leaves_the_pieces),
+		TEST(split_files_are_read_one_by_one),
+		TEST(split_files_are_read_from_a_package),
+		TEST(the_package_of_another_program_leaves_the_split_files),
 		TEST(what_is_missing_is_told_and_the_rest_is_there),
-		TEST(pieces_of_a_debug_file_are_read),
-		TEST(truncated_pieces_cost_their_units),
+		TEST(split_files_of_a_debug_file_are_read),
+		TEST(truncated_split_files_cost_their_units),
 		TEST(failing_allocations_are_told),
 	};
 

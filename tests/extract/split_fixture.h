@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A piece of split DWARF made by hand, beside a main file of dwarf_fixture.h, and packages of such
- * pieces. Who asks for a file gets the piece, whatever its path is.
+ * Builds a split DWARF file beside a main file of dwarf_fixture.h, and packages of split files. The
+ * opener returns the split file for every path.
  */
 #pragma once
 
@@ -11,21 +11,21 @@
 
 #include <sys/mman.h>
 
-/* What the DIEs of a piece are. */
+/* The abbreviations of a split file. */
 enum {
-	PIECE_UNIT = 1,		  /* language; with DWARF 4 dwo_id */
-	PIECE_FUNCTIONS,	  /* the number of a name, that of low_pc, high_pc; has children */
-	PIECE_FUNCTION_IN_RANGES, /* name, where the list of ranges is, or its number */
-	PIECE_ABSTRACT,		  /* name */
-	PIECE_ABSTRACT_OF,	  /* abstract_origin */
-	PIECE_INLINED,		  /* abstract_origin, the number of low_pc, high_pc */
-	PIECE_FUNCTION_OF,	  /* the same, a function */
-	PIECE_FUNCTION_ELSEWHERE, /* abstract_origin of another unit, the number of low_pc, high_pc
+	SPLIT_UNIT = 1,		  /* language; with DWARF 4 dwo_id */
+	SPLIT_FUNCTIONS,	  /* the number of a name, that of low_pc, high_pc; has children */
+	SPLIT_FUNCTION_IN_RANGES, /* name, where the list of ranges is, or its number */
+	SPLIT_ABSTRACT,		  /* name */
+	SPLIT_ABSTRACT_OF,	  /* abstract_origin */
+	SPLIT_INLINED,		  /* abstract_origin, the number of low_pc, high_pc */
+	SPLIT_FUNCTION_OF,	  /* the same, a function */
+	SPLIT_FUNCTION_ELSEWHERE, /* abstract_origin of another unit, the number of low_pc, high_pc
 				   */
-	PIECE_TYPE_UNIT,	  /* no attributes */
+	SPLIT_TYPE_UNIT,	  /* no attributes */
 };
 
-enum { PIECE_ID = 0x77 };
+enum { SPLIT_ID = 0x77 };
 
 struct split_fixture {
 	struct dwarf_fixture main;
@@ -33,13 +33,13 @@ struct split_fixture {
 	uint16_t version;
 	size_t unit; /* where the present one begins in `info` */
 	struct fixture elf;
-	struct dwarf_piece_opener opener;
+	struct dwarf_split_opener opener;
 	bool has_no_file;
 	size_t opened;	/* how often */
 	char path[256]; /* the last one */
 };
 
-static inline void put_piece_abbreviation(
+static inline void put_split_abbreviation(
 	struct split_fixture *s, uint64_t code, uint64_t tag, bool has_children, const uint16_t *at)
 {
 	put_uleb(&s->abbrev, code);
@@ -52,40 +52,40 @@ static inline void put_piece_abbreviation(
 	put(&s->abbrev, 0, 2);
 }
 
-static inline void put_piece_abbreviations(struct split_fixture *s)
+static inline void put_split_abbreviations(struct split_fixture *s)
 {
 	const bool is_gnu = s->version < 5;
 	const uint16_t string = is_gnu ? DW_FORM_GNU_str_index : DW_FORM_strx1;
 	const uint16_t address = is_gnu ? DW_FORM_GNU_addr_index : DW_FORM_addrx;
 
-	put_piece_abbreviation(s, PIECE_UNIT, DW_TAG_compile_unit, true,
+	put_split_abbreviation(s, SPLIT_UNIT, DW_TAG_compile_unit, true,
 		is_gnu ? ATTRIBUTES(DW_AT_language, DW_FORM_data1, DW_AT_GNU_dwo_id, DW_FORM_data8)
 		       : ATTRIBUTES(DW_AT_language, DW_FORM_data1));
-	put_piece_abbreviation(s, PIECE_FUNCTIONS, DW_TAG_subprogram, true,
+	put_split_abbreviation(s, SPLIT_FUNCTIONS, DW_TAG_subprogram, true,
 		ATTRIBUTES(
 			DW_AT_name, string, DW_AT_low_pc, address, DW_AT_high_pc, DW_FORM_data4));
-	put_piece_abbreviation(s, PIECE_FUNCTION_IN_RANGES, DW_TAG_subprogram, false,
+	put_split_abbreviation(s, SPLIT_FUNCTION_IN_RANGES, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_name, DW_FORM_string, DW_AT_ranges,
 			is_gnu ? DW_FORM_sec_offset : DW_FORM_rnglistx));
-	put_piece_abbreviation(
-		s, PIECE_ABSTRACT, DW_TAG_subprogram, false, ATTRIBUTES(DW_AT_name, DW_FORM_strp));
-	put_piece_abbreviation(s, PIECE_ABSTRACT_OF, DW_TAG_subprogram, false,
+	put_split_abbreviation(
+		s, SPLIT_ABSTRACT, DW_TAG_subprogram, false, ATTRIBUTES(DW_AT_name, DW_FORM_strp));
+	put_split_abbreviation(s, SPLIT_ABSTRACT_OF, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_abstract_origin, DW_FORM_ref4));
-	put_piece_abbreviation(s, PIECE_INLINED, DW_TAG_inlined_subroutine, false,
+	put_split_abbreviation(s, SPLIT_INLINED, DW_TAG_inlined_subroutine, false,
 		ATTRIBUTES(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, address,
 			DW_AT_high_pc, DW_FORM_data4));
-	put_piece_abbreviation(s, PIECE_FUNCTION_OF, DW_TAG_subprogram, false,
+	put_split_abbreviation(s, SPLIT_FUNCTION_OF, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, address,
 			DW_AT_high_pc, DW_FORM_data4));
-	put_piece_abbreviation(s, PIECE_FUNCTION_ELSEWHERE, DW_TAG_subprogram, false,
+	put_split_abbreviation(s, SPLIT_FUNCTION_ELSEWHERE, DW_TAG_subprogram, false,
 		ATTRIBUTES(DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc, address,
 			DW_AT_high_pc, DW_FORM_data4));
-	put_piece_abbreviation(s, PIECE_TYPE_UNIT, DW_TAG_type_unit, false, ATTRIBUTES());
+	put_split_abbreviation(s, SPLIT_TYPE_UNIT, DW_TAG_type_unit, false, ATTRIBUTES());
 	put(&s->abbrev, 0, 1);
 }
 
 /* Returns its number. */
-static inline uint64_t put_piece_string(struct split_fixture *s, const char *text)
+static inline uint64_t put_split_string(struct split_fixture *s, const char *text)
 {
 	if (s->str_offsets.size == 0 && s->version >= 5)
 		put(&s->str_offsets, 0, 8);
@@ -104,10 +104,10 @@ static inline uint64_t put_address(struct split_fixture *s, uint64_t address)
 }
 
 /* Of a type: DW_UT_split_compile or DW_UT_split_type; of DWARF 4 that is none. */
-static inline void begin_piece_unit(struct split_fixture *s, uint8_t type, uint64_t id)
+static inline void begin_split_unit(struct split_fixture *s, uint8_t type, uint64_t id)
 {
 	if (s->abbrev.size == 0)
-		put_piece_abbreviations(s);
+		put_split_abbreviations(s);
 	s->unit = s->info.size;
 	put(&s->info, 0, 4);
 	put(&s->info, s->version, 2);
@@ -122,22 +122,22 @@ static inline void begin_piece_unit(struct split_fixture *s, uint8_t type, uint6
 		put(&s->info, id, 8);
 	if (type == DW_UT_split_type) {
 		put(&s->info, 0, 4);
-		put_uleb(&s->info, PIECE_TYPE_UNIT);
+		put_uleb(&s->info, SPLIT_TYPE_UNIT);
 		return;
 	}
-	put_uleb(&s->info, PIECE_UNIT);
+	put_uleb(&s->info, SPLIT_UNIT);
 	put(&s->info, DW_LANG_C99, 1);
 	if (s->version < 5)
 		put(&s->info, id, 8);
 }
 
-static inline void end_piece_unit(struct split_fixture *s)
+static inline void end_split_unit(struct split_fixture *s)
 {
 	patch(&s->info, s->unit, s->info.size - s->unit - 4, 4);
 }
 
 /* Returns its offset in the unit. */
-static inline size_t put_piece_die(struct split_fixture *s, uint64_t code)
+static inline size_t put_split_die(struct split_fixture *s, uint64_t code)
 {
 	size_t offset = s->info.size - s->unit;
 
@@ -146,48 +146,48 @@ static inline size_t put_piece_die(struct split_fixture *s, uint64_t code)
 }
 
 /* Has children. */
-static inline void put_piece_functions(
+static inline void put_split_functions(
 	struct split_fixture *s, const char *name, uint64_t start, uint64_t size)
 {
-	(void)put_piece_die(s, PIECE_FUNCTIONS);
-	put_uleb(&s->info, put_piece_string(s, name));
+	(void)put_split_die(s, SPLIT_FUNCTIONS);
+	put_uleb(&s->info, put_split_string(s, name));
 	put_uleb(&s->info, put_address(s, start));
 	put(&s->info, size, 4);
 }
 
-static inline size_t put_piece_abstract(struct split_fixture *s, const char *name)
+static inline size_t put_split_abstract(struct split_fixture *s, const char *name)
 {
-	size_t offset = put_piece_die(s, PIECE_ABSTRACT);
+	size_t offset = put_split_die(s, SPLIT_ABSTRACT);
 
 	put(&s->info, s->str.size, 4);
 	put_text(&s->str, name);
 	return offset;
 }
 
-/* PIECE_INLINED, PIECE_FUNCTION_OF, PIECE_FUNCTION_ELSEWHERE. */
-static inline void put_piece_code_of(
+/* SPLIT_INLINED, SPLIT_FUNCTION_OF, SPLIT_FUNCTION_ELSEWHERE. */
+static inline void put_split_code_of(
 	struct split_fixture *s, uint64_t code, size_t origin, uint64_t start, uint64_t size)
 {
-	(void)put_piece_die(s, code);
+	(void)put_split_die(s, code);
 	put(&s->info, origin, 4);
 	put_uleb(&s->info, put_address(s, start));
 	put(&s->info, size, 4);
 }
 
-/* A piece of one function of 16 bytes with 4 of an inlined one at its start. */
-static inline void put_small_piece(struct split_fixture *s, uint64_t id, uint64_t start)
+/* A split file of one function of 16 bytes with 4 of an inlined one at its start. */
+static inline void put_small_split(struct split_fixture *s, uint64_t id, uint64_t start)
 {
 	size_t origin;
 
-	begin_piece_unit(s, DW_UT_split_compile, id);
-	origin = put_piece_abstract(s, "within");
-	put_piece_functions(s, "function", start, 0x10);
-	put_piece_code_of(s, PIECE_INLINED, origin, start, 4);
+	begin_split_unit(s, DW_UT_split_compile, id);
+	origin = put_split_abstract(s, "within");
+	put_split_functions(s, "function", start, 0x10);
+	put_split_code_of(s, SPLIT_INLINED, origin, start, 4);
 	put(&s->info, 0, 2);
-	end_piece_unit(s);
+	end_split_unit(s);
 }
 
-/* The unit of the main file that stands for a piece; its code is counted from `low_pc` on. */
+/* Adds the skeleton unit to the main file. Its addresses are relative to `low_pc`. */
 static inline void put_skeleton(
 	struct split_fixture *s, const char *name, uint64_t id, uint64_t low_pc)
 {
@@ -210,7 +210,7 @@ static inline void put_skeleton(
 	end_unit(f);
 }
 
-static inline void build_piece(struct split_fixture *s)
+static inline void build_split(struct split_fixture *s)
 {
 	const struct fixture_section sections[] = {
 		{ ".debug_abbrev.dwo", SHT_PROGBITS, .bytes = s->abbrev.bytes,
@@ -228,17 +228,17 @@ static inline void build_piece(struct split_fixture *s)
 	fixture_build_sections(&s->elf, sections, s->index.size > 0 ? 6 : 5);
 }
 
-/* The piece, or the package, as a file. */
-static inline int open_built_piece(struct split_fixture *s)
+/* Returns the split file, or the package, as a file. */
+static inline int open_built_split(struct split_fixture *s)
 {
-	_cleanup_close_ int fd = memfd_create("piece", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memfd_create("split", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, s->elf.bytes, s->elf.size) != (ssize_t)s->elf.size)
 		return -1;
 	return TAKE_FD(fd);
 }
 
-static inline int open_any_piece(void *context, const char *path, int *ret_fd)
+static inline int open_any_split(void *context, const char *path, int *ret_fd)
 {
 	struct split_fixture *s = context;
 	int fd;
@@ -247,7 +247,7 @@ static inline int open_any_piece(void *context, const char *path, int *ret_fd)
 	(void)snprintf(s->path, sizeof(s->path), "%s", path);
 	if (s->has_no_file)
 		return -ENOENT;
-	fd = open_built_piece(s);
+	fd = open_built_split(s);
 	if (fd < 0)
 		return -EMFILE;
 	*ret_fd = fd;
@@ -259,7 +259,7 @@ static inline void split_fixture_init(struct split_fixture *s, uint16_t version)
 	memset(s, 0, sizeof(*s));
 	dwarf_fixture_init(&s->main);
 	s->version = version;
-	s->opener = (struct dwarf_piece_opener){ .open = open_any_piece, .context = s };
+	s->opener = (struct dwarf_split_opener){ .open = open_any_split, .context = s };
 	s->main.opener = &s->opener;
 }
 
@@ -270,7 +270,7 @@ static inline void split_fixture_done(struct split_fixture *s)
 }
 
 /* The sections without a file around them. */
-static inline struct dwarf_sections view_piece(const struct split_fixture *s)
+static inline struct dwarf_sections view_split(const struct split_fixture *s)
 {
 	return (struct dwarf_sections){
 		.info = view(&s->info),
@@ -282,7 +282,7 @@ static inline struct dwarf_sections view_piece(const struct split_fixture *s)
 	};
 }
 
-/* What an index says of one piece: where its parts are. */
+/* A row of an index: where the parts of a split unit are. */
 struct index_row {
 	uint64_t id;
 	uint32_t info, info_bytes, abbrev, abbrev_bytes, str_offsets, str_offsets_bytes, rnglists,
@@ -331,7 +331,7 @@ static inline void put_index(
 			put(index, 0, 16);
 }
 
-/* The index of all that was put so far as one piece. */
+/* Adds an index that has all parts so far as one unit. */
 static inline void put_index_of_all(struct split_fixture *s, uint64_t id)
 {
 	const struct index_row row = {

@@ -2,7 +2,7 @@
 #include "extract/extraction.h"
 
 #include "base/cleanup.h"
-#include "dwarf/dwarf_pieces.h"
+#include "dwarf/dwarf_split_files.h"
 #include "symbol/elf_image.h"
 #include "symbol/symbol_file.h"
 
@@ -102,23 +102,23 @@ static struct input take_input(const uint8_t *bytes, size_t size)
 		input.binary_fd = take_file(&bytes, &size, size);
 		return input;
 	}
-	bool has_pieces = bytes[0] == PACKAGE_MARK;
+	bool is_split = bytes[0] == PACKAGE_MARK;
 	first = read_length(bytes + 1);
 	second = read_length(bytes + 4);
 	bytes += LENGTHS_BYTES;
 	size -= LENGTHS_BYTES;
 	input.binary_fd = take_file(&bytes, &size, first);
-	*(has_pieces ? &input.package_fd : &input.debug_fd) = take_file(&bytes, &size, second);
-	*(has_pieces ? &input.split_fd : &input.alternate_fd) = take_file(&bytes, &size, size);
+	*(is_split ? &input.package_fd : &input.debug_fd) = take_file(&bytes, &size, second);
+	*(is_split ? &input.split_fd : &input.alternate_fd) = take_file(&bytes, &size, size);
 	return input;
 }
 
-static int open_piece(void *context, const char *path, int *ret_fd)
+static int open_split(void *context, const char *path, int *ret_fd)
 {
 	const struct input *input = context;
 	int fd;
 
-	if (input->split_fd < 0 || strlen(path) >= DWARF_PIECE_PATH_BYTES)
+	if (input->split_fd < 0 || strlen(path) >= DWARF_SPLIT_PATH_BYTES)
 		return -ENOENT;
 	fd = fcntl(input->split_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
@@ -133,13 +133,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	_cleanup_(input_done) struct input input = take_input(bytes, size);
 	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 	_cleanup_close_ int output = memfd_create("output", MFD_CLOEXEC);
-	const struct dwarf_piece_opener pieces = { .open = open_piece, .context = &input };
+	const struct dwarf_split_opener split_opener = { .open = open_split, .context = &input };
 	const struct extraction_files files = {
 		.binary_fd = input.binary_fd,
 		.debug_fd = input.debug_fd,
 		.alternate_fd = input.alternate_fd,
 		.package_fd = input.package_fd,
-		.pieces = &pieces,
+		.split_opener = &split_opener,
 		.scratch_fd = scratch,
 		.output_fd = output,
 	};

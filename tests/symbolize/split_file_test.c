@@ -102,7 +102,7 @@ static int try_to_open(const struct place *place, const char *path)
 	return 0;
 }
 
-static void pieces_are_opened_by_their_path(void **state)
+static void split_files_are_opened_by_their_path(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -214,7 +214,7 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pieces_are_opened_by_their_path),
+		TEST(split_files_are_opened_by_their_path),
 		TEST(relative_paths_need_the_binarys_folder),
 		TEST(other_files_are_refused),
 		TEST(what_is_too_big_is_not_had),

@@ -147,7 +147,7 @@ static void a_package_is_handed_to_the_worker(void **state)
 	assert_int_equal(symbolize(place, true).cached, 1);
 }
 
-static void pieces_that_turn_up_are_taken_when_somebody_asks(void **state)
+static void split_files_that_turn_up_are_taken_when_somebody_asks(void **state)
 {
 	const struct place *place = *state;
 
@@ -190,7 +190,7 @@ static void other_files_are_not_taken(void **state)
 }
 
 /* Anybody may write to them, so they tell nothing of a program that is trusted. */
-static void pieces_of_others_are_not_taken(void **state)
+static void split_files_of_others_are_not_taken(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -213,10 +213,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(worker_asks_for_split_files),
 		TEST(a_package_is_handed_to_the_worker),
-		TEST(pieces_that_turn_up_are_taken_when_somebody_asks),
+		TEST(split_files_that_turn_up_are_taken_when_somebody_asks),
 		TEST(a_package_that_turns_up_is_taken_at_once),
 		TEST(other_files_are_not_taken),
-		TEST(pieces_of_others_are_not_taken),
+		TEST(split_files_of_others_are_not_taken),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

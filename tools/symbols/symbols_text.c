@@ -63,7 +63,7 @@ static const struct {
 	{ PILOTLIGHT_SYMBOL_HAS_SPLIT, "split-dwarf" },
 	{ PILOTLIGHT_SYMBOL_HAS_EH_FRAME, "eh-frame" },
 	{ PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME, "debug-frame" },
-	{ PILOTLIGHT_SYMBOL_LACKS_SPLIT, "pieces-missing" },
+	{ PILOTLIGHT_SYMBOL_LACKS_SPLIT, "split-missing" },
 };
 
 const char *symbols_text_rank_word(uint8_t rank)

@@ -104,7 +104,7 @@ static void contents_are_named(void **state)
 		&json, PILOTLIGHT_SYMBOL_HAS_SYMTAB | PILOTLIGHT_SYMBOL_HAS_DWARF);
 	check_end(
 		"|dynsym, symtab, debugdata, plt, dwarf, dwz, split-dwarf, eh-frame, debug-frame, "
-		"pieces-missing|[\"symtab\",\"dwarf\"]");
+		"split-missing|[\"symtab\",\"dwarf\"]");
 }
 
 static void losses_are_counted(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "dwarf/dwarf_pieces.h"
+#include "dwarf/dwarf_split_files.h"
 
 #include "tests/extract/split_fixture.h"
 #include "tests/harness/failing_allocation.h"
@@ -12,7 +12,7 @@
 
 static struct split_fixture s;
 static struct scratch_fixture scratch;
-static struct dwarf_pieces pieces;
+static struct dwarf_split_files split_files;
 static struct dwarf_sections found;
 
 static int set_up(void **state)
@@ -21,24 +21,24 @@ static int set_up(void **state)
 	split_fixture_init(&s, 5);
 	if (!scratch_fixture_init(&scratch, 1 << 20))
 		return -1;
-	dwarf_pieces_init(&pieces, -1, &s.opener, &scratch.scratch);
+	dwarf_split_files_init(&split_files, -1, &s.opener, &scratch.scratch);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	if (pieces.package_fd >= 0)
-		(void)close(pieces.package_fd);
-	dwarf_pieces_done(&pieces);
+	if (split_files.package_fd >= 0)
+		(void)close(split_files.package_fd);
+	dwarf_split_files_done(&split_files);
 	scratch_fixture_done(&scratch);
 	return 0;
 }
 
-static void put_piece(void)
+static void put_split(void)
 {
-	put_small_piece(&s, PIECE_ID, 0x1000);
-	build_piece(&s);
+	put_small_split(&s, SPLIT_ID, 0x1000);
+	build_split(&s);
 }
 
 static void assert_found(void)
@@ -59,10 +59,11 @@ static void files_are_asked_for_by_their_path(void **state)
 	};
 
 	(void)state;
-	put_piece();
+	put_split();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(
-			dwarf_pieces_find_file(&pieces, cases[i][0], cases[i][1], &found), 0);
+			dwarf_split_files_find_file(&split_files, cases[i][0], cases[i][1], &found),
+			0);
 		assert_string_equal(s.path, cases[i][2]);
 		assert_found();
 	}
@@ -71,57 +72,57 @@ static void files_are_asked_for_by_their_path(void **state)
 static void a_file_stays_open_for_the_next_unit(void **state)
 {
 	(void)state;
-	put_piece();
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "", "/src/a", &found), 0);
+	put_split();
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "", "/src/a", &found), 0);
 	assert_int_equal(s.opened, 1);
 	assert_found();
 	/* One that is not there closes it. */
 	s.has_no_file = true;
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "b", &found), -ENOENT);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "b", &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -ENOENT);
 	assert_int_equal(s.opened, 3);
 }
 
 static void paths_are_bounded(void **state)
 {
-	static char name[DWARF_PIECE_PATH_BYTES + 1];
+	static char name[DWARF_SPLIT_PATH_BYTES + 1];
 
 	(void)state;
-	put_piece();
-	memset(name, 'x', DWARF_PIECE_PATH_BYTES - 1);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "", name, &found), 0);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/", name, &found), -ENOENT);
-	name[DWARF_PIECE_PATH_BYTES - 1] = 'x';
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "", name, &found), -ENOENT);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, name, "a", &found), -ENOENT);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "", &found), -ENOENT);
+	put_split();
+	memset(name, 'x', DWARF_SPLIT_PATH_BYTES - 1);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "", name, &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/", name, &found), -ENOENT);
+	name[DWARF_SPLIT_PATH_BYTES - 1] = 'x';
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "", name, &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, name, "a", &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "", &found), -ENOENT);
 	assert_int_equal(s.opened, 1);
 }
 
 static void without_anybody_to_ask_there_are_none(void **state)
 {
 	(void)state;
-	put_piece();
-	pieces.opener = NULL;
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
-	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
+	put_split();
+	split_files.opener = NULL;
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_packaged(&split_files, SPLIT_ID, &found), -ENOENT);
 }
 
-static void files_that_are_no_pieces_are_refused(void **state)
+static void other_files_are_refused(void **state)
 {
 	(void)state;
-	build_piece(&s);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -EBADMSG);
+	build_split(&s);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -EBADMSG);
 	s.elf.bytes[0] = 'x';
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "b", &found), -EBADMSG);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "b", &found), -EBADMSG);
 	s.elf.bytes[0] = ELFMAG0;
 	s.elf.size = 70;
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "c", &found), -EBADMSG);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "c", &found), -EBADMSG);
 }
 
-static void a_piece_may_have_more_than_one_info(void **state)
+static void a_split_may_have_more_than_one_info(void **state)
 {
 	const struct fixture_section sections[] = {
 		{ ".debug_info.dwo", SHT_PROGBITS, .bytes = "a", .size = 1 },
@@ -132,42 +133,43 @@ static void a_piece_may_have_more_than_one_info(void **state)
 
 	(void)state;
 	fixture_build_sections(&s.elf, sections, 4);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
 	assert_int_equal(dwarf_bytes_left(&found.info), 1);
-	assert_true(dwarf_pieces_next_info(&pieces, &found));
+	assert_true(dwarf_split_files_next_info(&split_files, &found));
 	assert_int_equal(dwarf_bytes_left(&found.info), 2);
 	assert_memory_equal(found.info.position, "bc", 2);
-	assert_false(dwarf_pieces_next_info(&pieces, &found));
+	assert_false(dwarf_split_files_next_info(&split_files, &found));
 	assert_int_equal(dwarf_bytes_left(&found.info), 2);
 	/* And from the beginning for the next unit. */
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
 	assert_int_equal(dwarf_bytes_left(&found.info), 1);
 }
 
 static void packages_have_units_by_their_id(void **state)
 {
 	(void)state;
-	put_small_piece(&s, PIECE_ID, 0x1000);
-	put_index_of_all(&s, PIECE_ID);
-	build_piece(&s);
-	pieces.package_fd = open_built_piece(&s);
-	assert_true(pieces.package_fd >= 0);
-	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), 0);
+	put_small_split(&s, SPLIT_ID, 0x1000);
+	put_index_of_all(&s, SPLIT_ID);
+	build_split(&s);
+	split_files.package_fd = open_built_split(&s);
+	assert_true(split_files.package_fd >= 0);
+	assert_int_equal(dwarf_split_files_find_packaged(&split_files, SPLIT_ID, &found), 0);
 	assert_found();
-	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID + 1, &found), -ENOENT);
+	assert_int_equal(
+		dwarf_split_files_find_packaged(&split_files, SPLIT_ID + 1, &found), -ENOENT);
 	assert_int_equal(s.opened, 0);
 }
 
 static void damaged_packages_have_nothing(void **state)
 {
 	(void)state;
-	put_small_piece(&s, PIECE_ID, 0x1000);
-	put_index_of_all(&s, PIECE_ID);
+	put_small_split(&s, SPLIT_ID, 0x1000);
+	put_index_of_all(&s, SPLIT_ID);
 	patch(&s.index, 4, UINT32_MAX, 4);
-	build_piece(&s);
-	pieces.package_fd = open_built_piece(&s);
-	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
-	assert_int_equal(dwarf_pieces_find_packaged(&pieces, PIECE_ID, &found), -ENOENT);
+	build_split(&s);
+	split_files.package_fd = open_built_split(&s);
+	assert_int_equal(dwarf_split_files_find_packaged(&split_files, SPLIT_ID, &found), -ENOENT);
+	assert_int_equal(dwarf_split_files_find_packaged(&split_files, SPLIT_ID, &found), -ENOENT);
 }
 
 /* What files are unpacked to is used again, or many would fill the scratch. */
@@ -194,7 +196,8 @@ static void compressed_files_share_their_room(void **state)
 	for (int i = 0; i < 10; i++) {
 		char name[] = { 'a', (char)('0' + i), '\0' };
 
-		assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", name, &found), 0);
+		assert_int_equal(
+			dwarf_split_files_find_file(&split_files, "/src", name, &found), 0);
 		assert_int_equal(dwarf_bytes_left(&found.info), UNPACKED);
 	}
 	assert_int_equal(s.opened, 10);
@@ -204,11 +207,11 @@ static void compressed_files_share_their_room(void **state)
 static void files_are_looked_into_a_bounded_number_of_times(void **state)
 {
 	(void)state;
-	put_piece();
-	pieces.lookups_left = 2;
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), 0);
-	assert_int_equal(dwarf_pieces_find_file(&pieces, "/src", "a", &found), -ENOENT);
+	put_split();
+	split_files.lookups_left = 2;
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
+	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -ENOENT);
 	assert_int_equal(s.opened, 1);
 }
 
@@ -217,13 +220,13 @@ static void failing_allocations_are_told(void **state)
 	size_t n;
 	int r;
 
-	put_piece();
+	put_split();
 	for (n = 0; n < 100; n++) {
 		(void)tear_down(state);
 		assert_true(scratch_fixture_init(&scratch, 1 << 20));
-		dwarf_pieces_init(&pieces, -1, &s.opener, &scratch.scratch);
+		dwarf_split_files_init(&split_files, -1, &s.opener, &scratch.scratch);
 		fail_allocation(n);
-		r = dwarf_pieces_find_file(&pieces, "/src", "a", &found);
+		r = dwarf_split_files_find_file(&split_files, "/src", "a", &found);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
@@ -240,8 +243,8 @@ int main(void)
 		TEST(a_file_stays_open_for_the_next_unit),
 		TEST(paths_are_bounded),
 		TEST(without_anybody_to_ask_there_are_none),
-		TEST(files_that_are_no_pieces_are_refused),
-		TEST(a_piece_may_have_more_than_one_info),
+		TEST(other_files_are_refused),
+		TEST(a_split_may_have_more_than_one_info),
 		TEST(packages_have_units_by_their_id),
 		TEST(damaged_packages_have_nothing),
 		TEST(compressed_files_share_their_room),
