@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/elf_sections.h"
 
+#include "symbol/elf_image.h"
+
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
@@ -189,4 +191,20 @@ int elf_sections_crc(const struct elf_file *file, uint32_t *ret_crc)
 	}
 	*ret_crc = (uint32_t)crc;
 	return 0;
+}
+
+bool elf_sections_is_debug_file_of(const struct elf_file *binary, const struct elf_file *debug)
+{
+	struct build_id expected = elf_image_build_id(binary->fd),
+			found = elf_image_build_id(debug->fd);
+	struct elf_debuglink link;
+	uint32_t crc;
+
+	if (binary->machine != debug->machine || binary->is_64 != debug->is_64 ||
+		binary->is_swapped != debug->is_swapped)
+		return false;
+	if (expected.size > 0 && found.size > 0)
+		return build_id_equal(&expected, &found);
+	return elf_sections_read_debuglink(binary, &link) == 0 &&
+	       elf_sections_crc(debug, &crc) == 0 && crc == link.crc;
 }

@@ -18,46 +18,33 @@ enum { PROGRAM_HEADERS_MAX = 256 };
 
 struct extraction {
 	const struct pilotlight_symbol_request *request;
+	struct symbol_identity identity;
 	struct pilotlight_symbol_report *report;
 	struct elf_file binary, debug, alternate;
 	bool has_binary, has_debug, has_alternate;
-	bool is_debug_incomplete; /* there is DWARF in the debug file that was not taken */
+	bool is_debug_incomplete; /* some DWARF of the debug file was not read */
 	struct scratch scratch;
 	struct dwarf_split_files split_files;
 	struct symbol_builder *builder;
 };
 
-static bool has_linked_crc(const struct extraction *extraction)
-{
-	struct elf_debuglink link;
-	uint32_t crc;
-
-	return extraction->has_binary &&
-	       elf_sections_read_debuglink(&extraction->binary, &link) == 0 &&
-	       elf_sections_crc(&extraction->debug, &crc) == 0 && crc == link.crc;
-}
-
-/* Is it of the same link as the binary? Without the binary, the identity has to tell. */
 static bool is_binarys_debug_file(const struct extraction *extraction)
 {
-	struct symbol_identity identity = symbol_identity_make(extraction->request->identity_kind,
-		extraction->request->identity, extraction->request->identity_bytes);
-	struct build_id expected = { .size = 0 }, found = elf_image_build_id(extraction->debug.fd);
+	const struct symbol_identity *identity = &extraction->identity;
+	struct build_id found;
 
-	if (extraction->has_binary) {
-		if (extraction->binary.machine != extraction->debug.machine ||
-			extraction->binary.is_64 != extraction->debug.is_64)
-			return false;
-		expected = elf_image_build_id(extraction->binary.fd);
-	} else if (identity.kind == PILOTLIGHT_SYMBOL_BUILD_ID) {
-		expected = identity.id;
-	} else if (identity.kind == PILOTLIGHT_SYMBOL_OWNED) {
-		/* It was derived from this file, and counts for its owner's alone. */
+	if (extraction->has_binary)
+		return elf_sections_is_debug_file_of(&extraction->binary, &extraction->debug);
+	found = elf_image_build_id(extraction->debug.fd);
+	switch (identity->kind) {
+	case PILOTLIGHT_SYMBOL_BUILD_ID:
+		return found.size > 0 && build_id_equal(&identity->id, &found);
+	case PILOTLIGHT_SYMBOL_OWNED:
+		/* The identity was derived from this file, and its owner alone uses it. */
 		return found.size > 0;
+	default:
+		return false;
 	}
-	if (expected.size > 0 && found.size > 0)
-		return build_id_equal(&expected, &found);
-	return has_linked_crc(extraction);
 }
 
 static int open_files(struct extraction *extraction, const struct extraction_files *files)
@@ -84,9 +71,9 @@ static int open_files(struct extraction *extraction, const struct extraction_fil
 }
 
 /*
- * A segment that begins with the file begins with its headers. No code is there, but it may be at
- * vaddr 0, which is where linkers leave what they have discarded. A debug file says offset 0 of
- * contents that it lacks: of what it has only vaddr 0 is known to be the binary's headers.
+ * Skips the ELF headers in the segment that begins with the file. They are not code, but may be at
+ * vaddr 0, where linkers place discarded functions. Debug files give offset 0 to contents that they
+ * lack, so only a segment at vaddr 0 is known to begin with the headers.
  */
 static void leave_out_headers(const struct elf_file *file, const Elf64_Phdr *phdr,
 	struct pilotlight_symbol_segment *segment)
@@ -130,7 +117,7 @@ static int find_code(const struct extraction *extraction, struct symbol_builder_
 		*segment = (struct pilotlight_symbol_segment){
 			.offset = phdr.p_offset,
 			.vaddr = phdr.p_vaddr,
-			/* A debug file's contents lie elsewhere than the binary's. */
+			/* File offsets of a debug file are not those of the binary. */
 			.file_bytes = extraction->has_binary ? phdr.p_filesz : 0,
 			.memory_bytes = phdr.p_memsz,
 		};
@@ -172,7 +159,7 @@ static bool is_out_of_resources(int r)
 	return r == -ENOMEM || r == -ENOSPC;
 }
 
-/* Returns 0; -ENODATA there is none; -ENOEXEC it is lost, and counted; or what ends the whole. */
+/* Returns 0; -ENODATA no DWARF; -ENOEXEC it is lost, and counted; or an error that ends the run. */
 static int read_dwarf_of(struct extraction *extraction, const struct elf_file *file,
 	struct dwarf_info_gaps *ret_gaps)
 {
@@ -185,7 +172,7 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 		r = dwarf_file_open(&alternate, extraction->alternate.fd, false, scratch);
 		if (is_out_of_resources(r))
 			return r;
-		/* Without it what needs it is lost, and dwarf_info_read() counts that. */
+		/* If it fails, dwarf_info_read() counts the units that need it as lost. */
 		extraction->report->has_taken_alternate = has_alternate = r == 0;
 	}
 	r = dwarf_file_open(&dwarf, file->fd, false, scratch);
@@ -204,7 +191,7 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 	return r;
 }
 
-/* Of the debug file, else of the binary. What makes no sense is a loss, and symbols remain. */
+/* Reads the DWARF of the debug file, else of the binary. Malformed DWARF is a counted loss. */
 static int read_dwarf(struct extraction *extraction)
 {
 	const struct elf_file *files[2];
@@ -246,7 +233,7 @@ static int fill_builder(struct extraction *extraction)
 	return r < 0 ? r : read_dwarf(extraction);
 }
 
-/* A debug file that could not be made use of is not to keep a better one from being asked for. */
+/* A useless debug file gets a low rank, so that a better one is still requested. */
 static uint8_t rank_of(const struct extraction *extraction)
 {
 	uint8_t debug_rank = extraction->request->debug_rank;
@@ -264,14 +251,13 @@ static uint8_t rank_of(const struct extraction *extraction)
 static int write_symbols(struct extraction *extraction, int fd)
 {
 	const struct pilotlight_symbol_request *request = extraction->request;
-	struct symbol_identity identity = symbol_identity_make(
-		request->identity_kind, request->identity, request->identity_bytes);
 	char origin[sizeof(request->origin) + 1] = { 0 };
 	struct pilotlight_symbol_header header;
 	int r;
 
 	memcpy(origin, request->origin, sizeof(request->origin));
-	r = symbol_builder_write(extraction->builder, &identity, extraction->report->rank,
+	r = symbol_builder_write(extraction->builder, &extraction->identity,
+		extraction->report->rank,
 		extraction->has_binary ? extraction->binary.machine : extraction->debug.machine,
 		origin, fd);
 	if (r < 0)
@@ -288,7 +274,12 @@ int extraction_run(const struct extraction_files *files,
 	struct pilotlight_symbol_report *ret_report)
 {
 	struct pilotlight_symbol_report report = { .version = PILOTLIGHT_WORKER_VERSION };
-	struct extraction extraction = { .request = request, .report = &report };
+	struct extraction extraction = {
+		.request = request,
+		.identity = symbol_identity_make(
+			request->identity_kind, request->identity, request->identity_bytes),
+		.report = &report,
+	};
 	int r;
 
 	scratch_init(&extraction.scratch, files->scratch_fd, request->scratch_bytes_max,

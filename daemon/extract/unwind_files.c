@@ -4,27 +4,10 @@
 #include "dwarf/elf_sections.h"
 #include "extract/extraction.h"
 #include "extract/unwind_rules.h"
-#include "symbol/elf_image.h"
 
 #include <errno.h>
 
 enum { PROGRAM_HEADERS_MAX = 256 };
-
-static bool is_of_same_link(const struct elf_file *binary, const struct elf_file *debug)
-{
-	struct build_id expected = elf_image_build_id(binary->fd),
-			found = elf_image_build_id(debug->fd);
-	struct elf_debuglink link;
-	uint32_t crc;
-
-	if (binary->machine != debug->machine || binary->is_64 != debug->is_64 ||
-		binary->is_swapped != debug->is_swapped)
-		return false;
-	if (expected.size > 0 && found.size > 0)
-		return build_id_equal(&expected, &found);
-	return elf_sections_read_debuglink(binary, &link) == 0 &&
-	       elf_sections_crc(debug, &crc) == 0 && crc == link.crc;
-}
 
 /*
  * No code is in the ELF header; but where it is at vaddr 0, what linkers leave there of discarded
@@ -138,7 +121,7 @@ int unwind_files_open(struct unwind_files *ret_files, const struct extraction_fi
 		return r;
 	opened.has_debug = files->debug_fd >= 0 &&
 			   elf_file_init(&opened.debug, files->debug_fd) == 0 &&
-			   is_of_same_link(&opened.binary, &opened.debug);
+			   elf_sections_is_debug_file_of(&opened.binary, &opened.debug);
 	*ret_files = opened;
 	return 0;
 }

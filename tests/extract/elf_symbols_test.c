@@ -1,91 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "extract/elf_symbols.h"
-#include "tests/dwarf/section_fixture.h"
-#include "tests/extract/recorded_symbols.h"
-#include "tests/harness/failing_allocation.h"
+#include "tests/extract/elf_symbols_fixture.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "extract/symbol_table.h"
 
 #include <errno.h>
-#include <lzma.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-enum {
-	TEXT = FIXTURE_TEXT_VADDR,
-	TEXT_2 = FIXTURE_TEXT_2_VADDR,
-	GLOBAL = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-	WEAK = ELF64_ST_INFO(STB_WEAK, STT_FUNC),
-	LOCAL = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
-	IFUNC = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
-	LABEL = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE),
-	LOCAL_LABEL = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
-	OBJECT = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-	SCRATCH_BYTES = 512 << 20,
-};
-
-static const struct symbol_builder all_code = { .code_end = UINT64_MAX };
-
-/* What is asked, and the name that is expected; NULL: none. */
-struct expectation {
-	uint64_t vaddr;
-	const char *name;
-};
-
-static void assert_names(
-	const struct symbol_builder *builder, const struct expectation *expectations, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct recorded_symbol *symbol =
-			recorded_symbols_find(builder, expectations[i].vaddr);
-
-		if (!expectations[i].name) {
-			assert_null(symbol);
-			continue;
-		}
-		assert_non_null(symbol);
-		assert_string_equal(symbol->name, expectations[i].name);
-	}
-}
-
-/* Tells the builder of all that the files have, in their order. */
-static int gather(struct symbol_builder *builder, const struct elf_file *files, size_t count,
-	uint64_t limit_bytes)
-{
-	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
-	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
-	struct scratch scratch;
-	int r;
-
-	scratch_init(&scratch, fd, limit_bytes, 0);
-	r = elf_symbols_new(builder, &scratch, &symbols);
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = elf_symbols_add_file(symbols, &files[i]);
-	return r < 0 ? r : elf_symbols_finish(symbols);
-}
-
-static struct elf_file open_memory(const struct fixture *fixture)
-{
-	struct elf_file file;
-
-	assert_int_equal(elf_file_init_memory(&file, fixture->bytes, fixture->size), 0);
-	return file;
-}
-
-static struct elf_file build(
-	struct fixture *fixture, const struct fixture_symbol *symbols, size_t count)
-{
-	fixture->symbols = symbols;
-	fixture->symbol_count = count;
-	fixture_build(fixture);
-	return open_memory(fixture);
-}
 
 static void assert_symbols(struct fixture *fixture, const struct fixture_symbol *symbols,
 	size_t symbol_count, const struct expectation *expectations, size_t count)
@@ -100,7 +19,7 @@ static void assert_symbols(struct fixture *fixture, const struct fixture_symbol 
 	assert_int_equal(builder.losses[SYMBOL_LOSS_NAME], 0);
 }
 
-static void addresses_get_the_function_that_contains_them(void **state)
+static void addresses_get_the_innermost_function(void **state)
 {
 	static const struct fixture_symbol symbols[] = {
 		{ "second", TEXT + 0x20, 0x10, LOCAL, FIXTURE_TEXT },
@@ -203,7 +122,7 @@ static void symbols_without_a_size_reach_to_the_next(void **state)
 		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
 }
 
-static void what_names_no_code_is_passed_over(void **state)
+static void symbols_that_name_no_code_are_ignored(void **state)
 {
 	static const struct fixture_symbol symbols[] = {
 		{ "object", TEXT, 0x10, OBJECT, FIXTURE_TEXT },
@@ -228,7 +147,7 @@ static void what_names_no_code_is_passed_over(void **state)
 		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
 }
 
-static void marks_of_arm_and_riscv_are_no_names(void **state)
+static void mapping_symbols_are_ignored(void **state)
 {
 	static const uint16_t machines[] = { EM_ARM, EM_AARCH64, EM_RISCV };
 	static const struct fixture_symbol symbols[] = {
@@ -284,7 +203,7 @@ static void labels_do_not_cut_functions(void **state)
 	assert_int_equal(builder.name_count, 4);
 }
 
-static void guesses_are_told_as_such(void **state)
+static void guessed_ends_are_marked(void **state)
 {
 	static const struct fixture_symbol symbols[] = {
 		{ "guess", TEXT, 0, GLOBAL, FIXTURE_TEXT },
@@ -302,7 +221,7 @@ static void guesses_are_told_as_such(void **state)
 	assert_false(builder.symbols[1].is_guess);
 }
 
-static void what_is_no_code_of_the_binary_is_not_told(void **state)
+static void symbols_outside_the_code_are_ignored(void **state)
 {
 	static const struct fixture_symbol symbols[] = {
 		{ "inside", TEXT, 0x10, GLOBAL, FIXTURE_TEXT },
@@ -354,12 +273,7 @@ static void tables_of_all_files_are_pooled(void **state)
 }
 
 static const struct fixture_symbol one[] = { { "one", TEXT, 0x10, GLOBAL, FIXTURE_TEXT } };
-static const struct fixture_symbol two[] = {
-	{ "two", TEXT + 0x20, 0x10, GLOBAL, FIXTURE_TEXT },
-	{ "_Z5threev", TEXT + 0x30, 0x10, GLOBAL, FIXTURE_TEXT },
-};
-
-static void a_table_without_sense_costs_nothing_else(void **state)
+static void a_malformed_table_costs_nothing_else(void **state)
 {
 	static const struct {
 		size_t section, field;
@@ -392,7 +306,7 @@ static void a_table_without_sense_costs_nothing_else(void **state)
 	}
 }
 
-static void more_sections_than_anyone_has_cost_the_table(void **state)
+static void too_many_sections_cost_the_table(void **state)
 {
 	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
 	_cleanup_close_ int fd = -1;
@@ -440,7 +354,7 @@ static void files_that_shrink_lose_names_or_tables(void **state)
 	assert_int_equal(empty.losses[SYMBOL_LOSS_SYMBOLS], 1);
 }
 
-static void files_without_tables_have_nothing(void **state)
+static void files_without_tables_have_no_symbols(void **state)
 {
 	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
 	struct fixture fixture = { 0 };
@@ -499,229 +413,23 @@ static void many_names_of_one_place_are_bounded(void **state)
 	assert_int_equal(builder.symbols[builder.count - 1].end, TEXT + 0xfff);
 }
 
-static struct elf_file build_debugdata(struct fixture *outer, const struct fixture *inner)
-{
-	static uint8_t packed[32 * 1024];
-	struct fixture_section section = {
-		.name = ".gnu_debugdata", .type = SHT_PROGBITS, .bytes = packed
-	};
-
-	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, inner->bytes,
-				 inner->size, packed, &section.size, sizeof(packed)),
-		LZMA_OK);
-	fixture_build_sections(outer, &section, 1);
-	return open_memory(outer);
-}
-
-static void the_file_within_the_file_is_read(void **state)
-{
-	static const struct expectation expectations[] = { { TEXT + 0x20, "two" },
-		{ TEXT + 0x30, "_Z5threev" } };
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, lost = all_code;
-	struct fixture inner = { 0 }, outer = { 0 };
-	struct elf_file file;
-
-	(void)state;
-	(void)build(&inner, two, ARRAY_SIZE(two));
-	file = build_debugdata(&outer, &inner);
-	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
-	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
-	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_DEBUGDATA);
-	assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 0);
-
-	outer.bytes[outer.shdrs + 3 * outer.shdr_bytes + 40] ^= 0x55;
-	file = open_memory(&outer);
-	assert_int_equal(gather(&lost, &file, 1, SCRATCH_BYTES), 0);
-	assert_int_equal(lost.contents, 0);
-	assert_int_equal(lost.losses[SYMBOL_LOSS_SYMBOLS], 1);
-}
-
-/* A stub at TEXT + 0x10, of 16 bytes, to the function at index 1. */
-static struct elf_file build_plt(struct fixture *fixture, uint64_t function_name)
-{
-	static const char names[] = "\0_Z3foov";
-	static const uint8_t code[32] = { [16] = 0xff, 0x25, 0x0a };
-	struct fixture out = { 0 };
-	uint8_t relocation[sizeof(Elf64_Rela)];
-	uint8_t symbols[2 * sizeof(Elf64_Sym)];
-
-	fixture_put_symbol(&out, 0, &(struct fixture_symbol){ 0 });
-	fixture_put_symbol(
-		&out, (uint32_t)function_name, &(struct fixture_symbol){ .info = GLOBAL });
-	memcpy(symbols, out.bytes, sizeof(symbols));
-	out.size = 0;
-	/* The slot is 10 bytes behind the jump. */
-	fixture_put(&out, TEXT + 0x10 + 6 + 10, 8);
-	fixture_put(&out, UINT64_C(1) << 32 | R_X86_64_JUMP_SLOT, 8);
-	fixture_put(&out, 0, 8);
-	memcpy(relocation, out.bytes, sizeof(relocation));
-
-	const struct fixture_section sections[] = {
-		{ ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT, code, sizeof(code), 0, 16,
-			16, false },
-		{ ".rela.plt", SHT_RELA, SHF_ALLOC, 0, relocation, sizeof(relocation), 3,
-			sizeof(Elf64_Rela), 8, false },
-		{ ".dynsym", SHT_DYNSYM, SHF_ALLOC, 0, symbols, sizeof(symbols), 4,
-			sizeof(Elf64_Sym), 8, false },
-		{ ".dynstr", SHT_STRTAB, SHF_ALLOC, 0, names, sizeof(names), 0, 0, 1, false },
-	};
-	fixture_build_sections(fixture, sections, ARRAY_SIZE(sections));
-	return open_memory(fixture);
-}
-
-static void stubs_are_named_after_what_they_jump_to(void **state)
-{
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, none = all_code;
-	struct fixture fixture = { 0 };
-	struct elf_file file = build_plt(&fixture, 1);
-
-	(void)state;
-	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
-	assert_int_equal(builder.count, 2);
-	assert_int_equal(builder.symbols[1].start, TEXT + 0x10);
-	assert_int_equal(builder.symbols[1].end, TEXT + 0x20);
-	assert_string_equal(builder.symbols[1].name, "foo()@plt");
-	assert_int_equal(builder.contents, PILOTLIGHT_SYMBOL_HAS_PLT);
-	/* A name outside of the strings. */
-	file = build_plt(&fixture, 999);
-	assert_int_equal(gather(&none, &file, 1, SCRATCH_BYTES), 0);
-	assert_int_equal(none.count, 1);
-	assert_string_equal(none.symbols[0].name, ".plt");
-	assert_int_equal(none.contents, 0);
-}
-
-static void what_is_no_stub_is_the_tables(void **state)
-{
-	static const struct expectation expectations[] = { { TEXT - 1, NULL }, { TEXT, ".plt" },
-		{ TEXT + 0xf, ".plt" }, { TEXT + 0x10, "foo()@plt" }, { TEXT + 0x1f, "foo()@plt" },
-		{ TEXT + 0x20, NULL } };
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code, none = all_code;
-	struct fixture fixture = { 0 }, same = { 0 };
-	struct elf_file files[2] = { build_plt(&fixture, 1), build_plt(&same, 1) };
-
-	(void)state;
-	/* A debug file has the table's header, too. */
-	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
-	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
-	assert_int_equal(builder.count, 2);
-	/* Where the section is no code. */
-	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_flags), SHF_ALLOC, 8);
-	assert_int_equal(gather(&none, &files[0], 1, SCRATCH_BYTES), 0);
-	assert_int_equal(none.count, 1);
-	assert_string_equal(none.symbols[0].name, "foo()@plt");
-}
-
-static void a_table_that_begins_with_a_stub_leaves_it_its_name(void **state)
-{
-	static const struct expectation expectations[] = { { TEXT + 0x10, "foo()@plt" },
-		{ TEXT + 0x1f, "foo()@plt" } };
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
-	struct fixture fixture = { 0 };
-	struct elf_file file = build_plt(&fixture, 1);
-
-	(void)state;
-	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_addr), TEXT + 0x10, 8);
-	/* Contents begin behind the headers of the four sections, the names and none. */
-	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_offset),
-		fixture.shdrs + 6 * fixture.shdr_bytes + 0x10, 8);
-	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_size), 0x10, 8);
-	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
-	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
-	assert_int_equal(builder.count, 1);
-}
-
-static void a_stub_gives_way_to_a_function(void **state)
-{
-	static const struct fixture_symbol known[] = { { "known", TEXT + 0x18, 8, LOCAL,
-		FIXTURE_TEXT } };
-	static const struct expectation expectations[] = { { TEXT + 0x10, "foo()@plt" },
-		{ TEXT + 0x17, "foo()@plt" }, { TEXT + 0x18, "known" } };
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
-	struct fixture fixture = { 0 }, debug = { 0 };
-	struct elf_file files[2] = { build_plt(&fixture, 1),
-		build(&debug, known, ARRAY_SIZE(known)) };
-
-	(void)state;
-	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
-	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
-}
-
-static void errors_of_builder_and_scratch_are_returned(void **state)
-{
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
-	struct fixture inner = { 0 }, fixture = { 0 }, plt = { 0 };
-	struct elf_file files[2];
-	int r = -EFBIG;
-
-	(void)state;
-	(void)build(&inner, two, ARRAY_SIZE(two));
-	files[0] = build_debugdata(&fixture, &inner);
-	files[1] = build_plt(&plt, 1);
-	for (uint64_t pieces = 0; r < 0; pieces++) {
-		_cleanup_(recorded_symbols_done) struct symbol_builder other = all_code;
-
-		r = gather(&other, files, 2, pieces * 64 * 1024);
-		if (r == 0)
-			assert_int_equal(other.count, 4);
-		else
-			assert_int_equal(r, -EFBIG);
-		assert_int_equal(other.losses[SYMBOL_LOSS_SYMBOLS], 0);
-		assert_true(pieces < 100);
-	}
-	builder.symbols_max = 1;
-	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), -ENOSPC);
-	assert_int_equal(builder.count, 1);
-}
-
-static void failing_allocations_are_reported(void **state)
-{
-	struct fixture inner = { 0 }, fixture = { 0 }, plt = { 0 };
-	struct elf_file files[2];
-	size_t n;
-	int r;
-
-	(void)state;
-	(void)build(&inner, two, ARRAY_SIZE(two));
-	files[0] = build_debugdata(&fixture, &inner);
-	files[1] = build_plt(&plt, 1);
-	for (n = 0;; n++) {
-		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
-
-		fail_allocation(n);
-		r = gather(&builder, files, 2, SCRATCH_BYTES);
-		if (!allocation_failed())
-			break;
-		/* Where memory is short a name stays mangled. */
-		assert_true(r == -ENOMEM || (r == 0 && builder.count == 4));
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 10);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_get_the_function_that_contains_them),
+		cmocka_unit_test(addresses_get_the_innermost_function),
 		cmocka_unit_test(the_best_of_several_names_is_shown),
 		cmocka_unit_test(symbols_without_a_size_reach_to_the_next),
-		cmocka_unit_test(what_names_no_code_is_passed_over),
-		cmocka_unit_test(marks_of_arm_and_riscv_are_no_names),
+		cmocka_unit_test(symbols_that_name_no_code_are_ignored),
+		cmocka_unit_test(mapping_symbols_are_ignored),
 		cmocka_unit_test(labels_do_not_cut_functions),
-		cmocka_unit_test(guesses_are_told_as_such),
-		cmocka_unit_test(what_is_no_code_of_the_binary_is_not_told),
+		cmocka_unit_test(guessed_ends_are_marked),
+		cmocka_unit_test(symbols_outside_the_code_are_ignored),
 		cmocka_unit_test(tables_of_all_files_are_pooled),
-		cmocka_unit_test(a_table_without_sense_costs_nothing_else),
-		cmocka_unit_test(more_sections_than_anyone_has_cost_the_table),
+		cmocka_unit_test(a_malformed_table_costs_nothing_else),
+		cmocka_unit_test(too_many_sections_cost_the_table),
 		cmocka_unit_test(files_that_shrink_lose_names_or_tables),
-		cmocka_unit_test(files_without_tables_have_nothing),
+		cmocka_unit_test(files_without_tables_have_no_symbols),
 		cmocka_unit_test(many_names_of_one_place_are_bounded),
-		cmocka_unit_test(the_file_within_the_file_is_read),
-		cmocka_unit_test(stubs_are_named_after_what_they_jump_to),
-		cmocka_unit_test(what_is_no_stub_is_the_tables),
-		cmocka_unit_test(a_table_that_begins_with_a_stub_leaves_it_its_name),
-		cmocka_unit_test(a_stub_gives_way_to_a_function),
-		cmocka_unit_test(errors_of_builder_and_scratch_are_returned),
-		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
