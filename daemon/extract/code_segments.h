@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Where a binary's code is, and so which vaddrs it can have. A value object.
- */
+/* The segments of a binary that are code, and so its valid vaddrs. A value object. */
 #pragma once
 
 #include "extract/symbol_builder.h"
@@ -17,17 +15,19 @@ struct code_segments {
 	uint32_t span; /* bytes from there to the end of the last segment */
 };
 
-/* Sorts, and leaves out what is empty in memory. -EFBIG: they span 4 GiB or more, or reach the end
- * of the addresses; -ENODATA: there are none. */
+/*
+ * Sorts the segments and drops empty ones. Returns 0; -EFBIG they span 4 GiB or more, or reach the
+ * end of the address space; -ENODATA there are none.
+ */
 int code_segments_init(struct code_segments *segments, const struct symbol_builder_code *code);
 
-/* The end of the segment that the vaddr is in; 0: it is in none. */
+/* Returns the end of the segment that contains the vaddr; 0: none does. */
 uint64_t code_segments_end(const struct code_segments *segments, uint64_t vaddr);
 
 /*
- * Is it what linkers leave in the place of code that they have discarded, and no loss? 0, 1, -1 or
- * -2 of either width, and what debug information counts from there; from 0 as far as the base,
- * since the code may begin with the second page.
+ * Does the vaddr stand for discarded code, so that it is no loss? Linkers write 0, 1, -1 or -2 of
+ * either width there, and debug information adds offsets to it. After 0 that is anything below the
+ * base, because code may begin at the second page.
  */
 bool code_segments_is_tombstone(const struct code_segments *segments, uint64_t vaddr);
 

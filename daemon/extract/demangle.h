@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * C++, Rust (legacy and v0) and D symbol names as their authors wrote them; by libiberty. Names
- * come out of other people's files (I8), and a few hundred bytes can make libiberty print gigabytes
- * or search for years: the result is bounded, and a name whose cost cannot be bounded stays
- * mangled.
+ * Demangles C++, Rust (legacy and v0) and D symbol names with libiberty. Names come from hostile
+ * files (I8), and a few hundred bytes can make libiberty print gigabytes or search for years. So
+ * the result is bounded, and a name whose cost cannot be bounded stays mangled: it must not cost
+ * the worker, and with it all other names of the binary.
  */
 #pragma once
 
@@ -13,11 +13,12 @@ enum {
 };
 
 /*
- * The demangled form of `symbol`, to be freed by the caller; NULL where it is not mangled, where a
- * bound is exceeded or memory is short: then the symbol is its own name. Rust's hash suffix goes.
+ * Returns the demangled `symbol`, which the caller frees. Returns NULL if it is not mangled,
+ * exceeds a bound, or memory is short; then the caller shows the symbol itself. Rust's hash suffix
+ * is removed.
  *
- * Of D names those stay mangled that have more than 512 bytes, or nest functions and templates
- * deeply; and where memory for a D name is short libiberty ends the process: there are no callbacks
- * for them. Needs up to 4 MiB of stack.
+ * D names stay mangled if they have more than 512 bytes or nest functions and templates deeply. If
+ * memory for a D name is short, libiberty ends the process, because it has no callbacks for them.
+ * Needs up to 4 MiB of stack.
  */
 char *demangle(const char *symbol);

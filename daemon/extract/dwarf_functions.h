@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tells the builder of the functions of one compilation unit and the calls that were inlined into
- * them: DW_TAG_subprogram and DW_TAG_inlined_subroutine with code, through whatever lies between
- * them. One owner; used for one unit after the other.
+ * Gives the builder the functions of one compilation unit and the calls that were inlined into
+ * them: DW_TAG_subprogram and DW_TAG_inlined_subroutine with code, at any depth. One owner; one
+ * object reads one unit after another.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 struct dwarf_functions {
 	struct symbol_builder *builder; /* borrowed, as the next */
 	struct dwarf_names *names;
-	const uint8_t **nested; /* functions within functions that are still to be read */
+	const uint8_t **nested; /* nested functions that remain to be read */
 	size_t nested_count, nested_capacity;
-	uint64_t ranges_left; /* that may still be read out of lists, which many DIEs may share */
+	uint64_t ranges_left; /* remaining reads from range lists, which many DIEs may share */
 };
 
 void dwarf_functions_init(struct dwarf_functions *functions, struct symbol_builder *builder,
@@ -24,9 +24,9 @@ void dwarf_functions_init(struct dwarf_functions *functions, struct symbol_build
 void dwarf_functions_done(struct dwarf_functions *functions);
 
 /*
- * `lines` has the source files that calls are in. `has_code_in_types`: in the unit's language types
- * have functions with code below them. Returns 0; -EBADMSG the unit makes no sense from somewhere
- * on; the builder's errors.
+ * `lines` has the source files of calls. `has_code_in_types`: in the unit's language, types may
+ * contain functions with code. Returns 0; -EBADMSG the unit is malformed from some DIE on; the
+ * builder's errors.
  */
 int dwarf_functions_read(struct dwarf_functions *functions, const struct dwarf_unit *unit,
 	struct line_table *lines, bool has_code_in_types);

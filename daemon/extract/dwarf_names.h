@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of functions by their DIEs: the linkage name of the DIE or of what its
- * DW_AT_abstract_origin and DW_AT_specification lead to, else the nearest DW_AT_name. What a DIE of
- * many inlined calls is called is looked up once, as long as it is in a cache of fixed size. One
- * owner.
+ * Finds the names of functions by their DIEs: the linkage name of the DIE, or of a DIE that its
+ * DW_AT_abstract_origin and DW_AT_specification lead to, else the nearest DW_AT_name. A cache of
+ * fixed size saves repeated look-ups for DIEs with many inlined calls. One owner.
  */
 #pragma once
 
@@ -12,11 +11,11 @@
 
 struct dwarf_names {
 	struct symbol_builder *builder; /* borrowed */
-	/* Where references across units lead to: in the file itself, and in the alternate file. */
+	/* Targets of references across units: in the file itself, and in the alternate file. */
 	struct dwarf_units units, alternate_units;
 	struct dwarf_named_die *cache;
 	uint32_t generation;  /* of the cache's entries */
-	bool lacks_alternate; /* a name is in an alternate file, and there is none */
+	bool lacks_alternate; /* a name is in an alternate file that is missing */
 };
 
 /* `alternate`: the sections of the file that dwz made, or NULL. Returns 0 or -ENOMEM. */
@@ -24,9 +23,9 @@ int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder,
 	const struct dwarf_sections *sections, const struct dwarf_sections *alternate);
 void dwarf_names_done(struct dwarf_names *names);
 
-/* Clears the cache, before other DIEs come to lie at the same addresses. */
+/* Clears the cache. Needed before other DIEs take the same addresses. */
 void dwarf_names_forget(struct dwarf_names *names);
 
-/* 0: it has none. Returns 0 or the builder's errors. */
+/* Sets *ret_name to 0 if there is no name. Returns 0 or the builder's errors. */
 int dwarf_names_find(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const struct dwarf_die *die, uint32_t *ret_name);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names that linkers left: .symtab and .dynsym of a file, the .symtab within its .gnu_debugdata
- * (xz; unpacked to the scratch file, with a bound on liblzma's memory), and the stubs of its
- * procedure linkage table as `name@plt` (x86-64), what else is in that as `.plt`. All are pooled,
- * then told to the builder without overlaps.
+ * Gathers the names that linkers left: .symtab and .dynsym of a file, the .symtab in its
+ * .gnu_debugdata (xz; unpacked to scratch, with bounded memory), and the stubs of its procedure
+ * linkage table as `name@plt` (x86-64). The rest of that table is `.plt`. The builder gets all of
+ * them without overlaps.
  *
- * An address belongs to the function that contains it, of nested ones to the innermost, and then to
- * a label that has a size: labels do not cut functions. A symbol without a size reaches to the next
- * symbol or the end of its section; what lies in no symbol has no name, however near one is. Of
- * several names for one place, functions go before mere labels, global before weak before local
- * names, those with fewer leading underscores before the others, then the shorter, then the
- * alphabet decides. A symbol's version (@GLIBC_2.2) is no part of its name.
+ * An address belongs to the innermost function that contains it, else to a label with a size:
+ * labels do not divide functions. A symbol without a size reaches to the next symbol or the end of
+ * its section. Other code has no name, however near a symbol is. Of several names for one place,
+ * functions precede labels, and global names precede weak and then local ones. Then fewer leading
+ * underscores, the shorter name and the alphabet decide. A symbol's version (@GLIBC_2.2) is not
+ * part of its name.
  */
 #pragma once
 
@@ -29,13 +29,15 @@ DEFINE_CLEANUP(struct elf_symbols, elf_symbols_free);
 enum { ELF_SYMBOLS_FILES_MAX = 4 };
 
 /*
- * Takes in all that the file has, and says so by symbol_builder_add_contents(). The names are read
- * when all is finished: until then its descriptor stays open. A table that makes no sense is
- * counted with the builder as a loss and costs nothing else. At most ELF_SYMBOLS_FILES_MAX files.
- * Returns 0, or the builder's and the scratch's errors.
+ * Adds the symbols of a file, and reports their kinds by symbol_builder_add_contents(). Names are
+ * read at the end, so the descriptor must stay open until then. A malformed table is counted as a
+ * loss and costs nothing else. At most ELF_SYMBOLS_FILES_MAX files. Returns 0, or the builder's
+ * and the scratch's errors.
  */
 int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *file);
 
-/* Tells the builder of all symbols, once, after the last file. A name that cannot be read is
- * counted as a loss. Returns 0, or the builder's and the scratch's errors. */
+/*
+ * Gives all symbols to the builder; called once, after the last file. A name that cannot be read
+ * is counted as a loss. Returns 0, or the builder's and the scratch's errors.
+ */
 int elf_symbols_finish(struct elf_symbols *symbols);

@@ -19,15 +19,20 @@ struct symbol_file_writer {
 	const void *contents[PILOTLIGHT_SYMBOL_SECTIONS_MAX];
 };
 
-/* What only the owner knows of the header it sets itself: head.header.contents and so on. `origin`
- * is made valid UTF-8, and of a long one only the end is kept. */
+/*
+ * The owner sets the rest of the header itself: head.header.contents and so on. `origin` becomes
+ * valid UTF-8; a long one loses its beginning.
+ */
 void symbol_file_writer_init(struct symbol_file_writer *writer,
 	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
 	const char *origin);
 
-/* At most PILOTLIGHT_SYMBOL_SECTIONS_MAX; one without bytes is left out. */
+/* Adds a section, at most PILOTLIGHT_SYMBOL_SECTIONS_MAX. An empty section is omitted. */
 void symbol_file_writer_add(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
 	const void *contents, size_t count, size_t entry_bytes);
 
-/* Once, last. Returns 0; -EFBIG longer than a reader takes; -ENOMEM; -errno of write(). */
+/*
+ * Writes the file; called once, last. Returns 0; -EFBIG longer than readers accept; -ENOMEM;
+ * -errno of write().
+ */
 int symbol_file_writer_write(struct symbol_file_writer *writer, int fd);

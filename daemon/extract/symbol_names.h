@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of claims, read from the symbol tables when they are asked for, and the choice between
- * several for one place. What is read for choosing is bounded (I8): beyond it the first one stays,
- * so that millions of long names for one place cost no more than a second.
+ * Reads the names of claims from their symbol tables on demand, and chooses between several names
+ * for one place. The reads for choosing are bounded (I8): beyond the bound the first name stays.
+ * So millions of long names for one place cost at most a second.
  */
 #pragma once
 
@@ -25,16 +25,15 @@ struct symbol_names {
 void symbol_names_init(struct symbol_names *names, const struct symbol_table *tables);
 
 /*
- * The name with a NUL, without its version (what follows an @ that is not its beginning), goes to
- * `text`. Errors as symbol_table_read_name().
+ * Reads the name into `text`, with a NUL and without its version: the part from the first @ on,
+ * unless the name begins with it. Errors as symbol_table_read_name().
  */
 int symbol_names_read(const struct symbol_names *names, const struct symbol_claim *claim,
 	char text[SYMBOL_NAME_BYTES], size_t *ret_length);
 
 /*
- * Is the name of `claim` to be shown rather than that of `best`? Those with fewer leading
- * underscores are, then the shorter, then the alphabet decides. Empty names and such that cannot be
- * read are nobody's preference.
+ * Is the name of `claim` better than that of `best`? Fewer leading underscores are better, then a
+ * shorter name, then alphabetical order. A name that is empty or unreadable is never better.
  */
 bool symbol_names_prefer(struct symbol_names *names, const struct symbol_claim *claim,
 	const struct symbol_claim *best);

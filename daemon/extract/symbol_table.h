@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One symbol table of an ELF file, read in pieces: of the symbols a chunk at a time is in memory,
- * and of the names the one that is asked for; only the sections' places are kept. The file is
- * hostile (I8) and its descriptor or memory borrowed.
+ * One symbol table of an ELF file. Memory holds one chunk of symbols at a time, and a name only on
+ * request; only the sections' addresses are kept. The file is hostile (I8); its descriptor or
+ * memory is borrowed.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 enum {
 	SYMBOL_TABLE_SECTIONS_MAX = SHN_LORESERVE,
 	SYMBOL_TABLE_SYMBOLS_MAX = 16 * 1024 * 1024,
-	SYMBOL_NAME_BYTES = 16 * 1024, /* of a longer name only so much is read, the NUL included */
+	SYMBOL_NAME_BYTES = 16 * 1024, /* longer names are cut to this, with the NUL */
 };
 
 struct symbol_section {
-	uint64_t start, end; /* vaddrs; end is exclusive, both 0 where it is not in memory */
+	uint64_t start, end; /* vaddrs; both 0 if the section is not in memory */
 	bool is_executable;
 };
 
@@ -30,20 +30,20 @@ struct symbol_table {
 };
 
 /*
- * Opens the table of `type`, SHT_SYMTAB or SHT_DYNSYM. Returns 0; -ENODATA the file has none, or an
- * empty one, or it is neither a program nor a library; -ENOEXEC a damaged table; -EFBIG
- * more sections or symbols than the bounds; -ENOMEM; another -errno from reading.
+ * Opens the table of `type`, SHT_SYMTAB or SHT_DYNSYM. Returns 0; -ENODATA no table, an empty one,
+ * or neither a program nor a library; -ENOEXEC a damaged table; -EFBIG too many sections or
+ * symbols; -ENOMEM; another -errno from reading.
  */
 int symbol_table_open(struct symbol_table *table, const struct elf_file *file, uint32_t type);
 void symbol_table_close(struct symbol_table *table);
 
-/* Calls `visit` for each symbol until it returns an error, which is returned. */
+/* Calls `visit` for each symbol until it returns an error. Returns that error or 0. */
 int symbol_table_each(const struct symbol_table *table,
 	int (*visit)(void *context, const Elf64_Sym *symbol), void *context);
 
 /*
- * The name at an st_name, with a NUL, goes to `text`. Returns 0; -ENOEXEC outside the names or cut
- * off by their end; another -errno from reading.
+ * Reads the name at an st_name into `text`, with a NUL. Returns 0; -ENOEXEC the offset is outside
+ * of the names, or the name has no end; another -errno from reading.
  */
 int symbol_table_read_name(const struct symbol_table *table, uint32_t name,
 	char text[SYMBOL_NAME_BYTES], size_t *ret_length);

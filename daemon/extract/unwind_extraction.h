@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ELF files in, an unwind table out: a symbol file of its own, with SEGMENTS and the UNWIND
- * sections alone. Runs in a worker process as extraction_run() does, whose contract it has: all
- * input is hostile (I8), time is linear in it, memory is bounded by the scratch file and the
- * worker's limits.
+ * Makes an unwind table from ELF files: a symbol file with the section SEGMENTS and the UNWIND
+ * sections only. Runs in a worker process under the contract of extraction_run(). All input is
+ * hostile (I8); time is linear in it; the scratch and the worker's limits bound the memory.
  *
- * Of .eh_frame, and for functions that it does not tell of, of .debug_frame. The debug file's rank
- * is that of the table only where some function of the table is of that file. A table without rows
- * is made of a Go program, whose functions keep frame pointers.
+ * Functions come from .eh_frame, and those that it lacks from .debug_frame. The table has the rank
+ * of the debug file only if one of its functions comes from that file. The table of a Go program,
+ * whose functions keep frame pointers, may have no rows.
  */
 #pragma once
 
 #include "extract/extraction.h"
 
 /*
- * Makes the symbol file. What came of it is in `ret_report`, also on failure. Returns 0, or -errno
- * after which the output means nothing: -ENODATA there is nothing to unwind by, or no table of the
- * machine, or no binary (a debug file alone does not tell where code is in the binary); -ENOEXEC
- * all that there is makes no sense; -EFBIG; -ENOMEM; -ENOSPC; …
+ * Writes the table. Sets *ret_report also on failure. Returns 0, or -errno, after which the output
+ * is invalid: -ENODATA no call frame information, a machine without tables, or no binary (a debug
+ * file does not say where the code is in the binary); -ENOEXEC all call frame information is
+ * malformed; -EFBIG; -ENOMEM; -ENOSPC; …
  */
 int unwind_extraction_run(const struct extraction_files *files,
 	const struct pilotlight_symbol_request *request,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All functions that sections with call frame information tell of, in the order of their places in
- * the file, with the CIEs that they refer to. Each CIE is understood once, however many functions
- * refer to it, and none that is not there can be referred to: time is linear in the sections, but
- * for looking up CIEs, and what grows is in the scratch file. One owner, one thread.
+ * Collects all functions described by call frame information, sorted by file offset, and the CIEs
+ * that they refer to. Each CIE is parsed once, however many functions refer to it. Time is linear
+ * in the sections, plus a binary search for each CIE reference. The arrays are scratch. One owner,
+ * one thread.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct unwind_function {
 	uint32_t start, end; /* file offsets; not empty */
 	uint32_t entry;	     /* its FDE, an offset in the section of its CIE */
-	uint32_t cie;	     /* by number */
+	uint32_t cie;	     /* index in `cies` */
 };
 
 struct unwind_cie {
@@ -25,9 +25,9 @@ struct unwind_cie {
 };
 
 struct unwind_functions {
-	struct scratch_array functions; /* sorted by start; of one start as they were told */
+	struct scratch_array functions; /* by start; equal ones as read */
 	struct scratch_array cies;
-	uint32_t failed; /* FDEs that made no sense, or told of what is not all code */
+	uint32_t failed; /* FDEs that are malformed or cover bytes that are not code */
 };
 
 /* All zeros at first, and after done(). */

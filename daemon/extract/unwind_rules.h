@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rules of an unwind table (pilotlight/unwind.h): made of what call frame information says, and
- * each distinct one kept once. One owner, one thread; bounded by PILOTLIGHT_UNWIND_RULES_MAX.
+ * Translates call frame information into the rules of an unwind table (pilotlight/unwind.h), and
+ * stores each distinct rule once. One owner, one thread; at most PILOTLIGHT_UNWIND_RULES_MAX
+ * rules.
  */
 #pragma once
 
@@ -9,20 +10,28 @@
 #include "dwarf/cfi_cie.h"
 #include "pilotlight/unwind.h"
 
-/* EM_X86_64 and EM_AARCH64; NULL of others, which have no tables. */
+/*
+ * Returns the registers of EM_X86_64 and EM_AARCH64; NULL for other machines, which have no
+ * tables.
+ */
 const struct cfi_registers *unwind_rule_registers(uint16_t machine);
 
-/* The rule of a state of a function of that CIE. What cannot be expressed is UNSUPPORTED. */
+/*
+ * Returns the rule for a state of a function of that CIE; UNSUPPORTED if a rule cannot express it.
+ */
 struct pilotlight_unwind_rule unwind_rule_of(
 	uint16_t machine, const struct cfi_cie *cie, const struct cfi_state *state);
 
-/* Caller's frame pointer and return address lie side by side, and the former is found by them. */
+/*
+ * Returns the rule that finds the caller by the frame pointer: its frame pointer and the return
+ * address are adjacent.
+ */
 struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(uint16_t machine);
 
 /*
- * What a row says of its function: it has set up a frame pointer; it may call nobody, or is one of
- * those whose frames are the same in all programs; or it has a frame that no frame pointer leads
- * to.
+ * What a row reveals about its function. NONE: it may be a leaf, or one of the functions whose
+ * frames are the same in all programs. WITH_POINTER: it has set up a frame pointer.
+ * WITHOUT_POINTER: it has a frame that no frame pointer leads to.
  */
 enum unwind_frame {
 	UNWIND_FRAME_NONE,
@@ -39,10 +48,9 @@ struct unwind_rules {
 
 void unwind_rules_done(struct unwind_rules *rules);
 
-/* Ids count from 0 in the order in which rules came. Returns 0; -EFBIG there are too many; -ENOMEM.
- */
+/* Ids count from 0 in the order of the first use. Returns 0; -EFBIG too many rules; -ENOMEM. */
 int unwind_rules_intern(
 	struct unwind_rules *rules, const struct pilotlight_unwind_rule *rule, uint32_t *ret_id);
 
-/* Has one of them rbx for a base? */
+/* Does a rule have rbx as its base? */
 bool unwind_rules_need_rbx(uint16_t machine, const struct unwind_rules *rules);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sections with call frame information of a binary and its debug file, copied to scratch with
- * bounded reads, or unpacked to it: a file that shrinks meanwhile is an error and no SIGBUS. The
+ * Copies or unpacks to scratch the sections with call frame information of a binary and its debug
+ * file. It uses bounded reads, so a file that shrinks meanwhile is an error and not SIGBUS. The
  * files are hostile (I8). One owner.
  *
- * All of them are read, since a binary may have few functions in .eh_frame, those of the C library
- * that every program is linked with, and all others in .debug_frame.
+ * All sections are read, because a binary may have only the C library's functions in .eh_frame and
+ * all others in .debug_frame.
  *
- * A Go program's .debug_frame is passed over, as it does not say where frame pointers are saved;
- * but it keeps them.
+ * The .debug_frame of a Go program is ignored, because it does not say where frame pointers are
+ * saved; Go code keeps frame pointers.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "dwarf/cfi_section.h"
 #include "extract/unwind_files.h"
 
-/* .eh_frame, and .debug_frame of two files, in the order in which they are believed. */
+/* .eh_frame, and .debug_frame of two files, in the order of precedence. */
 enum { UNWIND_SECTIONS_MAX = 3 };
 
 struct unwind_section {
@@ -28,7 +28,7 @@ struct unwind_section {
 struct unwind_sections {
 	struct unwind_section sections[UNWIND_SECTIONS_MAX];
 	size_t count;
-	uint32_t failed; /* that are there and could not be had */
+	uint32_t failed; /* present but unreadable */
 	bool is_go;
 };
 
@@ -36,8 +36,8 @@ struct unwind_sections {
 void unwind_sections_done(struct unwind_sections *sections);
 
 /*
- * What makes no sense is a section that failed. Returns 0, -ENOMEM, the scratch's errors, or
- * another -errno from reading; -EFBIG of a section that is longer than there is room for.
+ * A malformed section only counts as failed. Returns 0; -ENOMEM; the scratch's errors; -EFBIG a
+ * section exceeds the scratch's limit; another -errno from reading.
  */
 int unwind_sections_read(struct unwind_sections *sections, const struct unwind_files *files,
 	struct scratch *scratch);

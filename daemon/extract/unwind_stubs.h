@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stubs of a procedure linkage table, of which only some linkers tell in .eh_frame: lld does
- * not, nor does any for aarch64. What a stub does to the stack is the same everywhere but for a few
- * layouts, so that a look at the first ones tells; one that looks otherwise is left out. The file
- * is hostile (I8): what it can have is wrong rules for its own stubs. A value object.
+ * Finds the stubs of a procedure linkage table. Some linkers do not describe them in .eh_frame:
+ * lld never does, and no linker does on aarch64. All stubs move the stack in one of a few ways, so
+ * the first ones tell the layout; a table of an unknown layout is ignored. The file is hostile
+ * (I8), but can only get wrong rules for its own stubs. A value object.
  *
  * Source: System V ABI, AMD64 supplement, 5.2, and lld's layouts with and without endbr64; ELF for
  * the Arm 64-bit Architecture, "Procedure Linkage Table".
@@ -25,5 +25,5 @@ struct unwind_stubs {
 	size_t count;
 };
 
-/* Returns 0, or -errno from reading; headers that make no sense have no stubs. */
+/* Returns 0, or -errno from reading. A file with malformed headers has no stubs. */
 int unwind_stubs_find(struct unwind_stubs *ret_stubs, const struct unwind_files *files);
