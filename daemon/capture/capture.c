@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The half of capture that takes no privilege. What it wants of the other half it asks for, and
- * what it was told last it remembers.
+ * The unprivileged side of capture. It sends requests to the host and caches the state of the last
+ * answer.
  */
 #include "capture/capture.h"
 
@@ -16,21 +16,21 @@
 #include <sys/mman.h>
 
 struct capture {
-	struct capture_link *link;	 /* to the other half */
+	struct capture_link *link;	 /* to the host */
 	int fds[PILOTLIGHT_CAPTURE_FDS]; /* by enum pilotlight_capture_fd */
 	size_t fd_count;
 	struct pilotlight_capture_layout layout;
-	struct pilotlight_capture_state state; /* as last heard */
+	struct pilotlight_capture_state state; /* of the last answer */
 	struct pilotlight_counters left_behind;
 	void *variables;
-	struct capture_maps handed_out;
+	struct capture_maps maps;
 	struct walk_maps walk_maps;
 	struct sideband *sideband;
 	uint64_t rings_generation;
-	bool has_rings; /* of that generation */
+	bool has_rings; /* the rings of rings_generation are open */
 };
 
-/* What comes with no descriptor. */
+/* Sends a request whose answer carries no descriptors. */
 static int ask(const struct capture *capture, enum pilotlight_capture_operation operation,
 	uint64_t value, struct pilotlight_capture_answer *ret_answer)
 {
@@ -43,7 +43,7 @@ static int ask(const struct capture *capture, enum pilotlight_capture_operation 
 	return count == 0 ? r : -EBADMSG;
 }
 
-/* The same of an operation that answers with the state. */
+/* The same for an operation whose answer carries the state. */
 static int ask_state(
 	struct capture *capture, enum pilotlight_capture_operation operation, uint64_t value)
 {
@@ -68,7 +68,7 @@ static uint64_t bounded(uint64_t bytes)
 							   : PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
 }
 
-/* An answer that does not hold together is of a broker that is another program than this. */
+/* An inconsistent answer can only come from a broker of another version. */
 static int check_layout(const struct capture *capture)
 {
 	const struct pilotlight_capture_layout *layout = &capture->layout;
@@ -76,15 +76,15 @@ static int check_layout(const struct capture *capture)
 		layout->has_walks ? PILOTLIGHT_CAPTURE_FDS : PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS;
 
 	if (capture->fd_count != count ||
-		layout->variables_bytes < sizeof(*capture->handed_out.active_window) ||
+		layout->variables_bytes < sizeof(*capture->maps.active_window) ||
 		layout->active_window_offset >
-			layout->variables_bytes - sizeof(*capture->handed_out.active_window) ||
-		layout->active_window_offset % sizeof(*capture->handed_out.active_window) != 0)
+			layout->variables_bytes - sizeof(*capture->maps.active_window) ||
+		layout->active_window_offset % sizeof(*capture->maps.active_window) != 0)
 		return -EBADMSG;
 	return 0;
 }
 
-static int open_other_half(
+static int open_host(
 	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
 {
 	struct pilotlight_capture_request request = {
@@ -122,7 +122,7 @@ static int map_variables(struct capture *capture, struct fault *fault)
 		return fault_set(
 			fault, -errno, "cannot map the sampler's variables: %s", strerror(errno));
 	capture->variables = variables;
-	capture->handed_out.active_window =
+	capture->maps.active_window =
 		(volatile uint32_t *)((char *)variables + layout->active_window_offset);
 	return 0;
 }
@@ -130,7 +130,7 @@ static int map_variables(struct capture *capture, struct fault *fault)
 static void set_maps(struct capture *capture)
 {
 	const struct pilotlight_capture_layout *layout = &capture->layout;
-	struct capture_maps *maps = &capture->handed_out;
+	struct capture_maps *maps = &capture->maps;
 	const int *fds = capture->fds;
 
 	for (int i = 0; i < 2; i++)
@@ -183,10 +183,10 @@ static int map_walk_arrays(struct capture *capture, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot map the unwind tables: %s", strerror(-r)) : 0;
 }
 
-/* Waits until every program that runs has ended. */
+/* Waits until all running BPF programs have ended. */
 static int wait_for_programs(const struct capture *capture)
 {
-	const struct capture_maps *maps = &capture->handed_out;
+	const struct capture_maps *maps = &capture->maps;
 	uint32_t zero = 0;
 
 	return bpf_map_update_elem(maps->barrier_fd, &zero, &maps->barrier_inner_fd, BPF_ANY)
@@ -194,20 +194,20 @@ static int wait_for_programs(const struct capture *capture)
 		       : 0;
 }
 
-/* Of the same set, and beyond what the sampler remembers. */
+/* Windows to skip: an even number, to stay in the same set, and more than the sampler remembers. */
 enum { WINDOWS_AHEAD = 4 };
 _Static_assert(WINDOWS_AHEAD % PILOTLIGHT_SET_COUNT == 0 &&
 		       WINDOWS_AHEAD > (int)PILOTLIGHT_WALK_REMEMBERED_WINDOWS,
 	"nothing that is remembered is of the window that begins");
 
 /*
- * Of what the engine before has left, what it said of files would have the sampler search tables
- * that are not there any more. On each CPU the sampler remembers files to the window's end, and
- * rules for longer: another one begins.
+ * Removes the files that an earlier engine added: they point to unwind tables that are gone. Each
+ * CPU's sampler remembers files until the end of a window, and rules for longer, so another window
+ * begins.
  */
-static int take_back_files(const struct capture *capture, struct fault *fault)
+static int remove_old_files(const struct capture *capture, struct fault *fault)
 {
-	volatile uint32_t *window = capture->handed_out.active_window;
+	volatile uint32_t *window = capture->maps.active_window;
 	int r;
 
 	if (!capture->layout.is_taken_over || !capture->layout.has_walks)
@@ -221,7 +221,7 @@ static int take_back_files(const struct capture *capture, struct fault *fault)
 		     : 0;
 }
 
-/* The first use of a map shows whether this process may use any. */
+/* Using a map shows whether this process may use maps at all. */
 static int try_maps(const struct capture *capture, struct fault *fault)
 {
 	int r = wait_for_programs(capture);
@@ -229,13 +229,13 @@ static int try_maps(const struct capture *capture, struct fault *fault)
 	if (r == -EPERM)
 		return fault_set(fault, r,
 			"cannot use the BPF maps without privileges (%s): before 5.19 the kernel "
-			"lets no such process while the sysctl kernel.unprivileged_bpf_disabled "
-			"is set; run a later kernel, or set it to 0",
+			"forbids it while the sysctl kernel.unprivileged_bpf_disabled is set; "
+			"run a later kernel, or set the sysctl to 0",
 			strerror(-r));
 	return r < 0 ? fault_set(fault, r, "cannot use the BPF maps: %s", strerror(-r)) : 0;
 }
 
-/* Returns 1; 0: there is none of that number; or -errno. */
+/* Returns 1; 0 if there is no ring of that index; or -errno. */
 static int fetch_ring(struct capture *capture, uint64_t index)
 {
 	struct pilotlight_capture_request request = {
@@ -267,7 +267,7 @@ static int fetch_ring(struct capture *capture, uint64_t index)
 	return r < 0 ? r : 1;
 }
 
-/* Those of the state's generation, where they are others than those that are here. */
+/* Fetches the host's rings if they have changed. */
 static int follow_rings(struct capture *capture)
 {
 	int r = 1;
@@ -292,7 +292,7 @@ static int open_sideband(struct capture *capture, struct fault *fault)
 	int r = sideband_open(capture->layout.sideband_ring_bytes, &capture->sideband);
 
 	if (r == 0) {
-		sideband_set_tells_cgroups(capture->sideband, capture->layout.tells_cgroups);
+		sideband_set_reports_cgroups(capture->sideband, capture->layout.reports_cgroups);
 		r = follow_rings(capture);
 	}
 	if (r < 0)
@@ -301,14 +301,14 @@ static int open_sideband(struct capture *capture, struct fault *fault)
 	return 0;
 }
 
-/* With the other half in its place. */
-static int open_this_half(
+/* Opens everything, over an established link. */
+static int open_with_link(
 	struct capture *capture, const struct capture_settings *settings, struct fault *fault)
 {
 	int r;
 
 	libbpf_log_set_up();
-	r = open_other_half(capture, settings, fault);
+	r = open_host(capture, settings, fault);
 	if (r < 0)
 		return r;
 	set_maps(capture);
@@ -318,7 +318,7 @@ static int open_this_half(
 	if (r == 0)
 		r = map_walk_arrays(capture, fault);
 	if (r == 0)
-		r = take_back_files(capture, fault);
+		r = remove_old_files(capture, fault);
 	if (r == 0)
 		r = open_sideband(capture, fault);
 	return r;
@@ -335,7 +335,7 @@ int capture_open(
 	r = capture_link_new(&capture->link);
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");
-	r = open_this_half(capture, settings, fault);
+	r = open_with_link(capture, settings, fault);
 	if (r == 0)
 		*ret_capture = TAKE_PTR(capture);
 	return r;
@@ -351,8 +351,8 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 		return fault_set(fault, -ENOMEM, "out of memory");
 	r = capture_link_connect(fd, &capture->link);
 	if (r < 0)
-		return fault_set(fault, r, "cannot speak to the broker: %s", strerror(-r));
-	r = open_this_half(capture, settings, fault);
+		return fault_set(fault, r, "cannot connect to the broker: %s", strerror(-r));
+	r = open_with_link(capture, settings, fault);
 	if (r < 0)
 		capture_link_release(capture->link);
 	else
@@ -411,7 +411,7 @@ int capture_follow_cpus(struct capture *capture)
 	int count = ask_state(capture, PILOTLIGHT_CAPTURE_FOLLOW_CPUS, 0);
 	int r;
 
-	/* Others than the one that it failed for may have come or gone. */
+	/* CPUs other than the failed one may have come or gone. */
 	if (count < 0)
 		(void)ask_state(capture, PILOTLIGHT_CAPTURE_STATE, 0);
 	r = follow_rings(capture);
@@ -428,8 +428,10 @@ int capture_start(struct capture *capture, struct fault *fault)
 	if (r < 0)
 		return fault_of_link(capture, r, fault);
 	capture->state = answer.state;
-	/* It has begun, and the other half has forgotten what it told of; where they cannot be had
-	 * now, capture_follow_cpus() fetches them. */
+	/*
+	 * Sampling has begun, and the host has cleared its left_behind counters. If fetching the
+	 * rings fails now, capture_follow_cpus() tries again.
+	 */
 	(void)follow_rings(capture);
 	return 0;
 }
@@ -461,7 +463,7 @@ uint32_t capture_cpu_count(const struct capture *capture)
 
 const struct capture_maps *capture_maps(const struct capture *capture)
 {
-	return &capture->handed_out;
+	return &capture->maps;
 }
 
 const struct walk_maps *capture_walk_maps(const struct capture *capture)

@@ -11,14 +11,13 @@
 #include <time.h>
 
 enum {
-	/* As the kernel has it: what is beyond is no error number. */
+	/* The kernel's own limit of error numbers. */
 	ERRNO_MAX = 4095,
-	/* Loading programs is the kernel's work of a second or so, and of many where all is busy.
-	 */
+	/* Loading the programs takes the kernel about a second, and many on a busy machine. */
 	OPEN_TIMEOUTS = 12,
-	/* As long as this many timeouts a broker that hangs is let be. */
+	/* Timeouts to pause before a hung broker is tried again. */
 	PAUSE_TIMEOUTS = 12,
-	/* That are dropped at once. */
+	/* Late answers that one call drops at most. */
 	LATE_ANSWERS_MAX = 64,
 };
 
@@ -26,9 +25,9 @@ struct capture_client {
 	int fd; /* -1: released */
 	bool is_gone;
 	uint64_t timeout_ns;
-	uint64_t number;   /* of the last request that was sent */
-	bool is_behind;	   /* its time has passed and its answer has not come */
-	uint64_t retry_ns; /* CLOCK_MONOTONIC: then it is tried all the same */
+	uint64_t number;   /* number of the last request that was sent */
+	bool is_behind;	   /* that request timed out and is still unanswered */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: try again from this time on */
 };
 
 int capture_client_new(int fd, uint64_t timeout_ns, struct capture_client **ret_client)
@@ -74,11 +73,11 @@ static int check_answer(const struct capture_client *client,
 }
 
 /*
- * Returns 1 and the answer to the last request; 0: an answer came too late, and is dropped;
- * -EAGAIN: there is none; or -errno.
+ * Returns 1 and the answer to the last request; 0 a late answer was dropped; -EAGAIN no answer has
+ * arrived; or -errno.
  */
-static int take_answer(struct capture_client *client, struct pilotlight_capture_answer *ret_answer,
-	struct capture_message *ret_message)
+static int receive_answer(struct capture_client *client,
+	struct pilotlight_capture_answer *ret_answer, struct capture_message *ret_message)
 {
 	struct pilotlight_capture_answer answer;
 	struct capture_message message;
@@ -120,7 +119,7 @@ static int await_answer(struct capture_client *client, uint64_t timeout_ns,
 	int r;
 
 	for (;;) {
-		r = take_answer(client, ret_answer, ret_message);
+		r = receive_answer(client, ret_answer, ret_message);
 		if (r > 0)
 			return 0;
 		if (r < 0 && r != -EAGAIN)
@@ -131,7 +130,10 @@ static int await_answer(struct capture_client *client, uint64_t timeout_ns,
 	}
 }
 
-/* Drops what has come meanwhile: the last request's answer, and those of earlier ones. */
+/*
+ * Drops the answers that have arrived since a timeout. Returns -ETIMEDOUT if the last one is still
+ * missing and it is too early to try again.
+ */
 static int catch_up(struct capture_client *client)
 {
 	int r = 0;
@@ -140,7 +142,7 @@ static int catch_up(struct capture_client *client)
 		struct pilotlight_capture_answer answer;
 		struct capture_message message;
 
-		r = take_answer(client, &answer, &message);
+		r = receive_answer(client, &answer, &message);
 		if (r > 0)
 			capture_message_close(&message);
 	}

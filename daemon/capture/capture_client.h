@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A capture_server at the other end of a socket, asked one thing at a time. Of one thread. Whatever
- * the other side does, asking takes no longer than its time, and leaves no descriptor behind.
+ * The client's side of a capture_server: sends one request at a time and waits for its answer. Used
+ * by one thread. A call never takes longer than the timeout and leaks no descriptor, whatever the
+ * server does.
  *
- * A request whose time has passed may be answered yet: such answers are known by their numbers, and
- * dropped. Until that one has come, what is asked is refused at once, so that a broker that hangs
- * is waited for once and not at every question; after a pause it is tried again all the same.
+ * An answer can arrive after its request timed out. Such late answers are recognized by their
+ * number and dropped. After a timeout, requests fail at once until that answer has arrived, so that
+ * a hung broker costs one timeout and not one for each request. After a pause the client tries
+ * again anyway.
  */
 #pragma once
 
@@ -19,21 +21,21 @@
 struct capture_client;
 
 /*
- * `timeout_ns` is for an answer; twelve times as long for loading the programs. Returns 0 and has
- * taken `fd`; -ENOMEM; or -errno of broker_socket_check().
+ * `timeout_ns` is for each answer; loading the programs gets twelve times as long. Takes ownership
+ * of `fd` on success. Returns 0, -ENOMEM, or -errno of broker_socket_check().
  */
 int capture_client_new(int fd, uint64_t timeout_ns, struct capture_client **ret_client);
 void capture_client_free(struct capture_client *client);
 DEFINE_CLEANUP(struct capture_client, capture_client_free);
 
-/* Gives the socket back, open; for when the client is then freed. */
+/* Returns the open socket to the caller, who then frees the client. */
 int capture_client_release(struct capture_client *client);
 
 /*
- * Sets the request's version and number. Returns 0 with an answer, whose result may be an error,
- * and the descriptors that came with it, which the caller owns; -EPIPE: the other side is gone, now
- * and for ever; -ETIMEDOUT: it does not answer; -EBADMSG: its answer makes no sense; -EMFILE: this
- * process has no room for the descriptors; or what sending and receiving failed with.
+ * Sends the request, after setting its version and number. Returns 0 with an answer, whose result
+ * may be an error, and its descriptors, which the caller owns; -EPIPE the server is gone, for good;
+ * -ETIMEDOUT it does not answer; -EBADMSG its answer is malformed; -EMFILE this process has no room
+ * for the descriptors; or -errno of sending or receiving.
  */
 int capture_client_ask(struct capture_client *client, struct pilotlight_capture_request *request,
 	struct pilotlight_capture_answer *ret_answer, int fds[PILOTLIGHT_CAPTURE_FDS],

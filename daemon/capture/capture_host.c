@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-	SIDEBAND_BUDGET_BYTES = 8 << 20, /* over all CPUs */
+	SIDEBAND_BUDGET_BYTES = 8 << 20, /* for all CPUs together */
 	SIDEBAND_RING_BYTES_MAX = 512 << 10,
 	SIDEBAND_RING_BYTES_MIN = 32 << 10,
 };
@@ -32,11 +32,11 @@ struct capture_host {
 	int barrier_inner_fd;
 	uint32_t cpu_count;
 	bool is_started;
-	uint64_t fixed_map_bytes; /* of maps that are allocated whole */
-	uint64_t map_bytes;	  /* of all */
+	uint64_t fixed_map_bytes; /* of maps whose memory is allocated at once */
+	uint64_t map_bytes;	  /* of all maps */
 };
 
-/* How many frames the kernel walks, and so how wide the stackmaps may be. */
+/* The frames that the kernel walks at most, which is the width of the stackmaps. */
 static uint32_t stack_depth(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
@@ -48,7 +48,7 @@ static uint32_t stack_depth(void)
 	return depth;
 }
 
-/* Unwind tables are a part of the whole budget. */
+/* The budget for unwind tables is part of the whole budget. */
 static void compute_sizes(struct capture_host *host)
 {
 	const struct capture_settings *settings = &host->settings;
@@ -87,8 +87,7 @@ static int open_rings(
 		return fault_set(fault, r,
 			"cannot watch the mappings of all processes (%s): run as root, or with "
 			"CAP_PERFMON and the sysctl kernel.perf_event_paranoid at 2 or below "
-			"(Debian "
-			"has it at 3, where that capability does not count)",
+			"(Debian sets it to 3, which disables that capability)",
 			strerror(-r));
 	if (r < 0)
 		return fault_set(
@@ -109,7 +108,9 @@ static int open_events(struct capture_host *host, struct fault *fault)
 	return 0;
 }
 
-/* What the kernel charges for those that grow with what is in them, or for all the others. */
+/*
+ * The bytes that the kernel charges for maps that grow with their content, or for all the others.
+ */
 static uint64_t weigh_maps(const struct capture_host *host, bool is_growing)
 {
 	struct bpf_map *map;
@@ -152,7 +153,7 @@ int capture_host_open(const struct capture_settings *settings, struct capture_ho
 		r = open_rings(host, cpus, (size_t)count, fault);
 	if (r < 0)
 		return r;
-	/* Without the kernel's statistics all is well but for the cost that we can tell. */
+	/* May fail: without the kernel's statistics only the reported cost is missing. */
 	host->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	host->fixed_map_bytes = weigh_maps(host, false);
 	capture_host_weigh(host);
@@ -211,7 +212,7 @@ void capture_host_layout(
 		.variables_bytes = sizeof(struct sampler__bss),
 		.sideband_ring_bytes = (uint32_t)host->ring_bytes,
 		.has_walks = host->sizes.has_walks,
-		.tells_cgroups = sideband_rings_tell_cgroups(host->rings),
+		.reports_cgroups = sideband_rings_report_cgroups(host->rings),
 	};
 }
 
@@ -265,7 +266,7 @@ static int follow_cpus(struct capture_host *host, bool is_started)
 		return count;
 	if (is_started) {
 		sampled = cpu_events_set_cpus(host->events, cpus, (size_t)count);
-		/* A CPU that comes later has no more precise one than the first. */
+		/* A CPU that comes later is no more precise than the first. */
 		host->programs->bss->has_whole_registers =
 			cpu_events_count(host->events) > 0 && !cpu_events_are_precise(host->events);
 	}
@@ -297,8 +298,8 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 			strerror(-r));
 	if (host->settings.event == CAPTURE_EVENT_CYCLES && !cpu_events_error_passes(r))
 		return fault_set(fault, r,
-			"cannot sample the CPUs by their cycles (%s): this machine shows no PMU "
-			"that counts them, as is usual for virtual ones; sample by the clock",
+			"cannot sample the CPUs by their cycles (%s): this machine has no PMU "
+			"that counts them, like most virtual machines; sample by the clock",
 			strerror(-r));
 	return fault_set(fault, r, "cannot sample the CPUs: %s", strerror(-r));
 }
@@ -318,8 +319,10 @@ int capture_host_follow(struct capture_host *host, pid_t pid)
 	return bpf_map_update_elem(map_fd, &tgid, &one, BPF_ANY) ? -errno : 0;
 }
 
-/* The program leaves requests in a map and prints nothing, so that one read runs it over all
- * mappings, up to a million of them. */
+/*
+ * The iterator program leaves requests in a map and prints nothing, so that one read runs it over
+ * all mappings, up to a million of them.
+ */
 int capture_host_list_files(struct capture_host *host)
 {
 	_cleanup_close_ int fd = -1;
@@ -381,7 +384,7 @@ void capture_host_read_state(struct capture_host *host, struct pilotlight_captur
 	*ret_state = state;
 }
 
-/* A struct of numbers alone. */
+/* The struct consists only of uint64_t fields. */
 static void add_counters(struct pilotlight_counters *sum, const struct pilotlight_counters *part)
 {
 	const __u64 *values = (const __u64 *)part;

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* That a broker may take for its answer, but for the loading of the programs. */
+/* The time for an answer, except to the request that loads the programs. */
 #define TIMEOUT_NS (5ULL * NSEC_PER_SEC)
 
-/* One of the two. */
+/* Exactly one of the two is set. */
 struct capture_link {
 	struct capture_session *session;
 	struct capture_client *client;
@@ -71,7 +71,7 @@ void capture_link_close_fds(int *fds, size_t count)
 		(void)close(fds[i]);
 }
 
-/* Turns what the session lends into what the caller owns. */
+/* Duplicates the session's descriptors for the caller. */
 static int duplicate_fds(int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The way from one half of capture to the other, in the messages of pilotlight/capture_message.h:
- * over a socket, or within this process, where descriptors are duplicated instead of sent. One
- * owner, one thread.
+ * The link from capture to its host, by the messages of pilotlight/capture_message.h: over a
+ * socket, or within this process, where descriptors are duplicated instead of sent. One owner, one
+ * thread.
  */
 #pragma once
 
@@ -14,21 +14,25 @@
 
 struct capture_link;
 
-/* To a half that is made here, and ends with the link. Returns 0 or -ENOMEM. */
+/* Links to a host in this process, which ends with the link. Returns 0 or -ENOMEM. */
 int capture_link_new(struct capture_link **ret_link);
-/* To a capture_server. Takes `fd` if it returns 0; or -errno of capture_client_new(). */
+/*
+ * Links to a capture_server. Takes ownership of `fd` on success. Returns 0 or -errno of
+ * capture_client_new().
+ */
 int capture_link_connect(int fd, struct capture_link **ret_link);
 void capture_link_free(struct capture_link *link);
 DEFINE_CLEANUP(struct capture_link, capture_link_free);
 
-/* Of a connected one: gives the socket back, before the link is freed. */
+/* Returns the socket of a connected link to the caller, who then frees the link. */
 void capture_link_release(struct capture_link *link);
 
 bool capture_link_is_here(const struct capture_link *link);
 
 /*
- * Sets the request's version and number. Returns the answer's result, and the descriptors that came
- * with it, which the caller owns; or -errno of capture_client_ask(), and `ret_answer` is untouched.
+ * Sends the request, after setting its version and number. Returns the answer's result, and its
+ * descriptors, which the caller owns; or -errno of capture_client_ask() with `ret_answer`
+ * untouched.
  */
 int capture_link_ask(const struct capture_link *link, struct pilotlight_capture_request *request,
 	struct pilotlight_capture_answer *ret_answer, int fds[PILOTLIGHT_CAPTURE_FDS],

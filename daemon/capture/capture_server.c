@@ -12,7 +12,7 @@
 
 struct capture_server {
 	int epoll_fd;
-	int fd; /* -1: nobody is served */
+	int fd; /* -1: no client */
 	struct capture_session session;
 };
 
@@ -61,7 +61,7 @@ int capture_server_connect(struct capture_server *server, int fd)
 		return -errno;
 	hang_up(server);
 	server->fd = fd;
-	capture_session_pass_on(&server->session);
+	capture_session_new_client(&server->session);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static int send_answer(const struct capture_server *server,
 
 	if (r == 0 || r == -EPIPE || r == -EAGAIN || count == 0)
 		return r;
-	/* It is the descriptors that cannot go: too many are on their way. */
+	/* The descriptors cannot be sent: too many are in flight. */
 	answer->result = r;
 	return capture_socket_send(server->fd, answer, sizeof(*answer), NULL, 0);
 }

@@ -15,7 +15,7 @@ void capture_session_done(struct capture_session *session)
 	session->host = NULL;
 }
 
-void capture_session_pass_on(struct capture_session *session)
+void capture_session_new_client(struct capture_session *session)
 {
 	session->is_held = false;
 }
@@ -26,7 +26,7 @@ static bool has_value(uint32_t operation)
 	       operation == PILOTLIGHT_CAPTURE_SET_RATE;
 }
 
-/* The request as it would be with nothing in it that its operation does not use. */
+/* The request without the fields that its operation does not use. */
 static struct pilotlight_capture_request used_part(const struct pilotlight_capture_request *request)
 {
 	struct pilotlight_capture_request used;
@@ -63,16 +63,17 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	struct capture_settings *ret_settings, struct fault *fault)
 {
 	if (request->rate_hz == 0 || request->rate_hz > PILOTLIGHT_CAPTURE_RATE_HZ_MAX)
-		return fault_set(fault, -EINVAL, "cannot sample at %u Hz: it is 1 to %d Hz",
-			request->rate_hz, PILOTLIGHT_CAPTURE_RATE_HZ_MAX);
+		return fault_set(fault, -EINVAL,
+			"cannot sample at %u Hz: choose a rate of 1 to %d Hz", request->rate_hz,
+			PILOTLIGHT_CAPTURE_RATE_HZ_MAX);
 	if (request->map_budget_bytes > PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX ||
 		request->unwind_budget_bytes > PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX)
-		return fault_set(
-			fault, -EINVAL, "cannot give more than 1 GiB of memory to the BPF maps");
+		return fault_set(fault, -EINVAL,
+			"cannot give the BPF maps more than 1 GiB of memory: lower the budget");
 	if (request->stack_slots > PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX ||
 		request->wants_kernel > 1 || request->filters_processes > 1 ||
 		request->event > CAPTURE_EVENT_CLOCK)
-		return fault_set(fault, -EINVAL, "cannot sample: the settings make no sense");
+		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	*ret_settings = (struct capture_settings){
 		.rate_hz = request->rate_hz,
 		.event = (enum capture_event)request->event,
@@ -85,7 +86,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	return 0;
 }
 
-/* With what is in its maps, which nobody will read. */
+/* Drops the host and its maps; their undrained counts are added to left_behind. */
 static int drop_host(struct capture_session *session, struct fault *fault)
 {
 	int r;
@@ -96,13 +97,13 @@ static int drop_host(struct capture_session *session, struct fault *fault)
 	r = capture_host_add_counters(session->host, &session->left_behind);
 	if (r < 0)
 		return fault_set(fault, r,
-			"cannot count the samples that the BPF maps hold, which go: %s",
+			"cannot count the samples of the BPF maps before dropping them: %s",
 			strerror(-r));
 	capture_session_done(session);
 	return 0;
 }
 
-/* The old one is dropped first: there is memory for one. */
+/* The old host is dropped first, because memory is budgeted for one. */
 static int open_host(struct capture_session *session,
 	const struct pilotlight_capture_request *request, bool *ret_is_taken_over,
 	struct fault *fault)
@@ -118,7 +119,7 @@ static int open_host(struct capture_session *session,
 	}
 	if (session->host && session->is_held)
 		return fault_set(fault, -EBUSY,
-			"cannot sample with other settings before what samples ends");
+			"cannot sample with other settings: close the running capture first");
 	r = drop_host(session, fault);
 	if (r == 0)
 		r = capture_host_open(&settings, &session->host, fault);
@@ -149,7 +150,7 @@ static int start(struct capture_session *session, struct fault *fault)
 	return r;
 }
 
-/* Operations on what is open. */
+/* Operations that need an open host. */
 static int execute(struct capture_session *session,
 	const struct pilotlight_capture_request *request, struct fault *fault)
 {
@@ -184,7 +185,7 @@ static int execute(struct capture_session *session,
 	return -EBADMSG;
 }
 
-static size_t hand_out_ring(const struct capture_host *host, uint64_t index,
+static size_t fill_ring(const struct capture_host *host, uint64_t index,
 	struct pilotlight_capture_layout *layout, int fds[PILOTLIGHT_CAPTURE_FDS])
 {
 	struct sideband_ring ring = sideband_rings_get(capture_host_rings(host), (size_t)index);
@@ -195,7 +196,7 @@ static size_t hand_out_ring(const struct capture_host *host, uint64_t index,
 	return 1;
 }
 
-static size_t hand_out_maps(const struct capture_host *host, bool is_taken_over,
+static size_t fill_layout(const struct capture_host *host, bool is_taken_over,
 	struct pilotlight_capture_layout *layout, int fds[PILOTLIGHT_CAPTURE_FDS])
 {
 	size_t count = capture_host_fd_count(host);
@@ -207,8 +208,8 @@ static size_t hand_out_maps(const struct capture_host *host, bool is_taken_over,
 	return count;
 }
 
-/* What an operation that has succeeded answers. */
-static size_t fill_in(struct capture_session *session,
+/* Fills in the answer of a successful operation. */
+static size_t fill_answer(struct capture_session *session,
 	const struct pilotlight_capture_request *request, bool is_taken_over,
 	struct pilotlight_capture_answer *answer, int fds[PILOTLIGHT_CAPTURE_FDS])
 {
@@ -219,14 +220,14 @@ static size_t fill_in(struct capture_session *session,
 		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES)
 		return 0;
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
-		return hand_out_ring(host, request->value, &answer->layout, fds);
+		return fill_ring(host, request->value, &answer->layout, fds);
 	capture_host_read_state(host, &answer->state);
 	if (request->operation == PILOTLIGHT_CAPTURE_FOLLOW_CPUS)
 		answer->result = (int32_t)answer->state.cpu_count;
 	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
 		return 0;
 	answer->left_behind = session->left_behind;
-	return hand_out_maps(host, is_taken_over, &answer->layout, fds);
+	return fill_layout(host, is_taken_over, &answer->layout, fds);
 }
 
 size_t capture_session_execute(struct capture_session *session,
@@ -248,7 +249,7 @@ size_t capture_session_execute(struct capture_session *session,
 		r = -ENXIO;
 	answer->result = r;
 	if (r == 0)
-		return fill_in(session, request, is_taken_over, answer, fds);
+		return fill_answer(session, request, is_taken_over, answer, fds);
 	(void)snprintf(answer->fault, sizeof(answer->fault), "%s", fault.text);
 	return 0;
 }

@@ -13,7 +13,7 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int) * PILOTLIGHT_CAPTURE_FDS)];
 };
 
-/* A side that ends with messages unread resets its other one. */
+/* A peer that ends with unread messages resets the connection. */
 static int error_of(int error)
 {
 	return error == ECONNRESET || error == ENOTCONN ? -EPIPE : -error;
@@ -41,7 +41,7 @@ int capture_socket_send(int fd, const void *bytes, size_t size, const int *fds, 
 	return sent < 0 ? error_of(errno) : 0;
 }
 
-static void take_fds(const struct msghdr *header, struct capture_message *message)
+static void get_fds(const struct msghdr *header, struct capture_message *message)
 {
 	const struct cmsghdr *control = CMSG_FIRSTHDR(header);
 	size_t bytes;
@@ -64,7 +64,10 @@ int capture_socket_receive(int fd, void *bytes, size_t room, struct capture_mess
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		/* With the space that aligns it the kernel would take it for one more. */
+		/*
+		 * CMSG_SPACE() includes padding in which the kernel would deliver another
+		 * descriptor.
+		 */
 		.msg_controllen = CMSG_LEN(sizeof(int) * PILOTLIGHT_CAPTURE_FDS),
 	};
 	struct capture_message message = { 0 };
@@ -77,7 +80,7 @@ int capture_socket_receive(int fd, void *bytes, size_t room, struct capture_mess
 		return size < 0 ? error_of(errno) : -EPIPE;
 	message.size = (size_t)size;
 	message.has_lost_fds = header.msg_flags & MSG_CTRUNC;
-	take_fds(&header, &message);
+	get_fds(&header, &message);
 	*ret_message = message;
 	return 0;
 }

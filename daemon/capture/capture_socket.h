@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What broker_socket.h does, for messages with many descriptors: answers of a capture_server. */
+/* Like broker_socket.h, but for messages with many descriptors: the answers of a capture_server. */
 #pragma once
 
 #include "pilotlight/capture_message.h"
@@ -7,15 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Sends `count` of `fds`, at most PILOTLIGHT_CAPTURE_FDS, with the message; never waits. Returns 0
- * or -errno as broker_socket_send() does. */
+/*
+ * Sends the message with `count` descriptors, at most PILOTLIGHT_CAPTURE_FDS; never waits. Returns
+ * 0 or -errno as broker_socket_send() does.
+ */
 int capture_socket_send(int fd, const void *bytes, size_t size, const int *fds, size_t count);
 
 struct capture_message {
-	size_t size; /* of all of it, of which what there was no room for is lost */
-	int fds[PILOTLIGHT_CAPTURE_FDS]; /* O_CLOEXEC, owned by whoever receives the message */
+	size_t size; /* of the whole message, even if it was longer than the room for it */
+	int fds[PILOTLIGHT_CAPTURE_FDS]; /* O_CLOEXEC, owned by the receiver */
 	size_t fd_count;
-	bool has_lost_fds; /* more came than there was room or numbers for */
+	bool has_lost_fds; /* more descriptors came than there was room or numbers for */
 };
 
 /* Never waits. Returns 0 or -errno as broker_socket_receive() does. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-/* What may drive the sampler, best first. */
+/* The sources that can drive the sampler, best first. */
 static const struct source {
 	const char *name;
 	uint32_t type;
@@ -34,7 +34,7 @@ struct cpu_event {
 	bool is_precise;
 	struct bpf_link *link;	  /* owns the attachment, and the fd with it */
 	uint64_t enabled_ns;	  /* when last read */
-	uint64_t rate_enabled_ns; /* the same, when it began to fire at this rate */
+	uint64_t rate_enabled_ns; /* enabled_ns when the present rate was set */
 };
 
 struct cpu_events {
@@ -45,7 +45,7 @@ struct cpu_events {
 	struct cpu_event *items;
 	size_t count, capacity;
 	bool was_open;
-	uint64_t past_expected; /* of events that are closed, and at other rates */
+	uint64_t past_expected; /* of closed events, and at earlier rates */
 };
 
 static void close_event(struct cpu_event *event)
@@ -96,8 +96,10 @@ static int open_event(const struct source *source, uint32_t rate_hz, uint32_t cp
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.precise_ip = source->precise_ip,
 		.disabled = 1,
-		/* With a precise event the registers are not the sample's: the kernel wants the
-		 * stack walked by perf before BPF may ask for it. */
+		/*
+		 * With a precise event the registers are not the sample's. The kernel requires perf
+		 * to walk the stack before BPF may ask for it.
+		 */
 		.sample_type = source->precise_ip ? PERF_SAMPLE_CALLCHAIN : 0,
 	};
 
@@ -140,7 +142,7 @@ static int add_cpu(struct cpu_events *events, uint32_t cpu)
 }
 
 /*
- * Of a clock alone. Its timer starts anew with the rate and with the event, so that what was left
+ * Only for the clock. Its timer restarts with each event and each change of rate, so that the rest
  * of a period never fires.
  */
 static uint64_t expected_at_this_rate(struct cpu_events *events, struct cpu_event *event)
@@ -158,7 +160,7 @@ static void remove_event(struct cpu_events *events, size_t i)
 	events->items[i] = events->items[--events->count];
 }
 
-static bool is_wanted(const uint32_t *cpus, size_t count, uint32_t cpu)
+static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 {
 	for (size_t i = 0; i < count; i++)
 		if (cpus[i] == cpu)
@@ -180,8 +182,8 @@ bool cpu_events_error_passes(int error)
 }
 
 /*
- * A CPU that has gone meanwhile is passed over, if it is not the only one. Where one has no event
- * for now, that is told, unless another refuses it for good.
+ * Skips a CPU that has gone meanwhile, unless it is the only one. Returns a temporary error of a
+ * CPU only if no other CPU refuses the source for good.
  */
 static int add_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count)
 {
@@ -206,14 +208,13 @@ int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t 
 	int r;
 
 	for (size_t i = 0; i < events->count;) {
-		if (is_wanted(cpus, count, events->items[i].cpu) &&
+		if (has_cpu(cpus, count, events->items[i].cpu) &&
 			perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns))
 			i++;
 		else
 			remove_event(events, i);
 	}
-	/* All CPUs are driven by the same source: where one CPU refuses it, it is the next for all.
-	 */
+	/* All CPUs use the same source: if one CPU refuses it, all use the next one. */
 	for (;;) {
 		r = add_cpus(events, cpus, count);
 		if (r == 0 || cpu_events_error_passes(r) ||
@@ -254,8 +255,8 @@ uint32_t cpu_events_rate_hz(const struct cpu_events *events)
 }
 
 /*
- * What the kernel takes here is what it made of the event: of a frequency it keeps the PMU's as
- * such, and makes the clock's a period of nanoseconds (perf_swevent_init_hrtimer()).
+ * The kernel expects the value in its own form of the event: a PMU's frequency stays one, but the
+ * clock's became a period in nanoseconds (perf_swevent_init_hrtimer()).
  */
 static int set_event_rate(
 	const struct cpu_events *events, const struct cpu_event *event, uint32_t rate_hz)

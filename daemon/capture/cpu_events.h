@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The perf events that drive the sampler: one a CPU, each with the BPF program attached. Cycles
- * where the PMU opens, as precise as it offers; else the cpu-clock timer. One owner, one thread.
+ * The perf events that drive the sampler: one for each CPU, with the BPF program attached. They
+ * count cycles if the PMU can, with the best precision it offers; otherwise the cpu-clock timer
+ * drives them. One owner, one thread.
  */
 #pragma once
 
@@ -17,38 +18,43 @@ int cpu_events_new(
 	const struct bpf_program *program, uint32_t rate_hz, struct cpu_events **ret_events);
 void cpu_events_free(struct cpu_events *events);
 
-/* What may drive it, before the first is open: cycles, the clock, or (at first) whichever opens. */
+/*
+ * Selects the allowed sources, before the first event is open: cycles, the clock, or both (the
+ * default).
+ */
 void cpu_events_set_sources(struct cpu_events *events, bool may_be_cycles, bool may_be_clock);
 
 /*
- * From now on, on CPUs that come later too. Returns 0 or -errno, and the rate is the old one then:
- * -EINVAL beyond the kernel.perf_event_max_sample_rate of the moment.
+ * Sets the rate for all CPUs, also later ones. Returns 0; -EINVAL above the current
+ * kernel.perf_event_max_sample_rate; or -errno. On failure the rate stays as it was.
  */
 int cpu_events_set_rate(struct cpu_events *events, uint32_t rate_hz);
 uint32_t cpu_events_rate_hz(const struct cpu_events *events);
 
 /*
- * Makes the sampled CPUs be `cpus`. An event whose clock stands still, since its CPU went away and
- * came back, is opened anew. A CPU that vanishes meanwhile is passed over. Returns 0 or -errno:
- * -ENOENT, -EOPNOTSUPP, ... where no source opens; or an error that passes: then CPUs are without
- * an event until the next call, which tries them again, and all others are as they should be.
+ * Samples exactly these CPUs. An event whose enabled time stands still, because its CPU went
+ * offline and came back, is reopened. A CPU that vanishes meanwhile is skipped. Returns 0; -ENOENT,
+ * -EOPNOTSUPP, ... if no source opens; or a temporary error: then some CPUs have no event until the
+ * next call tries again, and all others are sampled.
  */
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count);
 
-/* Is it for want of memory or descriptors, rather than of what the machine or the kernel has? */
+/* Is the error temporary: a lack of memory or descriptors? */
 bool cpu_events_error_passes(int error);
 
-/* Detaches and closes all; what they count towards cpu_events_expected() stays. */
+/* Detaches and closes all events; cpu_events_expected() still counts them. */
 void cpu_events_stop(struct cpu_events *events);
 
 size_t cpu_events_count(const struct cpu_events *events);
 
-/* Is any of them precise? Its registers are not all of one moment. */
+/* Is any event precise? Then its registers are not all of the same moment. */
 bool cpu_events_are_precise(const struct cpu_events *events);
 
 /* "cycles", "cpu-clock", or "" before the first is open. */
 const char *cpu_events_name(const struct cpu_events *events);
 
-/* How often a clock has fired while the events were enabled, at the rates of the time; 0: not a
- * fixed period. */
+/*
+ * How often the clock should have fired while the events were enabled, at the rates of the time; 0
+ * if there is no fixed period.
+ */
 uint64_t cpu_events_expected(struct cpu_events *events);

@@ -13,5 +13,5 @@ enum { CPU_LIST_MAX = 8192 };
  */
 int cpu_list_parse(const char *text, uint32_t **ret_cpus);
 
-/* The CPUs that are online, out of /sys/devices/system/cpu/online; else -errno. */
+/* The online CPUs, from /sys/devices/system/cpu/online; or -errno. */
 int cpu_list_read_online(uint32_t **ret_cpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What libbpf has to say goes where our own messages of level debug go. */
+/* Sends libbpf's messages to our debug log. */
 #pragma once
 
 void libbpf_log_set_up(void);

@@ -8,18 +8,22 @@
 enum {
 	STACK_SLOTS_MIN = 64,
 	STACK_SLOTS_MAX = 1 << 16,
-	/* Buckets for each stack of a window: even if each is another, one in eight collides; in
-	 * practice stacks repeat, and it is a few in a thousand. */
+	/*
+	 * Buckets for each stack of a window. If all stacks differ, one in eight collides; in
+	 * practice stacks repeat, and a few in a thousand do.
+	 */
 	SLOTS_PER_STACK = 4,
-	/* A little more than a quarter of the usual window, at whose end is the fourth drain. */
+	/*
+	 * A little more than a quarter of the usual window, so that the fourth drain is at its end.
+	 */
 	PERIOD_MS_MAX = 2550,
 	PERIOD_MS_MIN = 100,
-	KNOWN_STACKS_PER_SLOT = 2, /* they outlive the windows, and take a tenth of a slot */
+	KNOWN_STACKS_PER_SLOT = 2, /* they outlive windows; an entry takes a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
-	RING_SHARE = 8,		     /* of the budget, at most */
-	RING_WALKED_BYTES = 512,     /* what a walked sample usually takes of the ring */
-	RING_SAMPLE_BYTES = 1024,    /* half of what another takes, of which few are sent */
+	RING_SHARE = 8,		  /* at most one part in this many of the budget */
+	RING_WALKED_BYTES = 512,  /* ring bytes that a walked sample usually takes */
+	RING_SAMPLE_BYTES = 1024, /* half of what any other sample takes, of which few are sent */
 	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
 };
@@ -57,10 +61,10 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 }
 
 /*
- * The maps that go with raw stackmaps of `slots`. Few stacks of a window are new to their process,
- * and only those are put into the build-id map, whose entries are four times as big. One that loses
- * its bucket there is resolved by its raw addresses; a map that is full sends its stacks through
- * the ring.
+ * Sets the sizes that follow from raw stackmaps of `slots`. Few stacks of a window are new to their
+ * process, and only those enter the build-id map, whose entries are four times as big. A stack that
+ * loses its bucket there is resolved by its raw addresses. A full map sends its stacks through the
+ * ring.
  */
 static void set_stack_slots(struct map_sizes *sizes, bool has_walks, uint32_t slots)
 {
@@ -77,25 +81,25 @@ void map_sizes_compute(
 {
 	uint64_t samples_per_second = (uint64_t)work->rate_hz * work->cpu_count;
 	uint64_t slots_per_sample = work->has_walks ? SLOTS_PER_STACK : 2 * SLOTS_PER_STACK;
-	uint64_t wanted, ring_wanted, ring_max;
+	uint64_t slots, ring_needed, ring_max;
 	struct map_sizes sizes = { .stack_depth = work->stack_depth, .cpu_count = work->cpu_count };
 
 	if (samples_per_second == 0)
 		samples_per_second = 1;
 	ring_max = clamp(budget_bytes / RING_SHARE, RING_BYTES_MIN, RING_BYTES_MAX);
 	sizes.ring_bytes = RING_BYTES_MIN;
-	/* Its reader is woken when it is half full. */
-	ring_wanted = work->has_walks
+	/* The reader is woken when the ring is half full. */
+	ring_needed = work->has_walks
 			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2
 			      : samples_per_second * RING_SAMPLE_BYTES;
-	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_wanted)
+	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_needed)
 		sizes.ring_bytes *= 2;
 
-	wanted = samples_per_second * PERIOD_MS_MAX / 1000 * slots_per_sample;
+	slots = samples_per_second * PERIOD_MS_MAX / 1000 * slots_per_sample;
 	if (work->forced_stack_slots)
-		wanted = work->forced_stack_slots;
+		slots = work->forced_stack_slots;
 	set_stack_slots(&sizes, work->has_walks,
-		(uint32_t)power_of_two_at_least(clamp(wanted, STACK_SLOTS_MIN, STACK_SLOTS_MAX)));
+		(uint32_t)power_of_two_at_least(clamp(slots, STACK_SLOTS_MIN, STACK_SLOTS_MAX)));
 	while (!work->forced_stack_slots && sizes.total_bytes > budget_bytes &&
 		sizes.stack_slots > STACK_SLOTS_MIN)
 		set_stack_slots(&sizes, work->has_walks, sizes.stack_slots / 2);

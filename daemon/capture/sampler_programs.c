@@ -22,7 +22,10 @@ enum {
 	INITIAL_PID_NAMESPACE_INUM = 0xEFFFFFFC, /* the kernel's PROC_PID_INIT_INO */
 };
 
-/* The pid namespace that tgids are to be of; 0: the initial one, where BPF has them at hand. */
+/*
+ * The pid namespace in which BPF reports tgids; 0: the initial one, which BPF gets without a
+ * look-up.
+ */
 static uint32_t pid_namespace_inum(void)
 {
 	struct stat status;
@@ -76,8 +79,10 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 				entries[i].map, sizes->stack_depth * frame_bytes(entries[i].map));
 }
 
-/* The tree may be in a distribution's kernel with an older number: its types tell, which takes some
- * milliseconds to read. */
+/*
+ * A distribution may have backported the tree to an older kernel. Its types show that, but reading
+ * them takes some milliseconds.
+ */
 bool sampler_programs_can_walk(void)
 {
 	unsigned major, minor;
@@ -106,7 +111,7 @@ static int fault_of_load(int error, struct fault *fault)
 		return fault_set(fault, error,
 			"cannot load BPF programs (%s): run as root, or with the capabilities "
 			"CAP_BPF and "
-			"CAP_PERFMON; `pilotlight doctor` tells which are missing",
+			"CAP_PERFMON; `pilotlight doctor` shows which are missing",
 			strerror(-error));
 	if (error == -ENOMEM)
 		return fault_set(fault, error,
@@ -116,7 +121,7 @@ static int fault_of_load(int error, struct fault *fault)
 			strerror(-error));
 	return fault_set(fault, error,
 		"cannot load the sampler (%s): the kernel lacks a feature that it needs; "
-		"`pilotlight doctor` tells which",
+		"`pilotlight doctor` shows which",
 		strerror(-error));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BPF programs and maps, loaded in the sizes that were computed for them; nothing samples. */
+/* Loads the BPF programs and maps with computed sizes; nothing samples yet. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -15,13 +15,15 @@ struct sampler; /* the skeleton: sampler.skel.h */
 struct sampler_sizes {
 	struct map_sizes maps;
 	struct walk_map_sizes walks;
-	bool has_walks; /* else the latter are the least that loads */
+	bool has_walks; /* if not, `walks` are the smallest sizes that load */
 };
 
-/* Since 6.1 a process's mappings are in a maple tree, which is the one that the walk can read. */
+/*
+ * Can the sampler walk stacks? It reads mappings from a maple tree, which kernels have since 6.1.
+ */
 bool sampler_programs_can_walk(void);
 
-/* Returns 0 or -errno, with what to do about it in `fault`. */
+/* Returns 0 or -errno; `fault` then says what to do. */
 int sampler_programs_load(const struct capture_settings *settings,
 	const struct sampler_sizes *sizes, struct sampler **ret_programs, struct fault *fault);
 void sampler_programs_free(struct sampler *programs);

@@ -17,7 +17,10 @@
 enum {
 	PENDING_RECORDS_MAX = 1 << 16,
 	PENDING_TEXT_MAX = 8 << 20,
-	/* What is given back when nothing waits: a stall has made it, and may not come again. */
+	/*
+	 * Buffers above this size are freed when no record is pending: a stall has grown them and
+	 * may not recur.
+	 */
 	PENDING_RECORDS_KEPT = 1 << 12,
 	PENDING_TEXT_KEPT = 256 << 10,
 	RECORD_BYTES_MAX = 1 << 16, /* perf_event_header.size is 16 bits wide */
@@ -26,14 +29,14 @@ enum {
 struct ring {
 	uint64_t id;
 	int fd;
-	bool is_wanted; /* adopted since the others were last dropped */
+	bool is_adopted; /* adopted since sideband_drop_others() was last called */
 	struct perf_event_mmap_page *page;
 };
 
-/* A record that has been taken from its ring; its text stands in the pending text. */
+/* A record that was copied from its ring; its text is in the pending text. */
 struct pending_record {
 	struct sideband_record record;
-	uint64_t sequence; /* keeps records of one time in the order of their ring */
+	uint64_t sequence; /* keeps records of the same time in the order of their ring */
 	size_t text;
 };
 
@@ -41,8 +44,8 @@ struct sideband {
 	size_t ring_bytes;
 	size_t page_bytes;
 	int epoll_fd;
-	bool tells_cgroups;
-	struct sideband_rings *own; /* NULL: the rings are somebody else's */
+	bool reports_cgroups;
+	struct sideband_rings *own; /* NULL: another process opened the rings */
 	struct ring *rings;
 	size_t ring_count, ring_capacity;
 	struct pending_record *pending;
@@ -54,7 +57,10 @@ struct sideband {
 	unsigned char wrapped[RECORD_BYTES_MAX];
 };
 
-/* Whoever has opened the event still has it: closing alone would leave it in the epoll set. */
+/*
+ * The process that opened the event still has it open, so closing alone would leave it in the epoll
+ * set.
+ */
 static void ring_close(struct sideband *sideband, struct ring *ring)
 {
 	(void)epoll_ctl(sideband->epoll_fd, EPOLL_CTL_DEL, ring->fd, NULL);
@@ -85,7 +91,7 @@ int sideband_open(size_t ring_bytes, struct sideband **ret_sideband)
 		return -ENOMEM;
 	sideband->ring_bytes = ring_bytes;
 	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	sideband->tells_cgroups = true;
+	sideband->reports_cgroups = true;
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sideband->epoll_fd < 0)
 		return -errno;
@@ -104,18 +110,18 @@ static struct ring *find_ring(struct sideband *sideband, uint64_t id)
 int sideband_adopt_ring(struct sideband *sideband, const struct sideband_ring *adopted)
 {
 	struct ring *known = find_ring(sideband, adopted->id);
-	struct ring ring = { .id = adopted->id, .fd = adopted->fd, .is_wanted = true };
+	struct ring ring = { .id = adopted->id, .fd = adopted->fd, .is_adopted = true };
 	struct epoll_event event = { .events = EPOLLIN };
 	size_t mapped_bytes = sideband->page_bytes + sideband->ring_bytes;
 	void *page;
 	int r;
 
 	if (known) {
-		known->is_wanted = true;
+		known->is_adopted = true;
 		(void)close(adopted->fd);
 		return 0;
 	}
-	/* While the old rings are still there, a CPU may have two. */
+	/* While old rings are still open, a CPU may have two. */
 	r = ARRAY_RESERVE(sideband->rings, &sideband->ring_capacity, sideband->ring_count + 1,
 		2 * CPU_LIST_MAX);
 	if (r < 0)
@@ -133,12 +139,12 @@ int sideband_adopt_ring(struct sideband *sideband, const struct sideband_ring *a
 	return 0;
 }
 
-void sideband_set_tells_cgroups(struct sideband *sideband, bool tells_cgroups)
+void sideband_set_reports_cgroups(struct sideband *sideband, bool reports_cgroups)
 {
-	sideband->tells_cgroups = tells_cgroups;
+	sideband->reports_cgroups = reports_cgroups;
 }
 
-/* Keeps a copy of a record until its turn comes. */
+/* Keeps a copy of a record until all earlier ones have come. */
 static int keep_record(struct sideband *sideband, const struct sideband_record *record)
 {
 	size_t text_size = record->text ? strlen(record->text) + 1 : 0;
@@ -185,7 +191,7 @@ static int take_record(struct sideband *sideband, const void *bytes, size_t size
 	return keep_record(sideband, &record);
 }
 
-/* Returns 0 or -ENOMEM, with what was read off the ring either way. */
+/* Returns 0 or -ENOMEM; the records are removed from the ring either way. */
 static int ring_read(struct sideband *sideband, struct ring *ring)
 {
 	const unsigned char *data = (const unsigned char *)ring->page + sideband->page_bytes;
@@ -227,8 +233,8 @@ int sideband_drop_others(struct sideband *sideband)
 	for (size_t i = 0; i < sideband->ring_count; i++) {
 		struct ring ring = sideband->rings[i];
 
-		if (ring.is_wanted) {
-			ring.is_wanted = false;
+		if (ring.is_adopted) {
+			ring.is_adopted = false;
 			sideband->rings[kept++] = ring;
 			continue;
 		}
@@ -267,7 +273,7 @@ int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t co
 		r = adopt_own_ring(sideband, i);
 	if (r < 0)
 		return r;
-	sideband->tells_cgroups = sideband_rings_tell_cgroups(sideband->own);
+	sideband->reports_cgroups = sideband_rings_report_cgroups(sideband->own);
 	return sideband_drop_others(sideband);
 }
 
@@ -310,7 +316,9 @@ static void forget_pending(struct sideband *sideband, size_t count)
 	}
 	memmove(sideband->pending, sideband->pending + count,
 		sideband->pending_count * sizeof(*sideband->pending));
-	/* What waits is the newest and its text stands near the end, but not in the order of time.
+	/*
+	 * The remaining records are the newest. Their texts are near the end, but not in order of
+	 * time.
 	 */
 	for (size_t i = 0; i < sideband->pending_count; i++)
 		if (i == 0 || sideband->pending[i].text < text_bytes)
@@ -347,9 +355,9 @@ int sideband_read(
 	return r;
 }
 
-bool sideband_tells_cgroups(const struct sideband *sideband)
+bool sideband_reports_cgroups(const struct sideband *sideband)
 {
-	return sideband->tells_cgroups && sideband->ring_count > 0;
+	return sideband->reports_cgroups && sideband->ring_count > 0;
 }
 
 void sideband_counters(const struct sideband *sideband, struct sideband_counters *ret_counters)

@@ -58,7 +58,7 @@ struct sample_id {
 };
 _Static_assert(sizeof(struct sample_id) == 24, "the kernel's layout");
 
-/* What is between the header and the sample_id. */
+/* The part between the header and the sample_id. */
 struct body {
 	const uint8_t *bytes;
 	size_t size;
@@ -73,7 +73,7 @@ static int load(const struct body *body, void *fixed, size_t size)
 	return 0;
 }
 
-/* What follows the fixed part is a text, and its end is in the record. */
+/* A text follows the fixed part; its NUL must be within the record. */
 static int load_text(const struct body *body, size_t offset, const char **ret_text)
 {
 	const uint8_t *text = body->bytes + offset;

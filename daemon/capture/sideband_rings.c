@@ -17,8 +17,8 @@ struct mapped_ring {
 };
 
 struct sideband_rings {
-	size_t ring_bytes, mapped_bytes; /* of one */
-	bool has_cgroups;		 /* until the kernel refuses to tell of them */
+	size_t ring_bytes, mapped_bytes; /* of one ring */
+	bool has_cgroups;		 /* false once the kernel has refused to report them */
 	uint64_t last_id, generation;
 	struct mapped_ring *items;
 	size_t count, capacity;
@@ -56,10 +56,10 @@ void sideband_rings_free(struct sideband_rings *rings)
 }
 
 /*
- * Without attr.build_id, though it would save the engine the reading: the kernel then marks the
- * records of everybody else's events as having build-ids too, since it forgets to take the mark off
- * the header that they share (perf_event_mmap_output(), seen on 6.18). A perf that records beside
- * us would read an inode number as a build-id, and abort.
+ * Does not set attr.build_id, though it would save the engine from reading files. The kernel would
+ * then mark the records of all other users' events as having build-ids, too, because it never
+ * clears the mark in the header that they share (perf_event_mmap_output(), seen on 6.18). A perf
+ * that records at the same time would read an inode number as a build-id, and abort.
  */
 static int open_event(uint32_t cpu, bool *has_cgroups)
 {
@@ -80,11 +80,11 @@ static int open_event(uint32_t cpu, bool *has_cgroups)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 1, /* at each record, for those who wait for one */
+		.wakeup_watermark = 1, /* wake up at each record, for readers that poll */
 	};
 	int fd = perf_event_open_cpu(&attr, cpu);
 
-	/* Before 5.7 the bit was a reserved one. */
+	/* Kernels before 5.7 reject the bit as reserved. */
 	if (fd != -EINVAL || !*has_cgroups)
 		return fd;
 	attr.cgroup = 0;
@@ -157,7 +157,7 @@ int sideband_rings_set_cpus(struct sideband_rings *rings, const uint32_t *cpus, 
 		if (has_ring(rings, cpus[i]))
 			continue;
 		r = add_ring(rings, cpus[i]);
-		if (r < 0 && r != -ENODEV) /* else it has gone again */
+		if (r < 0 && r != -ENODEV) /* -ENODEV: the CPU has gone again */
 			failed = r;
 	}
 	return failed;
@@ -178,7 +178,7 @@ uint64_t sideband_rings_generation(const struct sideband_rings *rings)
 	return rings->generation;
 }
 
-bool sideband_rings_tell_cgroups(const struct sideband_rings *rings)
+bool sideband_rings_report_cgroups(const struct sideband_rings *rings)
 {
 	return rings->has_cgroups && rings->count > 0;
 }

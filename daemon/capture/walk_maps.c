@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 enum {
-	/* Shares of the budget, a little more than what the programs of a Debian have of each to
-	 * their lines. */
+	/*
+	 * Each array's share of the budget, a little more than the programs of a Debian need
+	 * relative to their lines.
+	 */
 	PAGES_SHARE = 32,
 	RULES_SHARE = 12,
 	ESCAPES_SHARE = 64,
@@ -124,11 +126,11 @@ int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_fil
 	const struct pilotlight_walk_file *file)
 {
 	static _Atomic uint32_t version;
-	struct pilotlight_walk_file told = *file;
+	struct pilotlight_walk_file copy = *file;
 
-	told.version = told.version_too = ++version;
-	told.key_hash = pilotlight_file_key_hash(key);
-	return bpf_map_update_elem(maps->files_fd, key, &told, BPF_ANY) ? -errno : 0;
+	copy.version = copy.version_too = ++version;
+	copy.key_hash = pilotlight_file_key_hash(key);
+	return bpf_map_update_elem(maps->files_fd, key, &copy, BPF_ANY) ? -errno : 0;
 }
 
 int walk_maps_drop_file(const struct walk_maps *maps, const struct pilotlight_file_key *key)
@@ -147,8 +149,8 @@ int walk_maps_used_window(
 	return 0;
 }
 
-/* Only the engine adds to files: once all are taken, all are gone. */
-static int forget_files(const struct walk_maps *maps)
+/* Only the engine adds files: once the batches are empty, all are gone. */
+static int remove_files(const struct walk_maps *maps)
 {
 	struct pilotlight_file_key keys[REQUESTS_AT_ONCE];
 	struct pilotlight_walk_file files[REQUESTS_AT_ONCE];
@@ -175,24 +177,24 @@ static void ignore_request(void *context, const struct pilotlight_file_key *key,
 
 int walk_maps_clear(const struct walk_maps *maps)
 {
-	int r = forget_files(maps);
+	int r = remove_files(maps);
 
 	if (r == 0)
-		r = walk_maps_take_requests(maps, ignore_request, NULL);
+		r = walk_maps_drain_requests(maps, ignore_request, NULL);
 	return r < 0 ? r : 0;
 }
 
-int walk_maps_take_requests(
+int walk_maps_drain_requests(
 	const struct walk_maps *maps, walk_request_function function, void *context)
 {
 	struct pilotlight_file_key keys[REQUESTS_AT_ONCE];
 	struct pilotlight_walk_request requests[REQUESTS_AT_ONCE];
-	uint32_t position, taken = 0;
+	uint32_t position, count = 0;
 	bool is_first = true, is_done = false;
 
 	(void)ring_buffer__consume(maps->wakeup);
-	/* BPF adds to the map meanwhile: what there is room for now is taken, and no more. */
-	while (!is_done && taken < PILOTLIGHT_WALK_REQUESTS_MAX) {
+	/* BPF adds requests meanwhile, so at most one map's worth is removed. */
+	while (!is_done && count < PILOTLIGHT_WALK_REQUESTS_MAX) {
 		uint32_t n = REQUESTS_AT_ONCE;
 
 		if (bpf_map_lookup_and_delete_batch(maps->requests_fd, is_first ? NULL : &position,
@@ -204,7 +206,7 @@ int walk_maps_take_requests(
 		is_first = false;
 		for (uint32_t i = 0; i < n; i++)
 			function(context, &keys[i], &requests[i]);
-		taken += n;
+		count += n;
 	}
-	return (int)taken;
+	return (int)count;
 }

@@ -117,7 +117,7 @@ static void begin_cgroup_scan(struct pipeline *pipeline)
 	if (!pipeline->cgroups)
 		return;
 	log_cgroup_scan(cgroup_table_scan_begin(pipeline->cgroups));
-	pipeline->next_cgroups_ns = sideband_tells_cgroups(capture_sideband(pipeline->capture))
+	pipeline->next_cgroups_ns = sideband_reports_cgroups(capture_sideband(pipeline->capture))
 					    ? UINT64_MAX
 					    : clock_monotonic_ns() + CGROUPS_PERIOD_NS;
 }

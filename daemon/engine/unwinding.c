@@ -362,7 +362,7 @@ static void take_request(void *context, const struct pilotlight_file_key *key,
 
 void unwinding_read_requests(struct unwinding *unwinding)
 {
-	int r = walk_maps_take_requests(unwinding->parts.maps, take_request, unwinding);
+	int r = walk_maps_drain_requests(unwinding->parts.maps, take_request, unwinding);
 
 	if (r < 0)
 		log_debug("cannot read the sampler's requests for unwind tables: %s, trying again "

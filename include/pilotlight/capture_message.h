@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an engine without privileges and the broker say to each other of capture, over an AF_UNIX
- * SOCK_SEQPACKET pair: one request, one answer, both of fixed size and in the machine's byte order.
- * Both sides are of one program, and `version` only guards against one that was replaced on the
- * disk. A request is malformed, and answered with -EBADMSG, if it has another size, comes with a
- * descriptor, has another version or an unknown operation, or if anything is set that its operation
- * does not use. A number out of its range is -EINVAL; -ENXIO: nothing is open.
+ * The messages about capture between an unprivileged engine and the broker over an AF_UNIX
+ * SOCK_SEQPACKET pair. Each request gets one answer. Both have a fixed size and the machine's byte
+ * order. Both sides are the same program; `version` only guards against a program that was replaced
+ * on disk.
+ *
+ * A request is malformed, and answered with -EBADMSG, if it has another size or version, carries a
+ * descriptor, has an unknown operation, or sets anything that its operation does not use. -EINVAL:
+ * a number is out of range. -ENXIO: nothing is open.
  */
 #pragma once
 
@@ -17,16 +19,15 @@ enum { PILOTLIGHT_CAPTURE_VERSION = 4 };
 
 enum pilotlight_capture_operation {
 	/*
-	 * settings → layout, state, with the maps' descriptors in the order of
-	 * enum pilotlight_capture_fd. What is open already with these settings is handed out as it
-	 * is, still sampling where it was: an engine takes over from one that is gone. With other
-	 * settings it is dropped, and loaded anew, and what was in it is left_behind; -EBUSY: it is
-	 * this very connection that has opened it.
+	 * settings → layout, state, and the maps' descriptors in the order of enum
+	 * pilotlight_capture_fd. If a capture with these settings is open already, it is handed
+	 * over while it goes on sampling. A capture with other settings is dropped and loaded anew;
+	 * its undrained counts become left_behind. -EBUSY: this same connection opened it.
 	 */
 	PILOTLIGHT_CAPTURE_OPEN = 1,
 	PILOTLIGHT_CAPTURE_RING,	/* value: an index → layout.ring_cpu and ring_id, and its
 					   descriptor; -ENOENT beyond the last */
-	PILOTLIGHT_CAPTURE_START,	/* → state; what was left behind is forgotten */
+	PILOTLIGHT_CAPTURE_START,	/* → state; clears left_behind */
 	PILOTLIGHT_CAPTURE_STOP,	/* → state */
 	PILOTLIGHT_CAPTURE_FOLLOW,	/* value: a pid */
 	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → the number of CPUs, state */
@@ -63,7 +64,7 @@ enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS = PILOTLIGHT_CAPTURE_FD_WALK_FILES,
 };
 
-/* What a request may ask for at the most. */
+/* Upper limits of a request's values. */
 enum {
 	PILOTLIGHT_CAPTURE_RATE_HZ_MAX = 100000,
 	PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX = 1 << 30,
@@ -73,9 +74,9 @@ enum {
 struct pilotlight_capture_request {
 	uint32_t version;
 	uint32_t operation; /* enum pilotlight_capture_operation */
-	uint64_t number;    /* any; the answer repeats it */
+	uint64_t number;    /* chosen by the client; the answer repeats it */
 	uint64_t value;
-	/* Of PILOTLIGHT_CAPTURE_OPEN, as capture.h has them. */
+	/* Used by PILOTLIGHT_CAPTURE_OPEN; see struct capture_settings. */
 	uint64_t map_budget_bytes, unwind_budget_bytes;
 	uint32_t rate_hz, stack_slots;
 	uint8_t wants_kernel, filters_processes; /* 0 or 1 */
@@ -87,7 +88,7 @@ _Static_assert(sizeof(struct pilotlight_capture_request) == 56, "padding");
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
 	uint32_t stack_depth, ring_bytes, drain_period_ms;
-	uint32_t sized_cpus; /* how many the maps were made for */
+	uint32_t sized_cpus; /* the CPUs that the maps were sized for */
 	uint64_t total_bytes;
 	uint32_t unwind_pages, unwind_lines, unwind_rules, unwind_escapes;
 	uint32_t active_window_offset; /* in the variables */
@@ -95,18 +96,18 @@ struct pilotlight_capture_layout {
 	uint32_t sideband_ring_bytes;
 	uint32_t ring_cpu;
 	uint64_t ring_id; /* no two rings that were ever open have the same */
-	uint8_t has_walks, tells_cgroups;
-	uint8_t is_taken_over; /* it was open already */
+	uint8_t has_walks, reports_cgroups;
+	uint8_t is_taken_over; /* it was open already, for an earlier engine */
 	uint8_t padding[5];
 };
 _Static_assert(sizeof(struct pilotlight_capture_layout) == 88, "padding");
 
 struct pilotlight_capture_state {
-	uint64_t expected_samples; /* 0: cannot be told */
+	uint64_t expected_samples; /* 0: unknown */
 	uint64_t program_runs, program_ns;
 	uint64_t map_bytes, children_not_followed;
 	uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes */
-	uint64_t broker_cpu_ns;	   /* of the broker and of all children of its that have ended */
+	uint64_t broker_cpu_ns;	   /* of the broker and its ended children */
 	uint64_t broker_resident_bytes;
 	uint32_t cpu_count, rate_hz;
 	char event[16]; /* "cycles", "cpu-clock", "" before the start */
@@ -117,16 +118,16 @@ struct pilotlight_capture_answer {
 	uint32_t version;
 	int32_t result; /* 0 or more, or -errno */
 	uint64_t number;
-	/* All zeros where the operation does not tell, or failed. */
+	/* All zeros if the operation failed or does not report it. */
 	struct pilotlight_capture_layout layout;
 	struct pilotlight_capture_state state;
 	/*
-	 * Of PILOTLIGHT_CAPTURE_OPEN: what had fired into maps that were dropped and not been
-	 * drained, summed over CPUs. Each OPEN tells it, until the one that hears it has started:
-	 * then it is in the engine's own accounts.
+	 * Used by PILOTLIGHT_CAPTURE_OPEN: counts of samples that fired into maps which were
+	 * dropped before they were drained, summed over CPUs. Every OPEN reports them until an
+	 * engine that received them has started; they are then in that engine's own accounts.
 	 */
 	struct pilotlight_counters left_behind;
-	/* What failed and what to do about it; UTF-8 with a NUL, "" where nothing did. */
+	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
 _Static_assert(sizeof(struct pilotlight_capture_answer) == 912, "padding");

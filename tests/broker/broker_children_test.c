@@ -257,7 +257,7 @@ static void an_environment_is_bounded(void **state)
 	environ = before;
 }
 
-static void ends_are_told(void **state)
+static void ends_are_reported(void **state)
 {
 	static const struct {
 		const char *role;
@@ -314,7 +314,7 @@ static void a_client_kills_by_shutting_down(void **state)
 	close_both(fds);
 }
 
-static void a_client_kills_by_whatever_it_sends(void **state)
+static void any_other_message_kills(void **state)
 {
 	struct setting *setting = *state;
 	char bytes[1000] = "";
@@ -333,7 +333,7 @@ static void send_word(const int fds[2], uint8_t word)
 	send_message(fds[1], &word, sizeof(word), -1, 0);
 }
 
-static void a_client_says_how_urgent_a_child_is(void **state)
+static void a_client_sets_the_priority_of_a_child(void **state)
 {
 	struct setting *setting = *state;
 	const struct sched_param parameters = { 0 };
@@ -377,7 +377,7 @@ static void a_client_kills_by_closing(void **state)
 	assert_int_equal(close(fds[0]), 0);
 }
 
-static void no_child_lives_beyond_its_time(void **state)
+static void a_child_is_killed_at_its_timeout(void **state)
 {
 	struct setting *setting = *state;
 	int fds[2];
@@ -388,7 +388,7 @@ static void no_child_lives_beyond_its_time(void **state)
 	close_both(fds);
 }
 
-static void only_some_run_at_a_time(void **state)
+static void the_number_of_children_is_bounded(void **state)
 {
 	struct setting *setting = *state;
 	int fds[BROKER_CHILDREN_MAX][2], more[2] = { -7, -7 };
@@ -423,7 +423,7 @@ static void only_known_kinds_are_started(void **state)
 	assert_int_equal(setting->children.counters.refused, 3);
 }
 
-static void what_cannot_be_started_is_told(void **state)
+static void a_failed_start_is_reported(void **state)
 {
 	const struct broker_options options = { .program = "/nonexistent/program" };
 	struct broker_children children;
@@ -441,7 +441,7 @@ static void what_cannot_be_started_is_told(void **state)
 }
 
 /* However few numbers there are left, either it starts or it leaves nothing. */
-static void without_descriptors_nothing_is_left(void **state)
+static void without_descriptors_nothing_leaks(void **state)
 {
 	struct setting *setting = *state;
 	size_t descriptors = open_descriptors();
@@ -460,7 +460,7 @@ static void without_descriptors_nothing_is_left(void **state)
 	close_both(fds);
 }
 
-static void a_failing_allocation_is_told(void **state)
+static void a_failing_allocation_is_reported(void **state)
 {
 	const struct broker_options options = { .program = "/bin/false" };
 	struct broker_children children;
@@ -479,19 +479,19 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_gets_what_it_needs_and_nothing_else),
 		cmocka_unit_test(an_environment_is_bounded),
-		TEST(ends_are_told),
+		TEST(ends_are_reported),
 		TEST(a_child_outlives_its_socket),
 		TEST(a_client_kills_by_shutting_down),
-		TEST(a_client_kills_by_whatever_it_sends),
+		TEST(any_other_message_kills),
 		TEST(a_client_kills_by_closing),
-		TEST(a_client_says_how_urgent_a_child_is),
+		TEST(a_client_sets_the_priority_of_a_child),
 		cmocka_unit_test_setup_teardown(
-			no_child_lives_beyond_its_time, set_up_hasty, tear_down),
-		TEST(only_some_run_at_a_time),
+			a_child_is_killed_at_its_timeout, set_up_hasty, tear_down),
+		TEST(the_number_of_children_is_bounded),
 		TEST(only_known_kinds_are_started),
-		TEST(what_cannot_be_started_is_told),
-		TEST(without_descriptors_nothing_is_left),
-		cmocka_unit_test(a_failing_allocation_is_told),
+		TEST(a_failed_start_is_reported),
+		TEST(without_descriptors_nothing_leaks),
+		cmocka_unit_test(a_failing_allocation_is_reported),
 	};
 
 	if (argc > 1)

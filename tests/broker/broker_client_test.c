@@ -124,7 +124,7 @@ static uint64_t take_request(struct setting *setting)
 	return request.number;
 }
 
-static void answers_are_given_as_they_are(void **state)
+static void answers_are_returned_unchanged(void **state)
 {
 	struct setting *setting = *state;
 
@@ -154,7 +154,7 @@ static void errors_of_the_broker_do_not_end_it(void **state)
 	assert_opens(setting);
 }
 
-static void answers_that_make_no_sense_are_refused(void **state)
+static void malformed_answers_are_refused(void **state)
 {
 	static const struct {
 		int result;
@@ -182,7 +182,7 @@ static int ask_two(struct setting *setting, int ret_fds[2])
 	return broker_client_ask(&setting->client, &request, ret_fds, 2);
 }
 
-static void two_descriptors_come_where_two_are_wanted(void **state)
+static void two_descriptors_arrive_if_two_are_expected(void **state)
 {
 	static const struct {
 		int result;
@@ -215,7 +215,7 @@ static void two_descriptors_come_where_two_are_wanted(void **state)
 	}
 }
 
-static void messages_of_another_form_are_refused(void **state)
+static void messages_of_another_size_or_version_are_refused(void **state)
 {
 	struct setting *setting = *state;
 	struct pilotlight_broker_answer sent = {
@@ -249,7 +249,7 @@ static void messages_of_another_form_are_refused(void **state)
 	assert_opens(setting);
 }
 
-static void numbers_tell_answers_apart(void **state)
+static void answers_are_matched_by_number(void **state)
 {
 	struct setting *setting = *state;
 
@@ -268,7 +268,7 @@ static void numbers_tell_answers_apart(void **state)
 	assert_int_equal(setting->client.number, 3);
 }
 
-static void a_server_that_does_not_answer_is_waited_for_once(void **state)
+static void a_hung_server_costs_one_timeout(void **state)
 {
 	struct setting *setting = *state;
 
@@ -288,7 +288,7 @@ static void a_server_that_does_not_answer_is_waited_for_once(void **state)
 	assert_false(setting->client.is_behind);
 }
 
-static void after_a_pause_it_is_tried_again(void **state)
+static void a_hung_server_is_retried_after_a_pause(void **state)
 {
 	struct setting *setting = *state;
 
@@ -316,7 +316,7 @@ static bool has_answers(struct setting *setting)
 }
 
 /* Only as many late answers are dropped at a time as a sound server could owe. */
-static void a_flood_of_late_answers_ends(void **state)
+static void late_answers_dropped_per_call_are_bounded(void **state)
 {
 	struct setting *setting = *state;
 	int flood = 0;
@@ -338,7 +338,7 @@ static void a_flood_of_late_answers_ends(void **state)
 	assert_opens(setting);
 }
 
-static void a_server_that_does_not_receive_is_not_waited_for(void **state)
+static void a_server_that_does_not_receive_times_out(void **state)
 {
 	struct setting *setting = *state;
 	uint64_t number = 0, sent;
@@ -362,7 +362,7 @@ static void a_server_that_does_not_receive_is_not_waited_for(void **state)
 	assert_opens(setting);
 }
 
-static void a_server_that_is_gone_is_told(void **state)
+static void a_closed_server_is_reported(void **state)
 {
 	struct setting *setting = *state;
 
@@ -372,7 +372,7 @@ static void a_server_that_is_gone_is_told(void **state)
 	assert_asks(setting, -EPIPE);
 }
 
-static void a_server_that_goes_meanwhile_is_told(void **state)
+static void a_server_that_closes_during_a_request_is_reported(void **state)
 {
 	struct setting *setting = *state;
 
@@ -405,7 +405,7 @@ static pid_t start_server(struct setting *setting, bool does_hang)
 	_exit(0);
 }
 
-static void a_server_that_dies_meanwhile_is_told(void **state)
+static void a_server_that_dies_during_a_request_is_reported(void **state)
 {
 	struct setting *setting = *state;
 	pid_t server = start_server(setting, false);
@@ -416,7 +416,7 @@ static void a_server_that_dies_meanwhile_is_told(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void a_server_that_hangs_costs_one_timeout(void **state)
+static void a_stopped_server_costs_one_timeout(void **state)
 {
 	struct setting *setting = *state;
 	pid_t server = start_server(setting, true);
@@ -431,7 +431,7 @@ static void a_server_that_hangs_costs_one_timeout(void **state)
 	assert_asks(setting, -EPIPE);
 }
 
-static void without_room_for_a_descriptor_none_is_left(void **state)
+static void without_room_for_a_descriptor_none_leaks(void **state)
 {
 	struct setting *setting = *state;
 	struct rlimit before = limit_descriptors(0);
@@ -445,7 +445,7 @@ static void without_room_for_a_descriptor_none_is_left(void **state)
 	assert_opens(setting);
 }
 
-static void brokers_tell_it_to_their_callers(void **state)
+static void connection_errors_reach_the_caller(void **state)
 {
 	const struct broker_process process = { .pid = 77 };
 	struct broker *broker;
@@ -461,7 +461,7 @@ static void brokers_tell_it_to_their_callers(void **state)
 	broker_free(broker);
 }
 
-static void only_sockets_of_that_kind_are_taken(void **state)
+static void other_kinds_of_sockets_are_refused(void **state)
 {
 	int file = open("/dev/null", O_RDONLY | O_CLOEXEC), udp, stream[2];
 	struct broker *broker = NULL;
@@ -512,23 +512,23 @@ static void failing_allocations_are_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CLIENT(answers_are_given_as_they_are),
+		WITH_CLIENT(answers_are_returned_unchanged),
 		WITH_CLIENT(errors_of_the_broker_do_not_end_it),
-		WITH_CLIENT(answers_that_make_no_sense_are_refused),
-		WITH_CLIENT(two_descriptors_come_where_two_are_wanted),
-		WITH_CLIENT(messages_of_another_form_are_refused),
-		WITH_CLIENT(numbers_tell_answers_apart),
-		WITH_CLIENT(a_server_that_does_not_answer_is_waited_for_once),
-		WITH_CLIENT(after_a_pause_it_is_tried_again),
-		WITH_CLIENT(a_flood_of_late_answers_ends),
-		WITH_CLIENT(a_server_that_does_not_receive_is_not_waited_for),
-		WITH_CLIENT(a_server_that_is_gone_is_told),
-		WITH_CLIENT(a_server_that_goes_meanwhile_is_told),
-		WITH_CLIENT(a_server_that_dies_meanwhile_is_told),
-		WITH_CLIENT(a_server_that_hangs_costs_one_timeout),
-		WITH_CLIENT(without_room_for_a_descriptor_none_is_left),
-		cmocka_unit_test(brokers_tell_it_to_their_callers),
-		cmocka_unit_test(only_sockets_of_that_kind_are_taken),
+		WITH_CLIENT(malformed_answers_are_refused),
+		WITH_CLIENT(two_descriptors_arrive_if_two_are_expected),
+		WITH_CLIENT(messages_of_another_size_or_version_are_refused),
+		WITH_CLIENT(answers_are_matched_by_number),
+		WITH_CLIENT(a_hung_server_costs_one_timeout),
+		WITH_CLIENT(a_hung_server_is_retried_after_a_pause),
+		WITH_CLIENT(late_answers_dropped_per_call_are_bounded),
+		WITH_CLIENT(a_server_that_does_not_receive_times_out),
+		WITH_CLIENT(a_closed_server_is_reported),
+		WITH_CLIENT(a_server_that_closes_during_a_request_is_reported),
+		WITH_CLIENT(a_server_that_dies_during_a_request_is_reported),
+		WITH_CLIENT(a_stopped_server_costs_one_timeout),
+		WITH_CLIENT(without_room_for_a_descriptor_none_leaks),
+		cmocka_unit_test(connection_errors_reach_the_caller),
+		cmocka_unit_test(other_kinds_of_sockets_are_refused),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -71,7 +71,7 @@ static void assert_sound(const struct pilotlight_broker_request *request, const 
 	assert_int_equal(r, expected);
 }
 
-static void what_is_needed_is_enough(void **state)
+static void requests_with_required_fields_are_well_formed(void **state)
 {
 	(void)state;
 	FOR_EACH_OPERATION(operation)
@@ -82,7 +82,7 @@ static void what_is_needed_is_enough(void **state)
 	}
 }
 
-static void versions_and_operations_are_known_ones(void **state)
+static void unknown_versions_and_operations_are_malformed(void **state)
 {
 	static const uint32_t operations[] = { 0, PILOTLIGHT_BROKER_OPERATIONS, 256, UINT32_MAX };
 	struct pilotlight_broker_request request = request_of(PILOTLIGHT_BROKER_MAPS);
@@ -99,7 +99,7 @@ static void versions_and_operations_are_known_ones(void **state)
 	}
 }
 
-static void numbers_are_set_where_they_are_used(void **state)
+static void unused_numbers_must_be_zero(void **state)
 {
 	(void)state;
 	FOR_EACH_OPERATION(operation)
@@ -127,7 +127,7 @@ static void numbers_are_set_where_they_are_used(void **state)
 	}
 }
 
-static void padding_is_zero(void **state)
+static void padding_must_be_zero(void **state)
 {
 	(void)state;
 	FOR_EACH_OPERATION(operation)
@@ -142,7 +142,7 @@ static void padding_is_zero(void **state)
 	}
 }
 
-static void build_ids_have_a_size(void **state)
+static void build_ids_must_fit_their_size(void **state)
 {
 	(void)state;
 	FOR_EACH_OPERATION(operation)
@@ -201,7 +201,7 @@ static void assert_text(uint32_t operation, const struct text *text)
 	assert_int_equal(broker_request_check(&request), -EBADMSG);
 }
 
-static void texts_end_and_nothing_follows(void **state)
+static void texts_must_end_and_be_followed_by_zeros(void **state)
 {
 	static const struct text path = { offsetof(struct pilotlight_broker_request, has_path),
 		offsetof(struct pilotlight_broker_request, path), PILOTLIGHT_BROKER_PATH_BYTES,
@@ -221,12 +221,12 @@ static void texts_end_and_nothing_follows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_needed_is_enough),
-		cmocka_unit_test(versions_and_operations_are_known_ones),
-		cmocka_unit_test(numbers_are_set_where_they_are_used),
-		cmocka_unit_test(padding_is_zero),
-		cmocka_unit_test(build_ids_have_a_size),
-		cmocka_unit_test(texts_end_and_nothing_follows),
+		cmocka_unit_test(requests_with_required_fields_are_well_formed),
+		cmocka_unit_test(unknown_versions_and_operations_are_malformed),
+		cmocka_unit_test(unused_numbers_must_be_zero),
+		cmocka_unit_test(padding_must_be_zero),
+		cmocka_unit_test(build_ids_must_fit_their_size),
+		cmocka_unit_test(texts_must_end_and_be_followed_by_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

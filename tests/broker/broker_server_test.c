@@ -307,7 +307,7 @@ static void garbage_is_malformed(void **state)
 		broker_server_counters(setting->server)->refusals[BROKER_REFUSAL_FIELD], count);
 }
 
-static void descriptors_are_not_taken(void **state)
+static void descriptors_of_clients_are_not_received(void **state)
 {
 	const struct pilotlight_broker_request request = request_of(7, 77);
 	struct setting *setting = *state;
@@ -334,7 +334,7 @@ static void descriptors_are_not_taken(void **state)
 	assert_int_equal(close(pipe_fds[0]), 0);
 }
 
-static void a_client_that_does_not_read_is_not_waited_for(void **state)
+static void the_server_never_waits_for_a_client_to_read(void **state)
 {
 	struct setting *setting = *state;
 	const struct broker_server_counters *counters = broker_server_counters(setting->server);
@@ -428,7 +428,7 @@ static void children_are_started_and_counted(void **state)
 	assert_int_equal(counters->children.killed, 0);
 }
 
-static void as_many_children_run_as_may(void **state)
+static void the_limit_of_children_is_enforced(void **state)
 {
 	struct setting *setting = *state;
 	const struct broker_server_counters *counters = broker_server_counters(setting->server);
@@ -481,7 +481,7 @@ static void a_child_whose_answer_is_dropped_is_killed(void **state)
 		assert_true(answer.number < asked);
 }
 
-static void one_run_ends(void **state)
+static void one_run_serves_a_bounded_number(void **state)
 {
 	struct setting *setting = *state;
 	struct pilotlight_broker_answer answer;
@@ -501,7 +501,7 @@ static void one_run_ends(void **state)
 	assert_counted(setting, 0, 20);
 }
 
-static void a_client_that_is_gone_is_told(void **state)
+static void a_closed_client_is_reported(void **state)
 {
 	struct setting *setting = *state;
 
@@ -512,7 +512,7 @@ static void a_client_that_is_gone_is_told(void **state)
 }
 
 /* What it asked is answered to nobody, and what it was answered is closed. */
-static void a_client_that_goes_meanwhile_is_told(void **state)
+static void a_client_that_closes_during_a_request_is_reported(void **state)
 {
 	struct setting *setting = *state;
 
@@ -579,7 +579,7 @@ static int exhaust_descriptors_on_their_way(struct setting *setting)
 	return 0;
 }
 
-static void too_many_descriptors_on_their_way_are_told(void **state)
+static void too_many_descriptors_in_flight_are_reported(void **state)
 {
 	pid_t child = fork();
 	int status;
@@ -596,7 +596,7 @@ static void too_many_descriptors_on_their_way_are_told(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void only_sockets_of_that_kind_are_taken(void **state)
+static void other_kinds_of_sockets_are_refused(void **state)
 {
 	struct broker_server *server = NULL;
 	int stream[2], file = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -666,18 +666,18 @@ int main(int argc, char **argv)
 		WITH_SERVER(refusals_are_counted_by_reason),
 		WITH_SERVER(messages_of_another_size_are_malformed),
 		WITH_SERVER(garbage_is_malformed),
-		WITH_SERVER(descriptors_are_not_taken),
-		WITH_SERVER(a_client_that_does_not_read_is_not_waited_for),
+		WITH_SERVER(descriptors_of_clients_are_not_received),
+		WITH_SERVER(the_server_never_waits_for_a_client_to_read),
 		WITH_SERVER(children_are_started_and_counted),
-		WITH_SERVER(as_many_children_run_as_may),
+		WITH_SERVER(the_limit_of_children_is_enforced),
 		WITH_SERVER(children_end_with_the_client),
 		WITH_SERVER(a_child_whose_answer_is_dropped_is_killed),
-		WITH_SERVER(one_run_ends),
-		WITH_SERVER(a_client_that_is_gone_is_told),
-		WITH_SERVER(a_client_that_goes_meanwhile_is_told),
+		WITH_SERVER(one_run_serves_a_bounded_number),
+		WITH_SERVER(a_closed_client_is_reported),
+		WITH_SERVER(a_client_that_closes_during_a_request_is_reported),
 		WITH_SERVER(without_descriptors_requests_are_refused),
-		WITH_SERVER(too_many_descriptors_on_their_way_are_told),
-		cmocka_unit_test(only_sockets_of_that_kind_are_taken),
+		WITH_SERVER(too_many_descriptors_in_flight_are_reported),
+		cmocka_unit_test(other_kinds_of_sockets_are_refused),
 		cmocka_unit_test(failing_allocations_are_reported),
 		WITH_SERVER(serving_takes_no_memory),
 	};

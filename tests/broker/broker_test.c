@@ -223,7 +223,7 @@ static void unknown_processes_are_gone(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void a_process_that_vanishes_meanwhile_is_gone(void **state)
+static void a_process_that_exits_during_a_request_is_gone(void **state)
 {
 	struct tree *tree = *state;
 	char path[512];
@@ -307,7 +307,7 @@ static void no_link_in_a_path_is_followed(void **state)
 }
 
 /* Opening some of them has effects. */
-static void files_that_the_kernel_makes_up_are_not_opened(void **state)
+static void files_of_kernel_file_systems_are_refused(void **state)
 {
 	struct tree *tree = *state;
 	static const char *const paths[] = { "/proc/version", "/sys/kernel/notes",
@@ -475,7 +475,7 @@ static void module_notes_open_by_name(void **state)
 }
 
 /* As long as the kernel takes them, and longer. */
-static void texts_have_a_bound(void **state)
+static void texts_are_bounded(void **state)
 {
 	struct tree *tree = *state;
 	char path[PATH_MAX + 1], name[257];
@@ -529,18 +529,18 @@ int main(void)
 		IN_TREE(files_of_a_process_open),
 		IN_TREE(start_time_tells_processes_apart),
 		IN_TREE(unknown_processes_are_gone),
-		IN_TREE(a_process_that_vanishes_meanwhile_is_gone),
+		IN_TREE(a_process_that_exits_during_a_request_is_gone),
 		IN_TREE(mappings_open_by_address_then_by_path),
 		IN_TREE(without_an_address_the_path_alone_opens),
 		IN_TREE(no_link_in_a_path_is_followed),
-		IN_TREE(files_that_the_kernel_makes_up_are_not_opened),
+		IN_TREE(files_of_kernel_file_systems_are_refused),
 		IN_TREE(only_regular_files_open),
 		IN_TREE(secrets_are_not_opened_by_name),
 		IN_TREE(paths_open_as_the_caller_sees_them),
 		IN_TREE(debug_files_open_by_build_id),
 		IN_TREE(kernel_files_open),
 		IN_TREE(module_notes_open_by_name),
-		IN_TREE(texts_have_a_bound),
+		IN_TREE(texts_are_bounded),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -131,7 +131,7 @@ static void a_binary_is_not_its_own_debug_file(void **state)
 	assert_reads(fd, "below");
 }
 
-static void debuglinks_name_files_and_no_more(void **state)
+static void debuglinks_must_be_plain_file_names(void **state)
 {
 	static const char *const bad[] = { "", ".", "..", "a/b", "/etc/passwd", "../tool" };
 	struct tree *tree = *state;
@@ -211,7 +211,7 @@ static void alternate_files_open_by_build_id_then_by_path(void **state)
 	assert_reads(fd, "id");
 }
 
-static void alternate_paths_do_not_climb(void **state)
+static void alternate_paths_cannot_leave_the_root(void **state)
 {
 	const struct build_id none = { .size = 0 };
 	struct tree *tree = *state;
@@ -232,10 +232,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_TREE(debuglinks_are_looked_for_in_three_places),
 		IN_TREE(a_binary_is_not_its_own_debug_file),
-		IN_TREE(debuglinks_name_files_and_no_more),
+		IN_TREE(debuglinks_must_be_plain_file_names),
 		IN_TREE(packages_lie_beside_debug_files),
 		IN_TREE(alternate_files_open_by_build_id_then_by_path),
-		IN_TREE(alternate_paths_do_not_climb),
+		IN_TREE(alternate_paths_cannot_leave_the_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,7 +210,7 @@ static void wait_until_nothing_is_left(struct setting *setting)
 		(void)sched_yield();
 }
 
-static void it_serves_what_comes(void **state)
+static void an_opener_serves_messages(void **state)
 {
 	struct setting *setting = *state;
 	struct epoll_event ready;
@@ -229,7 +229,7 @@ static void it_serves_what_comes(void **state)
 	assert_int_equal(file_opener_run(&setting->opener), FILE_OPENER_NOTHING);
 }
 
-static void it_has_what_it_needs_and_nothing_else(void **state)
+static void an_opener_has_only_its_descriptors_and_capabilities(void **state)
 {
 	const uint64_t needed = 1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH |
 				1ULL << CAP_CHECKPOINT_RESTORE | 1ULL << CAP_SYSLOG;
@@ -257,7 +257,7 @@ static void it_has_what_it_needs_and_nothing_else(void **state)
 	assert_int_equal(own.has_standard_error, SANDBOX_HAS_SANITIZER);
 }
 
-static void it_hands_over(void **state)
+static void an_opener_hands_messages_to_the_server(void **state)
 {
 	struct setting *setting = *state;
 
@@ -278,7 +278,7 @@ static void it_hands_over(void **state)
 	assert_echo(setting, 'a');
 }
 
-static void one_that_is_late_is_killed(void **state)
+static void a_late_opener_is_killed(void **state)
 {
 	struct setting *setting = *state;
 
@@ -298,7 +298,7 @@ static void one_that_is_late_is_killed(void **state)
 }
 
 /* The time is not what it was until a minute after the first, and never becomes nothing. */
-static void the_next_has_less_time(void **state)
+static void timeouts_shorten_the_next_request(void **state)
 {
 	struct setting *setting = *state;
 	struct itimerspec timer;
@@ -327,7 +327,7 @@ static void the_next_has_less_time(void **state)
 	file_opener_end(&setting->opener);
 }
 
-static void one_that_ends_is_told_of(void **state)
+static void the_end_of_an_opener_is_reported(void **state)
 {
 	struct setting *setting = *state;
 
@@ -353,7 +353,7 @@ static void one_that_ends_is_told_of(void **state)
 	assert_int_equal(next_event(setting), FILE_OPENER_ENDED);
 }
 
-static void it_is_deaf_to_signals(void **state)
+static void an_opener_blocks_signals(void **state)
 {
 	struct setting *setting = *state;
 
@@ -367,7 +367,7 @@ static void it_is_deaf_to_signals(void **state)
 }
 
 /* Killed ones that do not end, which others stand for. */
-static void as_many_are_there_as_may(void **state)
+static void the_number_of_openers_is_bounded(void **state)
 {
 	struct setting *setting = *state;
 	struct file_opener *opener = &setting->opener;
@@ -396,7 +396,7 @@ static void as_many_are_there_as_may(void **state)
 	assert_echo(setting, 'a');
 }
 
-static void without_descriptors_there_is_none(void **state)
+static void without_descriptors_no_opener_starts(void **state)
 {
 	struct setting *setting = *state;
 
@@ -518,7 +518,7 @@ static pid_t only_child(void)
 	return pid;
 }
 
-static void a_server_goes_on_beside_a_dead_file_system(void **state)
+static void a_server_survives_a_hung_file_system(void **state)
 {
 	const struct broker_options options = { .request_timeout_ns = 50 * MS };
 	const struct broker_server_counters *counters;
@@ -593,7 +593,7 @@ static void let_go(pid_t holder)
 }
 
 /* It counts for the next server, which waits for its end. */
-static void an_opener_that_is_held_outlives_its_server(void **state)
+static void a_hung_opener_outlives_its_server(void **state)
 {
 	struct file_opener_lost lost = { .count = 0 };
 	const struct broker_options options = {
@@ -722,17 +722,17 @@ static void failing_allocations_are_reported(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_OPENER(it_serves_what_comes),
-		WITH_OPENER(it_has_what_it_needs_and_nothing_else),
-		WITH_OPENER(it_hands_over),
-		WITH_HASTY_OPENER(one_that_is_late_is_killed),
-		WITH_HASTY_OPENER(the_next_has_less_time),
-		WITH_OPENER(one_that_ends_is_told_of),
-		WITH_OPENER(it_is_deaf_to_signals),
-		WITH_OPENER(as_many_are_there_as_may),
-		WITH_OPENER(without_descriptors_there_is_none),
-		cmocka_unit_test(a_server_goes_on_beside_a_dead_file_system),
-		cmocka_unit_test(an_opener_that_is_held_outlives_its_server),
+		WITH_OPENER(an_opener_serves_messages),
+		WITH_OPENER(an_opener_has_only_its_descriptors_and_capabilities),
+		WITH_OPENER(an_opener_hands_messages_to_the_server),
+		WITH_HASTY_OPENER(a_late_opener_is_killed),
+		WITH_HASTY_OPENER(timeouts_shorten_the_next_request),
+		WITH_OPENER(the_end_of_an_opener_is_reported),
+		WITH_OPENER(an_opener_blocks_signals),
+		WITH_OPENER(the_number_of_openers_is_bounded),
+		WITH_OPENER(without_descriptors_no_opener_starts),
+		cmocka_unit_test(a_server_survives_a_hung_file_system),
+		cmocka_unit_test(a_hung_opener_outlives_its_server),
 		cmocka_unit_test(a_server_without_an_opener_refuses),
 		cmocka_unit_test(a_request_that_kills_is_answered),
 		cmocka_unit_test(failing_allocations_are_reported),

@@ -297,7 +297,7 @@ static void only_markers_open_by_a_name(void **state)
 }
 
 /* The engine reads these files without a time limit. */
-static void files_of_servers_are_refused(void **state)
+static void files_on_network_file_systems_are_refused(void **state)
 {
 	const dev_t disk = makedev(8, 1), none = makedev(0, 50);
 	const struct {
@@ -332,7 +332,7 @@ static void files_of_servers_are_refused(void **state)
 			cases[i].result);
 }
 
-static void markers_that_are_no_files_are_refused(void **state)
+static void markers_must_be_regular_files(void **state)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -375,7 +375,7 @@ static int open_bound_file(const struct tree *tree)
 	return -broker_open_perf_map(tree->broker, &process_77, 5, &fd);
 }
 
-static void files_that_the_kernel_makes_up_are_not_opened(void **state)
+static void files_of_kernel_file_systems_are_refused(void **state)
 {
 	struct tree *tree = *state;
 	int status;
@@ -395,7 +395,7 @@ static void files_that_the_kernel_makes_up_are_not_opened(void **state)
 	assert_int_equal(WEXITSTATUS(status), EINVAL);
 }
 
-static void time_offsets_open_where_the_kernel_has_them(void **state)
+static void time_offsets_open_if_the_kernel_has_them(void **state)
 {
 	struct tree *tree = *state;
 	int fd = -7;
@@ -439,10 +439,10 @@ int main(void)
 		IN_BOTH_PLACES(a_process_that_has_ended_is_gone, NULL, NULL),
 		IN_TREE(markers_may_be_empty),
 		IN_TREE(only_markers_open_by_a_name),
-		cmocka_unit_test(files_of_servers_are_refused),
-		IN_TREE(markers_that_are_no_files_are_refused),
-		IN_TREE_HERE(files_that_the_kernel_makes_up_are_not_opened),
-		IN_TREE(time_offsets_open_where_the_kernel_has_them),
+		cmocka_unit_test(files_on_network_file_systems_are_refused),
+		IN_TREE(markers_must_be_regular_files),
+		IN_TREE_HERE(files_of_kernel_file_systems_are_refused),
+		IN_TREE(time_offsets_open_if_the_kernel_has_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void an_executable_is_of_one_process(void **state)
 
 /* One that has ended and is not waited for has no executable, as a thread of the kernel has none.
  */
-static void some_execute_nothing(void **state)
+static void zombies_execute_nothing(void **state)
 {
 	struct broker_process child = { .pid = fork() };
 	siginfo_t info;
@@ -193,7 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_BROKER(the_executable_is_named_and_cannot_be_read),
 		WITH_BROKER(an_executable_is_of_one_process),
-		WITH_BROKER(some_execute_nothing),
+		WITH_BROKER(zombies_execute_nothing),
 		WITH_BROKER(the_cgroup_of_a_process_is_read),
 		WITH_BROKER(folders_of_cgroups_open),
 		WITH_BROKER(nothing_but_cgroups_opens),

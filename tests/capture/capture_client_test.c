@@ -102,7 +102,7 @@ static void answers_come_back(void **state)
 	assert_int_equal(ask(setting, 0), -ENOENT);
 }
 
-static void answers_that_make_no_sense_are_refused(void **state)
+static void malformed_answers_are_refused(void **state)
 {
 	struct setting *setting = *state;
 	struct pilotlight_capture_answer sent = answer_of(1, 0);
@@ -133,7 +133,7 @@ static void answers_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(ask(setting, 0), 0);
 }
 
-static void without_room_for_descriptors_none_are_kept(void **state)
+static void without_room_for_descriptors_none_leak(void **state)
 {
 	struct setting *setting = *state;
 	struct rlimit limit;
@@ -146,7 +146,7 @@ static void without_room_for_descriptors_none_are_kept(void **state)
 	assert_int_equal(r, -EMFILE);
 }
 
-static void who_does_not_answer_is_waited_for_once(void **state)
+static void a_hung_capture_server_costs_one_timeout(void **state)
 {
 	struct setting *setting = *state;
 	uint64_t before_ns = clock_monotonic_ns();
@@ -161,7 +161,7 @@ static void who_does_not_answer_is_waited_for_once(void **state)
 	assert_int_equal(ask(setting, 0), 5);
 }
 
-static void who_is_gone_is_gone_for_ever(void **state)
+static void a_closed_server_is_gone_for_good(void **state)
 {
 	struct setting *setting = *state;
 
@@ -188,7 +188,7 @@ static void other_sockets_are_refused(void **state)
 	capture_client_free(NULL);
 }
 
-static void a_socket_is_given_back(void **state)
+static void a_released_socket_stays_open(void **state)
 {
 	struct capture_client *client;
 	int pair[2];
@@ -208,12 +208,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(answers_come_back),
-		CLIENT_TEST(answers_that_make_no_sense_are_refused),
-		CLIENT_TEST(without_room_for_descriptors_none_are_kept),
-		CLIENT_TEST(who_does_not_answer_is_waited_for_once),
-		CLIENT_TEST(who_is_gone_is_gone_for_ever),
+		CLIENT_TEST(malformed_answers_are_refused),
+		CLIENT_TEST(without_room_for_descriptors_none_leak),
+		CLIENT_TEST(a_hung_capture_server_costs_one_timeout),
+		CLIENT_TEST(a_closed_server_is_gone_for_good),
 		cmocka_unit_test(other_sockets_are_refused),
-		cmocka_unit_test(a_socket_is_given_back),
+		cmocka_unit_test(a_released_socket_stays_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

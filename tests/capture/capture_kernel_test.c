@@ -101,7 +101,7 @@ static void wait_for_samples(const struct capture *capture, uint64_t count)
 		(void)poll(NULL, 0, 1);
 }
 
-static void it_samples_from_start_to_stop(void **state)
+static void sampling_runs_from_start_to_stop(void **state)
 {
 	struct capture *capture = open_capture(*state, &settings);
 	uint64_t expected, seen;
@@ -184,7 +184,7 @@ static bool has_cycles(void)
 	return fd >= 0;
 }
 
-static void cycles_are_had_or_refused(void **state)
+static void cycles_drive_it_or_are_refused(void **state)
 {
 	struct capture_settings cycles = settings;
 	struct fault fault = { 0 };
@@ -251,7 +251,7 @@ static void settings_beyond_the_bounds_are_refused(void **state)
 	assert_null(capture);
 }
 
-static void what_is_forgotten_samples_no_more(void **state)
+static void a_forgotten_capture_stops_sampling(void **state)
 {
 	struct capture *capture = open_capture(*state, &settings);
 	uint64_t before;
@@ -327,7 +327,7 @@ static void assert_accounts_close(const struct pilotlight_counters *counters)
 	assert_int_equal(counters->fired, sum);
 }
 
-static void with_other_settings_it_is_loaded_anew(void **state)
+static void other_settings_load_anew(void **state)
 {
 	struct setting *setting = *state;
 	struct capture_settings other = settings;
@@ -352,7 +352,7 @@ static void with_other_settings_it_is_loaded_anew(void **state)
  * What an engine had not drained is told to each that opens with other settings, until one of them
  * has started; nothing of it is told of maps that are taken over, where it still is.
  */
-static void what_was_in_maps_that_go_is_told(void **state)
+static void undrained_samples_of_dropped_maps_are_reported(void **state)
 {
 	struct setting *setting = *state;
 	struct capture_settings other = settings;
@@ -411,7 +411,7 @@ static int open_at(
 }
 
 /* An engine cannot take away the maps that it has, but those of one that is gone. */
-static void who_has_it_open_cannot_have_it_otherwise(void **state)
+static void the_same_client_cannot_change_settings(void **state)
 {
 	struct capture_session session = { NULL };
 	struct pilotlight_capture_answer answer;
@@ -427,7 +427,7 @@ static void who_has_it_open_cannot_have_it_otherwise(void **state)
 	assert_int_equal(open_at(&session, 99, &answer), 0);
 	assert_true(answer.layout.is_taken_over);
 	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
-	capture_session_pass_on(&session);
+	capture_session_new_client(&session);
 	assert_int_equal(open_at(&session, 199, &answer), 0);
 	assert_false(answer.layout.is_taken_over);
 	capture_session_done(&session);
@@ -510,7 +510,7 @@ static void without_memory_it_fails(void **state)
 	capture_free(NULL);
 }
 
-static void a_broker_that_is_gone_is_told(void **state)
+static void a_closed_broker_is_reported(void **state)
 {
 	struct fault fault = { 0 };
 	struct capture *capture;
@@ -528,7 +528,7 @@ static void a_broker_that_is_gone_is_told(void **state)
 }
 
 /* As a kernel before 5.19 answers those without privileges: bpf() is -EPERM. */
-static void a_kernel_that_refuses_bpf_is_told(void **state)
+static void a_kernel_that_refuses_bpf_is_reported(void **state)
 {
 	struct setting *setting = *state;
 	int fd, status;
@@ -582,22 +582,22 @@ static void the_state_is_known_when_the_broker_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_BOTH(it_samples_from_start_to_stop),
+		IN_BOTH(sampling_runs_from_start_to_stop),
 		IN_BOTH(expected_samples_follow_the_rate),
-		IN_BOTH(cycles_are_had_or_refused),
+		IN_BOTH(cycles_drive_it_or_are_refused),
 		cmocka_unit_test_setup_teardown(
 			too_few_descriptors_change_nothing, set_up_here, tear_down),
 		IN_BOTH(settings_beyond_the_bounds_are_refused),
-		IN_BOTH(what_is_forgotten_samples_no_more),
+		IN_BOTH(a_forgotten_capture_stops_sampling),
 		SERVED(the_next_engine_takes_over),
-		SERVED(with_other_settings_it_is_loaded_anew),
-		SERVED(what_was_in_maps_that_go_is_told),
+		SERVED(other_settings_load_anew),
+		SERVED(undrained_samples_of_dropped_maps_are_reported),
 		cmocka_unit_test_setup_teardown(
-			who_has_it_open_cannot_have_it_otherwise, set_up_here, tear_down),
+			the_same_client_cannot_change_settings, set_up_here, tear_down),
 		SERVED(the_side_band_outlives_an_engine),
 		IN_BOTH(without_memory_it_fails),
-		SERVED(a_broker_that_is_gone_is_told),
-		SERVED(a_kernel_that_refuses_bpf_is_told),
+		SERVED(a_closed_broker_is_reported),
+		SERVED(a_kernel_that_refuses_bpf_is_reported),
 		SERVED(the_state_is_known_when_the_broker_is_gone),
 	};
 

@@ -81,7 +81,7 @@ static void requests_are_answered(void **state)
 	assert_int_equal(ask(*state, &request, sizeof(request), 0), -EINVAL);
 }
 
-static void what_is_malformed_is_refused_and_leaves_nothing(void **state)
+static void malformed_requests_are_refused_without_leaks(void **state)
 {
 	struct pilotlight_capture_request requests[2] = { request_of(PILOTLIGHT_CAPTURE_STATE),
 		request_of(PILOTLIGHT_CAPTURE_STATE) };
@@ -98,7 +98,7 @@ static void what_is_malformed_is_refused_and_leaves_nothing(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void answers_that_nobody_takes_are_dropped(void **state)
+static void unread_answers_are_dropped(void **state)
 {
 	struct setting *setting = *state;
 	const struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_STATE);
@@ -128,7 +128,7 @@ static void one_run_serves_one_request(void **state)
 	assert_false(has_work(setting));
 }
 
-static void after_one_client_comes_the_next(void **state)
+static void clients_can_follow_each_other(void **state)
 {
 	struct setting *setting = *state;
 	const struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_STATE);
@@ -166,7 +166,7 @@ static void other_sockets_are_refused(void **state)
 	assert_int_equal(ask(setting, &request, sizeof(request), 0), -ENXIO);
 }
 
-static void no_memory_no_server(void **state)
+static void failing_allocations_make_no_server(void **state)
 {
 	struct capture_server *server = NULL;
 	struct rlimit limit;
@@ -190,12 +190,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(requests_are_answered),
-		SERVER_TEST(what_is_malformed_is_refused_and_leaves_nothing),
-		SERVER_TEST(answers_that_nobody_takes_are_dropped),
+		SERVER_TEST(malformed_requests_are_refused_without_leaks),
+		SERVER_TEST(unread_answers_are_dropped),
 		SERVER_TEST(one_run_serves_one_request),
-		SERVER_TEST(after_one_client_comes_the_next),
+		SERVER_TEST(clients_can_follow_each_other),
 		SERVER_TEST(other_sockets_are_refused),
-		cmocka_unit_test(no_memory_no_server),
+		cmocka_unit_test(failing_allocations_make_no_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

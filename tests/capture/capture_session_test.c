@@ -21,7 +21,7 @@ static int execute(struct capture_session *session, struct pilotlight_capture_re
 	return answer->result;
 }
 
-static void what_is_well_formed_is_let_in(void **state)
+static void well_formed_requests_pass(void **state)
 {
 	(void)state;
 	for (uint32_t i = 1; i < PILOTLIGHT_CAPTURE_OPERATIONS; i++) {
@@ -46,7 +46,7 @@ static void unknown_operations_are_malformed(void **state)
 }
 
 /* Each byte behind the number, set where the operation does not use it. */
-static void what_is_not_used_is_zero(void **state)
+static void unused_fields_must_be_zero(void **state)
 {
 	(void)state;
 	for (uint32_t operation = 1; operation < PILOTLIGHT_CAPTURE_OPERATIONS; operation++) {
@@ -96,7 +96,7 @@ static void settings_out_of_range_open_nothing(void **state)
 	}
 }
 
-static void where_nothing_is_open_there_is_nothing_to_do(void **state)
+static void operations_need_an_open_capture(void **state)
 {
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
@@ -112,11 +112,11 @@ static void where_nothing_is_open_there_is_nothing_to_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_well_formed_is_let_in),
+		cmocka_unit_test(well_formed_requests_pass),
 		cmocka_unit_test(unknown_operations_are_malformed),
-		cmocka_unit_test(what_is_not_used_is_zero),
+		cmocka_unit_test(unused_fields_must_be_zero),
 		cmocka_unit_test(settings_out_of_range_open_nothing),
-		cmocka_unit_test(where_nothing_is_open_there_is_nothing_to_do),
+		cmocka_unit_test(operations_need_an_open_capture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

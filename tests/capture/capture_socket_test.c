@@ -31,7 +31,7 @@ static ino_t inode_of(int fd)
 	return status.st_ino;
 }
 
-static void descriptors_come_in_their_order(void **state)
+static void descriptors_arrive_in_order(void **state)
 {
 	static const size_t counts[] = { 0, 1, PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS,
 		PILOTLIGHT_CAPTURE_FDS };
@@ -80,7 +80,7 @@ static void descriptors_without_a_number_are_lost(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void a_message_that_is_too_long_tells_its_size(void **state)
+static void a_long_message_reports_its_size(void **state)
 {
 	struct capture_message message;
 	char text[2];
@@ -113,9 +113,9 @@ static void nothing_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PAIR_TEST(descriptors_come_in_their_order),
+		PAIR_TEST(descriptors_arrive_in_order),
 		PAIR_TEST(descriptors_without_a_number_are_lost),
-		PAIR_TEST(a_message_that_is_too_long_tells_its_size),
+		PAIR_TEST(a_long_message_reports_its_size),
 		PAIR_TEST(nothing_waits),
 	};
 

@@ -68,7 +68,7 @@ static void assert_sampled(size_t first, size_t second, size_t third)
 	assert_int_equal(attached[2], third);
 }
 
-static void cycles_drive_it_where_there_are_any(void **state)
+static void cycles_drive_it_if_available(void **state)
 {
 	assert_string_equal(cpu_events_name(*state), "");
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
@@ -78,7 +78,7 @@ static void cycles_drive_it_where_there_are_any(void **state)
 	assert_sampled(1, 1, 0);
 }
 
-static void whether_they_are_precise_is_told(void **state)
+static void precision_is_reported(void **state)
 {
 	assert_false(cpu_events_are_precise(*state));
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
@@ -101,7 +101,7 @@ static void whether_they_are_precise_is_told(void **state)
 	assert_false(cpu_events_are_precise(*state));
 }
 
-static void where_one_cpu_has_none_the_clock_drives_all(void **state)
+static void the_clock_drives_all_if_one_cpu_lacks_cycles(void **state)
 {
 	static const int errors[] = { -ENOENT, -EOPNOTSUPP, -EINVAL, -EBUSY };
 
@@ -121,7 +121,7 @@ static void without_any_source_it_fails(void **state)
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EOPNOTSUPP);
 }
 
-static void a_cpu_that_vanishes_is_passed_over(void **state)
+static void a_cpu_that_vanishes_is_skipped(void **state)
 {
 	kernel.error[1] = -ENODEV;
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
@@ -130,7 +130,7 @@ static void a_cpu_that_vanishes_is_passed_over(void **state)
 }
 
 /* That CPU alone is without an event, as long as it lasts. */
-static void what_passes_leaves_the_source_as_it_is(void **state)
+static void a_temporary_error_keeps_the_source(void **state)
 {
 	static const int errors[] = { -ENOMEM, -EMFILE, -ENFILE, -EINTR };
 
@@ -152,7 +152,7 @@ static void what_passes_leaves_the_source_as_it_is(void **state)
 	}
 }
 
-static void an_attachment_may_fail_for_now_too(void **state)
+static void attaching_may_fail_temporarily(void **state)
 {
 	attach_error = -EMFILE;
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), -EMFILE);
@@ -163,7 +163,7 @@ static void an_attachment_may_fail_for_now_too(void **state)
 }
 
 /* What one CPU refuses for good is not hidden by another that has no room for now. */
-static void a_refusal_counts_for_more(void **state)
+static void a_refusal_outranks_a_temporary_error(void **state)
 {
 	kernel.error[0] = -ENOMEM;
 	kernel.cycles_error[1] = -ENOENT;
@@ -176,7 +176,7 @@ static void a_refusal_counts_for_more(void **state)
 }
 
 /* By the clocks of the events that there are and were: 1000 a second, so one at each look. */
-static void of_a_cpu_without_an_event_nothing_is_expected(void **state)
+static void a_cpu_without_an_event_expects_no_samples(void **state)
 {
 	cpu_events_set_sources(*state, false, true);
 	kernel.error[1] = kernel.error[2] = -EMFILE;
@@ -213,16 +213,16 @@ static void without_memory_it_fails_and_goes_on_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EVENTS_TEST(cycles_drive_it_where_there_are_any),
-		EVENTS_TEST(whether_they_are_precise_is_told),
-		EVENTS_TEST(where_one_cpu_has_none_the_clock_drives_all),
+		EVENTS_TEST(cycles_drive_it_if_available),
+		EVENTS_TEST(precision_is_reported),
+		EVENTS_TEST(the_clock_drives_all_if_one_cpu_lacks_cycles),
 		EVENTS_TEST(without_any_source_it_fails),
-		EVENTS_TEST(a_cpu_that_vanishes_is_passed_over),
-		EVENTS_TEST(what_passes_leaves_the_source_as_it_is),
-		EVENTS_TEST(an_attachment_may_fail_for_now_too),
-		EVENTS_TEST(a_refusal_counts_for_more),
+		EVENTS_TEST(a_cpu_that_vanishes_is_skipped),
+		EVENTS_TEST(a_temporary_error_keeps_the_source),
+		EVENTS_TEST(attaching_may_fail_temporarily),
+		EVENTS_TEST(a_refusal_outranks_a_temporary_error),
 		EVENTS_TEST(without_memory_it_fails_and_goes_on_later),
-		EVENTS_TEST(of_a_cpu_without_an_event_nothing_is_expected),
+		EVENTS_TEST(a_cpu_without_an_event_expects_no_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static void ranges_are_spread_out(void **state)
 	free(cpus);
 }
 
-static void nonsense_is_refused(void **state)
+static void malformed_lists_are_refused(void **state)
 {
 	const char *const texts[] = { "", "\n", "a", "1-", "-1", "3-1", "0,0", "4,2", "1,", "0-1x",
 		"1 2", "0-3,2-5" };
@@ -72,7 +72,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_spread_out),
-		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(malformed_lists_are_refused),
 		cmocka_unit_test(online_cpus_are_as_many_as_the_library_says),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -65,7 +65,7 @@ static void list_files(struct capture *capture, struct found *ret_found)
 	assert_int_equal(stat("/proc/self/exe", &ret_found->executable), 0);
 	assert_int_equal(capture_list_files(capture), 0);
 	assert_true(
-		walk_maps_take_requests(capture_walk_maps(capture), take_request, ret_found) >= 0);
+		walk_maps_drain_requests(capture_walk_maps(capture), take_request, ret_found) >= 0);
 }
 
 static void each_mapped_file_is_requested_once(void **state)

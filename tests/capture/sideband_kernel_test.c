@@ -104,7 +104,7 @@ static pid_t run_true(void)
 	return child;
 }
 
-static void a_process_is_told_from_fork_to_exit(void **state)
+static void a_process_is_reported_from_fork_to_exit(void **state)
 {
 	struct sideband *sideband = open_sideband(512 << 10);
 	struct seen seen = { 0 };
@@ -147,7 +147,7 @@ static size_t heap_bytes(void)
 	return heap.uordblks + heap.hblkhd;
 }
 
-static void room_that_a_stall_has_made_is_given_back(void **state)
+static void buffers_grown_by_a_stall_shrink(void **state)
 {
 	struct sideband *sideband = open_sideband(4 << 20);
 	struct seen seen = { .child = getpid() };
@@ -305,12 +305,12 @@ static void rings_are_kept_and_others_dropped(void **state)
 	(void)state;
 	open_rings(&rings);
 	assert_int_equal(sideband_open(64 << 10, &sideband), 0);
-	assert_false(sideband_tells_cgroups(sideband));
+	assert_false(sideband_reports_cgroups(sideband));
 	adopt_rings(sideband, rings);
 	bytes = sideband_bytes(sideband);
-	assert_true(sideband_tells_cgroups(sideband));
-	sideband_set_tells_cgroups(sideband, false);
-	assert_false(sideband_tells_cgroups(sideband));
+	assert_true(sideband_reports_cgroups(sideband));
+	sideband_set_reports_cgroups(sideband, false);
+	assert_false(sideband_reports_cgroups(sideband));
 	/* The same once more: none is new. */
 	adopt_rings(sideband, rings);
 	assert_int_equal(sideband_drop_others(sideband), 0);
@@ -357,7 +357,7 @@ static void without_memory_there_are_no_rings(void **state)
 	sideband_rings_free(NULL);
 }
 
-static void what_is_no_ring_is_not_adopted(void **state)
+static void other_descriptors_are_not_adopted(void **state)
 {
 	struct sideband_ring ring = { .id = 1, .fd = -1 };
 	struct sideband *sideband;
@@ -400,7 +400,7 @@ static bool has_no_controllers(void)
 	return first == EOF || first == '\n';
 }
 
-static void a_new_cgroup_is_told(void **state)
+static void a_new_cgroup_is_reported(void **state)
 {
 	struct sideband *sideband;
 	struct seen seen = { .child = -1 };
@@ -408,7 +408,7 @@ static void a_new_cgroup_is_told(void **state)
 	(void)state;
 	make_cgroup(&seen);
 	sideband = open_sideband(64 << 10);
-	if (!sideband_tells_cgroups(sideband)) {
+	if (!sideband_reports_cgroups(sideband)) {
 		sideband_free(sideband);
 		print_message("skipped: the kernel does not tell of cgroups (Linux 5.7)\n");
 		skip();
@@ -469,16 +469,16 @@ static void a_perf_beside_us_is_not_disturbed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_is_told_from_fork_to_exit),
+		cmocka_unit_test(a_process_is_reported_from_fork_to_exit),
 		cmocka_unit_test(later_records_wait_for_their_turn),
-		cmocka_unit_test(room_that_a_stall_has_made_is_given_back),
+		cmocka_unit_test(buffers_grown_by_a_stall_shrink),
 		cmocka_unit_test(a_ring_that_is_too_small_says_so),
 		cmocka_unit_test(cpus_can_leave_and_come_back),
 		cmocka_unit_test(rings_are_read_by_one_after_the_other),
 		cmocka_unit_test(rings_are_kept_and_others_dropped),
 		cmocka_unit_test(without_memory_there_are_no_rings),
-		cmocka_unit_test(what_is_no_ring_is_not_adopted),
-		cmocka_unit_test(a_new_cgroup_is_told),
+		cmocka_unit_test(other_descriptors_are_not_adopted),
+		cmocka_unit_test(a_new_cgroup_is_reported),
 		cmocka_unit_test(a_perf_beside_us_is_not_disturbed),
 	};
 

@@ -205,7 +205,7 @@ static void uninteresting_records_say_so(void **state)
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 64, "\x07"), 0);
 }
 
-static void lies_are_refused(void **state)
+static void inconsistent_records_are_refused(void **state)
 {
 	(void)state;
 	/* The size of the record, one off either way. */
@@ -288,7 +288,7 @@ int main(void)
 		cmocka_unit_test(tasks_and_names),
 		cmocka_unit_test(cgroups_have_an_id_and_a_path),
 		cmocka_unit_test(uninteresting_records_say_so),
-		cmocka_unit_test(lies_are_refused),
+		cmocka_unit_test(inconsistent_records_are_refused),
 		cmocka_unit_test(short_records_are_refused),
 		cmocka_unit_test(no_alignment_is_needed),
 	};

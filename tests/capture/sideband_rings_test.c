@@ -50,7 +50,7 @@ static void rings_follow_the_cpus(void **state)
 		assert_int_not_equal(sideband_rings_get(*state, i).id, id);
 }
 
-static void a_cpu_that_vanishes_is_passed_over(void **state)
+static void a_cpu_that_vanishes_is_skipped(void **state)
 {
 	kernel.error[0] = -ENODEV;
 	assert_int_equal(sideband_rings_set_cpus(*state, cpus, CPUS), 0);
@@ -58,7 +58,7 @@ static void a_cpu_that_vanishes_is_passed_over(void **state)
 }
 
 /* Those behind it have theirs, and it has its own once that passes. */
-static void one_that_cannot_be_had_keeps_up_no_other(void **state)
+static void one_failing_ring_does_not_stop_the_others(void **state)
 {
 	uint64_t generation;
 
@@ -97,8 +97,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RINGS_TEST(rings_follow_the_cpus),
-		RINGS_TEST(a_cpu_that_vanishes_is_passed_over),
-		RINGS_TEST(one_that_cannot_be_had_keeps_up_no_other),
+		RINGS_TEST(a_cpu_that_vanishes_is_skipped),
+		RINGS_TEST(one_failing_ring_does_not_stop_the_others),
 		RINGS_TEST(without_memory_it_fails_and_goes_on_later),
 	};
 

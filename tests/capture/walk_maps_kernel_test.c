@@ -97,7 +97,7 @@ static void arrays_are_the_maps_memory(void **state)
 	close_fixture(&fixture);
 }
 
-static void files_are_told_and_taken_back(void **state)
+static void files_are_added_and_removed(void **state)
 {
 	const struct pilotlight_file_key key = { .inode = 5 };
 	struct pilotlight_walk_file file = { .id = 9, .used_window = 3 };
@@ -133,14 +133,14 @@ static void count_request(void *context, const struct pilotlight_file_key *key,
 	seen[key->inode]++;
 }
 
-static void each_request_is_taken_once(void **state)
+static void each_request_is_drained_once(void **state)
 {
 	uint64_t seen[500] = { 0 };
 	struct fixture fixture;
 
 	(void)state;
 	open_fixture(&fixture);
-	assert_int_equal(walk_maps_take_requests(&fixture.maps, count_request, seen), 0);
+	assert_int_equal(walk_maps_drain_requests(&fixture.maps, count_request, seen), 0);
 	for (uint64_t i = 0; i < ARRAY_SIZE(seen); i++) {
 		const struct pilotlight_file_key key = { .inode = i };
 		const struct pilotlight_walk_request request = { .start = i * 4096 };
@@ -148,14 +148,14 @@ static void each_request_is_taken_once(void **state)
 		assert_int_equal(
 			bpf_map_update_elem(fixture.fds.requests, &key, &request, BPF_ANY), 0);
 	}
-	assert_int_equal(walk_maps_take_requests(&fixture.maps, count_request, seen), 500);
+	assert_int_equal(walk_maps_drain_requests(&fixture.maps, count_request, seen), 500);
 	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
 		assert_int_equal(seen[i], 1);
-	assert_int_equal(walk_maps_take_requests(&fixture.maps, count_request, seen), 0);
+	assert_int_equal(walk_maps_drain_requests(&fixture.maps, count_request, seen), 0);
 	close_fixture(&fixture);
 }
 
-static void what_another_has_left_is_taken_back(void **state)
+static void files_of_an_earlier_engine_are_removed(void **state)
 {
 	const struct pilotlight_walk_request request = { .start = 0 };
 	const struct pilotlight_walk_file file = { .id = 9 };
@@ -178,11 +178,11 @@ static void what_another_has_left_is_taken_back(void **state)
 		assert_int_equal(walk_maps_used_window(&fixture.maps,
 					 &(struct pilotlight_file_key){ .inode = i }, &window),
 			-ENOENT);
-	assert_int_equal(walk_maps_take_requests(&fixture.maps, count_request, seen), 0);
+	assert_int_equal(walk_maps_drain_requests(&fixture.maps, count_request, seen), 0);
 	close_fixture(&fixture);
 }
 
-static void maps_that_are_not_what_they_should_be_are_an_error(void **state)
+static void maps_of_other_kinds_are_refused(void **state)
 {
 	struct walk_maps maps;
 	struct fixture fixture;
@@ -203,10 +203,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_keep_to_the_budget),
 		cmocka_unit_test(arrays_are_the_maps_memory),
-		cmocka_unit_test(files_are_told_and_taken_back),
-		cmocka_unit_test(each_request_is_taken_once),
-		cmocka_unit_test(what_another_has_left_is_taken_back),
-		cmocka_unit_test(maps_that_are_not_what_they_should_be_are_an_error),
+		cmocka_unit_test(files_are_added_and_removed),
+		cmocka_unit_test(each_request_is_drained_once),
+		cmocka_unit_test(files_of_an_earlier_engine_are_removed),
+		cmocka_unit_test(maps_of_other_kinds_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ static void a_child_answers(void **state)
 	assert_int_equal(close(second_fd), 0);
 }
 
-static void ends_are_told(void **state)
+static void ends_are_reported(void **state)
 {
 	static const struct {
 		const char *role;
@@ -188,7 +188,7 @@ static void replies_are_bounded(void **state)
 	assert_int_equal(run("reply 0").reply_bytes, 0);
 }
 
-static void one_that_dies_at_once_is_told(void **state)
+static void a_child_that_dies_at_once_is_reported(void **state)
 {
 	char *const arguments[] = { "pilotlight", "answer", "dies at once", NULL };
 	const struct request request = request_of("reply 1");
@@ -233,7 +233,7 @@ static void assert_dead(int alive)
 	assert_int_equal(close(alive), 0);
 }
 
-static void one_that_never_answers_is_killed(void **state)
+static void a_child_that_never_answers_is_killed(void **state)
 {
 	struct child_process_end end;
 	int alive;
@@ -246,7 +246,7 @@ static void one_that_never_answers_is_killed(void **state)
 	assert_dead(alive);
 }
 
-static void one_may_take_its_time(void **state)
+static void a_slow_child_may_answer_in_time(void **state)
 {
 	struct child_process_end end;
 	struct child_process *child;
@@ -335,7 +335,7 @@ static void children_end_with_the_broker(void **state)
 }
 
 /* A broker that hangs is not waited for long: closing the end is enough for the child's. */
-static void a_broker_that_hangs_is_left(void **state)
+static void freeing_does_not_wait_for_a_hung_broker(void **state)
 {
 	struct child_process *child;
 	int alive;
@@ -349,7 +349,7 @@ static void a_broker_that_hangs_is_left(void **state)
 	assert_dead(alive);
 }
 
-static void as_many_run_as_may(void **state)
+static void the_limit_of_children_is_reported(void **state)
 {
 	struct child_process *children[8], *other = NULL;
 	const struct child_process_options options = {
@@ -393,7 +393,7 @@ static int connect_to_answer(int socket_fd, struct broker **ret_broker, int *ret
 	return end[1];
 }
 
-static void one_that_is_gone_before_it_is_asked_is_told(void **state)
+static void a_child_gone_before_its_request_is_reported(void **state)
 {
 	const struct pilotlight_child_end told = { .exit_status = 6, .cpu_ns = 5 };
 	struct child_process_end end;
@@ -420,7 +420,7 @@ static void one_that_is_gone_before_it_is_asked_is_told(void **state)
 }
 
 /* A broker of this very process has nobody to start. */
-static void a_broker_here_leaves_it_to_us(void **state)
+static void a_local_broker_starts_no_children(void **state)
 {
 	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
@@ -429,7 +429,7 @@ static void a_broker_here_leaves_it_to_us(void **state)
 	broker = NULL;
 }
 
-static void what_cannot_be_started_is_told(void **state)
+static void a_failed_start_is_reported(void **state)
 {
 	const struct child_descriptor bad = { .fd = 1000, .number = FIRST_NUMBER };
 	struct child_process_options options = {
@@ -450,7 +450,7 @@ static void what_cannot_be_started_is_told(void **state)
 }
 
 /* However few numbers there are left, either it starts or it leaves nothing. */
-static void without_descriptors_nothing_is_left(void **state)
+static void without_descriptors_nothing_leaks(void **state)
 {
 	const struct request request = request_of("exit 0");
 	const struct child_process_options options = {
@@ -481,7 +481,7 @@ static void without_descriptors_nothing_is_left(void **state)
 	assert_int_equal(wait_for(child).signal, 0);
 }
 
-static void a_failing_allocation_is_told(void **state)
+static void a_failing_allocation_is_reported(void **state)
 {
 	const struct child_process_options options = {
 		.broker = broker,
@@ -519,22 +519,22 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		IN_BOTH_WAYS(a_child_answers),
-		IN_BOTH_WAYS(ends_are_told),
+		IN_BOTH_WAYS(ends_are_reported),
 		IN_BOTH_WAYS(replies_are_bounded),
-		HERE(one_that_dies_at_once_is_told),
-		IN_BOTH_WAYS(one_that_never_answers_is_killed),
-		IN_BOTH_WAYS(one_may_take_its_time),
+		HERE(a_child_that_dies_at_once_is_reported),
+		IN_BOTH_WAYS(a_child_that_never_answers_is_killed),
+		IN_BOTH_WAYS(a_slow_child_may_answer_in_time),
 		IN_BOTH_WAYS(freeing_kills),
 		IN_BOTH_WAYS(children_end_with_their_owner),
 		cmocka_unit_test_setup_teardown(
 			children_end_with_the_broker, set_up_broker, tear_down_dead_broker),
-		BY_A_BROKER(a_broker_that_hangs_is_left),
-		BY_A_BROKER(as_many_run_as_may),
-		HERE(one_that_is_gone_before_it_is_asked_is_told),
-		HERE(a_broker_here_leaves_it_to_us),
-		IN_BOTH_WAYS(what_cannot_be_started_is_told),
-		IN_BOTH_WAYS(without_descriptors_nothing_is_left),
-		IN_BOTH_WAYS(a_failing_allocation_is_told),
+		BY_A_BROKER(freeing_does_not_wait_for_a_hung_broker),
+		BY_A_BROKER(the_limit_of_children_is_reported),
+		HERE(a_child_gone_before_its_request_is_reported),
+		HERE(a_local_broker_starts_no_children),
+		IN_BOTH_WAYS(a_failed_start_is_reported),
+		IN_BOTH_WAYS(without_descriptors_nothing_leaks),
+		IN_BOTH_WAYS(a_failing_allocation_is_reported),
 	};
 
 	if (argc > 1)

@@ -187,7 +187,7 @@ static int send_and_receive(const uint8_t *numbers, size_t count, const struct t
 	return wait_for_child(child, socket_fd);
 }
 
-static void what_is_sent_is_received(void **state)
+static void requests_are_received_as_sent(void **state)
 {
 	static const struct trial none = { .is_right = has_no_files },
 				  some = { .is_right = has_some }, all = { .is_right = has_all };
@@ -320,7 +320,7 @@ static void messages_of_another_size_are_refused(void **state)
 	assert_int_equal(send_raw(&message, 0, 1, &unprepared), EPIPE);
 }
 
-static void an_owner_that_is_gone_is_told(void **state)
+static void a_closed_owner_is_reported(void **state)
 {
 	int socket_fd;
 	pid_t child = start_child(&unprepared, &socket_fd);
@@ -357,7 +357,7 @@ static void lose_socket(void)
 	(void)close(CHILD_SOCKET_NUMBER);
 }
 
-static void what_the_child_lacks_is_told(void **state)
+static void missing_resources_of_the_child_are_reported(void **state)
 {
 	static const struct {
 		struct trial trial;
@@ -384,7 +384,7 @@ static void what_the_child_lacks_is_told(void **state)
 
 /* --- the owner's side ------------------------------------------------------------------------- */
 
-static void a_child_that_is_gone_is_told(void **state)
+static void a_closed_child_is_reported(void **state)
 {
 	int pair[2];
 
@@ -395,7 +395,7 @@ static void a_child_that_is_gone_is_told(void **state)
 	(void)close(pair[0]);
 }
 
-static void a_child_that_takes_nothing_is_not_waited_for(void **state)
+static void sending_never_waits_for_the_child(void **state)
 {
 	int pair[2], r, sent = 0;
 
@@ -408,7 +408,7 @@ static void a_child_that_takes_nothing_is_not_waited_for(void **state)
 	(void)close(pair[1]);
 }
 
-static void what_cannot_be_passed_is_told(void **state)
+static void descriptors_that_cannot_be_passed_are_reported(void **state)
 {
 	const struct child_descriptor descriptor = { .fd = 1000, .number = 4 };
 	int pair[2];
@@ -424,15 +424,15 @@ static void what_cannot_be_passed_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_sent_is_received),
+		cmocka_unit_test(requests_are_received_as_sent),
 		cmocka_unit_test(a_child_may_come_later_than_its_request),
 		cmocka_unit_test(malformed_tables_are_refused),
 		cmocka_unit_test(messages_of_another_size_are_refused),
-		cmocka_unit_test(an_owner_that_is_gone_is_told),
-		cmocka_unit_test(what_the_child_lacks_is_told),
-		cmocka_unit_test(a_child_that_is_gone_is_told),
-		cmocka_unit_test(a_child_that_takes_nothing_is_not_waited_for),
-		cmocka_unit_test(what_cannot_be_passed_is_told),
+		cmocka_unit_test(a_closed_owner_is_reported),
+		cmocka_unit_test(missing_resources_of_the_child_are_reported),
+		cmocka_unit_test(a_closed_child_is_reported),
+		cmocka_unit_test(sending_never_waits_for_the_child),
+		cmocka_unit_test(descriptors_that_cannot_be_passed_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,7 +249,7 @@ static void use_walk_maps(const struct walk_maps *maps)
 	unsigned requests = 0;
 	uint32_t window;
 
-	REQUIRE(walk_maps_take_requests(maps, count_request, &requests) >= 0);
+	REQUIRE(walk_maps_drain_requests(maps, count_request, &requests) >= 0);
 	REQUIRE(requests > 0);
 	REQUIRE(walk_maps_put_file(maps, &key, &file) == 0);
 	REQUIRE(walk_maps_used_window(maps, &key, &window) == 0);
@@ -281,7 +281,7 @@ static int work_for_walks(const struct capture *capture)
 	work_on_many_stacks();
 	if (!maps)
 		return 0;
-	r = walk_maps_take_requests(maps, tell_of_file, (void *)maps);
+	r = walk_maps_drain_requests(maps, tell_of_file, (void *)maps);
 	return r < 0 ? r : 0;
 }
 

@@ -154,7 +154,7 @@ static void record(struct fixture *fixture)
 	for (unsigned i = 0; i < 10; i++) {
 		(void)recurse(DEPTH, 100000000);
 		if (capture_walk_maps(fixture->capture))
-			assert_true(walk_maps_take_requests(capture_walk_maps(fixture->capture),
+			assert_true(walk_maps_drain_requests(capture_walk_maps(fixture->capture),
 					    tell_of_file, fixture) >= 0);
 		drain_once(fixture);
 	}
@@ -265,7 +265,7 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 		fail_msg("%s", fault.text);
 	/* Samples that the kernel walks have no times of their own. */
 	use_cpu_ms(100);
-	assert_true(walk_maps_take_requests(
+	assert_true(walk_maps_drain_requests(
 			    capture_walk_maps(fixture.capture), tell_of_file, &fixture) > 0);
 	for (size_t i = 0; i < ARRAY_SIZE(fixture.stays) && !missing; i++) {
 		missing = stay_in_new_cgroup(&fixture.stays[i], &home);

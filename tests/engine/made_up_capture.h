@@ -238,7 +238,7 @@ int sideband_poll_fd(const struct sideband *sideband)
 	return sideband->poll_fd;
 }
 
-bool sideband_tells_cgroups(const struct sideband *sideband)
+bool sideband_reports_cgroups(const struct sideband *sideband)
 {
 	(void)sideband;
 	return true;

@@ -232,7 +232,7 @@ static void confines_to_nothing(void)
 	REQUIRE(open("/", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
 }
 
-static void the_kernels_version_is_taken(void **state)
+static void the_version_of_the_kernel_is_used(void **state)
 {
 	(void)state;
 	if (landlock_version() < 1) {
@@ -289,7 +289,7 @@ int main(void)
 		cmocka_unit_test(every_version_confines),
 		cmocka_unit_test(the_first_version_is_for_readers),
 		cmocka_unit_test(signals_and_abstract_sockets_stay_inside),
-		cmocka_unit_test(the_kernels_version_is_taken),
+		cmocka_unit_test(the_version_of_the_kernel_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

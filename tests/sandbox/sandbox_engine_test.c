@@ -191,13 +191,13 @@ static void assert_outcomes(int (*prepare)(void), bool is_query)
 	assert_int_equal(wrong, 0);
 }
 
-static void an_engine_may_do_this_and_not_that(void **state)
+static void calls_of_an_engine_are_filtered(void **state)
 {
 	(void)state;
 	assert_outcomes(become_engine_of_files, false);
 }
 
-static void a_query_may_do_this_and_not_that(void **state)
+static void calls_of_a_query_are_filtered(void **state)
 {
 	(void)state;
 	assert_outcomes(become_query_of_files, true);
@@ -210,7 +210,7 @@ static void clones_by_structure(void)
 	REQUIRE(syscall(SYS_clone3, arguments, sizeof(arguments)) < 0 && errno == ENOSYS);
 }
 
-static void libraries_are_sent_to_the_older_clone(void **state)
+static void clone3_fails_so_that_libraries_use_clone(void **state)
 {
 	(void)state;
 	assert_passes(become_engine, clones_by_structure);
@@ -229,7 +229,7 @@ static void abort_with_a_handler(void)
 	abort();
 }
 
-static void an_abort_ends_it_as_one(void **state)
+static void an_abort_ends_with_its_signal(void **state)
 {
 	static void (*const trials[])(void) = { abort, abort_with_a_handler };
 
@@ -255,7 +255,7 @@ static void calls_as_a_32_bit_program(void)
 #endif
 }
 
-static void another_architectures_calls_kill(void **state)
+static void calls_of_another_architecture_kill(void **state)
 {
 	(void)state;
 	assert_int_equal(outcome_of(run_trial(become_engine, calls_as_a_32_bit_program)), KILLED);
@@ -300,11 +300,11 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_engine_may_do_this_and_not_that),
-		cmocka_unit_test(a_query_may_do_this_and_not_that),
-		cmocka_unit_test(libraries_are_sent_to_the_older_clone),
-		cmocka_unit_test(an_abort_ends_it_as_one),
-		cmocka_unit_test(another_architectures_calls_kill),
+		cmocka_unit_test(calls_of_an_engine_are_filtered),
+		cmocka_unit_test(calls_of_a_query_are_filtered),
+		cmocka_unit_test(clone3_fails_so_that_libraries_use_clone),
+		cmocka_unit_test(an_abort_ends_with_its_signal),
+		cmocka_unit_test(calls_of_another_architecture_kill),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

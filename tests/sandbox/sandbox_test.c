@@ -121,7 +121,7 @@ static int become_somebody_first(void)
 	return drop_privileges();
 }
 
-static void privileges_are_gone(void **state)
+static void privileges_are_dropped(void **state)
 {
 	(void)state;
 	assert_passes(drop_privileges, has_no_privileges);
@@ -314,7 +314,7 @@ static void knows_a_stranger(void)
 	REQUIRE(sandbox_die_with_parent(file_fd) == -ENOTSOCK);
 }
 
-static void the_parent_is_who_made_the_socket(void **state)
+static void the_parent_is_the_maker_of_the_socket(void **state)
 {
 	(void)state;
 	assert_passes(do_nothing, follows_its_parent);
@@ -554,14 +554,14 @@ static void traces(void)
 	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 }
 
-static void what_is_open_can_be_used(void **state)
+static void open_files_can_be_used(void **state)
 {
 	(void)state;
 	assert_passes(forbid, works_with_what_it_has);
 	assert_passes(forbid, is_refused_names);
 }
 
-static void all_else_kills(void **state)
+static void all_other_calls_kill(void **state)
 {
 	static void (*const trials[])(void) = { makes_a_socket, forks, executes, maps_code,
 		makes_code, maps_uncounted_memory, maps_a_stack, takes_uncounted_disk, duplicates,
@@ -578,7 +578,7 @@ static int forbid_with_signals(void)
 	return forbid();
 }
 
-static void an_abort_is_told_as_one(void **state)
+static void an_abort_is_reported_as_sigabrt(void **state)
 {
 	(void)state;
 	assert_dies_of(SIGABRT, forbid_with_signals, abort);
@@ -596,19 +596,19 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(privileges_are_gone),
+		cmocka_unit_test(privileges_are_dropped),
 		cmocka_unit_test(root_becomes_nobody),
 		cmocka_unit_test(root_that_cannot_change_fails),
 		cmocka_unit_test(root_without_a_nobody_stays),
 		cmocka_unit_test(the_user_can_be_chosen),
 		cmocka_unit_test(capabilities_can_be_kept),
 		cmocka_unit_test(programs_inherit_no_privileges),
-		cmocka_unit_test(the_parent_is_who_made_the_socket),
+		cmocka_unit_test(the_parent_is_the_maker_of_the_socket),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(the_memory_limit_holds),
-		cmocka_unit_test(what_is_open_can_be_used),
-		cmocka_unit_test(all_else_kills),
-		cmocka_unit_test(an_abort_is_told_as_one),
+		cmocka_unit_test(open_files_can_be_used),
+		cmocka_unit_test(all_other_calls_kill),
+		cmocka_unit_test(an_abort_is_reported_as_sigabrt),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
