@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Children whose client is the test, and which are this program anew: each does what the first
- * message on its socket says.
+ * The test is the client. Its children are this program executed again; the first message on the
+ * socket selects what each does.
  */
 #include "broker/broker_children.h"
 
@@ -42,7 +42,7 @@ static bool has_ambient_capabilities(void)
 	return false;
 }
 
-/* What it was started with. */
+/* The child's arguments. */
 static void describe(char *text, int argc, char **argv)
 {
 	struct sigaction action;
@@ -281,7 +281,7 @@ static void ends_are_reported(void **state)
 	assert_counted(setting, 4, 0);
 }
 
-/* Whoever closes its socket has nothing to say to it: it sees that, and is let be. */
+/* Closing the child's socket does not kill the child: the child sees the end of file. */
 static void a_child_outlives_its_socket(void **state)
 {
 	struct setting *setting = *state;

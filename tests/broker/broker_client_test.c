@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A client whose server is the test. Answers are sent before they are asked for, so that nobody
- * waits, but for those that never come.
+ * The test is the server. It sends answers in advance, so that no test waits, except for answers
+ * that never come.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -139,7 +139,7 @@ static void answers_are_returned_unchanged(void **state)
 	assert_int_equal(take_request(setting), 0);
 }
 
-/* What the broker meets with is not what befell its connection. */
+/* An error of the broker is not an error of the connection. */
 static void errors_of_the_broker_do_not_end_it(void **state)
 {
 	static const int errors[] = { -EPIPE, -ETIMEDOUT, -EAGAIN, -EMFILE, -EBADMSG };
@@ -253,7 +253,7 @@ static void answers_are_matched_by_number(void **state)
 {
 	struct setting *setting = *state;
 
-	/* Nobody has asked that yet. */
+	/* The number of a request that was not sent yet. */
 	answer(setting, 2, 0, 1);
 	assert_asks(setting, -EBADMSG);
 	answer(setting, UINT64_MAX, 0, 1);

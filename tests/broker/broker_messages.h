@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Either side of a broker's socket, played by a test, which may send what a sound one would not. */
+/*
+ * Functions by which a test plays either side of a broker's socket, and may send malformed
+ * messages.
+ */
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +55,7 @@ static inline int next_descriptor(void)
 	return fd;
 }
 
-/* Leaves room for `more` descriptors, as long as those that are there have low numbers. */
+/* Leaves room for `more` descriptors, if the open ones have low numbers. */
 static inline struct rlimit limit_descriptors(int more)
 {
 	struct rlimit before, limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which requests are malformed: what each operation uses, and that nothing else may be set. */
+/* Which requests are malformed: each operation requires its own fields and forbids all others. */
 #include "broker/broker_request.h"
 #include "pilotlight/broker_request.h"
 
@@ -60,7 +60,7 @@ static struct pilotlight_broker_request request_of(uint32_t operation)
 #define FOR_EACH_OPERATION(operation) \
 	for (uint32_t operation = 1; operation < PILOTLIGHT_BROKER_OPERATIONS; operation++)
 
-/* Is it sound just where the operation uses one of the fields of `letters`? */
+/* Is the request well-formed exactly if the operation uses one of the fields of `letters`? */
 static void assert_sound(const struct pilotlight_broker_request *request, const char *letters)
 {
 	int expected = has(request->operation, letters) ? 0 : -EBADMSG;

@@ -328,7 +328,7 @@ static void descriptors_of_clients_are_not_received(void **state)
 	assert_int_equal(counters->refusals[BROKER_REFUSAL_DESCRIPTOR], 2);
 	assert_int_equal(counters->refusals[BROKER_REFUSAL_SIZE], 1);
 	assert_int_equal(next_descriptor(), next);
-	/* Nobody has the pipe's other end any more. */
+	/* The pipe's other end is closed. */
 	assert_int_equal(close(pipe_fds[1]), 0);
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 0);
 	assert_int_equal(close(pipe_fds[0]), 0);
@@ -412,7 +412,7 @@ static void children_are_started_and_counted(void **state)
 	ask_for_child(setting, 1, BROKER_CHILD_ANSWER);
 	take_child(setting, fds);
 	assert_int_equal(counters->children.started, 1);
-	/* It ends as it is told to. */
+	/* It exits with the status that was sent. */
 	send_message(fds[0], "7", 1, -1, 0);
 	while (recv(fds[1], &end, sizeof(end), MSG_DONTWAIT) < 0)
 		wait_for_server(setting);
@@ -460,7 +460,7 @@ static void children_end_with_the_client(void **state)
 	assert_int_equal(broker_server_run(setting->server), -EPIPE);
 }
 
-/* Nobody has taken its descriptors, so it is of no use. */
+/* The client did not receive its descriptors, so it was killed. */
 static void a_child_whose_answer_is_dropped_is_killed(void **state)
 {
 	struct setting *setting = *state;
@@ -511,7 +511,7 @@ static void a_closed_client_is_reported(void **state)
 	assert_counted(setting, 0, 0);
 }
 
-/* What it asked is answered to nobody, and what it was answered is closed. */
+/* The answer is not delivered, and its descriptors are closed. */
 static void a_client_that_closes_during_a_request_is_reported(void **state)
 {
 	struct setting *setting = *state;
@@ -651,7 +651,7 @@ static void serving_takes_no_memory(void **state)
 
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* A child of the server: it ends with the status that it is told. */
+/* A child of the server: it exits with the status that it is sent. */
 static int child_role(void)
 {
 	char status = 99;

@@ -128,7 +128,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Is `fd` what reads as `text`, and closed on exec and read-only? Closes it. */
+/* Does `fd` read as `text`, and is it O_CLOEXEC and read-only? Closes it. */
 static void assert_reads(int fd, const char *text)
 {
 	char bytes[64] = "";
@@ -348,7 +348,7 @@ static void set_mode(const struct tree *tree, const char *name, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
-/* By whatever request names it: a file that nobody else may read is opened only if it is code. */
+/* For every request by name: a file that others may not read is opened only if it is executable. */
 static void secrets_are_not_opened_by_name(void **state)
 {
 	static const struct {
@@ -378,7 +378,7 @@ static void secrets_are_not_opened_by_name(void **state)
 			result);
 		assert_int_equal(
 			broker_open_alternate_file(tree->broker, path, &none, &fds[3]), result);
-		/* Of several places the last one says what came of it. */
+		/* If several places are searched, the last one's error is returned. */
 		assert_int_equal(broker_open_debuglink(tree->broker, binary, "outside", &fds[4]),
 			result ? -ENOENT : 0);
 		for (size_t j = 0; j < 5; j++) {
@@ -474,7 +474,7 @@ static void module_notes_open_by_name(void **state)
 	assert_reads(fd, "note\n");
 }
 
-/* As long as the kernel takes them, and longer. */
+/* The longest path that the kernel accepts, and a longer one. */
 static void texts_are_bounded(void **state)
 {
 	struct tree *tree = *state;

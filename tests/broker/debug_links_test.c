@@ -148,7 +148,7 @@ static void debuglinks_must_be_plain_file_names(void **state)
 	path[sizeof(path) - 1] = '\0';
 	path[PATH_MAX - 2] = '/';
 	assert_int_equal(broker_open_debuglink(tree->broker, path, "x", &fd), -ENAMETOOLONG);
-	/* A link was put there by somebody: another file may be behind it. */
+	/* A user may have put the link there, so it is not followed. */
 	(void)snprintf(link, sizeof(link), "%s/bin/secret.debug", tree->root);
 	assert_int_equal(symlink(tree->tool, link), 0);
 	assert_true(broker_open_debuglink(tree->broker, tree->tool, "secret.debug", &fd) < 0);

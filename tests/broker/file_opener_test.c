@@ -34,7 +34,7 @@ struct setting {
 	struct file_opener opener;
 };
 
-/* What an opener has, for the test to look at. */
+/* What an opener has, sent to the test. */
 struct possession {
 	uint64_t capabilities;
 	size_t descriptors;
@@ -179,7 +179,7 @@ static enum file_opener_event next_event(struct setting *setting)
 	return event;
 }
 
-/* What the server finds of the message that the opener has left. */
+/* The message that the opener left in the socket for the server. */
 static void assert_left(struct setting *setting, char expected)
 {
 	struct broker_message message;
@@ -244,7 +244,7 @@ static void an_opener_has_only_its_descriptors_and_capabilities(void **state)
 	/* The standard ones, the socket, the server, the timer. */
 	assert_int_equal(own.descriptors, 6);
 	assert_false(own.has_new_privileges);
-	/* Who reads the server's errors sees their end. */
+	/* A reader of the server's standard error must see its end. */
 	assert_int_equal(own.has_standard_error, SANDBOX_HAS_SANITIZER);
 }
 
@@ -288,7 +288,7 @@ static void a_late_opener_is_killed(void **state)
 	assert_int_equal(file_opener_run(&setting->opener), FILE_OPENER_NOTHING);
 }
 
-/* The time is not what it was until a minute after the first, and never becomes nothing. */
+/* The time stays shortened until a minute after the first timeout, and never becomes zero. */
 static void timeouts_shorten_the_next_request(void **state)
 {
 	struct setting *setting = *state;

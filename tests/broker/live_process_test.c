@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* Is `fd` what reads as `text`, and closed on exec and read-only? Closes it. */
+/* Does `fd` read as `text`, and is it O_CLOEXEC and read-only? Closes it. */
 static void assert_reads(int fd, const char *text)
 {
 	char bytes[64] = "";
@@ -106,7 +106,7 @@ static void only_code_opens(void **state)
 		assert_int_equal(broker_open_marker(placed.broker, &process, start + 4096,
 					 start + 8192, NULL, &fd),
 			-EINVAL);
-		/* Nor by its name: who asks for a mapping gets that one. */
+		/* Nor by its name: a request for a mapping opens only that mapping. */
 		assert_int_equal(broker_open_mapping(placed.broker, &process, start + 4096,
 					 start + 8192, "/bin/true", &fd),
 			-EINVAL);
@@ -127,7 +127,7 @@ static void only_code_opens(void **state)
 	skip();
 }
 
-/* What a process of another mount namespace tells: that its child has come and gone, or why not. */
+/* Reported by a process of another mount namespace: its child has come and gone, or why not. */
 struct news {
 	int error;
 	pid_t child;
@@ -146,7 +146,7 @@ static int make_own_file(const char *folder, const char *path)
 	return 0;
 }
 
-/* Tells its news, and lives until `life` is closed. */
+/* Sends its report and lives until `life` is closed. */
 static void live_in_a_namespace(const char *folder, const char *path, int news_fd, int life)
 {
 	struct news news = { .error = make_own_file(folder, path) };

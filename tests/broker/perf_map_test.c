@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process tells of its own code: its perf map, its marker, and how its clock differs. */
+/* What a process reports of its own code: its perf map, its marker, and its clock's offset. */
 #include "base/cleanup.h"
 #include "broker/regular_file.h"
 #include "tests/broker/served_broker.h"
@@ -112,7 +112,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Is `fd` what reads as `text`, closed on exec, read-only and never to block? Closes it. */
+/* Does `fd` read as `text`, and is it O_CLOEXEC, read-only and nonblocking? Closes it. */
 static void assert_reads(int fd, const char *text)
 {
 	char bytes[64] = "";
@@ -214,7 +214,7 @@ static void maps_of_other_processes_are_not_found(void **state)
 	assert_int_equal(fd, -7);
 }
 
-/* One that nobody has waited for has a folder, but no root. */
+/* A zombie has a folder, but no root. */
 static void a_process_that_has_ended_is_gone(void **state)
 {
 	const enum broker_place *place = *state;
@@ -268,7 +268,7 @@ static void markers_may_be_empty(void **state)
 	assert_reads(fd, "a dump\n");
 }
 
-/* A marker may be its owner's alone, so that its name must tell that it is one. */
+/* A marker may be readable by its owner only, so it must be recognized by its name. */
 static void only_markers_open_by_a_name(void **state)
 {
 	static const char *const others[] = { "/tmp/key", "/tmp/jit-.dump", "/tmp/jit-1.dump~",
@@ -362,7 +362,7 @@ static void markers_must_be_regular_files(void **state)
 
 enum { NO_NAMESPACE = 255 };
 
-/* Runs in a process of its own. Returns what opening made of the kernel's file. */
+/* Runs in a process of its own. Returns the result of opening the kernel's file. */
 static int open_bound_file(const struct tree *tree)
 {
 	char path[256];
@@ -426,7 +426,7 @@ static void time_offsets_open_if_the_kernel_has_them(void **state)
 
 #define IN_TREE(test) IN_BOTH_PLACES(test, set_up, tear_down)
 
-/* A server would not see what its client has mounted in a namespace of its own. */
+/* A server would not see its client's mount namespace. */
 #define IN_TREE_HERE(test) IN_PLACE(#test, test, set_up, tear_down, broker_here)
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process executes and what cgroup it is in, and the folders of cgroups. */
+/* A process's executable and cgroup, and the folders of cgroups. */
 #include "tests/broker/served_broker.h"
 #include "tests/harness/cgroup.h"
 

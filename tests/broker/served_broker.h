@@ -54,7 +54,7 @@ static inline size_t open_descriptors(void)
 	return count;
 }
 
-/* Until the other side is gone. Its status tells of descriptors that are left behind. */
+/* Serves until the other side is gone. The exit status reports leaked descriptors. */
 static inline _Noreturn void serve_broker(int fd, const struct broker_options *options)
 {
 	/* As the service has it, with more time than a loaded machine needs. */
@@ -104,7 +104,7 @@ static inline void placed_broker_start(
 	assert_int_equal(broker_connect(pair[0], &placed->broker), 0);
 }
 
-/* What was opened since is closed again. */
+/* Checks that everything that was opened is closed again. */
 static inline void placed_broker_stop(struct placed_broker *placed)
 {
 	int status;

@@ -170,8 +170,8 @@ static void a_server_survives_a_hung_file_system(void **state)
 }
 
 /*
- * Holds a process as a file system would: killed, it has not ended for its parent while somebody
- * else traces it. Returns who does, or 0 where nobody may.
+ * Holds a process as a hung file system would: a tracer keeps its end from its parent after it is
+ * killed. Returns the tracer, or 0 if tracing is not permitted.
  */
 static pid_t hold(pid_t held)
 {
@@ -249,7 +249,7 @@ static void a_hung_opener_outlives_its_server(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-/* Where it cannot have another process it opens nothing, and starts children all the same. */
+/* Without an opener the server refuses files, but still starts children. */
 static void a_server_without_an_opener_refuses(void **state)
 {
 	const struct broker_options options = { .request_timeout_ns = 3600ULL * NSEC_PER_SEC };

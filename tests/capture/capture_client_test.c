@@ -70,7 +70,7 @@ static void answer(const struct setting *setting, uint64_t number, int32_t resul
 	answer_with(setting, &sent, sizeof(sent), fds);
 }
 
-/* Returns what asking returns, or what is answered. Descriptors are counted, and closed. */
+/* Returns the error of asking, or the answer's result. Counts and closes the descriptors. */
 static int ask(struct setting *setting, size_t expected_fds)
 {
 	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_STATE);
@@ -155,7 +155,7 @@ static void a_hung_capture_server_costs_one_timeout(void **state)
 	assert_true(clock_monotonic_ns() - before_ns >= TIMEOUT_NS);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(ask(setting, 0), -ETIMEDOUT);
-	/* The late answer is dropped, with what came with it, and then all is well again. */
+	/* The late answer and its descriptors are dropped; the next request succeeds. */
 	answer(setting, 1, 0, 3);
 	answer(setting, 2, 5, 0);
 	assert_int_equal(ask(setting, 0), 5);

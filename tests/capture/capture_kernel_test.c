@@ -205,7 +205,9 @@ static void cycles_drive_it_or_are_refused(void **state)
 	capture_free(capture);
 }
 
-/* It begins with all CPUs or not at all; what has begun goes on with those that there are. */
+/*
+ * Sampling starts on all CPUs or not at all; once started, it goes on with the CPUs that are left.
+ */
 static void too_few_descriptors_change_nothing(void **state)
 {
 	struct capture_settings any = settings;
@@ -349,8 +351,8 @@ static void other_settings_load_anew(void **state)
 }
 
 /*
- * What an engine had not drained is told to each that opens with other settings, until one of them
- * has started; nothing of it is told of maps that are taken over, where it still is.
+ * Undrained counts are reported to each engine that opens with other settings, until one has
+ * started. They are not reported if the maps are taken over, which still hold them.
  */
 static void undrained_samples_of_dropped_maps_are_reported(void **state)
 {
@@ -463,7 +465,7 @@ static pid_t run_true(void)
 	return child;
 }
 
-/* What happened while no engine was there is still in the rings. */
+/* The rings still hold what happened while no engine was there. */
 static void the_side_band_outlives_an_engine(void **state)
 {
 	struct setting *setting = *state;

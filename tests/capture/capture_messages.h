@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests of the capture's messages have in common. */
+/* Functions that the tests of capture's messages share. */
 #pragma once
 
 #include "capture/capture.h"
@@ -56,7 +56,7 @@ static inline void make_pair(int pair[2])
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 }
 
-/* Leaves room for `more` descriptors, as long as those that are there have low numbers. */
+/* Leaves room for `more` descriptors, if the open ones have low numbers. */
 static inline struct rlimit limit_descriptors(int more)
 {
 	struct rlimit before, limit;

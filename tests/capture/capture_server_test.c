@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server whose client is the test, in one process; what it opens is for the kernel test. */
+/*
+ * The test is the client of a server in its own process. The kernel test covers what the server
+ * opens.
+ */
 #include "capture/capture_server.h"
 #include "capture/capture_socket.h"
 #include "tests/capture/capture_messages.h"
@@ -143,7 +146,7 @@ static void clients_can_follow_each_other(void **state)
 	assert_int_equal(capture_server_connect(setting->server, pair[1]), 0);
 	setting->client = pair[0];
 	assert_int_equal(ask(setting, &request, sizeof(request), 0), -ENXIO);
-	/* Also where the one before is still there. */
+	/* Also if the previous client is still there. */
 	make_pair(pair);
 	assert_int_equal(capture_server_connect(setting->server, pair[1]), 0);
 	assert_int_equal(recv(setting->client, &byte, sizeof(byte), MSG_DONTWAIT), 0);

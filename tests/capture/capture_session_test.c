@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests that are refused before anything is opened, whoever we are. */
+/* Requests that are refused before anything is opened, with or without privileges. */
 #include "capture/capture_session.h"
 #include "tests/capture/capture_messages.h"
 
@@ -45,7 +45,7 @@ static void unknown_operations_are_malformed(void **state)
 	}
 }
 
-/* Each byte behind the number, set where the operation does not use it. */
+/* Sets each byte after the number that the operation does not use. */
 static void unused_fields_must_be_zero(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What drives the sampler where the kernel refuses some of it, for good or for now. */
+/* What drives the sampler if the kernel refuses a source, for good or temporarily. */
 #include "capture/cpu_events.h"
 #include "tests/capture/made_up_events.h"
 #include "tests/harness/failing_allocation.h"
@@ -83,14 +83,14 @@ static void precision_is_reported(void **state)
 	assert_false(cpu_events_are_precise(*state));
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
 	assert_true(cpu_events_are_precise(*state));
-	/* Where that is all that a machine cannot do. */
+	/* On a machine that lacks nothing else. */
 	assert_int_equal(tear_down(state), 0);
 	assert_int_equal(set_up(state), 0);
 	kernel.precise_error = -EOPNOTSUPP;
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
 	assert_string_equal(cpu_events_name(*state), "cycles");
 	assert_false(cpu_events_are_precise(*state));
-	/* The clock never is, though all were before one CPU had no cycles. */
+	/* The clock is never precise, even if all events were before one CPU lacked cycles. */
 	assert_int_equal(tear_down(state), 0);
 	assert_int_equal(set_up(state), 0);
 	assert_int_equal(cpu_events_set_cpus(*state, cpus, 2), 0);
@@ -129,7 +129,7 @@ static void a_cpu_that_vanishes_is_skipped(void **state)
 	assert_sampled(1, 0, 1);
 }
 
-/* That CPU alone is without an event, as long as it lasts. */
+/* Only that CPU has no event while the error lasts. */
 static void a_temporary_error_keeps_the_source(void **state)
 {
 	static const int errors[] = { -ENOMEM, -EMFILE, -ENFILE, -EINTR };
@@ -162,7 +162,7 @@ static void attaching_may_fail_temporarily(void **state)
 	assert_string_equal(cpu_events_name(*state), "cycles");
 }
 
-/* What one CPU refuses for good is not hidden by another that has no room for now. */
+/* A permanent refusal on one CPU is not hidden by a temporary error on another. */
 static void a_refusal_outranks_a_temporary_error(void **state)
 {
 	kernel.error[0] = -ENOMEM;

@@ -14,7 +14,7 @@
 
 enum { CHILD_NS = 50000000 };
 
-/* Returns what it has used, as its parent is told. */
+/* Returns the CPU time that the child used, as wait4() reports it. */
 static uint64_t run_child(void)
 {
 	struct rusage usage;

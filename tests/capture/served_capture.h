@@ -128,7 +128,10 @@ static inline int call_server(const struct capture_place *place)
 	return pair[0];
 }
 
-/* Where there is a server, by way of it. Returns what capture_open() or capture_connect() does. */
+/*
+ * Opens the capture through the server, if there is one. Returns the result of capture_open() or
+ * capture_connect().
+ */
 static inline int place_capture(const struct capture_place *place,
 	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault)
 {

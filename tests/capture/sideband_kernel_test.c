@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The side-band on the running kernel: what a process does is told, in order, with its files. */
+/* The side-band on the running kernel reports what a process does, in order, with its files. */
 #include "base/clock.h"
 #include "capture/cpu_list.h"
 #include "capture/sideband.h"
@@ -30,7 +30,7 @@ struct seen {
 	uint64_t last_ns;
 	unsigned forks, execs, exits, maps, files, out_of_order;
 	unsigned maps_before_exec;
-	/* A cgroup that is waited for, and how often it was told of. */
+	/* The expected cgroup, and how often it was reported. */
 	struct test_cgroup cgroup;
 	unsigned cgroups;
 };
@@ -174,7 +174,7 @@ static void buffers_grown_by_a_stall_shrink(void **state)
 	sideband_free(sideband);
 }
 
-/* What is lost on one CPU is told with the next record on that CPU. */
+/* Losses on a CPU are reported with the next record on that CPU. */
 static void stay_on_this_cpu(cpu_set_t *before)
 {
 	cpu_set_t here;
@@ -247,7 +247,7 @@ static void open_rings(struct sideband_rings **ret_rings)
 	free(cpus);
 }
 
-/* As one does who was sent the descriptors. */
+/* As a process does that received the descriptors. */
 static void adopt_rings(struct sideband *sideband, const struct sideband_rings *rings)
 {
 	for (size_t i = 0; i < sideband_rings_count(rings); i++) {
@@ -318,7 +318,7 @@ static void rings_are_kept_and_others_dropped(void **state)
 	fill_rings();
 	assert_true(is_readable(sideband_poll_fd(sideband)));
 	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
-	/* All the CPUs go, and what they have told is not lost; nor do they wake anybody more. */
+	/* When all CPUs go, their records are not lost, and the rings cause no more wakeups. */
 	generation = sideband_rings_generation(rings);
 	seen.child = run_true();
 	assert_int_equal(sideband_drop_others(sideband), 0);
@@ -413,7 +413,7 @@ static void a_new_cgroup_is_reported(void **state)
 		print_message("skipped: the kernel does not tell of cgroups (Linux 5.7)\n");
 		skip();
 	}
-	/* What is there, or left from an earlier run, would not be new. */
+	/* An existing cgroup, or one of an earlier run, would not be new. */
 	assert_int_equal(test_cgroup_remove(&seen.cgroup), 0);
 	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
 	seen.cgroups = 0;

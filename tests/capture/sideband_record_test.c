@@ -228,7 +228,7 @@ static void inconsistent_records_are_refused(void **state)
 	assert_int_equal(PARSE_CHANGED(root_cgroup, 16, "/2345678"), -EINVAL);
 }
 
-/* A record cut short that still tells its true size, in memory of exactly that size. */
+/* A truncated record that still states its full size, in memory of exactly the truncated size. */
 static void assert_cut_records_parse_or_fail(const char *golden, size_t size, size_t least_size)
 {
 	for (size_t cut = 0; cut < size; cut++) {

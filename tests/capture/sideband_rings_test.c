@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rings of CPUs of which some have none for now. */
+/* Rings of CPUs, some of which temporarily have none. */
 #include "capture/sideband_rings.h"
 #include "tests/capture/made_up_events.h"
 #include "tests/harness/failing_allocation.h"

@@ -73,7 +73,7 @@ static void close_fixture(struct fixture *fixture)
 		(void)close(((int *)&fixture->fds)[i]);
 }
 
-/* What is written to the memory is what BPF finds at the same number. */
+/* BPF finds at an index what was written to the mapped memory there. */
 static void arrays_are_the_maps_memory(void **state)
 {
 	struct pilotlight_unwind_line line;

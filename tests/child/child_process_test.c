@@ -48,7 +48,7 @@ static int set_up_broker(void **state)
 	return set_up_here(state);
 }
 
-/* No child is left to the server, nor a descriptor to anybody. */
+/* Neither a child nor a descriptor is left over. */
 static int tear_down_broker(void **state)
 {
 	(void)tear_down_here(state);
@@ -57,7 +57,7 @@ static int tear_down_broker(void **state)
 	return 0;
 }
 
-/* Where the test has killed it. */
+/* If the test has killed it. */
 static int tear_down_dead_broker(void **state)
 {
 	(void)state;
@@ -142,7 +142,7 @@ static void a_child_answers(void **state)
 	assert_string_equal(text, "other text");
 	assert_int_equal(fcntl(end.reply_fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(close(end.reply_fd), 0);
-	/* One that nobody asked for is not taken. */
+	/* An unrequested descriptor is not accepted. */
 	end = wait_for(start_with("copy", first_fd, second_fd, LONG_NS, false));
 	assert_int_equal(end.reply_bytes, 9);
 	assert_int_equal(end.reply_fd, -1);
@@ -210,8 +210,7 @@ static void a_child_that_dies_at_once_is_reported(void **state)
 	assert_int_equal(end.reply_bytes, 0);
 }
 
-/* Is there a child that lives on? `ret_alive` can be read when nobody has the other end any more.
- */
+/* Is a child still alive? `ret_alive` becomes readable when its other end is closed. */
 static struct child_process *start_sleeper(uint64_t timeout_ns, int *ret_alive, pid_t *ret_pid)
 {
 	struct child_process *child;
@@ -401,7 +400,7 @@ static void a_child_gone_before_its_request_is_reported(void **state)
 	int pair[2], end_fd, server;
 
 	(void)state;
-	/* Once with what the broker tells, and once with what makes no sense. */
+	/* Once with the broker's report, and once with a malformed one. */
 	for (size_t size = sizeof(told); size >= sizeof(told) - 1; size--) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 		assert_int_equal(close(pair[1]), 0);
@@ -419,7 +418,7 @@ static void a_child_gone_before_its_request_is_reported(void **state)
 	}
 }
 
-/* A broker of this very process has nobody to start. */
+/* A broker in this process starts no children. */
 static void a_local_broker_starts_no_children(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Each trial is a child whose owner is the test, which may send what a sound one would not. The
- * child tells by its status what receiving returned, and whether anything was left behind.
+ * Each trial is a child whose owner is the test, which may send malformed requests. The child's
+ * exit status reports the result of receiving, and whether anything leaked.
  */
 #include "child/child_request.h"
 
@@ -196,7 +196,7 @@ static void requests_are_received_as_sent(void **state)
 	assert_int_equal(send_and_receive(NULL, 0, &none), 0);
 	assert_int_equal(send_and_receive((const uint8_t[]){ 0, 0 }, 2, &none), 0);
 	assert_int_equal(send_and_receive((const uint8_t[]){ 15, 0, 4, 0, 9 }, 5, &some), 0);
-	/* Where they arrive is where others are to be. */
+	/* They arrive at numbers that belong to other descriptors. */
 	assert_int_equal(send_and_receive((const uint8_t[]){ 9, 15, 4 }, 3, &some), 0);
 	assert_int_equal(
 		send_and_receive((const uint8_t[]){ 11, 10, 9, 8, 7, 6, 5, 4 }, 8, &all), 0);
@@ -280,7 +280,7 @@ static void malformed_tables_are_refused(void **state)
 		{ { 1, 2, { 4, 5 } }, 1, EPROTO },
 		{ { 1, UINT32_MAX, { 4 } }, 1, EPROTO },
 		{ { 1, 9, { 4, 5, 6, 7, 8, 9, 10, 11 } }, 8, EPROTO },
-		/* More than there is room for: what did not fit is lost. */
+		/* More than the buffer holds: the rest is lost. */
 		{ { 1, 9, { 4, 5, 6, 7, 8, 9, 10, 11 } }, 9, EMFILE },
 		{ { 1, 8, { 4, 5, 6, 7, 8, 9, 10, 11 } }, 12, EMFILE },
 		/* Numbers that are no descriptor's, or another one's. */
@@ -316,7 +316,7 @@ static void messages_of_another_size_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_int_equal(send_raw(&message, sizes[i], 1, &unprepared), EPROTO);
 	assert_int_equal(send_raw(&message, 16 + sizeof(struct request), 1, &unprepared), 0);
-	/* Which is also what the end of the other side looks like. */
+	/* The same as when the other side closes. */
 	assert_int_equal(send_raw(&message, 0, 1, &unprepared), EPIPE);
 }
 

@@ -105,7 +105,7 @@ static void stays_within_its_folders(void)
 	REQUIRE(open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
 	REQUIRE(open("/proc/self/status", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
 	REQUIRE(openat(hidden_fd, "a", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
-	/* What is open already is not a question of names. */
+	/* Open files are not restricted. */
 	REQUIRE(fcntl(hidden_fd, F_GETFD) >= 0);
 	REQUIRE(read(sockets[0], &byte, 1) == 1);
 }
@@ -141,7 +141,7 @@ static void every_version_confines(void **state)
 	if (newest > VERSION_MAX)
 		newest = VERSION_MAX;
 	for (trial_version = 2; trial_version <= newest; trial_version++) {
-		/* For whoever is confined, which must still be able to be spoken to. */
+		/* Processes outside must still be able to connect to the confined one. */
 		assert_int_equal(write(sockets[1], "x", 1), 1);
 		assert_passes(confine, stays_within_its_folders);
 		assert_passes(confine, writes_where_it_may);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls on files, memory and sockets, each as a function that returns -1 and errno, or anything
- * else: what a filter is tried with, by a process of its own.
+ * Calls on files, memory and sockets, with which a process of its own tests a filter. Each function
+ * returns -1 and errno, or anything else.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What is open in a trial: a folder, a file in it, a pair, a socket that listens. */
+/* The open descriptors of a trial: a folder, a file in it, a socket pair, a listening socket. */
 static int folder_fd, file_fd, sockets[2], listen_fd;
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static socklen_t address_bytes;
@@ -252,7 +252,7 @@ static long use_socket_options(void)
 	return setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-/* The listening socket does not block, and somebody is waiting there. */
+/* The listening socket does not block, and a connection is waiting. */
 static long accept_connection(void)
 {
 	return accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -265,7 +265,7 @@ static long make_pair(void)
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 }
 
-/* The kernel answers EOPNOTSUPP where a filter has let it by. */
+/* The kernel answers EOPNOTSUPP if the filter allows the call. */
 static long make_pair_elsewhere(void)
 {
 	int pair[2];

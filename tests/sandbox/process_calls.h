@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls on processes and on the kernel itself, each as a function that returns -1 and errno, or
- * anything else: what a filter is tried with, by a process of its own.
+ * Calls on processes and on the kernel, with which a process of its own tests a filter. Each
+ * function returns -1 and errno, or anything else.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* What comes of a call. */
+/* The outcome of a call. */
 enum outcome { WORKS, REFUSED, KILLED };
 
 struct call {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fetcher may not do, and what it needs. */
+/* The calls that the fetcher may not make, and those that it needs. */
 #include "sandbox/sandbox.h"
 
 #include "base/array.h"
@@ -126,7 +126,7 @@ static void other_processes_are_forbidden(void **state)
 	assert_passes(forbid_programs, has_no_other_processes);
 }
 
-/* As a user whose own the other processes are: root would be nobody, who may signal none. */
+/* As a user who owns the other processes: root would become nobody, who may signal none of them. */
 static int forbid_programs_alone(void)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : sandbox_forbid_programs();

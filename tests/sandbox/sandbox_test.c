@@ -25,7 +25,7 @@
 
 enum { NOBODY = 65534 };
 
-/* What is open in a trial. */
+/* The open descriptors of a trial. */
 static int file_fd, socket_fds[2];
 
 static void assert_dies_of(int signal_number, int (*prepare)(void), void (*trial)(void))
@@ -49,7 +49,7 @@ static void has_no_privileges(void)
 	REQUIRE(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 	REQUIRE(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
 	REQUIRE(geteuid() == 0 || setuid(0) < 0);
-	/* What is root's own, root may. */
+	/* Root may still use root's own files. */
 	REQUIRE(geteuid() == 0 || chown("/proc/self/fd/0", 0, 0) < 0);
 }
 
@@ -69,7 +69,9 @@ static int nothing_to_prepare(void)
 	return 0;
 }
 
-/* One of each half of the kernel's words; what was not there does not come. */
+/*
+ * One capability of each 32-bit word of the kernel's sets; keeping an absent one does not add it.
+ */
 static void some_capabilities_are_kept(void)
 {
 	static const int both[] = { CAP_SYS_PTRACE, CAP_SYSLOG }, one[] = { CAP_SYSLOG };
@@ -115,7 +117,7 @@ static int drop_privileges(void)
 
 static int become_somebody_first(void)
 {
-	/* A user namespace may have nobody but root. */
+	/* A user namespace may map no user but root. */
 	if (geteuid() == 0 && (setgid(1234) < 0 || setuid(1234) < 0) && errno != EINVAL)
 		return -errno;
 	return drop_privileges();
@@ -210,7 +212,7 @@ static int write_file(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* Of a namespace of users where there is nobody else. */
+/* In a user namespace that maps only root. */
 static int become_lonely_root(void)
 {
 	char users[32], groups[32];
@@ -272,7 +274,7 @@ static void the_user_can_be_chosen(void **state)
 	assert_passes(do_nothing, takes_a_user);
 }
 
-/* Root without capabilities stays so in what it executes. */
+/* Root without capabilities has none in programs that it executes. */
 static void executes_without_privileges(void)
 {
 	char *const arguments[] = { "sh", "-c",
@@ -388,7 +390,7 @@ static void has_little_memory(void)
 
 	REQUIRE(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 		MAP_FAILED);
-	/* What is only reserved does not count, until it is used. */
+	/* Reserved memory does not count until it is used. */
 	memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	REQUIRE(memory != MAP_FAILED);
 	REQUIRE(mprotect(memory, bytes, PROT_READ | PROT_WRITE) < 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each trial is a process of its own, which gives up what it tests the loss of. */
+/*
+ * Each trial runs in a process of its own, because the privileges that it drops cannot be regained.
+ */
 #pragma once
 
 #include <setjmp.h>
@@ -14,7 +16,7 @@
 
 enum { SETUP_FAILED = 77 };
 
-/* Of a trial: does what was asked hold? The line tells which did not. */
+/* Requires a condition in a trial; a failure prints it. */
 #define REQUIRE(condition)                                                           \
 	do {                                                                         \
 		if (!(condition)) {                                                  \
@@ -24,7 +26,7 @@ enum { SETUP_FAILED = 77 };
 		}                                                                    \
 	} while (0)
 
-/* The status that waitpid() tells. */
+/* Returns the status of waitpid(). */
 static int run_trial(int (*prepare)(void), void (*trial)(void))
 {
 	pid_t pid;
