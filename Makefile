@@ -223,13 +223,14 @@ sysconfdir ?= /etc
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
 UNITS := pilotlightd.service pilotlightd.socket
 DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt systemd/network.conf
+DOCS := $(wildcard docs/*)
 # $(call manual,FILE): the path to which a manual page is installed.
 manual = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 CONFIGURATION := $(sysconfdir)/pilotlight/pilotlight.conf
 INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),$(call manual,$(m))) \
 	$(UNITS:%=$(unitdir)/%) $(sysusersdir)/pilotlight.conf $(tmpfilesdir)/pilotlight.conf \
 	$(sysctldir)/50-pilotlight.conf \
-	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)))
+	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)) $(DOCS))
 
 # Without DESTDIR this also creates the service's user, applies the sysctl and reloads systemd.
 .PHONY: install uninstall
@@ -246,6 +247,7 @@ install: programs
 	install -D -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesdir)/pilotlight.conf'
 	install -D -m 0644 systemd/sysctl.conf '$(DESTDIR)$(sysctldir)/50-pilotlight.conf'
 	install -m 0644 -t '$(DESTDIR)$(docdir)' $(DOCUMENTS)
+	install -D -m 0644 -t '$(DESTDIR)$(docdir)/docs' $(DOCS)
 	[ -z '$(DESTDIR)' ] && [ -e '$(CONFIGURATION)' ] || \
 		install -D -m 0644 systemd/pilotlight.conf '$(DESTDIR)$(CONFIGURATION)'
 ifeq ($(DESTDIR),)
@@ -262,7 +264,9 @@ endif
 uninstall:
 	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd || :
 	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
-	[ ! -d '$(DESTDIR)$(docdir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(docdir)'
+	for d in '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)'; do \
+		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \
+	done
 	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
 
 # Debian packages of the programs and of their debugging symbols, in build/deb/. They are built apart

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The Debian packages that building, testing and fuzzing need. docs/building.md gives the reason for each.
+# The Debian packages that building, testing and fuzzing need. README gives the reasons, under Dependencies.
 
 BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
 	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
