@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* What every reading fails with; 0: nothing. A file system of a user's own could do it. */
+/* The error of every pread(), as a user's own file system may return; 0: none. */
 static int failing_errno;
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
@@ -24,7 +24,7 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 	return syscall(SYS_pread64, fd, bytes, size, offset);
 }
 
-static void errors_of_a_file_system_say_nothing_of_us(void **state)
+static void file_system_errors_become_errors_of_the_file(void **state)
 {
 	static const struct {
 		int error, r;
@@ -51,7 +51,7 @@ static void errors_of_a_file_system_say_nothing_of_us(void **state)
 	assert_int_equal(elf_file_init(&other, -1), -EBADF);
 }
 
-static void files_in_memory_are_read_like_others(void **state)
+static void files_in_memory_read_the_same(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -64,7 +64,7 @@ static void files_in_memory_are_read_like_others(void **state)
 		fd = fixture_fd(&fixture);
 		assert_int_equal(elf_file_init(&file, fd), 0);
 		assert_null(file.memory);
-		/* Nothing is read from a descriptor. */
+		/* No descriptor is read. */
 		failing_errno = EIO;
 		assert_int_equal(elf_file_init_memory(&memory, fixture.bytes, fixture.size), 0);
 		assert_int_equal(memory.fd, -1);
@@ -80,7 +80,7 @@ static void files_in_memory_are_read_like_others(void **state)
 	}
 }
 
-static void damaged_memory_is_refused(void **state)
+static void damaged_files_in_memory_are_refused(void **state)
 {
 	struct fixture fixture = { 0 };
 	struct elf_file file = { .fd = 77 };
@@ -95,7 +95,7 @@ static void damaged_memory_is_refused(void **state)
 	assert_int_equal(file.fd, 77);
 }
 
-static void numbers_have_the_order_and_width_of_the_file(void **state)
+static void numbers_decode_in_the_order_and_width_of_the_file(void **state)
 {
 	static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	const bool is_little = BYTE_ORDER == LITTLE_ENDIAN;
@@ -118,7 +118,7 @@ static void numbers_have_the_order_and_width_of_the_file(void **state)
 	}
 }
 
-static void the_names_section_is_known(void **state)
+static void names_section_is_found(void **state)
 {
 	struct fixture fixture = { 0 };
 	const size_t field = offsetof(Elf64_Ehdr, e_shstrndx);
@@ -129,7 +129,7 @@ static void the_names_section_is_known(void **state)
 	fixture_patch(&fixture, field, FIXTURE_STRINGS, 2);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);
 	assert_int_equal(file.names_section, FIXTURE_STRINGS);
-	/* An index too great for the header is in the first section. */
+	/* An index too large for the header is in section 0. */
 	fixture_patch(&fixture, field, SHN_XINDEX, 2);
 	fixture_patch(&fixture, fixture.shdrs + offsetof(Elf64_Shdr, sh_link), 0x12345678, 4);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);
@@ -140,11 +140,11 @@ static void the_names_section_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors_of_a_file_system_say_nothing_of_us),
-		cmocka_unit_test(files_in_memory_are_read_like_others),
-		cmocka_unit_test(damaged_memory_is_refused),
-		cmocka_unit_test(numbers_have_the_order_and_width_of_the_file),
-		cmocka_unit_test(the_names_section_is_known),
+		cmocka_unit_test(file_system_errors_become_errors_of_the_file),
+		cmocka_unit_test(files_in_memory_read_the_same),
+		cmocka_unit_test(damaged_files_in_memory_are_refused),
+		cmocka_unit_test(numbers_decode_in_the_order_and_width_of_the_file),
+		cmocka_unit_test(names_section_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Small ELF files made to measure, of either class and byte order: a header, two program headers,
- * seven sections, a build-id note and a symbol table. Tests damage the bytes before they are put
- * into an anonymous file.
+ * Builds small ELF files of either class and byte order: a header, two program headers, seven
+ * sections, a build-id note and a symbol table. Tests damage the bytes and then write them to an
+ * anonymous file.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum {
 	FIXTURE_SYMBOLS = 5,
 	FIXTURE_STRINGS = 6,
 	FIXTURE_SECTIONS = 7,
-	FIXTURE_TEXT_VADDR = 0x11000, /* its bytes would be at offset 0x1000 */
+	FIXTURE_TEXT_VADDR = 0x11000, /* its file offset is 0x1000 */
 	FIXTURE_TEXT_OFFSET = 0x1000,
 	FIXTURE_TEXT_BYTES = 0x1000,
 	FIXTURE_TEXT_2_VADDR = 0x13000,
@@ -65,7 +65,7 @@ static inline void fixture_put(struct fixture *fixture, uint64_t value, size_t s
 	fixture->size += size;
 }
 
-/* An address, offset or size, as wide as the class has it. */
+/* An address, offset or size, in the width of the class. */
 static inline void fixture_put_word(struct fixture *fixture, uint64_t value)
 {
 	fixture_put(fixture, value, fixture->is_narrow ? 4 : 8);
@@ -227,7 +227,7 @@ static inline void fixture_build(struct fixture *fixture)
 	fixture->size = fixture->strings + fixture->strings_bytes;
 }
 
-/* The size and value of some field at an offset, to damage it. */
+/* Overwrites a field of `size` bytes at an offset. */
 static inline void fixture_patch(
 	struct fixture *fixture, size_t offset, uint64_t value, size_t size)
 {
@@ -243,7 +243,7 @@ static inline int fixture_bytes_fd(const void *bytes, size_t size)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 
-	/* As the kernel makes them anybody may write to them, and nobody trusts such a file. */
+	/* The kernel makes them writable by others, so they would not be trusted. */
 	if (fd >= 0 && (fchmod(fd, 0600) < 0 || write(fd, bytes, size) != (ssize_t)size)) {
 		(void)close(fd);
 		return -1;

@@ -24,7 +24,7 @@ static int read_fixture(const struct fixture *fixture, struct elf_image *image)
 	return elf_image_read(fd, image);
 }
 
-static void all_classes_and_orders_are_read(void **state)
+static void all_classes_and_byte_orders_are_read(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -66,14 +66,14 @@ static void offsets_outside_the_text_have_no_vaddr(void **state)
 	assert_int_equal(vaddr, 7);
 	assert_true(elf_image_find_vaddr(&image, 0x100f, &vaddr));
 	assert_int_equal(vaddr, 0x40100f);
-	/* Where segments overlap, the first holds the offset. */
+	/* If segments overlap, the first one counts. */
 	assert_true(elf_image_find_vaddr(&image, 0x1010, &vaddr));
 	assert_int_equal(vaddr, 0x900008);
 	assert_true(elf_image_find_vaddr(&image, UINT64_MAX - 1, &vaddr));
 	assert_int_equal(vaddr, 7);
 }
 
-static void short_and_aligned_ids_are_found(void **state)
+static void short_and_aligned_build_ids_are_found(void **state)
 {
 	static const uint32_t sizes[] = { 1, 8, 16, 20 };
 
@@ -93,7 +93,7 @@ static void short_and_aligned_ids_are_found(void **state)
 		}
 }
 
-static void notes_that_are_no_id_are_passed_over(void **state)
+static void other_notes_are_skipped(void **state)
 {
 	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
 	struct elf_image image;
@@ -109,7 +109,7 @@ static void notes_that_are_no_id_are_passed_over(void **state)
 	assert_int_equal(read_fixture(&fixture, &image), 0);
 	assert_int_equal(image.build_id.size, 0);
 
-	/* An id that claims to reach beyond the notes, and lengths that would wrap around. */
+	/* An id beyond the end of the notes, and lengths that wrap around. */
 	for (size_t offset = 0; offset < 8; offset += 4) {
 		fixture_build(&fixture);
 		fixture_patch(&fixture, fixture.note + offset, UINT32_MAX, 4);
@@ -122,7 +122,7 @@ static void notes_that_are_no_id_are_passed_over(void **state)
 	assert_int_equal(image.build_id.size, 0);
 }
 
-static void an_id_longer_than_the_kernel_has_is_none(void **state)
+static void build_ids_over_20_bytes_are_ignored(void **state)
 {
 	static const uint8_t long_id[21] = { 1 };
 	struct fixture fixture = { .build_id = long_id, .build_id_bytes = sizeof(long_id) };
@@ -134,7 +134,7 @@ static void an_id_longer_than_the_kernel_has_is_none(void **state)
 	assert_int_equal(image.build_id.size, 0);
 }
 
-static void an_id_of_zeros_is_none(void **state)
+static void build_ids_of_zeros_are_ignored(void **state)
 {
 	static const uint8_t zeros[20], nearly[20] = { [19] = 1 };
 	struct fixture fixture = { .build_id = zeros, .build_id_bytes = sizeof(zeros) };
@@ -150,7 +150,7 @@ static void an_id_of_zeros_is_none(void **state)
 	assert_int_equal(image.build_id.size, sizeof(nearly));
 }
 
-/* Puts the build-id's note behind another one, far from the first page, and says which id is read.
+/* Puts the build-id's note after another one, far from the first page, and checks which id is read.
  */
 static uint8_t read_second_note(uint32_t alignment, uint32_t first_bytes, uint32_t cut_bytes)
 {
@@ -176,20 +176,20 @@ static uint8_t read_second_note(uint32_t alignment, uint32_t first_bytes, uint32
 	return image.build_id.size;
 }
 
-static void an_id_may_follow_other_notes(void **state)
+static void build_id_may_follow_other_notes(void **state)
 {
 	(void)state;
 	assert_int_equal(read_second_note(4, 20, 0), 20);
 	assert_int_equal(read_second_note(8, 24, 0), 20);
-	/* Where the other alignment would have it. */
+	/* At the position of the other alignment. */
 	assert_int_equal(read_second_note(4, 24, 0), 0);
 	assert_int_equal(read_second_note(8, 20, 0), 0);
-	/* An id that is cut off by the end of the notes. */
+	/* An id cut off by the end of the notes. */
 	assert_int_equal(read_second_note(4, 20, 1), 0);
 	assert_int_equal(read_second_note(8, 24, 20), 0);
 }
 
-static void notes_beyond_the_bound_are_not_read(void **state)
+static void notes_beyond_the_limit_are_not_read(void **state)
 {
 	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
 	static uint8_t bytes[128 * 1024];
@@ -227,7 +227,7 @@ static void damaged_headers_are_refused(void **state)
 	fixture_build(&fixture);
 	for (fixture.size = 0; fixture.size < fixture.shdrs; fixture.size++)
 		assert_int_equal(read_fixture(&fixture, &image), -ENOEXEC);
-	/* e_phentsize, e_phoff, and a segment that ends beyond all addresses. */
+	/* e_phentsize, e_phoff, and a segment past the end of the address space. */
 	fixture_build(&fixture);
 	fixture_patch(&fixture, 54, 57, 2);
 	assert_int_equal(read_fixture(&fixture, &image), -ENOEXEC);
@@ -242,7 +242,7 @@ static void damaged_headers_are_refused(void **state)
 	assert_int_equal(image.machine, 4711);
 }
 
-static void damaged_sections_do_not_matter(void **state)
+static void damaged_sections_are_ignored(void **state)
 {
 	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
 	struct elf_image image;
@@ -262,7 +262,7 @@ static void damaged_sections_do_not_matter(void **state)
 	}
 }
 
-static void more_segments_than_anyone_has_are_refused(void **state)
+static void too_many_segments_are_refused(void **state)
 {
 	struct fixture fixture = { 0 };
 	struct elf_image image;
@@ -288,7 +288,7 @@ static void more_segments_than_anyone_has_are_refused(void **state)
 	assert_int_equal(read_fixture(&fixture, &image), -EFBIG);
 }
 
-static void what_is_no_regular_file_is_refused(void **state)
+static void only_regular_files_are_accepted(void **state)
 {
 	_cleanup_close_ int folder = open("/", O_RDONLY | O_DIRECTORY);
 	_cleanup_close_ int device = open("/dev/zero", O_RDONLY);
@@ -300,7 +300,7 @@ static void what_is_no_regular_file_is_refused(void **state)
 	assert_int_equal(elf_image_read(device, &image), -ENOEXEC);
 }
 
-static void this_program_is_read(void **state)
+static void the_test_program_is_read(void **state)
 {
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct elf_image image;
@@ -317,19 +317,19 @@ static void this_program_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_classes_and_orders_are_read),
+		cmocka_unit_test(all_classes_and_byte_orders_are_read),
 		cmocka_unit_test(offsets_outside_the_text_have_no_vaddr),
-		cmocka_unit_test(short_and_aligned_ids_are_found),
-		cmocka_unit_test(notes_that_are_no_id_are_passed_over),
-		cmocka_unit_test(an_id_longer_than_the_kernel_has_is_none),
-		cmocka_unit_test(an_id_of_zeros_is_none),
-		cmocka_unit_test(an_id_may_follow_other_notes),
-		cmocka_unit_test(notes_beyond_the_bound_are_not_read),
+		cmocka_unit_test(short_and_aligned_build_ids_are_found),
+		cmocka_unit_test(other_notes_are_skipped),
+		cmocka_unit_test(build_ids_over_20_bytes_are_ignored),
+		cmocka_unit_test(build_ids_of_zeros_are_ignored),
+		cmocka_unit_test(build_id_may_follow_other_notes),
+		cmocka_unit_test(notes_beyond_the_limit_are_not_read),
 		cmocka_unit_test(damaged_headers_are_refused),
-		cmocka_unit_test(damaged_sections_do_not_matter),
-		cmocka_unit_test(more_segments_than_anyone_has_are_refused),
-		cmocka_unit_test(what_is_no_regular_file_is_refused),
-		cmocka_unit_test(this_program_is_read),
+		cmocka_unit_test(damaged_sections_are_ignored),
+		cmocka_unit_test(too_many_segments_are_refused),
+		cmocka_unit_test(only_regular_files_are_accepted),
+		cmocka_unit_test(the_test_program_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

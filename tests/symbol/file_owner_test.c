@@ -23,7 +23,7 @@ static int make_file(void)
 	return fd;
 }
 
-static void our_own_files_are_trusted(void **state)
+static void files_of_the_own_user_and_root_are_trusted(void **state)
 {
 	struct file_owner owner = { .is_trusted = false };
 	_cleanup_close_ int fd = make_file();
@@ -37,7 +37,7 @@ static void our_own_files_are_trusted(void **state)
 	assert_true(file_owner_is_trusted(fd));
 }
 
-static void what_everybody_may_write_to_is_nobodys_word(void **state)
+static void files_writable_by_others_are_not_trusted(void **state)
 {
 	struct file_owner owner = { .is_trusted = true };
 	_cleanup_close_ int fd = make_file();
@@ -50,7 +50,7 @@ static void what_everybody_may_write_to_is_nobodys_word(void **state)
 	assert_false(file_owner_is_trusted(fd));
 }
 
-static void others_are_not_trusted(void **state)
+static void files_of_other_users_are_not_trusted(void **state)
 {
 	struct file_owner owner = { .is_trusted = true };
 	_cleanup_close_ int fd = make_file();
@@ -64,7 +64,7 @@ static void others_are_not_trusted(void **state)
 	assert_int_equal(file_owner_read(fd, &owner), 0);
 	assert_false(owner.is_trusted);
 	assert_int_equal(owner.uid, 65534);
-	/* Who runs as him trusts himself, and root. */
+	/* A process of that user trusts its own files and root's. */
 	assert_int_equal(seteuid(65534), 0);
 	assert_true(file_owner_is_trusted(fd));
 	assert_int_equal(seteuid(0), 0);
@@ -74,7 +74,7 @@ static void others_are_not_trusted(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
-static void what_cannot_be_told_is_not_trusted(void **state)
+static void failing_fstat_is_not_trusted(void **state)
 {
 	struct file_owner owner = { .is_trusted = true, .uid = 7 };
 
@@ -87,10 +87,10 @@ static void what_cannot_be_told_is_not_trusted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_own_files_are_trusted),
-		cmocka_unit_test(what_everybody_may_write_to_is_nobodys_word),
-		cmocka_unit_test(others_are_not_trusted),
-		cmocka_unit_test(what_cannot_be_told_is_not_trusted),
+		cmocka_unit_test(files_of_the_own_user_and_root_are_trusted),
+		cmocka_unit_test(files_writable_by_others_are_not_trusted),
+		cmocka_unit_test(files_of_other_users_are_not_trusted),
+		cmocka_unit_test(failing_fstat_is_not_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

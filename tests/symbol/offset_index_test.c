@@ -70,7 +70,7 @@ static void agrees_with_a_linear_search(void **state)
 			for (uint32_t i = 0; i < ENTRIES; i++) {
 				table.entries[i * words] = offset;
 				offset += 1 + draw(&random) % spread;
-				/* Dense here, sparse there. */
+				/* Partly dense, partly sparse. */
 				offset += i % 50 == 0 ? spread * 5 : 0;
 			}
 			build(&table, ENTRIES, words, shift);
@@ -115,8 +115,8 @@ static void empty_table_finds_nothing(void **state)
 	assert_int_equal(found[2], 7);
 }
 
-/* Exactly as large as it says, so that a step too far is seen. */
-static void nonsense_stays_in_bounds(void **state)
+/* Allocated at its exact size, so that the sanitizer sees a bad access. */
+static void unsorted_tables_stay_in_bounds(void **state)
 {
 	uint64_t random = 2;
 
@@ -152,7 +152,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_a_linear_search),
 		cmocka_unit_test(ends_of_the_range_are_found),
 		cmocka_unit_test(empty_table_finds_nothing),
-		cmocka_unit_test(nonsense_stays_in_bounds),
+		cmocka_unit_test(unsorted_tables_stay_in_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Several processes at one folder, and processes that are killed: what is found is always whole and
- * right, and what the dead leave behind goes.
+ * Several processes use one folder, and some are killed: every entry found is whole and right, and
+ * drafts of dead processes are removed.
  */
 #include "symbol/symbol_cache.h"
 #include "tests/symbol/symbol_cache_fixture.h"
@@ -17,14 +17,14 @@
 
 enum { KILLS = 240, WRITERS = 3, IDENTITIES = 12, PROCESSES = 4, ROUNDS = 400 };
 
-/* A sequence of its own for each seed, the same in each run. */
+/* Each seed has its own sequence, the same in each run. */
 static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
 	return *seed >> 8;
 }
 
-/* In a child: it does not return into the test. */
+/* For a child, which must not return into the test. */
 #define REQUIRE(condition)                                                                    \
 	do {                                                                                  \
 		if (!(condition)) {                                                           \
@@ -33,13 +33,13 @@ static uint32_t next_random(uint32_t *seed)
 		}                                                                             \
 	} while (0)
 
-static void tell(int fd)
+static void report_step(int fd)
 {
 	REQUIRE(write(fd, "", 1) == 1);
 }
 
-/* Stores for ever, and tells of each step that it is about to take. */
-static void store_for_ever(const char *folder, uint32_t seed, int told_fd)
+/* Stores for ever, and reports each step before taking it. */
+static void store_for_ever(const char *folder, uint32_t seed, int report_fd)
 {
 	struct symbol_file_fixture file;
 	struct symbol_cache *cache;
@@ -52,7 +52,7 @@ static void store_for_ever(const char *folder, uint32_t seed, int told_fd)
 		struct symbol_cache_pruned pruned;
 		int r;
 
-		tell(told_fd);
+		report_step(report_fd);
 		if (choice % 7 == 0) {
 			r = symbol_cache_put_negative(
 				cache, &identity, PILOTLIGHT_SYMBOL_NOTHING, "x");
@@ -63,11 +63,11 @@ static void store_for_ever(const char *folder, uint32_t seed, int told_fd)
 			cache_fixture_build(
 				&file, &identity, 1 + choice / 64 % 4, choice / 256 % 30000);
 			REQUIRE(symbol_cache_begin(cache, &draft) == 0);
-			tell(told_fd);
-			/* In two parts, between which it may be killed. */
+			report_step(report_fd);
+			/* In two writes, so that it may be killed between them. */
 			REQUIRE(write(draft.fd, file.bytes, file.size / 2) ==
 				(ssize_t)(file.size / 2));
-			tell(told_fd);
+			report_step(report_fd);
 			REQUIRE(write(draft.fd, file.bytes + file.size / 2,
 					file.size - file.size / 2) ==
 				(ssize_t)(file.size - file.size / 2));
@@ -111,36 +111,36 @@ static size_t drafts_of(const char *folder)
 	return count;
 }
 
-/* Lets the child take a number of steps, and ends it wherever it is. */
-static void kill_after(pid_t child, int told_fd, uint32_t steps)
+/* Kills the child after a number of steps. */
+static void kill_after(pid_t child, int report_fd, uint32_t steps)
 {
 	char byte;
 	int status;
 
 	for (uint32_t i = 0; i < steps; i++)
-		assert_int_equal(read(told_fd, &byte, 1), 1);
+		assert_int_equal(read(report_fd, &byte, 1), 1);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-static pid_t start_writer(const char *folder, uint32_t seed, int *ret_told_fd)
+static pid_t start_writer(const char *folder, uint32_t seed, int *ret_report_fd)
 {
-	int told[2];
+	int ends[2];
 	pid_t child;
 
-	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
-		store_for_ever(folder, seed, told[1]);
-	(void)close(told[1]);
-	*ret_told_fd = told[0];
+		store_for_ever(folder, seed, ends[1]);
+	(void)close(ends[1]);
+	*ret_report_fd = ends[0];
 	return child;
 }
 
-static void killed_writers_leave_nothing_wrong(void **state)
+static void killed_writers_leave_no_wrong_entries(void **state)
 {
 	struct symbol_cache_counters counters;
 	struct symbol_cache_pruned pruned;
@@ -153,15 +153,15 @@ static void killed_writers_leave_nothing_wrong(void **state)
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	checked = (struct checked){ .cache = fixture.cache };
 	for (int i = 0; i < KILLS; i += WRITERS) {
-		int told_fds[WRITERS];
+		int report_fds[WRITERS];
 		pid_t children[WRITERS];
 
 		for (int j = 0; j < WRITERS; j++)
 			children[j] =
-				start_writer(fixture.folder, (uint32_t)(i + j + 1), &told_fds[j]);
+				start_writer(fixture.folder, (uint32_t)(i + j + 1), &report_fds[j]);
 		for (int j = 0; j < WRITERS; j++) {
-			kill_after(children[j], told_fds[j], 1 + next_random(&seed) % 60);
-			(void)close(told_fds[j]);
+			kill_after(children[j], report_fds[j], 1 + next_random(&seed) % 60);
+			(void)close(report_fds[j]);
 		}
 		drafts_seen += drafts_of(fixture.folder);
 		checked.entries = 0;
@@ -174,7 +174,7 @@ static void killed_writers_leave_nothing_wrong(void **state)
 	}
 	symbol_cache_counters(fixture.cache, &counters);
 	assert_int_equal(counters.damaged, 0);
-	/* Else nobody was killed in the middle of anything. */
+	/* Otherwise no writer was killed during a store. */
 	assert_true(drafts_seen > KILLS / 20);
 	assert_true(entries_seen > KILLS);
 	print_message("%d writers killed, %zu drafts left behind, %zu entries looked at\n", KILLS,
@@ -193,7 +193,7 @@ static int wait_for(const pid_t *children)
 	return failed;
 }
 
-/* Stores, finds and evicts in a folder with room for a third of it all. */
+/* Stores, finds and evicts in a folder with room for a third of the entries. */
 static void use(const char *folder, uint32_t seed)
 {
 	struct symbol_cache_counters counters;
@@ -264,7 +264,7 @@ static void processes_share_a_folder(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* Whoever has seen a rank never sees a lower one, nor nothing: nothing is evicted here. */
+/* After a reader has seen a rank, it never sees a lower one or a miss (nothing is evicted). */
 static void raise_ranks(const char *folder, uint32_t seed)
 {
 	struct symbol_cache *cache;
@@ -294,7 +294,7 @@ static void raise_ranks(const char *folder, uint32_t seed)
 	symbol_cache_free(cache);
 }
 
-static void ranks_only_rise_whoever_stores(void **state)
+static void ranks_only_rise_with_concurrent_writers(void **state)
 {
 	enum { TIMES = 3 };
 	pid_t children[PROCESSES];
@@ -319,9 +319,9 @@ static void ranks_only_rise_whoever_stores(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_writers_leave_nothing_wrong),
+		cmocka_unit_test(killed_writers_leave_no_wrong_entries),
 		cmocka_unit_test(processes_share_a_folder),
-		cmocka_unit_test(ranks_only_rise_whoever_stores),
+		cmocka_unit_test(ranks_only_rise_with_concurrent_writers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

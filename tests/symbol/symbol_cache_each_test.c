@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is listed, and what is nobody's business. */
+/* Listing entries, and leaving foreign files alone. */
 #include "symbol/symbol_cache.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/symbol/symbol_cache_fixture.h"
@@ -89,7 +89,7 @@ static int count_in_order(void *context, const struct symbol_cache_entry *entry)
 	return entry->error;
 }
 
-/* More than are looked at in one go, all in one folder. */
+/* More entries in one folder than one scan can hold. */
 static void folders_larger_than_a_list_are_handled(void **state)
 {
 	enum { ENTRIES = 20000, LEFT = 10 };
@@ -104,10 +104,10 @@ static void folders_larger_than_a_list_are_handled(void **state)
 
 	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
-	/* It makes the folder, and is written over. */
+	/* Makes the folder; later overwritten. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	for (uint32_t i = 0; i < ENTRIES; i++) {
-		/* In an order that is neither that of names nor its reverse. */
+		/* Neither in the order of names nor in its reverse. */
 		uint32_t number = (uint32_t)((uint64_t)i * 7919 % ENTRIES);
 		_cleanup_close_ int fd = -1;
 
@@ -128,7 +128,7 @@ static void folders_larger_than_a_list_are_handled(void **state)
 	assert_int_equal(pruned.entries, 1000);
 	assert_int_equal(pruned.left_entries, 19000);
 
-	/* The next to store is the one that finds the folder over its bound. */
+	/* The next store finds the folder over its bound. */
 	assert_int_equal(
 		symbol_cache_open(fixture.folder, (LEFT + 1) * BLOCK_BYTES, &cache, NULL), 0);
 	identity = cache_fixture_identity(7);
@@ -161,7 +161,7 @@ static void make_weird(const struct cache_fixture *fixture, const char *elsewher
 	assert_int_equal(mkdir("44", 0755), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_int_equal(cache_fixture_make_file(fixture->folder, names[i]), 0);
-	/* A name of ours that is a link, a folder, a pipe, a socket; and links to folders. */
+	/* Names of entries that are links, folders, pipes or sockets; and links to folders. */
 	(void)snprintf(path, sizeof(path), "%s/file", elsewhere);
 	assert_int_equal(symlink(path, "44/01.sym"), 0);
 	assert_int_equal(mkdir("44/02.sym", 0755), 0);
@@ -186,7 +186,7 @@ static void foreign_files_are_left_alone(void **state)
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_non_null(mkdtemp(elsewhere));
 	make_weird(&fixture, elsewhere);
-	/* A right entry, were the link to it followed. */
+	/* The link would lead to a valid entry. */
 	identity.id.bytes[0] = 0x44;
 	identity.id.bytes[1] = 1;
 	cache_fixture_build(&file, &identity, 1, 10);
@@ -208,7 +208,7 @@ static void foreign_files_are_left_alone(void **state)
 	assert_int_equal(symbol_cache_remove(fixture.cache, &identity), -ENOENT);
 
 	assert_int_equal(symbol_cache_each(fixture.cache, true, list, &listing), 0);
-	/* That is the name of an identity of one byte, and there is nothing in it. */
+	/* The name of an identity of one byte; the file is empty. */
 	assert_string_equal(listing.text, "1100/1/0:-74 ");
 	assert_int_equal(symbol_cache_prune(fixture.cache, 0, true, &pruned), 0);
 	assert_int_equal(pruned.entries, 1);
@@ -221,7 +221,7 @@ static void foreign_files_are_left_alone(void **state)
 	assert_true(cache_fixture_has_file(fixture.folder, "44/04.sym"));
 	assert_int_equal(access(text, F_OK), 0);
 
-	/* A link in an entry's place is replaced, what it leads to is not. */
+	/* A link in the place of an entry is replaced, not its target. */
 	identity.id.bytes[0] = 0x44;
 	identity.id.bytes[1] = 1;
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 3000), 0);

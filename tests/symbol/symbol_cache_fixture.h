@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A symbol cache in a folder of its own, and entries whose only function is named after what they
- * are found by and their rank, so that an entry in a wrong place is seen.
+ * A symbol cache in a temporary folder. The only function of each entry is named after its identity
+ * and rank, so that a misplaced entry is detected.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ static inline void cache_fixture_close(struct cache_fixture *fixture)
 	cache_fixture_remove_tree(fixture->folder);
 }
 
-/* Of 20 bytes: two that tell `number`, then some that are always the same. */
+/* 20 bytes: two for `number`, then constants. */
 static inline struct symbol_identity cache_fixture_identity(uint32_t number)
 {
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID,
@@ -63,7 +63,7 @@ static inline struct symbol_identity cache_fixture_identity(uint32_t number)
 	return identity;
 }
 
-/* As the kernel gives it: without its length. */
+/* As the kernel reports it: without its length. */
 static inline struct symbol_identity cache_fixture_padded(const struct symbol_identity *identity)
 {
 	struct symbol_identity padded = { .kind = identity->kind };
@@ -98,7 +98,7 @@ static inline void cache_fixture_function(
 	(void)snprintf(name, 80, "%s_%d_%u", build_id_format(&id, hex), (int)identity->kind, rank);
 }
 
-/* At least `bytes_min` long, which is at most 60,000. Rank NONE makes a negative entry. */
+/* At least `bytes_min` (up to 60,000) bytes long. Rank NONE makes a negative entry. */
 static inline void cache_fixture_build(struct symbol_file_fixture *file,
 	const struct symbol_identity *identity, unsigned int rank, size_t bytes_min)
 {
@@ -132,7 +132,7 @@ static inline void cache_fixture_build(struct symbol_file_fixture *file,
 	symbol_file_fixture_build(file);
 }
 
-/* Writes and commits whatever bytes as what `identity` names. 0 or -errno. */
+/* Writes and commits any bytes as the entry of `identity`. Returns 0 or -errno. */
 static inline int cache_fixture_commit_bytes(struct symbol_cache *cache,
 	const struct symbol_identity *identity, const void *bytes, size_t size)
 {
@@ -160,7 +160,7 @@ static inline int cache_fixture_store(struct symbol_cache *cache,
 	return cache_fixture_commit_bytes(cache, identity, file.bytes, file.size);
 }
 
-/* The rank of an open entry if it is what `identity` names, else -1. */
+/* The rank of an open entry, or -1 if it is not that of `identity`. */
 static inline int cache_fixture_check(
 	const struct symbol_file *file, const struct symbol_identity *identity)
 {
@@ -180,7 +180,7 @@ static inline int cache_fixture_check(
 	return (int)rank;
 }
 
-/* What a find says: the rank of a right entry, -EILSEQ for a wrong one, or -errno. */
+/* Finds an entry. Returns its rank, -EILSEQ for a wrong entry, or another -errno. */
 static inline int cache_fixture_find(
 	struct symbol_cache *cache, const struct symbol_identity *identity)
 {
@@ -220,7 +220,7 @@ static inline bool cache_fixture_has(
 	return access(cache_fixture_path(fixture, identity, path), F_OK) == 0;
 }
 
-/* That has been there so long. */
+/* Stores a negative entry that is `age_s` old. */
 static inline int cache_fixture_store_negative(
 	const struct cache_fixture *fixture, uint32_t number, uint64_t age_s)
 {
@@ -233,7 +233,7 @@ static inline int cache_fixture_store_negative(
 	return cache_fixture_commit_bytes(fixture->cache, &identity, file.bytes, file.size);
 }
 
-/* Its last byte. */
+/* Overwrites the last byte of an entry. */
 static inline int cache_fixture_damage(const struct cache_fixture *fixture, uint32_t number)
 {
 	struct symbol_identity identity = cache_fixture_identity(number);
@@ -244,7 +244,7 @@ static inline int cache_fixture_damage(const struct cache_fixture *fixture, uint
 	return fd >= 0 && pwrite(fd, "x", 1, lseek(fd, 0, SEEK_END) - 1) == 1 ? 0 : -1;
 }
 
-/* An empty file of whatever name. */
+/* Makes an empty file. */
 static inline int cache_fixture_make_file(const char *folder, const char *name)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];

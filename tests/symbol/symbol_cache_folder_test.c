@@ -22,7 +22,7 @@ static void folder_may_have_any_path(void **state)
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_non_null(mkdtemp(start));
 	assert_int_equal(chdir(start), 0);
-	/* Longer than the kernel takes at once. */
+	/* Longer than PATH_MAX. */
 	path = malloc(30 * 203 + 1);
 	assert_non_null(path);
 	for (int i = 0; i < 30; i++) {
@@ -33,7 +33,7 @@ static void folder_may_have_any_path(void **state)
 	path[length] = '\0';
 	assert_true(length > 4096);
 	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, &fault), 0);
-	/* It stays where it was. */
+	/* The path is resolved only once. */
 	assert_int_equal(chdir("/"), 0);
 	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
 	assert_int_equal(cache_fixture_find(cache, &identity), 1);
@@ -69,7 +69,7 @@ static mode_t mode_of(const char *folder, const char *name)
 	return status.st_mode & 07777;
 }
 
-static void new_files_are_their_owners_alone(void **state)
+static void new_files_have_private_modes(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_cache_draft draft = { .fd = -1 };
@@ -100,7 +100,7 @@ static void new_files_are_their_owners_alone(void **state)
 	assert_int_equal(mode_of(path, "lock"), 0600);
 	assert_int_equal(mode_of(path, "01/005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.sym"), 0600);
 	symbol_cache_free(cache);
-	/* It is left as it is. */
+	/* An existing folder keeps its mode. */
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache, NULL), 0);
 	assert_int_equal(mode_of(path, ""), 0755);
@@ -108,7 +108,7 @@ static void new_files_are_their_owners_alone(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void removed_folder_is_made_again(void **state)
+static void removed_folders_are_made_again(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
@@ -124,7 +124,7 @@ static void removed_folder_is_made_again(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* Unset where NULL. */
+/* Unsets it if `value` is NULL. */
 static void set(const char *name, const char *value)
 {
 	assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
@@ -168,8 +168,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folder_may_have_any_path),
-		cmocka_unit_test(new_files_are_their_owners_alone),
-		cmocka_unit_test(removed_folder_is_made_again),
+		cmocka_unit_test(new_files_have_private_modes),
+		cmocka_unit_test(removed_folders_are_made_again),
 		cmocka_unit_test(environment_chooses_the_folder),
 	};
 

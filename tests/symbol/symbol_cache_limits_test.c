@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A full disk, a limit of file sizes, a folder that is read-only or somebody else's. */
+/* A full disk, a file size limit, and folders that are read-only or of another user. */
 #include "symbol/symbol_cache.h"
 #include "tests/symbol/symbol_cache_fixture.h"
 
@@ -18,7 +18,7 @@
 
 enum { CANNOT = 77, NOBODY = 65534, ENOUGH_BYTES = 1 << 30 };
 
-/* In a child: it does not return into the test. */
+/* For a child, which must not return into the test. */
 #define REQUIRE(condition)                                                                    \
 	do {                                                                                  \
 		if (!(condition)) {                                                           \
@@ -27,7 +27,7 @@ enum { CANNOT = 77, NOBODY = 65534, ENOUGH_BYTES = 1 << 30 };
 		}                                                                             \
 	} while (0)
 
-/* What changes the process is tried in a child, which may say that it cannot be tried here. */
+/* Runs a test that changes the process in a child, which may ask to skip it. */
 static void run_apart(void (*body)(struct cache_fixture *fixture), struct cache_fixture *fixture,
 	const char *why_not)
 {
@@ -71,7 +71,7 @@ static bool may_mount(void)
 	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
-/* Until nothing fits any more, and then on. */
+/* Stores until the disk is full, and tries more. */
 static void fill_the_disk(struct cache_fixture *fixture)
 {
 	struct symbol_identity first = cache_fixture_identity(0);
@@ -82,7 +82,7 @@ static void fill_the_disk(struct cache_fixture *fixture)
 		struct symbol_file_fixture file;
 
 		cache_fixture_build(&file, &identity, 1, 10000);
-		/* A part of it may still find room: that is no symbol file. */
+		/* A part of it may still fit: that is not a valid symbol file. */
 		r = cache_fixture_commit_bytes(fixture->cache, &identity, file.bytes, file.size);
 		REQUIRE(r == 0 || r == -ENOSPC || r == -EBADMSG);
 		stored += r == 0;
@@ -106,7 +106,7 @@ static void use_a_full_disk(struct cache_fixture *fixture)
 
 	if (!may_mount() || mount("none", fixture->folder, "tmpfs", 0, "size=256k") < 0)
 		_exit(CANNOT);
-	/* The folder is another now. */
+	/* The mount hides the old folder. */
 	symbol_cache_free(fixture->cache);
 	REQUIRE(symbol_cache_open(fixture->folder, ENOUGH_BYTES, &fixture->cache, NULL) == 0);
 	fill_the_disk(fixture);
@@ -118,7 +118,7 @@ static void use_a_full_disk(struct cache_fixture *fixture)
 	REQUIRE(counters.damaged == 0);
 }
 
-static void full_disk_refuses_stores_only(void **state)
+static void full_disks_fail_only_stores(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -145,7 +145,7 @@ static void run_out_of_files(struct cache_fixture *fixture)
 	REQUIRE(cache_fixture_find(fixture->cache, &kept) == 1);
 }
 
-static void file_size_limit_refuses_longer_files_only(void **state)
+static void file_size_limits_fail_only_larger_stores(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -154,7 +154,7 @@ static void file_size_limit_refuses_longer_files_only(void **state)
 	run_apart(run_out_of_files, &fixture, "");
 }
 
-/* What is there is used; what would write is told of; nothing else happens. */
+/* Entries can be used; operations that write return the error. */
 static void use_without_writing(struct cache_fixture *fixture, int error)
 {
 	struct symbol_identity good = cache_fixture_identity(1), bad = cache_fixture_identity(2);
@@ -186,7 +186,7 @@ static void use_without_writing(struct cache_fixture *fixture, int error)
 	REQUIRE(cache_fixture_has(fixture, &good) && cache_fixture_has(fixture, &bad));
 }
 
-/* Lets everybody read what is there. */
+/* Lets everybody read the folder. */
 static int open_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
 	(void)status;
@@ -194,7 +194,7 @@ static int open_one(const char *path, const struct stat *status, int type, struc
 	return chmod(path, type == FTW_F ? 0644 : 0755);
 }
 
-/* A good entry that was used long ago, a damaged one, and one that has expired. */
+/* A good entry that was used long ago, a damaged and an expired one. */
 static void fill(struct cache_fixture *fixture)
 {
 	struct symbol_identity good = cache_fixture_identity(1), bad = cache_fixture_identity(2);
@@ -227,7 +227,7 @@ static void use_read_only(struct cache_fixture *fixture)
 	use_without_writing(fixture, -EROFS);
 }
 
-static void read_only_folder_is_used(void **state)
+static void read_only_folders_are_used(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -258,7 +258,7 @@ static void use_as_nobody(struct cache_fixture *fixture)
 	REQUIRE(strstr(fault.text, "PILOTLIGHT_SYMBOL_CACHE"));
 }
 
-static void folder_of_another_user_is_used_read_only(void **state)
+static void folders_of_other_users_are_used_read_only(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -285,7 +285,7 @@ static void look_at_what_is_private(struct cache_fixture *fixture)
 	symbol_cache_free(cache);
 }
 
-static void stored_entries_are_their_owners_alone(void **state)
+static void stored_entries_have_private_modes(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
@@ -325,7 +325,7 @@ static void meet_what_cannot_be_read(struct cache_fixture *fixture)
 	REQUIRE(cache_fixture_find(cache, &unreadable) == -EACCES);
 	REQUIRE(cache_fixture_find(cache, &hidden) == -EACCES);
 	REQUIRE(cache_fixture_find(cache, &good) == 1);
-	/* What is over the bound and cannot go is in the way of nothing else. */
+	/* Entries that cannot be evicted do not prevent other operations. */
 	REQUIRE(cache_fixture_store(cache, &good, 2, 10) == 0);
 	good.id.bytes[1] = 1;
 	REQUIRE(cache_fixture_store(cache, &good, 2, 10) == 0);
@@ -336,7 +336,7 @@ static void meet_what_cannot_be_read(struct cache_fixture *fixture)
 	symbol_cache_free(cache);
 }
 
-static void unreadable_entries_do_not_disturb_others(void **state)
+static void unreadable_entries_do_not_affect_others(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -353,12 +353,12 @@ static void unreadable_entries_do_not_disturb_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(full_disk_refuses_stores_only),
-		cmocka_unit_test(file_size_limit_refuses_longer_files_only),
-		cmocka_unit_test(read_only_folder_is_used),
-		cmocka_unit_test(folder_of_another_user_is_used_read_only),
-		cmocka_unit_test(stored_entries_are_their_owners_alone),
-		cmocka_unit_test(unreadable_entries_do_not_disturb_others),
+		cmocka_unit_test(full_disks_fail_only_stores),
+		cmocka_unit_test(file_size_limits_fail_only_larger_stores),
+		cmocka_unit_test(read_only_folders_are_used),
+		cmocka_unit_test(folders_of_other_users_are_used_read_only),
+		cmocka_unit_test(stored_entries_have_private_modes),
+		cmocka_unit_test(unreadable_entries_do_not_affect_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes from the cache and what stays. */
+/* Eviction, pruning, drafts of dead processes, and the lock. */
 #include "symbol/symbol_cache.h"
 #include "tests/symbol/symbol_cache_fixture.h"
 
@@ -27,7 +27,7 @@ static void least_recently_used_are_evicted(void **state)
 		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 5000), 0);
 		assert_int_equal(cache_fixture_age(&fixture, &identity, 100000 - i), 0);
 	}
-	/* 0 is used again; the two that come now push out 1 and 2. */
+	/* 0 is used again, so the next two stores evict 1 and 2. */
 	for (uint32_t i = 0; i < 6; i += i ? 1 : 4) {
 		struct symbol_identity identity = cache_fixture_identity(i);
 
@@ -47,8 +47,8 @@ static void least_recently_used_are_evicted(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* Whatever the clocks say of the others. */
-static void stored_entry_stays(void **state)
+/* Even if the other entries have times in the future. */
+static void the_stored_entry_is_not_evicted(void **state)
 {
 	struct cache_fixture fixture;
 
@@ -69,7 +69,7 @@ static void stored_entry_stays(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* What was used, or replaced, after the folder was looked through is not what is to go. */
+/* Entries that were used or replaced after the scan are not evicted. */
 static void use_by_other_processes_counts(void **state)
 {
 	struct symbol_identity first = cache_fixture_identity(1),
@@ -88,7 +88,7 @@ static void use_by_other_processes_counts(void **state)
 	assert_int_equal(cache_fixture_age(&fixture, &second, 8000), 0);
 	assert_int_equal(cache_fixture_store(other, &third, 1, 9 * BLOCK_BYTES), 0);
 	assert_int_equal(cache_fixture_age(&fixture, &third, 7000), 0);
-	/* Now it is looked through, and found to be a block short of full. */
+	/* This store scans the folder, which is a block short of full. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &small, 1, 10), 0);
 	assert_int_equal(cache_fixture_find(other, &first), 1);
 	assert_int_equal(cache_fixture_store(other, &second, 2, 9 * BLOCK_BYTES), 0);
@@ -100,7 +100,7 @@ static void use_by_other_processes_counts(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* What replaces an entry counts once, and an entry that somebody else removed not at all. */
+/* A replaced entry counts once; one that another process removed does not count. */
 static void sizes_are_counted_once(void **state)
 {
 	struct symbol_identity first = cache_fixture_identity(1),
@@ -167,7 +167,7 @@ static void use_is_kept_to_the_minute(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* Half an hour after it was used first. */
+/* Half an hour after its first use. */
 static void used_entries_are_not_evicted(void **state)
 {
 	struct symbol_identity again = cache_fixture_identity(1);
@@ -188,7 +188,7 @@ static void used_entries_are_not_evicted(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* What is older goes before it, even if somebody else has put it there in the meantime. */
+/* Older entries are evicted first, even if another process has just stored them. */
 static void entries_in_use_are_evicted_last(void **state)
 {
 	enum { IN_USE = 2 };
@@ -206,7 +206,7 @@ static void entries_in_use_are_evicted_last(void **state)
 		assert_int_equal(cache_fixture_store(other, &in_use[i], 1, 13 * BLOCK_BYTES), 0);
 		assert_int_equal(cache_fixture_age(&fixture, &in_use[i], -30), 0);
 	}
-	/* Now it is looked through, and found to be a block short of full. */
+	/* This store scans the folder, which is a block short of full. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &gone, 1, 2 * BLOCK_BYTES), 0);
 	assert_int_equal(symbol_cache_remove(other, &gone), 0);
 	assert_int_equal(cache_fixture_store(other, &old, 1, 3 * BLOCK_BYTES), 0);
@@ -217,7 +217,7 @@ static void entries_in_use_are_evicted_last(void **state)
 	assert_false(cache_fixture_has(&fixture, &old));
 	assert_true(cache_fixture_has(&fixture, &in_use[0]));
 	assert_true(cache_fixture_has(&fixture, &in_use[1]));
-	/* When there is nothing else, the bound is what counts. */
+	/* If nothing else is left, the bound takes precedence. */
 	last = cache_fixture_identity(13);
 	assert_int_equal(cache_fixture_store(fixture.cache, &last, 1, 10 * BLOCK_BYTES), 0);
 	assert_false(cache_fixture_has(&fixture, &in_use[0]));
@@ -226,8 +226,8 @@ static void entries_in_use_are_evicted_last(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* However long its writer has had it. */
-static void storing_is_a_use(void **state)
+/* The age of the draft does not matter. */
+static void storing_counts_as_a_use(void **state)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
 	struct symbol_identity identity = cache_fixture_identity(1);
@@ -297,7 +297,7 @@ static void pruning_removes_useless_entries(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* A child with all our files, that ends when the descriptor is closed. */
+/* A child with all our descriptors, which ends when the pipe is closed. */
 static pid_t start_holder(int *ret_end)
 {
 	int end[2];
@@ -343,7 +343,7 @@ static void drafts_of_dead_writers_are_removed(void **state)
 	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/notes"), 0);
 	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/.draft"), 0);
 
-	/* A process that it was handed to keeps it alive. */
+	/* The draft is alive while a process that received it has it open. */
 	child = start_holder(&end);
 	draft_path(&fixture, &handed, kept);
 	draft_path(&fixture, &draft, path);
@@ -370,7 +370,7 @@ static void drafts_of_dead_writers_are_removed(void **state)
 	handed.fd = -1;
 	symbol_cache_draft_done(fixture.cache, &handed);
 
-	/* The first draft of a process clears what the dead have left. */
+	/* The first draft of a process removes the drafts of dead processes. */
 	assert_int_equal(cache_fixture_make_file(fixture.folder, "tmp/1-3.draft"), 0);
 	assert_int_equal(symbol_cache_begin(other, &draft), 0);
 	assert_false(cache_fixture_has_file(fixture.folder, "tmp/1-3.draft"));
@@ -423,7 +423,7 @@ static void wait_for_a_held_lock_is_bounded(void **state)
 	assert_int_equal(fstat(fd, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	/* Once as it is, then without any patience, a thousand times. */
+	/* Once with the default patience, then a thousand times without any. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), -EBUSY);
 	symbol_cache_set_patience(fixture.cache, 0);
 	for (int i = 0; i < 1000; i++)
@@ -432,7 +432,7 @@ static void wait_for_a_held_lock_is_bounded(void **state)
 			-EBUSY);
 	assert_int_equal(symbol_cache_prune(fixture.cache, 0, false, &pruned), -EBUSY);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 1);
-	/* Who tidies the folder ends that. */
+	/* Removing the lock file releases the lock. */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 2, 10), 0);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), 2);
@@ -444,13 +444,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(least_recently_used_are_evicted),
-		cmocka_unit_test(stored_entry_stays),
+		cmocka_unit_test(the_stored_entry_is_not_evicted),
 		cmocka_unit_test(use_by_other_processes_counts),
 		cmocka_unit_test(sizes_are_counted_once),
 		cmocka_unit_test(use_is_kept_to_the_minute),
 		cmocka_unit_test(used_entries_are_not_evicted),
 		cmocka_unit_test(entries_in_use_are_evicted_last),
-		cmocka_unit_test(storing_is_a_use),
+		cmocka_unit_test(storing_counts_as_a_use),
 		cmocka_unit_test(pruning_removes_useless_entries),
 		cmocka_unit_test(drafts_of_dead_writers_are_removed),
 		cmocka_unit_test(draft_without_its_name_is_not_committed),

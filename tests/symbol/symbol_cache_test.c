@@ -40,7 +40,8 @@ static void entries_are_found_again(void **state)
 	cache_fixture_close(&fixture);
 }
 
-/* Stored under either form, found by both: of 1 to 20 bytes, with 0 to all but one zeros. */
+/* Stored under either form and found by both: 1 to 20 bytes, with any number of zeros at the end.
+ */
 static void padded_identities_are_equal(void **state)
 {
 	struct cache_fixture fixture;
@@ -112,7 +113,7 @@ static void lower_ranks_do_not_replace(void **state)
 			assert_int_equal(cache_fixture_store(
 						 fixture.cache, &identity, (unsigned int)first, 10),
 				0);
-			/* Larger, so that it is seen which of two equal ones is there. */
+			/* Larger, to distinguish two entries of equal rank. */
 			r = cache_fixture_store(
 				fixture.cache, &identity, (unsigned int)second, 5000);
 			assert_int_equal(r, second < first ? -EEXIST : 0);
@@ -146,7 +147,7 @@ static void equal_ranks_replace(void **state)
 	cache_fixture_close(&fixture);
 }
 
-static void negative_entries_say_why(void **state)
+static void negative_entries_record_the_reason(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct symbol_cache *cache;
@@ -218,13 +219,13 @@ static void negative_entries_expire(void **state)
 		assert_int_equal(
 			cache_fixture_commit_bytes(fixture.cache, &identity, file.bytes, file.size),
 			0);
-		/* Use does not make it younger. */
+		/* Using it does not extend its lifetime. */
 		assert_int_equal(cache_fixture_age(&fixture, &identity, 0), 0);
 		assert_int_equal(cache_fixture_find(fixture.cache, &identity),
 			cases[i].is_expired ? -ENOENT : 0);
 		assert_int_equal(cache_fixture_has(&fixture, &identity), !cases[i].is_expired);
 	}
-	/* Other entries are as good as ever. */
+	/* Other entries do not expire. */
 	cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, 10);
 	symbol_file_fixture_header(&file)->created_s = 5;
 	symbol_file_fixture_seal(file.bytes, file.size);
@@ -298,7 +299,7 @@ static void damaged_entries_have_no_rank(void **state)
 	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
-	/* Its header is right, and tells of a high rank. */
+	/* The header is valid and has a high rank. */
 	cache_fixture_build(&file, &identity, 4, 100);
 	file.bytes[file.size - 5] ^= 1;
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 4, 100), 0);
@@ -309,7 +310,7 @@ static void damaged_entries_have_no_rank(void **state)
 	assert_int_equal(counters.damaged, 1);
 	assert_int_equal(counters.refused, 0);
 
-	/* It is another's, and tells of a high rank. */
+	/* It is of another identity and has a high rank. */
 	identity = cache_fixture_identity(2);
 	cache_fixture_build(&file, &identity, 4, 100);
 	assert_int_equal(cache_fixture_overwrite(path, file.bytes, file.size), 0);
@@ -423,7 +424,7 @@ static void peek_checks_the_header(void **state)
 	assert_int_equal(counters.damaged, 5);
 	assert_int_equal(counters.missed, 6);
 
-	/* What is behind the header, a find meets. */
+	/* Only a find detects damage after the header. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
 	assert_int_equal(cache_fixture_damage(&fixture, 1), 0);
 	assert_int_equal(symbol_cache_peek(fixture.cache, &identity, &header), 0);
@@ -502,7 +503,7 @@ static int use_all(const char *folder)
 	return r;
 }
 
-/* Only an eviction may fail in silence. */
+/* Only an eviction may fail silently. */
 static void failing_allocations_are_reported(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(1);
@@ -540,7 +541,7 @@ int main(void)
 		cmocka_unit_test(kinds_of_identity_are_distinct),
 		cmocka_unit_test(lower_ranks_do_not_replace),
 		cmocka_unit_test(equal_ranks_replace),
-		cmocka_unit_test(negative_entries_say_why),
+		cmocka_unit_test(negative_entries_record_the_reason),
 		cmocka_unit_test(negative_entries_expire),
 		cmocka_unit_test(damaged_entries_are_removed),
 		cmocka_unit_test(damaged_entries_have_no_rank),

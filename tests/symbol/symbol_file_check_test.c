@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files that are damaged, and files that are whole and lie. */
+/* Damaged files, and files with valid hashes and wrong contents. */
 #include "base/array.h"
 #include "symbol/symbol_file.h"
 #include "symbol/symbol_file_check.h"
@@ -46,7 +46,7 @@ static void assert_refused(int error)
 	assert_null(file);
 }
 
-/* Is the byte part of anything that is hashed? Else it is padding. */
+/* Is the byte hashed? Otherwise it is padding. */
 static bool is_covered(size_t at)
 {
 	const struct pilotlight_symbol_header *header = symbol_file_fixture_header(&fixture);
@@ -60,7 +60,7 @@ static bool is_covered(size_t at)
 	return false;
 }
 
-static void every_damaged_byte_is_seen(void **state)
+static void every_damaged_byte_is_detected(void **state)
 {
 	size_t padding = 0;
 
@@ -81,7 +81,7 @@ static void every_damaged_byte_is_seen(void **state)
 	assert_true(padding > 0 && padding < fixture.size / 2);
 }
 
-static void every_missing_end_is_seen(void **state)
+static void every_truncation_is_detected(void **state)
 {
 	size_t whole;
 
@@ -101,7 +101,7 @@ static void every_missing_end_is_seen(void **state)
 	assert_true(whole > 1000);
 }
 
-static void headers_that_make_no_sense_are_refused(void **state)
+static void invalid_headers_are_refused(void **state)
 {
 	static const struct {
 		size_t offset, bytes;
@@ -122,7 +122,7 @@ static void headers_that_make_no_sense_are_refused(void **state)
 		{ FIELD(file_bytes), UINT64_MAX, -EBADMSG },
 		{ FIELD(identity_bytes), 0, -EBADMSG },
 		{ FIELD(identity_bytes), 21, -EBADMSG },
-		{ FIELD(identity_bytes), 1, -EBADMSG }, /* two are there */
+		{ FIELD(identity_bytes), 1, -EBADMSG }, /* two bytes are set */
 		{ FIELD(identity_kind), 0, -EBADMSG },
 		{ FIELD(identity_kind), PILOTLIGHT_SYMBOL_OWNED + 1, -EBADMSG },
 		{ FIELD(rank), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE + 1, -EBADMSG },
@@ -130,9 +130,9 @@ static void headers_that_make_no_sense_are_refused(void **state)
 		{ FIELD(failure), PILOTLIGHT_SYMBOL_FAILURES, -EBADMSG },
 		{ FIELD(boundary_shift), 32, -EBADMSG },
 		{ FIELD(row_shift), 255, -EBADMSG },
-		{ FIELD(boundary_shift), 1, -EBADMSG }, /* too few stretches */
+		{ FIELD(boundary_shift), 1, -EBADMSG }, /* too few ranges */
 		{ FIELD(row_shift), 1, -EBADMSG },
-		/* For those who come after us. */
+		/* For later versions. */
 		{ offsetof(struct pilotlight_symbol_header, reserved), 8, 1, 0 },
 		{ FIELD(contents), UINT32_MAX, 0 },
 #undef FIELD
@@ -152,7 +152,7 @@ static void headers_that_make_no_sense_are_refused(void **state)
 	assert_refused(-EBADMSG);
 }
 
-static void sections_that_make_no_sense_are_refused(void **state)
+static void invalid_sections_are_refused(void **state)
 {
 	static const struct {
 		uint32_t id;
@@ -172,10 +172,10 @@ static void sections_that_make_no_sense_are_refused(void **state)
 		{ PILOTLIGHT_SYMBOL_FRAMES, FIELD(offset), 65 },
 		{ PILOTLIGHT_SYMBOL_FRAMES, FIELD(offset), UINT64_MAX - 63 },
 		{ PILOTLIGHT_SYMBOL_FRAMES, FIELD(offset), 1 << 20 },
-		{ PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, FIELD(id), 1000 }, /* no index at all */
+		{ PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, FIELD(id), 1000 }, /* no index */
 		{ PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, FIELD(bytes), 12 },
 		{ PILOTLIGHT_SYMBOL_ROW_INDEX, FIELD(bytes), 0 },
-		{ PILOTLIGHT_SYMBOL_STRINGS, FIELD(bytes), 3 }, /* in the middle of one */
+		{ PILOTLIGHT_SYMBOL_STRINGS, FIELD(bytes), 3 }, /* in the middle of a string */
 #undef FIELD
 	};
 
@@ -190,7 +190,7 @@ static void sections_that_make_no_sense_are_refused(void **state)
 	build();
 	*(char *)symbol_file_fixture_contents(&fixture, PILOTLIGHT_SYMBOL_STRINGS) = 'x';
 	assert_refused(-EBADMSG);
-	/* An offset that the index has no stretch for. */
+	/* An offset beyond the index. */
 	build();
 	((struct pilotlight_symbol_row *)symbol_file_fixture_contents(
 		&fixture, PILOTLIGHT_SYMBOL_ROWS))[6]
@@ -198,7 +198,7 @@ static void sections_that_make_no_sense_are_refused(void **state)
 	assert_refused(-EBADMSG);
 }
 
-static void unwind_sections_have_entries_of_their_size(void **state)
+static void unwind_sections_need_the_right_entry_size(void **state)
 {
 	static const struct {
 		uint32_t id, entry_bytes;
@@ -230,8 +230,8 @@ static void unwind_sections_have_entries_of_their_size(void **state)
 	}
 }
 
-/* Many sections of the same bytes would be hashed many times. */
-static void sections_are_no_more_than_the_file(void **state)
+/* Overlapping sections would be hashed many times. */
+static void overlapping_sections_are_refused(void **state)
 {
 	struct symbol_file *file = NULL;
 	uint64_t offset;
@@ -272,7 +272,7 @@ static void segments_are_bounded(void **state)
 	assert_refused(-EBADMSG);
 }
 
-static void what_cannot_be_mapped_is_an_error(void **state)
+static void unmappable_files_are_errors(void **state)
 {
 	char path[] = "/tmp/symbol_file_check_test.XXXXXX";
 	_cleanup_close_ int fd = mkstemp(path);
@@ -284,7 +284,7 @@ static void what_cannot_be_mapped_is_an_error(void **state)
 	(void)unlink(path);
 	assert_true(fd >= 0 && write_only >= 0 && folder >= 0);
 	assert_int_equal(symbol_file_open(fd, &file), -EBADMSG);
-	/* Longer than any symbol file, and empty; nobody reads it through. */
+	/* Longer than any symbol file, and sparse. */
 	assert_int_equal(ftruncate(fd, (off_t)(SYMBOL_FILE_BYTES_MAX + 4096)), 0);
 	assert_int_equal(symbol_file_open(fd, &file), -EBADMSG);
 	assert_int_equal(symbol_file_open(write_only, &file), -EACCES);
@@ -293,8 +293,8 @@ static void what_cannot_be_mapped_is_an_error(void **state)
 	assert_null(file);
 }
 
-/* Right hashes, wrong contents: what is told is nonsense, and the walk ends. */
-static void lies_end_and_stay_in_bounds(void **state)
+/* Valid hashes, wrong contents: the answers are wrong, but the walk ends. */
+static void wrong_ids_stay_in_bounds(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct pilotlight_symbol_boundary *boundaries;
@@ -310,8 +310,8 @@ static void lies_end_and_stay_in_bounds(void **state)
 	frames[0] = (struct pilotlight_symbol_frame){ 4, 1, 1, 1 };
 	frames[1].parent = 1;		 /* itself */
 	frames[2].parent = 3;		 /* its child */
-	frames[3].parent = UINT32_MAX;	 /* nobody */
-	frames[3].name = UINT32_MAX - 1; /* nowhere */
+	frames[3].parent = UINT32_MAX;	 /* no such frame */
+	frames[3].name = UINT32_MAX - 1; /* out of range */
 	boundaries = symbol_file_fixture_contents(&fixture, PILOTLIGHT_SYMBOL_BOUNDARIES);
 	boundaries[3].frame = 5; /* one too many */
 	boundaries[4].frame = UINT32_MAX;
@@ -343,7 +343,7 @@ static void lies_end_and_stay_in_bounds(void **state)
 	assert_string_equal(symbol_file_frame_name(file, UINT32_MAX), "");
 }
 
-static void indexes_that_lie_stay_in_bounds(void **state)
+static void wrong_indexes_stay_in_bounds(void **state)
 {
 	static const uint32_t lies[] = { 0, 1, 3, 6, 7, 8, UINT32_MAX };
 
@@ -377,16 +377,16 @@ static void indexes_that_lie_stay_in_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_damaged_byte_is_seen),
-		cmocka_unit_test(every_missing_end_is_seen),
-		cmocka_unit_test(headers_that_make_no_sense_are_refused),
-		cmocka_unit_test(sections_that_make_no_sense_are_refused),
-		cmocka_unit_test(unwind_sections_have_entries_of_their_size),
-		cmocka_unit_test(sections_are_no_more_than_the_file),
+		cmocka_unit_test(every_damaged_byte_is_detected),
+		cmocka_unit_test(every_truncation_is_detected),
+		cmocka_unit_test(invalid_headers_are_refused),
+		cmocka_unit_test(invalid_sections_are_refused),
+		cmocka_unit_test(unwind_sections_need_the_right_entry_size),
+		cmocka_unit_test(overlapping_sections_are_refused),
 		cmocka_unit_test(segments_are_bounded),
-		cmocka_unit_test(what_cannot_be_mapped_is_an_error),
-		cmocka_unit_test(lies_end_and_stay_in_bounds),
-		cmocka_unit_test(indexes_that_lie_stay_in_bounds),
+		cmocka_unit_test(unmappable_files_are_errors),
+		cmocka_unit_test(wrong_ids_stay_in_bounds),
+		cmocka_unit_test(wrong_indexes_stay_in_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Small symbol files made in memory: fill in what is wanted (all of it may be zero), build, damage
- * the bytes if need be and seal them again, and put them into an anonymous file.
+ * Builds small symbol files in memory. Set fields (all may be zero), build, optionally damage the
+ * bytes and seal them again, and write them to an anonymous file.
  *
  *	struct symbol_file_fixture fixture = { .identity = { 1, 2, 3 } };
  *
@@ -26,10 +26,10 @@
 enum {
 	SYMBOL_FILE_FIXTURE_BYTES = 64 * 1024,
 	SYMBOL_FILE_FIXTURE_BASE = 0x401000,
-	SYMBOL_FILE_FIXTURE_SECTIONS = 16, /* that there is room for; eight are used */
+	SYMBOL_FILE_FIXTURE_SECTIONS = 16, /* reserved; eight are used */
 };
 
-/* Ids begin at 1, as those of files: the empty entries are put in front. */
+/* Ids of frames and files begin at 1: the builder adds the empty entries 0. */
 struct symbol_file_fixture_frame {
 	uint32_t parent;
 	const char *name;
@@ -71,8 +71,8 @@ static inline struct pilotlight_symbol_row symbol_file_fixture_row(
 }
 
 /*
- * Two functions at the base, code that nobody knows after 0x60, and a last stretch whose line alone
- * is known:
+ * Two functions at the base, unknown code from 0x60, and at the end code that has a line but no
+ * function:
  *
  *	0x00  main          main.c:10:1
  *	0x10  inner <- outer <- main   inner.h:5:3, outer.h:7:2, main.c:11:4
@@ -138,7 +138,7 @@ static inline struct pilotlight_symbol_header *symbol_file_fixture_header(
 	return (struct pilotlight_symbol_header *)fixture->bytes;
 }
 
-/* A section's entry in the table, to damage it or what it tells of; NULL: no such section. */
+/* A section's entry in the table; NULL: no such section. */
 static inline struct pilotlight_symbol_section *symbol_file_fixture_section(
 	struct symbol_file_fixture *fixture, uint32_t id)
 {
@@ -160,7 +160,7 @@ static inline void *symbol_file_fixture_contents(struct symbol_file_fixture *fix
 	return section ? fixture->bytes + section->offset : NULL;
 }
 
-/* Makes the hashes right, of any bytes and as far as that is possible; not the length. */
+/* Sets the hashes of any bytes as far as possible, but not the length. */
 static inline void symbol_file_fixture_seal(uint8_t *bytes, size_t size)
 {
 	struct pilotlight_symbol_header header;
@@ -188,7 +188,7 @@ static inline void symbol_file_fixture_seal(uint8_t *bytes, size_t size)
 	memcpy(bytes, &header, sizeof(header));
 }
 
-/* Appends a section whose contents begin as `contents`, or as zeros, and returns them. */
+/* Appends a section with `contents`, or zeros if NULL, and returns its bytes. */
 static inline void *symbol_file_fixture_append(struct symbol_file_fixture *fixture, uint32_t id,
 	uint32_t entry_bytes, const void *contents, size_t count)
 {
@@ -210,12 +210,12 @@ static inline void *symbol_file_fixture_append(struct symbol_file_fixture *fixtu
 	return fixture->bytes + offset;
 }
 
-/* Offsets come first in what is indexed; `stride` is the size of its entries in 32-bit words. */
+/* Entries begin with the offset; `stride` is their size in 32-bit words. */
 static inline void symbol_file_fixture_append_index(struct symbol_file_fixture *fixture,
 	uint32_t id, const uint32_t *offsets, size_t count, size_t stride, uint8_t shift)
 {
-	size_t stretches = count > 0 ? (offsets[(count - 1) * stride] >> shift) + 1 : 0;
-	size_t entries = count > 0 ? stretches + 1 : 0;
+	size_t ranges = count > 0 ? (offsets[(count - 1) * stride] >> shift) + 1 : 0;
+	size_t entries = count > 0 ? ranges + 1 : 0;
 	uint32_t *index = symbol_file_fixture_append(fixture, id, 4, NULL, entries);
 	size_t before = 0;
 
@@ -239,7 +239,7 @@ static inline uint32_t symbol_file_fixture_put_string(
 	return (uint32_t)at;
 }
 
-/* The strings stand last, where they can grow. */
+/* The strings come last, so that they can grow. */
 static inline void symbol_file_fixture_append_names(struct symbol_file_fixture *fixture)
 {
 	struct pilotlight_symbol_frame *frames = symbol_file_fixture_append(
@@ -262,7 +262,7 @@ static inline void symbol_file_fixture_append_names(struct symbol_file_fixture *
 		files[i + 1] = symbol_file_fixture_put_string(fixture, fixture->files[i]);
 }
 
-/* Makes length and hashes right, after whatever has been done to the bytes. */
+/* Sets length and hashes after a change of the bytes. */
 static inline void symbol_file_fixture_finish(struct symbol_file_fixture *fixture)
 {
 	symbol_file_fixture_header(fixture)->file_bytes = fixture->size;

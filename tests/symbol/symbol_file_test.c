@@ -89,7 +89,7 @@ static void whole_chains_are_found(void **state)
 	assert_known_chains(file);
 }
 
-static void short_buffer_gets_the_innermost(void **state)
+static void short_buffers_get_the_innermost_frames(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct symbol_line lines[2];
@@ -104,7 +104,7 @@ static void short_buffer_gets_the_innermost(void **state)
 	assert_int_equal(symbol_file_find_chain(file, BASE + 0x10, NULL, 0), 0);
 }
 
-static void header_and_tables_are_told(void **state)
+static void header_and_tables_are_returned(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct symbol_identity identity;
@@ -153,7 +153,7 @@ static void header_and_tables_are_told(void **state)
 		"/src/inner.h");
 }
 
-static void either_output_may_be_left_out(void **state)
+static void either_output_may_be_null(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	const uint64_t vaddrs[] = { BASE + 0x10, 5, BASE + 0x80 };
@@ -216,7 +216,7 @@ static void offsets_become_vaddrs(void **state)
 	}
 }
 
-static void base_may_be_anywhere(void **state)
+static void base_may_be_any_address(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 
@@ -230,7 +230,7 @@ static void base_may_be_anywhere(void **state)
 	assert_chain(file, 0x10, "");
 }
 
-static void entry_of_nothing_knows_nothing(void **state)
+static void negative_entries_have_no_symbols(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	uint64_t vaddr;
@@ -263,7 +263,7 @@ static void tables_may_be_missing(void **state)
 	assert_chain(functions, BASE + 0x30, "main :0:0");
 }
 
-static void sections_of_tomorrow_are_passed_over(void **state)
+static void unknown_sections_are_skipped(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct pilotlight_symbol_section *section;
@@ -287,7 +287,7 @@ static void sections_of_tomorrow_are_passed_over(void **state)
 	assert_int_equal(open_bytes(&file), -EBADMSG);
 }
 
-static void unwind_sections_are_told(void **state)
+static void unwind_sections_are_returned(void **state)
 {
 	static const struct pilotlight_unwind_summary summary = { .row_count = 77 };
 	static const struct pilotlight_unwind_line lines[2] = { { .base = 5 }, { .base = 6 } };
@@ -344,7 +344,7 @@ static uint32_t draw(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* Batches of many sizes against a search that is too simple to be wrong. */
+/* Compares batches of many sizes with a linear search. */
 static void batches_agree_with_a_linear_search(void **state)
 {
 	enum { ENTRIES = 1000, KEYS = 300 };
@@ -417,7 +417,7 @@ static void assert_golden(const char *path, uint8_t rank)
 		assert_known_chains(file);
 }
 
-/* Never to be made anew: they are what version 1 is. */
+/* Never regenerate these files: they define version 1. */
 static void version_1_stays_readable(void **state)
 {
 	(void)state;
@@ -452,15 +452,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_chains_are_found),
-		cmocka_unit_test(short_buffer_gets_the_innermost),
-		cmocka_unit_test(header_and_tables_are_told),
-		cmocka_unit_test(either_output_may_be_left_out),
+		cmocka_unit_test(short_buffers_get_the_innermost_frames),
+		cmocka_unit_test(header_and_tables_are_returned),
+		cmocka_unit_test(either_output_may_be_null),
 		cmocka_unit_test(offsets_become_vaddrs),
-		cmocka_unit_test(base_may_be_anywhere),
-		cmocka_unit_test(entry_of_nothing_knows_nothing),
+		cmocka_unit_test(base_may_be_any_address),
+		cmocka_unit_test(negative_entries_have_no_symbols),
 		cmocka_unit_test(tables_may_be_missing),
-		cmocka_unit_test(sections_of_tomorrow_are_passed_over),
-		cmocka_unit_test(unwind_sections_are_told),
+		cmocka_unit_test(unknown_sections_are_skipped),
+		cmocka_unit_test(unwind_sections_are_returned),
 		cmocka_unit_test(batches_agree_with_a_linear_search),
 		cmocka_unit_test(places_are_packed_and_bounded),
 		cmocka_unit_test(version_1_stays_readable),

@@ -15,7 +15,7 @@
 static const uint8_t build_id[20] = { 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 	13, 14, 15, 0xa0 };
 
-/* Byte i of the files that are hashed. */
+/* Byte i of the hashed files. */
 static int patterned_fd(size_t size)
 {
 	static uint8_t bytes[10000];
@@ -35,7 +35,7 @@ static void assert_formats_as(const struct symbol_identity *identity, const char
 }
 
 /* The digests were computed with sha256sum(1). */
-static void hash_is_of_both_ends_and_the_length(void **state)
+static void hash_covers_both_ends_and_the_length(void **state)
 {
 	static const struct {
 		size_t size;
@@ -62,7 +62,7 @@ static void hash_is_of_both_ends_and_the_length(void **state)
 	}
 }
 
-static void hash_needs_a_file_with_contents(void **state)
+static void empty_and_special_files_have_no_hash(void **state)
 {
 	_cleanup_close_ int empty = patterned_fd(0);
 	_cleanup_close_ int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -77,7 +77,7 @@ static void hash_needs_a_file_with_contents(void **state)
 	assert_memory_equal(&identity, &before, sizeof(identity));
 }
 
-static void unreadable_file_is_an_error(void **state)
+static void unreadable_files_are_errors(void **state)
 {
 	char path[] = "/tmp/symbol_identity_test.XXXXXX";
 	_cleanup_close_ int fd = mkstemp(path);
@@ -92,7 +92,7 @@ static void unreadable_file_is_an_error(void **state)
 	assert_int_equal(symbol_identity_read_file(write_only, &identity), -EBADF);
 }
 
-static void build_id_goes_before_the_hash(void **state)
+static void build_id_takes_precedence_over_the_hash(void **state)
 {
 	static struct fixture fixture;
 	struct symbol_identity identity, hash;
@@ -119,7 +119,7 @@ static void build_id_goes_before_the_hash(void **state)
 }
 
 /* The digests were computed with sha256sum(1). */
-static void what_is_not_trusted_is_its_owners(void **state)
+static void untrusted_files_have_an_identity_of_their_owner(void **state)
 {
 	const struct file_owner trusted = { .is_trusted = true, .uid = 1000 };
 	const struct file_owner one = { .uid = 1000 }, other = { .uid = 1001 };
@@ -136,12 +136,12 @@ static void what_is_not_trusted_is_its_owners(void **state)
 	assert_formats_as(&owned, "owned:a469806ee263d51fb6c970244c29c10c");
 	owned = symbol_identity_of_owner(&identity, &other);
 	assert_formats_as(&owned, "owned:2ab4cd1cfd18826908c6636e9cd39709");
-	/* A hash of the same bytes is another file's. */
+	/* A hash with the same bytes is another identity. */
 	hash = identity;
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
 	hash = symbol_identity_of_owner(&hash, &other);
 	assert_false(symbol_identity_equal(&hash, &owned));
-	/* The length is not always known. */
+	/* The kernel does not report the length. */
 	assert_int_equal(build_id_set(&id, "\x01\x02\x03\x00", 4), 0);
 	build_id_set_padded(&padded, id.bytes);
 	identity = symbol_identity_of_build_id(&id);
@@ -151,7 +151,7 @@ static void what_is_not_trusted_is_its_owners(void **state)
 	assert_true(symbol_identity_equal(&owned, &identity));
 }
 
-static void whose_file_it_is_tells(void **state)
+static void the_owner_of_the_file_decides_the_identity(void **state)
 {
 	struct build_id none = { .size = 0 }, id;
 	struct symbol_identity identity, owned;
@@ -175,8 +175,8 @@ static void whose_file_it_is_tells(void **state)
 	assert_false(symbol_identity_equal(&identity, &owned));
 }
 
-/* The kernel would report it as none, and all such binaries would share it. */
-static void build_id_of_zeros_is_none(void **state)
+/* The kernel reports such an id as none, and all such binaries would share it. */
+static void build_ids_of_zeros_are_ignored(void **state)
 {
 	static const uint8_t zeros[20];
 	static struct fixture fixture;
@@ -192,7 +192,7 @@ static void build_id_of_zeros_is_none(void **state)
 	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_HTLHASH);
 }
 
-static void what_is_not_elf_has_no_identity(void **state)
+static void only_elf_files_have_an_identity(void **state)
 {
 	_cleanup_close_ int fd = patterned_fd(500);
 	struct symbol_identity identity;
@@ -220,7 +220,7 @@ static void zeros_at_the_end_are_padding(void **state)
 	assert_false(symbol_identity_equal(&a, &b));
 }
 
-static void text_comes_back(void **state)
+static void formatted_text_parses_to_the_same_identity(void **state)
 {
 	static const char *const texts[] = {
 		"01",
@@ -245,7 +245,7 @@ static void text_comes_back(void **state)
 	assert_formats_as(&upper, "deadbeef");
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_text_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"", "1", "abc", "0g", "g0", "00", "0000000000000000000000000000000000000000",
@@ -266,17 +266,17 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hash_is_of_both_ends_and_the_length),
-		cmocka_unit_test(hash_needs_a_file_with_contents),
-		cmocka_unit_test(unreadable_file_is_an_error),
-		cmocka_unit_test(build_id_goes_before_the_hash),
-		cmocka_unit_test(what_is_not_trusted_is_its_owners),
-		cmocka_unit_test(whose_file_it_is_tells),
-		cmocka_unit_test(build_id_of_zeros_is_none),
-		cmocka_unit_test(what_is_not_elf_has_no_identity),
+		cmocka_unit_test(hash_covers_both_ends_and_the_length),
+		cmocka_unit_test(empty_and_special_files_have_no_hash),
+		cmocka_unit_test(unreadable_files_are_errors),
+		cmocka_unit_test(build_id_takes_precedence_over_the_hash),
+		cmocka_unit_test(untrusted_files_have_an_identity_of_their_owner),
+		cmocka_unit_test(the_owner_of_the_file_decides_the_identity),
+		cmocka_unit_test(build_ids_of_zeros_are_ignored),
+		cmocka_unit_test(only_elf_files_have_an_identity),
 		cmocka_unit_test(zeros_at_the_end_are_padding),
-		cmocka_unit_test(text_comes_back),
-		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(formatted_text_parses_to_the_same_identity),
+		cmocka_unit_test(invalid_text_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static struct symbol_identity make_file_identity(uint8_t id)
 		.id = { .bytes = { 0xbb, id, 1 }, .size = 20 } };
 }
 
-/* NONE: as the fixture has it, of the binary itself. */
+/* NONE: the rank of the binary. */
 static struct symbol_file *make_ranked_file(uint8_t id, enum pilotlight_symbol_rank rank)
 {
 	static struct symbol_file_fixture fixture;
@@ -78,7 +78,7 @@ static int ask(struct cached_symbol_source *source, uint8_t id, struct question 
 	return interface->lookup(interface, &binary, &question->batch);
 }
 
-static void kept_files_answer(void **state)
+static void kept_files_are_found(void **state)
 {
 	struct cached_symbol_source *source;
 	struct question question;
@@ -96,7 +96,7 @@ static void kept_files_answer(void **state)
 	assert_int_equal(question.requests[1].frame_count, 3);
 	assert_int_equal(question.requests[1].first_frame, 1);
 	assert_int_equal(question.batch.frame_count, 4);
-	/* A batch may be asked of several files. */
+	/* A batch may be looked up in several files. */
 	assert_int_equal(ask(source, 2, &question), 0);
 	assert_int_equal(question.requests[0].first_frame, 4);
 	assert_int_equal(question.batch.frame_count, 8);
@@ -122,8 +122,8 @@ static void files_without_identity_are_unknown(void **state)
 	cached_symbol_source_free(source);
 }
 
-/* What is known of a binary tells, whatever its build-id and descriptor would. */
-static void a_known_identity_is_taken(void **state)
+/* A given identity takes precedence over build-id and descriptor. */
+static void given_identities_are_used(void **state)
 {
 	struct symbol_binary binary = {
 		.identity = make_file_identity(1), .fd = -1, .debug_fd = -1
@@ -139,11 +139,11 @@ static void a_known_identity_is_taken(void **state)
 	question_init(&question, 4096);
 	assert_int_equal(interface->lookup(interface, &binary, &question.batch), 0);
 	assert_int_equal(question.requests[1].frame_count, 3);
-	/* One that is not trusted has not the names of those that are. */
+	/* An untrusted file does not get the names of a trusted one. */
 	binary.build_id = binary.identity.id;
 	binary.identity.kind = PILOTLIGHT_SYMBOL_OWNED;
 	assert_int_equal(interface->lookup(interface, &binary, &question.batch), -ENODATA);
-	/* But for those that others than the file's owner vouch for. */
+	/* Except for names from a trusted debug file. */
 	cached_symbol_source_free(source);
 	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
 	interface = cached_symbol_source_interface(source);
@@ -155,7 +155,7 @@ static void a_known_identity_is_taken(void **state)
 	cached_symbol_source_free(source);
 }
 
-static void a_full_pool_leaves_the_batch_as_it_was(void **state)
+static void full_pool_leaves_the_batch_unchanged(void **state)
 {
 	struct cached_symbol_source *source;
 	struct question question;
@@ -211,10 +211,10 @@ static void failing_allocations_are_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kept_files_answer),
+		cmocka_unit_test(kept_files_are_found),
 		cmocka_unit_test(files_without_identity_are_unknown),
-		cmocka_unit_test(a_known_identity_is_taken),
-		cmocka_unit_test(a_full_pool_leaves_the_batch_as_it_was),
+		cmocka_unit_test(given_identities_are_used),
+		cmocka_unit_test(full_pool_leaves_the_batch_unchanged),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

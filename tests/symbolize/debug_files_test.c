@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Debug files as objcopy makes them, and what is thought of those that are there already. */
+/* Finding debug files that objcopy has made, and replacing entries when better files exist. */
 #include "symbolize/debug_files.h"
 
 #include "base/clock.h"
 #include "symbolize/task_sources.h"
+#include "tests/symbol/symbol_cache_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* A folder with a tool, its debug file beside it, and one that names that as its debug file. */
+/* A folder with a tool, its debug file, and a copy with a debuglink to that. */
 struct place {
 	char root[64], debug_root[80];
 	char tool[80], linked[80], debug[80];
@@ -55,20 +55,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct place *place = *state;
 
 	broker_free(place->broker);
-	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	cache_fixture_remove_tree(place->root);
 	free(place);
 	return 0;
 }
@@ -96,7 +88,7 @@ static bool is_same(int fd, const char *path)
 	return fstat(fd, &first) == 0 && stat(path, &second) == 0 && first.st_ino == second.st_ino;
 }
 
-static void a_debuglink_leads_to_its_file(void **state)
+static void debuglink_finds_its_file(void **state)
 {
 	struct place *place = *state;
 	struct symbol_binary binary = { .debug_fd = -1 };
@@ -126,7 +118,7 @@ static void a_debuglink_leads_to_its_file(void **state)
 	(void)close(binary.fd);
 }
 
-static void a_build_id_goes_before_a_link(void **state)
+static void build_id_takes_precedence_over_a_debuglink(void **state)
 {
 	struct place *place = *state;
 	struct symbol_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 2 },
@@ -143,7 +135,7 @@ static void a_build_id_goes_before_a_link(void **state)
 	assert_false(is_same(files.debug_fd, place->debug));
 	debug_files_done(&files);
 
-	/* And what is named by hand before all. */
+	/* A debug file that the user names comes first. */
 	binary.debug_fd = open_file(place->tool);
 	debug_files_find(place->broker, &binary, &files);
 	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
@@ -153,13 +145,13 @@ static void a_build_id_goes_before_a_link(void **state)
 	(void)close(binary.fd);
 }
 
-/* Anybody may write to a file of this mode, as to one of his own. */
+/* A file of this mode is not trusted. */
 static void trust(const char *path, bool is_trusted)
 {
 	assert_int_equal(chmod(path, is_trusted ? 0644 : 0666), 0);
 }
 
-static void files_of_others_tell_nothing_of_trusted_ones(void **state)
+static void untrusted_files_do_not_contribute_to_trusted_ones(void **state)
 {
 	struct place *place = *state;
 	struct symbol_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 2 },
@@ -188,7 +180,7 @@ static void files_of_others_tell_nothing_of_trusted_ones(void **state)
 	assert_int_equal(files.changed_s, 0);
 	debug_files_done(&files);
 
-	/* Of a binary that is not trusted either they may tell. */
+	/* For an untrusted binary they are used. */
 	trust(place->linked, false);
 	debug_files_find(place->broker, &binary, &files);
 	assert_int_equal(files.rank, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
@@ -197,14 +189,14 @@ static void files_of_others_tell_nothing_of_trusted_ones(void **state)
 	debug_files_done(&files);
 	(void)close(binary.fd);
 
-	/* What is known by its build-id alone means trusted files. */
+	/* A build-id without a file means trusted files. */
 	binary.fd = -1;
 	debug_files_find(place->broker, &binary, &files);
 	assert_int_equal(files.debug_fd, -1);
 	debug_files_done(&files);
 }
 
-static void debug_files_are_told_from_binaries(void **state)
+static void debug_files_are_distinguished_from_binaries(void **state)
 {
 	struct place *place = *state;
 	int tool, debug, none;
@@ -221,7 +213,7 @@ static void debug_files_are_told_from_binaries(void **state)
 	(void)close(none);
 }
 
-static void entries_are_remade_for_what_is_better_and_newer(void **state)
+static void better_and_newer_files_replace_entries(void **state)
 {
 	struct place *place = *state;
 	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
@@ -235,7 +227,7 @@ static void entries_are_remade_for_what_is_better_and_newer(void **state)
 	assert_true(task_has_better(place->broker, &task, &header, false));
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
 	assert_false(task_has_better(place->broker, &task, &header, true));
-	/* It was there when the entry was made, and was not taken. */
+	/* The file existed when the entry was made, and was rejected. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
 	header.created_s = now_s + 100;
 	assert_false(task_has_better(place->broker, &task, &header, false));
@@ -247,7 +239,7 @@ static void entries_are_remade_for_what_is_better_and_newer(void **state)
 	(void)close(task.fd);
 }
 
-static void packages_are_found_beside_and_by_build_id(void **state)
+static void packages_are_found_by_path_and_by_build_id(void **state)
 {
 	struct place *place = *state;
 	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
@@ -279,7 +271,7 @@ static void packages_are_found_beside_and_by_build_id(void **state)
 	assert_true(is_same(files.package_fd, path));
 	debug_files_done(&files);
 
-	/* What is beside the binary goes before, through a link too, and beside the debug file. */
+	/* A package beside the binary, its link target or its debug file comes first. */
 	assert_true(run(place, "echo 1 >real.dwp && ln -s real.dwp tool.dwp"));
 	(void)snprintf(path, sizeof(path), "%s/real.dwp", place->root);
 	debug_files_find(place->broker, &binary, &files);
@@ -296,7 +288,7 @@ static void packages_are_found_beside_and_by_build_id(void **state)
 	(void)close(binary.fd);
 }
 
-static void entries_that_lack_split_files_are_remade(void **state)
+static void found_split_files_replace_entries_that_lack_them(void **state)
 {
 	struct place *place = *state;
 	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
@@ -311,23 +303,23 @@ static void entries_that_lack_split_files_are_remade(void **state)
 	task.path = place->tool;
 	task.fd = open_file(place->tool);
 	assert_false(task_has_better(place->broker, &task, &header, false));
-	/* Somebody asks for it, or a day is over. */
+	/* A user requests it, or a day has passed. */
 	assert_true(task_has_better(place->broker, &task, &header, true));
 	header.created_s = now_s - 100;
 	assert_false(task_has_better(place->broker, &task, &header, false));
 	header.created_s = now_s - 2 * 24 * 60 * 60;
 	assert_true(task_has_better(place->broker, &task, &header, false));
-	/* A package has come since. */
+	/* The package is newer than the entry. */
 	assert_true(run(place, "echo 1 >tool.dwp"));
 	header.created_s = now_s - 100;
 	assert_true(task_has_better(place->broker, &task, &header, false));
 	header.contents = 0;
 	assert_false(task_has_better(place->broker, &task, &header, false));
-	/* What would come of it could not stand in the place of what there is. */
+	/* Its rank would be lower than that of the entry. */
 	header.contents = PILOTLIGHT_SYMBOL_LACKS_SPLIT;
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
 	assert_false(task_has_better(place->broker, &task, &header, true));
-	/* There is nothing to make it of. */
+	/* There is neither a binary nor a debug file. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
 	(void)close(task.fd);
 	task.fd = -1;
@@ -339,13 +331,13 @@ static void entries_that_lack_split_files_are_remade(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_PLACE(a_debuglink_leads_to_its_file),
-		IN_PLACE(a_build_id_goes_before_a_link),
-		IN_PLACE(files_of_others_tell_nothing_of_trusted_ones),
-		IN_PLACE(debug_files_are_told_from_binaries),
-		IN_PLACE(entries_are_remade_for_what_is_better_and_newer),
-		IN_PLACE(packages_are_found_beside_and_by_build_id),
-		IN_PLACE(entries_that_lack_split_files_are_remade),
+		IN_PLACE(debuglink_finds_its_file),
+		IN_PLACE(build_id_takes_precedence_over_a_debuglink),
+		IN_PLACE(untrusted_files_do_not_contribute_to_trusted_ones),
+		IN_PLACE(debug_files_are_distinguished_from_binaries),
+		IN_PLACE(better_and_newer_files_replace_entries),
+		IN_PLACE(packages_are_found_by_path_and_by_build_id),
+		IN_PLACE(found_split_files_replace_entries_that_lack_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The fetcher against a server on loopback that plays the role in the first part of the path, and
- * the owner against fetchers that are hostile: this program started anew as `symbol-fetch`, with a
- * role in the place of its servers.
+ * Tests the fetcher with a server on loopback, which plays the role in the first part of the path.
+ * Tests the owner with hostile fetchers: this program, started as `symbol-fetch`, plays the role
+ * that it gets in place of servers.
  */
 #include "symbolize/debuginfod_fetch.h"
 
@@ -64,7 +64,7 @@ static size_t count_descriptors(void)
 }
 
 static struct placed_broker placed;
-static struct broker *broker; /* NULL: fetchers are started here */
+static struct broker *broker; /* NULL: this process starts the fetchers */
 
 static int serve_fetchers(void **state)
 {
@@ -110,7 +110,7 @@ static int wait_for(struct debuginfod_fetch *fetch, int *ret_fd)
 	return r;
 }
 
-/* The result; a file's contents go to `text`, and nothing else is left. */
+/* Returns the result; `text` gets the file's contents. Checks that no files are left behind. */
 static int fetch_from(
 	const char *urls, uint64_t timeout_ns, const struct build_id *id, char text[64])
 {
@@ -143,7 +143,7 @@ static const char *url_of(const char *role)
 	return url;
 }
 
-static void a_file_is_fetched(void **state)
+static void file_is_fetched(void **state)
 {
 	char text[64], urls[256];
 
@@ -157,7 +157,7 @@ static void a_file_is_fetched(void **state)
 	assert_int_equal(fetch_from(urls, 0, &example_id, text), 0);
 }
 
-static void an_id_may_lack_zeros(void **state)
+static void zeros_at_the_end_of_an_id_may_be_missing(void **state)
 {
 	const struct build_id cut = { .bytes = { 1, 2, 3 }, .size = 17 };
 	const struct build_id own = { .bytes = { 1, 2, 3 }, .size = 3 };
@@ -172,7 +172,7 @@ static void an_id_may_lack_zeros(void **state)
 	assert_int_equal(fetch_from(url_of("digits6"), 0, &cut, text), -ENOENT);
 }
 
-static void what_servers_do_is_told(void **state)
+static void server_failures_are_reported(void **state)
 {
 	static const struct {
 		const char *role;
@@ -182,8 +182,7 @@ static void what_servers_do_is_told(void **state)
 		{ "huge", -EFBIG },
 		{ "endless", -EFBIG },
 	};
-	/* libdebuginfod tells most of them from a file that is not there, or not, by its version.
-	 */
+	/* Some versions of libdebuginfod report most of them as a missing file. */
 	static const char *const failing[] = { "broken", "empty", "garbage", "short", "hangup" };
 	char text[64], urls[64];
 	int r;
@@ -205,7 +204,7 @@ static void what_servers_do_is_told(void **state)
 	assert_true(r == -EIO || r == -ENOENT);
 }
 
-static void nobody_waits_for_a_slow_server(void **state)
+static void slow_servers_run_into_the_timeout(void **state)
 {
 	static const char *const roles[] = { "silent", "drip" };
 	char text[64];
@@ -221,7 +220,7 @@ static void nobody_waits_for_a_slow_server(void **state)
 	assert_true(r == -ETIMEDOUT || r == -EIO);
 }
 
-/* Returns the status of a process of a user without privileges that fetches. */
+/* Fetches in a process of an unprivileged user, and returns its status. */
 static int fetch_as_somebody(const char *urls)
 {
 	const struct debuginfod_fetch_options options = {
@@ -248,9 +247,9 @@ static int fetch_as_somebody(const char *urls)
 	return count_entries(folder) == 0 ? 0 : 6;
 }
 
-/* The broker is root, and the fetcher nobody: neither is its owner, who can remove what it leaves.
- */
-static void an_owner_without_privileges_leaves_nothing(void **state)
+/* The broker is root, the fetcher is nobody, and the owner is a third user: it must still be able
+ * to remove the fetcher's files. */
+static void unprivileged_owner_leaves_no_files(void **state)
 {
 	const char *const urls[] = { url_of("good"), "hostile:leave" };
 
@@ -273,7 +272,7 @@ static void an_owner_without_privileges_leaves_nothing(void **state)
 	}
 }
 
-static void freeing_ends_it(void **state)
+static void free_kills_the_fetcher(void **state)
 {
 	struct debuginfod_fetch *fetch = start("hostile:sleep", 0, &example_id);
 	int fd = -1;
@@ -286,7 +285,7 @@ static void freeing_ends_it(void **state)
 	assert_int_equal(count_entries(folder), 0);
 }
 
-static void a_missing_library_is_told(void **state)
+static void missing_library_is_reported(void **state)
 {
 	char text[64];
 
@@ -297,8 +296,8 @@ static void a_missing_library_is_told(void **state)
 	assert_non_null(strstr(debuginfod_fetch_explain(-ECONNREFUSED), "reached"));
 }
 
-/* The user and group alone would open every file of root's to whatever takes the fetcher over. */
-static void root_does_not_fetch_as_root(void **state)
+/* Root's user and group alone would give a hijacked fetcher access to all files of root. */
+static void root_fetches_as_another_user(void **state)
 {
 	char text[64];
 
@@ -311,12 +310,12 @@ static void root_does_not_fetch_as_root(void **state)
 	assert_non_null(strstr(debuginfod_fetch_explain(-EPERM), "CAP_SETUID"));
 }
 
-static void nothing_is_written_but_the_folder(void **state)
+static void fetcher_writes_only_to_its_folder(void **state)
 {
 	char text[64];
 
 	(void)state;
-	/* Its version, by a number that headers may not know; files move from the second on. */
+	/* Landlock's version, by a number that headers may lack; version 2 can restrict renames. */
 	if (syscall(444, NULL, 0, 1) < 2) {
 		print_message("skipped: this kernel has no Landlock that is of use\n");
 		skip();
@@ -325,7 +324,7 @@ static void nothing_is_written_but_the_folder(void **state)
 	assert_int_equal(access(ESCAPED_PATH, F_OK), -1);
 }
 
-static void a_hostile_fetcher_is_not_believed(void **state)
+static void replies_of_hostile_fetchers_are_checked(void **state)
 {
 	static const struct {
 		const char *role;
@@ -368,8 +367,8 @@ static void remove_tree(const char *path)
 	assert_int_equal(system(command), 0);
 }
 
-/* What is nested deeper than libdebuginfod does is left, and harms nobody. */
-static void a_deep_folder_is_left(void **state)
+/* Folders nested deeper than libdebuginfod makes them stay, and do no harm. */
+static void too_deep_folders_are_left_behind(void **state)
 {
 	struct debuginfod_fetch *fetch = start("hostile:forest", 0, &example_id);
 	int fd = -1;
@@ -398,7 +397,7 @@ static void make_dead_folder(const char *name)
 	(void)close(fd);
 }
 
-static void dead_folders_are_removed(void **state)
+static void folders_of_dead_fetchers_are_removed(void **state)
 {
 	struct debuginfod_fetch *first, *second;
 
@@ -416,7 +415,7 @@ static void dead_folders_are_removed(void **state)
 	assert_int_equal(mkdir(folder, 0700), 0);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_requests_are_refused(void **state)
 {
 	struct debuginfod_fetch_options options = { .broker = broker, .directory = folder };
 	const struct build_id no_id = { .size = 0 };
@@ -475,7 +474,7 @@ static int set_up(void **state)
 	int listen_fd = listen_on_loopback(&server_port);
 
 	(void)state;
-	/* Bound and not listened on: nobody else gets it, and it refuses. */
+	/* Bound but not listening: the port is reserved, and connections are refused. */
 	if (listen_fd < 0 || listen_on_loopback(&closed_port) < 0 || listen(listen_fd, 16) < 0)
 		return -1;
 	(void)setenv("no_proxy", "127.0.0.1", 1);
@@ -504,19 +503,19 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		IN_BOTH_WAYS(a_file_is_fetched),
-		cmocka_unit_test(an_id_may_lack_zeros),
-		IN_BOTH_WAYS(what_servers_do_is_told),
-		IN_BOTH_WAYS(nobody_waits_for_a_slow_server),
-		IN_BOTH_WAYS(freeing_ends_it),
-		BY_A_BROKER(an_owner_without_privileges_leaves_nothing),
-		cmocka_unit_test(a_missing_library_is_told),
-		IN_BOTH_WAYS(root_does_not_fetch_as_root),
-		IN_BOTH_WAYS(nothing_is_written_but_the_folder),
-		IN_BOTH_WAYS(a_hostile_fetcher_is_not_believed),
-		IN_BOTH_WAYS(a_deep_folder_is_left),
-		IN_BOTH_WAYS(dead_folders_are_removed),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
+		IN_BOTH_WAYS(file_is_fetched),
+		cmocka_unit_test(zeros_at_the_end_of_an_id_may_be_missing),
+		IN_BOTH_WAYS(server_failures_are_reported),
+		IN_BOTH_WAYS(slow_servers_run_into_the_timeout),
+		IN_BOTH_WAYS(free_kills_the_fetcher),
+		BY_A_BROKER(unprivileged_owner_leaves_no_files),
+		cmocka_unit_test(missing_library_is_reported),
+		IN_BOTH_WAYS(root_fetches_as_another_user),
+		IN_BOTH_WAYS(fetcher_writes_only_to_its_folder),
+		IN_BOTH_WAYS(replies_of_hostile_fetchers_are_checked),
+		IN_BOTH_WAYS(too_deep_folders_are_left_behind),
+		IN_BOTH_WAYS(folders_of_dead_fetchers_are_removed),
+		cmocka_unit_test(invalid_requests_are_refused),
 		IN_BOTH_WAYS(failing_allocations_leave_nothing_behind),
 	};
 

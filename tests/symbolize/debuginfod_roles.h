@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* debuginfod servers of all kinds, and hostile fetchers. */
+/* Good and bad debuginfod servers, and hostile fetchers. */
 #pragma once
 
 #include "base/array.h"
@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BYTES_MAX (256 * 1024) /* of a file that is fetched */
+#define BYTES_MAX (256 * 1024) /* the limit of a fetched file */
 
 /* --- the server ------------------------------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ static void say_without_end(int fd)
 		say(fd, chunk);
 }
 
-/* A byte each tenth of a second, for as long as somebody listens. */
+/* Sends a byte every 100 ms until the client disconnects. */
 static void drip(int fd)
 {
 	say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
@@ -71,7 +71,7 @@ static bool is_role(const char *request, const char *role)
 	return strncmp(request + strlen("GET /"), role, strlen(role)) == 0;
 }
 
-/* The digits of the build-id that is asked for. */
+/* The number of hex digits in the requested build-id. */
 static size_t asked_digits(const char *request)
 {
 	const char *id = strstr(request, "/buildid/");
@@ -236,7 +236,7 @@ static _Noreturn void play_hostile_fetcher(const char *role)
 		(void)raise(SIGKILL);
 	if (strcmp(role, "toobig") == 0)
 		(void)raise(SIGXFSZ);
-	/* As libdebuginfod does, and is killed. */
+	/* Leaves the same files as libdebuginfod when it is killed. */
 	if (strcmp(role, "leave") == 0 && make_tree() == 0)
 		(void)raise(SIGKILL);
 	if (strcmp(role, "forest") == 0)
@@ -244,7 +244,7 @@ static _Noreturn void play_hostile_fetcher(const char *role)
 			if (mkdir("tree", 0700) < 0 || symlink("/", "tree/link") < 0 ||
 				chdir("tree"))
 				break;
-	/* What libraries need to reach the network comes with the environment, and nothing else. */
+	/* Only the variables that libraries need for the network are set. */
 	if (strcmp(role, "environment") == 0 && getenv("no_proxy") && !getenv("SECRET"))
 		reply_with_fd(file_of(1));
 	if (strcmp(role, "sleep") == 0)
@@ -253,7 +253,7 @@ static _Noreturn void play_hostile_fetcher(const char *role)
 	_exit(0);
 }
 
-/* CAP_SETUID, as in containers whose root may not be anybody else. */
+/* CAP_SETUID, as in containers whose root may not change its user. */
 static void lose_user_changes(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -267,7 +267,7 @@ static void lose_user_changes(void)
 		_exit(98);
 }
 
-/* No library can be opened any more. */
+/* From here on no library can be opened. */
 static void lose_files(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -280,7 +280,7 @@ static void lose_files(void)
 	seccomp_release(filter);
 }
 
-/* What the request that has come says, which is left for whoever takes it. */
+/* Peeks at the received request and leaves it in the socket. */
 static const char *asked_urls(void)
 {
 	static struct {
@@ -304,12 +304,12 @@ static _Noreturn void take_role(const char *role)
 
 #define ESCAPED_PATH "/tmp/debuginfod_fetch_test.escaped"
 
-/* One of those that the owner takes from a fetcher: it tried, and could not. */
+/* An error that the owner accepts from a fetcher. */
 enum { HELD_ERROR = ENOSPC };
 
 static bool escapes;
 
-/* In the place of the C library's: the first call that a fetcher makes in its sandbox. */
+/* Replaces the C library's function: a fetcher calls it first in its sandbox. */
 int mkdir(const char *path, mode_t mode)
 {
 	if (!escapes)
@@ -331,7 +331,7 @@ static int fetcher(int argc, char **argv)
 	if (strncmp(urls, hostile, strlen(hostile)) == 0) {
 		const char *role = urls + strlen(hostile);
 
-		/* The servers may be secret, and are nowhere that others could look. */
+		/* URLs may be secret: they must not be visible to other users. */
 		if (getenv("DEBUGINFOD_URLS"))
 			_exit(95);
 		if (strcmp(role, "root") == 0)

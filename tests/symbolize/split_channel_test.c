@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The socket for split DWARF files with this process at both ends; then with a worker, which this
- * program is when it is started as `symbol-worker`: it asks for what the origin of its request
- * names.
+ * Tests the socket for split DWARF files: first with this process at both ends, then with a worker.
+ * Started as `symbol-worker`, this program requests the file that the origin of its request names.
  */
 #include "symbolize/split_channel.h"
 
@@ -35,7 +34,7 @@ static int contexts[2]; /* of the opener, and of the job */
 static size_t opened;
 static char opened_path[LONGEST + 1];
 
-/* "no" is not to be had; others have their path as contents. */
+/* "no" does not exist; other files contain their path. */
 static int open_split_file(void *context, void *job, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -91,7 +90,7 @@ static void serve(void)
 	split_channel_serve(&channel, open_split_file, &contexts[0], &contexts[1]);
 }
 
-/* Returns the error that comes, or 1 where nothing does. */
+/* Returns the error of the reply, or 1 if there is no reply. */
 static int take_reply(int *ret_fd)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -152,7 +151,7 @@ static void requests_are_answered(void **state)
 	assert_int_equal(opened, 2);
 }
 
-static void the_longest_path_is_taken(void **state)
+static void longest_path_is_accepted(void **state)
 {
 	char path[LONGEST + 1];
 
@@ -168,7 +167,7 @@ static void the_longest_path_is_taken(void **state)
 	assert_int_equal(opened, 1);
 }
 
-static void what_is_no_path_ends_the_talk(void **state)
+static void invalid_paths_close_the_channel(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -199,7 +198,7 @@ static void requests_are_bounded(void **state)
 	assert_int_equal(opened, 2);
 }
 
-static void a_flood_leaves_time_for_others(void **state)
+static void floods_are_served_a_few_at_a_time(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 9; i++)
@@ -213,7 +212,7 @@ static void a_flood_leaves_time_for_others(void **state)
 	assert_false(is_ready());
 }
 
-static void one_that_takes_no_answers_is_not_waited_for(void **state)
+static void workers_that_read_no_replies_are_disconnected(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100000 && channel.fd >= 0; i++) {
@@ -224,7 +223,7 @@ static void one_that_takes_no_answers_is_not_waited_for(void **state)
 	assert_false(is_ready());
 }
 
-static void one_that_ends_is_forgotten(void **state)
+static void ended_workers_are_forgotten(void **state)
 {
 	(void)state;
 	closep(&worker_fd);
@@ -245,7 +244,7 @@ static uint64_t descriptor_set(void)
 	return open;
 }
 
-static void descriptors_that_come_are_closed(void **state)
+static void received_descriptors_are_closed(void **state)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec bytes = { "no", 2 };
@@ -272,7 +271,7 @@ static void descriptors_that_come_are_closed(void **state)
 /* --- with a worker ---------------------------------------------------------------------------- */
 
 static struct placed_broker placed;
-static struct broker *broker; /* NULL: workers are started here */
+static struct broker *broker; /* NULL: this process starts the workers */
 
 static int serve_workers(void **state)
 {
@@ -290,7 +289,7 @@ static int stop_serving(void **state)
 	return 0;
 }
 
-/* Asks for the split file that it is given and copies it to its output. */
+/* Requests the split file and copies it to the output. */
 static int worker_role(void)
 {
 	struct pilotlight_symbol_report report = {
@@ -362,7 +361,7 @@ static struct worker_result run_worker(
 	return result;
 }
 
-static void a_worker_gets_what_it_asks_for(void **state)
+static void worker_gets_the_files_that_it_requests(void **state)
 {
 	_cleanup_close_ int output_fd = memfd_create("output", MFD_CLOEXEC);
 	struct worker_result result;
@@ -394,7 +393,7 @@ static void worker_without_split_files_has_no_socket(void **state)
 	assert_int_equal(opened, 0);
 }
 
-static void a_worker_gets_its_package(void **state)
+static void worker_gets_its_package(void **state)
 {
 	_cleanup_close_ int output_fd = memfd_create("output", MFD_CLOEXEC);
 	int package_fd = memfd_create("package", MFD_CLOEXEC);
@@ -420,16 +419,16 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(requests_are_answered),
-		TEST(the_longest_path_is_taken),
-		TEST(what_is_no_path_ends_the_talk),
+		TEST(longest_path_is_accepted),
+		TEST(invalid_paths_close_the_channel),
 		TEST(requests_are_bounded),
-		TEST(a_flood_leaves_time_for_others),
-		TEST(one_that_takes_no_answers_is_not_waited_for),
-		TEST(one_that_ends_is_forgotten),
-		TEST(descriptors_that_come_are_closed),
-		IN_BOTH_WAYS(a_worker_gets_what_it_asks_for),
+		TEST(floods_are_served_a_few_at_a_time),
+		TEST(workers_that_read_no_replies_are_disconnected),
+		TEST(ended_workers_are_forgotten),
+		TEST(received_descriptors_are_closed),
+		IN_BOTH_WAYS(worker_gets_the_files_that_it_requests),
 		IN_BOTH_WAYS(worker_without_split_files_has_no_socket),
-		IN_BOTH_WAYS(a_worker_gets_its_package),
+		IN_BOTH_WAYS(worker_gets_its_package),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which files a worker may have, and which it may not, whatever paths it says. */
+/* Which files a worker may get, whatever paths it requests. */
 #include "symbolize/split_file.h"
 
 #include "base/cleanup.h"
 #include "tests/dwarf/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/symbol/symbol_cache_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,21 +65,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct place *place = *state;
 
 	broker_free(place->broker);
 	(void)close(place->binary_fd);
-	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	cache_fixture_remove_tree(place->root);
 	free(place);
 	return 0;
 }
@@ -102,7 +94,7 @@ static int try_to_open(const struct place *place, const char *path)
 	return 0;
 }
 
-static void split_files_are_opened_by_their_path(void **state)
+static void split_files_are_opened_by_path(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -120,7 +112,7 @@ static void split_files_are_opened_by_their_path(void **state)
 	assert_int_equal(try_to_open(place, "a.dwo/"), -ENOTDIR);
 }
 
-static void relative_paths_need_the_binarys_folder(void **state)
+static void relative_paths_start_at_the_folder_of_the_binary(void **state)
 {
 	const struct place *place = *state;
 	int fd = -1;
@@ -156,7 +148,7 @@ static void other_files_are_refused(void **state)
 	assert_int_equal(try_to_open(place, place->file), 0);
 }
 
-static void what_is_too_big_is_not_had(void **state)
+static void too_big_files_are_refused(void **state)
 {
 	const struct place *place = *state;
 
@@ -166,15 +158,15 @@ static void what_is_too_big_is_not_had(void **state)
 	assert_int_equal(try_to_open(place, place->file), -EFBIG);
 }
 
-/* Files that we may read, and not everybody. */
-static void others_files_are_not_had_unless_all_may_read_them(void **state)
+/* Files that this process may read, but not everybody. */
+static void private_files_of_other_users_are_refused(void **state)
 {
 	const struct place *place = *state;
 
-	/* By its name the broker opens nothing that is so private. */
+	/* The broker opens no private file by its name. */
 	assert_int_equal(chmod(place->file, 0600), 0);
 	assert_int_equal(try_to_open(place, place->file), -EACCES);
-	/* A program that not all may read: it is the owner of the binary who has named it. */
+	/* A private file of the binary's owner, who named it, is opened. */
 	assert_int_equal(chmod(place->file, 0700), 0);
 	assert_int_equal(try_to_open(place, place->file), 0);
 	if (geteuid() != 0) {
@@ -192,8 +184,8 @@ static void others_files_are_not_had_unless_all_may_read_them(void **state)
 	assert_int_equal(try_to_open(place, place->file), 0);
 }
 
-/* realpath()'s own allocations are libc's and cannot be made to fail. */
-static void failing_allocations_are_told(void **state)
+/* The allocations of realpath() are in libc and cannot be made to fail. */
+static void failing_allocations_are_reported(void **state)
 {
 	const struct place *place = *state;
 	size_t n;
@@ -214,12 +206,12 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(split_files_are_opened_by_their_path),
-		TEST(relative_paths_need_the_binarys_folder),
+		TEST(split_files_are_opened_by_path),
+		TEST(relative_paths_start_at_the_folder_of_the_binary),
 		TEST(other_files_are_refused),
-		TEST(what_is_too_big_is_not_had),
-		TEST(others_files_are_not_had_unless_all_may_read_them),
-		TEST(failing_allocations_are_told),
+		TEST(too_big_files_are_refused),
+		TEST(private_files_of_other_users_are_refused),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A symbolizer with workers that do as they are told: the test's program is its own worker, by
- * play_worker(), and the name of the binary is what the worker does.
+ * A symbolizer with scripted workers: the test program is its own worker (play_worker()), and the
+ * name of the binary says what the worker does.
  */
 #pragma once
 
@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "child/child_request.h"
 #include "pilotlight/symbol_worker.h"
-#include "tests/symbol/symbol_file_fixture.h"
+#include "tests/symbol/symbol_cache_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,7 +81,7 @@ struct place {
 	char root[64], cache_path[96], debug_path[96];
 	struct symbol_cache *cache;
 	struct broker *broker;
-	int fd; /* of any file: the workers do not look at it */
+	int fd; /* of any file: the workers do not read it */
 };
 
 static inline int set_up(void **state)
@@ -105,15 +104,6 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-static inline int remove_entry(
-	const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static inline int tear_down(void **state)
 {
 	struct place *place = *state;
@@ -121,7 +111,7 @@ static inline int tear_down(void **state)
 	symbol_cache_free(place->cache);
 	broker_free(place->broker);
 	(void)close(place->fd);
-	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	cache_fixture_remove_tree(place->root);
 	free(place);
 	return 0;
 }
@@ -148,7 +138,8 @@ static inline struct symbol_binary make_binary(
 	};
 }
 
-static inline void want_and_wait(struct symbolizer *symbolizer, const struct symbol_binary *binary)
+static inline void request_and_wait(
+	struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 
@@ -175,7 +166,7 @@ static inline struct symbolizer_counters counters_of(const struct symbolizer *sy
 	return counters;
 }
 
-/* Of the fixture's code: an inlined chain of three, and code of nobody. */
+/* Looks up an inlined chain of three, and two addresses without a function. */
 static inline int look_up(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	struct symbol_source *source = symbolizer_source(symbolizer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of owners who are not trusted, with the build-ids of others. */
+/* Untrusted files that claim the build-id of another file. */
 #include "tests/symbolize/symbolizer_fixture.h"
 
-/* A file that is not trusted, with the build-id of others. */
+/* An untrusted file with the build-id of another one. */
 static struct symbol_binary make_forgery(const struct place *place, uint8_t id)
 {
 	struct symbol_binary binary = make_binary(place, "/bin/forgery", id);
@@ -23,7 +23,7 @@ static struct symbol_identity identity_of(const struct symbol_binary *binary)
 	return identity;
 }
 
-static void a_forgery_says_nothing_of_others(void **state)
+static void forged_build_id_does_not_affect_other_files(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -33,14 +33,14 @@ static void a_forgery_says_nothing_of_others(void **state)
 	struct symbolizer_outcome outcome;
 	struct symbol_file *file;
 
-	want_and_wait(symbolizer, &forgery);
+	request_and_wait(symbolizer, &forgery);
 	assert_int_equal(look_up(symbolizer, &forgery), 0);
 	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
 	assert_int_equal(symbolizer_outcome(symbolizer, &owned, &outcome), 0);
 	assert_int_equal(outcome.failure, PILOTLIGHT_SYMBOL_OK);
 	assert_int_equal(symbolizer_outcome(symbolizer, &trusted, &outcome), -ENOENT);
 	assert_int_equal(symbol_cache_find(place->cache, &trusted, &file), -ENOENT);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	assert_int_equal(counters_of(symbolizer).requested, 2);
 	assert_int_equal(counters_of(symbolizer).extracted, 2);
@@ -50,7 +50,7 @@ static void a_forgery_says_nothing_of_others(void **state)
 	(void)close(forgery.fd);
 }
 
-static void a_trusted_debug_file_names_what_is_not_trusted(void **state)
+static void trusted_debug_file_serves_untrusted_binaries(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -58,19 +58,19 @@ static void a_trusted_debug_file_names_what_is_not_trusted(void **state)
 	struct symbol_binary other = make_forgery(place, 1);
 
 	binary.debug_fd = place->fd;
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
-	want_and_wait(symbolizer, &other);
+	request_and_wait(symbolizer, &other);
 	assert_int_equal(counters_of(symbolizer).cached, 1);
 	assert_int_equal(counters_of(symbolizer).extracted, 1);
 	assert_int_equal(look_up(symbolizer, &other), 0);
-	/* What was made of the binary alone is nothing that others vouch for. */
+	/* Symbols of the binary alone are not used for an untrusted file. */
 	(void)close(other.fd);
 	other = make_forgery(place, 2);
 	binary = make_binary(place, "/bin/works", 2);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(look_up(symbolizer, &other), -ENODATA);
-	want_and_wait(symbolizer, &other);
+	request_and_wait(symbolizer, &other);
 	assert_int_equal(counters_of(symbolizer).extracted, 3);
 	assert_int_equal(look_up(symbolizer, &other), 0);
 	symbolizer_free(symbolizer);
@@ -80,8 +80,8 @@ static void a_trusted_debug_file_names_what_is_not_trusted(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		IN_PLACE(a_forgery_says_nothing_of_others),
-		IN_PLACE(a_trusted_debug_file_names_what_is_not_trusted),
+		IN_PLACE(forged_build_id_does_not_affect_other_files),
+		IN_PLACE(trusted_debug_file_serves_untrusted_binaries),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs whose functions are in split DWARF files, from the engine's poll loop to a real worker
- * in its sandbox and back: this program is its own worker.
+ * Symbolizes programs with split DWARF files, with a real worker in its sandbox: this program is
+ * its own worker.
  */
 #include "symbolize/symbolizer.h"
 
 #include "base/clock.h"
 #include "symbol/symbol_file.h"
+#include "tests/symbol/symbol_cache_fixture.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define SPLIT "tests/data/extract/split/"
 
-/* A folder with a program in it, and a cache. */
+/* A folder with a program, and a cache. */
 struct place {
 	char root[64], program[96], cache_path[96];
 	struct symbol_cache *cache;
@@ -60,14 +60,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct place *place = *state;
@@ -75,7 +67,7 @@ static int tear_down(void **state)
 	symbol_cache_free(place->cache);
 	broker_free(place->broker);
 	(void)close(place->fd);
-	(void)nftw(place->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	cache_fixture_remove_tree(place->root);
 	free(place);
 	return 0;
 }
@@ -102,7 +94,7 @@ static struct symbolizer_counters symbolize(const struct place *place, bool is_n
 	return counters;
 }
 
-/* What the cache has of 0x2f0: three frames if all split files are present. */
+/* Checks the entry's chain at 0x2f0: three frames if all split files exist. */
 static void assert_cached(const struct place *place, size_t frames, uint32_t contents)
 {
 	struct symbol_line lines[8];
@@ -127,7 +119,7 @@ static void assert_extracted(const struct place *place, bool is_named, uint64_t 
 	assert_int_equal(counters.units_failed, units_failed);
 }
 
-static void worker_asks_for_split_files(void **state)
+static void worker_requests_split_files(void **state)
 {
 	const struct place *place = *state;
 
@@ -137,7 +129,7 @@ static void worker_asks_for_split_files(void **state)
 	assert_int_equal(symbolize(place, true).cached, 1);
 }
 
-static void a_package_is_handed_to_the_worker(void **state)
+static void worker_gets_the_package(void **state)
 {
 	const struct place *place = *state;
 
@@ -147,14 +139,14 @@ static void a_package_is_handed_to_the_worker(void **state)
 	assert_int_equal(symbolize(place, true).cached, 1);
 }
 
-static void split_files_that_turn_up_are_taken_when_somebody_asks(void **state)
+static void new_split_files_are_used_on_request(void **state)
 {
 	const struct place *place = *state;
 
 	assert_extracted(place, false, 2);
 	assert_cached(place, 1, PILOTLIGHT_SYMBOL_LACKS_SPLIT);
 	assert_true(copy(place, SPLIT "gcc5-a.dwo"));
-	/* Nobody looks for them before a day is over. */
+	/* Without a user's request they are searched again after a day. */
 	assert_int_equal(symbolize(place, false).cached, 1);
 	assert_extracted(place, true, 1);
 	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
@@ -163,7 +155,7 @@ static void split_files_that_turn_up_are_taken_when_somebody_asks(void **state)
 	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 }
 
-static void a_package_that_turns_up_is_taken_at_once(void **state)
+static void new_package_is_used_at_once(void **state)
 {
 	const struct place *place = *state;
 
@@ -173,8 +165,8 @@ static void a_package_that_turns_up_is_taken_at_once(void **state)
 	assert_cached(place, 3, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 }
 
-/* It must name the right split DWARF file. */
-static void other_files_are_not_taken(void **state)
+/* The id in a split DWARF file must match. */
+static void wrong_split_files_are_not_used(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -189,8 +181,8 @@ static void other_files_are_not_taken(void **state)
 	assert_extracted(place, true, 1);
 }
 
-/* Anybody may write to them, so they tell nothing of a program that is trusted. */
-static void split_files_of_others_are_not_taken(void **state)
+/* Files writable by others must not contribute to a trusted program. */
+static void untrusted_split_files_are_not_used(void **state)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -200,7 +192,7 @@ static void split_files_of_others_are_not_taken(void **state)
 	assert_int_equal(chmod(path, 0666), 0);
 	assert_extracted(place, false, 1);
 	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
-	/* They do of one that is not. */
+	/* They contribute to an untrusted program. */
 	assert_int_equal(chmod(place->program, 0777), 0);
 	assert_extracted(place, false, 0);
 	assert_cached(place, 1, PILOTLIGHT_SYMBOL_HAS_SPLIT | PILOTLIGHT_SYMBOL_LACKS_SPLIT);
@@ -211,12 +203,12 @@ static void split_files_of_others_are_not_taken(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(worker_asks_for_split_files),
-		TEST(a_package_is_handed_to_the_worker),
-		TEST(split_files_that_turn_up_are_taken_when_somebody_asks),
-		TEST(a_package_that_turns_up_is_taken_at_once),
-		TEST(other_files_are_not_taken),
-		TEST(split_files_of_others_are_not_taken),
+		TEST(worker_requests_split_files),
+		TEST(worker_gets_the_package),
+		TEST(new_split_files_are_used_on_request),
+		TEST(new_package_is_used_at_once),
+		TEST(wrong_split_files_are_not_used),
+		TEST(untrusted_split_files_are_not_used),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

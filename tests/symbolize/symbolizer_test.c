@@ -13,8 +13,8 @@ static void symbols_are_extracted_once_and_then_cached(void **state)
 	struct symbolizer_counters counters;
 
 	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
-	want_and_wait(symbolizer, &binary);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	counters = counters_of(symbolizer);
 	assert_int_equal(counters.requested, 1);
@@ -27,25 +27,25 @@ static void symbols_are_extracted_once_and_then_cached(void **state)
 
 	symbolizer = open_symbolizer(place, place->cache);
 	binary.path = "/bin/crashes";
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	counters = counters_of(symbolizer);
 	assert_int_equal(counters.cached, 1);
 	assert_int_equal(counters.extracted, 0);
 	assert_true(outcome_of(symbolizer, &binary).was_cached);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
-	/* The kernel's build-ids carry no length. */
+	/* The kernel reports build-ids without a length. */
 	binary.build_id.size = 3;
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	symbolizer_free(symbolizer);
 }
 
-static void nothing_is_believed_for_a_while(void **state)
+static void negative_entries_prevent_a_retry(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
 	struct symbol_binary binary = make_binary(place, "/bin/nothing", 1);
 
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_NOTHING);
 	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_NOTHING], 1);
 	assert_int_equal(look_up(symbolizer, &binary), -ENODATA);
@@ -53,7 +53,7 @@ static void nothing_is_believed_for_a_while(void **state)
 
 	symbolizer = open_symbolizer(place, place->cache);
 	binary.path = "/bin/works";
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_NOTHING);
 	assert_int_equal(counters_of(symbolizer).extracted, 0);
 	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_NOTHING], 1);
@@ -61,14 +61,14 @@ static void nothing_is_believed_for_a_while(void **state)
 	symbolizer_free(symbolizer);
 }
 
-static void a_debug_file_replaces_the_binary_and_stays(void **state)
+static void debug_file_replaces_the_binary_and_stays(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
 	struct symbol_binary binary = make_binary(place, "/bin/works", 1);
 	char path[128];
 
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_BINARY);
 	symbolizer_free(symbolizer);
 
@@ -76,7 +76,7 @@ static void a_debug_file_replaces_the_binary_and_stays(void **state)
 	binary.debug_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	assert_true(binary.debug_fd >= 0);
 	symbolizer = open_symbolizer(place, place->cache);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).extracted, 1);
 	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
 	symbolizer_free(symbolizer);
@@ -84,27 +84,27 @@ static void a_debug_file_replaces_the_binary_and_stays(void **state)
 	binary.debug_fd = -1;
 
 	symbolizer = open_symbolizer(place, place->cache);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).cached, 1);
 	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
 	symbolizer_free(symbolizer);
 }
 
-static void a_debug_file_that_defeats_its_worker_costs_only_itself(void **state)
+static void crash_on_a_debug_file_falls_back_to_the_binary(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
 	struct symbol_binary binary = make_binary(place, "/bin/alone", 1);
 
 	binary.debug_fd = place->fd;
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).extracted, 1);
 	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_BINARY);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	symbolizer_free(symbolizer);
 }
 
-static void what_defeats_a_worker_is_counted_by_reason(void **state)
+static void failures_of_workers_are_counted_by_reason(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -112,8 +112,8 @@ static void what_defeats_a_worker_is_counted_by_reason(void **state)
 	struct symbol_binary lies = make_binary(place, "/bin/lies", 2);
 	struct symbolizer_counters counters;
 
-	want_and_wait(symbolizer, &crashes);
-	want_and_wait(symbolizer, &lies);
+	request_and_wait(symbolizer, &crashes);
+	request_and_wait(symbolizer, &lies);
 	counters = counters_of(symbolizer);
 	assert_int_equal(counters.failed[PILOTLIGHT_SYMBOL_CRASHED], 1);
 	assert_int_equal(counters.failed[PILOTLIGHT_SYMBOL_DAMAGED], 1);
@@ -123,7 +123,7 @@ static void what_defeats_a_worker_is_counted_by_reason(void **state)
 	symbolizer_free(symbolizer);
 }
 
-/* A failure to do better leaves what there was. */
+/* A failed extraction keeps the old entry. */
 static void old_symbols_outlive_a_failure(void **state)
 {
 	struct place *place = *state;
@@ -133,26 +133,26 @@ static void old_symbols_outlive_a_failure(void **state)
 		.cache = place->cache, .broker = place->broker, .is_forced = true
 	};
 
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	symbolizer_free(symbolizer);
 	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
 	binary.path = "/bin/crashes";
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(outcome_of(symbolizer, &binary).failure, PILOTLIGHT_SYMBOL_OK);
 	assert_int_equal(counters_of(symbolizer).extracted, 0);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	symbolizer_free(symbolizer);
 }
 
-static void without_a_cache_symbols_live_as_long_as_their_owner(void **state)
+static void without_a_cache_symbols_stay_in_memory(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, NULL);
 	struct symbol_binary first = make_binary(place, "/bin/works", 1);
 	struct symbol_binary second = make_binary(place, "/bin/works too", 2);
 
-	want_and_wait(symbolizer, &first);
-	want_and_wait(symbolizer, &second);
+	request_and_wait(symbolizer, &first);
+	request_and_wait(symbolizer, &second);
 	assert_int_equal(counters_of(symbolizer).extracted, 2);
 	assert_int_equal(look_up(symbolizer, &first), 0);
 	assert_int_equal(look_up(symbolizer, &second), 0);
@@ -163,7 +163,7 @@ static void without_a_cache_symbols_live_as_long_as_their_owner(void **state)
 	symbolizer_free(symbolizer);
 }
 
-static void many_binaries_take_turns(void **state)
+static void more_binaries_than_workers_are_symbolized(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -185,7 +185,7 @@ static void many_binaries_take_turns(void **state)
 	symbolizer_free(symbolizer);
 }
 
-static void nobody_waits_longer_than_they_want(void **state)
+static void wait_ends_at_the_deadline(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -194,11 +194,11 @@ static void nobody_waits_longer_than_they_want(void **state)
 	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 	assert_int_equal(symbolizer_wait(symbolizer, clock_monotonic_ns()), -ETIMEDOUT);
 	assert_int_equal(counters_of(symbolizer).pending, 1);
-	/* Its worker goes with it. */
+	/* Kills the worker. */
 	symbolizer_free(symbolizer);
 }
 
-static void files_without_a_build_id_are_known_by_their_contents(void **state)
+static void files_without_a_build_id_are_identified_by_a_hash(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -216,7 +216,7 @@ static void files_without_a_build_id_are_known_by_their_contents(void **state)
 	binary.build_id.size = 0;
 	binary.fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(binary.fd >= 0);
-	want_and_wait(symbolizer, &binary);
+	request_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).extracted, 1);
 	assert_int_equal(look_up(symbolizer, &binary), 0);
 	assert_int_equal(symbolizer_request(symbolizer, &nothing), -ENOENT);
@@ -224,8 +224,8 @@ static void files_without_a_build_id_are_known_by_their_contents(void **state)
 	symbolizer_free(symbolizer);
 }
 
-/* Whoever maps a file could otherwise displace what is trusted. */
-static void only_files_that_somebody_names_are_debug_files(void **state)
+/* Otherwise any process could displace trusted symbols by mapping a file. */
+static void only_files_that_a_user_names_count_as_debug_files(void **state)
 {
 	static const enum pilotlight_symbol_rank ranks[] = { PILOTLIGHT_SYMBOL_RANK_BINARY,
 		PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE };
@@ -247,7 +247,7 @@ static void only_files_that_somebody_names_are_debug_files(void **state)
 		binary.fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert_true(binary.fd >= 0);
 		assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
-		want_and_wait(symbolizer, &binary);
+		request_and_wait(symbolizer, &binary);
 		assert_int_equal(counters_of(symbolizer).extracted, 1);
 		assert_int_equal(rank_in_cache(place, &binary), ranks[is_named]);
 		symbolizer_free(symbolizer);
@@ -267,7 +267,7 @@ static size_t count_entries(const char *path)
 	return count;
 }
 
-static void jobs_that_do_not_start_leave_nothing(void **state)
+static void jobs_that_cannot_start_leave_no_files(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer_options options = { .cache = place->cache, .broker = place->broker };
@@ -296,7 +296,7 @@ static void jobs_that_do_not_start_leave_nothing(void **state)
 	symbolizer_free(symbolizer);
 }
 
-static void what_is_refused_is_counted(void **state)
+static void refused_requests_are_counted(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
@@ -342,7 +342,7 @@ static void failing_allocations_are_reported(void **state)
 	assert_true(n >= 4);
 	symbolizer_free(symbolizer);
 
-	/* What fails while a binary is taken in costs that binary's symbols at most. */
+	/* A failure during a request affects only that binary. */
 	options.debuginfod_urls = NULL;
 	for (n = 0;; n++) {
 		uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
@@ -367,18 +367,18 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		IN_PLACE(symbols_are_extracted_once_and_then_cached),
-		IN_PLACE(nothing_is_believed_for_a_while),
-		IN_PLACE(a_debug_file_replaces_the_binary_and_stays),
-		IN_PLACE(a_debug_file_that_defeats_its_worker_costs_only_itself),
-		IN_PLACE(what_defeats_a_worker_is_counted_by_reason),
+		IN_PLACE(negative_entries_prevent_a_retry),
+		IN_PLACE(debug_file_replaces_the_binary_and_stays),
+		IN_PLACE(crash_on_a_debug_file_falls_back_to_the_binary),
+		IN_PLACE(failures_of_workers_are_counted_by_reason),
 		IN_PLACE(old_symbols_outlive_a_failure),
-		IN_PLACE(without_a_cache_symbols_live_as_long_as_their_owner),
-		IN_PLACE(many_binaries_take_turns),
-		IN_PLACE(nobody_waits_longer_than_they_want),
-		IN_PLACE(files_without_a_build_id_are_known_by_their_contents),
-		IN_PLACE(only_files_that_somebody_names_are_debug_files),
-		IN_PLACE(jobs_that_do_not_start_leave_nothing),
-		IN_PLACE(what_is_refused_is_counted),
+		IN_PLACE(without_a_cache_symbols_stay_in_memory),
+		IN_PLACE(more_binaries_than_workers_are_symbolized),
+		IN_PLACE(wait_ends_at_the_deadline),
+		IN_PLACE(files_without_a_build_id_are_identified_by_a_hash),
+		IN_PLACE(only_files_that_a_user_names_count_as_debug_files),
+		IN_PLACE(jobs_that_cannot_start_leave_no_files),
+		IN_PLACE(refused_requests_are_counted),
 		IN_PLACE(fetching_needs_a_server),
 		IN_PLACE(failing_allocations_are_reported),
 	};

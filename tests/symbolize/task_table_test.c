@@ -53,7 +53,7 @@ static void binaries_are_found_again(void **state)
 	task_table_done(&table);
 }
 
-static void what_is_said_of_a_binary_is_copied(void **state)
+static void description_of_a_binary_is_copied(void **state)
 {
 	char path[] = "/bin/x", debug_path[] = "/bin/x.debug";
 	struct symbol_binary binary = { .path = path, .debug_path = debug_path };
@@ -81,7 +81,7 @@ static void what_is_said_of_a_binary_is_copied(void **state)
 	task_table_done(&table);
 }
 
-static void a_full_table_refuses(void **state)
+static void full_table_refuses_more(void **state)
 {
 	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
 	struct task_table table = { 0 };
@@ -100,7 +100,7 @@ static void a_full_table_refuses(void **state)
 	task_table_done(&table);
 }
 
-static void failures_leave_the_table_as_it_was(void **state)
+static void failures_leave_the_table_unchanged(void **state)
 {
 	struct symbol_binary binary = { .path = "a", .debug_path = "b", .fd = -1, .debug_fd = -1 };
 	struct symbol_identity identity = make_identity(1);
@@ -140,9 +140,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(binaries_are_found_again),
-		cmocka_unit_test(what_is_said_of_a_binary_is_copied),
-		cmocka_unit_test(a_full_table_refuses),
-		cmocka_unit_test(failures_leave_the_table_as_it_was),
+		cmocka_unit_test(description_of_a_binary_is_copied),
+		cmocka_unit_test(full_table_refuses_more),
+		cmocka_unit_test(failures_leave_the_table_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a pool has to do with a broker beyond its being one more way to start workers; and the true
- * worker in both ways. Started anew as `symbol-worker`, this program plays the role that the origin
- * of its request names, or is the worker.
+ * Tests a pool with a busy and with a lost broker, and the real worker with and without a broker.
+ * Started as `symbol-worker`, this program plays the role that the origin of its request names, or
+ * runs the real worker.
  */
 #include "symbolize/worker_pool.h"
 
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* All the broker's places are taken by another one, which then leaves them. */
-static void jobs_wait_for_a_place_at_the_broker(void **state)
+/* Another pool uses all the broker's slots and then frees them. */
+static void jobs_wait_until_the_broker_can_start_a_worker(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *other = NULL, *pool = NULL;
 	const struct worker_pool_options others = { .broker = broker, .workers_max = 8 };
@@ -49,8 +49,8 @@ static void jobs_wait_for_a_place_at_the_broker(void **state)
 		assert_int_equal(results.items[i].failure, PILOTLIGHT_SYMBOL_OK);
 }
 
-/* Nothing can be started any more, of which every job is told. */
-static void a_broker_that_is_gone_is_told(void **state)
+/* No worker can be started any more: every job fails. */
+static void lost_broker_is_reported(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
@@ -76,8 +76,8 @@ static void a_broker_that_is_gone_is_told(void **state)
 	assert_int_equal(worker_pool_add(pool, &job), -EPIPE);
 }
 
-/* The worker as it is, in its sandbox, of this program's file. */
-static void a_true_worker_makes_symbols(void **state)
+/* The real worker in its sandbox extracts symbols of this program. */
+static void real_worker_extracts_symbols(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = { .broker = broker };
@@ -104,7 +104,7 @@ static void a_true_worker_makes_symbols(void **state)
 	assert_true(magic != 0);
 }
 
-/* Of a broker that the test has killed. */
+/* For a broker that the test has killed. */
 static int forget_server(void **state)
 {
 	(void)state;
@@ -114,7 +114,7 @@ static int forget_server(void **state)
 	return waitpid(placed.server, NULL, 0) == placed.server ? 0 : -1;
 }
 
-/* Is the request that has come for no role at all? It is left for whoever takes it. */
+/* Is the received request one without a role? Leaves it in the socket. */
 static bool is_true_worker(void)
 {
 	struct {
@@ -130,11 +130,11 @@ static bool is_true_worker(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BY_A_BROKER(jobs_wait_for_a_place_at_the_broker),
+		BY_A_BROKER(jobs_wait_until_the_broker_can_start_a_worker),
 		cmocka_unit_test_setup_teardown(
-			a_broker_that_is_gone_is_told, serve_workers, forget_server),
-		cmocka_unit_test(a_true_worker_makes_symbols),
-		BY_A_BROKER(a_true_worker_makes_symbols),
+			lost_broker_is_reported, serve_workers, forget_server),
+		cmocka_unit_test(real_worker_extracts_symbols),
+		BY_A_BROKER(real_worker_extracts_symbols),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

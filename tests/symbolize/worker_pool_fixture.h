@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A pool whose workers are started by the test's process, or by a broker that serves it. */
+/* A pool whose workers the test process or a broker starts. */
 #pragma once
 
 #include "symbolize/worker_pool.h"
@@ -13,7 +13,7 @@
 enum { RESULTS_MAX = 16 };
 
 static struct placed_broker placed;
-static struct broker *broker; /* NULL: workers are started here */
+static struct broker *broker; /* NULL: this process starts the workers */
 
 static inline int serve_workers(void **state)
 {
@@ -36,7 +36,7 @@ struct results {
 	struct worker_result items[RESULTS_MAX];
 	size_t count;
 	int output_fd;
-	size_t jobs_to_add; /* one from each result */
+	size_t jobs_to_add; /* each result adds one */
 };
 
 static inline int memory_file(const char *text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pool against workers of all kinds: started anew as `symbol-worker`, this program plays the
- * role that the origin of its request names.
+ * Tests the pool with good and bad workers: started as `symbol-worker`, this program plays the role
+ * that the origin of its request names.
  */
 #include "symbolize/worker_pool.h"
 
@@ -44,7 +44,7 @@ static struct worker_result run_one(const struct worker_pool_options *options, c
 	return results.items[0];
 }
 
-static void a_worker_gets_its_files_and_nothing_else(void **state)
+static void worker_gets_only_its_files(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = {
@@ -60,7 +60,7 @@ static void a_worker_gets_its_files_and_nothing_else(void **state)
 	char text[32] = "";
 
 	(void)state;
-	/* Descriptors that a careless part of the program has left open for its children. */
+	/* Descriptors without close-on-exec. */
 	int careless[] = { fcntl(output_fd, F_DUPFD, PILOTLIGHT_WORKER_DEBUG_FD),
 		fcntl(output_fd, F_DUPFD, 20), fcntl(output_fd, F_DUPFD, 40) };
 
@@ -88,7 +88,7 @@ static void a_worker_gets_its_files_and_nothing_else(void **state)
 		(void)close(careless[i]);
 }
 
-static void what_a_worker_reports_is_told(void **state)
+static void reports_of_workers_are_checked_and_returned(void **state)
 {
 	static const struct {
 		const char *role;
@@ -100,12 +100,12 @@ static void what_a_worker_reports_is_told(void **state)
 		{ "error 12", PILOTLIGHT_SYMBOL_NO_MEMORY }, /* ENOMEM */
 		{ "error 28", PILOTLIGHT_SYMBOL_NO_SPACE },  /* ENOSPC */
 		{ "error 5", PILOTLIGHT_SYMBOL_UNREADABLE }, /* EIO */
-		{ "error 4096", PILOTLIGHT_SYMBOL_CRASHED }, /* no error number */
-		{ "error -5", PILOTLIGHT_SYMBOL_CRASHED },   /* nor this */
+		{ "error 4096", PILOTLIGHT_SYMBOL_CRASHED }, /* not an errno */
+		{ "error -5", PILOTLIGHT_SYMBOL_CRASHED },   /* not negated */
 		{ "rank 1", PILOTLIGHT_SYMBOL_OK },
 		{ "rank 3", PILOTLIGHT_SYMBOL_OK }, /* the debug file's */
 		{ "rank 0", PILOTLIGHT_SYMBOL_CRASHED },
-		{ "rank 4", PILOTLIGHT_SYMBOL_CRASHED }, /* more than its files can give */
+		{ "rank 4", PILOTLIGHT_SYMBOL_CRASHED }, /* above the rank of its files */
 		{ "version 1", PILOTLIGHT_SYMBOL_CRASHED },
 		{ "taken", PILOTLIGHT_SYMBOL_OK },
 	};
@@ -116,7 +116,7 @@ static void what_a_worker_reports_is_told(void **state)
 		assert_int_equal(run_one(&options, cases[i].role).failure, cases[i].failure);
 }
 
-static void what_ends_a_worker_is_told(void **state)
+static void ends_of_workers_are_reported(void **state)
 {
 	static const struct {
 		const char *role;
@@ -155,7 +155,7 @@ static void what_ends_a_worker_is_told(void **state)
 	assert_int_equal(descriptor_set(), open);
 }
 
-static void a_worker_without_end_is_ended(void **state)
+static void worker_is_killed_at_the_timeout(void **state)
 {
 	const struct worker_pool_options options = { .broker = broker,
 		.timeout_ns = NSEC_PER_SEC / 20 };
@@ -167,7 +167,7 @@ static void a_worker_without_end_is_ended(void **state)
 	assert_int_equal(result.signal, SIGKILL);
 }
 
-static void an_output_over_the_bound_is_too_big(void **state)
+static void output_over_the_limit_is_too_big(void **state)
 {
 	const struct worker_pool_options options = { .broker = broker, .output_bytes = 1000 };
 
@@ -194,7 +194,7 @@ static uint64_t scratch_bytes_for(uint64_t limit, off_t debug_bytes)
 }
 
 /* The binary has 10 bytes. */
-static void small_files_get_little_scratch(void **state)
+static void scratch_limit_grows_with_the_files(void **state)
 {
 	(void)state;
 	assert_int_equal(scratch_bytes_for(0, 0), (512ULL << 20) + 320);
@@ -205,7 +205,7 @@ static void small_files_get_little_scratch(void **state)
 }
 
 /* One worker at a time: results come in the order of the jobs. */
-static void jobs_wait_in_order_and_in_bounds(void **state)
+static void queue_is_ordered_and_bounded(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = {
@@ -227,7 +227,7 @@ static void jobs_wait_in_order_and_in_bounds(void **state)
 			job.binary_fd = waits[0];
 		}
 		assert_int_equal(worker_pool_add(pool, &job), i < 3 ? 0 : -E2BIG);
-		/* The running job's and the refused one's are closed, the others kept. */
+		/* Those of the running and the refused job are closed, the others are kept. */
 		assert_int_equal(fcntl(job.scratch_fd, F_GETFD) < 0, i == 0 || i == 3);
 	}
 	assert_int_equal(worker_pool_pending(pool), 3);
@@ -241,7 +241,7 @@ static void jobs_wait_in_order_and_in_bounds(void **state)
 	assert_int_equal(fcntl(job.scratch_fd, F_GETFD), -1);
 }
 
-static void results_may_bring_more_jobs(void **state)
+static void results_may_add_jobs(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = {
@@ -264,8 +264,8 @@ static void results_may_bring_more_jobs(void **state)
 	assert_int_equal(worker_pool_pending(pool), 0);
 }
 
-/* A pool whose first worker lives on; `ret_alive` ends when that is gone, of which it is sure to be
- * told, as nobody else has the other end. */
+/* A pool whose first worker sleeps. `ret_alive` is a pipe whose other end only the worker has: it
+ * reaches its end when the worker dies. */
 static struct worker_pool *pool_with_sleeper(int output_fd, int *ret_alive, pid_t *ret_pid)
 {
 	const struct worker_pool_options options = { .broker = broker, .workers_max = 1 };
@@ -282,7 +282,7 @@ static struct worker_pool *pool_with_sleeper(int output_fd, int *ret_alive, pid_
 	return pool;
 }
 
-static void freeing_kills_and_closes(void **state)
+static void free_kills_workers_and_closes_files(void **state)
 {
 	_cleanup_close_ int output_fd = memory_file(NULL), alive = -1;
 	struct worker_pool *pool;
@@ -301,7 +301,7 @@ static void freeing_kills_and_closes(void **state)
 	assert_true(fcntl(output_fd, F_GETFD) >= 0);
 }
 
-/* The owner is killed: read() returns when nobody has the pipe's other end any more. */
+/* Kills the owner: read() returns when no process has the other end of the pipe. */
 static void workers_die_with_their_owner(void **state)
 {
 	int ends[2], status;
@@ -330,7 +330,7 @@ static void workers_die_with_their_owner(void **state)
 	(void)close(ends[0]);
 }
 
-static void what_cannot_be_started_is_told(void **state)
+static void failure_to_start_a_worker_is_reported(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	const struct worker_pool_options options = { .program = "/nonexistent/program" };
@@ -346,8 +346,8 @@ static void what_cannot_be_started_is_told(void **state)
 	assert_int_equal(worker_pool_pending(pool), 0);
 }
 
-/* The program goes while jobs wait: they are kept as long as there is hope. */
-static void what_cannot_be_started_later_is_told(void **state)
+/* Removes the program while jobs wait. They wait as long as a worker runs. */
+static void failure_to_start_a_queued_job_is_reported(void **state)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
 	char folder[] = "/tmp/worker_pool_test.XXXXXX", program[64], self[4096] = "";
@@ -404,7 +404,7 @@ static void wait_until_written(int fd)
 		(void)usleep(1000);
 }
 
-/* Each ends well once it has the policy that it waits for. */
+/* Each worker succeeds when it gets the policy for which it waits. */
 static void check_policies(bool is_hurried)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -441,7 +441,7 @@ static bool may_raise_a_priority(void)
 	return status == 0;
 }
 
-static void workers_are_idle_until_somebody_waits(void **state)
+static void workers_are_idle_until_hurried(void **state)
 {
 	(void)state;
 	if (sched_getscheduler(0) != SCHED_OTHER) {
@@ -456,7 +456,7 @@ static void workers_are_idle_until_somebody_waits(void **state)
 	check_policies(true);
 }
 
-/* A worker of which only the end of its role is left writes that to its output. */
+/* The worker writes the shortened origin to its output. */
 static void check_origin(const char *origin, const char *expected)
 {
 	_cleanup_(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -464,15 +464,15 @@ static void check_origin(const char *origin, const char *expected)
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct worker_job job = make_job(output_fd, origin, NULL);
 	struct results results = { 0 };
-	char told[256] = "";
+	char origin_seen[256] = "";
 
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	results.pool = pool;
 	assert_int_equal(worker_pool_add(pool, &job), 0);
 	run_until(&results, 1);
 	assert_int_equal(results.items[0].failure, PILOTLIGHT_SYMBOL_OK);
-	assert_true(pread(output_fd, told, sizeof(told) - 1, 0) >= 0);
-	assert_string_equal(told, expected);
+	assert_true(pread(output_fd, origin_seen, sizeof(origin_seen) - 1, 0) >= 0);
+	assert_string_equal(origin_seen, expected);
 }
 
 static void long_origins_lose_their_beginning(void **state)
@@ -488,7 +488,7 @@ static void long_origins_lose_their_beginning(void **state)
 	path[399] = '\0';
 	(void)snprintf(expected, sizeof(expected), "…%s", path + 399 - 124);
 	check_origin(path, expected);
-	/* What would be cut in two is left out. */
+	/* A character that would be cut in two is left out. */
 	(void)memcpy(path + 399 - 125, "ä", 2);
 	(void)snprintf(expected, sizeof(expected), "…%s", path + 399 - 123);
 	check_origin(path, expected);
@@ -534,19 +534,19 @@ static void failing_allocations_leave_nothing_behind(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		IN_BOTH_WAYS(a_worker_gets_its_files_and_nothing_else),
-		IN_BOTH_WAYS(what_a_worker_reports_is_told),
-		IN_BOTH_WAYS(what_ends_a_worker_is_told),
-		IN_BOTH_WAYS(a_worker_without_end_is_ended),
-		IN_BOTH_WAYS(an_output_over_the_bound_is_too_big),
-		IN_BOTH_WAYS(small_files_get_little_scratch),
-		IN_BOTH_WAYS(jobs_wait_in_order_and_in_bounds),
-		IN_BOTH_WAYS(results_may_bring_more_jobs),
-		IN_BOTH_WAYS(freeing_kills_and_closes),
+		IN_BOTH_WAYS(worker_gets_only_its_files),
+		IN_BOTH_WAYS(reports_of_workers_are_checked_and_returned),
+		IN_BOTH_WAYS(ends_of_workers_are_reported),
+		IN_BOTH_WAYS(worker_is_killed_at_the_timeout),
+		IN_BOTH_WAYS(output_over_the_limit_is_too_big),
+		IN_BOTH_WAYS(scratch_limit_grows_with_the_files),
+		IN_BOTH_WAYS(queue_is_ordered_and_bounded),
+		IN_BOTH_WAYS(results_may_add_jobs),
+		IN_BOTH_WAYS(free_kills_workers_and_closes_files),
 		IN_BOTH_WAYS(workers_die_with_their_owner),
-		cmocka_unit_test(what_cannot_be_started_is_told),
-		cmocka_unit_test(what_cannot_be_started_later_is_told),
-		IN_BOTH_WAYS(workers_are_idle_until_somebody_waits),
+		cmocka_unit_test(failure_to_start_a_worker_is_reported),
+		cmocka_unit_test(failure_to_start_a_queued_job_is_reported),
+		IN_BOTH_WAYS(workers_are_idle_until_hurried),
 		IN_BOTH_WAYS(long_origins_lose_their_beginning),
 		IN_BOTH_WAYS(failing_allocations_leave_nothing_behind),
 	};

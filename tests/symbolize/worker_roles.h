@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Workers of all kinds: each plays the role that the origin of its request names. */
+/* Good and bad workers: each plays the role that the origin of its request names. */
 #pragma once
 
 #include "child/child_request.h"
@@ -46,7 +46,7 @@ static uint64_t descriptor_set(void)
 	return open;
 }
 
-/* As a worker that is sound, and says what it has found. */
+/* A good worker, which reports its descriptors and limits. */
 static void play_good(
 	const struct pilotlight_symbol_request *request, struct pilotlight_symbol_report *report)
 {
@@ -62,7 +62,7 @@ static void play_good(
 	report->units_failed = environ[0] != NULL;
 }
 
-/* Tells its pid through the debug file's descriptor, and lives on. */
+/* Writes its pid to the debug file's descriptor, and sleeps. */
 static void play_sleeper(void)
 {
 	pid_t pid = getpid();
@@ -109,14 +109,14 @@ static void play_waiter(void)
 	(void)!read(PILOTLIGHT_WORKER_BINARY_FD, &byte, 1);
 }
 
-/* Of which nobody tells it. Who waits for it bounds its time. */
+/* The policy can only be polled. The pool's timeout bounds the wait. */
 static void wait_for_policy(int policy)
 {
 	while (sched_getscheduler(0) != policy)
 		(void)usleep(1000);
 }
 
-/* Returns the exit status of a worker that says nothing, or -1: the report is to be sent. */
+/* Returns the exit status of a worker that sends no report, or -1: send the report. */
 static int play(const char *role, const struct pilotlight_symbol_request *request,
 	struct pilotlight_symbol_report *report)
 {
