@@ -23,6 +23,10 @@ static uint64_t to_u64(const struct elf_file *file, uint64_t value)
 	return file->is_swapped ? bswap_64(value) : value;
 }
 
+/* A field in host byte order. */
+#define HOST(file, field) \
+	_Generic((field), uint16_t : to_u16, uint32_t : to_u32, uint64_t : to_u64)(file, field)
+
 uint32_t elf_file_decode_u32(const struct elf_file *file, const uint8_t *bytes)
 {
 	uint32_t value;
@@ -93,6 +97,17 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, siz
 	return 0;
 }
 
+#define HOST_PHDR(file, raw)                            \
+	((Elf64_Phdr){                                  \
+		.p_type = HOST(file, (raw).p_type),     \
+		.p_flags = HOST(file, (raw).p_flags),   \
+		.p_offset = HOST(file, (raw).p_offset), \
+		.p_vaddr = HOST(file, (raw).p_vaddr),   \
+		.p_filesz = HOST(file, (raw).p_filesz), \
+		.p_memsz = HOST(file, (raw).p_memsz),   \
+		.p_align = HOST(file, (raw).p_align),   \
+	})
+
 int elf_file_read_phdr(const struct elf_file *file, uint32_t index, Elf64_Phdr *ret_phdr)
 {
 	union {
@@ -105,28 +120,23 @@ int elf_file_read_phdr(const struct elf_file *file, uint32_t index, Elf64_Phdr *
 	r = elf_file_read(file, file->phdr_offset + (uint64_t)index * size, &raw, size);
 	if (r < 0)
 		return r;
-	if (file->is_64)
-		*ret_phdr = (Elf64_Phdr){
-			.p_type = to_u32(file, raw.wide.p_type),
-			.p_flags = to_u32(file, raw.wide.p_flags),
-			.p_offset = to_u64(file, raw.wide.p_offset),
-			.p_vaddr = to_u64(file, raw.wide.p_vaddr),
-			.p_filesz = to_u64(file, raw.wide.p_filesz),
-			.p_memsz = to_u64(file, raw.wide.p_memsz),
-			.p_align = to_u64(file, raw.wide.p_align),
-		};
-	else
-		*ret_phdr = (Elf64_Phdr){
-			.p_type = to_u32(file, raw.narrow.p_type),
-			.p_flags = to_u32(file, raw.narrow.p_flags),
-			.p_offset = to_u32(file, raw.narrow.p_offset),
-			.p_vaddr = to_u32(file, raw.narrow.p_vaddr),
-			.p_filesz = to_u32(file, raw.narrow.p_filesz),
-			.p_memsz = to_u32(file, raw.narrow.p_memsz),
-			.p_align = to_u32(file, raw.narrow.p_align),
-		};
+	*ret_phdr = file->is_64 ? HOST_PHDR(file, raw.wide) : HOST_PHDR(file, raw.narrow);
 	return 0;
 }
+
+#define HOST_SHDR(file, raw)                                    \
+	((Elf64_Shdr){                                          \
+		.sh_name = HOST(file, (raw).sh_name),           \
+		.sh_type = HOST(file, (raw).sh_type),           \
+		.sh_flags = HOST(file, (raw).sh_flags),         \
+		.sh_addr = HOST(file, (raw).sh_addr),           \
+		.sh_offset = HOST(file, (raw).sh_offset),       \
+		.sh_size = HOST(file, (raw).sh_size),           \
+		.sh_link = HOST(file, (raw).sh_link),           \
+		.sh_info = HOST(file, (raw).sh_info),           \
+		.sh_addralign = HOST(file, (raw).sh_addralign), \
+		.sh_entsize = HOST(file, (raw).sh_entsize),     \
+	})
 
 int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *ret_shdr)
 {
@@ -140,32 +150,7 @@ int elf_file_read_shdr(const struct elf_file *file, uint32_t index, Elf64_Shdr *
 	r = elf_file_read(file, file->shdr_offset + (uint64_t)index * size, &raw, size);
 	if (r < 0)
 		return r;
-	if (file->is_64)
-		*ret_shdr = (Elf64_Shdr){
-			.sh_name = to_u32(file, raw.wide.sh_name),
-			.sh_type = to_u32(file, raw.wide.sh_type),
-			.sh_flags = to_u64(file, raw.wide.sh_flags),
-			.sh_addr = to_u64(file, raw.wide.sh_addr),
-			.sh_offset = to_u64(file, raw.wide.sh_offset),
-			.sh_size = to_u64(file, raw.wide.sh_size),
-			.sh_link = to_u32(file, raw.wide.sh_link),
-			.sh_info = to_u32(file, raw.wide.sh_info),
-			.sh_addralign = to_u64(file, raw.wide.sh_addralign),
-			.sh_entsize = to_u64(file, raw.wide.sh_entsize),
-		};
-	else
-		*ret_shdr = (Elf64_Shdr){
-			.sh_name = to_u32(file, raw.narrow.sh_name),
-			.sh_type = to_u32(file, raw.narrow.sh_type),
-			.sh_flags = to_u32(file, raw.narrow.sh_flags),
-			.sh_addr = to_u32(file, raw.narrow.sh_addr),
-			.sh_offset = to_u32(file, raw.narrow.sh_offset),
-			.sh_size = to_u32(file, raw.narrow.sh_size),
-			.sh_link = to_u32(file, raw.narrow.sh_link),
-			.sh_info = to_u32(file, raw.narrow.sh_info),
-			.sh_addralign = to_u32(file, raw.narrow.sh_addralign),
-			.sh_entsize = to_u32(file, raw.narrow.sh_entsize),
-		};
+	*ret_shdr = file->is_64 ? HOST_SHDR(file, raw.wide) : HOST_SHDR(file, raw.narrow);
 	return 0;
 }
 
