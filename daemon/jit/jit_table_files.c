@@ -63,11 +63,12 @@ static void release(struct jit_table *table, uint32_t id)
  */
 static void note_gone(struct jit_followed *file, const struct jit_process *process)
 {
-	uint64_t told_ns;
+	uint64_t last_record_ns;
 	uint32_t writer;
 
 	if (process->has_facts &&
-		jitdump_reader_writer(file->jitdump, process->facts.ns_pid, &writer, &told_ns) &&
+		jitdump_reader_writer(
+			file->jitdump, process->facts.ns_pid, &writer, &last_record_ns) &&
 		writer < JITDUMP_WRITERS_MAX - 1)
 		file->gone[writer / 8] |= (uint8_t)(1U << writer % 8);
 }

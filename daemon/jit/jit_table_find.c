@@ -21,10 +21,10 @@ static bool is_gone(const struct jit_followed *file, uint32_t writer)
 static void see_until(struct jit_process *process, const struct jit_followed *file, uint32_t pid,
 	uint64_t until_ns)
 {
-	uint64_t told_ns;
+	uint64_t last_record_ns;
 	uint32_t writer;
 
-	if (jitdump_reader_writer(file->jitdump, pid, &writer, &told_ns) &&
+	if (jitdump_reader_writer(file->jitdump, pid, &writer, &last_record_ns) &&
 		writer < process->until_count)
 		process->until_ns[writer] = until_ns;
 }
@@ -171,14 +171,14 @@ enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_
 static bool is_told(const struct jit_process *process, const struct jit_followed *file,
 	const struct jitdump_reader_state *state, uint64_t time_ns)
 {
-	uint64_t told_ns = state->told_ns;
+	uint64_t last_record_ns = state->last_record_ns;
 	uint32_t writer;
 
 	/* A fork may not have written as yet: what others have told says nothing of it. */
-	if (process->has_facts &&
-		!jitdump_reader_writer(file->jitdump, process->facts.ns_pid, &writer, &told_ns))
-		told_ns = process->is_fork ? 0 : state->told_ns;
-	return told_ns > time_ns && told_ns - time_ns > DISORDER_NS;
+	if (process->has_facts && !jitdump_reader_writer(file->jitdump, process->facts.ns_pid,
+					  &writer, &last_record_ns))
+		last_record_ns = process->is_fork ? 0 : state->last_record_ns;
+	return last_record_ns > time_ns && last_record_ns - time_ns > DISORDER_NS;
 }
 
 bool jit_table_is_final(const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named)
@@ -239,7 +239,7 @@ static void report_file(const struct jit_table *table, const struct jit_process 
 	code_index_counters(file->index, &report->code);
 	if (file->jitdump) {
 		jitdump_reader_state(file->jitdump, &report->jitdump);
-		report->last_record_ns = report->jitdump.told_ns;
+		report->last_record_ns = report->jitdump.last_record_ns;
 	} else {
 		perf_map_reader_state(file->perf_map, &report->perf_map);
 	}

@@ -47,7 +47,7 @@ struct jitdump_reader {
 	struct shared_counter_clock *shared_clock;
 	const struct counter_clock *counter_clock; /* set for a file with CPU time stamps */
 	uint64_t offset;			   /* of the next record */
-	uint64_t wanted_bytes;			   /* the length of the file with the whole of it */
+	uint64_t needed_bytes;			   /* the length of the file with the whole of it */
 	uint64_t last_ns;			   /* the time stamp of the record before */
 
 	struct jitdump_waiting waiting;
@@ -134,7 +134,7 @@ static void forget_file(struct jitdump_reader *reader)
 	reader->header_size = 0;
 	reader->state.has_header = false;
 	reader->guess = (struct jitdump_runtime_guess){ .runtime = reader->path_runtime };
-	reader->offset = reader->wanted_bytes = 0;
+	reader->offset = reader->needed_bytes = 0;
 	reader->last_ns = 0;
 	set_fault(reader, JITDUMP_FAULT_NO_HEADER, 0);
 }
@@ -197,7 +197,7 @@ static void read_header(struct jitdump_reader *reader)
 	state->has_header = true;
 	state->counters.bytes += header.total_size;
 	reader->offset = header.total_size;
-	reader->wanted_bytes = reader->offset + PREFIX_BYTES;
+	reader->needed_bytes = reader->offset + PREFIX_BYTES;
 	if (reader->guess.runtime == JITDUMP_RUNTIME_UNKNOWN)
 		reader->guess.runtime = jitdump_runtime_of_header(&header);
 	if (!has_counter_stamps(reader))
@@ -239,7 +239,7 @@ static int pack_lines(struct jitdump_reader *reader, struct code_index *index, u
 }
 
 /* The writer has reported everything up to this time: never later than now, whatever it says. */
-static uint64_t told_by(const struct run *run, uint64_t time_ns)
+static uint64_t clamp_to_now(const struct run *run, uint64_t time_ns)
 {
 	return time_ns < run->now_ns ? time_ns : run->now_ns;
 }
@@ -274,7 +274,7 @@ static int take_load(struct jitdump_reader *reader, const struct run *run,
 		jitdump_waiting_claim(&reader->waiting, slot);
 	reader->state.counters.lines_damaged += is_damaged;
 	reader->state.counters.loads++;
-	jitdump_writers_note(&reader->writers, load.writer, told_by(run, time_ns));
+	jitdump_writers_note(&reader->writers, load.writer, clamp_to_now(run, time_ns));
 	jitdump_runtime_look(&reader->guess, record);
 	return 0;
 }
@@ -296,7 +296,7 @@ static int take_move(struct jitdump_reader *reader, const struct run *run,
 	if (run->index && move.size > 0 && code_index_move(run->index, &move) == -ENOMEM)
 		return -ENOMEM;
 	reader->state.counters.moves++;
-	jitdump_writers_note(&reader->writers, move.writer, told_by(run, time_ns));
+	jitdump_writers_note(&reader->writers, move.writer, clamp_to_now(run, time_ns));
 	return 0;
 }
 
@@ -349,8 +349,8 @@ static int take_record(
 	state->counters.future += time_ns != stamp;
 	state->counters.backward += stamp < reader->last_ns;
 	reader->last_ns = stamp;
-	if (told_by(run, time_ns) > state->told_ns)
-		state->told_ns = told_by(run, time_ns);
+	if (clamp_to_now(run, time_ns) > state->last_record_ns)
+		state->last_record_ns = clamp_to_now(run, time_ns);
 	return 0;
 }
 
@@ -370,16 +370,16 @@ static bool needs_more(const struct jitdump_record *record, int error)
 static bool fill(struct jitdump_reader *reader, struct run *run, size_t needed)
 {
 	const uint64_t left = reader->state.file_bytes - reader->offset;
-	uint64_t wanted = run->window.capacity;
+	uint64_t bytes = run->window.capacity;
 
 	/* Not much more than will be looked at in this run. */
-	if (wanted / STEP_BYTES > (uint64_t)run->steps)
-		wanted = (uint64_t)run->steps * STEP_BYTES;
-	if (wanted < needed)
-		wanted = needed;
-	if (wanted > left)
-		wanted = left;
-	if (jitdump_window_fill(&run->window, reader->offset, (size_t)wanted) < 0) {
+	if (bytes / STEP_BYTES > (uint64_t)run->steps)
+		bytes = (uint64_t)run->steps * STEP_BYTES;
+	if (bytes < needed)
+		bytes = needed;
+	if (bytes > left)
+		bytes = left;
+	if (jitdump_window_fill(&run->window, reader->offset, (size_t)bytes) < 0) {
 		set_fault(reader, JITDUMP_FAULT_READ, reader->offset);
 		return false;
 	}
@@ -401,7 +401,7 @@ static int find_record(struct jitdump_reader *reader, struct run *run,
 	size_t size, whole;
 	int r;
 
-	reader->wanted_bytes = reader->offset + PREFIX_BYTES;
+	reader->needed_bytes = reader->offset + PREFIX_BYTES;
 	if (left < PREFIX_BYTES)
 		return -EAGAIN;
 	(void)jitdump_window_at(&run->window, reader->offset, &size);
@@ -413,7 +413,7 @@ static int find_record(struct jitdump_reader *reader, struct run *run,
 	if (size < PREFIX_BYTES || r == -EMSGSIZE)
 		return r;
 	if (record->total_size > left) {
-		reader->wanted_bytes = reader->offset + record->total_size;
+		reader->needed_bytes = reader->offset + record->total_size;
 		return -EAGAIN;
 	}
 	whole = record->total_size < run->window.capacity ? record->total_size
@@ -502,7 +502,7 @@ int64_t jitdump_reader_run(struct jitdump_reader *reader, struct code_index *ind
 	if (reader->state.fault == JITDUMP_FAULT_NO_HEADER)
 		read_header(reader);
 	if (reader->state.fault != JITDUMP_FAULT_NONE ||
-		reader->state.file_bytes < reader->wanted_bytes)
+		reader->state.file_bytes < reader->needed_bytes)
 		return steps;
 	return read_records(reader, index, steps);
 }
@@ -521,11 +521,11 @@ void jitdump_reader_state(
 }
 
 bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
-	uint64_t *ret_told_ns)
+	uint64_t *ret_last_record_ns)
 {
 	if (!jitdump_writers_find(&reader->writers, pid, ret_writer))
 		return false;
-	*ret_told_ns = reader->writers.writers[*ret_writer].told_ns;
+	*ret_last_record_ns = reader->writers.writers[*ret_writer].last_record_ns;
 	return true;
 }
 

@@ -88,9 +88,9 @@ struct jitdump_reader_state {
 	bool has_header;
 	struct jitdump_header header;
 	enum jitdump_runtime runtime;
-	uint64_t told_ns;      /* the latest time of a record; 0: none */
-	uint64_t file_bytes;   /* at the last run */
-	uint64_t unread_bytes; /* of them; includes the start of an unfinished record */
+	uint64_t last_record_ns; /* the latest time of a record; 0: none */
+	uint64_t file_bytes;	 /* at the last run */
+	uint64_t unread_bytes;	 /* of them; includes the start of an unfinished record */
 	struct jitdump_counters counters;
 };
 void jitdump_reader_state(
@@ -99,10 +99,10 @@ void jitdump_reader_state(
 /*
  * The id of the writer with `pid` (in its own namespace). False: it has written no code. The first
  * 255 writers have their own ids, in the order of arrival; all later ones share one, which is also
- * the answer for a pid without an id. `ret_told_ns`: the latest time of its LOADs and MOVEs.
+ * the answer for a pid without an id. `ret_last_record_ns`: the latest time of its LOADs and MOVEs.
  */
 bool jitdump_reader_writer(const struct jitdump_reader *reader, uint32_t pid, uint32_t *ret_writer,
-	uint64_t *ret_told_ns);
+	uint64_t *ret_last_record_ns);
 /* The number of ids. */
 uint32_t jitdump_reader_writer_count(const struct jitdump_reader *reader);
 

@@ -53,6 +53,6 @@ int jitdump_writers_get(struct jitdump_writers *writers, uint32_t pid, uint32_t 
 
 void jitdump_writers_note(struct jitdump_writers *writers, uint32_t writer, uint64_t time_ns)
 {
-	if (time_ns > writers->writers[writer].told_ns)
-		writers->writers[writer].told_ns = time_ns;
+	if (time_ns > writers->writers[writer].last_record_ns)
+		writers->writers[writer].last_record_ns = time_ns;
 }

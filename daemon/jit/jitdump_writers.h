@@ -14,7 +14,7 @@ enum { JITDUMP_WRITERS_MAX = 256 };
 struct jitdump_writers {
 	struct jitdump_writer {
 		uint32_t pid; /* in its own namespace */
-		uint64_t told_ns;
+		uint64_t last_record_ns;
 	} * writers;
 	size_t capacity;
 	uint32_t count;

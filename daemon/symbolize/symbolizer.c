@@ -139,7 +139,7 @@ static int request(struct symbolizer *symbolizer, const struct symbol_binary *bi
 	task->stage = TASK_DONE; /* until the cache is searched */
 	if (is_vouched(symbolizer, task) || is_cached(symbolizer, task)) {
 		symbolizer->counters.cached += task->failure == PILOTLIGHT_SYMBOL_OK;
-		symbolizer_settle(symbolizer, task, task->failure, 0);
+		symbolizer_finish_local(symbolizer, task, task->failure, 0);
 	} else {
 		symbolizer_set_stage(symbolizer, task, TASK_WAITING);
 	}
@@ -239,7 +239,7 @@ int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, u
 		if (r < 0)
 			return r;
 		task = &symbolizer->tasks.items[task_id];
-		task->stage = TASK_SETTLED;
+		task->stage = TASK_LOCAL_DONE;
 	}
 	task_id = (uint32_t)(task - symbolizer->tasks.items);
 	worker_pool_hurry(symbolizer->pool);
@@ -273,6 +273,6 @@ void symbolizer_counters(
 	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
 		enum task_stage stage = symbolizer->tasks.items[i].stage;
 
-		ret_counters->fetches_pending += stage >= TASK_SETTLED && stage < TASK_DONE;
+		ret_counters->fetches_pending += stage >= TASK_LOCAL_DONE && stage < TASK_DONE;
 	}
 }

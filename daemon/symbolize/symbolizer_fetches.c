@@ -62,17 +62,17 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 
 static bool find_to_fetch(struct symbolizer *symbolizer, uint32_t *ret_id)
 {
-	/* A task before this one that has not settled yet is looked at again. */
+	/* A task before this one whose local stages are not finished is checked again. */
 	bool is_prefix = true;
 
 	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
 		enum task_stage stage = symbolizer->tasks.items[i].stage;
 
-		if (stage == TASK_SETTLED) {
+		if (stage == TASK_LOCAL_DONE) {
 			*ret_id = (uint32_t)i;
 			return true;
 		}
-		is_prefix &= stage > TASK_SETTLED;
+		is_prefix &= stage > TASK_LOCAL_DONE;
 		if (is_prefix)
 			symbolizer->next_fetch = i + 1;
 	}

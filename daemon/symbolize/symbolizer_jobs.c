@@ -27,7 +27,7 @@ static bool can_be_fetched(const struct symbolizer *symbolizer, const struct tas
 	       task->rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
 }
 
-void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
+void symbolizer_finish_local(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error)
 {
 	task->failure = failure;
@@ -35,7 +35,7 @@ void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
 	if (failure != PILOTLIGHT_SYMBOL_OK)
 		symbolizer->counters.failed[failure]++;
 	if (can_be_fetched(symbolizer, task)) {
-		symbolizer_set_stage(symbolizer, task, TASK_SETTLED);
+		symbolizer_set_stage(symbolizer, task, TASK_LOCAL_DONE);
 		return;
 	}
 	symbolizer_set_stage(symbolizer, task, TASK_DONE);
@@ -139,7 +139,7 @@ void symbolizer_start_waiting(struct symbolizer *symbolizer)
 		r = symbolizer_start_job(symbolizer, id, &files, TASK_WORKING);
 		debug_files_done(&files);
 		if (r < 0)
-			symbolizer_settle(symbolizer, task, failure_of(r), r);
+			symbolizer_finish_local(symbolizer, task, failure_of(r), r);
 	}
 }
 
@@ -208,7 +208,8 @@ static void fail(struct symbolizer *symbolizer, struct task *task,
 		(void)symbol_cache_put_negative(
 			symbolizer->cache, &task->identity, failure, task->path);
 	/* A cached entry stays valid. */
-	symbolizer_settle(symbolizer, task, had_symbols ? PILOTLIGHT_SYMBOL_OK : failure, error);
+	symbolizer_finish_local(
+		symbolizer, task, had_symbols ? PILOTLIGHT_SYMBOL_OK : failure, error);
 }
 
 static void succeed(struct symbolizer *symbolizer, struct task *task,
@@ -223,7 +224,7 @@ static void succeed(struct symbolizer *symbolizer, struct task *task,
 	}
 	symbolizer->counters.extracted++;
 	symbolizer->counters.units_failed += report->units_failed;
-	symbolizer_settle(symbolizer, task, PILOTLIGHT_SYMBOL_OK, 0);
+	symbolizer_finish_local(symbolizer, task, PILOTLIGHT_SYMBOL_OK, 0);
 }
 
 void symbolizer_take_result(void *context, const struct worker_result *result)

@@ -40,8 +40,9 @@ struct symbolizer {
 bool symbolizer_is_local(enum task_stage stage);
 void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum task_stage stage);
 
-/* Ends the local stages. `failure` says why there are no symbols; OK: there are. */
-void symbolizer_settle(struct symbolizer *symbolizer, struct task *task,
+/* Ends the local stages: the task is done or waits for a fetch. `failure` says why it has no
+ * symbols; OK: it has. */
+void symbolizer_finish_local(struct symbolizer *symbolizer, struct task *task,
 	enum pilotlight_symbol_failure failure, int error);
 
 /* Ends a fetch with `error` (0 or -errno). */

@@ -16,12 +16,12 @@ enum { TASKS_MAX = 16384 };
 
 /* In order; a task may skip some. */
 enum task_stage {
-	TASK_WAITING,  /* for a worker */
-	TASK_WORKING,  /* a worker has all files */
-	TASK_ALONE,    /* a worker failed on the debug file: the binary alone */
-	TASK_SETTLED,  /* finished with the files of this machine */
-	TASK_FETCHING, /* a server is asked for a better debug file */
-	TASK_FETCHED,  /* a worker has the fetched debug file */
+	TASK_WAITING,	 /* for a worker */
+	TASK_WORKING,	 /* a worker has all files */
+	TASK_ALONE,	 /* a worker failed on the debug file: the binary alone */
+	TASK_LOCAL_DONE, /* finished with the files of this machine */
+	TASK_FETCHING,	 /* a server is asked for a better debug file */
+	TASK_FETCHED,	 /* a worker has the fetched debug file */
 	TASK_DONE,
 };
 

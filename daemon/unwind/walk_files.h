@@ -102,7 +102,7 @@ bool walk_files_is_ranked(const struct walk_files *files);
 struct walk_file *walk_files_next_stale(struct walk_files *files, bool is_loaded);
 
 struct walk_files_counters {
-	uint64_t refused;   /* for want of room */
+	uint64_t refused;   /* because there was no room */
 	uint64_t forgotten; /* to make room */
 };
 struct walk_files_counters walk_files_counters(const struct walk_files *files);

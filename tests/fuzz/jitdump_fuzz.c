@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	read_file(copy, size / 2, size, 0, 3, false, &pieces);
 	/* The file is read once only, and two runs have equal counters. */
 	if (whole.fault != pieces.fault || whole.fault_offset != pieces.fault_offset ||
-		whole.runtime != pieces.runtime || whole.told_ns != pieces.told_ns ||
+		whole.runtime != pieces.runtime || whole.last_record_ns != pieces.last_record_ns ||
 		whole.unread_bytes != pieces.unread_bytes ||
 		memcmp(&whole.counters, &pieces.counters, sizeof(whole.counters)) != 0)
 		abort();

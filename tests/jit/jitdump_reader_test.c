@@ -31,7 +31,7 @@ static void records_of_every_kind_are_counted(void **state)
 		assert_true(bench.state.has_header);
 		assert_int_equal(bench.state.header.is_swapped, is_swapped);
 		assert_int_equal(bench.state.header.pid, PID);
-		assert_int_equal(bench.state.told_ns, 400);
+		assert_int_equal(bench.state.last_record_ns, 400);
 		assert_int_equal(bench.state.file_bytes, bench.dump.size);
 		assert_int_equal(bench.state.unread_bytes, 0);
 		assert_int_equal(bench.state.counters.bytes, bench.dump.size);
@@ -87,7 +87,7 @@ static void a_damaged_record_is_skipped(void **state)
 	assert_int_equal(bench.state.fault, JITDUMP_FAULT_NONE);
 	assert_int_equal(bench.state.counters.records, 2);
 	assert_int_equal(bench.state.counters.damaged, 1);
-	assert_int_equal(bench.state.told_ns, 100);
+	assert_int_equal(bench.state.last_record_ns, 100);
 	assert_name(&bench, ADDRESS, "after it");
 	close_bench(&bench);
 }
@@ -178,7 +178,7 @@ static void times_of_another_namespace_are_converted(void **state)
 		jitdump_fixture_header(&bench.dump, PID);
 		jitdump_fixture_load(&bench.dump, cases[i].stamp, PID, ADDRESS, 64, 1, "name");
 		read_all(&bench);
-		assert_int_equal(bench.state.told_ns, cases[i].time_ns);
+		assert_int_equal(bench.state.last_record_ns, cases[i].time_ns);
 		assert_true(find(&bench, ADDRESS, NOW_NS, &found));
 		assert_int_equal(found.time_ns, cases[i].time_ns);
 		close_bench(&bench);
@@ -197,7 +197,7 @@ static void backward_times_are_counted(void **state)
 	jitdump_fixture_load(&bench.dump, 400, PID, ADDRESS, 64, 2, "earlier");
 	read_all(&bench);
 	assert_int_equal(bench.state.counters.backward, 1);
-	assert_int_equal(bench.state.told_ns, 500);
+	assert_int_equal(bench.state.last_record_ns, 500);
 	assert_name(&bench, ADDRESS, "later");
 	assert_true(find(&bench, ADDRESS, 450, &found));
 	assert_string_equal(found.name, "earlier");
@@ -221,7 +221,7 @@ static void times_within_the_clock_error_are_kept(void **state)
 	read_all(&bench);
 	assert_int_equal(bench.state.counters.future, 0);
 	/* More may come of that second. */
-	assert_int_equal(bench.state.told_ns, NOW_NS);
+	assert_int_equal(bench.state.last_record_ns, NOW_NS);
 	assert_true(find(&bench, ADDRESS, NOW_NS + 999, &found));
 	assert_string_equal(found.name, "earlier");
 	assert_int_equal(found.until_ns, NOW_NS + 1000);
@@ -243,7 +243,7 @@ static void future_times_count_as_of_the_reading(void **state)
 	jitdump_fixture_load(&bench.dump, UINT64_MAX, PID, ADDRESS + 64, 64, 2, "never");
 	read_all(&bench);
 	assert_int_equal(bench.state.counters.future, 2);
-	assert_int_equal(bench.state.told_ns, NOW_NS);
+	assert_int_equal(bench.state.last_record_ns, NOW_NS);
 	for (uint64_t address = ADDRESS; address < ADDRESS + 128; address += 64) {
 		assert_true(find(&bench, address, NOW_NS, &found));
 		assert_int_equal(found.time_ns, NOW_NS);
@@ -267,7 +267,7 @@ static void the_clock_is_read_after_the_file(void **state)
 	assert_true(jitdump_reader_run(reader, NULL, ENOUGH_STEPS) > 0);
 	jitdump_reader_state(reader, &reader_state);
 	assert_int_equal(reader_state.counters.future, 1);
-	assert_in_range(reader_state.told_ns, begin_ns, clock_monotonic_ns());
+	assert_in_range(reader_state.last_record_ns, begin_ns, clock_monotonic_ns());
 	jitdump_reader_free(reader);
 	jitdump_fixture_done(&dump);
 }
@@ -295,7 +295,7 @@ static void cpu_time_stamps_are_converted(void **state)
 	} else {
 		assert_int_equal(bench.state.fault, JITDUMP_FAULT_NONE);
 		/* Some parts in 100000 of as long as the machine kept us. */
-		assert_in_range(bench.state.told_ns, reading.time_ns - 10000000,
+		assert_in_range(bench.state.last_record_ns, reading.time_ns - 10000000,
 			reading.time_ns + 10000000);
 	}
 	close_bench(&bench);
@@ -305,7 +305,7 @@ static void each_writer_has_an_id_and_a_time(void **state)
 {
 	struct bench bench = { 0 };
 	uint32_t writer = 77;
-	uint64_t told_ns = 77;
+	uint64_t last_record_ns = 77;
 
 	(void)state;
 	open_bench(&bench, NULL);
@@ -316,15 +316,15 @@ static void each_writer_has_an_id_and_a_time(void **state)
 	jitdump_fixture_close(&bench.dump, 300);
 	read_all(&bench);
 	assert_int_equal(jitdump_reader_writer_count(bench.reader), 2);
-	assert_false(jitdump_reader_writer(bench.reader, PID + 2, &writer, &told_ns));
+	assert_false(jitdump_reader_writer(bench.reader, PID + 2, &writer, &last_record_ns));
 	assert_int_equal(writer, 77);
-	assert_int_equal(told_ns, 77);
-	assert_true(jitdump_reader_writer(bench.reader, PID, &writer, &told_ns));
+	assert_int_equal(last_record_ns, 77);
+	assert_true(jitdump_reader_writer(bench.reader, PID, &writer, &last_record_ns));
 	assert_int_equal(writer, 0);
-	assert_int_equal(told_ns, 200);
-	assert_true(jitdump_reader_writer(bench.reader, PID + 1, &writer, &told_ns));
+	assert_int_equal(last_record_ns, 200);
+	assert_true(jitdump_reader_writer(bench.reader, PID + 1, &writer, &last_record_ns));
 	assert_int_equal(writer, 1);
-	assert_int_equal(told_ns, 150);
+	assert_int_equal(last_record_ns, 150);
 	close_bench(&bench);
 }
 

@@ -28,7 +28,7 @@ static void ids_follow_the_order_of_arrival(void **state)
 	assert_int_equal(writers.count, 100);
 	assert_true(jitdump_writers_find(&writers, 990, &writer));
 	assert_int_equal(writer, 10);
-	assert_int_equal(writers.writers[10].told_ns, 60);
+	assert_int_equal(writers.writers[10].last_record_ns, 60);
 	jitdump_writers_done(&writers);
 }
 
@@ -45,7 +45,7 @@ static void latecomers_share_the_last_id(void **state)
 	}
 	assert_int_equal(writers.count, JITDUMP_WRITERS_MAX);
 	assert_in_range(writers.capacity, JITDUMP_WRITERS_MAX, JITDUMP_WRITERS_MAX);
-	assert_int_equal(writers.writers[255].told_ns, 4999);
+	assert_int_equal(writers.writers[255].last_record_ns, 4999);
 	assert_int_equal(writers.writers[255].pid, 0);
 	/* Its pid of 0 is nobody's. */
 	assert_int_equal(jitdump_writers_get(&writers, 0, &writer), 0);
