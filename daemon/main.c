@@ -7,7 +7,8 @@
 #include "engine/service.h"
 #include "engine/service_settings.h"
 #include "supervise/journal.h"
-#include "supervise/service_state.h"
+#include "supervise/service_folders.h"
+#include "supervise/service_manager.h"
 #include "supervise/supervisor.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/worker_pool.h"
@@ -122,7 +123,7 @@ static int serve(const struct options *options)
 	struct fault fault = { 0 };
 	int count, n = 4, r;
 
-	count = service_state_take_sockets(&fault);
+	count = service_manager_take_sockets(&fault);
 	if (count > ENGINE_LISTEN_MAX)
 		count = fault_set(&fault, -E2BIG,
 			"cannot take the sockets that were handed over: there are too many");
@@ -131,7 +132,7 @@ static int serve(const struct options *options)
 		return EXIT_FAILURE;
 	}
 	for (int i = 0; i < count; i++)
-		fds[i] = SERVICE_STATE_LISTEN_FD + i;
+		fds[i] = SERVICE_MANAGER_LISTEN_FD + i;
 	(void)snprintf(count_text, sizeof(count_text), "%d", count);
 	if (options->config) {
 		(void)snprintf(config, sizeof(config), "%s", options->config);
@@ -144,7 +145,7 @@ static int serve(const struct options *options)
 	wanted.listen_count = (size_t)count;
 	journal_begin("broker");
 	/* The engine may give nothing away, and of the configuration this process knows nothing. */
-	if (count == 0 && service_settings_make_runtime_folder(GROUP, &fault) < 0) {
+	if (count == 0 && service_folders_make_runtime(GROUP, &fault) < 0) {
 		log_warning(
 			"%s; members of the group %s may not be able to ask", fault.text, GROUP);
 		fault = (struct fault){ 0 };
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &options, &status))
 		return status;
 	log_set_level(options.is_verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	if (service_settings_check_folders(&fault) < 0) {
+	if (service_folders_check(&fault) < 0) {
 		log_error("%s", fault.text);
 		return EXIT_WRONG_USE;
 	}

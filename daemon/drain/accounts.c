@@ -5,20 +5,15 @@
 
 #include <assert.h>
 
+enum { COUNTERS = sizeof(struct accounts) / sizeof(uint64_t) };
+
 void accounts_add(struct accounts *sum, const struct accounts *part)
 {
-	sum->fired += part->fired;
-	sum->run_ns += part->run_ns;
-	for (size_t i = 0; i < ARRAY_SIZE(sum->stored); i++)
-		sum->stored[i] += part->stored[i];
-	for (size_t i = 0; i < ARRAY_SIZE(sum->dropped); i++)
-		sum->dropped[i] += part->dropped[i];
-	for (size_t i = 0; i < ARRAY_SIZE(sum->events); i++)
-		sum->events[i] += part->events[i];
-	for (size_t i = 0; i < ARRAY_SIZE(sum->walked); i++)
-		sum->walked[i] += part->walked[i];
-	for (size_t i = 0; i < ARRAY_SIZE(sum->ends); i++)
-		sum->ends[i] += part->ends[i];
+	uint64_t *sums = (uint64_t *)sum;
+	const uint64_t *parts = (const uint64_t *)part;
+
+	for (size_t i = 0; i < COUNTERS; i++)
+		sums[i] += parts[i];
 }
 
 static void add_weighted(uint64_t *sums, const uint64_t *parts, size_t count, uint64_t weight)
@@ -97,33 +92,18 @@ void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	accounts->dropped[reason] += count;
 }
 
-/* Returns whether all of them were there. */
-static bool take_out(uint64_t *values, size_t count, const uint64_t *parts)
+bool accounts_subtract(struct accounts *accounts, const struct accounts *part)
 {
-	bool has_all = true;
+	uint64_t *counters = (uint64_t *)accounts;
+	const uint64_t *parts = (const uint64_t *)part;
 
-	for (size_t i = 0; i < count; i++) {
-		has_all = has_all && values[i] >= parts[i];
-		values[i] -= parts[i];
-	}
-	return has_all;
-}
-
-bool accounts_take_back(struct accounts *accounts, const struct accounts *kept)
-{
-	struct accounts part = *kept, rest = *accounts;
-
-	if (!accounts_close(kept))
+	if (!accounts_close(part))
 		return false;
-	for (enum pilotlight_path path = 0; path < PILOTLIGHT_PATH_COUNT; path++)
-		accounts_move(&part, path, PILOTLIGHT_DROP_ENGINE, part.stored[path]);
-	if (!take_out(&rest.fired, 1, &part.fired) || !take_out(&rest.run_ns, 1, &part.run_ns) ||
-		!take_out(rest.dropped, ARRAY_SIZE(rest.dropped), part.dropped) ||
-		!take_out(rest.events, ARRAY_SIZE(rest.events), part.events) ||
-		!take_out(rest.walked, ARRAY_SIZE(rest.walked), part.walked) ||
-		!take_out(rest.ends, ARRAY_SIZE(rest.ends), part.ends))
-		return false;
-	*accounts = rest;
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (counters[i] < parts[i])
+			return false;
+	for (size_t i = 0; i < COUNTERS; i++)
+		counters[i] -= parts[i];
 	return true;
 }
 

@@ -40,11 +40,10 @@ void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	enum pilotlight_drop reason, uint64_t count);
 
 /*
- * What was said to be lost with an engine has been kept after all, and is told of elsewhere:
- * `kept`, with what was stored of it, is taken out. Returns false, and changes nothing, where
- * `accounts` cannot have had it.
+ * Returns false and changes nothing if `part` does not close, or if one of its counters is greater
+ * than that of `accounts`.
  */
-bool accounts_take_back(struct accounts *accounts, const struct accounts *kept);
+bool accounts_subtract(struct accounts *accounts, const struct accounts *part);
 
 /*
  * Of the samples that are stored so many alone are asked for: the others were filtered, and so is

@@ -42,8 +42,7 @@ struct history_writer {
 	 * those that wait. */
 	struct job jobs[HISTORY_WRITER_WAITING_MAX];
 	size_t first, done, count;
-	size_t waiting_bytes;	/* of those that are not done */
-	uint64_t told_until_ns; /* the end of the last result that was taken, CLOCK_MONOTONIC */
+	size_t waiting_bytes; /* of those that are not done */
 	bool is_ending, has_entered;
 	int enter_error;
 	struct store_summary summary;
@@ -291,7 +290,7 @@ int history_writer_poll_fd(const struct history_writer *writer)
 	return writer->event_fd;
 }
 
-int history_writer_take(struct history_writer *writer, struct history_result *ret_result)
+int history_writer_next_result(struct history_writer *writer, struct history_result *ret_result)
 {
 	uint64_t times;
 	int r = -EAGAIN;
@@ -299,7 +298,6 @@ int history_writer_take(struct history_writer *writer, struct history_result *re
 	(void)pthread_mutex_lock(&writer->lock);
 	if (writer->done > 0) {
 		*ret_result = job_at(writer, 0)->result;
-		writer->told_until_ns = ret_result->end_monotonic_ns;
 		writer->first = (writer->first + 1) % HISTORY_WRITER_WAITING_MAX;
 		writer->done--;
 		writer->count--;
@@ -310,27 +308,6 @@ int history_writer_take(struct history_writer *writer, struct history_result *re
 		(void)!read(writer->event_fd, &times, sizeof(times));
 	(void)pthread_mutex_unlock(&writer->lock);
 	return r;
-}
-
-void history_writer_untold(
-	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns)
-{
-	struct accounts sum = { 0 };
-	bool is_whole = true; /* so far */
-
-	(void)pthread_mutex_lock(&writer->lock);
-	*ret_since_ns = writer->told_until_ns;
-	for (size_t i = 0; i < writer->count; i++) {
-		const struct history_result *result = &job_at(writer, i)->result;
-
-		is_whole = is_whole && i < writer->done && result->error == 0;
-		if (is_whole)
-			*ret_since_ns = result->end_monotonic_ns;
-		else
-			accounts_add(&sum, &result->accounts);
-	}
-	(void)pthread_mutex_unlock(&writer->lock);
-	*ret_accounts = sum;
 }
 
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary)

@@ -51,7 +51,7 @@ DEFINE_CLEANUP(struct history_writer, history_writer_free);
 int history_writer_add(
 	struct history_writer *writer, const struct store_window *window, struct profile *profile);
 
-/* Readable when history_writer_take() has something; borrowed. */
+/* Readable when history_writer_next_result() has something; borrowed. */
 int history_writer_poll_fd(const struct history_writer *writer);
 
 /* What became of a window, in the order in which they were added. */
@@ -62,16 +62,8 @@ struct history_result {
 	struct accounts accounts;
 	char fault[512]; /* "" where there is no error */
 };
-/* Returns 0, or -EAGAIN: there is nothing to tell. */
-int history_writer_take(struct history_writer *writer, struct history_result *ret_result);
-
-/*
- * The accounts of the windows that are not on the disk, but for those that have been told of, and
- * of all behind the first of them; and when the last one before them ended, or the last one that
- * has been told of: CLOCK_MONOTONIC, 0 if there was none.
- */
-void history_writer_untold(
-	struct history_writer *writer, struct accounts *ret_accounts, uint64_t *ret_since_ns);
+/* Returns 0, or -EAGAIN: there is none. */
+int history_writer_next_result(struct history_writer *writer, struct history_result *ret_result);
 
 /* How much history there is, as of the last window that was written. */
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary);

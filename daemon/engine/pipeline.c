@@ -520,6 +520,11 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	*ret_report = pipeline->report;
 }
 
+const struct accounts *pipeline_accounts(const struct pipeline *pipeline)
+{
+	return &pipeline->report.accounts;
+}
+
 uint64_t pipeline_drains(const struct pipeline *pipeline)
 {
 	return pipeline->report.drains;

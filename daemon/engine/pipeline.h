@@ -48,7 +48,7 @@ struct pipeline_settings {
 	 * ahead of the first sample. */
 	uint64_t prepare_ns;
 	bool wants_labels; /* executables and cgroups of threads */
-	/* The maps have been drained, and pipeline_untaken() has what was in them; may be NULL. */
+	/* Called after each drain, when pipeline_accounts() includes it; may be NULL. */
 	void (*drained)(void *context);
 	void *drained_context;
 };
@@ -131,20 +131,19 @@ bool pipeline_has_window(const struct pipeline *pipeline);
 int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
 	uint64_t *ret_monotonic_ns, struct fault *fault);
 
-/* The accounts of what has been sampled and not been taken. */
-void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_accounts);
+/* The running total of all that was drained, with what pipeline_add_lost() added; borrowed. */
+const struct accounts *pipeline_accounts(const struct pipeline *pipeline);
 
-/* What was in maps that an engine with other settings had left, and that went when this pipeline
- * was opened: nobody else tells of it once this one has started. */
+/* What was in the maps of an engine with other settings, which were removed when this pipeline was
+ * opened. Only this pipeline knows of it. */
 void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts);
 
 /*
- * Of another pipeline before this one, which has started just now: what it lost, for the accounts
- * of the open window; and until when its windows went, CLOCK_MONOTONIC, 0: not known. The open
- * window begins there, if anything is in it that was sampled before. Returns when it does,
- * likewise.
+ * Right after pipeline_start(): adds what an earlier pipeline lost to the open window. If the
+ * window holds samples from before this pipeline, it begins at `since_ns`, where the last closed
+ * window ended (0: unknown). Returns the beginning of the open window. Both are CLOCK_MONOTONIC.
  */
-uint64_t pipeline_follow_on(
+uint64_t pipeline_add_lost(
 	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns);
 
 /* From now on, and the rate of the windows that are yet to begin: pipeline_cut() is to follow at

@@ -120,12 +120,6 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 	return 0;
 }
 
-void pipeline_untaken(const struct pipeline *pipeline, struct accounts *ret_accounts)
-{
-	*ret_accounts = pipeline->open.accounts;
-	accounts_add(ret_accounts, &pipeline->ended.accounts);
-}
-
 void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts)
 {
 	struct accounts accounts = { 0 };
@@ -140,7 +134,7 @@ void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_
 	*ret_accounts = accounts;
 }
 
-uint64_t pipeline_follow_on(
+uint64_t pipeline_add_lost(
 	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns)
 {
 	struct pipeline_window *open = &pipeline->open;

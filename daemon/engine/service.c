@@ -34,20 +34,21 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 
 static int start(struct service *service, struct fault *fault)
 {
-	struct keepsake_beginning beginning;
+	struct loss_record_beginning beginning;
 	struct accounts left_behind;
 	int r = pipeline_start(service->pipeline, fault);
 
 	if (r < 0)
 		return r;
-	/* At once: the next engine would not be told. */
+	/* At once: the next engine would not know of it. */
 	pipeline_left_behind(service->pipeline, &left_behind);
-	keepsake_begin(service->keepsake, &left_behind, &beginning);
+	loss_record_begin(
+		service->loss_record, service->settings.history, &left_behind, &beginning);
 	service->engines = beginning.engines;
 	service->lost_samples = beginning.lost_samples;
-	service->lost_since_ns = beginning.lost.fired > 0 ? beginning.lost_since_ns : 0;
-	service->settled_ns =
-		pipeline_follow_on(service->pipeline, &beginning.lost, beginning.since_ns);
+	service->closed_until_ns =
+		pipeline_add_lost(service->pipeline, &beginning.lost, beginning.closed_until_ns);
+	service_record_losses(service);
 	service->started_ns = clock_realtime_ns();
 	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
 		service->settings.config.max_cost_ppm);
@@ -65,7 +66,7 @@ static void close_service(struct service *service)
 	history_writer_free(service->writer);
 	pipeline_free(service->pipeline);
 	broker_free(service->broker);
-	keepsake_close(service->keepsake);
+	loss_record_close(service->loss_record);
 	service_settings_done(&service->settings);
 }
 

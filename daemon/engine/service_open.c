@@ -220,7 +220,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.binary_limits = &binaries,
 		.cgroup_limits = &cgroups,
 		.wants_labels = true,
-		.drained = service_keep,
+		.drained = service_record_losses,
 		.drained_context = service,
 	};
 
@@ -317,8 +317,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r == 0)
 		r = read_boot_id(service->boot_id);
 	if (r == 0)
-		r = keepsake_open(service->settings.keepsake, service->boot_id, service_number(),
-			&service->keepsake, fault);
+		r = loss_record_open(service->settings.loss_record, service->boot_id,
+			service_number(), &service->loss_record, fault);
 	if (r == 0)
 		r = open_listeners(service, options, listeners, &count, fault);
 	if (r == 0)

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "capture/cpu_list.h"
 #include "config/memory_limit.h"
-#include "engine/group_lookup.h"
+#include "supervise/service_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,36 +20,6 @@
 /* Of what the unit may take, for what is there all the time; the rest is for symbol workers and
  * queries while they run. */
 enum { STANDING_SHARE = 3 };
-
-/* As long as a name service may take that is not of this host. */
-enum { GROUP_PATIENCE_MS = 10000 };
-
-/* The first of the folders in the variable, which may hold several (systemd.exec(5)). */
-static void folder_of(const char *variable, const char *otherwise, char path[PATH_MAX])
-{
-	const char *value = getenv(variable);
-
-	if (!value || !value[0])
-		value = otherwise;
-	(void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
-}
-
-int service_settings_check_folders(struct fault *fault)
-{
-	static const char *const names[] = { "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY",
-		"CACHE_DIRECTORY", "RUNTIME_DIRECTORY" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && value[0] && value[0] != '/')
-			return fault_set(fault, -EINVAL,
-				"the environment's %s, '%.200s', is no absolute path; one that is "
-				"not set is the system's folder",
-				names[i], value);
-	}
-	return 0;
-}
 
 __attribute__((format(printf, 2, 3))) static int set_path(
 	char path[PATH_MAX], const char *format, ...)
@@ -67,7 +37,7 @@ void service_settings_config_path(char path[PATH_MAX])
 {
 	char folder[PATH_MAX];
 
-	folder_of("CONFIGURATION_DIRECTORY", "/etc/pilotlight", folder);
+	service_folder_path(SERVICE_FOLDER_CONFIGURATION, folder);
 	if (set_path(path, "%s/pilotlight.conf", folder) < 0)
 		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
 }
@@ -77,15 +47,15 @@ static int set_paths(struct service_settings *settings)
 	char folder[PATH_MAX];
 	int r = 0;
 
-	folder_of("STATE_DIRECTORY", "/var/lib/pilotlight", folder);
+	service_folder_path(SERVICE_FOLDER_STATE, folder);
 	if (settings->config.history_enabled)
 		r = set_path(settings->history, "%s/history", folder);
-	folder_of("CACHE_DIRECTORY", "/var/cache/pilotlight", folder);
+	service_folder_path(SERVICE_FOLDER_CACHE, folder);
 	if (r == 0)
 		r = set_path(settings->symbol_cache, "%s/symbols", folder);
-	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
+	service_folder_path(SERVICE_FOLDER_RUNTIME, folder);
 	if (r == 0)
-		r = set_path(settings->keepsake, "%s/open-window", folder);
+		r = set_path(settings->loss_record, "%s/loss-record", folder);
 	if (r == 0 && settings->config.socket[0])
 		r = set_path(settings->socket, "%s", settings->config.socket);
 	else if (r == 0)
@@ -187,7 +157,7 @@ int service_settings_load(const char *config_path, bool is_confined,
 	const unsigned flags =
 		(config_path ? CONFIG_MUST_EXIST : 0U) | (is_confined ? CONFIG_WITHOUT_GROUPS : 0U);
 	struct service_settings settings = { 0 };
-	int r = service_settings_check_folders(fault);
+	int r = service_folders_check(fault);
 
 	if (r < 0)
 		return r;
@@ -226,72 +196,7 @@ void service_settings_done(struct service_settings *settings)
 	config_done(&settings->config);
 }
 
-static int make_parents(const char *path, struct fault *fault)
-{
-	char parent[PATH_MAX];
-
-	(void)snprintf(parent, sizeof(parent), "%s", path);
-	for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(parent, 0755) < 0 && errno != EEXIST)
-			return fault_set(fault, -errno, "cannot make the folder %s: %s", parent,
-				strerror(errno));
-		*slash = '/';
-	}
-	return 0;
-}
-
-static int make_folder(const char *path, struct fault *fault)
-{
-	int r = make_parents(path, fault);
-
-	if (r < 0)
-		return r;
-	if (mkdir(path, 0750) < 0 && errno != EEXIST)
-		return fault_set(
-			fault, -errno, "cannot make the folder %s: %s", path, strerror(errno));
-	return 0;
-}
-
-/* What is made in it is of the group, too. */
-static int give_to_group(const char *folder, const char *group, struct fault *fault)
-{
-	_cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	gid_t number;
-	int r;
-
-	if (fd < 0 || fchmod(fd, 0750) < 0)
-		return fault_set(fault, -errno, "cannot set the mode of the folder %s: %s", folder,
-			strerror(errno));
-	r = group_lookup(group, GROUP_PATIENCE_MS, &number);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return fault_set(fault, r, "cannot find out the number of the group %s: %s", group,
-			strerror(-r));
-	if (fchown(fd, (uid_t)-1, number) < 0 || fchmod(fd, 02750) < 0)
-		return fault_set(fault, -errno, "cannot give the folder %s to the group %s: %s",
-			folder, group, strerror(errno));
-	return 0;
-}
-
-int service_settings_make_runtime_folder(const char *group, struct fault *fault)
-{
-	char folder[PATH_MAX];
-	int r;
-
-	folder_of("RUNTIME_DIRECTORY", "/run/pilotlight", folder);
-	r = make_parents(folder, fault);
-	if (r < 0)
-		return r;
-	if (mkdir(folder, 0700) == 0)
-		return give_to_group(folder, group, fault);
-	return errno == EEXIST ? 0
-			       : fault_set(fault, -errno, "cannot make the folder %s: %s", folder,
-					 strerror(errno));
-}
-
-/* The one that the file at `path` is to be in. */
+/* The folder that will hold the file at `path`. */
 static int make_folder_of(const char *path, struct fault *fault)
 {
 	char folder[PATH_MAX], *slash;
@@ -301,7 +206,7 @@ static int make_folder_of(const char *path, struct fault *fault)
 	if (!slash || slash == folder)
 		return 0;
 	*slash = '\0';
-	return make_folder(folder, fault);
+	return service_folder_make(folder, fault);
 }
 
 int service_settings_make_folders(const struct service_settings *settings, struct fault *fault)
@@ -309,10 +214,10 @@ int service_settings_make_folders(const struct service_settings *settings, struc
 	int r = 0;
 
 	if (settings->history[0])
-		r = make_folder(settings->history, fault);
+		r = service_folder_make(settings->history, fault);
 	if (r == 0)
-		r = make_folder(settings->symbol_cache, fault);
+		r = service_folder_make(settings->symbol_cache, fault);
 	if (r == 0)
 		r = make_folder_of(settings->socket, fault);
-	return r < 0 ? r : make_folder_of(settings->keepsake, fault);
+	return r < 0 ? r : make_folder_of(settings->loss_record, fault);
 }

@@ -20,15 +20,11 @@ struct service_settings {
 	char history[PATH_MAX]; /* "": none is kept */
 	char symbol_cache[PATH_MAX];
 	char socket[PATH_MAX];
-	char keepsake[PATH_MAX];    /* keepsake.h */
+	char loss_record[PATH_MAX]; /* loss_record.h */
 	char debuginfod_urls[4096]; /* separated by blanks */
 	uint64_t memory_budget;
 	struct memory_shares shares;
 };
-
-/* Those that the environment names must be absolute, as nobody may be made to use the system's in
- * their place. Returns 0, or -EINVAL with `fault`. What follows takes them as they are. */
-int service_settings_check_folders(struct fault *fault);
 
 /* Where the configuration is if nobody says. */
 void service_settings_config_path(char path[PATH_MAX]);
@@ -49,13 +45,6 @@ void service_settings_done(struct service_settings *settings);
  * that is less; where it cannot be read, all is allowed.
  */
 uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path);
-
-/*
- * For the process that still may: where the runtime folder is not there, it is made, and the socket
- * that the engine makes in it will be of the group, if there is one of this name. Returns 0, also
- * where it is there, or -errno with `fault`.
- */
-int service_settings_make_runtime_folder(const char *group, struct fault *fault);
 
 /* Makes the folders that are not there. Returns 0 or -errno with `fault`. */
 int service_settings_make_folders(const struct service_settings *settings, struct fault *fault);

@@ -4,9 +4,9 @@
 
 #include "api/api.h"
 #include "engine/history_writer.h"
-#include "engine/keepsake.h"
+#include "engine/loss_record.h"
 #include "engine/pipeline.h"
-#include "engine/sealing.h"
+#include "engine/seal_request.h"
 #include "engine/service_settings.h"
 #include "pilotlight/engine_notice.h"
 #include "steer/rate_governor.h"
@@ -35,7 +35,7 @@ struct service {
 	struct pipeline *pipeline;
 	struct history_writer *writer; /* NULL: no history is kept */
 	struct api *api;
-	struct keepsake *keepsake;
+	struct loss_record *loss_record;
 	struct rate_governor governor;
 	uint32_t rate_hz;
 	int epoll_fd, signal_fd, statm_fd;
@@ -45,12 +45,10 @@ struct service {
 	uint64_t engines, lost_samples;
 	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
 	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
-	/* Likewise, since when that was sampled which the engines before have lost, until it is
-	 * told of; 0: nothing. */
-	uint64_t lost_since_ns;
-	bool is_lost_handed_over; /* to the writer, with the first window */
-	uint64_t settled_ns; /* likewise, until when there is nothing that an engine could lose */
-	struct sealing sealing;
+	/* Windows that are sealed or dropped, and when the last of them ended, CLOCK_MONOTONIC. */
+	struct accounts closed;
+	uint64_t closed_until_ns;
+	struct seal_request seal_request;
 
 	struct service_use use;	       /* when the governor was last told */
 	uint64_t told_ns, told_drains; /* the supervisor, of progress; CLOCK_MONOTONIC */
@@ -84,9 +82,8 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 uint64_t service_windows_due_ns(const struct service *service);
 /* Ends and writes what is open; the engine is about to end. */
 int service_finish_windows(struct service *service, struct fault *fault);
-/* Enters what is drained and not known to be on the disk in the keepsake, for the next engine; of
- * pipeline.h. */
-void service_keep(void *context);
+/* Updates the loss record; pipeline_settings.drained. */
+void service_record_losses(void *context);
 /* Of api.h. */
 void service_want_sealed(void *context, uint64_t until_ns);
 

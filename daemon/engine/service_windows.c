@@ -18,28 +18,12 @@
 /* How often it is looked whether what is waited for is there. */
 #define WAITING_PERIOD_NS 50000000ULL
 
-/* The first window has told of what was lost. */
-static void settle(struct service *service, uint64_t until_ns)
-{
-	service->settled_ns = until_ns;
-	service->lost_since_ns = 0;
-}
-
-void service_keep(void *context)
+void service_record_losses(void *context)
 {
 	struct service *service = context;
-	uint64_t written_ns = 0;
-	struct accounts unsealed, writing;
 
-	pipeline_untaken(service->pipeline, &unsealed);
-	if (service->writer) {
-		history_writer_untold(service->writer, &writing, &written_ns);
-		accounts_add(&unsealed, &writing);
-	}
-	if (written_ns > 0)
-		settle(service, written_ns);
-	keepsake_update(service->keepsake, &unsealed, service->settled_ns,
-		service->lost_since_ns > 0 ? service->lost_since_ns : service->settled_ns);
+	loss_record_update(service->loss_record, pipeline_accounts(service->pipeline),
+		&service->closed, service->closed_until_ns);
 }
 
 /* Windows end at round times of the wall clock, so that hosts and days can be compared. */
@@ -53,13 +37,14 @@ uint64_t service_next_cut_ns(const struct service *service)
 /* Is somebody waiting for what is in the open window? */
 static bool is_wanted(const struct service *service, uint64_t now_ns)
 {
-	return sealing_is_due(&service->sealing) && now_ns >= service->ended_ns + WINDOW_NS_MIN;
+	return seal_request_is_due(&service->seal_request) &&
+	       now_ns >= service->ended_ns + WINDOW_NS_MIN;
 }
 
 /* It is written, or nobody need wait for it. */
 static void answer(struct service *service, uint64_t end_ns)
 {
-	sealing_answer(&service->sealing, end_ns);
+	seal_request_close_window(&service->seal_request, end_ns);
 	api_sealed(service->api, end_ns);
 }
 
@@ -104,7 +89,7 @@ static int cut(struct service *service, struct fault *fault)
 
 	if (r < 0)
 		return r;
-	sealing_ask(&service->sealing, clock_realtime_ns());
+	seal_request_end_window(&service->seal_request, clock_realtime_ns());
 	r = pipeline_cut(service->pipeline, fault);
 	if (r < 0)
 		return r;
@@ -175,38 +160,47 @@ static void window_dropped(struct service *service, const char *why)
 	tell_history(service, JOURNAL_HISTORY_FAILED, why);
 }
 
+static void close_window(
+	struct service *service, const struct accounts *accounts, uint64_t end_monotonic_ns)
+{
+	accounts_add(&service->closed, accounts);
+	service->closed_until_ns = end_monotonic_ns;
+}
+
 static void hear_writer(struct service *service)
 {
 	struct history_result result;
 
-	while (service->writer && history_writer_take(service->writer, &result) == 0) {
+	while (service->writer && history_writer_next_result(service->writer, &result) == 0) {
 		if (result.error == 0)
 			window_written(service, &result);
 		else
 			window_dropped(service, result.fault);
+		close_window(service, &result.accounts, result.end_monotonic_ns);
 		answer(service, result.end_ns);
 	}
 }
 
 static void hand_over(struct service *service, struct profile *profile, uint64_t monotonic_ns)
 {
-	struct store_window window = {
-		.monotonic_ns = monotonic_ns,
-		.lost_since_ns = service->is_lost_handed_over ? 0 : service->lost_since_ns,
-	};
+	struct store_window window = { .monotonic_ns = monotonic_ns };
 	uint64_t end_ns = profile->end_ns;
 
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
 	service->last_window = profile->accounts;
-	service->is_lost_handed_over = true;
 	if (!service->writer) {
-		settle(service, monotonic_ns + (end_ns - profile->start_ns));
+		close_window(
+			service, &profile->accounts, monotonic_ns + (end_ns - profile->start_ns));
 		profile_free(profile);
 		answer(service, end_ns);
 		return;
 	}
+	/* Late names may have moved samples from stored to dropped since the last drain. */
+	service_record_losses(service);
 	if (history_writer_add(service->writer, &window, profile) < 0) {
 		window_dropped(service, "the disk is too slow for it");
+		/* The windows before it are still being written: they end the closed time. */
+		close_window(service, &service->last_window, service->closed_until_ns);
 		answer(service, end_ns);
 	}
 }
@@ -225,7 +219,8 @@ static int take(struct service *service, bool is_hurried, struct fault *fault)
 
 uint64_t service_windows_due_ns(const struct service *service)
 {
-	if (sealing_is_awaited(&service->sealing) || pipeline_has_window(service->pipeline))
+	if (seal_request_is_pending(&service->seal_request) ||
+		pipeline_has_window(service->pipeline))
 		return clock_monotonic_ns() + WAITING_PERIOD_NS;
 	return service->next_cut_ns;
 }
@@ -239,7 +234,7 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 		hear_writer(service);
 	if (pipeline_has_window(service->pipeline))
 		r = take(service,
-			sealing_is_awaited(&service->sealing) &&
+			seal_request_is_pending(&service->seal_request) &&
 				now_ns > service->ended_ns + HURRY_NS,
 			fault);
 	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, now_ns))) {
@@ -250,7 +245,7 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 		if (r == 0)
 			r = take(service, false, fault);
 	}
-	service_keep(service);
+	service_record_losses(service);
 	return r;
 }
 
@@ -268,7 +263,7 @@ int service_finish_windows(struct service *service, struct fault *fault)
 	if (service->writer)
 		history_writer_finish(service->writer);
 	hear_writer(service);
-	service_keep(service);
+	service_record_losses(service);
 	return r;
 }
 
@@ -276,5 +271,5 @@ void service_want_sealed(void *context, uint64_t until_ns)
 {
 	struct service *service = context;
 
-	sealing_want(&service->sealing, until_ns, clock_realtime_ns());
+	seal_request_add(&service->seal_request, until_ns, clock_realtime_ns());
 }

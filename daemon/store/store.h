@@ -52,12 +52,6 @@ struct store_window {
 	 * is there already: their accounts are in it.
 	 */
 	bool is_supplement;
-	/*
-	 * It tells of what an engine was killed with, sampled since then (CLOCK_MONOTONIC; 0: of
-	 * nothing). That may have been written by one that did not live to know: then it is kept,
-	 * and this window begins behind it, without its accounts.
-	 */
-	uint64_t lost_since_ns;
 };
 
 /*
@@ -144,7 +138,10 @@ int store_reader_read(struct store_reader *reader, const struct store_selection 
 
 /* Calls `function` for each window that overlaps the time, in the order of their starts. */
 struct store_window_line {
-	uint64_t start_ns, end_ns, period_ns;
+	uint8_t boot_id[16];
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
+	uint64_t monotonic_ns;	   /* CLOCK_MONOTONIC of its beginning */
+	uint64_t period_ns;
 	uint64_t samples;
 	uint64_t bytes; /* of its blobs */
 	struct accounts accounts;

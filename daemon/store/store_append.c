@@ -352,24 +352,17 @@ static int describe(const struct store_window *window, const struct profile *pro
 int store_append(struct store *store, const struct store_window *window,
 	const struct profile *profile, struct fault *fault)
 {
-	struct day_window row, whole;
+	struct day_window row;
 	struct fault damage = { 0 };
-	uint32_t day;
 	int r = describe(window, profile, &row, fault);
 
 	if (r < 0)
 		return r;
-	whole = row;
-	if (window->lost_since_ns > 0)
-		store_leave_out_written(store, window->lost_since_ns, &row);
-	day = day_of(row.start_ns);
 	r = append_to_day(store, &row, profile, &damage);
 	if (r == -EBADMSG) {
-		r = store_set_aside(store, day, fault);
+		r = store_set_aside(store, day_of(row.start_ns), fault);
 		if (r < 0)
 			return r;
-		/* And what it had with it. */
-		row = whole;
 		r = append_to_day(store, &row, profile, fault);
 	} else if (r < 0) {
 		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));

@@ -87,12 +87,14 @@ static int list_window(const struct listing *listing, const struct day_window *w
 	struct store_window_line line = {
 		.start_ns = window->start_ns,
 		.end_ns = window->end_ns,
+		.monotonic_ns = window->monotonic_ns,
 		.period_ns = window->period_ns,
 		.samples = window->samples,
 		.bytes = window->body_bytes,
 	};
 	int r = accounts_blob_read(&line.accounts, window->accounts, window->accounts_size);
 
+	memcpy(line.boot_id, window->boot_id, sizeof(line.boot_id));
 	return r < 0 ? r : listing->function(listing->context, &line);
 }
 

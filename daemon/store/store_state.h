@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the writer share: store.c, store_append.c, store_overlap.c, store_merge.c,
- * store_retention.c. */
+/* What the parts of the writer share: store.c, store_append.c, store_merge.c, store_retention.c. */
 #pragma once
 
 #include "store/day_database.h"
@@ -65,13 +64,6 @@ void store_leave_day(struct store *store);
 
 /* Begins its next generation. Returns 0 or -ENOMEM. */
 int store_part_next_generation(struct store_part *part);
-
-/*
- * Of a window with a lost_since_ns: takes back what of its accounts is theirs that are on the disk
- * since then, the day before included, and begins it where they end. What cannot be told so stays.
- */
-void store_leave_out_written(
-	const struct store *store, uint64_t since_ns, struct day_window *window);
 
 /* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);

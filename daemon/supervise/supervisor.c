@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/time_text.h"
 #include "pilotlight/engine_notice.h"
-#include "supervise/service_state.h"
+#include "supervise/service_manager.h"
 #include "supervise/supervisor_state.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ static int copy_environment(char ***ret_environment)
 	if (!copy)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (!service_state_is_own_variable(environ[i]))
+		if (!service_manager_is_own_variable(environ[i]))
 			copy[kept++] = environ[i];
 	*ret_environment = copy;
 	return 0;
@@ -85,7 +85,7 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 	struct fault *fault)
 {
 	sigset_t signals;
-	int r = service_state_prepare(fault);
+	int r = service_manager_prepare(fault);
 
 	if (r < 0)
 		return r;
@@ -96,7 +96,7 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 		.listen_count = options->listen_count,
 	};
 	engine_watch_init(
-		&supervisor->watch, engine_watch_patience_ns(service_state_watchdog_ns()));
+		&supervisor->watch, engine_watch_patience_ns(service_manager_watchdog_ns()));
 	r = find_user(options->user, &supervisor->engine_options, fault);
 	if (r == 0)
 		r = copy_environment(&supervisor->environment);
@@ -151,7 +151,7 @@ static void plan_next_engine(
 	(void)snprintf(status, sizeof(status), "%s, the next one is started in %s", what,
 		time_text_format_duration(pause_ns, pause));
 	log_error("%s; what was sampled stays in the kernel's maps", status);
-	service_state_status(status);
+	service_manager_status(status);
 }
 
 static void try_next_engine(struct supervisor *supervisor)
@@ -200,7 +200,7 @@ static void judge_end(struct supervisor *supervisor, const struct engine_process
 	} else {
 		/* What it failed of may pass, and the manager's restart would end the service. */
 		if (has_failed)
-			service_state_progress();
+			service_manager_progress();
 		plan_next_engine(supervisor, is_renewed, end->lived_ns, what);
 		supervisor_settle_reload(supervisor);
 	}
@@ -228,12 +228,12 @@ static void take_end(struct supervisor *supervisor)
 static void stop(struct supervisor *supervisor)
 {
 	if (!supervisor->engine) {
-		service_state_stopping();
+		service_manager_stopping();
 		finish(supervisor, 0);
 	} else if (supervisor->is_stopping) {
 		engine_process_signal(supervisor->engine, SIGKILL);
 	} else {
-		service_state_stopping();
+		service_manager_stopping();
 		engine_process_signal(supervisor->engine, SIGTERM);
 		engine_watch_stopping(&supervisor->watch, clock_monotonic_ns());
 	}

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervise/engine_notice.h"
-#include "supervise/service_state.h"
+#include "supervise/service_manager.h"
 #include "supervise/supervisor_state.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void take_ready(struct supervisor *supervisor)
 {
 	supervisor->is_ready = supervisor->was_ever_ready = true;
 	engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
-	service_state_ready();
+	service_manager_ready();
 	/* It may have read the configuration before it was changed. */
 	if (supervisor->owes_reload)
 		engine_process_signal(supervisor->engine, SIGHUP);
@@ -45,14 +45,14 @@ static void take_notice(struct supervisor *supervisor, const struct pilotlight_n
 		break;
 	case PILOTLIGHT_NOTICE_RELOADING:
 		supervisor->owes_reloading = false;
-		service_state_reloading();
+		service_manager_reloading();
 		break;
 	case PILOTLIGHT_NOTICE_STATUS:
-		service_state_status(notice->text);
+		service_manager_status(notice->text);
 		break;
 	case PILOTLIGHT_NOTICE_PROGRESS:
 		engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
-		service_state_progress();
+		service_manager_progress();
 		break;
 	}
 }
@@ -101,6 +101,6 @@ void supervisor_settle_reload(struct supervisor *supervisor)
 {
 	supervisor->owes_reload = false;
 	if (supervisor->owes_reloading)
-		service_state_reloading();
+		service_manager_reloading();
 	supervisor->owes_reloading = false;
 }

@@ -128,9 +128,9 @@ static void what_was_not_selected_is_filtered(void **state)
 	assert_int_equal(accounts.fired, 0);
 }
 
-static void what_was_kept_after_all_is_taken_back(void **state)
+static void a_part_of_the_accounts_is_subtracted(void **state)
 {
-	const struct accounts kept = {
+	const struct accounts part = {
 		.fired = 50,
 		.run_ns = 7,
 		.stored = { 30, 10 },
@@ -152,36 +152,39 @@ static void what_was_kept_after_all_is_taken_back(void **state)
 		.walked = { 10, 90 },
 		.ends = { 80, 10 },
 	};
-	struct accounts accounts = all, more = kept;
+	struct accounts accounts = all, more = part;
 
 	(void)state;
-	assert_true(accounts_take_back(&accounts, &kept));
+	assert_true(accounts_subtract(&accounts, &part));
 	assert_int_equal(accounts.fired, 150);
 	assert_int_equal(accounts.run_ns, 13);
-	assert_int_equal(accounts_stored(&accounts), 80);
+	assert_int_equal(accounts.stored[0], 30);
+	assert_int_equal(accounts.stored[1], 10);
 	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 2);
 	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_RING_FULL], 3);
-	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 65);
+	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 105);
 	assert_int_equal(accounts.events[0], 0);
 	assert_int_equal(accounts.events[1], 1);
 	assert_int_equal(accounts.walked[1], 53);
 	assert_int_equal(accounts.ends[0], 44);
 	assert_true(accounts_close(&accounts));
-	/* Where any of it was not there, or they are nobody's accounts. */
-	accounts = all;
-	more.stored[0] += 66;
-	more.fired += 66;
-	assert_false(accounts_take_back(&accounts, &more));
-	more = kept;
+	accounts_add(&accounts, &part);
+	assert_memory_equal(&accounts, &all, sizeof(all));
+
+	/* One counter is too large, or the part does not close. */
+	more.stored[0] += 31;
+	more.fired += 31;
+	assert_false(accounts_subtract(&accounts, &more));
+	more = part;
 	more.walked[0] = 11;
-	assert_false(accounts_take_back(&accounts, &more));
-	more = kept;
+	assert_false(accounts_subtract(&accounts, &more));
+	more = part;
 	more.fired++;
-	assert_false(accounts_take_back(&accounts, &more));
-	more = kept;
+	assert_false(accounts_subtract(&accounts, &more));
+	more = part;
 	more.stored[0] = UINT64_MAX - 9;
-	more.fired = 0;
-	assert_false(accounts_take_back(&accounts, &more));
+	more.fired = 10;
+	assert_false(accounts_subtract(&accounts, &more));
 	assert_memory_equal(&accounts, &all, sizeof(all));
 }
 
@@ -206,7 +209,7 @@ int main(void)
 		cmocka_unit_test(moving_keeps_the_sum),
 		cmocka_unit_test(weighted_accounts_close),
 		cmocka_unit_test(what_was_not_selected_is_filtered),
-		cmocka_unit_test(what_was_kept_after_all_is_taken_back),
+		cmocka_unit_test(a_part_of_the_accounts_is_subtracted),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
 	};
 

@@ -40,27 +40,8 @@ static void wait_for_result(struct history_writer *writer)
 
 static void take(struct history_writer *writer, struct history_result *ret_result)
 {
-	while (history_writer_take(writer, ret_result) == -EAGAIN)
+	while (history_writer_next_result(writer, ret_result) == -EAGAIN)
 		wait_for_result(writer);
-}
-
-static uint64_t untold_samples(struct history_writer *writer)
-{
-	struct accounts untold;
-	uint64_t until_ns;
-
-	history_writer_untold(writer, &untold, &until_ns);
-	return untold.fired;
-}
-
-/* CLOCK_MONOTONIC. */
-static uint64_t known_until(struct history_writer *writer)
-{
-	struct accounts untold;
-	uint64_t until_ns;
-
-	history_writer_untold(writer, &untold, &until_ns);
-	return until_ns;
 }
 
 static void windows_are_written_and_told_of(void **state)
@@ -83,17 +64,14 @@ static void windows_are_written_and_told_of(void **state)
 
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
 		wait_for_result(writer);
-		assert_int_equal(untold_samples(writer), 0);
-		assert_int_equal(known_until(writer), 1 + length_ns);
 		take(writer, &result);
-		assert_int_equal(known_until(writer), 1 + length_ns);
+		assert_int_equal(result.end_monotonic_ns, 1 + length_ns);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
 		assert_int_equal(result.end_ns, end_ns);
 		assert_int_equal(result.accounts.fired, fired);
-		assert_int_equal(untold_samples(writer), 0);
 	}
-	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	history_writer_finish(writer);
 	history_writer_summary(writer, &summary);
 	assert_int_equal(summary.days, 1);
@@ -121,10 +99,10 @@ static void finishing_writes_what_waits(void **state)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
 	history_writer_finish(writer);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(history_writer_take(writer, &result), 0);
+		assert_int_equal(history_writer_next_result(writer, &result), 0);
 		assert_int_equal(result.error, 0);
 	}
-	assert_int_equal(history_writer_take(writer, &result), -EAGAIN);
+	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	history_writer_free(writer);
 	profile_free(fixture_read(folder, NULL, &found));
 	assert_int_equal(found.windows, 3);
@@ -212,13 +190,12 @@ static void a_full_disk_costs_the_old_day(void **state)
 	fixture_remove(folder);
 }
 
-/* Until it is told that the first is lost, all is said to be open: which of it is on the disk the
- * next engine finds there. */
-static void what_is_written_behind_a_loss_is_untold(void **state)
+/* Each result is its own window's, in the order in which they were added. */
+static void a_window_is_written_behind_one_that_failed(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
 	struct profile *first = window_profile(0), *second = window_profile(1);
-	uint64_t fired = first->accounts.fired + second->accounts.fired;
+	uint64_t ends_ns[] = { first->end_ns, second->end_ns };
 	struct history_writer *writer;
 	struct history_result result;
 	char folder[64], moved[80];
@@ -230,13 +207,12 @@ static void what_is_written_behind_a_loss_is_untold(void **state)
 	assert_int_equal(rename(moved, folder), 0);
 	assert_int_equal(history_writer_add(writer, &window, second), 0);
 	history_writer_finish(writer);
-	assert_int_equal(untold_samples(writer), fired);
-	assert_int_equal(known_until(writer), 0);
-	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(history_writer_next_result(writer, &result), 0);
 	assert_int_equal(result.error, -ENOENT);
-	assert_int_equal(untold_samples(writer), 0);
-	assert_int_equal(history_writer_take(writer, &result), 0);
+	assert_int_equal(result.end_ns, ends_ns[0]);
+	assert_int_equal(history_writer_next_result(writer, &result), 0);
 	assert_int_equal(result.error, 0);
+	assert_int_equal(result.end_ns, ends_ns[1]);
 	history_writer_free(writer);
 	fixture_remove(folder);
 }
@@ -252,33 +228,20 @@ static void a_bounded_number_waits(void **state)
 	struct history_writer *writer;
 	struct history_result result;
 	char folder[64], moved[80];
-	uint64_t fired = 0;
 
 	(void)state;
 	writer = writer_of_missing(folder, moved);
-	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++) {
-		struct profile *profile = window_profile(i);
-
-		fired += profile->accounts.fired;
-		assert_int_equal(history_writer_add(writer, &window, profile), 0);
-		assert_int_equal(untold_samples(writer), fired);
-	}
+	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
 	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
-	wait_for_result(writer);
-	assert_int_equal(untold_samples(writer), fired);
-	assert_int_equal(known_until(writer), 0);
-	take(writer, &result);
-	assert_int_equal(result.error, -ENOENT);
-	assert_int_equal(untold_samples(writer), fired - result.accounts.fired);
-	/* That it is lost is known now. */
-	assert_int_equal(known_until(writer), result.end_monotonic_ns);
-	assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
-	/* And of the one that was refused with the last that was not. */
 	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
-		wait_for_result(writer);
 		take(writer, &result);
+		assert_int_equal(result.error, -ENOENT);
+		assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
 	}
-	assert_true(known_until(writer) > refused.monotonic_ns);
+	/* The last one that was taken ends the time of the refused one, too. */
+	take(writer, &result);
+	assert_true(result.end_monotonic_ns > refused.monotonic_ns);
 	history_writer_free(writer);
 	assert_int_equal(rename(moved, folder), 0);
 	fixture_remove(folder);
@@ -370,7 +333,7 @@ int main(void)
 		cmocka_unit_test(finishing_writes_what_waits),
 		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
 		cmocka_unit_test(a_full_disk_costs_the_old_day),
-		cmocka_unit_test(what_is_written_behind_a_loss_is_untold),
+		cmocka_unit_test(a_window_is_written_behind_one_that_failed),
 		cmocka_unit_test(a_bounded_number_waits),
 		cmocka_unit_test(a_bounded_number_of_bytes_waits),
 		cmocka_unit_test(what_entering_returns_is_returned),

@@ -18,20 +18,20 @@ enum {
 static const uint64_t CODE = 0x7000000000;
 
 static struct pipeline *pipeline; /* of the test */
-static struct accounts kept;	  /* as pipeline_untaken() had it when drained() was last called */
+static struct accounts drained;	  /* pipeline_accounts() when drained() was last called */
 static uint64_t fired, taken;	  /* put into the maps; and in windows that were taken */
 
-static void keep(void *context)
+static void note_accounts(void *context)
 {
 	(void)context;
-	pipeline_untaken(pipeline, &kept);
+	drained = *pipeline_accounts(pipeline);
 }
 
 static int set_up(void **state)
 {
 	(void)state;
 	world_reset();
-	memset(&kept, 0, sizeof(kept));
+	memset(&drained, 0, sizeof(drained));
 	fired = taken = 0;
 	return 0;
 }
@@ -53,7 +53,7 @@ static void open_pipeline(void)
 		.capture_fd = -1,
 		.profile_budget_bytes = 4 << 20,
 		.process_limits = &processes,
-		.drained = keep,
+		.drained = note_accounts,
 	};
 	struct fault fault = { 0 };
 
@@ -164,16 +164,13 @@ static void it_does_not_drain_before_its_time(void **state)
 
 static void what_was_left_is_drained_at_once(void **state)
 {
-	struct accounts accounts;
-
 	(void)state;
 	world.is_taken_over = true;
 	put_sample(7, 0);
 	open_pipeline();
 	run(RUNS);
 	assert_int_equal(world.windows, 1);
-	pipeline_untaken(pipeline, &accounts);
-	assert_int_equal(accounts_stored(&accounts), 7);
+	assert_int_equal(accounts_stored(pipeline_accounts(pipeline)), 7);
 }
 
 /* The end of a window drains as well. */
@@ -216,8 +213,6 @@ static void it_drains_early_where_processes_come_and_go(void **state)
 
 static void cpus_that_cannot_be_followed_hold_nothing_up(void **state)
 {
-	struct accounts accounts;
-
 	(void)state;
 	world.is_taken_over = true;
 	world.follow_error = -EMFILE;
@@ -226,8 +221,7 @@ static void cpus_that_cannot_be_followed_hold_nothing_up(void **state)
 	run(RUNS);
 	assert_int_equal(world.follows, 1);
 	assert_int_equal(world.windows, 1);
-	pipeline_untaken(pipeline, &accounts);
-	assert_int_equal(accounts.fired, 3);
+	assert_int_equal(pipeline_accounts(pipeline)->fired, 3);
 }
 
 static void a_window_waits_for_the_names_of_its_code(void **state)
@@ -255,36 +249,37 @@ static void a_window_waits_for_the_names_of_its_code(void **state)
 	assert_int_equal(accounts_stored(&accounts), 11);
 }
 
-static void assert_all_is_told(void)
+static void assert_all_is_counted(void)
 {
-	assert_int_equal(world_samples() + kept.fired + taken, fired);
+	assert_int_equal(world_samples() + drained.fired, fired);
 }
 
 /*
- * Whenever the pipeline asks capture for anything, and after each of its turns, what has fired is
- * in the maps or has been kept for the next engine, and not in both.
+ * Whenever the pipeline calls capture, and after each of its runs, a sample that fired is either in
+ * the maps or in the accounts that the loss record gets.
  */
-static void what_has_fired_is_in_the_maps_or_kept(void **state)
+static void samples_are_in_the_maps_or_in_the_accounts(void **state)
 {
 	struct accounts accounts;
 
 	(void)state;
 	open_pipeline();
-	world.check = assert_all_is_told;
+	world.check = assert_all_is_counted;
 	generate_code();
 	for (uint64_t i = 1; i <= 3; i++) {
 		put_sample(i, CODE + 64);
 		put_sample(10 * i, 0);
 		cut();
-		assert_all_is_told();
+		assert_all_is_counted();
 		run(RUNS);
 		assert_int_equal(take(true, &accounts), 0);
-		keep(NULL); /* as the service does in each of its turns */
-		assert_all_is_told();
+		note_accounts(NULL); /* as the service does after each run */
+		assert_true(accounts_close(&drained));
+		assert_all_is_counted();
 	}
 	assert_int_equal(fired, 66);
 	assert_int_equal(taken, 66);
-	assert_int_equal(kept.fired, 0);
+	assert_int_equal(drained.fired, taken);
 }
 
 /* One set is the next pipeline's, if there is one. */
@@ -362,12 +357,12 @@ static void the_first_window_begins_where_others_have_ended(void **state)
 	open_pipeline();
 	now_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
-		begun_ns = pipeline_follow_on(pipeline, &(struct accounts){ 0 }, unknown[i]);
+		begun_ns = pipeline_add_lost(pipeline, &(struct accounts){ 0 }, unknown[i]);
 		assert_in_range(begun_ns, 1, now_ns);
 	}
 	since_ns = begun_ns - away_ns;
 	start_ns = pipeline_profile(pipeline)->start_ns;
-	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+	assert_int_equal(pipeline_add_lost(pipeline, &lost, since_ns), since_ns);
 	put_sample(4, 0);
 	cut();
 	assert_int_equal(pipeline_take_window(pipeline, true, &profile, &begun_ns, &fault), 0);
@@ -390,9 +385,9 @@ static void it_begins_by_itself_where_sampling_did(void **state)
 	(void)state;
 	open_pipeline();
 	since_ns = clock_monotonic_ns() - 5000000000;
-	assert_true(pipeline_follow_on(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);
+	assert_true(pipeline_add_lost(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);
 	/* Of maps that are gone. */
-	assert_int_equal(pipeline_follow_on(pipeline, &lost, since_ns), since_ns);
+	assert_int_equal(pipeline_add_lost(pipeline, &lost, since_ns), since_ns);
 }
 
 #define PIPELINE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -406,7 +401,7 @@ int main(void)
 		PIPELINE_TEST(it_drains_early_where_processes_come_and_go),
 		PIPELINE_TEST(cpus_that_cannot_be_followed_hold_nothing_up),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
-		PIPELINE_TEST(what_has_fired_is_in_the_maps_or_kept),
+		PIPELINE_TEST(samples_are_in_the_maps_or_in_the_accounts),
 		PIPELINE_TEST(at_the_end_both_sets_are_drained),
 		PIPELINE_TEST(more_cpus_than_the_maps_are_for_end_it),
 		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),

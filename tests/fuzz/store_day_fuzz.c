@@ -60,8 +60,7 @@ static uint64_t read_all(const char *folder)
 
 static void append(struct store *store)
 {
-	/* Appends after an integrity check of the existing windows. */
-	struct store_window window = { .monotonic_ns = NSEC_PER_SEC, .lost_since_ns = 1 };
+	struct store_window window = { .monotonic_ns = NSEC_PER_SEC };
 	struct profile *profile;
 
 	require(profile_new(1 << 20, &profile) == 0);

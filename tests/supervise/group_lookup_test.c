@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A group's number, by a name service that is the test's own. */
-#include "engine/group_lookup.h"
+#include "supervise/group_lookup.h"
 
 #include <errno.h>
 #include <grp.h>

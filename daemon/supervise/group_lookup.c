@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "engine/group_lookup.h"
+#include "supervise/group_lookup.h"
 
 #include "base/cleanup.h"
 #include "sandbox/sandbox.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The manager is a socket of the test's own. */
-#include "supervise/service_state.h"
+#include "supervise/service_manager.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -40,7 +40,7 @@ static int prepare_without_files(struct fault *fault)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	none = (struct rlimit){ 0, files.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	r = service_state_prepare(fault);
+	r = service_manager_prepare(fault);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 	return r;
 }
@@ -55,7 +55,7 @@ static void without_libsystemd_a_manager_is_a_fault(void **state)
 	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 	assert_int_equal(prepare_without_files(&fault), 0);
-	assert_int_equal(service_state_take_sockets(&fault), 0);
+	assert_int_equal(service_manager_take_sockets(&fault), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 		assert_int_equal(setenv(variables[i], "1", 1), 0);
 		fault.text[0] = '\0';
@@ -66,12 +66,12 @@ static void without_libsystemd_a_manager_is_a_fault(void **state)
 	}
 	/* Nobody would listen, and nothing is there to tell it with. */
 	assert_int_equal(setenv("NOTIFY_SOCKET", manager, 1), 0);
-	service_state_ready();
-	service_state_reloading();
-	service_state_stopping();
-	service_state_progress();
-	service_state_status("text");
-	assert_int_equal(service_state_watchdog_ns(), 0);
+	service_manager_ready();
+	service_manager_reloading();
+	service_manager_stopping();
+	service_manager_progress();
+	service_manager_status("text");
+	assert_int_equal(service_manager_watchdog_ns(), 0);
 	assert_true(recv(manager_fd, fault.text, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
@@ -80,7 +80,7 @@ static void it_is_loaded_for_a_manager(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_int_equal(service_state_prepare(&fault), 0);
+	assert_int_equal(service_manager_prepare(&fault), 0);
 	assert_string_equal(fault.text, "");
 	/* It stays. */
 	assert_int_equal(prepare_without_files(&fault), 0);
@@ -93,29 +93,29 @@ static void sockets_are_taken_once(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(service_state_take_sockets(&fault), 0);
+	assert_int_equal(service_manager_take_sockets(&fault), 0);
 	/* Whatever has that number, or a descriptor of our own. */
-	fd = fcntl(SERVICE_STATE_LISTEN_FD, F_GETFD) < 0
-		     ? fcntl(manager_fd, F_DUPFD, SERVICE_STATE_LISTEN_FD)
+	fd = fcntl(SERVICE_MANAGER_LISTEN_FD, F_GETFD) < 0
+		     ? fcntl(manager_fd, F_DUPFD, SERVICE_MANAGER_LISTEN_FD)
 		     : -1;
-	assert_true(fd < 0 || fd == SERVICE_STATE_LISTEN_FD);
+	assert_true(fd < 0 || fd == SERVICE_MANAGER_LISTEN_FD);
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	assert_int_equal(setenv("LISTEN_PID", pid, 1), 0);
 	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
-	assert_int_equal(service_state_take_sockets(&fault), 1);
-	assert_true(fcntl(SERVICE_STATE_LISTEN_FD, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(service_manager_take_sockets(&fault), 1);
+	assert_true(fcntl(SERVICE_MANAGER_LISTEN_FD, F_GETFD) & FD_CLOEXEC);
 	assert_null(getenv("LISTEN_FDS"));
-	assert_int_equal(service_state_take_sockets(&fault), 0);
+	assert_int_equal(service_manager_take_sockets(&fault), 0);
 	if (fd >= 0)
 		(void)close(fd);
 	/* Another process's, and what is no number. */
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getppid());
 	assert_int_equal(setenv("LISTEN_PID", pid, 1), 0);
 	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
-	assert_int_equal(service_state_take_sockets(&fault), 0);
+	assert_int_equal(service_manager_take_sockets(&fault), 0);
 	assert_int_equal(setenv("LISTEN_PID", "somebody", 1), 0);
 	assert_int_equal(setenv("LISTEN_FDS", "1", 1), 0);
-	assert_true(service_state_take_sockets(&fault) < 0);
+	assert_true(service_manager_take_sockets(&fault) < 0);
 	assert_non_null(strstr(fault.text, "cannot take the sockets"));
 	assert_int_equal(unsetenv("LISTEN_PID"), 0);
 	assert_int_equal(unsetenv("LISTEN_FDS"), 0);
@@ -124,11 +124,11 @@ static void sockets_are_taken_once(void **state)
 static void states_are_told(void **state)
 {
 	(void)state;
-	service_state_ready();
+	service_manager_ready();
 	expect("READY=1");
-	service_state_stopping();
+	service_manager_stopping();
 	expect("STOPPING=1");
-	service_state_progress();
+	service_manager_progress();
 	expect("WATCHDOG=1");
 }
 
@@ -139,7 +139,7 @@ static void a_reload_is_dated(void **state)
 	char message[256] = "";
 
 	(void)state;
-	service_state_reloading();
+	service_manager_reloading();
 	assert_true(recv(manager_fd, message, sizeof(message) - 1, MSG_DONTWAIT) > 0);
 	assert_memory_equal(message, prefix, strlen(prefix));
 	told_us = strtoull(message + strlen(prefix), NULL, 10);
@@ -151,15 +151,15 @@ static void a_status_is_one_line(void **state)
 	char text[2000];
 
 	(void)state;
-	service_state_status("99 Hz, 0 lost");
+	service_manager_status("99 Hz, 0 lost");
 	expect("STATUS=99 Hz, 0 lost");
-	service_state_status("");
+	service_manager_status("");
 	expect("STATUS=");
-	service_state_status("a\nMAINPID=1\n\xff%s%n");
+	service_manager_status("a\nMAINPID=1\n\xff%s%n");
 	expect("STATUS=a\xef\xbf\xbdMAINPID=1\xef\xbf\xbd\xef\xbf\xbd%s%n");
 	memset(text, '\n', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	service_state_status(text);
+	service_manager_status(text);
 	assert_true(recv(manager_fd, text, sizeof(text), MSG_DONTWAIT) < 1100);
 	assert_null(memchr(text, '\n', 1024));
 }
@@ -169,32 +169,32 @@ static void the_watchdogs_time_is_found(void **state)
 	char other[32];
 
 	(void)state;
-	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(service_manager_watchdog_ns(), 0);
 	assert_int_equal(setenv("WATCHDOG_USEC", "30000000", 1), 0);
-	assert_int_equal(service_state_watchdog_ns(), 30ULL * NSEC_PER_SEC);
+	assert_int_equal(service_manager_watchdog_ns(), 30ULL * NSEC_PER_SEC);
 	/* Another process's. */
 	(void)snprintf(other, sizeof(other), "%d", (int)getppid());
 	assert_int_equal(setenv("WATCHDOG_PID", other, 1), 0);
-	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(service_manager_watchdog_ns(), 0);
 	assert_int_equal(unsetenv("WATCHDOG_PID"), 0);
 	assert_int_equal(setenv("WATCHDOG_USEC", "much", 1), 0);
-	assert_int_equal(service_state_watchdog_ns(), 0);
+	assert_int_equal(service_manager_watchdog_ns(), 0);
 	assert_int_equal(setenv("WATCHDOG_USEC", "18446744073709551", 1), 0);
-	assert_int_equal(service_state_watchdog_ns(), 18446744073709551000ULL);
+	assert_int_equal(service_manager_watchdog_ns(), 18446744073709551000ULL);
 	assert_int_equal(setenv("WATCHDOG_USEC", "18446744073709552", 1), 0);
-	assert_int_equal(service_state_watchdog_ns(), UINT64_MAX);
+	assert_int_equal(service_manager_watchdog_ns(), UINT64_MAX);
 	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
 }
 
 static void some_variables_are_the_main_processes(void **state)
 {
 	(void)state;
-	assert_true(service_state_is_own_variable("NOTIFY_SOCKET=@x"));
-	assert_true(service_state_is_own_variable("WATCHDOG_PID=1"));
-	assert_true(service_state_is_own_variable("LISTEN_FDS=2"));
-	assert_false(service_state_is_own_variable("NOTIFY_SOCKET_OTHER=@x"));
-	assert_false(service_state_is_own_variable("JOURNAL_STREAM=1:2"));
-	assert_false(service_state_is_own_variable("STATE_DIRECTORY=/var/lib/pilotlight"));
+	assert_true(service_manager_is_own_variable("NOTIFY_SOCKET=@x"));
+	assert_true(service_manager_is_own_variable("WATCHDOG_PID=1"));
+	assert_true(service_manager_is_own_variable("LISTEN_FDS=2"));
+	assert_false(service_manager_is_own_variable("NOTIFY_SOCKET_OTHER=@x"));
+	assert_false(service_manager_is_own_variable("JOURNAL_STREAM=1:2"));
+	assert_false(service_manager_is_own_variable("STATE_DIRECTORY=/var/lib/pilotlight"));
 }
 
 static void without_a_manager_nothing_is_told(void **state)
@@ -203,8 +203,8 @@ static void without_a_manager_nothing_is_told(void **state)
 
 	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
-	service_state_ready();
-	service_state_status("text");
+	service_manager_ready();
+	service_manager_status("text");
 	assert_true(recv(manager_fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "supervise/service_state.h"
+#include "supervise/service_manager.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 
 enum { NSEC_PER_USEC = 1000 };
 
-int service_state_prepare(struct fault *fault)
+int service_manager_prepare(struct fault *fault)
 {
 	struct fault missing = { 0 };
 	int r;
@@ -24,11 +24,11 @@ int service_state_prepare(struct fault *fault)
 		     : 0;
 }
 
-int service_state_take_sockets(struct fault *fault)
+int service_manager_take_sockets(struct fault *fault)
 {
-	int r = service_state_prepare(fault);
+	int r = service_manager_prepare(fault);
 
-	_Static_assert((int)SERVICE_STATE_LISTEN_FD == SD_LISTEN_FDS_START, "where they begin");
+	_Static_assert((int)SERVICE_MANAGER_LISTEN_FD == SD_LISTEN_FDS_START, "where they begin");
 	if (r < 0 || !libsystemd())
 		return r;
 	r = libsystemd()->listen_fds(1);
@@ -44,12 +44,12 @@ static void tell(const char *state)
 		(void)libsystemd()->notify(0, state);
 }
 
-void service_state_ready(void)
+void service_manager_ready(void)
 {
 	tell("READY=1");
 }
 
-void service_state_reloading(void)
+void service_manager_reloading(void)
 {
 	/* By which the manager tells the answer to its own signal from one to another's. */
 	if (libsystemd())
@@ -57,17 +57,17 @@ void service_state_reloading(void)
 			clock_monotonic_ns() / NSEC_PER_USEC);
 }
 
-void service_state_stopping(void)
+void service_manager_stopping(void)
 {
 	tell("STOPPING=1");
 }
 
-void service_state_progress(void)
+void service_manager_progress(void)
 {
 	tell("WATCHDOG=1");
 }
 
-void service_state_status(const char *text)
+void service_manager_status(const char *text)
 {
 	char clean[UTF8_CLEAN_BYTES];
 
@@ -76,7 +76,7 @@ void service_state_status(const char *text)
 		(void)libsystemd()->notifyf(0, "STATUS=%s", clean);
 }
 
-uint64_t service_state_watchdog_ns(void)
+uint64_t service_manager_watchdog_ns(void)
 {
 	uint64_t usec;
 
@@ -85,7 +85,7 @@ uint64_t service_state_watchdog_ns(void)
 	return usec > UINT64_MAX / NSEC_PER_USEC ? UINT64_MAX : usec * NSEC_PER_USEC;
 }
 
-bool service_state_is_own_variable(const char *variable)
+bool service_manager_is_own_variable(const char *variable)
 {
 	static const char *const names[] = { "NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=",
 		"LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES=" };

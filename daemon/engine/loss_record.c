@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/loss_record.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* "PLLOSS", and the version of the layout. */
+#define MAGIC 0x010053534f4c4c50ULL
+
+struct totals {
+	struct accounts drained, closed;
+	uint64_t closed_until_ns;
+	uint64_t service; /* that closed_until_ns is of */
+};
+
+struct loss_record {
+	uint64_t magic;
+	uint64_t bytes; /* of this struct: accounts may have grown */
+	uint8_t boot_id[16];
+	uint64_t service, engines, lost_samples;
+	uint64_t current; /* the valid one of the two; the other is written next */
+	struct totals totals[2];
+};
+
+static int map_file(const char *path, struct loss_record **ret_record)
+{
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	void *memory;
+	int r;
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct loss_record)) < 0)
+		return -errno;
+	/* On a full disk, a write into a hole of a mapped file is a SIGBUS. */
+	r = -posix_fallocate(fd, 0, sizeof(struct loss_record));
+	if (r < 0)
+		return r;
+	memory = mmap(NULL, sizeof(struct loss_record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_record = memory;
+	return 0;
+}
+
+static const struct totals *current_totals(const struct loss_record *record)
+{
+	return &record->totals[record->current % 2];
+}
+
+static bool is_of_this_boot(const struct loss_record *record, const uint8_t boot_id[16])
+{
+	return record->magic == MAGIC && record->bytes == sizeof(*record) &&
+	       memcmp(record->boot_id, boot_id, sizeof(record->boot_id)) == 0 &&
+	       accounts_close(&current_totals(record)->drained) &&
+	       accounts_close(&current_totals(record)->closed);
+}
+
+int loss_record_open(const char *path, const uint8_t boot_id[16], uint64_t service,
+	struct loss_record **ret_record, struct fault *fault)
+{
+	struct loss_record *record = NULL;
+	int r = map_file(path, &record);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot use the file %s: %s", path, strerror(-r));
+	if (!is_of_this_boot(record, boot_id)) {
+		memset(record, 0, sizeof(*record));
+		memcpy(record->boot_id, boot_id, sizeof(record->boot_id));
+		record->bytes = sizeof(*record);
+		record->magic = MAGIC;
+	}
+	if (record->service != service) {
+		record->service = service;
+		record->engines = record->lost_samples = 0;
+	}
+	*ret_record = record;
+	return 0;
+}
+
+void loss_record_close(struct loss_record *record)
+{
+	if (record)
+		(void)munmap(record, sizeof(*record));
+}
+
+/* --- what the history holds --- */
+
+struct sealed {
+	const uint8_t *boot_id;
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+	struct accounts accounts;
+	uint64_t until_ns; /* the end of the last one */
+};
+
+static int add_sealed(void *context, const struct store_window_line *line)
+{
+	struct sealed *sealed = context;
+	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
+
+	if (line->monotonic_ns < sealed->since_ns ||
+		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
+		return 0;
+	accounts_add(&sealed->accounts, &line->accounts);
+	if (end_ns > sealed->until_ns)
+		sealed->until_ns = end_ns;
+	return 0;
+}
+
+/* Also those that begin later than now, as they do when the clock was set back. */
+static int read_sealed(const char *history, struct sealed *sealed, struct fault *fault)
+{
+	_cleanup_(store_reader_closep) struct store_reader *reader = NULL;
+	uint64_t now_ns = clock_realtime_ns();
+	uint64_t ago_ns = clock_monotonic_ns() - sealed->since_ns;
+	int r = store_reader_open(history, &reader, fault);
+
+	if (r < 0)
+		return r;
+	return store_reader_each(reader, ago_ns < now_ns ? now_ns - ago_ns : 0, UINT64_MAX,
+		add_sealed, sealed, fault);
+}
+
+/* Takes what the history holds out of `lost`. */
+static void subtract_sealed(const struct loss_record *record, const char *history,
+	struct accounts *lost, uint64_t *closed_until_ns)
+{
+	struct sealed sealed = {
+		.boot_id = record->boot_id,
+		.since_ns = *closed_until_ns,
+		.until_ns = *closed_until_ns,
+	};
+	struct fault fault = { 0 };
+	int r = read_sealed(history, &sealed, &fault);
+
+	if (r == 0 && !accounts_subtract(lost, &sealed.accounts))
+		r = -ERANGE;
+	if (r < 0)
+		log_debug("cannot read what the last engine sealed (%s), continuing with the loss "
+			  "record alone",
+			fault.text[0] ? fault.text : strerror(-r));
+	else
+		*closed_until_ns = sealed.until_ns;
+}
+
+/* --- an engine --- */
+
+static void write_totals(struct loss_record *record, const struct totals *totals)
+{
+	uint64_t next = (record->current + 1) % 2;
+
+	record->totals[next] = *totals;
+	__atomic_store_n(&record->current, next, __ATOMIC_RELEASE);
+}
+
+void loss_record_begin(struct loss_record *record, const char *history,
+	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning)
+{
+	struct totals totals = *current_totals(record);
+	struct accounts lost = totals.drained;
+
+	/* An engine that broke its own record lost what it says, at most. */
+	(void)accounts_subtract(&lost, &totals.closed);
+	/* 0: the last engine never began a window, so the history has none of it. */
+	if (lost.fired > 0 && totals.closed_until_ns > 0 && history[0])
+		subtract_sealed(record, history, &lost, &totals.closed_until_ns);
+	accounts_add(&lost, left_behind);
+	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
+		record->lost_samples += lost.stored[path];
+		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
+	}
+	totals.drained = lost;
+	totals.closed = (struct accounts){ 0 };
+	write_totals(record, &totals);
+	*ret_beginning = (struct loss_record_beginning){
+		.engines = ++record->engines,
+		.lost = lost,
+		.lost_samples = record->lost_samples,
+		.closed_until_ns = totals.service == record->service ? totals.closed_until_ns : 0,
+	};
+}
+
+void loss_record_update(struct loss_record *record, const struct accounts *drained,
+	const struct accounts *closed, uint64_t closed_until_ns)
+{
+	const struct totals totals = {
+		.drained = *drained,
+		.closed = *closed,
+		.closed_until_ns = closed_until_ns,
+		.service = record->service,
+	};
+
+	write_totals(record, &totals);
+}

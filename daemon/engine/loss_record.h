@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a killed engine took with it (I1, I7). An engine holds drained samples in memory until their
+ * window is sealed. The loss record is a file of a few KiB in the runtime folder, mapped by the
+ * engine, that survives it. It keeps two running totals: what the engine has drained, and what of
+ * that is closed, that is, in a window that was sealed or dropped. The next engine subtracts:
+ *
+ *	lost = drained - closed - windows that the history holds since then
+ *
+ * The last term covers the moment between SQLite's commit and the engine's note of it: the history
+ * itself answers what it holds. The result is reported as PILOTLIGHT_DROP_ENGINE in the next
+ * engine's first window, and counts as drained by that engine, so a second kill loses nothing.
+ *
+ * The cases:
+ *  - killed before a drain: the samples are still in the BPF maps. Nothing is lost, unless the maps
+ *    go too (`left_behind`).
+ *  - killed after a drain and before the commit: lost, as drained - closed says.
+ *  - killed after the commit: the history has the window, noted or not. It is not lost.
+ *  - the whole service was killed: the same, but the next engine's first window does not begin
+ *where the last one ended, because nothing was sampled in between.
+ *  - reboot: another boot_id. The totals begin at zero; CLOCK_MONOTONIC did too.
+ *  - midnight, or a clock set back: windows are compared by boot_id and CLOCK_MONOTONIC. A clock
+ *set ahead between a commit and the restart can hide that window; it is then reported twice.
+ *  - a window that was dropped (full disk): closed. The status counts it; it is no loss by a kill.
+ *  - no history: a window is closed when it ends.
+ *  - a history that cannot be read: the record alone counts.
+ */
+#pragma once
+
+#include "base/fault.h"
+#include "drain/accounts.h"
+
+#include <stdint.h>
+
+struct loss_record;
+
+/*
+ * Opens or creates the file. A record of another boot, or of another layout, is cleared. `service`,
+ * any number but 0, identifies the service that starts the engines: those of an earlier service are
+ * not counted, but their losses are reported. Returns 0 or -errno with `fault`.
+ */
+int loss_record_open(const char *path, const uint8_t boot_id[16], uint64_t service,
+	struct loss_record **ret_record, struct fault *fault);
+void loss_record_close(struct loss_record *record);
+
+struct loss_record_beginning {
+	uint64_t engines;      /* started by this service, with this one */
+	struct accounts lost;  /* by the last engine, all of it dropped */
+	uint64_t lost_samples; /* by all engines of this service */
+	/* When the last closed window ended, CLOCK_MONOTONIC. 0: unknown, or an earlier service's.
+	 */
+	uint64_t closed_until_ns;
+};
+
+/*
+ * Begins an engine: subtracts, and records the result as drained by this engine. `history` is the
+ * folder, or "" if no history is kept. `left_behind` was in BPF maps that are gone. The disk is
+ * read only if the record alone says that something is lost.
+ */
+void loss_record_begin(struct loss_record *record, const char *history,
+	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning);
+
+/*
+ * Records the engine's totals. Required after each drain, before a window is handed to the history,
+ * and when its fate is known. Windows since `closed_until_ns` (CLOCK_MONOTONIC) may be in the
+ * history without being in `closed`. If the engine is killed meanwhile, the previous totals hold.
+ */
+void loss_record_update(struct loss_record *record, const struct accounts *drained,
+	const struct accounts *closed, uint64_t closed_until_ns);
