@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -378,7 +379,9 @@ static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 	pipeline->lacks_cpus = lacks_cpus;
 }
 
-int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
+/* Supplies what the sampler asks for, follows the CPUs, then drains the maps into the open window.
+ */
+static int drain_now(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	int r;
@@ -389,6 +392,37 @@ int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 	follow_cpus(pipeline, now_ns);
 	r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : drain_and_tell(pipeline, fault);
+}
+
+static int switch_windows(struct pipeline *pipeline)
+{
+	struct pipeline_window next;
+	int r;
+
+	/* Samples that fired while the maps were drained are of the next. */
+	r = pipeline_window_begin(
+		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
+	if (r < 0)
+		return r;
+	r = pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
+	if (r < 0) {
+		pipeline_window_done(&next);
+		return r;
+	}
+	pipeline->ended = pipeline->open;
+	pipeline->open = next;
+	return 0;
+}
+
+int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = drain_now(pipeline, fault);
+
+	if (r < 0)
+		return r;
+	assert(!pipeline->ended.profile);
+	r = switch_windows(pipeline);
+	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
 }
 
 int pipeline_run(struct pipeline *pipeline, struct fault *fault)
@@ -416,7 +450,7 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		r = set_timer(pipeline, true);
 	} else {
 		if (has[PIPELINE_RING] || clock_monotonic_ns() >= pipeline->next_drain_ns)
-			r = pipeline_drain(pipeline, fault);
+			r = drain_now(pipeline, fault);
 		else
 			r = follow(pipeline, fault);
 		if (r == 0)
@@ -486,68 +520,6 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 		r = 0;
 	}
 	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
-}
-
-const struct profile *pipeline_profile(const struct pipeline *pipeline)
-{
-	return pipeline->open.profile;
-}
-
-void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
-{
-	pipeline->report.expected = capture_expected_samples(pipeline->capture);
-	capture_read_cost(pipeline->capture, &pipeline->report.capture);
-	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
-	process_table_counters(pipeline->processes, &pipeline->report.processes);
-	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
-	jit_table_counters(pipeline->jit, &pipeline->report.jit);
-	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
-	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
-	if (pipeline->symbol_cache)
-		(void)symbol_cache_size(pipeline->symbol_cache,
-			&pipeline->report.symbol_cache_entries,
-			&pipeline->report.symbol_cache_bytes);
-	if (pipeline->cgroups)
-		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
-	if (pipeline->unwinding)
-		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
-	pipeline->report.profile_bytes = profile_bytes(pipeline->open.profile);
-	if (pipeline->ended.profile)
-		pipeline->report.profile_bytes += profile_bytes(pipeline->ended.profile);
-	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
-	if (pipeline->cgroups)
-		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
-	*ret_report = pipeline->report;
-}
-
-const struct accounts *pipeline_accounts(const struct pipeline *pipeline)
-{
-	return &pipeline->report.accounts;
-}
-
-uint64_t pipeline_drains(const struct pipeline *pipeline)
-{
-	return pipeline->report.drains;
-}
-
-uint32_t pipeline_rate_hz(const struct pipeline *pipeline)
-{
-	return pipeline->settings.capture.rate_hz;
-}
-
-const char *pipeline_event_name(const struct pipeline *pipeline)
-{
-	return capture_event_name(pipeline->capture);
-}
-
-uint32_t pipeline_cpu_count(const struct pipeline *pipeline)
-{
-	return capture_cpu_count(pipeline->capture);
-}
-
-const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
-{
-	return pipeline->jit;
 }
 
 static bool is_outgrown(const struct pipeline *pipeline)

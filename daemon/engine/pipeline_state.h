@@ -96,10 +96,6 @@ int pipeline_read_sideband(struct pipeline *pipeline);
 int pipeline_scan(struct pipeline *pipeline, uint64_t until_ns);
 bool pipeline_is_scanning(const struct pipeline *pipeline);
 
-/* Flips and drains the maps, into the open window, after what the sampler wants and which CPUs
- * there are has been looked after. The next one is due a period later. */
-int pipeline_drain(struct pipeline *pipeline, struct fault *fault);
-
 /* Returns 0 or -errno; `window` is as it was then. */
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "engine/pipeline_state.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -57,37 +56,6 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 			&pipeline->report.accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
 		window->late_refused[path] = 0;
 	}
-}
-
-static int cut(struct pipeline *pipeline)
-{
-	struct pipeline_window next;
-	int r;
-
-	/* Samples that fired while the maps were drained are of the next. */
-	r = pipeline_window_begin(
-		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
-	if (r < 0)
-		return r;
-	r = pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
-	if (r < 0) {
-		pipeline_window_done(&next);
-		return r;
-	}
-	pipeline->ended = pipeline->open;
-	pipeline->open = next;
-	return 0;
-}
-
-int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
-{
-	int r = pipeline_drain(pipeline, fault);
-
-	if (r < 0)
-		return r;
-	assert(!pipeline->ended.profile);
-	r = cut(pipeline);
-	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
 }
 
 bool pipeline_has_window(const struct pipeline *pipeline)

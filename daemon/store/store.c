@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "store/day_file.h"
 #include "store/store_state.h"
@@ -184,20 +183,4 @@ void store_leave_day(struct store *store)
 	store->begun_generation = 0;
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		day_dictionary_done(&store->parts[part].dictionary);
-}
-
-int store_maintain(
-	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault)
-{
-	uint64_t room_bytes;
-	int r = store_room(store, &room_bytes, fault);
-
-	if (r < 0)
-		return r;
-	do {
-		r = store_retention_step(store, now_realtime_ns, room_bytes, fault);
-		if (r == 0)
-			r = store_merge_step(store, now_realtime_ns, fault);
-	} while (r == 1 && clock_monotonic_ns() < until_ns);
-	return r;
 }

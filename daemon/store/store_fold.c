@@ -7,8 +7,8 @@
  */
 #include "store/accounts_blob.h"
 #include "store/day_dictionary.h"
+#include "store/merge_group.h"
 #include "store/sample_sum.h"
-#include "store/store_merge.h"
 #include "store/store_state.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ static int add_window(struct folding *folding, const struct day_window *window)
 	struct window_row row;
 	size_t left = MERGE_BYTES_MAX; /* one after the other */
 	/* Which nodes are valid is their readers' affair. */
-	int r = store_merge_open_window(
+	int r = merge_group_open_window(
 		group, window, (uint32_t)folding->threads.threads.count, &left, &reader);
 
 	if (r < 0)

@@ -5,10 +5,10 @@
  * the first slot that has windows of the stage, and of those the first and all that go with it; the
  * others are the next step's. One transaction a step: a crash leaves the one or the other.
  */
-#include "store/store_merge.h"
 #include "base/clock.h"
 #include "store/accounts_blob.h"
 #include "store/day_file.h"
+#include "store/merge_group.h"
 #include "store/store_state.h"
 
 #include <errno.h>
@@ -122,24 +122,6 @@ static int read_group(
 
 /* --- rows --- */
 
-int store_merge_open_window(const struct merge_group *group, const struct day_window *window,
-	uint32_t thread_limit, size_t *left, struct window_reader *ret_reader)
-{
-	size_t size, plain_size = 0;
-	const void *body;
-	int r = day_database_get_body(group->database, window->id, &body, &size, group->fault);
-
-	if (r == 0)
-		r = column_blob_measure(body, size, &plain_size);
-	if (r == 0 && plain_size > *left)
-		r = -E2BIG;
-	if (r == 0)
-		r = window_reader_init(ret_reader, body, size, thread_limit, UINT32_MAX);
-	if (r == 0)
-		*left -= plain_size;
-	return r;
-}
-
 struct source {
 	struct window_reader reader;
 	struct window_row row;
@@ -171,7 +153,7 @@ static int open_sources(const struct merge_group *group, struct source *sources)
 
 	for (size_t i = 0; i < group->count; i++) {
 		/* Which ids are valid is their readers' affair. */
-		int r = store_merge_open_window(
+		int r = merge_group_open_window(
 			group, &group->windows[i], UINT32_MAX, &left, &sources[i].reader);
 
 		if (r == 0)

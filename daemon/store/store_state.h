@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the writer share: store.c, store_append.c, store_merge.c, store_retention.c. */
+/* What the parts of the writer share: store.c, store_append.c, store_maintain.c, store_merge.c,
+ * store_fold.c. */
 #pragma once
 
 #include "store/day_database.h"
@@ -68,7 +69,14 @@ int store_part_next_generation(struct store_part *part);
 /* What the history may take of its file system, with what it has of it now. Returns 0 or -errno. */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);
 
-/* One step each; 1: done, and there may be more; 0: there was nothing to do; or -errno. */
+/* Merges or folds one slot. Returns 1 (there may be more), 0 (nothing left to do) or -errno. */
 int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault);
-int store_retention_step(
-	struct store *store, uint64_t now_ns, uint64_t room_bytes, struct fault *fault);
+
+struct merge_group;
+struct merge_product;
+/*
+ * Sums the rows of the group with their threads merged, and fills in `merged` for the sum. Returns
+ * 0, -ENOMEM, -EBADMSG (a window is damaged), -E2BIG (too many rows, or a window is too large) or
+ * another -errno.
+ */
+int store_fold_make(struct merge_group *group, struct merge_product *ret_product);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Windows that become one: what store_merge.c and store_fold.c share. */
+/* Windows that become one, by merging (store_merge.c) or folding (store_fold.c). */
 #pragma once
 
 #include "base/cleanup.h"
@@ -42,15 +42,8 @@ static inline void merge_product_done(struct merge_product *product)
 }
 
 /*
- * Unpacks a window of the group. Of what there may be unpacked `left` bytes are left, and fewer
- * then. Returns as window_reader_init(), -E2BIG where it takes more, or another -errno.
+ * Unpacks a window of the group, and takes its size off `left`. Returns as window_reader_init(),
+ * -E2BIG if it is larger than `left`, or another -errno.
  */
-int store_merge_open_window(const struct merge_group *group, const struct day_window *window,
+int merge_group_open_window(const struct merge_group *group, const struct day_window *window,
 	uint32_t thread_limit, size_t *left, struct window_reader *ret_reader);
-
-/*
- * Sums the rows of the group up with their threads merged, and sets of `merged` what tells of them.
- * Returns 0, -ENOMEM, -EBADMSG (one is damaged), -E2BIG (too many rows, or one is too large), or
- * another -errno.
- */
-int store_fold_make(struct merge_group *group, struct merge_product *ret_product);

@@ -196,7 +196,7 @@ static int keep_limits(struct store *store, const struct day_files *files, uint6
 	return r < 0 ? r : 1;
 }
 
-int store_retention_step(
+static int keep_within_limits(
 	struct store *store, uint64_t now_ns, uint64_t room_bytes, struct fault *fault)
 {
 	struct day_files files;
@@ -206,5 +206,21 @@ int store_retention_step(
 		return r;
 	r = keep_limits(store, &files, now_ns, room_bytes, fault);
 	day_files_done(&files);
+	return r;
+}
+
+int store_maintain(
+	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault)
+{
+	uint64_t room_bytes;
+	int r = store_room(store, &room_bytes, fault);
+
+	if (r < 0)
+		return r;
+	do {
+		r = keep_within_limits(store, now_realtime_ns, room_bytes, fault);
+		if (r == 0)
+			r = store_merge_step(store, now_realtime_ns, fault);
+	} while (r == 1 && clock_monotonic_ns() < until_ns);
 	return r;
 }

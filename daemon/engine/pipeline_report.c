@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/pipeline_state.h"
+
+const struct profile *pipeline_profile(const struct pipeline *pipeline)
+{
+	return pipeline->open.profile;
+}
+
+void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
+{
+	pipeline->report.expected = capture_expected_samples(pipeline->capture);
+	capture_read_cost(pipeline->capture, &pipeline->report.capture);
+	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
+	process_table_counters(pipeline->processes, &pipeline->report.processes);
+	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	jit_table_counters(pipeline->jit, &pipeline->report.jit);
+	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
+	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);
+	if (pipeline->symbol_cache)
+		(void)symbol_cache_size(pipeline->symbol_cache,
+			&pipeline->report.symbol_cache_entries,
+			&pipeline->report.symbol_cache_bytes);
+	if (pipeline->cgroups)
+		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
+	if (pipeline->unwinding)
+		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
+	pipeline->report.profile_bytes = profile_bytes(pipeline->open.profile);
+	if (pipeline->ended.profile)
+		pipeline->report.profile_bytes += profile_bytes(pipeline->ended.profile);
+	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
+	if (pipeline->cgroups)
+		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
+	*ret_report = pipeline->report;
+}
+
+const struct accounts *pipeline_accounts(const struct pipeline *pipeline)
+{
+	return &pipeline->report.accounts;
+}
+
+uint64_t pipeline_drains(const struct pipeline *pipeline)
+{
+	return pipeline->report.drains;
+}
+
+uint32_t pipeline_rate_hz(const struct pipeline *pipeline)
+{
+	return pipeline->settings.capture.rate_hz;
+}
+
+const char *pipeline_event_name(const struct pipeline *pipeline)
+{
+	return capture_event_name(pipeline->capture);
+}
+
+uint32_t pipeline_cpu_count(const struct pipeline *pipeline)
+{
+	return capture_cpu_count(pipeline->capture);
+}
+
+const struct jit_table *pipeline_jit(const struct pipeline *pipeline)
+{
+	return pipeline->jit;
+}
