@@ -5,7 +5,7 @@
 
 enum { ADDRESS_BYTES = 8, POINTER_ALIGNED = 0x50 };
 
-/* That of a personality routine, which is nothing to us but its length. */
+/* Skips the address of the personality routine. */
 static void skip_pointer(
 	const struct cfi_section *section, struct dwarf_bytes *bytes, uint8_t encoding)
 {
@@ -18,7 +18,7 @@ static void skip_pointer(
 	(void)cfi_section_pointer(section, bytes, encoding & CFI_POINTER_FORM, &pointer);
 }
 
-/* A letter that is not known ends what can be understood; the length before it passes the rest. */
+/* An unknown letter ends the known part; the length of the augmentation skips the rest. */
 static void read_letters(const struct cfi_section *section, const char *letters,
 	struct dwarf_bytes data, struct cfi_cie *cie)
 {
@@ -88,7 +88,7 @@ int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers 
 
 	if (!letters)
 		return -ENOEXEC;
-	/* Before there were letters with a length, g++ had a pointer here. */
+	/* Before augmentations had a length, g++ had a pointer here. */
 	if (strcmp(letters, "eh") == 0) {
 		(void)dwarf_bytes_u64(&bytes);
 		letters = "";
@@ -117,7 +117,7 @@ int cfi_fde_parse(const struct cfi_section *section, const struct cfi_cie *cie,
 	(void)dwarf_bytes_take(&bytes, cie->segment_bytes);
 	if (cfi_section_pointer(section, &bytes, encoding, &fde.start) < 0)
 		return -ENOEXEC;
-	/* A length counts from nowhere. */
+	/* A length has no base. */
 	if (cfi_section_pointer(section, &bytes, encoding & CFI_POINTER_FORM, &fde.size) < 0)
 		return -ENOEXEC;
 	if (cie->has_augmentation)

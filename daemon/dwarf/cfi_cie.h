@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a CIE says for its functions, and what an FDE says of its one. The bytes are hostile (I8)
- * and borrowed. Value objects.
+ * Parses CIEs and FDEs: the common part of a group of functions, and the part of one function. The
+ * bytes are hostile (I8) and borrowed. Value objects.
  *
- * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.6.1; for the letter B the DWARF supplement of
- * the ABI for the Arm 64-bit Architecture.
+ * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.6.1; for the letter B the DWARF supplement
+ * of the ABI for the Arm 64-bit Architecture.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 
 struct cfi_cie {
 	uint32_t offset;	/* in its section */
-	uint8_t segment_bytes;	/* of the selector before an address, which nobody uses */
-	bool has_augmentation;	/* FDEs have some data more, and its length before it */
-	bool is_signal;		/* the functions are signal frames */
-	uint64_t return_column; /* the register that stands for the return address */
+	uint8_t segment_bytes;	/* of the selector before an address, which is ignored */
+	bool has_augmentation;	/* FDEs have augmentation data with a length */
+	bool is_signal;		/* its functions are signal frames */
+	uint64_t return_column; /* the register of the return address */
 	struct cfi_terms terms;
 };
 
 /*
- * Returns 0, or -ENOEXEC: it is damaged, of another version than 1, 3 or 4, of another address size
- * than 8, or has an augmentation that nobody can pass over.
+ * Returns 0, or -ENOEXEC: damaged, a version other than 1, 3 and 4, an address size other than 8,
+ * or an unknown augmentation that cannot be skipped.
  */
 int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers *registers,
 	const struct cfi_entry *entry, struct cfi_cie *ret_cie);

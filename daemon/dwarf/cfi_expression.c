@@ -28,7 +28,7 @@ enum {
 	EXPRESSION_BYTES_MAX = 64,
 };
 
-/* rsp + 8 + ((rip & 15) >= N) * 8, the one way that linkers write it. */
+/* rsp + 8 + ((rip & 15) >= N) * 8, as all linkers write it. */
 static bool read_stub(struct dwarf_bytes bytes, struct cfi_value *value)
 {
 	static const uint8_t before[] = { OP_breg0 + RSP, 8, OP_breg0 + RIP, 0, OP_lit0 + 15,
@@ -106,7 +106,7 @@ static void add(struct cfi_value *value, uint64_t constant)
 	*sum = (int64_t)((uint64_t)*sum + constant);
 }
 
-/* One operation, or a constant and what is done with it. */
+/* Reads one operation, or a constant and the operation on it. */
 static bool read_operation(struct dwarf_bytes *bytes, struct cfi_value *value)
 {
 	uint8_t operation = dwarf_bytes_u8(bytes);

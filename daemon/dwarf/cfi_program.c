@@ -39,7 +39,7 @@ enum {
 	CFA_GNU_negative_offset_extended = 0x2f,
 };
 
-/* What an instruction came to, if not to an error. */
+/* The result of an instruction, if not an error. */
 enum { RUN_ON = 0, ROW_ENDS = 1 };
 
 const struct cfi_registers cfi_registers_x86_64 = { { 6, 7, 16, 3 } };
@@ -111,7 +111,7 @@ static void set_cfa_offset(struct cfi_program *program, uint64_t offset)
 	program->state.cfa = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = (int64_t)offset };
 }
 
-/* An expression stays: only what comes behind it may make use of the offset. */
+/* An expression stays: only later instructions may use the offset. */
 static int change_cfa_offset(struct cfi_program *program, uint64_t offset)
 {
 	switch (program->state.cfa.kind) {
@@ -135,7 +135,7 @@ static int set_cfa_register(struct cfi_program *program, uint64_t number)
 	return RUN_ON;
 }
 
-/* Beyond the function's end nothing has any effect. */
+/* Rows beyond the function's end have no effect. */
 static int move_to(struct cfi_program *program, uint64_t location)
 {
 	if (program->is_initial || location < program->location)
@@ -326,7 +326,7 @@ void cfi_program_init(struct cfi_program *program, const struct cfi_section *sec
 	const struct cfi_registers *registers, const struct cfi_terms *terms,
 	struct dwarf_bytes bytes, uint64_t start, uint64_t end)
 {
-	/* One by one, as what is remembered is large and read only after it was written. */
+	/* One by one, because `remembered` is large and is only read after it was written. */
 	program->section = section;
 	program->registers = registers;
 	program->terms = terms;

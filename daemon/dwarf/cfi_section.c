@@ -26,11 +26,11 @@ static struct dwarf_bytes bytes_from(const struct cfi_section *section, uint32_t
 	};
 }
 
-/* What says whether it is a CIE, and else where its CIE is. */
+/* Reads the field that marks a CIE, or else has the offset of the CIE. */
 static void read_id(
 	const struct cfi_section *section, uint8_t offset_bytes, struct cfi_entry *entry)
 {
-	/* The 64-bit format has no wider ids in .eh_frame (Linux Standard Base). */
+	/* The 64-bit format has 32-bit ids in .eh_frame too (Linux Standard Base). */
 	size_t id_bytes = section->is_eh ? sizeof(uint32_t) : offset_bytes;
 	uint64_t at = (uint64_t)(entry->contents.position - section->bytes);
 	uint64_t id = dwarf_bytes_integer(&entry->contents, id_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame information as a section has it, .eh_frame or .debug_frame: entries one behind the
- * other, each a CIE (what a group of functions have in common) or an FDE (a function). The bytes
- * are hostile (I8), in the host's byte order, and borrowed. A value object.
+ * A section of call frame information, .eh_frame or .debug_frame: a list of entries, each a CIE
+ * (the common part of a group of functions) or an FDE (a function). The bytes are hostile (I8), in
+ * the host's byte order, and borrowed. A value object.
  *
  * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.5 and 10.6.
  */
@@ -14,36 +14,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longer sections than this nobody has, so offsets in them have 32 bits. */
+/* No real section is longer, so offsets in them have 32 bits. */
 #define CFI_SECTION_BYTES_MAX UINT32_MAX
 
 struct cfi_section {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t vaddr;	    /* of the first byte */
-	uint64_t data_base; /* what DW_EH_PE_datarel counts from; 0: nobody knows */
+	uint64_t data_base; /* base of DW_EH_PE_datarel; 0: unknown */
 	bool is_eh;
-	bool ends_with_zero; /* else a length of 0 is passed over: more may come */
+	bool ends_with_zero; /* otherwise a length of 0 is skipped, and more entries may follow */
 };
 
 struct cfi_entry {
-	uint32_t offset; /* in the section, of its length */
+	uint32_t offset; /* of its length field, in the section */
 	bool is_cie;
-	uint64_t cie; /* of an FDE: the offset of its CIE, if there is one there */
+	uint64_t cie; /* of an FDE: the offset of its CIE, which is unchecked */
 	struct dwarf_bytes contents;
 };
 
 /*
- * The entry at *position, which is 0 at first and is moved behind it. Returns 1; 0 at the end;
- * -ENOEXEC where no entry can be and so none can be found behind it.
+ * Reads the entry at *position, which starts as 0, and moves *position behind it. Returns 1; 0 at
+ * the end; -ENOEXEC no valid entry is there, so none can be found behind it.
  */
 int cfi_section_next(
 	const struct cfi_section *section, uint32_t *position, struct cfi_entry *ret_entry);
 
-/* The entry at an offset that cfi_section_next() has told. */
+/* Returns the entry at an offset that cfi_section_next() has returned. */
 struct cfi_entry cfi_section_entry(const struct cfi_section *section, uint32_t offset);
 
-/* Encodings of addresses (DW_EH_PE_…): the form in the lower bits, and what it counts from. */
+/* Encodings of addresses (DW_EH_PE_…): the form in the lower bits, and the base. */
 enum {
 	CFI_POINTER_ABSOLUTE = 0x00,
 	CFI_POINTER_FORM = 0x0f,
@@ -53,8 +53,8 @@ enum {
 };
 
 /*
- * Reads an address out of the section. -ENOEXEC: the encoding is none of those that a linker can
- * resolve, or `bytes` end before.
+ * Reads an address. Returns 0, or -ENOEXEC: linkers cannot resolve this encoding, or `bytes` is
+ * too short.
  */
 int cfi_section_pointer(const struct cfi_section *section, struct dwarf_bytes *bytes,
 	uint8_t encoding, uint64_t *ret_pointer);

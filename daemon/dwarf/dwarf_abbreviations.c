@@ -10,10 +10,10 @@
 enum {
 	ITEMS_MAX = 1 << 18,
 	SPECS_MAX = 1 << 20,  /* 16 MiB */
-	ITEM_SPECS_MAX = 256, /* a DIE may have them all in a single byte */
+	ITEM_SPECS_MAX = 256, /* a DIE with all of them may take a single byte */
 };
 
-/* Many units may name one big table in turn, which would have to be read again for each. */
+/* Bounds rereading: hostile units may use big tables in turn. */
 static const uint64_t budget_bytes = 1ULL << 30;
 
 enum dwarf_attribute dwarf_attribute_of(unsigned int at)
@@ -95,7 +95,7 @@ static enum dwarf_kind kind_of(uint64_t tag)
 	}
 }
 
-/* DWARF 5, 7.5.6. A form that is not known varies, and nobody knows how. */
+/* DWARF 5, 7.5.6. The size of an unknown form varies. */
 static uint16_t value_bytes_of(uint64_t form, const struct dwarf_encoding *encoding)
 {
 	switch (form) {
@@ -222,7 +222,7 @@ static int read_item(
 	return 0;
 }
 
-/* Of equal codes the one that was read first comes first. */
+/* Sorts equal codes in the order in which they were read. */
 static int compare_items(const void *a, const void *b)
 {
 	const struct dwarf_abbreviation *x = a, *y = b;
@@ -232,7 +232,7 @@ static int compare_items(const void *a, const void *b)
 	return (x->first_spec > y->first_spec) - (x->first_spec < y->first_spec);
 }
 
-/* Puts them in order; of equal codes the first one counts. */
+/* Sorts the table; of equal codes the first one counts. */
 static void sort_items(struct dwarf_abbreviations *abbreviations)
 {
 	struct dwarf_abbreviation *items = abbreviations->items;
@@ -250,7 +250,7 @@ static int read_items(struct dwarf_abbreviations *abbreviations, struct dwarf_by
 	bool is_sorted = true;
 	uint64_t last = 0;
 
-	/* A table that ends with its section lacks its last zero, and nothing else. */
+	/* A table that ends with its section may lack its last zero. */
 	while (dwarf_bytes_left(bytes) > 0) {
 		uint64_t code = dwarf_bytes_uleb(bytes);
 		int r;
@@ -286,7 +286,7 @@ int dwarf_abbreviations_read(struct dwarf_abbreviations *abbreviations,
 		return 0;
 	dwarf_abbreviations_forget(abbreviations);
 	abbreviations->encoding = encoding;
-	/* What is read is bounded; the table of a unit is no bigger than what remains of it. */
+	/* The budget bounds the bytes read, so a unit's table has at most the remaining bytes. */
 	if (dwarf_bytes_left(&bytes) > abbreviations->budget_bytes)
 		bytes.end = bytes.position + abbreviations->budget_bytes;
 	r = read_items(abbreviations, &bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The abbreviations of a compilation unit: what its DIEs are and which attributes they have
- * (DWARF 5, 7.5.3). Only what names code is told apart. Bounded; kept for as long as units share
- * one table. One owner.
+ * The abbreviations of a compilation unit: the kinds of its DIEs and their attributes (DWARF 5,
+ * 7.5.3). Only DIEs and attributes that lead to names of code are distinguished. Bounded; a table
+ * is kept while successive units share it. One owner.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Attributes that we read; all others are DWARF_ATTRIBUTES. */
+/* The attributes that we read; all others are DWARF_ATTRIBUTES. */
 enum dwarf_attribute {
 	DWARF_SIBLING,
 	DWARF_NAME,
@@ -39,17 +39,17 @@ enum dwarf_attribute {
 
 enum dwarf_attribute dwarf_attribute_of(unsigned int at);
 
-/* What a DIE means to a walk that looks for code. */
+/* The role of a DIE in the search for code. */
 enum dwarf_kind {
 	DWARF_KIND_OTHER,
 	DWARF_KIND_FUNCTION,
 	DWARF_KIND_INLINED,
-	DWARF_KIND_TYPE,     /* may have member functions below */
-	DWARF_KIND_CODELESS, /* there is never any code below */
+	DWARF_KIND_TYPE,     /* may contain member functions */
+	DWARF_KIND_CODELESS, /* never contains code */
 	DWARF_KIND_PARTIAL_UNIT,
 };
 
-/* What the size of a value depends on. */
+/* The parameters that sizes of values depend on. */
 struct dwarf_encoding {
 	uint16_t version;
 	uint8_t address_bytes;
@@ -79,25 +79,25 @@ struct dwarf_abbreviations {
 	size_t count, capacity;
 	struct dwarf_attribute_spec *specs;
 	size_t spec_count, spec_capacity;
-	const uint8_t *source; /* what it was read from; NULL: nothing */
+	const uint8_t *source; /* the bytes of this table; NULL: no table */
 	struct dwarf_encoding encoding;
-	uint64_t budget_bytes; /* that may still be read, all tables together */
+	uint64_t budget_bytes; /* remaining to be read, for all tables */
 };
 
 void dwarf_abbreviations_init(struct dwarf_abbreviations *abbreviations);
 void dwarf_abbreviations_done(struct dwarf_abbreviations *abbreviations);
 
-/* What it was read from is no longer there. */
+/* Forgets the table, whose bytes are about to go. */
 void dwarf_abbreviations_forget(struct dwarf_abbreviations *abbreviations);
 
 /*
- * Reads the table at `offset` of .debug_abbrev, unless that is what it holds already. Returns 0;
- * -EBADMSG it makes no sense, or is bigger than any; -ENOMEM. Then it is empty.
+ * Reads the table at `offset` of .debug_abbrev, unless it is the current one. Returns 0; -EBADMSG
+ * malformed or too big; -ENOMEM. After an error it is empty.
  */
 int dwarf_abbreviations_read(struct dwarf_abbreviations *abbreviations,
 	const struct dwarf_bytes *section, uint64_t offset, struct dwarf_encoding encoding);
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct dwarf_abbreviation *dwarf_abbreviations_search(
 	const struct dwarf_abbreviations *abbreviations, uint64_t code);
 

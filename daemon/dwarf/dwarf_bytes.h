@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stretch of a DWARF section that is read from its start to its end. Reading beyond the end gives
- * zeros and is remembered, so that a reader checks once for many values (I8). A value object that
- * borrows the bytes.
+ * A part of a DWARF section, read from its start to its end. Reading beyond the end returns zeros
+ * and sets a flag, so readers check once for many values (I8). A value object that borrows the
+ * bytes.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Strings that take longer to find the end of are none, or many of them would take for ever. */
+/* Longer strings are refused, because hostile ones would cost too much time. */
 enum { DWARF_STRING_BYTES_MAX = 64 * 1024 };
 
 struct dwarf_bytes {
 	const uint8_t *position, *end;
-	bool is_swapped; /* not the host's byte order */
-	bool is_short;	 /* something was read that is not there */
+	bool is_swapped; /* not in the host's byte order */
+	bool is_short;	 /* a read went beyond the end */
 };
 
 static inline size_t dwarf_bytes_left(const struct dwarf_bytes *bytes)
@@ -26,7 +26,7 @@ static inline size_t dwarf_bytes_left(const struct dwarf_bytes *bytes)
 	return (size_t)(bytes->end - bytes->position);
 }
 
-/* The bytes themselves, or NULL where there are fewer. */
+/* Returns the bytes, or NULL if there are fewer. */
 static inline const uint8_t *dwarf_bytes_take(struct dwarf_bytes *bytes, uint64_t size)
 {
 	const uint8_t *start = bytes->position;
@@ -77,7 +77,7 @@ static inline uint64_t dwarf_bytes_u64(struct dwarf_bytes *bytes)
 	return bytes->is_swapped ? bswap_64(value) : value;
 }
 
-/* An integer of 1, 2, 4 or 8 bytes; of any other size it is not there. */
+/* Reads an integer of 1, 2, 4 or 8 bytes; any other size is an error. */
 static inline uint64_t dwarf_bytes_integer(struct dwarf_bytes *bytes, size_t size)
 {
 	switch (size) {

@@ -30,7 +30,7 @@ static bool is_old_style(const char *name)
 	return strncmp(name, ".zdebug_", strlen(".zdebug_")) == 0;
 }
 
-/* NULL: nothing that we read. */
+/* Returns NULL for sections that we do not read. */
 static struct dwarf_bytes *find_field(
 	struct dwarf_sections *sections, const char *name, bool is_split)
 {
@@ -76,7 +76,7 @@ static int unpack(struct dwarf_file *file, const Elf64_Shdr *section, bool is_zd
 	return 0;
 }
 
-/* Sections without contents leave the field as it is. */
+/* A section without contents leaves the field unchanged. */
 static int read_section(struct dwarf_file *file, const Elf64_Shdr *section, const char *name,
 	struct dwarf_bytes *field)
 {
@@ -161,10 +161,10 @@ int dwarf_file_open(struct dwarf_file *file, int fd, bool is_split, struct scrat
 
 struct info_search {
 	struct dwarf_file *file;
-	struct dwarf_sections *sections; /* whose `info` is to be replaced */
+	struct dwarf_sections *sections; /* whose `info` is replaced */
 };
 
-/* Returns 1 once it is replaced. */
+/* Returns 1 once it has replaced it. */
 static int try_next_info(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
 {
 	struct info_search *search = context;

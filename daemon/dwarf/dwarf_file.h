@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An ELF file that is open for its DWARF sections. The file is mapped, and compressed sections
- * (SHF_COMPRESSED with zlib, and the older .zdebug_) are unpacked to the scratch file. So neither
- * the file nor a decompression bomb decides how much memory is used. The file is hostile (I8). One
- * owner.
+ * (SHF_COMPRESSED with zlib, and the older .zdebug_) are unpacked to scratch. So neither the
+ * file's size nor a decompression bomb determines the memory. The file is hostile (I8). One owner.
  */
 #pragma once
 
@@ -23,17 +22,18 @@ struct dwarf_file {
 };
 
 /*
- * Opens the file that `fd` is, and finds the first section of each name. `is_split`: the file is a
- * .dwo file or a package, whose sections' names end in ".dwo". `file` is all zeros, or open: then
- * it is closed first, and its room in the scratch file is used again. Returns 0; -ENOEXEC damaged;
- * -ENOTSUP compressed with an unknown method (zstd); -EFBIG beyond the scratch's limit; -ENOMEM;
- * -ENOSPC; another -errno from mapping it. A failure leaves it closed. A file that shrinks while it
- * is mapped ends the process with SIGBUS.
+ * Opens `fd` and finds the first section of each name. `is_split`: a .dwo file or a package, whose
+ * section names end in ".dwo". `file` is all zeros or open; an open file is closed first, and its
+ * scratch array is used again. Returns 0; -ENOEXEC damaged; -ENOTSUP unknown compression (zstd);
+ * -EFBIG beyond the scratch's limit; -ENOMEM; -ENOSPC; another -errno from mapping. A failure
+ * leaves it closed. If the file shrinks while it is mapped, SIGBUS ends the process.
  */
 int dwarf_file_open(struct dwarf_file *file, int fd, bool is_split, struct scratch *scratch);
 
-/* A .dwo file may have a .debug_info.dwo for each of its types. Makes `sections->info` the next
- * one. False: there is no other. */
+/*
+ * A .dwo file may have a .debug_info.dwo for each of its types. Sets `sections->info` to the next
+ * one. Returns false if there is no other.
+ */
 bool dwarf_file_next_info(struct dwarf_file *file, struct dwarf_sections *sections);
 
 void dwarf_file_close(struct dwarf_file *file);

@@ -7,11 +7,11 @@ enum {
 	VERSION_GNU = 2,
 	VERSION_DWARF5 = 5,
 	COLUMNS_MAX = 16, /* there are 8 kinds */
-	/* A third of the slots are free, so that a handful of steps find one or a unit. */
+	/* A third of the slots are free, so a few steps find a unit or a free slot. */
 	STEPS_MAX = 1024,
 };
 
-/* What is in a column: DW_SECT_…, by version. */
+/* The contents of a column: DW_SECT_…, by version. */
 enum {
 	SECTION_INFO = 1,
 	SECTION_ABBREV = 3,
@@ -20,7 +20,7 @@ enum {
 	SECTION_RNGLISTS = 8, /* not in version 2 */
 };
 
-/* The next bytes as a table of their own. */
+/* Takes the next bytes as a table. */
 static struct dwarf_bytes take_table(struct dwarf_bytes *bytes, uint64_t size)
 {
 	struct dwarf_bytes table = *bytes;
@@ -30,7 +30,7 @@ static struct dwarf_bytes take_table(struct dwarf_bytes *bytes, uint64_t size)
 	return table;
 }
 
-/* Version 2 has it in 32 bits, version 5 in 16, of 32 with padding. */
+/* Version 2 has 32 bits; version 5 has 16 and padding. */
 static uint32_t read_version(struct dwarf_bytes *bytes)
 {
 	struct dwarf_bytes whole = *bytes, half = *bytes;
@@ -88,7 +88,7 @@ static uint64_t u64_at(const struct dwarf_bytes *table, uint64_t index)
 	return dwarf_bytes_u64(&bytes);
 }
 
-/* Returns the unit's row, from 1 on; 0: there is none. */
+/* Returns the unit's row, at least 1; 0: not found. */
 static uint32_t find_row(const struct dwarf_package *package, uint64_t id)
 {
 	const uint64_t mask = package->slot_count - 1ULL;
@@ -107,7 +107,7 @@ static uint32_t find_row(const struct dwarf_package *package, uint64_t id)
 	return 0;
 }
 
-/* NULL: nothing that we read. */
+/* Returns NULL for sections that we do not read. */
 static struct dwarf_bytes *find_section(
 	const struct dwarf_package *package, struct dwarf_sections *sections, uint32_t kind)
 {
@@ -127,7 +127,7 @@ static struct dwarf_bytes *find_section(
 	}
 }
 
-/* The part of the section that is [offset, offset + size). */
+/* Returns the part [offset, offset + size) of the section. */
 static int cut(struct dwarf_bytes *section, uint64_t offset, uint64_t size)
 {
 	if (!section->position || offset > dwarf_bytes_left(section) ||

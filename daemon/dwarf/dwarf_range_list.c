@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* The header's last field, before the table of offsets, says how many lists there are. */
+/* The last field of the header, before the offsets, is the number of lists. */
 static bool find_numbered(
 	const struct dwarf_unit *unit, uint64_t number, struct dwarf_bytes *entries)
 {

@@ -62,7 +62,7 @@ int dwarf_unit_open(
 	return r;
 }
 
-/* `section` from the base on that the DIE has, else from `base` on. */
+/* Returns `section` from the DIE's base on, or from `base` if it has none. */
 static struct dwarf_bytes from_base(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t base, struct dwarf_bytes section)
 {
@@ -72,7 +72,10 @@ static struct dwarf_bytes from_base(const struct dwarf_unit *unit, const struct 
 	return section;
 }
 
-/* Without attributes, a unit's part begins after the header of its section. DWARF 4 has none. */
+/*
+ * Without a base attribute, the unit's part begins after the section's header. DWARF 4 has no
+ * headers.
+ */
 static void find_bases(struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	const struct dwarf_sections *sections = unit->sections;
@@ -87,14 +90,14 @@ static void find_bases(struct dwarf_unit *unit, const struct dwarf_die *die)
 		from_base(unit, die, DWARF_RNGLISTS_BASE, header + 4, sections->rnglists);
 	unit->ranges = sections->ranges;
 	unit->split_ranges = from_base(unit, die, DWARF_RANGES_BASE, 0, sections->ranges);
-	/* Old compilers give a unit of many ranges an entry_pc instead. */
+	/* Old compilers give a unit with many ranges an entry_pc instead of a low_pc. */
 	if (!dwarf_die_has(die, DWARF_LOW_PC) ||
 		!dwarf_unit_address(unit, die, DWARF_LOW_PC, &unit->base_address))
 		(void)(dwarf_die_has(die, DWARF_ENTRY_PC) &&
 			dwarf_unit_address(unit, die, DWARF_ENTRY_PC, &unit->base_address));
 }
 
-/* What the header says from DWARF 5 on. */
+/* Finds the type and id that the header has from DWARF 5 on. */
 static void find_type(struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	if (die->abbreviation->kind == DWARF_KIND_PARTIAL_UNIT)
@@ -163,7 +166,7 @@ static void skip_value(struct dwarf_bytes *bytes, uint64_t form)
 		(void)dwarf_bytes_uleb(bytes);
 		break;
 	default:
-		/* DW_FORM_indirect too: nobody writes it, and its sizes could be anything. */
+		/* DW_FORM_indirect is refused too: no compiler writes it. */
 		bytes->is_short = true;
 	}
 }
@@ -176,7 +179,7 @@ static inline void skip_spec(struct dwarf_bytes *bytes, const struct dwarf_attri
 		skip_value(bytes, spec->form);
 }
 
-/* Returns 1 where attributes follow, 0 at the end of siblings, -EBADMSG. */
+/* Returns 1 if attributes follow; 0 at the end of siblings; -EBADMSG. */
 static int begin_die(
 	const struct dwarf_unit *unit, struct dwarf_bytes *bytes, struct dwarf_die *die)
 {

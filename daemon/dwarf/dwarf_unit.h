@@ -45,26 +45,23 @@ struct dwarf_die {
 	struct dwarf_value values[DWARF_ATTRIBUTES];   /* of those present */
 };
 
-/*
- * Reads the unit's header, which is at `header` within .debug_info. Returns 0; -EBADMSG it makes no
- * sense.
- */
+/* Reads the unit's header at `header` in .debug_info. Returns 0; -EBADMSG malformed. */
 int dwarf_unit_open(
 	struct dwarf_unit *ret_unit, const struct dwarf_sections *sections, const uint8_t *header);
 
 /*
- * Reads the abbreviations and the first DIE; then the unit's DIEs may be read, as long as
- * `abbreviations` are used for this unit. `skeleton` is a split unit's, else NULL. Returns 0;
- * -EBADMSG they make no sense; -ENOMEM.
+ * Reads the abbreviations and the first DIE. Then the unit's DIEs are readable, until
+ * `abbreviations` read another table. `skeleton` is for a split unit, else NULL. Returns 0;
+ * -EBADMSG malformed; -ENOMEM.
  */
 int dwarf_unit_load(struct dwarf_unit *unit, struct dwarf_abbreviations *abbreviations,
 	const struct dwarf_unit *skeleton, struct dwarf_die *ret_first);
 
-/* The DIE at `position`, which is within the unit. Returns 0 or -EBADMSG. */
+/* Reads the DIE at `position`, which is within the unit. Returns 0 or -EBADMSG. */
 int dwarf_unit_read_die(
 	const struct dwarf_unit *unit, const uint8_t *position, struct dwarf_die *ret_die);
 
-/* As above, but a DIE of DWARF_KIND_OTHER may lack its attributes; much faster. */
+/* As above, but may omit the attributes of a DIE of DWARF_KIND_OTHER; much faster. */
 int dwarf_unit_scan_die(
 	const struct dwarf_unit *unit, const uint8_t *position, struct dwarf_die *ret_die);
 
@@ -73,25 +70,28 @@ static inline bool dwarf_die_has(const struct dwarf_die *die, enum dwarf_attribu
 	return die->present >> attribute & 1;
 }
 
-/* Values of attributes that the DIE has. False: it has another form, or none that makes sense. */
+/* Return the value of an attribute that the DIE has. False: another form, or no valid value. */
 bool dwarf_unit_constant(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_value);
 bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_address);
-/* The number of an address, a string or a list of ranges. */
+/* Returns the number of an address, a string or a list of ranges. */
 bool dwarf_unit_index(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_index);
-/* The address of that number. */
+/* Returns the address of that number. */
 bool dwarf_unit_numbered_address(
 	const struct dwarf_unit *unit, uint64_t number, uint64_t *ret_address);
-/* Of a reference into this unit. */
+/* Returns the target of a reference into this unit. */
 bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, const uint8_t **ret_target);
-/* Of a reference to another unit: an offset in .debug_info, maybe that of the alternate file. */
+/*
+ * Returns the target of a reference to another unit: an offset in .debug_info of this file or of
+ * the alternate file.
+ */
 bool dwarf_unit_far_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, bool *ret_is_alternate, uint64_t *ret_offset);
 /* Is the string in the alternate file? */
 bool dwarf_unit_has_alternate_string(const struct dwarf_die *die, enum dwarf_attribute attribute);
-/* Borrowed from the file; NULL: none. */
+/* Returns a string that the file owns; NULL: none. */
 const char *dwarf_unit_string(
 	const struct dwarf_unit *unit, const struct dwarf_die *die, enum dwarf_attribute attribute);

@@ -57,7 +57,7 @@ static int index_headers(struct dwarf_units *units)
 	return 0;
 }
 
-/* The last header at or before `position`; NULL: none. */
+/* Returns the last header at or before `position`; NULL: none. */
 static const uint8_t *find_header(const struct dwarf_units *units, const uint8_t *position)
 {
 	size_t low = 0, high = units->count;

@@ -15,10 +15,10 @@ struct dwarf_units {
 	const uint8_t **headers;			   /* ascending */
 	size_t count, capacity;
 	bool is_indexed;
-	struct dwarf_unit unit; /* the last one that was found; NULL sections: none */
+	struct dwarf_unit unit; /* the last unit found; NULL sections: none */
 	struct dwarf_abbreviations tables[DWARF_UNITS_TABLES]; /* by a hash of their offset */
-	uint64_t table_items;				       /* in all of them */
-	uint64_t budget_bytes; /* of abbreviations that may still be read */
+	uint64_t table_items;				       /* in all tables */
+	uint64_t budget_bytes; /* of abbreviations that remain to be read */
 };
 
 void dwarf_units_init(struct dwarf_units *units, const struct dwarf_sections *sections,
@@ -26,8 +26,8 @@ void dwarf_units_init(struct dwarf_units *units, const struct dwarf_sections *se
 void dwarf_units_done(struct dwarf_units *units);
 
 /*
- * The unit that `position` in .debug_info is in; it is valid until the next call. Returns 0;
- * -ENOENT no unit has DIEs there, or it makes no sense; -ENOMEM.
+ * Returns the unit that contains `position` in .debug_info; valid until the next call. Returns 0;
+ * -ENOENT no unit has DIEs there, or it is malformed; -ENOMEM.
  */
 int dwarf_units_find(
 	struct dwarf_units *units, const uint8_t *position, const struct dwarf_unit **ret_unit);

@@ -11,7 +11,7 @@ enum { INPUT_BYTES = 64 * 1024, OUTPUT_BYTES = 1024 * 1024 };
 
 struct unpacking {
 	const struct elf_file *file;
-	uint64_t offset, end; /* of what is to be read */
+	uint64_t offset, end; /* of the remaining input */
 	struct scratch_array *unpacked;
 	lzma_stream stream;
 	uint8_t input[INPUT_BYTES];
@@ -65,7 +65,7 @@ static int make_room(struct unpacking *unpacking)
 	return 0;
 }
 
-/* Returns 1 while there is more. */
+/* Returns 1 if more follows. */
 static int unpack_piece(struct unpacking *unpacking)
 {
 	lzma_stream *stream = &unpacking->stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The little ELF file within a binary's .gnu_debugdata: an xz stream, unpacked to scratch in pieces
- * with a bound on what liblzma takes of memory and on what comes out (I4, I8).
+ * Reads the small ELF file in a binary's .gnu_debugdata. It is an xz stream, which is unpacked to
+ * scratch in chunks, with bounds on liblzma's memory and on the output (I4, I8).
  */
 #pragma once
 
@@ -14,9 +14,9 @@ enum {
 };
 
 /*
- * Unpacks it to `bytes`, which the caller gives back by scratch_array_done(), and opens it. Returns
- * 0; -ENODATA there is none; -ENOEXEC damaged, or beyond the bounds; -ENOMEM; the scratch's errors;
- * another -errno from reading. `ret_bytes` is untouched on failure.
+ * Unpacks it to `bytes`, which the caller frees with scratch_array_done(), and opens it. Returns
+ * 0; -ENODATA there is none; -ENOEXEC damaged, or beyond the bounds; -ENOMEM; the scratch's
+ * errors; another -errno from reading. A failure leaves `ret_bytes` unchanged.
  */
 int elf_debugdata_open(const struct elf_file *file, struct scratch *scratch,
 	struct scratch_array *ret_bytes, struct elf_file *ret_inner);

@@ -15,8 +15,8 @@ enum {
 
 struct inflation {
 	const struct elf_file *file;
-	uint64_t offset, end; /* of what is to be read */
-	uint64_t room;	      /* what may still come out */
+	uint64_t offset, end; /* of the remaining input */
+	uint64_t room;	      /* remaining output */
 	struct scratch_array *unpacked;
 	z_stream stream;
 	uint8_t input[INPUT_BYTES];
@@ -87,7 +87,7 @@ static int unpack_chunk(struct inflation *inflation)
 	case Z_OK:
 		return 0;
 	case Z_STREAM_END:
-		/* Some linkers write several streams, one behind the other. */
+		/* Some linkers write several streams in a row. */
 		if (stream->avail_in == 0 && inflation->offset == inflation->end)
 			inflation->room = 0;
 		return inflateReset(stream) == Z_OK ? 0 : -ENOEXEC;
@@ -111,7 +111,7 @@ static int inflate_bytes(const struct elf_file *file, uint64_t offset, uint64_t 
 	_cleanup_(inflation_freep) struct inflation *inflation = calloc(1, sizeof(*inflation));
 	int r;
 
-	/* A bomb is not begun with. */
+	/* Refuses a decompression bomb before it starts. */
 	if (unpacked_max > scratch_array_room(unpacked))
 		return -EFBIG;
 	if (!inflation)
@@ -134,7 +134,7 @@ static int inflate_bytes(const struct elf_file *file, uint64_t offset, uint64_t 
 	return 0;
 }
 
-/* Of a section with SHF_COMPRESSED: the ELF header's class says how wide its fields are. */
+/* Reads the header of a SHF_COMPRESSED section; the ELF class determines its field widths. */
 static int read_header(const struct elf_file *file, const Elf64_Shdr *section,
 	uint64_t *ret_header_bytes, uint64_t *ret_unpacked_bytes)
 {

@@ -15,7 +15,7 @@ static bool is_inside(const struct elf_file *file, const Elf64_Shdr *section)
 	       section->sh_size <= file->size_bytes - section->sh_offset;
 }
 
-/* The section that names the others; without one it is empty. */
+/* Reads the section of names; a file without one gets an empty one. */
 static int read_names_section(const struct elf_file *file, Elf64_Shdr *ret_names)
 {
 	int r;
@@ -106,7 +106,7 @@ int elf_sections_find(const struct elf_file *file, const char *name, Elf64_Shdr 
 	return 0;
 }
 
-/* The beginning of a section's contents, as much as there is room for. */
+/* Reads the beginning of a section, as much as fits. */
 static int read_contents(const struct elf_file *file, const char *name, uint8_t *bytes, size_t room,
 	size_t *ret_size)
 {

@@ -56,20 +56,20 @@ int code_spans_sort(struct code_spans *spans)
 }
 
 /*
- * Goes through the code once. The spans that are open, the outermost first, stand where the first
- * spans stood, which are read before them: the one that was opened last has the code, and all below
- * it reach beyond its end.
+ * Sweeps the code once. The open spans, the outermost first, reuse the memory of the first spans,
+ * which have been read by then. The last one opened has the code, and all others reach beyond its
+ * end.
  */
 struct sweep {
 	struct code_span *spans;
 	const struct scratch_array *entries;
 	size_t open_count;
-	uint32_t done; /* all code before was visited */
+	uint32_t done; /* all code before it was visited */
 	code_spans_visit visit;
 	void *context;
 };
 
-/* The entries of an open span up to `end`. What is passed over is taken off the span. */
+/* Visits the entries of an open span up to `end`, and removes them from the span. */
 static int visit_until(struct sweep *sweep, struct code_span *span, uint32_t end)
 {
 	const size_t words = sweep->entries->item_bytes / sizeof(uint32_t);
@@ -112,16 +112,16 @@ static int advance(struct sweep *sweep, uint32_t offset)
 
 static void open_span(struct sweep *sweep, struct code_span span)
 {
-	/* Those that end with it or before have no more code. */
+	/* Spans that end with it or earlier have no more code. */
 	while (sweep->open_count > 0 && sweep->spans[sweep->open_count - 1].end <= span.end)
 		sweep->open_count--;
 	sweep->spans[sweep->open_count++] = span;
 }
 
-/* Of those that begin together the one that was told first is opened last. */
+/* Of equal beginnings, the span that was added first opens last. */
 static void open_reversed(struct sweep *sweep, struct code_span *spans, size_t count)
 {
-	/* What is written stands before what was read, or in the place of it. */
+	/* Writes never overtake reads. */
 	for (size_t i = 0; i < count / 2; i++) {
 		struct code_span span = spans[i];
 

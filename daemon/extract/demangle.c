@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libiberty bounds its recursion, but neither its output nor its time. The output is collected
- * through its callbacks, which leave by longjmp() at the bound: that ends the printing too, however
- * long it would have gone on. The searches that print nothing meanwhile are each recognized by the
- * letters without which they cannot happen; a letter inside an identifier counts as well, which
- * costs an innocent name now and then, but lets no guilty one pass.
+ * libiberty bounds its recursion, but neither its output nor its time. Its callbacks collect the
+ * output, and leave by longjmp() at the bound, which also ends the work. Searches that print
+ * nothing meanwhile are recognized by letters that they need. The same letters in an identifier
+ * keep an innocent name mangled now and then, but every costly name is caught.
  */
 #include "extract/demangle.h"
 
@@ -21,9 +20,10 @@
 
 enum {
 	STYLE = DMGL_PARAMS | DMGL_ANSI,
-	/* Beyond it libiberty refuses C++ names unless told that there is stack enough. */
+	/* Beyond it libiberty refuses C++ names unless an option says that the stack is big enough.
+	 */
 	SHORT_NAME_BYTES = 1024,
-	/* Back references can make a name of n of them e^(n/e) long: a million parts for 37. */
+	/* n back references can make a name e^(n/e) parts long: a million for 37. */
 	BACK_REFERENCES_MAX = 37,
 	TEMPLATE_PARAMETER_TRIALS_MAX = 12,
 	SAVED_TEMPLATES_MAX = 32 * 1024,
@@ -50,8 +50,9 @@ static void demangled_done(struct demangled *demangled)
 }
 
 /*
- * libiberty holds memory across a call in one case, a Rust identifier in Punycode, which prints at
- * least one byte beyond ASCII. It is let return from there: there is other text between any two.
+ * libiberty holds memory across a callback in one case: a Rust identifier in Punycode, which
+ * prints at least one byte beyond ASCII. The callback must return from there; other text follows
+ * soon.
  */
 static bool may_leave(const struct demangled *demangled, const char *text, size_t size)
 {
@@ -75,7 +76,7 @@ static void collect(const char *text, size_t size, void *context)
 			DEMANGLE_OUTPUT_BYTES_MAX) < 0) {
 		if (may_leave(demangled, text, size))
 			longjmp(demangled->too_long, 1);
-		/* Full from now on, so that the next text leaves. */
+		/* Full, so that the next text leaves. */
 		demangled->size = DEMANGLE_OUTPUT_BYTES_MAX;
 		return;
 	}
@@ -84,7 +85,7 @@ static void collect(const char *text, size_t size, void *context)
 	demangled->bytes[demangled->size] = '\0';
 }
 
-/* Apart from its caller, whose locals survive the jump whatever a compiler keeps in registers. */
+/* A function of its own, so that the caller's locals survive the jump in any registers. */
 static __attribute__((noinline)) bool fill(
 	struct demangled *demangled, demangler_function *demangler, const char *symbol, int options)
 {
@@ -114,7 +115,7 @@ static size_t count(const char *text, const char *part)
 	return n;
 }
 
-/* Of S_, S0_ and so on, each of which repeats an earlier part of the name. */
+/* Counts S_, S0_ and so on, each of which repeats an earlier part of the name. */
 static size_t count_back_references(const char *symbol)
 {
 	bool is_reference = false;
@@ -132,7 +133,10 @@ static size_t count_back_references(const char *symbol)
 	return n;
 }
 
-/* Each T_I in a conversion's type is read on trial, and again after it: twice for each level. */
+/*
+ * Each T_I in the type of a conversion is parsed as a trial and then again: twice the time for
+ * each level.
+ */
 static bool has_nested_trials(const char *symbol)
 {
 	size_t n = 0;
@@ -160,8 +164,8 @@ static bool is_plain_parameter(const char *type)
 }
 
 /*
- * The parameter pack of an expansion is searched for in all that is expanded, and what is referred
- * to twice is searched twice.
+ * The search for the parameter pack of an expansion visits everything that is expanded, and shared
+ * parts once for each reference.
  */
 static bool has_deep_expansion(const char *symbol)
 {
@@ -195,9 +199,9 @@ static char *demangle_cplus(const char *symbol, size_t size)
 }
 
 /*
- * A type that says it binds billions of lifetimes (FG…_, DG…_) has them counted one by one. The
- * same letters may be in the hash of a crate (Cs…_), which is not shown: there they can be
- * replaced. Returns false where they stay.
+ * A type that binds billions of lifetimes (FG…_, DG…_) makes libiberty count them one by one. The
+ * hash of a crate (Cs…_) may contain the same letters; it is not printed, so they can be replaced
+ * there. Returns false if they are elsewhere.
  */
 static bool replace_lifetimes(char *symbol)
 {
@@ -235,8 +239,9 @@ static char *demangle_rust(const char *symbol, size_t size)
 }
 
 /*
- * What may be a nested function's type is read on trial, the length of a template's symbol is tried
- * in several ways, and types refer back to others: each multiplies the time of what is around it.
+ * Possible types of nested functions are parsed as trials, the length of a template's symbol is
+ * tried in several ways, and types refer back to others. Each multiplies the time of its
+ * surroundings.
  */
 static bool has_d_trials(const char *symbol)
 {
@@ -270,7 +275,7 @@ char *demangle(const char *symbol)
 	case 'D':
 		return demangle_d(symbol, size);
 	case 'Z':
-		/* Rust's older names are C++ names too, but for their hash. */
+		/* Legacy Rust names are C++ names with a hash. */
 		demangled = demangle_with(rust_demangle_callback, symbol, STYLE);
 		return demangled ? demangled : demangle_cplus(symbol, size);
 	case 'G':

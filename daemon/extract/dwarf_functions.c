@@ -9,15 +9,15 @@
 #include <stdlib.h>
 
 enum {
-	DEPTH_MAX = 1024, /* DIEs below each other; what is deeper is not looked at */
+	DEPTH_MAX = 1024, /* levels of DIEs; deeper ones are skipped */
 	NESTED_MAX = 1 << 16,
-	/* How often a unit may be read again for the sake of functions within functions. */
+	/* How often a unit may be read again for nested functions. */
 	UNIT_PASSES_MAX = 8,
 };
 
-/* What is above the DIEs of a depth. */
+/* The context of the DIEs of a depth. */
 struct level {
-	uint32_t frame; /* the innermost, where a function is open */
+	uint32_t frame; /* the innermost, if a function is open */
 	bool is_in_function;
 };
 
@@ -26,12 +26,12 @@ struct walk {
 	const struct dwarf_unit *unit;
 	struct line_table *lines;
 	bool has_code_in_types;
-	bool is_function_open; /* with the builder */
-	bool is_damaged;       /* something was passed over */
-	uint64_t bytes_left;   /* that may still be read */
+	bool is_function_open; /* in the builder */
+	bool is_damaged;       /* something was skipped */
+	uint64_t bytes_left;   /* remaining to be read */
 	size_t depth;
 	size_t function_depth; /* of the open function's DIE */
-	size_t skipped_depth;  /* DIEs of this depth and deeper are passed over */
+	size_t skipped_depth;  /* DIEs of this depth and deeper are skipped */
 	struct level levels[DEPTH_MAX];
 };
 
@@ -84,7 +84,7 @@ static int add_ranges(struct walk *walk, const struct dwarf_die *die, uint32_t f
 	struct symbol_builder *builder = walk->functions->builder;
 	uint64_t start, end, size;
 
-	/* With DW_AT_ranges, a DW_AT_low_pc is what its addresses are counted from. */
+	/* With DW_AT_ranges, DW_AT_low_pc is the base of its addresses. */
 	if (dwarf_die_has(die, DWARF_RANGES))
 		return add_range_list(walk, die, frame);
 	if (dwarf_unit_address(walk->unit, die, DWARF_LOW_PC, &start)) {
@@ -162,7 +162,7 @@ static int add_inlined(struct walk *walk, const struct dwarf_die *die, struct le
 	return r < 0 ? r : add_ranges(walk, die, level->frame);
 }
 
-/* A function in another one: the builder takes one at a time. */
+/* Notes a nested function for later, because the builder takes one at a time. */
 static int postpone(struct walk *walk, const struct dwarf_die *die)
 {
 	struct dwarf_functions *functions = walk->functions;
@@ -180,7 +180,7 @@ static int postpone(struct walk *walk, const struct dwarf_die *die)
 	return 0;
 }
 
-/* Passes over all that is below the DIE: at once if it tells where its sibling is. */
+/* Skips everything below the DIE, at once if it names its sibling. */
 static void skip_children(struct walk *walk, struct dwarf_die *die)
 {
 	const uint8_t *sibling;
@@ -188,7 +188,7 @@ static void skip_children(struct walk *walk, struct dwarf_die *die)
 	walk->skipped_depth = walk->depth + 1;
 	if (!die->abbreviation->has_children || !dwarf_die_has(die, DWARF_SIBLING))
 		return;
-	/* Its end of siblings is the byte before; a sibling that lies elsewhere is not believed. */
+	/* The byte before a sibling ends the list of children. A sibling elsewhere is ignored. */
 	if (dwarf_unit_reference(walk->unit, die, DWARF_SIBLING, &sibling) && sibling > die->next &&
 		sibling[-1] == 0)
 		die->next = sibling - 1;
@@ -203,7 +203,7 @@ static int visit(struct walk *walk, struct dwarf_die *die, struct level *level)
 		skip_children(walk, die);
 		return 0;
 	case DWARF_KIND_TYPE:
-		/* Within functions there is code in types: of local classes, of closures. */
+		/* Types within functions contain code: local classes and closures. */
 		if (!walk->has_code_in_types && !level->is_in_function)
 			skip_children(walk, die);
 		return 0;
@@ -274,7 +274,7 @@ static int step(struct walk *walk, const uint8_t **position)
 	return 0;
 }
 
-/* The DIE at `position` and all that is below it, as far as it makes sense. */
+/* Reads the DIE at `position` and everything below it, as far as it is valid. */
 static int walk_tree(struct walk *walk, const uint8_t *position)
 {
 	int r, end;

@@ -32,7 +32,7 @@ struct reader {
 	struct dwarf_names names;
 	struct dwarf_functions functions;
 	struct line_table lines;
-	uint64_t *programs; /* offsets in .debug_line that were run; each once */
+	uint64_t *programs; /* offsets in .debug_line of programs that were run; each runs once */
 	size_t program_count, program_capacity;
 	struct hash_index program_index;
 	uint64_t split_units_left, split_bytes_left;
@@ -71,7 +71,7 @@ static int reader_init(struct reader *reader, struct symbol_builder *builder,
 		symbol_builder_add_contents(builder, PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
 	dwarf_abbreviations_init(&reader->abbreviations);
 	dwarf_abbreviations_init(&reader->split_abbreviations);
-	/* Units may share what they name; honest ones do so rarely. */
+	/* Units may share abbreviations and names; honest ones rarely do. */
 	line_table_init(&reader->lines, builder, 2 * dwarf_bytes_left(&sections->line));
 	dwarf_functions_init(&reader->functions, builder, &reader->names,
 		dwarf_bytes_left(&sections->info) + RANGES_MAX);
@@ -85,7 +85,7 @@ static bool is_program(const void *owner, uint32_t id, const void *key)
 	return reader->programs[id] == *(const uint64_t *)key;
 }
 
-/* Is it the first time that a unit names this line program? Returns 1, 0 or -ENOMEM. */
+/* Is this the first unit with this line program? Returns 1, 0 or -ENOMEM. */
 static int claim_program(struct reader *reader, uint64_t offset)
 {
 	uint64_t hash = hash_pair(offset, 0);
@@ -125,7 +125,7 @@ static int read_lines(
 	return r <= 0 ? r : line_table_read_rows(&reader->lines);
 }
 
-/* In C and C++ what is in a type outside of functions is declared there and defined elsewhere. */
+/* In C and C++, functions in types are declared there and defined elsewhere. */
 static bool has_code_in_types(const struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	uint64_t language;
@@ -280,7 +280,7 @@ static int read_units(struct reader *reader)
 		uint8_t offset_bytes;
 
 		(void)dwarf_bytes_take(&bytes, dwarf_bytes_unit_length(&bytes, &offset_bytes));
-		/* What comes after is lost, and nobody knows how many units that are. */
+		/* The rest is lost; the number of its units is unknown. */
 		r = bytes.is_short || count++ == UNITS_MAX ? -EBADMSG : read_unit(reader, header);
 		if (r == -EBADMSG)
 			symbol_builder_count_loss(reader->builder, SYMBOL_LOSS_UNIT, -ENOEXEC);

@@ -6,24 +6,24 @@
 
 enum {
 	CACHE_BITS = 16,
-	REFERENCES_MAX = 16, /* followed from one DIE; they may lead in a circle */
+	REFERENCES_MAX = 16, /* references followed from one DIE; they may form a cycle */
 	NAME_BYTES_MAX = 16 * 1024,
 	GENERATION_MAX = INT32_MAX,
 };
 
-/* What a DIE leads to. It is known by its place in memory, which no other DIE has. */
+/* The name of a DIE. Its address in memory identifies it. */
 struct dwarf_named_die {
 	const void *die;
 	uint32_t name;
-	uint32_t generation : 31; /* of the reader's: what is of another one is forgotten */
+	uint32_t generation : 31; /* entries of other generations are invalid */
 	uint32_t is_linkage_name : 1;
 };
 
-/* Along a chain of references. */
+/* The state of following a chain of references. */
 struct search {
 	const char *linkage_name, *name; /* the nearest of each */
-	const uint8_t *next;		 /* where the chain goes on; NULL: nowhere */
-	struct dwarf_units *units; /* that have the unit of `next`; NULL: it is in the same unit */
+	const uint8_t *next;		 /* the next DIE of the chain; NULL: none */
+	struct dwarf_units *units; /* the units that contain `next`; NULL: it is in the same unit */
 };
 
 int dwarf_names_init(struct dwarf_names *names, struct symbol_builder *builder,
@@ -82,7 +82,7 @@ static void follow(struct dwarf_names *names, const struct dwarf_unit *unit,
 
 	if (dwarf_unit_reference(unit, die, attribute, &search->next))
 		return;
-	/* Compilers put what a split unit refers to into the same unit. */
+	/* Compilers put the targets of a split unit's references into that unit. */
 	if (unit->is_split ||
 		!dwarf_unit_far_reference(unit, die, attribute, &is_alternate, &offset))
 		return;
@@ -124,7 +124,7 @@ static int add_name(struct dwarf_names *names, const char *name, uint32_t *ret_n
 		names->builder, name, strnlen(name, NAME_BYTES_MAX), ret_name);
 }
 
-/* The name at the end of the chain that begins at `first->next`, without what led to it. */
+/* Finds the name at the end of the chain from `first->next`, without the names before it. */
 static int resolve(struct dwarf_names *names, const struct dwarf_unit *unit,
 	const struct search *first, struct dwarf_named_die *ret_named)
 {

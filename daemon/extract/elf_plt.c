@@ -20,19 +20,19 @@ enum {
 struct stub {
 	uint64_t slot;
 	uint64_t start;
-	uint32_t symbol; /* 0: none yet */
+	uint32_t symbol; /* 0: unknown */
 	uint32_t bytes;
 };
 
 struct plt {
 	const struct elf_file *file;
 	struct scratch_array stubs;
-	uint64_t relocation_count; /* looked at */
+	uint64_t relocation_count; /* examined */
 };
 
 /*
- * A jump through memory, by its distance from the next instruction: [endbr64] [bnd] jmp
- * *slot(%rip). Returns its length, the prefixes included; 0: it is none.
+ * Decodes a jump through memory, relative to the next instruction: [endbr64] [bnd] jmp
+ * *slot(%rip). Returns its length with the prefixes; 0: another instruction.
  */
 static size_t decode_jump(const uint8_t *code, size_t size, int32_t *ret_distance)
 {
@@ -68,7 +68,7 @@ static int add_stub(struct plt *plt, const struct stub *stub)
 	return 0;
 }
 
-/* `stride` is how far stubs are apart that do not begin with endbr64. */
+/* `stride` is the distance of stubs that do not begin with endbr64. */
 static int decode_chunk(
 	struct plt *plt, const uint8_t *code, size_t size, uint64_t vaddr, size_t stride)
 {
@@ -79,7 +79,7 @@ static int decode_chunk(
 		int32_t distance;
 		size_t length = decode_jump(code + at, size - at, &distance);
 
-		/* With endbr64 the jump does not fit into a short one. */
+		/* A jump with endbr64 does not fit in a short stub. */
 		step = length > SHORT_STUB_BYTES ? LONG_STUB_BYTES : stride;
 		if (step > size - at)
 			step = size - at;
@@ -97,7 +97,7 @@ static int decode_chunk(
 	return 0;
 }
 
-/* GNU's linkers say how far stubs are apart; others leave us to guess. */
+/* GNU's linkers give the distance of stubs; for others it is guessed. */
 static int decode_section(struct plt *plt, const Elf64_Shdr *section, size_t usual_stride)
 {
 	size_t stride =
@@ -151,7 +151,7 @@ static uint64_t slot_key(const void *item)
 	return ((const struct stub *)item)->slot;
 }
 
-/* The first of the stubs of that slot; NULL: none. */
+/* Returns the first stub of that slot; NULL: none. */
 static struct stub *find_slot(const struct plt *plt, uint64_t slot)
 {
 	struct stub *stubs = plt->stubs.items;
@@ -224,7 +224,7 @@ static int visit_stubs(const struct plt *plt,
 	int r;
 
 	for (size_t i = 0; i < plt->stubs.count; i++) {
-		/* Of several stubs of one slot the first knows the symbol. */
+		/* Of several stubs of one slot, only the first has the symbol. */
 		if (i == 0 || stubs[i].slot != stubs[i - 1].slot)
 			symbol = stubs[i].symbol;
 		if (symbol == 0)

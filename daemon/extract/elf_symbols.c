@@ -21,9 +21,9 @@ enum {
 
 /* Flags of a claim. */
 enum {
-	CLAIM_IS_STUB = 1 << 0,	 /* the name is the one of what it jumps to */
-	CLAIM_HAS_NAME = 1 << 1, /* the name is the builder's id */
-	CLAIM_IS_TABLE = 1 << 2, /* of stubs; it is called PLT_NAME */
+	CLAIM_IS_STUB = 1 << 0,	 /* a stub; `name` is the name of its target */
+	CLAIM_HAS_NAME = 1 << 1, /* `name` is the builder's id */
+	CLAIM_IS_TABLE = 1 << 2, /* a table of stubs; it is called PLT_NAME */
 };
 
 #define PLT_NAME ".plt"
@@ -34,12 +34,12 @@ struct elf_symbols {
 	struct symbol_claims claims;
 	struct symbol_table tables[TABLES_MAX];
 	size_t table_count;
-	struct scratch_array debugdata[ELF_SYMBOLS_FILES_MAX]; /* what tables may be read from */
+	struct scratch_array debugdata[ELF_SYMBOLS_FILES_MAX]; /* unpacked */
 	size_t file_count;
 
-	const struct symbol_table *table; /* whose symbols are being taken in */
-	bool has_failed;		  /* not the table, but what there is for all */
-	uint32_t marks[MARKS]; /* names of the table that are known for mapping symbols */
+	const struct symbol_table *table; /* the table that is being added */
+	bool has_failed;		  /* an error of the builder or scratch, not of the table */
+	uint32_t marks[MARKS]; /* offsets of names that are known to be mapping symbols */
 
 	struct symbol_names names;
 	char name[SYMBOL_NAME_BYTES];
@@ -75,7 +75,7 @@ void elf_symbols_free(struct elf_symbols *symbols)
 	free(symbols);
 }
 
-/* Marks of what is code, what data and of which kind ($a, $d, $t, $x) are no functions' names. */
+/* Mapping symbols mark code and kinds of data ($a, $d, $t, $x). They are not names of functions. */
 static bool is_mapping_symbol(struct elf_symbols *symbols, uint32_t name)
 {
 	const struct symbol_table *table = symbols->table;
@@ -128,7 +128,7 @@ static int add_claim(struct elf_symbols *symbols, const struct symbol_claim *cla
 	return r;
 }
 
-/* Symbols that name no code, or that contradict their section, are passed over. */
+/* Ignores symbols that name no code or contradict their section. */
 static int add_symbol(void *context, const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -139,7 +139,7 @@ static int add_symbol(void *context, const Elf64_Sym *symbol)
 
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;
-	/* Index 0 is "undefined"; the reserved ones (SHN_ABS, SHN_COMMON) are no sections. */
+	/* Index 0 is "undefined"; the reserved ones (SHN_ABS, SHN_COMMON) are not sections. */
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= table->section_count)
 		return 0;
 	if (symbol->st_name == 0 || symbol->st_name >= table->strings_bytes)
@@ -153,7 +153,7 @@ static int add_symbol(void *context, const Elf64_Sym *symbol)
 		.rank = rank_symbol(symbol),
 		.kind = type == STT_NOTYPE ? SYMBOL_CLAIM_LABEL : SYMBOL_CLAIM_FUNCTION,
 	};
-	/* The lowest bit says that the function is Thumb code. */
+	/* The lowest bit marks Thumb code. */
 	if (table->file.machine == EM_ARM && type != STT_NOTYPE)
 		claim.start &= ~UINT64_C(1);
 	if (claim.start < section->start || claim.start >= section->end)
@@ -197,8 +197,11 @@ static int add_stub(void *context, uint64_t start, uint64_t end, uint32_t index)
 	return add_claim(symbols, &claim);
 }
 
-/* What came of a table of the current file: a loss leaves no traces. */
-static int settle(struct elf_symbols *symbols, int r, size_t claims_before, uint32_t contents)
+/*
+ * Ends a table or a part of the current file. If it failed, removes its claims and counts the
+ * loss.
+ */
+static int end_table(struct elf_symbols *symbols, int r, size_t claims_before, uint32_t contents)
 {
 	if (r == -ENOMEM || (r < 0 && symbols->has_failed))
 		return r;
@@ -211,7 +214,7 @@ static int settle(struct elf_symbols *symbols, int r, size_t claims_before, uint
 	return 0;
 }
 
-/* Returns 1 if there is such a table, 0 if not; another table's loss is none of the caller's. */
+/* Returns 1 if there is such a table, 0 if not or if it was lost; or an error. */
 static int add_table(
 	struct elf_symbols *symbols, const struct elf_file *file, uint32_t type, uint32_t contents)
 {
@@ -223,16 +226,16 @@ static int add_table(
 	if (r == -ENODATA)
 		return 0;
 	if (r < 0)
-		return settle(symbols, r, before, 0);
+		return end_table(symbols, r, before, 0);
 	symbols->table_count++;
 	symbols->table = table;
 	memset(symbols->marks, 0, sizeof(symbols->marks));
 	r = symbol_table_each(table, add_symbol, symbols);
-	r = settle(symbols, r, before, contents);
+	r = end_table(symbols, r, before, contents);
 	return r < 0 ? r : 1;
 }
 
-/* Errors of the scratch file rather than of what is unpacked to it. */
+/* Is it an error of the scratch rather than of the data unpacked to it? */
 static bool is_scratch_error(int r)
 {
 	return r == -EFBIG || r == -ENOSPC;
@@ -250,7 +253,7 @@ static int add_debugdata(struct elf_symbols *symbols, const struct elf_file *fil
 		return 0;
 	symbols->has_failed = is_scratch_error(r);
 	if (r < 0)
-		return settle(symbols, r, before, 0);
+		return end_table(symbols, r, before, 0);
 	r = add_table(symbols, &inner, SHT_SYMTAB, PILOTLIGHT_SYMBOL_HAS_DEBUGDATA);
 	return r < 0 ? r : 0;
 }
@@ -262,17 +265,17 @@ static int add_plt(struct elf_symbols *symbols, const struct elf_file *file)
 
 	r = elf_plt_each(file, symbols->scratch, add_stub, symbols);
 	symbols->has_failed |= is_scratch_error(r);
-	return settle(symbols, r, before, PILOTLIGHT_SYMBOL_HAS_PLT);
+	return end_table(symbols, r, before, PILOTLIGHT_SYMBOL_HAS_PLT);
 }
 
-/* What is no symbol's stub, as the way into the dynamic linker that lazy ones share. */
+/* Names the rest of the table, such as the entry that lazy stubs share. */
 static int add_plt_section(struct elf_symbols *symbols, const struct elf_file *file)
 {
 	struct symbol_claim claim = { .flags = CLAIM_IS_TABLE, .kind = SYMBOL_CLAIM_LABEL };
 	size_t before = symbol_claims_count(&symbols->claims);
 	Elf64_Shdr section;
 
-	/* What is wrong with the headers has been told of. */
+	/* Malformed headers have been counted already. */
 	if (elf_sections_find(file, PLT_NAME, &section) < 0)
 		return 0;
 	if (!(section.sh_flags & SHF_EXECINSTR) || section.sh_size > UINT64_MAX - section.sh_addr)
@@ -281,7 +284,7 @@ static int add_plt_section(struct elf_symbols *symbols, const struct elf_file *f
 	claim.end = section.sh_addr + section.sh_size;
 	if (!symbol_builder_has_code(symbols->builder, claim.start, claim.end))
 		return 0;
-	return settle(symbols, add_claim(symbols, &claim), before, 0);
+	return end_table(symbols, add_claim(symbols, &claim), before, 0);
 }
 
 int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *file)
@@ -292,7 +295,7 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 	r = add_table(symbols, file, SHT_SYMTAB, PILOTLIGHT_SYMBOL_HAS_SYMTAB);
 	if (r >= 0)
 		r = add_table(symbols, file, SHT_DYNSYM, PILOTLIGHT_SYMBOL_HAS_DYNSYM);
-	/* The stubs' names are in .dynsym. */
+	/* The names of stubs are in .dynsym. */
 	if (r > 0)
 		r = add_plt(symbols, file);
 	if (r >= 0)
@@ -306,7 +309,7 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 static int add_stub_name(struct elf_symbols *symbols, const char *name, uint32_t *ret_name)
 {
 	static const char suffix[] = "@plt";
-	/* With the suffix it could not be demangled any more. */
+	/* Demangles the name first, because the suffix would prevent it later. */
 	_cleanup_free_ char *demangled = demangle(name), *whole = NULL;
 	size_t length;
 
@@ -322,7 +325,7 @@ static int add_stub_name(struct elf_symbols *symbols, const char *name, uint32_t
 		symbols->builder, whole, length + sizeof(suffix) - 1, ret_name);
 }
 
-/* Returns 1; 0 where the name cannot be read; or an error. */
+/* Returns 1; 0 if the name cannot be read; or an error. */
 static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
 {
 	size_t length = strlen(PLT_NAME);
@@ -360,7 +363,7 @@ static bool prefer_claim(
 	return symbol_names_prefer(&symbols->names, claim, best);
 }
 
-static int tell_range(void *context, struct symbol_claim *claim, uint64_t start, uint64_t end)
+static int add_range(void *context, struct symbol_claim *claim, uint64_t start, uint64_t end)
 {
 	struct elf_symbols *symbols = context;
 	int r;
@@ -374,5 +377,5 @@ static int tell_range(void *context, struct symbol_claim *claim, uint64_t start,
 
 int elf_symbols_finish(struct elf_symbols *symbols)
 {
-	return symbol_claims_each(&symbols->claims, prefer_claim, tell_range, symbols);
+	return symbol_claims_each(&symbols->claims, prefer_claim, add_range, symbols);
 }

@@ -5,11 +5,11 @@
 
 #include <stddef.h>
 
-/* Some functions are in two or three pieces, each with a symbol: more is no compiler's work. */
+/* Compilers split some functions into two or three parts, each with a symbol. */
 enum { COPIES_A_FRAME = 2, COPIES_MIN = 64 * 1024 };
 
 struct latest_copy {
-	uint32_t frame; /* 0: none yet */
+	uint32_t frame; /* 0: no copy */
 	uint32_t name;
 };
 
@@ -87,7 +87,10 @@ static bool is_copied(const struct frame_copies *copies, uint32_t frame, uint32_
 	return latest->frame != 0 && latest->name == name;
 }
 
-/* From `frame` outwards to what is copied already, which is returned; 0: nothing is. */
+/*
+ * Collects the path from `frame` outwards to the first frame that has a copy, and returns that
+ * copy; 0: none has.
+ */
 static int find_path(struct frame_copies *copies, uint32_t frame, uint32_t root, uint32_t name,
 	uint32_t *ret_copied)
 {
@@ -110,7 +113,7 @@ static int find_path(struct frame_copies *copies, uint32_t frame, uint32_t root,
 	return 0;
 }
 
-/* Copies the path from its end to its beginning, below `parent`. */
+/* Copies the path below `parent`, from its end to its beginning. */
 static int copy_path(
 	struct frame_copies *copies, uint32_t parent, uint32_t name, uint32_t *ret_frame)
 {
@@ -137,7 +140,7 @@ static int copy_path(
 
 static void refuse(struct frame_copies *copies)
 {
-	/* From now on, so that no path is followed in vain again. */
+	/* Refuses all later copies too, so that no path is followed in vain again. */
 	copies->copied_max = 0;
 	copies->refused += copies->refused < UINT32_MAX;
 }

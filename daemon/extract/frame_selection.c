@@ -17,7 +17,7 @@ static void mark(uint32_t *ids, const struct scratch_array *frames,
 	ids[0] = 0;
 }
 
-/* Each moves towards the beginning, over what has been looked at already. */
+/* Each moves towards the beginning, over frames that were examined. */
 static void move(uint32_t *ids, struct scratch_array *frames)
 {
 	struct pilotlight_symbol_frame *all = frames->items;

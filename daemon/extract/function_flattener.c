@@ -46,7 +46,9 @@ int function_flattener_add(
 	return 0;
 }
 
-/* Debug information lists ranges nearly in order. False: they are too far out of order for this. */
+/*
+ * Debug information lists ranges nearly in order. Returns false if they are too far out of order.
+ */
 static bool sort_by_insertion(struct frame_range *ranges, size_t count)
 {
 	size_t moves = 0;
@@ -120,7 +122,7 @@ static int activate(struct scratch_array *active, const struct frame_range *rang
 	return 0;
 }
 
-/* Of the active ranges that end after `offset`, the one with the greatest frame; or NULL. */
+/* Returns the active range with the greatest frame that ends after `offset`; or NULL. */
 static const struct frame_range *find_innermost(struct scratch_array *active, uint32_t offset)
 {
 	const struct frame_range *ranges = active->items;

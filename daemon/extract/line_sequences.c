@@ -79,7 +79,7 @@ int line_sequences_add(struct line_sequences *lines, uint64_t vaddr, uint64_t pl
 		if (has_place(last + rows->count - 1, place))
 			return 0;
 	}
-	/* Of several at one offset the last remains: the others have no code (code_spans_each). */
+	/* The last of several rows at one offset counts (code_spans_each()). */
 	return append(rows, offset, place);
 }
 
@@ -106,7 +106,7 @@ int line_sequences_end(struct line_sequences *lines, uint64_t end)
 
 struct finish {
 	struct scratch_array *rows;
-	uint32_t end; /* of what has rows */
+	uint32_t end; /* end of the code with rows */
 	uint64_t place;
 };
 

@@ -21,7 +21,7 @@ struct line_file {
 	bool has_id;
 };
 
-/* How DWARF 5 writes the entries of a table of folders or files. */
+/* The formats in which DWARF 5 writes entries of a table of folders or files. */
 struct entry_format {
 	uint64_t content[FORMATS_MAX], form[FORMATS_MAX];
 	size_t count;
@@ -77,7 +77,7 @@ static int add_file(struct line_table *table, const char *name, uint64_t folder)
 	return 0;
 }
 
-/* Its name is read already; what follows is common to tables and to DW_LNE_define_file. */
+/* Adds a file whose name has been read. The rest is common to tables and DW_LNE_define_file. */
 static int read_old_file(struct line_table *table, struct dwarf_bytes *bytes, const char *name)
 {
 	uint64_t folder = dwarf_bytes_uleb(bytes);
@@ -94,7 +94,7 @@ int line_table_define_file(struct line_table *table, struct dwarf_bytes *operand
 	return name ? read_old_file(table, operands, name) : -EBADMSG;
 }
 
-/* Up to DWARF 4. Folder 0 is the unit's, and no file has the number 0. */
+/* Up to DWARF 4, folder 0 is the unit's, and file numbers begin with 1. */
 static int read_old_files(struct line_table *table, struct dwarf_bytes *bytes)
 {
 	const char *name;
@@ -120,7 +120,7 @@ static int read_format(struct dwarf_bytes *bytes, struct entry_format *format)
 	return bytes->is_short ? -EBADMSG : 0;
 }
 
-/* A string or a number, if it is one. Every form takes at least a byte. */
+/* Reads a string or a number; skips other forms. Every form has at least one byte. */
 static int read_field(const struct dwarf_sections *sections, struct dwarf_bytes *bytes,
 	uint8_t offset_bytes, uint64_t form, const char **string, uint64_t *number)
 {
@@ -174,7 +174,7 @@ static int read_entries(struct line_table *table, const struct dwarf_sections *s
 	if (r < 0)
 		return r;
 	count = dwarf_bytes_uleb(bytes);
-	/* Entries of no bytes could be as many as they like. */
+	/* A hostile count of entries without bytes would be unbounded. */
 	if (bytes->is_short || (format.count == 0 && count > 0))
 		return -EBADMSG;
 	for (; count > 0; count--) {
@@ -223,7 +223,7 @@ static int read_header(
 
 	table->instruction_bytes = dwarf_bytes_u8(bytes);
 	if (table->version >= 4)
-		(void)dwarf_bytes_u8(bytes); /* operations of an instruction: of VLIW machines */
+		(void)dwarf_bytes_u8(bytes); /* operations of an instruction, on VLIW machines */
 	(void)dwarf_bytes_u8(bytes);	     /* is_stmt */
 	table->line_base = (int8_t)dwarf_bytes_u8(bytes);
 	table->line_range = dwarf_bytes_u8(bytes);

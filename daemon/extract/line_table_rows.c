@@ -6,14 +6,14 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* The state machine's registers, DWARF 5, 6.2.2; those that we have no use for are left out. */
+/* The registers of the state machine that we use (DWARF 5, 6.2.2). */
 struct registers {
 	uint64_t address;
 	uint64_t file;
 	uint32_t file_id; /* the builder's */
 	uint32_t line;
 	uint64_t column;
-	bool is_in_sequence; /* rows were told and not yet ended */
+	bool is_in_sequence; /* rows were added after the last end */
 	bool has_file_id;
 };
 
@@ -34,7 +34,7 @@ static int add_row(struct line_table *table, struct registers *registers)
 			return r;
 		registers->has_file_id = true;
 	}
-	/* A line of nobody knows which file says nothing. */
+	/* A line without a file says nothing. */
 	if (registers->file_id > 0)
 		place = symbol_place_pack(registers->file_id, registers->line, column);
 	registers->is_in_sequence = true;
@@ -50,7 +50,7 @@ static int end_sequence(struct line_table *table, struct registers *registers)
 	return is_in_sequence ? symbol_builder_end_sequence(table->builder, end) : 0;
 }
 
-/* Operands of VLIW machines are ignored, as LLVM does. */
+/* Ignores operands of VLIW machines, as LLVM does. */
 static void advance(const struct line_table *table, struct registers *registers, uint64_t count)
 {
 	registers->address += count * table->instruction_bytes;
@@ -92,7 +92,7 @@ static int run_extended(
 	}
 }
 
-/* One that is not known has as many operands as the header says. */
+/* The header has the number of operands of an unknown opcode. */
 static void skip_operands(const struct line_table *table, struct dwarf_bytes *bytes, uint8_t opcode)
 {
 	uint8_t count = table->opcode_lengths.position[opcode - 1];
@@ -161,7 +161,7 @@ int line_table_read_rows(struct line_table *table)
 	}
 	if (r == 0 && bytes->is_short)
 		r = -EBADMSG;
-	/* A sequence whose end is missing ends with its last row, which has no code then. */
+	/* A sequence without an end ends with its last row, which then has no code. */
 	end = end_sequence(table, &registers);
 	return end < 0 ? end : r;
 }

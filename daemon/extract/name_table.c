@@ -195,7 +195,7 @@ static int add(struct name_table *table, enum text_kind kind, const char *text, 
 		*ret_number = 0;
 		return 0;
 	}
-	/* Cleaning elides the end of such a text anyway. */
+	/* Cleaning removes the end of such a text anyway. */
 	if (length > TEXT_BYTES_MAX) {
 		length = utf8_clean(clean, text, length);
 		text = clean;

@@ -24,10 +24,10 @@ struct symbol_builder {
 	struct code_spans functions; /* entries of struct pilotlight_symbol_boundary */
 	struct line_sequences lines;
 	struct symbol_layer symbols;
-	uint32_t root; /* of the function that is begun; 0: none */
+	uint32_t root; /* of the open function; 0: none */
 	uint32_t contents;
 	uint32_t units_failed, ranges_outside, names_failed, symbols_failed;
-	int first_error; /* of the first loss: -EFBIG or -ENOEXEC; 0: there was none */
+	int first_error; /* -EFBIG or -ENOEXEC of the first loss; 0: none */
 };
 
 static void add_up(uint32_t *counter, uint32_t more)
@@ -179,7 +179,7 @@ int symbol_builder_end_function(struct symbol_builder *builder)
 	assert(root != 0);
 	builder->root = 0;
 	r = function_flattener_flush(&builder->flattener, root, &builder->functions);
-	/* Linkers leave out functions by the thousand, whose debug information stays. */
+	/* Linkers discard functions by the thousand, but keep their debug information. */
 	if (r == 0 && builder->functions.spans.count == spans)
 		builder->frames.count = root;
 	return r;
@@ -235,7 +235,7 @@ void symbol_builder_add_contents(struct symbol_builder *builder, uint32_t conten
 	builder->contents |= contents;
 }
 
-/* The tables that are made last. */
+/* Makes the tables that need all others. */
 struct finished {
 	struct scratch_array boundaries, boundary_index;
 	struct scratch_array rows, row_index;

@@ -9,15 +9,15 @@
 static const uint32_t NONE = UINT32_MAX;
 
 /*
- * The state at one address. Of each kind those claims that contain it and may yet come to light are
- * a stack: ends descend from the bottom to the top, whose start is the greatest.
+ * The state at one address. For each kind, the claims that contain the address and may yet get
+ * code are a stack: ends descend from bottom to top, and the top has the greatest start.
  */
 struct sweep {
 	struct symbol_claim *claims;
 	size_t count;
 	struct scratch_array stacks[SYMBOL_CLAIM_KINDS]; /* of uint32_t; guesses need none */
 	uint32_t guess;
-	uint64_t position; /* all before it is done */
+	uint64_t position; /* everything before it is done */
 
 	uint32_t range_claim; /* a range that may still grow; NONE */
 	uint64_t range_start, range_end;
@@ -68,7 +68,7 @@ static uint64_t start_key(const void *item)
 	return ((const struct symbol_claim *)item)->start;
 }
 
-/* Guesses go before what they give way to. */
+/* Guesses sort before the claims that hide them. */
 static uint64_t kind_key(const void *item)
 {
 	return ((const struct symbol_claim *)item)->kind;
@@ -111,7 +111,7 @@ static int add_range(struct sweep *sweep, uint32_t claim, uint64_t end)
 	return 0;
 }
 
-/* The top of a stack, without those that have ended; NONE. */
+/* Returns the top of a stack after removing ended claims; NONE if it is empty. */
 static uint32_t get_top(struct sweep *sweep, enum symbol_claim_kind kind)
 {
 	struct scratch_array *stack = &sweep->stacks[kind];
@@ -139,7 +139,7 @@ static uint32_t get_owner(struct sweep *sweep)
 	return claim;
 }
 
-/* No claim begins between the position and `until`. */
+/* Visits the ranges from the position to `until`, between which no claim begins. */
 static int advance(struct sweep *sweep, uint64_t until)
 {
 	int r;
@@ -175,7 +175,7 @@ static int push(struct sweep *sweep, uint32_t claim)
 	uint32_t *items = stack->items;
 	int r;
 
-	/* Beneath one that begins later, what ends earlier does not come to light again. */
+	/* A claim that ends before a later one can never get code again. */
 	while (stack->count > 0 &&
 		sweep->claims[items[stack->count - 1]].end <= sweep->claims[claim].end)
 		stack->count--;
@@ -187,16 +187,16 @@ static int push(struct sweep *sweep, uint32_t claim)
 }
 
 /*
- * Claims of one start and kind, those that reach farthest first: each is of use only where it is
- * better than all that reach as far. Those that are not so good go. Returns the end of the group.
+ * Keeps the useful claims of one start and kind, sorted by descending end: each must be better
+ * than all that reach at least as far. Returns the end of the group.
  */
-static int take_group(struct sweep *sweep, uint32_t first, uint32_t *ret_end)
+static int push_group(struct sweep *sweep, uint32_t first, uint32_t *ret_end)
 {
 	const struct symbol_claim *claims = sweep->claims;
 	uint32_t best = first, i;
 	int r;
 
-	/* What contains the place of a guess ends behind it, and there the guess ends too. */
+	/* A claim that contains the guess ends behind it, and the guess ends there too. */
 	if (claims[first].kind == SYMBOL_CLAIM_GUESS)
 		sweep->guess = get_top(sweep, SYMBOL_CLAIM_FUNCTION) == NONE &&
 					       get_top(sweep, SYMBOL_CLAIM_LABEL) == NONE
@@ -231,7 +231,7 @@ static int sweep_all(struct sweep *sweep)
 	while (i < sweep->count) {
 		r = advance(sweep, sweep->claims[i].start);
 		if (r == 0)
-			r = take_group(sweep, i, &i);
+			r = push_group(sweep, i, &i);
 		if (r < 0)
 			return r;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the symbols of all tables claim to contain, pooled, and then cut into ranges that do not
- * overlap. The claims are sorted and swept once: symbols that all enclose each other, as a hostile
- * file may have them, are no more work than others. All memory is scratch.
+ * Pools the claims of all symbol tables to code, and cuts them into ranges that do not overlap.
+ * Claims are sorted and swept once, so hostile symbols that all enclose each other cost no more
+ * than others (I8). All memory is scratch.
  *
- * An address belongs to the function that contains it and begins last; where no function does, to
- * such a label with a size; where no label does either, to the last claim that begins before, if
- * that is a guess, up to where another claim begins or ends. A label never cuts a function in two.
+ * An address belongs to the last function to begin that contains it; else to the last such label
+ * with a size; else to the last claim before it if that is a guess, up to where another claim
+ * begins or ends. A label never divides a function.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum symbol_claim_kind {
-	SYMBOL_CLAIM_GUESS, /* its size is not known: `end` is as far as it may reach */
+	SYMBOL_CLAIM_GUESS, /* of unknown size: `end` is the farthest possible end */
 	SYMBOL_CLAIM_LABEL,
 	SYMBOL_CLAIM_FUNCTION,
 	SYMBOL_CLAIM_KINDS,
@@ -26,18 +26,18 @@ enum symbol_claim_kind {
 struct symbol_claim {
 	uint64_t start;
 	uint64_t end;  /* exclusive, after start */
-	uint32_t name; /* this and the following as the owner understands them */
+	uint32_t name; /* `name`, `table` and `flags` belong to the owner */
 	uint8_t table;
 	uint8_t flags;
-	uint8_t rank; /* the higher is preferred of equal start and kind */
+	uint8_t rank; /* of equal start and kind, the higher one is preferred */
 	uint8_t kind;
 };
 
-/* Of two claims of one start, kind and rank, is `a` to be shown rather than `b`? A strict order. */
+/* Is `a` better than `b`, a claim of the same start, kind and rank? A strict order. */
 typedef bool (*symbol_claims_prefer)(
 	void *context, const struct symbol_claim *a, const struct symbol_claim *b);
 
-/* A range of what `claim` has; the next ranges see what is written to its name and flags. */
+/* Receives a range of `claim`. Changes to its name and flags are visible in later ranges. */
 typedef int (*symbol_claims_visit)(
 	void *context, struct symbol_claim *claim, uint64_t start, uint64_t end);
 
@@ -56,12 +56,12 @@ int symbol_claims_add(struct symbol_claims *claims, const struct symbol_claim *c
 
 size_t symbol_claims_count(const struct symbol_claims *claims);
 
-/* Forgets all but the first `count`. */
+/* Removes all claims except the first `count`. */
 void symbol_claims_truncate(struct symbol_claims *claims, size_t count);
 
 /*
- * After the last claim, once: calls `visit` for each range, ascending, until it returns an error,
- * which is returned; or the scratch's errors. Neighbouring ranges of one claim are one.
+ * Called once, after the last claim. Calls `visit` for each range, ascending, until it returns an
+ * error; returns that error or the scratch's errors. Adjacent ranges of one claim are joined.
  */
 int symbol_claims_each(struct symbol_claims *claims, symbol_claims_prefer prefer,
 	symbol_claims_visit visit, void *context);

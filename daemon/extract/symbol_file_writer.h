@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a symbol file (pilotlight/symbol_file.h) out of sections that are complete: lays them out,
- * hashes them, and writes them in their order with write() alone. Borrows all it is given.
+ * Writes a symbol file (pilotlight/symbol_file.h) from complete sections: lays them out, hashes
+ * them, and writes them in order with write() only. Borrows all arguments.
  */
 #pragma once
 

@@ -46,10 +46,10 @@ int symbol_layer_add(
 struct fold {
 	const struct layer_symbol *symbols;
 	size_t symbol_count;
-	size_t next; /* the first symbol that does not end before where we are */
+	size_t next; /* the first symbol that ends after the position */
 	struct frame_copies *copies;
 	struct scratch_array *boundaries;
-	uint32_t done;	/* all code before has its boundaries */
+	uint32_t done;	/* all code before it has its boundaries */
 	uint32_t frame; /* of the last boundary */
 };
 
@@ -68,7 +68,7 @@ static int add_boundary(struct fold *fold, uint32_t offset, uint32_t frame)
 	return 0;
 }
 
-/* The frame of code that both a symbol and a function have, or the symbol alone (0). */
+/* Returns the frame of code that a symbol covers, and a function too unless `frame` is 0. */
 static int choose_frame(struct fold *fold, const struct layer_symbol *symbol, uint32_t frame,
 	uint32_t root, uint32_t *ret_frame)
 {
@@ -80,8 +80,10 @@ static int choose_frame(struct fold *fold, const struct layer_symbol *symbol, ui
 	return 0;
 }
 
-/* Makes the boundaries from where we are up to `end`, all of which is in `frame` by its function:
- * 0 where there is none. */
+/*
+ * Adds the boundaries from the position to `end`; by its function, all that code is in `frame`, or
+ * in none if it is 0.
+ */
 static int cover(struct fold *fold, uint32_t end, uint32_t frame, uint32_t root)
 {
 	while (fold->done < end) {

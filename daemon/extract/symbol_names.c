@@ -15,7 +15,9 @@ void symbol_names_init(struct symbol_names *names, const struct symbol_table *ta
 	names->has_best = false;
 }
 
-/* foo@VERSION or foo@@VERSION; but assemblers have labels such as ..@5.loop, where it is the name.
+/*
+ * Versions look like foo@VERSION or foo@@VERSION. But assembler labels such as ..@5.loop have an @
+ * in the name.
  */
 static char *find_version(char *text, size_t length)
 {
@@ -56,7 +58,7 @@ static bool is_preferred(const char *name, size_t length, const char *best, size
 	return strcmp(name, best) < 0;
 }
 
-/* The best one so far is asked about again and again. */
+/* Caches the best name, which is compared again and again. */
 static bool read_best(struct symbol_names *names, const struct symbol_claim *best)
 {
 	if (names->has_best && names->best.table == best->table && names->best.name == best->name)

@@ -7,10 +7,10 @@
 
 enum {
 	CHUNK_BYTES = 24 * 1024,
-	FIRST_NAME_BYTES = 256, /* of most names more than enough */
+	FIRST_NAME_BYTES = 256, /* enough for most names */
 };
 
-/* Keeps the section's place in memory; hostile sizes do not wrap around. */
+/* Records where the section is in memory. Hostile sizes must not wrap around. */
 static struct symbol_section place_section(const Elf64_Shdr *shdr)
 {
 	struct symbol_section section = { 0 };
@@ -24,7 +24,7 @@ static struct symbol_section place_section(const Elf64_Shdr *shdr)
 	return section;
 }
 
-/* Reads all section headers and finds the first of the wanted type. */
+/* Reads all section headers and finds the first of the requested type. */
 static int read_sections(struct symbol_table *table, uint32_t type, Elf64_Shdr *ret_symbols)
 {
 	uint32_t count = table->file.shdr_count;
@@ -70,7 +70,7 @@ static int check_symbols(struct symbol_table *table, const Elf64_Shdr *symbols)
 		return -ENOEXEC;
 	if (!is_inside(&table->file, symbols) || symbols->sh_link >= table->section_count)
 		return -ENOEXEC;
-	/* The first symbol is no symbol. */
+	/* The first entry is not a symbol. */
 	if (symbols->sh_size <= symbol_bytes)
 		return -ENODATA;
 	if (symbols->sh_size / symbol_bytes > SYMBOL_TABLE_SYMBOLS_MAX)
@@ -101,7 +101,7 @@ int symbol_table_open(struct symbol_table *table, const struct elf_file *file, u
 	int r;
 
 	*table = (struct symbol_table){ .file = *file };
-	/* In other files a symbol's value is not a vaddr. */
+	/* In other files, a symbol's value is not a vaddr. */
 	if (table->file.type != ET_EXEC && table->file.type != ET_DYN)
 		return -ENODATA;
 	r = read_sections(table, type, &symbols);
@@ -178,7 +178,7 @@ int symbol_table_read_name(const struct symbol_table *table, uint32_t name,
 			break;
 		wanted = 4 * length;
 	}
-	/* The names end with a NUL, so this one is longer than the room for it. */
+	/* The section ends with a NUL, so this name is longer than the buffer. */
 	if (length < SYMBOL_NAME_BYTES - 1)
 		return -ENOEXEC;
 	text[length] = '\0';

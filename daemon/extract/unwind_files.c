@@ -10,8 +10,8 @@
 enum { PROGRAM_HEADERS_MAX = 256 };
 
 /*
- * No code is in the ELF header; but where it is at vaddr 0, what linkers leave there of discarded
- * functions would look like code.
+ * Skips the ELF header. If it is at vaddr 0, discarded functions, which linkers place there, would
+ * look like code.
  */
 static void add_segment(struct symbol_builder_code *code, const Elf64_Phdr *phdr)
 {
@@ -30,8 +30,7 @@ static void add_segment(struct symbol_builder_code *code, const Elf64_Phdr *phdr
 
 struct first_code {
 	struct symbol_builder_code *code;
-	uint64_t
-		skipped[SYMBOL_BUILDER_SEGMENTS_MAX]; /* bytes, up to the first section with code */
+	uint64_t skipped[SYMBOL_BUILDER_SEGMENTS_MAX]; /* bytes up to the first section with code */
 };
 
 static int look_at_section(
@@ -54,8 +53,8 @@ static int look_at_section(
 }
 
 /*
- * A segment may begin with what is no code: an old linker has all that is read in one with it, from
- * vaddr 0 on, where it leaves functions that it has discarded.
+ * Skips the beginning of a segment that is not code. Old linkers put all read-only data in one
+ * segment with the code, from vaddr 0 on, where they also place discarded functions.
  */
 static void begin_with_code(const struct elf_file *file, struct symbol_builder_code *code)
 {
@@ -68,7 +67,7 @@ static void begin_with_code(const struct elf_file *file, struct symbol_builder_c
 	for (size_t i = 0; i < code->segment_count; i++) {
 		struct pilotlight_symbol_segment *segment = &code->segments[i];
 
-		/* Where no section is in it, they tell nothing of it. */
+		/* No section is in this segment. */
 		if (first.skipped[i] == segment->file_bytes)
 			continue;
 		segment->offset += first.skipped[i];
@@ -135,7 +134,7 @@ bool unwind_files_find_offset(
 
 		if (vaddr < segment->vaddr || distance >= segment->file_bytes)
 			continue;
-		/* Both are below 4 GiB, which was checked when the headers were read. */
+		/* find_code() has checked that both are below 4 GiB. */
 		*ret_offset = (uint32_t)(segment->offset + distance);
 		*ret_bytes = (uint32_t)(segment->file_bytes - distance);
 		return true;

@@ -9,10 +9,10 @@
 struct collection {
 	struct unwind_functions *functions;
 	const struct unwind_files *files;
-	const struct cfi_section *cfi; /* the section at hand */
+	const struct cfi_section *cfi; /* the current section */
 	uint32_t section;
 	size_t first_cie; /* of the section */
-	size_t last_cie;  /* the one that was looked up last */
+	size_t last_cie;  /* the one found last */
 };
 
 void unwind_functions_done(struct unwind_functions *functions)
@@ -27,7 +27,7 @@ static struct unwind_cie *cies_of(const struct collection *collection)
 	return collection->functions->cies.items;
 }
 
-/* One that makes no sense is kept too, for it is its functions that are lost. */
+/* Keeps a malformed CIE too: its functions count as lost. */
 static int add_cie(struct collection *collection, const struct cfi_entry *entry)
 {
 	struct scratch_array *cies = &collection->functions->cies;
@@ -45,7 +45,7 @@ static int add_cie(struct collection *collection, const struct cfi_entry *entry)
 	return 0;
 }
 
-/* The CIEs of a section are in the order of their offsets. */
+/* The CIEs of a section are sorted by offset. */
 static const struct unwind_cie *find_cie(struct collection *collection, uint64_t offset)
 {
 	const struct unwind_cie *cies = cies_of(collection);
@@ -118,7 +118,7 @@ static int read_section(struct collection *collection)
 		if (r < 0)
 			return r;
 	}
-	/* How many more would have come nobody knows. */
+	/* The number of entries behind it is unknown, so they count as one. */
 	collection->functions->failed += r < 0;
 	position = 0;
 	while (cfi_section_next(collection->cfi, &position, &entry) > 0) {

@@ -21,7 +21,7 @@ void unwind_packing_done(struct unwind_packing *packing)
 	*packing = (struct unwind_packing){ 0 };
 }
 
-/* The most used first, and of those the first that was told. */
+/* Sorts by descending use; of equal use, by the old id. */
 static uint64_t key_of(const void *item)
 {
 	return UINT32_MAX - ((const struct rule_use *)item)->rows;
@@ -46,7 +46,7 @@ static int sort_uses(const struct unwind_rows *rows, struct scratch_array *uses)
 	return scratch_sort(uses, keys, 1);
 }
 
-/* Puts the rules that are used in order; ret_ids has the new id of each by its old one. */
+/* Sorts the rules that are used; ret_ids maps old ids to new ones. */
 static int order_rules(struct unwind_packing *packing, const struct unwind_rows *rows,
 	struct scratch *scratch, uint32_t **ret_ids)
 {
@@ -88,7 +88,7 @@ static int add_escape(struct unwind_packing *packing, uint32_t row, uint32_t rul
 	return 0;
 }
 
-/* As many rows as a line takes, of `count` that are left. Returns how many, or -errno. */
+/* Packs as many of `count` rows as fit in a line. Returns their number, or -errno. */
 static int fill_line(struct unwind_packing *packing, const struct unwind_rows_item *items,
 	size_t count, const uint32_t *ids)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-	/* Of 100 bytes of code with frames, so many have to be in functions with frame pointers. */
+	/* per cent of the code with frames that must be in functions with frame pointers */
 	KEEPING_PER_CENT = 99,
-	PADDING_BYTES_MAX = 64, /* of an FDE; linkers align to 4 or 8 */
+	PADDING_BYTES_MAX = 64, /* zeros behind an FDE; linkers align to 4 or 8 */
 };
 
 struct rows_builder {
@@ -20,12 +20,12 @@ struct rows_builder {
 	const struct unwind_stubs *stubs;
 	uint16_t machine;
 	bool tells_rbx;
-	uint32_t stop_rule, gap_rule; /* of no code, and of code that no function is told of */
-	uint32_t covered;	      /* all before it is in rows */
-	size_t next_eh;		      /* the first of .eh_frame that was not yet passed by */
-	const struct unwind_function *last; /* the one that is in the table and reaches there */
+	uint32_t stop_rule, gap_rule;	    /* for non-code, and for code without functions */
+	uint32_t covered;		    /* everything before it is in rows */
+	size_t next_eh;			    /* the first of .eh_frame that may still overlap */
+	const struct unwind_function *last; /* the function in the table that reaches there */
 	uint64_t framed_bytes, keeping_bytes;
-	struct cfi_program program; /* of the function at hand */
+	struct cfi_program program; /* of the current function */
 };
 
 void unwind_rows_done(struct unwind_rows *rows)
@@ -35,7 +35,9 @@ void unwind_rows_done(struct unwind_rows *rows)
 	*rows = (struct unwind_rows){ 0 };
 }
 
-/* Rows come in order; one with the rule of the row before is none, nor is STOP before all others.
+/*
+ * Adds a row; rows come in order. Omits a row with the same rule as the row before, and STOP
+ * before all others.
  */
 static int add_row(struct unwind_rows *rows, uint32_t offset, uint32_t rule)
 {
@@ -118,7 +120,7 @@ static bool are_terms_same(const struct unwind_cie *a, const struct unwind_cie *
 	return true;
 }
 
-/* But for the padding, which are instructions that do nothing. */
+/* Ignores the padding, which is instructions without effect. */
 static bool are_programs_same(const struct dwarf_bytes *a, const struct dwarf_bytes *b)
 {
 	size_t a_bytes = dwarf_bytes_left(a), b_bytes = dwarf_bytes_left(b);
@@ -134,20 +136,21 @@ static bool are_programs_same(const struct dwarf_bytes *a, const struct dwarf_by
 	return true;
 }
 
-/* Is it no loss that another function hides it? Of functions that a linker has found equal and made
- * one, each has told. */
-static bool is_told_already(
-	const struct rows_builder *builder, const struct unwind_function *function)
+/*
+ * Is another function that hides this one the same? A linker that folds equal functions leaves the
+ * FDE of each.
+ */
+static bool is_folded(const struct rows_builder *builder, const struct unwind_function *function)
 {
 	const struct unwind_function *last = builder->last;
-	struct cfi_fde hidden, told;
+	struct cfi_fde hidden, visible;
 
 	if (last->start != function->start || last->end != function->end ||
 		!are_terms_same(cie_of(builder, last), cie_of(builder, function)))
 		return false;
 	hidden = fde_of(builder, function);
-	told = fde_of(builder, last);
-	return are_programs_same(&hidden.program, &told.program);
+	visible = fde_of(builder, last);
+	return are_programs_same(&hidden.program, &visible.program);
 }
 
 static int intern_state(struct rows_builder *builder, const struct cfi_cie *cie, uint32_t *ret_rule)
@@ -160,7 +163,7 @@ static int intern_state(struct rows_builder *builder, const struct cfi_cie *cie,
 	return unwind_rules_intern(&builder->rows->rules, &rule, ret_rule);
 }
 
-/* The rows of the function from `start` on. -ENOEXEC: it makes no sense. */
+/* Adds the rows of the function from `start` on. Returns -ENOEXEC if it is malformed. */
 static int run_function(struct rows_builder *builder, const struct unwind_function *function,
 	uint32_t start, enum unwind_frame *ret_frame)
 {
@@ -193,7 +196,7 @@ static int run_function(struct rows_builder *builder, const struct unwind_functi
 	return r;
 }
 
-/* Of what no function is told, but for the stubs that are known of. */
+/* Adds rows for code without functions, up to `end`: the known stubs and the gaps between them. */
 static int add_gap(struct rows_builder *builder, uint32_t end)
 {
 	uint32_t position = builder->covered, rule;
@@ -241,10 +244,11 @@ static bool is_of_eh_frame(
 }
 
 /*
- * Is a function of .debug_frame where .eh_frame has one? What is loaded with the program is right,
- * and the other may be of code that the linker has discarded. Functions are asked about in order.
+ * Does a function of .eh_frame overlap this one of .debug_frame? The loaded section is right; the
+ * other may describe code that the linker has discarded. Functions must be queried in order.
  */
-static bool is_told_otherwise(struct rows_builder *builder, const struct unwind_function *function)
+static bool is_hidden_by_eh_frame(
+	struct rows_builder *builder, const struct unwind_function *function)
 {
 	const struct unwind_function *functions = builder->functions->functions.items;
 	size_t count = builder->functions->functions.count;
@@ -269,10 +273,10 @@ static int add_function(struct rows_builder *builder, const struct unwind_functi
 	enum unwind_frame frame;
 	int r;
 
-	if (is_told_otherwise(builder, function))
+	if (is_hidden_by_eh_frame(builder, function))
 		return 0;
 	if (function->end <= builder->covered) {
-		builder->rows->failed += !is_told_already(builder, function);
+		builder->rows->failed += !is_folded(builder, function);
 		return 0;
 	}
 	if (start < builder->covered)
@@ -284,7 +288,7 @@ static int add_function(struct rows_builder *builder, const struct unwind_functi
 		count_function(builder, function, start, frame);
 	if (r != -ENOEXEC)
 		return r;
-	/* As if it had not been told of. */
+	/* Undoes the function. */
 	builder->rows->items.count = count;
 	builder->framed_bytes = framed_bytes;
 	builder->keeping_bytes = keeping_bytes;
@@ -362,8 +366,10 @@ static void begin_anew(struct unwind_rows *rows, bool tells_rbx)
 	rows->items.count = 0;
 }
 
-/* Rows and rules that tell of rbx are more, and hardly any binary needs them: that is known when
- * all have been made without. */
+/*
+ * Builds without rbx first, because hardly any binary needs it and it costs rows and rules. Only
+ * the finished rules show whether it is needed.
+ */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
 	const struct unwind_stubs *stubs, struct scratch *scratch)
@@ -379,7 +385,7 @@ int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *f
 	r = build(rows, functions, sections, files, stubs);
 	if (r != -EFBIG)
 		return r;
-	/* The rules have become too many. */
+	/* With rbx there are too many rules. */
 	begin_anew(rows, false);
 	return build(rows, functions, sections, files, stubs);
 }

@@ -11,7 +11,7 @@
 
 enum {
 	WORD_BYTES = 8,
-	/* rsp among the registers of the context that the kernel pushes on x86-64. */
+	/* offset of rsp in the context that the kernel pushes on x86-64 */
 	SIGNAL_RSP_OFFSET = 160,
 	X86_64_REGISTERS = 16,
 	AARCH64_REGISTERS = 32,
@@ -76,7 +76,7 @@ static bool set_cfa(
 	return true;
 }
 
-/* The caller's stack pointer is the CFA, unless something else is said. */
+/* The caller's stack pointer is the CFA unless a rule says otherwise. */
 static bool is_stack_pointer_cfa(const struct cfi_rule *rule)
 {
 	return rule->kind == CFI_UNSPECIFIED ||
@@ -150,8 +150,8 @@ static int32_t rbx_offset_of(const struct cfi_rule *column)
 }
 
 /*
- * The kernel's. Others may be marked as signal frames too, so that callers look at the address
- * itself and not before it, which no rule can say.
+ * Recognizes the kernel's signal frame. Other functions are marked as signal frames too, so that
+ * unwinders look up the address itself and not the one before it; no rule can express that.
  */
 static bool is_signal_frame(uint16_t machine, const struct cfi_value *cfa)
 {
@@ -221,7 +221,7 @@ static enum unwind_frame x86_64_frame(const struct pilotlight_unwind_rule *rule)
 		rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_CFA &&
 		rule->frame_pointer_offset == -2 * WORD_BYTES)
 		return UNWIND_FRAME_WITH_POINTER;
-	/* A stack that was aligned: the return address was pushed again, and rbp below it. */
+	/* A realigned stack: the return address was pushed again, and rbp below it. */
 	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT && rule->base == frame_pointer &&
 		rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_FP &&
 		rule->frame_pointer_offset == 0)
@@ -229,7 +229,7 @@ static enum unwind_frame x86_64_frame(const struct pilotlight_unwind_rule *rule)
 	return UNWIND_FRAME_WITHOUT_POINTER;
 }
 
-/* The frame pointer leads to where both are saved, wherever in the frame that is. */
+/* The frame pointer points to both saved registers, wherever they are in the frame. */
 static enum unwind_frame aarch64_frame(const struct pilotlight_unwind_rule *rule)
 {
 	if (rule->return_address_offset == 0)

@@ -13,7 +13,7 @@ enum {
 	HDR_BYTES = 12,	 /* of it, with the address of .eh_frame */
 };
 
-/* Where a section's bytes are in its file, and how they are compressed. */
+/* The place of a section in its file, and its compression. */
 struct packed {
 	Elf64_Shdr header;
 	bool is_zdebug;
@@ -72,7 +72,7 @@ static uint64_t vaddr_of(const struct elf_file *file, const char *name)
 	return elf_sections_find(file, name, &header) == 0 ? header.sh_addr : 0;
 }
 
-/* The segment of that type, or if it is PT_LOAD, the one whose contents have the vaddr. */
+/* Finds the segment of that type; for PT_LOAD, the one whose contents include the vaddr. */
 static int find_segment(
 	const struct elf_file *file, uint32_t type, uint64_t vaddr, Elf64_Phdr *ret_phdr)
 {
@@ -95,8 +95,8 @@ static int find_segment(
 }
 
 /*
- * Without section headers, the segment that a C++ runtime finds it by tells where it begins, and
- * nobody where it ends: a length of 0 does.
+ * Without section headers, the segment that C++ runtimes use gives the start of .eh_frame but not
+ * its end; a length of 0 ends it.
  */
 static int find_by_segment(
 	const struct elf_file *file, struct packed *packed, struct unwind_section *section)
@@ -181,7 +181,7 @@ static int match_go(void *context, uint32_t index, const Elf64_Shdr *section, co
 	return 0;
 }
 
-/* What could not be had is counted, unless it says more than that of this one section. */
+/* Counts a failed section. Errors that concern more than this section are returned. */
 static int count_failure(struct unwind_sections *sections, int error)
 {
 	if (error == -ENOEXEC)

@@ -21,14 +21,14 @@ enum {
 
 static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
-/* A section at hand: where it is, and its first bytes, zeros behind its end. */
+/* The current section: its place, and its first bytes; zeros beyond its end. */
 struct section {
 	const struct unwind_files *files;
 	Elf64_Shdr header;
 	uint8_t head[HEAD_BYTES];
 };
 
-/* From the section's `start` to before its `end`, of which what is not code is left out. */
+/* Adds a stub from `start` to `end` of the section, without the parts that are not code. */
 static void add(struct unwind_stubs *stubs, const struct section *section, uint64_t start,
 	uint64_t end, const struct pilotlight_unwind_rule *rule)
 {
@@ -59,7 +59,7 @@ static struct pilotlight_unwind_rule x86_64_rule(int32_t offset)
 	};
 }
 
-/* The byte of a stub from which on its index is on the stack; 0: it is none that pushes one. */
+/* Returns the offset in a stub from which its index is on the stack; 0: it does not push one. */
 static int32_t pushed_from(const uint8_t *stub)
 {
 	const uint8_t push = 0x68;
@@ -71,7 +71,10 @@ static int32_t pushed_from(const uint8_t *stub)
 	return 0;
 }
 
-/* Stubs that leave their index to the first one, which has it pushed when it begins. */
+/*
+ * Lazy stubs push their index and jump to the first stub, which begins with the index on the
+ * stack.
+ */
 static void add_x86_64_lazy(struct unwind_stubs *stubs, const struct section *section)
 {
 	const uint8_t *head = section->head;
@@ -89,7 +92,7 @@ static void add_x86_64_lazy(struct unwind_stubs *stubs, const struct section *se
 	add(stubs, section, X86_64_STUB_BYTES, UINT64_MAX, &rule);
 }
 
-/* Stubs that jump and no more. */
+/* Stubs that only jump. */
 static void add_x86_64_jumps(struct unwind_stubs *stubs, const struct section *section)
 {
 	const struct pilotlight_unwind_rule rule = x86_64_rule(WORD_BYTES);
@@ -103,7 +106,7 @@ static void add_x86_64_jumps(struct unwind_stubs *stubs, const struct section *s
 		add(stubs, section, 0, UINT64_MAX, &rule);
 }
 
-/* Only the first one has a frame. */
+/* Only the first stub has a frame. */
 static void add_aarch64(struct unwind_stubs *stubs, const struct section *section)
 {
 	static const uint8_t landing[] = { 0x5f, 0x24, 0x03, 0xd5 }; /* bti c */
