@@ -507,7 +507,7 @@ static void failing_allocations_are_reported(void **state)
 		failed += r == -ENOMEM;
 	}
 	assert_int_equal(r, 0);
-	assert_true(failed >= 6);
+	assert_true(failed >= 5);
 }
 
 static void a_full_disk_is_an_error(void **state)
