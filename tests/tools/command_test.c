@@ -11,17 +11,6 @@
 
 #include <cmocka.h>
 
-static char out[COMMAND_RUN_TEXT_BYTES], err[COMMAND_RUN_TEXT_BYTES];
-
-/* `line` is split at its spaces, behind a first word. Returns the exit status. */
-static int run_line(const struct command *command, const char *line)
-{
-	char *argv[COMMAND_RUN_WORDS_MAX + 1] = { (char *)"first" };
-	int argc = command_run_split(line, argv, 1);
-
-	return command_run_words(command, argc, argv, "", 0, out, err);
-}
-
 /* --- every command ---------------------------------------------------------------------------- */
 
 static bool is_within_80_columns(const char *text)
@@ -41,19 +30,19 @@ static void check_help(const struct command *command)
 	for (int i = 0; i < 2; i++) {
 		(void)snprintf(line, sizeof(line), "%s%s%s", command->name,
 			*command->name ? " " : "", i == 0 ? "--help" : "-h");
-		assert_int_equal(run_line(&pilotlight_command, line), 0);
-		assert_memory_equal(out, usage, strlen(usage));
-		assert_string_equal(err, "");
+		assert_int_equal(command_run(&pilotlight_command, line), 0);
+		assert_memory_equal(ran.out, usage, strlen(usage));
+		assert_string_equal(ran.err, "");
 	}
-	assert_true(is_within_80_columns(out));
+	assert_true(is_within_80_columns(ran.out));
 	for (size_t t = 0; t < COMMAND_TABLES_MAX && command->options[t]; t++)
 		for (const struct option_row *row = command->options[t]; row->kind; row++) {
 			(void)snprintf(option, sizeof(option), "%s%s", row->name ? "--" : "-",
 				row->name ? row->name : (char[]){ row->letter, '\0' });
-			assert_true(!row->help || strstr(out, option));
+			assert_true(!row->help || strstr(ran.out, option));
 		}
 	for (size_t i = 0; command->commands && command->commands[i]; i++)
-		assert_non_null(strstr(out, command->commands[i]->summary));
+		assert_non_null(strstr(ran.out, command->commands[i]->summary));
 	for (size_t i = 0; command->commands && command->commands[i]; i++)
 		check_help(command->commands[i]);
 }
@@ -137,10 +126,10 @@ static void wrong_use_is_refused(void **state)
 			*cases[i].name && *cases[i].arguments ? " " : "", cases[i].arguments);
 		(void)snprintf(help, sizeof(help), "; see `pilotlight%s%s --help`\n",
 			*cases[i].name ? " " : "", cases[i].name);
-		assert_int_equal(run_line(&pilotlight_command, line), EXIT_USAGE);
-		if (!command_run_is_complaint(err, cases[i].sentence) || !strstr(err, help))
-			fail_msg("'%s' is answered by '%s'", line, err);
-		assert_string_equal(out, "");
+		assert_int_equal(command_run(&pilotlight_command, line), EXIT_USAGE);
+		if (!command_run_complained(cases[i].sentence) || !strstr(ran.err, help))
+			fail_msg("'%s' is answered by '%s'", line, ran.err);
+		assert_string_equal(ran.out, "");
 	}
 }
 
@@ -150,9 +139,9 @@ static void a_group_without_a_command_shows_its_help(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(run_line(&pilotlight_command, lines[i]), EXIT_USAGE);
-		assert_memory_equal(err, "usage: pilotlight", 17);
-		assert_string_equal(out, "");
+		assert_int_equal(command_run(&pilotlight_command, lines[i]), EXIT_USAGE);
+		assert_memory_equal(ran.err, "usage: pilotlight", 17);
+		assert_string_equal(ran.out, "");
 	}
 }
 
@@ -223,22 +212,22 @@ static const struct command example = {
 static void values_are_stored_by_their_kind(void **state)
 {
 	(void)state;
-	assert_int_equal(run_line(&example, ""), 7);
+	assert_int_equal(command_run(&example, ""), 7);
 	assert_true(seen.is_default && !seen.is_set && !seen.base.is_json && !seen.string);
-	assert_int_equal(
-		run_line(&example, "-s -tx --choice three -n 9 a --bytes 2K --time 1.5s --take 3 "
-				   "--take=4 --json -- -b"),
+	assert_int_equal(command_run(&example,
+				 "-s -tx --choice three -n 9 a --bytes 2K --time 1.5s --take 3 "
+				 "--take=4 --json -- -b"),
 		7);
-	assert_string_equal(out, "ran\n");
+	assert_string_equal(ran.out, "ran\n");
 	assert_true(seen.is_set && seen.base.is_json);
 	assert_int_equal(seen.number, 9);
 	assert_true(seen.bytes == 2048 && seen.duration_ns == 1500000000);
 	assert_int_equal(seen.taken, 7);
 	assert_int_equal(seen.base.argument_count, 2);
-	assert_int_equal(run_line(&example, "--no-default"), EXIT_FAILURE);
-	assert_string_equal(err, "pilotlight: x\n");
-	assert_int_equal(run_line(&example, "--fail 1"), EXIT_FAILURE);
-	assert_true(command_run_is_complaint(err, "example failed: "));
+	assert_int_equal(command_run(&example, "--no-default"), EXIT_FAILURE);
+	assert_string_equal(ran.err, "pilotlight: x\n");
+	assert_int_equal(command_run(&example, "--fail 1"), EXIT_FAILURE);
+	assert_true(command_run_complained("example failed: "));
 }
 
 static void values_out_of_range_are_refused(void **state)
@@ -249,8 +238,8 @@ static void values_out_of_range_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_int_equal(run_line(&example, lines[i]), EXIT_USAGE);
-		assert_true(command_run_is_complaint(err, "see `pilotlight example --help`"));
+		assert_int_equal(command_run(&example, lines[i]), EXIT_USAGE);
+		assert_true(command_run_complained("see `pilotlight example --help`"));
 	}
 }
 
@@ -297,9 +286,9 @@ static void a_failing_allocation_is_reported(void **state)
 {
 	(void)state;
 	fail_allocation(0);
-	assert_int_equal(run_line(&example, ""), EXIT_FAILURE);
+	assert_int_equal(command_run(&example, ""), EXIT_FAILURE);
 	assert_true(allocation_failed());
-	assert_true(command_run_is_complaint(err, "example failed: Cannot allocate memory"));
+	assert_true(command_run_complained("example failed: Cannot allocate memory"));
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/harness/failing_allocation.h"
+#include "tests/tools/test_folder.h"
 #include "tools/output_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,6 @@
 
 enum { NOBODY = 65534 };
 
-static char folder[] = "/tmp/output-file-test.XXXXXX";
 static bool lacks_unnamed_files, names_are_taken;
 
 /* Instead of the C library's, so that a file system can be one that has no O_TMPFILE. */
@@ -54,34 +53,9 @@ int linkat(int from, const char *old, int to, const char *new, int flags)
 
 static int enter_folder(void **state)
 {
-	(void)state;
-	strcpy(folder + strlen(folder) - 6, "XXXXXX");
 	lacks_unnamed_files = names_are_taken = false;
 	(void)umask(022);
-	return mkdtemp(folder) && chmod(folder, 0777) == 0 && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-	char command[sizeof(folder) + 16];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
-}
-
-static size_t count_files(void)
-{
-	DIR *listing = opendir(".");
-	struct dirent *entry;
-	size_t count = 0;
-
-	assert_non_null(listing);
-	while ((entry = readdir(listing)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			count++;
-	(void)closedir(listing);
-	return count;
+	return test_folder_enter(state) == 0 && chmod(test_folder, 0777) == 0 ? 0 : -1;
 }
 
 static void put(const char *path, const char *text, mode_t mode)
@@ -158,11 +132,11 @@ static void a_new_file_appears_when_it_is_whole(void **state)
 
 	(void)state;
 	assert_int_equal(write(fd, "new", 3), 3);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 	assert_int_equal(output_file_commit(file, 0, NULL), 0);
 	output_file_free(file);
 	assert_content("x", "new");
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), 1);
 	assert_int_equal(stat("x", &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0644);
 }
@@ -186,7 +160,7 @@ static void an_old_file_stays_until_then(void **state)
 	assert_int_equal(output_file_commit(file, 0, NULL), 0);
 	output_file_free(file);
 	assert_content("x", "newer");
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), 1);
 	assert_int_equal(stat("x", &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0640);
 	assert_int_equal(status.st_uid, geteuid() == 0 ? NOBODY : geteuid());
@@ -214,7 +188,7 @@ static void what_is_not_committed_is_gone(void **state)
 		assert_non_null(strstr(fault.text, "free some room"));
 		assert_false(is_held(SIGTERM));
 		output_file_free(file);
-		assert_int_equal(count_files(), 1);
+		assert_int_equal(test_folder_count_files(), 1);
 		assert_content("x", "old");
 	}
 }
@@ -227,7 +201,7 @@ static void a_file_that_appears_meanwhile_is_replaced(void **state)
 	put("x", "other", 0644);
 	write_file(file, "new");
 	assert_content("x", "new");
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), 1);
 }
 
 static void links_are_followed_and_stay(void **state)
@@ -255,7 +229,7 @@ static void links_to_nothing_are_followed_too(void **state)
 	struct stat status;
 
 	(void)state;
-	(void)snprintf(absolute, sizeof(absolute), "%s/real/x", folder);
+	(void)snprintf(absolute, sizeof(absolute), "%s/real/x", test_folder);
 	assert_int_equal(mkdir("real", 0777), 0);
 	assert_int_equal(symlink("nearer", "real/relative"), 0);
 	assert_int_equal(symlink(absolute, "real/nearer"), 0);
@@ -276,7 +250,7 @@ static void a_link_that_another_planted_is_not_followed(void **state)
 	assert_int_equal(symlink("nowhere", "link"), 0);
 	assert_int_equal(lchown("link", NOBODY, NOBODY), 0);
 	assert_refused("link", -EACCES);
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), 1);
 }
 
 static void wrong_places_are_refused_at_once(void **state)
@@ -289,7 +263,7 @@ static void wrong_places_are_refused_at_once(void **state)
 	assert_refused("missing/x", -ENOENT);
 	assert_refused("x/y", -ENOTDIR);
 	assert_refused("circle", -ELOOP);
-	assert_int_equal(count_files(), 2);
+	assert_int_equal(test_folder_count_files(), 2);
 }
 
 static void read_only_places_are_refused_at_once(void **state)
@@ -329,7 +303,7 @@ static void standard_output_is_not_replaced(void **state)
 	assert_content("x", "....");
 	assert_int_equal(stat("x", &after), 0);
 	assert_int_equal(after.st_ino, before.st_ino);
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), 1);
 }
 
 static void a_closed_standard_output_is_no_stream(void **state)
@@ -373,7 +347,7 @@ static void a_file_without_a_name_is_written_as_it_is(void **state)
 	write_file(file, "new");
 	assert_int_equal(pread(fd, content, sizeof(content), 0), 3);
 	assert_memory_equal(content, "new", 3);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 	(void)close(fd);
 }
 
@@ -422,10 +396,10 @@ static void without_unnamed_files_a_name_is_there_while_it_is_written(void **sta
 		const char *name = round ? "y" : "x";
 
 		file = open_file(name);
-		assert_int_equal(count_files(), 1);
+		assert_int_equal(test_folder_count_files(), 1);
 		assert_false(is_held(SIGTERM));
 		fd = begin(file);
-		assert_int_equal(count_files(), 2);
+		assert_int_equal(test_folder_count_files(), 2);
 		assert_true(is_held(SIGTERM));
 		assert_int_equal(write(fd, "new", 3), 3);
 		assert_int_equal(output_file_commit(file, 0, NULL), 0);
@@ -434,7 +408,7 @@ static void without_unnamed_files_a_name_is_there_while_it_is_written(void **sta
 		assert_content(name, "new");
 		assert_int_equal(stat(name, &status), 0);
 		assert_int_equal(status.st_mode & 07777, round ? 0644 : 0640);
-		assert_int_equal(count_files(), 1 + round);
+		assert_int_equal(test_folder_count_files(), 1 + round);
 	}
 }
 
@@ -453,7 +427,7 @@ static void names_that_are_taken_end_in_an_error(void **state)
 	lacks_unnamed_files = true;
 	assert_refused("x", -EEXIST);
 	assert_false(is_held(SIGTERM));
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 }
 
 static void a_kill_leaves_nothing_behind(void **state)
@@ -468,7 +442,7 @@ static void a_kill_leaves_nothing_behind(void **state)
 	}
 	assert_int_equal(waitpid(child, &wait_status, 0), child);
 	assert_true(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 }
 
 static void failing_allocations_leave_nothing_behind(void **state)
@@ -495,10 +469,10 @@ static void failing_allocations_leave_nothing_behind(void **state)
 		output_file_free(file);
 		file = NULL;
 	}
-	assert_int_equal(count_files(), 2);
+	assert_int_equal(test_folder_count_files(), 2);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, test_folder_leave)
 
 int main(void)
 {

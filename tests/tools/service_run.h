@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A service in a process of its own for the commands that ask one: it answers a profile with the
- * parameters that it was asked by, "name=value" a line, and folded stacks with some. And the
- * commands, run within the test. One at a time.
+ * A service in a child process, for the commands that query one. It answers a request for a profile
+ * with the request's parameters, one "name=value" a line, and a request for folded stacks with
+ * fixed stacks. Each test also enters a temporary folder.
  */
 #pragma once
 
 #include "serve/http_server.h"
 #include "tests/tools/command_run.h"
+#include "tests/tools/test_folder.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,10 +28,8 @@ static const char service_run_metrics[] = "# TYPE pilotlight_online_cpus gauge\n
 					  "pilotlight_memory_bytes 33554432\n";
 
 struct service_run {
-	char folder[32], path[48];
-	pid_t pid; /* 0: it does not run */
-	int status;
-	char out[COMMAND_RUN_TEXT_BYTES], err[COMMAND_RUN_TEXT_BYTES];
+	char path[48]; /* of the socket */
+	pid_t pid;     /* 0: not running */
 };
 
 static struct service_run service;
@@ -50,7 +49,7 @@ static inline void service_run_text(struct http_request *request, const char *te
 				     .size = strlen(text) });
 }
 
-/* Its windows cover a quarter more than what was asked for by "last=…ms". */
+/* The windows cover a quarter more time than "last=…ms" requests. */
 static inline void service_run_stacks(struct http_request *request)
 {
 	const char *last = http_request_parameter(request, "last");
@@ -68,7 +67,7 @@ static inline void service_run_stacks(struct http_request *request)
 				     .size = strlen(service_run_folded) });
 }
 
-/* Of the unit "never" nothing ever comes, "bad" is wrong and "none" is not there. */
+/* The unit chooses the answer: "never" gets none, "bad" 400, "none" 404, "empty" an empty body. */
 static inline void service_run_profile(void *context, struct http_request *request)
 {
 	const char *format = http_request_parameter(request, "format");
@@ -156,14 +155,11 @@ static inline void service_run_end(void)
 	service.pid = 0;
 }
 
-/* Enters a folder of its own, too. */
 static inline int service_run_set_up(void **state)
 {
-	(void)state;
-	(void)strcpy(service.folder, "/tmp/service-run.XXXXXX");
-	if (!mkdtemp(service.folder) || chdir(service.folder) < 0)
+	if (test_folder_enter(state) < 0)
 		return -1;
-	(void)snprintf(service.path, sizeof(service.path), "%s/s", service.folder);
+	(void)snprintf(service.path, sizeof(service.path), "%s/s", test_folder);
 	if (setenv("PILOTLIGHT_SOCKET", service.path, 1) < 0)
 		return -1;
 	return service_run_begin();
@@ -171,30 +167,11 @@ static inline int service_run_set_up(void **state)
 
 static inline int service_run_tear_down(void **state)
 {
-	char command[64];
-
-	(void)state;
 	service_run_end();
-	(void)snprintf(command, sizeof(command), "rm -rf %s", service.folder);
-	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+	return test_folder_leave(state);
 }
 
-/* `line` is split at its spaces; its first word is the command's. Returns the exit status. */
-static inline int service_run_line(const struct command *command, const char *line)
-{
-	char *argv[COMMAND_RUN_WORDS_MAX + 1];
-	int argc = command_run_split(line, argv, 0);
-
-	service.status = command_run_words(command, argc, argv, "", 0, service.out, service.err);
-	return service.status;
-}
-
-static inline bool service_run_complained(const char *words)
-{
-	return command_run_is_complaint(service.err, words);
-}
-
-/* The content of a file, of a few KiB; "" where there is none. */
+/* The content of a file of less than 16 KiB; "" if there is none. */
 static inline const char *service_run_file(const char *path)
 {
 	static char content[1 << 14];

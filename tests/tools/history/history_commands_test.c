@@ -13,15 +13,15 @@
 static void each_command_has_its_place_and_format(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --last 10min"), 0);
-	assert_string_equal(service.err, "written to flamegraph.svg\n");
-	assert_string_equal(service.out, "");
+	assert_int_equal(command_run(&flamegraph_command, "--last 10min"), 0);
+	assert_string_equal(ran.err, "written to flamegraph.svg\n");
+	assert_string_equal(ran.out, "");
 	assert_string_equal(service_run_file("flamegraph.svg"), "last=10min\nformat=svg\n");
-	assert_int_equal(service_run_line(&report_command, "report"), 0);
-	assert_string_equal(service.out, "format=txt\n");
-	assert_string_equal(service.err, "");
-	assert_int_equal(service_run_line(&export_command, "export -q"), 0);
-	assert_string_equal(service.err, "");
+	assert_int_equal(command_run(&report_command, ""), 0);
+	assert_string_equal(ran.out, "format=txt\n");
+	assert_string_equal(ran.err, "");
+	assert_int_equal(command_run(&export_command, "-q"), 0);
+	assert_string_equal(ran.err, "");
 	assert_string_equal(service_run_file("profile.pb.gz"), "format=pprof\n");
 }
 
@@ -34,15 +34,14 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char line[128], expected[128];
 
-		(void)snprintf(
-			line, sizeof(line), "report --%s a&b=%%1 --%s ü", names[i], names[i]);
+		(void)snprintf(line, sizeof(line), "--%s a&b=%%1 --%s ü", names[i], names[i]);
 		(void)snprintf(expected, sizeof(expected), "%s=a&b=%%1\n%s=ü\nformat=txt\n",
 			names[i], names[i]);
-		assert_int_equal(service_run_line(&report_command, line), 0);
-		assert_string_equal(service.out, expected);
+		assert_int_equal(command_run(&report_command, line), 0);
+		assert_string_equal(ran.out, expected);
 	}
-	assert_int_equal(service_run_line(&report_command, "report -p 12 --lines"), 0);
-	assert_string_equal(service.out, "pid=12\nlines=1\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "-p 12 --lines"), 0);
+	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
 }
 
 /* The service knows its own zone alone, so it is sent seconds; durations stay what they are. */
@@ -50,23 +49,23 @@ static void calendar_times_are_of_the_zone_of_who_asks(void **state)
 {
 	static const char *const cases[][3] = {
 		/* Five hours east of UTC it is the evening before there. */
-		{ "XXX-5", "report --from 2025-11-20T03:10 --to 03:15",
+		{ "XXX-5", "--from 2025-11-20T03:10 --to 03:15",
 			"from=@1763590200.000000000\nto=@1763590500.000000000\nformat=txt\n" },
-		{ "UTC", "report --to +5min --comm x --from 2025-11-19T22:10",
+		{ "UTC", "--to +5min --comm x --from 2025-11-19T22:10",
 			"comm=x\nfrom=@1763590200.000000000\nto=@1763590500.000000000\n"
 			"format=txt\n" },
-		{ "UTC", "report --to 2025-11-19T22:15 --last 1h",
+		{ "UTC", "--to 2025-11-19T22:15 --last 1h",
 			"last=1h\nto=@1763590500.000000000\nformat=txt\n" },
-		{ "UTC", "report --from 2025-11-19T22:10:00.25",
+		{ "UTC", "--from 2025-11-19T22:10:00.25",
 			"from=@1763590200.250000000\nformat=txt\n" },
-		{ "UTC", "report --last 1h", "last=1h\nformat=txt\n" },
+		{ "UTC", "--last 1h", "last=1h\nformat=txt\n" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(setenv("TZ", cases[i][0], 1), 0);
-		assert_int_equal(service_run_line(&report_command, cases[i][1]), 0);
-		assert_string_equal(service.out, cases[i][2]);
+		assert_int_equal(command_run(&report_command, cases[i][1]), 0);
+		assert_string_equal(ran.out, cases[i][2]);
 	}
 	assert_int_equal(unsetenv("TZ"), 0);
 }
@@ -74,72 +73,69 @@ static void calendar_times_are_of_the_zone_of_who_asks(void **state)
 static void times_that_are_none_are_told(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "report --from 25:00",
-			"from: \"25:00\" is no time: there is no such time of day" },
-		{ "report --from now --to now", "the end is not after the beginning" },
-		{ "report --from -1h --last 1h", "last and from both set the beginning" },
-		{ "report --last 1h --last 2h", "--last is given twice" },
-		{ "report --from -2h --from -1h", "--from is given twice" },
+		{ "--from 25:00", "from: \"25:00\" is no time: there is no such time of day" },
+		{ "--from now --to now", "the end is not after the beginning" },
+		{ "--from -1h --last 1h", "last and from both set the beginning" },
+		{ "--last 1h --last 2h", "--last is given twice" },
+		{ "--from -2h --from -1h", "--from is given twice" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(service_run_line(&report_command, cases[i][0]), 2);
-		assert_true(service_run_complained(cases[i][1]));
-		assert_string_equal(service.out, "");
+		assert_int_equal(command_run(&report_command, cases[i][0]), 2);
+		assert_true(command_run_complained(cases[i][1]));
+		assert_string_equal(ran.out, "");
 	}
 }
 
 static void the_ending_or_f_chooses_the_format(void **state)
 {
-	static const char *const cases[][3] = {
-		{ "report -o x.svg", "x.svg", "svg" },
-		{ "report -o x.svg -f folded", "x.svg", "folded" },
-		{ "flamegraph -o x.pb.gz", "x.pb.gz", "pprof" },
-		{ "export -f txt", "profile.txt", "txt" },
-		{ "flamegraph -f pprof", "flamegraph.pb.gz", "pprof" },
-		{ "flamegraph --output=x --format=txt", "x", "txt" },
+	static const struct {
+		const struct command *command;
+		const char *line, *file, *format;
+	} cases[] = {
+		{ &report_command, "-o x.svg", "x.svg", "svg" },
+		{ &report_command, "-o x.svg -f folded", "x.svg", "folded" },
+		{ &flamegraph_command, "-o x.pb.gz", "x.pb.gz", "pprof" },
+		{ &export_command, "-f txt", "profile.txt", "txt" },
+		{ &flamegraph_command, "-f pprof", "flamegraph.pb.gz", "pprof" },
+		{ &flamegraph_command, "--output=x --format=txt", "x", "txt" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char expected[sizeof(service_run_folded)];
 
-		/* All of them are one command, with its own defaults. */
-		assert_int_equal(service_run_line(cases[i][0][0] == 'r'	  ? &report_command
-						  : cases[i][0][0] == 'e' ? &export_command
-									  : &flamegraph_command,
-					 cases[i][0]),
-			0);
-		(void)snprintf(expected, sizeof(expected), "format=%s\n", cases[i][2]);
-		if (strcmp(cases[i][2], "folded") == 0)
+		assert_int_equal(command_run(cases[i].command, cases[i].line), 0);
+		(void)snprintf(expected, sizeof(expected), "format=%s\n", cases[i].format);
+		if (strcmp(cases[i].format, "folded") == 0)
 			(void)snprintf(expected, sizeof(expected), "%s", service_run_folded);
-		assert_string_equal(service_run_file(cases[i][1]), expected);
+		assert_string_equal(service_run_file(cases[i].file), expected);
 	}
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph -o -"), 0);
-	assert_string_equal(service.out, "format=svg\n");
-	assert_int_equal(service_run_line(&export_command, "export -o -"), 0);
-	assert_string_equal(service.out, "format=pprof\n");
+	assert_int_equal(command_run(&flamegraph_command, "-o -"), 0);
+	assert_string_equal(ran.out, "format=svg\n");
+	assert_int_equal(command_run(&export_command, "-o -"), 0);
+	assert_string_equal(ran.out, "format=pprof\n");
 }
 
 static void a_format_must_be_known(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "flamegraph -o x.gif", "the ending of 'x.gif' names no format" },
-		{ "flamegraph -f gif", "not 'gif'" },
-		{ "flamegraph nginx", "'nginx'" },
-		{ "flamegraph --unit", "--unit needs NAME" },
-		{ "flamegraph --nonsense", "see `pilotlight flamegraph --help`" },
-		{ "flamegraph -o", "-o needs FILE" },
-		{ "flamegraph -qx", "there is no option '-x'" },
-		{ "flamegraph --quiet=yes", "--quiet takes no value" },
+		{ "-o x.gif", "the ending of 'x.gif' names no format" },
+		{ "-f gif", "not 'gif'" },
+		{ "nginx", "'nginx'" },
+		{ "--unit", "--unit needs NAME" },
+		{ "--nonsense", "see `pilotlight flamegraph --help`" },
+		{ "-o", "-o needs FILE" },
+		{ "-qx", "there is no option '-x'" },
+		{ "--quiet=yes", "--quiet takes no value" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(service_run_line(&flamegraph_command, cases[i][0]), 2);
-		assert_true(service_run_complained(cases[i][1]));
-		assert_string_equal(service.out, "");
+		assert_int_equal(command_run(&flamegraph_command, cases[i][0]), 2);
+		assert_true(command_run_complained(cases[i][1]));
+		assert_string_equal(ran.out, "");
 	}
 }
 
@@ -152,25 +148,23 @@ static void a_selection_that_is_too_long_is_told(void **state)
 	/* Each of these is three bytes of a request. */
 	memset(word, '%', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
-	assert_int_equal(
-		command_run_words(&report_command, 3, argv, "", 0, service.out, service.err), 2);
-	assert_true(service_run_complained("select less at once"));
+	assert_int_equal(command_run_words(&report_command, 3, argv, "", 0), 2);
+	assert_true(command_run_complained("select less at once"));
 }
 
 static void what_the_service_refuses_leaves_no_file(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit bad"), 1);
-	assert_true(service_run_complained("answers 400: unit 'bad' is none: write nginx.service"));
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit none"), 1);
-	assert_true(service_run_complained("answers 404: Nothing matches unit 'none'"));
+	assert_int_equal(command_run(&flamegraph_command, "--unit bad"), 1);
+	assert_true(command_run_complained("answers 400: unit 'bad' is none: write nginx.service"));
+	assert_int_equal(command_run(&flamegraph_command, "--unit none"), 1);
+	assert_true(command_run_complained("answers 404: Nothing matches unit 'none'"));
 	assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
 	service_run_end();
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph"), 1);
-	assert_true(service_run_complained("is pilotlightd running?"));
-	assert_int_equal(
-		service_run_line(&flamegraph_command, "flamegraph --socket /nowhere/at/all"), 1);
-	assert_true(service_run_complained("'/nowhere/at/all'"));
+	assert_int_equal(command_run(&flamegraph_command, ""), 1);
+	assert_true(command_run_complained("is pilotlightd running?"));
+	assert_int_equal(command_run(&flamegraph_command, "--socket /nowhere/at/all"), 1);
+	assert_true(command_run_complained("'/nowhere/at/all'"));
 	assert_int_not_equal(access("flamegraph.svg", F_OK), 0);
 }
 
@@ -182,9 +176,9 @@ static void an_old_file_stays_where_the_new_one_fails(void **state)
 	assert_non_null(file);
 	assert_true(fputs("old", file) >= 0);
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit bad"), 1);
+	assert_int_equal(command_run(&flamegraph_command, "--unit bad"), 1);
 	assert_string_equal(service_run_file("flamegraph.svg"), "old");
-	assert_int_equal(service_run_line(&flamegraph_command, "flamegraph --unit empty"), 0);
+	assert_int_equal(command_run(&flamegraph_command, "--unit empty"), 0);
 	assert_string_equal(service_run_file("flamegraph.svg"), "");
 }
 
@@ -192,11 +186,10 @@ static void an_old_file_stays_where_the_new_one_fails(void **state)
 static void a_place_that_cannot_be_written_is_told(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		service_run_line(&report_command, "report --socket /none -o nowhere/x.txt"), 1);
-	assert_true(service_run_complained("nowhere/x.txt"));
-	assert_int_equal(service_run_line(&report_command, "report -f txt -o /dev/full"), 1);
-	assert_true(service_run_complained("/dev/full"));
+	assert_int_equal(command_run(&report_command, "--socket /none -o nowhere/x.txt"), 1);
+	assert_true(command_run_complained("nowhere/x.txt"));
+	assert_int_equal(command_run(&report_command, "-f txt -o /dev/full"), 1);
+	assert_true(command_run_complained("/dev/full"));
 }
 
 static void a_terminal_is_spared_what_is_no_text(void **state)
@@ -216,9 +209,9 @@ static void a_terminal_is_spared_what_is_no_text(void **state)
 	status = command_main(&export_command, 3, argv);
 	(void)fflush(NULL);
 	(void)dup2(saved, STDOUT_FILENO);
-	command_run_restore(STDERR_FILENO, err, service.err);
+	command_run_restore(STDERR_FILENO, err, ran.err);
 	assert_int_equal(status, 2);
-	assert_true(service_run_complained("standard output is a terminal"));
+	assert_true(command_run_complained("standard output is a terminal"));
 	(void)close(saved);
 	(void)close(ours);
 	(void)close(terminal);
@@ -234,7 +227,7 @@ static void failing_allocations_leave_nothing_behind(void **state)
 		bool has_failed;
 
 		fail_allocation(n);
-		status = service_run_line(&flamegraph_command, "flamegraph -q --from @86400");
+		status = command_run(&flamegraph_command, "-q --from @86400");
 		has_failed = allocation_failed();
 		if (!has_failed) {
 			assert_int_equal(status, 0);
@@ -251,13 +244,11 @@ static void failing_allocations_leave_nothing_behind(void **state)
 static void two_selections_become_a_graph_and_a_table(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&diff_command,
-				 "diff --last 1h --unit a --against --from @86400 -p 7"),
-		0);
-	assert_string_equal(service.out,
-		"last=1h\nunit=a\n"
-		"against.pid=7\nagainst.from=@86400.000000000\nformat=txt\n");
-	assert_string_equal(service.err, "written to diff.svg\n");
+	assert_int_equal(
+		command_run(&diff_command, "--last 1h --unit a --against --from @86400 -p 7"), 0);
+	assert_string_equal(ran.out, "last=1h\nunit=a\n"
+				     "against.pid=7\nagainst.from=@86400.000000000\nformat=txt\n");
+	assert_string_equal(ran.err, "written to diff.svg\n");
 	assert_string_equal(service_run_file("diff.svg"),
 		"last=1h\nunit=a\n"
 		"against.pid=7\nagainst.from=@86400.000000000\nformat=svg\n");
@@ -266,40 +257,39 @@ static void two_selections_become_a_graph_and_a_table(void **state)
 static void one_of_them_may_be_asked_for(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&diff_command,
-				 "diff -o d.txt --normalise time --lines --against --last 1h"),
+	assert_int_equal(
+		command_run(&diff_command, "-o d.txt --normalise time --lines --against --last 1h"),
 		0);
-	assert_string_equal(service.out, "");
+	assert_string_equal(ran.out, "");
 	assert_string_equal(service_run_file("d.txt"),
 		"against.last=1h\nnormalise=time\nlines=1\nformat=txt\n");
-	assert_int_equal(service_run_line(&diff_command, "diff -q -f svg --against --last 1h"), 0);
-	assert_string_equal(service.out, "");
-	assert_string_equal(service.err, "");
+	assert_int_equal(command_run(&diff_command, "-q -f svg --against --last 1h"), 0);
+	assert_string_equal(ran.out, "");
+	assert_string_equal(ran.err, "");
 	assert_string_equal(service_run_file("diff.svg"), "against.last=1h\nformat=svg\n");
-	assert_int_equal(service_run_line(&diff_command, "diff -f txt --against --last 1h"), 0);
-	assert_string_equal(service.out, "against.last=1h\nformat=txt\n");
-	assert_int_equal(service_run_line(&diff_command, "diff -o - --against --last 1h"), 0);
-	assert_string_equal(service.out, "against.last=1h\nformat=txt\n");
-	assert_int_equal(
-		service_run_line(&diff_command, "diff -o x -f svg --against --last 1h"), 0);
+	assert_int_equal(command_run(&diff_command, "-f txt --against --last 1h"), 0);
+	assert_string_equal(ran.out, "against.last=1h\nformat=txt\n");
+	assert_int_equal(command_run(&diff_command, "-o - --against --last 1h"), 0);
+	assert_string_equal(ran.out, "against.last=1h\nformat=txt\n");
+	assert_int_equal(command_run(&diff_command, "-o x -f svg --against --last 1h"), 0);
 	assert_string_equal(service_run_file("x"), "against.last=1h\nformat=svg\n");
 }
 
 static void a_difference_needs_two_selections(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "diff --last 1h", "diff needs --against" },
-		{ "diff --last 1h --against", "diff needs --against" },
-		{ "diff --against --last 1h -f folded", "not 'folded'" },
-		{ "diff --against --last 1h -o x.html", "'x.html'" },
-		{ "diff --against --last 1h nginx", "'nginx'" },
+		{ "--last 1h", "diff needs --against" },
+		{ "--last 1h --against", "diff needs --against" },
+		{ "--against --last 1h -f folded", "not 'folded'" },
+		{ "--against --last 1h -o x.html", "'x.html'" },
+		{ "--against --last 1h nginx", "'nginx'" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(service_run_line(&diff_command, cases[i][0]), 2);
-		assert_true(service_run_complained(cases[i][1]));
-		assert_string_equal(service.out, "");
+		assert_int_equal(command_run(&diff_command, cases[i][0]), 2);
+		assert_true(command_run_complained(cases[i][1]));
+		assert_string_equal(ran.out, "");
 	}
 }
 
@@ -316,10 +306,8 @@ static void a_difference_that_is_too_long_is_refused(void **state)
 		/* "/api/v1/diff?against.comm=" and 12261 bytes leave one or two of the room. */
 		memset(word, '%', sizeof(word));
 		word[sizes[i]] = '\0';
-		assert_int_equal(
-			command_run_words(&diff_command, 4, argv, "", 0, service.out, service.err),
-			2);
-		assert_true(service_run_complained("select less at once"));
+		assert_int_equal(command_run_words(&diff_command, 4, argv, "", 0), 2);
+		assert_true(command_run_complained("select less at once"));
 		assert_int_not_equal(access("diff.svg", F_OK), 0);
 	}
 }
@@ -327,12 +315,12 @@ static void a_difference_that_is_too_long_is_refused(void **state)
 static void what_fails_first_is_the_end(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&diff_command, "diff --unit bad --against --last 1h"), 1);
-	assert_true(service_run_complained("answers 400"));
-	assert_string_equal(service.out, "");
+	assert_int_equal(command_run(&diff_command, "--unit bad --against --last 1h"), 1);
+	assert_true(command_run_complained("answers 400"));
+	assert_string_equal(ran.out, "");
 	service_run_end();
-	assert_int_equal(service_run_line(&diff_command, "diff --against --last 1h"), 1);
-	assert_true(service_run_complained("is pilotlightd running?"));
+	assert_int_equal(command_run(&diff_command, "--against --last 1h"), 1);
+	assert_true(command_run_complained("is pilotlightd running?"));
 }
 
 static void failing_allocations_end_a_difference(void **state)
@@ -344,7 +332,7 @@ static void failing_allocations_end_a_difference(void **state)
 		int status;
 
 		fail_allocation(n);
-		status = service_run_line(&diff_command, "diff -q --against --last 1h");
+		status = command_run(&diff_command, "-q --against --last 1h");
 		if (!allocation_failed()) {
 			assert_int_equal(status, 0);
 			break;
@@ -357,30 +345,30 @@ static void failing_allocations_end_a_difference(void **state)
 static void the_service_tells_how_it_is(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&status_command, "status"), 0);
-	assert_string_equal(service.out, "well\n");
-	assert_string_equal(service.err, "");
-	assert_int_equal(service_run_line(&status_command, "status --json"), 0);
-	assert_string_equal(service.out, "{}\n");
+	assert_int_equal(command_run(&status_command, ""), 0);
+	assert_string_equal(ran.out, "well\n");
+	assert_string_equal(ran.err, "");
+	assert_int_equal(command_run(&status_command, "--json"), 0);
+	assert_string_equal(ran.out, "{}\n");
 }
 
 static void who_does_not_answer_is_a_failure(void **state)
 {
 	(void)state;
 	service_run_end();
-	assert_int_equal(service_run_line(&status_command, "status"), 1);
-	assert_true(service_run_complained("is pilotlightd running?"));
-	assert_int_equal(service_run_line(&status_command, "status --socket nowhere"), 1);
-	assert_true(service_run_complained("no socket at 'nowhere'"));
+	assert_int_equal(command_run(&status_command, ""), 1);
+	assert_true(command_run_complained("is pilotlightd running?"));
+	assert_int_equal(command_run(&status_command, "--socket nowhere"), 1);
+	assert_true(command_run_complained("no socket at 'nowhere'"));
 }
 
 static void the_state_has_no_selection(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&status_command, "status nginx"), 2);
-	assert_true(service_run_complained("'nginx'"));
-	assert_int_equal(service_run_line(&status_command, "status --last 1h"), 2);
-	assert_string_equal(service.out, "");
+	assert_int_equal(command_run(&status_command, "nginx"), 2);
+	assert_true(command_run_complained("'nginx'"));
+	assert_int_equal(command_run(&status_command, "--last 1h"), 2);
+	assert_string_equal(ran.out, "");
 }
 
 static void failing_allocations_end_the_state(void **state)
@@ -392,7 +380,7 @@ static void failing_allocations_end_the_state(void **state)
 		int status;
 
 		fail_allocation(n);
-		status = service_run_line(&status_command, "status");
+		status = command_run(&status_command, "");
 		if (!allocation_failed()) {
 			assert_int_equal(status, 0);
 			break;
@@ -418,9 +406,9 @@ static void a_gone_reader_gets_no_message(void **state)
 	status = command_main(&report_command, 1, argv);
 	(void)dup2(saved, STDOUT_FILENO);
 	(void)close(saved);
-	command_run_restore(STDERR_FILENO, err, service.err);
+	command_run_restore(STDERR_FILENO, err, ran.err);
 	assert_int_equal(status, 1);
-	assert_string_equal(service.err, "");
+	assert_string_equal(ran.err, "");
 }
 
 /* Until these words have come; false at the end. */

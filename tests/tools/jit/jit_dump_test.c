@@ -13,7 +13,7 @@
 /* A record of each kind. */
 static void write_example(void)
 {
-	struct jitdump_fixture *dump = &ran.dump;
+	struct jitdump_fixture *dump = &jit_run.dump;
 
 	jitdump_fixture_header(dump, 1234);
 	jitdump_fixture_begin_debug(dump, 5000000001, 0x7f0000001000, 2);
@@ -53,7 +53,7 @@ static void every_record_is_a_line(void **state)
 static void the_other_byte_order_is_said(void **state)
 {
 	(void)state;
-	ran.dump.is_swapped = true;
+	jit_run.dump.is_swapped = true;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "40 bytes, of the other byte order\n"));
@@ -88,8 +88,8 @@ static void json_is_an_object_a_line(void **state)
 static void hostile_names_are_made_safe(void **state)
 {
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 1);
-	jitdump_fixture_load(&ran.dump, 1, 1, 0x1000, 4, 0, "a\xff\x1b[2J\n\"b");
+	jitdump_fixture_header(&jit_run.dump, 1);
+	jitdump_fixture_load(&jit_run.dump, 1, 1, 0x1000, 4, 0, "a\xff\x1b[2J\n\"b");
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_non_null(
 		strstr(ran.out, "  a\xef\xbf\xbd\xef\xbf\xbd[2J\xef\xbf\xbd\"b  (index 0)\n"));
@@ -100,9 +100,9 @@ static void hostile_names_are_made_safe(void **state)
 static void oddities_of_code_are_shown(void **state)
 {
 	(void)state;
-	jitdump_fixture_header_of(&ran.dump, 1, 0xdeadbeef, 1);
-	jitdump_fixture_begin_load(&ran.dump, 1, 1, 0, 0x1000, 4, 0, "llvm");
-	jitdump_fixture_end(&ran.dump);
+	jitdump_fixture_header_of(&jit_run.dump, 1, 0xdeadbeef, 1);
+	jitdump_fixture_begin_load(&jit_run.dump, 1, 1, 0, 0x1000, 4, 0, "llvm");
+	jitdump_fixture_end(&jit_run.dump);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "padding 0xdeadbeef, flags 0x1"));
 	assert_non_null(strstr(ran.out, "times of the CPU's counter"));
@@ -112,16 +112,16 @@ static void oddities_of_code_are_shown(void **state)
 static void damage_is_shown_as_that(void **state)
 {
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 1);
+	jitdump_fixture_header(&jit_run.dump, 1);
 	/* A MOVE that is too short, lines without an end, and one that is whole. */
-	jitdump_fixture_begin(&ran.dump, 1, 1);
-	jitdump_fixture_u64(&ran.dump, 0);
-	jitdump_fixture_end(&ran.dump);
-	jitdump_fixture_begin_debug(&ran.dump, 2, 0x1000, 2);
-	jitdump_fixture_debug_entry(&ran.dump, 0x1000, 1, 0, "a");
-	jitdump_fixture_fill(&ran.dump, 0x41, 20);
-	jitdump_fixture_end(&ran.dump);
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x1000, 4, 0, "whole");
+	jitdump_fixture_begin(&jit_run.dump, 1, 1);
+	jitdump_fixture_u64(&jit_run.dump, 0);
+	jitdump_fixture_end(&jit_run.dump);
+	jitdump_fixture_begin_debug(&jit_run.dump, 2, 0x1000, 2);
+	jitdump_fixture_debug_entry(&jit_run.dump, 0x1000, 1, 0, "a");
+	jitdump_fixture_fill(&jit_run.dump, 0x41, 20);
+	jitdump_fixture_end(&jit_run.dump);
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "MOVE            (damaged, id 1, 24 bytes)\n"));
 	assert_non_null(strstr(ran.out,
@@ -136,10 +136,10 @@ static void damage_is_shown_as_that(void **state)
 static void a_partial_tail_is_told(void **state)
 {
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 1);
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x1000, 4, 0, "whole");
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x2000, 400, 0, "partial");
-	ran.dump.size -= 300;
+	jitdump_fixture_header(&jit_run.dump, 1);
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x2000, 400, 0, "partial");
+	jit_run.dump.size -= 300;
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_null(strstr(ran.out, "partial"));
 	assert_non_null(strstr(ran.out, "0x0000006a                      (a record that is not "
@@ -153,11 +153,11 @@ static void what_follows_an_impossible_size_is_lost(void **state)
 	size_t at;
 
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 1);
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x1000, 4, 0, "whole");
-	at = ran.dump.size;
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x2000, 4, 0, "lost");
-	jitdump_fixture_set_u32(&ran.dump, at + 4, 15);
+	jitdump_fixture_header(&jit_run.dump, 1);
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
+	at = jit_run.dump.size;
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x2000, 4, 0, "lost");
+	jitdump_fixture_set_u32(&jit_run.dump, at + 4, 15);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_null(strstr(ran.out, "lost"));
 	assert_non_null(strstr(ran.out, "(a record of an impossible size: 65 bytes)\n"));
@@ -170,7 +170,7 @@ static void what_follows_an_impossible_size_is_lost(void **state)
 static void a_header_alone_is_a_dump(void **state)
 {
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 77);
+	jitdump_fixture_header(&jit_run.dump, 77);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_int_equal(jit_run_lines(ran.out), 1);
 	assert_non_null(strstr(ran.out, "pid 77"));
@@ -181,22 +181,22 @@ static void what_is_no_dump_fails(void **state)
 	(void)state;
 	assert_true(jit_run_write("no dump at all, whatever its length may be\n", 43));
 	assert_int_equal(jit_run_file(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no jitdump file"));
+	assert_true(command_run_complained("is no jitdump file"));
 	assert_true(jit_run_write("", 0));
 	assert_int_equal(jit_run_file(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no jitdump file"));
-	jitdump_fixture_header(&ran.dump, 1);
-	jitdump_fixture_set_u32(&ran.dump, 4, 99);
+	assert_true(command_run_complained("is no jitdump file"));
+	jitdump_fixture_header(&jit_run.dump, 1);
+	jitdump_fixture_set_u32(&jit_run.dump, 4, 99);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("version"));
-	jitdump_fixture_set_u32(&ran.dump, 4, 1);
-	jitdump_fixture_set_u32(&ran.dump, 8, 39);
+	assert_true(command_run_complained("version"));
+	jitdump_fixture_set_u32(&jit_run.dump, 4, 1);
+	jitdump_fixture_set_u32(&jit_run.dump, 8, 39);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("header"));
-	jitdump_fixture_set_u32(&ran.dump, 8, 40);
-	ran.dump.size = 20;
+	assert_true(command_run_complained("header"));
+	jitdump_fixture_set_u32(&jit_run.dump, 8, 40);
+	jit_run.dump.size = 20;
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("shorter than a jitdump header"));
+	assert_true(command_run_complained("shorter than a jitdump header"));
 	assert_string_equal(ran.out, "");
 }
 
@@ -204,25 +204,25 @@ static void what_is_no_dump_fails(void **state)
 static void only_regular_files_are_read(void **state)
 {
 	(void)state;
-	assert_int_equal(mkfifo(ran.path, 0600), 0);
+	assert_int_equal(mkfifo(jit_run.path, 0600), 0);
 	assert_int_equal(jit_run_file(&jit_dump, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no regular file"));
-	assert_int_equal(jit_run_line(&jit_dump, ran.folder), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no regular file"));
-	assert_int_equal(jit_run_line(&jit_dump, "/dev/zero"), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no regular file"));
-	assert_int_equal(jit_run_line(&jit_dump, "/nonexistent/x"), EXIT_FAILURE);
-	assert_true(jit_run_complained("cannot open '/nonexistent/x': No such file"));
+	assert_true(command_run_complained("is no regular file"));
+	assert_int_equal(command_run(&jit_dump, test_folder), EXIT_FAILURE);
+	assert_true(command_run_complained("is no regular file"));
+	assert_int_equal(command_run(&jit_dump, "/dev/zero"), EXIT_FAILURE);
+	assert_true(command_run_complained("is no regular file"));
+	assert_int_equal(command_run(&jit_dump, "/nonexistent/x"), EXIT_FAILURE);
+	assert_true(command_run_complained("cannot open '/nonexistent/x': No such file"));
 }
 
 static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
 {
-	char *argv[] = { (char *)"dump", ran.path, NULL };
+	char *argv[] = { (char *)"dump", jit_run.path, NULL };
 	int out, err, full, pipes[2];
 
 	(void)state;
 	write_example();
-	assert_true(jit_run_write(ran.dump.bytes, ran.dump.size));
+	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	assert_true(full >= 0);
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
@@ -239,7 +239,7 @@ static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
 		command_run_restore(STDERR_FILENO, err, ran.err);
 		assert_int_equal(ran.status, EXIT_FAILURE);
 		if (i == 0)
-			assert_true(jit_run_complained("standard output"));
+			assert_true(command_run_complained("standard output"));
 		else
 			assert_string_equal(ran.err, "");
 	}
@@ -253,14 +253,14 @@ static void failing_allocations_are_told(void **state)
 
 	(void)state;
 	write_example();
-	assert_true(jit_run_write(ran.dump.bytes, ran.dump.size));
+	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		(void)jit_run_file(&jit_dump, "");
 		if (!allocation_failed())
 			break;
 		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(jit_run_complained("Cannot allocate memory"));
+		assert_true(command_run_complained("Cannot allocate memory"));
 	}
 	assert_int_equal(ran.status, EXIT_SUCCESS);
 	assert_true(n > 2);

@@ -40,19 +40,19 @@ static void a_jitdump_is_listed(void **state)
 	char *line;
 
 	(void)state;
-	if (!jit_child_start(&child, ran.folder)) {
+	if (!jit_child_start(&child, test_folder)) {
 		print_message("no executable mapping of a file in /tmp\n");
 		skip();
 	}
 	assert_true(jit_child_write(&child));
-	assert_int_equal(jit_run_line(&jit_list, ""), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
 	assert_memory_equal(ran.out, "    PID  COMMAND ", 17);
 	line = line_of(child.pid, false);
 	assert_non_null(line);
 	assert_true(has_figures(line, "jitdump", 2));
 	assert_non_null(strstr(line, child.path));
-	assert_int_equal(jit_run_line(&jit_list, "--json"), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, "--json"), EXIT_SUCCESS);
 	line = line_of(child.pid, true);
 	assert_non_null(line);
 	assert_non_null(strstr(line, "\"kind\":\"jitdump\",\"path\":\""));
@@ -73,19 +73,19 @@ static void a_perf_map_is_listed(void **state)
 		print_message("no executable memory\n");
 		skip();
 	}
-	assert_int_equal(jit_run_line(&jit_list, "--json"), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, "--json"), EXIT_SUCCESS);
 	line = line_of(child.pid, true);
 	assert_non_null(line);
 	assert_non_null(strstr(line, "\"kind\":\"perf-map\",\"path\":\"/tmp/perf-"));
 	assert_non_null(strstr(line, "\"records\":1,\"symbols\":1,"));
 	assert_non_null(strstr(line, "\"age_s\":null"));
-	assert_int_equal(jit_run_line(&jit_list, ""), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, ""), EXIT_SUCCESS);
 	line = line_of(child.pid, false);
 	assert_non_null(line);
 	assert_true(has_figures(line, "perf-map", 1));
 	/* Without it there is still code, of which nothing tells. */
 	assert_int_equal(unlink(child.path), 0);
-	assert_int_equal(jit_run_line(&jit_list, ""), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, ""), EXIT_SUCCESS);
 	line = line_of(child.pid, false);
 	assert_non_null(line);
 	assert_non_null(strstr(line, "(neither jitdump nor perf map)"));
@@ -98,11 +98,11 @@ static void failing_allocations_are_told(void **state)
 	(void)state;
 	for (size_t n = 0; n < 4; n++) {
 		fail_allocation(n);
-		assert_int_equal(jit_run_line(&jit_list, ""), EXIT_FAILURE);
+		assert_int_equal(command_run(&jit_list, ""), EXIT_FAILURE);
 		assert_true(allocation_failed());
-		assert_true(jit_run_complained("Cannot allocate memory"));
+		assert_true(command_run_complained("Cannot allocate memory"));
 	}
-	assert_int_equal(jit_run_line(&jit_list, ""), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_list, ""), EXIT_SUCCESS);
 }
 
 #define JIT_TEST(function) \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs a command of `pilotlight jit` within the test, over files of a folder of its own. */
+/* Runs the commands of `pilotlight jit` on a file in a temporary folder. */
 #pragma once
 
 #include "tests/jit/jitdump_fixture.h"
 #include "tests/tools/command_run.h"
+#include "tests/tools/test_folder.h"
 #include "tools/jit/jit_commands.h"
 
 #include <fcntl.h>
@@ -12,39 +13,33 @@
 #include <string.h>
 #include <unistd.h>
 
-struct jit_run {
-	char folder[32];
-	char path[64]; /* of the file in it */
+static struct jit_run {
+	char path[64]; /* of the file */
 	struct jitdump_fixture dump;
-	int status;
-	char out[COMMAND_RUN_TEXT_BYTES], err[COMMAND_RUN_TEXT_BYTES];
-};
-
-static struct jit_run ran;
+} jit_run;
 
 static inline int jit_run_set_up(void **state)
 {
-	(void)state;
-	(void)strcpy(ran.folder, "/tmp/jit-run.XXXXXX");
-	if (!mkdtemp(ran.folder))
+	if (test_folder_enter(state) < 0)
 		return -1;
-	(void)snprintf(ran.path, sizeof(ran.path), "%s/jit-1234.dump", ran.folder);
-	ran.dump = (struct jitdump_fixture){ 0 };
+	(void)snprintf(jit_run.path, sizeof(jit_run.path), "%s/jit-1234.dump", test_folder);
+	jit_run.dump = (struct jitdump_fixture){ 0 };
 	return 0;
 }
 
 static inline int jit_run_tear_down(void **state)
 {
 	(void)state;
-	jitdump_fixture_done(&ran.dump);
-	(void)unlink(ran.path);
-	return rmdir(ran.folder);
+	jitdump_fixture_done(&jit_run.dump);
+	(void)unlink(jit_run.path);
+	/* Fails if the command left a file of its own behind. */
+	return chdir("/") == 0 ? rmdir(test_folder) : -1;
 }
 
-/* The file becomes these bytes. */
+/* Replaces the file's content. */
 static inline bool jit_run_write(const void *bytes, size_t size)
 {
-	int fd = open(ran.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(jit_run.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	bool is_written = fd >= 0 && write(fd, bytes, size) == (ssize_t)size;
 
 	if (fd >= 0)
@@ -52,35 +47,20 @@ static inline bool jit_run_write(const void *bytes, size_t size)
 	return is_written;
 }
 
-/* `line` is split at its spaces. Returns the exit status. */
-static inline int jit_run_line(const struct command *command, const char *line)
-{
-	char *argv[COMMAND_RUN_WORDS_MAX + 1] = { (char *)command->name };
-	int argc = command_run_split(line, argv, 1);
-
-	ran.status = command_run_words(command, argc, argv, "", 0, ran.out, ran.err);
-	return ran.status;
-}
-
-/* With `options` before the path of the file. */
+/* Runs a command on the file, with `options` before its path. */
 static inline int jit_run_file(const struct command *command, const char *options)
 {
 	char line[512];
 
-	(void)snprintf(line, sizeof(line), "%s%s%s", options, *options ? " " : "", ran.path);
-	return jit_run_line(command, line);
+	(void)snprintf(line, sizeof(line), "%s%s%s", options, *options ? " " : "", jit_run.path);
+	return command_run(command, line);
 }
 
-/* With the dump as the file; -1 where that cannot be written. */
+/* Writes the dump to the file and runs a command on it; -1 if it cannot be written. */
 static inline int jit_run_dump(const struct command *command, const char *options)
 {
-	return jit_run_write(ran.dump.bytes, ran.dump.size) ? jit_run_file(command, options) : -1;
-}
-
-/* Was there one line on standard error, with these words? */
-static inline bool jit_run_complained(const char *words)
-{
-	return command_run_is_complaint(ran.err, words);
+	return jit_run_write(jit_run.dump.bytes, jit_run.dump.size) ? jit_run_file(command, options)
+								    : -1;
 }
 
 static inline size_t jit_run_lines(const char *text)

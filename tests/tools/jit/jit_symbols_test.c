@@ -11,7 +11,7 @@
 /* `second` is put over the end of `first`, which moves away later. */
 static void write_example(void)
 {
-	struct jitdump_fixture *dump = &ran.dump;
+	struct jitdump_fixture *dump = &jit_run.dump;
 
 	jitdump_fixture_header(dump, 1);
 	jitdump_fixture_load(dump, 5000000000, 1, 0x20000, 0x100, 0, "above");
@@ -76,18 +76,18 @@ static void a_perf_map_is_sorted_and_its_last_line_wins(void **state)
 				     "7f0000002000 20 with a blank\n"
 				     "7f0000003000 10 without an end\n");
 	assert_int_equal(jit_run_file(&jit_symbols, "--at 5.0"), EXIT_FAILURE);
-	assert_true(jit_run_complained("leave --at out"));
+	assert_true(command_run_complained("leave --at out"));
 }
 
 static void times_of_the_cpu_cannot_be_asked_for(void **state)
 {
 	(void)state;
-	jitdump_fixture_header_of(&ran.dump, 1, 0, 1);
-	jitdump_fixture_load(&ran.dump, 5000000000, 1, 0x20000, 0x100, 0, "hot");
+	jitdump_fixture_header_of(&jit_run.dump, 1, 0, 1);
+	jitdump_fixture_load(&jit_run.dump, 5000000000, 1, 0x20000, 0x100, 0, "hot");
 	assert_int_equal(jit_run_dump(&jit_symbols, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "20000 100 hot\n");
 	assert_int_equal(jit_run_dump(&jit_symbols, "--at 5.0"), EXIT_FAILURE);
-	assert_true(jit_run_complained("the CPU's counter"));
+	assert_true(command_run_complained("the CPU's counter"));
 }
 
 static void what_comes_before_an_impossible_record_is_shown(void **state)
@@ -95,14 +95,14 @@ static void what_comes_before_an_impossible_record_is_shown(void **state)
 	size_t at;
 
 	(void)state;
-	jitdump_fixture_header(&ran.dump, 1);
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x1000, 4, 0, "whole");
-	at = ran.dump.size;
-	jitdump_fixture_load(&ran.dump, 3, 1, 0x2000, 4, 0, "lost");
-	jitdump_fixture_set_u32(&ran.dump, at + 4, 0xffffffff);
+	jitdump_fixture_header(&jit_run.dump, 1);
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
+	at = jit_run.dump.size;
+	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x2000, 4, 0, "lost");
+	jitdump_fixture_set_u32(&jit_run.dump, at + 4, 0xffffffff);
 	assert_int_equal(jit_run_dump(&jit_symbols, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "1000 4 whole\n");
-	assert_true(jit_run_complained("continuing with what comes before"));
+	assert_true(command_run_complained("continuing with what comes before"));
 }
 
 static void what_is_neither_fails(void **state)
@@ -110,9 +110,9 @@ static void what_is_neither_fails(void **state)
 	(void)state;
 	assert_true(jit_run_write("\177ELF and more\nof it\n", 20));
 	assert_int_equal(jit_run_file(&jit_symbols, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("neither a jitdump file nor a perf map"));
-	assert_int_equal(jit_run_line(&jit_symbols, "/dev/null"), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no regular file"));
+	assert_true(command_run_complained("neither a jitdump file nor a perf map"));
+	assert_int_equal(command_run(&jit_symbols, "/dev/null"), EXIT_FAILURE);
+	assert_true(command_run_complained("is no regular file"));
 	/* A perf map in which there is nothing as yet. */
 	assert_true(jit_run_write("", 0));
 	assert_int_equal(jit_run_file(&jit_symbols, ""), EXIT_SUCCESS);
@@ -125,14 +125,14 @@ static void failing_allocations_are_told(void **state)
 
 	(void)state;
 	write_example();
-	assert_true(jit_run_write(ran.dump.bytes, ran.dump.size));
+	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		(void)jit_run_file(&jit_symbols, "");
 		if (!allocation_failed())
 			break;
 		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(jit_run_complained("Cannot allocate memory"));
+		assert_true(command_run_complained("Cannot allocate memory"));
 	}
 	assert_int_equal(ran.status, EXIT_SUCCESS);
 	assert_int_equal(jit_run_lines(ran.out), 4);

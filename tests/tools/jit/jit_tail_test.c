@@ -68,7 +68,7 @@ static bool has_line(struct tail *tail)
 
 static void start_child(struct jit_child *child, bool is_jitdump)
 {
-	if (jit_child_start(child, is_jitdump ? ran.folder : NULL))
+	if (jit_child_start(child, is_jitdump ? test_folder : NULL))
 		return;
 	print_message("no executable mapping of a file in /tmp\n");
 	skip();
@@ -185,15 +185,15 @@ static void who_has_no_file_is_told(void **state)
 
 	(void)state;
 	(void)snprintf(line, sizeof(line), "%d", (int)getpid());
-	assert_int_equal(jit_run_line(&jit_tail, line), EXIT_FAILURE);
-	assert_true(jit_run_complained("has neither a jitdump file nor a perf map"));
+	assert_int_equal(command_run(&jit_tail, line), EXIT_FAILURE);
+	assert_true(command_run_complained("has neither a jitdump file nor a perf map"));
 	pid = fork();
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	(void)snprintf(line, sizeof(line), "%d", (int)pid);
-	assert_int_equal(jit_run_line(&jit_tail, line), EXIT_FAILURE);
-	assert_true(jit_run_complained("No such process"));
+	assert_int_equal(command_run(&jit_tail, line), EXIT_FAILURE);
+	assert_true(command_run_complained("No such process"));
 }
 
 static void a_file_of_another_user_is_not_read(void **state)
@@ -209,8 +209,8 @@ static void a_file_of_another_user_is_not_read(void **state)
 	start_child(&child, false);
 	assert_int_equal(chown(child.path, 65534, 65534), 0);
 	(void)snprintf(line, sizeof(line), "-n all %d", (int)child.pid);
-	assert_int_equal(jit_run_line(&jit_tail, line), EXIT_FAILURE);
-	assert_true(jit_run_complained("it belongs to somebody else"));
+	assert_int_equal(command_run(&jit_tail, line), EXIT_FAILURE);
+	assert_true(command_run_complained("it belongs to somebody else"));
 	jit_child_end(&child);
 }
 
@@ -224,13 +224,13 @@ static void failing_allocations_are_told(void **state)
 	(void)snprintf(line, sizeof(line), "%d", (int)getpid());
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		(void)jit_run_line(&jit_tail, line);
+		(void)command_run(&jit_tail, line);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(jit_run_complained("Cannot allocate memory"));
+		assert_true(command_run_complained("Cannot allocate memory"));
 	}
-	assert_true(jit_run_complained("neither"));
+	assert_true(command_run_complained("neither"));
 	assert_true(n > 3);
 }
 

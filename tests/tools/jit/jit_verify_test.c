@@ -11,20 +11,20 @@
 
 static void begin(void)
 {
-	jitdump_fixture_header(&ran.dump, 1);
+	jitdump_fixture_header(&jit_run.dump, 1);
 }
 
 static void load(uint64_t time_ns, uint64_t address)
 {
-	jitdump_fixture_load(&ran.dump, time_ns, 1, address, 64, time_ns, "hot");
+	jitdump_fixture_load(&jit_run.dump, time_ns, 1, address, 64, time_ns, "hot");
 }
 
 /* Lines of one entry, at `address` + `distance`. */
 static void lines(uint64_t time_ns, uint64_t address, int64_t distance)
 {
-	jitdump_fixture_begin_debug(&ran.dump, time_ns, address, 1);
-	jitdump_fixture_debug_entry(&ran.dump, address + (uint64_t)distance, 1, 1, "a.js");
-	jitdump_fixture_end(&ran.dump);
+	jitdump_fixture_begin_debug(&jit_run.dump, time_ns, address, 1);
+	jitdump_fixture_debug_entry(&jit_run.dump, address + (uint64_t)distance, 1, 1, "a.js");
+	jitdump_fixture_end(&jit_run.dump);
 }
 
 /* How often the kind is told, in JSON. */
@@ -63,15 +63,15 @@ static void a_good_file_has_none(void **state)
 	begin();
 	lines(5, 0x1000, 0);
 	load(5, 0x1000);
-	jitdump_fixture_move(&ran.dump, 6, 1, 0x1000, 0x2000, 64, 5);
-	jitdump_fixture_unwinding(&ran.dump, 7, 48, 20);
+	jitdump_fixture_move(&jit_run.dump, 6, 1, 0x1000, 0x2000, 64, 5);
+	jitdump_fixture_unwinding(&jit_run.dump, 7, 48, 20);
 	load(7, 0x1000);
-	jitdump_fixture_close(&ran.dump, 8);
+	jitdump_fixture_close(&jit_run.dump, 8);
 	assert_int_equal(jit_run_dump(&jit_verify, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "6 records, nothing to tell of\n");
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "");
-	ran.dump.size -= 16;
+	jit_run.dump.size -= 16;
 	assert_int_equal(jit_run_dump(&jit_verify, ""), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "  no-close         the last record is no CLOSE\n"));
 }
@@ -81,15 +81,15 @@ static void oddities_of_the_header_are_told(void **state)
 	(void)state;
 	begin();
 	load(5, 0x1000);
-	jitdump_fixture_set_u32(&ran.dump, 12, 0);
+	jitdump_fixture_set_u32(&jit_run.dump, 12, 0);
 	check_only("header-machine", 12);
-	jitdump_fixture_set_u32(&ran.dump, 12, 62);
-	jitdump_fixture_set_u32(&ran.dump, 16, 0xdeadbeef);
+	jitdump_fixture_set_u32(&jit_run.dump, 12, 62);
+	jitdump_fixture_set_u32(&jit_run.dump, 16, 0xdeadbeef);
 	check_only("header-padding", 16);
-	jitdump_fixture_set_u32(&ran.dump, 16, 0);
-	jitdump_fixture_set_u64(&ran.dump, 32, 6);
+	jitdump_fixture_set_u32(&jit_run.dump, 16, 0);
+	jitdump_fixture_set_u64(&jit_run.dump, 32, 6);
 	check_only("header-flags", 32);
-	jitdump_fixture_set_u64(&ran.dump, 32, 1);
+	jitdump_fixture_set_u64(&jit_run.dump, 32, 1);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_SUCCESS);
 	assert_int_equal(count("cpu-clock"), 1);
 }
@@ -98,12 +98,12 @@ static void a_header_without_records_is_looked_at(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_set_u32(&ran.dump, 16, 1);
+	jitdump_fixture_set_u32(&jit_run.dump, 16, 1);
 	check_only("header-padding", 16);
 	/* Eight bytes more of it. */
-	jitdump_fixture_set_u32(&ran.dump, 16, 0);
-	jitdump_fixture_set_u32(&ran.dump, 8, 48);
-	jitdump_fixture_u64(&ran.dump, 0);
+	jitdump_fixture_set_u32(&jit_run.dump, 16, 0);
+	jitdump_fixture_set_u32(&jit_run.dump, 8, 48);
+	jitdump_fixture_u64(&jit_run.dump, 0);
 	check_only("header-size", 8);
 }
 
@@ -114,21 +114,21 @@ static void clocks_are_told_apart(void **state)
 	(void)state;
 	begin();
 	load(5, 0x1000);
-	jitdump_fixture_set_u64(&ran.dump, 24, now_us);
+	jitdump_fixture_set_u64(&jit_run.dump, 24, now_us);
 	check_only("header-clock", 24);
-	jitdump_fixture_set_u64(&ran.dump, 24, now_us * 1000);
+	jitdump_fixture_set_u64(&jit_run.dump, 24, now_us * 1000);
 	check_only("header-clock", 24);
 	/* Of the same clock, but later than what it comes before. */
-	jitdump_fixture_set_u64(&ran.dump, 24, 6);
+	jitdump_fixture_set_u64(&jit_run.dump, 24, 6);
 	check_only("header-clock", 24);
 	assert_non_null(strstr(ran.out, "0.000000006, is later than"));
-	jitdump_fixture_set_u64(&ran.dump, 24, 4);
-	jitdump_fixture_set_u64(&ran.dump, 40 + 8, now_us * 1000);
+	jitdump_fixture_set_u64(&jit_run.dump, 24, 4);
+	jitdump_fixture_set_u64(&jit_run.dump, 40 + 8, now_us * 1000);
 	check_only("clock", 48);
-	jitdump_fixture_set_u64(&ran.dump, 40 + 8, now_us);
+	jitdump_fixture_set_u64(&jit_run.dump, 40 + 8, now_us);
 	check_only("clock", 48);
-	jitdump_fixture_set_u64(&ran.dump, 24, 0);
-	jitdump_fixture_set_u64(&ran.dump, 40 + 8, 0);
+	jitdump_fixture_set_u64(&jit_run.dump, 24, 0);
+	jitdump_fixture_set_u64(&jit_run.dump, 40 + 8, 0);
 	check_only("clock", 48);
 }
 
@@ -149,15 +149,15 @@ static void damaged_records_are_told(void **state)
 
 	(void)state;
 	begin();
-	at = ran.dump.size;
-	jitdump_fixture_begin(&ran.dump, 1, 5);
-	jitdump_fixture_u64(&ran.dump, 0);
-	jitdump_fixture_end(&ran.dump);
+	at = jit_run.dump.size;
+	jitdump_fixture_begin(&jit_run.dump, 1, 5);
+	jitdump_fixture_u64(&jit_run.dump, 0);
+	jitdump_fixture_end(&jit_run.dump);
 	load(5, 0x1000);
 	check_only("damaged", at);
-	at = ran.dump.size;
+	at = jit_run.dump.size;
 	load(6, 0x2000);
-	jitdump_fixture_set_u32(&ran.dump, at + 4, 3);
+	jitdump_fixture_set_u32(&jit_run.dump, at + 4, 3);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_FAILURE);
 	assert_int_equal(count("record-size"), 1);
 	assert_int_equal(count("partial-tail"), 0);
@@ -169,11 +169,11 @@ static void a_partial_tail_is_told(void **state)
 
 	(void)state;
 	begin();
-	at = ran.dump.size;
+	at = jit_run.dump.size;
 	load(5, 0x1000);
-	ran.dump.size -= 70;
+	jit_run.dump.size -= 70;
 	check_only("partial-tail", at);
-	ran.dump.size = at + 5;
+	jit_run.dump.size = at + 5;
 	check_only("partial-tail", at);
 }
 
@@ -181,8 +181,8 @@ static void unknown_records_are_told(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_begin(&ran.dump, 5, 5);
-	jitdump_fixture_end(&ran.dump);
+	jitdump_fixture_begin(&jit_run.dump, 5, 5);
+	jitdump_fixture_end(&jit_run.dump);
 	check_only("unknown-record", 40);
 }
 
@@ -191,7 +191,7 @@ static void each_other_pid_is_told_once(void **state)
 	(void)state;
 	begin();
 	for (uint32_t i = 0; i < 100; i++)
-		jitdump_fixture_load(&ran.dump, 5 + i, 2 + i % 3, 0x1000, 64, i, "hot");
+		jitdump_fixture_load(&jit_run.dump, 5 + i, 2 + i % 3, 0x1000, 64, i, "hot");
 	check_only("pids", 56);
 	assert_int_equal(count("pids"), 3);
 }
@@ -200,25 +200,25 @@ static void oddities_of_code_are_told(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_load(&ran.dump, 5, 1, 0x1000, 4, 0, "");
+	jitdump_fixture_load(&jit_run.dump, 5, 1, 0x1000, 4, 0, "");
 	check_only("no-name", 40);
-	ran.dump.size = 40;
-	jitdump_fixture_load(&ran.dump, 5, 1, 0x1000, 4, 0,
+	jit_run.dump.size = 40;
+	jitdump_fixture_load(&jit_run.dump, 5, 1, 0x1000, 4, 0,
 		"a\xff"
 		"b");
 	check_only("name-text", 96);
-	ran.dump.size = 40;
-	jitdump_fixture_load(&ran.dump, 5, 1, 0x1000, 4, 0, "*\xc3\xbcn\xc3\xaf");
+	jit_run.dump.size = 40;
+	jitdump_fixture_load(&jit_run.dump, 5, 1, 0x1000, 4, 0, "*\xc3\xbcn\xc3\xaf");
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_SUCCESS);
-	ran.dump.size = 40;
-	jitdump_fixture_load_without_code(&ran.dump, 5, 1, 0x1000, 4, 0, "stub");
+	jit_run.dump.size = 40;
+	jitdump_fixture_load_without_code(&jit_run.dump, 5, 1, 0x1000, 4, 0, "stub");
 	check_only("no-code", 80);
-	ran.dump.size = 40;
-	jitdump_fixture_begin_load(&ran.dump, 5, 1, 0, 0x1000, 0, 0, "llvm");
-	jitdump_fixture_end(&ran.dump);
+	jit_run.dump.size = 40;
+	jitdump_fixture_begin_load(&jit_run.dump, 5, 1, 0, 0x1000, 0, 0, "llvm");
+	jitdump_fixture_end(&jit_run.dump);
 	check_only("vma", 64);
-	ran.dump.size = 40;
-	jitdump_fixture_load_without_code(&ran.dump, 5, 1, UINT64_MAX - 2, 4, 0, "end");
+	jit_run.dump.size = 40;
+	jitdump_fixture_load_without_code(&jit_run.dump, 5, 1, UINT64_MAX - 2, 4, 0, "end");
 	check_only("address", 72);
 }
 
@@ -229,17 +229,17 @@ static void moves_need_what_they_move(void **state)
 	(void)state;
 	begin();
 	load(5, 0x1000);
-	at = ran.dump.size;
-	jitdump_fixture_move(&ran.dump, 6, 1, 0x5000, 0x6000, 64, 1);
+	at = jit_run.dump.size;
+	jitdump_fixture_move(&jit_run.dump, 6, 1, 0x5000, 0x6000, 64, 1);
 	check_only("move-unknown", at + 32);
-	ran.dump.size = at;
-	jitdump_fixture_move(&ran.dump, 6, 1, 0x1000, 0x6000, 32, 1);
+	jit_run.dump.size = at;
+	jitdump_fixture_move(&jit_run.dump, 6, 1, 0x1000, 0x6000, 32, 1);
 	check_only("move-size", at + 48);
-	ran.dump.size = at;
-	jitdump_fixture_move(&ran.dump, 6, 1, 0x1000, 0x6000, 64, 1);
-	jitdump_fixture_move(&ran.dump, 7, 1, 0x1000, 0x7000, 64, 1);
+	jit_run.dump.size = at;
+	jitdump_fixture_move(&jit_run.dump, 6, 1, 0x1000, 0x6000, 64, 1);
+	jitdump_fixture_move(&jit_run.dump, 7, 1, 0x1000, 0x7000, 64, 1);
 	check_only("move-unknown", at + 64 + 32);
-	jitdump_fixture_set_u64(&ran.dump, at + 24, 0);
+	jitdump_fixture_set_u64(&jit_run.dump, at + 24, 0);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_FAILURE);
 	assert_int_equal(count("vma"), 1);
 }
@@ -254,7 +254,7 @@ static void lines_need_their_code(void **state)
 	/* Other records may stand between. */
 	load(5, 0x2000);
 	load(5, 0x1000);
-	at = ran.dump.size;
+	at = jit_run.dump.size;
 	lines(6, 0x1000, 0);
 	check_only("lines-unclaimed", at);
 	assert_int_equal(count("lines-unclaimed"), 1);
@@ -269,19 +269,19 @@ static void damaged_lines_are_told(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_begin_debug(&ran.dump, 5, 0x1000, 2);
-	jitdump_fixture_debug_entry(&ran.dump, 0x1000, 1, 0, "a");
-	jitdump_fixture_fill(&ran.dump, 0x41, 20);
-	jitdump_fixture_end(&ran.dump);
+	jitdump_fixture_begin_debug(&jit_run.dump, 5, 0x1000, 2);
+	jitdump_fixture_debug_entry(&jit_run.dump, 0x1000, 1, 0, "a");
+	jitdump_fixture_fill(&jit_run.dump, 0x41, 20);
+	jitdump_fixture_end(&jit_run.dump);
 	load(5, 0x1000);
 	check_only("lines-damaged", 40);
 	assert_non_null(strstr(ran.out, "entry 2 of 2 makes no sense"));
-	ran.dump.size = 40;
+	jit_run.dump.size = 40;
 	lines(5, 0x100000000000, -((int64_t)1 << 40));
 	load(5, 0x100000000000);
 	check_only("lines-damaged", 40);
 	/* What Erlang does is no damage. */
-	ran.dump.size = 40;
+	jit_run.dump.size = 40;
 	lines(5, 0x100000000000, -50);
 	load(5, 0x100000000000);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_SUCCESS);
@@ -306,7 +306,7 @@ static void parts_of_unwinding_must_fit(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_unwinding(&ran.dump, 5, 16, 20);
+	jitdump_fixture_unwinding(&jit_run.dump, 5, 16, 20);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_FAILURE);
 	assert_int_equal(count("unwinding"), 1);
 	assert_int_equal(count("damaged"), 0);
@@ -316,9 +316,9 @@ static void what_follows_close_is_told(void **state)
 {
 	(void)state;
 	begin();
-	jitdump_fixture_close(&ran.dump, 5);
+	jitdump_fixture_close(&jit_run.dump, 5);
 	load(5, 0x1000);
-	jitdump_fixture_close(&ran.dump, 5);
+	jitdump_fixture_close(&jit_run.dump, 5);
 	check_only("after-close", 56);
 	assert_int_equal(count("no-close"), 0);
 }
@@ -328,7 +328,7 @@ static void people_see_some_of_each_kind_and_a_sum(void **state)
 	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 100; i++)
-		jitdump_fixture_load(&ran.dump, 5 + i, 1, 0x1000 * i, 4, i, "");
+		jitdump_fixture_load(&jit_run.dump, 5 + i, 1, 0x1000 * i, 4, i, "");
 	assert_int_equal(jit_run_dump(&jit_verify, ""), EXIT_FAILURE);
 	/* Eight, the note, and an empty line, a title and two sums. */
 	assert_int_equal(jit_run_lines(ran.out), 8 + 1 + 4);
@@ -346,12 +346,12 @@ static void what_is_no_dump_fails(void **state)
 	(void)state;
 	assert_true(jit_run_write("1000 10 a perf map\n", 19));
 	assert_int_equal(jit_run_file(&jit_verify, ""), EXIT_FAILURE);
-	assert_true(jit_run_complained("is no jitdump file"));
-	assert_int_equal(jit_run_line(&jit_verify, "/nonexistent"), EXIT_FAILURE);
-	assert_true(jit_run_complained("cannot open"));
-	assert_int_equal(jit_run_line(&jit_verify, ""), 2);
+	assert_true(command_run_complained("is no jitdump file"));
+	assert_int_equal(command_run(&jit_verify, "/nonexistent"), EXIT_FAILURE);
+	assert_true(command_run_complained("cannot open"));
+	assert_int_equal(command_run(&jit_verify, ""), 2);
 	assert_non_null(strstr(ran.err, "jit verify --help"));
-	assert_int_equal(jit_run_line(&jit_verify, "--help"), EXIT_SUCCESS);
+	assert_int_equal(command_run(&jit_verify, "--help"), EXIT_SUCCESS);
 }
 
 static void failing_allocations_are_told(void **state)
@@ -363,14 +363,14 @@ static void failing_allocations_are_told(void **state)
 	for (uint64_t i = 0; i < 100; i++)
 		lines(5, 0x1000 * i, 0);
 	load(6, 0x1000);
-	assert_true(jit_run_write(ran.dump.bytes, ran.dump.size));
+	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		(void)jit_run_file(&jit_verify, "");
 		if (!allocation_failed())
 			break;
 		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(jit_run_complained("Cannot allocate memory"));
+		assert_true(command_run_complained("Cannot allocate memory"));
 	}
 	assert_int_equal(ran.status, EXIT_FAILURE);
 	assert_string_equal(ran.err, "");

@@ -124,7 +124,7 @@ static int rank_of(uint8_t number)
 {
 	struct symbol_identity identity = identity_of(number);
 	struct symbol_file *file;
-	int r = symbol_cache_find(ran.cache.cache, &identity, &file);
+	int r = symbol_cache_find(symbols_run_cache.cache, &identity, &file);
 
 	if (r == 0) {
 		r = symbol_file_header(file)->rank;
@@ -272,19 +272,19 @@ static void wrong_debug_files_are_told(void **state)
 	make_elf("two.debug", 0x22, true);
 	make_elf("none.debug", 0, true);
 	assert_int_equal(add("--debug two.debug one"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("'two.debug' belongs to another binary: its build-id is "
+	assert_true(command_run_complained("'two.debug' belongs to another binary: its build-id is "
 					   "2222"));
 	assert_int_equal(rank_of(0x11), -ENOENT);
 	assert_int_equal(add("--debug missing one"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("cannot open 'missing'"));
+	assert_true(command_run_complained("cannot open 'missing'"));
 	assert_int_equal(add("--debug /dev/null one"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("'/dev/null' is not an ELF file"));
+	assert_true(command_run_complained("'/dev/null' is not an ELF file"));
 	assert_int_equal(add("none.debug"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("has no build-id, so name its binary"));
+	assert_true(command_run_complained("has no build-id, so name its binary"));
 	/* The worker knows better. */
 	assert_int_equal(add("--debug none.debug refuses"), EXIT_SUCCESS);
 	assert_int_equal(rank_of(0x22), PILOTLIGHT_SYMBOL_RANK_BINARY);
-	assert_true(symbols_run_complained("'none.debug' belongs to another binary or cannot be"));
+	assert_true(command_run_complained("'none.debug' belongs to another binary or cannot be"));
 }
 
 static void files_without_a_build_id_have_a_hash(void **state)
@@ -344,7 +344,7 @@ static void a_cache_that_cannot_be_written_to_is_told_first(void **state)
 	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(add("--cache /proc/self one"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("symbol cache"));
+	assert_true(command_run_complained("symbol cache"));
 	assert_string_equal(ran.out, "");
 }
 

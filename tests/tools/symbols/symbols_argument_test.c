@@ -94,7 +94,7 @@ static void names_of_files_are_paths(void **state)
 
 	(void)state;
 	assert_non_null(before);
-	assert_int_equal(chdir(ran.cache.folder), 0);
+	assert_int_equal(chdir(symbols_run_cache.folder), 0);
 	assert_int_equal(symbols_argument_identity("abcdef12", &identity, &fault), 0);
 	fd = open("abcdef12", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -108,7 +108,7 @@ static void prefixes_are_found(void **state)
 {
 	struct symbol_identity one = cache_fixture_identity(0x3412), found;
 	struct symbol_identity other = cache_fixture_identity(0x3513), hash = one;
-	struct symbol_cache *cache = ran.cache.cache;
+	struct symbol_cache *cache = symbols_run_cache.cache;
 	struct fault fault = { 0 };
 
 	(void)state;
@@ -149,7 +149,7 @@ static void prefixes_that_fail_are_told(void **state)
 		{ "./nothing", -ENOENT, "cannot open './nothing'" },
 	};
 	struct symbol_identity found, identity;
-	struct symbol_cache *cache = ran.cache.cache;
+	struct symbol_cache *cache = symbols_run_cache.cache;
 
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++) {
@@ -191,10 +191,11 @@ static void short_build_ids_are_found(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_int_equal(cache_fixture_store(ran.cache.cache, &identity, 1, 0), 0);
+	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &identity, 1, 0), 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(
-			symbols_argument_find(ran.cache.cache, texts[i], &found, &fault), 0);
+			symbols_argument_find(symbols_run_cache.cache, texts[i], &found, &fault),
+			0);
 		assert_true(symbol_identity_equal(&found, &identity));
 		assert_int_equal(found.id.size, 8);
 	}
@@ -250,13 +251,13 @@ static void failing_allocations_are_told(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(cache_fixture_store(ran.cache.cache, &one, 1, 0), 0);
+	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &one, 1, 0), 0);
 	for (n = 0;; n++) {
 		struct fault fault = { 0 };
 		int r;
 
 		fail_allocation(n);
-		r = symbols_argument_find(ran.cache.cache, "12345a", &found, &fault);
+		r = symbols_argument_find(symbols_run_cache.cache, "12345a", &found, &fault);
 		if (!allocation_failed()) {
 			assert_int_equal(r, 0);
 			break;

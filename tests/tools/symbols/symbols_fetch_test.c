@@ -122,11 +122,11 @@ static void what_no_server_has_is_told(void **state)
 	skip_without_library();
 	assert_int_equal(fetch(UNKNOWN), EXIT_FAILURE);
 	assert_true(
-		symbols_run_complained("cannot fetch the debug file of '" UNKNOWN "' from file:"));
+		command_run_complained("cannot fetch the debug file of '" UNKNOWN "' from file:"));
 	assert_non_null(strstr(ran.err, "no server has a debug file"));
 	put_file(UNKNOWN, "something else");
 	assert_int_equal(fetch(UNKNOWN), EXIT_FAILURE);
-	assert_true(symbols_run_complained("is not its debug file"));
+	assert_true(command_run_complained("is not its debug file"));
 }
 
 static void servers_are_needed(void **state)
@@ -134,21 +134,21 @@ static void servers_are_needed(void **state)
 	(void)state;
 	(void)setenv("DEBUGINFOD_URLS", " ", 1);
 	assert_int_equal(fetch(KNOWN), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no server to ask; name one by --urls"));
+	assert_true(command_run_complained("no server to ask; name one by --urls"));
 	(void)unsetenv("DEBUGINFOD_URLS");
 	assert_int_equal(fetch(KNOWN), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no server to ask"));
+	assert_true(command_run_complained("no server to ask"));
 }
 
 static void only_build_ids_are_asked_for(void **state)
 {
 	(void)state;
 	assert_int_equal(fetch("htlhash:00112233445566778899aabbccddeeff"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("has no build-id"));
+	assert_true(command_run_complained("has no build-id"));
 	assert_int_equal(fetch("main"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("'main' is neither a whole build-id"));
+	assert_true(command_run_complained("'main' is neither a whole build-id"));
 	assert_int_equal(fetch("./missing"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("cannot open './missing'"));
+	assert_true(command_run_complained("cannot open './missing'"));
 }
 
 #define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -19,13 +19,13 @@ static int set_up(void **state)
 	old = cache_fixture_identity(0x0001);
 	negative = cache_fixture_identity(0x9999);
 	if (symbols_run_store_example(&example) < 0 ||
-		cache_fixture_store(ran.cache.cache, &old, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE, 0) <
-			0 ||
-		cache_fixture_store(ran.cache.cache, &negative, 0, 0) < 0)
+		cache_fixture_store(
+			symbols_run_cache.cache, &old, PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE, 0) < 0 ||
+		cache_fixture_store(symbols_run_cache.cache, &negative, 0, 0) < 0)
 		return -1;
-	return cache_fixture_age(&ran.cache, &example, 100) == 0 &&
-			       cache_fixture_age(&ran.cache, &old, 20000) == 0 &&
-			       cache_fixture_age(&ran.cache, &negative, 1000) == 0
+	return cache_fixture_age(&symbols_run_cache, &example, 100) == 0 &&
+			       cache_fixture_age(&symbols_run_cache, &old, 20000) == 0 &&
+			       cache_fixture_age(&symbols_run_cache, &negative, 1000) == 0
 		       ? 0
 		       : -1;
 }
@@ -87,7 +87,7 @@ static void damaged_headers_are_listed(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 
 	(void)state;
-	assert_int_equal(truncate(cache_fixture_path(&ran.cache, &example, path), 100), 0);
+	assert_int_equal(truncate(cache_fixture_path(&symbols_run_cache, &example, path), 100), 0);
 	assert_int_equal(symbols_run(&symbols_list, "--sort name"), EXIT_SUCCESS);
 	assert_true(has_in_order("12345a5a", "(unreadable)", "damaged\n"));
 	assert_int_equal(symbols_run(&symbols_list, "--json"), EXIT_SUCCESS);
@@ -102,16 +102,18 @@ static void too_many_to_sort_are_told(void **state)
 
 	(void)state;
 	for (int folder = 0; folder < FOLDERS; folder++) {
-		(void)snprintf(name, sizeof(name), "%s/%02x", ran.cache.folder, 0xa0 + folder);
+		(void)snprintf(
+			name, sizeof(name), "%s/%02x", symbols_run_cache.folder, 0xa0 + folder);
 		assert_int_equal(mkdir(name, 0700), 0);
 		for (int file = 0; file < FILES; file++) {
 			(void)snprintf(name, sizeof(name), "%02x/%04x01.sym", 0xa0 + folder, file);
-			assert_int_equal(cache_fixture_make_file(ran.cache.folder, name), 0);
+			assert_int_equal(
+				cache_fixture_make_file(symbols_run_cache.folder, name), 0);
 		}
 	}
 	assert_int_equal(symbols_run(&symbols_list, ""), EXIT_FAILURE);
 	assert_string_equal(ran.out, "");
-	assert_true(symbols_run_complained("more than 65536 symbol files"));
+	assert_true(command_run_complained("more than 65536 symbol files"));
 	assert_non_null(strstr(ran.err, "--sort name"));
 	assert_int_equal(symbols_run(&symbols_list, "--sort name"), EXIT_SUCCESS);
 	assert_true(has_in_order("\n01005a5a", "\n12345a5a", "\na0000001"));
@@ -122,11 +124,11 @@ static void an_empty_cache_has_nothing(void **state)
 	char line[256];
 
 	(void)state;
-	(void)snprintf(line, sizeof(line), "--cache %s/none", ran.cache.folder);
+	(void)snprintf(line, sizeof(line), "--cache %s/none", symbols_run_cache.folder);
 	assert_int_equal(symbols_run(&symbols_list, line), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "");
 	assert_string_equal(ran.err, "");
-	(void)snprintf(line, sizeof(line), "%s/none", ran.cache.folder);
+	(void)snprintf(line, sizeof(line), "%s/none", symbols_run_cache.folder);
 	assert_true(access(line, F_OK) < 0);
 }
 
@@ -134,7 +136,7 @@ static void a_cache_that_cannot_be_is_told(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, "--cache /dev/null"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("symbol cache"));
+	assert_true(command_run_complained("symbol cache"));
 	assert_non_null(strstr(ran.err, "/dev/null"));
 }
 

@@ -143,10 +143,11 @@ static void debug_files_alone_have_no_offsets(void **state)
 	memcpy(file.identity, identity.id.bytes, sizeof(file.identity));
 	file.segments = &segment;
 	symbol_file_fixture_build(&file);
-	assert_int_equal(
-		cache_fixture_commit_bytes(ran.cache.cache, &identity, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_commit_bytes(
+				 symbols_run_cache.cache, &identity, file.bytes, file.size),
+		0);
 	assert_int_equal(look_up("--offset 7777 1010"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("offsets are not known"));
+	assert_true(command_run_complained("offsets are not known"));
 	assert_int_equal(look_up("7777 401010"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, INLINED);
 }
@@ -168,8 +169,9 @@ static void hostile_names_are_cleaned(void **state)
 	file.frame_count = file.file_count = file.boundary_count = file.row_count = 1;
 	file.rows = &row;
 	symbol_file_fixture_build(&file);
-	assert_int_equal(
-		cache_fixture_commit_bytes(ran.cache.cache, &identity, file.bytes, file.size), 0);
+	assert_int_equal(cache_fixture_commit_bytes(
+				 symbols_run_cache.cache, &identity, file.bytes, file.size),
+		0);
 	assert_int_equal(look_up("7777 401000"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "a\xef\xbf\xbd[1m\xef\xbf\xbd\xef\xbf\xbd\"b\n"
 				     "/x\xef\xbf\xbd\xef\xbf\xbdy:7:0\n\n");
@@ -183,14 +185,14 @@ static void what_is_not_there_is_told(void **state)
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
 
 	(void)state;
-	assert_int_equal(cache_fixture_store(ran.cache.cache, &negative, 0, 0), 0);
+	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &negative, 0, 0), 0);
 	assert_int_equal(look_up("8888 0x1"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '8888'"));
+	assert_true(command_run_complained("no symbols of '8888'"));
 	assert_string_equal(ran.out, "");
 	assert_int_equal(look_up("9999 0x1"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("neither symbols nor debug information; install"));
+	assert_true(command_run_complained("neither symbols nor debug information; install"));
 	assert_int_equal(look_up("/proc/self/exe 0x1"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '/proc/self/exe' ("));
+	assert_true(command_run_complained("no symbols of '/proc/self/exe' ("));
 }
 
 static void damaged_files_are_not_believed(void **state)
@@ -200,7 +202,7 @@ static void damaged_files_are_not_believed(void **state)
 	(void)state;
 	assert_int_equal(symbols_run_damage(&identity), 0);
 	assert_int_equal(look_up("12345a 0x401000"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '12345a'"));
+	assert_true(command_run_complained("no symbols of '12345a'"));
 	assert_string_equal(ran.out, "");
 }
 
@@ -209,17 +211,18 @@ static void a_cache_that_is_not_there_is_not_made(void **state)
 	char line[256], folder[128];
 
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "%s/none", ran.cache.folder);
+	(void)snprintf(folder, sizeof(folder), "%s/none", symbols_run_cache.folder);
 	(void)snprintf(line, sizeof(line), "--cache %s 12345a 0x1", folder);
 	assert_int_equal(look_up(line), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '12345a'"));
+	assert_true(command_run_complained("no symbols of '12345a'"));
 	assert_true(access(folder, F_OK) < 0);
 }
 
 static void output_that_fails_is_told(void **state)
 {
 	int out = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	char *argv[] = { "lookup", "--cache", ran.cache.folder, "12345a", "0x401000", NULL };
+	char *argv[] = { "lookup", "--cache", symbols_run_cache.folder, "12345a", "0x401000",
+		NULL };
 	int err, status;
 
 	(void)state;
@@ -236,7 +239,7 @@ static void output_that_fails_is_told(void **state)
 	command_run_restore(STDOUT_FILENO, out, NULL);
 	(void)close(full);
 	assert_int_equal(status, EXIT_FAILURE);
-	assert_true(symbols_run_complained("cannot write to standard output: No space left"));
+	assert_true(command_run_complained("cannot write to standard output: No space left"));
 }
 
 static void failing_allocations_are_told(void **state)

@@ -19,9 +19,10 @@ static int set_up(void **state)
 	young = cache_fixture_identity(0x3412);
 	old = cache_fixture_identity(0x0001);
 	return symbols_run_set_up(state) == 0 &&
-			       cache_fixture_store(ran.cache.cache, &young, 1, 10000) == 0 &&
-			       cache_fixture_store(ran.cache.cache, &old, 1, 10000) == 0 &&
-			       cache_fixture_age(&ran.cache, &old, 20000) == 0
+			       cache_fixture_store(symbols_run_cache.cache, &young, 1, 10000) ==
+				       0 &&
+			       cache_fixture_store(symbols_run_cache.cache, &old, 1, 10000) == 0 &&
+			       cache_fixture_age(&symbols_run_cache, &old, 20000) == 0
 		       ? 0
 		       : -1;
 }
@@ -34,15 +35,15 @@ static void the_oldest_go_first(void **state)
 	assert_int_equal(symbols_run(&symbols_prune, "--max-bytes 15K"), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "removed 1 symbol files of 1", 27);
 	assert_non_null(strstr(ran.out, "; 1 of 1"));
-	assert_false(cache_fixture_has(&ran.cache, &old));
-	assert_true(cache_fixture_has(&ran.cache, &young));
+	assert_false(cache_fixture_has(&symbols_run_cache, &old));
+	assert_true(cache_fixture_has(&symbols_run_cache, &young));
 	assert_int_equal(symbols_run(&symbols_prune, "--json --max-bytes 0"), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "{\"removed_entries\":1,\"removed_bytes\":1", 38);
 	assert_non_null(strstr(ran.out, ",\"removed_drafts\":0,\"removed_fetches\":0,"
 					"\"left_entries\":0,\"left_bytes\":0,"
 					"\"removed_tables\":0,\"removed_table_bytes\":0,"
 					"\"left_tables\":0,\"left_table_bytes\":0}\n"));
-	assert_false(cache_fixture_has(&ran.cache, &young));
+	assert_false(cache_fixture_has(&symbols_run_cache, &young));
 }
 
 /* They may have an eighth, and symbol files what they leave. */
@@ -76,7 +77,7 @@ static void make_fetch_folder(const char *name, bool is_alive, int *ret_fd)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", ran.cache.folder, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", symbols_run_cache.folder, name);
 	assert_int_equal(mkdir(path, 0700), 0);
 	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(*ret_fd >= 0);

@@ -40,7 +40,7 @@ static void each_fact_is_told(void **state)
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		assert_non_null(strstr(ran.out, facts[i]));
 	(void)snprintf(expected, sizeof(expected), "\nfile       %s\n",
-		cache_fixture_path(&ran.cache, &example, path));
+		cache_fixture_path(&symbols_run_cache, &example, path));
 	assert_non_null(strstr(ran.out, expected));
 }
 
@@ -68,10 +68,10 @@ static void json_has_each_fact(void **state)
 /* The cache of unwind tables, below the one of symbols. */
 static struct symbol_cache *open_tables(void)
 {
-	char folder[sizeof(ran.cache.folder) + 8];
+	char folder[sizeof(symbols_run_cache.folder) + 8];
 	struct symbol_cache *cache = NULL;
 
-	(void)snprintf(folder, sizeof(folder), "%s/unwind", ran.cache.folder);
+	(void)snprintf(folder, sizeof(folder), "%s/unwind", symbols_run_cache.folder);
 	assert_int_equal(symbol_cache_open(folder, 1 << 30, &cache, NULL), 0);
 	return cache;
 }
@@ -130,12 +130,12 @@ static void a_damaged_table_is_told(void **state)
 static void no_table_is_told(void **state)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
-	char folder[sizeof(ran.cache.folder) + 8];
+	char folder[sizeof(symbols_run_cache.folder) + 8];
 
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nunwinding  no table in the cache\n"));
-	(void)snprintf(folder, sizeof(folder), "%s/unwind", ran.cache.folder);
+	(void)snprintf(folder, sizeof(folder), "%s/unwind", symbols_run_cache.folder);
 	assert_int_equal(access(folder, F_OK), -1);
 	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, ",\"unwind\":null,"));
@@ -161,7 +161,7 @@ static void negative_entries_are_shown(void **state)
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
 
 	(void)state;
-	assert_int_equal(cache_fixture_store(ran.cache.cache, &negative, 0, 0), 0);
+	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &negative, 0, 0), 0);
 	assert_int_equal(symbols_run(&symbols_show, "9999"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nsource     none: it has neither symbols nor debug "
 					"information; install"));
@@ -174,15 +174,15 @@ static void what_is_not_there_is_told(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "8888"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '8888'"));
+	assert_true(command_run_complained("no symbols of '8888'"));
 	assert_int_equal(symbols_run(&symbols_show, "/proc/self/exe"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '/proc/self/exe'"));
+	assert_true(command_run_complained("no symbols of '/proc/self/exe'"));
 	assert_int_equal(symbols_run_damage(&example), 0);
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("or damaged ones"));
+	assert_true(command_run_complained("or damaged ones"));
 	assert_string_equal(ran.out, "");
 	assert_int_equal(symbols_run(&symbols_show, "--cache /nowhere 1234"), EXIT_FAILURE);
-	assert_true(symbols_run_complained("no symbols of '1234'"));
+	assert_true(command_run_complained("no symbols of '1234'"));
 }
 
 static void failing_allocations_are_told(void **state)

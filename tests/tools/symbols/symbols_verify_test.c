@@ -39,7 +39,7 @@ static void damaged_ones_are_told(void **state)
 	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_FAILURE);
 	assert_memory_equal(ran.out, "01005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a: damaged (/", 52);
 	assert_non_null(strstr(ran.out, ": 1 damaged, 0 unreadable\n"));
-	assert_true(cache_fixture_has(&ran.cache, &bad));
+	assert_true(cache_fixture_has(&symbols_run_cache, &bad));
 	assert_int_equal(symbols_run(&symbols_verify, "--json"), EXIT_FAILURE);
 	assert_non_null(strstr(ran.out, "\"state\":\"damaged\",\"removed\":false}\n{"));
 	assert_non_null(strstr(ran.out, "\"state\":\"ok\",\"removed\":false}\n"));
@@ -51,10 +51,10 @@ static void damaged_ones_can_be_removed(void **state)
 	assert_int_equal(symbols_run_damage(&bad), 0);
 	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE);
 	assert_non_null(strstr(ran.out, "5a5a: damaged, removed (/"));
-	assert_false(cache_fixture_has(&ran.cache, &bad));
-	assert_true(cache_fixture_has(&ran.cache, &good));
+	assert_false(cache_fixture_has(&symbols_run_cache, &bad));
+	assert_true(cache_fixture_has(&symbols_run_cache, &good));
 	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_SUCCESS);
-	assert_true(cache_fixture_has(&ran.cache, &good));
+	assert_true(cache_fixture_has(&symbols_run_cache, &good));
 }
 
 static void unwind_tables_are_verified_too(void **state)
@@ -89,7 +89,7 @@ static void unwind_tables_are_verified_too(void **state)
 	assert_non_null(strstr(ran.out, ": 2 damaged, 0 unreadable\n"));
 	assert_true(unwind_folder_has(&good) && unwind_folder_has(&none));
 	assert_false(unwind_folder_has(&bad) || unwind_folder_has(&senseless));
-	assert_true(cache_fixture_has(&ran.cache, &bad));
+	assert_true(cache_fixture_has(&symbols_run_cache, &bad));
 	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_SUCCESS);
 }
 
@@ -104,7 +104,7 @@ static void symbols_in_the_place_of_a_table_are_damage(void **state)
 	symbol_cache_free(folder.cache);
 	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE);
 	assert_false(unwind_folder_has(&good));
-	assert_true(cache_fixture_has(&ran.cache, &good));
+	assert_true(cache_fixture_has(&symbols_run_cache, &good));
 }
 
 static void other_versions_are_left_alone(void **state)
@@ -119,13 +119,13 @@ static void other_versions_are_left_alone(void **state)
 	symbol_file_fixture_build(&file);
 	symbol_file_fixture_header(&file)->version++;
 	symbol_file_fixture_seal(file.bytes, file.size);
-	fd = open(cache_fixture_path(&ran.cache, &bad, path), O_WRONLY | O_CLOEXEC);
+	fd = open(cache_fixture_path(&symbols_run_cache, &bad, path), O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, file.bytes, file.size), file.size);
 	(void)close(fd);
 	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, ": 0 damaged, 0 unreadable, 1 of another version\n"));
-	assert_true(cache_fixture_has(&ran.cache, &bad));
+	assert_true(cache_fixture_has(&symbols_run_cache, &bad));
 }
 
 static void an_empty_cache_is_good(void **state)
@@ -157,7 +157,8 @@ static void failing_allocations_are_told(void **state)
 		assert_true(unwind_folder_has(&good));
 	}
 	assert_int_equal(ran.status, EXIT_SUCCESS);
-	assert_true(cache_fixture_has(&ran.cache, &good) && cache_fixture_has(&ran.cache, &bad));
+	assert_true(cache_fixture_has(&symbols_run_cache, &good) &&
+		    cache_fixture_has(&symbols_run_cache, &bad));
 	assert_true(n > 3);
 }
 

@@ -10,7 +10,8 @@ static inline struct cache_fixture unwind_folder_closed(void)
 {
 	struct cache_fixture folder = { .cache = NULL };
 
-	(void)snprintf(folder.folder, sizeof(folder.folder), "%.48s/unwind", ran.cache.folder);
+	(void)snprintf(
+		folder.folder, sizeof(folder.folder), "%.48s/unwind", symbols_run_cache.folder);
 	return folder;
 }
 

@@ -15,45 +15,45 @@
 static void without_a_terminal_it_is_one_table(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&top_command, "top --unit a"), 0);
-	assert_non_null(strstr(service.out, "\n  50.0    50.0        50 jit     render\n"));
-	assert_non_null(strstr(service.out, "last 10s\n"));
-	assert_int_equal(service_run_line(&top_command, "top -b --last 30s -d 500ms"), 0);
-	assert_non_null(strstr(service.out, "last 30s\n"));
-	assert_string_equal(service.err, "");
+	assert_int_equal(command_run(&top_command, "--unit a"), 0);
+	assert_non_null(strstr(ran.out, "\n  50.0    50.0        50 jit     render\n"));
+	assert_non_null(strstr(ran.out, "last 10s\n"));
+	assert_int_equal(command_run(&top_command, "-b --last 30s -d 500ms"), 0);
+	assert_non_null(strstr(ran.out, "last 30s\n"));
+	assert_string_equal(ran.err, "");
 }
 
 static void wrong_use_is_told(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "top -d 0", "-d takes a duration from 500ms to 1h, not '0'" },
-		{ "top -d 2h", "from 500ms to 1h" },
-		{ "top -d x", "-d: " },
-		{ "top --last 100ms", "--last takes a duration from 1s to 1d" },
-		{ "top nginx", "'nginx'" },
+		{ "-d 0", "-d takes a duration from 500ms to 1h, not '0'" },
+		{ "-d 2h", "from 500ms to 1h" },
+		{ "-d x", "-d: " },
+		{ "--last 100ms", "--last takes a duration from 1s to 1d" },
+		{ "nginx", "'nginx'" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(service_run_line(&top_command, cases[i][0]), 2);
-		assert_true(service_run_complained(cases[i][1]));
+		assert_int_equal(command_run(&top_command, cases[i][0]), 2);
+		assert_true(command_run_complained(cases[i][1]));
 	}
 	/* It is about now. */
-	assert_int_equal(service_run_line(&top_command, "top --from yesterday"), 2);
-	assert_int_equal(service_run_line(&top_command, "top --help"), 0);
-	assert_int_equal(strncmp(service.out, "usage: pilotlight top", 21), 0);
+	assert_int_equal(command_run(&top_command, "--from yesterday"), 2);
+	assert_int_equal(command_run(&top_command, "--help"), 0);
+	assert_int_equal(strncmp(ran.out, "usage: pilotlight top", 21), 0);
 }
 
 static void what_the_service_says_is_told(void **state)
 {
 	(void)state;
-	assert_int_equal(service_run_line(&top_command, "top --unit bad"), 1);
-	assert_true(service_run_complained("unit 'bad' is none"));
-	assert_int_equal(service_run_line(&top_command, "top --unit none"), 1);
-	assert_true(service_run_complained("Nothing matches unit 'none'"));
+	assert_int_equal(command_run(&top_command, "--unit bad"), 1);
+	assert_true(command_run_complained("unit 'bad' is none"));
+	assert_int_equal(command_run(&top_command, "--unit none"), 1);
+	assert_true(command_run_complained("Nothing matches unit 'none'"));
 	service_run_end();
-	assert_int_equal(service_run_line(&top_command, "top"), 1);
-	assert_true(service_run_complained("is pilotlightd running?"));
+	assert_int_equal(command_run(&top_command, ""), 1);
+	assert_true(command_run_complained("is pilotlightd running?"));
 }
 
 /* Of a test that fails; what is waited for comes at once. */
@@ -217,13 +217,13 @@ static void failing_allocations_are_told(void **state)
 		int status;
 
 		fail_allocation(n);
-		status = service_run_line(&top_command, "top -b");
+		status = command_run(&top_command, "-b");
 		/* /metrics is not what it stands or falls with. */
 		if (!allocation_failed()) {
 			assert_int_equal(status, 0);
 			break;
 		}
-		assert_true(status == 1 || strstr(service.out, "\n100 samples, 5 lost"));
+		assert_true(status == 1 || strstr(ran.out, "\n100 samples, 5 lost"));
 	}
 	assert_true(n >= 10);
 }
