@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `pilotlight record` around a pipeline that fails, and is interrupted, where a test wants it to.
- * The pipeline is in the engine's process: that is left its privileges here, so that it can do what
- * the tests want, and what it has done is in memory that both share.
+ * `pilotlight record` with a pipeline that fails, dies or is interrupted where a test's script
+ * says. The pipeline runs in the engine's process, which keeps its privileges here. The script is
+ * in memory that the engine and the front share.
  */
 #include "engine/pipeline.h"
 #include "tests/render/example_profile.h"
+#include "tests/tools/test_folder.h"
 #include "tools/record/record.h"
 #include "tools/record/record_sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ struct pipeline {
 	int fd; /* always readable */
 };
 
-/* What the pipeline does and has done. */
+/* What the pipeline has to do, and counts of what it did. NULL: it succeeds. */
 static struct script {
 	int (*run)(void);
 	int (*finish)(void);
@@ -37,20 +37,18 @@ static struct script {
 	int (*follow)(pid_t pid);
 	int (*open)(void);
 	int (*drop)(void);
-	size_t symbols_pending; /* one fewer each time they run */
+	size_t symbols_pending; /* one less at each run of the symbol workers */
 	bool has_interrupted;
 	pid_t watched[2];
 	unsigned started, finished, named, confined;
 } * script;
 
-/* In the engine's process, which is none of cmocka's. */
+/* An assertion for the engine's process, where cmocka's do not work. */
 static void must(bool condition)
 {
 	if (!condition)
 		abort();
 }
-
-static char folder[] = "/tmp/record-test.XXXXXX";
 
 int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, struct fault *fault)
 {
@@ -76,7 +74,7 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 		return fault_set(fault, r, "opening failed");
 	pipeline = calloc(1, sizeof(*pipeline));
 	must(pipeline);
-	/* The front has the rest. */
+	/* The engine gets its privileged parts from the front. */
 	must(settings->broker);
 	must(settings->capture_fd >= 0);
 	pipeline->profile = example_machine(false);
@@ -176,33 +174,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	memset(script, 0, sizeof(*script));
-	strcpy(folder + strlen(folder) - 6, "XXXXXX");
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-	char command[sizeof(folder) + 16];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
-}
-
-static size_t count_files(void)
-{
-	DIR *listing = opendir(".");
-	struct dirent *entry;
-	size_t count = 0;
-
-	assert_non_null(listing);
-	while ((entry = readdir(listing)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			count++;
-	(void)closedir(listing);
-	return count;
+	return test_folder_enter(state);
 }
 
 static bool is_whole(const char *path)
@@ -237,7 +210,7 @@ static pid_t start_process(void)
 	return pid;
 }
 
-/* By whoever may; whoever is its parent waits for it. */
+/* Kills a process and waits for its end; its parent still has to reap it. */
 static void end_process(pid_t pid)
 {
 	struct pollfd fd = { .fd = pidfd_open(pid, 0), .events = POLLIN };
@@ -253,14 +226,14 @@ static int fail_at_once(void)
 	return -EIO;
 }
 
-/* The front, as a terminal does: the engine has the signal blocked. */
+/* Signals the front, as Ctrl-C does: the engine has SIGINT blocked. */
 static int interrupt(void)
 {
 	(void)kill(getppid(), SIGINT);
 	return 0;
 }
 
-/* However often it is called before the front has heard of it. */
+/* Signals once, however often it is called before the front reacts. */
 static int interrupt_once(void)
 {
 	if (!script->has_interrupted)
@@ -275,107 +248,16 @@ static int die(void)
 	return 0;
 }
 
-static void a_duration_ends_the_recording(void **state)
-{
-	(void)state;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
-	assert_true(is_whole("x.svg"));
-	assert_int_equal(script->finished, 1);
-	assert_int_equal(count_files(), 1);
-}
-
-static void a_signal_ends_the_recording(void **state)
-{
-	(void)state;
-	script->run = interrupt_once;
-	assert_int_equal(RECORD("-q", "-o", "x.svg"), 0);
-	assert_true(is_whole("x.svg"));
-}
-
-static void a_failure_while_sampling_keeps_what_there_is(void **state)
-{
-	(void)state;
-	script->run = fail_at_once;
-	assert_int_equal(RECORD("-q", "-o", "x.svg"), 1);
-	assert_int_equal(script->finished, 1);
-	assert_true(is_whole("x.svg"));
-	assert_int_equal(count_files(), 1);
-}
-
-static void a_failure_to_finish_leaves_nothing(void **state)
-{
-	(void)state;
-	script->run = fail_at_once;
-	script->finish = fail_at_once;
-	assert_int_equal(RECORD("-q", "-o", "x.svg"), 1);
-	assert_int_equal(script->finished, 1);
-	assert_int_equal(count_files(), 0);
-}
-
-static void a_failure_to_write_is_told(void **state)
+static void a_failure_to_write_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-f", "svg", "-o", "/dev/full"), 1);
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "missing/x.svg"), 1);
 	assert_int_equal(script->started, 1);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 }
 
-static void symbols_are_waited_for(void **state)
-{
-	(void)state;
-	script->symbols_pending = 3;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
-	assert_int_equal(script->symbols_pending, 0);
-	assert_int_equal(script->named, 1);
-	assert_true(is_whole("x.svg"));
-}
-
-/* With symbols that are never ready. */
-static void a_signal_ends_the_wait_for_symbols(void **state)
-{
-	(void)state;
-	script->symbols_pending = 3;
-	script->run_symbols = interrupt_once;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
-	assert_int_equal(script->symbols_pending, 3);
-	assert_int_equal(script->named, 1);
-	assert_true(is_whole("x.svg"));
-}
-
-static void failures_after_sampling_leave_nothing(void **state)
-{
-	(void)state;
-	script->symbols_pending = 3;
-	script->run_symbols = fail_at_once;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 1);
-	assert_int_equal(script->named, 0);
-	assert_int_equal(count_files(), 0);
-	script->run_symbols = NULL;
-	script->name = fail_at_once;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 1);
-	assert_int_equal(script->named, 1);
-	assert_int_equal(count_files(), 0);
-}
-
-/* Ctrl-C while names are looked up. */
-static void a_signal_while_naming_ends_the_program(void **state)
-{
-	int wait_status;
-	pid_t child;
-
-	(void)state;
-	script->run = interrupt_once;
-	script->name = interrupt;
-	child = fork();
-	if (child == 0)
-		_exit(RECORD("-q", "-o", "x.svg"));
-	assert_int_equal(waitpid(child, &wait_status, 0), child);
-	assert_true(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT);
-	assert_int_equal(count_files(), 0);
-}
-
-static bool has_signals_to_take(pid_t pid)
+static bool has_pending_signals(pid_t pid)
 {
 	unsigned long long pending = 0;
 	char path[64], line[128];
@@ -391,11 +273,11 @@ static bool has_signals_to_take(pid_t pid)
 	return pending != 0;
 }
 
-/* Until the front has heard of it. */
+/* Returns once the front has received the signal. */
 static int interrupt_and_wait(void)
 {
 	(void)interrupt();
-	while (has_signals_to_take(getppid()))
+	while (has_pending_signals(getppid()))
 		(void)sched_yield();
 	return 0;
 }
@@ -409,45 +291,81 @@ static int interrupt_and_hang(void)
 	return 0;
 }
 
-/* While it starts, and once it was told to stop. */
-static void a_signal_ends_the_program_where_the_engine_hangs(void **state)
+/* How recordings end, by what the pipeline does. Cases are tests of their own. */
+static const struct ending {
+	const char *name;
+	struct script script;
+	bool has_duration;
+	int status;
+	unsigned started, finished, named;
+	size_t symbols_pending, files;
+} endings[] = {
+	{ "a_duration_ends_the_recording", { 0 }, true, 0, 1, 1, 1, 0, 1 },
+	{ "a_signal_ends_the_recording", { .run = interrupt_once }, false, 0, 1, 1, 1, 0, 1 },
+	{ "a_failure_while_sampling_keeps_the_samples", { .run = fail_at_once }, false, 1, 1, 1, 1,
+		0, 1 },
+	{ "a_failure_to_finish_leaves_no_file", { .run = fail_at_once, .finish = fail_at_once },
+		false, 1, 1, 1, 0, 0, 0 },
+	{ "pending_symbols_delay_the_end", { .symbols_pending = 3 }, true, 0, 1, 1, 1, 0, 1 },
+	{ "a_signal_ends_the_wait_for_symbols",
+		{ .symbols_pending = 3, .run_symbols = interrupt_once }, true, 0, 1, 1, 1, 3, 1 },
+	{ "a_failure_of_symbol_workers_leaves_no_file",
+		{ .symbols_pending = 3, .run_symbols = fail_at_once }, true, 1, 1, 1, 0, 3, 0 },
+	{ "a_failure_to_name_leaves_no_file", { .name = fail_at_once }, true, 1, 1, 1, 1, 0, 0 },
+	{ "a_first_signal_at_the_start_ends_the_recording", { .open = interrupt_and_wait }, false,
+		0, 1, 1, 1, 0, 1 },
+	{ "a_first_signal_at_the_end_loses_nothing", { .finish = interrupt_and_wait }, true, 0, 1,
+		1, 1, 0, 1 },
+};
+
+static int enter_ending(void **state)
 {
-	int (**const hangs[])(void) = { &script->drop, &script->open, &script->finish };
+	const struct ending *ending = *state;
+
+	*script = ending->script;
+	return test_folder_enter(state);
+}
+
+static void check_ending(void **state)
+{
+	const struct ending *ending = *state;
+
+	assert_int_equal(ending->has_duration ? RECORD("-q", "-d", "0.001", "-o", "x.svg")
+					      : RECORD("-q", "-o", "x.svg"),
+		ending->status);
+	assert_int_equal(script->started, ending->started);
+	assert_int_equal(script->finished, ending->finished);
+	assert_int_equal(script->named, ending->named);
+	assert_int_equal(script->symbols_pending, ending->symbols_pending);
+	assert_int_equal(test_folder_count_files(), ending->files);
+	assert_int_equal(is_whole("x.svg"), ending->files == 1);
+}
+
+/* An engine that hangs while it starts or stops, or that names frames, does not stop the signal. */
+static void a_second_signal_ends_the_program(void **state)
+{
+	static const struct script cases[] = {
+		{ .run = interrupt_once, .name = interrupt },
+		{ .drop = interrupt_and_hang },
+		{ .open = interrupt_and_hang },
+		{ .run = interrupt_once, .finish = interrupt_and_hang },
+	};
 	int wait_status;
 	pid_t child;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(hangs) / sizeof(hangs[0]); i++) {
-		memset(script, 0, sizeof(*script));
-		script->run = interrupt_once;
-		*hangs[i] = interrupt_and_hang;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		*script = cases[i];
 		child = fork();
 		if (child == 0)
 			_exit(RECORD("-q", "-o", "x.svg"));
 		assert_int_equal(waitpid(child, &wait_status, 0), child);
 		assert_true(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT);
-		assert_int_equal(count_files(), 0);
+		assert_int_equal(test_folder_count_files(), 0);
 	}
 }
 
-static void a_first_signal_at_the_start_ends_the_recording(void **state)
-{
-	(void)state;
-	script->open = interrupt_and_wait;
-	assert_int_equal(RECORD("-q", "-o", "x.svg"), 0);
-	assert_int_equal(script->started, 1);
-	assert_true(is_whole("x.svg"));
-}
-
-static void a_first_signal_at_the_end_loses_nothing(void **state)
-{
-	(void)state;
-	script->finish = interrupt_and_wait;
-	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg"), 0);
-	assert_true(is_whole("x.svg"));
-}
-
-static void a_commands_own_status_is_passed_on(void **state)
+static void the_exit_status_of_the_command_is_returned(void **state)
 {
 	(void)state;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c", "exit 7"), 7);
@@ -455,7 +373,7 @@ static void a_commands_own_status_is_passed_on(void **state)
 	assert_true(is_whole("x.svg"));
 }
 
-static void a_command_that_we_end_is_no_failure(void **state)
+static void ending_the_command_is_no_failure(void **state)
 {
 	(void)state;
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg", "--", "sleep", "1000"), 0);
@@ -469,8 +387,8 @@ static int interrupt_when_the_command_runs(void)
 	return access("ready", F_OK) == 0 ? interrupt_once() : 0;
 }
 
-/* The command is asked to end, and has Ctrl-C pressed then. */
-static void a_second_signal_hurries_and_is_no_failure(void **state)
+/* The command gets SIGTERM and sends Ctrl-C then. */
+static void a_second_signal_while_the_command_ends_is_no_failure(void **state)
 {
 	(void)state;
 	script->run = interrupt_when_the_command_runs;
@@ -481,35 +399,11 @@ static void a_second_signal_hurries_and_is_no_failure(void **state)
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 }
 
-static int fail_when_the_command_runs(void)
-{
-	return access("pid", F_OK) == 0 ? -EIO : 0;
-}
-
-static void a_failure_of_ours_leaves_the_command_alone(void **state)
-{
-	FILE *file;
-	int pid = 0;
-
-	(void)state;
-	script->run = fail_when_the_command_runs;
-	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c",
-				 "echo $$ >new; mv new pid; exec sleep 1000"),
-		1);
-	file = fopen("pid", "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &pid), 1);
-	(void)fclose(file);
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	end_process(pid);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void a_command_that_cannot_run_leaves_nothing(void **state)
+static void a_command_that_cannot_run_leaves_no_file(void **state)
 {
 	(void)state;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "/nonexistent/command"), 1);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 }
 
@@ -525,9 +419,12 @@ static int end_watched(void)
 	return 0;
 }
 
-static int end_followed(pid_t pid)
+static pid_t survivor;
+
+static int end_unless_survivor(pid_t pid)
 {
-	end_process(pid);
+	if (pid != survivor)
+		end_process(pid);
 	return 0;
 }
 
@@ -548,49 +445,41 @@ static void the_recording_ends_with_its_processes(void **state)
 	assert_true(waitpid(-1, NULL, 0) > 0);
 }
 
-static pid_t ended_early;
-
-static int end_early(pid_t pid)
-{
-	if (pid == ended_early)
-		end_process(pid);
-	return 0;
-}
-
 static void a_process_that_ends_before_sampling_is_an_error(void **state)
 {
-	pid_t other = start_process();
+	pid_t ended = start_process();
 	char first[16], second[16];
 
 	(void)state;
-	ended_early = start_process();
-	(void)snprintf(first, sizeof(first), "%d", (int)ended_early);
-	(void)snprintf(second, sizeof(second), "%d", (int)other);
-	script->follow = end_early;
+	survivor = start_process();
+	(void)snprintf(first, sizeof(first), "%d", (int)ended);
+	(void)snprintf(second, sizeof(second), "%d", (int)survivor);
+	script->follow = end_unless_survivor;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "-p", first, "-p", second), 1);
 	assert_int_equal(script->started, 0);
-	assert_int_equal(count_files(), 0);
-	end_process(other);
-	assert_int_equal(waitpid(ended_early, NULL, 0), ended_early);
-	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_int_equal(test_folder_count_files(), 0);
+	end_process(survivor);
+	assert_int_equal(waitpid(ended, NULL, 0), ended);
+	assert_int_equal(waitpid(survivor, NULL, 0), survivor);
 }
 
-/* However early it is. */
-static void the_end_of_all_processes_is_that_of_the_recording(void **state)
+/* Even if all end before sampling starts. */
+static void the_recording_ends_with_processes_that_end_early(void **state)
 {
 	pid_t pid = start_process();
 	char number[16];
 
 	(void)state;
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	script->follow = end_followed;
+	survivor = 0;
+	script->follow = end_unless_survivor;
 	assert_int_equal(RECORD("-q", "-d", "1h", "-o", "x.svg", "-p", number), 0);
 	assert_int_equal(script->started, 1);
 	assert_true(is_whole("x.svg"));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void an_engine_that_cannot_begin_leaves_nothing(void **state)
+static void an_engine_that_cannot_start_leaves_no_file(void **state)
 {
 	(void)state;
 	script->drop = fail_at_once;
@@ -601,11 +490,11 @@ static void an_engine_that_cannot_begin_leaves_nothing(void **state)
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg", "--", "touch", "ran"), 1);
 	assert_int_equal(script->confined, 1);
 	assert_int_equal(script->started, 0);
-	assert_int_equal(count_files(), 0);
+	assert_int_equal(test_folder_count_files(), 0);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 }
 
-static void an_engine_that_dies_is_an_error_and_leaves_nothing(void **state)
+static void an_engine_that_dies_is_an_error_and_leaves_no_file(void **state)
 {
 	int (**const deaths[])(void) = {
 		&script->drop,
@@ -622,9 +511,14 @@ static void an_engine_that_dies_is_an_error_and_leaves_nothing(void **state)
 		script->symbols_pending = 1;
 		*deaths[i] = die;
 		assert_int_equal(RECORD("-q", "-d", "0.2", "-o", "x.svg"), 1);
-		assert_int_equal(count_files(), 0);
+		assert_int_equal(test_folder_count_files(), 0);
 		assert_int_equal(waitpid(-1, NULL, 0), -1);
 	}
+}
+
+static int fail_when_the_command_runs(void)
+{
+	return access("pid", F_OK) == 0 ? fail_at_once() : 0;
 }
 
 static int die_when_the_command_runs(void)
@@ -632,13 +526,12 @@ static int die_when_the_command_runs(void)
 	return access("pid", F_OK) == 0 ? die() : 0;
 }
 
-static void an_engine_that_dies_leaves_the_command_alone(void **state)
+static void check_that_the_command_lives_on(int (*run)(void), ssize_t files)
 {
 	FILE *file;
 	int pid = 0;
 
-	(void)state;
-	script->run = die_when_the_command_runs;
+	script->run = run;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c",
 				 "echo $$ >new; mv new pid; exec sleep 1000"),
 		1);
@@ -646,40 +539,43 @@ static void an_engine_that_dies_leaves_the_command_alone(void **state)
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%d", &pid), 1);
 	(void)fclose(file);
-	assert_int_equal(count_files(), 1);
+	assert_int_equal(test_folder_count_files(), files);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	end_process(pid);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
+static void the_command_outlives_a_failure_of_ours(void **state)
+{
+	(void)state;
+	check_that_the_command_lives_on(fail_when_the_command_runs, 2);
+}
+
+static void the_command_outlives_an_engine_that_dies(void **state)
+{
+	(void)state;
+	check_that_the_command_lives_on(die_when_the_command_runs, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, test_folder_leave)
 
 int main(void)
 {
+	struct CMUnitTest ending_tests[sizeof(endings) / sizeof(endings[0])];
 	const struct CMUnitTest tests[] = {
-		TEST(a_duration_ends_the_recording),
-		TEST(a_signal_ends_the_recording),
-		TEST(a_failure_while_sampling_keeps_what_there_is),
-		TEST(a_failure_to_finish_leaves_nothing),
-		TEST(a_failure_to_write_is_told),
-		TEST(symbols_are_waited_for),
-		TEST(a_signal_ends_the_wait_for_symbols),
-		TEST(failures_after_sampling_leave_nothing),
-		TEST(a_signal_while_naming_ends_the_program),
-		TEST(a_signal_ends_the_program_where_the_engine_hangs),
-		TEST(a_first_signal_at_the_start_ends_the_recording),
-		TEST(a_first_signal_at_the_end_loses_nothing),
-		TEST(a_commands_own_status_is_passed_on),
-		TEST(a_command_that_we_end_is_no_failure),
-		TEST(a_second_signal_hurries_and_is_no_failure),
-		TEST(a_failure_of_ours_leaves_the_command_alone),
-		TEST(a_command_that_cannot_run_leaves_nothing),
+		TEST(a_failure_to_write_is_reported),
+		TEST(a_second_signal_ends_the_program),
+		TEST(the_exit_status_of_the_command_is_returned),
+		TEST(ending_the_command_is_no_failure),
+		TEST(a_second_signal_while_the_command_ends_is_no_failure),
+		TEST(the_command_outlives_a_failure_of_ours),
+		TEST(a_command_that_cannot_run_leaves_no_file),
 		TEST(the_recording_ends_with_its_processes),
 		TEST(a_process_that_ends_before_sampling_is_an_error),
-		TEST(the_end_of_all_processes_is_that_of_the_recording),
-		TEST(an_engine_that_cannot_begin_leaves_nothing),
-		TEST(an_engine_that_dies_is_an_error_and_leaves_nothing),
-		TEST(an_engine_that_dies_leaves_the_command_alone),
+		TEST(the_recording_ends_with_processes_that_end_early),
+		TEST(an_engine_that_cannot_start_leaves_no_file),
+		TEST(an_engine_that_dies_is_an_error_and_leaves_no_file),
+		TEST(the_command_outlives_an_engine_that_dies),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -687,5 +583,14 @@ int main(void)
 		NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (script == MAP_FAILED)
 		return EXIT_FAILURE;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		ending_tests[i] = (struct CMUnitTest){
+			.name = endings[i].name,
+			.test_func = check_ending,
+			.setup_func = enter_ending,
+			.teardown_func = test_folder_leave,
+			.initial_state = (void *)&endings[i],
+		};
+	return cmocka_run_group_tests(ending_tests, NULL, NULL) +
+	       cmocka_run_group_tests(tests, NULL, NULL);
 }
