@@ -195,7 +195,7 @@ int command_parse_bytes(const char *text, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* As the user has typed it, or would. */
+/* The option as the user types it. */
 static const char *shown_option(const struct option_row *row, char text[64])
 {
 	if (row->letter)
@@ -300,7 +300,7 @@ static int store(struct invocation *invocation, const struct option_row *row, co
 
 /* --- parsing ---------------------------------------------------------------------------------- */
 
-/* What getopt_long() wants to know. */
+/* The tables for getopt_long(). */
 struct grammar {
 	struct rows rows;
 	struct option longs[OPTIONS_MAX + 1];
@@ -343,7 +343,7 @@ static const struct option_row *find_row(const struct grammar *grammar, int valu
 	return NULL;
 }
 
-/* Of an option that is none, has no value, or has one too many. */
+/* Reports an unknown option, or a value that is missing or not allowed. */
 static int refuse(
 	const struct command *command, const struct grammar *grammar, int value, char **argv)
 {
@@ -375,7 +375,8 @@ static int check_arguments(const struct invocation *invocation)
 	return 0;
 }
 
-/* Returns 0, EXIT_USAGE, or -errno; and with `ret_has_helped` that nothing is left to be done. */
+/* Returns 0, EXIT_USAGE, or -errno. With `ret_has_helped`, help was printed and nothing is left to
+ * do. */
 static int take_options(struct invocation *invocation, int argc, char **argv, bool *ret_has_helped)
 {
 	struct grammar grammar;

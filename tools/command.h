@@ -4,8 +4,8 @@
  * the function that does its work. A row with `commands` is a group, such as `pilotlight symbols`.
  *
  * command_main() parses the arguments into a struct of the command's own, which begins with a
- * struct invocation, and runs it. --help is everybody's. Exit statuses: 0 done, 1 failed, 2 used
- * wrongly; failures and wrong use are reported here, in one sentence on standard error.
+ * struct invocation, and runs it. All commands take --help. Exit statuses: 0 done, 1 failed, 2
+ * wrong usage. Failures and wrong usage are reported here, in one sentence on standard error.
  */
 #pragma once
 
@@ -27,11 +27,11 @@ enum option_kind {
 	OPTION_SET, /* a bool, which becomes true */
 	OPTION_CLEAR,
 	OPTION_STRING,	 /* a const char *, borrowed from argv */
-	OPTION_CHOICE,	 /* likewise; `argument` has the words: "used|name" */
+	OPTION_CHOICE,	 /* the same, one of the words in `argument`: "used|name" */
 	OPTION_NUMBER,	 /* a uint32_t from `min` to `max` */
 	OPTION_BYTES,	 /* a uint64_t of at least `min`: "4096", "512K", "1G" */
 	OPTION_DURATION, /* a uint64_t of ns from `min` to `max` (base/time_text.h) */
-	OPTION_CALL,	 /* what `take` makes of it */
+	OPTION_CALL,	 /* passed to `take` */
 };
 
 struct option_row {

@@ -33,7 +33,7 @@ struct output_file {
 	sigset_t mask;
 };
 
-/* While something has a temporary name, nothing but SIGKILL shall end us. */
+/* While a file has a temporary name, only SIGKILL may end the program. */
 static void hold_signals(struct output_file *file)
 {
 	sigset_t all;
@@ -84,8 +84,8 @@ static char *join(const char *first, size_t first_size, const char *second, size
 }
 
 /*
- * Where a link to nothing leads. Links to what exists are followed by the kernel, which guards
- * against those that others plant in folders like /tmp; here we follow none but our own.
+ * Follows a dangling link. The kernel follows links to existing files, and guards against links
+ * that others plant in folders like /tmp; here only our own user's links are followed.
  */
 static int follow_links(const char *path, char **ret_target)
 {
@@ -130,8 +130,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /*
- * The name of an open file without links in it. NULL in `ret_target` where there is none, as that
- * of a file that was deleted, or that is no name to rename to, as a file that is mounted.
+ * The name of an open file, without links. `ret_target` is NULL if the file was deleted, or cannot
+ * be replaced by rename(), such as a mount point.
  */
 static int find_name(int fd, const struct stat *status, char **ret_target)
 {
@@ -156,7 +156,7 @@ static int find_name(int fd, const struct stat *status, char **ret_target)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* A file that is to replace another is for nobody else until it has that one's mode. */
+/* Only the owner may read a replacement until it has the old file's mode. */
 static mode_t first_mode(const struct output_file *file)
 {
 	return file->is_there ? 0600 : 0666;
@@ -190,7 +190,7 @@ static int create_named(struct output_file *file)
 	return r;
 }
 
-/* Where files need names, one is made only to see that it can be; the second is for later. */
+/* Without O_TMPFILE, this file only tests that one can be created; begin() makes another. */
 static int create(struct output_file *file)
 {
 	int r;
@@ -231,7 +231,7 @@ static int open_in_place(struct output_file *file)
 	return file->fd < 0 ? -errno : 0;
 }
 
-/* Is it what a stream that we write to leads to? It is then not to be replaced under others. */
+/* Is the file open as standard output or error? It must then be written in place. */
 static bool is_stream(const struct stat *status, int fd)
 {
 	struct stat stream;
@@ -250,7 +250,7 @@ static int open_existing(struct output_file *file, int fd)
 	if (S_ISDIR(file->status.st_mode))
 		return -EISDIR;
 	for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
-		/* Where a stream was closed, `fd` has its number. */
+		/* If a standard stream was closed, `fd` has its number. */
 		if (stream == fd || !is_stream(&file->status, stream))
 			continue;
 		file->fd = stream;
@@ -330,7 +330,8 @@ int output_file_begin(struct output_file *file, int *ret_fd, struct fault *fault
 	return 0;
 }
 
-/* Some file systems tell that they are full only when a descriptor is closed: any will do. */
+/* Some file systems report that they are full only when a descriptor is closed; a duplicate will
+ * do. */
 static int flush(int fd)
 {
 	int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -345,7 +346,7 @@ static void keep_owner_and_mode(const struct output_file *file)
 	(void)fchmod(file->fd, file->status.st_mode & 0777);
 }
 
-/* Gives a file without a name its own at once where that is free, else a temporary one. */
+/* Links an unnamed file to its name if that is free, else to a temporary name. */
 static int give_name(struct output_file *file)
 {
 	char link[64];

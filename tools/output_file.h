@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that is there whole or not at all: it is written without a name (O_TMPFILE) in the folder
- * of the file that it is to become, so that nothing is left behind whatever ends the program. Where
- * the file system has no such files, it has a temporary name while it is written, and signals wait
- * meanwhile; only SIGKILL can then leave it there.
+ * Writes an output file that is complete or absent. The file has no name (O_TMPFILE) while it is
+ * written, so that nothing is left behind however the program ends. On file systems without
+ * O_TMPFILE it has a temporary name, and signals are blocked meanwhile; only SIGKILL can then leave
+ * it behind.
  *
- * Links are followed: the file that they lead to is replaced, and they stay. A file that was there
- * hands its mode on, and its owner where that is allowed. What is no regular file (a terminal, a
- * pipe, /dev/full), or has no name of its own, is written as it is. "-" is standard output, and so
- * is whatever leads to the same file.
+ * Links are followed: their target is replaced, and they stay. The new file gets the mode of the
+ * one it replaces, and its owner if that is allowed. A target that is not a regular file (a
+ * terminal, a pipe, /dev/full), or that has no name, is written in place. "-" is standard output,
+ * and so is every other name of the same file.
  */
 #pragma once
 
@@ -17,21 +17,19 @@
 
 struct output_file;
 
-/* Finds and checks the place, so that one that cannot be written to is known at once. */
+/* Finds and checks the target, so that an unwritable one is reported before the work. */
 int output_file_open(const char *path, struct output_file **ret_file, struct fault *fault);
 
-/*
- * To be called once, when there is something to write: `ret_fd` is borrowed. Waits where the file
- * is a pipe that nobody reads yet.
- */
+/* Opens the file. Call it once, when there is something to write. `ret_fd` is borrowed. Blocks on a
+ * pipe without a reader. */
 int output_file_begin(struct output_file *file, int *ret_fd, struct fault *fault);
 
 /*
- * Makes it the file, after output_file_begin(); `error` (0 or -errno) is how writing went, and its
- * failure leaves what was there before. Returns 0 or -errno with `fault`.
+ * Replaces the target, after output_file_begin(). If `error`, the -errno of writing, is not 0, the
+ * old file stays. Returns 0 or -errno with `fault`.
  */
 int output_file_commit(struct output_file *file, int error, struct fault *fault);
 
-/* Removes what has not been committed. */
+/* Removes a file that was not committed. */
 void output_file_free(struct output_file *file);
 DEFINE_CLEANUP(struct output_file, output_file_free);

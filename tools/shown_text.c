@@ -19,14 +19,14 @@ const char *shown_text_bytes(uint64_t bytes, char text[SHOWN_TEXT_BYTES_BYTES])
 		(void)snprintf(text, SHOWN_TEXT_BYTES_BYTES, "%" PRIu64 " B", bytes);
 		return text;
 	}
-	/* What would be rounded to 1024.0 is 1.0 of the next. */
+	/* A value that rounds to 1024.0 is shown as 1.0 of the next unit. */
 	for (; value >= 1023.95; unit++)
 		value /= 1024;
 	(void)snprintf(text, SHOWN_TEXT_BYTES_BYTES, "%.1f %ciB", value, units[unit]);
 	return text;
 }
 
-/* How much of it begins with printable ASCII: nearly all there ever is. */
+/* The length of the printable ASCII at the start: the fast path. */
 static size_t plain_length(const char *bytes, size_t size)
 {
 	size_t length = 0;

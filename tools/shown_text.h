@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What people read on a terminal: strings of others, and numbers in few characters. */
+/* Text for terminals: strings from outside, and short numbers. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 struct output;
 
-/* Of anybody's, as it may be shown (I8): what is no printable UTF-8 becomes U+FFFD. */
+/* Writes hostile text (I8): bytes that are not printable UTF-8 become U+FFFD. */
 void shown_text_write(struct output *output, const char *bytes, size_t size);
 void shown_text_string(struct output *output, const char *string);
 

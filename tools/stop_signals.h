@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SIGINT (Ctrl-C), SIGTERM and SIGHUP. While they are held they only make a descriptor readable;
- * released, they do what our caller has set. One thread.
+ * Blocks SIGINT (Ctrl-C), SIGTERM and SIGHUP, and makes a descriptor readable instead. Ending
+ * restores the caller's mask. One thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct stop_signals {
 	int fd; /* readable when one has come; -1: not initialized */
 };
 
-/* Holds them. Returns 0 or -errno with `fault`. */
+/* Blocks them. Returns 0 or -errno with `fault`. */
 int stop_signals_init(struct stop_signals *signals, struct fault *fault);
 
 /* Has one come since the last call? */

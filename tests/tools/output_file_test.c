@@ -166,7 +166,7 @@ static void an_old_file_stays_until_then(void **state)
 	assert_int_equal(status.st_uid, geteuid() == 0 ? NOBODY : geteuid());
 }
 
-static void what_is_not_committed_is_gone(void **state)
+static void an_uncommitted_file_is_removed(void **state)
 {
 	struct output_file *file;
 	struct fault fault = { 0 };
@@ -479,7 +479,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_file_appears_when_it_is_whole),
 		TEST(an_old_file_stays_until_then),
-		TEST(what_is_not_committed_is_gone),
+		TEST(an_uncommitted_file_is_removed),
 		TEST(a_file_that_appears_meanwhile_is_replaced),
 		TEST(links_are_followed_and_stay),
 		TEST(links_to_nothing_are_followed_too),

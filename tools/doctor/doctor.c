@@ -175,7 +175,7 @@ static void print_finding(
 static void print_obstacles(struct output *output, const struct doctor *doctor)
 {
 	size_t unknown = count_required(doctor, DOCTOR_UNKNOWN), printed = 0;
-	/* What is missing is often why the rest is unknown. */
+	/* Something missing is often the reason why other findings are unknown. */
 	enum doctor_state worst =
 		count_required(doctor, DOCTOR_MISSING) ? DOCTOR_MISSING : DOCTOR_UNKNOWN;
 

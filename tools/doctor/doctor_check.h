@@ -16,7 +16,7 @@ enum doctor_state {
 	DOCTOR_UNKNOWN, /* not known without more privilege, or without /proc */
 };
 
-/* What several checks need; read once, before the first. */
+/* Facts for several checks, read once before the first. */
 struct doctor_host {
 	bool has_capabilities; /* /proc/self/status was readable */
 	uint64_t capabilities; /* the effective set, bits as in linux/capability.h */
@@ -37,14 +37,14 @@ struct doctor_finding {
 	char details[DOCTOR_DETAILS_MAX][DOCTOR_DETAIL_BYTES]; /* a line each */
 	size_t detail_count;
 	const char *lost;   /* replaces the check's own where that does not fit; else NULL */
-	const char *remedy; /* likewise */
+	const char *remedy; /* replaces the check's own, too */
 };
 
 struct doctor_check {
 	const char *name;
 	void (*function)(struct doctor_finding *finding);
 	int argument;	    /* of the function: a capability, a map type */
-	bool is_required;   /* without it there is no recording at all */
+	bool is_required;   /* recording fails without it */
 	const char *lost;   /* what does not work without it; NULL: the check is always ok */
 	const char *remedy; /* one concrete command or setting */
 };

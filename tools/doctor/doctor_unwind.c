@@ -130,7 +130,7 @@ static int open_mapping(int pid, const struct maps_line *line)
 	return fd < 0 ? open_by_path(pid, line) : fd;
 }
 
-/* Of a path that is too long the end is shown. */
+/* A long path is shortened to its end. */
 static void name_file(struct doctor_finding *finding, const struct maps_line *line)
 {
 	char path[PATH_MAX], *detail;

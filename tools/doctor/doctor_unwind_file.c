@@ -11,7 +11,7 @@
 
 enum {
 	SEGMENTS_MAX = 64,
-	/* Of each segment that is read: enough to decide. */
+	/* The bytes read of each segment: enough to decide. */
 	CODE_BYTES_MAX = 1 << 20,
 	/* Code that keeps frame pointers has a prologue in much less code than this; other code has
 	 * one in ten times as much. */

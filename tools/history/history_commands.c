@@ -108,12 +108,12 @@ static int run_profile(void *invocation)
 	return r == 0 ? history_request_write(history, format->name, path) : r;
 }
 
-#define PROFILE_COMMAND                                                                       \
-	.options = { history_time_options, history_select_options, profile_options,           \
-		history_socket_options },                                                     \
-	.bytes = sizeof(struct profile_request), .run = run_profile,                          \
-	.synopsis = "[SELECT...] [OPTION...]",                                                \
-	.notes = "An option that selects, but for times, may be repeated: any of its values " \
+#define PROFILE_COMMAND                                                                 \
+	.options = { history_time_options, history_select_options, profile_options,     \
+		history_socket_options },                                               \
+	.bytes = sizeof(struct profile_request), .run = run_profile,                    \
+	.synopsis = "[SELECT...] [OPTION...]",                                          \
+	.notes = "Every SELECT option except times may be repeated: any of its values " \
 		 "matches.\nNames may contain *, ? and [...].\n"
 
 const struct command flamegraph_command = {

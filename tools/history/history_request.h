@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a command asks the service's history for: the options that select a part of it
- * (query/selection.h documents their values, and the service checks them), and where the answer
- * goes. All of a selection but its times may be repeated, up to the bounds of query_text.h.
+ * A query of the service's history: the options that select a part of it (query/selection.h
+ * documents their values, and the service checks them), and the output. All options of a selection
+ * except times may be repeated, up to the bounds of query_text.h.
  * Calendar times are in this process's zone (TZ), which the service does not know: it is sent
  * seconds.
  */
@@ -21,8 +21,8 @@ struct history_request {
 	const char *path, *format; /* of -o and -f; NULL: not given */
 	bool is_quiet;
 	bool is_by_line;
-	bool is_against;		     /* what follows selects what to compare with */
-	size_t against_count;		     /* parameters of that selection */
+	bool is_against;      /* the options that follow select the other side of the comparison */
+	size_t against_count; /* parameters of that selection */
 	const char *times[2][HISTORY_TIMES]; /* of both selections; NULL: not given */
 };
 
@@ -33,16 +33,12 @@ extern const struct option_row history_time_options[], history_select_options[],
 /* `path` is the service's, and borrowed. `request` is zeros but for its base. */
 void history_request_init(struct history_request *request, const char *path);
 
-/*
- * Puts the times into the query. To be called once, when all options are parsed. Returns 0,
- * EXIT_USAGE or -errno.
- */
+/* Adds the times to the query. Call it once, after parsing. Returns 0, EXIT_USAGE or -errno. */
 int history_request_check(struct history_request *request);
 
 /*
- * Asks for the query with `format` (NULL: without one) and writes the answer to `path`, a file that
- * is there whole or not at all (output_file.h), or "-". A terminal sees what is waited for when
- * that takes more than a second. Returns 0, EXIT_USAGE where the query is too long, or -errno;
- * -EPIPE without a fault: the reader of standard output has gone away.
+ * Sends the query with `format` (NULL: none) and writes the answer to `path` (output_file.h). A
+ * terminal shows progress after a second. Returns 0, EXIT_USAGE if the query is too long, or
+ * -errno; -EPIPE without a fault if the reader of standard output has gone away.
  */
 int history_request_write(struct history_request *request, const char *format, const char *path);

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Of each kind, as text, without --all. */
+/* Deviations of each kind that are shown as text without --all. */
 enum { SHOWN_MAX = 8 };
 
 static const struct {

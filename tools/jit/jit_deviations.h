@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a jitdump file has that the specification does not, each with its offset, and what it means
- * for profiles. For people, some of each kind are shown, then each kind is summed up; programs get
- * all.
+ * Deviations of a jitdump file from the specification: each with its offset and its effect on
+ * profiles. People see the first few of each kind and a summary of each kind; programs get all.
  */
 #pragma once
 
@@ -37,7 +36,7 @@ enum jit_deviation {
 	JIT_DEVIATION_UNWINDING,
 	JIT_DEVIATION_AFTER_CLOSE,
 	JIT_DEVIATION_PARTIAL_TAIL,
-	/* What the specification allows, and who looks at a file wants to know. */
+	/* Allowed by the specification, but useful to know. */
 	JIT_NOTE_CPU_CLOCK,
 	JIT_NOTE_NO_CLOSE,
 	JIT_NOTE_UNCHECKED,
@@ -48,18 +47,18 @@ struct jit_deviations {
 	bool is_all;
 	uint64_t counts[JIT_DEVIATIONS];
 	struct output *output; /* borrowed, as the next */
-	struct json *json;     /* NULL: text, for people */
+	struct json *json;     /* NULL: write text for people */
 };
 
 void jit_deviations_init(
 	struct jit_deviations *deviations, struct output *output, struct json *json, bool is_all);
 
-/* At `offset` in the file; the text says what was found there. */
+/* Reports a deviation at `offset` in the file; the text says what is there. */
 void jit_deviations_add(struct jit_deviations *deviations, enum jit_deviation kind, uint64_t offset,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The sum of each kind, for people. */
+/* Writes a summary of each kind, for people. */
 void jit_deviations_sum_up(struct jit_deviations *deviations, uint64_t records);
 
-/* Was there any, notes apart? */
+/* Was there a deviation? Notes do not count. */
 bool jit_deviations_has_any(const struct jit_deviations *deviations);

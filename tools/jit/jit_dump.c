@@ -33,7 +33,7 @@ static int visit(void *context, uint64_t file_offset, const struct jitdump_heade
 	struct dumping *dumping = context;
 
 	write_header(dumping, header);
-	/* Of the rest of the file, see write_rest(). */
+	/* About the rest of the file, see write_rest(). */
 	if (error == -EMSGSIZE)
 		return dumping->base.output.error;
 	if (dumping->base.is_json)
@@ -43,7 +43,7 @@ static int visit(void *context, uint64_t file_offset, const struct jitdump_heade
 	return dumping->base.output.error;
 }
 
-/* What could not be read as records: a tail that is not whole as yet, or no record at all. */
+/* Reports bytes that are not records: an incomplete tail, or damage. */
 static void write_rest(struct dumping *dumping, const struct jitdump_reader_state *state)
 {
 	bool is_lost = state->fault == JITDUMP_FAULT_RECORD_SIZE;
@@ -84,7 +84,7 @@ static int run(void *invocation)
 		write_header(dumping, &state.header);
 		write_rest(dumping, &state);
 	}
-	/* What went before a failure is shown all the same. */
+	/* Show the records before a failure, too. */
 	finished = command_flush(&dumping->base);
 	return finished < 0 ? finished : r;
 }

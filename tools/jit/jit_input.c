@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Debug information of a function beyond this is shown as far as it goes. */
+/* A function's debug information beyond this is cut. */
 enum { BUFFER_BYTES = 4 << 20 };
 
-/* Between two looks at whether reading is to end; the number as such means nothing. */
+/* The records between two checks for an interruption; any moderate number will do. */
 enum { STEPS = 1 << 20 };
 
 static bool has_magic(int fd)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A file that `pilotlight jit` is asked about: of any age, of any machine, perhaps being written.
- */
+/* An input file of `pilotlight jit`: of any age and machine, perhaps still being written. */
 #pragma once
 
 #include "base/fault.h"
@@ -22,18 +20,17 @@ struct jit_input {
 };
 
 /*
- * Opens a regular file; what is none is never waited for. Returns 0 or -errno with `fault`, and
- * `ret_input` is to be ended in either case.
+ * Opens a regular file; never blocks on another kind. Returns 0 or -errno with `fault`; call
+ * jit_input_done() in both cases.
  */
 int jit_input_open(const char *path, struct jit_input *ret_input, struct fault *fault);
 void jit_input_done(struct jit_input *input);
 
 /*
- * Reads all of a jitdump file, once: `function` (may be NULL) sees each record with `context`, and
- * `index` (may be NULL) takes what they say, with time stamps as they stand but for those of the
- * CPU's counter.
- * Returns 0; -errno with `fault` for a file that is no jitdump or cannot be read; or what
- * `function` returned, without.
+ * Reads a whole jitdump file: calls `function` (may be NULL) for each record and enters the records
+ * into `index` (may be NULL). Time stamps are used as they are, except those of the CPU's counter.
+ * Returns 0; -errno with `fault` for a file that is not a jitdump file or cannot be read; or the
+ * result of `function` without a fault.
  */
 int jit_input_read(struct jit_input *input, struct code_index *index,
 	jitdump_record_function function, void *context, struct jitdump_reader_state *ret_state,

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So that a writer who never stops does not keep us. */
+/* A bound, since a process may write faster than we read. */
 #define CPU_NS_MAX (2ULL * NSEC_PER_SEC)
 #define BYTES_MAX  ((size_t)256 << 20)
 
@@ -45,8 +45,7 @@ static void done(void *invocation)
 	broker_free(listing->broker);
 }
 
-/* What memory is the likeliest to have its generated code: a memfd is, more often than not, a file.
- */
+/* The most likely memory of generated code. A memfd comes last: it is mostly used as a file. */
 static enum jit_memory memory_of(const struct listing *listing, pid_t pid)
 {
 	enum jit_memory likeliest = JIT_MEMORY_NONE;
@@ -68,7 +67,7 @@ static enum jit_memory memory_of(const struct listing *listing, pid_t pid)
 	return likeliest;
 }
 
-/* Finds the processes and reads what they have written. Returns 0 or -errno with `fault`. */
+/* Finds the processes and reads their files. Returns 0 or -errno with `fault`. */
 static int look(struct listing *listing, struct fault *fault)
 {
 	struct jit_table_limits limits = jit_table_default_limits;
@@ -104,8 +103,7 @@ static int compare_pids(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Those without a file too, if they surely have generated code: that is what their owner needs to
- * know. */
+/* Also lists processes that surely have generated code but no file: their code stays unnamed. */
 static int collect(struct listing *listing)
 {
 	struct jit_process_report report;
@@ -126,7 +124,7 @@ static int collect(struct listing *listing)
 	return 0;
 }
 
-/* What the two kinds of files tell alike. */
+/* The columns that both kinds of files have. */
 struct figures {
 	const char *kind;
 	uint64_t records, bytes, unread_bytes, damaged;
@@ -146,7 +144,7 @@ static struct figures figures_of(const struct jit_process_report *report)
 		dump->unread_bytes, dump->counters.damaged + dump->counters.lines_damaged };
 }
 
-/* Of the last record, if it has a time. False: none. */
+/* The age of the last record. False: it has no time. */
 static bool age_of(const struct listing *listing, const struct jit_process_report *report,
 	uint64_t *ret_age_ns)
 {

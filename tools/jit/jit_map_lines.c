@@ -18,7 +18,7 @@ int jit_map_lines_init(struct jit_map_lines *lines, int fd, bool is_from_start)
 		if (fstat(fd, &status) < 0)
 			return -errno;
 		at = (uint64_t)status.st_size;
-		/* A line of which there is a part was begun before. */
+		/* The file ends within a line: skip the rest of it. */
 		is_skipping = at > 0 && pread(fd, &last, 1, (off_t)(at - 1)) == 1 && last != '\n';
 	}
 	lines->fd = fd;
@@ -35,7 +35,7 @@ static int take_line(const char *bytes, size_t size, jit_map_line_function funct
 	return perf_map_line_parse(bytes, size, &line) < 0 ? 0 : function(context, &line);
 }
 
-/* Takes all whole lines out of the buffer. */
+/* Parses and removes all complete lines of the buffer. */
 static int take_lines(struct jit_map_lines *lines, jit_map_line_function function, void *context)
 {
 	size_t start = 0;
@@ -57,7 +57,7 @@ static int take_lines(struct jit_map_lines *lines, jit_map_line_function functio
 	return r;
 }
 
-/* Of a line that is too long the beginning counts, which has all but the end of its name. */
+/* A line that is too long loses only the end of its name. */
 static int take_long_line(
 	struct jit_map_lines *lines, jit_map_line_function function, void *context)
 {

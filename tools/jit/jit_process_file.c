@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is asked about one process. */
+/* The state of the search for one process. */
 struct sight {
 	struct broker *broker;
 	struct process_table *processes;
@@ -28,7 +28,7 @@ static void sight_done(struct sight *sight)
 	broker_free(sight->broker);
 }
 
-/* Returns 0, -ENOENT where it maps no marker, or why the last one cannot be opened. */
+/* Returns 0, -ENOENT if it maps no marker, or the -errno of the last one. */
 static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 {
 	const struct process_mapping *mappings;
@@ -37,7 +37,7 @@ static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 
 	count = process_table_mappings(
 		sight->processes, sight->process.pid, clock_monotonic_ns(), &mappings);
-	/* Of several the one that was mapped last has, most often, the lowest address. */
+	/* The marker that was mapped last mostly has the lowest address. */
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_close_ int fd = -1;
 		struct jit_marker marker;
@@ -97,7 +97,7 @@ static int look(struct sight *sight, pid_t pid)
 		return r;
 	sight->process.start_ns = sight->facts.start_ns;
 	r = process_scan_one(sight->broker, sight->processes, pid, clock_monotonic_ns());
-	/* What there was room for may do. */
+	/* A truncated list may still be enough. */
 	return r == -E2BIG ? 0 : r;
 }
 

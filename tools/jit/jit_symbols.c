@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of memory: some ten million symbols. */
+/* A bound on memory (I4): some ten million symbols. */
 #define INDEX_BYTES_MAX ((size_t)1 << 30)
 
 enum { STEPS = 1 << 20 };
@@ -85,7 +85,7 @@ static void warn_of_losses(const struct asking *asking, const char *path)
 	uint64_t dropped;
 
 	code_index_counters(asking->index, &counters);
-	/* What went for want of room; what the file itself has wrong is for `jit verify`. */
+	/* Reports symbols lost at the bound; `jit verify` reports errors of the file. */
 	dropped = counters.history_dropped + counters.lines_dropped + counters.code_dropped;
 	if (dropped > 0)
 		log_warning(

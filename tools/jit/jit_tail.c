@@ -27,7 +27,7 @@ enum {
 struct tailing {
 	struct invocation base;
 	const char *count; /* of -n: "all"; NULL: not given */
-	bool is_silent;	   /* goes through what was there before */
+	bool is_silent;	   /* reads records that existed before */
 	pid_t pid;
 	int pidfd;
 	struct jit_process_file file;
@@ -97,7 +97,7 @@ static int visit_line(void *context, const struct perf_map_line *line)
 	return tailing->base.output.error;
 }
 
-/* Once for each trouble: the file may be written anew. */
+/* Report each error once: the file may be rewritten. */
 static void tell_fault(struct tailing *tailing)
 {
 	struct jitdump_reader_state state;
@@ -111,7 +111,7 @@ static void tell_fault(struct tailing *tailing)
 	tailing->reported = state.fault;
 }
 
-/* What has been added. Returns 0 or -errno. */
+/* Prints new symbols. Returns 0 or -errno. */
 static int read_on(struct tailing *tailing, bool is_final)
 {
 	int64_t left;
@@ -127,12 +127,12 @@ static int read_on(struct tailing *tailing, bool is_final)
 	return 0;
 }
 
-/* Until something may be there to read. Returns 1 when the process has ended, 0, or -errno. */
+/* Waits for new data. Returns 1 when the process has ended, 0, or -errno. */
 static int wait_for_more(struct tailing *tailing)
 {
 	struct pollfd fds[] = {
 		{ .fd = tailing->pidfd, .events = POLLIN },
-		{ .fd = STDOUT_FILENO }, /* whoever reads it may go away */
+		{ .fd = STDOUT_FILENO }, /* reports when its reader goes away */
 	};
 
 	if (poll(fds, 2, PERIOD_MS) < 0)
@@ -189,7 +189,7 @@ static int run(void *invocation)
 		if (r < 0 && tailing->base.output.error == 0)
 			return fault_set(
 				fault, r, "cannot read '%s': %s", tailing->file.path, strerror(-r));
-		/* Each symbol is shown when it is there: Ctrl-C loses none. */
+		/* Flush each symbol at once, so that Ctrl-C loses none. */
 		r = command_flush(&tailing->base);
 		if (r < 0 || has_ended)
 			return r;

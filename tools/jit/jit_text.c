@@ -22,7 +22,7 @@ const char *jit_text_time(uint64_t time_ns, char text[JIT_TEXT_TIME_BYTES])
 	return text;
 }
 
-/* Digits at *text, at most `max` of them; their number, or -ERANGE. */
+/* Parses at most `max` digits at *text. Returns their number or -ERANGE. */
 static int parse_digits(const char **text, int max, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -180,7 +180,7 @@ void jit_text_write_record(struct output *output, uint64_t offset,
 	}
 }
 
-/* A string: of ns there are more than readers keep of a number. */
+/* A string, since JSON readers round numbers of this size. */
 static void member_time(struct json *json, uint64_t time_ns)
 {
 	char time[JIT_TEXT_TIME_BYTES];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `pilotlight jit verify`: compares the records of a jitdump file with the specification, one after
- * the other. What is remembered of them is bounded (I4): beyond that some checks are left out, with
- * a note.
+ * the other. Memory is bounded (I4): beyond the bound some checks are skipped, with a note.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -22,7 +21,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Of source lines that wait for their code, and of code. */
+/* Bounds on source lines that wait for their code, and on code. */
 enum { LINES_MAX = 1 << 20 };
 #define INDEX_BYTES_MAX ((size_t)512 << 20)
 enum { PIDS_MAX = 64 };
@@ -38,10 +37,10 @@ struct verification {
 	bool is_all;
 	struct jit_deviations deviations;
 	uint64_t changed_ns;	  /* the file, since 1970 */
-	struct code_index *index; /* owned: what the records say */
+	struct code_index *index; /* owned: the code so far */
 	bool has_header;	  /* it has been compared */
 	bool has_seen;		  /* a record */
-	uint64_t told;		  /* the greatest time */
+	uint64_t latest_ns;	  /* the greatest time */
 	bool is_closed;
 	uint32_t pids[PIDS_MAX];
 	size_t pid_count;
@@ -64,7 +63,7 @@ enum { LINES_BEFORE_MAX = 64 << 10 };
 #define REALTIME_NS_MIN UINT64_C(1000000000000000000)
 #define DAY_US		(UINT64_C(86400) * 1000000)
 
-/* The time of day that a time stamp looks like, or NULL. */
+/* The other clock that a time stamp seems to come from, or NULL. */
 static const char *name_clock(const struct verification *verification, uint64_t timestamp)
 {
 	uint64_t changed_us = verification->changed_ns / 1000;
@@ -73,7 +72,8 @@ static const char *name_clock(const struct verification *verification, uint64_t 
 
 	if (timestamp >= REALTIME_NS_MIN)
 		return "the time of day in ns";
-	/* As CLOCK_MONOTONIC that is a minute or two, once, some 20 days after the boot. */
+	/* CLOCK_MONOTONIC is in this range only for a minute or two, some 20 days after the boot.
+	 */
 	if (distance_us < DAY_US)
 		return "the time of day in microseconds";
 	return NULL;
@@ -131,17 +131,18 @@ static void check_clocks(struct verification *verification, const struct jitdump
 static void check_order(struct verification *verification, const struct jitdump_header *header,
 	uint64_t offset, uint64_t timestamp)
 {
-	char time[JIT_TEXT_TIME_BYTES], told[JIT_TEXT_TIME_BYTES];
+	char time[JIT_TEXT_TIME_BYTES], latest[JIT_TEXT_TIME_BYTES];
 
 	if (!verification->has_seen)
 		check_clocks(verification, header, offset, timestamp);
 	verification->has_seen = true;
-	if (timestamp < verification->told)
+	if (timestamp < verification->latest_ns)
 		jit_deviations_add(&verification->deviations, JIT_DEVIATION_BACKWARD, offset + 8,
 			"its time, %s, is before the time of a record before it, %s",
-			jit_text_time(timestamp, time), jit_text_time(verification->told, told));
+			jit_text_time(timestamp, time),
+			jit_text_time(verification->latest_ns, latest));
 	else
-		verification->told = timestamp;
+		verification->latest_ns = timestamp;
 	if (verification->is_closed)
 		jit_deviations_add(&verification->deviations, JIT_DEVIATION_AFTER_CLOSE, offset,
 			"a record comes after CLOSE");
@@ -197,7 +198,7 @@ static void tell_unclaimed(struct verification *verification, const struct verif
 		"no LOAD of 0x%" PRIx64 " follows", lines->address);
 }
 
-/* Remembers them until their LOAD comes. Returns 0 or -ENOMEM. */
+/* Keeps the lines until their LOAD comes. Returns 0 or -ENOMEM. */
 static int keep_lines(struct verification *verification, uint64_t offset, uint64_t address)
 {
 	struct verified_lines *lines = find_lines(verification, address);
@@ -331,7 +332,7 @@ static int visit(void *context, uint64_t file_offset, const struct jitdump_heade
 	if (!verification->has_header)
 		check_header(verification, header);
 	verification->has_header = true;
-	/* Told with the rest of the file. */
+	/* Reported with the rest of the file. */
 	if (error == -EMSGSIZE)
 		return deviations->output->error;
 	check_order(verification, header, file_offset, record->timestamp);
@@ -364,7 +365,7 @@ static int visit(void *context, uint64_t file_offset, const struct jitdump_heade
 		break;
 	default:
 		jit_deviations_add(deviations, JIT_DEVIATION_UNKNOWN, file_offset,
-			"nobody has defined records of the id %" PRIu32, record->id);
+			"the specification has no records of the id %" PRIu32, record->id);
 	}
 	return r < 0 ? r : deviations->output->error;
 }
@@ -378,14 +379,14 @@ static int compare_offsets(const void *a, const void *b)
 
 static void finish_lines(struct verification *verification)
 {
-	/* The index by address is not asked any more. */
+	/* The index by address is no longer used. */
 	if (verification->lines_count > 0)
 		qsort(verification->lines, verification->lines_count, sizeof(*verification->lines),
 			compare_offsets);
 	for (size_t i = 0; i < verification->lines_count; i++)
 		if (!verification->lines[i].is_claimed)
 			tell_unclaimed(verification, &verification->lines[i]);
-	/* By chance some lines begin there; but then others begin before, or not with so many. */
+	/* Some lines begin there by chance; then others begin before, or fewer do. */
 	if (verification->with_bias > 0 && verification->with_less == 0 &&
 		verification->with_bias >= verification->with_lines - verification->with_bias)
 		jit_deviations_add(&verification->deviations, JIT_DEVIATION_LINES_BIASED,

@@ -22,12 +22,12 @@ enum record_message_type {
 	/* The engine's reports. */
 	RECORD_PREPARED, /* RECORD_OPEN is done */
 	RECORD_SAMPLING,
-	RECORD_SAMPLED, /* number: 0, or the -errno of a failure that the user was told of */
+	RECORD_SAMPLED, /* number: 0, or the -errno of a failure that was reported to the user */
 	RECORD_NAMING,	/* the wait for symbols is over */
 	RECORD_NAMED,	/* it needs the output */
 	RECORD_WRITTEN, /* number: 0 or -errno of writing */
 	RECORD_SUMMARIZED,
-	RECORD_FAILED, /* the user was told why; it ends */
+	RECORD_FAILED, /* the reason was reported to the user; the engine ends */
 	RECORD_MESSAGE_TYPES,
 };
 

@@ -13,7 +13,7 @@ void address_lines_init(struct address_lines *lines, int fd)
 	lines->is_skipping = lines->is_at_end = false;
 }
 
-/* Of what is there: the first line, if it is whole or as long as lines get. */
+/* The first line of the buffer, if it is complete or of the maximum length. */
 static bool find_line(const struct address_lines *lines, const char **ret_line, size_t *ret_size,
 	size_t *ret_taken)
 {
@@ -30,7 +30,7 @@ static bool find_line(const struct address_lines *lines, const char **ret_line, 
 	return true;
 }
 
-/* Of the rest of a line that is too long what is there goes. */
+/* Drops the rest of a long line from the buffer. */
 static void skip(struct address_lines *lines)
 {
 	const char *first = lines->buffer + lines->start;
@@ -82,7 +82,7 @@ int address_lines_next(struct address_lines *lines, const char **ret_line, size_
 		if (r < 0)
 			return r;
 	}
-	/* Without its newline there is more of it to come. */
+	/* Without its newline the rest is still to come. */
 	lines->is_skipping = line[taken - 1] != '\n' && !lines->is_at_end;
 	lines->start += taken;
 	lines->count++;

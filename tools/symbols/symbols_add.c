@@ -45,7 +45,7 @@ static void done(void *invocation)
 	symbol_cache_free(adding->settings.cache);
 }
 
-/* --- what is told ----------------------------------------------------------------------------- */
+/* --- the report ------------------------------------------------------------------------------- */
 
 static void write_result(struct adding *adding, const struct symbols_addition *addition,
 	const struct symbols_added *added)
@@ -92,7 +92,7 @@ static void tell_failure(struct adding *adding, const char *name,
 	json_end_line(json);
 }
 
-/* Was a debug file named, and the symbols are of something less? */
+/* Was --debug given, and the symbols come from a poorer source? */
 static void warn_of_debug_file(const struct adding *adding, const struct symbols_added *added)
 {
 	if (adding->settings.debug_path && added->result == SYMBOLS_ADDITION_ADDED &&
@@ -120,7 +120,7 @@ static void tell(struct adding *adding, struct symbols_addition *addition)
 	symbols_added_done(&added);
 }
 
-/* --- how it goes on --------------------------------------------------------------------------- */
+/* --- the work --------------------------------------------------------------------------------- */
 
 static void start_more(struct adding *adding)
 {
@@ -168,7 +168,7 @@ static int add_all(struct adding *adding, struct fault *fault)
 	for (;;) {
 		start_more(adding);
 		run_all(adding);
-		/* Each is told when it is known. */
+		/* Report each result as soon as it is known. */
 		if (command_flush(&adding->symbols.base) < 0)
 			return adding->symbols.base.output.error;
 		if (adding->ended == (size_t)adding->symbols.base.argument_count)
@@ -190,7 +190,7 @@ static int add_all(struct adding *adding, struct fault *fault)
 	}
 }
 
-/* Better told once, before the work, than of each file after it. */
+/* Report it once before the work, not for each file after it. */
 static int check_cache(struct symbol_cache *cache, struct fault *fault)
 {
 	struct symbol_cache_draft draft;
@@ -204,7 +204,7 @@ static int check_cache(struct symbol_cache *cache, struct fault *fault)
 	return 0;
 }
 
-/* --- what is asked for ------------------------------------------------------------------------ */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static uint32_t count_cpus(void)
 {
@@ -229,7 +229,7 @@ static int run(void *invocation)
 	struct worker_pool_options *workers = &adding->settings.workers;
 	int r;
 
-	/* A worker that waits for the disk gets more than its CPU time. */
+	/* Elapsed time is limited less strictly: a worker may wait for the disk. */
 	workers->timeout_ns = workers->cpu_s * 2500000000ULL;
 	if (adding->settings.debug_path && base->argument_count > 1)
 		return command_misuse(base->command,

@@ -19,7 +19,7 @@
 
 static int open_file(const char *path, int *ret_fd, struct fault *fault)
 {
-	/* A pipe that nobody writes to would be waited for. */
+	/* Opening a pipe without a writer would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
@@ -41,7 +41,7 @@ static int read_image(const char *path, int fd, struct elf_image *ret_image, str
 	return 0;
 }
 
-/* Opens the debug file that was named, and compares what both say of themselves. */
+/* Opens the debug file given by --debug and compares its identity with the binary's. */
 static int open_debug_file(
 	const char *path, const struct elf_image *image, int *ret_fd, struct fault *fault)
 {
@@ -66,8 +66,8 @@ static int open_debug_file(
 }
 
 /*
- * What the cache has is not good enough if it says that there is nothing, which somebody who adds a
- * file by hand wants to be tried again; or if it was made without the debug file that is given.
+ * The cached symbols are not good enough if they are empty, since an explicit `add` is a request to
+ * try again; or if they were extracted without the debug file that is given now.
  */
 static bool has_to_be_made(const struct symbols_addition *addition,
 	const struct symbols_addition_settings *settings, int fd)
@@ -124,7 +124,7 @@ static int identify(struct symbols_addition *addition, const struct elf_image *i
 	return 0;
 }
 
-/* It may be what somebody has forced this for, and only a recording makes it anew. */
+/* The table may be the reason for --force; the next recording makes it again. */
 static int forget_table(struct symbols_addition *addition,
 	const struct symbols_addition_settings *settings, struct fault *fault)
 {

@@ -23,7 +23,7 @@ static bool is_path(const char *text)
 
 static int open_file(const char *path, int *ret_fd, struct fault *fault)
 {
-	/* A pipe nobody writes to would be waited for. */
+	/* Opening a pipe without a writer would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
@@ -170,7 +170,7 @@ int symbols_argument_find(struct symbol_cache *cache, const char *text,
 		return identity_of_file(text, ret_identity, fault);
 	if (symbol_identity_parse(text, &identity) < 0 || !cache)
 		return find_prefix(cache, text, ret_identity, fault);
-	/* A short build-id may be the beginning of a longer one too, or be its padded form. */
+	/* A short build-id may also be a prefix of a longer one, or the padded form of itself. */
 	r = symbol_cache_find(cache, &identity, &file);
 	if (r == -ENOENT)
 		return find_prefix(cache, text, ret_identity, fault);

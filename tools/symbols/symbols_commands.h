@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The commands of `pilotlight symbols`, and what they share: --cache, the cache, which symbol file
- * an argument means, and how far something is.
+ * The commands of `pilotlight symbols`, and the parts that they share: --cache, opening the cache
+ * and symbol files, and a progress line.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 extern const struct command symbols_add, symbols_list, symbols_show, symbols_lookup, symbols_prune,
 	symbols_verify, symbols_fetch;
 
-/* Begins the struct of each of them. */
+/* The first member of each command's struct. */
 struct symbols_invocation {
 	struct invocation base;
 	const char *directory; /* of --cache; NULL: the default one */
@@ -24,13 +24,13 @@ struct symbols_invocation {
 extern const struct option_row symbols_cache_option[];
 
 /*
- * Opens the cache. Without `is_made` a folder that is not there stays so: -ENOENT without a text in
- * `fault`, as nothing is in it either. Else 0, or -errno with `fault`.
+ * Opens the cache. Without `is_made` a missing folder is not created: -ENOENT without a text in
+ * `fault`, since the cache is then empty. Otherwise returns 0, or -errno with `fault`.
  */
 int symbols_open_cache(const struct symbols_invocation *invocation, uint64_t bytes_max,
 	bool is_made, struct symbol_cache **ret_cache, struct fault *fault);
 
-/* The same of a folder that is known. */
+/* The same for a given folder. */
 int symbols_open_folder(const char *directory, uint64_t bytes_max, bool is_made,
 	struct symbol_cache **ret_cache, struct fault *fault);
 
@@ -41,21 +41,21 @@ int symbols_open_folder(const char *directory, uint64_t bytes_max, bool is_made,
 int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbol_file **ret_file,
 	struct fault *fault);
 
-/* Both of the above, of a folder that need not be there. */
+/* Opens the cache and a symbol file in it. The folder may be missing. */
 int symbols_open(const struct symbols_invocation *invocation, const char *text,
 	struct symbol_cache **ret_cache, struct symbol_file **ret_file, struct fault *fault);
 
-/* A line on a terminal that tells how far it is, of what takes longer than a second. */
+/* A progress line on a terminal, for work that takes longer than a second. */
 struct symbols_progress {
 	uint64_t next_ns; /* CLOCK_MONOTONIC */
 	bool is_shown;
 };
 void symbols_progress_init(struct symbols_progress *progress);
 
-/* Is it time for another one, on a terminal? */
+/* Is standard error a terminal, and is it time for a new line? */
 bool symbols_progress_is_due(struct symbols_progress *progress);
 void symbols_progress_show(struct symbols_progress *progress, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Before anything else is written. */
+/* Clears the line. Call it before other output. */
 void symbols_progress_clear(struct symbols_progress *progress);

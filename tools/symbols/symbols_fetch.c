@@ -86,7 +86,7 @@ static int prepare_symbolizer(struct fetching *fetching, const char *text, struc
 	return symbolizer_new(&options, &fetching->symbolizer);
 }
 
-/* In slices, so that a terminal sees that something goes on. */
+/* In slices, so that a terminal shows progress. */
 static int wait_for_it(struct fetching *fetching, uint64_t started_ns)
 {
 	uint64_t end_ns = started_ns + fetching->timeout_s * NSEC_PER_SEC;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-	/* To be sorted by use: 5 MiB of them, and of origins 8 MiB at most. */
+	/* Bounds of sorting by use (I4): 5 MiB of entries, 8 MiB of origins. */
 	ROWS_MAX = 1 << 16,
 	ORIGIN_BYTES = sizeof((struct pilotlight_symbol_header){ 0 }.origin),
 	ORIGINS_BYTES_MAX = 1 + ROWS_MAX * ORIGIN_BYTES,
@@ -24,9 +24,9 @@ enum {
 struct row {
 	struct symbol_identity identity;
 	uint64_t bytes, used_s;
-	int error; /* -errno: what follows is not known */
+	int error; /* -errno: the members below are not set */
 	uint8_t rank, failure;
-	uint32_t origin; /* in `origins`, once it is kept */
+	uint32_t origin; /* in `origins`, if the entry is kept */
 	uint64_t frames, lines;
 };
 
@@ -34,7 +34,7 @@ struct listing {
 	struct symbols_invocation symbols;
 	const char *order; /* "used" or "name" */
 	bool has_title;
-	struct row *rows; /* sorted later; NULL where they are printed as they come */
+	struct row *rows; /* to sort; NULL: entries are printed at once */
 	size_t count, capacity;
 	struct string_pool origins;
 };
@@ -48,8 +48,8 @@ static void done(void *invocation)
 }
 
 /*
- * Only the section table is read, since checking each file as a whole would take as long as reading
- * the whole cache. A file that was replaced meanwhile is told as the new one is.
+ * Reads only the section table, since checking whole files would read the whole cache. A file that
+ * was replaced meanwhile is listed as the new one.
  */
 static void read_counts(const char *path, const struct pilotlight_symbol_header *header,
 	uint64_t *ret_frames, uint64_t *ret_lines)

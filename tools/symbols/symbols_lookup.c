@@ -23,8 +23,8 @@ enum {
 struct question {
 	const char *text; /* borrowed */
 	size_t size;
-	uint64_t address; /* as it was asked */
-	int error;	  /* 0, or -errno: the text is no address */
+	uint64_t address; /* as the user wrote it */
+	int error;	  /* 0, or -errno: not an address */
 };
 
 struct inquiry {
@@ -126,7 +126,7 @@ static void write_json(struct inquiry *inquiry, size_t i)
 	json_end_line(json);
 }
 
-/* Where the question has no vaddr there is nothing to be known. */
+/* An address without a vaddr is unknown. */
 static bool find_vaddr(
 	const struct inquiry *inquiry, const struct question *question, uint64_t *ret_vaddr)
 {
@@ -179,7 +179,7 @@ static void complain(
 		log_error("'%s' %s (hexadecimal, as 0x1f)", clean, why);
 }
 
-/* `line` is 0 where the text is an argument. */
+/* `line` is 0 if the text is an argument. */
 static void ask(struct inquiry *inquiry, const char *text, size_t size, uint64_t line)
 {
 	struct question *question = &inquiry->questions[inquiry->count++];
@@ -203,7 +203,7 @@ static int ask_lines(struct inquiry *inquiry, struct fault *fault)
 		ask(inquiry, text, size, inquiry->lines.count);
 		if (inquiry->count == BATCH_MAX || !has_next)
 			answer(inquiry);
-		/* Whoever has asked may wait for the answer before asking again. */
+		/* Answer now: the writer of the pipe may wait for it. */
 		r = has_next ? inquiry->symbols.base.output.error
 			     : command_flush(&inquiry->symbols.base);
 		if (r < 0)

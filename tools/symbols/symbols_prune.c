@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-	TABLES_SHARE = 8, /* unwind tables may have one part in so many */
+	TABLES_SHARE = 8, /* unwind tables may take one part in this many */
 };
 
 struct pruning {
@@ -24,7 +24,7 @@ struct pruning {
 	struct symbol_cache_pruned pruned;
 	bool has_tables;
 	struct symbol_cache_pruned tables; /* unwind tables */
-	uint64_t fetches;		   /* folders that went */
+	uint64_t fetches;		   /* removed folders */
 };
 
 static void write_json(struct json *json, const struct pruning *pruning)
@@ -76,7 +76,7 @@ static void write_text(struct output *output, const struct pruning *pruning)
 			tables->left_entries, shown_text_bytes(tables->left_bytes, left));
 }
 
-/* Unwind tables go first, so that what they leave is the symbol files'. */
+/* Prune unwind tables first: symbol files may use the space that they leave. */
 static int prune_tables(
 	struct pruning *pruning, const struct symbol_cache *symbols, struct fault *fault)
 {

@@ -56,7 +56,7 @@ static void count_frames(struct sight *sight)
 			sight->functions++;
 }
 
-/* How many there are without the empty first entry. */
+/* The count without the empty first entry. */
 static uint64_t count_entries(
 	const struct symbol_file *file, enum pilotlight_symbol_section_id section)
 {
@@ -225,7 +225,7 @@ static int run(void *invocation)
 	r = symbols_argument_find(cache, text, &sight->identity, fault);
 	if (r < 0)
 		return r;
-	/* Looked for first: opening it is a use. */
+	/* Find it before opening: opening updates the time of the last use. */
 	r = cache ? symbol_cache_each(cache, false, visit, sight) : 0;
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the symbol cache: %s", strerror(-r));

@@ -58,7 +58,7 @@ int symbols_unwind_check(const char *path)
 	r = symbol_file_open(fd, &file);
 	if (r < 0 || symbol_file_header(file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
 		return r;
-	/* A file with symbols in the place of a table is of no use there either. */
+	/* A symbol file in the place of a table is unusable, too. */
 	return unwind_table_init(&table, file) < 0 ? -EBADMSG : 0;
 }
 
@@ -113,7 +113,7 @@ static void write_table(const struct unwind_table *table, struct output *output)
 		output_printf(output, ", %" PRIu32 " left out", summary->functions_failed);
 	output_printf(output,
 		"\n  rows     %" PRIu32 " in %" PRIu32 " lines, %" PRIu32 " not supported"
-		"\n  rules    %" PRIu32 ", seldom ones in %" PRIu32 " rows"
+		"\n  rules    %" PRIu32 ", rare ones in %" PRIu32 " rows"
 		"\n  size     %s (%" PRIu64 " bytes)",
 		summary->row_count, summary->line_count, summary->unsupported_rows,
 		summary->rule_count, summary->escape_count, shown_text_bytes(bytes, text), bytes);
@@ -123,7 +123,7 @@ static void write_table(const struct unwind_table *table, struct output *output)
 		keeps_frame_pointers(table) ? "kept" : "not kept");
 }
 
-/* A symbol file without symbols has other words for the commonest of all. */
+/* For symbols, the most common reason has another text. */
 static const char *failure_text(const struct symbol_file *file)
 {
 	uint8_t failure = symbol_file_header(file)->failure;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the cache knows of unwinding a binary's stacks, in words: its unwind table is a symbol file
- * in a cache of its own, below the one of symbols. The caller owns it.
+ * The unwind table of a binary, as `pilotlight symbols` shows it. Tables are files in a cache of
+ * their own, in the folder `unwind` of the symbol cache. The caller owns the struct.
  */
 #pragma once
 
@@ -14,47 +14,43 @@ struct json;
 struct output;
 
 enum symbols_unwind_state {
-	SYMBOLS_UNWIND_UNKNOWN, /* the cache says nothing */
-	SYMBOLS_UNWIND_NONE,	/* there is none to be had; `file` tells why */
-	SYMBOLS_UNWIND_DAMAGED, /* what is in the file is no table */
+	SYMBOLS_UNWIND_UNKNOWN, /* no file in the cache */
+	SYMBOLS_UNWIND_NONE,	/* the binary has no unwind information; `file` has the reason */
+	SYMBOLS_UNWIND_DAMAGED, /* the file's content is not a table */
 	SYMBOLS_UNWIND_TABLE,
 };
 
 /* Starts as zeros. */
 struct symbols_unwind {
 	enum symbols_unwind_state state;
-	struct symbol_file *file;  /* owned; NULL where the state is UNKNOWN */
-	struct unwind_table table; /* of the file; where the state is TABLE */
+	struct symbol_file *file;  /* owned; NULL if the state is UNKNOWN */
+	struct unwind_table table; /* in the file; only if the state is TABLE */
 };
 
-/*
- * Opens the folder `unwind` of the cache's. One that is not there is not made: -ENOENT. Else 0, or
- * -errno with `fault`.
- */
+/* Opens the folder `unwind` of a cache. A missing one is not created: -ENOENT. Otherwise returns 0,
+ * or -errno with `fault`. */
 int symbols_unwind_open(
 	const struct symbol_cache *symbols, struct symbol_cache **ret_cache, struct fault *fault);
 
 /*
- * Removes a binary's table, so that it is made anew when the binary is next seen. Returns 1, 0
- * where there was none, or -errno with `fault`.
+ * Removes a binary's table; the next recording of the binary makes it again. Returns 1, 0 if there
+ * was none, or -errno with `fault`.
  */
 int symbols_unwind_remove(const struct symbol_cache *symbols,
 	const struct symbol_identity *identity, struct fault *fault);
 
-/* Is the file at `path` a sound table, or one that says that there is none? Returns 0, -EBADMSG,
- * -EPROTONOSUPPORT another version, or -errno of reading. */
+/* Checks that a file is a sound table, or a sound record that the binary has none. Returns 0,
+ * -EBADMSG, -EPROTONOSUPPORT for another version, or -errno of reading. */
 int symbols_unwind_check(const char *path);
 
-/*
- * Looks into the folder `unwind` of the cache's. One that is not there is not made. Returns 0, or
- * -errno with `fault`.
- */
+/* Reads a binary's table from the folder `unwind` of a cache, which may be missing. Returns 0, or
+ * -errno with `fault`. */
 int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache *symbols,
 	const struct symbol_identity *identity, struct fault *fault);
 void symbols_unwind_done(struct symbols_unwind *unwind);
 
-/* Lines as those of `symbols show`. */
+/* Writes lines for `symbols show`. */
 void symbols_unwind_write(const struct symbols_unwind *unwind, struct output *output);
 
-/* A value: an object, or null where nothing is known. */
+/* Writes an object, or null if nothing is known. */
 void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What has been found in one folder. */
+/* The results for one folder. */
 struct sum {
 	uint64_t count, bytes, damaged, unreadable, other_versions;
 };
@@ -65,7 +65,7 @@ static void print_json(struct verification *verification, const struct symbol_ca
 	json_end_line(json);
 }
 
-/* `removal` is 0, -errno, or 1 where it was not tried. */
+/* `removal` is 0, -errno, or 1 if it was not tried. */
 static void print(struct verification *verification, const struct symbol_cache_entry *entry,
 	int error, int removal)
 {
@@ -102,7 +102,7 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 		error = symbols_unwind_check(entry->path);
 	if (error == -ENOMEM)
 		return error;
-	if (error == -ENOENT) /* it has gone meanwhile */
+	if (error == -ENOENT) /* removed meanwhile */
 		return 0;
 	if (error == -EBADMSG) {
 		sum->damaged++;

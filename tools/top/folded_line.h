@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A line of folded stacks, as render/folded.h documents them: `comm;frame;…;frame COUNT`, root
- * first. It may come from anybody (I8). Nothing is copied.
+ * A parser for lines of folded stacks (render/folded.h): `comm;frame;…;frame COUNT`, root first.
+ * The text is hostile (I8). Nothing is copied.
  */
 #pragma once
 
@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 struct folded_line {
-	const char *rest; /* the frames that are not taken yet; borrowed */
+	const char *rest; /* the frames that folded_line_next() has not returned yet; borrowed */
 	size_t rest_size;
 	bool is_done;
-	uint64_t count; /* 1 at least */
+	uint64_t count; /* at least 1 */
 };
 
-/* `line` without its newline. Returns 0, or -EINVAL where it is none. */
+/* Parses a line without its newline. Returns 0 or -EINVAL. */
 int folded_line_parse(const char *line, size_t size, struct folded_line *ret_line);
 
-/* Takes the next frame, which may be empty, from the root on. False: there is none left. */
+/* Returns the next frame, which may be empty, from the root on. False: there are no more. */
 bool folded_line_next(struct folded_line *line, const char **ret_frame, size_t *ret_size);
 
 enum folded_kind {
@@ -30,8 +30,8 @@ enum folded_kind {
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 
-/* What a frame is, by its suffix; `ret_size` is that of the frame without it. */
+/* The kind of a frame, by its suffix, and the size of the frame without the suffix. */
 enum folded_kind folded_frame_kind(const char *frame, size_t size, size_t *ret_size);
 
-/* Does it stand for samples that were lost: "[lost: ring full]", in place of a comm? */
+/* Is a comm really a reason for lost samples, such as "[lost: ring full]"? */
 bool folded_frame_is_loss(const char *frame, size_t size);

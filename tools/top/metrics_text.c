@@ -8,7 +8,7 @@
 
 enum { NUMBER_BYTES = 64 };
 
-/* A time may stand behind the value. */
+/* The format allows a time stamp after the value. */
 static int parse_value(const char *text, size_t size, double *ret_value)
 {
 	char number[NUMBER_BYTES], *end;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single values out of Prometheus' text format, which may come from anybody (I8). */
+/* Reads single values from Prometheus' text format, which is hostile (I8). */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * The value of the first line of `series`: a metric's name, with its labels behind it as they are
- * written there ("pilotlight_cpus", "x{role=\"engine\"}"). Returns 0, -ENOENT where there is no
- * such line, or -EINVAL where its value is no finite number.
+ * Finds the first line of `series`, the name of a metric with its labels exactly as in the text:
+ * "pilotlight_cpus", "x{role=\"engine\"}". Returns 0, -ENOENT if there is no such line, or -EINVAL
+ * if its value is not a finite number.
  */
 int metrics_text_find(const char *text, size_t size, const char *series, double *ret_value);

@@ -52,7 +52,7 @@ void top_canvas_look(const struct top_canvas *canvas, enum top_colour colour, at
 	(void)attr_set(attributes, canvas->has_colours ? (short)colour : 0, NULL);
 }
 
-/* A character as it may be drawn (I8), or 0 for what takes no place by itself. */
+/* A character that is safe to draw (I8), or 0 for one without a width of its own. */
 static wchar_t drawable(const struct top_canvas *canvas, const char *bytes, size_t length)
 {
 	static const unsigned char leads[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text on the screen of ncurses: anybody's (I8), in so many columns, in a colour where the terminal
- * has colours and nobody minds ($NO_COLOR). Where the locale has no UTF-8 there is ASCII alone.
+ * Draws text with ncurses. The text is hostile (I8); it is cut to a number of columns. Colours are
+ * used if the terminal has them and $NO_COLOR is not set. Without a UTF-8 locale only ASCII is
+ * drawn.
  */
 #pragma once
 
-/* Its macros have the names of ordinary things. */
+/* Without this, curses.h defines macros such as `move` and `clear`. */
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -30,20 +31,20 @@ struct top_canvas {
 	bool is_utf8;
 };
 
-/* Before the screen is made: ncurses has to know the locale. */
+/* Call this before the screen is created: ncurses needs the locale. */
 void top_canvas_set_locale(struct top_canvas *canvas);
-/* Once it is. */
+/* Call this after the screen is created. */
 void top_canvas_start_colours(struct top_canvas *canvas);
 
-/* For what is drawn from now on. */
+/* Sets the colour and attributes of everything that is drawn next. */
 void top_canvas_look(const struct top_canvas *canvas, enum top_colour colour, attr_t attributes);
 
 /*
- * Draws at the cursor, in `width` columns at most, with an ellipsis where the text is longer.
- * Returns the columns that it has taken.
+ * Draws at the cursor, in at most `width` columns, with an ellipsis if the text is longer. Returns
+ * the number of columns drawn.
  */
 int top_canvas_put(const struct top_canvas *canvas, const char *bytes, size_t size, int width);
-/* On a line, from `column` to the right edge. */
+/* Draws on a line, from `column` to at most the right edge. Returns the number of columns drawn. */
 int top_canvas_put_at(const struct top_canvas *canvas, int line, int column, const char *text);
-/* With spaces, from column `from` to the right edge, at the cursor. */
+/* Draws spaces at the cursor, which is in column `from`, up to the right edge. */
 void top_canvas_fill(int from);

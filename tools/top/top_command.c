@@ -19,7 +19,7 @@
 enum {
 	DELAY_DEFAULT_S = 2,
 	SPAN_DEFAULT_S = 10,
-	STATUS_WRONG = 400, /* of HTTP: what was asked for will not become right */
+	STATUS_WRONG = 400, /* of HTTP: asking again gives the same error */
 	STATUS_NOTHING = 404,
 };
 #define DELAY_MIN_NS (NSEC_PER_SEC / 2)
@@ -36,8 +36,8 @@ struct top {
 	struct top_view view;
 	struct top_answer answer; /* the last that had a profile */
 	bool has_answer;
-	struct fault complaint; /* of what came since */
-	unsigned status;	/* likewise, of HTTP; 0: nobody has answered */
+	struct fault complaint; /* of a later query that failed */
+	unsigned status;	/* HTTP status of the last query; 0: no answer */
 	uint64_t next_ns;	/* when to ask again, CLOCK_MONOTONIC */
 	struct top_screen *screen;
 };
@@ -46,7 +46,7 @@ static void done(void *invocation)
 {
 	struct top *top = invocation;
 
-	/* The terminal first: a question under way may take a second to be given up. */
+	/* Restore the terminal first: cancelling a query may take a second. */
 	top_screen_free(top->screen);
 	top_feed_free(top->feed);
 	top_profile_free(top->answer.profile);
@@ -54,7 +54,7 @@ static void done(void *invocation)
 	stop_signals_done(&top->signals);
 }
 
-/* Takes an answer into what is shown. Returns 0, -ENOMEM, or what will not become right. */
+/* Shows a new answer. Returns 0, -ENOMEM, or an error that asking again cannot mend. */
 static int take_answer(struct top *top, struct fault *fault)
 {
 	struct top_answer answer;
@@ -67,7 +67,7 @@ static int take_answer(struct top *top, struct fault *fault)
 		return fault_set(fault, answer.error, "%s", answer.fault.text);
 	if (answer.error < 0 && (answer.status != STATUS_NOTHING || !top->has_answer))
 		return 0;
-	/* Where nothing is left to show, what there was is not shown as if it were now. */
+	/* Nothing matches now: do not show the old profile as if it were current. */
 	if (answer.error < 0) {
 		top_profile_free(top->answer.profile);
 		top->answer.profile = NULL;
@@ -100,7 +100,7 @@ static void draw(struct top *top)
 	top_screen_draw(top->screen, &picture);
 }
 
-/* Returns 1 when it is to end, 0, or -ENOMEM. */
+/* Handles all waiting keys. Returns 1 to quit, 0, or -ENOMEM. */
 static int take_keys(struct top *top)
 {
 	uint32_t key;
@@ -116,15 +116,15 @@ static int take_keys(struct top *top)
 			return r;
 		if (action == TOP_ACTION_QUIT)
 			return 1;
-		/* Where a question is under way, the next one comes right behind it. */
+		/* If a query is under way, the next one follows at once. */
 		if (action == TOP_ACTION_ASK)
 			top->next_ns = 0;
 	}
 	return 0;
 }
 
-/* How long nothing is to be done, -1: until something comes. */
-static int patience_ms(const struct top *top)
+/* The time until the next query; -1: wait for an event. */
+static int timeout_ms(const struct top *top)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -133,7 +133,7 @@ static int patience_ms(const struct top *top)
 	return top->next_ns > now_ns ? (int)((top->next_ns - now_ns) / 1000000 + 1) : 0;
 }
 
-/* Until a key or a signal ends it, or the terminal is gone. */
+/* Runs until a key or a signal ends it, or the terminal is gone. */
 static int show(struct top *top, struct fault *fault)
 {
 	struct pollfd fds[] = {
@@ -147,7 +147,7 @@ static int show(struct top *top, struct fault *fault)
 		if (!top->view.is_paused && clock_monotonic_ns() >= top->next_ns)
 			ask(top);
 		draw(top);
-		if (poll(fds, 3, patience_ms(top)) < 0 && errno != EINTR)
+		if (poll(fds, 3, timeout_ms(top)) < 0 && errno != EINTR)
 			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
 		if (stop_signals_take(&top->signals) ||
 			(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
@@ -159,7 +159,7 @@ static int show(struct top *top, struct fault *fault)
 	return r < 0 ? r : 0;
 }
 
-/* Waits for the first answer, which has to be one. 1: interrupted. */
+/* Waits for the first answer. Returns 0, 1 if interrupted, or -errno with `fault`. */
 static int wait_for_first(struct top *top, struct fault *fault)
 {
 	struct pollfd fds[] = {
@@ -205,7 +205,7 @@ static int look(struct top *top, struct fault *fault)
 		return r < 0 ? r : 0;
 	if (top->is_batch || !top_terminal_can_draw())
 		return write_table(top, fault);
-	/* Later it waits for a service that is gone; one that is not there may never have been. */
+	/* A service that stops later may come back; one that is missing now may not exist. */
 	if (!top->has_answer && top->status == 0)
 		return fault_set(fault, -ENODATA, "%s", top->complaint.text);
 	r = top_screen_new(&top->screen);
@@ -215,7 +215,7 @@ static int look(struct top *top, struct fault *fault)
 }
 
 static const struct option_row options[] = {
-	{ 'd', "delay", "DELAY", "Ask again after DELAY (2s).", OPTION_DURATION,
+	{ 'd', "delay", "DELAY", "Refresh after DELAY (2s).", OPTION_DURATION,
 		.offset = offsetof(struct top, delay_ns), .min = DELAY_MIN_NS,
 		.max = DELAY_MAX_NS },
 	{ 0, "last", "DURATION", "Show what was sampled in the last DURATION (10s).",
@@ -243,7 +243,7 @@ static int run(void *invocation)
 
 	top_view_init(&top->view, top->span_ns);
 	r = look(top, &top->request.base.fault);
-	/* A message would go away with the screen. */
+	/* Close the screen first: it would take an error message with it. */
 	top_screen_free(TAKE_PTR(top->screen));
 	return r;
 }

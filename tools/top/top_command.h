@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `pilotlight top`: what takes CPU time now, on a terminal. */
+/* `pilotlight top`: shows on a terminal what takes CPU time now. */
 #pragma once
 
 #include "tools/command.h"

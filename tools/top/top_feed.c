@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_S = 60,
+	TIMEOUT_S = 60,
 	PROFILE_BYTES_MAX = 64 << 20,
 	METRICS_BYTES_MAX = 1 << 20,
 };
@@ -28,12 +28,12 @@ struct top_feed {
 	struct query_text query;
 	pthread_t thread;
 	bool has_thread;
-	bool is_asking; /* the owner's: an answer is yet to be taken */
-	int event_fd;	/* an answer is there */
+	bool is_asking; /* for the owner's thread: the answer has not been taken yet */
+	int event_fd;	/* readable if there is an answer */
 	atomic_bool is_ending;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t changed; /* a question is there, or the end */
+	pthread_cond_t changed; /* signals has_question and is_ending */
 	/* Under the mutex: */
 	bool has_question;
 	uint64_t span_ns;
@@ -55,7 +55,7 @@ static void read_machine(struct top_feed *feed, struct top_machine *ret_machine)
 	struct http_reply reply;
 	struct fault fault = { 0 };
 
-	/* Without it some figures are not shown, and that is all. */
+	/* A failure only leaves some figures out. */
 	if (http_client_get(feed->client, "/metrics", output_to_memory, &text, &reply, &fault) ==
 		0) {
 		(void)metrics_text_find(
@@ -102,8 +102,8 @@ static int read_profile(struct top_feed *feed, uint64_t span_ns, struct top_answ
 		r = top_profile_new(text.bytes, text.size, &answer->profile);
 		if (r < 0)
 			(void)fault_set(&answer->fault, r,
-				"no memory for the profile: a shorter time or a narrower selection "
-				"takes less");
+				"no memory for the profile; choose a shorter time or a narrower "
+				"selection");
 	}
 	free(text.bytes);
 	return r;
@@ -118,7 +118,7 @@ static void answer_question(struct top_feed *feed, uint64_t span_ns, struct top_
 	answer->received_ns = clock_realtime_ns();
 }
 
-/* Waits for a question. False: the end has come. */
+/* Waits for a query. False: the thread has to end. */
 static bool take_question(struct top_feed *feed, uint64_t *ret_span_ns)
 {
 	bool is_ending;
@@ -150,7 +150,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Signals are the owner's business. */
+/* The owner's thread handles signals. */
 static int start(struct top_feed *feed)
 {
 	sigset_t all, before;
@@ -170,7 +170,7 @@ int top_feed_new(
 	_cleanup_(top_feed_freep) struct top_feed *feed = calloc(1, sizeof(*feed));
 	struct http_client_options options = {
 		.socket_path = socket_path,
-		.timeout_s = PATIENCE_S,
+		.timeout_s = TIMEOUT_S,
 		.limit_bytes = PROFILE_BYTES_MAX,
 		.progress = look_for_end,
 		.context = feed,

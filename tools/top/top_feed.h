@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles for `pilotlight top`: a thread of its own asks the service and takes the answer apart,
- * so that keys are answered meanwhile. One question at a time; each has one answer. All functions
- * are for the one thread that owns it.
+ * Profiles for `pilotlight top`. A thread queries the service and parses the answer, so that the
+ * terminal stays responsive. There is one query at a time, and each has one answer. Only the
+ * owner's thread may call these functions.
  */
 #pragma once
 
@@ -16,22 +16,22 @@
 
 struct top_feed;
 
-/* What /metrics tells of the machine and the service; 0: not known. */
+/* Values from /metrics; 0: unknown. */
 struct top_machine {
-	double cpus; /* that run */
+	double cpus; /* online */
 	double rate_hz;
-	double cost_ratio; /* of the service, of all CPUs */
+	double cost_ratio; /* the CPU time of the service, as a share of all CPUs */
 	double memory_bytes;
 };
 
 struct top_answer {
 	int error;	 /* 0, or -errno with `fault` and no profile */
-	unsigned status; /* of HTTP; 0: it did not come to that */
+	unsigned status; /* of HTTP; 0: there was no answer */
 	struct fault fault;
-	struct top_profile *profile; /* owned by whoever took the answer */
+	struct top_profile *profile; /* owned by the answer */
 	struct top_machine machine;
-	uint64_t span_ns; /* that was asked for */
-	/* That the windows cover, and that a sample stands for, of CPU time; 0: not known. */
+	uint64_t span_ns; /* requested */
+	/* The time that the windows cover, and the CPU time of a sample; 0: unknown. */
 	uint64_t covered_ns, period_ns;
 	uint64_t received_ns; /* CLOCK_REALTIME */
 };
@@ -39,15 +39,15 @@ struct top_answer {
 /* `query` has the path and the selection without times; both are copied. Returns 0 or -errno. */
 int top_feed_new(
 	const char *socket_path, const struct query_text *query, struct top_feed **ret_feed);
-/* A question under way is given up, which takes a second at most. */
+/* Cancels a query under way, which takes at most a second. */
 void top_feed_free(struct top_feed *feed);
 DEFINE_CLEANUP(struct top_feed, top_feed_free);
 
-/* Asks for what was sampled in the last `span_ns`; not while a question is under way. */
+/* Queries the samples of the last `span_ns`. Do not call it while a query is under way. */
 void top_feed_ask(struct top_feed *feed, uint64_t span_ns);
 bool top_feed_is_asking(const struct top_feed *feed);
 
 /* Readable when there is an answer; borrowed. */
 int top_feed_poll_fd(const struct top_feed *feed);
-/* Takes it. False: there is none as yet. */
+/* Takes the answer, with its profile. False: there is none yet. */
 bool top_feed_take(struct top_feed *feed, struct top_answer *ret_answer);

@@ -13,10 +13,10 @@ struct node_key {
 static bool node_equal(const void *owner, uint32_t id, const void *key)
 {
 	const struct top_profile *profile = owner;
-	const struct node_key *wanted = key;
+	const struct node_key *requested = key;
 
-	return profile->nodes[id].caller == wanted->caller &&
-	       profile->nodes[id].name == wanted->name;
+	return profile->nodes[id].caller == requested->caller &&
+	       profile->nodes[id].name == requested->name;
 }
 
 static uint64_t path_of(const struct top_profile *profile, uint32_t caller, uint32_t name)
@@ -101,7 +101,7 @@ static int count_function(struct top_profile *profile, uint32_t name, uint64_t c
 	return 0;
 }
 
-/* `number` counts from 1. */
+/* `number` is the line's, from 1. */
 static int add_stack(struct top_profile *profile, struct folded_line *line, uint32_t number)
 {
 	uint32_t node = TOP_PROFILE_ROOT;
@@ -161,7 +161,7 @@ static int add_lines(struct top_profile *profile, const char *text, size_t size)
 	const char *end = text + size;
 	int r = 0;
 
-	/* As many lines as one number tells apart: functions would count twice beyond. */
+	/* Beyond UINT32_MAX lines, last_line would not tell lines apart. */
 	for (uint32_t number = 1; text < end && r == 0 && number < UINT32_MAX; number++) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first that is not less. */
+/* The position of the first path that is not less. */
 static size_t position_of(const struct top_open *open, uint64_t path)
 {
 	size_t low = 0, high = open->count;
@@ -56,13 +56,13 @@ void top_open_remove(struct top_open *open, uint64_t path)
 		(open->count - at) * sizeof(open->paths[0]));
 }
 
-/* What rows are made of. */
+/* The state of top_rows_make(). */
 struct listing {
 	const struct top_profile *profile;
 	const struct top_order *order;
 	struct top_rows *rows;
-	uint8_t *marks;		 /* of nodes; NULL: there is no filter */
-	struct top_row *pending; /* of the tree, the next one last */
+	uint8_t *marks;		 /* MARK_…, by node; NULL: no filter */
+	struct top_row *pending; /* a stack of rows of the tree */
 	size_t pending_count, pending_capacity;
 };
 
@@ -74,7 +74,7 @@ static bool matches(const struct listing *listing, uint32_t name)
 	       strcasestr(string_pool_get(&listing->profile->names, name), listing->order->filter);
 }
 
-/* The greatest first, and by name where they are equal, so that rows do not dance. */
+/* The greatest first. Equal rows are sorted by name, so that they keep their places. */
 static int compare(const struct top_row *x, const struct top_row *y,
 	const struct top_profile *profile, bool by_total)
 {
@@ -167,8 +167,8 @@ static int list_processes(struct listing *listing)
 }
 
 /*
- * With a filter: what matches, all that it is called by, and all that it calls. Callees have higher
- * numbers than their callers.
+ * Marks the nodes that match the filter, their callers and their callees. One pass in each
+ * direction is enough, since callees have higher numbers than their callers.
  */
 static int mark(struct listing *listing)
 {
@@ -194,7 +194,7 @@ static int mark(struct listing *listing)
 	return 0;
 }
 
-/* The callees of a node, the first of which is to be the last. */
+/* Pushes the callees of a node, so that the first one comes off the stack first. */
 static int add_pending(struct listing *listing, uint32_t caller)
 {
 	const struct top_node *nodes = listing->profile->nodes;

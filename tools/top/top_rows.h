@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `pilotlight top` lists of a profile: its functions, the names of its threads, or the tree of
- * its calls as far as it is opened; of those the ones that a filter leaves, in their order.
+ * The rows that `pilotlight top` lists: the functions of a profile, the names of its threads, or
+ * the open part of its call tree. Rows are filtered and sorted.
  */
 #pragma once
 
@@ -20,20 +20,20 @@ enum top_mode {
 
 enum { TOP_OPEN_MAX = 4096 };
 
-/* Which nodes of the tree are open: by path, so that they stay so in the next profile. */
+/* The open nodes of the tree. They are kept by path, so that they stay open in the next profile. */
 struct top_open {
 	uint64_t paths[TOP_OPEN_MAX]; /* sorted */
 	size_t count;
 };
 
 bool top_open_has(const struct top_open *open, uint64_t path);
-/* False: there are too many already. */
+/* False: TOP_OPEN_MAX nodes are open. */
 bool top_open_add(struct top_open *open, uint64_t path);
 void top_open_remove(struct top_open *open, uint64_t path);
 
 struct top_row {
 	uint64_t total, self;
-	uint64_t key;	/* the same for the same row of another profile */
+	uint64_t key;	/* identifies the row in other profiles, too */
 	uint32_t name;	/* of the profile */
 	uint32_t node;	/* TOP_PROFILE_NONE: a function */
 	uint32_t depth; /* in the tree, from 0 */
@@ -48,13 +48,13 @@ struct top_rows {
 struct top_order {
 	enum top_mode mode;
 	bool by_total;
-	const char *filter; /* what a name has to contain, in any case; "": nothing */
+	const char *filter; /* names have to contain this, in upper or lower case; "": no filter */
 	const struct top_open *open;
 };
 
 /*
- * Makes `rows` those of `profile`. With a filter the tree is open as far as what matches. Returns 0
- * or -ENOMEM, and then there are no rows.
+ * Replaces `rows` by those of `profile`. A filter opens the tree down to the matches. Returns 0, or
+ * -ENOMEM without any rows.
  */
 int top_rows_make(
 	struct top_rows *rows, const struct top_profile *profile, const struct top_order *order);

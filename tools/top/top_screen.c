@@ -21,7 +21,7 @@ enum {
 	WIDE_COLUMNS = 110,
 	BAR_COLUMNS = 20,
 	INDENT_DEPTH_MAX = 64,
-	ESCAPE_PATIENCE_MS = 25,
+	ESCAPE_TIMEOUT_MS = 25,
 };
 
 struct top_screen {
@@ -48,7 +48,7 @@ int top_screen_new(struct top_screen **ret_screen)
 	(void)intrflush(stdscr, FALSE);
 	(void)keypad(stdscr, TRUE);
 	(void)nodelay(stdscr, TRUE);
-	(void)set_escdelay(ESCAPE_PATIENCE_MS);
+	(void)set_escdelay(ESCAPE_TIMEOUT_MS);
 	(void)curs_set(0);
 	top_canvas_start_colours(&screen->canvas);
 	*ret_screen = TAKE_PTR(screen);
@@ -96,7 +96,7 @@ static void draw_title(const struct top_canvas *canvas, const struct top_picture
 			canvas, LINE_MACHINE, 0, top_text_machine(picture->answer, line));
 }
 
-/* What was last typed, or what came of it, behind the modes. */
+/* Behind the modes: the note about the last key, or the filter. */
 static void draw_filter(const struct top_canvas *canvas, const struct top_view *view, int column)
 {
 	if (*view->note) {
@@ -118,7 +118,7 @@ static void draw_mode(const struct top_canvas *canvas, const struct top_picture 
 	const struct top_view *view = picture->view;
 	int column = 0;
 
-	/* Where there are no rows it has their place. */
+	/* Without rows, draw_rows() shows the complaint in their place. */
 	if (*picture->complaint && view->rows.count > 0) {
 		top_canvas_look(canvas, TOP_COLOUR_WRONG, A_BOLD);
 		(void)top_canvas_put_at(canvas, LINE_MODE, 0, picture->complaint);
@@ -156,7 +156,7 @@ static bool is_narrow(void)
 	return getmaxx(stdscr) < NARROW_COLUMNS;
 }
 
-/* On wide screens, the share as a length. Returns the columns taken. */
+/* Draws the share as a bar on wide screens. Returns the number of columns drawn. */
 static int draw_bar(const struct top_canvas *canvas, const struct top_picture *picture,
 	const struct top_row *row, attr_t attributes)
 {
@@ -178,7 +178,7 @@ static int draw_bar(const struct top_canvas *canvas, const struct top_picture *p
 	return BAR_COLUMNS + 1;
 }
 
-/* What stands before a name in the tree. Returns the columns taken. */
+/* Draws the indentation of a name and the sign before it. Returns the number of columns drawn. */
 static int draw_branch(const struct top_canvas *canvas, const struct top_row *row, int width)
 {
 	const char *closed = canvas->is_utf8 ? "▸ " : "+ ";
@@ -186,7 +186,7 @@ static int draw_branch(const struct top_canvas *canvas, const struct top_row *ro
 	const char *sign = !row->has_callees ? "  " : row->is_open ? open : closed;
 	int indent = (int)(row->depth < INDENT_DEPTH_MAX ? row->depth : INDENT_DEPTH_MAX);
 
-	/* Half the width is the name's. */
+	/* Half the width is reserved for the name. */
 	if (indent > width / 2)
 		indent = width / 2;
 	for (int i = 0; i < indent; i++)
@@ -238,7 +238,7 @@ static void draw_head(const struct top_canvas *canvas, const struct top_picture 
 	top_canvas_look(canvas, TOP_COLOUR_PLAIN, A_NORMAL);
 }
 
-/* A text of any length over the lines for rows. */
+/* Draws a text of any length in the lines for rows. */
 static void draw_paragraph(const struct top_canvas *canvas, const char *text)
 {
 	int width = getmaxx(stdscr);
@@ -247,7 +247,7 @@ static void draw_paragraph(const struct top_canvas *canvas, const char *text)
 	for (int line = LINE_ROWS; line < getmaxy(stdscr) - LINES_BELOW && size > 0; line++) {
 		size_t part = size <= (size_t)width ? size : (size_t)width;
 
-		/* At a space, if there is one; never within a character. */
+		/* Break at a space if there is one, never within a character. */
 		if (part < size) {
 			const char *space = memrchr(text, ' ', part);
 
@@ -278,7 +278,7 @@ static void draw_rows(const struct top_canvas *canvas, const struct top_picture 
 	if (*picture->complaint)
 		draw_paragraph(canvas, picture->complaint);
 	else if (*view->filter)
-		draw_paragraph(canvas, "Nothing has this in its name; Esc shows all.");
+		draw_paragraph(canvas, "No name matches the filter; Esc shows all.");
 	else if (picture->answer)
 		draw_paragraph(canvas, "Nothing was sampled in this time.");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The terminal that `pilotlight top` draws on (ncurses). It is given back as it was when the screen
- * is freed. One at a time; one thread.
+ * The screen of `pilotlight top` (ncurses). Freeing it restores the terminal. One at a time; one
+ * thread.
  */
 #pragma once
 
@@ -15,22 +15,22 @@
 
 struct top_screen;
 
-/* What is drawn; all of it borrowed. */
+/* The content of the screen; all of it borrowed. */
 struct top_picture {
 	const struct top_view *view;
-	const struct top_answer *answer; /* the last that had a profile; NULL: none as yet */
-	const char *complaint;		 /* about what came since; "": nothing */
+	const struct top_answer *answer; /* the last one with a profile; NULL: none yet */
+	const char *complaint;		 /* why a later query failed; "": it did not */
 };
 
-/* Returns 0, -ENOMEM, or -ENOTTY where there is none that can be drawn on (top_terminal.h). */
+/* Returns 0, -ENOMEM, or -ENOTTY if top_terminal_can_draw() is false. */
 int top_screen_new(struct top_screen **ret_screen);
 void top_screen_free(struct top_screen *screen);
 DEFINE_CLEANUP(struct top_screen, top_screen_free);
 
-/* The lines that there are for rows now. */
+/* The number of lines for rows. */
 size_t top_screen_rows(const struct top_screen *screen);
 
 void top_screen_draw(struct top_screen *screen, const struct top_picture *picture);
 
-/* The next key (top_view.h), 0 for one that means nothing but to draw again. False: none waits. */
+/* Reads a key (top_view.h); 0 only redraws. False: there is none. */
 bool top_screen_key(struct top_screen *screen, uint32_t *ret_key);

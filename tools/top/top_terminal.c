@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The macros of both have the names of ordinary things: they stay in this file. */
+/* These headers define macros such as `columns` and `lines`, so only this file includes term.h. */
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 #include <term.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `pilotlight top` needs of a terminal, as terminfo(5) describes it. */
+/* Checks that a terminal can do what `pilotlight top` needs, by terminfo(5). */
 #pragma once
 
 #include <stdbool.h>

@@ -19,8 +19,8 @@ static double per_cent(uint64_t part, uint64_t whole)
 }
 
 /*
- * Samples that one CPU gives in the time that the windows cover, which is more than was asked for
- * and may have been sampled at another rate than that of now; 0: not known.
+ * The number of samples of a fully busy CPU in the time that the windows cover; 0: unknown. The
+ * windows cover more than the requested time, and their rate may differ from the current one.
  */
 static double samples_of_cpu(const struct top_answer *answer)
 {
@@ -41,7 +41,7 @@ const char *top_text_title(const struct top_answer *answer, char line[TOP_TEXT_B
 	return line;
 }
 
-/* Adds to what is in the line; what does not fit is left out. */
+/* Appends to the line; text beyond its end is cut. */
 __attribute__((format(printf, 2, 3))) static void add(
 	char line[TOP_TEXT_BYTES], const char *format, ...)
 {
@@ -141,7 +141,7 @@ const char *top_text_columns(const struct top_answer *answer, const struct top_r
 	if (is_narrow)
 		return columns;
 	size = strlen(columns);
-	/* As many digits as there is room for; more are of no use to anybody. */
+	/* The column has room for nine digits. */
 	(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%9" PRIu64 " ",
 		samples < 1000000000 ? samples : 999999999);
 	if (mode != TOP_FUNCTIONS)

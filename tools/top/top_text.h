@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `pilotlight top` in words: the lines above a table, a table's columns, and the whole of it where
- * there is no terminal to draw on.
+ * The text of `pilotlight top`: the lines above the table, the columns of the table, and the whole
+ * output if there is no terminal.
  */
 #pragma once
 
@@ -20,17 +20,17 @@ const char *top_text_title(const struct top_answer *answer, char line[TOP_TEXT_B
 const char *top_text_machine(const struct top_answer *answer, char line[TOP_TEXT_BYTES]);
 
 /*
- * The columns before a name: shares, and where there is room samples and what kind of code it is;
- * of the line above them, and of a row. Both return `columns`, and are of one width for a mode.
+ * The columns before a name, for the head and for a row: shares and, unless `is_narrow`, samples
+ * and the kind of code. Both return `columns`, which have the same width in a mode.
  */
 const char *top_text_head(enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES]);
 const char *top_text_columns(const struct top_answer *answer, const struct top_row *row,
 	enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES]);
-/* What stands above the names: "FUNCTION". */
+/* The head of the column of names: "FUNCTION". */
 const char *top_text_name_head(enum top_mode mode);
 
 /*
- * Writes the lines above and the functions, as long as they have 0.1 % of the samples. Returns 0 or
- * -ENOMEM; errors of the output are output_finish()'s to report.
+ * Writes the lines above the table and the functions with at least 0.1 % of the samples. Returns 0
+ * or -ENOMEM; output_finish() reports errors of the output.
  */
 int top_text_write(const struct top_answer *answer, struct output *output);

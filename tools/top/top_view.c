@@ -22,7 +22,7 @@ void top_view_done(struct top_view *view)
 	top_rows_done(&view->rows);
 }
 
-/* So that the selected row is among those that are seen. */
+/* Scrolls so that the selected row is visible. */
 static void scroll(struct top_view *view)
 {
 	size_t count = view->rows.count;
@@ -62,7 +62,7 @@ int top_view_update(struct top_view *view, const struct top_profile *profile)
 	};
 	const struct top_row *row = selected_row(view);
 	uint64_t key = row ? row->key : 0;
-	/* Who has not moved wants to see the hottest, not what was hottest once. */
+	/* If the first row is selected, the hottest row stays selected, whichever it is. */
 	bool follows = row && view->selected > 0;
 	int r = 0;
 
@@ -125,10 +125,10 @@ static int show_mode(struct top_view *view, const struct top_profile *profile, e
 static void open_path(struct top_view *view, uint64_t path)
 {
 	if (!top_open_add(&view->open, path))
-		view->note = "too many are open: c closes all";
+		view->note = "too many rows are open: c closes all";
 }
 
-/* A thread's name, which is opened in the tree. */
+/* Shows the selected thread name in the tree, opened. */
 static int show_thread(struct top_view *view, const struct top_profile *profile)
 {
 	const struct top_row *row = selected_row(view);
@@ -144,7 +144,7 @@ static int show_thread(struct top_view *view, const struct top_profile *profile)
 	return r;
 }
 
-/* To the caller of the selected row, which stands somewhere above it. */
+/* Selects the caller of the selected row, which is above it. */
 static void select_caller(struct top_view *view)
 {
 	uint32_t depth = view->rows.items[view->selected].depth;
@@ -154,7 +154,7 @@ static void select_caller(struct top_view *view)
 	scroll(view);
 }
 
-/* The callee with most samples of the selected one, of that again, and so on. */
+/* Opens the hottest callee of the selected row, then the hottest callee of that, and so on. */
 static int open_hottest(struct top_view *view, const struct top_profile *profile)
 {
 	const struct top_row *row = selected_row(view);
@@ -183,7 +183,7 @@ static int open_hottest(struct top_view *view, const struct top_profile *profile
 	return r;
 }
 
-/* Rows of the tree open and close; those of threads lead to the tree. */
+/* Opens or closes a row of the tree; for a thread name, shows the tree. */
 static int turn(struct top_view *view, const struct top_profile *profile, uint32_t key)
 {
 	const struct top_row *row = selected_row(view);
@@ -213,7 +213,7 @@ static int turn(struct top_view *view, const struct top_profile *profile, uint32
 	return r;
 }
 
-/* The next longer (step 1) or shorter (-1) one. */
+/* Changes to the next longer (step 1) or shorter (-1) time. */
 static enum top_action change_span(struct top_view *view, int step)
 {
 	static const uint64_t seconds[] = { 10, 30, 60, 300 };
@@ -225,15 +225,15 @@ static enum top_action change_span(struct top_view *view, int step)
 		if (step > 0 ? ns > span_ns : ns < span_ns) {
 			view->span_ns = ns;
 			if (view->is_paused)
-				view->note = "paused: space goes on";
+				view->note = "paused: space resumes";
 			return TOP_ACTION_ASK;
 		}
 	}
-	view->note = step > 0 ? "no longer time than this" : "no shorter time than this";
+	view->note = step > 0 ? "this is the longest time" : "this is the shortest time";
 	return TOP_ACTION_NONE;
 }
 
-/* Takes the last character off. */
+/* Removes the last character. */
 static void shorten_filter(struct top_view *view)
 {
 	while (view->filter_size > 0) {
@@ -320,13 +320,13 @@ static int close_all(struct top_view *view, const struct top_profile *profile)
 	return top_view_update(view, profile);
 }
 
-static int sort_otherwise(struct top_view *view, const struct top_profile *profile)
+static int toggle_sort(struct top_view *view, const struct top_profile *profile)
 {
 	view->sorts_by_total[view->mode] = !view->sorts_by_total[view->mode];
 	return top_view_update(view, profile);
 }
 
-/* Keys that ask for something of the caller, or change what is not the list. False: it is none. */
+/* Handles keys that do not change the list. False: it is another key. */
 static bool press_control(struct top_view *view, uint32_t key, enum top_action *action)
 {
 	switch (key) {
@@ -367,7 +367,7 @@ static int press_list(struct top_view *view, const struct top_profile *profile, 
 	case 't':
 		return show_mode(view, profile, TOP_TREE);
 	case 's':
-		return sort_otherwise(view, profile);
+		return toggle_sort(view, profile);
 	case 'c':
 		return close_all(view, profile);
 	case 'e':

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one sees of `pilotlight top`, and what the keys do to it; it knows no terminal. The row that
- * is selected stays so while profiles come and go. One thread.
+ * The state of `pilotlight top`'s display, and how keys change it. It does not depend on a
+ * terminal. The selected row stays selected when a new profile arrives. One thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { TOP_FILTER_BYTES = 64 };
 
-/* What is no character; characters are their numbers in Unicode. */
+/* Keys that are not characters. A character key is its Unicode code point. */
 enum top_key {
 	TOP_KEY_UP = 0x110000,
 	TOP_KEY_DOWN,
@@ -29,8 +29,8 @@ enum top_key {
 };
 
 enum top_action {
-	TOP_ACTION_NONE, /* there may be something to draw */
-	TOP_ACTION_ASK,	 /* for another profile, now */
+	TOP_ACTION_NONE, /* redraw */
+	TOP_ACTION_ASK,	 /* query a new profile now */
 	TOP_ACTION_QUIT,
 };
 
@@ -38,26 +38,26 @@ struct top_view {
 	enum top_mode mode;
 	bool sorts_by_total[TOP_MODE_COUNT]; /* by mode */
 	bool is_paused, shows_help;
-	bool is_typing;		       /* a filter */
+	bool is_typing;		       /* the filter */
 	char filter[TOP_FILTER_BYTES]; /* UTF-8 */
 	size_t filter_size;
-	uint64_t span_ns; /* of the profile that is asked for */
+	uint64_t span_ns; /* the time that queries cover */
 	struct top_open open;
 	struct top_rows rows;
-	size_t selected, first; /* rows; the latter is the one at the top */
-	size_t height;		/* rows that there is room for, 1 at least */
-	const char *note;	/* about the last key; "": nothing. A literal */
+	size_t selected, first; /* rows; `first` is the topmost visible one */
+	size_t height;		/* visible rows, at least 1 */
+	const char *note;	/* about the last key; "": none. A literal */
 };
 
 void top_view_init(struct top_view *view, uint64_t span_ns);
 void top_view_done(struct top_view *view);
 
-/* Lists `profile` (NULL: there is none) anew. Returns 0 or -ENOMEM. */
+/* Lists the rows of `profile` (NULL: none). Returns 0 or -ENOMEM. */
 int top_view_update(struct top_view *view, const struct top_profile *profile);
 
-/* The room for rows has changed. */
+/* Sets the number of visible rows. */
 void top_view_resize(struct top_view *view, size_t height);
 
-/* Returns 0 with what is to be done, or -ENOMEM. */
+/* Handles a key. Returns 0 with the action for the caller, or -ENOMEM. */
 int top_view_press(struct top_view *view, const struct top_profile *profile, uint32_t key,
 	enum top_action *ret_action);

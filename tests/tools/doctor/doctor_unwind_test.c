@@ -164,7 +164,7 @@ static void frame_pointers_are_found(void **state)
 	assert_unwinding(DOCTOR_UNWINDING_FRAME_POINTERS);
 }
 
-static void what_is_no_program_is_refused(void **state)
+static void a_file_that_is_not_a_program_is_refused(void **state)
 {
 	enum doctor_unwinding unwinding = (enum doctor_unwinding)77;
 	int pipes[2];
@@ -193,7 +193,7 @@ static void what_is_no_program_is_refused(void **state)
 	assert_int_equal(unwinding, 77);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	enum doctor_unwinding unwinding = (enum doctor_unwinding)77;
 	size_t n;
@@ -316,8 +316,8 @@ int main(void)
 		cmocka_unit_test(call_frame_information_is_found),
 		cmocka_unit_test(start_code_alone_is_no_information),
 		cmocka_unit_test(frame_pointers_are_found),
-		cmocka_unit_test(what_is_no_program_is_refused),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(a_file_that_is_not_a_program_is_refused),
+		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(mapped_binaries_without_information_are_named),
 		cmocka_unit_test(the_survey_survives_failing_allocations),
 	};

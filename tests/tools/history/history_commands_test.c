@@ -45,7 +45,7 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 }
 
 /* The service knows its own zone alone, so it is sent seconds; durations stay what they are. */
-static void calendar_times_are_of_the_zone_of_who_asks(void **state)
+static void calendar_times_are_in_the_zone_of_the_user(void **state)
 {
 	static const char *const cases[][3] = {
 		/* Five hours east of UTC it is the evening before there. */
@@ -70,7 +70,7 @@ static void calendar_times_are_of_the_zone_of_who_asks(void **state)
 	assert_int_equal(unsetenv("TZ"), 0);
 }
 
-static void times_that_are_none_are_told(void **state)
+static void malformed_times_are_reported(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "--from 25:00", "from: \"25:00\" is no time: there is no such time of day" },
@@ -139,7 +139,7 @@ static void a_format_must_be_known(void **state)
 	}
 }
 
-static void a_selection_that_is_too_long_is_told(void **state)
+static void a_selection_that_is_too_long_is_reported(void **state)
 {
 	char word[4200];
 	char *argv[] = { "report", "--comm", word, NULL };
@@ -152,7 +152,7 @@ static void a_selection_that_is_too_long_is_told(void **state)
 	assert_true(command_run_complained("select less at once"));
 }
 
-static void what_the_service_refuses_leaves_no_file(void **state)
+static void a_refused_query_leaves_no_file(void **state)
 {
 	(void)state;
 	assert_int_equal(command_run(&flamegraph_command, "--unit bad"), 1);
@@ -183,7 +183,7 @@ static void an_old_file_stays_where_the_new_one_fails(void **state)
 }
 
 /* The file is opened first, as a query may take long. */
-static void a_place_that_cannot_be_written_is_told(void **state)
+static void an_unwritable_target_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(command_run(&report_command, "--socket /none -o nowhere/x.txt"), 1);
@@ -192,7 +192,7 @@ static void a_place_that_cannot_be_written_is_told(void **state)
 	assert_true(command_run_complained("/dev/full"));
 }
 
-static void a_terminal_is_spared_what_is_no_text(void **state)
+static void a_terminal_gets_no_binary_output(void **state)
 {
 	char *argv[] = { "export", "-o", "-", NULL };
 	int terminal, ours, saved, err, status;
@@ -312,7 +312,7 @@ static void a_difference_that_is_too_long_is_refused(void **state)
 	}
 }
 
-static void what_fails_first_is_the_end(void **state)
+static void a_failing_first_request_ends_the_command(void **state)
 {
 	(void)state;
 	assert_int_equal(command_run(&diff_command, "--unit bad --against --last 1h"), 1);
@@ -352,7 +352,7 @@ static void the_service_tells_how_it_is(void **state)
 	assert_string_equal(ran.out, "{}\n");
 }
 
-static void who_does_not_answer_is_a_failure(void **state)
+static void a_service_that_does_not_answer_is_a_failure(void **state)
 {
 	(void)state;
 	service_run_end();
@@ -428,7 +428,7 @@ static bool wait_for(int terminal, const char *words)
 	return true;
 }
 
-static void a_terminal_shows_what_is_waited_for(void **state)
+static void a_terminal_shows_progress(void **state)
 {
 	char *argv[] = { "flamegraph", "--unit", "never", NULL };
 	int terminal, ours;
@@ -460,28 +460,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_command_has_its_place_and_format),
 		TEST(every_option_of_a_selection_becomes_a_parameter),
-		TEST(calendar_times_are_of_the_zone_of_who_asks),
-		TEST(times_that_are_none_are_told),
+		TEST(calendar_times_are_in_the_zone_of_the_user),
+		TEST(malformed_times_are_reported),
 		TEST(the_ending_or_f_chooses_the_format),
 		TEST(a_format_must_be_known),
-		TEST(a_selection_that_is_too_long_is_told),
-		TEST(what_the_service_refuses_leaves_no_file),
+		TEST(a_selection_that_is_too_long_is_reported),
+		TEST(a_refused_query_leaves_no_file),
 		TEST(an_old_file_stays_where_the_new_one_fails),
-		TEST(a_place_that_cannot_be_written_is_told),
-		TEST(a_terminal_is_spared_what_is_no_text),
+		TEST(an_unwritable_target_is_reported),
+		TEST(a_terminal_gets_no_binary_output),
 		TEST(failing_allocations_leave_nothing_behind),
 		TEST(two_selections_become_a_graph_and_a_table),
 		TEST(one_of_them_may_be_asked_for),
 		TEST(a_difference_needs_two_selections),
 		TEST(a_difference_that_is_too_long_is_refused),
-		TEST(what_fails_first_is_the_end),
+		TEST(a_failing_first_request_ends_the_command),
 		TEST(failing_allocations_end_a_difference),
 		TEST(the_service_tells_how_it_is),
-		TEST(who_does_not_answer_is_a_failure),
+		TEST(a_service_that_does_not_answer_is_a_failure),
 		TEST(the_state_has_no_selection),
 		TEST(failing_allocations_end_the_state),
 		TEST(a_gone_reader_gets_no_message),
-		TEST(a_terminal_shows_what_is_waited_for),
+		TEST(a_terminal_shows_progress),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that generates code, as far as others can see: it maps the marker of a jitdump file, or
- * has a perf map, and adds a symbol to it when it is told to.
+ * A child that looks like a process that generates code: it maps the marker of a jitdump file, or
+ * has a perf map, and adds a symbol on request.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ static inline void jit_child_add(int fd, bool is_jitdump, unsigned n)
 	jitdump_fixture_done(&dump);
 }
 
-/* 'w': one more; anything else, or nobody to order: the end. */
+/* 'w' adds a symbol; anything else, or the end of the pipe, ends the child. */
 static inline void jit_child_main(
 	const struct jit_child *child, bool is_jitdump, int orders, int answers)
 {

@@ -133,7 +133,7 @@ static void damage_is_shown_as_that(void **state)
 	assert_non_null(strstr(ran.out, "}],\"damaged\":true}\n"));
 }
 
-static void a_partial_tail_is_told(void **state)
+static void a_partial_tail_is_reported(void **state)
 {
 	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
@@ -148,7 +148,7 @@ static void a_partial_tail_is_told(void **state)
 	assert_non_null(strstr(ran.out, "\n{\"offset\":106,\"kind\":\"PARTIAL\",\"bytes\":164}\n"));
 }
 
-static void what_follows_an_impossible_size_is_lost(void **state)
+static void records_after_an_impossible_size_are_lost(void **state)
 {
 	size_t at;
 
@@ -176,7 +176,7 @@ static void a_header_alone_is_a_dump(void **state)
 	assert_non_null(strstr(ran.out, "pid 77"));
 }
 
-static void what_is_no_dump_fails(void **state)
+static void a_file_that_is_not_a_dump_fails(void **state)
 {
 	(void)state;
 	assert_true(jit_run_write("no dump at all, whatever its length may be\n", 43));
@@ -215,7 +215,7 @@ static void only_regular_files_are_read(void **state)
 	assert_true(command_run_complained("cannot open '/nonexistent/x': No such file"));
 }
 
-static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
+static void a_full_disk_is_reported_and_a_closed_pipe_is_not(void **state)
 {
 	char *argv[] = { (char *)"dump", jit_run.path, NULL };
 	int out, err, full, pipes[2];
@@ -247,7 +247,7 @@ static void a_full_disk_is_told_and_a_gone_reader_is_not(void **state)
 	(void)close(pipes[1]);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -278,13 +278,13 @@ int main(void)
 		JIT_TEST(hostile_names_are_made_safe),
 		JIT_TEST(oddities_of_code_are_shown),
 		JIT_TEST(damage_is_shown_as_that),
-		JIT_TEST(a_partial_tail_is_told),
-		JIT_TEST(what_follows_an_impossible_size_is_lost),
+		JIT_TEST(a_partial_tail_is_reported),
+		JIT_TEST(records_after_an_impossible_size_are_lost),
 		JIT_TEST(a_header_alone_is_a_dump),
-		JIT_TEST(what_is_no_dump_fails),
+		JIT_TEST(a_file_that_is_not_a_dump_fails),
 		JIT_TEST(only_regular_files_are_read),
-		JIT_TEST(a_full_disk_is_told_and_a_gone_reader_is_not),
-		JIT_TEST(failing_allocations_are_told),
+		JIT_TEST(a_full_disk_is_reported_and_a_closed_pipe_is_not),
+		JIT_TEST(failing_allocations_are_reported),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -83,7 +83,7 @@ static void a_perf_map_is_listed(void **state)
 	line = line_of(child.pid, false);
 	assert_non_null(line);
 	assert_true(has_figures(line, "perf-map", 1));
-	/* Without it there is still code, of which nothing tells. */
+	/* Without the file the code is still there, but unnamed. */
 	assert_int_equal(unlink(child.path), 0);
 	assert_int_equal(command_run(&jit_list, ""), EXIT_SUCCESS);
 	line = line_of(child.pid, false);
@@ -93,7 +93,7 @@ static void a_perf_map_is_listed(void **state)
 }
 
 /* The first ones alone: how many follow depends on what runs here. */
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	(void)state;
 	for (size_t n = 0; n < 4; n++) {
@@ -113,7 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		JIT_TEST(a_jitdump_is_listed),
 		JIT_TEST(a_perf_map_is_listed),
-		JIT_TEST(failing_allocations_are_told),
+		JIT_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

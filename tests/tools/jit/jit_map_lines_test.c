@@ -66,7 +66,7 @@ static void whole_lines_are_taken_once(void **state)
 	assert_string_equal(run(true), "4000:e ");
 }
 
-static void from_the_end_on_a_begun_line_is_none(void **state)
+static void starting_at_the_end_skips_an_incomplete_line(void **state)
 {
 	(void)state;
 	add("1000 10 a\n2000 10 b");
@@ -127,7 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FILE_TEST(whole_lines_are_taken_once),
-		FILE_TEST(from_the_end_on_a_begun_line_is_none),
+		FILE_TEST(starting_at_the_end_skips_an_incomplete_line),
 		FILE_TEST(a_shorter_file_is_read_anew),
 		FILE_TEST(long_lines_lose_their_end),
 		FILE_TEST(failures_are_returned),

@@ -90,7 +90,7 @@ static void times_of_the_cpu_cannot_be_asked_for(void **state)
 	assert_true(command_run_complained("the CPU's counter"));
 }
 
-static void what_comes_before_an_impossible_record_is_shown(void **state)
+static void records_before_an_impossible_one_are_shown(void **state)
 {
 	size_t at;
 
@@ -105,7 +105,7 @@ static void what_comes_before_an_impossible_record_is_shown(void **state)
 	assert_true(command_run_complained("continuing with what comes before"));
 }
 
-static void what_is_neither_fails(void **state)
+static void another_kind_of_file_fails(void **state)
 {
 	(void)state;
 	assert_true(jit_run_write("\177ELF and more\nof it\n", 20));
@@ -113,13 +113,13 @@ static void what_is_neither_fails(void **state)
 	assert_true(command_run_complained("neither a jitdump file nor a perf map"));
 	assert_int_equal(command_run(&jit_symbols, "/dev/null"), EXIT_FAILURE);
 	assert_true(command_run_complained("is no regular file"));
-	/* A perf map in which there is nothing as yet. */
+	/* A perf map that is still empty. */
 	assert_true(jit_run_write("", 0));
 	assert_int_equal(jit_run_file(&jit_symbols, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "");
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -150,9 +150,9 @@ int main(void)
 		JIT_TEST(json_is_an_object_a_line),
 		JIT_TEST(a_perf_map_is_sorted_and_its_last_line_wins),
 		JIT_TEST(times_of_the_cpu_cannot_be_asked_for),
-		JIT_TEST(what_comes_before_an_impossible_record_is_shown),
-		JIT_TEST(what_is_neither_fails),
-		JIT_TEST(failing_allocations_are_told),
+		JIT_TEST(records_before_an_impossible_one_are_shown),
+		JIT_TEST(another_kind_of_file_fails),
+		JIT_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

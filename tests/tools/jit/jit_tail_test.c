@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* A `jit tail` that runs beside us. */
+/* A `jit tail` in a child process. */
 struct tail {
 	pid_t pid;
 	FILE *lines; /* what it prints */
@@ -29,7 +29,7 @@ static void start_tail(struct tail *tail, const char *options, pid_t pid)
 	tail->pid = fork();
 	assert_true(tail->pid >= 0);
 	if (tail->pid == 0) {
-		/* Whatever goes wrong, it ends. */
+		/* A limit, should the test fail. */
 		(void)alarm(60);
 		(void)close(fds[0]);
 		(void)dup2(fds[1], STDOUT_FILENO);
@@ -58,7 +58,7 @@ static const char *next_line(struct tail *tail)
 	return fgets(line, sizeof(line), tail->lines) ? line : "";
 }
 
-/* Has it printed anything within a little while? */
+/* Does it print anything within a short time? */
 static bool has_line(struct tail *tail)
 {
 	struct pollfd fd = { .fd = fileno(tail->lines), .events = POLLIN };
@@ -92,7 +92,7 @@ static void symbols_are_shown_as_they_are_written(void **state)
 	assert_int_equal(end_tail(&tail), EXIT_SUCCESS);
 }
 
-static void what_was_there_before_is_not(void **state)
+static void earlier_symbols_are_not_shown(void **state)
 {
 	struct jit_child child;
 	struct tail tail;
@@ -150,7 +150,7 @@ static void json_is_an_object_a_line(void **state)
 	assert_non_null(strstr(
 		next_line(&tail), "\"address\":\"0x1000\",\"size\":64,\"name\":\"symbol 1\""));
 	jit_child_end(&child);
-	/* It is left by who reads it only after its own end. */
+	/* Its reader closes the pipe only after it has ended. */
 	assert_string_equal(next_line(&tail), "");
 	assert_int_equal(end_tail(&tail), EXIT_SUCCESS);
 	start_child(&child, false);
@@ -158,13 +158,13 @@ static void json_is_an_object_a_line(void **state)
 	assert_string_equal(
 		next_line(&tail), "{\"address\":\"0x1000\",\"size\":64,\"name\":\"symbol 1\"}\n");
 	jit_child_end(&child);
-	/* It is left by who reads it only after its own end. */
+	/* Its reader closes the pipe only after it has ended. */
 	assert_string_equal(next_line(&tail), "");
 	assert_int_equal(end_tail(&tail), EXIT_SUCCESS);
 }
 
 /* Without another symbol, and without a word. */
-static void it_ends_when_nobody_reads(void **state)
+static void it_ends_when_its_reader_is_gone(void **state)
 {
 	struct jit_child child;
 	struct tail tail;
@@ -177,7 +177,7 @@ static void it_ends_when_nobody_reads(void **state)
 	jit_child_end(&child);
 }
 
-static void who_has_no_file_is_told(void **state)
+static void a_process_without_a_file_is_reported(void **state)
 {
 	char line[32];
 	int status;
@@ -214,8 +214,8 @@ static void a_file_of_another_user_is_not_read(void **state)
 	jit_child_end(&child);
 }
 
-/* Of a process that has no file: up to there it ends by itself. */
-static void failing_allocations_are_told(void **state)
+/* The process has no file, so tail ends by itself until all allocations succeed. */
+static void failing_allocations_are_reported(void **state)
 {
 	char line[32];
 	size_t n;
@@ -241,13 +241,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		JIT_TEST(symbols_are_shown_as_they_are_written),
-		JIT_TEST(what_was_there_before_is_not),
+		JIT_TEST(earlier_symbols_are_not_shown),
 		JIT_TEST(a_perf_map_is_followed_too),
 		JIT_TEST(json_is_an_object_a_line),
-		JIT_TEST(it_ends_when_nobody_reads),
-		JIT_TEST(who_has_no_file_is_told),
+		JIT_TEST(it_ends_when_its_reader_is_gone),
+		JIT_TEST(a_process_without_a_file_is_reported),
 		JIT_TEST(a_file_of_another_user_is_not_read),
-		JIT_TEST(failing_allocations_are_told),
+		JIT_TEST(failing_allocations_are_reported),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -42,7 +42,7 @@ static void times_are_read_back(void **state)
 	}
 }
 
-static void what_is_no_time_is_refused(void **state)
+static void a_malformed_time_is_refused(void **state)
 {
 	static const struct {
 		const char *text;
@@ -86,7 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_have_all_their_digits),
 		cmocka_unit_test(times_are_read_back),
-		cmocka_unit_test(what_is_no_time_is_refused),
+		cmocka_unit_test(a_malformed_time_is_refused),
 		cmocka_unit_test(kinds_have_names),
 	};
 

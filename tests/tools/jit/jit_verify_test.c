@@ -27,7 +27,7 @@ static void lines(uint64_t time_ns, uint64_t address, int64_t distance)
 	jitdump_fixture_end(&jit_run.dump);
 }
 
-/* How often the kind is told, in JSON. */
+/* How often the kind is reported in JSON. */
 static size_t count(const char *kind)
 {
 	char text[64];
@@ -39,7 +39,7 @@ static size_t count(const char *kind)
 	return times;
 }
 
-/* Is that, at `offset`, all there is but for notes? Runs it. */
+/* Runs verify. Is this, at `offset`, the only deviation, apart from notes? */
 static void check_only(const char *kind, uint64_t offset)
 {
 	char text[96];
@@ -57,7 +57,7 @@ static void check_only(const char *kind, uint64_t offset)
 		fail_msg("more than %s in: %s", kind, ran.out);
 }
 
-static void a_good_file_has_none(void **state)
+static void a_good_file_has_no_deviations(void **state)
 {
 	(void)state;
 	begin();
@@ -76,7 +76,7 @@ static void a_good_file_has_none(void **state)
 	assert_non_null(strstr(ran.out, "  no-close         the last record is no CLOSE\n"));
 }
 
-static void oddities_of_the_header_are_told(void **state)
+static void oddities_of_the_header_are_reported(void **state)
 {
 	(void)state;
 	begin();
@@ -107,7 +107,7 @@ static void a_header_without_records_is_looked_at(void **state)
 	check_only("header-size", 8);
 }
 
-static void clocks_are_told_apart(void **state)
+static void clocks_are_distinguished(void **state)
 {
 	uint64_t now_us = (uint64_t)time(NULL) * 1000000;
 
@@ -118,7 +118,7 @@ static void clocks_are_told_apart(void **state)
 	check_only("header-clock", 24);
 	jitdump_fixture_set_u64(&jit_run.dump, 24, now_us * 1000);
 	check_only("header-clock", 24);
-	/* Of the same clock, but later than what it comes before. */
+	/* The same clock, but later than the records that follow. */
 	jitdump_fixture_set_u64(&jit_run.dump, 24, 6);
 	check_only("header-clock", 24);
 	assert_non_null(strstr(ran.out, "0.000000006, is later than"));
@@ -143,7 +143,7 @@ static void times_must_not_go_backward(void **state)
 	assert_int_equal(count("backward"), 1);
 }
 
-static void damaged_records_are_told(void **state)
+static void damaged_records_are_reported(void **state)
 {
 	size_t at;
 
@@ -163,7 +163,7 @@ static void damaged_records_are_told(void **state)
 	assert_int_equal(count("partial-tail"), 0);
 }
 
-static void a_partial_tail_is_told(void **state)
+static void a_partial_tail_is_reported(void **state)
 {
 	size_t at;
 
@@ -177,7 +177,7 @@ static void a_partial_tail_is_told(void **state)
 	check_only("partial-tail", at);
 }
 
-static void unknown_records_are_told(void **state)
+static void unknown_records_are_reported(void **state)
 {
 	(void)state;
 	begin();
@@ -186,7 +186,7 @@ static void unknown_records_are_told(void **state)
 	check_only("unknown-record", 40);
 }
 
-static void each_other_pid_is_told_once(void **state)
+static void each_foreign_pid_is_reported_once(void **state)
 {
 	(void)state;
 	begin();
@@ -196,7 +196,7 @@ static void each_other_pid_is_told_once(void **state)
 	assert_int_equal(count("pids"), 3);
 }
 
-static void oddities_of_code_are_told(void **state)
+static void oddities_of_code_are_reported(void **state)
 {
 	(void)state;
 	begin();
@@ -265,7 +265,7 @@ static void lines_need_their_code(void **state)
 	assert_int_equal(count("lines-unclaimed"), 1);
 }
 
-static void damaged_lines_are_told(void **state)
+static void damaged_lines_are_reported(void **state)
 {
 	(void)state;
 	begin();
@@ -280,14 +280,14 @@ static void damaged_lines_are_told(void **state)
 	lines(5, 0x100000000000, -((int64_t)1 << 40));
 	load(5, 0x100000000000);
 	check_only("lines-damaged", 40);
-	/* What Erlang does is no damage. */
+	/* Erlang's deviation is no damage. */
 	jit_run.dump.size = 40;
 	lines(5, 0x100000000000, -50);
 	load(5, 0x100000000000);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_SUCCESS);
 }
 
-static void a_bias_is_told_where_all_have_it(void **state)
+static void a_bias_is_reported_if_all_lines_have_it(void **state)
 {
 	(void)state;
 	begin();
@@ -312,7 +312,7 @@ static void parts_of_unwinding_must_fit(void **state)
 	assert_int_equal(count("damaged"), 0);
 }
 
-static void what_follows_close_is_told(void **state)
+static void records_after_close_are_reported(void **state)
 {
 	(void)state;
 	begin();
@@ -341,7 +341,7 @@ static void people_see_some_of_each_kind_and_a_sum(void **state)
 	assert_int_equal(jit_run_lines(ran.out), 100 + 1);
 }
 
-static void what_is_no_dump_fails(void **state)
+static void a_file_that_is_not_a_dump_fails(void **state)
 {
 	(void)state;
 	assert_true(jit_run_write("1000 10 a perf map\n", 19));
@@ -354,7 +354,7 @@ static void what_is_no_dump_fails(void **state)
 	assert_int_equal(command_run(&jit_verify, "--help"), EXIT_SUCCESS);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -383,25 +383,25 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		JIT_TEST(a_good_file_has_none),
-		JIT_TEST(oddities_of_the_header_are_told),
+		JIT_TEST(a_good_file_has_no_deviations),
+		JIT_TEST(oddities_of_the_header_are_reported),
 		JIT_TEST(a_header_without_records_is_looked_at),
-		JIT_TEST(clocks_are_told_apart),
+		JIT_TEST(clocks_are_distinguished),
 		JIT_TEST(times_must_not_go_backward),
-		JIT_TEST(damaged_records_are_told),
-		JIT_TEST(a_partial_tail_is_told),
-		JIT_TEST(unknown_records_are_told),
-		JIT_TEST(each_other_pid_is_told_once),
-		JIT_TEST(oddities_of_code_are_told),
+		JIT_TEST(damaged_records_are_reported),
+		JIT_TEST(a_partial_tail_is_reported),
+		JIT_TEST(unknown_records_are_reported),
+		JIT_TEST(each_foreign_pid_is_reported_once),
+		JIT_TEST(oddities_of_code_are_reported),
 		JIT_TEST(moves_need_what_they_move),
 		JIT_TEST(lines_need_their_code),
-		JIT_TEST(damaged_lines_are_told),
-		JIT_TEST(a_bias_is_told_where_all_have_it),
+		JIT_TEST(damaged_lines_are_reported),
+		JIT_TEST(a_bias_is_reported_if_all_lines_have_it),
 		JIT_TEST(parts_of_unwinding_must_fit),
-		JIT_TEST(what_follows_close_is_told),
+		JIT_TEST(records_after_close_are_reported),
 		JIT_TEST(people_see_some_of_each_kind_and_a_sum),
-		JIT_TEST(what_is_no_dump_fails),
-		JIT_TEST(failing_allocations_are_told),
+		JIT_TEST(a_file_that_is_not_a_dump_fails),
+		JIT_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

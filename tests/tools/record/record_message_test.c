@@ -84,7 +84,7 @@ static void a_descriptor_comes_where_it_is_wanted(void **state)
 	(void)close(pipe_fds[0]);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_messages_are_refused(void **state)
 {
 	const struct record_message cases[] = {
 		{ .type = 0 },
@@ -137,7 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(words_arrive_in_order),
 		TEST(a_descriptor_comes_where_it_is_wanted),
-		TEST(what_makes_no_sense_is_refused),
+		TEST(invalid_messages_are_refused),
 		TEST(the_end_comes_after_the_last_word),
 	};
 

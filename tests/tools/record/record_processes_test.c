@@ -29,7 +29,7 @@ static pid_t start_process(void)
 	return pid;
 }
 
-/* Leaves it a zombie, whose PID nobody else can get. */
+/* Leaves a zombie, so that the PID is not reused. */
 static void end_process(pid_t pid)
 {
 	siginfo_t info;
@@ -106,7 +106,7 @@ static void an_end_before_sampling_is_noticed(void **state)
 	reap_process(pids[1]);
 }
 
-static void what_is_no_process_is_refused(void **state)
+static void a_pid_without_a_process_is_refused(void **state)
 {
 	struct record_processes *processes = NULL;
 	pid_t pids[] = { getpid(), start_process() };
@@ -200,7 +200,7 @@ int main(void)
 		cmocka_unit_test(processes_are_counted_until_the_last),
 		cmocka_unit_test(one_process_may_be_named_twice),
 		cmocka_unit_test(an_end_before_sampling_is_noticed),
-		cmocka_unit_test(what_is_no_process_is_refused),
+		cmocka_unit_test(a_pid_without_a_process_is_refused),
 		cmocka_unit_test(a_thread_is_refused_and_its_process_named),
 		cmocka_unit_test(descriptors_that_run_out_are_an_error),
 		cmocka_unit_test(failing_allocations_are_an_error),

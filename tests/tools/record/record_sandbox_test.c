@@ -27,7 +27,7 @@ enum { LANDLOCK_CREATE_RULESET = 444 }; /* a system call that headers may not kn
 
 static char folder[] = "/tmp/record-sandbox-test.XXXXXX";
 
-/* Of a trial: does it hold? The line tells which did not. */
+/* Checks a trial; a failure prints the line. */
 #define REQUIRE(condition)                                                           \
 	do {                                                                         \
 		if (!(condition)) {                                                  \
@@ -214,7 +214,7 @@ static void root_is_warned_where_it_is_not_confined(void **state)
 	try(confine_without_landlock);
 }
 
-static void nothing_is_left_but_what_an_engine_does(void **state)
+static void the_sandbox_allows_only_what_an_engine_does(void **state)
 {
 	(void)state;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
@@ -240,7 +240,7 @@ int main(void)
 		cmocka_unit_test(one_whose_parent_is_gone_does_not_begin),
 		cmocka_unit_test(where_maps_are_refused_privileges_stay),
 		cmocka_unit_test(root_is_warned_where_it_is_not_confined),
-		cmocka_unit_test(nothing_is_left_but_what_an_engine_does),
+		cmocka_unit_test(the_sandbox_allows_only_what_an_engine_does),
 		cmocka_unit_test(no_file_is_left_but_its_own),
 	};
 	int r;

@@ -28,7 +28,7 @@ struct pipeline {
 	int fd; /* always readable */
 };
 
-/* What the pipeline has to do, and counts of what it did. NULL: it succeeds. */
+/* The result of each step of the pipeline (NULL: success), and counts of the steps. */
 static struct script {
 	int (*run)(void);
 	int (*finish)(void);

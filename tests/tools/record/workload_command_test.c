@@ -79,7 +79,7 @@ static void exit_statuses_are_a_shells(void **state)
 	}
 }
 
-static void what_cannot_run_says_so(void **state)
+static void a_command_that_cannot_run_is_reported(void **state)
 {
 	char *argv[] = { "/nonexistent/command", NULL };
 	struct workload_command *command = fork_command(argv, NULL);
@@ -91,7 +91,7 @@ static void what_cannot_run_says_so(void **state)
 	workload_command_free(command);
 }
 
-static void what_was_killed_too_early_says_so(void **state)
+static void a_command_killed_before_its_start_is_reported(void **state)
 {
 	char *argv[] = { "true", NULL };
 	struct workload_command *command = fork_command(argv, NULL);
@@ -265,8 +265,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exit_statuses_are_a_shells),
-		cmocka_unit_test(what_cannot_run_says_so),
-		cmocka_unit_test(what_was_killed_too_early_says_so),
+		cmocka_unit_test(a_command_that_cannot_run_is_reported),
+		cmocka_unit_test(a_command_killed_before_its_start_is_reported),
 		cmocka_unit_test(a_command_that_never_started_ends_with_us),
 		cmocka_unit_test(a_command_that_runs_is_left_alone),
 		cmocka_unit_test(signals_are_as_our_caller_had_them),

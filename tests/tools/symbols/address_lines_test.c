@@ -64,7 +64,7 @@ static void check_end(void)
 	assert_int_equal(address_lines_next(&lines, &line, &size), 0);
 }
 
-static void lines_that_are_there_are_told(void **state)
+static void buffered_lines_are_announced(void **state)
 {
 	(void)state;
 	assert_false(address_lines_has_next(&lines));
@@ -111,7 +111,7 @@ static char *make_long(size_t size)
 	return text;
 }
 
-/* Of each length around the bounds, whole and in two parts, with a line behind it. */
+/* Lines of each length around the bounds, written at once and in two parts, before another line. */
 static void long_lines_are_cut(void **state)
 {
 	static const size_t sizes[] = { ADDRESS_LINE_BYTES_MAX - 1, ADDRESS_LINE_BYTES_MAX,
@@ -176,7 +176,7 @@ static void many_lines_cross_the_buffer(void **state)
 	check_end();
 }
 
-static void errors_of_reading_are_told(void **state)
+static void errors_of_reading_are_reported(void **state)
 {
 	const char *line;
 	size_t size;
@@ -191,13 +191,13 @@ static void errors_of_reading_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PIPE_TEST(lines_that_are_there_are_told),
+		PIPE_TEST(buffered_lines_are_announced),
 		PIPE_TEST(the_last_line_needs_no_newline),
 		PIPE_TEST(nothing_is_no_line),
 		PIPE_TEST(long_lines_are_cut),
 		PIPE_TEST(a_long_line_may_be_the_last),
 		PIPE_TEST(many_lines_cross_the_buffer),
-		PIPE_TEST(errors_of_reading_are_told),
+		PIPE_TEST(errors_of_reading_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void binaries_are_added(void **state)
 	assert_int_equal(rank_of(0x33), PILOTLIGHT_SYMBOL_RANK_BINARY);
 }
 
-static void what_is_there_is_kept(void **state)
+static void existing_symbols_are_kept(void **state)
 {
 	(void)state;
 	make_elf("one", 0x11, false);
@@ -181,7 +181,7 @@ static void json_is_an_object_a_file(void **state)
 	assert_non_null(strstr(ran.out, "{\"file\":\"one\",\"result\":\"kept\""));
 }
 
-static void failures_are_told_with_what_to_do(void **state)
+static void failures_are_reported_with_a_remedy(void **state)
 {
 	(void)state;
 	make_elf("one", 0x11, false);
@@ -197,7 +197,7 @@ static void failures_are_told_with_what_to_do(void **state)
 	assert_int_equal(rank_of(0x22), PILOTLIGHT_SYMBOL_RANK_NONE);
 }
 
-/* Somebody who asks for it by hand has mended something. */
+/* An explicit `add` tries again: the user may have mended the cause. */
 static void failures_are_tried_again(void **state)
 {
 	(void)state;
@@ -264,7 +264,7 @@ static void force_removes_the_unwind_table(void **state)
 	assert_non_null(strstr(ran.out, "\"unwind_removed\":false"));
 }
 
-static void wrong_debug_files_are_told(void **state)
+static void wrong_debug_files_are_reported(void **state)
 {
 	(void)state;
 	make_elf("one", 0x11, false);
@@ -298,7 +298,7 @@ static void files_without_a_build_id_have_a_hash(void **state)
 }
 
 /* Anybody may write to it, so it tells nothing of others with its build-id. */
-static void what_is_not_trusted_is_kept_apart(void **state)
+static void symbols_of_untrusted_files_are_kept_apart(void **state)
 {
 	struct symbol_identity one = identity_of(0x11);
 
@@ -323,7 +323,7 @@ static void what_is_not_trusted_is_kept_apart(void **state)
 	assert_int_equal(rank_of(0x11), -ENOENT);
 }
 
-/* More than run at a time, some of which fail. */
+/* More files than run at a time; some fail. */
 static void many_files_take_turns(void **state)
 {
 	static const char *const names[] = { "a", "b", "nothing-c", "d", "e", "f", "crashes-g",
@@ -339,7 +339,7 @@ static void many_files_take_turns(void **state)
 					     : PILOTLIGHT_SYMBOL_RANK_BINARY);
 }
 
-static void a_cache_that_cannot_be_written_to_is_told_first(void **state)
+static void an_unwritable_cache_is_reported_first(void **state)
 {
 	(void)state;
 	make_elf("one", 0x11, false);
@@ -348,7 +348,7 @@ static void a_cache_that_cannot_be_written_to_is_told_first(void **state)
 	assert_string_equal(ran.out, "");
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -377,19 +377,19 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(binaries_are_added),
-		CACHE_TEST(what_is_there_is_kept),
+		CACHE_TEST(existing_symbols_are_kept),
 		CACHE_TEST(json_is_an_object_a_file),
-		CACHE_TEST(failures_are_told_with_what_to_do),
+		CACHE_TEST(failures_are_reported_with_a_remedy),
 		CACHE_TEST(failures_are_tried_again),
 		CACHE_TEST(debug_files_are_taken),
 		CACHE_TEST(a_debug_file_goes_before_its_binary),
 		CACHE_TEST(force_removes_the_unwind_table),
-		CACHE_TEST(wrong_debug_files_are_told),
+		CACHE_TEST(wrong_debug_files_are_reported),
 		CACHE_TEST(files_without_a_build_id_have_a_hash),
-		CACHE_TEST(what_is_not_trusted_is_kept_apart),
+		CACHE_TEST(symbols_of_untrusted_files_are_kept_apart),
 		CACHE_TEST(many_files_take_turns),
-		CACHE_TEST(a_cache_that_cannot_be_written_to_is_told_first),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(an_unwritable_cache_is_reported_first),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "symbol-worker") == 0)

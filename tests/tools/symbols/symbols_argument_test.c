@@ -84,7 +84,7 @@ static void identities_are_whole_or_of_files(void **state)
 	assert_non_null(strstr(fault.text, "'nonsense' is neither"));
 }
 
-/* Of a file that is here, without a slash. */
+/* A file in the current folder, without a slash. */
 static void names_of_files_are_paths(void **state)
 {
 	struct symbol_identity identity;
@@ -133,7 +133,7 @@ static void prefixes_are_found(void **state)
 	assert_string_equal(fault.text, "");
 }
 
-static void prefixes_that_fail_are_told(void **state)
+static void prefixes_that_fail_are_reported(void **state)
 {
 	static const struct {
 		const char *text;
@@ -201,7 +201,7 @@ static void short_build_ids_are_found(void **state)
 	}
 }
 
-static void build_ids_are_what_files_say(void **state)
+static void a_build_id_is_read_from_the_file(void **state)
 {
 	static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	static struct fixture elf;
@@ -245,7 +245,7 @@ static void build_ids_are_what_files_say(void **state)
 	(void)close(fd);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct symbol_identity one = cache_fixture_identity(0x3412), found;
 	size_t n;
@@ -273,17 +273,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_hexadecimal),
 		cmocka_unit_test(identities_are_whole_or_of_files),
-		cmocka_unit_test(build_ids_are_what_files_say),
+		cmocka_unit_test(a_build_id_is_read_from_the_file),
 		cmocka_unit_test_setup_teardown(
 			names_of_files_are_paths, symbols_run_set_up, symbols_run_tear_down),
 		cmocka_unit_test_setup_teardown(
 			prefixes_are_found, symbols_run_set_up, symbols_run_tear_down),
 		cmocka_unit_test_setup_teardown(
-			prefixes_that_fail_are_told, symbols_run_set_up, symbols_run_tear_down),
+			prefixes_that_fail_are_reported, symbols_run_set_up, symbols_run_tear_down),
 		cmocka_unit_test_setup_teardown(
 			short_build_ids_are_found, symbols_run_set_up, symbols_run_tear_down),
-		cmocka_unit_test_setup_teardown(
-			failing_allocations_are_told, symbols_run_set_up, symbols_run_tear_down),
+		cmocka_unit_test_setup_teardown(failing_allocations_are_reported,
+			symbols_run_set_up, symbols_run_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void debug_files_are_fetched(void **state)
 	assert_non_null(strstr(ran.out, "\"cpu_seconds\":3.000}\n"));
 }
 
-static void what_no_server_has_is_told(void **state)
+static void a_file_that_no_server_has_is_reported(void **state)
 {
 	(void)state;
 	skip_without_library();
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(debug_files_are_fetched),
-		CACHE_TEST(what_no_server_has_is_told),
+		CACHE_TEST(a_file_that_no_server_has_is_reported),
 		CACHE_TEST(servers_are_needed),
 		CACHE_TEST(only_build_ids_are_asked_for),
 	};

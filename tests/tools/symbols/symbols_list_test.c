@@ -95,7 +95,7 @@ static void damaged_headers_are_listed(void **state)
 }
 
 /* Their names are enough to be listed, and to be too many to be kept for sorting. */
-static void too_many_to_sort_are_told(void **state)
+static void too_many_to_sort_are_reported(void **state)
 {
 	enum { FOLDERS = 16, FILES = 4096 };
 	char name[128];
@@ -132,7 +132,7 @@ static void an_empty_cache_has_nothing(void **state)
 	assert_true(access(line, F_OK) < 0);
 }
 
-static void a_cache_that_cannot_be_is_told(void **state)
+static void a_cache_that_cannot_be_opened_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, "--cache /dev/null"), EXIT_FAILURE);
@@ -140,7 +140,7 @@ static void a_cache_that_cannot_be_is_told(void **state)
 	assert_non_null(strstr(ran.err, "/dev/null"));
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -170,10 +170,10 @@ int main(void)
 		CACHE_TEST(names_may_come_first),
 		CACHE_TEST(json_is_an_object_a_line),
 		CACHE_TEST(damaged_headers_are_listed),
-		CACHE_TEST(too_many_to_sort_are_told),
+		CACHE_TEST(too_many_to_sort_are_reported),
 		CACHE_TEST(an_empty_cache_has_nothing),
-		CACHE_TEST(a_cache_that_cannot_be_is_told),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(a_cache_that_cannot_be_opened_is_reported),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void mistakes_keep_the_count(void **state)
 	assert_non_null(strstr(ran.err, "'12345678123456789' is more than 64 bits"));
 }
 
-static void mistakes_are_told_a_few_times(void **state)
+static void mistakes_are_reported_a_few_times(void **state)
 {
 	char input[201] = "";
 	size_t told = 0;
@@ -123,7 +123,7 @@ static void many_are_answered_in_order(void **state)
 	for (unsigned i = 0; i < COUNT; i++) {
 		const char *expected = i % 3 ? "??\n/src/asm.S:3:0\n\n" : INLINED;
 
-		/* What is kept of the output ends somewhere. */
+		/* The harness keeps a limited part of the output. */
 		if (at + 100 > ran.out + COMMAND_RUN_TEXT_BYTES)
 			return;
 		assert_memory_equal(at, expected, strlen(expected));
@@ -180,7 +180,7 @@ static void hostile_names_are_cleaned(void **state)
 					"\"file\":\"/x\\u000d\\ny\",\"line\":7"));
 }
 
-static void what_is_not_there_is_told(void **state)
+static void missing_symbols_are_reported(void **state)
 {
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
 
@@ -218,7 +218,7 @@ static void a_cache_that_is_not_there_is_not_made(void **state)
 	assert_true(access(folder, F_OK) < 0);
 }
 
-static void output_that_fails_is_told(void **state)
+static void output_that_fails_is_reported(void **state)
 {
 	int out = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	char *argv[] = { "lookup", "--cache", symbols_run_cache.folder, "12345a", "0x401000",
@@ -242,7 +242,7 @@ static void output_that_fails_is_told(void **state)
 	assert_true(command_run_complained("cannot write to standard output: No space left"));
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -274,15 +274,15 @@ int main(void)
 		CACHE_TEST(offsets_are_made_vaddrs),
 		CACHE_TEST(json_is_an_object_a_line),
 		CACHE_TEST(mistakes_keep_the_count),
-		CACHE_TEST(mistakes_are_told_a_few_times),
+		CACHE_TEST(mistakes_are_reported_a_few_times),
 		CACHE_TEST(many_are_answered_in_order),
 		CACHE_TEST(debug_files_alone_have_no_offsets),
 		CACHE_TEST(hostile_names_are_cleaned),
-		CACHE_TEST(what_is_not_there_is_told),
+		CACHE_TEST(missing_symbols_are_reported),
 		CACHE_TEST(damaged_files_are_not_believed),
 		CACHE_TEST(a_cache_that_is_not_there_is_not_made),
-		CACHE_TEST(output_that_fails_is_told),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(output_that_fails_is_reported),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 static struct symbol_identity young, old;
 
-/* Of 10,000 bytes and some each. */
+/* Each has a little more than 10,000 bytes. */
 static int set_up(void **state)
 {
 	young = cache_fixture_identity(0x3412);
@@ -71,7 +71,7 @@ static void unwind_tables_are_pruned_too(void **state)
 	assert_false(unwind_folder_has(&young) || unwind_folder_has(&old));
 }
 
-/* As killed fetchers leave them; `is_alive`: one that still works has it open, locked. */
+/* The remains of a killed fetch; if `is_alive`, a running fetch holds the lock. */
 static void make_fetch_folder(const char *name, bool is_alive, int *ret_fd)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];
@@ -89,7 +89,7 @@ static void make_fetch_folder(const char *name, bool is_alive, int *ret_fd)
 	(void)close(fd);
 }
 
-static void what_fetchers_left_goes(void **state)
+static void remains_of_fetches_are_removed(void **state)
 {
 	int alive, dead, other;
 
@@ -119,7 +119,7 @@ static void an_empty_cache_has_nothing(void **state)
 	assert_true(access("/nowhere", F_OK) < 0);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -147,9 +147,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(the_oldest_go_first),
 		CACHE_TEST(unwind_tables_are_pruned_too),
-		CACHE_TEST(what_fetchers_left_goes),
+		CACHE_TEST(remains_of_fetches_are_removed),
 		CACHE_TEST(an_empty_cache_has_nothing),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static int set_up(void **state)
 	return symbols_run_set_up(state) == 0 && symbols_run_store_example(&example) == 0 ? 0 : -1;
 }
 
-static void each_fact_is_told(void **state)
+static void each_fact_is_reported(void **state)
 {
 	char expected[CACHE_FIXTURE_PATH_BYTES + 16], path[CACHE_FIXTURE_PATH_BYTES];
 	static const char *const facts[] = {
@@ -76,7 +76,7 @@ static struct symbol_cache *open_tables(void)
 	return cache;
 }
 
-/* A table of 12 rows in 1 line, of which some things are said that are easily told apart. */
+/* A table of 12 rows in 1 line, with distinct figures. */
 static void store_table(bool is_sound)
 {
 	static struct unwind_table_fixture fixture;
@@ -101,7 +101,7 @@ static void a_table_is_shown(void **state)
 	/* 7 pages, a line, 5 rules: 28 + 64 + 80 bytes, and the summary's 48. */
 	static const char text[] = "\nunwinding  6 functions, 3 left out\n"
 				   "  rows     12 in 1 lines, 0 not supported\n"
-				   "  rules    5, seldom ones in 0 rows\n"
+				   "  rules    5, rare ones in 0 rows\n"
 				   "  size     220 B (220 bytes), 18.33 bytes a row\n"
 				   "  frame pointers are kept\n";
 
@@ -116,7 +116,7 @@ static void a_table_is_shown(void **state)
 		"\"bytes\":220,\"bytes_per_row\":18.333,\"keeps_frame_pointers\":true},"));
 }
 
-static void a_damaged_table_is_told(void **state)
+static void a_damaged_table_is_reported(void **state)
 {
 	(void)state;
 	store_table(false);
@@ -127,7 +127,7 @@ static void a_damaged_table_is_told(void **state)
 		strstr(ran.out, ",\"unwind\":{\"source\":\"none\",\"reason\":\"damaged\"},"));
 }
 
-static void no_table_is_told(void **state)
+static void no_table_is_reported(void **state)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	char folder[sizeof(symbols_run_cache.folder) + 8];
@@ -170,7 +170,7 @@ static void negative_entries_are_shown(void **state)
 	assert_non_null(strstr(ran.out, "\"source\":\"none\",\"reason\":\"nothing\""));
 }
 
-static void what_is_not_there_is_told(void **state)
+static void missing_symbols_are_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "8888"), EXIT_FAILURE);
@@ -185,7 +185,7 @@ static void what_is_not_there_is_told(void **state)
 	assert_true(command_run_complained("no symbols of '1234'"));
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -212,14 +212,14 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CACHE_TEST(each_fact_is_told),
+		CACHE_TEST(each_fact_is_reported),
 		CACHE_TEST(json_has_each_fact),
 		CACHE_TEST(a_table_is_shown),
-		CACHE_TEST(a_damaged_table_is_told),
-		CACHE_TEST(no_table_is_told),
+		CACHE_TEST(a_damaged_table_is_reported),
+		CACHE_TEST(no_table_is_reported),
 		CACHE_TEST(negative_entries_are_shown),
-		CACHE_TEST(what_is_not_there_is_told),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(missing_symbols_are_reported),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

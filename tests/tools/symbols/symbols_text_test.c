@@ -70,7 +70,7 @@ static void times_are_local(void **state)
 	assert_string_equal(symbols_text_time(253402300800 - 7200, text), "-");
 }
 
-static void what_is_not_known_has_words(void **state)
+static void unknown_values_have_words(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
@@ -130,7 +130,7 @@ static void losses_are_counted(void **state)
 		  "\"names_failed\":4000000000,\"symbol_tables_failed\":2}");
 }
 
-static void terminals_are_told_no_commands(void **state)
+static void terminals_get_no_control_sequences(void **state)
 {
 	static const struct {
 		const char *text, *clean;
@@ -188,10 +188,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_short),
 		cmocka_unit_test(times_are_local),
-		cmocka_unit_test(what_is_not_known_has_words),
+		cmocka_unit_test(unknown_values_have_words),
 		cmocka_unit_test(contents_are_named),
 		cmocka_unit_test(losses_are_counted),
-		cmocka_unit_test(terminals_are_told_no_commands),
+		cmocka_unit_test(terminals_get_no_control_sequences),
 		cmocka_unit_test(origins_end_with_their_field),
 	};
 

@@ -32,7 +32,7 @@ static void whole_files_are_good(void **state)
 	assert_non_null(strstr(ran.out, "\"state\":\"ok\",\"removed\":false}\n{"));
 }
 
-static void damaged_ones_are_told(void **state)
+static void damaged_files_are_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run_damage(&bad), 0);
@@ -138,7 +138,7 @@ static void an_empty_cache_is_good(void **state)
 }
 
 /* A file is not damaged because there is no memory to look at it. */
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -169,13 +169,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(whole_files_are_good),
-		CACHE_TEST(damaged_ones_are_told),
+		CACHE_TEST(damaged_files_are_reported),
 		CACHE_TEST(damaged_ones_can_be_removed),
 		CACHE_TEST(unwind_tables_are_verified_too),
 		CACHE_TEST(symbols_in_the_place_of_a_table_are_damage),
 		CACHE_TEST(other_versions_are_left_alone),
 		CACHE_TEST(an_empty_cache_is_good),
-		CACHE_TEST(failing_allocations_are_told),
+		CACHE_TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

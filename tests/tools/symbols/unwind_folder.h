@@ -5,7 +5,7 @@
 #include "tests/tools/symbols/symbols_run.h"
 #include "tests/unwind/unwind_table_fixture.h"
 
-/* For cache_fixture_path() and the like; the cache itself is not open. */
+/* The folder for functions that take a path; its cache is not open. */
 static inline struct cache_fixture unwind_folder_closed(void)
 {
 	struct cache_fixture folder = { .cache = NULL };
@@ -15,14 +15,15 @@ static inline struct cache_fixture unwind_folder_closed(void)
 	return folder;
 }
 
-/* Made if it is not there. 0 or -errno. */
+/* Creates the folder if it is missing. Returns 0 or -errno. */
 static inline int unwind_folder_open(struct cache_fixture *ret_folder)
 {
 	*ret_folder = unwind_folder_closed();
 	return symbol_cache_open(ret_folder->folder, 1 << 30, &ret_folder->cache, NULL);
 }
 
-/* Stores a table of `pages` pages; one that is not `is_sound` has right checksums and no sense. */
+/* Stores a table of `pages` pages. Without `is_sound` its checksums are right, its content is not.
+ */
 static inline int unwind_folder_store(
 	const struct symbol_identity *identity, uint32_t pages, bool is_sound)
 {

@@ -42,7 +42,7 @@ static void values_are_found_by_their_series(void **state)
 	expect("last", 0, 0.25);
 }
 
-static void what_is_not_there_or_no_number_is_told(void **state)
+static void missing_series_and_malformed_numbers_are_reported(void **state)
 {
 	double value = -1;
 
@@ -64,7 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_found_by_their_series),
-		cmocka_unit_test(what_is_not_there_or_no_number_is_told),
+		cmocka_unit_test(missing_series_and_malformed_numbers_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void without_a_terminal_it_is_one_table(void **state)
 	assert_string_equal(ran.err, "");
 }
 
-static void wrong_use_is_told(void **state)
+static void wrong_usage_is_reported(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "-d 0", "-d takes a duration from 500ms to 1h, not '0'" },
@@ -44,7 +44,7 @@ static void wrong_use_is_told(void **state)
 	assert_int_equal(strncmp(ran.out, "usage: pilotlight top", 21), 0);
 }
 
-static void what_the_service_says_is_told(void **state)
+static void the_error_of_the_service_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(command_run(&top_command, "--unit bad"), 1);
@@ -56,7 +56,7 @@ static void what_the_service_says_is_told(void **state)
 	assert_true(command_run_complained("is pilotlightd running?"));
 }
 
-/* Of a test that fails; what is waited for comes at once. */
+/* Only a failing test waits this long. */
 enum { PATIENCE_MS = 30000 };
 
 /* A terminal with `top` on it, in a process of its own. */
@@ -123,7 +123,7 @@ static void send(const char *keys)
 	assert_int_equal(write(terminal.fd, keys, strlen(keys)), strlen(keys));
 }
 
-/* That it ends so, and that the terminal is as it was. */
+/* Checks that it ends with this key and restores the terminal. */
 static void expect_end(int expected)
 {
 	struct termios after;
@@ -157,7 +157,7 @@ static void on_a_terminal_it_stays_and_answers_keys(void **state)
 	send("x/");
 	wait_for("Enter keeps");
 	send("zz");
-	wait_for("Nothing has this in its name");
+	wait_for("No name matches the filter");
 	send("\r+");
 	/* Samples of three times the time: only what changes is drawn. */
 	wait_for("6.7");
@@ -190,7 +190,7 @@ static void a_service_that_goes_away_comes_back(void **state)
 	}
 	wait_for("q quit");
 	service_run_end();
-	wait_for("nobody listens on");
+	wait_for("' refused: is pilotlightd running?");
 	assert_int_equal(service_run_begin(), 0);
 	wait_for("functions");
 	send("q");
@@ -208,7 +208,7 @@ static void a_terminal_that_cannot_draw_gets_a_table(void **state)
 	expect_end(0);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
@@ -235,13 +235,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_terminal_it_is_one_table),
-		TEST(wrong_use_is_told),
-		TEST(what_the_service_says_is_told),
+		TEST(wrong_usage_is_reported),
+		TEST(the_error_of_the_service_is_reported),
 		TEST(on_a_terminal_it_stays_and_answers_keys),
 		TEST(signals_give_the_terminal_back),
 		TEST(a_service_that_goes_away_comes_back),
 		TEST(a_terminal_that_cannot_draw_gets_a_table),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

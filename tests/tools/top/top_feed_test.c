@@ -63,7 +63,7 @@ static void each_question_has_an_answer(void **state)
 	top_feed_free(feed);
 }
 
-static void what_goes_wrong_is_an_answer(void **state)
+static void an_error_is_an_answer(void **state)
 {
 	struct top_feed *feed = new_feed("bad");
 	struct top_answer answer;
@@ -88,7 +88,7 @@ static void what_goes_wrong_is_an_answer(void **state)
 	top_feed_free(feed);
 }
 
-static void a_selection_that_is_too_long_is_told(void **state)
+static void a_selection_that_is_too_long_is_reported(void **state)
 {
 	char word[4086];
 	struct top_answer answer;
@@ -106,7 +106,7 @@ static void a_selection_that_is_too_long_is_told(void **state)
 	top_feed_free(feed);
 }
 
-static void an_answer_nobody_took_is_freed(void **state)
+static void an_answer_that_was_not_taken_is_freed(void **state)
 {
 	struct top_feed *feed = new_feed(NULL);
 	struct pollfd fd = { .fd = top_feed_poll_fd(feed), .events = POLLIN };
@@ -127,7 +127,7 @@ static void a_question_under_way_is_given_up(void **state)
 	top_feed_free(feed);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct top_feed *feed = NULL;
 	struct query_text query;
@@ -178,11 +178,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_question_has_an_answer),
-		TEST(what_goes_wrong_is_an_answer),
-		TEST(a_selection_that_is_too_long_is_told),
-		TEST(an_answer_nobody_took_is_freed),
+		TEST(an_error_is_an_answer),
+		TEST(a_selection_that_is_too_long_is_reported),
+		TEST(an_answer_that_was_not_taken_is_freed),
 		TEST(a_question_under_way_is_given_up),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void recursion_counts_once(void **state)
 	top_profile_free(profile);
 }
 
-static void losses_are_told_apart(void **state)
+static void losses_are_distinguished(void **state)
 {
 	struct top_profile *profile = make("a;f 3\n[lost: ring full] 2\n[lost: x];f 1\n");
 
@@ -97,7 +97,7 @@ static void losses_are_told_apart(void **state)
 	top_profile_free(profile);
 }
 
-static void what_is_no_line_is_counted(void **state)
+static void malformed_lines_are_counted(void **state)
 {
 	struct top_profile *profile = make("\nnonsense\na;f 1\na;f 18446744073709551615\na 0");
 
@@ -189,7 +189,7 @@ static void stacks_that_are_too_many_are_cut(void **state)
 	top_profile_free(profile);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct top_profile *profile = NULL;
 	char text[4096];
@@ -218,13 +218,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_become_a_tree_and_functions),
 		cmocka_unit_test(recursion_counts_once),
-		cmocka_unit_test(losses_are_told_apart),
-		cmocka_unit_test(what_is_no_line_is_counted),
+		cmocka_unit_test(losses_are_distinguished),
+		cmocka_unit_test(malformed_lines_are_counted),
 		cmocka_unit_test(names_are_made_harmless),
 		cmocka_unit_test(the_same_stack_has_the_same_path_in_each_profile),
 		cmocka_unit_test(stacks_that_are_too_deep_are_cut),
 		cmocka_unit_test(stacks_that_are_too_many_are_cut),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static struct top_answer answer_of(const char *text)
 	return answer;
 }
 
-static void the_machine_is_told_in_a_line(void **state)
+static void the_machine_fits_a_line(void **state)
 {
 	struct top_answer answer = answer_of(stacks);
 	char line[TOP_TEXT_BYTES];
@@ -52,7 +52,7 @@ static void the_machine_is_told_in_a_line(void **state)
 		"CPU 12.5% of 4, 100 samples at 7 Hz, 25 lost (20.00%); costs 0.05%, 32.0 MiB");
 	answer.machine = (struct top_machine){ 0 };
 	assert_string_equal(top_text_machine(&answer, line), "100 samples, 25 lost (20.00%)");
-	/* What nobody would tell in earnest does no harm. */
+	/* Absurd values do no harm. */
 	answer.machine = (struct top_machine){
 		.cpus = 1e300, .rate_hz = 1e300, .memory_bytes = 1e300, .cost_ratio = -1e300
 	};
@@ -128,7 +128,7 @@ static void a_table_has_the_functions(void **state)
 	top_profile_free(answer.profile);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct top_answer answer = answer_of(stacks);
 	struct output_memory memory = { .limit_bytes = 1 << 16 };
@@ -148,11 +148,11 @@ static void failing_allocations_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_machine_is_told_in_a_line),
+		cmocka_unit_test(the_machine_fits_a_line),
 		cmocka_unit_test(the_title_has_the_time),
 		cmocka_unit_test(columns_are_as_wide_as_their_head),
 		cmocka_unit_test(a_table_has_the_functions),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void the_tree_opens_and_closes(void **state)
 	(void)press(TOP_KEY_DOWN);
 	(void)press(TOP_KEY_DOWN);
 	assert_string_equal(rows(), "+node -nginx  -main   +serve   idle* ");
-	/* What has no callees does not open; it leads to its caller. */
+	/* A row without callees does not open; the left key selects its caller. */
 	(void)press(TOP_KEY_RIGHT);
 	(void)press(TOP_KEY_LEFT);
 	assert_string_equal(rows(), "+node -nginx  -main*   +serve   idle ");
@@ -118,7 +118,7 @@ static void the_tree_opens_and_closes(void **state)
 	(void)press(TOP_KEY_LEFT);
 	(void)press(TOP_KEY_ENTER);
 	assert_string_equal(rows(), "+node +nginx* ");
-	/* What is below stays as it was. */
+	/* Rows below stay as they were. */
 	type("e");
 	assert_string_equal(rows(), "+node -nginx  -main   -serve    malloc*    read_[k]   idle ");
 	type("c");
@@ -137,7 +137,7 @@ static void a_process_leads_to_its_tree(void **state)
 	assert_string_equal(rows(), "+node -nginx*  +main ");
 }
 
-static void what_is_selected_stays_so(void **state)
+static void the_selected_row_stays_selected(void **state)
 {
 	static const char later[] = "node;start;f 1\nnginx;main;serve;malloc 90\nnew;x 200\n";
 
@@ -177,7 +177,7 @@ static void a_filter_is_typed(void **state)
 	assert_string_equal(rows(), "+node* +nginx ");
 	type("/node");
 	assert_string_equal(rows(), "+node* ");
-	/* Of what matches all callees are there. */
+	/* All callees of a match are listed. */
 	(void)press(TOP_KEY_ENTER);
 	(void)press(TOP_KEY_RIGHT);
 	assert_string_equal(rows(), "-node*  +start ");
@@ -242,7 +242,7 @@ static void the_time_changes_in_steps(void **state)
 {
 	(void)state;
 	assert_int_equal(press('-'), TOP_ACTION_NONE);
-	assert_string_equal(screen.view.note, "no shorter time than this");
+	assert_string_equal(screen.view.note, "this is the shortest time");
 	assert_int_equal(press('+'), TOP_ACTION_ASK);
 	assert_true(screen.view.span_ns == 30ULL * NSEC_PER_SEC);
 	assert_int_equal(press('+'), TOP_ACTION_ASK);
@@ -356,7 +356,7 @@ int main(void)
 		TEST(each_mode_has_its_rows_in_order),
 		TEST(the_tree_opens_and_closes),
 		TEST(a_process_leads_to_its_tree),
-		TEST(what_is_selected_stays_so),
+		TEST(the_selected_row_stays_selected),
 		TEST(a_filter_is_typed),
 		TEST(a_filter_has_bounds_and_characters),
 		TEST(the_selected_row_is_seen),
