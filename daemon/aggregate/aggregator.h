@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Resolved stacks become a profile: each distinct stack is one node of its tree, however many
+ * Adds resolved stacks to a profile. Each distinct stack is one node of its tree, however many
  * processes and address spaces share it. One owner, one thread.
  */
 #pragma once
@@ -18,15 +18,15 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 void aggregator_free(struct aggregator *aggregator);
 DEFINE_CLEANUP(struct aggregator, aggregator_free);
 
-/* What is known of a sample's thread besides what the kernel says with it. */
+/* Facts about a sample's thread that the kernel does not report with the sample. */
 struct aggregator_labels {
-	const char *exe, *cgroup; /* borrowed for the call; paths, "" where they are not known */
+	const char *exe, *cgroup; /* borrowed for the call; paths, "" if unknown */
 };
 
 /*
  * Adds a sample with its frames, root first; `labels` may be NULL. Returns 0, -ENOMEM or -E2BIG
- * (the profile's budget is used up): then the sample is not in the profile, and the caller counts
- * it.
+ * (the profile's budget is used up). On failure the sample is not in the profile and the caller
+ * counts it.
  */
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile: what some CPUs did in some stretch of time, as tables of numbers that point at each
- * other. It is filled by aggregate, given its names by query, and read by render and export, which
- * are pure functions of it.
+ * A profile: the samples of some CPUs in a time range, as tables that refer to each other by
+ * number. aggregate fills it, query symbolizes it, render and export read it without changing it.
  *
  * Identity comes before names (I2): a location is (binary, address), an address is a link-time
  * vaddr and never a run-time one, so that one piece of code is one location in all processes. A
  * stack is a node of the stack tree: the path from the root to it. Ids are positions in the tables.
- * The whole is bounded by a budget in bytes (I4); what does not fit is -E2BIG and the caller
- * counts. One owner; one thread.
+ * The whole is bounded by a budget in bytes (I4): additions that do not fit return -E2BIG and the
+ * caller counts them. One owner; one thread.
  */
 #pragma once
 
@@ -27,17 +26,19 @@
 struct profile_binary {
 	enum binary_kind kind;
 	struct build_id build_id; /* size 0: none */
-	/* What its symbols are found by in the cache. id.size 0: by its build-id, as those of
-	 * trusted files are, or it is not known; so that a binary is told in one way alone. */
+	/*
+	 * The key of its symbols in the cache. id.size 0: the build-id is the key, as for trusted
+	 * files, or the key is unknown. A binary thus has one identity only.
+	 */
 	struct symbol_identity symbols;
 	uint32_t path; /* string: /usr/bin/xz, [kernel.kallsyms], [vdso], a module's name */
-	/* The first executable PT_LOAD; all 0 where it is not known or there is none. */
+	/* The first executable PT_LOAD; all 0: unknown or none. */
 	uint64_t text_vaddr, text_bytes, text_offset;
 };
 
 /*
- * A function at some place of the source. A location has a chain of them, innermost first: all but
- * the last were inlined into the next.
+ * A function and a source line. A location has a chain of frames, innermost first: each frame but
+ * the last was inlined into the next.
  */
 struct profile_frame {
 	uint32_t function; /* string, demangled; 0: unknown */
@@ -58,7 +59,7 @@ struct profile_location {
 	uint32_t function; /* string: of JIT code, the function that was there; else 0. Then frames
 			      that differ in file or line are locations of their own too */
 	uint32_t first_frame;
-	uint32_t frame_count; /* 0: nameless (as yet) */
+	uint32_t frame_count; /* 0: no names yet */
 };
 
 /* Node 0 is the root, of itself; parent < own id for all others. */
@@ -88,13 +89,13 @@ struct profile_sample {
 	}
 
 struct profile {
-	/* What it is of. */
+	/* What the profile describes. */
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
 	uint64_t covered_ns;	   /* without the gaps in between; 0: all of that time */
 	uint64_t period_ns;	   /* of CPU time that one sample stands for */
 	/* The longest of what was merged, whose counts are brought to period_ns; 0: it is that. */
 	uint64_t longest_period_ns;
-	/* CPU time that there was, without the gaps in between; 0: all CPUs for all the time. */
+	/* CPU time available, without the gaps in between; 0: all CPUs for all the time. */
 	uint64_t possible_cpu_ns;
 	uint32_t cpu_count;
 	uint32_t event; /* string: "cpu-clock", "cycles" */
@@ -128,14 +129,16 @@ size_t profile_bytes(const struct profile *profile);
 bool profile_binary_equal(const struct profile_binary *a, const struct profile_binary *b);
 uint64_t profile_binary_hash(const struct profile_binary *binary);
 
-/* The functions below return 0, -ENOMEM or -E2BIG (the budget is used up); they intern what is
- * equal to what is there, except for binaries, whose identity is their owner's affair. */
+/*
+ * The functions below return 0, -ENOMEM or -E2BIG (the budget is used up); an element equal to an
+ * existing one gets its id. Binaries are always added, since their owner decides on their identity.
+ */
 int profile_add_binary(
 	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary);
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
-/* With its one frame, which has a function. */
+/* Adds a location with its single frame, which has a function. */
 int profile_add_jit_location(struct profile *profile, uint32_t binary, uint64_t address,
 	const struct profile_frame *frame, uint32_t *ret_location);
 int profile_add_synthetic(struct profile *profile, const char *text, uint32_t *ret_location);
@@ -147,6 +150,6 @@ int profile_add_thread(
 /* Adds sample->count to the sample with its thread and node, and widens its time. */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 
-/* Appends a chain of frames, innermost first, and makes it the location's. */
+/* Appends a chain of frames, innermost first, and assigns it to the location. */
 int profile_name_location(struct profile *profile, uint32_t location,
 	const struct profile_frame *frames, uint32_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The clocks that a profile is dated by. */
+/* The clocks used in profiles. */
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ uint64_t clock_monotonic_ns(void);
 /* Since 1970, CLOCK_REALTIME. */
 uint64_t clock_realtime_ns(void);
 
-/* CLOCK_BOOTTIME: the above, and the time that the machine has slept. */
+/* CLOCK_BOOTTIME: CLOCK_MONOTONIC plus the time in suspend. */
 uint64_t clock_boottime_ns(void);
 
 /* CPU time of the calling process, user and system, all threads. */
@@ -21,6 +21,6 @@ uint64_t clock_process_cpu_ns(void);
 /* CPU time of the calling thread. */
 uint64_t clock_thread_cpu_ns(void);
 
-/* CPU time, user and system, as getrusage(2) and wait4(2) tell it. */
+/* CPU time, user and system, as reported by getrusage(2) and wait4(2). */
 struct rusage;
 uint64_t clock_rusage_cpu_ns(const struct rusage *usage);

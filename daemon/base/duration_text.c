@@ -71,7 +71,7 @@ static bool find_unit(const char *name, size_t size, uint64_t *ret_ns)
 	return false;
 }
 
-bool decimal_take(const char **at, struct decimal *ret_decimal)
+bool decimal_parse(const char **at, struct decimal *ret_decimal)
 {
 	struct decimal decimal = { 0 };
 	const char *start = *at;
@@ -123,7 +123,7 @@ const char *duration_text_parse(const char *text, uint64_t *ret_ns)
 		struct decimal decimal;
 		size_t size;
 
-		if (!decimal_take(&at, &decimal) || *at == '.')
+		if (!decimal_parse(&at, &decimal) || *at == '.')
 			return "it is not understood";
 		at = skip_spaces(at);
 		size = strcspn(at, " \t.0123456789");

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers with units of time, as systemd.time(7) has them: what time_text.h is made of. */
+/* Parses numbers with units of time as in systemd.time(7), for time_text.h. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number as it is written, for a unit that may come behind it. */
+/* A decimal number as written, before its unit is known. */
 struct decimal {
 	uint64_t whole;
 	const char *fraction; /* its digits; borrowed from the text */
 	size_t fraction_size;
 };
 
-/* Takes "12", "12.5" or ".5" off the front. False: there is none, or it is too great. */
-bool decimal_take(const char **at, struct decimal *ret_decimal);
+/* Parses "12", "12.5" or ".5" and moves `at` past it. False: no number, or too great. */
+bool decimal_parse(const char **at, struct decimal *ret_decimal);
 
 /*
- * Adds as many units of `unit_ns`, at most a year, to `*ns`, which is untouched where it would
- * overflow: false.
+ * Adds the number of units of `unit_ns`, at most a year, to `*ns`. False, with `*ns` untouched:
+ * overflow.
  */
 bool decimal_add(uint64_t *ns, const struct decimal *decimal, uint64_t unit_ns);
 
-/* All of the text. Returns NULL, or in words why it is no duration. */
+/* Parses the whole text. Returns NULL, or the reason why it is not a duration. */
 const char *duration_text_parse(const char *text, uint64_t *ret_ns);

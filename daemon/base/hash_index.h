@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An open-addressing index from a key to the position (id) of an element in an array that the
- * caller owns. It stores no keys: equality is asked of the caller, so that interned strings,
- * locations and tree nodes need no second copy of themselves. Elements are never removed one by
- * one; the index grows by doubling at 3/4 full. Not thread-safe.
+ * caller owns. It stores no keys: the caller compares keys, so that interned strings, locations and
+ * tree nodes need no second copy of themselves. Elements are never removed one by one; the index
+ * grows by doubling at 3/4 full. Not thread-safe.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ typedef bool (*hash_index_equal)(const void *owner, uint32_t id, const void *key
 
 void hash_index_done(struct hash_index *index);
 
-/* Forgets every element and keeps the memory. */
+/* Removes all elements and keeps the memory. */
 void hash_index_clear(struct hash_index *index);
 
 /* Returns the element's id, or HASH_INDEX_NONE. */
@@ -37,7 +37,7 @@ uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_ind
 /* Makes sure that the next hash_index_insert() succeeds. Returns 0, -ENOMEM or -E2BIG. */
 int hash_index_reserve(struct hash_index *index);
 
-/* Would the next insert make it grow? It then takes as many bytes again as it has. */
+/* Will the next insert double the memory? */
 bool hash_index_is_full(const struct hash_index *index);
 size_t hash_index_bytes(const struct hash_index *index);
 
@@ -45,8 +45,8 @@ size_t hash_index_bytes(const struct hash_index *index);
 void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id);
 
 /*
- * XXH3 of some bytes, and a mix of two integers, for use with the above. Seeded: equal within one
- * process, and nowhere else.
+ * XXH3 of some bytes, and a mix of two integers, for use with the above. Seeded: values differ
+ * between processes.
  */
 uint64_t hash_bytes(const void *bytes, size_t size);
 uint64_t hash_pair(uint64_t first, uint64_t second);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON (RFC 8259) as it is written, value by value, without a tree of it in memory. Strings may be
- * anything (I8): what is not UTF-8 becomes U+FFFD, and control characters are escaped, those of C1
- * and DEL too, so that a terminal obeys none. Whether keys are told twice is not looked at. Errors
- * are those of the output.
+ * Writes JSON (RFC 8259) value by value, without a tree in memory. Strings may hold any bytes (I8):
+ * invalid UTF-8 becomes U+FFFD. Control characters, with C1 and DEL, are escaped, so that a
+ * terminal obeys none. Duplicate keys are not detected. The output keeps the first error.
  */
 #pragma once
 
@@ -17,8 +16,8 @@ enum { JSON_DEPTH_MAX = 64 };
 
 struct json {
 	struct output *output; /* borrowed */
-	uint64_t is_object;    /* a bit a level that is open, the innermost lowest */
-	uint64_t has_values;   /* likewise: the next one needs a comma */
+	uint64_t is_object;    /* one bit for each open level, the innermost lowest */
+	uint64_t has_values;   /* the same: the next value needs a comma */
 	unsigned depth;
 	bool has_key; /* the next value is a member's */
 };
@@ -31,7 +30,7 @@ void json_end_object(struct json *json);
 void json_begin_array(struct json *json);
 void json_end_array(struct json *json);
 
-/* Of the member whose value comes next. */
+/* Writes the key of the next value. */
 void json_key(struct json *json, const char *key);
 
 void json_string(struct json *json, const char *string);
@@ -44,7 +43,7 @@ void json_null(struct json *json);
 /* "0x1f": a string, since readers keep numbers in 53 bits. */
 void json_hex(struct json *json, uint64_t value);
 
-/* A number with three digits after the point; null where it is not finite. */
+/* A number with three digits after the point; null if not finite. */
 void json_seconds(struct json *json, double seconds);
 
 /* A key and its value in one. */
@@ -53,5 +52,5 @@ void json_member_u64(struct json *json, const char *key, uint64_t value);
 void json_member_hex(struct json *json, const char *key, uint64_t value);
 void json_member_bool(struct json *json, const char *key, bool value);
 
-/* Ends a whole value, so that the next one stands on a line of its own. */
+/* Writes a newline after a complete value. */
 void json_end_line(struct json *json);

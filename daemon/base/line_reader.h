@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lines of a file that is read once from its start to its end, in a buffer that never grows (I4):
- * /proc files, which tell no size beforehand. A line that is longer than the buffer is passed over.
+ * Reads a file line by line, once, through a buffer of fixed size (I4), for /proc files, whose size
+ * is unknown. Lines longer than the buffer are skipped.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct line_reader {
 	size_t capacity;
 	size_t start, end;	/* what is read and not yet returned */
 	size_t remaining_bytes; /* that may still be read */
-	bool is_skipping;	/* in the rest of a line that is too long */
+	bool is_skipping;	/* inside a line that is too long */
 	bool is_at_end;
 };
 
@@ -23,7 +23,7 @@ int line_reader_init(struct line_reader *reader, int fd, size_t line_bytes_max, 
 void line_reader_done(struct line_reader *reader);
 
 /*
- * Returns 1 and a line without its newline, borrowed until the next call; 0 at the end; -E2BIG
- * where the file is longer than the limit; or what read() failed with, as -errno.
+ * Returns 1 and a line without its newline, borrowed until the next call; 0 at the end; -E2BIG if
+ * the file is longer than the limit; or -errno of read().
  */
 int line_reader_next(struct line_reader *reader, const char **ret_line, size_t *ret_size);

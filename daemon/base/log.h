@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages for people, on standard error, each with its sd-daemon(3) priority where the journal
- * reads it; or to a sink that a service sets. Stages log at debug only; whoever gives up logs,
- * once.
+ * Messages for people, on standard error or to a sink that a service sets. If the journal reads
+ * standard error, each message has its sd-daemon(3) priority. Stages log at debug only; the caller
+ * that gives up on an error logs it once.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ void log_message(enum log_level level, const char *format, ...)
 
 enum { LOG_FIELDS_MAX = 8, LOG_TEXT_BYTES = 1024 };
 
-/* What a message is about, for programs: the name is of A to Z and '_'. */
+/* A field of a message for programs; names consist of A to Z and '_'. */
 struct log_field {
 	const char *name;
 	const char *value;
@@ -36,7 +36,7 @@ struct log_field {
 
 /*
  * A message of a kind: `id` is 32 digits of hex, one for each kind (systemd.journal-fields(7),
- * MESSAGE_ID). Without a sink only people's part is shown. All is borrowed.
+ * MESSAGE_ID). Without a sink only the text is shown. All pointers are borrowed.
  */
 struct log_event {
 	enum log_level level;
@@ -48,8 +48,8 @@ void log_event(const struct log_event *event, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Takes every message that is shown instead of standard error. Of a plain message the event has a
- * level alone. Returns whether it took it: else standard error has it.
+ * Receives every shown message instead of standard error. The event of a plain message has only a
+ * level. Returns whether it delivered the message; if not, it goes to standard error.
  */
 typedef int (*log_sink)(const struct log_event *event, const char *text);
 void log_set_sink(log_sink sink);

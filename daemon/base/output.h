@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where rendered bytes go: a file descriptor, memory, or another function, behind a buffer. The
- * first error sticks and is returned by output_finish(), so that a renderer reads as a list of what
- * it writes; after an error everything else is ignored.
+ * Buffered output to a file descriptor, memory or another function. The first error is kept and
+ * returned by output_finish(), and later writes are ignored, so that renderers need no error checks
+ * in between.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 enum { OUTPUT_BUFFER_BYTES = 64 * 1024 };
 
-/* Takes all `size` bytes or returns -errno. */
+/* Writes all `size` bytes and returns 0, or returns -errno. */
 typedef int (*output_function)(void *context, const void *bytes, size_t size);
 
 struct output {
@@ -40,7 +40,7 @@ int output_finish(struct output *output);
 
 /* Memory that grows up to `limit_bytes` (-E2BIG): the context of output_to_memory. */
 struct output_memory {
-	char *bytes; /* owned by whoever declared it; free() */
+	char *bytes; /* owned by the declaring function; free() */
 	size_t size, capacity, limit_bytes;
 };
 int output_to_memory(void *output_memory, const void *bytes, size_t size);

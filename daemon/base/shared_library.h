@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Libraries that one role alone uses are loaded by it with dlopen() and not by the linker, as each
- * start of any role would pay for them: those of one symbol worker cost more than its work. They
- * stay loaded until the process ends. Whoever is about to lose the way to files loads them before.
+ * Loads libraries that only one role uses with dlopen(). Linked libraries would slow the start of
+ * every role: those of a symbol worker cost more than its work. They stay loaded until the process
+ * ends. A process that gives up access to files must load them before.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function of the library's, and the pointer to a function that is to point to it. */
+/* The name of a function and the pointer to fill in. */
 struct shared_library_function {
 	const char *name;
 	void *place;
@@ -19,17 +19,17 @@ struct shared_library_function {
 
 /*
  * Opens the library `soname`, with its version and without a folder, where ld.so(8) looks, and
- * fills in all of the places. `package` is Debian's that has it, for the fault's remedy; NULL: none
- * is told. Returns 0; or, with `fault` and all places as they were, -ELIBACC:
- * it is not there, or lacks something itself; -ELIBBAD: it lacks one of the functions.
+ * fills in all of the places. `package` is Debian's that has it, for the fault's remedy; NULL:
+ * none. Returns 0; or, with `fault` and all places as they were, -ELIBACC: the library or one that
+ * it needs is missing; -ELIBBAD: one of the functions is missing.
  */
 int shared_library_load(const char *soname, const char *package,
 	const struct shared_library_function *functions, size_t count, struct fault *fault);
 
 /*
- * To stand once in the file that loads it: tells packagers, by a note in the program, of a library
- * that its DT_NEEDED do not tell of (https://systemd.io/ELF_DLOPEN_METADATA/). `priority` is
- * "required", "recommended" or "suggested". All are literals, to be JSON as they are.
+ * Use it once in the file that loads the library. It adds a note to the program for packagers,
+ * since DT_NEEDED does not list the library (https://systemd.io/ELF_DLOPEN_METADATA/). `priority`
+ * is "required", "recommended" or "suggested". All arguments are literals and valid inside JSON.
  */
 #define SHARED_LIBRARY_NOTE(soname, feature, description, priority)    \
 	SHARED_LIBRARY_NOTE_OF(                                        \

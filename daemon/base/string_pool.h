@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Interned strings: each distinct string is kept once and named by a 32-bit id. Id 0 is the empty
- * string. What goes in is made valid, printable UTF-8 on the way (I8), so whatever comes out may be
- * written anywhere. Bounded in bytes; not thread-safe.
+ * string. Strings become valid, printable UTF-8 when they are added (I8), so they are safe to write
+ * anywhere. Bounded in bytes; not thread-safe.
  */
 #pragma once
 

@@ -215,7 +215,7 @@ static const char *take_time_of_day(const char **at, struct calendar *calendar)
 
 	if (!take_int(at, 2, &hour) || !take_separator(at, ':') || !take_int(at, 2, &minute))
 		return not_understood;
-	if (take_separator(at, ':') && (!is_digit(**at) || !decimal_take(at, &seconds)))
+	if (take_separator(at, ':') && (!is_digit(**at) || !decimal_parse(at, &seconds)))
 		return not_understood;
 	/* A leap second is the first one of the next minute. */
 	if (hour > 23 || minute > 59 || seconds.whole > 60)
@@ -352,7 +352,7 @@ static const char *parse_epoch(const char *at, uint64_t *ret_ns)
 	struct decimal number;
 	uint64_t ns = 0;
 
-	if (!decimal_take(&at, &number) || *at)
+	if (!decimal_parse(&at, &number) || *at)
 		return not_understood;
 	if (!decimal_add(&ns, &number, SECOND_NS))
 		return out_of_range;

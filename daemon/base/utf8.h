@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text from outside becomes text that may be shown (I8). */
+/* Turns hostile bytes into text that is safe to show (I8). */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum { UTF8_CLEAN_BYTES = 1025 };
 size_t utf8_clean(char *clean, const char *bytes, size_t size);
 
 /*
- * The length in bytes of the valid UTF-8 sequence that begins `bytes` (1 to 4), or 0 where there is
+ * The length in bytes of the valid UTF-8 sequence that begins `bytes` (1 to 4), or 0 if there is
  * none. Overlong forms, surrogates and values above U+10FFFF are not valid (RFC 3629).
  */
 size_t utf8_sequence(const char *bytes, size_t size);

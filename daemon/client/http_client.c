@@ -233,7 +233,7 @@ static uint64_t read_seconds(const struct http_client *client, const char *name)
 	if (curl_easy_header(client->curl, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK)
 		return 0;
 	at = field->value;
-	if (!decimal_take(&at, &seconds) || *at || !decimal_add(&ns, &seconds, NSEC_PER_SEC))
+	if (!decimal_parse(&at, &seconds) || *at || !decimal_add(&ns, &seconds, NSEC_PER_SEC))
 		return 0;
 	return ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a cgroup's path says of who runs in it: the systemd unit and slice, the container and its
- * runtime, the Kubernetes pod. A pure function of the path, so that it can be asked of history too.
+ * Parses the path of a cgroup: the systemd unit and slice, the container and its runtime, the
+ * Kubernetes pod. It depends on the path only, so it works on history too.
  */
 #pragma once
 
@@ -37,8 +37,7 @@ struct cgroup_labels {
 void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 
 /*
- * systemd's escapes of unit names ("\x2d") undone, as people write them; what exceeds `room`, at
- * least 1, is left out. Ends `name` with a NUL and returns the length without it. The bytes need
- * not be UTF-8.
+ * Decodes systemd's escapes in a unit name ("\x2d"). The result is cut to `room`, which is at least
+ * 1. Ends `name` with a NUL and returns the length without it. The bytes need not be UTF-8.
  */
 size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room);

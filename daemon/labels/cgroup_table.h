@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The paths of cgroups by their ids (that of bpf_get_current_cgroup_id(): the inode in cgroup2).
- * Fed by a scan of the file system for those that are there, and by the side-band's
- * PERF_RECORD_CGROUP for those that come (Linux 5.7), so that one that is gone keeps its name.
- * Bounded (I4): of those that are not used the oldest go first. One owner, one thread.
+ * Maps the ids of cgroups to their paths (that of bpf_get_current_cgroup_id(): the inode in
+ * cgroup2). A scan of the file system gives existing cgroups. The side-band's PERF_RECORD_CGROUP
+ * gives new ones (Linux 5.7), so that removed cgroups keep their names. Bounded (I4): the least
+ * recently used are evicted. One owner, one thread.
  */
 #pragma once
 
@@ -57,12 +57,12 @@ bool cgroup_table_is_scanning(const struct cgroup_table *table);
 int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
 
 /*
- * The path of a sample's cgroup, borrowed until the table changes; "" where nobody knows. Where id
- * is the root's or 0, as on hosts with cgroup v1, /proc/PID/cgroup tells (its name=systemd
- * hierarchy, else cgroup2's, else the first that is not at its root), asked once for each process.
- * So it does of an id that is not known, if the process is there still. Of a child that is known to
- * be gone the nearest of its ancestors tells who is not; init does not, which puts its children
- * elsewhere. `process` may be NULL, and is who had its pid at `time_ns`.
+ * The path of a sample's cgroup, borrowed until the table changes; "" if unknown. Where id is the
+ * root's or 0, as on hosts with cgroup v1, /proc/PID/cgroup tells (its name=systemd hierarchy, else
+ * cgroup2's, else the first that is not at its root), asked once for each process. So it does of an
+ * id that is not known, if the process is there still. Of a child that is known to be gone the
+ * nearest of its ancestors tells who is not; init does not, which puts its children elsewhere.
+ * `process` may be NULL, and is who had its pid at `time_ns`.
  */
 const char *cgroup_table_find(struct cgroup_table *table, uint64_t id,
 	const struct broker_process *process, uint64_t time_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths by a key of three numbers, bounded in count and bytes (I4): beyond a bound, those go that
- * nobody has put or asked for in the longest time. One owner, one thread.
+ * Paths by a key of three numbers, bounded in count and bytes (I4): beyond a bound, the least
+ * recently used paths are evicted. One owner, one thread.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct path_cache {
 	size_t count, capacity, limit;
 	uint32_t *buckets;   /* first entry of each chain */
 	size_t bucket_count; /* a power of two */
-	uint32_t free;	     /* the first of the entries that are nobody's */
+	uint32_t free;	     /* the first free entry */
 	uint32_t oldest, newest;
 	size_t path_bytes, path_bytes_limit; /* with the NULs */
 	uint64_t evicted;
@@ -31,8 +31,8 @@ int path_cache_init(struct path_cache *cache, size_t limit, size_t path_bytes);
 void path_cache_done(struct path_cache *cache);
 
 /*
- * A copy of the path takes the place of what the key had. Returns 0, -ENOMEM, or -E2BIG for a path
- * that even an empty cache has no room for.
+ * Copies the path and replaces the key's old one. Returns 0, -ENOMEM, or -E2BIG for a path that
+ * does not fit into an empty cache.
  */
 int path_cache_put(struct path_cache *cache, const struct path_key *key, const char *path);
 

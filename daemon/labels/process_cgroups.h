@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc/PID/cgroup says: a path in each hierarchy, of v1 as of v2. Layout: cgroups(7). */
+/* Reads /proc/PID/cgroup: a path in each hierarchy of cgroup v1 and v2. Layout: cgroups(7). */
 #pragma once
 
 #include <limits.h>
@@ -15,11 +15,10 @@ struct process_cgroups {
 };
 
 /*
- * Reads `fd` (borrowed) from its position, 256 KiB at most; lines that are not understood are
- * passed over. Returns 0, -ENOMEM, -E2BIG, or what reading returned, -ESRCH for a process that has
- * gone.
+ * Reads `fd` (borrowed) from its position, 256 KiB at most; unknown lines are skipped. Returns 0,
+ * -ENOMEM, -E2BIG, or what reading returned, -ESRCH for a process that has gone.
  */
 int process_cgroups_read(int fd, struct process_cgroups *ret_cgroups);
 
-/* The one that tells most of who it is; "" where none was read. */
+/* The path that identifies the process best; "" if none was read. */
 const char *process_cgroups_path(const struct process_cgroups *cgroups);

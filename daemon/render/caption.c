@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <time.h>
 
-/* Adds to a text that is known to fit. */
+/* Appends to a text whose buffer is large enough. */
 static void append(char *text, size_t room, size_t *size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -67,7 +67,7 @@ const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]
 	tenths = span_ns / (NSEC_PER_SEC / 10);
 	append(text, CAPTION_BYTES, &size, ", %" PRIu64 ".%" PRIu64 " s", tenths / 10, tenths % 10);
 	recorded = profile->covered_ns / (NSEC_PER_SEC / 10);
-	/* Windows that follow each other are as long as the clocks agree. */
+	/* The lengths of consecutive windows differ by as much as the clocks do. */
 	if (profile->covered_ns > 0 && profile->covered_ns < span_ns - span_ns / 100 &&
 		recorded < tenths)
 		append(text, CAPTION_BYTES, &size, ", %" PRIu64 ".%" PRIu64 " s of it recorded",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a profile is of, in words and figures, the same in all renderers. Each function fills the
- * caller's buffer, which is of the size named here, and returns it. Nothing depends on the locale
+ * Describes a profile in words and figures, the same in all renderers. Each function fills the
+ * caller's buffer, whose size is given here, and returns it. The texts do not depend on the locale
  * or the time zone.
  */
 #pragma once
@@ -15,18 +15,22 @@ enum {
 	CAPTION_LOSSES_BYTES = 512,
 };
 
-/* "cpu-clock at 99 Hz on 4 CPUs"; what is not known is left out. Where windows of several rates
- * were merged, "cpu-clock at 11 to 99 Hz on 4 CPUs, counts as of 99 Hz". */
+/*
+ * "cpu-clock at 99 Hz on 4 CPUs"; unknown parts are left out. After a merge of windows with several
+ * rates: "cpu-clock at 11 to 99 Hz on 4 CPUs, counts as of 99 Hz".
+ */
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES]);
 
-/* "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. Where some of it is in no
- * window, "2026-11-20 03:12:05 UTC, 60.0 s, 40.0 s of it recorded". */
+/*
+ * "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. If windows are missing in
+ * between: "2026-11-20 03:12:05 UTC, 60.0 s, 40.0 s of it recorded".
+ */
 const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]);
 
 /* "1,234,567". */
 const char *caption_count(uint64_t count, char text[CAPTION_COUNT_BYTES]);
 
-/* "12.34": hundredths of a per cent, rounded to the nearest; "0.00" of nothing. */
+/* "12.34": hundredths of a per cent, rounded to the nearest; "0.00" if the whole is 0. */
 const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE_BYTES]);
 
 /* "ring full 3, profile full 2", or "nothing". */

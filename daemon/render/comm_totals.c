@@ -61,7 +61,7 @@ static int compare_totals(const void *a, const void *b, void *context)
 		string_pool_get(&profile->strings, second->comm));
 }
 
-/* Makes one item of all threads with one comm. */
+/* Merges all threads with the same comm into one item. */
 static int add_comms(
 	struct comm_totals *totals, const struct profile *profile, const uint64_t *by_thread)
 {

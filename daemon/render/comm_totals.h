@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What each command (comm of a thread) cost, over all of its threads. Owned by whoever called
- * comm_totals_new(). Losses are not part of it, since nobody knows whose they are.
+ * The cost of each command (comm of a thread) over all of its threads. The caller of
+ * comm_totals_new() owns the result. Losses are not included, since their threads are unknown.
  */
 #pragma once
 

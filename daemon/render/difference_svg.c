@@ -15,7 +15,7 @@ enum { LEVELS = 4 }; /* of a colour */
 
 #define ARROW " \xe2\x86\x92 "
 
-/* Both hues keep dark text readable, and differ for those who see few colours. */
+/* Dark text is readable on both hues, and colour-blind readers can tell them apart. */
 static const char style_sheet[] = ".flamegraph .n0 { fill: #e7e6e2; }\n"
 				  ".flamegraph .p1 { fill: #fbdfd3; }\n"
 				  ".flamegraph .p2 { fill: #f8bda6; }\n"
@@ -34,7 +34,7 @@ struct picture {
 	const struct frame_difference *frames;
 	enum difference_side drawn;
 	char names[DIFFERENCE_SIDE_COUNT][UTF8_CLEAN_BYTES];
-	uint64_t steps[LEVELS + 1]; /* the least change of a level; that of level 0 is 0 */
+	uint64_t steps[LEVELS + 1]; /* the least change of each level; 0 for level 0 */
 };
 
 static uint64_t magnitude(int64_t change)
@@ -57,7 +57,7 @@ static unsigned level_of(const struct picture *picture, int64_t change)
 	return level;
 }
 
-/* Each level begins at a part of the greatest change. */
+/* Each level begins at a fixed fraction of the greatest change. */
 static void find_steps(struct picture *picture)
 {
 	static const unsigned parts[LEVELS] = { 40, 10, 4, 2 };
@@ -96,7 +96,10 @@ static const char *mark_of(const void *context, size_t frame)
 	return change < 0 ? "- " : "+ ";
 }
 
-/* What the drawn side has is there already; the script reads the other side's from here. */
+/*
+ * The drawn side has its data in other attributes; the script reads the other side's data from
+ * these.
+ */
 static void write_data(const void *context, size_t frame, struct output *output)
 {
 	const struct picture *picture = context;
@@ -196,7 +199,7 @@ static void write_subtitle(const struct flamegraph_page *page)
 	svg_write_text(page->output, caption_source(page->profile, text));
 }
 
-/* From the greatest decrease to the greatest increase, each with the least change that it has. */
+/* From the greatest decrease to the greatest increase, each with its least change. */
 static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 {
 	const struct picture *picture = picture_of(page);
@@ -217,7 +220,7 @@ static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 	return x + 180;
 }
 
-/* What the script needs to tell shares of any frame. */
+/* The script computes the shares of a frame from this. */
 static void write_metadata(const struct picture *picture, struct output *output)
 {
 	const uint64_t *wholes = picture->difference->whole_millionths;
@@ -265,8 +268,8 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 			difference_share(
 				profile_difference_share(difference, other, undrawn), share));
 		write_name(picture, other, output);
-		output_string(output, " ended in frames that are not there, or too narrow to draw, "
-				      "in ");
+		output_string(
+			output, " ended in frames that are missing, or too narrow to draw, in ");
 		write_name(picture, picture->drawn, output);
 		output_string(output, ".</text>\n");
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A differential flame graph: one profile's frames, coloured by how their share has changed from
- * the base to the compared; red with a '+' is more, blue with a '-' is less, and the stronger the
- * colour, the greater the change beside the greatest there is. A change of less than a hundredth of
- * all never gets a strong colour. Otherwise it is what flamegraph_svg.h tells of.
+ * A differential flame graph: the frames of one profile, coloured by the change of their share from
+ * the base to the compared profile. Red with a '+' is more, blue with a '-' is less. The colour is
+ * stronger the closer a change is to the greatest change. A change of less than a hundredth of all
+ * never gets a strong colour. Otherwise the picture is that of flamegraph_svg.h.
  *
- * The frames are as wide as in the compared profile, which therefore lacks what has vanished from
- * it; drawn as wide as in the base, that is seen, and what is new is not. The last line tells how
- * much of the other side is not seen.
+ * Frames are as wide as in the compared profile, so frames that exist in the base only are missing.
+ * Drawn as wide as in the base, new frames are missing instead. The last line says how much of the
+ * other side is missing.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { CHANGE_MIN = DIFFERENCE_SHARE_ONE / 10000 }; /* what is less is left out */
+enum { CHANGE_MIN = DIFFERENCE_SHARE_ONE / 10000 }; /* smaller changes are left out */
 
 static void write_side(const struct profile *profile, const char *name, struct output *output)
 {

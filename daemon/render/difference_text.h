@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shares and their changes in words, the same in all renderers of a difference. Each function fills
- * the caller's buffer, which is of the size named here, and returns it.
+ * Formats shares and their changes, the same in all renderers of a difference. Each function fills
+ * the caller's buffer, whose size is given here, and returns it.
  */
 #pragma once
 
@@ -12,11 +12,11 @@ enum { DIFFERENCE_TEXT_BYTES = 32 };
 /* "12.34": per cent of the whole. */
 const char *difference_share(int64_t share, char text[DIFFERENCE_TEXT_BYTES]);
 
-/* "+2.66", "-0.50" percentage points; "0.00", without a sign, where it rounds to that. */
+/* "+2.66", "-0.50" percentage points; "0.00", without a sign, for changes that round to it. */
 const char *difference_points(int64_t change, char text[DIFFERENCE_TEXT_BYTES]);
 
 /*
- * The change in per cent of the base's share: "+21.6 %"; "new" and "gone" where only one side has a
- * share, "none" where neither has.
+ * The change in per cent of the base's share: "+21.6 %"; "new" or "gone" if only one side has a
+ * share, "none" if neither has.
  */
 const char *difference_ratio(int64_t base, int64_t compared, char text[DIFFERENCE_TEXT_BYTES]);

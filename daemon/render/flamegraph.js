@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Brings the picture to life: zoom, search, keyboard. The picture is whole without it. Frames stand
- * in the document in pre-order, so the tree is known from their depths; a frame's place is counted
- * in samples, and whatever is shown is laid out anew for the window's width.
+ * Zoom, search and keyboard. The picture is complete without this script. Frames are in pre-order in
+ * the document, so their depths give the tree. Positions are counted in samples, and visible frames
+ * are laid out again for the window's width.
  */
 (function () {
 "use strict";
@@ -327,7 +327,7 @@ function show(f) {
 	const room = width - 2 * MARGIN;
 	showName(f, room);
 	fit(figures, f ? describe(f) : "", room);
-	fit(hint, f ? "" : "Click a frame to zoom, / to search, arrow keys and Enter to go around, Esc to go back.", room);
+	fit(hint, f ? "" : "Click a frame to zoom, press / to search, arrow keys and Enter to move, Esc to go back.", room);
 }
 
 /* --- zoom and keyboard --- */

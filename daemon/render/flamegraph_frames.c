@@ -24,7 +24,7 @@ struct placed {
 	uint64_t offset;
 };
 
-/* What frames refer to by its position in a list, in the order in which they do first. */
+/* A list of ids that frames refer to by position, in the order of their first use. */
 struct listing {
 	uint32_t *positions; /* by id; FRAME_NONE: not in it */
 	size_t id_count;
@@ -91,7 +91,7 @@ uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t
 			  width);
 }
 
-/* A position among the samples as hundredths of a pixel from the frames' left edge. */
+/* Converts an offset in samples into hundredths of a pixel from the left edge of the frames. */
 static uint64_t scale(const struct drawing *drawing, uint64_t offset)
 {
 	uint64_t width = inner_hundredths(drawing->geometry);
@@ -145,7 +145,7 @@ static void write_samples(const struct drawing *drawing, uint64_t total)
 	output_string(drawing->output, " %");
 }
 
-/* Kinds as the style sheet's class names have them. */
+/* The letters of the kinds in the style sheet's class names. */
 static char kind_letter(enum frame_kind kind)
 {
 	static const char letters[FRAME_KIND_COUNT] = {
@@ -162,7 +162,7 @@ static char kind_letter(enum frame_kind kind)
 	return letters[kind];
 }
 
-/* By FNV-1a, and not by the seeded hash: the same profile gives the same bytes, in any process. */
+/* FNV-1a instead of the seeded hash: the same profile gives the same bytes in any process. */
 static char shade_digit(const char *name, size_t size)
 {
 	uint32_t hash = 2166136261U;
@@ -183,7 +183,7 @@ static void write_place_data(struct drawing *drawing, const struct frame *frame)
 			frame->place_total);
 }
 
-/* "inlined, hottest of 3 lines: match.h:12", as far as it is so. */
+/* For example "inlined, hottest of 3 lines: match.h:12"; parts that do not apply are left out. */
 static void write_place(const struct drawing *drawing, const struct frame *frame)
 {
 	bool is_inlined = drawing->tree->labels->items[frame->label].kind == FRAME_INLINED;
@@ -239,7 +239,7 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 	output_string(output, "</title></rect>\n");
 }
 
-/* What was elided stands at the right of the children, before the frame's own samples. */
+/* Elided frames are drawn at the right of the children, before the frame's own samples. */
 static void write_elided(const struct drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;

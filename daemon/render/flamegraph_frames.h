@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of a flame graph as SVG elements: a rectangle each, in pre-order, with its name, place
- * in the source and samples as a tooltip, then the labels of those that have room for one. The
- * script reads the samples from data-n (total) and data-s (self, where there are any), the binary
- * from data-b (its position in the list of binaries), the place from data-l ("FILE:LINE" with the
- * file's position in the list of files; of several places the one with the most samples, and then
- * "FILE:LINE:PLACES:SAMPLES"), and the depth from y.
+ * Writes the frames of a flame graph as SVG elements. Each frame is a rectangle, in pre-order,
+ * whose tooltip gives the name, source line and samples. The labels of frames that are wide enough
+ * follow. The script reads these attributes:
+ *
+ * data-n: total samples; data-s: self samples, if any; data-b: position in the list of binaries;
+ * data-l: "FILE:LINE", FILE being a position in the list of files, or, if there are several places,
+ * "FILE:LINE:PLACES:SAMPLES" of the one with the most samples; y: the depth.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ enum {
 	FLAMEGRAPH_MARGIN_PX = 16,
 	FLAMEGRAPH_ROW_PX = 18,
 	FLAMEGRAPH_FRAME_PX = 17,
-	FLAMEGRAPH_SHADES = 4, /* of each kind's colour, chosen by the name */
+	FLAMEGRAPH_SHADES = 4, /* shades of each kind's colour; the name selects one */
 };
 
 struct flamegraph_geometry {
@@ -28,27 +29,27 @@ struct flamegraph_geometry {
 };
 
 /*
- * How the frames of a picture look that is not of kinds: `frame` is a position in the tree. Strings
- * that are returned are borrowed until the next call.
+ * How frames look in a picture that is not coloured by kind. `frame` is a position in the tree.
+ * Returned strings are borrowed until the next call.
  */
 struct flamegraph_style {
 	const void *context;
-	/* The rectangle's class: a letter, none of the kinds' nor 'e', and a digit. */
+	/* The rectangle's class: a letter other than 'e' and those of the kinds, and a digit. */
 	const char *(*class_of)(const void *context, size_t frame);
-	/* What stands in front of the label's name. */
+	/* The prefix of the label's name. */
 	const char *(*mark_of)(const void *context, size_t frame);
 	/* More attributes: ` data-x="1"`. */
 	void (*write_data)(const void *context, size_t frame, struct output *output);
-	/* The lines of the tooltip that tell the samples, without a line break at the end. */
+	/* Writes the tooltip's lines about samples, without a line break at the end. */
 	void (*write_samples)(const void *context, size_t frame, struct output *output);
 };
 
 enum { FLAMEGRAPH_MARK_BYTES = 8 }; /* the longest mark, with its NUL */
 
-/* The least total that is wide enough to be drawn among `samples`. */
+/* The smallest total that is wide enough to be drawn in a picture of `samples`. */
 uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples);
 
-/* `style` NULL: by kind. Returns 0 or -ENOMEM. */
+/* `style` NULL: coloured by kind. Returns 0 or -ENOMEM. */
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
 	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,
 	struct output *output);

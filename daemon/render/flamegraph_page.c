@@ -89,9 +89,8 @@ static void write_elided_note(const struct flamegraph_page *page, uint64_t y)
 
 	output_printf(output,
 		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s frame%s, with %s sample%s "
-		"(%s %%), too narrow to draw were merged, with all that stands on them, "
-		"into "
-		"the grey frame of their parent.</text>\n",
+		"(%s %%), too narrow to draw: merged, with their descendants, "
+		"into a grey frame of their parent.</text>\n",
 		FLAMEGRAPH_MARGIN_PX, y, caption_count(page->tree->elided_count, frames),
 		page->tree->elided_count == 1 ? "" : "s",
 		caption_count(page->tree->elided, samples), page->tree->elided == 1 ? "" : "s",
@@ -125,8 +124,7 @@ int flamegraph_page_write(struct flamegraph_page *page)
 	if (r < 0)
 		return r;
 	write_foot(page);
-	/* Over the frames, since the script keeps the heading in view while the page is scrolled.
-	 */
+	/* Above the frames, since the script keeps the heading in view while the page scrolls. */
 	write_heading(page);
 	output_string(page->output, "<script><![CDATA[\n");
 	write_asset(page->output, flamegraph_js, flamegraph_js_end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The page around the frames of a flame graph: heading, legend, notes, style and script. What of it
- * depends on the kind of flame graph is asked of the `look`.
+ * Writes the page around the frames of a flame graph: heading, legend, notes, style and script. The
+ * `look` provides the parts that depend on the kind of flame graph.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct flamegraph_look {
 	const void *context;
 	/* The text of the line below the title, without its element. */
 	void (*write_subtitle)(const struct flamegraph_page *page);
-	/* One line, whose baseline is y; returns where it ends. */
+	/* Writes one line with baseline y; returns where it ends. */
 	uint64_t (*write_legend)(const struct flamegraph_page *page, uint64_t y);
 	/* Lines below the legend, the first at y, and data for the script; may be NULL. */
 	void (*write_notes)(const struct flamegraph_page *page, uint64_t y);
@@ -33,11 +33,13 @@ struct flamegraph_page {
 
 enum { FLAMEGRAPH_NOTE_PX = 20 };
 
-/* `width_px` and `min_hundredths` as the options of a flame graph have them. */
+/* `width_px` and `min_hundredths` are those of the flame graph's options. */
 struct flamegraph_geometry flamegraph_page_geometry(
 	unsigned width_px, unsigned min_hundredths, bool inverted);
 
-/* A small square of the class and a text behind it, at (x, y); returns where the next may stand. */
+/*
+ * Writes a small square of the class and a text behind it at (x, y). Returns the x of the next one.
+ */
 uint64_t flamegraph_page_write_swatch(
 	struct output *output, uint64_t x, uint64_t y, const char *class, const char *text);
 

@@ -33,7 +33,7 @@ struct legend_entry {
 	const char *class;
 };
 
-/* The kinds that there are, in the order in which a stack tends to go through them. */
+/* The kinds that occur, in the order in which stacks usually pass through them. */
 static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 {
 	static const struct legend_entry entries[] = {

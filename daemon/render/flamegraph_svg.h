@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A flame graph as one SVG file that needs nothing else: a still picture wherever SVG is shown, and
- * in a browser one that fits the window, zooms, searches and is worked with mouse or keyboard. The
- * same profile and options give the same bytes.
+ * Writes a flame graph as one self-contained SVG file. Any viewer shows it as a still picture. In a
+ * browser it fits the window, zooms and searches, by mouse or keyboard. The same profile and
+ * options give the same bytes.
  *
- * Frames narrower than a fraction of a pixel are not drawn one by one: those of one parent become
- * one grey frame that says how many they are and for how many samples they stand, and the footer
- * gives the sum. So the file grows with what can be seen, not with the profile.
+ * Frames narrower than a fraction of a pixel are merged: those of one parent become one grey frame
+ * that gives their number and samples, and the footer gives the sum. The size of the file therefore
+ * depends on the visible frames, not on the profile.
  *
- * A frame tells its line of the source. One that merges several lines tells the one with the most
- * samples, callees included, how many there are, and that line's part of the frame.
+ * A frame shows its source line. A frame that merges several lines shows the line with the most
+ * samples, callees included, the number of lines, and that line's part of the frame.
  */
 #pragma once
 

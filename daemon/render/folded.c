@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Each frame's text is appended to that of its parent, so that a stack is written with one copy
- * whatever its depth; ends[depth] tells where a frame's text ends.
+ * Each frame's text is appended to its parent's, so that a stack of any depth is written with one
+ * copy. ends[depth] is the end of a frame's text.
  */
 struct folding {
 	const struct frame_labels *labels;

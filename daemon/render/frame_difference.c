@@ -10,14 +10,14 @@
 /* A frame on the path from the other side's root, and where in the tree it is. */
 struct place_in_tree {
 	size_t frame; /* NOWHERE: the tree has none */
-	size_t child; /* the first of its children that may still be met */
+	size_t child; /* the first child that is not yet matched or passed */
 };
 
 struct pairing {
 	struct frame_difference *frames;
 	enum difference_side other;
 	uint32_t *labels;	    /* of the tree, by the other side's; FRAME_NONE */
-	size_t *ends;		    /* by frame of the tree: behind all that stands on it */
+	size_t *ends;		    /* by frame of the tree: the end of its subtree */
 	struct place_in_tree *path; /* by depth */
 	size_t path_capacity;
 };
@@ -52,7 +52,7 @@ static int match_labels(
 	return 0;
 }
 
-/* In pre-order a frame's subtree ends where a frame begins that is no deeper. */
+/* In pre-order, the next frame that is not deeper ends a frame's subtree. */
 static int find_ends(struct pairing *pairing)
 {
 	const struct frame_tree *tree = pairing->frames->tree;
@@ -72,7 +72,7 @@ static int find_ends(struct pairing *pairing)
 	return 0;
 }
 
-/* The child of a frame of the tree that has the label; they are asked for in their order. */
+/* Finds the child with the label. Callers ask for labels in their order. */
 static size_t find_child(
 	const struct pairing *pairing, struct place_in_tree *parent, uint32_t label)
 {
@@ -112,7 +112,7 @@ static int pair(void *context, const struct frame *frame)
 	return 0;
 }
 
-/* Walks past the tree with the other side. */
+/* Visits a frame of the other side and matches it with the tree. */
 static int pair_frames(struct frame_difference *frames, const struct profile *other,
 	enum difference_side other_side, enum frame_detail detail)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of names of one side of a difference, each frame with what the other side has of it: of
- * the frame with the same label below the same ancestors. A nameless frame is known by its binary's
- * base name and its address.
+ * The tree of names of one side of a difference. Each frame carries the samples of its counterpart
+ * on the other side: the frame with the same label below the same ancestors. A frame without a name
+ * is identified by its binary's base name and its address.
  *
- * The drawn side is held as a tree, without what is too small to be drawn; the other is only walked
- * past it, as a whole, so that a frame that is small there is still found. Both come in the order
- * of their labels, so that takes one step a frame. Owned by whoever called frame_difference_new();
+ * The drawn side is a tree in memory, without frames that are too small to draw. The other side is
+ * walked completely, so that frames that are small there are found. Both are in the order of their
+ * labels, so matching takes one step a frame. The caller of frame_difference_new() owns the result;
  * the profiles must outlive it.
  */
 #pragma once

@@ -160,7 +160,7 @@ static int intern_text(struct frame_labels *labels, struct hash_index *index, co
 	return intern(labels, index, &label, ret_label);
 }
 
-/* A file's base name, and "vdso" of "[vdso]", since the name is put into brackets again. */
+/* The base name of a path. "[vdso]" becomes "vdso", since the label adds brackets. */
 static struct frame_label nameless(const char *path, uint64_t address, enum frame_kind kind)
 {
 	struct frame_label label = { .kind = (uint8_t)kind };
@@ -186,7 +186,7 @@ static struct frame_label nameless(const char *path, uint64_t address, enum fram
 	return label;
 }
 
-/* The frame of a location that is `inner` frames away from the innermost. */
+/* Returns the frame of a location that is `inner` frames outside of the innermost. */
 static struct frame_label label_of(const struct profile *profile,
 	const struct profile_location *location, uint32_t inner, enum frame_detail detail)
 {
@@ -224,7 +224,7 @@ static int compare_binaries(const void *a, const void *b, void *context)
 	return memcmp(first->build_id.bytes, second->build_id.bytes, BUILD_ID_BYTES);
 }
 
-/* Equal binaries share a rank: which of them comes first depends on how the profile was filled. */
+/* Equal binaries share a rank, since their order in the profile depends on how it was filled. */
 static int rank_binaries(
 	struct frame_labels *labels, const struct profile *profile, uint32_t **ret_ranks)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names under which a profile's frames are shown, as numbers that sort as the names do. A label
- * is a text and a kind, and where lines are told apart a place of the source; two locations with
- * the same label are the same frame to a person. Labels are numbered in the order of (text bytes,
- * address, file, line, kind), which depends on the names alone and not on the order in which the
- * profile was filled. Texts are borrowed from the profile, which must outlive the labels and stay
- * as it is. Memory: some 50 bytes a location, frame and distinct name. Read-only once built; owned
- * by whoever called frame_labels_new().
+ * Numbers the names of a profile's frames so that the numbers sort as the names do. A label is a
+ * text and a kind and, by line, a source line. Two locations with the same label are drawn as the
+ * same frame. Labels are sorted by (text bytes, address, file, line, kind), so their order does not
+ * depend on the order in which the profile was filled.
+ *
+ * Texts are borrowed from the profile, which must outlive the labels and not change. Memory: about
+ * 50 bytes for each location, frame and distinct name. Read-only once built; the caller of
+ * frame_labels_new() owns the result.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ enum frame_kind {
 /* "kernel", "executable", … */
 const char *frame_kind_name(enum frame_kind kind);
 
-/* What is one frame to a person: a function, or a line of it. */
+/* Whether a frame stands for a function or for a line of a function. */
 enum frame_detail {
 	FRAME_BY_FUNCTION,
 	FRAME_BY_LINE,
@@ -46,7 +47,7 @@ enum {
 
 struct frame_label {
 	const char *text; /* not terminated at text_bytes; a binary's base name if has_address */
-	const char *file; /* its base name; NULL: lines are not told apart, or it is not known */
+	const char *file; /* its base name; NULL: unknown, or FRAME_BY_FUNCTION */
 	uint64_t address;
 	uint32_t line; /* 0: unknown */
 	uint16_t text_bytes;
@@ -79,21 +80,21 @@ int frame_labels_new(
 void frame_labels_free(struct frame_labels *labels);
 DEFINE_CLEANUP(struct frame_labels, frame_labels_free);
 
-/* The order of labels, also of those of two profiles: less than, equal to or greater than 0. */
+/* Compares labels, also of different profiles. Returns less than, equal to or greater than 0. */
 int frame_label_compare(const struct frame_label *a, const struct frame_label *b);
 
-/* What follows the last '/' of a path, unless nothing does. */
+/* The part after the last '/' of a path; the whole path if that part is empty. */
 const char *frame_base_name(const char *path);
 
 /*
- * What is shown: the text, or `[binary+0xvaddr]` for a location that has no name; where lines are
- * told apart, followed by ` (file.c:123)`. Valid UTF-8 without control characters, as the string
- * pool's are. Returns the length without the NUL.
+ * Formats the label as it is shown: the text, or `[binary+0xvaddr]` for a location without a name;
+ * by line followed by ` (file.c:123)`. The result is valid UTF-8 without control characters.
+ * Returns the length without the NUL.
  */
 size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_BYTES]);
 
-/* The samples that the frame of a loss stands for; 0 for what is not a loss (I1). */
+/* The lost samples that the frame of this reason stands for; 0 if the reason is not a loss (I1). */
 uint64_t frame_loss(const struct profile *profile, enum pilotlight_drop reason);
 
-/* All samples that are drawn: those of the profile and those lost. */
+/* All samples that are drawn, stored and lost. */
 uint64_t frame_samples(const struct profile *profile);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The places in the source that a profile's frames are at, as numbers that sort by (path, line) and
- * do not depend on the order in which the profile was filled. For the frames of an inlined chain
- * but the innermost it is where the next was called. Memory: 4 bytes a frame and 16 a distinct
- * place; nothing where no frame has one. Read-only once built; owned by whoever called
- * frame_places_new(); paths are the profile's.
+ * Numbers the source lines of a profile's frames by (path, line), independent of the order in which
+ * the profile was filled. In an inlined chain, the place of an outer frame is the line of the
+ * inlined call. Memory: 4 bytes a frame and 16 a distinct place; none if no frame has a place.
+ * Read-only once built; the caller of frame_places_new() owns the result and the profile owns the
+ * paths.
  */
 #pragma once
 
@@ -29,6 +29,6 @@ DEFINE_CLEANUP(struct frame_places, frame_places_free);
 
 enum { FRAME_PLACE_BYTES = 1040 }; /* the longest pooled string, ":", 10 digits and a NUL */
 
-/* "encoder.c:200", or "encoder.c" where the line is not known. Returns `text`. */
+/* "encoder.c:200", or "encoder.c" if the line is unknown. Returns `text`. */
 const char *frame_place_format(const struct profile *profile, const struct frame_place *place,
 	char text[FRAME_PLACE_BYTES]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The tree of names (frame_walk.h) as an array in pre-order, with its labels and places, for
- * renderers that must know its size before they write. Owned by whoever called frame_tree_new();
- * read-only; the profile must outlive it.
+ * renderers that need its size before they write. Read-only; the caller of frame_tree_new() owns it
+ * and the profile must outlive it.
  */
 #pragma once
 
@@ -15,13 +15,12 @@ struct frame_tree {
 	size_t count, capacity;
 	uint32_t depth;	     /* the greatest of any frame */
 	uint64_t elided;     /* samples in all elided frames */
-	size_t elided_count; /* frames that were too small, not counting what stands on them */
+	size_t elided_count; /* frames that were too small, not counting their descendants */
 };
 
 /*
- * `minimum`: frames with a smaller total are elided (0: none are), which is what bounds the tree:
- * there are at most total / minimum frames at each depth.
- * Returns 0, -ENOMEM or -E2BIG.
+ * `minimum`: frames with a smaller total are elided (0: none). This bounds the tree to total /
+ * minimum frames at each depth. Returns 0, -ENOMEM or -E2BIG.
  */
 int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
 	struct frame_tree **ret_tree);

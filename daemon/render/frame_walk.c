@@ -14,7 +14,10 @@ struct part {
 	uint32_t position;
 };
 
-/* The children of a frame on the path from the root: parts[next] to parts[end - 1] are to come. */
+/*
+ * The children of a frame on the path from the root: parts[next] to parts[end - 1] are still to be
+ * visited.
+ */
 struct level {
 	size_t begin, next, end;
 };
@@ -58,7 +61,7 @@ static const struct frame_chain *chain_of(const struct walk *walk, uint32_t bran
 	return &walk->labels->chains[walk->branches.items[branch].location];
 }
 
-/* Siblings are few as a rule; a radix sort keeps many of them from costing n log n. */
+/* Most frames have few siblings; a radix sort handles many of them without n log n. */
 enum { FEW_PARTS = 32, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 static void sort_few(struct part *parts, size_t count)
@@ -122,7 +125,7 @@ static int push_part(struct walk *walk, uint32_t label, uint32_t branch, uint32_
 	return 0;
 }
 
-/* Adds what stands on the last frame of `branch`; whatever does not is the frame's own. */
+/* Adds the children of the last frame of `branch`; the remaining samples are the frame's own. */
 static int push_children(struct walk *walk, uint32_t branch, uint64_t *self)
 {
 	const struct stack_branch *items = walk->branches.items;
@@ -152,7 +155,7 @@ static size_t run_end(const struct walk *walk, size_t begin, size_t end, uint64_
 	return i;
 }
 
-/* Takes the children that fall short out of the sorted parts from `begin` on. */
+/* Removes children below the minimum from the sorted parts from `begin` on. */
 static void elide(struct walk *walk, size_t begin, struct frame *frame)
 {
 	size_t kept = begin, end;
@@ -198,7 +201,7 @@ static uint32_t place_of(const struct walk *walk, const struct part *part)
 	return walk->places->chain[chain_of(walk, part->branch)->first + part->position];
 }
 
-/* Where most of its samples are; of equals, the place that comes first in the source. */
+/* The place with the most samples; of equals, the first in the source. */
 static void find_place(struct walk *walk, size_t begin, size_t end, struct frame *frame)
 {
 	uint64_t *totals = walk->place_totals;
@@ -294,7 +297,7 @@ static int walk_comm(struct walk *walk, uint32_t label)
 	return r;
 }
 
-/* Sorts the samples by comm, and adds up what stands below the root. */
+/* Sorts the samples by comm, and adds up the children of the root. */
 static int sort_samples(struct walk *walk)
 {
 	const struct profile *profile = walk->profile;

@@ -9,7 +9,7 @@ static uint64_t magnitude(int64_t change)
 	return change < 0 ? (uint64_t)-change : (uint64_t)change;
 }
 
-/* Of changes: the greater in either direction stands first. */
+/* Sorts the greater change first, in either direction. */
 static int compare_changes(int64_t a, int64_t b)
 {
 	if (magnitude(a) != magnitude(b))
@@ -24,7 +24,7 @@ static int compare_identity(const struct function_change *a, const struct functi
 	return order ? order : strcmp(frame_base_name(a->path), frame_base_name(b->path));
 }
 
-/* Equal functions stand together, those of the compared first. */
+/* Sorts equal functions next to each other, those of the compared profile first. */
 static int compare_names(const void *a, const void *b)
 {
 	const struct function_change *first = a, *second = b;

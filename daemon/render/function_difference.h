@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What each function cost in two profiles: function_totals.h of both, put together where the names
- * and the base names of the binaries are equal. Owned by whoever called function_difference_new();
- * the profiles must outlive it.
+ * The cost of each function in two profiles: the function_totals.h of both, joined by the name of
+ * the function and the base name of its binary. The caller of function_difference_new() owns the
+ * result; the profiles must outlive it.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct function_change {
 	const struct frame_label *label; /* of one of the sides */
-	const char *path;		 /* of the binary, that of the compared where it has it */
+	const char *path; /* of the binary; the compared profile's path if it has the binary */
 	uint64_t self[DIFFERENCE_SIDE_COUNT], total[DIFFERENCE_SIDE_COUNT];
 	int64_t self_change, total_change; /* of the share, in billionths */
 };

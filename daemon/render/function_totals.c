@@ -7,8 +7,8 @@
 #include <errno.h>
 
 /*
- * The tree is taken in slices of so many samples, since totals are sums over stacks: memory then
- * grows with the slice, and the slice fits the caches.
+ * Samples per slice. Totals are sums over stacks, so the tree can be processed in slices: memory is
+ * bounded by the slice, and a slice fits the caches.
  */
 enum { SLICE_SAMPLES = 64 * 1024 };
 
@@ -119,7 +119,7 @@ static uint32_t leave(struct tally *tally)
 	return branch;
 }
 
-/* Goes through the slice's stacks depth first. */
+/* Visits the slice's stacks depth first. */
 static int add_slice(struct tally *tally)
 {
 	const struct stack_branch *items = tally->branches.items;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What each function cost, over all stacks, or each line of one. It is a label in a binary. Its
- * `self` are samples that ended in it, its `total` those with it anywhere on the stack, however
- * often it recursed. Losses are not part of it. Owned by whoever called function_totals_new(); the
- * profile must outlive it.
+ * The cost of each function, or of each line of a function, over all stacks. A function is a label
+ * in a binary. `self` counts samples that end in the function. `total` counts samples with the
+ * function anywhere on the stack, once even if it recurses. Losses are not included. The caller of
+ * function_totals_new() owns the result; the profile must outlive it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct function_totals {
 				       binary; total is never 0 */
 	size_t count, capacity;
 	uint64_t samples;	/* in all */
-	uint64_t without_stack; /* samples that have no frame at all */
+	uint64_t without_stack; /* samples without any frame */
 };
 
 /* Both return 0, -ENOMEM or -E2BIG. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "render/name_column.h"
 
-/* Columns that a name takes, as far as counting code points tells. */
+/* The columns of a name, estimated as its number of code points. */
 static size_t name_columns(const char *name)
 {
 	size_t columns = 0;

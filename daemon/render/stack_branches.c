@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Chosen samples and their nodes are far apart in memory: ask for them in time. */
+/* Chosen samples and their nodes are far apart in memory, so prefetch them. */
 enum { PREFETCH_SAMPLES = 12 };
 
 int stack_branches_init(struct stack_branches *branches, const struct profile *profile)
@@ -29,7 +29,7 @@ void stack_branches_done(struct stack_branches *branches)
 	*branches = (struct stack_branches){ 0 };
 }
 
-/* Returns the branch of a node, which it and its ancestors are given if they have none. */
+/* Returns the branch of a node. Creates missing branches of the node and its ancestors. */
 static uint32_t reach(struct stack_branches *branches, uint32_t node)
 {
 	const struct profile_node *nodes = branches->profile->nodes.items;
@@ -52,7 +52,7 @@ static uint32_t reach(struct stack_branches *branches, uint32_t node)
 	return first + missing - 1;
 }
 
-/* Turns links to parents into links to children, and adds up from the leaves. */
+/* Replaces links to parents by links to children, and adds up samples from the leaves. */
 static void link_children(struct stack_branches *branches)
 {
 	struct stack_branch *items = branches->items;

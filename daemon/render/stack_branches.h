@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The part of a profile's stack tree that some of its samples reach, packed, with links from parent
- * to children (the profile has only those to the parent) and the samples below each node. Allocated
- * once, for 24 bytes a node of the profile of which only what is used is ever touched, and filled
- * again for each selection of samples; the work for a selection is the size of its own part of the
- * tree, whatever the size of the whole.
+ * The part of a profile's stack tree that a set of samples reaches. Branches are packed and link
+ * parents to children; the profile links children to parents only. Each branch has the samples
+ * below it. The memory, 24 bytes a node of the profile, is allocated once and refilled for each set
+ * of samples; pages that no set uses are never touched. Filling takes time in proportion to the
+ * part, not to the whole tree.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct stack_branch {
 	uint64_t total;	       /* samples of this node and below it */
 	uint32_t location;     /* of the profile; nothing at the root */
-	uint32_t first_child;  /* 0: none, as the root is nobody's child */
+	uint32_t first_child;  /* 0: none, since the root is never a child */
 	uint32_t next_sibling; /* 0: none; the parent while it is being filled */
 } __attribute__((packed, aligned(4)));
 
@@ -34,7 +34,7 @@ struct stack_branches {
 int stack_branches_init(struct stack_branches *branches, const struct profile *profile);
 void stack_branches_done(struct stack_branches *branches);
 
-/* Both fill it anew, in the place of what it held: */
+/* Both replace the contents: */
 
 /* from the samples `first` to `first + count - 1`; */
 void stack_branches_fill(struct stack_branches *branches, size_t first, size_t count);

@@ -65,7 +65,7 @@ void svg_write_hundredths(struct output *output, uint64_t hundredths)
 		output_char(output, (char)('0' + hundredths % 10));
 }
 
-/* From U+1100 on most scripts are wide; where one is not, its label merely has room to spare. */
+/* Most scripts from U+1100 on are wide. Labels of the others get more room than they need. */
 static size_t sequence_columns(const char *text, size_t length)
 {
 	if (length == 3 && memcmp(text, ellipsis, length) == 0)

@@ -24,10 +24,10 @@ static void write_header(const struct profile *profile, struct output *output)
 		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
 		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
 	output_printf(output, "# lost     %s%s\n", caption_losses(profile, losses),
-		accounts_lost(accounts) > 0 ? "; per cents are of what is stored" : "");
+		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
 
-/* How many of the functions are shown. */
+/* Returns the number of functions that are shown. */
 static bool shown(const struct function_totals *totals, const struct table_options *options,
 	const struct function_total *function, size_t shown_already)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions of a profile as plain text, the one with the most samples of its own first, under
- * header lines that begin with '#': what was measured, when, and the accounts (I1). Shares are of
- * the samples stored. By line, each line of a function is a row of its own.
+ * Writes the functions of a profile as plain text, sorted by self samples, the greatest first.
+ * Header lines begin with '#' and give what was measured, when, and the accounts (I1). Shares are
+ * of the samples stored. By line, each line of a function is a separate row.
  */
 #pragma once
 

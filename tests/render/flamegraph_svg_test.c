@@ -164,7 +164,7 @@ static void samples_are_conserved(void **state)
 		sum, accounts_stored(&profile->accounts) + accounts_lost(&profile->accounts));
 }
 
-static void narrow_frames_are_merged_and_told_of(void **state)
+static void narrow_frames_are_merged_and_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = NULL;
@@ -188,7 +188,7 @@ static void narrow_frames_are_merged_and_told_of(void **state)
 }
 
 /* Where the root is drawn: below all others, or above them. */
-static void root_stands_where_asked(void **state)
+static void the_root_is_at_the_requested_end(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *classic = NULL, *inverted = NULL;
@@ -275,8 +275,8 @@ int main(void)
 		cmocka_unit_test(frames_tell_their_line),
 		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
 		cmocka_unit_test(samples_are_conserved),
-		cmocka_unit_test(narrow_frames_are_merged_and_told_of),
-		cmocka_unit_test(root_stands_where_asked),
+		cmocka_unit_test(narrow_frames_are_merged_and_reported),
+		cmocka_unit_test(the_root_is_at_the_requested_end),
 		cmocka_unit_test(width_is_kept_in_bounds),
 		cmocka_unit_test(nothing_is_a_picture_too),
 		cmocka_unit_test(failing_allocations_are_reported),
