@@ -204,9 +204,7 @@ no_folders_are_left() {
 
 need_root
 need_programs
-for needed in python3 debuginfod gcc objcopy; do
-	has $needed || skip_all "needs $needed"
-done
+need_commands python3 debuginfod gcc objcopy
 ldconfig -p | grep -q libdebuginfod.so.1 || skip_all "needs libdebuginfod.so.1"
 mkfifo "$tmp/never"
 unset DEBUGINFOD_URLS

@@ -206,9 +206,7 @@ all_is_whole() {
 
 need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
-has gcc || skip_all "no gcc"
-has objcopy || skip_all "no objcopy"
-has setpriv || skip_all "no setpriv"
+need_commands gcc objcopy setpriv
 [ "$(uname -m)" = x86_64 ] || skip_all "unwind tables exist only for x86-64"
 make_programs || skip_all "the programs cannot be compiled"
 

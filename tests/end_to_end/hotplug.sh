@@ -44,7 +44,7 @@ samples_come_from_the_cpu() {
 need_root
 need_programs
 [ -w "$switch" ] && [ "$(cat "$switch")" = 1 ] || skip_all "CPU 1 cannot be switched off"
-has taskset || skip_all "needs taskset"
+need_commands taskset
 at_exit bring_back
 { switch_to 0 && switch_to 1; } || skip_all "CPU 1 cannot be switched off"
 plan 4

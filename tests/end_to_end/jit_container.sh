@@ -195,7 +195,7 @@ is_read() {
 need_writer
 has_mount_namespaces || skip_all "mount namespaces are refused here"
 unshare --fork --pid --mount --mount-proc true 2>/dev/null || skip_all "unshare is refused"
-has setpriv || skip_all "no setpriv"
+need_commands setpriv
 
 kinds='symlink hard_link fifo device folder others sparse endless_line swapped
 	marker_others marker_device marker_sparse'

@@ -98,7 +98,7 @@ check_idle_processes() {
 }
 
 need_writer
-has python3 || skip_all "no python3"
+need_commands python3
 plan 16
 
 start_trial reuse --comm jit_honest

@@ -109,6 +109,15 @@ has() {
 	command -v "$1" >/dev/null
 }
 
+# need_commands NAME...: skips the whole test if a command is missing.
+need_commands() {
+	local name
+
+	for name; do
+		has "$name" || skip_all "needs $name"
+	done
+}
+
 # --- waiting -----------------------------------------------------------------------------------
 
 # wait_for SECONDS COMMAND...: repeats the command until it succeeds; fails after SECONDS. The current,

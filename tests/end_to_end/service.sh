@@ -8,8 +8,7 @@
 need_root
 need_programs
 need_service
-has curl || skip_all "no curl"
-has objcopy || skip_all "no objcopy"
+need_commands curl objcopy
 
 a=/system.slice/pilotlight-a-$$.service b=/system.slice/pilotlight-b-$$.service
 

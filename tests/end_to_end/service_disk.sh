@@ -15,8 +15,7 @@ fi
 need_root
 need_programs
 need_service
-has curl || skip_all "no curl"
-has sqlite3 || skip_all "no sqlite3"
+need_commands curl sqlite3
 
 # The time zone of the history's days.
 export TZ=UTC

@@ -8,8 +8,7 @@
 need_root
 need_programs
 need_service
-has sqlite3 || skip_all "no sqlite3"
-has curl || skip_all "no curl"
+need_commands sqlite3 curl
 
 kills=${KILLS:-6}
 window_s=2

@@ -10,9 +10,7 @@
 need_root
 need_programs
 need_service
-for program in curl setpriv python3; do
-	has $program || skip_all "no $program"
-done
+need_commands curl setpriv python3
 
 seconds=${LOAD_SECONDS:-24}
 forks=${FORKS:-5000}

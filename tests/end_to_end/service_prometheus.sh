@@ -7,8 +7,7 @@
 need_root
 need_programs
 need_service
-has curl || skip_all "no curl"
-has prometheus && has promtool || skip_all "no prometheus"
+need_commands curl prometheus promtool
 
 # Prints two free ports.
 draw_ports() {

@@ -9,8 +9,7 @@
 need_root
 need_programs
 need_service
-has curl || skip_all "no curl"
-has setpriv || skip_all "no setpriv"
+need_commands curl setpriv
 
 intruder=$workloads/intruder
 symbol_stages='extract symbol symbolize jit process store resolve query render export serve'

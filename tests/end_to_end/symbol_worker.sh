@@ -153,7 +153,7 @@ a_sound_binary_is_added() {
 
 need_root
 need_programs
-has python3 || skip_all "needs python3"
+need_commands python3
 mkfifo "$tmp/never"
 mkdir -p "$hostile"
 python3 "$root/tests/end_to_end/hostile_elf.py" "$hostile" || { echo "Bail out! no hostile files"; exit 1; }

@@ -313,7 +313,7 @@ manual() {
 }
 
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
-{ has gcc && has objcopy && has python3; } || skip_all "needs gcc, binutils and python3"
+need_commands gcc objcopy python3
 make_programs || { cat "$tmp/err"; echo "Bail out! no programs to look at"; exit 1; }
 plan 81
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache

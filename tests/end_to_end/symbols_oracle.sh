@@ -10,14 +10,6 @@ here=$(dirname "${BASH_SOURCE[0]}")
 sources=$root/tests/data/symbols_oracle
 subjects=$tmp/subjects
 
-need() {
-	local program
-
-	for program; do
-		has "$program" || skip_all "no $program"
-	done
-}
-
 # first PROGRAM...: prints the first of them that is installed.
 first() {
 	local program
@@ -255,7 +247,7 @@ list_made_here() {
 	fi
 }
 
-need python3 eu-addr2line c++filt nm objcopy readelf gcc g++ clang++ xz
+need_commands python3 eu-addr2line c++filt nm objcopy readelf gcc g++ clang++ xz
 symbolizer=$(first llvm-symbolizer-14 llvm-symbolizer) || skip_all 'no llvm-symbolizer'
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 

@@ -91,7 +91,7 @@ network_drop_in_is_sound() {
 	are_sound
 }
 
-has systemd-analyze || skip_all "needs systemd-analyze"
+need_commands systemd-analyze
 plan 6
 prepare
 check "the units are valid" are_sound

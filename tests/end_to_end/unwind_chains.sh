@@ -30,8 +30,7 @@ compile_programs() {
 
 need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
-has gcc || skip_all "no gcc"
-has python3 || skip_all "no python3"
+need_commands gcc python3
 [ "$(uname -m)" = x86_64 ] || skip_all "the programs need x86-64"
 
 compile_programs

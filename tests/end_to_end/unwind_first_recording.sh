@@ -39,7 +39,7 @@ start_deep() {
 
 need_root
 need_programs
-has gcc || skip_all "needs gcc"
+need_commands gcc
 plan 5
 
 check "a program without frame pointers compiles" gcc -std=gnu17 -O1 -D_GNU_SOURCE \

@@ -69,7 +69,7 @@ check_walk() {
 
 need_root
 need_programs
-has gcc || skip_all "needs gcc"
+need_commands gcc
 plan 17
 
 check "the programs compile" eval \

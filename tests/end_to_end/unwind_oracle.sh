@@ -103,9 +103,7 @@ list_made_here() {
 	subject 'C, .debug_frame, static' "$tmp/static"
 }
 
-for program in python3 gcc g++ clang readelf objcopy; do
-	has "$program" || skip_all "no $program"
-done
+need_commands python3 gcc g++ clang readelf objcopy
 for dwarfdump in llvm-dwarfdump-14 llvm-dwarfdump ''; do
 	! has "$dwarfdump" || break
 done

@@ -169,8 +169,7 @@ check_turns() {
 
 need_root
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
-has gcc || skip_all "no gcc"
-has python3 || skip_all "no python3"
+need_commands gcc python3
 [ "$(uname -m)" = x86_64 ] || skip_all "unwind tables exist only for x86-64"
 
 compile_programs

@@ -4,9 +4,7 @@
  * short_lived in this program's folder, each with 1 to MAX_MILLISECONDS (5) of CPU time. Starts
  * fewer if the machine is too slow. Prints the number of processes.
  */
-#include "work.h"
-
-#include <sys/wait.h>
+#include "children.h"
 
 enum { CHILDREN_MAX = 256 };
 
@@ -42,32 +40,12 @@ static void start_child(const char *path, unsigned milliseconds)
 	}
 }
 
-/* Reaps ended children, and waits for one if too many run. Returns the number that still run. */
-static unsigned reap(unsigned running, unsigned allowed)
-{
-	int status;
-
-	while (running) {
-		pid_t pid = waitpid(-1, &status, running > allowed ? 0 : WNOHANG);
-
-		if (pid == 0)
-			break;
-		if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
-			(void)fprintf(stderr, "spawner: a child failed\n");
-			exit(1);
-		}
-		running--;
-	}
-	return running;
-}
-
 int main(int argc, char **argv)
 {
 	double rate = number_argument(argc, argv, 1, 100),
 	       seconds = number_argument(argc, argv, 2, 5);
 	unsigned longest = (unsigned)number_argument(argc, argv, 3, 5);
 	unsigned long wanted = (unsigned long)(rate * seconds), started;
-	struct timespec next;
 	unsigned running = 0;
 	char path[4096];
 	double begin = now_seconds(CLOCK_MONOTONIC);
@@ -82,9 +60,7 @@ int main(int argc, char **argv)
 
 		if (now_seconds(CLOCK_MONOTONIC) > begin + seconds)
 			break;
-		next.tv_sec = (time_t)due;
-		next.tv_nsec = (long)((due - (double)next.tv_sec) * 1e9);
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		wait_until(due);
 		start_child(path, (unsigned)(started % longest) + 1);
 		running = reap(running + 1, CHILDREN_MAX);
 	}

@@ -5,10 +5,9 @@
  * after the other, named `first`. Starts fewer if the machine is too slow. Prints the number of
  * processes.
  */
-#include "../work.h"
+#include "../children.h"
 
 #include <spawn.h>
-#include <sys/wait.h>
 
 enum { RUNNING_MAX = 8, FIRST_OF_EACH = 2, FIRST_MILLISECONDS = 300, SIZES = 5 };
 
@@ -26,25 +25,6 @@ static void start_process(char *program, double milliseconds, char *comm)
 		perror(program);
 		exit(1);
 	}
-}
-
-/* Reaps ended children, and waits for one if too many run. Returns the number that still run. */
-static unsigned reap(unsigned running, unsigned allowed)
-{
-	int status;
-
-	while (running) {
-		pid_t pid = waitpid(-1, &status, running > allowed ? 0 : WNOHANG);
-
-		if (pid == 0)
-			break;
-		if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
-			(void)fprintf(stderr, "a process failed\n");
-			exit(1);
-		}
-		running--;
-	}
-	return running;
 }
 
 int main(int argc, char **argv)
@@ -66,12 +46,10 @@ int main(int argc, char **argv)
 	begin = now_seconds(CLOCK_MONOTONIC);
 	for (started = 0; started < (unsigned long)(rate * seconds); started++) {
 		double due = begin + (double)started / rate;
-		struct timespec next = { .tv_sec = (time_t)due };
 
 		if (now_seconds(CLOCK_MONOTONIC) > begin + seconds)
 			break;
-		next.tv_nsec = (long)((due - (double)next.tv_sec) * 1e9);
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		wait_until(due);
 		start_process(argv[4 + started % programs],
 			longest * (double)(started % SIZES + 1) / SIZES, "-");
 		running = reap(running + 1, RUNNING_MAX);
