@@ -120,9 +120,12 @@ static int fill(struct code_plan *plan, uint64_t horizon_ns, unsigned level, uin
 	if (r < 0 || level < CODE_LEVEL_HISTORY)
 		return r;
 	before = code;
-	plan->history_ns = newest_ns(plan->store);
 	r = keep_since(plan, UINT64_MAX, ids, &code);
 	plan->history_dropped = before - code;
+	/* Else every fact is still there, and a late one is not taken for the rest of its history.
+	 */
+	if (plan->history_dropped > 0)
+		plan->history_ns = newest_ns(plan->store);
 	if (r < 0 || level < CODE_LEVEL_OLDEST)
 		return r;
 	level -= CODE_LEVEL_OLDEST;
