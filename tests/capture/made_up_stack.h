@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A user stack that a test makes up, and pt_regs, as the walk's headers read them. Define
- * STACK_WORDS before. */
+/* A user stack that a test makes up, and pt_regs, as the headers of the walk read them. */
 #pragma once
 
 #include <setjmp.h>
@@ -17,6 +16,8 @@
 #include "bpf/walk_state.bpf.h"
 
 #define STACK_START 0x7ffc00000000ULL
+
+enum { STACK_WORDS = 2048 };
 
 static __u64 stack[STACK_WORDS];
 static __u64 pt_regs[PT_REGS_WORDS];

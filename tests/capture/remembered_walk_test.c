@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Steps that a walk repeats from the last one, compiled for the host, on a made-up stack. The truth
  * is the same walk by rules. */
-enum { STACK_WORDS = 2048, FRAME_WORDS = 4, LEAF_SP = 8 };
+enum { FRAME_WORDS = 4, LEAF_SP = 8 };
 #include "tests/capture/made_up_stack.h"
 
 #include "bpf/remembered_walk.bpf.h"

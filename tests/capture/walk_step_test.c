@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The steps of the sampler's walk, compiled for the host, on a made-up stack. */
-enum { STACK_WORDS = 64 };
 #include "tests/capture/made_up_stack.h"
 
 #include "bpf/walk_step.bpf.h"

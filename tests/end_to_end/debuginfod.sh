@@ -169,7 +169,7 @@ wrong_files_are_not_counted_as_fetched() {
 	for seconds in $RECORD_SECONDS; do
 		record_with "$wrong_url" "$tmp/wrong" "$seconds" "$tmp/wrong.folded" || return
 		! grep -q 'burn_\[i\]' "$tmp/wrong.folded" || break
-		not=$(sed -n 's/.*; debuginfod: 0 fetched, \([0-9]*\) not$/\1/p' "$tmp/out")
+		not=$(sed -n 's/.*; debuginfod: 0 fetched, \([0-9]*\) failed$/\1/p' "$tmp/out")
 		[ "${not:-0}" = 0 ] || return 0
 	done
 	note "$(cat "$tmp/out")"

@@ -31,6 +31,9 @@ everything_is_there() {
 		for m in README.md LICENSE GPL-2.0.txt Linux-syscall-note.txt network.conf; do
 			echo "644 usr/share/doc/pilotlight/$m"
 		done
+		for m in "$root"/docs/*; do
+			echo "644 usr/share/doc/pilotlight/docs/${m##*/}"
+		done
 		for m in "$root"/tools/*.1 "$root"/daemon/*.[58]; do
 			echo "644 usr/share/man/man${m##*.}/${m##*/}"
 		done
@@ -126,7 +129,7 @@ told() {
 
 parameters_are_told() {
 	mapfile -t names < <(sed -n 's/^\t\[SELECTION_[A-Z_]*\] = { "\([a-z-]*\)".*/\1/p' \
-		"$root/daemon/query/selection.c")
+		"$root/daemon/query/selection_parameters.c")
 	told parameter "${names[@]}"
 }
 

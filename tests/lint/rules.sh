@@ -145,7 +145,7 @@ find_bad_subjects() {
 
 # What a subject may begin with.
 rooms() {
-	echo all bpf build ci docs fuzz include install lint make manuals README HACKING service systemd tests tools
+	echo all bpf build ci daemon docs fuzz include install lint make manuals README HACKING service systemd tests tools
 	(cd "$root" && ls -d daemon/*/ tools/*/ tests/*/ | sed 's|/$||; s|.*/||')
 }
 
