@@ -38,7 +38,7 @@ void accounts_add_weighted(struct accounts *sum, const struct accounts *part, ui
 	add_weighted(sum->events, part->events, ARRAY_SIZE(sum->events), 1);
 }
 
-/* Returns what is left of the last one. */
+/* Returns the remainder of the last division. */
 static uint64_t divide(uint64_t *values, size_t count, uint64_t rest, uint64_t divisor)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ bool accounts_subtract(struct accounts *accounts, const struct accounts *part)
 	return true;
 }
 
-/* Their share of each; rounded so that the sum is right. */
+/* Scales each value by part / whole, rounded so that the sum is right. */
 static void weigh(uint64_t *values, size_t count, uint64_t part, uint64_t whole)
 {
 	unsigned __int128 sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The books of a window, or of a whole recording (I1): fired = Σ stored + Σ dropped, always. Every
- * hop that cannot carry a sample on moves it from stored to dropped, by reason.
+ * The accounts of a window or of a whole recording. They always close (I1): fired = Σ stored + Σ
+ * dropped. Every stage that cannot carry a sample on moves it from stored to dropped, by reason.
  */
 #pragma once
 
@@ -12,11 +12,14 @@
 
 struct accounts {
 	uint64_t fired;
-	uint64_t run_ns; /* what taking them cost in the kernel */
+	uint64_t run_ns; /* the kernel's cost of taking the samples */
 	uint64_t stored[PILOTLIGHT_PATH_COUNT];
 	uint64_t dropped[PILOTLIGHT_DROP_COUNT];
 	uint64_t events[PILOTLIGHT_EVENT_COUNT];
-	/* Samples with a user stack by who walked it, and those walked by tables by their end. */
+	/*
+	 * Samples with a user stack, by walker; and samples that tables walked, by why the walk
+	 * ended.
+	 */
 	uint64_t walked[PILOTLIGHT_WALKERS];
 	uint64_t ends[PILOTLIGHT_WALK_ENDS];
 };
@@ -24,10 +27,12 @@ struct accounts {
 void accounts_add(struct accounts *sum, const struct accounts *part);
 
 /*
- * Adds accounts whose samples stand for `weight` each, as so many times as many; divided by one
- * weight in the end, those of different periods are one. What is no sample is added as it is. What
- * is left of each when it is divided goes to the next, so that totals are right to one sample;
- * accounts that close do so afterwards.
+ * accounts_add_weighted() adds `part` with its samples multiplied by `weight`. To sum windows of
+ * different periods, add each with its weight, then divide the sum once. Counters that do not count
+ * samples are added unweighted.
+ *
+ * accounts_divide() passes the remainder of each counter on to the next, so totals are right to one
+ * sample. Accounts that close before these calls also close after them.
  */
 void accounts_add_weighted(struct accounts *sum, const struct accounts *part, uint64_t weight);
 void accounts_divide(struct accounts *accounts, uint64_t divisor);
@@ -35,29 +40,32 @@ void accounts_divide(struct accounts *accounts, uint64_t divisor);
 /* Adds one CPU's counters. */
 void accounts_add_counters(struct accounts *sum, const struct pilotlight_counters *counters);
 
-/* `count` samples that came by `path` could not be carried on. */
+/* Moves `count` samples that came by `path` from stored to dropped. */
 void accounts_move(struct accounts *accounts, enum pilotlight_path path,
 	enum pilotlight_drop reason, uint64_t count);
 
 /*
- * Returns false and changes nothing if `part` does not close, or if one of its counters is greater
- * than that of `accounts`.
+ * Returns false and changes nothing if `part` does not close, or if it has a counter greater than
+ * that of `accounts`.
  */
 bool accounts_subtract(struct accounts *accounts, const struct accounts *part);
 
 /*
- * Of the samples that are stored so many alone are asked for: the others were filtered, and so is
- * their share of what was lost, as nobody knows whose that was. What closes does so afterwards.
+ * Keeps `selected` of the stored samples and counts the others as filtered. The losses shrink in
+ * the same proportion, because lost samples cannot be attributed. Accounts that close still close.
  */
 void accounts_select(struct accounts *accounts, uint64_t selected);
 
 uint64_t accounts_stored(const struct accounts *accounts);
 
-/* What was lost, as opposed to idle time and processes that were not asked for. */
+/* Dropped samples that are losses: not idle time, and not processes that the filter excludes. */
 uint64_t accounts_lost(const struct accounts *accounts);
 
 bool accounts_close(const struct accounts *accounts);
 
-/* "ring full", for messages and synthetic frames; "idle", "filtered" for what is not a loss. */
+/*
+ * The reason's name for messages and synthetic frames: "ring full". "idle" and "filtered" are not
+ * losses.
+ */
 const char *accounts_drop_name(enum pilotlight_drop reason);
 bool accounts_drop_is_loss(enum pilotlight_drop reason);

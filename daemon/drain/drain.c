@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a window is emptied, and what proves it whole:
- *  1. The window's number goes up, and with its parity the set that is written; the barrier waits
- *     until no program that saw the old number still runs: its maps and counters are at rest.
- *  2. The counters say how many samples went into the maps and how many into the ring.
- *  3. What comes out of both is counted. What BPF counted and nobody can read is dropped as unread.
- *  4. The set's maps are cleared, and last of all its counters: whoever finds a set half drained,
- *     since an engine was killed over it, finds counters that say what is missing.
- * Ring records tell their set; those of the other set, which is being filled meanwhile, wait.
+ * How the drain empties a window and proves it whole:
+ *  1. The window number increases; its parity selects the set that BPF writes. The barrier waits
+ *     until every program that saw the old number has ended. The idle maps and counters are then
+ *     at rest.
+ *  2. The counters give the number of samples in the maps and in the ring.
+ *  3. The drain counts what it reads from both. Samples that BPF counted and the drain cannot read
+ *     are dropped as unread.
+ *  4. The drain clears the set's maps, and its counters last. After a kill in between, the next
+ *     drain finds counters that show what is missing.
+ *
+ * Ring records carry their set. Records of the active set wait for their own window.
  */
 #include "drain/drain.h"
 
@@ -23,8 +26,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* What the ring has given of a set so far, since records may come before their window is drained.
- */
+/* Ring samples of a set so far. Records may arrive before their window is drained. */
 struct ring_accounts {
 	uint64_t received;
 	uint64_t malformed;
@@ -36,11 +38,11 @@ struct drain {
 	struct ring_buffer *ring;
 	int poll_fd;
 	uint32_t idle_set;
-	size_t cpu_count; /* possible ones: the length of a per-CPU value */
+	size_t cpu_count; /* possible CPUs: the length of a per-CPU value */
 	struct pilotlight_counters *cpu_counters;
 	struct pilotlight_sample_key *keys;
 	struct pilotlight_sample_count *counts;
-	/* Ring records of the active set, each with its size before it. */
+	/* Ring records of the active set, each preceded by its size. */
 	char *waiting;
 	size_t waiting_bytes, waiting_capacity;
 	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT];
@@ -50,7 +52,7 @@ struct drain {
 	void *context;
 };
 
-/* Without its frames where the record that had them is missing: rather than without the sample. */
+/* If the record with the walked frames is missing, the sample goes on without them. */
 static void set_walk(const struct drain *drain, struct raw_sample *sample, uint64_t hash)
 {
 	const struct walked_stack *walk = walk_table_find(&drain->walks, hash);
@@ -65,7 +67,7 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->walk_hash = hash;
 }
 
-/* Fills in what is the same of all that come by the ring. */
+/* Fills in the fields that all ring samples share. */
 static void hand_out(struct drain *drain, struct raw_sample *sample)
 {
 	sample->count = 1;
@@ -113,7 +115,7 @@ static void hand_out_walk(struct drain *drain, const struct ring_walk *ring)
 	hand_out(drain, &sample);
 }
 
-/* Each waiting record stands behind its size, padded so that the next one is aligned too. */
+/* Stores each record after its size, padded so that the next one is aligned. */
 static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 {
 	uint64_t length = size;
@@ -131,7 +133,7 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 	return 0;
 }
 
-/* For the samples that are counted with it. */
+/* Keeps a walked stack for the samples that refer to it. */
 static void keep_walk(struct drain *drain, const void *bytes, size_t size)
 {
 	struct ring_walk walk;
@@ -144,9 +146,9 @@ static void keep_walk(struct drain *drain, const void *bytes, size_t size)
 }
 
 /*
- * A record of the idle set: a stack is kept, a sample is handed on. Stacks are sent before they are
- * counted. Whose a record is that does not parse cannot be told: the window that is being drained
- * answers for it.
+ * Takes a record of the idle set: keeps a stack, passes a sample on. BPF sends a stack before it
+ * counts samples with it. A record that does not parse has no known window, so it is charged to the
+ * window being drained.
  */
 static void take_own(struct drain *drain, const void *bytes, size_t size)
 {
@@ -174,7 +176,7 @@ static int take_record(void *context, void *bytes, size_t size)
 
 	if (ring_record_kind(bytes, size) >= 0 &&
 		ring_record_set(bytes, size) != (int)drain->idle_set) {
-		/* If it cannot be kept, its window will miss it: unread. */
+		/* If this fails, the record's window counts it as unread. */
 		(void)keep_waiting(drain, bytes, size);
 		return 0;
 	}
@@ -182,7 +184,10 @@ static int take_record(void *context, void *bytes, size_t size)
 	return 0;
 }
 
-/* Those that waited are of the set that was active then: the idle one now, unless a flip failed. */
+/*
+ * Waiting records belong to the set that was active then. Unless a flip failed, that set is now
+ * idle.
+ */
 static void take_waiting(struct drain *drain)
 {
 	size_t at = 0, kept = 0;
@@ -205,8 +210,9 @@ static void take_waiting(struct drain *drain)
 }
 
 /*
- * The ring is readable as soon as it holds anything, but BPF wakes its reader only when it is half
- * full: an edge-triggered descriptor tells of the waking alone, until the edge is taken.
+ * Opens a descriptor that reports only BPF's wakeups. The ring itself is readable as soon as it
+ * holds any record, but BPF wakes its reader only when the ring is half full. An edge-triggered
+ * epoll reports that wakeup until the edge is taken.
  */
 static int open_poll_fd(int ring_fd)
 {
@@ -218,7 +224,7 @@ static int open_poll_fd(int ring_fd)
 	return TAKE_FD(fd);
 }
 
-/* Before the ring is read: a waking that comes later is another one's. */
+/* Call before reading the ring, so that a later wakeup counts as new. */
 static int take_edge(const struct drain *drain)
 {
 	struct epoll_event event;
@@ -246,7 +252,7 @@ int drain_poll_fd(const struct drain *drain)
 	return drain->poll_fd;
 }
 
-/* Waits until no program runs that began before. */
+/* Waits until every program that began before this call has ended. */
 static int wait_for_programs(const struct drain *drain)
 {
 	uint32_t zero = 0;
@@ -265,7 +271,10 @@ int drain_flip(struct drain *drain)
 	__atomic_store_n(drain->maps->active_window, window + 1, __ATOMIC_RELEASE);
 	r = wait_for_programs(drain);
 	if (r < 0) {
-		/* Both sets stay whole: what went to the other one meanwhile is counted there. */
+		/*
+		 * Both sets stay whole: samples that went to the other set meanwhile are counted
+		 * there.
+		 */
 		__atomic_store_n(drain->maps->active_window, window, __ATOMIC_RELEASE);
 		return r;
 	}
@@ -295,8 +304,8 @@ static int clear_counters(struct drain *drain)
 }
 
 /*
- * The frames behind a stack id. A stack that cannot be read leaves its sample without these frames,
- * not the books without the sample.
+ * Reads the frames of a stack id. If the stack is unreadable, the sample is kept without these
+ * frames and the accounts still close.
  */
 static size_t read_ips(int map_fd, uint32_t depth, int64_t id, uint64_t ips[PILOTLIGHT_STACK_DEPTH])
 {
@@ -323,7 +332,7 @@ static size_t read_frames(int map_fd, uint32_t depth, int64_t id,
 	return count;
 }
 
-/* The stack will be asked for its build-ids when it is next seen. */
+/* Makes BPF send the stack's build-ids when it next sees the stack. */
 static void forget_stack(struct drain *drain, const struct pilotlight_sample_key *key)
 {
 	const struct pilotlight_known_stack_key known = {
@@ -374,7 +383,7 @@ static void hand_out_count(struct drain *drain, const struct pilotlight_sample_k
 			accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, count->count);
 }
 
-/* Reads and empties the counts, and tells how many samples were in them. */
+/* Reads and clears the counts, and returns the number of samples in them. */
 static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t *ret_samples)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
@@ -383,7 +392,7 @@ static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t
 	bool first = true, done = false;
 	uint64_t samples = 0;
 
-	/* In one go as a rule; the kernel may stop at a bucket that does not fit any more. */
+	/* Usually one batch suffices. The kernel may stop early at a bucket that no longer fits. */
 	while (!done) {
 		uint32_t n = capacity;
 
@@ -407,8 +416,7 @@ static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t
 	return 0;
 }
 
-/* A stackmap's keys are its bucket numbers, so the next one follows from the last though it is
- * gone. */
+/* Keys of a stackmap are bucket numbers, so the next key follows even from a deleted one. */
 static int clear_stackmap(int map_fd)
 {
 	uint32_t key;
@@ -422,7 +430,7 @@ static int clear_stackmap(int map_fd)
 	return 0;
 }
 
-/* All that is behind the counts. */
+/* Clears the stacks that the counts refer to. */
 static int clear_set(struct drain *drain)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
@@ -451,12 +459,15 @@ static int clear_counts(struct drain *drain)
 }
 
 /*
- * Takes over from a drain that may have been killed at any step. The idle set may be half drained:
- * what is left of it goes, and its counters stay, so that when it has been filled and drained again
- * they tell of that as unread; what is in the ring for it comes with that window, too. The other
- * set is whole but for what was taken off the ring while it was active, and kept in vain: samples,
- * which its counters tell of as unread, and stacks, for which the window that capture has begun
- * sends its own.
+ * Takes over from a drain that may have been killed at any step.
+ *
+ * The idle set may be half drained. Its remaining samples are deleted and its counters stay. When
+ * the set is next filled and drained, the counters report these samples as unread. Ring records for
+ * this set also arrive with that window.
+ *
+ * The other set is whole, except for records that the killed drain had taken off the ring while the
+ * set was active. Its counters report such samples as unread. Stacks among them are sent again by
+ * BPF in the window that capture has begun.
  */
 static int take_over(struct drain *drain)
 {
@@ -503,7 +514,7 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 	return 0;
 }
 
-/* Closes the ring's part of the books. */
+/* Closes the ring's part of the accounts. */
 static int settle_ring(struct drain *drain, struct accounts *accounts)
 {
 	struct ring_accounts *ring = &drain->ring_accounts[drain->idle_set];

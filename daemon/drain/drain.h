@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Empties the maps that BPF fills. Two sets take turns: flip, wait until no program still writes to
- * the idle one, read it, prove that nothing is missing (I1), clear it. Needs no privilege beyond
- * the descriptors. One owner, one thread; capture goes on meanwhile (I5).
+ * Empties the maps that BPF fills. Two sets of maps alternate. The drain flips them, waits until no
+ * program still writes to the idle set, reads it, proves that no sample is missing (I1) and clears
+ * it. Capture continues meanwhile (I5). The drain needs no privilege beyond the descriptors. It has
+ * one owner and runs on one thread.
  */
 #pragma once
 
@@ -16,29 +17,31 @@
 
 struct drain;
 
-/* A stack with its count, leaf first; the frames are borrowed for the length of the call. */
+/* A stack with its count, leaf first. The frames are borrowed until the callback returns. */
 struct raw_sample {
 	struct pilotlight_process process;
-	uint32_t window; /* 0; whoever takes it may number his windows by it */
+	uint32_t window; /* set to 0; the callback's owner may number its windows here */
 	uint32_t tid;
-	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0: the kernel has none */
-	const char *comm;   /* NUL-terminated, as the kernel has it */
+	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0 if the kernel has none */
+	const char *comm;   /* NUL-terminated, as the kernel reports it */
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;
-	size_t depth_max; /* a stack of so many frames may have had more */
+	size_t depth_max; /* a stack with this many frames may be truncated */
 	const uint64_t *kernel_ips;
 	size_t kernel_count;
-	/* By build-id, unless they were asked for earlier or could not be had. */
+	/*
+	 * Frames by build-id, unless an earlier window asked for them or they were not available.
+	 */
 	const struct pilotlight_user_frame *user_frames;
 	size_t user_count;
-	/* The same stack, raw; none by PILOTLIGHT_PATH_RING. */
+	/* The same stack as raw addresses; empty for PILOTLIGHT_PATH_RING. */
 	const uint64_t *user_ips;
 	size_t user_ip_count;
 	/*
-	 * Or, by PILOTLIGHT_WALKER_TABLES, frames as pilotlight/walk.h has them, why they end
-	 * (..._ENDS: the stack is missing) and what they hash to: one hash is one stack, as long as
-	 * this lives.
+	 * For PILOTLIGHT_WALKER_TABLES: frames in the format of pilotlight/walk.h, why the walk
+	 * ended (..._ENDS: the stack is missing), and their hash. While the drain lives, equal
+	 * hashes mean equal stacks.
 	 */
 	enum pilotlight_walker walker;
 	const uint64_t *walk_frames;
@@ -50,40 +53,44 @@ struct raw_sample {
 enum { DRAIN_ASK_AGAIN = 1 };
 
 /*
- * Takes a sample. Returns 0; DRAIN_ASK_AGAIN where the stack came without its build-ids and they
- * are not known from earlier, so that the next window has them; or -errno when it cannot carry the
- * sample on: its count then moves from stored to PILOTLIGHT_DROP_PROFILE_FULL.
+ * Receives a sample. Returns 0, DRAIN_ASK_AGAIN or -errno.
+ *
+ * DRAIN_ASK_AGAIN: the stack came without build-ids and no earlier window supplied them, so the
+ * next window must. On -errno the sample was not carried on, and its count moves from stored to
+ * PILOTLIGHT_DROP_PROFILE_FULL.
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 
 /*
- * `maps` is borrowed and must outlive the drain. They may be in use: a drain that was killed has
- * then left a window half drained, and may have taken samples of the next off the ring. The
- * accounts of the next but one, and of the next, will have these as PILOTLIGHT_DROP_UNREAD. Waits
- * as drain_flip() does. Returns 0 or -errno.
+ * Takes over `maps`, which is borrowed and must outlive the drain. Returns 0 or -errno. Waits as
+ * drain_flip() does.
+ *
+ * The maps may be in use: a killed drain leaves one window half drained and may have consumed ring
+ * records of the next. The accounts of the next two windows then count these samples as
+ * PILOTLIGHT_DROP_UNREAD: those of the half-drained window in the second, the others in the first.
  */
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain);
 void drain_free(struct drain *drain);
 DEFINE_CLEANUP(struct drain, drain_free);
 
 /*
- * Readable when the ring has become half full since drain_window() was last called: then the next
- * window should begin at once rather than at the end of its period. Borrowed.
+ * A borrowed descriptor that becomes readable when the ring has become half full since the last
+ * drain_window(). The next window should then begin at once, not at the end of its period.
  */
 int drain_poll_fd(const struct drain *drain);
 
 /*
- * First half: flips the sets and waits until the idle one is at rest, which takes some milliseconds
- * and no CPU time. Samples of the window are older than the time when this returns. Returns 0 or
- * -errno; then nothing has changed.
+ * First half: flips the sets and waits until the idle one is at rest. The wait takes some
+ * milliseconds and no CPU time. All samples of the window are older than the return of this call.
+ * Returns 0 or -errno; on error nothing has changed.
  */
 int drain_flip(struct drain *drain);
 
 /*
- * Second half, after drain_flip(): hands every sample of the idle set to `function` and clears the
- * set. `ret_accounts` has the window's accounts, which close: what BPF counted and the maps did not
- * hold is PILOTLIGHT_DROP_UNREAD. Returns 0 or -errno; -EPROTO where the maps held more than BPF
- * counted, which is a bug.
+ * Second half, after drain_flip(): passes every sample of the idle set to `function`, then clears
+ * the set. `ret_accounts` receives the window's accounts, which close: samples that BPF counted and
+ * the maps lack are PILOTLIGHT_DROP_UNREAD. Returns 0 or -errno; -EPROTO if the maps held more than
+ * BPF counted, which is a bug.
  */
 int drain_window(
 	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts);

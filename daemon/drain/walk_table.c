@@ -36,7 +36,7 @@ static bool has_hash(const void *owner, uint32_t id, const void *key)
 
 const struct walked_stack *walk_table_find(const struct walk_table *table, uint64_t hash)
 {
-	/* BPF's hash is mixed again, as indexes want all of their bits to count. */
+	/* Mix BPF's hash again: the index needs entropy in all bits. */
 	uint32_t id = hash_index_find(&table->index, hash_pair(hash, 0), has_hash, table, &hash);
 
 	return id == HASH_INDEX_NONE ? NULL : &table->stacks[id];

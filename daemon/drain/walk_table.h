@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user stacks that samples of a window were counted with, of those that the sampler has walked,
- * by their hash: each comes once, by the ring. Bounded (I4). One owner, one thread.
+ * The user stacks of a window that the sampler itself walked, indexed by hash. Each stack arrives
+ * once, by the ring; the window's samples refer to it by hash. Bounded (I4). One owner, one thread.
  */
 #pragma once
 
@@ -26,15 +26,20 @@ struct walked_stack {
 	uint8_t end; /* enum pilotlight_walk_end */
 };
 
-/* At most `limit` stacks. */
+/* The table holds at most `limit` stacks. */
 void walk_table_init(struct walk_table *table, size_t limit);
 void walk_table_done(struct walk_table *table);
 
-/* Forgets them all and keeps the memory. */
+/* Removes all stacks and keeps the memory for reuse. */
 void walk_table_clear(struct walk_table *table);
 
-/* Copies a stack. Returns 0, also where it is there already; -E2BIG or -ENOMEM. */
+/*
+ * Copies a stack. Returns 0, also if the stack is already there; -E2BIG at the limit, or -ENOMEM.
+ */
 int walk_table_add(struct walk_table *table, const struct ring_walk *walk);
 
-/* Borrowed, as its frames are, until the next change; NULL: not there. */
+/*
+ * Returns the stack, or NULL if it is not there. It and its frames are borrowed until the next
+ * change.
+ */
 const struct walked_stack *walk_table_find(const struct walk_table *table, uint64_t hash);

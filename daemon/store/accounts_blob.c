@@ -8,7 +8,7 @@
 
 enum { VERSION = 1 };
 
-/* What stands in the files: a new counter takes a new number, and none is ever given again. */
+/* The numbers in the files: a new counter takes a new number, and no number is ever reused. */
 static const struct counter {
 	uint32_t number;
 	size_t offset;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A window's accounts as bytes. Each counter has a number of its own for ever, whatever becomes of
- * the enumerations in the program (I9); zeros are left out. Version 1: a byte 1, then varint pairs
- * of (number, value).
+ * The accounts of a window as bytes. Each counter has a permanent number, independent of the
+ * program's enumerations (I9). Zeros are omitted. Version 1: a byte 1, then varint pairs of
+ * (number, value).
  */
 #pragma once
 

@@ -63,7 +63,7 @@ size_t column_writer_bytes(const struct column_writer *writer)
 	return sum;
 }
 
-/* The plain content: the head, then the columns, each of which is freed. */
+/* Builds the plain content: the head, then the columns. Frees each column once copied. */
 static int join(struct column_writer *writer, uint8_t **ret_plain, size_t *ret_size)
 {
 	uint8_t head[(COLUMN_BLOB_COLUMNS_MAX + 1) * VARINT_BYTES_MAX];
@@ -94,8 +94,8 @@ static int join(struct column_writer *writer, uint8_t **ret_plain, size_t *ret_s
 }
 
 /*
- * As ZSTD_compress(), but for tables of half a MiB, whatever the size and the level: those that it
- * would choose for a MiB to compress take several. Returns 0 or -ENOMEM.
+ * Like ZSTD_compress(), with tables of half a MiB for every size and level. Its own choice for 1
+ * MiB of input takes several MiB. Returns 0 or -ENOMEM.
  */
 static int compress(
 	uint8_t *to, size_t room, const uint8_t *plain, size_t size, int level, size_t *ret_size)
@@ -142,7 +142,7 @@ int column_writer_finish(
 	return 0;
 }
 
-/* The head of the plain content: where each column is. */
+/* Parses the head of the plain content: the position of each column. */
 static int find_columns(struct column_reader *reader, unsigned int count, size_t size)
 {
 	struct column_cursor *head = &reader->columns[0];
@@ -176,7 +176,7 @@ int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size)
 	if (bytes[0] != COLUMN_BLOB_VERSION)
 		return -EPROTONOSUPPORT;
 	plain_size = ZSTD_getFrameContentSize(bytes + 1, size - 1);
-	/* Unknown and erroneous sizes are the greatest ones. */
+	/* zstd returns unknown and erroneous sizes as the largest values. */
 	if (plain_size == 0 || plain_size > COLUMN_BLOB_PLAIN_MAX)
 		return -EBADMSG;
 	*ret_plain_size = (size_t)plain_size;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* "Pday"; `file` and this program know it by it. */
+/* "Pday": identifies the file to file(1) and to this program. */
 #define APPLICATION_ID "1348755833"
 #define VERSION	       "1"
 /* DAY_FOLD_LEVEL. */
@@ -24,7 +24,7 @@ enum {
 	LENGTH_MAX = COLUMN_BLOB_PLAIN_MAX + (1 << 20), /* of a blob that we write */
 };
 
-/* As sqlite_schema has it, by name. The version's for ever (I9). */
+/* The rows of sqlite_schema, by name. Permanent for this version (I9). */
 static const struct schema_entry {
 	const char *name, *sql;
 } schema[] = {
@@ -111,7 +111,7 @@ static int error_number(sqlite3 *connection, int code)
 	case SQLITE_SCHEMA:
 	case SQLITE_MISMATCH:
 	case SQLITE_FORMAT:
-	case SQLITE_ERROR: /* our statements are right: it is the schema that is not */
+	case SQLITE_ERROR: /* our statements are correct, so the schema is wrong */
 		return -EBADMSG;
 	case SQLITE_TOOBIG:
 		return -E2BIG;
@@ -245,7 +245,7 @@ int day_database_shrink(struct day_database *database, struct fault *fault)
 	if (r < 0)
 		return r;
 	if (pages == 0) {
-		/* A reader that is in the way leaves it for the next time. */
+		/* If a reader is in the way, the next call tries again. */
 		(void)sqlite3_busy_timeout(database->connection, 0);
 		database->is_held = sqlite3_wal_checkpoint_v2(database->connection, NULL,
 					    SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK;
@@ -275,7 +275,7 @@ static int read_number(
 	return r < 0 ? r : 0;
 }
 
-/* Are the tables ours, and nothing else there? */
+/* Returns 0 if the schema is exactly ours, -EBADMSG if not, or another -errno. */
 static int check_schema(struct day_database *database, struct fault *fault)
 {
 	sqlite3_stmt *statement = NULL;
@@ -330,7 +330,7 @@ static int check_version(struct day_database *database, enum day_access access, 
 		r = read_number(database, "SELECT count(*) FROM sqlite_schema", &entries, fault);
 	if (r < 0)
 		return r;
-	/* One that was only just made, or whose making was cut short. */
+	/* A new database, or one whose creation was interrupted. */
 	if (version == 0 && application == 0 && entries == 0)
 		return access == DAY_WRITE ? make_schema(database, fault) : -ENOENT;
 	if (version != strtol(VERSION, NULL, 10) || application != strtol(APPLICATION_ID, NULL, 10))
@@ -365,7 +365,7 @@ static int configure(struct day_database *database, enum day_access access, stru
 	if (r == 0)
 		r = execute(
 			database, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", fault);
-	/* auto_vacuum is of effect in an empty database only. */
+	/* auto_vacuum takes effect in an empty database only. */
 	if (r == 0 && access == DAY_WRITE)
 		r = execute(database,
 			"PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
@@ -374,7 +374,7 @@ static int configure(struct day_database *database, enum day_access access, stru
 	return r;
 }
 
-/* History is for its owner and group. SQLite gives -wal and -shm the mode of the database. */
+/* The owner and group may read history. SQLite gives -wal and -shm the mode of the database. */
 static int make_file(const char *path)
 {
 	_cleanup_close_ int fd =
@@ -390,7 +390,7 @@ static int find_file(const char *path, enum day_access access)
 	return faccessat(AT_FDCWD, path, F_OK, 0) < 0 ? -errno : 0;
 }
 
-/* Is nothing there that is not in the database yet? */
+/* True if no -wal holds data that the database lacks. */
 static bool has_no_log(const char *path)
 {
 	char log[DAY_PATH_BYTES + 8];
@@ -400,7 +400,7 @@ static bool has_no_log(const char *path)
 	return stat(log, &status) == 0 ? status.st_size == 0 : errno == ENOENT;
 }
 
-/* Nor a place for SQLite's -shm? */
+/* True if the -wal has no data and SQLite can neither write nor create its -shm. */
 static bool needs_no_locks(const char *folder, const char *path)
 {
 	char companion[DAY_PATH_BYTES + 8];
@@ -410,7 +410,7 @@ static bool needs_no_locks(const char *folder, const char *path)
 	       (errno != ENOENT || faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) < 0);
 }
 
-/* "file:PATH?immutable=1", with what means something in an address as numbers. */
+/* Formats "file:PATH?immutable=1", with the characters %, ? and # percent-encoded. */
 static void format_address(char address[3 * DAY_PATH_BYTES + 32], const char *path)
 {
 	static const char digits[] = "0123456789ABCDEF";
@@ -464,7 +464,7 @@ bool day_database_is_in_place(const struct day_database *database)
 	       status.st_ino == database->inode && may_be_read(path);
 }
 
-/* Anything may be put where a database was. */
+/* The path may lead to any kind of file. */
 static int check_file(struct day_database *database, const char *path, struct fault *fault)
 {
 	struct stat status;
@@ -512,14 +512,14 @@ static int open_checked(struct day_database *database, const char *path, enum da
 		r = configure(database, access, fault);
 	if (r == 0)
 		r = check_version(database, access, fault);
-	/* It is its -shm that is not there, and cannot be made. */
+	/* The database exists; its -shm is missing and cannot be created. */
 	if (r == -ENOENT && (sqlite3_errcode(database->connection) & 0xff) == SQLITE_CANTOPEN &&
 		faccessat(AT_FDCWD, path, F_OK, 0) == 0)
 		r = -EROFS;
 	return r;
 }
 
-/* A sandbox forbids what the files' modes would allow, which shows only when it is tried. */
+/* A sandbox may forbid what the file modes allow. Only an attempt shows that. */
 static int open_without_locks(struct day_database *database, const char *path, struct fault *fault)
 {
 	(void)sqlite3_close(database->connection);

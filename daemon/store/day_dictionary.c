@@ -37,8 +37,8 @@ static bool binary_equal(const void *owner, uint32_t id, const void *key)
 }
 
 /*
- * A location that has a name is another one than the same without: names come with the samples, and
- * what is written does not change.
+ * A location with a name differs from the same location without one. Names come with later samples,
+ * and a stored location never changes.
  */
 struct location_key {
 	const struct day_location *location;
@@ -64,7 +64,7 @@ static uint64_t location_hash(
 {
 	uint64_t name = 0;
 
-	/* Locations of JIT code may differ in the line alone, and be many. */
+	/* Many locations of JIT code may differ only in the line. */
 	if (location->frame_count > 0)
 		name = hash_pair((uint64_t)frames[0].function << 32 | frames[0].file,
 			(uint64_t)frames[0].line << 32 | frames[0].column);
@@ -115,7 +115,7 @@ static uint64_t thread_hash(const struct profile_thread *thread)
 			(uint64_t)thread->exe << 32 | thread->cgroup));
 }
 
-/* --- what was read back --- */
+/* --- indexing of elements read back --- */
 
 static int index_one(struct hash_index *index, uint64_t hash, hash_index_equal equal,
 	const struct day_tables *tables, uint32_t id, const void *key)
@@ -179,7 +179,7 @@ int day_dictionary_index(struct day_dictionary *dictionary, const struct day_mar
 	return r;
 }
 
-/* --- a profile's ids --- */
+/* --- mapping of a profile's ids --- */
 
 static int fresh_map(uint32_t **map, size_t count)
 {
@@ -247,7 +247,7 @@ static int find_string(struct day_dictionary *dictionary, struct day_mapping *ma
 	int r;
 
 	if (*known == NOT_KNOWN) {
-		/* Its index is not bounded by its bytes. */
+		/* The bound on bytes does not limit the strings' index, so this one must. */
 		if (dictionary->tables.strings.count >= DAY_STRINGS_MAX)
 			return -E2BIG;
 		string = string_pool_get(&mapping->profile->strings, profile_string);
@@ -289,7 +289,7 @@ static int find_binary(struct day_dictionary *dictionary, struct day_mapping *ma
 	return 0;
 }
 
-/* The location as the dictionary would have it. Names of files are not kept: they come late. */
+/* Translates a location to the dictionary's ids. File names are not kept: they come late. */
 static int translate_location(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_location, struct day_location *ret_location, struct profile_frame *frames)
 {
@@ -302,7 +302,7 @@ static int translate_location(struct day_dictionary *dictionary, struct day_mapp
 	r = find_binary(dictionary, mapping, from->binary, &location.binary);
 	if (r == 0)
 		r = find_string(dictionary, mapping, from->function, &location.function);
-	/* Its address is an id of the profile's. */
+	/* The address of a synthetic location is an id of the profile. */
 	if (kind == BINARY_SYNTHETIC)
 		location.address = 0;
 	if (kind != BINARY_EXECUTABLE && kind != BINARY_LIBRARY)
@@ -352,7 +352,7 @@ static int find_location(struct day_dictionary *dictionary, struct day_mapping *
 	return 0;
 }
 
-/* A node whose parent is known. */
+/* Finds or adds a node whose parent is already mapped. */
 static int find_node(
 	struct day_dictionary *dictionary, struct day_mapping *mapping, uint32_t profile_node)
 {
@@ -386,7 +386,8 @@ int day_dictionary_node(struct day_dictionary *dictionary, struct day_mapping *m
 	const struct profile_node *nodes = mapping->profile->nodes.items;
 	uint32_t path[PATH_NODES];
 
-	/* From the nearest ancestor that is known; a stack that is deeper than the path in turns.
+	/*
+	 * Starts at the nearest mapped ancestor. A stack deeper than the path takes several turns.
 	 */
 	while (mapping->nodes[profile_node] == NOT_KNOWN) {
 		size_t depth = 0;

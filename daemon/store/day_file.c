@@ -31,7 +31,7 @@ static void format_date(char date[DATE_CHARACTERS + 1], uint32_t day)
 	(void)strftime(date, DATE_CHARACTERS + 1, "%Y-%m-%d", &tm);
 }
 
-/* "2026-11-20", or false. */
+/* Parses "2026-11-20"; false for any other text. */
 static bool parse_date(const char *text, uint32_t *ret_day)
 {
 	char date[DATE_CHARACTERS + 1];
@@ -45,7 +45,7 @@ static bool parse_date(const char *text, uint32_t *ret_day)
 	seconds = timegm(&tm);
 	if (seconds < 0 || seconds / 86400 > (time_t)(INT64_MAX / DAY_NS))
 		return false;
-	/* The same date has one spelling. */
+	/* Each date has one spelling. */
 	format_date(date, (uint32_t)(seconds / 86400));
 	if (strncmp(date, text, DATE_CHARACTERS) != 0)
 		return false;
@@ -53,7 +53,7 @@ static bool parse_date(const char *text, uint32_t *ret_day)
 	return true;
 }
 
-/* Splits "DATE.db" and "DATE.db.damaged-N" from what SQLite has put behind, which `ret_rest` is. */
+/* Parses "DATE.db" and "DATE.db.damaged-N". `ret_rest` is the suffix that SQLite appended. */
 static bool parse_name(const char *name, struct day_file *ret_file, const char **ret_rest)
 {
 	struct day_file file = { 0 };
@@ -133,7 +133,7 @@ static int each_name(const char *folder, name_function function, void *context, 
 	return 0;
 }
 
-/* Of what is no regular file, and nobody's business, nothing. */
+/* Returns 0 for anything but a regular file. */
 static uint64_t bytes_on_disk(int folder, const char *name, bool *ret_is_file)
 {
 	struct stat status;
@@ -204,7 +204,7 @@ int day_file_remove(const char *folder, const struct day_file *file, struct faul
 	return 0;
 }
 
-/* The oldest ones go, so that one more may come; `ret_next` is a number that is free for `day`. */
+/* Removes the oldest ones until one more fits. `ret_next` is a free number for `day`. */
 static int make_room_for_damaged(
 	const char *folder, uint32_t day, uint32_t *ret_next, struct fault *fault)
 {
@@ -232,7 +232,7 @@ static int make_room_for_damaged(
 	return r;
 }
 
-/* The first name from `to` on that nothing has, not even what is no regular file. */
+/* Finds the first unused name from `to` on. Any kind of file occupies its name. */
 static int find_free_name(char path[DAY_PATH_BYTES], const char *folder, struct day_file *to)
 {
 	struct stat status;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the windows of one generation of a day are made of: strings, binaries, locations with their
- * names, nodes of the stack tree, threads. A day has two such dictionaries, for stacks and for
- * threads, since a host may have new processes all day long that do what the others did. Ids are
- * positions; nothing ever changes or goes, so that a window's rows stay right for as long as the
- * generation lives. What a window adds goes to disk with it, as a blob of the elements from one
- * mark to the next.
+ * The tables that the windows of one generation refer to: strings, binaries, locations with their
+ * names, nodes of the stack tree, threads. A day has two such dictionaries, one for stacks and one
+ * for threads: a host may start new processes all day that run the same code. Ids are positions.
+ * Elements never change or go, so a window's rows stay valid for the life of the generation. The
+ * elements that a window adds are written with it, as a blob from one mark to the next.
  *
  * A generation is bounded (I4): at its bounds the writer begins the next one, with empty tables.
  *
- * The columns of the blob of version 1 (column_blob.h) are in the source, by their order. Ids are
- * told as differences, since most are used first in the order in which they were made.
+ * The source lists the columns of the blob (version 1, column_blob.h) in order. Ids are stored as
+ * differences, since most are first used in the order of their creation.
  */
 #pragma once
 
@@ -21,9 +20,9 @@
 #include <stdint.h>
 
 /*
- * With the indexes of day_dictionary some 5.5 MiB for the stacks and 1 MiB for the threads. What a
- * host does in a day should fit: each generation has all of it again. Four CPUs that compile and do
- * what else people do, make 183,000 nodes and 62,000 locations.
+ * With the indexes of day_dictionary: about 5.5 MiB for stacks and 1 MiB for threads. A day of a
+ * host should fit, since each generation repeats the whole dictionary. Four CPUs that compile and
+ * run an ordinary desktop make 183,000 nodes and 62,000 locations.
  */
 enum {
 	DAY_STRING_BYTES_MAX = 1 << 19,
@@ -33,11 +32,11 @@ enum {
 	DAY_FRAMES_MAX = 1 << 14,
 	DAY_NODES_MAX = 3 << 16,
 	DAY_THREADS_MAX = 3 << 12,
-	DAY_START_UNIT_NS = 1000000, /* processes' starts are kept to the millisecond */
+	DAY_START_UNIT_NS = 1000000, /* process starts are kept to the millisecond */
 	DAY_FRAME_DEPTH_MAX = 64,
 };
 
-/* `address`: of a BINARY_SYNTHETIC location, 0, since its frame is its identity. */
+/* The `address` of a BINARY_SYNTHETIC location is 0, since its frame identifies it. */
 struct day_location {
 	uint64_t address;
 	uint32_t binary;
@@ -55,7 +54,7 @@ struct day_tables {
 	PROFILE_TABLE(struct profile_thread) threads;
 };
 
-/* How much of each table there was at some time. */
+/* The size of each table at some time. */
 struct day_mark {
 	uint32_t strings, binaries, frames, locations, nodes, threads;
 };
@@ -66,20 +65,20 @@ void day_tables_done(struct day_tables *tables);
 struct day_mark day_tables_mark(const struct day_tables *tables);
 size_t day_tables_bytes(const struct day_tables *tables);
 
-/* These return 0, -ENOMEM, or -E2BIG at the bound; they do not look for what is equal. */
+/* Add without a search for an equal element. Return 0, -ENOMEM, or -E2BIG at the bound. */
 int day_tables_add_binary(struct day_tables *tables, const struct profile_binary *binary);
 int day_tables_add_location(struct day_tables *tables, const struct day_location *location,
 	const struct profile_frame *frames);
 int day_tables_add_node(struct day_tables *tables, const struct profile_node *node);
 int day_tables_add_thread(struct day_tables *tables, const struct profile_thread *thread);
 
-/* What has come since `from`. Returns as column_writer_finish(). */
+/* Writes the elements added since `from`. Returns as column_writer_finish(). */
 int day_tables_write(const struct day_tables *tables, const struct day_mark *from, int level,
 	uint8_t **ret_blob, size_t *ret_size);
 
 /*
- * Adds what a blob has, which must begin where the tables end. Everything in it is checked (I8).
- * Returns 0, -ENOMEM, -EBADMSG or -EPROTONOSUPPORT; on failure the tables hold a part of it and are
- * good for reading what came before.
+ * Adds the elements of a blob, which must begin where the tables end. Checks everything in it (I8).
+ * Returns 0, -ENOMEM, -EBADMSG or -EPROTONOSUPPORT. On failure the tables hold a part of the blob;
+ * the elements from before stay readable.
  */
 int day_tables_read(struct day_tables *tables, const void *blob, size_t size);

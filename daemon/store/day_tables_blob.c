@@ -7,31 +7,31 @@
 #include <errno.h>
 #include <string.h>
 
-/* The order is the format's. "Signed": the difference to the same field of the element before. */
+/* The format fixes this order. "Signed" is a difference to the same field of the element before. */
 enum day_column {
-	COLUMN_HEAD,		/* struct day_mark twice: where it begins, and how many there are */
-	COLUMN_STRINGS,		/* bytes, a NUL after each */
+	COLUMN_HEAD,		/* struct day_mark twice: the start, and the number of elements */
+	COLUMN_STRINGS,		/* strings, each with its NUL */
 	COLUMN_BINARY,		/* kind, path, text_vaddr, text_bytes, text_offset */
-	COLUMN_BUILD_ID,	/* a byte for the size, and so many bytes */
-	COLUMN_SYMBOLS,		/* the same; then, where there are any, a byte for the kind */
+	COLUMN_BUILD_ID,	/* a size byte, then that many bytes */
+	COLUMN_SYMBOLS,		/* the same; then a kind byte unless empty */
 	COLUMN_LOCATION_BINARY, /* signed */
-	COLUMN_ADDRESS,		/* signed, to the location before it of the same binary */
+	COLUMN_ADDRESS,		/* signed, from the last location of the same binary */
 	COLUMN_FUNCTION,	/* signed */
 	COLUMN_FRAME_COUNT,
 	COLUMN_FRAME_FUNCTION, /* signed */
 	COLUMN_FRAME_FILE,     /* signed */
 	COLUMN_FRAME_LINE,     /* line, column */
-	COLUMN_PARENT,	       /* how far below the node, less one */
+	COLUMN_PARENT,	       /* the distance below the node, less one */
 	COLUMN_NODE_LOCATION,  /* signed */
 	COLUMN_START,	       /* signed */
 	COLUMN_TGID,	       /* signed */
-	COLUMN_TID,	       /* signed, to the tgid */
+	COLUMN_TID,	       /* signed, from the tgid */
 	COLUMN_COMM,	       /* signed; so are exe and cgroup */
 	COLUMN_EXE,
 	COLUMN_CGROUP,
 	COLUMNS,
 };
-/* A start tells a process from the next one of its number; its last digits would cost most. */
+/* A start distinguishes processes that reuse a pid. Its last digits would cost most bytes. */
 static const uint64_t start_unit_ns = DAY_START_UNIT_NS;
 _Static_assert((int)COLUMNS <= (int)COLUMN_BLOB_COLUMNS_MAX, "columns");
 
@@ -173,7 +173,7 @@ int day_tables_write(const struct day_tables *tables, const struct day_mark *fro
 
 /* --- reading --- */
 
-/* A statement each: the order of initializers is not that of evaluation. */
+/* One statement each, because C does not order the evaluation of initializers. */
 static void get_mark(struct column_reader *reader, struct day_mark *ret_mark)
 {
 	struct day_mark mark;
@@ -199,7 +199,7 @@ static int get_head(
 	return 0;
 }
 
-/* An id that is told by its difference to `last`. */
+/* Reads an id stored as its difference to `last`. */
 static uint32_t get_id(
 	struct column_reader *reader, unsigned int column, uint32_t last, uint64_t limit)
 {
@@ -245,7 +245,10 @@ static int get_id_bytes(
 	return bytes && build_id_set(ret_id, bytes, *size) == 0 ? 0 : -EBADMSG;
 }
 
-/* Its kind is one that symbols are kept by, or a name would be made of it that means another. */
+/*
+ * Reads the identity of symbols. The kind must be one that symbols are stored under: another kind
+ * would form a name that means something else.
+ */
 static int get_symbols(struct column_reader *reader, struct symbol_identity *ret_symbols)
 {
 	struct symbol_identity symbols = { 0 };
@@ -281,7 +284,7 @@ static int get_binaries(struct column_reader *reader, struct day_tables *tables,
 	return r;
 }
 
-/* The frames of a location, which are those that follow the frames of the one before. */
+/* Reads the frames of a location, which follow those of the location before. */
 static int get_frames(struct column_reader *reader, struct profile_frame *last,
 	const struct day_tables *tables, struct profile_frame *frames, uint32_t count)
 {
@@ -398,7 +401,7 @@ int day_tables_read(struct day_tables *tables, const void *blob, size_t size)
 		r = get_nodes(&reader, tables, count.nodes);
 	if (r == 0)
 		r = get_threads(&reader, tables, count.threads);
-	/* What is beyond a bound was not written by us either. */
+	/* Our writer never exceeds a bound, so a blob that does is damaged. */
 	if (r == -E2BIG || (r == 0 && (!column_reader_is_whole(&reader) ||
 					      tables->frames.count - frames != count.frames)))
 		r = -EBADMSG;

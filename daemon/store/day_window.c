@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Windows and dictionaries as rows. */
+/* Reads and writes windows and dictionaries as rows. */
 #include "store/day_database.h"
 
 #include "store/day_tables.h"
@@ -11,7 +11,7 @@ static int bind_all(sqlite3_stmt *statement, const struct day_window *window)
 {
 	int code = 0, i = 1;
 
-	/* Each code is 0 or not: which one it is, the connection remembers. */
+	/* The codes are only combined; the connection remembers which error it was. */
 	code |= sqlite3_bind_int64(statement, i++, (int64_t)window->start_ns);
 	code |= sqlite3_bind_int64(statement, i++, (int64_t)window->end_ns);
 	code |= sqlite3_bind_int64(statement, i++, (int64_t)window->monotonic_ns);
@@ -76,7 +76,7 @@ int day_database_change(struct day_database *database, enum day_statement name, 
 	return day_database_step(database, statement, fault);
 }
 
-/* A blob or text of a row into a place of `room` bytes; false where it is longer. */
+/* Copies a blob or text of a row into `room` bytes; false if it is longer. */
 static bool get_bytes(
 	sqlite3_stmt *statement, int column, void *place, size_t room, size_t *ret_size)
 {

@@ -31,7 +31,7 @@ static int make_maps(struct generation_reader *reader)
 	return reader->node_is_needed ? 0 : -ENOMEM;
 }
 
-/* A parent comes before its children. */
+/* Asks which binaries are wanted. One pass marks the nodes: parents come before children. */
 static int ask_for_binaries(struct generation_reader *reader)
 {
 	const struct store_selection *selection = reader->selection;
@@ -155,7 +155,7 @@ static int carry_frames(struct generation_reader *reader, const struct day_locat
 	return r;
 }
 
-/* One that is in a binary, with the frames that it has, if it has any. */
+/* Copies a location in a binary, with its frames, if any. */
 static int carry_place(
 	struct generation_reader *reader, const struct day_location *location, uint32_t *ret_id)
 {
@@ -201,7 +201,7 @@ static int carry_location(struct generation_reader *reader, uint32_t number, uin
 	return 0;
 }
 
-/* A node whose parent is known. */
+/* Copies a node whose parent is already mapped. */
 static int carry_node(struct generation_reader *reader, uint32_t number)
 {
 	const struct profile_node *node = &reader->tables.nodes.items[number];
@@ -213,7 +213,7 @@ static int carry_node(struct generation_reader *reader, uint32_t number)
 			       &reader->nodes[number]);
 }
 
-/* A parent comes before its children. */
+/* One pass in order of ids suffices: parents come before children. */
 int generation_reader_carry(struct generation_reader *reader)
 {
 	const struct profile_node *nodes = reader->tables.nodes.items;

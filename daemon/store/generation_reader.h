@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the ids of a dictionary of a day, in one generation, to those of the profile that is being
- * read: each is carried over when a sample needs it. Tables and maps together take some 8 MiB at
- * the bounds of a generation.
+ * Maps the ids of one generation of a day's dictionary to those of the profile being read. Each
+ * element is copied when a sample needs it. Tables and maps together take about 8 MiB at the bounds
+ * of a generation.
  */
 #pragma once
 
@@ -19,42 +19,45 @@ struct generation_reader {
 	enum day_part part;
 	int64_t generation;
 	struct day_tables tables;
-	/* By id of the tables; UINT32_MAX: not yet known. */
+	/* Indexed by id of the tables; UINT32_MAX: not yet known. */
 	uint32_t *strings, *binaries, *locations, *nodes, *threads;
 	bool *node_is_wanted; /* NULL: all are */
-	bool *node_is_needed; /* to be carried over */
+	bool *node_is_needed; /* to be copied */
 };
 
 enum { THREAD_NOT_WANTED = UINT32_MAX - 1 };
 
 /*
- * Reads the dictionary of a generation into a reader whose borrowed fields and part are set; what
- * it had before goes. Returns 0, -ENOMEM, -EBADMSG or another -errno with `fault`, and the reader
- * is empty then.
+ * Reads the dictionary of a generation. The caller has set the borrowed fields and the part;
+ * earlier contents are dropped. Returns 0, -ENOMEM, -EBADMSG or another -errno with `fault`; on
+ * error the reader is empty.
  */
 int generation_reader_load(struct generation_reader *reader, struct day_database *database,
 	int64_t generation, struct fault *fault);
 void generation_reader_done(struct generation_reader *reader);
 
 /*
- * Of the stacks: carries over all nodes that were said to be needed. In the order of their ids, for
- * the sake of the processor's caches, since all are looked for in the profile. Returns 0, -ENOMEM
- * or -E2BIG, of the profile.
+ * Copies all needed nodes of the stacks to the profile. It does so in the order of their ids, for
+ * the CPU caches, since each is searched for in the profile. Returns 0, -ENOMEM, or -E2BIG from the
+ * profile.
  */
 int generation_reader_carry(struct generation_reader *reader);
 
-/* The id must be valid. */
+/* Marks a node as needed. The id must be valid. */
 static inline void generation_reader_need(struct generation_reader *reader, uint32_t node)
 {
 	reader->node_is_needed[node] = true;
 }
 
-/* That was needed, and was carried over. */
+/* The profile's id of a needed node, after generation_reader_carry(). */
 static inline uint32_t generation_reader_node(const struct generation_reader *reader, uint32_t node)
 {
 	return reader->nodes[node];
 }
 
-/* Of the threads; the id must be valid. THREAD_NOT_WANTED is an answer, too. Returns likewise. */
+/*
+ * Copies a thread; the id must be valid. `ret_thread` may be THREAD_NOT_WANTED. Returns 0, -ENOMEM,
+ * or -E2BIG from the profile.
+ */
 int generation_reader_thread(
 	struct generation_reader *reader, uint32_t thread, uint32_t *ret_thread);

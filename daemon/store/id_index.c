@@ -25,7 +25,7 @@ uint32_t id_index_find(const struct id_index *index, uint64_t hash, id_index_equ
 
 	if (index->capacity == 0)
 		return ID_INDEX_NONE;
-	/* A quarter at least is empty. */
+	/* At least a quarter of the slots is empty, so the search ends. */
 	for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
 		uint32_t id = index->slots[i];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * As base/hash_index.h, in half of the memory: of an element it keeps the id alone, and asks for
- * its hash anew when it grows. For tables of some hundred thousand elements whose equality is soon
- * told. Not thread-safe; bounded by the table.
+ * A hash index like base/hash_index.h in half the memory: it stores ids only and recomputes hashes
+ * when it grows. Meant for tables of some hundred thousand elements that are cheap to compare. Not
+ * thread-safe; bounded by the table.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ size_t id_index_bytes(const struct id_index *index);
 uint32_t id_index_find(const struct id_index *index, uint64_t hash, id_index_equal equal,
 	const void *owner, const void *key);
 
-/* Makes sure that the next id_index_insert() succeeds. Returns 0, -ENOMEM or -E2BIG. */
+/* Ensures that the next id_index_insert() succeeds. Returns 0, -ENOMEM or -E2BIG. */
 int id_index_reserve(struct id_index *index, id_index_hash hash, const void *owner);
 
-/* Adds an element that id_index_find() has missed, after id_index_reserve(). */
+/* Adds an element that id_index_find() missed. Call id_index_reserve() first. */
 void id_index_insert(struct id_index *index, uint64_t hash, uint32_t id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the reader share: store_reader.c and store_read.c. */
+/* Internals of the reader, shared by store_reader.c and store_read.c. */
 #pragma once
 
 #include "store/day_database.h"
@@ -9,7 +9,7 @@ struct store_reader {
 	char *folder;
 };
 
-/* -EBADMSG: the day is damaged, and the next one's turn has come. */
+/* Returns 0 or -errno. -EBADMSG means that the day is damaged: the next day follows. */
 typedef int (*reader_day_function)(
 	void *context, struct day_database *database, struct fault *fault);
 
@@ -17,6 +17,6 @@ typedef int (*reader_day_function)(
 int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
 	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault);
 
-/* DAY_WINDOWS or DAY_FOLDS: those that overlap the time. */
+/* Prepares DAY_WINDOWS or DAY_FOLDS for the windows that overlap the time. */
 int day_database_windows(struct day_database *database, enum day_statement name, uint64_t start_ns,
 	uint64_t end_ns, sqlite3_stmt **ret_statement, struct fault *fault);

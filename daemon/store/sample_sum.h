@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sums by (thread, node), for the many windows that have the same ones. Not thread-safe; bounded by
- * its owner, who empties it.
+ * A hash table of sums by (thread, node), for many windows that share these pairs. Not thread-safe.
+ * The owner bounds and empties it.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 struct sample_sum {
 	struct sample_sum_slot {
-		uint64_t key; /* thread + 1 above, node below; 0: free */
+		uint64_t key; /* upper half: thread + 1, lower half: node; 0: free */
 		uint64_t value;
 	} * slots;
 	size_t capacity; /* 0 or a power of two */
@@ -19,20 +19,20 @@ struct sample_sum {
 
 void sample_sum_done(struct sample_sum *sum);
 
-/* Forgets the sums and keeps the memory. */
+/* Removes all sums and keeps the memory for reuse. */
 void sample_sum_clear(struct sample_sum *sum);
 
-/* `thread` < UINT32_MAX. Returns 0, -ENOMEM, or -E2BIG where there are more than `limit` sums. */
+/* Adds `value`; `thread` < UINT32_MAX. Returns 0, -ENOMEM, or -E2BIG beyond `limit` sums. */
 int sample_sum_add(
 	struct sample_sum *sum, uint32_t thread, uint32_t node, uint64_t value, size_t limit);
 
-/* Multiplied by 2^64 / φ, the upper bits are well mixed. */
+/* Multiplication by 2^64 / φ mixes the upper bits well. */
 static inline size_t sample_sum_place(const struct sample_sum *sum, uint64_t key)
 {
 	return (size_t)(key * 0x9e3779b97f4a7c15U >> 24) & (sum->capacity - 1);
 }
 
-/* Has the processor fetch what sample_sum_add() will soon look at. */
+/* Prefetches the slot for a coming sample_sum_add(). */
 static inline void sample_sum_expect(const struct sample_sum *sum, uint32_t thread, uint32_t node)
 {
 	if (sum->capacity > 0)

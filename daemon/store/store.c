@@ -18,7 +18,7 @@ const struct store_limits store_default_limits = {
 	.minutes_s = 2 * 86400,
 };
 
-/* It stays when the store is closed, and says nothing but by the lock on it. */
+/* The lock file stays when the store closes; only the lock on it has a meaning. */
 static int take_lock(const char *folder, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int directory = -1, fd = -1;
@@ -112,7 +112,7 @@ int store_part_next_generation(struct store_part *part)
 	return 0;
 }
 
-/* What was written of the last generation; where that cannot be read the next one begins. */
+/* Loads the last generation from disk. If it is unreadable, the next one begins. */
 static int load_part(struct store *store, enum day_part name, struct fault *fault)
 {
 	struct store_part *part = &store->parts[name];
@@ -139,8 +139,8 @@ static int load_part(struct store *store, enum day_part name, struct fault *faul
 }
 
 /*
- * A database that was removed or replaced would take windows that nobody could read. Closed, it
- * may leave its -wal, which is no part of the one that takes its place.
+ * Closes databases that were removed or replaced: windows appended to them would be unreadable.
+ * Closing may leave a -wal that does not belong to the new database, so orphans are removed.
  */
 static int leave_what_is_gone(struct store *store, struct fault *fault)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The history on the host (I7): windows, each a profile of some seconds, in SQLite databases, one a
- * day (UTC), "<folder>/2026-11-20.db". A day has a dictionary of what its windows are made of, and
- * per window a compressed column blob of (thread, stack, count), so that the size stays near the
- * information in it. A window and what it adds to the dictionary are one transaction: whatever was
- * appended is readable after kill -9, and of what was not there is nothing. A database that is
- * damaged is set aside under another name, and a new one begun.
+ * The history on the host (I7): windows, each a profile of some seconds, in one SQLite database a
+ * day (UTC), "<folder>/2026-11-20.db". Each day has a dictionary of strings, stacks and threads.
+ * Each window is a compressed column blob of (thread, stack, count) that refers to the dictionary,
+ * so the size stays near the information content. A window and its additions to the dictionary are
+ * one transaction: after kill -9 every appended window is readable and no partial one remains. A
+ * damaged database is renamed (set aside) and a new one begun.
  *
- * Beside the windows are folds: what many of them hold, with threads merged. They are made by
- * store_maintain(), and may be missing: then the windows are read.
+ * store_maintain() also makes folds: the sum of many windows, with threads merged. Folds are
+ * optional; without one, the reader reads the windows.
  *
- * Not kept are the times of single samples within a window (those that are read have the times of
- * what they were summed up from), and the starts of processes below a millisecond.
+ * The store does not keep the times of single samples within a window: samples that are read have
+ * the times of the windows they were summed from. Process starts are kept to the millisecond.
  *
- * Names of binaries' functions are not in it (I2): they come late, from the symbol cache. Names of
- * kernel and JIT code are, since nobody could find them later.
+ * Function names of binaries are not stored (I2): they come later, from the symbol cache. Names of
+ * kernel and JIT code are stored, since they cannot be found later.
  *
- * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min; what is too
- * large to be merged is merged in parts), days go as a whole, the oldest first; age counts from the
- * last day but one, so that a clock that was set ahead for a day costs nothing. Reading does not
- * disturb writing: each reader has a connection of its own. A writer is one owner's, one thread's;
- * it takes 8 MiB at most, and a sixth of the profile that is appended.
+ * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min); windows too
+ * large to merge are merged in parts. Whole days are removed, the oldest first. Age counts from the
+ * last day but one, so a clock that was set ahead for a day deletes no history. Each reader has its
+ * own connection and does not block the writer. A writer belongs to one owner and one thread. It
+ * takes at most 8 MiB, plus a sixth of the profile being appended.
  */
 #pragma once
 
@@ -35,28 +35,27 @@
 struct store;
 
 struct store_limits {
-	uint64_t bytes;	    /* of all databases, on disk; 1 GiB */
-	uint64_t age_s;	    /* 30 days */
-	uint64_t minute_s;  /* older windows are of a minute: 2 h */
-	uint64_t minutes_s; /* older ones of ten: 2 days */
+	uint64_t bytes;	    /* of all databases, on disk; default 1 GiB */
+	uint64_t age_s;	    /* default 30 days */
+	uint64_t minute_s;  /* windows older than this are merged to 1 min; default 2 h */
+	uint64_t minutes_s; /* windows older than this are merged to 10 min; default 2 days */
 };
 extern const struct store_limits store_default_limits;
 
-/* What is known of a window besides its profile. */
+/* Facts about a window that its profile lacks. */
 struct store_window {
-	uint8_t boot_id[16]; /* /proc/sys/kernel/random/boot_id */
-	uint64_t
-		monotonic_ns; /* CLOCK_MONOTONIC of its beginning, to tell when the clock was set */
+	uint8_t boot_id[16];   /* /proc/sys/kernel/random/boot_id */
+	uint64_t monotonic_ns; /* CLOCK_MONOTONIC at its start; shows when the clock was set */
 	/*
-	 * Of samples that came late, for the window with the same boot_id and monotonic_ns, which
-	 * is there already: their accounts are in it.
+	 * This window holds late samples of the stored window with the same boot_id and
+	 * monotonic_ns. The accounts of that window already include them.
 	 */
 	bool is_supplement;
 };
 
 /*
- * Opens the folder, which must be there, for writing, and finishes what a crash has left. One
- * writer at a time: -EBUSY. Returns 0 or -errno with `fault`.
+ * Opens an existing folder for writing and completes what a crash left unfinished. Returns 0 or
+ * -errno with `fault`; -EBUSY if another writer has it open.
  */
 int store_open(const char *folder, const struct store_limits *limits, struct store **ret_store,
 	struct fault *fault);
@@ -64,16 +63,16 @@ void store_close(struct store *store);
 DEFINE_CLEANUP(struct store, store_close);
 
 /*
- * Appends a window: profile->start_ns to end_ns, CLOCK_REALTIME, decide the day and may lie before
- * what was appended last, when the clock was set. Returns 0; or -errno with `fault`: -ENOSPC,
- * -EROFS, -EIO … nothing was appended, and the next call tries afresh.
+ * Appends a window. profile->start_ns to end_ns (CLOCK_REALTIME) select the day. They may lie
+ * before the last appended window if the clock was set. Returns 0 or -errno with `fault`. On
+ * -ENOSPC, -EROFS, -EIO and so on nothing was appended, and the next call starts afresh.
  */
 int store_append(struct store *store, const struct store_window *window,
 	const struct profile *profile, struct fault *fault);
 
 /*
- * Makes old windows coarser and keeps to the limits, in steps of some milliseconds until `until_ns`
- * (CLOCK_MONOTONIC). Returns 1 where there is more to do, 0, or -errno with `fault`.
+ * Makes old windows coarser and enforces the limits, in steps of some milliseconds, until
+ * `until_ns` (CLOCK_MONOTONIC). Returns 1 if work remains, 0 if not, or -errno with `fault`.
  */
 int store_maintain(
 	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault);
@@ -82,7 +81,7 @@ int store_maintain(
 
 struct store_reader;
 
-/* A folder that need not be there: it is empty then. Returns 0 or -errno with `fault`. */
+/* Opens a folder for reading; a missing folder reads as empty. Returns 0 or -errno with `fault`. */
 int store_reader_open(const char *folder, struct store_reader **ret_reader, struct fault *fault);
 void store_reader_close(struct store_reader *reader);
 DEFINE_CLEANUP(struct store_reader, store_reader_close);
@@ -90,47 +89,47 @@ DEFINE_CLEANUP(struct store_reader, store_reader_close);
 struct store_thread {
 	uint64_t process_start_ns;
 	uint32_t tgid, tid;
-	const char *comm, *exe, *cgroup; /* borrowed; "" where it is not known */
+	const char *comm, *exe, *cgroup; /* borrowed; "" if unknown */
 };
 
 struct store_selection {
-	uint64_t start_ns, end_ns; /* CLOCK_REALTIME; windows that overlap it, whole */
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME; windows that overlap it are read whole */
 	/*
-	 * Threads are told apart by their command, executable and cgroup alone: their tgid, tid and
+	 * Merges threads of equal command, executable and cgroup: their tgid, tid and
 	 * process_start_ns are 0. A day of a busy host has more threads than a profile holds.
 	 */
 	bool merges_threads;
 	/*
-	 * wants_thread() asks for tgid, tid or process_start_ns. Else, where threads are merged,
-	 * these are 0 there as well, and history is read that was merged before: many times faster.
+	 * wants_thread() uses tgid, tid or process_start_ns. If false and merges_threads is set,
+	 * these are 0 in its argument, too, and the reader uses folds: many times faster.
 	 */
 	bool wants_processes;
 	/*
-	 * Asked once for each thread that has samples; again where a busy day has several
-	 * dictionaries. NULL: all are wanted.
+	 * Called once for each thread that has samples, or once per dictionary if a busy day has
+	 * several. NULL selects all threads.
 	 */
 	bool (*wants_thread)(void *context, const struct store_thread *thread);
 	/*
-	 * Asked once for each binary, likewise: a sample is wanted if its stack has one that is.
-	 * NULL: all are.
+	 * Called once for each binary, or once per dictionary. A sample is selected if its stack
+	 * has a selected binary. NULL selects all.
 	 */
 	bool (*wants_binary)(void *context, const struct profile_binary *binary, const char *path);
-	const char *event; /* NULL: that of the first window */
+	const char *event; /* NULL: the event of the first window */
 	void *context;
 };
 
 struct store_found {
 	uint64_t windows, supplements;
-	uint64_t start_ns, end_ns; /* of the first and the last window; 0: none */
-	uint64_t days_damaged;	   /* that could not be read */
+	uint64_t start_ns, end_ns; /* of the first and the last window; 0 if there is none */
+	uint64_t days_damaged;	   /* days that could not be read */
 	bool has_other_events;
-	/* The accounts of all windows, whoever was selected, are in the profile. */
+	/* The profile has the accounts of all windows, whatever threads were selected. */
 };
 
 /*
- * Merges the selected windows into one profile, whose binaries lack names. Windows of different
- * periods are brought to the shortest, with their accounts, so that totals stay true. Returns 0,
- * -E2BIG where `profile_bytes` do not suffice, or -errno with `fault`.
+ * Merges the selected windows into one profile, whose binaries lack names. Windows of longer
+ * periods are rescaled to the shortest period, with their accounts, so totals stay true. Returns 0,
+ * -E2BIG if `profile_bytes` do not suffice, or another -errno with `fault`.
  */
 int store_reader_read(struct store_reader *reader, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,
@@ -140,7 +139,7 @@ int store_reader_read(struct store_reader *reader, const struct store_selection 
 struct store_window_line {
 	uint8_t boot_id[16];
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
-	uint64_t monotonic_ns;	   /* CLOCK_MONOTONIC of its beginning */
+	uint64_t monotonic_ns;	   /* CLOCK_MONOTONIC at its start */
 	uint64_t period_ns;
 	uint64_t samples;
 	uint64_t bytes; /* of its blobs */

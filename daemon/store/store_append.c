@@ -11,21 +11,21 @@
 enum {
 	RUN_ROWS = 32,
 	RUN_ELEMENTS = 8192,
-	GENERATIONS = 4,    /* at the least, of a day that takes all that the limit allows */
-	ROWS_MAX = 1 << 15, /* half a MiB of them; what is more becomes a supplement */
+	GENERATIONS = 4,    /* at least, in a day that fills the byte limit */
+	ROWS_MAX = 1 << 15, /* half a MiB; further rows become a supplement */
 };
 
 /*
- * A window on its way to disk. Where it does not fit into what is left of a generation, some of its
- * rows go with this one and the others with the next, as a supplement of the first.
+ * A window being written. If the current generation lacks room, the rows so far go with it. The
+ * other rows go with the next generation, as a supplement of the window.
  */
 struct appending {
 	struct store *store;
 	const struct profile *profile;
 	struct day_window window;
 	struct day_mapping mappings[DAY_PARTS];
-	struct window_rows rows;	       /* that are not yet written */
-	struct store_written saved[DAY_PARTS]; /* with this transaction */
+	struct window_rows rows;	       /* not yet written */
+	struct store_written saved[DAY_PARTS]; /* the state after this transaction */
 	struct fault *fault;
 };
 
@@ -67,7 +67,7 @@ static int drop_run(struct appending *appending, enum day_part name)
 	return day_database_step(store->database, statement, appending->fault);
 }
 
-/* Rows that are large are well as they are: to write them anew would take memory. */
+/* Large dictionary rows stay as they are: rewriting them would take memory. */
 static bool is_long(const struct store_written *written)
 {
 	const struct day_mark *from = &written->run_mark, *to = &written->mark;
@@ -75,7 +75,10 @@ static bool is_long(const struct store_written *written)
 	return to->nodes - from->nodes > RUN_ELEMENTS || to->threads - from->threads > RUN_ELEMENTS;
 }
 
-/* What the dictionary has that is not on disk, be it of a window before that failed. */
+/*
+ * Writes all dictionary elements that are not on disk, including those of an earlier window that
+ * failed.
+ */
 static int write_dictionary(struct appending *appending, enum day_part name)
 {
 	struct store_part *part = &appending->store->parts[name];
@@ -112,7 +115,7 @@ static int write_dictionary(struct appending *appending, enum day_part name)
 	return 0;
 }
 
-/* The rows at hand, with what they need of the dictionaries. */
+/* Writes the rows at hand and the dictionary elements that they need. */
 static int write_rows(struct appending *appending)
 {
 	struct store *store = appending->store;
@@ -146,7 +149,7 @@ static int write_rows(struct appending *appending)
 	return 0;
 }
 
-/* Rows that refer to the generation that ends are written first. */
+/* Writes the rows that refer to the current generation, then begins the next one. */
 static int next_generation(struct appending *appending, enum day_part name)
 {
 	struct store_part *part = &appending->store->parts[name];
@@ -178,7 +181,7 @@ static int find_node(struct appending *appending, uint32_t node, uint32_t *ret_n
 	return day_dictionary_node(dictionary, &appending->mappings[DAY_STACKS], node, ret_node);
 }
 
-/* What an empty generation has no room for has none anywhere: then it is -E2BIG indeed. */
+/* Returns -E2BIG only if even an empty generation has no room for the sample. */
 static int add_sample(struct appending *appending, const struct profile_sample *sample)
 {
 	struct window_row row = { .count = sample->count };
@@ -206,7 +209,7 @@ static int add_sample(struct appending *appending, const struct profile_sample *
 	return r;
 }
 
-/* By thread and node, as they are written: ids that are new come in their order then. */
+/* Orders by thread and node, as rows are written, so that new ids ascend in that order. */
 static int compare_samples(const void *a, const void *b, void *context)
 {
 	const struct profile *profile = context;
@@ -263,15 +266,15 @@ static int append_once(struct appending *appending)
 		r = day_database_commit(database, appending->fault);
 	else
 		day_database_rollback(database);
-	/* What was not written of the dictionary goes with the next window. */
+	/* On failure, the unwritten part of the dictionary goes with the next window. */
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
 		store->parts[part].saved = appending->saved[part];
 	return r;
 }
 
 /*
- * A day that grows by a part of the limit begins a generation, though its dictionary has room: what
- * goes where there is but one day is a generation, and must not be all there is.
+ * Begins a generation when the day has grown by a part of the byte limit, even if the dictionary
+ * has room. If only one day is left, deletion removes whole generations, so the day needs several.
  */
 static int keep_generations_small(struct store *store, struct fault *fault)
 {
@@ -289,7 +292,7 @@ static int keep_generations_small(struct store *store, struct fault *fault)
 	}
 	if (r < 0)
 		return r;
-	/* Something else of it went. */
+	/* Other parts of the day were deleted. */
 	if (used < store->begun_bytes)
 		store->begun_bytes = used;
 	return used - store->begun_bytes < store->limits.bytes / GENERATIONS
@@ -317,7 +320,7 @@ static int append_to_day(struct store *store, const struct day_window *window,
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		day_mapping_done(&appending.mappings[part]);
 	free(appending.rows.items);
-	/* A connection that failed for good is no base for the next attempt. */
+	/* After a permanent error, the next attempt needs a new connection. */
 	if (r < 0 && r != -ENOSPC && r != -ENOMEM && r != -EBUSY && r != -E2BIG)
 		store_leave_day(store);
 	return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A busy host has new processes all day long, and their rows are most of what there is to read.
- * Who asks for no single process reads folds instead: windows whose threads are merged by comm, exe
- * and cgroup, for ten minutes, four hours and a day. The threads of folds have a dictionary of
- * their own; nodes are those of the windows.
+ * On a busy host new processes start all day, and their rows are most of the data to read. Queries
+ * that need no single process read folds instead: windows whose threads are merged by comm, exe and
+ * cgroup, over ten minutes, four hours and a day. Folded threads have their own dictionary; nodes
+ * are those of the windows.
  */
 #include "store/accounts_blob.h"
 #include "store/day_dictionary.h"
@@ -16,16 +16,16 @@
 
 enum {
 	NOT_KNOWN = UINT32_MAX,
-	/* What fits into half of a table of 1 MiB. */
+	/* Fills half of a table of 1 MiB. */
 	FOLD_ROWS_MAX = (1 << 15) - 1,
 };
 
 struct folding {
 	struct merge_group *group;
 	struct day_tables threads; /* of the windows */
-	uint32_t *folded;	   /* by id of these, in the dictionary */
+	uint32_t *folded;	   /* maps ids of `threads` to ids of `dictionary` */
 	struct day_dictionary dictionary;
-	struct day_mark written; /* of the dictionary, on disk */
+	struct day_mark written; /* the part of the dictionary on disk */
 	int64_t generation;
 	struct sample_sum sum;
 };
@@ -56,7 +56,7 @@ static int load_threads(struct folding *folding)
 	return 0;
 }
 
-/* An empty one, of a generation that is not on disk. */
+/* Begins an empty dictionary, whose generation is not on disk. */
 static int next_generation(struct folding *folding)
 {
 	int r;
@@ -113,8 +113,8 @@ static int add_window(struct folding *folding, const struct day_window *window)
 	struct merge_group *group = folding->group;
 	struct window_reader reader;
 	struct window_row row;
-	size_t left = MERGE_BYTES_MAX; /* one after the other */
-	/* Which nodes are valid is their readers' affair. */
+	size_t left = MERGE_BYTES_MAX; /* each window alone may use all of it */
+	/* Readers check the nodes. */
 	int r = merge_group_open_window(
 		group, window, (uint32_t)folding->threads.threads.count, &left, &reader);
 
@@ -129,7 +129,7 @@ static int add_window(struct folding *folding, const struct day_window *window)
 	return r;
 }
 
-/* -ENOSPC: the dictionary is full. */
+/* Returns -ENOSPC if the dictionary is full. */
 static int add_windows(struct folding *folding)
 {
 	int r = 0;
@@ -146,7 +146,7 @@ static int compare_slots(const void *a, const void *b)
 	return (first->key > second->key) - (first->key < second->key);
 }
 
-/* The keys are in the order of rows: by thread and node. The free ones come first. */
+/* Keys sort in row order: by thread, then node. Free slots (key 0) sort first. */
 static int write_body(struct folding *folding, struct merge_product *product)
 {
 	struct sample_sum *sum = &folding->sum;
@@ -191,7 +191,7 @@ static int fold(struct folding *folding)
 		r = add_windows(folding);
 	if (r != -ENOSPC)
 		return r;
-	/* What an empty generation has no room for has none anywhere. */
+	/* Retry with an empty generation. If that lacks room, too, the fold is -E2BIG. */
 	sample_sum_clear(&folding->sum);
 	memset(folding->folded, 0xff, folding->threads.threads.count * sizeof(*folding->folded));
 	r = next_generation(folding);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Days go as a whole, the oldest first. Only where there is but one left does a part of it go: its
- * first generation.
+ * Deletes history beyond the limits: whole days, the oldest first. If only one day is left, its
+ * first generation goes.
  *
- * Days that are over also make room where the file system has less of it than the limit: else a
- * small disk, once it is full, would keep the old ones and take no new window ever. What is removed
- * may be free only later (XFS and btrfs give it back in the background, and a day that a reader has
- * open when that is closed): the room is measured once for all that goes.
+ * Past days are also deleted if the file system has less room than the byte limit. Otherwise a
+ * small disk, once full, would keep old days and never accept a new window. The file system may
+ * free deleted space late: XFS and btrfs free it in the background, and a file that a reader has
+ * open is freed when the reader closes it. The room is therefore measured once for all deletions.
  */
 #include "base/clock.h"
 #include "store/day_file.h"
@@ -17,8 +17,8 @@
 #include <sys/statvfs.h>
 
 /*
- * What is left free: for others a hundredth, and no more than this; on a small disk what writing a
- * window takes, which is hardly more than the -wal keeps.
+ * Space to leave free: a hundredth of the file system for others, up to a bound. On a small disk at
+ * least the space that writing a window takes, hardly more than the -wal keeps.
  */
 enum {
 	RESERVE_PARTS = 100,
@@ -39,8 +39,9 @@ static int remove_file(struct store *store, const struct day_file *file, struct 
 }
 
 /*
- * What is older than the limit. Age counts from the day before the last one that there is, or from
- * now: a clock that was set ahead for a while, and made one day far off, must not cost the history.
+ * True if the day is older than the limit. Age counts from now or from the last day but one,
+ * whichever is earlier. A clock that was set ahead for a while makes one distant day, which must
+ * not delete the history.
  */
 static bool is_too_old(const struct store *store, const struct day_files *files, uint64_t now_ns,
 	const struct day_file *file)
@@ -71,7 +72,10 @@ static int drop_rows(struct day_database *database, enum day_statement name, int
 	return day_database_step(database, statement, fault);
 }
 
-/* And of the threads what no window that is left refers to. */
+/*
+ * Deletes a generation of stacks with its windows, and the thread generations that no remaining
+ * window uses.
+ */
 static int drop_generation(
 	struct day_database *database, int64_t generation, int64_t threads, struct fault *fault)
 {
@@ -120,7 +124,7 @@ int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fau
 		return fault_set(fault, -errno, "cannot tell the room in %s: %s", store->folder,
 			strerror(errno));
 	*ret_bytes = UINT64_MAX;
-	/* Some have no bound, or tell of none. */
+	/* Some file systems have no size or report none. */
 	if (disk.f_blocks == 0 ||
 		__builtin_mul_overflow((uint64_t)disk.f_blocks, disk.f_frsize, &size) ||
 		__builtin_mul_overflow((uint64_t)disk.f_bavail, disk.f_frsize, &room) ||
@@ -134,7 +138,9 @@ int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fau
 	return 0;
 }
 
-/* The first generation of the day goes, once the pages of the last one that went are free. */
+/*
+ * Deletes the day's first generation, after shrinking has released the pages of the last deletion.
+ */
 static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fault)
 {
 	struct store_part *stacks = &store->parts[DAY_STACKS];
@@ -146,7 +152,10 @@ static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fau
 		r = day_database_shrink(store->database, fault);
 	if (r != 0)
 		return r;
-	/* What a reader holds in the -wal is given back later, and no reason to drop more. */
+	/*
+	 * Pages in a -wal that a reader holds are released later. They are no reason to delete
+	 * more.
+	 */
 	r = store->database->is_held ? day_database_used(store->database, &bytes, fault)
 				     : measure(store, &bytes, fault);
 	if (r == 0)
@@ -161,7 +170,7 @@ static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fau
 	return r < 0 ? r : 1;
 }
 
-/* The disk alone takes none that is appended to. */
+/* Lack of disk space alone never deletes a day that is still being written. */
 static bool is_in_use(const struct day_file *file, size_t days, uint64_t now_ns)
 {
 	return days == 1 || file->day >= day_of(now_ns);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Windows become coarser with age: those of a minute become one, later those of ten. And they are
- * folded (store_fold.c): those of ten minutes into one, and folds into coarser ones. A step takes
- * the first slot that has windows of the stage, and of those the first and all that go with it; the
- * others are the next step's. One transaction a step: a crash leaves the one or the other.
+ * Makes windows coarser with age: the windows of a minute become one, later those of ten minutes.
+ * Also folds the windows of ten minutes into one (store_fold.c), and merges folds into coarser
+ * ones. A step takes the first slot that has windows of the stage, and merges the first window with
+ * all that belong to it; later steps take the others. Each step is one transaction, so a crash
+ * leaves the old windows or the new one.
  */
 #include "base/clock.h"
 #include "store/accounts_blob.h"
@@ -16,14 +17,14 @@
 
 enum { MINUTE_S = 60, HOUR_S = 3600 };
 
-/* Further apart than that in any clock, two windows are not one stretch of time. */
+/* Two windows are contiguous only if no clock shows a larger gap. */
 static const uint64_t gap_ns = NSEC_PER_SEC;
 
-/* In this order, as each goes on with what the ones before it have made. */
+/* In this order, because each stage uses the results of the earlier ones. */
 static const struct stage {
-	uint32_t from, to; /* levels; `from` is of no meaning where windows are folded */
+	uint32_t from, to; /* levels; `from` is unused if the stage folds */
 	uint64_t width_s;
-	bool folds, is_late; /* after minutes_s instead of minute_s */
+	bool folds, is_late; /* is_late: after minutes_s instead of minute_s */
 } stages[STORE_STAGES] = {
 	{ .from = 0, .to = 1, .width_s = MINUTE_S },
 	{ .to = DAY_FOLD_LEVEL, .width_s = 10 * MINUTE_S, .folds = true },
@@ -40,7 +41,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) <= gap_ns;
 }
 
-/* Does it go on where the group ends, by both clocks? */
+/* True if the window continues the group by both clocks and matches it otherwise. */
 static bool belongs(const struct merge_group *group, const struct day_window *window)
 {
 	const struct day_window *merged = &group->merged;
@@ -78,7 +79,7 @@ static void join(struct merge_group *group, const struct day_window *window)
 	group->windows[group->count++] = *window;
 }
 
-/* The first half of the windows, which has the one in the middle. */
+/* Keeps the first half of the windows, including the middle one. */
 static void halve(struct merge_group *group)
 {
 	size_t count = (group->count + 1) / 2;
@@ -88,7 +89,10 @@ static void halve(struct merge_group *group)
 		join(group, &group->windows[i]);
 }
 
-/* A row that is damaged is a group of its own, once it is the first. */
+/*
+ * Reads the next group. A damaged row at the start forms its own group; later ones wait for their
+ * turn.
+ */
 static int read_group(
 	struct merge_group *group, const struct stage *stage, uint64_t first_ns, uint64_t end_ns)
 {
@@ -152,7 +156,7 @@ static int open_sources(const struct merge_group *group, struct source *sources)
 	size_t left = MERGE_BYTES_MAX;
 
 	for (size_t i = 0; i < group->count; i++) {
-		/* Which ids are valid is their readers' affair. */
+		/* Readers check the ids. */
 		int r = merge_group_open_window(
 			group, &group->windows[i], UINT32_MAX, &left, &sources[i].reader);
 
@@ -164,7 +168,7 @@ static int open_sources(const struct merge_group *group, struct source *sources)
 	return 0;
 }
 
-/* The next row of all sources, summed up; false at the end. */
+/* Returns the next row of all sources, summed; false at the end. */
 static int next_row(struct source *sources, size_t count, struct window_row *ret_row)
 {
 	struct window_row row = { 0 };
@@ -237,7 +241,7 @@ static int merge(struct merge_group *group, struct merge_product *ret_product)
 	return r;
 }
 
-/* What cannot be merged stays as it is, and is not looked at again. */
+/* Keeps windows that cannot be merged, and marks them so that they are not tried again. */
 static int keep(struct merge_group *group, const struct stage *stage)
 {
 	int r = 0;
@@ -250,7 +254,7 @@ static int keep(struct merge_group *group, const struct stage *stage)
 	return r;
 }
 
-/* What was merged goes; what was folded stays, and refers to the fold. */
+/* Deletes merged windows. Folded ones stay and refer to the fold. */
 static int leave(struct merge_group *group, const struct stage *stage, int64_t merged)
 {
 	struct day_database *database = group->database;
@@ -295,7 +299,7 @@ static int merge_group(struct merge_group *group, const struct stage *stage)
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	int r = -EBADMSG;
 
-	/* What is too large in sum is made of fewer. */
+	/* If the group is too large, retry with fewer windows. */
 	while (!group->is_damaged) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
@@ -303,7 +307,7 @@ static int merge_group(struct merge_group *group, const struct stage *stage)
 			break;
 		halve(group);
 	}
-	/* A window that is damaged or too large stays as it is. */
+	/* A damaged or too large window stays unchanged. */
 	if (r < 0 && r != -EBADMSG && r != -E2BIG)
 		return r;
 	day_database_rollback(group->database);
@@ -334,7 +338,7 @@ static int merge_slot(struct day_database *database, const struct stage *stage, 
 	return r;
 }
 
-/* The start of the first window of the stage; UINT64_MAX: there is none. */
+/* Returns the start of the first window of the stage, or UINT64_MAX if there is none. */
 static int find_first(struct day_database *database, const struct stage *stage, uint64_t end_ns,
 	uint64_t *ret_first_ns, struct fault *fault)
 {
@@ -356,7 +360,7 @@ static int find_first(struct day_database *database, const struct stage *stage, 
 	return 0;
 }
 
-/* One slot of the day before `end_ns`; 0: it has none, and no page to give back. */
+/* Merges one slot of the day before `end_ns`. Returns 0 if there is none and no page to release. */
 static int merge_in_day(struct store *store, struct day_database *database,
 	const struct stage *stage, uint64_t end_ns, struct fault *fault)
 {
@@ -365,7 +369,7 @@ static int merge_in_day(struct store *store, struct day_database *database,
 
 	if (r < 0)
 		return r;
-	/* The pages of the day that is appended to are soon used again. */
+	/* The day being written soon reuses its free pages. */
 	if (first_ns == UINT64_MAX)
 		return database == store->database ? 0 : day_database_shrink(database, fault);
 	slot_end_ns = (first_ns / width_ns + 1) * width_ns;
@@ -373,7 +377,7 @@ static int merge_in_day(struct store *store, struct day_database *database,
 	return r < 0 ? r : 1;
 }
 
-/* The first day from `day` on that there is; UINT32_MAX: none. */
+/* Returns the first existing day at or after `day`, or UINT32_MAX if there is none. */
 static int find_day(struct store *store, uint32_t day, uint32_t *ret_day, struct fault *fault)
 {
 	struct day_files files;
@@ -390,7 +394,7 @@ static int find_day(struct store *store, uint32_t day, uint32_t *ret_day, struct
 	return 0;
 }
 
-/* The connection to a day, which may be the one that is appended to. */
+/* Returns the connection to a day, which may be the day being written. */
 static int use_database(
 	struct store *store, uint32_t day, struct day_database **ret_database, struct fault *fault)
 {
@@ -418,15 +422,15 @@ static int set_aside(struct store *store, uint32_t day, struct fault *fault)
 	return store_set_aside(store, day, fault);
 }
 
-/* What the whole folder suffers from, and not a day of it alone. */
+/* True for errors that affect the whole folder, not only one day. */
 static bool is_of_the_folder(int error)
 {
 	return error == -ENOMEM || error == -ENOSPC || error == -EROFS || error == -EBUSY;
 }
 
 /*
- * A step within the first day that is not known to be done. One that fails for good is passed over,
- * so that the others' turn comes.
+ * Runs a step in the first day that may have work. A permanent failure skips the day, so that the
+ * others get their turn.
  */
 static int merge_first_day(
 	struct store *store, int number, uint64_t horizon_ns, struct fault *fault)
@@ -468,7 +472,7 @@ int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault)
 		if (__builtin_mul_overflow(age_s, (uint64_t)NSEC_PER_SEC, &age_ns) ||
 			age_ns > now_ns || now_ns > INT64_MAX)
 			continue;
-		/* Slots that are over as a whole. */
+		/* Only slots that have passed completely. */
 		horizon_ns = (now_ns - age_ns) / width_ns * width_ns;
 		if (store->merged_ns[i] < horizon_ns) {
 			int r = merge_first_day(store, i, horizon_ns, fault);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Windows become one profile: day by day, generation by generation, so that one dictionary at a
- * time is in memory. Samples and accounts are summed up as nanoseconds of CPU time, since windows
- * may differ in their periods, and become samples of the shortest period at the end.
+ * Merges windows into one profile, day by day and generation by generation, so memory holds one
+ * dictionary at a time. Samples and accounts are summed as nanoseconds of CPU time, since windows
+ * may have different periods. At the end they become samples of the shortest period.
  *
- * A fold is read instead of its windows where all of these are selected, which shows in the number
- * of samples, and nobody asks for single processes. Accounts and times are always the windows'.
+ * The reader takes a fold instead of its windows if the query needs no single processes and selects
+ * all of these windows, which the number of samples shows. Accounts and times always come from the
+ * windows.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -21,7 +22,7 @@
 
 enum {
 	DAY_WINDOWS_MAX = 1 << 17,
-	SUMS_MAX = (1 << 18) - 1, /* what fits into half of a table of 8 MiB */
+	SUMS_MAX = (1 << 18) - 1, /* fills half of a table of 8 MiB */
 	ROWS_AHEAD = 6,
 };
 
@@ -38,7 +39,7 @@ struct read_windows {
 	size_t count, capacity;
 };
 
-/* Rows to be read, and the windows whose they are: itself, or those of a fold. */
+/* Rows to read, and the windows that they belong to: one window, or those of a fold. */
 struct read_body {
 	const struct read_window *window;
 	const struct read_window *of;
@@ -51,22 +52,22 @@ struct reading {
 	struct profile *profile;
 	struct store_found found;
 	struct hash_index binary_index;
-	struct generation_reader parts[DAY_PARTS + 1]; /* and DAY_FOLDED */
+	struct generation_reader parts[DAY_PARTS + 1]; /* including DAY_FOLDED */
 	struct window_rows rows;
 	struct sample_sum sum;
-	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of what is summed up */
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
 	bool has_event;
 
-	/* Of the day. */
+	/* State of the current day. */
 	struct day_database *database;
 	struct read_windows windows, folds;
 	struct read_body *bodies;
 	size_t body_count;
-	bool is_damaged; /* some of it */
+	bool is_damaged; /* parts of the day are damaged */
 	struct fault *fault;
 };
 
-/* --- what there is --- */
+/* --- the day's windows and folds --- */
 
 static int is_wanted(struct reading *reading, const struct day_window *window, bool *ret_wanted)
 {
@@ -126,7 +127,7 @@ static int take_window(struct reading *reading, const struct day_window *window)
 	return r < 0 || !is_selected ? r : add_window(&reading->windows, window, reading);
 }
 
-/* Of other events there is no window that refers to it. */
+/* Needs no check of the event: no selected window refers to a fold of another event. */
 static int take_fold(struct reading *reading, const struct day_window *fold)
 {
 	return add_window(&reading->folds, fold, reading);
@@ -180,7 +181,7 @@ static int list_day(struct reading *reading)
 	return r;
 }
 
-/* --- what is read of it --- */
+/* --- the choice of windows or folds --- */
 
 static const struct read_window *find_fold(const struct reading *reading, int64_t id)
 {
@@ -199,7 +200,7 @@ static const struct read_window *find_fold(const struct reading *reading, int64_
 		       : NULL;
 }
 
-/* The fold of windows, if it holds just what they do. */
+/* Returns the fold of these windows if it holds exactly their samples. */
 static const struct read_window *find_fold_of(
 	const struct reading *reading, const struct read_window *windows, size_t count)
 {
@@ -273,7 +274,7 @@ static int plan_day(struct reading *reading)
 	return 0;
 }
 
-/* The windows of folds that turned out to be damaged. */
+/* Plans the windows of folds that turned out to be damaged. */
 static int plan_again(struct reading *reading)
 {
 	_cleanup_free_ struct read_body *last = TAKE_PTR(reading->bodies);
@@ -292,7 +293,7 @@ static int plan_again(struct reading *reading)
 
 /* --- samples --- */
 
-/* What is summed up goes into the profile. */
+/* Moves the sums into the profile. */
 static int flush(struct reading *reading)
 {
 	struct generation_reader *stacks = &reading->parts[DAY_STACKS];
@@ -361,7 +362,7 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 			if (r < 0)
 				return r;
 		}
-		/* Most rows that follow are of the same thread. */
+		/* Most following rows belong to the same thread. */
 		if (i + ROWS_AHEAD < reading->rows.count)
 			sample_sum_expect(&reading->sum, profile_thread, row[ROWS_AHEAD].node);
 		if (profile_thread == THREAD_NOT_WANTED ||
@@ -376,7 +377,7 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 	return r;
 }
 
-/* A supplement is of the time of its window. */
+/* A supplement covers the time of its window, so it adds none. */
 static void count_time(struct profile *profile, const struct read_window *window)
 {
 	uint64_t cpu_ns;
@@ -415,7 +416,7 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }
 
-/* -EBADMSG: the body is damaged, and nothing of it was counted. */
+/* Returns -EBADMSG if the body is damaged; nothing of it was then counted. */
 static int read_body(struct reading *reading, const struct read_body *from)
 {
 	struct window_reader reader;
@@ -446,14 +447,14 @@ static int load_part(struct reading *reading, struct generation_reader *part, in
 
 	if (part->strings && part->generation == generation)
 		return 0;
-	/* What is summed up has the nodes of the stacks that go. */
+	/* The sums refer to nodes of the generation that is about to be unloaded. */
 	if (part->part == DAY_STACKS)
 		r = flush(reading);
 	return r < 0 ? r
 		     : generation_reader_load(part, reading->database, generation, reading->fault);
 }
 
-/* Bodies that have both dictionaries in common; what is damaged fails for itself. */
+/* Reads bodies that share both dictionaries. A damaged body fails alone. */
 static int read_bodies(struct reading *reading, struct read_body *bodies, size_t count)
 {
 	const int64_t *generations = bodies->window->generations;
@@ -520,8 +521,8 @@ static int read_day(void *context, struct day_database *database, struct fault *
 }
 
 /*
- * From nanoseconds to samples of the shortest period. What is left of each goes to the next one, so
- * that the total is right to one sample; no sample was of a shorter period, so none becomes 0.
+ * Converts nanoseconds to samples of the shortest period. Each remainder goes to the next sample,
+ * so the total is right to one sample. No sample had a shorter period, so none becomes 0.
  */
 static void scale(struct profile *profile)
 {

@@ -57,7 +57,7 @@ int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64
 			r = fault_set(&damage, -EBUSY,
 				"the history was written to while it was read; try again");
 		day_database_close(database);
-		/* Gone meanwhile, or not yet begun. */
+		/* The day was deleted meanwhile, or not yet begun. */
 		if (r == -ENOENT)
 			r = 0;
 		if (r == -EBADMSG) {

@@ -8,8 +8,8 @@
 
 enum { VARINT_BYTES_MAX = 10 };
 
-/* Returns how many bytes it took. */
+/* Returns the number of bytes written. */
 size_t varint_put(uint8_t bytes[VARINT_BYTES_MAX], uint64_t value);
 
-/* Moves `next` on; false where there is no whole value before `end`. */
+/* Reads a value and advances `next`. Returns false if no whole value ends before `end`. */
 bool varint_get(const uint8_t **next, const uint8_t *end, uint64_t *ret_value);

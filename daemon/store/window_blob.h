@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a window holds: rows of (thread, node, count), by thread and node, each pair once; ids are
- * of the dictionary of the window's generation. Columns of version 1 (column_blob.h):
+ * The body of a window: rows of (thread, node, count), sorted by thread and node, each pair once.
+ * Ids refer to the dictionary of the window's generation. Columns of version 1 (column_blob.h):
  *
- *	0  rows, runs of rows of one thread
- *	1  of each run, its thread: how many above the last run's thread + 1
- *	2  of each run, its rows - 1
- *	3  of each row, its node: the run's first as a signed difference to the first node of the
- *	   run before, the others by how many they are above the node before + 1
- *	4  of each row, its count - 1
+ *	0  the numbers of rows and of runs; a run is the rows of one thread
+ *	1  per run, its thread: distance above the last run's thread + 1
+ *	2  per run, its rows - 1
+ *	3  per row, its node: for a run's first row the signed difference to the first node of the
+ *	   run before, for others the distance above the node before + 1
+ *	4  per row, its count - 1
  *
- * Both ends stream, so that windows are merged without their rows in memory.
+ * Writer and reader stream, so merging needs no rows in memory.
  */
 #pragma once
 
@@ -33,16 +33,16 @@ struct window_writer {
 	struct column_writer columns;
 	uint64_t rows, runs, run_rows, samples;
 	struct window_row last;
-	uint32_t run_node; /* the first one of the run */
+	uint32_t run_node; /* the run's first node */
 };
 
 void window_writer_init(struct window_writer *writer);
 void window_writer_done(struct window_writer *writer);
 
-/* Rows in ascending order; one that is equal to the last is added to it by whoever adds rows. */
+/* Adds a row. Rows must ascend strictly; the caller sums equal ones first. */
 void window_writer_add(struct window_writer *writer, const struct window_row *row);
 
-/* As column_writer_finish(); -E2BIG also where there are more than WINDOW_ROWS_MAX rows. */
+/* Returns as column_writer_finish(); also -E2BIG beyond WINDOW_ROWS_MAX rows. */
 int window_writer_finish(
 	struct window_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size);
 
@@ -54,7 +54,7 @@ struct window_reader {
 	bool is_first;
 };
 
-/* Ids below the limits are valid. Returns as column_reader_init(). */
+/* Opens a blob. Ids must be below the limits. Returns as column_reader_init(). */
 int window_reader_init(struct window_reader *reader, const void *blob, size_t size,
 	uint32_t thread_limit, uint32_t node_limit);
 void window_reader_done(struct window_reader *reader);
@@ -62,7 +62,7 @@ void window_reader_done(struct window_reader *reader);
 /* Returns 1 and a row, 0 at the end, or -EBADMSG. */
 int window_reader_next(struct window_reader *reader, struct window_row *ret_row);
 
-/* All rows at once; the array belongs to the caller, who may give it back for the next window. */
+/* Reads all rows at once. The caller owns the array and may pass it again for the next window. */
 struct window_rows {
 	struct window_row *items;
 	size_t count, capacity;
