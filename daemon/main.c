@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pilotlightd: the service, and the processes that it consists of. */
+/* pilotlightd: the service. Each of its processes runs this program in one role. */
 #include "answer/answer.h"
 #include "base/array.h"
 #include "base/log.h"
@@ -23,12 +23,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG_USE = 2 }; /* a mistake in the configuration too: nothing but a change helps */
+enum { EXIT_WRONG_USE = 2 }; /* also for an invalid configuration: a restart does not help */
 
-/* Of [Api] Group=, the default. */
+/* The default of [Api] Group=. */
 static const char GROUP[] = "pilotlight";
 
-/* What this program is started as by itself. */
+/* The roles in which this program starts itself. */
 static const struct role {
 	const char *name;
 	int (*function)(int argc, char **argv);
@@ -40,7 +40,7 @@ static const struct role {
 };
 
 struct options {
-	const char *config; /* NULL: where it is by default */
+	const char *config; /* NULL: the default path */
 	bool checks, prints, is_verbose;
 };
 
@@ -144,7 +144,8 @@ static int serve(const struct options *options)
 	wanted.listen_fds = fds;
 	wanted.listen_count = (size_t)count;
 	journal_begin("broker");
-	/* The engine may give nothing away, and of the configuration this process knows nothing. */
+	/* Sets the default group: the engine may not chown, and this process reads no
+	 * configuration. */
 	if (count == 0 && service_folders_make_runtime(GROUP, &fault) < 0) {
 		log_warning(
 			"%s; members of the group %s may not be able to ask", fault.text, GROUP);
@@ -158,7 +159,7 @@ static int serve(const struct options *options)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Returns true, or false with the status to end with. */
+/* Returns true, or false with the exit status. */
 static bool parse(int argc, char **argv, struct options *ret_options, int *ret_status)
 {
 	enum { CHECK = 256, PRINT, VERSION };
@@ -212,7 +213,7 @@ static bool parse(int argc, char **argv, struct options *ret_options, int *ret_s
 	return true;
 }
 
-/* A descriptor that we open must not come to be the standard error of someone who closed theirs. */
+/* If the caller closed descriptors 0 to 2, our next open() must not become standard error. */
 static void fill_standard_descriptors(void)
 {
 	int fd;
@@ -232,9 +233,9 @@ int main(int argc, char **argv)
 
 	fill_standard_descriptors();
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* Whoever started us may have ignored it, and children would not wait to be waited for. */
+	/* Our parent may have ignored it; the kernel would then reap our children itself. */
 	(void)signal(SIGCHLD, SIG_DFL);
-	/* Those that were started by way of /proc/self/exe would be called "exe". */
+	/* A process started through /proc/self/exe would be named "exe". */
 	(void)prctl(PR_SET_NAME, "pilotlightd");
 	if (argc > 1)
 		for (size_t i = 0; i < ARRAY_SIZE(roles); i++)

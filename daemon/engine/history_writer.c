@@ -12,15 +12,15 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
-/* Old windows are merged in steps between two new ones. */
+/* The time limit of one maintenance step, after each window. */
 #define MAINTENANCE_NS 50000000ULL
 
-/* How often the folder is looked at as a whole, in windows. */
+/* How often the thread reads a summary of the whole folder, in windows. */
 enum { SUMMARY_PERIOD = 6 };
 
 struct job {
 	struct store_window window;
-	struct profile *profile; /* NULL: it is done */
+	struct profile *profile; /* NULL: done */
 	size_t bytes;		 /* of the profile */
 	struct history_result result;
 };
@@ -28,21 +28,20 @@ struct job {
 struct history_writer {
 	struct history_writer_options options;
 	char *folder;
-	struct store *store; /* the thread's; NULL: it could not be opened yet */
+	struct store *store; /* used by the thread only; NULL: not open */
 	struct store_reader *reader;
-	unsigned windows; /* the thread's */
+	unsigned windows; /* used by the thread only */
 	bool is_maintenance_failing;
 	pthread_t thread;
 	bool has_thread;
 	int event_fd;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
-	/* In their order, from `first` on: those that are done, the one that is being written, and
-	 * those that wait. */
+	/* A ring, from `first` on: done jobs, then the one being written, then waiting ones. */
 	struct job jobs[HISTORY_WRITER_WAITING_MAX];
 	size_t first, done, count;
-	size_t waiting_bytes; /* of those that are not done */
+	size_t waiting_bytes; /* of jobs that are not done */
 	bool is_ending, has_entered;
 	int enter_error;
 	struct store_summary summary;
@@ -69,7 +68,7 @@ static int append(struct history_writer *writer, const struct job *job, struct f
 	return store_append(writer->store, &job->window, job->profile, fault);
 }
 
-/* A writer that has failed is begun anew: the folder may have been replaced meanwhile. */
+/* Closes the store after a failure: the folder may be replaced before the next window. */
 static void write_job(struct history_writer *writer, struct job *job)
 {
 	struct fault fault = { 0 };
@@ -99,8 +98,9 @@ static void read_summary(struct history_writer *writer)
 }
 
 /*
- * Also where nothing could be written, as room may be made; then nothing stays open, lest a disk
- * cannot become read-only or be unmounted. What fails is tried again with the next window.
+ * Runs one maintenance step: merging, and freeing space. It also runs after a failed write, because
+ * it may free space; it then closes the store, so that the disk can be remounted read-only or
+ * unmounted. The next window retries a failed step.
  */
 static void maintain(struct history_writer *writer)
 {
@@ -124,7 +124,7 @@ static void maintain(struct history_writer *writer)
 		read_summary(writer);
 }
 
-/* The next that is to be written; NULL: there will be none. */
+/* Waits for the next job to write. Returns NULL at the end. */
 static struct job *wait_for_job(struct history_writer *writer)
 {
 	struct job *job = NULL;
@@ -263,7 +263,7 @@ int history_writer_add(
 		(writer->waiting_bytes > 0 &&
 			writer->waiting_bytes + bytes > writer->options.waiting_bytes_max)) {
 		r = -EAGAIN;
-		/* Known to be lost with the one before it, as there is one. */
+		/* The queue is not empty: the last job's result also covers this lost window. */
 		job_at(writer, writer->count - 1)->result.end_monotonic_ns = end_monotonic_ns;
 	} else {
 		*job_at(writer, writer->count++) = (struct job){
@@ -303,7 +303,7 @@ int history_writer_next_result(struct history_writer *writer, struct history_res
 		writer->count--;
 		r = 0;
 	}
-	/* Under the lock: what is done after this is told by the descriptor again. */
+	/* Under the lock, so that a job finished after this makes the descriptor readable again. */
 	if (writer->done == 0)
 		(void)!read(writer->event_fd, &times, sizeof(times));
 	(void)pthread_mutex_unlock(&writer->lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The history's writer as a thread of its own, so that no disk can hold up draining (I5). Windows
- * are handed over and written in their order; a few may wait while a disk is slow, as long as they
- * take no more memory than one may, and beyond that, or where writing fails, a window is dropped
- * and counted (I4). What is not written is tried afresh with the next window: a disk that was full
- * or read-only for a while costs what was sampled meanwhile. Functions are of the owner's thread.
+ * Writes windows to the history in a thread of its own, so that a slow disk never delays draining
+ * (I5). The thread writes windows in the order in which they were added. A few may wait, within a
+ * bound of memory. A window beyond that bound, or one that cannot be written, is dropped and
+ * counted (I4). The thread never retries a dropped window. After a failure it reopens the history
+ * for the next window: a disk that is full or read-only for a while costs only the windows of that
+ * time. Call all functions from the owner's thread.
  */
 #pragma once
 
@@ -22,48 +23,49 @@ struct history_writer;
 enum { HISTORY_WRITER_WAITING_MAX = 4 };
 
 struct history_writer_options {
-	const char *folder; /* which must be there */
+	const char *folder; /* must exist */
 	struct store_limits limits;
-	/* What all windows that are not written may take; one is taken whatever it takes. */
+	/* Bounds the bytes of all unwritten windows. A single window is accepted at any size. */
 	size_t waiting_bytes_max;
-	/* Called once by the thread, before it touches anything; may be NULL. Returns 0 or -errno,
-	 * with which history_writer_new() fails. */
+	/* The thread calls this once, before it touches anything. May be NULL. Returns 0 or -errno;
+	 * history_writer_new() fails with that error. */
 	int (*enter)(void);
 };
 
 /*
- * A folder that cannot be used now, or is another process's, is no error: windows are dropped until
- * it can be. Returns 0, -ENOMEM, or -errno of starting the thread.
+ * Starts the thread. An unusable folder, or one that another process uses, is no error: windows are
+ * dropped until it becomes usable. Returns 0, -ENOMEM, or -errno if the thread cannot start.
  */
 int history_writer_new(
 	const struct history_writer_options *options, struct history_writer **ret_writer);
 
-/* Waits until all are written, or dropped, for as long as that takes; then no more are taken, but
- * told of. */
+/* Waits without a timeout until all windows are written or dropped. Add no window after this;
+ * results can still be read. */
 void history_writer_finish(struct history_writer *writer);
 
-/* Finishes first. */
+/* Calls history_writer_finish() first. */
 void history_writer_free(struct history_writer *writer);
 DEFINE_CLEANUP(struct history_writer, history_writer_free);
 
-/* Takes the profile, whatever comes of it. Returns 0, or -EAGAIN: as much waits as may, and this
- * one is dropped. */
+/* Takes ownership of the profile, also on failure. Returns 0, or -EAGAIN if the queue is full and
+ * this window was dropped. */
 int history_writer_add(
 	struct history_writer *writer, const struct store_window *window, struct profile *profile);
 
-/* Readable when history_writer_next_result() has something; borrowed. */
+/* Readable when history_writer_next_result() has a result; borrowed. */
 int history_writer_poll_fd(const struct history_writer *writer);
 
-/* What became of a window, in the order in which they were added. */
+/* The fate of one window. Results come in the order in which the windows were added. */
 struct history_result {
-	int error;		   /* 0: it is on the disk; or why it was dropped, -errno */
-	uint64_t end_ns;	   /* of the window, CLOCK_REALTIME */
-	uint64_t end_monotonic_ns; /* likewise, or of those refused behind it; CLOCK_MONOTONIC */
+	int error;		   /* 0: written to disk; -errno: why it was dropped */
+	uint64_t end_ns;	   /* end of the window; CLOCK_REALTIME */
+	uint64_t end_monotonic_ns; /* the same, or the end of the last window refused after it;
+				      CLOCK_MONOTONIC */
 	struct accounts accounts;
-	char fault[512]; /* "" where there is no error */
+	char fault[512]; /* "" without an error */
 };
-/* Returns 0, or -EAGAIN: there is none. */
+/* Returns 0, or -EAGAIN if there is no result. */
 int history_writer_next_result(struct history_writer *writer, struct history_result *ret_result);
 
-/* How much history there is, as of the last window that was written. */
+/* Returns the history's size and time range, as the thread last read them from the folder. */
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary);

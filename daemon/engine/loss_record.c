@@ -17,7 +17,7 @@
 struct totals {
 	struct accounts drained, closed;
 	uint64_t closed_until_ns;
-	uint64_t service; /* that closed_until_ns is of */
+	uint64_t service; /* the service that wrote closed_until_ns */
 };
 
 struct loss_record {
@@ -112,7 +112,7 @@ static int add_sealed(void *context, const struct store_window_line *line)
 	return 0;
 }
 
-/* Also those that begin later than now, as they do when the clock was set back. */
+/* Includes windows that begin in the future, which exist after the clock was set back. */
 static int read_sealed(const char *history, struct sealed *sealed, struct fault *fault)
 {
 	_cleanup_(store_reader_closep) struct store_reader *reader = NULL;
@@ -126,7 +126,7 @@ static int read_sealed(const char *history, struct sealed *sealed, struct fault 
 		add_sealed, sealed, fault);
 }
 
-/* Takes what the history holds out of `lost`. */
+/* Subtracts from `lost` the windows that the history holds. */
 static void subtract_sealed(const struct loss_record *record, const char *history,
 	struct accounts *lost, uint64_t *closed_until_ns)
 {
@@ -164,7 +164,7 @@ void loss_record_begin(struct loss_record *record, const char *history,
 	struct totals totals = *current_totals(record);
 	struct accounts lost = totals.drained;
 
-	/* An engine that broke its own record lost what it says, at most. */
+	/* An engine that corrupted its own record can claim no more than `drained` as lost. */
 	(void)accounts_subtract(&lost, &totals.closed);
 	/* 0: the last engine never began a window, so the history has none of it. */
 	if (lost.fired > 0 && totals.closed_until_ns > 0 && history[0])

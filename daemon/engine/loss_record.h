@@ -17,10 +17,10 @@
  *  - killed after a drain and before the commit: lost, as drained - closed says.
  *  - killed after the commit: the history has the window, noted or not. It is not lost.
  *  - the whole service was killed: the same, but the next engine's first window does not begin
- *where the last one ended, because nothing was sampled in between.
+ *    where the last one ended, because nothing was sampled in between.
  *  - reboot: another boot_id. The totals begin at zero; CLOCK_MONOTONIC did too.
  *  - midnight, or a clock set back: windows are compared by boot_id and CLOCK_MONOTONIC. A clock
- *set ahead between a commit and the restart can hide that window; it is then reported twice.
+ *    set ahead between a commit and the restart can hide that window; it is then reported twice.
  *  - a window that was dropped (full disk): closed. The status counts it; it is no loss by a kill.
  *  - no history: a window is closed when it ends.
  *  - a history that cannot be read: the record alone counts.

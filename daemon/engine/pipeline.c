@@ -13,25 +13,24 @@
 #include <sys/timerfd.h>
 
 enum {
-	/* How long a mapping may wait to be looked at: a file that a short process unlinks should
-	 * still be there. */
+	/* The maximum delay before a new mapping's file is opened. A short-lived process may
+	 * unlink its file. */
 	SIDEBAND_PERIOD_MS = 20,
-	/* Asking for the mappings of processes that are met while draining may take 1/20 of a
-	 * drain's period, and asking for their cgroups as much. */
+	/* While draining, reading mappings of unknown processes may take 1/20 of a drain period.
+	 * Reading their cgroups may take as much again. */
 	ASK_SHARE = 20,
-	/* A drain comes early, but not before 1/4 of its period, where the images of processes that
-	 * have ended need room. */
+	/* A drain comes early if images of ended processes need room, but not before 1/4 of its
+	 * period. */
 	EARLY_SHARE = 4,
 };
 
-/* What reading the rest of JIT processes' files may take when sampling has ended. */
+/* CPU time limit for reading the rest of the jitdump files after sampling ends. */
 #define JIT_CPU_NS_AT_END (1ULL * NSEC_PER_SEC)
 
-/* What reading /proc and the cgroups may take before an engine that takes over drains what waits
- * for it. */
+/* After a takeover, reading /proc and the cgroups may delay the first drain by this much. */
 #define SCAN_NS_AT_TAKEOVER 200000000ULL
 
-/* How often it is looked for CPUs that have come or gone, at a drain. */
+/* How often a drain checks for CPU hotplug. */
 #define CPUS_PERIOD_NS (4ULL * NSEC_PER_SEC)
 
 void pipeline_free(struct pipeline *pipeline)
@@ -62,8 +61,7 @@ void pipeline_free(struct pipeline *pipeline)
 	free(pipeline);
 }
 
-/* Descriptors are held for files that may vanish; the bound of binary_table is below any hard
- * limit. */
+/* We hold descriptors of files that may vanish. binary_table's bound is below any hard limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -111,7 +109,7 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 	return 0;
 }
 
-/* Sends on what has waited for names, and forgets what is not asked for any more. */
+/* Emits late samples that are ready, and frees JIT code that no sample needs any more. */
 static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
 {
 	uint64_t oldest_ns;
@@ -128,7 +126,7 @@ static uint64_t drain_period_ns(const struct pipeline *pipeline)
 	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
 }
 
-/* The kernel's maps are filled meanwhile (I5). */
+/* Bounds the time of lookups during a drain: the BPF maps fill up meanwhile (I5). */
 static void bound_questions(struct pipeline *pipeline)
 {
 	uint64_t ask_ns = drain_period_ns(pipeline) / ASK_SHARE;
@@ -139,8 +137,8 @@ static void bound_questions(struct pipeline *pipeline)
 }
 
 /*
- * The samples that are still to come were taken after `flip_ns`, when the maps were flipped for
- * those that have come: a process whose sample went to the new set all the same was there still.
+ * Frees ended processes that no future sample needs. Undrained samples were taken after `flip_ns`,
+ * when the last flip began. A sample that raced into the new set has a process that was alive then.
  */
 static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 {
@@ -149,7 +147,7 @@ static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 	if (pipeline->unwinding && wanted_ns > pipeline->last_request_ns)
 		wanted_ns = pipeline->last_request_ns;
 	process_table_retire(pipeline->processes, oldest_ns < wanted_ns ? oldest_ns : wanted_ns);
-	/* Those that wait for the names of their JIT code stay as long as there is room. */
+	/* Processes whose samples wait for JIT names stay while there is room. */
 	if (process_table_is_crowded(pipeline->processes))
 		process_table_shed(pipeline->processes, wanted_ns);
 }
@@ -166,7 +164,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	if (pipeline->unwinding)
 		unwinding_begin_window(
 			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
-	/* First who was who until now, then what they did. */
+	/* Processes and mappings up to the flip come first; the samples refer to them. */
 	flipped_ns = clock_monotonic_ns();
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
@@ -204,8 +202,8 @@ static int drain_and_tell(struct pipeline *pipeline, struct fault *fault)
 }
 
 /*
- * Mappings are looked at SIDEBAND_PERIOD_MS after the first of them and then as often until there
- * are no more: else the side-band's descriptor is not waited for, or each record would wake us.
+ * Switches polling of the side-band on or off, so that not every record wakes us. Its first record
+ * wakes us; then a timer reads the ring every SIDEBAND_PERIOD_MS until no more records come.
  */
 static int watch_sideband(struct pipeline *pipeline, bool is_watched)
 {
@@ -221,7 +219,7 @@ static int watch_sideband(struct pipeline *pipeline, bool is_watched)
 		       : 0;
 }
 
-/* A window that has ended may wait for names of generated code. */
+/* jitdump files are read more often while an ended window waits for JIT names. */
 static uint64_t jit_due_ns(const struct pipeline *pipeline)
 {
 	return jit_table_due_ns(pipeline->jit, pipeline->ended.waiting > 0);
@@ -235,8 +233,7 @@ static uint64_t sideband_records(struct pipeline *pipeline)
 	return counters.records;
 }
 
-/* When there is something to do without being told: nothing, on a machine where nothing changes,
- * until the maps are to be drained. */
+/* Sets the next timed wakeup. On an idle machine this is the next drain. */
 static int set_timer(struct pipeline *pipeline, bool has_changes)
 {
 	uint64_t now_ns = clock_monotonic_ns(), due_ns = pipeline->next_drain_ns;
@@ -257,7 +254,8 @@ static int set_timer(struct pipeline *pipeline, bool has_changes)
 											: 0;
 }
 
-/* A sample through a file without a table is cut: without tables it is so at first, and no more. */
+/* Loads tables ahead. A failure to list files is not fatal: stacks through a file are cut only
+ * until its table is loaded. */
 static int prepare_unwinding(struct pipeline *pipeline)
 {
 	uint64_t patience_ns = pipeline->settings.prepare_ns;
@@ -279,7 +277,8 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 {
 	int r;
 
-	/* The side-band tells of everything from here on, so what it does not tell is in /proc. */
+	/* The side-band is open already and reports every later change, so /proc has all the rest.
+	 */
 	r = pipeline_scan(pipeline, capture_is_taken_over(pipeline->capture)
 					    ? clock_monotonic_ns() + SCAN_NS_AT_TAKEOVER
 					    : UINT64_MAX);
@@ -298,7 +297,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;
 	pipeline->open.profile->start_ns = clock_realtime_ns();
-	/* What an engine that is gone has left is not to wait. */
+	/* After a takeover, drain the earlier engine's samples at once. */
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))
 		pipeline->next_drain_ns += drain_period_ns(pipeline);
@@ -313,7 +312,7 @@ int pipeline_poll_fd(const struct pipeline *pipeline)
 	return pipeline->epoll_fd;
 }
 
-/* What the sampler wants to know of who maps what. */
+/* Serves the sampler's requests for unwind tables. */
 static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 {
 	int r;
@@ -321,7 +320,7 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 	if (!pipeline->unwinding)
 		return 0;
 	pipeline->last_request_ns = clock_monotonic_ns();
-	/* First what it asks for: what happened before that is then in the side-band. */
+	/* Read requests first: the side-band then has all that happened before them. */
 	unwinding_read_requests(pipeline->unwinding);
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
@@ -330,7 +329,7 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r)) : 0;
 }
 
-/* Else images would go whose samples are still to be read. */
+/* Drains early if the process table is crowded: it would evict images that samples still need. */
 static void drain_early(struct pipeline *pipeline, uint64_t now_ns)
 {
 	uint64_t due_ns = pipeline->last_flip_ns + drain_period_ns(pipeline) / EARLY_SHARE;
@@ -343,7 +342,7 @@ static void drain_early(struct pipeline *pipeline, uint64_t now_ns)
 		pipeline->next_drain_ns = due_ns;
 }
 
-/* Who maps what, and who generates code. */
+/* Follows mappings and JIT code between two drains. */
 static int follow(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -358,7 +357,7 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
-/* Of those that could not be followed the log tells once. */
+/* Logs a failure once, and the recovery. */
 static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 {
 	bool lacks_cpus;
@@ -379,8 +378,7 @@ static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 	pipeline->lacks_cpus = lacks_cpus;
 }
 
-/* Supplies what the sampler asks for, follows the CPUs, then drains the maps into the open window.
- */
+/* Follows CPU hotplug, serves the sampler's requests, then drains the maps into the open window. */
 static int drain_now(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -399,7 +397,7 @@ static int switch_windows(struct pipeline *pipeline)
 	struct pipeline_window next;
 	int r;
 
-	/* Samples that fired while the maps were drained are of the next. */
+	/* Samples that fired during the drain belong to the next window. */
 	r = pipeline_window_begin(
 		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
 	if (r < 0)
@@ -444,8 +442,8 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		r = run_unwinding(pipeline, fault);
 	if (r < 0)
 		return r;
-	/* A ring tells only once that it has a record, maybe to whoever has woken us: then nothing
-	 * else has. More records may come with it, and are waited for. */
+	/* A ring signals a record only once, and our caller's poll may have consumed the signal:
+	 * then no event is left. Wait a moment, as more records may follow the first. */
 	if (n <= 0 || (n == 1 && has[PIPELINE_SIDEBAND])) {
 		r = set_timer(pipeline, true);
 	} else {
@@ -469,7 +467,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	capture_stop(pipeline->capture);
 	now_ns = clock_monotonic_ns();
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
-	/* Both sets: the one that was active, and what a flip that failed may have left. */
+	/* Both sets: the active one, and the one that a failed flip may have left full. */
 	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
 		r = drain_and_tell(pipeline, fault);
 		if (r < 0)
@@ -540,10 +538,10 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
 	if (is_taken_over && !is_outgrown(pipeline))
 		return 0;
 	capture_stop(pipeline->capture);
-	/* Those that come now would be sampled, and nobody would read it. */
+	/* Stop following hotplug: samples of a new CPU would never be drained. */
 	pipeline->next_cpus_ns = UINT64_MAX;
-	/* The one set; pipeline_cut() drains the other, which an engine that was killed may have
-	 * left half drained. */
+	/* Drains one set; pipeline_cut() drains the other. A killed engine may have left that one
+	 * half drained. */
 	return drain_and_tell(pipeline, fault);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stages, put together: this is the one place that names them all. A pipeline samples until it
- * is told to stop, and what it has sampled is a profile: one, or one after another, each of a
- * window of time. It is driven by its caller's poll loop: whenever pipeline_poll_fd() is readable,
- * pipeline_run(). One owner, one thread.
+ * Connects all stages; no other module names them all. A pipeline samples until its owner stops it.
+ * It yields one profile, or a sequence of profiles, one for each window of time. The caller's poll
+ * loop drives it: call pipeline_run() whenever pipeline_poll_fd() is readable. One owner, one
+ * thread. Functions that take a `fault` return 0, or -errno with `fault` set.
  */
 #pragma once
 
@@ -30,30 +30,30 @@ struct pipeline;
 
 struct pipeline_settings {
 	struct capture_settings capture;
-	struct broker *broker; /* borrowed; NULL: files are opened in this process */
-	int capture_fd;	       /* of a capture_server, taken; -1: capture is in this process too */
+	struct broker *broker; /* borrowed; NULL: this process opens files itself */
+	int capture_fd;	       /* of a capture_server; owned; -1: capture runs in this process */
 	size_t profile_budget_bytes; /* of one window */
-	const char *symbol_cache;    /* its folder; NULL: symbols are kept for this run alone */
+	const char *symbol_cache;    /* folder; NULL: symbols last for this run only */
 	uint64_t symbol_cache_bytes; /* 0: SYMBOL_CACHE_BYTES_DEFAULT */
-	const char *debuginfod_urls; /* NULL: no server is asked */
-	/* How long a sample may wait for the names of its JIT code; 0: until the end. */
+	const char *debuginfod_urls; /* NULL: use no server */
+	/* Timeout of samples that wait for the names of their JIT code; 0: until the end. */
 	uint64_t jit_patience_ns;
-	size_t jit_bytes;  /* what names of JIT code may take; 0: jit_table_default_limits */
-	size_t late_bytes; /* what samples may that wait for them; 0: 4 MiB */
+	size_t jit_bytes;  /* bound of JIT names; 0: jit_table_default_limits */
+	size_t late_bytes; /* bound of samples that wait for JIT names; 0: 4 MiB */
 	/* NULL: the defaults. Borrowed for the call. */
 	const struct process_table_limits *process_limits;
 	const struct binary_table_limits *binary_limits;
 	const struct cgroup_table_limits *cgroup_limits;
-	/* How long the start may be delayed for unwind tables of programs that run; 0: none is made
-	 * ahead of the first sample. */
+	/* How long pipeline_start() may wait for unwind tables of running programs; 0: make no
+	 * table before the first sample. */
 	uint64_t prepare_ns;
-	bool wants_labels; /* executables and cgroups of threads */
-	/* Called after each drain, when pipeline_accounts() includes it; may be NULL. */
+	bool wants_labels; /* label threads with executable and cgroup */
+	/* Called after each drain; pipeline_accounts() includes that drain. May be NULL. */
 	void (*drained)(void *context);
 	void *drained_context;
 };
 
-/* What happened on the way, for those who want to know what a profile is worth. */
+/* Counters of all stages: they show how complete a profile is and what it cost. */
 struct pipeline_report {
 	struct accounts accounts;
 	struct resolver_counters resolver;
@@ -65,23 +65,24 @@ struct pipeline_report {
 	struct jit_table_counters jit;
 	struct late_counters jit_samples;
 	struct capture_cost capture;
-	struct unwinding_report unwinding; /* zeros where the kernel alone walks */
-	uint64_t expected;		   /* samples, by the clock; 0: cannot be told */
+	struct unwinding_report unwinding; /* zeros if only the kernel walks */
+	uint64_t expected;		   /* samples, by the clock; 0: unknown */
 	uint64_t drains;
 	uint64_t elapsed_ns;
-	uint64_t drain_cpu_ns;				   /* of this thread, for draining */
-	uint64_t lag_ns;				   /* how late the last drain began */
-	uint64_t symbol_cache_entries, symbol_cache_bytes; /* 0: none, or not known */
-	size_t profile_bytes, table_bytes; /* of all windows; of processes, binaries and cgroups */
+	uint64_t drain_cpu_ns;				   /* spent by this thread on draining */
+	uint64_t lag_ns;				   /* delay of the last drain */
+	uint64_t symbol_cache_entries, symbol_cache_bytes; /* 0: none, or unknown */
+	size_t profile_bytes, table_bytes; /* all windows; process, binary and cgroup tables */
 };
 
-/* Loads and opens everything; nothing is sampled yet, unless capture is taken over. */
+/* Loads and opens everything. Sampling starts later, unless an earlier engine's capture is taken
+ * over. */
 int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
 	struct fault *fault);
 void pipeline_free(struct pipeline *pipeline);
 DEFINE_CLEANUP(struct pipeline, pipeline_free);
 
-/* For capture.filters_processes: this process, and what it forks from now on. */
+/* With capture.filters_processes: samples this process and its future children. */
 int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault);
 
 int pipeline_start(struct pipeline *pipeline, struct fault *fault);
@@ -89,90 +90,88 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault);
 /* Readable when there is work; borrowed. */
 int pipeline_poll_fd(const struct pipeline *pipeline);
 
-/* Does the work there is: takes the side-band's records, drains the maps when their time has come.
- */
+/* Does the pending work: reads side-band records, and drains the maps when they are due. */
 int pipeline_run(struct pipeline *pipeline, struct fault *fault);
 
-/* Stops sampling and drains what is left. The profile lacks names then. */
+/* Stops sampling and drains the rest. The profile has no names until pipeline_name(). */
 int pipeline_finish(struct pipeline *pipeline, struct fault *fault);
 
 /*
- * Symbols are extracted while sampling goes on; what is not ready when it ends may be waited for:
- * as long as any are pending, poll the descriptor (borrowed) and run.
+ * Workers extract symbols during sampling. To wait for the rest afterwards, poll the descriptor
+ * (borrowed) and call pipeline_symbols_run() while any are pending.
  */
 size_t pipeline_symbols_pending(const struct pipeline *pipeline);
 int pipeline_symbols_poll_fd(const struct pipeline *pipeline);
 int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault);
 
-/* Gives the locations the names that there are, once. */
+/* Symbolizes the profile with the symbols that are ready. Call once. */
 int pipeline_name(struct pipeline *pipeline, struct fault *fault);
 
-/* The open window's; borrowed. Whole after pipeline_name(). */
+/* The open window's profile; borrowed. Complete after pipeline_name(). */
 const struct profile *pipeline_profile(const struct pipeline *pipeline);
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report);
 
 /* --- one window after another --- */
 
 /*
- * Drains, ends the open window where the maps were switched for that, and begins the next. One that
- * has ended before must have been taken. On failure the open window goes on.
+ * Drains, ends the open window at the moment the maps were flipped, and begins the next one. Take
+ * the previously ended window first. On failure the open window continues.
  */
 int pipeline_cut(struct pipeline *pipeline, struct fault *fault);
 
-/* Has a window ended that has not been taken? */
+/* Is there an ended window to take? */
 bool pipeline_has_window(const struct pipeline *pipeline);
 
 /*
- * Takes the window that has ended, once the last of its samples has the names of its JIT code, or
- * at once if `is_hurried`. Its accounts close, and its stored samples are those of the profile;
- * names of binaries it has none. `ret_monotonic_ns` is its beginning. Returns 0, -EAGAIN: there is
- * none, or it has to wait; or another -errno with `fault`.
+ * Takes the ended window once all its samples have their JIT names, or at once if `is_hurried`. Its
+ * accounts close, and their stored samples equal those of the profile. Binaries have no names yet.
+ * `ret_monotonic_ns` is the start of the window. Returns 0; -EAGAIN if no window is ready; or
+ * another -errno with `fault`.
  */
 int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
 	uint64_t *ret_monotonic_ns, struct fault *fault);
 
-/* The running total of all that was drained, with what pipeline_add_lost() added; borrowed. */
+/* The running total of all drained samples, with those of pipeline_add_lost(); borrowed. */
 const struct accounts *pipeline_accounts(const struct pipeline *pipeline);
 
-/* What was in the maps of an engine with other settings, which were removed when this pipeline was
- * opened. Only this pipeline knows of it. */
+/* Returns the samples left in the maps of an engine with other settings. pipeline_open() removed
+ * those maps, so this is the only record of them. */
 void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts);
 
 /*
- * Right after pipeline_start(): adds what an earlier pipeline lost to the open window. If the
- * window holds samples from before this pipeline, it begins at `since_ns`, where the last closed
- * window ended (0: unknown). Returns the beginning of the open window. Both are CLOCK_MONOTONIC.
+ * Adds the losses of an earlier pipeline to the open window. Call right after pipeline_start(). If
+ * the window holds samples from before this pipeline, it begins at `since_ns`, where the last
+ * closed window ended (0: unknown). Returns the start of the open window. Both times are
+ * CLOCK_MONOTONIC.
  */
 uint64_t pipeline_add_lost(
 	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns);
 
-/* From now on, and the rate of the windows that are yet to begin: pipeline_cut() is to follow at
- * once. */
+/* Changes the rate now, and in the metadata of future windows. Call pipeline_cut() right after. */
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault);
 
 /*
- * Before the last pipeline_cut(). Where the next pipeline does not take over the maps with what is
- * in them, because there is none or its settings are others, sampling stops and both sets are
- * drained, so that nothing fires that nobody counts. Returns 0 or -errno with `fault`.
+ * Prepares the last pipeline_cut(). If no next pipeline takes over the filled maps, because none
+ * follows or its settings differ, this stops sampling and drains one set; pipeline_cut() drains the
+ * other. So no sample fires uncounted. Returns 0 or -errno with `fault`.
  */
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault);
 
 /*
- * Another pipeline should take over: tables that only grow are nearly full, or there are more CPUs
- * than the maps were made for.
+ * Should another pipeline take over? True if the binary table, which only grows, is over 3/4 full,
+ * or the machine has more CPUs than the maps were made for.
  */
 bool pipeline_is_worn(const struct pipeline *pipeline);
-/* The last thing that a pipeline does: where its maps are too small, the next one makes new ones.
- */
+/* Call last. If the maps are too small, makes the next pipeline create new ones. */
 void pipeline_retire(struct pipeline *pipeline);
 
-/* How often the maps have been drained, as in the report, which costs more to make. */
+/* The number of drains, as in the report; much cheaper than pipeline_report(). */
 uint64_t pipeline_drains(const struct pipeline *pipeline);
 
-/* As of capture.h; after an engine that is gone its rate may be another than was asked for. */
+/* See capture.h. After a takeover the rate may be the earlier engine's, not the requested one. */
 uint32_t pipeline_rate_hz(const struct pipeline *pipeline);
 const char *pipeline_event_name(const struct pipeline *pipeline);
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline);
 
-/* The processes that have told of generated code; borrowed. */
+/* The processes that announced JIT code; borrowed. */
 const struct jit_table *pipeline_jit(const struct pipeline *pipeline);

@@ -10,7 +10,7 @@
 
 enum {
 	JIT_SAMPLES_BYTES = 4 << 20,
-	DESCRIPTORS_SHARE = 8, /* that may be of JIT processes' files */
+	DESCRIPTORS_SHARE = 8, /* 1/8 of all descriptors may be jitdump files */
 };
 
 static int open_broker(struct pipeline *pipeline)
@@ -36,7 +36,7 @@ static int open_symbolizer(struct pipeline *pipeline)
 	struct symbolizer_options options = {
 		.broker = pipeline->broker,
 		.debuginfod_urls = pipeline->settings.debuginfod_urls,
-		/* Two at once were a third of all memory in a first recording. */
+		/* Measured: two workers took a third of all memory in a first recording. */
 		.workers.workers_max = 1,
 	};
 	const char *folder = pipeline->settings.symbol_cache;
@@ -47,7 +47,7 @@ static int open_symbolizer(struct pipeline *pipeline)
 
 	if (folder && symbol_cache_open(folder, cache_bytes, &pipeline->symbol_cache, &fault) < 0)
 		log_warning("%s; continuing without a symbol cache", fault.text);
-	/* Samples wait meanwhile: what the folder does not take at once is kept in memory. */
+	/* Samples wait during a write: if the folder is busy, keep the symbols in memory. */
 	if (pipeline->symbol_cache)
 		symbol_cache_set_patience(pipeline->symbol_cache, 0);
 	options.cache = pipeline->symbol_cache;
@@ -91,7 +91,7 @@ static int open_jit(struct pipeline *pipeline)
 
 	if (pipeline->settings.jit_bytes)
 		table_limits.bytes = pipeline->settings.jit_bytes;
-	/* The greater part is for others. */
+	/* Other stages need most descriptors. */
 	if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 &&
 		descriptors.rlim_cur / DESCRIPTORS_SHARE < table_limits.files)
 		table_limits.files = descriptors.rlim_cur / DESCRIPTORS_SHARE;

@@ -90,7 +90,7 @@ int pipeline_take_late(void *context, const struct raw_sample *sample,
 	return 0;
 }
 
-/* Is it still the file that the addresses were found in? It may have been written to since. */
+/* Is this still the file that gave the addresses? It may have been modified since. */
 static bool has_image(int fd, const struct elf_image *image)
 {
 	struct elf_image now;
@@ -117,7 +117,7 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 	opened.path = binary.path;
 	if (id < pipeline->wanted_count)
 		opened.identity = pipeline->wanted[id].symbols;
-	/* Which outlives the file. */
+	/* The identity finds the symbols even after the file is gone. */
 	if (opened.identity.id.size > 0) {
 		*ret_binary = opened;
 		return 0;
@@ -141,7 +141,7 @@ int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_b
 	return open_binary(pipeline, &pipeline->open, profile_binary, ret_binary);
 }
 
-/* Has symbols made while the file is there, and remembers what they are found by. */
+/* Requests symbols while the file exists, and stores the identity that finds them. */
 static void want_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
 	uint32_t profile_binary, struct pipeline_wanted *wanted)
 {
@@ -187,7 +187,7 @@ void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *wi
 			continue;
 		if (!wanted->has_been)
 			want_symbols(pipeline, window, profile_binary, wanted);
-		/* A build-id says it already. */
+		/* The profile stores a build-id already. */
 		if (wanted->symbols.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
 			profile->binaries.items[profile_binary].symbols = wanted->symbols;
 	}

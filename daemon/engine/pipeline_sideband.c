@@ -9,16 +9,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* At a time, of reading /proc anew, beside which all else goes on; and between two times. */
+/* A rescan of /proc runs in steps of this length between other work, and pauses before the next
+ * rescan. */
 #define RESCAN_STEP_NS	5000000ULL
 #define RESCAN_PAUSE_NS (5ULL * NSEC_PER_SEC)
 
-/* Where the kernel does not tell of new cgroups (before 5.7). */
+/* The rescan period on kernels before 5.7, which do not report new cgroups. */
 #define CGROUPS_PERIOD_NS (5ULL * NSEC_PER_SEC)
 
 /*
- * What there is to know of a file, or of code that is generated, is looked at while it can be. What
- * there is no memory for is missed.
+ * Examines a mapped file, or JIT code, before it can vanish. Without memory, this one is missed.
  */
 static void note_mapping(struct pipeline *pipeline, const struct sideband_record *record,
 	const struct process_mapping *mapping)
@@ -53,7 +53,7 @@ static void take_mapping(struct pipeline *pipeline, const struct sideband_record
 		.offset = record->offset,
 	};
 
-	/* What a bound refuses is counted by the table; its frames will be nameless. */
+	/* The table counts mappings beyond its bounds; their frames stay unsymbolized. */
 	if (process_table_map(
 		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) == 0)
 		note_mapping(pipeline, record, &mapping);
@@ -62,7 +62,7 @@ static void take_mapping(struct pipeline *pipeline, const struct sideband_record
 static void take_exit(struct pipeline *pipeline, const struct sideband_record *record)
 {
 	process_table_exit(pipeline->processes, record->pid, record->time_ns);
-	/* The first thread is as a rule the last: if not, /proc knows how many are left. */
+	/* The main thread usually exits last. If not, /proc shows the remaining threads. */
 	if (record->pid == record->tid && process_table_is_live(pipeline->processes, record->pid))
 		(void)process_scan_check(pipeline->broker, pipeline->processes, record->pid);
 }
@@ -93,7 +93,7 @@ static void take_sideband(void *context, const struct sideband_record *record)
 			(void)cgroup_table_add(pipeline->cgroups, record->cgroup, record->text);
 		break;
 	case SIDEBAND_COMM:
-	case SIDEBAND_LOST: /* a counter of the side-band's */
+	case SIDEBAND_LOST: /* sideband_counters has it */
 		break;
 	}
 }
@@ -111,7 +111,7 @@ static void run_cgroup_scan(struct pipeline *pipeline, uint64_t until_ns)
 		log_cgroup_scan(cgroup_table_scan_run(pipeline->cgroups, until_ns));
 }
 
-/* Where nothing else tells of them, it begins anew by and by. */
+/* Repeats every CGROUPS_PERIOD_NS if the kernel does not report new cgroups. */
 static void begin_cgroup_scan(struct pipeline *pipeline)
 {
 	if (!pipeline->cgroups)
@@ -122,8 +122,8 @@ static void begin_cgroup_scan(struct pipeline *pipeline)
 					    : clock_monotonic_ns() + CGROUPS_PERIOD_NS;
 }
 
-/* Another one comes when this one's time many times over has passed: on a machine that loses
- * records always it would never end. */
+/* The pause after a rescan is at least as long as the rescan took. A machine that always loses
+ * records would otherwise never stop rescanning. */
 static int run_rescan(struct pipeline *pipeline, uint64_t now_ns, uint64_t until_ns)
 {
 	uint64_t took_ns;
@@ -156,7 +156,7 @@ int pipeline_scan(struct pipeline *pipeline, uint64_t until_ns)
 	if (r < 0)
 		return r;
 	r = run_rescan(pipeline, now_ns, until_ns);
-	/* What is lost from here on need not wait. */
+	/* Records lost from here on start a rescan without a pause. */
 	pipeline->next_rescan_ns = 0;
 	run_cgroup_scan(pipeline, until_ns);
 	return r;
@@ -168,7 +168,7 @@ bool pipeline_is_scanning(const struct pipeline *pipeline)
 	       (pipeline->cgroups && cgroup_table_is_scanning(pipeline->cgroups));
 }
 
-/* What was lost since the last one began is another one's. */
+/* Begins a rescan if records were lost since the last one began. A running one never restarts. */
 static int rescan(struct pipeline *pipeline, uint64_t lost, uint64_t now_ns)
 {
 	int r = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a pipeline is made of. Of the pipeline*.c alone. */
+/* The pipeline's private state. Only the pipeline*.c files include this. */
 #pragma once
 
 #include "aggregate/aggregator.h"
@@ -16,41 +16,40 @@
 #include "resolve/late_samples.h"
 #include "symbol/symbol_cache.h"
 
-/* A window that is open, or has ended and waits for its last samples. */
+/* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	uint32_t number;
-	struct profile *profile; /* NULL: there is none */
+	struct profile *profile; /* NULL: no window */
 	struct aggregator *aggregator;
 	struct accounts accounts;
-	uint64_t monotonic_ns; /* its beginning */
-	size_t binaries_seen;  /* of the profile's: symbols of them are wanted */
-	uint64_t waiting;      /* entries of late_samples that are of it */
-	/* Samples that the profile had no room for when they came late; not in the accounts as yet.
-	 */
+	uint64_t monotonic_ns; /* start of the window; CLOCK_MONOTONIC */
+	size_t binaries_seen;  /* the profile's first binaries: their symbols were requested */
+	uint64_t waiting;      /* its entries in late_samples */
+	/* Late samples that did not fit into the profile. The accounts do not include them yet. */
 	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
 };
 
-/* A binary of the table whose symbols may be wanted. */
+/* The state of symbol extraction for one binary of the table. */
 struct pipeline_wanted {
-	struct symbol_identity symbols; /* id.size 0: not known */
-	bool has_been;			/* then not again, by any window or segment of it */
+	struct symbol_identity symbols; /* id.size 0: unknown */
+	bool has_been; /* already handled: no window or segment requests it again */
 };
 
-/* What a pipeline waits for. */
+/* The event sources of the epoll descriptor. */
 enum pipeline_event {
 	PIPELINE_TIMER,
 	PIPELINE_SIDEBAND,
 	PIPELINE_RING, /* half full */
 	PIPELINE_SYMBOLS,
 	PIPELINE_UNWINDING,
-	PIPELINE_WALK_REQUEST, /* the sampler asks for unwind tables */
+	PIPELINE_WALK_REQUEST, /* the sampler requests unwind tables */
 	PIPELINE_EVENTS,
 };
 
 struct pipeline {
 	struct pipeline_settings settings;
 	struct binary_table_limits binary_limits;
-	struct broker *broker, *own_broker; /* the second is freed */
+	struct broker *broker, *own_broker; /* own_broker is owned; NULL if borrowed */
 	struct capture *capture;
 	struct drain *drain;
 	struct process_table *processes;
@@ -59,63 +58,65 @@ struct pipeline {
 	struct jit_table *jit;
 	struct resolver *resolver;
 	struct late_samples *late;
-	struct cgroup_table *cgroups; /* NULL: no labels are wanted */
+	struct cgroup_table *cgroups; /* NULL: labels are off */
 	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
-	struct unwinding *unwinding;	/* NULL: the kernel alone walks user stacks */
-	struct pipeline_wanted *wanted; /* by id of the binary table */
+	struct unwinding *unwinding;	/* NULL: only the kernel walks user stacks */
+	struct pipeline_wanted *wanted; /* indexed by id of the binary table */
 	size_t wanted_count, wanted_capacity;
 	int epoll_fd, timer_fd;
 	bool is_sideband_watched;
-	bool lacks_cpus;	/* the last attempt to follow them failed */
+	bool lacks_cpus;	/* the last attempt to follow CPUs failed */
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;
-	uint64_t last_request_ns; /* CLOCK_MONOTONIC; when the sampler's were last taken */
+	uint64_t last_request_ns; /* CLOCK_MONOTONIC; last read of the sampler's requests */
 	uint64_t next_cpus_ns;	  /* CLOCK_MONOTONIC */
-	uint64_t next_cgroups_ns; /* CLOCK_MONOTONIC; when they are to be read anew */
-	uint64_t sideband_lost;	  /* records, when /proc was last read for them */
+	uint64_t next_cgroups_ns; /* CLOCK_MONOTONIC; next read of all cgroups */
+	uint64_t sideband_lost;	  /* lost records when the last rescan of /proc began */
 	struct process_rescan rescan;
 	uint64_t rescan_began_ns, next_rescan_ns; /* CLOCK_MONOTONIC */
 	struct pipeline_report report;
 };
 
-/* Makes the stages; capture is there already. Returns 0 or -errno. */
+/* Creates all stages except capture, which must be open. Returns 0 or -errno. */
 int pipeline_open_stages(struct pipeline *pipeline);
-/* What the pipeline is driven by. Returns 0 or -errno. */
+/* Opens the epoll descriptor and the timer. Returns 0 or -errno. */
 int pipeline_open_polling(struct pipeline *pipeline);
 
-/* Takes what the side-band has told; where it has lost records, /proc has to tell. */
+/* Applies the side-band's records. If records were lost, rescans /proc for them, in steps. Returns
+ * 0 or -errno. */
 int pipeline_read_sideband(struct pipeline *pipeline);
 
 /*
- * Reads of /proc and of cgroups what the side-band has told nobody, until `until_ns`; the rest in
- * steps, by pipeline_read_sideband(). Returns 0 or -errno.
+ * Reads from /proc and the cgroups the state from before the side-band opened, until `until_ns`.
+ * pipeline_read_sideband() reads the rest in steps. Returns 0 or -errno.
  */
 int pipeline_scan(struct pipeline *pipeline, uint64_t until_ns);
 bool pipeline_is_scanning(const struct pipeline *pipeline);
 
-/* Returns 0 or -errno; `window` is as it was then. */
+/* Begins a window. Returns 0, or -errno with `ret_window` untouched. */
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);
 void pipeline_window_done(struct pipeline_window *window);
-/* When and of what it is, but for its names; its accounts are complete. Returns 0 or -errno. */
+/* Sets the window's end, CPU count and event; names come later. Its accounts already count all its
+ * samples. Returns 0 or -errno. */
 int pipeline_window_end(
 	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns);
-/* Enters what the profile had no room for when it came late. */
+/* Accounts for late samples that did not fit into the profile. */
 void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window);
 
-/* A drain_function: resolves, and adds to the open window or to those that wait. */
+/* A drain_function: resolves a sample, then adds it to the open window or to late_samples. */
 int pipeline_take_sample(void *context, const struct raw_sample *sample);
-/* A late_function: adds a sample that has waited for the names of its JIT code. */
+/* A late_function: adds a sample after its wait for the names of its JIT code. */
 int pipeline_take_late(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
 
-/* A naming_open: a binary of the open window's profile, for its symbols. */
+/* A naming_open: opens a binary of the open window's profile for symbolization. */
 int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
 /*
- * Symbols of binaries that are new are extracted from now on: the file may soon be gone. What they
- * will be found by is entered with the window's binaries.
+ * Starts symbol extraction for new binaries, since the file may soon vanish. Stores the identity
+ * that finds their symbols with the window's binaries.
  */
 void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window);

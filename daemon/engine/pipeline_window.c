@@ -20,8 +20,8 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 		pipeline_window_done(&window);
 		return r;
 	}
-	/* Not before it was, whatever comes between the clocks: what is asked for until then is to
-	 * be in it. */
+	/* A delay between the two clock reads makes this late, never early. A window that ended
+	 * early by its own times would miss the time up to which a client waits for it. */
 	window.profile->start_ns = clock_realtime_ns() - since_ns;
 	window.profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
 	*ret_window = window;
@@ -35,7 +35,7 @@ void pipeline_window_done(struct pipeline_window *window)
 	*window = (struct pipeline_window){ 0 };
 }
 
-/* Where the clock was set meanwhile the window is as long as it was all the same. */
+/* The length follows CLOCK_MONOTONIC, so a change of the wall clock does not affect it. */
 int pipeline_window_end(
 	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns)
 {
@@ -78,7 +78,7 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 	}
 	if (window->waiting > 0)
 		return -EAGAIN;
-	/* Those that came late may have brought some. */
+	/* Late samples may have added binaries. */
 	pipeline_want_symbols(pipeline, window);
 	pipeline_window_account(pipeline, window);
 	window->profile->accounts = window->accounts;
@@ -93,7 +93,7 @@ void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_
 	struct accounts accounts = { 0 };
 
 	accounts_add_counters(&accounts, capture_left_behind(pipeline->capture));
-	/* The engine that is gone could write to the counters. */
+	/* The earlier engine could write to the counters, so check them. */
 	if (!accounts_close(&accounts)) {
 		log_warning("the accounts of what an engine has left do not close, continuing "
 			    "without them");
@@ -106,7 +106,7 @@ uint64_t pipeline_add_lost(
 	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns)
 {
 	struct pipeline_window *open = &pipeline->open;
-	/* Else nothing was sampled in between. */
+	/* Without a takeover or losses, nothing was sampled since then. */
 	bool has_earlier = capture_is_taken_over(pipeline->capture) || lost->fired > 0;
 	uint64_t earlier_ns = 0;
 
@@ -114,7 +114,7 @@ uint64_t pipeline_add_lost(
 	accounts_add(&pipeline->report.accounts, lost);
 	if (has_earlier && since_ns > 0 && since_ns < open->monotonic_ns)
 		earlier_ns = open->monotonic_ns - since_ns;
-	/* A clock may stand where no window can have begun. */
+	/* A wall clock near the epoch leaves no room for an earlier start. */
 	if (earlier_ns < open->profile->start_ns) {
 		open->profile->start_ns -= earlier_ns;
 		open->monotonic_ns -= earlier_ns;

@@ -28,7 +28,7 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 
 	(void)snprintf(
 		notice.text, sizeof(notice.text), "%.*s", (int)sizeof(notice.text) - 1, text);
-	/* One that does not fit is one of many: the next will tell. */
+	/* If the socket is full, drop this notice: another one follows soon. */
 	(void)send(ENGINE_NOTICE_FD, &notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -40,7 +40,7 @@ static int start(struct service *service, struct fault *fault)
 
 	if (r < 0)
 		return r;
-	/* At once: the next engine would not know of it. */
+	/* Record this at once: if this engine is killed, nothing else knows of these losses. */
 	pipeline_left_behind(service->pipeline, &left_behind);
 	loss_record_begin(
 		service->loss_record, service->settings.history, &left_behind, &beginning);
@@ -76,7 +76,7 @@ static void tell_progress(struct service *service)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t drains = pipeline_drains(service->pipeline);
-	char text[1024]; /* of which the notice has as much as fits */
+	char text[1024]; /* service_notify() truncates it to fit */
 
 	if (now_ns < service->told_ns + PROGRESS_PERIOD_MS * 1000000ULL)
 		return;
@@ -97,7 +97,7 @@ static void tell_progress(struct service *service)
 	service->told_ns = now_ns;
 }
 
-/* Those that sampling begins with (capture_settings). */
+/* Compares the settings that are fixed when sampling starts (capture_settings). */
 static bool has_same_sampling(
 	const struct service_settings *before, const struct service_settings *after)
 {
@@ -109,7 +109,7 @@ static bool has_same_sampling(
 	       before->shares.unwind_bytes == after->shares.unwind_bytes;
 }
 
-/* The next engine reads the configuration, once it is known to be right. */
+/* Checks the new configuration. If it is valid, this engine ends and the next one reads it. */
 static void reload(struct service *service)
 {
 	struct service_settings settings;
@@ -243,7 +243,7 @@ int service_engine_main(int argc, char **argv)
 	close_service(&service);
 	if (service.has_mistake)
 		return PILOTLIGHT_ENGINE_EXIT_MISTAKE;
-	/* What has run once may do so again. */
+	/* After a successful start, a restart may help. */
 	if (r < 0)
 		return has_begun ? EX_SOFTWARE : PILOTLIGHT_ENGINE_EXIT_FAILED;
 	return service.is_ending ? PILOTLIGHT_ENGINE_EXIT_DONE : PILOTLIGHT_ENGINE_EXIT_RENEW;

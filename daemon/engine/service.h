@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The engine of the service: a pipeline whose windows go to the history, and what is asked of both
- * by HTTP. It runs without privileges in a process that the supervisor starts
+ * The engine of the service: a pipeline whose windows go to the history, and an HTTP API that
+ * queries both. It runs without privileges in a process that the supervisor starts
  * (supervise/supervisor.h).
  */
 #pragma once

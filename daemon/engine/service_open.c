@@ -65,12 +65,12 @@ static int listen_unix(
 		ret_listener, &refused);
 	if (r != -EPERM || !group)
 		return r < 0 ? fault_set(fault, r, "%s", refused.text) : 0;
-	/* Root without capabilities, in the foreground; systemd makes the socket itself. */
+	/* Root without capabilities, in the foreground. systemd makes the socket itself. */
 	log_warning("%s; continuing with one that is for this user alone", refused.text);
 	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
 }
 
-/* One that is not to be had is no reason to be without the others, or the history. */
+/* A failing address does not stop the others, or the history. */
 static void listen_tcp(struct service *service, struct http_listener *listeners, size_t *count)
 {
 	const struct config_list *addresses = &service->settings.config.listen;
@@ -128,7 +128,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 	return api_new(&options, &service->api, fault);
 }
 
-/* Whatever of it is not the engine's to use is not to be had from here on. */
+/* Drops privileges. The engine can open only these folders from here on. */
 static int give_up_privileges(struct service *service, struct fault *fault)
 {
 	char config_folder[PATH_MAX];
@@ -137,8 +137,8 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		{ service->settings.symbol_cache, .is_written = true },
 		{ config_folder, .is_written = false }, /* for reloading */
 		{ "/proc", .is_listed = true },
-		{ "/proc/self/maps", .is_written = false }, /* where the vdso is */
-		/* Which CPUs there are: libbpf asks. */
+		{ "/proc/self/maps", .is_written = false }, /* location of the vdso */
+		/* libbpf reads the list of CPUs. */
 		{ "/sys/devices/system/cpu", .is_written = false },
 	};
 	int r;
@@ -237,7 +237,7 @@ static int watch(struct service *service, int fd, enum service_event what)
 	return epoll_ctl(service->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Before there is another thread, which would be ended by them. */
+/* Call before any other thread starts: there, an unblocked signal would end us. */
 static int open_signals(struct service *service)
 {
 	sigset_t signals;
@@ -269,7 +269,7 @@ static int open_polling(struct service *service)
 	return r;
 }
 
-/* Also so that the journal's socket is there before no more can be made. */
+/* This also opens the journal's socket before the sandbox forbids new sockets. */
 static void tell_start(const struct service *service)
 {
 	const struct log_field fields[] = { { "CONFIG", service->settings.config_path } };
@@ -286,8 +286,8 @@ static void tell_start(const struct service *service)
 		service->settings.history);
 }
 
-/* Tells this service's engines from those of one before, whose main process may have had the same
- * pid, as in a container it has. */
+/* Identifies this service, by pid and start time of its main process. The pid is not enough: in a
+ * container it is the same after each restart. */
 static uint64_t service_number(void)
 {
 	_cleanup_close_ int fd = -1;
@@ -325,7 +325,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 		r = http_server_prepare(fault);
 	if (r < 0)
 		return r;
-	/* What is read from files that are out of reach afterwards. */
+	/* Read files now that are out of reach afterwards. */
 	tzset();
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	tell_start(service);
@@ -334,7 +334,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 		r = open_history(service, fault);
 	if (r == 0)
 		r = sandbox_forbid_engine();
-	/* From here on nothing is left to lose but what is passed on by the broker. */
+	/* From here on only the broker gives this process new access. */
 	if (r == 0)
 		r = broker_connect(ENGINE_BROKER_FD, &service->broker);
 	if (r == 0)

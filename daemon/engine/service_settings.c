@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of what the unit may take, for what is there all the time; the rest is for symbol workers and
- * queries while they run. */
+/* Permanent structures get 1/3 of the unit's memory limit; symbol workers and queries use the rest
+ * while they run. */
 enum { STANDING_SHARE = 3 };
 
 __attribute__((format(printf, 2, 3))) static int set_path(
@@ -124,7 +124,7 @@ uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path)
 	return limit_hz;
 }
 
-/* The kernel lowers it by itself where samples take long, and that is not to stop the service. */
+/* The kernel lowers its limit when samples take long. This must not stop the service. */
 static void limit_rate(struct config *config)
 {
 	uint64_t hz = service_settings_allowed_hz(

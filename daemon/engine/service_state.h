@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an engine of the service is made of. Of the service*.c alone. */
+/* The service engine's private state. Only the service*.c files include this. */
 #pragma once
 
 #include "api/api.h"
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an engine waits for. */
+/* The event sources of the epoll descriptor. */
 enum service_event {
 	SERVICE_SIGNALS,
 	SERVICE_PIPELINE,
@@ -23,9 +23,9 @@ enum service_event {
 	SERVICE_EVENTS,
 };
 
-/* What had been used by some moment. */
+/* CPU time and samples used up to one moment. */
 struct service_use {
-	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: nothing is known yet */
+	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: unknown yet */
 	uint64_t bpf_ns, engine_ns, drain_ns, broker_ns, busy_samples;
 };
 
@@ -33,7 +33,7 @@ struct service {
 	struct service_settings settings;
 	struct broker *broker;
 	struct pipeline *pipeline;
-	struct history_writer *writer; /* NULL: no history is kept */
+	struct history_writer *writer; /* NULL: history is off */
 	struct api *api;
 	struct loss_record *loss_record;
 	struct rate_governor governor;
@@ -44,53 +44,55 @@ struct service {
 	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint64_t engines, lost_samples;
 	uint64_t next_cut_ns; /* CLOCK_MONOTONIC */
-	uint64_t ended_ns;    /* likewise, when the last window was, or the first one began */
-	/* Windows that are sealed or dropped, and when the last of them ended, CLOCK_MONOTONIC. */
+	uint64_t ended_ns;    /* CLOCK_MONOTONIC; end of the last window, or start of the first */
+	/* The sum of all sealed or dropped windows, and when the last of them ended
+	 * (CLOCK_MONOTONIC). */
 	struct accounts closed;
 	uint64_t closed_until_ns;
 	struct seal_request seal_request;
 
-	struct service_use use;	       /* when the governor was last told */
-	uint64_t told_ns, told_drains; /* the supervisor, of progress; CLOCK_MONOTONIC */
+	struct service_use use;	       /* at the last call of the governor */
+	uint64_t told_ns, told_drains; /* last progress notice to the supervisor; CLOCK_MONOTONIC */
 
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	bool is_history_failing;
 	char history_fault[160];
-	char listen_fault[100]; /* "": all addresses are listened on */
+	char listen_fault[100]; /* "": listening on all addresses */
 
 	bool is_ending, wants_renewal;
-	bool has_mistake;      /* the configuration; there is nothing else then */
-	bool has_new_sampling; /* and the next engine cannot take over the maps */
+	bool has_mistake;      /* the configuration is invalid; service_open() failed */
+	bool has_new_sampling; /* sampling settings changed: the next engine cannot take over the
+				  maps */
 };
 
 struct engine_options {
-	const char *config; /* NULL: where it is by default */
+	const char *config; /* NULL: the default path */
 	size_t listen_count;
 };
 
-/* Opens everything, and gives up all privileges on the way. Returns 0 or -errno with `fault`. */
+/* Opens everything and drops all privileges. Returns 0 or -errno with `fault`. */
 int service_open(
 	struct service *service, const struct engine_options *options, struct fault *fault);
 
 /* When the open window should end; CLOCK_MONOTONIC. */
 uint64_t service_next_cut_ns(const struct service *service);
-/* Ends windows, hands them to the history, and hears what became of them, if the writer has results
- * to tell: whatever is due now. */
+/* Does the work that is due: ends windows and passes them to the history writer. Reads the writer's
+ * results if `has_results`. Returns 0 or -errno with `fault`. */
 int service_run_windows(struct service *service, bool has_results, struct fault *fault);
-/* When that should be called next; CLOCK_MONOTONIC. */
+/* When to call service_run_windows() next; CLOCK_MONOTONIC. */
 uint64_t service_windows_due_ns(const struct service *service);
-/* Ends and writes what is open; the engine is about to end. */
+/* Ends the open window and waits until the history writer is done. Call before the engine exits. */
 int service_finish_windows(struct service *service, struct fault *fault);
-/* Updates the loss record; pipeline_settings.drained. */
+/* Updates the loss record. Called as pipeline_settings.drained. */
 void service_record_losses(void *context);
-/* Of api.h. */
+/* A callback of api.h: a client waits for history sealed up to `until_ns`. */
 void service_want_sealed(void *context, uint64_t until_ns);
 
-/* Steers the rate by what has been used since the last call. Returns the rate from now on. */
+/* Runs the governor on the CPU time used since the last call. Returns the rate from now on. */
 uint32_t service_steer(struct service *service);
-/* Of api.h. */
+/* A callback of api.h: fills in the service's status. */
 void service_fill_status(void *context, struct service_status *ret_status);
 
-/* Tells the supervisor. */
+/* Sends a notice to the supervisor. */
 void service_notify(enum pilotlight_notice_kind kind, const char *text);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* By the kernel's statistics where they may be read: they count what leads to the program, too. */
+/* Prefers the kernel's statistics, if readable: they include the path that leads to the program. */
 static uint64_t bpf_ns(const struct pipeline_report *report)
 {
 	return report->capture.program_ns ? report->capture.program_ns : report->accounts.run_ns;
@@ -80,7 +80,7 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 	status->sideband_bytes = report->capture.sideband_bytes;
 	status->profile_bytes = report->profile_bytes;
 	status->jit_bytes = jit_table_bytes(pipeline_jit(service->pipeline));
-	/* The arrays of unwind tables are mapped here, and are maps as well. */
+	/* The engine maps the unwind-table arrays, so they count as engine and as maps. */
 	status->engine_bytes = resident_bytes(service);
 	status->memory_bytes = status->engine_bytes + report->capture.broker_resident_bytes +
 			       report->capture.map_bytes + served.file_bytes;

@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* No window is shorter, whoever asks for what. */
+/* The minimum length of a window, even on request. */
 #define WINDOW_NS_MIN ((uint64_t)NSEC_PER_SEC)
 
-/* How long a window that ends may wait for names of JIT code when somebody waits for it. */
+/* How long an ended window may wait for JIT names while a client waits for it. */
 #define HURRY_NS 300000000ULL
 
-/* How often it is looked whether what is waited for is there. */
+/* The polling period while a client or an ended window waits. */
 #define WAITING_PERIOD_NS 50000000ULL
 
 void service_record_losses(void *context)
@@ -26,7 +26,7 @@ void service_record_losses(void *context)
 		&service->closed, service->closed_until_ns);
 }
 
-/* Windows end at round times of the wall clock, so that hosts and days can be compared. */
+/* Windows end at round wall-clock times, so that hosts and days compare. */
 uint64_t service_next_cut_ns(const struct service *service)
 {
 	uint64_t window_ns = service->settings.config.window_ns;
@@ -34,14 +34,14 @@ uint64_t service_next_cut_ns(const struct service *service)
 	return clock_monotonic_ns() + window_ns - clock_realtime_ns() % window_ns;
 }
 
-/* Is somebody waiting for what is in the open window? */
+/* Must the open window end now for a client? */
 static bool is_wanted(const struct service *service, uint64_t now_ns)
 {
 	return seal_request_is_due(&service->seal_request) &&
 	       now_ns >= service->ended_ns + WINDOW_NS_MIN;
 }
 
-/* It is written, or nobody need wait for it. */
+/* Releases clients that wait for this window: it was written, dropped, or not kept. */
 static void answer(struct service *service, uint64_t end_ns)
 {
 	seal_request_close_window(&service->seal_request, end_ns);
@@ -82,7 +82,7 @@ static int steer(struct service *service, struct fault *fault)
 	return pipeline_set_rate(service->pipeline, rate_hz, fault);
 }
 
-/* A rate begins with a window, but for the moment between setting it and switching the maps. */
+/* A new rate starts with a window, except between setting it and flipping the maps. */
 static int cut(struct service *service, struct fault *fault)
 {
 	int r = steer(service, fault);
@@ -117,7 +117,7 @@ static void tell_history(const struct service *service, const char *id, const ch
 	log_event(&event, "the history: %s; windows missing: %s, sampling goes on", what, dropped);
 }
 
-/* Of what was set aside the status tells as long as it is there, and the log once. */
+/* The status reports damaged databases while they exist; the log reports them once. */
 static void tell_damaged(struct service *service)
 {
 	char text[sizeof(service->history_fault)] = "";
@@ -199,13 +199,13 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 	service_record_losses(service);
 	if (history_writer_add(service->writer, &window, profile) < 0) {
 		window_dropped(service, "the disk is too slow for it");
-		/* The windows before it are still being written: they end the closed time. */
+		/* Earlier windows are still being written: they end the closed time. */
 		close_window(service, &service->last_window, service->closed_until_ns);
 		answer(service, end_ns);
 	}
 }
 
-/* The window that has ended, once its last names are there. */
+/* Takes the ended window once its last JIT names are ready, or at once if `is_hurried`. */
 static int take(struct service *service, bool is_hurried, struct fault *fault)
 {
 	struct profile *profile;
@@ -238,7 +238,7 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 				now_ns > service->ended_ns + HURRY_NS,
 			fault);
 	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, now_ns))) {
-		/* One that waits still has had its time. */
+		/* A window that still waits for names has used up its time. */
 		r = take(service, true, fault);
 		if (r == 0)
 			r = cut(service, fault);

@@ -66,7 +66,7 @@ static int used_window(void *context, const struct pilotlight_file_key *key, uin
 	return walk_maps_used_window(context, key, ret_window);
 }
 
-/* A folder below that of the symbol files. Their own subfolders have names of two letters. */
+/* A subfolder of the symbol cache. The cache's own subfolders have two-letter names. */
 static int open_cache(struct unwinding *unwinding, const char *folder)
 {
 	_cleanup_free_ char *path = NULL;

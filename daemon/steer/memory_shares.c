@@ -15,23 +15,23 @@
 
 enum {
 	MIB = 1 << 20,
-	/* Measured: 6 MiB of code, 6 of kernel symbols, 2 of stacks that are known, two heaps. */
+	/* Measured: 6 MiB of code, 6 MiB of kernel symbols, 2 MiB of known stacks, two heaps. */
 	BASE_BYTES = 16 * MIB,
-	STORE_BYTES = 8 * MIB, /* store.h: besides a part of the profile */
+	STORE_BYTES = 8 * MIB, /* store.h: plus a part of the profile */
 	STORE_PROFILE_PART = 6,
-	REST_BYTES_MIN = 7 * MIB, /* that is shared out in percent */
+	REST_BYTES_MIN = 7 * MIB, /* the part that the percentages divide */
 
-	SIDEBAND_PART = 8, /* of what is left by base and store, at most */
+	SIDEBAND_PART = 8, /* at most this part of the budget after base and store */
 	SIDEBAND_BYTES_MAX = 8 * MIB,
-	RING_BYTES_MAX = 512 << 10, /* of a CPU; as the kernel has it, a power of two */
+	RING_BYTES_MAX = 512 << 10, /* for each CPU; the kernel requires a power of two */
 	RING_BYTES_MIN = 32 << 10,
 
 	JIT_PERCENT = 10,
 	LATE_PERCENT = 3,
 	PROCESS_PERCENT = 14,
-	PROFILE_PERCENT = 23, /* of two profiles, and what the store takes with them */
+	PROFILE_PERCENT = 23, /* two profiles and the store's part of one */
 	MAP_PERCENT = 50,
-	SAMPLE_PERCENT = 55, /* of the maps, at most; unwind tables have the rest */
+	SAMPLE_PERCENT = 55, /* at most this much of the maps; unwind tables get the rest */
 	UNWIND_BYTES_MAX = 64 * MIB,
 
 	/* Parts of process_bytes, in eighths. */
@@ -40,25 +40,25 @@ enum {
 	CGROUP_EIGHTHS = 1,
 
 	/*
-	 * Of the process table's part. A process that comes and goes needs an image for as long as
-	 * its samples are under way, and rarely a file that is new.
+	 * Shares of the process table. A short-lived process needs an image until its samples are
+	 * drained, but rarely a new file.
 	 */
 	IMAGE_PERCENT = 25,
 	MAPPING_PERCENT = 50,
 	FILE_PERCENT = 13,
 	PATH_PERCENT = 12,
 	IMAGE_BYTES = sizeof(struct image) + 2 * sizeof(uint32_t),
-	FILE_BYTES = 160, /* an entry, two buckets, what malloc() takes for a path */
+	FILE_BYTES = 160, /* an entry, two buckets, malloc() overhead of a path */
 
-	/* An entry with its place in the index, an image, a path, what malloc() takes for both. */
+	/* An entry with its index slot, an image, a path, and malloc() overhead of both. */
 	BINARY_PATH_BYTES = 96,
 	BINARY_BYTES = 176 + sizeof(struct elf_image) + 32 + BINARY_PATH_BYTES,
 
 	CGROUP_BYTES = 96, /* an entry and its bucket */
 	CGROUP_PATH_BYTES = 256,
-	CGROUP_PATH_TIMES = 2, /* while they are read anew */
+	CGROUP_PATH_TIMES = 2, /* old and new paths exist during a rescan */
 
-	/* Beyond, more entries are of no use to anybody. */
+	/* More entries have no use. */
 	ENTRIES_MAX = 1 << 18,
 };
 _Static_assert(JIT_PERCENT + LATE_PERCENT + PROCESS_PERCENT + PROFILE_PERCENT + MAP_PERCENT == 100,
@@ -67,7 +67,7 @@ _Static_assert(
 	IMAGE_PERCENT + MAPPING_PERCENT + FILE_PERCENT + PATH_PERCENT == 100, "shares of a whole");
 _Static_assert(TABLE_EIGHTHS + BINARY_EIGHTHS + CGROUP_EIGHTHS == 8, "parts of a whole");
 
-/* More than anybody has, so that sums are what they are. */
+/* More than any machine has; keeps sums from overflowing. */
 #define JIT_BYTES_MAX ((size_t)1 << 48)
 
 static size_t percent(size_t bytes, unsigned share)
@@ -80,13 +80,13 @@ static size_t at_most(size_t n, size_t most)
 	return n < most ? n : most;
 }
 
-/* A ring has a page of the kernel's before it. */
+/* Each ring has one extra page: the kernel's control page. */
 static uint64_t sideband_bytes(uint32_t cpu_count, size_t ring_bytes)
 {
 	return (uint64_t)cpu_count * (ring_bytes + (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Rings shrink with the number of CPUs, as capture has it, and with the budget. */
+/* Rings shrink with the number of CPUs, as in capture, and with the budget. */
 static uint64_t share_sideband(uint32_t cpu_count, uint64_t left_bytes)
 {
 	size_t ring_bytes = RING_BYTES_MAX;
@@ -99,7 +99,7 @@ static uint64_t share_sideband(uint32_t cpu_count, uint64_t left_bytes)
 	return sideband_bytes(cpu_count, ring_bytes);
 }
 
-/* What the maps of samples take when they hold all that comes between two drains. */
+/* The size of the sample maps if they hold all samples between two drains. */
 static size_t wanted_map_bytes(const struct memory_work *work, size_t budget_bytes)
 {
 	const struct map_sizes_work wanted = {
@@ -150,7 +150,7 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	shares.jit_bytes = work->jit_bytes ? work->jit_bytes : percent(left, JIT_PERCENT);
 	shares.late_bytes = percent(left, LATE_PERCENT);
 	shares.process_bytes = percent(left, PROCESS_PERCENT);
-	/* Two profiles, and of one of them the part that the store needs: 13 sixths. */
+	/* Two profiles plus the store's 1/6 of one: 13/6 of a profile. */
 	profiles = percent(left, PROFILE_PERCENT);
 	shares.profile_bytes = profiles / (2 * STORE_PROFILE_PART + 1) * STORE_PROFILE_PART;
 	shares.store_bytes = STORE_BYTES + shares.profile_bytes / STORE_PROFILE_PART;

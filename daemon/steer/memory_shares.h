@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One budget in bytes for the whole service (I4), and what each structure may take of it: the sum
- * of all shares is never above the budget. Computed from the budget, the CPUs and the rate; below
- * the least that the service can run with it is an error, not a surprise later.
+ * Divides the service's memory budget (I4) among its structures. The shares never add up to more
+ * than the budget. They follow from the budget, the number of CPUs and the rate. A budget below the
+ * minimum is an error at start, so the service never runs short later.
  */
 #pragma once
 
@@ -19,17 +19,15 @@ enum { MEMORY_BUDGET_MIN = 32 << 20 };
 
 struct memory_shares {
 	size_t map_bytes;      /* all BPF maps: capture_settings.map_budget_bytes */
-	size_t unwind_bytes;   /* of these: unwind tables */
+	size_t unwind_bytes;   /* part of map_bytes: unwind tables */
 	size_t sideband_bytes; /* perf rings */
-	size_t profile_bytes; /* of one window's profile; two are there at a time: the open one, and
-				 those that are being written */
-	size_t jit_bytes;     /* names of generated code */
-	size_t late_bytes;    /* samples that wait for these names */
-	size_t process_bytes; /* processes, mappings, binaries, cgroups: their bounds scale with it
-			       */
-	size_t store_bytes;   /* the history's writer */
-	size_t base_bytes;    /* both programs' code and data, kernel symbols, HTTP */
-	size_t total_bytes;   /* of all these, the second profile too */
+	size_t profile_bytes;  /* one window's profile; two exist: open, and unwritten */
+	size_t jit_bytes;      /* names of JIT code */
+	size_t late_bytes;     /* samples that wait for these names */
+	size_t process_bytes;  /* processes, mappings, binaries, cgroups; sets their bounds */
+	size_t store_bytes;    /* the history writer */
+	size_t base_bytes;     /* both programs' code and data, kernel symbols, HTTP */
+	size_t total_bytes;    /* the sum, with the second profile */
 };
 
 struct memory_work {
@@ -37,13 +35,13 @@ struct memory_work {
 	size_t jit_bytes; /* as configured; 0: a share of the budget */
 };
 
-/* Returns 0, or -ENOSPC with `fault`, which names the least that would do. */
+/* Returns 0, or -ENOSPC with `fault`, which names the smallest sufficient budget. */
 int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	struct memory_shares *ret_shares, struct fault *fault);
 
 /*
- * The bounds at which these take what process_bytes has for them: half of it, three eighths and an
- * eighth. Descriptors are no memory of ours; their number is the default one.
+ * Convert process_bytes into the bounds of three tables: 1/2 for processes, 3/8 for binaries, 1/8
+ * for cgroups. The bound on descriptors stays at its default, because they cost us no memory.
  */
 void memory_shares_process_limits(
 	const struct memory_shares *shares, struct process_table_limits *ret_limits);

@@ -7,23 +7,22 @@
 enum {
 	AVERAGE_S = 60,
 	OTHER_S = 600,
-	/* A period counts for BUSY_UNITS, one in which the machine had little to do for one: then
-	 * the next load may cost what was not seen. */
+	/* A busy period counts BUSY_UNITS, an idle one counts 1: an idle period says little about
+	 * the cost under the next load. */
 	BUSY_UNITS = 8,
 	CALM_UNITS_MIN = 6 * BUSY_UNITS,
 	CALM_UNITS_MAX = 64 * CALM_UNITS_MIN,
-	IDLE_SHARE = 16,     /* fewer samples than 1/16 of what all CPUs together would have */
-	OTHER_SHARE_MIN = 2, /* sampling may always have 1/2 of the budget */
+	IDLE_SHARE = 16,     /* idle: fewer than 1/16 of the samples of fully busy CPUs */
+	OTHER_SHARE_MIN = 2, /* sampling always gets at least 1/2 of the budget */
 };
 
-/* How long it must have been above the budget, less what was paid back meanwhile. */
+/* The rate falls after this much time above the budget, less the time paid back. */
 #define OVER_NS 25000000000ULL
 
-/* What a rate is aimed at, of what sampling may cost: below it, so that noise does not exceed it.
- */
+/* A new rate aims at this part of the allowance, so that noise does not exceed it. */
 static const double AIM = 0.9;
 
-/* Bounded by the root of a 32-bit number. */
+/* At most 2^15 steps: half the root of a 32-bit number. */
 static bool is_prime(uint32_t n)
 {
 	if (n % 2 == 0)
@@ -86,7 +85,7 @@ void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint
 	set_wanted(governor, wanted_hz, max_ppm);
 }
 
-/* Of an average over `over_s`, what a period weighs. */
+/* The weight of one period in a moving average over `over_s`. */
 static double weight(uint64_t elapsed_ns, unsigned over_s)
 {
 	return 1 - exp(-(double)elapsed_ns / 1e9 / over_s);
@@ -106,7 +105,7 @@ static void fall(struct rate_governor *governor, uint32_t rate_hz)
 	governor->has_risen = false;
 }
 
-/* The rate has been right for as long as it was asked to: the next time it need not be so long. */
+/* The last step up has held for the whole calm period, so halve the next one. */
 static void rise(struct rate_governor *governor, uint32_t rate_hz)
 {
 	if (governor->has_risen && governor->calm_wanted > CALM_UNITS_MIN)
@@ -124,8 +123,8 @@ static unsigned units_of(const struct rate_governor *governor, const struct rate
 	return (double)use->samples * IDLE_SHARE < possible ? 1 : BUSY_UNITS;
 }
 
-/* A burst passes: tables of new programs, one odd load. The least of what it was all the time is
- * what it costs. */
+/* Bursts pass: unwind tables of new programs, one odd load. So the lowest cost of the whole time
+ * above the allowance decides the new rate. */
 static void exceed(struct rate_governor *governor, const struct rate_governor_use *use,
 	double sampling, double allowed)
 {
@@ -140,15 +139,15 @@ static void exceed(struct rate_governor *governor, const struct rate_governor_us
 		rung_at_most(governor, governor->rate_hz * allowed * AIM / governor->over_ppm));
 }
 
-/* So that a load that comes and goes is borne as long as it is within the budget on the whole: what
- * is left of the budget pays for so much time of what was the least above it. */
+/* Tolerates an intermittent load that stays within the budget on average. The unused allowance of
+ * this period pays back time above it, at the rate of the lowest excess. */
 static void pay_back(struct rate_governor *governor, const struct rate_governor_use *use,
 	double sampling, double allowed)
 {
 	double excess = governor->over_ppm - allowed;
 	double paid_ns = (double)use->elapsed_ns * (allowed - sampling);
 
-	/* What is allowed may have grown meanwhile. */
+	/* excess <= 0: the allowance has grown meanwhile. */
 	if (excess <= 0 || paid_ns >= excess * (double)governor->over_ns)
 		governor->over_ns = 0;
 	else
