@@ -66,7 +66,7 @@ void gzip_free(struct gzip *gzip)
 	free(gzip);
 }
 
-/* Passes on what deflate has ready, until it wants more input or, with Z_FINISH, is at its end. */
+/* Passes deflate's output on until deflate needs more input or, with Z_FINISH, is complete. */
 static int deflate_all(struct gzip *gzip, int flush)
 {
 	do {
@@ -93,7 +93,7 @@ int gzip_write(void *context, const void *bytes, size_t size)
 		uInt part = size < UINT_MAX ? (uInt)size : UINT_MAX;
 		int r;
 
-		/* zlib only reads from it; its type says otherwise for history's sake. */
+		/* zlib only reads it; the missing const is historical. */
 		gzip->stream.next_in = (unsigned char *)next;
 		gzip->stream.avail_in = part;
 		r = deflate_all(gzip, Z_NO_FLUSH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The order of the parts, and those that say what the profile is of. Protobuf leaves the order of
- * fields free, so the tables come after what has filled them and the strings come last.
+ * Writes the parts in order, and the fields that describe the profile. Protobuf allows any order of
+ * fields. The tables therefore follow the parts that fill them, and the strings come last.
  */
 #include "export/pprof.h"
 
@@ -83,7 +83,7 @@ static int write_time(struct pprof_writer *writer)
 	const struct profile *profile = writer->profile;
 
 	protobuf_u64(&writer->part, PROFILE_TIME_NS, pprof_saturate(profile->start_ns));
-	/* What readers hold the samples against: time that nobody has recorded is not of it. */
+	/* Readers divide samples by this, so it excludes time that was not recorded. */
 	if (profile->end_ns > profile->start_ns)
 		protobuf_u64(&writer->part, PROFILE_DURATION_NS,
 			pprof_saturate(profile->covered_ns > 0
@@ -109,7 +109,7 @@ __attribute__((format(printf, 2, 3))) static int put_comment(
 	return r;
 }
 
-/* What the profile is of and its accounts, as "key=value" lines (I1). */
+/* Writes the profile's description and its accounts as "key=value" lines (I1). */
 static int write_comments(struct pprof_writer *writer)
 {
 	const struct profile *profile = writer->profile;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a profile as gzipped pprof, the hub format of continuous profiling. What its readers rely
- * on: ids are sequential from 1 and only for what a sample uses; addresses are link-time vaddrs
- * below their mapping's build-id; a mapping says that it has functions only if each of its
- * locations has; all text is valid UTF-8. Samples are [samples/count, cpu/nanoseconds] with the
- * labels `unit`, `container` and `pod`, and with PPROF_LABELS_ALL also `comm`, `executable`,
- * `cgroup` (text), `pid` and `tid` (numbers). Losses are samples of their own (`[lost: …]`) and the
- * accounts stand in the comments (I1).
+ * Writes a profile as gzipped pprof, the common format of continuous profilers. Its readers rely on
+ * these rules. Ids are sequential from 1, and only items that a sample uses have one. Addresses are
+ * link-time vaddrs within the mapping of their build-id. A mapping claims to have functions only if
+ * each of its locations has them. All text is valid UTF-8.
  *
- * Pyroscope makes a series of each distinct set of text labels, so a scraped profile carries only
- * the labels whose number is bounded by what runs on the host as a service.
+ * Samples are [samples/count, cpu/nanoseconds] with the labels `unit`, `container` and `pod`.
+ * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`
+ * and `tid`. Losses are samples of their own (`[lost: …]`), and comments hold the accounts (I1).
+ *
+ * Pyroscope makes a series for each distinct set of text labels. A scraped profile therefore
+ * carries only labels whose number is bounded by the services of the host.
  *
  * Format: https://github.com/google/pprof/blob/main/proto/profile.proto
  */
@@ -22,14 +23,14 @@ enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE };
 
 struct pprof_options {
 	enum pprof_labels labels;
-	int compression_level; /* of zlib: 1 (fast) to 9 (small) */
+	int compression_level; /* for zlib: 1 (fast) to 9 (small) */
 };
 
 /*
- * Samples are compressed as they are encoded. Besides, it holds for the length of the call numbers
- * for each string, location, binary and sample of the profile (4 to 8 bytes each), its functions
- * and the strings that are used: less than the profile itself. The same profile gives the same
- * bytes. Does not flush `output`. Returns 0, -ENOMEM, or the first error of `output`.
+ * Compresses samples while it encodes them. During the call it also holds 4 to 8 bytes for each
+ * string, location, binary and sample, the profile's functions, and the used strings. That is less
+ * than the profile itself. The same profile gives the same bytes. Does not flush `output`. Returns
+ * 0, -ENOMEM, or the first error of `output`.
  */
 int pprof_write(
 	const struct profile *profile, const struct pprof_options *options, struct output *output);

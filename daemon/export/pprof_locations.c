@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the samples are: locations, their mappings, and the functions that they name. */
+/* Writes locations, their mappings, and the functions that they name. */
 #include "export/pprof_fields.h"
 #include "export/pprof_writer.h"
 
@@ -42,7 +42,7 @@ static int write_location(struct pprof_writer *writer, size_t index)
 
 	protobuf_u64(&writer->part, LOCATION_ID, writer->tables.location_ids[index]);
 	protobuf_u64(&writer->part, LOCATION_MAPPING, mapping);
-	/* Without a mapping it is no place in code, and its address only tells it from others. */
+	/* With no mapping it is not a place in code; its address only makes it distinct. */
 	if (mapping > 0)
 		protobuf_u64(&writer->part, LOCATION_ADDRESS, location->address);
 	for (uint32_t i = 0; i < location->frame_count; i++) {
@@ -113,7 +113,7 @@ static int write_mapping(struct pprof_writer *writer, size_t index)
 	int r;
 
 	r = pprof_tables_string(&writer->tables, binary->path, &file);
-	/* Readers join neighbouring mappings that have neither a file nor a range. */
+	/* Readers merge adjacent mappings that have neither a file nor a range. */
 	if (r == 0 && file == 0)
 		r = pprof_tables_text(
 			&writer->tables, binary->kind == BINARY_JIT ? "[jit]" : "[unknown]", &file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the profile counts: its samples, and what was lost of them. */
+/* Writes the samples and the losses. */
 #include "export/pprof_fields.h"
 #include "export/pprof_writer.h"
 
@@ -29,7 +29,7 @@ static void put_label(struct pprof_writer *writer, uint32_t key, uint32_t field,
 	protobuf_end(&writer->part, begin);
 }
 
-/* None where there is no text: an empty one would be taken for a number. */
+/* Omits an empty text, which readers would take for a number. */
 static void put_text(struct pprof_writer *writer, uint32_t key, uint32_t text)
 {
 	if (text != 0)

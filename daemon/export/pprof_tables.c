@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts that are not the profile's, the names of types and keys, the comments; and for
- * each that is: it may be a cgroup's path, with the names of a unit, a container and a pod. */
+/*
+ * Room for the message's own texts: names of types and keys, and comments. Each string of the
+ * profile may become four: a cgroup's path, with its unit, container and pod.
+ */
 enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 4 };
 
 void pprof_tables_done(struct pprof_tables *tables)
@@ -31,7 +33,7 @@ static int allocate(struct pprof_tables *tables)
 	size_t string_limit = TEXTS_OF_STRING * profile->strings.size + OWN_TEXT_BYTES +
 			      profile->binaries.count * BUILD_ID_HEX_BYTES;
 
-	/* One more than the count, since nothing may be had for 0 bytes. */
+	/* calloc(0) may return NULL. */
 	tables->samples = calloc(profile->samples.count + 1, sizeof(*tables->samples));
 	tables->location_ids = calloc(profile->locations.count + 1, sizeof(*tables->location_ids));
 	tables->mappings = calloc(profile->binaries.count + 1, sizeof(*tables->mappings));
@@ -74,7 +76,7 @@ static int compare_threads(const struct profile_thread *s, const struct profile_
 	return order != 0 ? order : compare_u32(s->cgroup, t->cgroup);
 }
 
-/* By stack, then by labels. */
+/* Orders by stack, then by labels. */
 static int compare_samples(const void *first, const void *second, void *context)
 {
 	const struct pprof_tables *tables = context;
@@ -115,7 +117,7 @@ static void find_samples(struct pprof_tables *tables)
 		tables);
 }
 
-/* A location of the mapping: what the mapping may say of itself. */
+/* Updates the mapping's flags with one of its locations. */
 static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *profile,
 	const struct profile_location *location)
 {
@@ -136,7 +138,7 @@ static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *
 	}
 }
 
-/* Turns the marks of what is used into numbers from 1. */
+/* Replaces the marks of used items by numbers from 1. */
 static void number(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;
@@ -172,7 +174,7 @@ int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, ui
 {
 	uint32_t *known = &tables->string_ids[profile_string];
 
-	/* The empty string is 0 on both sides, and as cheap to look up as to remember. */
+	/* The empty string is 0 on both sides; looking it up is as cheap as caching it. */
 	if (*known == 0) {
 		const char *text = string_pool_get(&tables->profile->strings, profile_string);
 		int r = pprof_tables_text(tables, text, known);
@@ -200,7 +202,7 @@ int pprof_tables_cgroup(
 	struct cgroup_labels labels;
 	int r = 0;
 
-	/* A path without any of them is short, and as cheap to parse as to remember. */
+	/* A path without labels is short; parsing it is as cheap as caching it. */
 	if (known->unit == 0 && known->container == 0 && known->pod == 0) {
 		cgroup_path_parse(
 			string_pool_get(&tables->profile->strings, profile_string), &labels);
@@ -215,7 +217,7 @@ int pprof_tables_cgroup(
 	return r;
 }
 
-/* Samples are ordered by what their cgroups say. */
+/* Labels of cgroups are part of the samples' order, so they come first. */
 static int find_cgroups(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of a pprof message: what of a profile its samples use, and the number that it has in
- * the message. Locations, mappings and samples are found at the start, in the profile's order;
- * strings and functions as they are written. Borrows the profile; bounded by its size (I4).
+ * The tables of a pprof message: the items of a profile that its samples use, and their numbers in
+ * the message. Locations, mappings and samples get their numbers at the start, in the profile's
+ * order. Strings and functions get theirs when they are written. Borrows the profile; bounded by
+ * its size (I4).
  */
 #pragma once
 
@@ -13,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What stands in no table of the profile: losses, by reason, and a sample without a stack. */
+/*
+ * Locations that the profile lacks: one for each reason of a loss, one for samples without a stack.
+ */
 enum { PPROF_NO_STACK = PILOTLIGHT_DROP_COUNT, PPROF_EXTRA_COUNT };
 
 struct pprof_function {
@@ -22,11 +25,11 @@ struct pprof_function {
 
 struct pprof_mapping {
 	uint32_t id; /* 0: not used */
-	/* Of all its locations, but for inlined frames, which any may have. */
+	/* True if all its locations have them; has_inlined: if any has an inlined frame. */
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
-/* What the path of a cgroup says; strings of the message, 0: nothing. */
+/* Labels from the path of a cgroup: strings of the message; 0: none. */
 struct pprof_cgroup {
 	uint32_t unit, container, pod;
 };
@@ -34,35 +37,37 @@ struct pprof_cgroup {
 struct pprof_tables {
 	const struct profile *profile;
 	enum pprof_labels labels;
-	uint32_t *samples; /* those with a count, sorted so that equal ones stand side by side */
+	uint32_t *samples; /* those with a count, sorted so that equal ones are adjacent */
 	size_t sample_count;
-	uint32_t *location_ids; /* by the profile's location; 0: not used */
+	uint32_t *location_ids; /* by the profile's location; 0: unused */
 	uint32_t extra_location_ids[PPROF_EXTRA_COUNT];
 	struct pprof_mapping *mappings;	  /* by the profile's binary */
-	struct string_pool strings;	  /* whose ids are the indexes of the string table */
-	uint32_t *string_ids;		  /* by the profile's string; 0: not there yet */
-	struct pprof_cgroup *cgroups;	  /* likewise */
-	struct pprof_function *functions; /* the function with id N stands at N - 1 */
+	struct string_pool strings;	  /* its ids are the indexes of the string table */
+	uint32_t *string_ids;		  /* by the profile's string; 0: not added yet */
+	struct pprof_cgroup *cgroups;	  /* by the profile's string */
+	struct pprof_function *functions; /* the function with id N is at N - 1 */
 	size_t function_count, function_capacity;
 	struct hash_index function_index;
 };
 
-/* Returns 0 or -ENOMEM; the tables are empty then. */
+/* Returns 0 or -ENOMEM; the tables are then empty. */
 int pprof_tables_init(
 	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels);
 void pprof_tables_done(struct pprof_tables *tables);
 
-/* Do two samples of the profile have the same stack and labels? */
+/* Says whether two samples of the profile have the same stack and labels. */
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second);
 
-/* The number of a string of the profile, and of another text. 0 or -ENOMEM. */
+/*
+ * Return the number of a string of the profile, or of other text; added if missing. 0 or -ENOMEM.
+ */
 int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, uint32_t *ret_string);
 int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string);
 
-/* Of a cgroup's path, which is a string of the profile. 0 or -ENOMEM. */
+/* Returns the labels of a cgroup's path, which is a string of the profile. 0 or -ENOMEM. */
 int pprof_tables_cgroup(
 	struct pprof_tables *tables, uint32_t profile_string, struct pprof_cgroup *ret_cgroup);
 
-/* The id of a function, which is added if need be. 0 or -ENOMEM. */
+/* Returns the id of a function; added if missing. 0 or -ENOMEM. */
 int pprof_tables_function(
 	struct pprof_tables *tables, const struct pprof_function *function, uint32_t *ret_id);

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of a part in the buffer: a field or two for each node of a stack or frame of a location. */
+/*
+ * Size of the buffer for one part: a field or two for each node of a stack or frame of a location.
+ */
 enum {
 	PART_BYTES = 8 * 1024,
 	PART_BYTES_PER_ELEMENT = 40,

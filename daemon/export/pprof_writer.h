@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A pprof message on its way out. Each of its parts (a sample, a location, a string) is encoded
- * into a small buffer and goes through the compressor at once; what parts refer to by number is in
- * the tables. One for the length of a call; owned by pprof_write().
+ * Writes a pprof message. Each part (a sample, a location, a string) is encoded into a small buffer
+ * and compressed at once. Parts refer to each other by their numbers in the tables. pprof_write()
+ * owns one writer for each call.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct pprof_writer {
 	struct pprof_keys keys;
 	struct protobuf part;
 	struct gzip *gzip;
-	struct output plain; /* gathers the parts for the compressor */
+	struct output plain; /* buffers the parts for the compressor */
 };
 
 /* Borrows `profile` and `output`. Returns 0 or -ENOMEM. */
@@ -36,17 +36,17 @@ void pprof_writer_free(struct pprof_writer *writer);
 DEFINE_CLEANUP(struct pprof_writer, pprof_writer_free);
 
 /*
- * Ends a part: what the buffer holds goes on its way. Returns 0, -ENOMEM if it could not be
+ * Ends a part and passes the buffer to the compressor. Returns 0, -ENOMEM if the part could not be
  * encoded, or the output's error.
  */
 int pprof_writer_send(struct pprof_writer *writer);
 
-/* Values are signed in the message: what is greater than they can be becomes the greatest. */
+/* Limits a value to INT64_MAX, since the message's values are signed. */
 uint64_t pprof_saturate(uint64_t value);
 
 /*
- * The parts; each returns as pprof_writer_send() does. Samples come first, with the losses, and
- * then the locations, mappings and functions, each of which finds out what the next has to say.
+ * The parts; each returns as pprof_writer_send() does. The order matters, because each part
+ * determines the content of the next: samples and losses, then locations, mappings and functions.
  */
 int pprof_write_samples(struct pprof_writer *writer);
 int pprof_write_losses(struct pprof_writer *writer);

@@ -19,7 +19,7 @@ static int write_svg(const struct profile *profile, const struct profile_format_
 	return flamegraph_svg_write(profile, &svg, output);
 }
 
-/* A title would be read as a stack. */
+/* Readers would take a title for a stack. */
 static int write_folded(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The formats that a profile is written in: a table of what render and export do. */
+/* A table of the output formats for profiles, over render and export. */
 #pragma once
 
 #include "aggregate/profile.h"
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 struct profile_format_options {
-	const char *title; /* shown where a format has room for it; NULL: the format's own */
-	bool by_line;	   /* ignored by formats that keep lines beside the functions */
+	const char *title; /* shown by formats that have a title; NULL: the format's default */
+	bool by_line;	   /* ignored by formats that keep lines apart from functions */
 	enum pprof_labels pprof_labels;
 };
 
@@ -19,18 +19,18 @@ struct profile_format {
 	const char *name;   /* for -f: "svg" */
 	const char *ending; /* of file names: ".svg" */
 	const char *content_type;
-	bool is_text; /* fit for a terminal */
-	/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+	bool is_text; /* may go to a terminal */
+	/* Returns 0, -ENOMEM or -E2BIG; output_finish() reports the output's errors. */
 	int (*write)(const struct profile *profile, const struct profile_format_options *options,
 		struct output *output);
 };
 
-/* Ends with a NULL name; the first is the default. */
+/* A NULL name ends the table; the first entry is the default. */
 extern const struct profile_format profile_formats[];
 
-/* NULL: there is none. */
+/* Finds a format by name; NULL: none. */
 const struct profile_format *profile_format_find(const char *name);
-/* By the name's ending, which something must stand before. */
+/* Finds a format by the ending of a file name, which must not be the whole name; NULL: none. */
 const struct profile_format *profile_format_of_path(const char *path);
-/* "svg, folded, pprof or txt": for messages. */
+/* Returns "svg, folded, pprof or txt", for messages. */
 const char *profile_format_names(void);

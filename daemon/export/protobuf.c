@@ -43,7 +43,7 @@ static size_t encode_varint(uint8_t bytes[VARINT_BYTES_MAX], uint64_t value)
 	return size;
 }
 
-/* Makes room for `size` more bytes and returns their place, or NULL after an error. */
+/* Returns room for `size` more bytes, or NULL after an error. */
 static uint8_t *extend(struct protobuf *message, size_t size)
 {
 	uint8_t *end;
@@ -104,7 +104,7 @@ void protobuf_bytes(struct protobuf *message, uint32_t field, const void *bytes,
 size_t protobuf_begin(struct protobuf *message, uint32_t field)
 {
 	append_tag(message, field, WIRE_LENGTH_DELIMITED);
-	/* One byte is all that the length of nearly every message takes. */
+	/* One byte suffices for the length of nearly every message. */
 	(void)extend(message, 1);
 	return message->size;
 }

@@ -56,11 +56,11 @@ int jit_table_note_marker(
 	if (r < 0 || !process)
 		return r;
 	process->lacks_marker_scan = false;
-	/* Of several dumps the last one counts. */
+	/* The last of several dumps counts. */
 	return jit_table_open_jitdump(table, process, mapping, file.path);
 }
 
-/* A parent may generate code before and after a fork within one tick of /proc's clock. */
+/* /proc's clock is too coarse: a parent may generate code before and after a fork in one tick. */
 static void refine_start(struct jit_table *table, struct jit_process *process, uint64_t start_ns)
 {
 	uint64_t boottime_ns = clock_boottime_ns(), age_ns, now_ns = clock_monotonic_ns();
@@ -90,8 +90,8 @@ int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, 
 }
 
 /*
- * A process that was there before and has a file that another has made is a fork of that, or of a
- * fork of it: /proc tells whose, and when.
+ * An older process with a jitdump whose name has another pid is a fork of that file's writer, or of
+ * a fork of it. /proc has its parent and its start.
  */
 static int find_parent(struct jit_table *table, struct jit_process *process)
 {
@@ -119,7 +119,7 @@ static int find_parent(struct jit_table *table, struct jit_process *process)
 	return 0;
 }
 
-/* What the process maps: a jitdump's marker, and memory in which generated code may be. */
+/* Searches the mappings for a jitdump's marker and for memory that may hold generated code. */
 static void look_at_mappings(const struct jit_table *table, pid_t pid, uint64_t now_ns,
 	bool *ret_has_marker, bool *ret_has_memory)
 {
@@ -142,7 +142,7 @@ static int note_process(struct jit_table *table, pid_t pid, uint64_t now_ns)
 	bool has_marker, has_memory;
 	int r = 0;
 
-	/* It is done more than once, where facts have been lost. */
+	/* This runs again after lost records. */
 	if (process && process->dump != JIT_NO_FILE)
 		return 0;
 	look_at_mappings(table, pid, now_ns, &has_marker, &has_memory);
@@ -151,7 +151,7 @@ static int note_process(struct jit_table *table, pid_t pid, uint64_t now_ns)
 		if (r == 0 && process)
 			r = jit_table_open_marked(table, process, now_ns);
 	}
-	/* It may have a perf map, which its forks have, too. */
+	/* It may have a perf map, which its forks share. */
 	return r == 0 && has_memory ? jit_table_note_memory(table, pid, 0, 0) : r;
 }
 
@@ -169,7 +169,7 @@ int jit_table_note_all(struct jit_table *table)
 	return r;
 }
 
-/* What a fork had of its parents' code when it was made, it has as long as it is there. */
+/* A fork keeps its parents' code from the time of the fork for as long as it lives. */
 static uint64_t horizon(const struct jit_table *table, uint32_t file, uint64_t time_ns)
 {
 	for (size_t i = 0; i < table->process_count; i++) {

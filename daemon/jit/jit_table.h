@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes that generate code, and the names of that code: from their jitdump files, which are
- * followed while they are written, or from their perf maps. A process with a valid jitdump never
- * takes a name from its perf map. A file is followed once, however many processes map it: a fork
- * inherits its parent's. Each process sees the code that it has written itself, and that its
- * parents had written before the fork; in shared memory it sees what any of them has written. A
- * fork with a file of its own still finds its parents' older code in theirs.
+ * The processes that generate code, and the names of that code. Names come from a process's
+ * jitdump, which the table follows while the process writes it, or from its perf map. A process
+ * with a valid jitdump never takes a name from its perf map. The table follows a file once, however
+ * many processes map it; a fork inherits its parent's file. A process sees its own code, and what
+ * its parents had written before the fork. In shared memory it sees what any of them has written. A
+ * fork with its own file still finds its parents' older code in theirs.
  *
- * The table follows the images of the process table (struct process_follower), which reports forks
- * and ends; the caller reports only memory and markers. Runtimes buffer what they write, so an
- * answer may change until jit_table_is_final(): records with later times have been read from the
- * same writer, or there will be no more.
+ * The process table reports forks and ends (struct process_follower); the caller reports only
+ * memory and markers. Runtimes buffer their writes, so an answer may change until
+ * jit_table_is_final(). It is final once records with later times from the same writer were read,
+ * or if no more can arrive.
  *
- * Bounds (I4): processes, files, and one budget in bytes for all code. Where the bytes are used up,
- * the biggest file gives way; where processes or files are, the one without a sample for longest,
- * which is looked for again at the next sample. Each run has a budget of steps and of CPU time,
- * shared by the files that have anything to read: a file that grows faster lags alone. One owner,
- * one thread. Times are CLOCK_MONOTONIC in ns.
+ * Bounds (I4): processes, files, and one budget in bytes for all code. When the bytes are used up,
+ * the biggest file drops code. At the limit of processes or files, the one without a sample for
+ * longest is evicted, and its next sample starts a new search. Each run has a budget of steps and
+ * of CPU time, shared by the files with unread data. A file that grows too fast delays only itself.
+ * One owner, one thread. Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -37,21 +37,21 @@ struct jit_table_limits {
 	size_t processes; /* 4096 */
 	size_t files;	  /* 512, each with a descriptor */
 	size_t bytes;	  /* 16 MiB */
-	/* That one run may take for each second since the last, and at most for 10 of these. */
+	/* A run's budgets for each second since the last run, counting at most 10 seconds. */
 	int64_t steps_per_s;	/* 100000 */
 	unsigned cpu_per_mille; /* of one CPU; 50 */
-	uint64_t latest_ns;	/* of records, as jitdump_reader_options have it: 0 */
+	uint64_t latest_ns;	/* of records, as in jitdump_reader_options; default 0 */
 };
 extern const struct jit_table_limits jit_table_default_limits;
 
 struct jit_table_counters {
 	uint64_t processes_evicted, files_evicted; /* live ones, to make room */
-	uint64_t files_distrusted;		   /* another user's, a link, no regular file */
+	uint64_t files_distrusted; /* another user's, a link, or not a regular file */
 };
 
 /*
- * `limits` is copied; the others are borrowed and must outlive the table, which is the follower of
- * `images` from here on.
+ * `limits` is copied. The others are borrowed and must outlive the table. From now on the table is
+ * the follower of `images`. Returns 0 or -ENOMEM.
  */
 int jit_table_new(const struct jit_table_limits *limits, struct broker *broker,
 	struct process_table *images, struct jit_table **ret_table);
@@ -59,87 +59,87 @@ void jit_table_free(struct jit_table *table);
 DEFINE_CLEANUP(struct jit_table, jit_table_free);
 
 /*
- * Facts about processes that the process table knows; others are ignored. `time_ns` 0 stands for
- * the newest image. A marker opens its file at once. A file that cannot be opened is counted, so
- * that these return 0 or -ENOMEM.
+ * Facts about processes of the process table; facts about other processes are ignored. `time_ns` 0
+ * means the newest image. A marker opens its jitdump at once. A file that cannot be opened is
+ * counted and is no error. Both return 0 or -ENOMEM.
  */
 int jit_table_note_marker(struct jit_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping *mapping);
 
 /*
- * It has executable memory that no file is behind: it may have a perf map, now or later. `start_ns`
- * is when it started, CLOCK_BOOTTIME, to the nanosecond that /proc does not tell; 0: not known.
+ * Notes executable anonymous memory: the process may have a perf map, now or later. `start_ns` is
+ * its start in CLOCK_BOOTTIME, more exact than /proc reports; 0: unknown. Returns 0 or -ENOMEM.
  */
 int jit_table_note_memory(struct jit_table *table, pid_t pid, uint64_t time_ns, uint64_t start_ns);
 
-/* Notes markers and memory of all live processes of the process table. 0 or -ENOMEM. */
+/* Notes markers and memory of all live processes of the process table. Returns 0 or -ENOMEM. */
 int jit_table_note_all(struct jit_table *table);
 
-/* Looks for files that were not there, and reads what has been written. Returns 0 or -ENOMEM. */
+/* Looks for missing files and reads new records. Returns 0 or -ENOMEM. */
 int jit_table_run(struct jit_table *table, uint64_t now_ns);
 
 /*
- * When it is to be run next, unless more becomes known before; UINT64_MAX: then only. Files that
- * are written to are read ten times a second, others less and less often, down to once a second,
- * unless somebody waits for what they may tell (`is_awaited`).
+ * Returns the time of the next run; a new fact may bring it forward. UINT64_MAX: only a new fact
+ * does. Files with new records are read ten times a second, others ever less often, down to once a
+ * second. If a client waits for their records (`is_awaited`), all are read ten times a second.
  */
 uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited);
 
-/*
- * Reads all there is, whatever it costs up to `steps` and `cpu_ns` of CPU time: at the end. Returns
- * 0 or -ENOMEM.
- */
+/* Reads everything at the end, up to `steps` and `cpu_ns` of CPU time. Returns 0 or -ENOMEM. */
 int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns);
 
-/* No sample from before this will be asked for: older code goes. */
+/* Drops code that only samples before `time_ns` could need; no such sample will follow. */
 void jit_table_retire(struct jit_table *table, uint64_t time_ns);
 
 enum jit_answer {
-	JIT_UNKNOWN, /* nothing is known of that address at that time */
+	JIT_UNKNOWN, /* no code is known at that address and time */
 	JIT_FOUND,
-	JIT_AMBIGUOUS, /* not the same code all the time */
+	JIT_AMBIGUOUS, /* the code changed in between */
 };
 
 /*
- * What was at `address` in the process that had `pid` at `first_ns`, from then to `last_ns`.
- * `is_shared`: the memory is shared with other processes. Strings are borrowed until the next fact.
+ * Finds the code at `address` from `first_ns` to `last_ns` in the process that had `pid` at
+ * `first_ns`. `is_shared`: other processes share that memory. Strings are borrowed until the next
+ * fact.
  */
 enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_t first_ns,
 	uint64_t last_ns, uint64_t address, bool is_shared, struct code_found *ret_found);
 
 /*
- * Can records that are still to be read no longer change the answer for this time? `is_named`: all
- * addresses have names. From a perf map, which has no times, no better answer can come.
+ * Says whether unread records can no longer change the answer for this time. `is_named`: all
+ * addresses have names. A perf map has no times, so a named answer from it cannot improve.
  */
 bool jit_table_is_final(const struct jit_table *table, pid_t pid, uint64_t time_ns, bool is_named);
 
-/* Changes when more becomes known about the process's code; 0: nothing is known. */
+/* Returns a version of the process's code, which changes with new records; 0: no code is known. */
 uint64_t jit_table_code_version(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
-/* Has the process a valid file with names of its code? */
+/* Says whether the process has a valid file with names of its code. */
 bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
-/* "V8", "" where it is not known. */
+/* Returns the runtime, such as "V8"; "": unknown. */
 const char *jit_table_runtime(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
-/* For people: a process and the file that names its code. */
+/* Report for users: a process and the file that names its code. */
 struct jit_process_report {
 	pid_t pid;
 	uint32_t ns_pid;
 	bool has_ended;
 	char comm[16];
-	const char *path; /* borrowed; "" where it has no file */
+	const char *path; /* borrowed; "": no file */
 	bool is_jitdump;
-	uint32_t sharers; /* processes that the file is of, this one included */
+	uint32_t sharers; /* processes that use the file, this one included */
 	const char *runtime;
-	int open_error;		 /* why there is no file, or 0 */
+	int open_error;		 /* why the file could not be opened, or 0 */
 	size_t symbols, bytes;	 /* of memory */
 	uint64_t last_record_ns; /* 0: none, or a perf map */
 	struct jitdump_reader_state jitdump;
 	struct perf_map_reader_state perf_map;
 	struct code_index_counters code;
 };
-/* Each process that generates code, in no order; `*cursor` starts at 0. False: there are no more.
+/*
+ * Iterates over the processes that generate code, in no order; `*cursor` starts at 0. False: no
+ * more.
  */
 bool jit_table_next(
 	const struct jit_table *table, size_t *cursor, struct jit_process_report *ret_report);

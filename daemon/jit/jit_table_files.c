@@ -20,7 +20,7 @@ int jit_table_read_facts(struct jit_table *table, struct jit_process *process)
 
 	if (process->has_facts)
 		return 0;
-	/* The pid may be another's by now. */
+	/* The pid may have been reused. */
 	if (process->end_ns != PROCESS_LIVE)
 		return -ESRCH;
 	r = jit_file_read_facts(table->broker, &asked, &process->facts);
@@ -59,8 +59,7 @@ static void release(struct jit_table *table, uint32_t id)
 	close_followed(file);
 }
 
-/* Nobody else will have this pid among those who have the file: what it wrote is not everybody's.
- */
+/* Marks the writer as known and ended: its records belong to this process and its forks only. */
 static void note_gone(struct jit_followed *file, const struct jit_process *process)
 {
 	uint64_t last_record_ns;
@@ -90,7 +89,7 @@ void jit_table_drop_map(struct jit_table *table, struct jit_process *process)
 	process->map = JIT_NO_FILE;
 }
 
-/* Whoever has the file does without it, until a sample is in one of them. */
+/* All its processes lose the file until one of them is sampled again. */
 static void evict_file(struct jit_table *table, uint32_t file)
 {
 	for (size_t i = 0; i < table->process_count; i++) {
@@ -114,7 +113,7 @@ static void ask(struct jit_table *table, uint32_t file, uint64_t sampled_ns)
 		table->files[file].sampled_ns = sampled_ns;
 }
 
-/* The file goes that nobody who has it was asked about for longest. */
+/* Evicts the file whose processes have gone without a sample for longest. */
 static void make_room_for_file(struct jit_table *table)
 {
 	uint32_t least = 0;
@@ -133,7 +132,7 @@ static void make_room_for_file(struct jit_table *table)
 	evict_file(table, least);
 }
 
-/* A slot for a file, which is not taken as yet. */
+/* Finds a free slot, without reserving it. */
 static int find_slot(struct jit_table *table, uint32_t *ret_slot)
 {
 	uint32_t slot = 0;
@@ -160,8 +159,8 @@ static int find_slot(struct jit_table *table, uint32_t *ret_slot)
 }
 
 /*
- * Not a perf map: it has no times, so that what an image that has ended was told of there must stay
- * apart from what the next one with its pid is.
+ * Perf maps are never shared this way. They have no times, so an ended image's names must stay
+ * apart from those of the next image with its pid.
  */
 static bool find_followed(
 	const struct jit_table *table, const struct stat *status, uint32_t *ret_slot)
@@ -193,7 +192,7 @@ static int new_reader(struct jit_table *table, struct jit_followed *file, int *f
 	return perf_map_reader_new(TAKE_FD(*fd), &file->perf_map);
 }
 
-/* Takes `fd`. The file has one reference more then. */
+/* Takes `fd` and adds a reference to the file. */
 static int follow(struct jit_table *table, const struct jit_process *process, int fd,
 	enum jit_file_kind kind, const char *path, uint32_t *ret_file)
 {
@@ -233,7 +232,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 	return 0;
 }
 
-/* What became of an attempt, of which there are many: a fault is counted once. */
+/* Records the result of an attempt. Attempts repeat, so an unchanged error counts once. */
 static int finish_opening(struct jit_table *table, struct jit_process *process, int error)
 {
 	bool is_distrusted = error == -EPERM || error == -EMLINK || error == -EINVAL ||
@@ -244,14 +243,14 @@ static int finish_opening(struct jit_table *table, struct jit_process *process, 
 	if (error == process->open_error)
 		return 0;
 	table->counters.files_distrusted += is_distrusted;
-	/* That there is no perf map either does not tell why there is no dump. */
+	/* A missing perf map must not hide the reason why there is no dump. */
 	if ((error == -ENOENT || error == -ESRCH) && process->open_error)
 		return 0;
 	process->open_error = error;
 	return 0;
 }
 
-/* It may be another user's than when its facts were read: servers drop what they do not need. */
+/* The user may have changed since the facts were read: servers drop privileges. */
 static int know_user(struct jit_table *table, struct jit_process *process)
 {
 	struct broker_process asked;
@@ -261,13 +260,13 @@ static int know_user(struct jit_table *table, struct jit_process *process)
 		return r;
 	asked = broker_process_of(process);
 	r = jit_file_read_user(table->broker, &asked, &process->facts.uid);
-	/* Of one that has ended nobody tells any more. */
+	/* An ended process keeps the last known user. */
 	return r == -ESRCH ? 0 : r;
 }
 
 /*
- * A process that was gone before anybody looked: its parent most likely is of the same user and has
- * the same root. The pid in its own namespace is the number in the marker's name.
+ * For a process that ended before its facts were read. Its parent most likely has the same user and
+ * the same root. The number in the marker's name is the pid in the process's own namespace.
  */
 static int take_facts_of_parent(struct jit_table *table, struct jit_process *process,
 	const char *path, struct broker_process *ret_parent)
@@ -311,7 +310,7 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	if (r == 0)
 		r = follow(table, process, TAKE_FD(fd), JIT_FILE_JITDUMP, path, &file);
 	if (r == 0) {
-		/* Only now, since it may be the same that is mapped once more. */
+		/* Last, since the new file may be the same one, mapped again. */
 		jit_table_drop_dump(table, process);
 		process->dump = file;
 		table->version++;
@@ -327,7 +326,7 @@ int jit_table_open_marked(struct jit_table *table, struct jit_process *process, 
 	int r = 0;
 
 	process->lacks_marker_scan = false;
-	/* As a rule the one that was mapped last has the lowest address. */
+	/* Usually the last mapped one has the lowest address. */
 	while (count > 0 && r == 0) {
 		process_table_file(table->images, mappings[--count].file, &file);
 		if (jit_file_is_marker(file.path))

@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* Threads of one runtime write their records not quite in the order of their times. */
+/* Threads of one runtime write their records slightly out of time order. */
 #define DISORDER_NS 20000000ULL
 
-/* Of forks with files of their own, whose parents' are asked too. */
+/* The ancestors that are searched, for forks with files of their own. */
 enum { GENERATIONS_MAX = 8 };
 
-/* --- who sees what --- */
+/* --- which code a process sees --- */
 
 static bool is_gone(const struct jit_followed *file, uint32_t writer)
 {
 	return file->gone[writer / 8] & 1U << writer % 8;
 }
 
-/* `pid`'s code was the process's own until then. */
+/* The process sees the code of `pid` up to `until_ns`. */
 static void see_until(struct jit_process *process, const struct jit_followed *file, uint32_t pid,
 	uint64_t until_ns)
 {
@@ -29,7 +29,7 @@ static void see_until(struct jit_process *process, const struct jit_followed *fi
 		process->until_ns[writer] = until_ns;
 }
 
-/* Of those that it is a fork of, until then. Returns the first of its line that is known. */
+/* Lets the process see its ancestors' code up to each fork. Returns the oldest known ancestor. */
 static const struct jit_process *see_line(
 	const struct jit_table *table, struct jit_process *process, const struct jit_followed *file)
 {
@@ -46,9 +46,10 @@ static const struct jit_process *see_line(
 }
 
 /*
- * A writer that never was one of those who have the file counts: its number means nothing. Of the
- * others count the process itself, and those that it is a fork of: those that are gone may have
- * been among them where it is not known whose fork the first of its line is.
+ * Computes which writers' records the process sees. A writer that never was a known process of the
+ * file counts, because its pid means nothing. Of the known ones, only the process itself and its
+ * ancestors count. If the oldest known ancestor is a fork, ended writers may be its ancestors, so
+ * they count up to that fork.
  */
 static void fill_view(
 	const struct jit_table *table, struct jit_process *process, const struct jit_followed *file)
@@ -68,7 +69,7 @@ static void fill_view(
 	see_until(process, file, process->facts.ns_pid, UINT64_MAX);
 }
 
-/* Makes anew what the process sees, where it may have changed. */
+/* Recomputes the view if it may have changed. */
 static void renew_view(const struct jit_table *table, struct jit_process *process)
 {
 	const struct jit_followed *file = jit_table_file(table, process);
@@ -81,7 +82,7 @@ static void renew_view(const struct jit_table *table, struct jit_process *proces
 	process->until_count = 0;
 	if (count == 0 || !process->has_facts)
 		return;
-	/* Where there is no memory it sees too much rather than nothing. */
+	/* Without memory, the process sees too much code rather than none. */
 	until = realloc(process->until_ns, count * sizeof(*until));
 	if (!until)
 		return;
@@ -117,8 +118,8 @@ static bool find_in(const struct jit_table *table, struct jit_process *process, 
 }
 
 /*
- * A fork that has begun files of its own has its parents' code still, as it was at the fork, which
- * theirs alone tell of.
+ * A fork with files of its own still has its parents' code as of the fork. Only the parents' files
+ * name that code.
  */
 static bool find(const struct jit_table *table, struct jit_process *process, uint64_t time_ns,
 	uint64_t address, bool is_shared, struct code_found *ret_found)
@@ -167,14 +168,14 @@ enum jit_answer jit_table_find(const struct jit_table *table, pid_t pid, uint64_
 	return JIT_FOUND;
 }
 
-/* Has its writer told of later times? */
+/* Says whether its writer has written records with later times. */
 static bool is_told(const struct jit_process *process, const struct jit_followed *file,
 	const struct jitdump_reader_state *state, uint64_t time_ns)
 {
 	uint64_t last_record_ns = state->last_record_ns;
 	uint32_t writer;
 
-	/* A fork may not have written as yet: what others have told says nothing of it. */
+	/* A fork may not have written yet, and records of others say nothing about it. */
 	if (process->has_facts && !jitdump_reader_writer(file->jitdump, process->facts.ns_pid,
 					  &writer, &last_record_ns))
 		last_record_ns = process->is_fork ? 0 : state->last_record_ns;

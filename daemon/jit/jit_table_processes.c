@@ -43,7 +43,7 @@ static void remove_process(struct jit_table *table, struct jit_process *process)
 	free(process);
 }
 
-/* Those that have ended go first, then those without a sample for longest. */
+/* The order of eviction: ended processes, then the one without a sample for longest. */
 static bool goes_before(const struct jit_process *first, const struct jit_process *second)
 {
 	bool has_ended = first->end_ns != PROCESS_LIVE;
@@ -69,7 +69,7 @@ static bool evict_process(struct jit_table *table, const struct jit_process *kep
 	return true;
 }
 
-/* `kept` may be NULL; it is not evicted to make room. Returns NULL where there is no room. */
+/* `kept` is never evicted to make room; it may be NULL. Returns NULL if there is no room. */
 static struct jit_process *new_process(
 	struct jit_table *table, const struct process_image *image, const struct jit_process *kept)
 {
@@ -117,7 +117,7 @@ int jit_table_add(
 	return 0;
 }
 
-/* --- what happens to images --- */
+/* --- callbacks of the process table --- */
 
 static uint32_t share_file(struct jit_table *table, uint32_t file)
 {
@@ -126,7 +126,7 @@ static uint32_t share_file(struct jit_table *table, uint32_t file)
 	return file;
 }
 
-/* Without room for it the child begins without its parent's files. */
+/* Without room, the child starts without its parent's files. */
 static void *fork_process(void *context, void *data, const struct process_image *image)
 {
 	struct jit_process *parent = data, *child;

@@ -7,22 +7,25 @@
 
 enum {
 	STEPS_SECONDS_MAX = 10,
-	/* Of one file in one round: not so few that its upkeep counts; not so many that what it
-	 * adds before anybody looks is much of what may be held. */
+	/*
+	 * Steps for one file in one round. The minimum keeps the overhead of a turn small. The
+	 * maximum keeps the code that a file adds before the next check small against the byte
+	 * limit.
+	 */
 	STEPS_SHARE_MIN = 256,
 	STEPS_SHARE_MAX = 4096,
-	READERS_SHARE = 4, /* of the bytes, for what waits in readers */
+	READERS_SHARE = 4, /* 1/4 of the bytes for the readers' pending lines */
 };
 
-/* For a perf map it is looked soon after the memory is there, then less and less often. */
+/* The search for a perf map starts soon after the memory appears and backs off exponentially. */
 #define LOOK_NS_MIN 20000000ULL
 #define LOOK_NS_MAX (10ULL * NSEC_PER_SEC)
 
-/* Between two runs. */
+/* The interval between two runs. */
 #define INTERVAL_NS_MIN 100000000ULL
 #define INTERVAL_NS_MAX ((uint64_t)NSEC_PER_SEC)
 
-/* Where the process has the vdso: execve() puts it to another place each time. 0: not known. */
+/* Returns the address of the vdso, which each execve() moves. 0: unknown. */
 static uint64_t vdso_of(const struct jit_table *table, pid_t pid, uint64_t now_ns)
 {
 	const struct process_mapping *mappings = NULL;
@@ -39,8 +42,8 @@ static uint64_t vdso_of(const struct jit_table *table, pid_t pid, uint64_t now_n
 }
 
 /*
- * A fork from before anybody looked, which has not begun a map of its own, has its parent's; a
- * child that executes something else has not.
+ * A fork older than the profiler without a map of its own shares its parent's. The vdso tells it
+ * from a child that executes another program.
  */
 static void inherit_map(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
 {
@@ -64,7 +67,7 @@ static bool wants_perf_map(const struct jit_process *process)
 {
 	if (process->has_own_map || process->is_finished)
 		return false;
-	/* Each look at a file system that does not answer costs the broker an opener. */
+	/* Each attempt on an unresponsive file system costs the broker an opener. */
 	if (process->open_error == -ETIMEDOUT)
 		return false;
 	return process->look_interval_ns < LOOK_NS_MAX || process->was_sampled ||
@@ -78,8 +81,8 @@ static bool wants_markers(const struct jit_process *process)
 }
 
 /*
- * A live process without a file of its own, or with a dump that is none as yet, may have written a
- * perf map since; one that has ended has its last chance.
+ * A live process without a file, or with a dump that is not valid yet, may have written a perf map
+ * since. An ended process gets one last attempt.
  */
 static int look_for_perf_map(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
 {
@@ -99,7 +102,7 @@ static int look_for_perf_map(struct jit_table *table, struct jit_process *proces
 	return r;
 }
 
-/* One that was not told of, or had to make room. */
+/* The marker was never reported, or its file was evicted. */
 static int look_for_marker(struct jit_table *table, struct jit_process *process, uint64_t now_ns)
 {
 	if (!wants_markers(process) || now_ns < process->next_look_ns)
@@ -128,7 +131,7 @@ static int look_at_processes(struct jit_table *table, uint64_t now_ns)
 	return r;
 }
 
-/* Has every process that could write to the file ended? */
+/* Says whether all processes that could write to the file have ended. */
 static bool is_written(const struct jit_table *table, uint32_t file)
 {
 	for (size_t i = 0; i < table->process_count; i++)
@@ -155,7 +158,7 @@ void jit_table_schedule_look(struct jit_table *table, const struct jit_process *
 		table->due_ns = due_ns;
 }
 
-/* After a run, in which there was something to read, or not. */
+/* Schedules the next run; `has_news`: this run found something to read. */
 static void set_due(struct jit_table *table, bool has_news)
 {
 	table->interval_ns *= 2;
@@ -199,7 +202,7 @@ static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 	return left;
 }
 
-/* Who holds the most gives way until the rest has room. */
+/* Halves the biggest index until all fit. */
 static void keep_to_limit(struct jit_table *table)
 {
 	while (table->code_bytes > table->limits.bytes) {
@@ -211,7 +214,7 @@ static void keep_to_limit(struct jit_table *table)
 				biggest = &table->files[i];
 		most = biggest->code_bytes;
 		code_index_set_limit(biggest->index, most / 2);
-		/* At once, since it may be that nobody adds to it any more. */
+		/* Trim now, since no more code may ever be added to it. */
 		(void)code_index_trim(biggest->index);
 		jit_table_measure(table, biggest);
 		if (biggest->code_bytes >= most)
@@ -219,7 +222,7 @@ static void keep_to_limit(struct jit_table *table)
 	}
 }
 
-/* Those that gave way may have more again. */
+/* Restores the full limit of every index. */
 static void give_room(struct jit_table *table)
 {
 	if (table->code_bytes > table->limits.bytes / 2)
@@ -230,7 +233,7 @@ static void give_room(struct jit_table *table)
 				table->files[i].index, table->limits.bytes / JIT_INDEX_SHARE);
 }
 
-/* What readers hold besides: lines that come before their code, nearly always at once. */
+/* Readers also hold lines that arrive before their code, nearly always for a moment only. */
 static void keep_readers_small(struct jit_table *table)
 {
 	size_t bytes = 0;
@@ -245,7 +248,7 @@ static void keep_readers_small(struct jit_table *table)
 			jitdump_reader_forget_lines(table->files[i].jitdump);
 }
 
-/* What a run may still take. */
+/* The rest of a run's budget. */
 struct budget {
 	int64_t steps;
 	uint64_t cpu_until_ns; /* CPU time of this thread */
@@ -266,7 +269,7 @@ static struct budget new_budget(int64_t steps, uint64_t cpu_ns)
 	};
 }
 
-/* One turn for each file that has anything to read. */
+/* Gives each file with unread data one turn. */
 static int read_round(struct jit_table *table, int64_t share, struct budget *budget, bool *has_news)
 {
 	for (size_t i = 0; i < table->file_count; i++) {
@@ -315,12 +318,12 @@ static int read_files(struct jit_table *table, struct budget *budget, bool *ret_
 	}
 	if (table->file_count > 0)
 		table->first_file = (table->first_file + 1) % table->file_count;
-	/* What the budget did not reach may be news. */
+	/* Unread data may be news. */
 	*ret_has_news = has_news || busy > 0;
 	return r;
 }
 
-/* How much of the file has been read, and how long it was then. */
+/* Returns the bytes read, and the size of the file at that time. */
 static uint64_t read_bytes(const struct jit_followed *file, uint64_t *ret_file_bytes)
 {
 	struct perf_map_reader_state map;
@@ -336,7 +339,10 @@ static uint64_t read_bytes(const struct jit_followed *file, uint64_t *ret_file_b
 	return map.file_bytes - map.unread_bytes;
 }
 
-/* To its end, or to where that was when the process was no more: others may still add to it. */
+/*
+ * Says whether the file was read to its end, or to its size when the process ended. Others may
+ * still append to it.
+ */
 static bool is_read(const struct jit_table *table, struct jit_process *ended)
 {
 	const struct jit_followed *file = jit_table_file(table, ended);
@@ -383,7 +389,7 @@ int jit_table_run(struct jit_table *table, uint64_t now_ns)
 	const uint64_t most_ns = (uint64_t)STEPS_SECONDS_MAX * NSEC_PER_SEC;
 	uint64_t passed_ns = NSEC_PER_SEC;
 
-	/* Callers may have read the clock before others that came first. */
+	/* Callers may pass a clock reading older than an earlier caller's. */
 	if (table->last_run_ns)
 		passed_ns = now_ns > table->last_run_ns ? now_ns - table->last_run_ns : 0;
 	if (passed_ns > most_ns)
@@ -398,7 +404,7 @@ int jit_table_run(struct jit_table *table, uint64_t now_ns)
 
 int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns)
 {
-	/* All have their last chance. */
+	/* Gives every process one last attempt. */
 	for (size_t i = 0; i < table->process_count; i++) {
 		table->processes[i]->next_look_ns = 0;
 		table->processes[i]->was_sampled = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of a jit_table: processes, which hang on the images of the process table, and the
- * files that they share. For jit_table*.c alone, each of which uses only the ones before it:
- * files, processes, run, and jit_table.c itself; find stands beside run.
+ * Private to jit_table*.c: processes, which are the data of images in the process table, and the
+ * files that they share. Each source uses only earlier ones in this order: files, processes, run,
+ * jit_table.c. find is parallel to run.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 enum {
 	JIT_NO_FILE = UINT32_MAX,
-	/* One index may hold 1/2 of the bytes of all. */
+	/* One index may hold 1/2 of all bytes. */
 	JIT_INDEX_SHARE = 2,
 };
 
@@ -25,43 +25,43 @@ struct jit_process {
 	pid_t pid;
 	pid_t parent;		   /* 0: not known */
 	uint64_t start_ns, end_ns; /* 0: not known; PROCESS_LIVE */
-	uint64_t since_ns;	   /* older code in its files is another program's */
-	uint64_t sampled_ns;	   /* time of the newest sample in its code; 0: none */
+	uint64_t since_ns;	   /* older code in its files belongs to another program */
+	uint64_t sampled_ns;	   /* newest sample in its code; 0: none */
 	bool has_facts;
-	bool is_fork;		/* code that its parent had at start_ns is its own, too */
-	bool has_forks;		/* another process may have it as forked_from */
-	bool has_own_map;	/* not its parent's */
-	bool was_sampled;	/* since the last look for its perf map */
+	bool is_fork;		/* its parent's code at start_ns is its own, too */
+	bool has_forks;		/* another process may refer to it by forked_from */
+	bool has_own_map;	/* `map` is not its parent's */
+	bool was_sampled;	/* since the last search for its perf map */
 	bool is_start_rounded;	/* start_ns comes from /proc */
 	bool lacks_marker_scan; /* its mappings have not been searched for a marker */
-	bool is_finished;	/* it has ended, and all that it had written by then was read */
-	uint64_t final_bytes;	/* of its file, when that was first looked at after the end */
+	bool is_finished;	/* it has ended, and all that it wrote was read */
+	uint64_t final_bytes;	/* file size when first checked after the end */
 	struct jit_process_facts facts;
-	struct jit_process *forked_from; /* whose files it inherited; NULL: none, or it is gone */
-	uint32_t dump, map; /* files, or JIT_NO_FILE. The map counts until the dump is valid */
+	struct jit_process *forked_from; /* files are inherited from it; NULL: none, or gone */
+	uint32_t dump, map; /* files, or JIT_NO_FILE; the map counts until the dump is valid */
 	int open_error;	    /* of the last attempt */
 	uint64_t next_look_ns, look_interval_ns; /* for a perf map */
-	uint64_t *until_ns; /* by writer: until when its records count; NULL: all of them */
+	uint64_t *until_ns; /* by writer: the end of its valid records; NULL: all are valid */
 	uint32_t until_count;
-	uint64_t view_version; /* version of the table that until_ns was computed from */
+	uint64_t view_version; /* table version for which until_ns was computed */
 };
 
-/* A file that is followed. */
+/* A followed file. */
 struct jit_followed {
-	uint32_t references; /* processes; 0: the slot is free */
+	uint32_t references; /* processes that use it; 0: the slot is free */
 	dev_t device;
 	ino_t inode;
 	char *path;
-	struct jitdump_reader *jitdump; /* one of the two */
+	struct jitdump_reader *jitdump; /* either this or perf_map */
 	struct perf_map_reader *perf_map;
 	struct code_index *index;
-	bool is_valid;	     /* it has the header of a jitdump, or is a perf map */
-	bool is_final;	     /* a perf map whose writers all ended, and that was read since */
-	bool has_more;	     /* the last run did not reach its end */
+	bool is_valid;	     /* it is a perf map, or has a jitdump header */
+	bool is_final;	     /* a perf map that was read after all its writers ended */
+	bool has_more;	     /* the last run did not reach the end */
 	bool was_read;	     /* in the last run */
-	uint64_t sampled_ns; /* the newest of its processes'; valid within eviction alone */
+	uint64_t sampled_ns; /* newest of its processes; valid only during eviction */
 	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
-	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* writers that were processes and have ended */
+	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* known writers that have ended */
 };
 
 struct jit_table {
@@ -73,27 +73,27 @@ struct jit_table {
 	struct jit_followed *files;
 	size_t file_count, file_capacity;
 	size_t code_bytes; /* of all files */
-	uint64_t version;  /* changes when a process may see other code than before */
+	uint64_t version;  /* changes when a process may see different code */
 	uint64_t last_run_ns, run_version;
-	uint64_t interval_ns, due_ns; /* between reads of the files; of the next run */
+	uint64_t interval_ns, due_ns; /* interval between reads; time of the next run */
 	struct shared_counter_clock counter_clock;
-	size_t first_file; /* the first to be read in the next run */
+	size_t first_file; /* the file with which the next run starts */
 	struct jit_table_counters counters;
 };
 
 /* --- jit_table_files.c --- */
 
-/* Reads the process's facts if they are missing. Returns 0, -ENOMEM, or -ESRCH: it is gone. */
+/* Reads the process's facts if they are missing. Returns 0, -ENOMEM, or -ESRCH if it has ended. */
 int jit_table_read_facts(struct jit_table *table, struct jit_process *process);
 /* Return 0 or -ENOMEM; any other error becomes process->open_error. */
 int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 	const struct process_mapping *mapping, const char *path);
 int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process);
-/* Opens the dumps that the process's mappings mark; the last one counts. */
+/* Opens the dumps that the process's mappings mark; the last one wins. */
 int jit_table_open_marked(struct jit_table *table, struct jit_process *process, uint64_t now_ns);
 void jit_table_drop_dump(struct jit_table *table, struct jit_process *process);
 void jit_table_drop_map(struct jit_table *table, struct jit_process *process);
-/* Updates code_bytes. */
+/* Updates code_bytes of the file and of the table. */
 void jit_table_measure(struct jit_table *table, struct jit_followed *file);
 
 static inline bool jit_table_has_dump(
@@ -102,7 +102,7 @@ static inline bool jit_table_has_dump(
 	return process->dump != JIT_NO_FILE && table->files[process->dump].is_valid;
 }
 
-/* The file that names the process's code, or a dump that is not valid; or NULL. */
+/* Returns the file that names the process's code, else a dump that is not valid yet, else NULL. */
 static inline struct jit_followed *jit_table_file(
 	const struct jit_table *table, const struct jit_process *process)
 {
@@ -113,21 +113,23 @@ static inline struct jit_followed *jit_table_file(
 
 /* --- jit_table_processes.c --- */
 
-/* Begins and ends to follow the process table. */
+/* Start and stop following the process table. */
 void jit_table_attach(struct jit_table *table);
 void jit_table_detach(struct jit_table *table);
-/* The process that had `pid` then and was live; NULL: there is none, or it generates no code. */
+/*
+ * Finds the process that had `pid` and was live at `time_ns`. NULL: none, or it generates no code.
+ */
 struct jit_process *jit_table_at(const struct jit_table *table, pid_t pid, uint64_t time_ns);
-/* The same for the newest image, live or not. */
+/* Finds the process of the newest image, live or not. */
 struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid);
 /*
- * The process of the image that had `pid` at `time_ns` (0: of the newest), which is added where it
- * is missing. Returns 0, with NULL where the process table has no such image; or -ENOMEM.
+ * Finds or adds the process of the image that had `pid` at `time_ns` (0: of the newest image).
+ * Returns 0, with NULL if the process table has no such image; or -ENOMEM.
  */
 int jit_table_add(
 	struct jit_table *table, pid_t pid, uint64_t time_ns, struct jit_process **ret_process);
 
 /* --- jit_table_run.c --- */
 
-/* Sets the next run early enough to look for the process's files, if that has to be done. */
+/* Brings the next run forward if the process's files must be searched for. */
 void jit_table_schedule_look(struct jit_table *table, const struct jit_process *process);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a path is read: its parts from the outermost to the innermost, each with the one above it.
- *  1. Of systemd: slices, then the unit; if that is a user's manager, its slices, then its unit
- *     (systemd's CGROUP_DELEGATION). What is below belongs to the unit and names none.
- *  2. Of containers: systemd's scopes "RUNTIME-ID.scope", the three-part "SLICE:RUNTIME:ID" of
- * runc, and folders of the runtimes' own, whose children are containers. A later one replaces an
- *     earlier one.
- *  3. Of Kubernetes: "podUID", or a slice that ends so.
+ * The parser visits the parts of a path from the outermost to the innermost, each with its parent.
+ *  1. systemd: slices, then the unit. Below a user's manager: its slices, then its unit
+ *     (systemd's CGROUP_DELEGATION). Anything deeper belongs to the unit and names no other.
+ *  2. Containers: systemd's scopes "RUNTIME-ID.scope", runc's three-part "SLICE:RUNTIME:ID", and
+ *     folders of the runtimes, whose children are containers. The innermost container wins.
+ *  3. Kubernetes: "podUID", or a slice with that ending.
  */
 #include "labels/cgroup_path.h"
 
@@ -17,20 +16,20 @@
 
 enum {
 	CONTAINER_DIGITS = 64,
-	TASK_DIGITS = 32, /* of ECS */
+	TASK_DIGITS = 32, /* of an ECS task */
 	UID_CHARACTERS = 36,
-	STATIC_POD_DIGITS = 32, /* the digest of its configuration */
+	STATIC_POD_DIGITS = 32, /* digest of its configuration */
 	UNIT_NAME_MAX = 255,
 };
 
-/* How far systemd's names have been read. */
+/* Progress in systemd's part of the path. */
 enum unit_state { SYSTEM_SLICES, USER_SLICES, PAST_UNITS };
 
 struct parser {
 	struct cgroup_labels labels;
 	enum unit_state state;
 	struct path_part parent;      /* "" at first */
-	struct path_part grandparent; /* likewise */
+	struct path_part grandparent; /* "" at first */
 	bool is_kubernetes;
 };
 
@@ -112,7 +111,7 @@ static void note_unit(struct parser *parser, const struct path_part *folder)
 {
 	struct path_part part = *folder;
 
-	/* What the kernel's own files could be taken for, systemd writes with a '_' before it. */
+	/* systemd prefixes '_' to names that could clash with the kernel's own files. */
 	if (part.size > 0 && part.text[0] == '_')
 		part = without(&part, 1, 0);
 	if (parser->state == PAST_UNITS)
@@ -144,7 +143,7 @@ static void set_container(struct parser *parser, const struct path_part *id, con
 	parser->labels.runtime = runtime;
 }
 
-/* What stands before the id in the name of a scope, of a folder, and between colons. */
+/* The text before the id in a scope's or folder's name, and between the colons. */
 static const struct {
 	const char *name, *runtime;
 } runtimes[] = {
@@ -165,7 +164,10 @@ static const char *runtime_of(const struct path_part *name)
 	return NULL;
 }
 
-/* "docker-ID.scope", "libpod-ID". The monitors beside them, "crio-conmon-ID", are none. */
+/*
+ * Parses "docker-ID.scope" or "libpod-ID". The monitors beside them, "crio-conmon-ID", are no
+ * containers.
+ */
 static bool take_named_id(struct parser *parser, const struct path_part *part)
 {
 	bool is_scope = has_ending(part, ".scope");
@@ -184,7 +186,7 @@ static bool take_named_id(struct parser *parser, const struct path_part *part)
 	return true;
 }
 
-/* "SLICE:RUNTIME:ID": what runc is told for systemd, and makes a folder of where it has none. */
+/* Parses "SLICE:RUNTIME:ID": runc's argument for systemd, and its folder name without systemd. */
 static bool take_colons(struct parser *parser, const struct path_part *part)
 {
 	const char *end = part->text + part->size;
@@ -226,7 +228,7 @@ static bool take_machine(struct parser *parser, const struct path_part *part)
 	return true;
 }
 
-/* "ID-NUMBER", of a container on Fargate; a task is "ID" alone. */
+/* A container on Fargate is "ID-NUMBER"; a task is "ID" alone. */
 static bool is_ecs_container(const struct path_part *part)
 {
 	if (is_container_id(part))
@@ -240,7 +242,7 @@ static bool is_ecs_container(const struct path_part *part)
 	return true;
 }
 
-/* Of folders whose children are containers, by whatever name. */
+/* Some runtimes have a folder whose children are containers, with any name. */
 static bool take_child(struct parser *parser, const struct path_part *part)
 {
 	const struct path_part *parent = &parser->parent;
@@ -289,7 +291,7 @@ static void note_container(struct parser *parser, const struct path_part *part, 
 
 /* --- pods --- */
 
-/* With dashes between its digits, or underscores, which a slice's name has in their place. */
+/* The groups of digits are separated by dashes, or by underscores in a slice's name. */
 static bool copy_uid(char uid[UID_CHARACTERS + 1], const struct path_part *text)
 {
 	for (size_t i = 0; i < UID_CHARACTERS; i++) {
@@ -304,7 +306,7 @@ static bool copy_uid(char uid[UID_CHARACTERS + 1], const struct path_part *text)
 	return true;
 }
 
-/* The last `size` bytes of the name, where "pod" stands before them as a word of its own. */
+/* Finds the last `size` bytes of the name, if the separate word "pod" precedes them. */
 static bool uid_of_size(const struct path_part *name, size_t size, struct path_part *ret_text)
 {
 	struct path_part front;
@@ -318,7 +320,7 @@ static bool uid_of_size(const struct path_part *name, size_t size, struct path_p
 	return true;
 }
 
-/* "podUID", "kubepods-burstable-podUID.slice", and that with ":RUNTIME:ID" behind. */
+/* Parses "podUID" and "kubepods-burstable-podUID.slice", also with ":RUNTIME:ID" appended. */
 static void note_pod(struct parser *parser, const struct path_part *part)
 {
 	char uid[UID_CHARACTERS + 1];
@@ -382,7 +384,7 @@ size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t roo
 		if (unit->size - i >= 4 && at[0] == '\\' && at[1] == 'x' && is_hex(at[2]) &&
 			is_hex(at[3]))
 			byte = hex_value(at[2]) << 4 | hex_value(at[3]);
-		/* A NUL would end the name where it does not end. */
+		/* A decoded NUL would truncate the name, so that escape stays. */
 		name[length++] = byte ? (char)byte : *at;
 		if (byte)
 			i += 3;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parses the path of a cgroup: the systemd unit and slice, the container and its runtime, the
- * Kubernetes pod. It depends on the path only, so it works on history too.
+ * Parses the path of a cgroup into the systemd unit and slice, the container and its runtime, and
+ * the Kubernetes pod. It needs nothing but the path, so it also works on history.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Parts are borrowed from the path, as [text, text + size); size 0: there is none. */
+/* A part of the path, borrowed: [text, text + size). Size 0: absent. */
 struct path_part {
 	const char *text;
 	size_t size;
 };
 
 struct cgroup_labels {
-	struct path_part unit;	    /* as it stands, escapes included: "nginx.service" */
-	struct path_part user_unit; /* of a user's own systemd, below user@UID.service */
-	struct path_part slice;	    /* the innermost that the unit is in: "system.slice" */
-	/* 64 (ECS: 32 and a number) hexadecimal digits, or a name (lxc, nspawn, garden, libvirt).
+	struct path_part unit;	    /* verbatim, with escapes: "nginx.service" */
+	struct path_part user_unit; /* of a user's systemd, below user@UID.service */
+	struct path_part slice;	    /* the innermost slice around the unit: "system.slice" */
+	/*
+	 * 64 hexadecimal digits (ECS: 32 and a number), or a name (lxc, nspawn, garden, libvirt).
 	 */
 	struct path_part container;
 	/*
@@ -26,18 +27,19 @@ struct cgroup_labels {
 	 * "buildkit", "libvirt"; NULL: the path does not say.
 	 */
 	const char *runtime;
-	char pod_uid[37]; /* with dashes, whatever the driver writes; "". A static pod's has none */
+	char pod_uid[37]; /* "": none. The drivers' spellings all get dashes; a static pod's has
+			     none */
 };
 
 /*
- * `path` begins with '/': of cgroup v2, or of v1's name=systemd hierarchy. Any bytes will do. Unit
- * and slice are the host's, as systemd has them (sd_pid_get_unit(3)), whatever systemd runs in a
- * container; of containers in each other the innermost counts.
+ * Parses `path`, which begins with '/' and may hold any bytes. It comes from cgroup v2 or from v1's
+ * name=systemd hierarchy. Unit and slice are the host's, as sd_pid_get_unit(3) reports them, even
+ * if a container runs its own systemd. Of nested containers, the innermost counts.
  */
 void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 
 /*
- * Decodes systemd's escapes in a unit name ("\x2d"). The result is cut to `room`, which is at least
- * 1. Ends `name` with a NUL and returns the length without it. The bytes need not be UTF-8.
+ * Decodes systemd's escapes in a unit name ("\x2d"). Truncates the result to `room`, which is at
+ * least 1, and ends it with a NUL. Returns the length without the NUL. The bytes need not be UTF-8.
  */
 size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room);

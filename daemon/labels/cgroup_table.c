@@ -17,20 +17,20 @@
 #include <unistd.h>
 
 enum {
-	PROCESS_SHARE = 4, /* of the bounds, 1/4 is for processes */
+	PROCESS_SHARE = 4, /* 1/4 of the bounds is for processes */
 	ROOT_ID = 1,
 	INIT_PID = 1,
-	GENERATIONS_MAX = 8, /* that are looked at for an ancestor who is there */
+	GENERATIONS_MAX = 8, /* searched for a live ancestor */
 };
-/* In a key's start time: it is the version of a process's image. */
+/* Marks a key's start time as the version of a process's image. */
 #define KEY_OF_VERSION (1ULL << 63)
 
-/* Folders that are found and not yet looked into. */
+/* Folders that were found and still have to be read. */
 struct scan {
 	char **folders;
 	size_t count, capacity, limit;
 	size_t bytes, bytes_limit;
-	size_t found; /* in all: a scan ends, whatever is made meanwhile */
+	size_t found; /* in all; bounds a scan while cgroups are being created */
 };
 
 struct cgroup_table {
@@ -38,14 +38,14 @@ struct cgroup_table {
 	const struct process_table *processes;
 	char *mount; /* or NULL */
 	struct cgroup_table_limits limits;
-	uint64_t root_id; /* as it is seen from here: in a cgroup namespace, that one's */
+	uint64_t root_id; /* as seen from here: within a cgroup namespace, that namespace's root */
 	bool has_v1;
 	bool has_perf_event_v1;
 	struct path_cache by_id;
-	/* What was asked of processes, and "" where they did not know. */
+	/* Answers of processes; "" if they had none. */
 	struct path_cache by_process;
 	struct process_cgroups asked;
-	struct scan scan; /* zeros: none is under way */
+	struct scan scan; /* zeros: none is running */
 	uint64_t ask_left_ns;
 	struct cgroup_table_counters counters;
 };
@@ -63,7 +63,7 @@ static int read_process(struct cgroup_table *table, const struct broker_process 
 	return r < 0 ? r : process_cgroups_read(fd, &table->asked);
 }
 
-/* Which hierarchies there are. Where it cannot be told, processes are asked. */
+/* Detects the hierarchies. If that fails, processes are asked. */
 static int read_hierarchies(struct cgroup_table *table)
 {
 	const struct broker_process ourselves = { .pid = getpid() };
@@ -283,7 +283,7 @@ bool cgroup_table_is_scanning(const struct cgroup_table *table)
 
 /* --- questions --- */
 
-/* Is the cgroup at `path` the one of that id? Meanwhile the process may have been moved. */
+/* Says whether `path` has that id: the process may have moved to another cgroup meanwhile. */
 static bool has_id(struct cgroup_table *table, const char *path, uint64_t id)
 {
 	_cleanup_close_ int fd = -1;
@@ -293,13 +293,13 @@ static bool has_id(struct cgroup_table *table, const char *path, uint64_t id)
 	       fstat(fd, &status) == 0 && status.st_ino == id;
 }
 
-/* What is asked for: the cgroup of a thread, by its id, or what /proc says. */
+/* The query: the cgroup of a thread, by its id, or the one in /proc. */
 struct question {
 	uint64_t id;
 	bool is_root;
 };
 
-/* "" where the process does not know. Returns 0 or -ENOMEM. */
+/* The path is "" if the process has no answer. Returns 0 or -ENOMEM. */
 static int read_answer(struct cgroup_table *table, const struct question *question,
 	const struct broker_process *process, const char **ret_path)
 {
@@ -317,7 +317,7 @@ static int read_answer(struct cgroup_table *table, const struct question *questi
 	return 0;
 }
 
-/* As read_answer(); or -ETIME: it is not to be asked in this window. */
+/* As read_answer(), or -ETIME: the window's budget is used up. */
 static int ask_process(struct cgroup_table *table, const struct question *question,
 	const struct broker_process *process, const char **ret_path)
 {
@@ -326,7 +326,7 @@ static int ask_process(struct cgroup_table *table, const struct question *questi
 
 	*ret_path = "";
 	if (process->pid <= 0)
-		return 0; /* nobody's, or of another pid namespace */
+		return 0; /* no process, or one of another pid namespace */
 	if (table->ask_left_ns == 0)
 		return -ETIME;
 	begin_ns = clock_monotonic_ns();
@@ -336,7 +336,9 @@ static int ask_process(struct cgroup_table *table, const struct question *questi
 	return r;
 }
 
-/* "" where nobody can tell, which is remembered as an answer, or not as yet. */
+/*
+ * Returns "" if there is no answer. The answer "" of a process is cached; a failure to ask is not.
+ */
 static const char *find_by_key(struct cgroup_table *table, const struct question *question,
 	const struct path_key *key, const struct broker_process *process)
 {
@@ -350,12 +352,12 @@ static const char *find_by_key(struct cgroup_table *table, const struct question
 		table->counters.unknown++;
 	else if (!question->is_root)
 		(void)put_path(table, question->id, path);
-	/* Without room for it, it is asked again. */
+	/* If it is not cached, the process is asked again. */
 	(void)path_cache_put(&table->by_process, key, path);
 	return path;
 }
 
-/* The parent at the birth of whoever had `pid` at `time_ns`: moves both there. */
+/* Moves `pid` and `time_ns` to the parent and the time of the fork. */
 static bool step_to_parent(const struct cgroup_table *table, pid_t *pid, uint64_t *time_ns)
 {
 	return process_table_birth(table->processes, *pid, *time_ns, pid, time_ns) &&
@@ -363,8 +365,8 @@ static bool step_to_parent(const struct cgroup_table *table, pid_t *pid, uint64_
 }
 
 /*
- * A parent is known by its image, not by its pid, which may be another's by now. Its own entry is
- * not looked for: when that was made is in another clock.
+ * Identifies a parent by its image, since its pid may have been reused. Its own cache entry cannot
+ * be used: the start time in that key is in another clock.
  */
 static const char *find_by_ancestor(
 	struct cgroup_table *table, const struct question *question, pid_t pid, uint64_t time_ns)
@@ -405,7 +407,7 @@ static const char *find_by_process(struct cgroup_table *table, const struct ques
 
 	if (path)
 		return path;
-	/* Of one that nobody has seen begin the end may be believed too early. */
+	/* If the fork was not observed, the end may have been reported too early. */
 	if (process_table_has_ended(table->processes, process->pid, time_ns) &&
 		process_table_birth(table->processes, process->pid, time_ns, &parent, &born_ns))
 		return find_by_ancestor(table, question, process->pid, time_ns);

@@ -16,10 +16,10 @@ enum {
 
 struct path_cache_entry {
 	struct path_key key;
-	char *path; /* owned; NULL: the entry is nobody's */
+	char *path; /* owned; NULL: the entry is free */
 	size_t bytes;
-	uint32_t next;	       /* in the bucket, or of the free ones */
-	uint32_t older, newer; /* neighbours in the order of use */
+	uint32_t next;	       /* in the bucket, or in the free list */
+	uint32_t older, newer; /* neighbours in order of use */
 };
 
 int path_cache_init(struct path_cache *cache, size_t limit, size_t path_bytes)
@@ -55,7 +55,7 @@ static bool is_of(const struct path_cache_entry *entry, const struct path_key *k
 	       entry->key.pid == key->pid;
 }
 
-/* Where the number of the key's entry stands, or the end of its bucket. */
+/* Returns the link to the key's entry, or to the end of its bucket. */
 static uint32_t *place_of(const struct path_cache *cache, const struct path_key *key)
 {
 	uint64_t hash = hash_pair(hash_pair(key->id, key->start_ns), (uint64_t)key->pid);
@@ -138,7 +138,7 @@ static void replace_path(
 	entry->bytes = bytes;
 }
 
-/* Entries that make room may be any but the newest, which is the key's own. */
+/* The newest entry is the key's own and alone fits the limit, so only others are evicted. */
 static void make_room(struct path_cache *cache)
 {
 	while (cache->path_bytes > cache->path_bytes_limit)

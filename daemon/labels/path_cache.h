@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths by a key of three numbers, bounded in count and bytes (I4): beyond a bound, the least
- * recently used paths are evicted. One owner, one thread.
+ * A cache of paths with a key of three numbers, bounded in count and bytes (I4). Beyond a bound,
+ * the least recently used paths are evicted. One owner, one thread.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ struct path_cache {
 	size_t bucket_count; /* a power of two */
 	uint32_t free;	     /* the first free entry */
 	uint32_t oldest, newest;
-	size_t path_bytes, path_bytes_limit; /* with the NULs */
+	size_t path_bytes, path_bytes_limit; /* NULs included */
 	uint64_t evicted;
 };
 
-/* Returns 0 or -ENOMEM; path_cache_done() is for both. */
+/* Returns 0 or -ENOMEM; call path_cache_done() in both cases. */
 int path_cache_init(struct path_cache *cache, size_t limit, size_t path_bytes);
 void path_cache_done(struct path_cache *cache);
 
@@ -36,7 +36,7 @@ void path_cache_done(struct path_cache *cache);
  */
 int path_cache_put(struct path_cache *cache, const struct path_key *key, const char *path);
 
-/* Borrowed until the next put; NULL: the key has none. */
+/* Finds the path, borrowed until the next put, and marks it as used. NULL: none. */
 const char *path_cache_get(struct path_cache *cache, const struct path_key *key);
 
 size_t path_cache_bytes(const struct path_cache *cache);

@@ -15,7 +15,7 @@ enum {
 
 static const char deleted[] = " (deleted)";
 
-/* A line "NUMBER:CONTROLLER,CONTROLLER…:PATH"; the path may have colons of its own. */
+/* A line "NUMBER:CONTROLLER,CONTROLLER…:PATH"; the path may contain colons. */
 struct line {
 	const char *controllers;
 	size_t controllers_size;

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the side-band calls memory without a file. */
+/* The side-band's name for memory without a file. */
 #define ANONYMOUS "//anon"
 
 enum { NONE = UINT32_MAX, BUCKETS_MIN = 64, FILES_MAX = 1 << 30 };
 
-/* A place in a chain of a bucket. */
+/* A link in a bucket's chain. */
 struct file_link {
 	uint32_t bucket, before, after;
 };
@@ -30,9 +30,9 @@ struct file_entry {
 	uint32_t path_size;
 	uint32_t references;
 	struct build_id build_id;
-	bool has_build_id_key; /* is the build-id part of its key, or learnt later? */
+	bool has_build_id_key; /* the build-id is part of the key, not learnt later */
 	struct file_link links[FILE_INDEXES];
-	uint32_t unused_before, unused_after; /* in the list of the unused; after: or of the free */
+	uint32_t unused_before, unused_after; /* in the unused list; after: or in the free list */
 };
 
 struct file_key {
@@ -78,7 +78,10 @@ static bool starts_with(const char *path, const char *prefix)
 	return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* The kernel makes up absolute paths for shared memory; a memfd may well hold an ELF file. */
+/*
+ * The kernel invents absolute paths for shared memory. A memfd counts as regular, since it may hold
+ * an ELF file.
+ */
 static bool is_regular_path(const char *path)
 {
 	return path[0] == '/' && path[1] != '/' && strcmp(path, "/dev/zero") != 0 &&
@@ -93,7 +96,7 @@ static int make_key(const struct process_mapping_event *event, struct file_key *
 	if (size == PATH_MAX)
 		return -E2BIG;
 	key.path_size = size;
-	/* A name that a process gives its memory would make as many files as it likes. */
+	/* Otherwise a process could create any number of files by naming its memory. */
 	if (size == 0 || starts_with(event->path, "[anon:")) {
 		key.path = ANONYMOUS;
 		key.path_size = strlen(ANONYMOUS);
@@ -139,7 +142,7 @@ static uint32_t bucket_of(const struct file_table *table, uint64_t hash)
 	return (uint32_t)(hash & (table->bucket_count - 1));
 }
 
-/* Behind the file `before`, or first in its bucket where that is NONE. */
+/* Inserts `file` after `before`, or first in its bucket if that is NONE. */
 static void chain(struct file_table *table, enum file_index index, uint32_t bucket, uint32_t before,
 	uint32_t file)
 {
@@ -183,7 +186,7 @@ static uint32_t find_build_id(const struct file_table *table, const struct build
 	return file;
 }
 
-/* --- the unused --- */
+/* --- the list of unused files --- */
 
 static void list_unused(struct file_table *table, uint32_t file)
 {
@@ -247,7 +250,7 @@ void file_table_drop(struct file_table *table, uint32_t file)
 
 /* --- new files --- */
 
-/* A free id that is not yet taken off the free ones, and room for a path with its NUL. */
+/* Finds a free id, without removing it from the free list, and room for a path with its NUL. */
 static int make_room(struct file_table *table, size_t path_bytes, uint32_t *ret_file)
 {
 	int r;
@@ -323,7 +326,7 @@ int file_table_intern(
 	return 0;
 }
 
-/* --- what is known of a file --- */
+/* --- facts about a file --- */
 
 void file_table_get(const struct file_table *table, uint32_t file, struct mapped_file *ret_file)
 {
@@ -342,7 +345,10 @@ void file_table_get(const struct file_table *table, uint32_t file, struct mapped
 	};
 }
 
-/* Of files that share a build-id, the first stands for them all as long as it is there. */
+/*
+ * Inserted after an earlier file with the same build-id: the first one represents them all while it
+ * exists.
+ */
 void file_table_set_build_id(struct file_table *table, uint32_t file, const struct build_id *id)
 {
 	assert(file < table->count && table->entries[file].path);

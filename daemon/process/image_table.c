@@ -50,7 +50,7 @@ static uint32_t *bucket_of(const struct image_table *table, pid_t pid)
 	return &table->buckets[hash_pair((uint64_t)pid, 0) & (table->bucket_count - 1)];
 }
 
-/* Where the id of the newest image of `pid` stands, or the end of its bucket. */
+/* Returns the link to the newest image of `pid`, or to the end of its bucket. */
 static uint32_t *newest_place(const struct image_table *table, pid_t pid)
 {
 	uint32_t *place = bucket_of(table, pid);
@@ -139,7 +139,7 @@ static void report_end(const struct image_table *table, const struct image *imag
 		table->follower.ended(table->follower.context, image->data, image->end_ns);
 }
 
-/* --- the list of the ended --- */
+/* --- the list of ended images --- */
 
 static void unlist(struct image_table *table, uint32_t id)
 {
@@ -158,7 +158,7 @@ static void unlist(struct image_table *table, uint32_t id)
 	table->live_count++;
 }
 
-/* Ends come in the order of time but for those that two sources report, so the place is near. */
+/* Ends arrive in time order, except where two sources report them, so this search is short. */
 static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
 {
 	struct image *image = &table->images[id];
@@ -196,7 +196,7 @@ static void remove_ended(struct image_table *table, uint32_t id)
 	image_table_set_executable(table, image, IMAGE_NO_FILE);
 	if (image->data)
 		table->follower.free(table->follower.context, image->data);
-	/* Without a pid it is nobody's. */
+	/* pid 0 marks the slot as free. */
 	*image = (struct image){
 		.end_ns = PROCESS_LIVE,
 		.executable = IMAGE_NO_FILE,
@@ -221,7 +221,7 @@ bool image_table_evict_oldest_ended(struct image_table *table)
 	return true;
 }
 
-/* Else a process that does nothing but execve() would push out the images of all others. */
+/* Otherwise a process that keeps calling execve() would evict the images of all others. */
 static void evict_oldest_of_pid(struct image_table *table, pid_t pid)
 {
 	uint32_t id = *newest_place(table, pid);

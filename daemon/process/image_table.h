@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The images of a process_table. Those of one pid are a chain from the newest to the oldest; the
- * newest hangs in a hash bucket of its pid. Images that have ended are also in a list by the time
- * of their end, whose first is the next to go. An image is live until it is in that list.
+ * The images of a process_table. The images of one pid form a chain from the newest to the oldest,
+ * and a hash bucket holds the newest. Ended images are also in a list, ordered by the time of their
+ * end; the first is evicted first. An image is live until it enters that list.
  *
- * Bounded (I4): beyond the limit the oldest ended image goes; and a pid has 256 images at most.
+ * Bounded (I4): beyond the limit, the oldest ended image is evicted. A pid has at most 256 images.
  */
 #pragma once
 
@@ -20,23 +20,23 @@
 
 struct image {
 	pid_t pid, parent;	   /* pid 0: the slot is free */
-	uint64_t start_ns, end_ns; /* end: PROCESS_LIVE, or when it did */
+	uint64_t start_ns, end_ns; /* end: PROCESS_LIVE while it runs */
 	struct mapping_set *mappings;
-	uint64_t version;    /* another one after each change of the mappings */
-	uint64_t changed_ns; /* by the last fact that did; 0: none has */
-	uint64_t born_ns;    /* when the parent forked it; 0: nobody has seen that */
-	uint64_t program_ns; /* of the last execve(), its own or an ancestor's; 0: not known */
-	uint64_t found_ns;   /* by the scan of /proc that has made it known; PROCESS_LIVE: none */
-	uint64_t counted_ns; /* what began or ended before is in `threads` */
-	uint32_t threads;    /* that live; 1 where nobody has said */
-	uint32_t executable; /* a reference to its file; IMAGE_NO_FILE: not known */
-	bool has_execed;     /* a moment ago: the next file that is mapped is the executable */
+	uint64_t version;    /* a new number after each change of the mappings */
+	uint64_t changed_ns; /* time of the last fact that changed them; 0: none did */
+	uint64_t born_ns;    /* time of its fork; 0: not observed */
+	uint64_t program_ns; /* of the last execve(), its own or an ancestor's; 0: unknown */
+	uint64_t found_ns;   /* time of the /proc scan that added it; PROCESS_LIVE: none did */
+	uint64_t counted_ns; /* `threads` includes all begins and ends before this time */
+	uint32_t threads;    /* live ones; 1 if no source gave a number */
+	uint32_t executable; /* owns a reference to its file; IMAGE_NO_FILE: unknown */
+	bool has_execed;     /* execve() just ran: the next mapped file is the executable */
 
 	void *data; /* the follower's */
 
-	/* The image_table's own. */
+	/* Private to image_table. */
 	uint32_t older, newer;		    /* of the same pid */
-	uint32_t next;			    /* in the bucket, or of the free ones */
+	uint32_t next;			    /* in the bucket, or in the free list */
 	uint32_t ended_before, ended_after; /* neighbours in the list of ended images */
 };
 
@@ -54,43 +54,44 @@ struct image_table {
 	struct process_follower follower;
 };
 
-/* Returns 0 or -ENOMEM; image_table_done() is for both. */
+/* Returns 0 or -ENOMEM; call image_table_done() in both cases. */
 int image_table_init(struct image_table *table, size_t limit, struct mapping_budget *budget);
 void image_table_done(struct image_table *table);
 
-/* Borrowed until an image begins; NULL: there is none. */
+/* Find an image. It is borrowed until an image begins; NULL: none. */
 struct image *image_table_newest(const struct image_table *table, pid_t pid);
 struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * The next image of `pid`, which ends the one before and has its birth and parent, no mappings
- * and one thread. It begins at `time_ns`, but not before the one before; 0 stands for as early as
- * may be. Returns 0, -ENOMEM, or -E2BIG where all images are live.
+ * Begins the next image of `pid` and ends the previous one. The new image inherits birth and
+ * parent; it has no mappings and one thread. It begins at `time_ns`, or at the previous image's
+ * start if that is later; 0 means as early as possible. Returns 0, -ENOMEM, or -E2BIG if all images
+ * are live.
  */
 int image_table_begin(
 	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);
 
 struct process_image image_table_facts(const struct image_table *table, const struct image *image);
 
-/* Gives the follower's data of a live image to its child. */
+/* Lets the follower derive the child's data from a live parent's. */
 void image_table_inherit(
 	struct image_table *table, struct image *child, const struct image *parent);
 
-/* Takes another reference to `file`, or none for IMAGE_NO_FILE. */
+/* Adds a reference to `file`; IMAGE_NO_FILE clears the executable. */
 void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file);
 
-/* Nothing where it has ended. */
+/* Does nothing if it has already ended. */
 void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns);
-/* Takes it off the list of the ended, so that it cannot be evicted. */
+/* Removes it from the list of ended images, so that it cannot be evicted. */
 void image_table_revive(struct image_table *table, struct image *image);
 
-/* Do those that have ended leave less than a quarter of the room that those that live do? */
+/* Says whether ended images fill over three quarters of the room that live ones leave. */
 bool image_table_is_crowded(const struct image_table *table);
 
-/* False: there is no ended image. */
+/* False: no image has ended. */
 bool image_table_evict_oldest_ended(struct image_table *table);
 
-/* As process_table_retire(); without `with_data` as process_table_shed(). */
+/* Behaves as process_table_retire(); without `with_data`, as process_table_shed(). */
 void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_data);
 
 size_t image_table_bytes(const struct image_table *table);

@@ -61,7 +61,7 @@ const struct process_mapping *mapping_set_find(const struct mapping_set *set, ui
 									  : NULL;
 }
 
-/* Makes `*set` the caller's own, with room for `count` mappings and for those that it has. */
+/* Makes `*set` unshared, with room for `count` mappings and for its current ones. */
 static int make_room(struct mapping_set **set, size_t count, struct mapping_budget *budget)
 {
 	struct mapping_set *old = *set, *grown;
@@ -103,7 +103,7 @@ static void add_piece(struct change *change, const struct process_mapping *piece
 	change->pieces[change->piece_count++] = *piece;
 }
 
-/* What [start, end) covers, and what sticks out of it on either side. */
+/* Finds the mappings that [start, end) overlaps, and the remainders on both sides. */
 static void cover(const struct mapping_set *set, uint64_t start, uint64_t end,
 	struct change *change, struct process_mapping *left, struct process_mapping *right)
 {
@@ -127,8 +127,8 @@ static void cover(const struct mapping_set *set, uint64_t start, uint64_t end,
 }
 
 /*
- * Lets `mapping` take in what touches it of the same file. Where the whole begins with something
- * that is there, it keeps that one's offset, so that it may turn out to be the same.
+ * Merges `mapping` with adjacent mappings of the same file. If the result starts with an existing
+ * mapping, it keeps that one's offset, so that an unchanged set is recognised.
  */
 static void merge(const struct mapping_set *set, struct change *change,
 	struct process_mapping *left, struct process_mapping *mapping,

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is left of the line. */
+/* The unparsed rest of the line. */
 struct rest {
 	const char *at, *end;
 };
 
-/* A number in base 10 or 16 that is at most `limit` and that `delimiter` ends, which goes too. */
+/* Parses a number in base 10 or 16, at most `limit`, and consumes the `delimiter` after it. */
 static bool take_number(
 	struct rest *rest, unsigned int base, uint64_t limit, char delimiter, uint64_t *ret_number)
 {
@@ -34,7 +34,7 @@ static bool take_number(
 	return true;
 }
 
-/* "r-xp ": one of each pair. */
+/* Parses "r-xp ": one character of each pair. */
 static bool take_permissions(struct rest *rest, bool *ret_is_executable)
 {
 	static const char allowed[] = "r-w-x-ps";
@@ -103,7 +103,7 @@ bool maps_line_strip_deleted(const char *path, size_t *size)
 	static const char suffix[] = " (deleted)";
 	size_t suffix_size = strlen(suffix);
 
-	/* A name that is nothing but the suffix is a name. */
+	/* A name that consists of the suffix alone is a name. */
 	if (*size <= suffix_size || memcmp(path + *size - suffix_size, suffix, suffix_size) != 0)
 		return false;
 	*size -= suffix_size;

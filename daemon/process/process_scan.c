@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The usual limit of 65530 mappings, with paths of 128 bytes each, comes to 13 MiB. */
+/* The default limit of 65530 mappings, with paths of 128 bytes each, gives 13 MiB. */
 enum { MAPS_BYTES_MAX = 16 << 20 };
 
-/* What one scan of a process carries along. */
+/* The context of scanning one process. */
 struct scan {
 	struct process_table *table;
 	pid_t pid;
@@ -54,7 +54,7 @@ static int add_line(struct scan *scan, const char *text, size_t size)
 	return process_table_map(scan->table, scan->pid, scan->time_ns, &event, NULL);
 }
 
-/* A mapping that a bound refuses does not keep the others out. */
+/* If a bound refuses one mapping, the others may still fit. */
 static int add_lines(struct scan *scan, struct line_reader *reader)
 {
 	size_t line_count = 0, size;
@@ -103,7 +103,7 @@ static int scan_mappings(
 	return add_lines(&scan, &reader);
 }
 
-/* The name that the kernel gives a descriptor is its path as maps has it. */
+/* The kernel's name of a descriptor equals the path in maps. */
 static int read_path(int fd, char path[PATH_MAX])
 {
 	char link[64];
@@ -131,7 +131,7 @@ static int scan_executable(
 
 	if (r < 0)
 		return r;
-	/* What the kernel knows of a file that runs is enough: its file system may not answer. */
+	/* DONT_SYNC: cached attributes suffice, and the file system may not respond. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) < 0)
 		return -errno;
 	r = read_path(fd, path);
@@ -155,7 +155,7 @@ int process_scan_one(
 
 	if (r < 0 && r != -E2BIG)
 		return r;
-	/* What of the rest is not to be had is no reason to do without the mappings. */
+	/* The mappings are useful even if the rest fails. */
 	if (scan_executable(broker, table, pid, time_ns) == -ENOMEM)
 		return -ENOMEM;
 	checked = process_scan_check(broker, table, pid);
@@ -170,7 +170,7 @@ int process_scan_check(struct broker *broker, struct process_table *table, pid_t
 
 	if (r < 0 && r != -ESRCH)
 		return r;
-	/* The first thread stays, and is counted, until the last one has ended. */
+	/* The first thread stays, and is counted, until the last thread ends. */
 	if (r == 0 && status.is_zombie && status.threads > 0)
 		status.threads--;
 	if (r == -ESRCH || status.threads == 0)
@@ -180,7 +180,6 @@ int process_scan_check(struct broker *broker, struct process_table *table, pid_t
 	return 0;
 }
 
-/* Is it the name of a process's folder? */
 static bool parse_pid(const char *name, pid_t *ret_pid)
 {
 	char *end;
@@ -196,8 +195,10 @@ static bool parse_pid(const char *name, pid_t *ret_pid)
 	return true;
 }
 
-/* What fails for one process may succeed for the next, whichever of the two it was that failed: the
- * broker is not there for another moment, or out of something. */
+/*
+ * Other errors may not affect the next process: the process may have ended, or the broker may lack
+ * something for a moment.
+ */
 static bool ends_scan(int error)
 {
 	return error == -ENOMEM || error == -EPIPE;

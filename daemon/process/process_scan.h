@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What /proc knows and the side-band has not told: the executable mappings and the threads of
- * processes that ran before it did, and who is gone where it lost records.
+ * Reads from /proc what the side-band did not report: executable mappings and threads of processes
+ * that started earlier, and, after lost records, which processes have ended.
  */
 #pragma once
 
@@ -11,43 +11,44 @@
 #include <dirent.h>
 
 /*
- * Adds one process, with as many threads as it has now, and what it executes. Files without a
- * build-id in the table get none here: that takes reading them. Of its text 16 MiB are read at most
- * (-E2BIG); lines that are not understood are passed over. Returns 0, -ESRCH when it has ended
- * meanwhile or has no memory of its own (a thread of the kernel), or what the broker, reading or
- * the table returned. On -E2BIG, what there was room for is added.
+ * Adds one process: its thread count, its executable and its executable mappings. Files get no
+ * build-id here, since that requires reading them. At most 16 MiB of its maps are read (-E2BIG);
+ * invalid lines are skipped. Returns 0; -ESRCH if the process has ended or is a kernel thread; or
+ * the error of the broker, the read or the table. On -E2BIG, everything that fitted is added.
  */
 int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * Adds every process of `proc_root` ("/proc"); one that cannot be read is passed over. Returns 0,
- * -ENOMEM, -EPIPE where the broker is gone, or what reading `proc_root` failed with.
+ * Adds every process of `proc_root` ("/proc") and skips unreadable ones. Returns 0, -ENOMEM, -EPIPE
+ * if the broker is gone, or the error of reading `proc_root`.
  */
 int process_scan_all(struct broker *broker, struct process_table *table, const char *proc_root,
 	uint64_t time_ns);
 
 /*
- * Is the process still there? If not, or if it only waits for its parent to take note, its image
- * ends; otherwise its threads are counted anew. To be asked where the first thread ends and the
- * image does not. Returns 0; or -errno where /proc does not say, and nothing is changed.
+ * Ends the image of a process that is gone or is a zombie; otherwise counts its threads anew. Call
+ * it when the first thread ends and the image does not. Returns 0, or -errno if /proc gives no
+ * answer; then nothing changes.
  */
 int process_scan_check(struct broker *broker, struct process_table *table, pid_t pid);
 
 /*
- * What there is to be read after records have been lost, in steps, since it takes a request or
- * three for each process and draining is not to wait for it (I5): of every process of the table
- * whether it is still there, then every process of `proc_root`. Zeros: none is under way.
+ * A scan after lost records. It checks whether each process of the table still exists, then adds
+ * every process of `proc_root`. It runs in steps, because each process costs up to three requests
+ * and draining must not wait (I5). Zeros: no scan is under way.
  */
 struct process_rescan {
-	DIR *folder; /* NULL: none is under way */
+	DIR *folder; /* NULL: no scan is under way */
 	size_t cursor;
 	bool has_checked;
 };
-/* Returns 0 or -errno. One that is under way begins anew. */
+/* Starts a scan, or restarts the current one. Returns 0 or -errno. */
 int process_rescan_begin(struct process_rescan *rescan, const char *proc_root);
-/* Steps until `until_ns`, one at least. Returns 1 where there is more to do, 0, or -errno as
- * process_scan_all(); after both it is done with. 0, too, where none is under way. */
+/*
+ * Runs steps until `until_ns`, at least one. Returns 1 if work is left, 0 if the scan is complete
+ * or none is under way, or -errno as process_scan_all(). An error ends the scan.
+ */
 int process_rescan_run(struct process_rescan *rescan, struct broker *broker,
 	struct process_table *table, uint64_t time_ns, uint64_t until_ns);
 void process_rescan_done(struct process_rescan *rescan);

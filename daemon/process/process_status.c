@@ -8,14 +8,14 @@
 #include <string.h>
 
 enum {
-	/* 33 levels of pid namespaces, of up to ten digits each, take more than any other line. */
+	/* The longest line has 33 levels of pid namespaces, each of up to ten digits. */
 	LINE_BYTES_MAX = 512,
 	/* The line of groups has up to 65536 numbers of up to ten digits. */
 	STATUS_BYTES_MAX = 1 << 20,
-	UID_EFFECTIVE = 1, /* behind the real one */
+	UID_EFFECTIVE = 1, /* after the real one */
 };
 
-/* What follows `name`, or NULL. */
+/* Returns the text after `name`, or NULL. */
 static const char *value_of(const char *line, size_t size, const char *name)
 {
 	size_t length = strlen(name);
@@ -37,7 +37,7 @@ static int parse_count(const char *at, const char *end, uint32_t *ret_count)
 	return 0;
 }
 
-/* The number at `index` of some with tabs between, the last one for a negative index. */
+/* Parses the number at `index` of a list with tabs; a negative index means the last one. */
 static int parse_list(const char *at, const char *end, int index, uint32_t *ret_number)
 {
 	const char *tab;
@@ -69,7 +69,7 @@ static int parse_identity(const char *line, size_t size, struct process_status *
 	return 0;
 }
 
-/* A name cannot pretend to be another line: the kernel escapes its newlines. */
+/* The kernel escapes newlines in the name, so a name cannot fake another line. */
 int process_status_read(int fd, struct process_status *ret_status)
 {
 	_cleanup_(line_reader_done) struct line_reader reader = { .fd = -1 };

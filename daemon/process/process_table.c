@@ -12,7 +12,7 @@
 
 enum {
 	MAPPINGS_PER_IMAGE_MEAN = 16,
-	IMAGE_SHARE = 4, /* one image may have 1/4 of the files and of the paths' bytes */
+	IMAGE_SHARE = 4, /* one image may use 1/4 of the files and of the path bytes */
 };
 
 struct process_table {
@@ -78,7 +78,10 @@ static int begin_image(
 	return r;
 }
 
-/* A sign of life at `time_ns`: an image that had ended before has not. Is it live then? */
+/*
+ * A fact at `time_ns` shows that the image is alive, so an earlier end was wrong. Returns whether
+ * it is live at that time.
+ */
 static bool is_live_at(struct process_table *table, struct image *image, uint64_t time_ns)
 {
 	if (image->end_ns == PROCESS_LIVE)
@@ -156,7 +159,7 @@ void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns
 			return;
 		}
 	} else if (image->end_ns < time_ns) {
-		/* It was counted too low: of two ends the later one counts. */
+		/* The thread count was too low: the later of two ends counts. */
 		image_table_revive(&table->images, image);
 	}
 	image_table_end(&table->images, image, time_ns);
@@ -181,7 +184,7 @@ void process_table_set_threads(
 	image->counted_ns = time_ns;
 }
 
-/* The room comes from the oldest ended images as long as there are any. */
+/* Evicts the oldest ended images while there is no room. */
 static int put_mapping(struct process_table *table, struct image *image,
 	const struct process_mapping *mapping, bool *is_changed)
 {
@@ -236,8 +239,8 @@ static int find_or_begin_image(struct process_table *table, pid_t pid, uint64_t 
 }
 
 /*
- * The kernel maps the program before its interpreter. Where there is no room for it, nobody knows:
- * the next file is another.
+ * The kernel maps the program before its interpreter. If the program is refused, the executable
+ * stays unknown, since the next file is another one.
  */
 static void note_executable(struct process_table *table, struct image *image,
 	const struct process_mapping_event *event, const uint32_t *file)
@@ -279,7 +282,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	r = find_or_begin_image(table, pid, time_ns, event->was_there, &image);
 	if (r < 0)
 		return r;
-	/* Off the list of the ended meanwhile, so that it is not evicted for its own mapping. */
+	/* Revived for the moment, so that making room for its mapping cannot evict it. */
 	end_ns = is_live_at(table, image, time_ns) ? PROCESS_LIVE : image->end_ns;
 	image_table_revive(&table->images, image);
 	r = map_file(table, image, event, &is_changed, &file);
@@ -296,7 +299,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	return r;
 }
 
-/* As it is mapped, where it is: the identity that fstat() gives is not always that of maps. */
+/* Prefers the file as mapped: fstat() and maps may report different identities for it. */
 static bool find_mapped(const struct process_table *table, const struct image *image,
 	const char *path, uint32_t *ret_file)
 {

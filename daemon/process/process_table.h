@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which file was mapped where, in which process, at what time. Fed by the side-band's records in
- * the order of their time stamps, and once by /proc for the processes that already ran. A process
- * is a sequence of images: fork copies the parent's, execve() begins a new one, and the end of its
- * last thread ends it. An image that has ended stays until process_table_retire() says that no
- * sample from its time can still come.
+ * Records which file each process had mapped at which address and when. The side-band's records
+ * feed it, in the order of their time stamps. A scan of /proc adds the processes that already ran.
+ * A process is a sequence of images. fork() copies the parent's image, execve() begins a new one,
+ * and the exit of the last thread ends it. An ended image stays until process_table_retire() says
+ * that no more samples from its time can arrive.
  *
- * Bounds (I4): the number of images, of mappings in one image and in all, of files, and the bytes
- * of paths. Room for images and mappings comes from the oldest ended image, room for files and
- * paths from the file that no image has mapped for longest; then new facts are refused, each
- * counted. A process that calls execve() all the time keeps 256 images and pushes out none but its
- * own. One image can have a quarter of the files and of the paths' bytes. One owner, one thread.
- * Times are CLOCK_MONOTONIC in ns.
+ * Everything is bounded (I4): images, mappings in one image and in all, files, and bytes of paths.
+ * The oldest ended image makes room for images and mappings. The file that has been unmapped for
+ * longest makes room for files and paths. If nothing is left to evict, new facts are refused and
+ * counted. A process that keeps calling execve() holds at most 256 images and evicts only its own.
+ * One image can use a quarter of the files and of the path bytes. One owner, one thread. Times are
+ * CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
@@ -27,11 +27,10 @@ struct process_table;
 
 struct process_table_limits {
 	size_t images;		   /* 16384 */
-	size_t mappings_per_image; /* 4096; of different files or not, at most a quarter of `files`
-				    */
+	size_t mappings_per_image; /* 4096; never more than a quarter of `files` */
 	size_t files;		   /* 16384 */
 	size_t path_bytes;	   /* 4 MiB */
-	size_t mappings;	   /* of all images, at 32 bytes; 262144. 0: 16 for each image */
+	size_t mappings;	   /* of all images, 32 bytes each; 262144. 0: 16 for each image */
 };
 extern const struct process_table_limits process_table_default_limits;
 
@@ -40,23 +39,22 @@ struct process_table_counters {
 	uint64_t images_refused;
 	uint64_t mappings_refused;
 	uint64_t files_refused;
-	/* What there is now. */
+	/* Current numbers. */
 	uint64_t images, mappings;
 };
 
 /*
- * A mapped file; one id a (path, build-id or device and inode). The id of a file that no image maps
- * may become another file's, so ids are good until the table changes; an identity is given once.
- * The path is what the kernel reported without " (deleted)": any bytes but NUL, and not always
- * UTF-8.
+ * A mapped file. Each distinct (path, build-id or device and inode) has one id. The id of an
+ * unmapped file may be reused, so an id is valid until the table changes. An identity is never
+ * reused. The path is the kernel's without " (deleted)": any bytes but NUL, not always UTF-8.
  */
 struct mapped_file {
 	uint64_t identity; /* not 0 */
 	const char *path;  /* borrowed; valid until the table changes. "[vdso]", "//anon", … */
-	struct build_id build_id; /* size 0: not known (as yet) or none */
-	uint64_t inode;		  /* 0: not known, or no file */
+	struct build_id build_id; /* size 0: none, or not known yet */
+	uint64_t inode;		  /* 0: unknown, or no file */
 	uint32_t device_major, device_minor;
-	bool is_regular; /* has an absolute path: a file that can hold code with a name */
+	bool is_regular; /* has an absolute path, so it may hold code with symbols */
 };
 
 struct process_mapping {
@@ -64,42 +62,47 @@ struct process_mapping {
 	uint32_t file;
 };
 
-/* As the side-band and /proc report it. */
+/* A mapping as the side-band or /proc reports it. */
 struct process_mapping_event {
 	uint64_t start, end, offset;
 	const char *path; /* NUL-terminated; anonymous memory is "", "//anon" or "[anon:NAME]" */
 	struct build_id build_id;
 	uint64_t inode;
 	uint32_t device_major, device_minor;
-	bool was_there; /* found in /proc: mapped at some unknown time before */
+	bool was_there; /* found in /proc: mapped earlier, at an unknown time */
 };
 
 #define PROCESS_LIVE UINT64_MAX
 
-/* One program in one process: from fork or execve() to the next execve() or the end. */
+/* One program in one process: from fork() or execve() to the next execve() or the exit. */
 struct process_image {
-	uint32_t id;		   /* good until the image goes */
-	pid_t pid, parent;	   /* parent at fork; 0: not known */
-	uint64_t start_ns, end_ns; /* 0: not known; PROCESS_LIVE */
-	/* When its program began: by execve(), a known parent's where it is a fork; 0: not known.
+	uint32_t id;		   /* valid until the image is removed */
+	pid_t pid, parent;	   /* parent at fork; 0: unknown */
+	uint64_t start_ns, end_ns; /* start: 0 if unknown; end: PROCESS_LIVE if it runs */
+	/*
+	 * Time of the execve() that started its program; a fork inherits it from a known parent. 0:
+	 * unknown.
 	 */
 	uint64_t program_ns;
 	void *data; /* the follower's, or NULL */
 };
 
 /*
- * A later stage that keeps data for some of the images. Its functions must not change the table,
- * but for process_table_set_data().
+ * A later stage that attaches data to some images. Its callbacks must not change the table, except
+ * through process_table_set_data().
  */
 struct process_follower {
 	void *context;
-	/* A live image that has data was forked. The result is the child's data, or NULL. */
+	/* A live image with data was forked. Returns the child's data, or NULL. */
 	void *(*forked)(void *context, void *parent, const struct process_image *child);
-	/* The image ended; PROCESS_LIVE: it has not, although that was reported. */
+	/* The image ended. PROCESS_LIVE retracts an end that was reported too early. */
 	void (*ended)(void *context, void *data, uint64_t end_ns);
-	/* The image has ended: is the data of no more use? Otherwise it does not retire. */
+	/*
+	 * Says whether the data of an ended image is no longer needed. Until then, the image does
+	 * not retire.
+	 */
 	bool (*is_finished)(void *context, const void *data);
-	/* The image goes. */
+	/* The image is removed: frees its data. */
 	void (*free)(void *context, void *data);
 };
 
@@ -108,125 +111,130 @@ int process_table_new(const struct process_table_limits *limits, struct process_
 void process_table_free(struct process_table *table);
 DEFINE_CLEANUP(struct process_table, process_table_free);
 
-/* There is one follower at a time; it is copied. NULL: none, and no image has data any more. */
+/* Sets the only follower; the struct is copied. NULL removes it, and the data of every image. */
 void process_table_follow(struct process_table *table, const struct process_follower *follower);
 void process_table_set_data(struct process_table *table, uint32_t image, void *data);
 
 /*
- * Facts. Each returns 0, -ENOMEM, -E2BIG where a bound refuses it (counted), or -EINVAL for a pid
- * below 1 or an empty mapping. A fact about a process that the table does not know makes it known;
- * where that fact is a mapping, the image is taken to have been there always.
+ * Facts. Each returns 0, -ENOMEM, -E2BIG if a bound refuses the fact (counted), or -EINVAL for a
+ * pid below 1 or an empty mapping. A fact about an unknown process adds that process. If that fact
+ * is a mapping, its image counts as having always existed.
  */
 
-/* pid == parent's is one more thread of the newest image; of an unknown process it is nothing. */
+/* If pid == parent, the newest image gains a thread; ignored for an unknown process. */
 int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uint64_t time_ns);
-/* A new image without mappings and with one thread. */
+/* Begins a new image without mappings and with one thread. */
 int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns);
 /*
- * Replaces what it covers of earlier mappings, even where it is refused itself: rather no name than
- * the wrong one. A process that maps after its end has not ended, only its first thread has.
- * `ret_file` may be NULL.
+ * Replaces whatever it overlaps of earlier mappings. Even a refused mapping removes them, because
+ * no name is better than a wrong one. A process that maps after its end is still alive: only its
+ * first thread ended. `ret_file` may be NULL.
  */
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file);
 /*
- * The end of a thread, whichever it is: each EXIT record is to be told. The image ends with the
- * last one that is known of, and is still found for later times until it retires. A thread that
- * ends, maps or begins after the end belies it.
+ * Reports the exit of any thread; call it for each EXIT record. The exit of the last known thread
+ * ends the image. Later times still find that image until it retires. A thread that ends, maps or
+ * begins after the image's end revives the image.
  */
 void process_table_exit(struct process_table *table, pid_t pid, uint64_t time_ns);
 /*
- * What /proc says of the live threads at `time_ns`: those that begin or end before are part of it.
- * Ignored where the newest image has ended, or begins later. Without it, an image that is first
- * known by a mapping has one thread: rather an end that the next fact belies than none.
+ * Sets the number of live threads that /proc showed at `time_ns`. It includes threads that began or
+ * ended before. Ignored if the newest image has ended or begins later. Without this call, an image
+ * first known from a mapping has one thread. An early end is safer than none, since the next fact
+ * corrects it.
  */
 void process_table_set_threads(
 	struct process_table *table, pid_t pid, uint64_t time_ns, uint32_t threads);
 /*
- * What /proc/PID/exe says at `time_ns`, of which nothing but the path and the identity is looked
- * at. Ignored where the table does not know the process, the newest image has ended, or begins
- * later.
+ * Sets the executable that /proc/PID/exe showed at `time_ns`; only path and identity are used.
+ * Ignored if the process is unknown, or if its newest image has ended or begins later.
  */
 int process_table_set_executable(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event);
 /*
- * The process is seen to be gone at `time_ns`: its newest image ends, however many threads it
- * seemed to have, which lost records make too many. Nothing where it began later.
+ * Ends the newest image because the process no longer exists at `time_ns`. Its thread count is
+ * ignored, since lost EXIT records leave it too high. Ignored if the image began later.
  */
 void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* Ended images whose end is before `time_ns` go, unless a follower has not finished with them. */
+/* Removes images that ended before `time_ns`, except those that the follower still needs. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
-/* Only those that no follower has data for. */
+/* Removes only those to which no follower has attached data. */
 void process_table_shed(struct process_table *table, uint64_t time_ns);
 
-/* Will ended images soon have to go before they retire? They take more than three quarters of what
- * live ones leave. */
+/*
+ * Says whether ended images fill over three quarters of the room that live ones leave. Eviction
+ * before they retire is then near.
+ */
 bool process_table_is_crowded(const struct process_table *table);
 
-/* Has the newest image of `pid` not ended? */
+/* Says whether the newest image of `pid` is live. */
 bool process_table_is_live(const struct process_table *table, pid_t pid);
 
-/* The image of `pid` at `time_ns`, which may have ended before. False: there is none. */
+/* Finds the image of `pid` at `time_ns`, which may have ended before. False: none. */
 bool process_table_image(const struct process_table *table, pid_t pid, uint64_t time_ns,
 	struct process_image *ret_image);
 
-/* Does the table have an image of `pid` at `time_ns`? */
+/* Says whether the table has an image of `pid` at `time_ns`. */
 bool process_table_has(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * What is known of the image's mappings is the same as long as this number is: it belongs to one
- * image and one state of it, for ever. 0: the table has no such image. `ret_changed_ns`, which may
- * be NULL, is the time of the last fact that changed them: at least the image's start, and 0 where
- * nobody has seen them change, since all that one scan of /proc finds of a new image was there; or
- * where there is no image. An ip of an earlier time may be of another mapping than the one that is
- * found now.
+ * Returns a number that changes with each change of the image's mappings. It identifies one state
+ * of one image for ever. 0: the table has no such image.
+ *
+ * `ret_changed_ns` may be NULL. It is the time of the last fact that changed the mappings, and at
+ * least the image's start. It is 0 if there is no image, or if only one scan of /proc reported the
+ * mappings, since all of them existed then. An ip sampled before that time may have belonged to
+ * another mapping than the current one.
  */
 uint64_t process_table_version(
 	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns);
 
 /*
- * Each process whose newest image is live, in no order; `*cursor` starts at 0. What ends between
- * two calls is left out, what begins may be. False: there are no more.
+ * Iterates over the processes whose newest image is live, in no order; `*cursor` starts at 0. A
+ * process that ends between two calls is skipped; one that begins may be. False: no more.
  */
 bool process_table_next_live(const struct process_table *table, size_t *cursor, pid_t *ret_pid);
 
-/* The parent at fork, or 0: whose mount namespace a dead process probably shared. */
+/* Returns the parent at fork, or 0. A dead process probably shared its mount namespace. */
 pid_t process_table_parent(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* The same and when that was. False: nobody has seen the process begin. */
+/* Returns the parent at fork and the time of the fork. False: the fork was not observed. */
 bool process_table_birth(const struct process_table *table, pid_t pid, uint64_t time_ns,
 	pid_t *ret_parent, uint64_t *ret_born_ns);
 
-/* Is the process gone that had `pid` at `time_ns`, whoever has it now? Not where the table does not
- * know it. */
+/*
+ * Says whether the process that had `pid` at `time_ns` has ended, even if its pid was reused. False
+ * for an unknown process.
+ */
 bool process_table_has_ended(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * The file that the image of `pid` at `time_ns` executes: the first that was mapped after execve(),
- * which of a script is its interpreter, or what /proc said; a child has its parent's. False: it is
- * not known.
+ * Finds the executable of the image of `pid` at `time_ns`: the first file mapped after execve(), or
+ * the one that /proc showed. For a script this is its interpreter. A child inherits its parent's.
+ * False: unknown.
  */
 bool process_table_executable(const struct process_table *table, pid_t pid, uint64_t time_ns,
 	struct mapped_file *ret_file);
 
 /*
- * The mapping that holds `ip` in the image of `pid` at `time_ns`; where a later one overlaps an
- * earlier one, the later has replaced that part of it. False: there is none.
+ * Finds the mapping that holds `ip` in the image of `pid` at `time_ns`. Where mappings overlapped,
+ * the later one counts. False: none.
  */
 bool process_table_find(const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t ip,
 	struct process_mapping *ret_mapping);
 
-/* The mappings of the image of `pid` at `time_ns`, borrowed until the table changes. */
+/* Returns the mappings of the image of `pid` at `time_ns`, borrowed until the table changes. */
 size_t process_table_mappings(const struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping **ret_mappings);
 
 void process_table_file(
 	const struct process_table *table, uint32_t file, struct mapped_file *ret_file);
-/* When a build-id becomes known later, by reading the file. Ignored where one is known. */
+/* Sets a build-id that was read from the file later. Ignored if the file has one. */
 void process_table_set_build_id(
 	struct process_table *table, uint32_t file, const struct build_id *id);
-/* A file with that build-id. False: none is known. */
+/* Finds a file with that build-id. False: none. */
 bool process_table_find_build_id(
 	const struct process_table *table, const struct build_id *id, uint32_t *ret_file);
 
