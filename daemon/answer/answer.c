@@ -19,7 +19,7 @@
 
 enum { TITLE_BYTES = 512 };
 
-/* What one answer is made of. Functions that fail have filled the reply, and return -errno. */
+/* The state of one answer. A function that fails fills the reply and returns -errno. */
 struct making {
 	const struct answer_request *request;
 	struct answer_reply *reply;
@@ -30,7 +30,7 @@ struct making {
 	struct profile *profiles[DIFFERENCE_SIDE_COUNT];
 	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
 	uint64_t written_bytes;
-	uint64_t covered_ns; /* by the profile, if it is one */
+	uint64_t covered_ns; /* by the profile; used only for profile queries */
 	int output_fd;
 };
 
@@ -73,7 +73,7 @@ static int check_request(struct making *making)
 	return 0;
 }
 
-/* Without a cache code has no names, and that is seen. */
+/* A missing symbol cache is no error: the code stays visibly unsymbolized. */
 static int open_sources(struct making *making)
 {
 	const struct answer_request *request = making->request;
@@ -92,7 +92,7 @@ static int open_sources(struct making *making)
 
 /* --- profiles --- */
 
-/* Half of the memory is the profiles'; reading, naming and drawing take less than the other. */
+/* Profiles get half of the memory; reading, symbolizing and rendering need less than the rest. */
 static size_t profile_budget(const struct making *making)
 {
 	uint64_t budget = making->request->memory_max / 2;
@@ -123,7 +123,7 @@ static void title(struct making *making, enum difference_side side, const struct
 	(void)snprintf(shown + used, TITLE_BYTES - used, "%s", text);
 }
 
-/* What others have lost is no loss of the selection, and not in its whole. */
+/* Excludes losses outside the selection from the accounts and their total. */
 static void select_accounts(struct profile *profile)
 {
 	uint64_t selected = 0;
@@ -164,7 +164,7 @@ static int read_side(struct making *making, enum difference_side side)
 
 /* --- output --- */
 
-/* -EFBIG: it would be more than the answer may have. */
+/* Returns -EFBIG if the answer would exceed its bound. */
 static int write_counted(void *context, const void *bytes, size_t size)
 {
 	struct making *making = context;

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile out of the history, as somebody wants to see it: selected, merged, named from the
- * symbol cache, and written in a format. It runs in a process of its own (answer_request.h), so
- * that whatever it takes is given back, and what defeats it costs one answer.
+ * Answers one query from the history: selects windows, merges them, symbolizes them from the symbol
+ * cache and writes a profile in the requested format. It runs in its own process
+ * (answer_request.h): the kernel frees all its memory, and a crash costs one answer.
  *
- * Of a binary the history knows its build-id, and not whose file it was. Names are those of trusted
- * files with that build-id (symbol/symbol_identity.h): what was only ever run from an untrusted
- * owner's file has none, nor has what has no build-id. Names of kernel and JIT code are the
- * history's own.
+ * The history records a binary's build-id, but not the owner of its file. Only trusted files with
+ * that build-id supply names (symbol/symbol_identity.h). A binary that ran only from an untrusted
+ * owner's file stays unsymbolized, and so does one without a build-id. The history itself holds the
+ * names of kernel and JIT code.
  */
 #pragma once
 
 #include "answer/answer_request.h"
 
 /*
- * Makes the answer, and writes it to `output_fd` (borrowed) from its position on. Whatever comes of
- * it is in `ret_reply`, which is complete: an answer that cannot be made is one, too. What was
- * written of it until then is nothing to be shown. `request` may be anything of its length.
+ * Writes the answer to `output_fd` (borrowed) from its current position on. Always fills
+ * `ret_reply`, on failure too; discard the output unless the status is 200. `request` may hold any
+ * bytes.
  */
 void answer_make(
 	const struct answer_request *request, int output_fd, struct answer_reply *ret_reply);
 
 /*
- * The main function of the process: gives up its privileges but stays the user that it was started
- * as, who must be able to read the history; takes the request, gives up all else that it does not
- * need, answers. The history is read without writing to its folder, while it is written to, up to
- * what was committed last. When the time is up the reply says so. Where the kernel has no Landlock,
- * files that its user may read stay within reach. Returns an exit status.
+ * The main function of the process. It drops its privileges but keeps its user, which must be able
+ * to read the history. Then it receives the request, enters its sandbox and answers.
+ *
+ * It reads the history up to the last commit while the engine writes, and never writes to the
+ * folder. On timeout the reply says so. On kernels without Landlock it can still open every file
+ * that its user may read. Returns an exit status.
  */
 int answer_main(int argc, char **argv);

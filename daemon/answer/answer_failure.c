@@ -13,13 +13,13 @@
 
 enum {
 	SENTENCE_BYTES = 1024,
-	PROBE_BYTES = 1 << 20, /* a profile that holds nothing */
+	PROBE_BYTES = 1 << 20, /* the budget of an empty profile */
 	MEBIBYTE = 1 << 20,
 };
 
 static const char ellipsis[] = "…";
 
-/* Ends between two characters. */
+/* Truncates at a character boundary. */
 static void shorten(char *text, size_t room, const char *sentence)
 {
 	size_t size = 0, step, limit = room - sizeof(ellipsis);
@@ -79,7 +79,7 @@ static bool wants_nothing(void *context, const struct store_thread *thread)
 	return false;
 }
 
-/* Names an event that the time has, whatever was asked for. */
+/* Names an event that the history has for this time. */
 static int fail_event(struct answer_reply *reply, struct store_reader *reader,
 	const struct store_selection *asked)
 {
@@ -142,7 +142,7 @@ static int fail_windows(struct answer_reply *reply, struct store_reader *reader,
 	return fail_time(reply, asked, &summary);
 }
 
-/* As many as the reply has room for. */
+/* Lists as many existing values of the parameter as fit into the reply. */
 static int fail_filter(struct answer_reply *reply, const struct selection *selection)
 {
 	const char *const *names;

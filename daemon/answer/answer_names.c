@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Without an image its addresses are offsets in the file, which symbols have not. */
+/* A binary without an image has file offsets for addresses, which symbols cannot match. */
 static int open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
 {
 	const struct profile *profile = context;
@@ -13,7 +13,7 @@ static int open_binary(void *context, uint32_t profile_binary, struct symbol_bin
 
 	if (binary->text_bytes == 0 || (binary->build_id.size == 0 && binary->symbols.id.size == 0))
 		return -ENOENT;
-	/* The path is left out: it may move while names are added, and nothing is opened by it. */
+	/* Omits the path: the string may move while names are added, and no code opens it. */
 	*ret_binary = (struct symbol_binary){
 		.build_id = binary->build_id,
 		.identity = binary->symbols,

@@ -14,7 +14,7 @@ struct parameter {
 	const char *name, *value;
 };
 
-/* What is read of one request; what is given once is NULL until it is. */
+/* The state of reading one request. Parameters allowed only once are NULL until given. */
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
@@ -23,7 +23,7 @@ struct reading {
 	struct fault *fault;
 };
 
-/* The next pair at `*at`, which is 0 at first. */
+/* Reads the pair at `*at`, which starts at 0, and advances it. */
 static bool next_parameter(
 	const struct answer_request *request, size_t *at, struct parameter *ret_parameter)
 {
@@ -36,7 +36,7 @@ static bool next_parameter(
 	return true;
 }
 
-/* Whole pairs of valid UTF-8? */
+/* Returns whether the parameters are complete pairs of valid UTF-8. */
 static bool is_well_formed(const struct answer_request *request)
 {
 	const char *bytes = request->parameters;
@@ -60,7 +60,7 @@ static const char *name_against(const struct parameter *parameter)
 		       : NULL;
 }
 
-/* Is the parameter, or for a time any, told of what was before? */
+/* Returns whether "against." sets this parameter or, if it is a time, any time. */
 static bool is_told_against(const struct reading *reading, const char *name)
 {
 	struct parameter parameter;
@@ -207,7 +207,7 @@ static int set_whole(struct reading *reading)
 	return 0;
 }
 
-/* What is told of what was before decides what it has from the other one. */
+/* Finds the "against." parameters first: they decide which ones the earlier side inherits. */
 static int look_ahead(struct reading *reading)
 {
 	struct parameter parameter;

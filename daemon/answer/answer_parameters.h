@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parameters of a request, checked: which parts of the history, and how they are shown. */
+/* Checks a request's parameters, which select parts of the history and choose the output. */
 #pragma once
 
 #include "answer/answer_request.h"
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct answer_parameters {
-	/* Owned, and finished. A profile is that of DIFFERENCE_COMPARED, and has no other. */
+	/* Owned and complete. A profile query fills only DIFFERENCE_COMPARED. */
 	struct selection *sides[DIFFERENCE_SIDE_COUNT];
 	const struct profile_format *format;
 	bool by_line;
@@ -20,8 +20,7 @@ struct answer_parameters {
 };
 
 /*
- * Returns 0; -EINVAL or -E2BIG with `fault`, which says what is wrong with which parameter;
- * -ENOMEM.
+ * Returns 0; -EINVAL or -E2BIG with `fault`, which names the parameter and its problem; or -ENOMEM.
  */
 int answer_parameters_read(const struct answer_request *request,
 	struct answer_parameters *ret_parameters, struct fault *fault);

@@ -19,7 +19,7 @@ _Static_assert(sizeof(struct answer_request) <= CHILD_REQUEST_BYTES_MAX, "fits a
 enum {
 	STACK_BYTES = 8 << 20,
 	DESCRIPTORS = 64,
-	MEMORY_BYTES_MIN = 2 << 20, /* what libseccomp needs, which crashes without */
+	MEMORY_BYTES_MIN = 2 << 20, /* libseccomp crashes with less */
 	EXIT_NOT_ASKED = 3,
 };
 
@@ -39,14 +39,14 @@ static int send_reply(const struct answer_reply *reply)
 	return size == (ssize_t)sizeof(*reply) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Nothing can be undone where it is interrupted, and nothing needs to be. */
+/* A signal handler cannot clean up at an arbitrary point, and exit makes cleanup unnecessary. */
 static void give_up(int signal)
 {
 	(void)signal;
 	_exit(send_reply(&too_slow));
 }
 
-/* A file that is too long is an error of write(), not the end. */
+/* Ignores SIGXFSZ, so that a file beyond its limit fails write() and does not kill the process. */
 static int bound_time(uint32_t timeout_s)
 {
 	const struct sigaction end = { .sa_handler = give_up };
@@ -59,7 +59,7 @@ static int bound_time(uint32_t timeout_s)
 	return 0;
 }
 
-/* Where the kernel has no Landlock the other walls stand. */
+/* On kernels without Landlock only the other sandbox layers apply. */
 static int confine(const struct answer_request *request)
 {
 	const struct sandbox_folder folders[] = {
@@ -83,7 +83,7 @@ static int enter_sandbox(const struct answer_request *request)
 	};
 	int r;
 
-	/* The local time zone is a file that is out of reach later. */
+	/* Loads the local time zone, a file that the sandbox later denies. */
 	tzset();
 	r = bound_time(request->timeout_s);
 	if (r == 0)
@@ -112,7 +112,7 @@ int answer_main(int argc, char **argv)
 	(void)argv;
 	if (!request)
 		return EXIT_FAILURE;
-	/* Who we are decides what of the history can be read: that stays, the rest goes. */
+	/* Keeps user and group, which grant access to the history, and drops all else. */
 	r = sandbox_drop_privileges_to(getuid(), getgid());
 	if (r == 0)
 		r = sandbox_die_with_parent(ANSWER_SOCKET_FD);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the engine asks of a query process, and what that answers: one request with the descriptor
- * of an empty file to write to, one reply of fixed size, over child/child_process.h. The process
- * reads the history and the symbol cache, and nothing else; it lives for one answer.
+ * The protocol between the engine and a query process, over child/child_process.h. The engine sends
+ * one request and the descriptor of an empty output file. The process returns one reply of fixed
+ * size. It reads the history and the symbol cache, nothing else, and exits after one answer.
  *
- * Parameters are those of query/selection.h, and, the first three once each:
+ * Parameters are those of query/selection.h and these, the first three at most once each:
  *
- *   format NAME              of export/profile_format.h; of a difference svg or txt
- *   lines yes|no             each line of a function is a frame of its own
- *   normalise total|time     of a difference (query/profile_difference.h); total
- *   against.NAME             of a difference: a selection's parameter, of what was before. What is
- *                            not told of it is as in the other one; the times count as one, "*"
- *                            is how to say that it is all of something
+ *   format NAME              one of export/profile_format.h; svg or txt for a difference
+ *   lines yes|no             make each line of a function a frame of its own
+ *   normalise total|time     difference only (query/profile_difference.h); default total
+ *   against.NAME             difference only: a selection parameter of the earlier side. The
+ *                            earlier side inherits each parameter that it does not set; all times
+ *                            count as one parameter. "*" selects everything.
  */
 #pragma once
 
@@ -27,41 +27,41 @@ enum {
 
 enum answer_kind {
 	ANSWER_PROFILE = 1, /* of one selection */
-	ANSWER_DIFFERENCE,  /* of two: that of parameters "against.NAME" is what was before */
+	ANSWER_DIFFERENCE,  /* of two selections: "against.NAME" selects the earlier side */
 };
 
 struct answer_request {
 	uint32_t version;
-	uint32_t kind;	    /* enum answer_kind */
-	uint64_t now_ns;    /* CLOCK_REALTIME: "last" and words such as "yesterday" count from it */
-	uint64_t bytes_max; /* of the output */
-	uint64_t memory_max; /* private memory of the process */
-	uint32_t timeout_s;  /* of wall and of CPU time */
+	uint32_t kind;	     /* enum answer_kind */
+	uint64_t now_ns;     /* CLOCK_REALTIME: base of "last" and of words such as "yesterday" */
+	uint64_t bytes_max;  /* limit of the output */
+	uint64_t memory_max; /* limit of the process's private memory */
+	uint32_t timeout_s;  /* limit of wall time and of CPU time */
 	uint32_t parameters_bytes;
-	char history[ANSWER_PATH_BYTES];      /* its folder; "": there is none */
-	char symbol_cache[ANSWER_PATH_BYTES]; /* likewise */
-	/* NAME, NUL, VALUE, NUL and so on: decoded and valid UTF-8, as the client gave them. */
+	char history[ANSWER_PATH_BYTES];      /* its folder; "": none */
+	char symbol_cache[ANSWER_PATH_BYTES]; /* its folder; "": none */
+	/* NAME, NUL, VALUE, NUL and so on: decoded, valid UTF-8, as the client sent them. */
 	char parameters[ANSWER_PARAMETERS_BYTES];
 };
 
-/* 255 bytes of UTF-8 at most, so that it fits what child_process takes. */
+/* At most 256 bytes, the limit of a child_process reply. */
 struct answer_reply {
 	uint32_t version;
 	/*
-	 * Of HTTP, all but the first with `text`: 200; 400 a parameter is wrong; 404 there is no
-	 * such part of the history; 413 the output or the memory would exceed its bound; 503 the
-	 * time is up, the history is busy, or there is none; 500 anything else.
+	 * An HTTP status. 200: success. All others come with `text`: 400 bad parameter; 404 no such
+	 * part of the history; 413 the output or the memory would exceed its bound; 503 timeout,
+	 * busy history or no history; 500 anything else.
 	 */
 	uint16_t status;
 	uint16_t padding;
 	uint64_t bytes; /* in the output, if 200 */
 	/*
-	 * Of a profile, if 200: the time that its windows cover, which overlap what was asked for,
-	 * and the CPU time that one of its samples stands for; 0: not known.
+	 * If 200 and a profile: the time covered by all windows that overlap the requested time,
+	 * and the CPU time that one sample stands for. 0: unknown.
 	 */
 	uint64_t covered_ns, period_ns;
 	char content_type[40];
-	char text[184]; /* a sentence: what is wrong and what to do; with a NUL */
+	char text[184]; /* a sentence with the fault and its remedy; ends with a NUL */
 };
 
 _Static_assert(sizeof(struct answer_reply) <= 256, "fits a child's reply");

@@ -28,7 +28,7 @@ void answer_job_free(struct answer_job *job)
 	free(job);
 }
 
-/* As large as it may become, which costs nothing until it is written to. */
+/* Creates the file at its full size, sealed against resizing. Unwritten pages use no memory. */
 static int open_output(uint64_t bytes, int *ret_fd)
 {
 	_cleanup_close_ int fd = memfd_create("answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -52,7 +52,7 @@ static int copy_path(char to[ANSWER_PATH_BYTES], const char *path)
 
 static int fill_request(const struct answer_job_options *options, struct answer_request *request)
 {
-	/* The process ends itself with a better word before it is ended. */
+	/* One second less: the process times out and sends a precise reply before its kill. */
 	uint64_t seconds = options->timeout_ns / NSEC_PER_SEC;
 	int r;
 
@@ -128,7 +128,7 @@ static bool is_field_value(const char *text)
 	return true;
 }
 
-/* Does the reply make sense? Its texts then end with a NUL. */
+/* Returns whether the reply is consistent. Its texts then end with a NUL. */
 static bool is_valid(const struct answer_job *job, const struct answer_reply *reply)
 {
 	if (reply->version != ANSWER_VERSION || reply->status < 200 || reply->status > 599 ||

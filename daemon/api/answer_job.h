@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One query process (answer/answer_request.h) and the file that it writes its answer to, which is
- * in memory and can neither grow beyond its bound nor shrink while it is sent. Neither the process
- * nor its answer is believed.
+ * Runs one query process (answer/answer_request.h) with an in-memory file for its answer. The file
+ * cannot grow beyond its bound, and cannot shrink while the server sends it. The process and its
+ * answer are untrusted.
  */
 #pragma once
 
@@ -20,28 +20,28 @@ struct answer_job_options {
 	const char *program;   /* NULL: /proc/self/exe */
 	enum answer_kind kind;
 	const char *history, *symbol_cache;
-	const char *parameters; /* as of struct answer_request */
+	const char *parameters; /* in the form of struct answer_request */
 	size_t parameters_bytes;
 	uint64_t now_ns, bytes_max, memory_max, timeout_ns;
 };
 
 struct answer_outcome {
-	unsigned status; /* of HTTP; 200: there is a file, else a text */
-	int fd;		 /* the caller's; -1 */
+	unsigned status; /* an HTTP status; 200 comes with a file, others with a text */
+	int fd;		 /* owned by the caller; -1: none */
 	uint64_t bytes;
-	uint64_t covered_ns, period_ns; /* as of struct answer_reply */
+	uint64_t covered_ns, period_ns; /* as in struct answer_reply */
 	char content_type[40];
 	char text[256];
 };
 
-/* Returns 0; -EAGAIN: as many run as may; -ENAMETOOLONG, -E2BIG: too long a path, parameters; or
- * what starting failed with, as -errno. */
+/* Returns 0; -EAGAIN: too many processes run; -ENAMETOOLONG: a path is too long; -E2BIG: the
+ * parameters are too long; or -errno of the failed start. */
 int answer_job_start(const struct answer_job_options *options, struct answer_job **ret_job);
-/* Kills the process, if it lives. */
+/* Kills the process if it still runs. */
 void answer_job_free(struct answer_job *job);
 DEFINE_CLEANUP(struct answer_job, answer_job_free);
 
-/* Readable when answer_job_take() has something to do; borrowed. */
+/* Readable when answer_job_take() has work; borrowed. */
 int answer_job_poll_fd(const struct answer_job *job);
-/* Returns 0 and what has come of it, once; -EAGAIN while nothing has. */
+/* Returns 0 and the outcome, once; -EAGAIN while the process runs. */
 int answer_job_take(struct answer_job *job, struct answer_outcome *ret_outcome);

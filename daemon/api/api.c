@@ -17,7 +17,7 @@ static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 
 		      QUERY_TIMEOUT_DEFAULT_NS = 60ULL * NSEC_PER_SEC,
 		      SEAL_TIMEOUT_DEFAULT_NS = 5ULL * NSEC_PER_SEC;
 
-/* Without it pprof(1) shows the status of an error, and not what is wrong. */
+/* Without this field pprof(1) shows only the status of an error, not its text. */
 #define PPROF_FIELD "X-Go-Pprof"
 
 static const struct http_route routes[] = {
@@ -39,7 +39,7 @@ static void set_defaults(struct api_options *options, const struct http_limits *
 		options->query_memory_bytes = QUERY_MEMORY_DEFAULT;
 	if (options->query_bytes == 0)
 		options->query_bytes = QUERY_BYTES_DEFAULT;
-	/* What is more could not be sent. */
+	/* The server cannot send a larger answer. */
 	if (options->query_bytes > limits->answer_bytes / 2)
 		options->query_bytes = limits->answer_bytes / 2;
 	if (options->query_timeout_ns == 0)
@@ -68,9 +68,9 @@ static int watch(struct api *api, int fd)
 	return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Their duplicates, as the server closes what it has when something fails behind it. */
+/* Duplicated listeners: api_new() can still fail after the server took its descriptors. */
 struct duplicates {
-	struct http_listener *listeners; /* owned, with the descriptors that are left in it */
+	struct http_listener *listeners; /* owned, with the remaining descriptors */
 	size_t count;
 };
 

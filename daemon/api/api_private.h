@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the API share. A query is a request for a profile from when it is understood
- * until it is answered; it owns its query process, and each request has at most one.
+ * State that the files of the API share. A query is a parsed request for a profile; it lives until
+ * its request is answered. It owns its query process. Each request has at most one query.
  */
 #pragma once
 
@@ -14,43 +14,43 @@
 #include <stdbool.h>
 
 enum query_state {
-	QUERY_ALIGNING,	 /* of a new profile: the window before it is to be sealed */
-	QUERY_RECORDING, /* of a new profile: until its time is over */
-	QUERY_SEALING,	 /* what it asks for is to be sealed */
+	QUERY_ALIGNING,	 /* new profile: waits for the seal of the window before it */
+	QUERY_RECORDING, /* new profile: waits for its end time */
+	QUERY_SEALING,	 /* waits for the seal of the requested time */
 	QUERY_QUEUED,
 	QUERY_RUNNING,
 };
 
 struct query {
-	struct query *previous, *next; /* in the order of their coming */
-	struct http_request *request;  /* until it is answered */
+	struct query *previous, *next; /* in order of arrival */
+	struct http_request *request;  /* NULL once answered */
 	struct http_peer peer;
-	const char *path; /* of the route */
+	const char *path; /* the route's */
 	enum query_state state;
 	enum answer_kind kind;
 	struct parameter_list parameters;
-	/* Of a new profile: how long it is to be, and from when to when it is, CLOCK_REALTIME. */
+	/* New profiles only: requested duration, then begin and end in CLOCK_REALTIME. */
 	uint64_t duration_ns, begin_ns, end_ns;
-	uint64_t seal_ns;     /* until when the history has to reach, CLOCK_REALTIME */
-	uint64_t deadline_ns; /* of the state, CLOCK_MONOTONIC; the process keeps its own */
-	/* When it came, CLOCK_MONOTONIC and CLOCK_REALTIME: what "last" counts from. */
+	uint64_t seal_ns;     /* the query needs the history up to here, CLOCK_REALTIME */
+	uint64_t deadline_ns; /* of the state, CLOCK_MONOTONIC; the process has its own */
+	/* Arrival, CLOCK_MONOTONIC and CLOCK_REALTIME. "last" counts back from the latter. */
 	uint64_t since_ns, asked_ns;
-	uint64_t turn; /* the lowest is the next to run */
+	uint64_t turn; /* the lowest turn runs next */
 	struct answer_job *job;
-	uint64_t bytes_max; /* of its answer, once it runs */
+	uint64_t bytes_max; /* limit of the answer, set when the query runs */
 };
 
 struct api {
 	struct http_server *server;
-	int epoll_fd; /* of the server and all query processes, for the owner to wait for */
-	struct api_options options; /* with its defaults */
+	int epoll_fd;		    /* the server and all query processes; the owner polls it */
+	struct api_options options; /* defaults filled in */
 	char *history, *symbol_cache;
 	struct query *first, *last;
 	unsigned running;
-	uint64_t turn;		    /* of the query that was started last */
-	uint64_t retry_ns;	    /* CLOCK_MONOTONIC: nothing can be started until then */
-	uint64_t sealed_ns;	    /* CLOCK_REALTIME; 0: not known */
-	uint64_t seal_requested_ns; /* what was wanted to be sealed last */
+	uint64_t turn;		    /* of the last query started */
+	uint64_t retry_ns;	    /* CLOCK_MONOTONIC: start no process before this */
+	uint64_t sealed_ns;	    /* CLOCK_REALTIME; 0: unknown */
+	uint64_t seal_requested_ns; /* the last time passed to request_seal() */
 	struct report_queries queries;
 	struct query_log log;
 };
@@ -61,27 +61,27 @@ struct query_options {
 	const char *path;
 	enum answer_kind kind;
 	uint64_t duration_ns; /* of a new profile; else 0 */
-	bool is_sealed;	      /* what it asks for is in the history for sure */
+	bool is_sealed;	      /* the requested time is certainly in the history */
 };
-/* Takes what is in `parameters`. Answers the request, now or later, whatever happens. */
+/* Takes the contents of `parameters`. Always answers the request, now or later. */
 void query_add(struct api *api, struct http_request *request, const struct query_options *options,
 	struct parameter_list *parameters);
-/* The route's `gone`. */
+/* The route's `gone` callback. */
 void query_abandon(void *api, struct http_request *request);
-/* Lets all of them get on. */
+/* Advances every query that can advance. */
 void queries_run(struct api *api);
-/* CLOCK_MONOTONIC; UINT64_MAX: nothing is to be done by time. */
+/* Returns the next deadline or retry, CLOCK_MONOTONIC; UINT64_MAX: none. */
 uint64_t queries_next_ns(const struct api *api);
 void queries_free(struct api *api);
 
 /* query_turn.c */
 
-/* Gives the query its turn: behind its user's others, and beside those of others. */
+/* Assigns a turn after the same user's queries, level with other users' queries. */
 void query_assign_turn(struct api *api, struct query *query);
-/* The one to run next; NULL: none is queued. */
+/* Returns the query to run next, or NULL if none is queued. */
 struct query *query_next(const struct api *api);
 
-/* profile_routes.c, status_routes.c: http_route's functions; the context is the api. */
+/* profile_routes.c, status_routes.c: functions of struct http_route; the context is the api. */
 void route_profile(void *api, struct http_request *request);
 void route_difference(void *api, struct http_request *request);
 void route_new_profile(void *api, struct http_request *request);

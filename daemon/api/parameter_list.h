@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parameters of a request as a query process takes them (answer/answer_request.h), bounded by
- * what it takes. Whether a name is known is asked here, what its value may be there.
+ * The parameters of a request in the form that a query process takes (answer/answer_request.h), and
+ * bounded by its limit. This file checks the names; the query process checks the values.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct http_request;
 enum parameter_route {
 	PARAMETERS_PROFILE,
 	PARAMETERS_DIFFERENCE,
-	PARAMETERS_NEW_PROFILE, /* of a time to come: no times but "seconds", which is not kept */
+	PARAMETERS_NEW_PROFILE, /* accepts no time but "seconds", and does not add that */
 };
 
 struct parameter_list {
@@ -26,8 +26,8 @@ void parameter_list_done(struct parameter_list *list);
 int parameter_list_add(struct parameter_list *list, const char *name, const char *value);
 
 /*
- * Adds all of a request. Returns as the above; or -EINVAL and the first name that the route does
- * not know, borrowed from the request.
+ * Adds all parameters of a request. Returns 0, -E2BIG, -ENOMEM, or -EINVAL with the first name that
+ * the route does not know, borrowed from the request.
  */
 int parameter_list_take(struct parameter_list *list, enum parameter_route route,
 	const struct http_request *request, const char **ret_unknown);

@@ -38,7 +38,7 @@ static void refuse(struct api *api, struct http_request *request, const char *pa
 	http_answer_text(request, status, "%s", text);
 }
 
-/* Whether there are parameters that make sense; else the request is answered. */
+/* Returns whether the parameters are valid. If not, it has answered the request. */
 static bool take_parameters(struct api *api, struct http_request *request, const char *path,
 	enum parameter_route route, struct parameter_list *list)
 {
@@ -68,8 +68,8 @@ static bool take_parameters(struct api *api, struct http_request *request, const
 }
 
 /*
- * Whether it is a time that the history has come to. Only what is the same on every day counts:
- * others count from "from" or from now, and what they mean is the query process's business.
+ * Returns whether the history already reaches this time. Only absolute times count, which mean the
+ * same on every day. The query process interprets times relative to "from" or to now.
  */
 static bool is_sealed_time(const struct api *api, const char *text)
 {
@@ -114,7 +114,7 @@ void route_difference(void *context, struct http_request *request)
 	add_history_query(api, request, PARAMETERS_DIFFERENCE, &options);
 }
 
-/* NULL is the default. Whether it is a number that may be. */
+/* NULL selects the default. Returns whether the number is valid. */
 static bool parse_seconds(const char *text, unsigned *ret_seconds)
 {
 	unsigned seconds = 0;
@@ -152,8 +152,7 @@ void route_new_profile(void *context, struct http_request *request)
 	options.duration_ns = (uint64_t)seconds * NSEC_PER_SEC;
 	if (!take_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
 		return;
-	/* Collectors make a series of each set of labels: without a choice, only those of services.
-	 */
+	/* Collectors store a series for each set of labels, so the default has only services. */
 	if (!http_request_parameter(request, "labels") &&
 		parameter_list_add(&parameters, "labels", "service") < 0)
 		refuse(api, request, options.path, 503, "Out of memory. Try again later.");

@@ -48,7 +48,7 @@ void query_log_answer(struct query_log *log, const char *path, const struct http
 		{ "STATUS", status_text },
 		{ "BYTES", bytes_text },
 		{ "PEER", peer->address },
-		/* Unix sockets only; TCP does not tell them. */
+		/* Unix sockets only; TCP has no credentials. */
 		{ "PEER_UID", uid },
 		{ "PEER_PID", pid },
 	};

@@ -18,7 +18,7 @@ struct query_log {
 
 void query_log_answer(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, uint64_t bytes);
-/* `reason` may hold any bytes; NULL omits it. */
+/* `reason` may hold any bytes; NULL: none. */
 void query_log_refusal(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, const char *reason);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A query's way. A new profile begins where a window does, which is sealed for it, and so does its
- * end: [beginning] taking, sealing, queued, running. One out of the history: [sealing] queued,
- * running.
+ * The life of a query. A new profile begins and ends at window boundaries, so the queue requests a
+ * seal at both: aligning, recording, sealing, queued, running. A query of the history: [sealing]
+ * queued, running.
  */
 #include "api/api_private.h"
 #include "base/clock.h"
@@ -20,15 +20,14 @@ enum {
 	TEXT_BYTES = 512,
 	TIME_BYTES = 40,
 	STATUS_TOO_GREAT = 413,
-	STATUS_GONE = 499, /* nobody reads it; not one that counts as our failure */
+	STATUS_GONE = 499, /* the client left; not counted as a failure of the service */
 	NSEC_PER_MSEC = 1000000,
 	RETRY_NS = 200 * NSEC_PER_MSEC,
-	/* What was sealed this long ago is recent enough, so that windows do not become splinters.
-	 */
+	/* A seal this recent is reused, so that queries do not split windows into tiny ones. */
 	RECENT_NS = NSEC_PER_SEC,
 };
 
-/* A profile that ends this far from when it should was taken by another clock. */
+/* A new profile that ends this far from its due time means that the clock was set or stopped. */
 static const uint64_t CLOCK_ERROR_NS = 10ULL * NSEC_PER_SEC;
 
 static void unlink_query(struct api *api, struct query *query)
@@ -96,7 +95,7 @@ static void refuse(struct api *api, struct query *query, unsigned status, const 
 	remove_query(api, query);
 }
 
-/* Seconds, as a field has them; 0 is not known, and no field. */
+/* Adds a field with a time in seconds. Adds none for 0, an unknown time. */
 static size_t add_seconds(struct http_field *fields, size_t count, const char *name, uint64_t ns,
 	char text[TIME_BYTES])
 {
@@ -130,7 +129,7 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 		return;
 	}
 	if (query->duration_ns > 0) {
-		/* As Go's net/http/pprof has it. */
+		/* The same header fields as Go's net/http/pprof. */
 		answer.content_type = "application/octet-stream";
 		answer.file_name = "profile";
 	}
@@ -163,12 +162,12 @@ void query_abandon(void *context, struct http_request *request)
 
 /* --- sealing --- */
 
-/* Until `until_ns`, or a little before if `is_about` and that is to be had for less. */
+/* Requests the history up to `until_ns`. With `is_about`, a seal up to 1 s older is reused. */
 static void request_seal(struct api *api, struct query *query, uint64_t until_ns, bool is_about)
 {
 	uint64_t least_ns = is_about ? until_ns - RECENT_NS : until_ns;
 
-	/* The clock was set back: what we knew is of a time to come. */
+	/* The clock was set back: the known times now lie in the future. */
 	if (api->sealed_ns > until_ns && api->sealed_ns - until_ns > RECENT_NS)
 		api->sealed_ns = 0;
 	if (api->seal_requested_ns > until_ns && api->seal_requested_ns - until_ns > RECENT_NS)
@@ -199,7 +198,7 @@ static void queue(struct api *api, struct query *query)
 
 /* --- new profiles --- */
 
-/* The window before it is sealed, or is not to be had. */
+/* Starts the profile once the window before it is sealed or its seal timed out. */
 static void begin_profile(struct api *api, struct query *query)
 {
 	uint64_t now_ns = clock_realtime_ns();
@@ -221,7 +220,7 @@ static int add_time(struct parameter_list *parameters, const char *name, uint64_
 	return parameter_list_add(parameters, name, text);
 }
 
-/* Its time is over. */
+/* Ends the recording and requests its seal. */
 static void end_profile(struct api *api, struct query *query)
 {
 	uint64_t now_ns = clock_realtime_ns();
@@ -306,7 +305,7 @@ static int start_job(struct api *api, struct query *query, uint64_t now_ns)
 		.now_ns = query->asked_ns,
 		.bytes_max = room < api->options.query_bytes ? room : api->options.query_bytes,
 		.memory_max = api->options.query_memory_bytes,
-		/* Starting those before it may have taken what was left. */
+		/* Starting earlier queries may have used up the time left. */
 		.timeout_ns = query->deadline_ns > now_ns ? query->deadline_ns - now_ns : 1,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
@@ -340,7 +339,7 @@ static void start_jobs(struct api *api, uint64_t now_ns)
 	}
 }
 
-/* `query` may be gone after it. */
+/* May free `query`. */
 static void run_query(struct api *api, struct query *query, uint64_t now_ns)
 {
 	bool is_late = query->deadline_ns <= now_ns;
@@ -393,7 +392,7 @@ uint64_t queries_next_ns(const struct api *api)
 		if (t->state != QUERY_RUNNING && t->deadline_ns < next_ns)
 			next_ns = t->deadline_ns;
 		is_queued |= t->state == QUERY_QUEUED;
-		/* What it waits for is there. */
+		/* Its seal has arrived. */
 		if ((t->state == QUERY_ALIGNING || t->state == QUERY_SEALING) && is_sealed(api, t))
 			return 0;
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fair queueing (Demers, Keshav, Shenker 1989) of jobs of one size: who comes anew stands beside
- * the first of everybody else's, not behind all that one user has asked for.
+ * Fair queueing (Demers, Keshav, Shenker 1989) with jobs of equal size. A new user's first query
+ * ranks with the first queries of all other users, not behind one user's whole backlog.
  */
 #include "api/api_private.h"
 
 #include <string.h>
 
-/* Of TCP, whose port is another one with each connection, the address before it. */
+/* Returns the length of the host part. TCP clients use a new port for each connection. */
 static size_t host_bytes(const char *address)
 {
 	const char *port = strrchr(address, ':');

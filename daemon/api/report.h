@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How the service is, as it is told: as JSON, as text for people, and in Prometheus' text format
- * 0.0.4. Pure functions of what they are given; errors are those of the output. What comes from
- * outside, such as the names of processes, may be anything (I8).
+ * Writes the service's status as JSON, as readable text, and in Prometheus' text format 0.0.4.
+ * These are pure functions; errors stay in the output. Strings from outside, such as process names,
+ * may hold any bytes (I8).
  */
 #pragma once
 
@@ -15,10 +15,10 @@ struct output;
 
 struct report_queries {
 	uint64_t answered;
-	uint64_t refused;   /* 4xx: what they ask for makes no sense, or is not there */
-	uint64_t failed;    /* 5xx but for the next */
-	uint64_t timed_out; /* in their turn or before it */
-	uint64_t abandoned; /* nobody waited for them any more */
+	uint64_t refused;   /* 4xx: wrong parameters, or no such data */
+	uint64_t failed;    /* 5xx except timeouts */
+	uint64_t timed_out; /* while waiting or running */
+	uint64_t abandoned; /* the client left first */
 	uint32_t running, waiting;
 };
 
@@ -28,8 +28,8 @@ struct report {
 	struct report_queries queries;
 };
 
-/* An object of objects; numbers whose names have no unit are counts. */
+/* Writes an object of objects. Numbers without a unit in their name are counts. */
 void report_write_json(const struct report *report, struct output *output);
-/* At most 80 columns; what is wrong comes first, and what is nothing is left out. */
+/* Writes at most 80 columns. Problems come first; zero values are left out. */
 void report_write_text(const struct report *report, struct output *output);
 void report_write_metrics(const struct report *report, struct output *output);

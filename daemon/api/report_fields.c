@@ -191,7 +191,7 @@ const size_t report_field_count = ARRAY_SIZE(report_fields);
 
 static uint64_t rounded(double value)
 {
-	/* False of what is no number, too. */
+	/* The comparison is false for NaN, too. */
 	if (!(value > 0))
 		return 0;
 	return value < 1e15 ? (uint64_t)(value + 0.5) : (uint64_t)1e15;

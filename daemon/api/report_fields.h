@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The numbers of a report that stand for themselves: one table of what they are called in JSON and
- * for Prometheus, so that neither forgets one. What has labels, text or lists is written by hand.
+ * The plain numbers of a report, in one table with their JSON and Prometheus names, so that both
+ * formats report all of them. Code elsewhere writes fields with labels, texts or lists.
  */
 #pragma once
 
@@ -11,29 +11,29 @@
 #include <stdint.h>
 
 enum report_unit {
-	REPORT_NUMBER,	    /* as it is; also bytes and Hz */
-	REPORT_NANOSECONDS, /* told in seconds */
+	REPORT_NUMBER,	    /* written unchanged; also bytes and Hz */
+	REPORT_NANOSECONDS, /* written in seconds */
 	REPORT_BOOLEAN,
-	REPORT_PPM,	   /* told as a ratio in metrics */
-	REPORT_PPM_DOUBLE, /* likewise */
+	REPORT_PPM,	   /* a ratio in metrics */
+	REPORT_PPM_DOUBLE, /* a ratio in metrics; the field is a double */
 };
 
 struct report_field {
-	const char *group, *key; /* of JSON; the fields of a group stand together */
-	const char *metric;	 /* behind "pilotlight_"; of a counter with "_total" */
+	const char *group, *key; /* in JSON; a group's fields are adjacent in the table */
+	const char *metric;	 /* without "pilotlight_"; counters end with "_total" */
 	const char *help;
 	size_t offset; /* in struct report */
-	size_t bytes;  /* 4 or 8; 1 of booleans */
+	size_t bytes;  /* 4 or 8; 1 for booleans */
 	enum report_unit unit;
 };
 
 extern const struct report_field report_fields[];
 extern const size_t report_field_count;
 
-/* Of REPORT_PPM_DOUBLE rounded; 0 where it is not finite or negative. */
+/* Returns the field's value. Rounds REPORT_PPM_DOUBLE; 0 if it is negative or not finite. */
 uint64_t report_field_get(const struct report_field *field, const struct report *report);
 
-/* What has a number and a name: snake_case, for keys and labels. */
+/* Enumeration names in snake_case, for JSON keys and metric labels. */
 enum { REPORT_NAME_BYTES = 32 };
 const char *report_drop_name(enum pilotlight_drop reason, char name[REPORT_NAME_BYTES]);
 const char *report_path_name(enum pilotlight_path path);

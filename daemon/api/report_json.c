@@ -72,7 +72,7 @@ static void write_statuses(struct json *json, const struct http_counters *http)
 	json_end_object(json);
 }
 
-/* What the table does not have of a group. */
+/* Writes the fields of a group that the table does not hold. */
 static void write_rest(struct json *json, const char *group, const struct report *report)
 {
 	const struct service_status *service = &report->service;

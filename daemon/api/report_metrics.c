@@ -17,7 +17,7 @@ static void write_head(struct output *output, const char *name, const char *type
 		name, type);
 }
 
-/* With every digit, as a double would not keep them. */
+/* Writes every digit; a double would lose some. */
 static void write_parts(struct output *output, uint64_t value, uint64_t unit, int digits)
 {
 	output_u64(output, value / unit);
@@ -63,7 +63,7 @@ static void write_field(
 	write_value(output, field, report);
 }
 
-/* What is valid UTF-8 of `text`, with what a label's value escapes. */
+/* Writes `text` as clean UTF-8 with a label value's escapes. */
 static void write_label_value(struct output *output, const char *text, size_t size)
 {
 	char clean[UTF8_CLEAN_BYTES];

@@ -19,7 +19,7 @@ enum {
 	JIT_SHOWN_MAX = 5,
 	NUMBER_BYTES = 32,
 	SHARE_BYTES = 24,
-	/* Windows without one that was sealed, beyond which the history lags. */
+	/* The history lags if this many window lengths pass without a seal. */
 	WINDOWS_LATE = 3,
 };
 
@@ -32,7 +32,7 @@ static size_t columns_of(const char *text, size_t size)
 	return columns;
 }
 
-/* Words, from column `start` on, and in the lines below it likewise. */
+/* Writes words from column `start` on and indents the following lines to it. */
 static void write_words(struct output *output, const char *text, size_t start)
 {
 	size_t column = start;
@@ -101,7 +101,7 @@ static const char *count_text(uint64_t count, char text[NUMBER_BYTES])
 	return text;
 }
 
-/* As many digits as show that it is not nothing. */
+/* Uses enough digits to show that a nonzero share is not 0. */
 static const char *share_text(uint64_t part, uint64_t whole, char text[SHARE_BYTES])
 {
 	double percent = whole > 0 ? (double)part * 100 / (double)whole : 0;
@@ -120,7 +120,7 @@ static const char *clean_text(const char *text, size_t size, char clean[UTF8_CLE
 }
 #define CLEAN_TEXT(text, clean) clean_text(text, sizeof(text), clean)
 
-/* --- what is wrong --- */
+/* --- problems --- */
 
 static void write_problem(struct output *output, size_t *count, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -141,7 +141,7 @@ static void write_problem(struct output *output, size_t *count, const char *form
 
 static bool is_lossy(const struct accounts *accounts)
 {
-	/* One in a thousand (a target of the service) of what was not idle. */
+	/* The service aims to lose at most one in a thousand non-idle samples. */
 	return accounts_lost(accounts) >
 	       (accounts_stored(accounts) + accounts_lost(accounts)) / 1000;
 }
@@ -168,7 +168,7 @@ static void write_history_problems(
 			service->window_ns / NSEC_PER_SEC);
 }
 
-/* What the start costs is not of the last minute any more. */
+/* After this time the last minute no longer includes the cost of the start. */
 #define START_NS (2ULL * 60 * NSEC_PER_SEC)
 
 static void write_problems(
@@ -198,7 +198,7 @@ static void write_problems(
 			time_text_format_duration(service->drain_lag_ns, duration));
 }
 
-/* --- how it is --- */
+/* --- status --- */
 
 static void write_title(const struct service_status *service, struct output *output)
 {
@@ -213,7 +213,7 @@ static void write_title(const struct service_status *service, struct output *out
 		time_text_format(service->started_ns, since));
 }
 
-/* It may have wanted to: when CPUs came, or its tables were full. */
+/* A restart may be deliberate: after CPU hotplug, or when the engine's tables were full. */
 static void write_engine(const struct service_status *service, struct output *output)
 {
 	char count[NUMBER_BYTES];
@@ -361,7 +361,7 @@ static void write_processes(const struct service_status *service, struct output 
 			count_text(service->sideband_lost, count));
 }
 
-/* Those with the most symbols first; each is taken once. */
+/* Returns the process with the most symbols that is not shown yet. */
 static const struct service_status_jit *next_jit(
 	const struct service_status *service, bool is_shown[SERVICE_STATUS_JIT_MAX])
 {

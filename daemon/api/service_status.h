@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What there is to know of the service while it runs (I10): the source of `pilotlight status`,
- * /api/v1/status and /metrics. Filled by the engine, once for each that asks. Counters count from
- * the start of the service's engine.
+ * The status of the running service (I10), the source of `pilotlight status`, /api/v1/status and
+ * /metrics. The engine fills it for each request. Counters start at zero with the engine.
  */
 #pragma once
 
@@ -23,34 +22,34 @@ struct service_status_jit {
 };
 
 struct service_status {
-	/* What it is. */
+	/* Identity. */
 	char version[16], event[16];
 	uint64_t started_ns, now_ns; /* CLOCK_REALTIME */
 	uint32_t cpu_count, online_cpu_count;
-	uint64_t engine_starts; /* 1: it has never been started again */
+	uint64_t engine_starts; /* 1: no restart so far */
 
-	/* What it samples with. */
+	/* Sampling. */
 	uint32_t rate_hz, wanted_rate_hz;
 	uint64_t max_cost_ppm;
 	uint64_t window_ns;
 
-	/* What it costs: all roles; the machine's CPU time in the last minute is elapsed × CPUs. */
-	uint64_t bpf_ns, engine_cpu_ns, broker_cpu_ns; /* the broker's with all children's */
+	/* Cost of all roles, relative to the machine's CPU time (elapsed × CPUs). */
+	uint64_t bpf_ns, engine_cpu_ns, broker_cpu_ns; /* broker: includes all its children */
 	double cost_ppm;			       /* over the last minute; 0 in the first */
-	uint64_t memory_bytes;	   /* all of it: maps, and answers that wait to be read, too */
+	uint64_t memory_bytes;	   /* total, including BPF maps and unread answers */
 	uint64_t memory_max_bytes; /* the budget */
 	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes;
 
-	/* I1, of all windows since the start, and of the last one. */
+	/* I1: the accounts of all windows since the start, and of the last window. */
 	struct accounts accounts, last_window;
-	uint64_t lost_by_engines; /* samples of windows that were open when an engine was killed */
+	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 
 	/* History. */
 	bool has_history;
 	bool is_history_failing;
-	char history_fault[160]; /* the last error, "" when all is well */
+	char history_fault[160]; /* the last error; "": none */
 	uint64_t windows_sealed,
-		windows_dropped;  /* since the start; not written, for want of a disk */
+		windows_dropped;  /* since the start; dropped: the disk did not accept them */
 	uint64_t sealed_until_ns; /* CLOCK_REALTIME */
 	uint64_t history_bytes, history_max_bytes, history_days, history_windows;
 	uint64_t history_first_ns, history_last_ns;
@@ -65,8 +64,8 @@ struct service_status {
 	uint64_t jit_samples, jit_leaves_unknown, jit_waiting;
 	struct service_status_jit jit[SERVICE_STATUS_JIT_MAX];
 	size_t jit_count;
-	uint64_t jit_processes; /* all of them */
+	uint64_t jit_processes; /* total, including those that `jit` has no room for */
 
-	/* How far behind it is. */
-	uint64_t drain_lag_ns; /* between the end of the last drain and when it was due */
+	/* Lag. */
+	uint64_t drain_lag_ns; /* from the last drain's due time to its end */
 };

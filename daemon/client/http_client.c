@@ -22,11 +22,11 @@ struct http_client {
 	char *socket_path;
 	CURL *curl;
 
-	/* Of the request under way. */
+	/* The current request. */
 	output_function write;
 	void *context;
 	uint64_t body_bytes;
-	int error; /* why a function of ours ended it */
+	int error; /* set by a callback that ended the request */
 	char error_text[ERROR_BYTES];
 	size_t error_size;
 };
@@ -51,7 +51,7 @@ static int pass_on(struct http_client *client, const char *bytes, size_t size)
 	return client->write(client->context, bytes, size);
 }
 
-/* Anything but `size` ends the request. */
+/* A result other than `size` ends the request. */
 static size_t take_body(char *bytes, size_t one, size_t size, void *context)
 {
 	struct http_client *client = context;
@@ -95,7 +95,7 @@ static CURLcode set_up(struct http_client *client)
 		code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION);
-	/* The environment may name a proxy, which does not know this socket. */
+	/* Ignore a proxy from the environment: it cannot reach this socket. */
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	if (code == CURLE_OK)
@@ -156,7 +156,7 @@ static int explain_connection(const struct http_client *client, struct fault *fa
 			"no socket at '%s': is pilotlightd running? systemctl start pilotlightd",
 			path);
 	case ECONNREFUSED:
-		/* What the kernel says of other files, too. */
+		/* The kernel returns this for files other than sockets, too. */
 		if (stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
 			return fault_set(fault, -ENOTSOCK,
 				"'%s' is not a socket: try /run/pilotlight/api.sock", path);
@@ -222,7 +222,7 @@ static int explain_status(const struct http_client *client, unsigned status, str
 		*text ? text : "no reason given");
 }
 
-/* A field of seconds; 0: there is none that makes sense. */
+/* Reads a field in seconds and returns ns; 0 if it is missing or invalid. */
 static uint64_t read_seconds(const struct http_client *client, const char *name)
 {
 	struct curl_header *field;

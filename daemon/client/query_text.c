@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The NUL at the end always has its place. */
+/* Always leaves room for the final NUL. */
 static void append(struct query_text *query, const char *bytes, size_t size)
 {
 	if (size >= sizeof(query->text) - query->size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses to listen on by TCP, as numbers: asking a name service could take for ever (I5). */
+/* Parses numeric TCP listen addresses. Host names are refused: a name service may block (I5). */
 #pragma once
 
 #include "base/fault.h"
@@ -15,7 +15,7 @@ struct address {
 };
 
 /*
- * "127.0.0.1:7447", "[::1]:7447". Returns 0, or -EINVAL with a fault that names the text and shows
- * how it could be written.
+ * Parses "127.0.0.1:7447" or "[::1]:7447". Returns 0, or -EINVAL with a fault that quotes the text
+ * and shows a valid form.
  */
 int address_parse(const char *text, struct address *ret_address, struct fault *fault);

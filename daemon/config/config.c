@@ -40,7 +40,7 @@ static int is_drop_in(const struct dirent *entry)
 	       strcmp(entry->d_name + size - ending, DROP_IN_ENDING) == 0;
 }
 
-/* Not alphasort(), which a locale may turn around. */
+/* Replaces alphasort(), whose order depends on the locale. */
 static int compare_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

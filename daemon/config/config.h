@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The configuration of the service: an ini file and its drop-ins, <file>.d/ *.conf in the order of
- * their names, the later of two assignments counting, as systemd.unit(5) has it: an empty value is
- * the default again, a list grows by each assignment and is emptied by an empty one. Each knob and
- * what may be written for it is in the table of config_knob.h. Read once at the start and at each
- * reload, by one thread; files, lines, lists and complaints are bounded (I4).
+ * The configuration of the service: an ini file, then its drop-ins, <file>.d/ *.conf, in the order
+ * of their names. The rules are those of systemd.unit(5): the last assignment wins, an empty value
+ * restores the default, each assignment to a list appends, an empty one clears the list. The table
+ * of config_knob.h lists every knob and its valid values.
+ *
+ * One thread reads the configuration at the start and at each reload. Files, lines, lists and
+ * problems are bounded (I4).
  */
 #pragma once
 
@@ -21,13 +23,13 @@
 enum {
 	CONFIG_KNOBS_MAX = 32,
 	CONFIG_LIST_MAX = 64,
-	CONFIG_PROBLEMS_MAX = 100, /* that are kept; all are counted */
+	CONFIG_PROBLEMS_MAX = 100, /* kept; the rest are only counted */
 };
 
-/* How it is read. */
+/* Options of config_load(). */
 enum config_flags {
 	CONFIG_MUST_EXIST = 1,
-	/* By a process that is confined: which groups there are it cannot see. */
+	/* Skips the check that a group exists: a sandboxed process cannot look groups up. */
 	CONFIG_WITHOUT_GROUPS = 2,
 };
 
@@ -36,11 +38,11 @@ struct config_list {
 	size_t count;
 };
 
-/* Where a knob was set last; not at all where `file` is NULL. */
+/* The last place that set a knob; `file` is NULL if no file sets it. */
 struct config_origin {
 	char *file;
 	unsigned line;
-	char *text; /* as it was written; NULL for lists */
+	char *text; /* the value as written; NULL for lists */
 };
 
 struct config {
@@ -50,7 +52,7 @@ struct config {
 	char *event;	       /* "auto", "cycles", "cpu-clock" */
 	uint64_t max_cost_ppm; /* of the machine's CPU time; 1 % is 10000 */
 	/* [Memory] */
-	uint64_t max_bytes; /* where config_is_set() says no, the unit's MemoryMax= comes first */
+	uint64_t max_bytes; /* unless config_is_set(), the unit's MemoryMax= has precedence */
 	uint64_t jit_bytes;
 	/* [History] */
 	bool history_enabled;
@@ -67,38 +69,38 @@ struct config {
 	struct config_origin origins[CONFIG_KNOBS_MAX]; /* by position in config_knobs */
 };
 
-/* Sentences, each with file, line, section, key and remedy, in the order of the files. */
+/* Sentences with file, line, section, key and remedy, in the order of the files. */
 struct config_problems {
 	char **texts;
 	size_t count, capacity;
-	uint64_t all; /* with those that were not kept */
+	uint64_t all; /* including those beyond CONFIG_PROBLEMS_MAX */
 };
 
 /*
- * Reads `path` and its drop-ins. No such file is no problem without CONFIG_MUST_EXIST. What is
- * wrong becomes a problem and leaves the knob as it was: the default, or what an earlier file says.
- * Returns 0, with problems or without, or -ENOMEM. Both outputs are to be done with.
+ * Reads `path` and its drop-ins. A missing file is a problem only with CONFIG_MUST_EXIST. A wrong
+ * line becomes a problem; its knob keeps the default or the value of an earlier assignment. Returns
+ * 0, with or without problems, or -ENOMEM. After 0 the caller releases both outputs (…_done()).
  */
 int config_load(const char *path, unsigned flags, struct config *ret_config,
 	struct config_problems *ret_problems);
 void config_done(struct config *config);
 void config_problems_done(struct config_problems *problems);
 
-/* Whether a file sets the knob, which must exist. */
+/* Returns whether a file sets the knob. The knob must exist. */
 bool config_is_set(const struct config *config, const char *section, const char *key);
 
 /*
- * Writes the whole configuration with its comments: what is not set is a comment with its default,
- * so that without a file it is a template.
+ * Writes the whole configuration with explanations. Unset knobs appear commented out with their
+ * defaults, so the output without any file is a template.
  */
 void config_print(const struct config *config, struct output *output);
 
-/* What the caller demands of one without problems. Returns 0, or -errno with `fault`. */
+/* The caller's check of a configuration without problems. Returns 0, or -errno with `fault`. */
 typedef int (*config_check_function)(const struct config *config, struct fault *fault);
 
 /*
- * For `pilotlightd --check`: writes each problem on a line and whether all is well. Returns 0,
- * -EINVAL where something is wrong, or -ENOMEM; writing fails as outputs do.
+ * Implements `pilotlightd --check`: writes one line for each problem, then the verdict. Returns 0,
+ * -EINVAL if there is a problem, or -ENOMEM. Check `output` for write errors.
  */
 int config_check(
 	const char *path, unsigned flags, config_check_function demand, struct output *output);

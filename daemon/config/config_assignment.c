@@ -9,7 +9,7 @@
 
 enum { NAMES_BYTES = 512 };
 
-/* "A, B, C" of the keys of a section; of the sections themselves where `section` is NULL. */
+/* Lists a section's keys as "A, B, C", or the sections if `section` is NULL. */
 static void list_names(const char *section, char names[NAMES_BYTES])
 {
 	const char *last = "";
@@ -52,7 +52,7 @@ int config_enter_section(struct config_reading *reading, const char *section)
 		names);
 }
 
-/* The section that a key is of, if it is of one alone. */
+/* Returns the section of a key, or NULL unless exactly one section has it. */
 static const char *section_of(const char *key)
 {
 	const char *section = NULL;
@@ -72,7 +72,7 @@ static int report_unknown_key(struct config_reading *reading, const char *sectio
 	char names[NAMES_BYTES];
 
 	if (*section && !is_section(section))
-		return 0; /* config_enter_section() has said so */
+		return 0; /* config_enter_section() has reported it */
 	if (other)
 		return config_problem_add(reading->problems, reading->file, reading->line,
 			"%s%s%s%s: this key belongs to [%s]: move it there", *section ? "[" : "",
@@ -92,7 +92,7 @@ static void forget_origin(struct config_origin *origin)
 	*origin = (struct config_origin){ 0 };
 }
 
-/* As if no file had named the knob. */
+/* Restores the state before any file set the knob. */
 static int reset(struct config *config, size_t knob)
 {
 	char reason[CONFIG_REASON_BYTES];
@@ -160,7 +160,7 @@ int config_assign(
 	return copy ? add_items(reading, knob, copy) : -ENOMEM;
 }
 
-/* Of two knobs that contradict each other, the one that a file sets is told, the latter if both. */
+/* Reports two contradicting knobs at the first one if a file sets it, else at the other one. */
 static int contradict(struct config *config, struct config_problems *problems, const char *section,
 	const char *key, const char *other_section, const char *other, const char *sentence)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One ini file, read by inih. Its parser tells the line of the first error alone and not where an
- * assignment stands, so it is given the lines one by one and what becomes of each is looked at
- * here.
+ * Reads one ini file with inih. That parser reports the line of the first error only, and no line
+ * for an assignment. So this file passes it one line at a time and checks the result of each.
  */
 #include "base/log.h"
 #include "config/config_private.h"
@@ -17,13 +16,13 @@
 enum {
 	FILE_BYTES_MAX = 1 << 20,
 	LINE_BYTES_MAX = 4096,
-	LINE_BYTES_RESERVED = 3, /* by inih, for line ends and the NUL */
+	LINE_BYTES_RESERVED = 3, /* inih's, for line ends and the NUL */
 };
 
 struct file_reader {
 	struct config_reading reading;
 	const char *next, *end;
-	bool awaits_assignment; /* of the line that inih was given last */
+	bool awaits_assignment; /* from the last line passed to inih */
 	int error;
 };
 
@@ -63,7 +62,7 @@ static void check_section(struct file_reader *reader, const char *line, size_t s
 	note(reader, config_enter_section(&reader->reading, name));
 }
 
-/* True: inih may see it. */
+/* Returns whether inih may see the line. */
 static bool check_line(struct file_reader *reader, const char *line, size_t size)
 {
 	if (size == 0 || *line == '#' || *line == ';')
@@ -84,7 +83,7 @@ static bool check_line(struct file_reader *reader, const char *line, size_t size
 	return true;
 }
 
-/* An ini_reader, as fgets(): the next line, without what it begins with of blanks. */
+/* An ini_reader like fgets(): returns the next line without leading and trailing blanks. */
 static char *next_line(char *buffer, int capacity, void *context)
 {
 	struct file_reader *reader = context;
@@ -111,7 +110,7 @@ static char *next_line(char *buffer, int capacity, void *context)
 	return buffer;
 }
 
-/* An ini_handler: 1 all is well, 0 stop. */
+/* An ini_handler. Returns 1 to continue, 0 to stop. */
 static int assign(void *context, const char *section, const char *key, const char *value)
 {
 	struct file_reader *reader = context;
@@ -121,7 +120,7 @@ static int assign(void *context, const char *section, const char *key, const cha
 	return reader->error == 0;
 }
 
-/* As the library was made, a line has 200 bytes on its stack. */
+/* By default inih limits a line to 200 bytes on its stack. */
 static void set_up_parser(void)
 {
 	ini_use_stack = false;
@@ -162,7 +161,7 @@ static ssize_t read_whole(int fd, char *bytes, size_t capacity)
 	return (ssize_t)used;
 }
 
-/* A drop-in that is a link to /dev/null is one that was switched off, as systemd has it. */
+/* A drop-in linked to /dev/null is disabled, as in systemd. */
 static bool is_null_device(const struct stat *status)
 {
 	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of knobs, and what may be written for each kind of them. */
+/* The table of knobs, and the syntax of each kind of value. */
 #pragma once
 
 #include "config/config.h"
 
 enum config_kind {
-	CONFIG_BYTES,	  /* uint64_t; a number, with K, M, G or T of 1024 */
-	CONFIG_DURATION,  /* uint64_t, ns; as systemd.time(7) writes it */
+	CONFIG_BYTES,	  /* uint64_t; a number, with K, M, G or T as powers of 1024 */
+	CONFIG_DURATION,  /* uint64_t, ns; the syntax of systemd.time(7) */
 	CONFIG_NUMBER,	  /* uint64_t */
-	CONFIG_HZ,	  /* uint64_t; a number, with "Hz" or without */
-	CONFIG_PERCENT,	  /* uint64_t, parts per million; with "%" or without */
-	CONFIG_BOOLEAN,	  /* bool; yes and no, and systemd's other words for them */
+	CONFIG_HZ,	  /* uint64_t; a number, "Hz" optional */
+	CONFIG_PERCENT,	  /* uint64_t, parts per million; "%" optional */
+	CONFIG_BOOLEAN,	  /* bool; yes, no and systemd's synonyms */
 	CONFIG_CHOICE,	  /* char *; one of `choices` */
 	CONFIG_GROUP,	  /* char *; a group's name */
 	CONFIG_SOCKET,	  /* char *; an absolute path that fits a socket, or "" */
@@ -22,25 +22,24 @@ struct config_knob {
 	const char *section, *key;
 	enum config_kind kind;
 	size_t offset;		  /* in struct config */
-	const char *default_text; /* in the way it would be written */
-	uint64_t least, most;	  /* of numbers, in the unit of the field */
-	const char *choices;	  /* separated by blanks */
+	const char *default_text; /* in configuration syntax */
+	uint64_t least, most;	  /* numbers only, in the field's unit */
+	const char *choices;	  /* separated by spaces */
 	const char *help;	  /* one line */
 };
 
 extern const struct config_knob config_knobs[];
 extern const size_t config_knob_count;
 
-/* The position of a knob, or config_knob_count. */
+/* Returns the position of a knob, or config_knob_count if there is none. */
 size_t config_knob_find(const char *section, const char *key);
 bool config_knob_is_list(const struct config_knob *knob);
 
 enum { CONFIG_REASON_BYTES = 256 };
 
 /*
- * Sets the knob's field from `text`, which of a list is one item more.
- * Returns 0; -EINVAL with a reason and a remedy in `reason`; or -ENOMEM. The field is untouched on
- * failure.
+ * Sets the knob's field from `text`; a list gains one item. Returns 0; -EINVAL with the problem and
+ * its remedy in `reason`; or -ENOMEM. The field is untouched on failure.
  */
 int config_knob_set(const struct config_knob *knob, const char *text, struct config *config,
 	char reason[CONFIG_REASON_BYTES]);

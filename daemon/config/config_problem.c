@@ -15,7 +15,7 @@ static int keep(struct config_problems *problems, const char *sentence)
 	char clean[UTF8_CLEAN_BYTES];
 	char *copy;
 
-	/* A configuration may hold anything, and this goes to a terminal. */
+	/* The text may quote any bytes of a configuration file, and goes to a terminal. */
 	(void)utf8_clean(clean, sentence, strlen(sentence));
 	if (ARRAY_RESERVE(problems->texts, &problems->capacity, problems->count + 1,
 		    CONFIG_PROBLEMS_MAX) < 0)

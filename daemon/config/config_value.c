@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* Digits of a decimal fraction in parts per million, which is ten thousandths of a per cent. */
+/* Decimal digits of a percentage in parts per million: 1 ppm is 0.0001 %. */
 enum { PPM_DIGITS = 4, PPM_OF_PERCENT = 10000 };
 
 static const char BYTE_UNITS[] = "KMGT";
@@ -30,7 +30,7 @@ static int invalid(char *reason, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Takes digits off the front. False: there are none, or they are too many. */
+/* Reads digits and advances `*text`. Returns false if there are none or the number overflows. */
 static bool take_number(const char **text, uint64_t *ret_number)
 {
 	const char *at = *text;
@@ -114,7 +114,7 @@ static bool parse_duration(const char *text, uint64_t *ret_ns)
 	return time_text_parse_duration(text, ret_ns, NULL) == 0;
 }
 
-/* How numbers of a kind are read, shown, and asked for. */
+/* How to parse, format and describe one kind of number. */
 struct number_kind {
 	bool (*parse)(const char *text, uint64_t *ret_number);
 	void (*format)(uint64_t number, char text[TIME_TEXT_BYTES]);
@@ -225,7 +225,7 @@ static int check_socket(const char *text, char *reason)
 	return 0;
 }
 
-/* Whether there is such a group is another question: the default needs none. */
+/* Checks the syntax only. config_check_group() checks existence: the default needs no group. */
 static int check_group(const char *text, char *reason)
 {
 	if (!*text || strpbrk(text, " \t:,/"))

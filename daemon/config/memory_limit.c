@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = PATH_MAX + 64, FILE_BYTES = 64 << 10, NUMBER_BYTES = 32 };
 
-/* Version 1 shows a limit that nobody set as the greatest number of pages. */
+/* Cgroup version 1 shows an unset limit as the largest number of pages. */
 static const uint64_t NO_LIMIT_LEAST = 1ULL << 62;
 
 struct hierarchy {
@@ -38,7 +38,7 @@ static uint64_t read_limit(const char *path)
 	return errno || limit >= NO_LIMIT_LEAST ? UINT64_MAX : limit;
 }
 
-/* Of the cgroup `path` and those above it. */
+/* Returns the lowest limit of the cgroup `path` and its ancestors. */
 static uint64_t least_limit(const char *root, const struct hierarchy *hierarchy, char *path)
 {
 	uint64_t least = UINT64_MAX;
@@ -60,7 +60,7 @@ static uint64_t least_limit(const char *root, const struct hierarchy *hierarchy,
 	}
 }
 
-/* "5:cpu,memory:/path": is the memory controller in this hierarchy? */
+/* Returns whether the hierarchy, such as "5:cpu,memory:/path", has the memory controller. */
 static bool has_memory(const char *controllers, size_t size)
 {
 	static const char memory[] = "memory";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the unit of this process allows it of memory: MemoryMax= of systemd, which is memory.max of
- * its cgroup, or of one above it; memory.limit_in_bytes on hosts of version 1.
+ * Reads this process's memory limit: systemd's MemoryMax=, stored in memory.max of its cgroup or of
+ * an ancestor. With cgroup version 1 the file is memory.limit_in_bytes.
  */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * `root` stands before /proc and /sys: "" but in tests. The least limit on the way up counts;
- * UINT64_MAX: there is none, or none that can be read.
+ * Returns the lowest limit of the cgroup and its ancestors; UINT64_MAX if there is none or none is
+ * readable. `root` is a prefix of /proc and /sys: "" except in tests.
  */
 uint64_t memory_limit_read(const char *root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Connections are accepted here and not by libmicrohttpd, so that all listeners share one count of
- * connections, and so that being out of descriptors is waited for and not spun upon.
+ * Accepts connections itself instead of letting libmicrohttpd do it. All listeners share one
+ * connection count, and accept() pauses instead of spinning when descriptors run out.
  */
 #include "base/clock.h"
 #include "serve/http_private.h"
@@ -13,13 +13,13 @@
 
 enum { ACCEPTS_A_RUN = 64 };
 
-/* Whoever has not asked yet may miss it: nobody waits for them. */
+/* A client that has not sent its request yet may miss the refusal: the server does not wait. */
 static void refuse_at_once(struct http_server *server, int fd, unsigned status)
 {
 	char bytes[4096];
 	int size;
 
-	/* What is left unread would cost a client the answer. */
+	/* Closing with unread bytes would reset the connection and lose the answer. */
 	for (size_t taken = 0; taken < server->limits.head_bytes; taken += sizeof(bytes))
 		if (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) != sizeof(bytes))
 			break;
@@ -39,7 +39,7 @@ void http_connection_add(struct http_server *server, int fd)
 	unsigned refusal;
 
 	if (getpeername(fd, (struct sockaddr *)&address, &size) < 0) {
-		/* It has gone again. */
+		/* The client has already left. */
 		(void)close(fd);
 		return;
 	}
@@ -48,7 +48,7 @@ void http_connection_add(struct http_server *server, int fd)
 		refuse_at_once(server, fd, refusal);
 		return;
 	}
-	/* Closes the socket where it fails. */
+	/* Closes the socket if it fails. */
 	if (microhttpd()->add_connection(server->daemon, fd, (struct sockaddr *)&address, size) !=
 		MHD_YES) {
 		server->counters.connections++;
@@ -69,7 +69,7 @@ void http_listener_accept(struct http_server *server, const struct http_listener
 			http_listeners_ignore(server);
 			server->listen_again_ns = clock_monotonic_ns() + NSEC_PER_SEC;
 		}
-		/* What else can be wrong is the client's, and another one may wait behind it. */
+		/* These errors concern one client only; another client may wait behind it. */
 		if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
 			return;
 	}

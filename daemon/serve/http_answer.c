@@ -15,7 +15,7 @@ enum { TEXT_BYTES = 1024, DISPOSITION_BYTES = 256 };
 
 static const char *const PLAIN_TEXT = "text/plain; charset=utf-8";
 
-/* A body on its way out, of memory or of a file. */
+/* A body being sent, from memory or from a file. */
 struct body {
 	struct http_server *server;
 	char *bytes;
@@ -30,7 +30,7 @@ static ssize_t read_file(const struct body *body, uint64_t position, char *buffe
 	do
 		n = pread(body->fd, buffer, size, (off_t)position);
 	while (n < 0 && errno == EINTR);
-	/* Its length is promised already: what is cut short must not look whole. */
+	/* The length is already sent, so a truncated body must fail and not look complete. */
 	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -69,7 +69,7 @@ static void free_body(void *context)
 	free(body);
 }
 
-/* Takes `bytes` and `fd`, one of which there is. NULL: no memory. */
+/* Takes `bytes` or `fd`; one of them is set. Returns NULL if out of memory. */
 static struct MHD_Response *response_of_body(
 	struct http_server *server, char *bytes, int fd, size_t size)
 {
@@ -94,7 +94,7 @@ static struct MHD_Response *response_of_body(
 	return response;
 }
 
-/* `value` may be NULL: no such field. */
+/* Adds no field if `value` is NULL. */
 static bool add_field(struct MHD_Response *response, const char *name, const char *value)
 {
 	return !value || microhttpd()->add_response_header(response, name, value) == MHD_YES;
@@ -128,7 +128,7 @@ static struct MHD_Response *response_of(
 	return response;
 }
 
-/* One line, or several, of text that may be anything. NULL: no memory. */
+/* Cleans one or more lines of untrusted text. Returns NULL if out of memory. */
 static char *clean_lines(const char *text, size_t *ret_size)
 {
 	char *lines = malloc(TEXT_BYTES * 3 + 2);
@@ -176,11 +176,11 @@ static struct MHD_Response *response_of_text(
 static void resume(struct http_request *request)
 {
 	microhttpd()->resume_connection(request->connection->handle);
-	/* This fails only if the counter is full, and then the eventfd is readable already. */
+	/* This fails only if the counter is full; then the eventfd is already readable. */
 	(void)eventfd_write(request->server->resume_fd, 1);
 }
 
-/* Takes `response`. The connection goes on in the next run of the server. */
+/* Takes `response`. The server's next run resumes the connection. */
 static void set_response(struct http_request *request, unsigned status,
 	struct MHD_Response *response, size_t answer_bytes)
 {
@@ -199,7 +199,7 @@ static size_t room_of(size_t limit, size_t used)
 	return used < limit ? limit - used : 0;
 }
 
-/* What is left of the user's share. */
+/* Returns the unused part of the user's share. */
 static size_t room_of_user(const struct http_request *request)
 {
 	return room_of(request->server->limits.answer_bytes / USERS_SHARE,
@@ -241,7 +241,7 @@ static void refuse_body(struct http_request *request, size_t size)
 			size, server->answer_bytes, limit);
 }
 
-/* Takes the body, or `fd`. */
+/* Takes the body or `fd`. */
 static void answer_body(struct http_request *request, const struct http_answer *answer, int fd)
 {
 	if (answer->size > http_answer_room(request)) {

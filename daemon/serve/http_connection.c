@@ -21,7 +21,7 @@ static void describe_inet(
 	memcpy(connection->peer_address, address, family == AF_INET6 ? 16 : 4);
 }
 
-/* Whom the kernel cannot tell is nobody: user and group -1, no pid. */
+/* Leaves user and group -1 and pid 0 if the kernel does not know the peer. */
 static void find_peer(struct http_connection *connection)
 {
 	struct http_peer *peer = &connection->peer;
@@ -65,7 +65,7 @@ static bool is_same_user(const struct http_connection *a, const struct http_conn
 	       memcmp(a->peer_address, b->peer_address, sizeof(a->peer_address)) == 0;
 }
 
-/* 0, or the status that a connection beyond a bound gets. */
+/* Returns 0, or the status that refuses a connection beyond a bound. */
 static unsigned refusal_of(
 	const struct http_server *server, const struct http_connection *candidate)
 {
@@ -78,7 +78,7 @@ static unsigned refusal_of(
 		}
 	if (of_user >= server->limits.connections_of_user)
 		return MHD_HTTP_TOO_MANY_REQUESTS;
-	/* Two users who take all they may are not to shut out the others. */
+	/* Two users at their limits must not shut out the others. */
 	if (of_user > 0 || !candidate->peer.is_local)
 		room -= room / FIRST_CONNECTIONS_SHARE;
 	return all >= room ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
@@ -113,7 +113,7 @@ unsigned http_connection_refusal(const struct http_server *server, int fd)
 	return refusal_of(server, &candidate);
 }
 
-/* NULL: no memory; the connection then ends with its first request. */
+/* Returns NULL if out of memory; the connection then ends with its first request. */
 static struct http_connection *connection_new(
 	struct http_server *server, struct MHD_Connection *handle)
 {
@@ -176,7 +176,7 @@ void http_connections_cut(struct http_server *server, uint64_t now_ns)
 	for (struct http_connection *c = server->connections; c; c = c->next) {
 		if (c->deadline_ns > now_ns)
 			continue;
-		/* The socket is libmicrohttpd's, which closes it when it finds this. */
+		/* libmicrohttpd owns the socket, and closes it when it notices the shutdown. */
 		(void)shutdown(c->fd, SHUT_RDWR);
 		c->deadline_ns = UINT64_MAX;
 		server->counters.timeouts += !c->is_between_requests;

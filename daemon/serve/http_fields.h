@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Header fields that are more than a word. */
+/* Formats header fields. */
 #pragma once
 
 #include <stddef.h>
 
-/* `attachment; filename="…"` with what needs no quoting of `file_name`; cut where it is too long.
- */
+/* Writes `attachment; filename="…"` with the characters of `file_name` that need no quoting.
+ * Truncates a long name. */
 void http_content_disposition(const char *file_name, char *text, size_t size);

@@ -13,7 +13,7 @@
 
 enum { BACKLOG = 128, SOCKET_MODE = 0660 };
 
-/* 0: nobody is there; -EADDRINUSE: somebody answers, or it is no socket. */
+/* Returns 0 if no process listens; -EADDRINUSE if one does, or if the file is not a socket. */
 static int check_that_dead(const struct sockaddr_un *address, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
@@ -68,7 +68,7 @@ int http_listen_unix(
 			sizeof(address.sun_path) - 1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* The file is born with the mode of its socket, so at no moment may others open it. */
+	/* The file inherits the socket's mode, so other users can never open it, even briefly. */
 	if (fd < 0 || fchmod(fd, SOCKET_MODE) < 0)
 		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
 	r = bind_unix(fd, &address, fault);
@@ -97,7 +97,7 @@ int http_listen_tcp(const char *text, struct http_listener *ret_listener, struct
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
 		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
-	/* "[::]" means what it says; IPv4 has an address of its own. */
+	/* "[::]" covers IPv6 only; IPv4 needs its own address. */
 	if (address.any.sa_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, &address.any, address.size) < 0 || listen(fd, BACKLOG) < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the server share. A connection is ours from the moment that libmicrohttpd has
- * its socket until it closes it; a request from its first line until its answer is sent or its
- * connection is lost. While a route makes an answer the connection is suspended, so nothing but
- * http_answer() ends a request that a route holds.
+ * State that the files of the server share. A connection lives while libmicrohttpd owns its socket.
+ * A request lives from its first line until its answer is sent or its connection is lost. The
+ * server suspends a connection while a route makes an answer, so only http_answer() ends a request
+ * that a route holds.
  */
 #pragma once
 
@@ -13,25 +13,25 @@
 
 enum {
 	/*
-	 * Connections beyond the limit whose request is waited for, to be told so. What is beyond
-	 * them too is told at once, as far as it listens, and takes no room from those that are
-	 * welcome.
+	 * This many connections beyond the limit may send a request and read its refusal. The
+	 * server refuses further ones at once, so they use no room of admitted connections. Their
+	 * clients may miss the refusal.
 	 */
 	REFUSALS_MAX = 16,
-	/* One of so many connections is for a local user who has none yet. */
+	/* 1/8 of the connections is reserved for local users without a connection. */
 	FIRST_CONNECTIONS_SHARE = 8,
 	REFUSAL_TIMEOUT_S = 2,
-	/* What one user's unread answers may take: this part of what all may. */
+	/* One user's unread answers may use 1/2 of the limit for all. */
 	USERS_SHARE = 2,
 	/*
-	 * A body that is no greater always has room, at most one for each connection; where these
-	 * are many, less, so that all together take this part of what all may.
+	 * A body up to this size always fits, at most one for each connection. With many
+	 * connections the size shrinks: together such bodies use at most 1/4 of the limit for all.
 	 */
 	SMALL_BODY_BYTES = 256 << 10,
 	SMALL_BODIES_SHARE = 4,
-	/* Whoever reads more slowly than this holds memory that others' answers need. */
+	/* A slower reader would hold memory that other answers need. */
 	LEAST_BYTES_PER_S = 16 << 10,
-	/* libmicrohttpd keeps the head and what it has found in it in one pool a connection. */
+	/* libmicrohttpd keeps the head and its parsed fields in one pool per connection. */
 	HEAD_POOL_FACTOR = 2,
 	HEAD_POOL_BYTES_MIN = 4 << 10,
 	BODY_BLOCK_BYTES = 32 << 10,
@@ -41,24 +41,24 @@ struct http_connection {
 	struct http_server *server;
 	struct http_connection *previous, *next;
 	struct MHD_Connection *handle;
-	int fd;			  /* libmicrohttpd's */
-	struct http_peer peer;	  /* as is told to routes */
-	uint8_t peer_address[16]; /* of TCP, without the port */
-	unsigned refusal_status;  /* 0: it is welcome */
+	int fd;			  /* owned by libmicrohttpd */
+	struct http_peer peer;	  /* as routes see it */
+	uint8_t peer_address[16]; /* TCP only, without the port */
+	unsigned refusal_status;  /* 0: admitted */
 	uint64_t deadline_ns;	  /* CLOCK_MONOTONIC; UINT64_MAX: none */
-	size_t answer_bytes;	  /* of the body that is not sent yet */
-	bool is_between_requests; /* an answer was sent and nothing was asked since */
+	size_t answer_bytes;	  /* of the unsent body */
+	bool is_between_requests; /* idle since its last answer */
 };
 
 struct http_request {
 	struct http_server *server;
 	struct http_connection *connection;
-	struct http_request *previous, *next; /* of those that are suspended */
-	const struct http_route *route; /* NULL: there is none for it, or it was not looked for */
+	struct http_request *previous, *next; /* in the list of suspended requests */
+	const struct http_route *route;	      /* NULL: no route, or not searched for one */
 	struct http_target target;
 	int target_error; /* of http_target_parse() */
 	bool is_begun, is_answered, is_suspended;
-	struct MHD_Response *response; /* NULL once answered: there was no memory for one */
+	struct MHD_Response *response; /* NULL although answered: out of memory */
 	unsigned status;
 	size_t answer_bytes;
 };
@@ -66,16 +66,16 @@ struct http_request {
 struct http_server {
 	struct MHD_Daemon *daemon;
 	int epoll_fd;
-	int resume_fd; /* an eventfd: answers were handed in; libmicrohttpd tells nobody */
+	int resume_fd; /* an eventfd that signals new answers; libmicrohttpd does not */
 	struct http_limits limits;
 	struct http_listener *listeners;
 	size_t listener_count;
-	uint64_t listen_again_ns; /* 0: listening; else out of descriptors until then */
+	uint64_t listen_again_ns; /* 0: listening; else retry then, after running out of fds */
 	const struct http_route *routes;
 	void *context;
 	struct http_connection *connections;
 	struct http_request *suspended;
-	size_t answer_bytes; /* of bodies that are not sent yet */
+	size_t answer_bytes; /* of unsent bodies */
 	struct http_counters counters;
 };
 
@@ -84,19 +84,18 @@ struct http_server {
 /* MHD_OPTION_NOTIFY_CONNECTION. */
 void http_connection_notify(void *server, struct MHD_Connection *handle, void **connection,
 	enum MHD_ConnectionNotificationCode code);
-/* The status with which a socket is to be refused at once, as there are too many that wait to be;
- * or 0. */
+/* Returns the status that refuses a new socket at once, if REFUSALS_MAX refusals wait; else 0. */
 unsigned http_connection_refusal(const struct http_server *server, int fd);
-/* The connection has `seconds` from now on to get on; 0: as long as it takes. */
+/* Sets the connection's deadline to `seconds` from now; 0: none. */
 void http_connection_allow(struct http_connection *connection, unsigned seconds);
-/* Of bodies that the same user has yet to take, on all connections. */
+/* Returns the bytes of unsent bodies on all connections of the same user. */
 size_t http_connection_user_bytes(const struct http_connection *connection);
-/* Ends those whose time is over. */
+/* Shuts down connections beyond their deadline. */
 void http_connections_cut(struct http_server *server, uint64_t now_ns);
 
 /* http_request.c */
 
-/* MHD_OPTION_URI_LOG_CALLBACK: the request begins. NULL: no memory. */
+/* MHD_OPTION_URI_LOG_CALLBACK: creates the request. Returns NULL if out of memory. */
 void *http_request_log(void *server, const char *target, struct MHD_Connection *handle);
 enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_size,
@@ -105,21 +104,21 @@ enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle,
 void http_request_complete(void *server, struct MHD_Connection *handle, void **request,
 	enum MHD_RequestTerminationCode code);
 void http_requests_resume(struct http_server *server);
-/* Tells the route of `key`, a suspended request if it is there yet, that its client is gone. */
+/* Reports a lost client to the route if `key` is the address of a suspended, unanswered request. */
 void http_request_tell_gone(struct http_server *server, const void *key);
 
 /* http_answer.c */
 
-/* Has no effect but on `request`; for an answer that closes the connection behind it. */
+/* Changes only `request`. The connection closes after this answer. */
 void http_answer_refusal(struct http_request *request, unsigned status, const char *allow,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* http_accept.c */
 
-/* Of what waits, a bounded number. */
+/* Accepts a bounded number of waiting connections. */
 void http_listener_accept(struct http_server *server, const struct http_listener *listener);
-/* Takes a connected socket; one that is refused is closed and counted. */
+/* Takes a connected socket. Closes and counts it if it is refused. */
 void http_connection_add(struct http_server *server, int fd);
-/* Puts the listeners into the poll set, or takes them out. Returns 0 or -errno. */
+/* Add the listeners to the poll set, or remove them. Returns 0 or -errno. */
 int http_listeners_watch(struct http_server *server);
 void http_listeners_ignore(struct http_server *server);

@@ -38,7 +38,7 @@ void http_request_peer(const struct http_request *request, struct http_peer *ret
 
 bool http_request_is_gone(const struct http_request *request)
 {
-	/* A client that has only shut down its writing side still waits for its answer. */
+	/* A client that has shut down only its writing side still waits for its answer. */
 	struct pollfd fd = { .fd = request->connection->fd };
 
 	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR));
@@ -102,7 +102,7 @@ static void refuse_target(struct http_request *request)
 			"Out of memory. Try again later.");
 }
 
-/* Whether what was asked is answered before anybody looks for a route. */
+/* Refuses a request before the search for a route. Returns whether it has answered. */
 static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 {
 	const union MHD_ConnectionInfo *head =
@@ -153,8 +153,8 @@ static void find_route(struct http_request *request, const char *method)
 }
 
 /*
- * libmicrohttpd does not look at a connection that is suspended. An end that is not told for want
- * of memory is found when the answer is sent.
+ * Watches for the client's end, as libmicrohttpd ignores suspended connections. If epoll_ctl() runs
+ * out of memory, the server notices the end when it sends the answer.
  */
 static void watch_for_end(struct http_request *request)
 {
@@ -225,7 +225,7 @@ static void log_answer(const struct http_request *request)
 			request->answer_bytes);
 }
 
-/* MHD_NO, which closes the connection, where there was no memory for an answer. */
+/* Returns MHD_NO, which closes the connection, if there was no memory for an answer. */
 static enum MHD_Result send_answer(struct http_request *request, struct MHD_Connection *handle)
 {
 	const struct http_limits *limits = &request->server->limits;
@@ -247,8 +247,8 @@ static enum MHD_Result send_answer(struct http_request *request, struct MHD_Conn
 }
 
 /*
- * Called with the head of a request, then again when all of it is there, and once more after a
- * suspension. An answer to the first call would close the connection.
+ * libmicrohttpd calls this with the head of a request, again when the request is complete, and once
+ * more after a suspension. An answer in the first call closes the connection.
  */
 enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_size,

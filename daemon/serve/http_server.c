@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * GNU libmicrohttpd, driven from outside through its epoll descriptor. It reads heads, writes
- * answers and keeps connections; which ones there may be and for how long is decided here, since
- * its own limits know neither users of unix sockets nor clients that send a byte at a time.
+ * Drives GNU libmicrohttpd through its epoll descriptor. The library reads heads, writes answers
+ * and keeps connections. This file sets the connection limits and deadlines: the library's own
+ * limits ignore users of unix sockets and clients that send one byte at a time.
  */
 #include "serve/http_server.h"
 
@@ -18,8 +18,8 @@
 
 enum {
 	EVENTS_A_RUN = 8,
-	DAEMON_EVENT = UINT16_MAX, /* a listener's is its position */
-	RESUME_EVENT,		   /* what is above is the address of a request */
+	DAEMON_EVENT = UINT16_MAX, /* lower values are positions of listeners */
+	RESUME_EVENT,		   /* higher values are addresses of requests */
 	NSEC_PER_MSEC = 1000000,
 };
 
@@ -75,7 +75,7 @@ static int copy_listeners(
 	if (count > 0)
 		memcpy(server->listeners, listeners, count * sizeof(*listeners));
 	server->listener_count = count;
-	/* One that was handed in might block. */
+	/* An inherited descriptor may be in blocking mode. */
 	for (size_t i = 0; i < count; i++) {
 		int flags = fcntl(listeners[i].fd, F_GETFL);
 
@@ -134,7 +134,7 @@ int http_server_new(const struct http_limits *limits, const struct http_listener
 	server->context = context;
 	r = open_server(server, listeners, listener_count);
 	if (r < 0) {
-		/* They stay the caller's. */
+		/* The caller keeps the descriptors. */
 		server->listener_count = 0;
 		return fault_set(fault, r, "cannot start the HTTP server: %s", strerror(-r));
 	}
@@ -209,7 +209,7 @@ int http_server_run(struct http_server *server)
 			http_request_tell_gone(server, (const void *)(uintptr_t)which);
 	}
 	http_connections_cut(server, now_ns);
-	/* Also without an event: what was resumed or is half read makes none. */
+	/* Runs without an event, too: resumed and half-read connections cause none. */
 	if (microhttpd()->run(server->daemon) != MHD_YES)
 		return -EIO;
 	return r;

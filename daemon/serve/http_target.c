@@ -25,7 +25,7 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-/* In place: what is decoded is never longer. */
+/* Decodes in place: decoded text is never longer. */
 static int decode(char *text, bool is_query)
 {
 	char *out = text;
@@ -49,7 +49,7 @@ static int decode(char *text, bool is_query)
 
 static int parse_parameter(char *piece, struct http_parameter *ret_parameter)
 {
-	/* Cut first, or an encoded '=' would be one that separates. */
+	/* Split before decoding, or an encoded '=' would count as the separator. */
 	char *value = strchr(piece, '=');
 	int r;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a request asks for: the path and the parameters of its query, percent-decoded (RFC 3986; a
- * '+' in the query is a space, as forms write it).
+ * The target of a request: its path and query parameters, percent-decoded (RFC 3986). A '+' in the
+ * query is a space, as in HTML forms.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct http_target {
 };
 
 /*
- * Returns 0; -EILSEQ where a percent sign has no two hexadecimal digits behind it, or what they
- * stand for is a NUL or not UTF-8; -E2BIG for more parameters than there may be; -ENOMEM.
+ * Returns 0; -EILSEQ for a percent sign without two hexadecimal digits, a decoded NUL or invalid
+ * UTF-8; -E2BIG for more than HTTP_PARAMETERS_MAX parameters; -ENOMEM.
  */
 int http_target_parse(const char *raw, struct http_target *ret_target);
 void http_target_done(struct http_target *target);

@@ -10,7 +10,7 @@
 
 SHARED_LIBRARY_NOTE(SONAME, "serve", "Serves HTTP; the service needs it to run", "required");
 
-/* Headers of another soname would be another library's. */
+/* Headers of another version would not match the library with this soname. */
 _Static_assert(MHD_VERSION >= 0x00097500 && MHD_VERSION < 0x02000000, SONAME " is to be loaded");
 
 static struct microhttpd loaded;

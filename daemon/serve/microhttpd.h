@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * GNU libmicrohttpd, loaded by whoever serves (base/shared_library.h): with the nine libraries that
- * it needs in turn it takes longer to be linked than all else in the program. Its functions are
- * the members of a table, without MHD_ before their names.
+ * GNU libmicrohttpd, loaded at run time by the server process only (base/shared_library.h). It and
+ * its nine dependencies take longer to link than the rest of the program. A table holds its
+ * functions, named without MHD_.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct microhttpd {
 	typeof(MHD_suspend_connection) *suspend_connection;
 };
 
-/* Does nothing where it is loaded. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. One thread. */
+/* Loads the library once. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. One thread. */
 int microhttpd_load(struct fault *fault);
 
-/* Whoever asks has loaded it. */
+/* Call it only after microhttpd_load() has succeeded. */
 const struct microhttpd *microhttpd(void);
