@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { ANCESTORS_MAX = 4 }; /* whose mount namespace is tried for a process that is gone */
+enum { ANCESTORS_MAX = 4 }; /* tries their mount namespaces if the process is gone */
 
 void binary_file_done(struct binary_file *file)
 {
@@ -16,8 +16,8 @@ void binary_file_done(struct binary_file *file)
 }
 
 /*
- * Is it the file that was mapped? Its build-id tells, or its inode; and where only a path has led
- * to it, through another process's root or our own, its device as well.
+ * Checks that this is the mapped file: by its build-id, or by its inode. A file found by path only,
+ * through another process's root or our own, must match the device as well.
  */
 static int check_file(int fd, const struct binary_whereabouts *where,
 	const struct build_id *expected, bool is_by_path, const struct elf_image *image)
@@ -36,7 +36,7 @@ static int check_file(int fd, const struct binary_whereabouts *where,
 	return 0;
 }
 
-/* In the process itself, in its ancestors' mount namespaces if it is gone, and in our own. */
+/* Through the process itself, through its ancestors' mount namespaces, and through our own. */
 enum { OPEN_WAYS = 1 + ANCESTORS_MAX + 1 };
 
 int binary_file_open(struct broker *broker, const struct process_table *processes,
@@ -60,7 +60,7 @@ int binary_file_open(struct broker *broker, const struct process_table *processe
 				way == 0 ? where->end : 0, where->path, &fd);
 		process.pid = process_table_parent(processes, process.pid, where->time_ns);
 		process.start_ns = 0;
-		/* Nor would it by another way. */
+		/* The other ways would fail, too. */
 		if (r == -ETIMEDOUT || r == -EAGAIN)
 			return r;
 		if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file behind a mapping: opened wherever it can still be reached, checked to be the one that
- * was mapped, and what it says of itself. A value object; it owns its descriptor.
+ * Opens the file of a mapping wherever it is still reachable, checks that it is the mapped one, and
+ * reads its ELF headers and owner. A value object that owns its descriptor.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where a file may be found: the mapping of a process, by range and by path. */
+/* Where to look for a file: a process's mapping, by range and by path. */
 struct binary_whereabouts {
 	struct broker_process process;
 	uint64_t time_ns;
@@ -22,7 +22,7 @@ struct binary_whereabouts {
 	uint64_t inode;	     /* 0: not known */
 	uint32_t device_major, device_minor;
 	const char *path; /* borrowed */
-	bool is_own;	  /* the process has the file mapped; else it is another's */
+	bool is_own;	  /* `process` mapped the file; false: another process did */
 };
 
 struct binary_file {
@@ -32,13 +32,13 @@ struct binary_file {
 };
 
 /*
- * Opens it and reads its headers. The build-id has to be `expected`; NULL: its inode tells. Returns
- * 0; -ESTALE there is another file; -EAGAIN the broker could not look for it just now; errors of
- * the broker and of elf_image_read().
+ * Opens the file and reads its headers. The build-id must be `expected`; if that is NULL, the inode
+ * must match instead. Returns 0; -ESTALE if it found another file; -EAGAIN if the broker could not
+ * look now; or errors of the broker and of elf_image_read().
  */
 int binary_file_open(struct broker *broker, const struct process_table *processes,
 	const struct binary_whereabouts *where, const struct build_id *expected,
 	struct binary_file *ret_file);
 
-/* Closes what is open. */
+/* Closes the descriptor, if any. */
 void binary_file_done(struct binary_file *file);

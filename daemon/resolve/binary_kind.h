@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sort of code a frame is in; it decides the frame's colour and its suffix in folded text. */
+/* The kind of code that a frame is in. It selects the frame's colour and suffix in folded text. */
 #pragma once
 
 enum binary_kind {
@@ -7,6 +7,6 @@ enum binary_kind {
 	BINARY_EXECUTABLE, /* a process's main program */
 	BINARY_LIBRARY,	   /* any other file, and the vdso */
 	BINARY_JIT,	   /* executable memory without a file: _[j] */
-	BINARY_SYNTHETIC, /* [lost: …], [truncated: …], [unknown]: drawn, never a place in code */
+	BINARY_SYNTHETIC,  /* [lost: …], [truncated: …], [unknown]: shown, but no code */
 	BINARY_KIND_COUNT,
 };

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	OPEN_ATTEMPTS_MAX = 3, /* for a file that another process may still lead to */
+	OPEN_ATTEMPTS_MAX = 3, /* another process may still make the file reachable */
 };
 
 const struct binary_table_limits binary_table_default_limits = {
@@ -23,15 +23,15 @@ const struct binary_table_limits binary_table_default_limits = {
 };
 
 enum identity_kind {
-	IDENTITY_BUILD_ID, /* first: 0 trusted, else one more than the owner's user id */
-	IDENTITY_FILE,	   /* first: the identity of the process table's file */
+	IDENTITY_BUILD_ID, /* first: 0 if trusted, else the owner's user id plus 1 */
+	IDENTITY_FILE,	   /* first: the file's identity in the process table */
 	IDENTITY_KERNEL,   /* first: the image of kernel_symbols */
-	IDENTITY_JIT,	   /* first: pid, second: its start */
-	IDENTITY_VDSO,
-	IDENTITY_UNREAD, /* first: the binary that it stands for */
+	IDENTITY_JIT,	   /* first: pid; second: its start time */
+	IDENTITY_VDSO,	   /* first: its size */
+	IDENTITY_UNREAD,   /* first: the binary that it replaces */
 };
 
-/* Compared as bytes: without padding. */
+/* Compared with memcmp(), so it has no padding. */
 struct identity {
 	uint64_t kind;
 	uint64_t first, second;
@@ -44,7 +44,7 @@ struct entry {
 	struct identity identity;
 	enum binary_kind kind;
 	struct build_id build_id;
-	char *path; /* as the kernel has it: to be opened; whoever shows it cleans it */
+	char *path; /* the kernel's bytes, to open the file; clean them before showing them */
 	struct elf_image *image;
 	int fd;
 	bool is_sampled;
@@ -60,7 +60,7 @@ struct binary_table {
 	size_t count, capacity;
 	struct hash_index index;
 	size_t descriptors;
-	size_t oldest_unsampled; /* no open, unsampled entry stands before it */
+	size_t oldest_unsampled; /* no entry before it is open and unsampled */
 	struct owned_binaries owned;
 };
 
@@ -141,7 +141,7 @@ static int add(struct binary_table *table, const struct identity *identity, enum
 	return 0;
 }
 
-/* Keeps `fd` for the entry, at the cost of the oldest file that no sample has asked for. */
+/* Keeps `fd` for the entry. At the bound it closes the oldest file that no sample has used. */
 static void keep_descriptor(struct binary_table *table, struct entry *entry, int *fd)
 {
 	size_t i = table->oldest_unsampled;
@@ -169,8 +169,9 @@ static bool is_shared_object_name(const char *path)
 }
 
 /*
- * A program is what the kernel executes. Position-independent ones are of the same type as
- * libraries; they have an interpreter, as has libc.so.6, or are static and have none, as ld.so.
+ * The file's name tells programs from libraries. Their ELF type is the same, ET_DYN, for programs
+ * that are position-independent. An interpreter does not tell: libc.so.6 has one; a static program
+ * has none, and neither has ld.so.
  */
 static enum binary_kind kind_of_file(const struct elf_image *image, const char *path)
 {
@@ -181,7 +182,7 @@ static enum binary_kind kind_of_file(const struct elf_image *image, const char *
 	return is_shared_object_name(base ? base : path) ? BINARY_LIBRARY : BINARY_EXECUTABLE;
 }
 
-/* Gives the entry what its file says. Memory that is short costs the image, nothing else. */
+/* Stores the file's image in the entry. Without memory the entry stays without an image. */
 static void take_image(
 	struct binary_table *table, uint32_t binary, const struct elf_image *image, int *fd)
 {
@@ -204,7 +205,7 @@ static int open_file(struct binary_table *table, const struct binary_whereabouts
 	return binary_file_open(table->broker, table->processes, where, expected, ret_file);
 }
 
-/* `result` is open_file()'s. Where nobody could look for the file nothing is known of it. */
+/* `result` is open_file()'s. -EAGAIN does not count: the broker did not look. */
 static void count_attempt(struct entry *entry, int result)
 {
 	if (result != -EAGAIN)
@@ -224,7 +225,7 @@ static struct identity build_id_identity(const struct build_id *id, const struct
 	return identity;
 }
 
-/* Finds the entry of a build-id or makes it one. */
+/* Finds or adds the entry of a build-id. */
 static int know_build_id(struct binary_table *table, const struct build_id *id,
 	const struct file_owner *owner, const char *path, uint32_t *ret_binary)
 {
@@ -248,9 +249,9 @@ static bool may_try_again(const struct entry *entry)
 }
 
 /*
- * The binary of a mapped file whose build-id is not known: reads it, and tells the process table
- * what it is. A file that cannot be opened has an identity all the same, and another chance with
- * the next process that maps it.
+ * Finds the binary of a mapped file whose build-id is unknown: reads the file, and stores its
+ * build-id in the process table. A file that cannot be opened gets an entry too, and a retry when
+ * another process maps it.
  */
 static int read_file(struct binary_table *table, const struct broker_process *process,
 	uint64_t time_ns, const struct process_mapping *mapping, const struct mapped_file *file,
@@ -304,12 +305,12 @@ void binary_table_note_mapping(
 	uint32_t binary;
 
 	process_table_file(table->processes, mapping->file, &file);
-	/* At a bound the sample that needs it will be refused and counted. */
+	/* Ignores a full table: the resolver counts the samples that it then cuts. */
 	if (file.is_regular && file.build_id.size == 0)
 		(void)read_file(table, &process, UINT64_MAX, mapping, &file, &binary);
 }
 
-/* The mapping of `pid` that shows the file with `id`; files without a known id are read for it. */
+/* Finds the process's mapping of the file with `id`. Reads mapped files without a known id. */
 static bool find_in_process(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, struct process_mapping *ret_mapping)
 {
@@ -322,7 +323,7 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 		struct mapped_file file;
 		uint32_t binary;
 
-		/* Reading a file changes the table, so what it has lent is asked for again. */
+		/* Reading a file changes the table and invalidates `mappings`. */
 		count = process_table_mappings(table->processes, pid, time_ns, &mappings);
 		if (i >= count)
 			break;
@@ -342,8 +343,8 @@ static bool find_in_process(struct binary_table *table, const struct build_id *i
 }
 
 /*
- * Where the file with `id` may be: in the process that was sampled (`is_own`), or in any that is
- * known.
+ * Finds where the file with `id` is mapped: in the sampled process (`is_own`), or in any other that
+ * is known.
  */
 static bool find_whereabouts(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, struct binary_whereabouts *where)
@@ -362,7 +363,7 @@ static bool find_whereabouts(struct binary_table *table, const struct build_id *
 	return true;
 }
 
-/* An entry without an image may have been named after another file of that build-id. */
+/* Replaces the path: an entry without an image may have that of another file with its build-id. */
 static void set_path(struct binary_table *table, struct entry *entry, const char *path)
 {
 	size_t bytes = strlen(path) + 1, old_bytes = strlen(entry->path) + 1;
@@ -380,8 +381,8 @@ static void set_path(struct binary_table *table, struct entry *entry, const char
 }
 
 /*
- * Looks for the file that the process means by the build-id. One whose owner is not trusted counts
- * for the processes that have mapped it, and for nobody else who means that build-id.
+ * Looks for the file that the build-id stands for in this process. A file of an untrusted owner
+ * counts only for the processes that mapped it.
  */
 static int look_for_build_id(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary)
@@ -454,7 +455,7 @@ static int find_vdso(
 		r = add(table, &identity, BINARY_LIBRARY, "[vdso]", &binary);
 		if (r < 0)
 			return r;
-		/* Of another size, it is that of another word size. */
+		/* A vdso of another size belongs to another word size. */
 		if (vdso_image_open(&fd, &bytes) == 0 && bytes == identity.first &&
 			elf_image_read(fd, &image) == 0)
 			take_image(table, binary, &image, &fd);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The binaries that frames are in, by identity: a build-id, of files whose owner is trusted
- * (symbol/file_owner.h), and one for each other owner of such files; a file without one; a piece of
- * the kernel; the JIT memory of one process. For files it knows the executable segments, against
- * which each frame's offset is checked, and it holds a descriptor from the first moment that the
- * file is seen mapped, so that its symbols can still be read when the process and the file are
- * gone.
+ * The binaries that frames are in, by identity. The identity is a build-id, a file without one, an
+ * image of the kernel, or the JIT memory of one process. All trusted owners (symbol/file_owner.h)
+ * of files with one build-id share an entry; each other owner gets its own. For a file the table
+ * keeps the executable segments, to check the offsets of frames. It opens a file when it first sees
+ * it mapped, and so can read its symbols after the process and the file are gone.
  *
- * Bounds (I4): `binaries_max` entries, `descriptors_max` open files; at the second, files that no
- * sample has asked for are closed first, oldest first. One owner, one thread. Ids stay valid.
+ * Bounds (I4): `binaries_max` entries and `descriptors_max` open files. At the second bound it
+ * closes the oldest file that no sample has used. One owner, one thread. Ids stay valid.
  */
 #pragma once
 
@@ -36,7 +35,7 @@ extern const struct binary_table_limits binary_table_default_limits;
 struct binary {
 	enum binary_kind kind;
 	struct build_id build_id;      /* size 0: none */
-	const char *path;	       /* borrowed; as the kernel has it, not always UTF-8 */
+	const char *path;	       /* borrowed; the kernel's bytes, not always UTF-8 */
 	const struct elf_image *image; /* NULL: the file could not be read */
 	int fd;			       /* borrowed; -1: none */
 };
@@ -47,19 +46,19 @@ int binary_table_new(const struct binary_table_limits *limits, struct broker *br
 void binary_table_free(struct binary_table *table);
 DEFINE_CLEANUP(struct binary_table, binary_table_free);
 
-/* A file has just been mapped: if it is new, it is opened and read while it can be. */
+/* Opens and reads a file that was just mapped, if it is new, while it is reachable. */
 void binary_table_note_mapping(
 	struct binary_table *table, pid_t pid, const struct process_mapping *mapping);
 
 /*
- * The functions below find or make an entry. They return 0, -ENOMEM, or -E2BIG at the bound.
- * `process` and `time_ns` tell in whose mappings a file may be found.
+ * The functions below find or make an entry. They return 0, -ENOMEM, or -E2BIG if the table is
+ * full. They look for a file in the mappings of `process` at `time_ns`.
  */
 
 /*
- * A build-id means the trusted file that has it, once one has been seen; before that, the file that
- * the process itself has mapped, whoever owns it. Another process's file is only taken if it is
- * trusted: else somebody could put his own in the place of what is not known as yet.
+ * A build-id stands for the trusted file that has it. Until the table has seen one, it stands for
+ * the file that `process` itself mapped, with any owner. It accepts another process's file only if
+ * that is trusted; otherwise a user could substitute a file for one that is still unknown.
  */
 int binary_table_find_build_id(struct binary_table *table, const struct build_id *id,
 	const struct broker_process *process, uint64_t time_ns, uint32_t *ret_binary);
@@ -69,12 +68,12 @@ int binary_table_find_kernel_image(struct binary_table *table, uint32_t image,
 	const struct kernel_image *description, uint32_t *ret_binary);
 int binary_table_find_jit(
 	struct binary_table *table, pid_t pid, uint64_t process_start_ns, uint32_t *ret_binary);
-/* Whose code it is, once that is known: "V8". Its path, "[JIT]", becomes "[JIT] V8". */
+/* Sets the runtime of JIT memory once it is known: for "V8" its path "[JIT]" becomes "[JIT] V8". */
 void binary_table_set_jit_runtime(struct binary_table *table, uint32_t binary, const char *runtime);
 
 /*
- * The stand-in for a binary whose file cannot be read: its addresses are file offsets. It never
- * gets an image or names, so that an offset is never taken for a vaddr.
+ * The placeholder of a binary whose file cannot be read; its addresses are file offsets. It never
+ * gets an image or symbols, so no offset is mistaken for a virtual address.
  */
 int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary);
 

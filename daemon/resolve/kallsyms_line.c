@@ -11,7 +11,7 @@ enum {
 	MODULES_FIELDS_BEFORE_ADDRESS = 5,
 };
 
-/* Returns how many digits there are, 0 where they are none or too many. */
+/* Returns the number of digits; 0 if there are none or too many. */
 static size_t parse_address(const char *text, size_t size, uint64_t *ret_address)
 {
 	uint64_t address = 0;

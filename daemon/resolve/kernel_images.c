@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-	/* BPF programs come and go for ever; they leave room for modules. */
+	/* The number of BPF programs over time has no limit, so this leaves room for modules. */
 	SYMBOL_IMAGES_MAX = KERNEL_IMAGES_MAX / 8 * 7,
 	NAME_BYTES_MAX = KERNEL_IMAGES_MAX * 128,
 	NOTES_BYTES_MAX = 16 * 1024,
@@ -30,7 +30,7 @@ struct kernel_image_entry {
 
 struct image_key {
 	enum kernel_image_kind kind;
-	const char *name; /* clean, as the pool keeps it */
+	const char *name; /* cleaned, as in the pool */
 };
 
 static bool is_current_image(const void *owner, uint32_t id, const void *wanted)
@@ -48,7 +48,7 @@ static uint64_t hash_key(const struct image_key *key)
 	return hash_pair(hash_bytes(key->name, strlen(key->name)), key->kind);
 }
 
-/* The name is interned last, so that one that is refused leaves nothing behind. */
+/* Interns the name last, so a refused image leaves nothing behind. */
 static int add(struct kernel_images *images, const struct image_key *key, uint32_t *ret_image)
 {
 	size_t limit = key->kind == KERNEL_IMAGE_SYMBOL ? SYMBOL_IMAGES_MAX : KERNEL_IMAGES_MAX;
@@ -116,7 +116,7 @@ int kernel_images_intern(struct kernel_images *images, enum kernel_image_kind ki
 	return 0;
 }
 
-/* Rounded up to where the next part of a note begins; 64 bits hold any sum of these. */
+/* Rounds up to the next part of a note. 64 bits hold any sum of these sizes. */
 static uint64_t align_note(uint64_t size)
 {
 	return (size + NOTE_ALIGNMENT - 1) / NOTE_ALIGNMENT * NOTE_ALIGNMENT;
@@ -192,7 +192,7 @@ int kernel_images_read_build_id(
 		entry->build_id = id;
 	if (build_id_equal(&entry->build_id, &id))
 		return 0;
-	/* The pool's own copy would move under the hands of the intern. */
+	/* Copies the name, since interning may move the pool's strings. */
 	(void)snprintf(name, sizeof(name), "%s", string_pool_get(&images->names, entry->name));
 	r = add(images, &key, &successor);
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kernel code comes from: the kernel, each module, each BPF program. An id stays what it is
- * for as long as the table lives, so images are never removed; their number is bounded (I4).
+ * The images of kernel code: the kernel, each module and each BPF program. An id keeps its meaning
+ * for the life of the table, so images are never removed. Their number is bounded (I4).
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum { KERNEL_IMAGES_MAX = 8192 };
 
 enum kernel_image_kind {
-	KERNEL_IMAGE_KERNEL, /* one, and its id is 0 */
+	KERNEL_IMAGE_KERNEL, /* only one, with id 0 */
 	KERNEL_IMAGE_MODULE,
 	KERNEL_IMAGE_SYMBOL, /* one symbol that is an image by itself, such as a BPF program */
 };
@@ -28,18 +28,18 @@ struct kernel_images {
 	struct hash_index index; /* the current image of a (kind, name) */
 };
 
-/* With the kernel in it. Returns 0 or -ENOMEM. */
+/* Makes a table that holds the kernel. Returns 0 or -ENOMEM. */
 int kernel_images_init(struct kernel_images *images);
 void kernel_images_done(struct kernel_images *images);
 
-/* The image of that name, new or known. Returns 0, -ENOMEM, or -E2BIG. */
+/* Finds or adds the image of that name. Returns 0, -ENOMEM, or -E2BIG. */
 int kernel_images_intern(struct kernel_images *images, enum kernel_image_kind kind,
 	const char *name, size_t size, uint32_t *ret_image);
 
 /*
- * Reads the build-id of *image, the kernel or a module, through the broker. Where it is not the one
- * that the image had, *image becomes a new one with that name. An image whose build-id cannot be
- * read stays as it is. Returns 0, -ENOMEM, or -E2BIG.
+ * Reads the build-id of *image, the kernel or a module, through the broker. If it has changed,
+ * *image becomes a new image with the same name. An image whose build-id cannot be read stays
+ * unchanged. Returns 0, -ENOMEM, or -E2BIG.
  */
 int kernel_images_read_build_id(
 	struct kernel_images *images, struct broker *broker, uint32_t *image);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-	/* Room for many short lines, or one of 512 bytes of name; /proc/modules lists users in its
-	   own. */
+	/* Symbol names have at most 512 bytes, but a line of /proc/modules also lists all users of
+	   the module. */
 	LINE_BYTES_MAX = 64 * 1024,
 	TEXT_BYTES_MAX = 64 << 20,
 };
@@ -23,7 +23,7 @@ struct kernel_symbols {
 	struct symbol_snapshot snapshot;
 };
 
-/* Takes one line of a file. Returns 0 or -errno, which ends the reading. */
+/* Handles one line of a file. Returns 0, or -errno to stop reading. */
 typedef int (*line_function)(struct kernel_symbols *symbols, struct symbol_snapshot *snapshot,
 	const char *line, size_t size);
 
@@ -117,7 +117,8 @@ int kernel_symbols_renew(struct kernel_symbols *symbols)
 
 	if (r < 0)
 		return r;
-	/* A kernel without modules has no such file; without it they begin at their lowest symbols.
+	/* A kernel without modules lacks this file. Without it a module starts at its lowest
+	 * symbol.
 	 */
 	r = read_lines(symbols, &snapshot, BROKER_MODULES, take_module);
 	if (r == -ENOMEM)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of kernel addresses: the kernel itself, its modules and BPF programs, out of
- * /proc/kallsyms. A snapshot; renewed when an address falls outside of it or on request, at most
- * once a given interval, since modules and BPF programs come and go. Text symbols only.
+ * Names of kernel addresses, from a snapshot of /proc/kallsyms: the kernel, its modules and BPF
+ * programs. Text symbols only. Modules and BPF programs come and go, so the resolver renews the
+ * snapshot when a stack meets unknown or changed code, at a limited rate.
  *
- * A symbol's identity is (image, offset from the image's start), so that two boots with different
- * KASLR agree. The kernel is one image from _text on, a module one from where /proc/modules says
- * that it begins. Each BPF program, and each kind of page that kprobes and ftrace write code to, is
- * an image of its own: the name of a program has the hash of its code, and where two have one name,
- * their code is the same.
+ * A symbol's identity is (image, offset from the image's start), so boots with different KASLR
+ * agree. The kernel is one image that starts at _text. A module is one image that starts where
+ * /proc/modules says. Each BPF program is an image of its own, and so is each kind of page that
+ * kprobes and ftrace write code to. A program's name contains the hash of its code, so programs of
+ * one name have the same code.
  *
- * An address belongs to the symbol before it, but not behind the end of the kernel's text, and at
- * most 64 KiB behind the last symbol of an image. Bounded: at most 1 Mi symbols and 64 MiB of text
- * are read, and 8192 images are known; programs beyond them are nameless. One owner, one thread.
+ * An address belongs to the last symbol before it, but not beyond the end of the kernel's text, nor
+ * 64 KiB or more beyond an image's last symbol. Bounds (I4): 1 Mi symbols, 64 MiB of text and 8192
+ * images; programs beyond them stay nameless. One owner, one thread.
  */
 #pragma once
 
@@ -38,25 +38,25 @@ struct kernel_symbol {
 	uint64_t image_offset; /* of the address looked up, from the start of the image */
 };
 
-/* Reads nothing yet. Returns 0 or -ENOMEM. `broker` is borrowed and must outlive it. */
+/* Starts empty. Returns 0 or -ENOMEM. `broker` is borrowed and must outlive it. */
 int kernel_symbols_new(struct broker *broker, struct kernel_symbols **ret_symbols);
 void kernel_symbols_free(struct kernel_symbols *symbols);
 DEFINE_CLEANUP(struct kernel_symbols, kernel_symbols_free);
 
 /*
- * Reads kallsyms anew, with the modules' starts and all build-ids. Returns 0; -EPERM where every
- * address is zero (CAP_SYSLOG or kernel.kptr_restrict); -ENOMEM, -E2BIG; or what reading returned.
- * The old snapshot stays on error. A module that comes back with another build-id is another image.
+ * Reads kallsyms, the modules' starts and all build-ids. Returns 0; -EPERM if every address is zero
+ * (CAP_SYSLOG or kernel.kptr_restrict); -ENOMEM; -E2BIG; or the error of reading. On error the old
+ * snapshot stays. A module reloaded with another build-id is a new image.
  */
 int kernel_symbols_renew(struct kernel_symbols *symbols);
 
 /*
- * Parses the text of a kallsyms file, as kernel_symbols_renew() does, but asks the broker for
- * nothing: a module then begins at its lowest symbol. For tests and fuzzing.
+ * Parses the text of a kallsyms file as kernel_symbols_renew() does, but without the broker, so a
+ * module starts at its lowest symbol. For tests and fuzzing.
  */
 int kernel_symbols_parse(struct kernel_symbols *symbols, const char *text, size_t size);
 
-/* The text symbol that holds `ip`. False: none does. Does not renew. */
+/* Finds the text symbol that contains `ip`. False: none. Does not renew. */
 bool kernel_symbols_find(
 	const struct kernel_symbols *symbols, uint64_t ip, struct kernel_symbol *ret_symbol);
 

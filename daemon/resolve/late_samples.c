@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum {
-	/* Of the bytes: for the names of kernel frames; for samples; and when stacks have grown to
-	   this, they may soon have twice as much. */
+	/* Divisors of limits.bytes: for the names of kernel frames, for samples, and for stacks.
+	   The share of stacks is only a quarter, since their arrays double when they grow. */
 	NAMES_SHARE = 8,
 	SAMPLES_SHARE = 2,
 	STACKS_SHARE = 4,
-	ROOM_SHARE = 4,		  /* of what is held, that making room makes free */
-	STACKS_BYTES_MIN = 65536, /* below which a new set of stacks is not worth while */
+	ROOM_SHARE = 4,		  /* make_room() frees one part in ROOM_SHARE */
+	STACKS_BYTES_MIN = 65536, /* do not rebuild a smaller set of stacks */
 };
 
 static const char unknown[] = "[jit: unknown]";
@@ -28,8 +28,7 @@ struct waiting {
 	uint32_t window;
 	uint32_t tid;
 	uint32_t stack;
-	uint64_t code_version; /* jit_table_code_version() when its names were last looked for in
-				  vain */
+	uint64_t code_version; /* jit_table_code_version() at the last failed lookup of its names */
 	enum pilotlight_path path;
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
@@ -40,10 +39,10 @@ struct late_samples {
 	struct binary_table *binaries;
 	late_function function;
 	void *context;
-	struct waiting *waiting; /* in the order of their coming */
+	struct waiting *waiting; /* in order of arrival */
 	size_t waiting_count, waiting_capacity;
 	struct late_stacks stacks;
-	size_t stacks_bytes; /* when they were last made anew */
+	size_t stacks_bytes; /* size of `stacks` when last rebuilt */
 	struct late_counters counters;
 };
 
@@ -121,7 +120,7 @@ static void name_frame(
 	frame->column = found.column;
 }
 
-/* Those in JIT memory are all of one binary, that of the process. */
+/* All JIT frames of a sample share one binary, that of the process. */
 static void name_frames(struct late_samples *late, const struct waiting *sample,
 	struct resolved_frame *frames, size_t count)
 {
@@ -144,7 +143,7 @@ static void name_frames(struct late_samples *late, const struct waiting *sample,
 	}
 }
 
-/* Sends it on with the names that there are now. */
+/* Sends the sample with the names that are known now. */
 static int send_frames(struct late_samples *late, const struct waiting *sample,
 	struct resolved_frame *frames, size_t count)
 {
@@ -174,7 +173,7 @@ static int send(struct late_samples *late, const struct waiting *sample)
 
 /* --- room --- */
 
-/* Leaves out what nobody waits with any more. */
+/* Rebuilds the set of stacks without those that no queued sample uses. */
 static int renew_stacks(struct late_samples *late)
 {
 	_cleanup_free_ uint32_t *ids = calloc(late->waiting_count + 1, sizeof(*ids));
@@ -210,7 +209,7 @@ static void forget(struct late_samples *late, size_t count)
 			late->waiting_count * sizeof(*late->waiting));
 }
 
-/* What a process's samples take, and how much of that has to go. */
+/* The memory of a process's samples, and the excess to free. */
 struct holder {
 	uint32_t tgid;
 	size_t bytes, excess;
@@ -230,7 +229,7 @@ static int compare_bytes(const void *a, const void *b)
 	return (first->bytes < second->bytes) - (first->bytes > second->bytes);
 }
 
-/* A sample's own, and its part of the stack that it shares with others. */
+/* A sample's own memory, and its part of a stack shared with others. */
 static size_t bytes_of(
 	const struct late_samples *late, const struct waiting *sample, const uint32_t *users)
 {
@@ -238,7 +237,7 @@ static size_t bytes_of(
 	       late_stacks_frame_bytes(&late->stacks, sample->stack) / users[sample->stack];
 }
 
-/* One for each process, by tgid. */
+/* Returns one holder for each process, sorted by tgid. */
 static int find_holders(const struct late_samples *late, const uint32_t *users,
 	struct holder **ret_holders, size_t *ret_count)
 {
@@ -264,7 +263,8 @@ static int find_holders(const struct late_samples *late, const uint32_t *users,
 	return 0;
 }
 
-/* Those who hold the most come down to one level, so that a quarter of all gets free. */
+/* Computes each excess: cuts the largest holders down to one common level that frees a quarter of
+ * the total. */
 static void level(struct holder *holders, size_t count)
 {
 	size_t total = 0, above = 0, wanted, kept, last;
@@ -284,7 +284,7 @@ static void level(struct holder *holders, size_t count)
 	qsort(holders, count, sizeof(*holders), compare_tgids);
 }
 
-/* Sends on the oldest samples of those who hold too much. */
+/* Sends the oldest samples of each process with an excess. */
 static int send_excess(struct late_samples *late, const uint32_t *users, struct holder *holders,
 	size_t holder_count)
 {
@@ -314,8 +314,8 @@ static int send_excess(struct late_samples *late, const uint32_t *users, struct 
 }
 
 /*
- * Room comes from the processes whose samples have the most of it, so that one that waits for what
- * never comes costs nobody else a name.
+ * Takes room from the processes that hold the most. A process whose records never come then costs
+ * no other process a name.
  */
 static int make_room(struct late_samples *late)
 {
@@ -353,7 +353,7 @@ static int try_add(struct late_samples *late, struct waiting *sample,
 	return r;
 }
 
-/* There is no room even for it alone. */
+/* Sends a sample that does not fit even into an empty queue. */
 static int send_at_once(struct late_samples *late, const struct waiting *sample,
 	const struct resolved_frame *frames, size_t count)
 {
@@ -392,11 +392,11 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 	return r;
 }
 
-/* --- sending on --- */
+/* --- sending --- */
 
-/* What was found of a stack in this run, which many samples may have. */
+/* The cached result for a stack in this run, since many samples may share it. */
 struct memo {
-	uint32_t tgid; /* 0: not looked for */
+	uint32_t tgid; /* 0: not looked up */
 	bool is_named;
 };
 
@@ -417,8 +417,8 @@ static bool has_names(const struct late_samples *late, const struct waiting *sam
 }
 
 /*
- * Have all its frames names, by a perf map, which tells no times? Asked only when more is known
- * than the last time, and once for a stack.
+ * Do all frames have names, from a perf map, which has no timestamps? Looks them up only if the JIT
+ * table has changed since the last time, and once a stack.
  */
 static bool is_named(const struct late_samples *late, struct waiting *sample, struct memo *memos)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples whose stacks go through JIT code wait here for its names (I3): a runtime buffers what it
- * writes of its functions, and the hottest one may be told of last. A sample goes on, with the
- * names that its frames had at its time, as soon as nothing that is still to come can change them;
- * when its time is up; or when there is no room for more (I4): then the oldest of those processes
- * whose samples take the most. A frame that has no name then is `[jit: unknown]`, and is counted.
- * One owner, one thread.
+ * A queue of samples with JIT frames that wait for names (I3). A runtime buffers its records of
+ * compiled functions, so the hottest function may be the last one to get a name. A sample leaves
+ * the queue as soon as no later record can change its names, or at its timeout. When the queue is
+ * full (I4), the oldest samples of the processes that use the most of it leave early. Frames get
+ * the names that were valid at the time of the sample. A frame without a name becomes
+ * `[jit: unknown]` and is counted. One owner, one thread.
  */
 #pragma once
 
@@ -21,23 +21,23 @@ struct late_samples;
 
 struct late_samples_limits {
 	size_t bytes;	      /* 4 MiB */
-	uint64_t patience_ns; /* how old a sample may become; UINT64_MAX: without end */
+	uint64_t patience_ns; /* timeout, from the sample's time on; UINT64_MAX: none */
 };
 
 struct late_counters {
-	uint64_t samples;	   /* with frames in JIT memory */
-	uint64_t leaves;	   /* of them, that were in JIT memory themselves */
-	uint64_t leaves_unknown;   /* of those, without a name */
-	uint64_t frames;	   /* in JIT memory, of all samples that have gone on */
-	uint64_t frames_unknown;   /* of those, without a name */
-	uint64_t frames_ambiguous; /* of those: counted over a time in which the code changed */
-	uint64_t hurried;	   /* waits that were cut short for want of room */
-	uint64_t waiting;
+	uint64_t samples;	   /* samples with JIT frames */
+	uint64_t leaves;	   /* samples that left the queue, with a leaf in JIT memory */
+	uint64_t leaves_unknown;   /* leaves without a name */
+	uint64_t frames;	   /* JIT frames of all samples that left the queue */
+	uint64_t frames_unknown;   /* frames without a name */
+	uint64_t frames_ambiguous; /* unknown because the code changed while they were counted */
+	uint64_t hurried;	   /* samples that left early because the queue was full */
+	uint64_t waiting;	   /* samples in the queue */
 };
 
 /*
- * Takes a sample that goes on: its frames, root first. It gives back what late_samples is to
- * return, if it is not 0; after an -errno the sample waits on.
+ * Receives a sample that leaves the queue, with its frames, root first. late_samples passes any
+ * other result than 0 on to its caller. After an -errno the sample stays in the queue.
  */
 typedef int (*late_function)(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
@@ -50,23 +50,23 @@ void late_samples_free(struct late_samples *late);
 DEFINE_CLEANUP(struct late_samples, late_samples_free);
 
 /*
- * Keeps a copy of what an aggregator needs of the sample: who, when, how often, its way; and its
- * frames, root first. Returns 0, -ENOMEM, or what the function gave back for one that had to make
+ * Queues a copy of the fields that an aggregator needs (process, times, count, path) and of the
+ * frames, root first. Returns 0, -ENOMEM, or the function's result for a sample that had to make
  * room.
  */
 int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
 
 /*
- * Sends on what is settled or too old at `now_ns`. Returns 0, -ENOMEM, or what the function gave
- * back: the sample that it was given then is gone, those behind it wait on.
+ * Sends samples whose names are final and samples that timed out at `now_ns`. Returns 0, -ENOMEM,
+ * or the function's result. A positive result consumes that sample; the samples behind it wait on.
  */
 int late_samples_run(struct late_samples *late, uint64_t now_ns);
 
-/* Sends on all. Returns as late_samples_run() does. */
+/* Sends all samples. Returns as late_samples_run() does. */
 int late_samples_finish(struct late_samples *late);
 
-/* Of the oldest sample that waits; UINT64_MAX: none does. CLOCK_MONOTONIC. */
+/* The time of the oldest sample in the queue, CLOCK_MONOTONIC; UINT64_MAX: the queue is empty. */
 uint64_t late_samples_oldest_ns(const struct late_samples *late);
 
 size_t late_samples_bytes(const struct late_samples *late);

@@ -15,10 +15,10 @@ struct late_frame {
 };
 
 struct late_stack {
-	uint32_t first, count; /* of the frames */
+	uint32_t first, count; /* its range in `frames` */
 };
 
-/* A stack that is looked for. */
+/* The key of a lookup. */
 struct wanted {
 	const struct late_frame *frames;
 	size_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stacks of samples that wait, each distinct one once. They are never taken out one by one: the
- * owner makes a new set of those that are still needed. One owner, one thread.
+ * The stacks of queued samples, deduplicated. Single stacks are never removed: the owner builds a
+ * new set of the stacks that it still needs. One owner, one thread.
  */
 #pragma once
 
@@ -21,19 +21,19 @@ struct late_stacks {
 	struct string_pool names; /* of kernel and synthetic frames */
 };
 
-/* Returns 0 or -ENOMEM; late_stacks_done() is for both. */
+/* Returns 0 or -ENOMEM; call late_stacks_done() in both cases. */
 int late_stacks_init(struct late_stacks *stacks, size_t names_bytes);
 void late_stacks_done(struct late_stacks *stacks);
 
-/* Root first. Returns 0, -ENOMEM, or -E2BIG where it is full. */
+/* Adds or finds a stack; frames root first. Returns 0, -ENOMEM, or -E2BIG if the set is full. */
 int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *frames,
 	size_t count, uint32_t *ret_stack);
 
-/* Names are borrowed until the next intern. Returns how many frames there are. */
+/* Returns the number of frames. Names are borrowed until the next intern. */
 size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
 
 size_t late_stacks_count(const struct late_stacks *stacks);
-/* What the frames of one take. */
+/* The memory of one stack's frames. */
 size_t late_stacks_frame_bytes(const struct late_stacks *stacks, uint32_t stack);
 size_t late_stacks_bytes(const struct late_stacks *stacks);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Compared as bytes: without padding. */
+/* Compared with memcmp(), so it has no padding. */
 struct key {
 	uint64_t start_ns;
 	uint32_t pid;
@@ -56,7 +56,7 @@ int owned_binaries_add(struct owned_binaries *binaries, const struct broker_proc
 	struct key key = key_of(process, id);
 	int r;
 
-	/* Another process may have its pid later. */
+	/* Without a start time, a later process with the same pid would match. */
 	if (process->start_ns == 0)
 		return 0;
 	if (binaries->count == OWNED_BINARIES_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which binary a process means by a build-id, where the file that it has mapped belongs to somebody
- * who is not trusted: others may mean another file by it. Bounded (I4): when it is full it starts
- * afresh. Part of a binary table, in its thread.
+ * Maps (process, build-id) to a binary, for mapped files whose owner is not trusted. Such an owner
+ * can copy any build-id, so it counts only for processes that mapped the file. Bounded (I4): a full
+ * map is cleared. Part of a binary table, in its thread.
  */
 #pragma once
 
@@ -28,11 +28,11 @@ struct owned_binaries {
 };
 void owned_binaries_done(struct owned_binaries *binaries);
 
-/* A binary of the table, or OWNED_BINARIES_UNKNOWN. */
+/* An id in the binary table, or OWNED_BINARIES_UNKNOWN. */
 uint32_t owned_binaries_find(const struct owned_binaries *binaries,
 	const struct broker_process *process, const struct build_id *id);
 
-/* One that is not known; a process without a start is not remembered. Returns 0 or -ENOMEM, which
- * costs another look at the file. */
+/* Adds a new pair, but ignores a process without a start time. Returns 0, or -ENOMEM: then the next
+ * lookup only has to open the file again. */
 int owned_binaries_add(struct owned_binaries *binaries, const struct broker_process *process,
 	const struct build_id *id, uint32_t binary);

@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Reading kallsyms takes some 50 ms of CPU time. */
+/* Reading kallsyms costs about 50 ms of CPU time. */
 #define KERNEL_RENEWAL_NS (5ULL * NSEC_PER_SEC)
 
-/* Of BPF programs many share a block; modules have blocks of their own. */
+/* Many BPF programs share a block; modules have blocks of their own. */
 enum { CHANGED_BLOCKS_MAX = 64, CHANGED_BLOCK_BYTES = 64 << 10 };
-/* Where the file behind a build-id cannot be read: no file's text reaches so far. */
+/* A bound for offsets into unread files: no file's text reaches this far. */
 #define OFFSET_PLAUSIBLE_MAX (1ULL << 40)
 enum { REFUSALS_MAX = 1024 }; /* a power of two */
 /* perf's markers between kernel and user frames (PERF_CONTEXT_…) are the last 4095 values. */
@@ -28,19 +28,19 @@ struct resolver {
 	struct stack_cache *stacks;
 	resolver_file_function find_file;
 	void *find_file_context;
-	/* Where kernel code has changed since its names were read, in blocks; more than there is
-	 * room for: anywhere. */
+	/* The blocks whose kernel code changed since kallsyms was read. A full array means that
+	 * code changed anywhere. */
 	uint64_t changed_blocks[CHANGED_BLOCKS_MAX];
 	size_t changed_block_count;
 	uint64_t kernel_interval_ns, kernel_next_renewal_ns;
-	/* Who was asked in vain since the window began, at its pid's place; one that has been
-	 * pushed out is asked again. */
+	/* Processes whose /proc could not be read in this window, hashed by pid. A collision evicts
+	 * an entry, and the resolver asks for that process again. */
 	pid_t refusals[REFUSALS_MAX];
 	uint64_t ask_left_ns;
 	struct resolver_counters counters;
 };
 
-/* A stack while it is resolved: leaf first, turned around at the end. */
+/* A stack that is being resolved: leaf first, reversed at the end. */
 struct stack {
 	const struct raw_sample *sample;
 	struct broker_process process;
@@ -153,9 +153,9 @@ static enum kernel_knowledge know_kernel_stack(
 }
 
 /*
- * Reads kallsyms anew if the stack goes through code of which the kernel has said that it has
- * changed, or through what is in nothing that it had: then less and less often, since it may never
- * be. Before the frames are made, for they borrow its names.
+ * Reads kallsyms again if the stack contains changed code or an unknown address. Unknown addresses
+ * double the interval, since they may never get a name. Must run before the kernel's frames are
+ * made, because they borrow names from the snapshot.
  */
 static void follow_kernel(struct resolver *resolver, const struct raw_sample *sample)
 {
@@ -174,13 +174,13 @@ static void follow_kernel(struct resolver *resolver, const struct raw_sample *sa
 		knowledge == KERNEL_CHANGED ? KERNEL_RENEWAL_NS : 2 * resolver->kernel_interval_ns;
 	resolver->changed_block_count = 0;
 	resolver->kernel_next_renewal_ns = now_ns + resolver->kernel_interval_ns;
-	/* Without it kernel frames are nameless; doctor tells why. */
+	/* If this fails, kernel frames have no names; doctor reports the cause. */
 	(void)kernel_symbols_renew(resolver->kernel);
 }
 
 void resolver_kernel_changed(struct resolver *resolver, uint64_t start, uint64_t end)
 {
-	/* A return address may be the one behind the end. */
+	/* Includes `end`: a return address may be the first address beyond the code. */
 	for (uint64_t block = start / CHANGED_BLOCK_BYTES; block <= end / CHANGED_BLOCK_BYTES;
 		block++) {
 		if (resolver->changed_block_count == CHANGED_BLOCKS_MAX)
@@ -207,7 +207,7 @@ static int resolve_kernel(struct resolver *resolver, struct stack *stack)
 		if (stack->count > 0)
 			ip--; /* a return address */
 		if (!kernel_symbols_find(resolver->kernel, ip, &symbol)) {
-			/* Its address would tell nothing elsewhere, and KASLR's secret here. */
+			/* An address means nothing on another boot, and would leak KASLR here. */
 			push(stack, RESOLVED_SYNTHETIC, 0, "[kernel]");
 			continue;
 		}
@@ -226,8 +226,8 @@ static int resolve_kernel(struct resolver *resolver, struct stack *stack)
 }
 
 /*
- * The location of a file offset; `is_return` where it is behind the call. Returns 1, 0 where the
- * offset is in none of the file's code, or -errno.
+ * Pushes the location of a file offset; `is_return` if it points behind a call. Returns 1; 0 if the
+ * offset is not in the file's code; or -errno.
  */
 static int push_offset(struct resolver *resolver, struct stack *stack, uint32_t binary,
 	uint64_t offset, bool is_return)
@@ -277,7 +277,7 @@ static int push_jit(
 	return 1;
 }
 
-/* Code that the kernel puts into every process; its names are literals. */
+/* The name of code that the kernel maps into processes, a literal; NULL: it is other code. */
 static const char *kernel_page(const char *path)
 {
 	if (strcmp(path, "[vsyscall]") == 0)
@@ -285,7 +285,7 @@ static const char *kernel_page(const char *path)
 	return strcmp(path, "[uprobes]") == 0 ? "[uprobes]" : NULL;
 }
 
-/* Returns 1, 0 where no code can be at `ip`, or -errno. */
+/* Returns 1; 0 if no code can be at `ip`; or -errno. */
 static int push_ip(struct resolver *resolver, struct stack *stack, uint64_t ip, bool is_return)
 {
 	const struct raw_sample *sample = stack->sample;
@@ -334,8 +334,8 @@ static int push_user_frame(struct resolver *resolver, struct stack *stack,
 	return push_offset(resolver, stack, binary, frame->offset_or_ip, is_return);
 }
 
-/* Has /proc told of the process? Of one that the table knows of, if only of a later time, it would
- * tell nothing more. */
+/* Reads /proc for an unknown process; returns whether that worked. Skips a process that the table
+ * knows at any time, since /proc would add nothing. */
 static bool ask_of_process(struct resolver *resolver, pid_t pid, uint64_t time_ns)
 {
 	pid_t *refusal = &resolver->refusals[(uint32_t)pid % REFUSALS_MAX];
@@ -354,7 +354,8 @@ static bool ask_of_process(struct resolver *resolver, pid_t pid, uint64_t time_n
 	return r == 0;
 }
 
-/* A process that the side-band has not told of: it ran before, and the scan has missed it. */
+/* Does the table know the process? Tries /proc for one that no side-band event announced: it ran
+ * before, and the scan missed it. */
 static bool know_process(struct resolver *resolver, const struct stack *stack)
 {
 	pid_t pid = stack->process.pid;
@@ -365,7 +366,7 @@ static bool know_process(struct resolver *resolver, const struct stack *stack)
 		       process_table_has(resolver->processes, pid, time_ns));
 }
 
-/* Pushes the user's frames, and says why they end. */
+/* Pushes the user frames, and returns why they end. */
 static int resolve_user_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
@@ -403,8 +404,8 @@ static int resolve_user_frames(
 }
 
 /*
- * What has been resolved by build-ids is an answer. A raw stack is one as well if each of its
- * addresses was in a known mapping; if not, its build-ids may know better.
+ * May the result be cached? A stack with build-ids may. A raw stack may only if each address was in
+ * a known mapping; otherwise its build-ids may give a better result later.
  */
 static bool is_answer(const struct raw_sample *sample, enum resolver_cut cut)
 {
@@ -413,7 +414,7 @@ static bool is_answer(const struct raw_sample *sample, enum resolver_cut cut)
 	return sample->user_count > 0 || cut == RESOLVER_CUT_NONE || cut == RESOLVER_CUT_DEPTH;
 }
 
-/* Out of the cache, or resolved and put there. */
+/* Takes the frames from the cache, or resolves and caches them. */
 static int find_user_frames(struct resolver *resolver, struct stack *stack,
 	enum resolver_cut *ret_cut, bool *ret_lacks_build_ids)
 {
@@ -430,7 +431,7 @@ static int find_user_frames(struct resolver *resolver, struct stack *stack,
 
 	cached.version = process_table_version(
 		resolver->processes, stack->process.pid, sample->first_ns, &changed_ns);
-	/* As long as the mappings are now what they were when the sample was taken. */
+	/* Only if the mappings have not changed since the sample. */
 	is_cacheable = cached.ip_count > 0 && sample->first_ns > changed_ns;
 	if (sample->user_count == 0 && is_cacheable &&
 		stack_cache_find(resolver->stacks, &cached)) {
@@ -480,7 +481,7 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 	return RESOLVER_CUT_MISSING;
 }
 
-/* Returns 1, 0 where no code can be, or -errno. */
+/* Returns 1; 0 if no code can be there; or -errno. */
 static int push_walked_frame(struct resolver *resolver, struct stack *stack, uint64_t frame)
 {
 	bool is_return = !(frame & PILOTLIGHT_FRAME_EXACT);
@@ -488,7 +489,7 @@ static int push_walked_frame(struct resolver *resolver, struct stack *stack, uin
 
 	switch (frame >> PILOTLIGHT_FRAME_KIND_SHIFT) {
 	case PILOTLIGHT_FRAME_ADDRESS:
-		/* A frame of a file says all by itself. */
+		/* Only addresses need the process's mappings. */
 		if (!know_process(resolver, stack))
 			break;
 		return push_ip(resolver, stack, frame & PILOTLIGHT_FRAME_ADDRESS_MASK, is_return);
@@ -543,7 +544,7 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 		r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
 	if (r < 0)
 		return r;
-	/* The kernel has followed frame pointers, which nobody said there are. */
+	/* The kernel followed frame pointers, but the code may have none. */
 	if (cut == RESOLVER_CUT_NONE && sample->walker == PILOTLIGHT_WALKER_KERNEL &&
 		resolver->find_file)
 		cut = RESOLVER_CUT_NO_TABLE;

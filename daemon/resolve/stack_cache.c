@@ -124,7 +124,7 @@ int stack_cache_add(struct stack_cache *cache, const struct cached_stack *stack)
 		r = make_room(cache, stack);
 	}
 	if (r == -E2BIG)
-		return 0; /* longer than all there is room for */
+		return 0; /* too large even for an empty cache */
 	if (r < 0)
 		return r;
 	entry.first_ip = (uint32_t)cache->ip_count;

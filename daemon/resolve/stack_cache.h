@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * User stacks that have been resolved, by their raw addresses, their program image and the state
- * of its mappings: a stack that is seen in window after window is asked for its build-ids,
- * and looked up, once. Bounded (I4): when it is full it starts afresh. One owner, one thread.
+ * A cache of resolved user stacks, keyed by raw addresses, process image and the version of its
+ * mappings. A stack that recurs in many windows is resolved, and its build-ids captured, only once.
+ * Bounded (I4): a full cache is cleared. One owner, one thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct resolved_frame;
 
 struct stack_cache_limits {
 	size_t stacks;
-	size_t frames; /* of all stacks; raw addresses and resolved ones each */
+	size_t frames; /* of all stacks; the bound of raw addresses and of resolved frames each */
 };
 extern const struct stack_cache_limits stack_cache_default_limits;
 
@@ -27,7 +27,7 @@ int stack_cache_new(const struct stack_cache_limits *limits, struct stack_cache 
 void stack_cache_free(struct stack_cache *cache);
 DEFINE_CLEANUP(struct stack_cache, stack_cache_free);
 
-/* A stack as it is known by, and what became of it. */
+/* The key of a stack, and its resolved frames. */
 struct cached_stack {
 	struct pilotlight_process process;
 	uint64_t version; /* process_table_version() */
@@ -39,10 +39,10 @@ struct cached_stack {
 };
 
 /*
- * Fills in frames and cut of the stack with this version and these ips; they are borrowed until the
- * next change. False: not known.
+ * Fills in the frames and cut of the stack with this process, version and ips. The frames are
+ * borrowed until the next change. False: not cached.
  */
 bool stack_cache_find(const struct stack_cache *cache, struct cached_stack *stack);
 
-/* Remembers a copy, in place of what was known of the stack. Returns 0 or -ENOMEM. */
+/* Caches a copy, and replaces an older entry of the same key. Returns 0 or -ENOMEM. */
 int stack_cache_add(struct stack_cache *cache, const struct cached_stack *stack);

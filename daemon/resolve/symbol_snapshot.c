@@ -12,16 +12,16 @@
 enum {
 	SYMBOLS_MAX = 1 << 20,
 	NAME_BYTES_MAX = 64 << 20,
-	LAST_SYMBOL_BYTES = 64 * 1024, /* as far as an image's last symbol may reach */
+	LAST_SYMBOL_BYTES = 64 * 1024, /* maximum size of an image's last symbol */
 };
 
-/* The best first: what is chosen where several symbols have one address. */
+/* Selects the name if several symbols share an address; the best rank comes first. */
 enum rank {
 	RANK_GLOBAL,
 	RANK_WEAK,
 	RANK_LOCAL,
-	RANK_MARK,   /* the bounds of sections, which say nothing about the code */
-	RANK_BOUNDS, /* nameless: where text ends */
+	RANK_MARK,   /* bounds of sections, poor names for code */
+	RANK_BOUNDS, /* has no name; marks the end of text */
 };
 
 struct symbol {
@@ -29,7 +29,7 @@ struct symbol {
 	uint32_t name; /* offset in names */
 	uint16_t image;
 	uint8_t rank;
-	bool is_image; /* it is its image's start itself */
+	bool is_image; /* the symbol is an image by itself, and its start */
 };
 _Static_assert(sizeof(struct symbol) == 16, "there are some 200,000 of them");
 _Static_assert(KERNEL_IMAGES_MAX <= UINT16_MAX, "an image's id fits a symbol");
@@ -82,7 +82,7 @@ static enum rank rank_of(const struct kallsyms_line *line)
 	return line->type == 't' ? RANK_LOCAL : RANK_WEAK;
 }
 
-/* Memory that the kernel writes code to itself; its symbols have no module in common. */
+/* Is it code that the kernel generates at run time? Its symbols do not belong to a real module. */
 static bool is_written_at_run_time(const struct kallsyms_line *line)
 {
 	return (line->module_size == 3 && memcmp(line->module, "bpf", 3) == 0) ||
@@ -123,7 +123,7 @@ static int find_image(struct symbol_snapshot *snapshot, struct kernel_images *im
 	} else if (line->module_size > 0) {
 		r = find_module(snapshot, images, line, &image);
 	}
-	/* No image, no identity: then it only ends what is before it. */
+	/* Without an image a symbol has no identity; it only marks the end of the one before it. */
 	if (r == -E2BIG) {
 		symbol->rank = RANK_BOUNDS;
 		r = 0;
@@ -214,7 +214,7 @@ static void sort(struct symbol_snapshot *snapshot)
 		}
 }
 
-/* Images without a known start begin at their lowest symbol of code. */
+/* An image without a known start begins at its lowest text symbol. */
 static int find_starts(struct symbol_snapshot *snapshot)
 {
 	uint64_t kernel_start = snapshot->text_start ? snapshot->text_start : snapshot->stext_start;
@@ -259,7 +259,7 @@ static bool is_better(
 	return has_better_name(snapshot->names + a->name, snapshot->names + b->name);
 }
 
-/* One symbol an address, and of the bounds only those that end something. */
+/* Keeps one symbol an address, and only those bounds that follow a named symbol. */
 static void choose(struct symbol_snapshot *snapshot)
 {
 	struct symbol *symbols = snapshot->symbols;
@@ -272,8 +272,7 @@ static void choose(struct symbol_snapshot *snapshot)
 			next++)
 			if (is_better(snapshot, &symbols[next], &best))
 				best = symbols[next];
-		/* Below its image's start, as the code that sets up a module, it would have no
-		 * offset. */
+		/* A symbol below its image's start, such as a module's init code, has no offset. */
 		if (!best.is_image && best.address < snapshot->starts[best.image])
 			best.rank = RANK_BOUNDS;
 		if (best.rank != RANK_BOUNDS || (kept > 0 && symbols[kept - 1].rank != RANK_BOUNDS))
@@ -282,8 +281,7 @@ static void choose(struct symbol_snapshot *snapshot)
 	snapshot->count = kept;
 }
 
-/* Into memory of just that size: arrays grow to twice what they need, and many names were dropped.
- */
+/* Copies to exactly sized memory: arrays may be twice too large, and many names were dropped. */
 static int compact(struct symbol_snapshot *snapshot)
 {
 	_cleanup_free_ struct symbol *symbols = NULL;
@@ -330,7 +328,7 @@ int symbol_snapshot_seal(struct symbol_snapshot *snapshot)
 	return compact(snapshot);
 }
 
-/* How many symbols begin at or before `address`. */
+/* Counts the symbols at or before `address`. */
 static size_t count_up_to(const struct symbol_snapshot *snapshot, uint64_t address)
 {
 	size_t low = 0, high = snapshot->count;

@@ -45,7 +45,7 @@ int vdso_image_open(int *ret_fd, uint64_t *ret_mapping_bytes)
 	fd = memfd_create("vdso", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* What everybody may write to is not believed. */
+	/* The owner check refuses files that anyone may write to. */
 	if (fchmod(fd, S_IRUSR | S_IWUSR) < 0)
 		return -errno;
 	for (uint64_t at = start; at < end;) {

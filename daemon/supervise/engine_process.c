@@ -107,8 +107,8 @@ int engine_process_start(
 
 void engine_process_signal(const struct engine_process *engine, int signal_number)
 {
-	/* It cannot be another process, as the end of ours was not taken; one that has ended takes
-	 * no harm. */
+	/* The pid cannot be reused before we reap the engine, and a signal to a zombie is harmless.
+	 */
 	if (engine->pid > 0)
 		(void)pidfd_send_signal(engine->pidfd, signal_number, NULL, 0);
 }

@@ -20,7 +20,7 @@ static void raise_descriptor_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	/* What is too little shows where it is missing. */
+	/* If the limit stays too low, the open that exceeds it reports the error. */
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -77,7 +77,7 @@ void engine_servers_want(const struct engine_servers *servers, struct pollfd fds
 	};
 }
 
-/* Once an engine: what else comes late is like it. */
+/* Logs once an engine: further late files have the same cause. */
 static void tell_of_late_files(struct engine_servers *servers)
 {
 	const struct broker_server_counters *counters = broker_server_counters(servers->broker);

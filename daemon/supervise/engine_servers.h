@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the broker's process serves: files and children to one engine at a time, capture to whoever
- * comes next too. Files are opened by another process (broker/file_opener.h), so that one which
- * does not open holds up nothing here. One owner, one thread.
+ * The two servers of the broker's process. The broker server gives files and children to one
+ * engine and ends with it; the capture server outlives engines. Another process opens the files
+ * (broker/file_opener.h), so a blocked open() never blocks this process. One owner, one thread.
  */
 #pragma once
 
@@ -17,27 +17,28 @@ struct capture_server;
 enum { ENGINE_SERVERS = 2 };
 
 struct engine_servers {
-	struct capture_server *capture; /* for good */
-	struct broker_server *broker;	/* NULL: there is no engine, or it has closed its side */
-	struct file_opener_lost lost_openers; /* of the engines before */
+	struct capture_server *capture;	      /* outlives engines */
+	struct broker_server *broker;	      /* NULL: there is no engine, or it closed its end */
+	struct file_opener_lost lost_openers; /* from earlier engines */
 	bool has_capture_socket;
-	bool has_told; /* of this engine's files that do not open */
+	bool has_told; /* warned about a file system that blocks opens of this engine */
 };
 
-/* Lets this process have as many descriptors as it may: each CPU takes some. Returns 0 or -errno;
- * what is left is to be freed anyway. */
+/* Also raises the limit of open files to its maximum, since each CPU needs some. Returns 0 or
+ * -errno; call engine_servers_done() in both cases. */
 int engine_servers_init(struct engine_servers *servers);
 void engine_servers_done(struct engine_servers *servers);
 
-/* Serves an engine in the place of one that is gone. Takes those that become -1. Returns 0 or
- * -errno. */
+/* Serves a new engine in place of the last one. Sets each descriptor that it takes to -1. Returns 0
+ * or -errno. */
 int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd);
 
-/* The engine is gone: ends the children that it had, and keeps what capture has. */
+/* After an engine's end: ends its children, and keeps the capture server with its maps. */
 void engine_servers_disconnect(struct engine_servers *servers);
 
-/* What to poll for. */
+/* Fills in the descriptors to poll. */
 void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS]);
 
-/* Serves what poll() has found. A side that fails is closed, as one that the engine has closed. */
+/* Serves the requests that poll() reported. Closes a socket that fails or that the engine closed.
+ */
 void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS]);

@@ -6,11 +6,11 @@
 static const uint64_t pause_min_ns = NSEC_PER_SEC / 10;
 static const uint64_t pause_after_progress_max_ns = NSEC_PER_SEC;
 static const uint64_t pause_max_ns = 5ULL * NSEC_PER_SEC;
-/* An engine that has run for so long was sound. */
+/* An engine that ran this long was healthy: its end resets the backoff. */
 static const uint64_t sound_ns = 60ULL * NSEC_PER_SEC;
-/* One that wants another in its place sooner than that will want it for ever. */
+/* A renewal sooner than this would repeat for ever, so it gets a backoff. */
 static const uint64_t renewed_ns = NSEC_PER_SEC;
-/* For what it must say before it ends, after an abort; and to seal its window, when told to end. */
+/* The time to log a last message after SIGABRT, and to seal the window after SIGTERM. */
 static const uint64_t abort_patience_ns = NSEC_PER_SEC;
 static const uint64_t stop_patience_ns = 20ULL * NSEC_PER_SEC;
 
@@ -75,8 +75,7 @@ uint64_t engine_watch_ended(
 	return pause;
 }
 
-/* Until when the engine must have made progress; UINT64_MAX: it need not. One that is told to end
- * is timed by that. */
+/* The deadline for progress; UINT64_MAX: none. An engine that is ending has kill_ns instead. */
 static uint64_t progress_deadline_ns(const struct engine_watch *watch)
 {
 	if (!watch->patience_ns || !watch->progress_ns || watch->kill_ns ||
@@ -92,7 +91,7 @@ enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t 
 		return ENGINE_WATCH_START;
 	}
 	if (watch->kill_ns && watch->kill_ns <= now_ns) {
-		/* Again, should it take the kernel long to end it. */
+		/* Repeats the kill if the kernel takes long to end it. */
 		watch->kill_ns = now_ns + abort_patience_ns;
 		return ENGINE_WATCH_KILL;
 	}

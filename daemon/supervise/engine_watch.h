@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When an engine is to be killed, and when the next one is to be started: the times alone. All are
- * CLOCK_MONOTONIC in ns, with 0 for never.
+ * The timers of an engine: its progress timeout, its stop timeout, and the backoff before the next
+ * start. The watch only computes times; the supervisor kills and starts. All times are
+ * CLOCK_MONOTONIC in ns; 0 means never.
  */
 #pragma once
 
@@ -9,26 +10,25 @@
 #include <stdint.h>
 
 struct engine_watch {
-	uint64_t patience_ns; /* that it may go without progress; 0: for ever */
-	uint64_t progress_ns; /* the last one, or its start; 0: it does not run */
-	uint64_t kill_ns;     /* it was told to end, and has until then */
-	uint64_t start_ns;    /* of the next one */
-	uint64_t pause_ns;    /* before the next one after that, if it crashes too */
+	uint64_t patience_ns; /* progress timeout; 0: none */
+	uint64_t progress_ns; /* time of the last progress, or of the start; 0: not running */
+	uint64_t kill_ns;     /* deadline for the engine to end after SIGTERM or SIGABRT */
+	uint64_t start_ns;    /* when the next engine starts */
+	uint64_t pause_ns;    /* backoff after the next crash */
 	uint64_t stop_patience_ns;
-	bool has_progressed; /* the one that runs */
+	bool has_progressed; /* the current engine */
 };
 
 enum engine_watch_action {
 	ENGINE_WATCH_NOTHING,
-	ENGINE_WATCH_ABORT, /* it makes no progress: once, and then KILL */
-	ENGINE_WATCH_KILL,  /* it was told to end, and has not */
+	ENGINE_WATCH_ABORT, /* progress timed out; comes once, then KILL */
+	ENGINE_WATCH_KILL,  /* the engine missed its deadline to end */
 	ENGINE_WATCH_START,
 };
 
 /*
- * How long an engine may go without progress where the service's manager waits so long for the
- * service's: half of that, the other half is for the next one to begin. 0, as there is no such
- * manager: a minute.
+ * The progress timeout for a service manager's watchdog: half of it, which leaves the other half
+ * for the next engine to start. One minute if `watchdog_ns` is 0 (no watchdog).
  */
 uint64_t engine_watch_patience_ns(uint64_t watchdog_ns);
 
@@ -36,23 +36,23 @@ void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns);
 void engine_watch_started(struct engine_watch *watch, uint64_t now_ns);
 void engine_watch_progressed(struct engine_watch *watch, uint64_t now_ns);
 
-/* It could not make any for so long, as it was waiting for us. */
+/* Extends the progress deadline by time that the engine spent waiting for this process. */
 void engine_watch_held_up(struct engine_watch *watch, uint64_t duration_ns);
 
-/* It was told to end. */
+/* The engine got SIGTERM: starts its stop timeout. */
 void engine_watch_stopping(struct engine_watch *watch, uint64_t now_ns);
 
 /*
- * It has ended, after so long, of which nobody has to be told again. One that `is_renewed` is
- * followed at once, unless it did not last; a crash by a pause that grows until one of them lasts,
- * to a second after one that made progress, so that its history has no greater gap, and to five
- * after one that did not get so far. Returns the pause.
+ * The engine ended after `lived_ns`: schedules the next start, and returns the pause before it. An
+ * engine that `is_renewed` restarts at once if it ran for 1 s. After a crash the pause doubles from
+ * 100 ms. It stays at most 1 s if the engine made progress, which bounds the gap in the history,
+ * and at most 5 s otherwise. It resets after an engine that ran for a minute.
  */
 uint64_t engine_watch_ended(
 	struct engine_watch *watch, bool is_renewed, uint64_t lived_ns, uint64_t now_ns);
 
-/* What is due, of which the watch knows from then on that it was done. */
+/* Returns the action that is due and marks it done. */
 enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t now_ns);
 
-/* When something will be; UINT64_MAX: never. */
+/* When the next action is due; UINT64_MAX: never. */
 uint64_t engine_watch_next_ns(const struct engine_watch *watch);

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* For a child that was killed: one that is held by nobody ends in less. */
+/* How long to wait for a killed child. One that no file system blocks ends sooner. */
 enum { END_WAIT_MS = 500 };
 
 static _Noreturn void be_child(const char *name, int fd)
@@ -45,7 +45,7 @@ static int receive(int fd, int patience_ms, gid_t *ret_group)
 	return 0;
 }
 
-/* A name service that waits for a file system may not be free to end: it is left behind then. */
+/* A child that waits for a file system may ignore SIGKILL, so this leaves it behind. */
 static void end_child(pid_t child)
 {
 	_cleanup_close_ int pidfd = pidfd_open(child, 0);

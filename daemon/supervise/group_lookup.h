@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The number of a group by its name, for the process that has privileges: files are parsed and
- * libraries loaded for that (nss(5)) in a child that has none, and ends with its answer.
+ * Looks up a group's number by its name, for the privileged process. The lookup parses files and
+ * loads libraries (nss(5)), so it runs in a child without privileges.
  */
 #pragma once
 
 #include <sys/types.h>
 
 /*
- * For a process of one thread that does not ignore SIGCHLD. Returns 0; -ENOENT: there is no such
- * group, or who knows it has crashed; -ETIMEDOUT: no answer in `patience_ms`; or
- * -errno. A child that is killed and does not end, as a file system holds it, is left behind.
+ * The caller must have one thread and must not ignore SIGCHLD. Returns 0; -ENOENT if there is no
+ * such group, or if the child crashed; -ETIMEDOUT after `patience_ms`; or -errno. A killed child
+ * that a file system blocks is left behind.
  */
 int group_lookup(const char *name, int patience_ms, gid_t *ret_group);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libsystemd, loaded where there is a service manager or a journal to talk to
- * (base/shared_library.h): of the service's processes these are the broker and the engine. Its
- * functions are the members of a table, without sd_ before their names.
+ * libsystemd, loaded at run time (base/shared_library.h) by processes that talk to a service
+ * manager or a journal: the broker and the engine. Its functions are members of a table, named
+ * without their sd_ prefix.
  */
 #pragma once
 
 #include "base/fault.h"
 
-/* Where a message comes from is not of interest: it says what it is. */
+/* Omits CODE_FILE and the like: MESSAGE_ID identifies a message. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
@@ -21,8 +21,8 @@ struct libsystemd {
 	typeof(sd_watchdog_enabled) *watchdog_enabled;
 };
 
-/* Does nothing where it is loaded. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. One thread. */
+/* Loads it once. Returns 0, or -ELIBACC or -ELIBBAD with `fault`. Not thread-safe. */
 int libsystemd_load(struct fault *fault);
 
-/* NULL: it is not loaded. */
+/* NULL if it is not loaded. */
 const struct libsystemd *libsystemd(void);

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Where descriptors are put by while the numbers are filled. */
+/* The first number for temporary copies of descriptors. */
 enum { SPARE_NUMBER_MIN = ROLE_DESCRIPTOR_NUMBER_MAX + 1 };
 
 static int reset_signals(void)
@@ -20,14 +20,14 @@ static int reset_signals(void)
 	const struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
-	/* Of those that cannot be set there is nothing to set. */
+	/* Fails only for signals whose disposition cannot change. */
 	for (int number = 1; number < NSIG; number++)
 		(void)sigaction(number, &action, NULL);
 	(void)sigemptyset(&none);
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
 
-/* Standard input is of no use to a process without a terminal. */
+/* A process without a terminal has no use for standard input. */
 static int empty_standard_input(void)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -35,8 +35,8 @@ static int empty_standard_input(void)
 	return fd < 0 || dup2(fd, STDIN_FILENO) < 0 ? -errno : 0;
 }
 
-/* By way of spare numbers, as a wanted one may be that of another one to be passed on. `*error_fd`
- * moves out of the way too. */
+/* Copies descriptors to spare numbers first, since a target number may hold another source. Moves
+ * `*error_fd` out of the way too. */
 static int place_descriptors(const struct role_process_options *options, int *error_fd)
 {
 	bool is_taken[ROLE_DESCRIPTOR_NUMBER_MAX + 1] = { true, true, true };
@@ -58,11 +58,11 @@ static int place_descriptors(const struct role_process_options *options, int *er
 	for (int number = 0; number <= ROLE_DESCRIPTOR_NUMBER_MAX; number++)
 		if (!is_taken[number])
 			(void)close(number);
-	/* What of this program lacks O_CLOEXEC: the standard ones of a careless parent, say. */
+	/* Descriptors without O_CLOEXEC, for example those that a careless parent left open. */
 	return close_range(SPARE_NUMBER_MIN, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* In the new process: returns what failed, as -errno. */
+/* Runs in the new process. Returns -errno; on success it does not return. */
 static int become(const struct role_process_options *options, int *error_fd)
 {
 	int r;
@@ -83,7 +83,7 @@ static int become(const struct role_process_options *options, int *error_fd)
 	return -errno;
 }
 
-/* Returns what the process says of its start: nothing, once it has executed. */
+/* Returns 0 once exec() closed the pipe, or the error that the process sent. */
 static int wait_for_exec(int error_fd)
 {
 	ssize_t size;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * This program started anew in another role: in a session of its own, where a terminal's signals do
- * not reach it, with the signals' mask and dispositions as a program expects them, the standard
- * output and error of this process, and the descriptors it is given and no others. Nothing is kept:
- * the caller has the process's id, and waits for it.
+ * Starts this program again in another role. The new process has its own session, so a terminal's
+ * signals do not reach it. Its signal mask and dispositions are the defaults. It shares our
+ * standard output and error, and inherits only the given descriptors. The module keeps no state:
+ * the caller gets the process's id and must wait for it.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { ROLE_DESCRIPTOR_NUMBER_MAX = 15 };
 
-/* The process finds a copy of `fd` at `number`, 3 to ROLE_DESCRIPTOR_NUMBER_MAX. */
+/* The process inherits a copy of `fd` as `number`, 3 to ROLE_DESCRIPTOR_NUMBER_MAX. */
 struct role_descriptor {
 	int fd; /* borrowed */
 	int number;
@@ -25,15 +25,15 @@ struct role_process_options {
 	char *const *environment;
 	const struct role_descriptor *descriptors;
 	size_t descriptor_count;
-	/* Else it is this user with this group, and has no privilege from its first instruction on
-	 * (sandbox_drop_privileges_to()). */
+	/* False: the process runs as `user` and `group`, without privileges from its first
+	 * instruction on (sandbox_drop_privileges_to()). */
 	bool keeps_privileges;
 	uid_t user;
 	gid_t group;
 };
 
 /*
- * Waits for exec, and so returns what that, or dropping the privileges, failed with. Of a process
- * with one thread. Returns 0 or -errno.
+ * Waits until the process has called exec(). Returns 0, or -errno if the fork, a step before exec()
+ * or exec() itself failed. The caller must have one thread.
  */
 int role_process_start(const struct role_process_options *options, pid_t *ret_pid);

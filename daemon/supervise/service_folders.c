@@ -37,7 +37,7 @@ int service_folders_check(struct fault *fault)
 	return 0;
 }
 
-/* A variable may hold several folders, separated by colons: the first counts. */
+/* A variable may list several folders, separated by colons. The first one counts. */
 void service_folder_path(enum service_folder folder, char path[PATH_MAX])
 {
 	const char *value = getenv(folders[folder].variable);
@@ -90,7 +90,7 @@ static int give_to_group(const char *folder, const char *group, struct fault *fa
 		return 0;
 	if (r < 0)
 		return fault_set(fault, r, "cannot look up the group %s: %s", group, strerror(-r));
-	/* The set-group-ID bit: files made in it belong to the group, too. */
+	/* The set-group-ID bit gives new files in the folder to the group, too. */
 	if (fchown(fd, (uid_t)-1, number) < 0 || fchmod(fd, 02750) < 0)
 		return fault_set(fault, -errno, "cannot give the folder %s to the group %s: %s",
 			folder, group, strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service's folders: where the service manager says (systemd.exec(5), STATE_DIRECTORY and the
- * like), or at their usual places without one.
+ * The service's folders. The service manager names them in the environment (STATE_DIRECTORY and
+ * others, systemd.exec(5)); without it they have their default paths.
  */
 #pragma once
 
@@ -18,8 +18,9 @@ enum service_folder {
 };
 
 /*
- * Refuses a relative path in the environment: the system's folder was not meant then. Returns 0 or
- * -EINVAL with `fault`. The other functions do not check again.
+ * Refuses relative paths in the environment. Such a path asks for a folder other than the system's,
+ * so the default is no substitute. Returns 0, or -EINVAL with `fault`. The other functions do not
+ * check again.
  */
 int service_folders_check(struct fault *fault);
 
@@ -29,8 +30,9 @@ void service_folder_path(enum service_folder folder, char path[PATH_MAX]);
 int service_folder_make(const char *path, struct fault *fault);
 
 /*
- * Makes the runtime folder, if it is missing, with the group's number on it and on what is made in
- * it: the engine, which has no privileges, makes the socket there. Without such a group it is
- * private. Only for a process that may change groups. Returns 0 or -errno with `fault`.
+ * Makes the runtime folder if it is missing. A new folder, and the files made in it, belong to
+ * `group`, since the unprivileged engine makes its socket there. If there is no such group, only
+ * the owner can use the folder. The caller must be able to change groups. Returns 0, or -errno with
+ * `fault`.
  */
 int service_folders_make_runtime(const char *group, struct fault *fault);

@@ -37,7 +37,7 @@ int service_manager_take_sockets(struct fault *fault)
 		     : r;
 }
 
-/* One assignment, or several in lines. */
+/* `state`: assignments, one a line. */
 static void tell(const char *state)
 {
 	if (libsystemd())
@@ -51,7 +51,7 @@ void service_manager_ready(void)
 
 void service_manager_reloading(void)
 {
-	/* By which the manager tells the answer to its own signal from one to another's. */
+	/* The time tells the manager whether this answers its own signal or someone else's. */
 	if (libsystemd())
 		(void)libsystemd()->notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
 			clock_monotonic_ns() / NSEC_PER_USEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the service manager is told, as sd_notify(3) has it, by the main process of the service
- * alone. Without such a manager, or before service_manager_prepare(), nothing happens; what cannot
- * be told is lost, as there is nobody else to tell.
+ * Notifies the service manager (sd_notify(3)). Only the service's main process may do so. Without a
+ * manager, or before service_manager_prepare(), the functions do nothing. They ignore failed
+ * notifications, since only the manager could act on them.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 /*
- * Loads what it takes, where the environment tells of a manager. Returns 0, or -errno with `fault`:
- * the manager would wait in vain for a service that goes on without.
+ * Loads libsystemd if the environment names a manager. Returns 0, or -errno with `fault`. The
+ * service must then end, since the manager would wait in vain for its notifications.
  */
 int service_manager_prepare(struct fault *fault);
 
 /*
- * Prepares, too. Returns how many sockets the manager has handed over (sd_listen_fds(3)), from
- * SERVICE_MANAGER_LISTEN_FD on, and takes what tells of them out of the environment; or -errno with
- * `fault`.
+ * Takes the sockets that the manager passed (sd_listen_fds(3)) and removes their variables from the
+ * environment. Calls service_manager_prepare() first. Returns the number of sockets, which start at
+ * SERVICE_MANAGER_LISTEN_FD, or -errno with `fault`.
  */
 int service_manager_take_sockets(struct fault *fault);
 enum { SERVICE_MANAGER_LISTEN_FD = 3 };
@@ -29,14 +29,15 @@ void service_manager_ready(void);
 void service_manager_reloading(void);
 void service_manager_stopping(void);
 
-/* The watchdog is fed. */
+/* Feeds the watchdog. */
 void service_manager_progress(void);
 
-/* `text` may be anybody's: what could be taken for another assignment is made unreadable (I8). */
+/* `text` is untrusted: control characters, which could add another assignment, are replaced (I8).
+ */
 void service_manager_status(const char *text);
 
-/* How long the manager waits for progress; 0: for ever. */
+/* The manager's watchdog timeout; 0: none. */
 uint64_t service_manager_watchdog_ns(void);
 
-/* Is this variable of the environment, NAME=VALUE, meant for the main process and nobody else? */
+/* Is this environment variable, NAME=VALUE, meant for the service's main process alone? */
 bool service_manager_is_own_variable(const char *variable);

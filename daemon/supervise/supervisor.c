@@ -25,7 +25,7 @@ enum {
 	POLL_FDS = POLL_SERVERS + ENGINE_SERVERS
 };
 
-/* --- what is there from the first engine to the last --------------------------------------- */
+/* --- state that outlives an engine --------------------------------------------------------- */
 
 static void supervised_signals(sigset_t *ret_signals)
 {
@@ -35,7 +35,7 @@ static void supervised_signals(sigset_t *ret_signals)
 	(void)sigaddset(ret_signals, SIGHUP);
 }
 
-/* Without what is for the main process alone. */
+/* Omits the variables for the main process alone. */
 static int copy_environment(char ***ret_environment)
 {
 	size_t count = 0, kept = 0;
@@ -136,7 +136,7 @@ static void finish(struct supervisor *supervisor, int result)
 	supervisor->result = result;
 }
 
-/* `what` is a clause that says what became of the last one. */
+/* `what` is a clause that says how the last engine ended. */
 static void plan_next_engine(
 	struct supervisor *supervisor, bool is_renewed, uint64_t lived_ns, const char *what)
 {
@@ -184,7 +184,7 @@ static void judge_end(struct supervisor *supervisor, const struct engine_process
 	const int status = end->signal ? -1 : end->exit_status;
 	const bool has_failed =
 		status == PILOTLIGHT_ENGINE_EXIT_FAILED || status == PILOTLIGHT_ENGINE_EXIT_MISTAKE;
-	/* Somebody else has told it to end, who has no say in the service. */
+	/* EXIT_DONE without our SIGTERM: someone else signalled the engine. The service goes on. */
 	const bool is_renewed =
 		status == PILOTLIGHT_ENGINE_EXIT_RENEW || status == PILOTLIGHT_ENGINE_EXIT_DONE;
 	char what[128];
@@ -198,7 +198,7 @@ static void judge_end(struct supervisor *supervisor, const struct engine_process
 			log_warning("%s when it was told to end; the open window is lost", what);
 		finish(supervisor, 0);
 	} else {
-		/* What it failed of may pass, and the manager's restart would end the service. */
+		/* The failure may be temporary, and an expired watchdog would end the service. */
 		if (has_failed)
 			service_manager_progress();
 		plan_next_engine(supervisor, is_renewed, end->lived_ns, what);
@@ -213,7 +213,7 @@ static void take_end(struct supervisor *supervisor)
 
 	if (r == -EAGAIN)
 		return;
-	/* What it said last. */
+	/* The engine's last notices. */
 	supervisor_take_notices(supervisor);
 	engine_servers_disconnect(&supervisor->servers);
 	engine_process_free(TAKE_PTR(supervisor->engine));
@@ -223,7 +223,7 @@ static void take_end(struct supervisor *supervisor)
 		judge_end(supervisor, &end);
 }
 
-/* --- what the service is told -------------------------------------------------------------- */
+/* --- signals and timers -------------------------------------------------------------------- */
 
 static void stop(struct supervisor *supervisor)
 {
@@ -244,7 +244,7 @@ static void take_signals(struct supervisor *supervisor)
 {
 	struct signalfd_siginfo info;
 
-	/* Each is pending once at most, so that these are few. */
+	/* Each signal is pending at most once, which bounds this loop. */
 	while (!supervisor->is_over &&
 		read(supervisor->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo != SIGHUP)
@@ -299,7 +299,7 @@ static int wait_for_anything(struct supervisor *supervisor, struct pollfd fds[PO
 	};
 	if (ppoll(fds, POLL_FDS, &timeout, NULL) >= 0)
 		return 0;
-	/* Then nothing is ready, whatever is there. */
+	/* After a failure nothing is ready, whatever revents says. */
 	for (size_t i = 0; i < POLL_FDS; i++)
 		fds[i].revents = 0;
 	return errno == EINTR ? 0 : -errno;
@@ -313,7 +313,7 @@ static int run_once(struct supervisor *supervisor)
 
 	if (r < 0)
 		return r;
-	/* While programs are loaded the engine waits for us, not we for it. */
+	/* The engine waits for us while we load programs; do not count that against it. */
 	before_ns = clock_monotonic_ns();
 	engine_servers_run(&supervisor->servers, &fds[POLL_SERVERS]);
 	engine_watch_held_up(&supervisor->watch, clock_monotonic_ns() - before_ns);

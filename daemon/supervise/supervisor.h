@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The broker's process: what holds the privileges, and the BPF programs and maps. It serves an
- * engine's requests (broker/broker_server.h, capture/capture_server.h), starts the children that
- * the engine may not start itself, and as a service starts the engine, and another one when that is
- * gone: the maps live on meanwhile, and what is in them is drained by the next. It reads no file
- * but its own state from the kernel (I6). One owner, one thread.
+ * The supervisor runs in the broker's process, which holds the privileges and the BPF programs and
+ * maps. It serves an engine's requests (broker/broker_server.h, capture/capture_server.h) and
+ * starts the children that the engine may not start itself. As a service it also starts the engine,
+ * and restarts it after it ends. The maps outlive an engine, so the next one drains what the last
+ * one left in them. This process reads no file but its own state from the kernel (I6). One owner,
+ * one thread.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers at which an engine finds what it is given. */
+/* The descriptor numbers of an engine. */
 enum {
 	ENGINE_BROKER_FD = 3,
 	ENGINE_CAPTURE_FD = 4,
@@ -25,43 +26,44 @@ enum {
 };
 
 struct supervisor_options {
-	/* The engine: this program with these arguments; the environment is this process's, but for
-	 * what the service manager means for the main process alone. */
+	/* The engine is this program with these arguments. It inherits the environment, without the
+	 * variables that the service manager sets for the main process alone. */
 	char *const *engine_arguments;
 	const char *program;   /* NULL: /proc/self/exe; another one in tests */
 	const int *listen_fds; /* borrowed; handed to every engine */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
-	const char *user;      /* the engine's, where we are root; NULL: it stays who we are */
+	const char *user;      /* the engine's, if we are root; NULL: the same user as ours */
 };
 
 /*
- * Runs the service until SIGTERM or SIGINT, which goes to the engine as SIGTERM and is waited for:
- * for 20 s, or until the signal comes again, then it is killed. SIGHUP is passed on too, to an
- * engine that is not ready yet once it is. The signals are blocked and waited for meanwhile; no
- * other thread may run, and nobody else wait for children (waitpid(-1)).
+ * Runs the service until SIGTERM or SIGINT.
  *
- * An engine begins in a session of its own, as that user, with no capability, and with no way to
- * one (sandbox_drop_privileges_to(), which it must call again for itself, as exec undoes a part:
- * that other processes of its user may not look into it; then sandbox_die_with_parent() of
- * ENGINE_NOTICE_FD). Its standard input is /dev/null, its output and error are ours. Its listening
- * sockets are those from ENGINE_LISTEN_FD up to the first number that is not open.
+ * Signals: SIGTERM and SIGINT reach the engine as SIGTERM. It is killed if it does not end within
+ * 20 s, or at the second signal. SIGHUP is forwarded once the engine is ready. The three signals
+ * are blocked meanwhile and read from a signalfd. No other thread may run, and no other code may
+ * wait for every child (waitpid(-1)).
  *
- * The service manager is told what the engine tells (sd_notify(3)), 64 notices a second at most;
- * what it sends beyond that waits in its socket, so it must send without waiting. The manager's
- * watchdog is fed with the engine's progress alone; an engine that makes none for half of the
- * manager's time, from its start on, is killed by SIGABRT, and by SIGKILL a second later. What it
- * waits for this process does not count.
+ * The engine: it starts in its own session, as `user`, and can never gain a capability
+ * (sandbox_drop_privileges_to()). It must repeat that call, since exec() lets other processes of
+ * its user inspect it again. Then it calls sandbox_die_with_parent() with ENGINE_NOTICE_FD. Its
+ * standard input is /dev/null; its output and error are ours. Its listening sockets start at
+ * ENGINE_LISTEN_FD and end before the first number that is not open.
  *
- * An engine that crashes is followed by another after 100 ms, then 200 ms, ... 5 s, or 1 s where
- * it had been ready, until one has run for a minute. One that ends with
- * PILOTLIGHT_ENGINE_EXIT_RENEW is followed at once, if it has run for a second; so is one that ends
- * with PILOTLIGHT_ENGINE_EXIT_DONE while nobody has told the service to end. One that ends with
- * PILOTLIGHT_ENGINE_EXIT_FAILED or PILOTLIGHT_ENGINE_EXIT_MISTAKE ends the service if none has ever
- * been ready; else it is followed as after a crash, for as long as it takes, and the manager's
- * watchdog is fed.
+ * Notices: the supervisor forwards the engine's notices to the service manager (sd_notify(3)), at
+ * most 64 a second. Further ones stay queued in the socket, so the engine must send without
+ * blocking. Only the engine's progress feeds the manager's watchdog. An engine without progress for
+ * half of the watchdog's timeout, counted from its start, gets SIGABRT, and SIGKILL a second later.
+ * Time that the engine waits for this process does not count.
  *
- * Returns 0; with `fault`, as no engine could begin: -EBADMSG where it was a mistake, else
- * -ECANCELED; or -errno with `fault`: the first engine cannot be started, or this process not go
- * on.
+ * Restarts: after a crash the next engine starts after a backoff of 100 ms, then 200 ms, up to 5 s,
+ * or up to 1 s if the engine had been ready. The backoff resets once an engine has run for a
+ * minute. PILOTLIGHT_ENGINE_EXIT_RENEW restarts at once if the engine ran for at least a second; so
+ * does PILOTLIGHT_ENGINE_EXIT_DONE unless the service is stopping. PILOTLIGHT_ENGINE_EXIT_FAILED
+ * and PILOTLIGHT_ENGINE_EXIT_MISTAKE end the service if no engine was ever ready. Otherwise they
+ * count as crashes, retried without limit, and feed the manager's watchdog.
+ *
+ * Returns 0, or -errno with `fault`. -EBADMSG: an engine ended with MISTAKE before any was ready.
+ * -ECANCELED: it ended with FAILED. Other errors: the first engine cannot be started, or this
+ * process cannot continue.
  */
 int supervisor_run(const struct supervisor_options *options, struct fault *fault);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * A sound engine sends a few in a second. One that sends more is left to wait, so that neither this
- * process nor the service manager is kept busy by it.
+ * A healthy engine sends a few notices a second. The limit keeps a compromised engine from loading
+ * this process and the service manager.
  */
 enum { NOTICES_PER_S_MAX = 64 };
 
@@ -31,7 +31,7 @@ static void take_ready(struct supervisor *supervisor)
 	supervisor->is_ready = supervisor->was_ever_ready = true;
 	engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
 	service_manager_ready();
-	/* It may have read the configuration before it was changed. */
+	/* The engine may have read the configuration before SIGHUP came. */
 	if (supervisor->owes_reload)
 		engine_process_signal(supervisor->engine, SIGHUP);
 	supervisor->owes_reload = false;
@@ -91,7 +91,7 @@ void supervisor_take_notices(struct supervisor *supervisor)
 void supervisor_reload(struct supervisor *supervisor)
 {
 	supervisor->owes_reloading = true;
-	/* Before it is ready, SIGHUP might end it. */
+	/* Before the engine is ready, SIGHUP might end it. */
 	supervisor->owes_reload = !supervisor->engine || !supervisor->is_ready;
 	if (!supervisor->owes_reload)
 		engine_process_signal(supervisor->engine, SIGHUP);

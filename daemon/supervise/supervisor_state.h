@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the supervisor knows while it runs; for the files of its own alone. */
+/* The state of a running supervisor, private to supervisor*.c. */
 #pragma once
 
 #include "base/fault.h"
@@ -15,34 +15,34 @@ struct supervisor {
 	struct engine_process_options engine_options;
 	struct engine_servers servers;
 	struct engine_watch watch;
-	struct engine_process *engine; /* NULL between two */
-	char **environment;	       /* the array is owned, the strings are the process's */
+	struct engine_process *engine; /* NULL between two engines */
+	char **environment;	       /* owned array of borrowed strings (environ) */
 	int signal_fd;
 
-	bool is_ready;	     /* the engine: signals find a handler */
-	bool was_ever_ready; /* this one or one before it: the service works here */
-	bool owes_reload;    /* it is to be told, once it is ready */
-	bool owes_reloading; /* the manager waits to be told that it reloads */
-	bool has_warned;     /* of this engine's notices */
+	bool is_ready;	     /* the engine handles signals now */
+	bool was_ever_ready; /* this engine or an earlier one: the service works here */
+	bool owes_reload;    /* send SIGHUP once the engine is ready */
+	bool owes_reloading; /* the manager waits for RELOADING=1 */
+	bool has_warned;     /* about malformed notices of this engine */
 	bool is_stopping;
 	bool is_over;
-	int result; /* once it is over */
+	int result; /* valid once is_over */
 
-	/* Notices that were looked at in the second that began then. */
+	/* The rate limit: notices received in the second that began at notices_since_ns. */
 	uint64_t notices_since_ns;
 	unsigned int notice_count;
 };
 
-/* Tells the service manager what the engine tells. */
+/* Forwards the engine's notices to the service manager. */
 void supervisor_take_notices(struct supervisor *supervisor);
 
-/* May the engine speak now? Until `ret_next_ns` it may not. */
+/* Does the rate limit allow another notice now? False: not before `*ret_next_ns`. */
 bool supervisor_hears_notices(
 	struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns);
 
-/* SIGHUP came. */
+/* Handles SIGHUP. */
 void supervisor_reload(struct supervisor *supervisor);
 
-/* For a manager that waits for a reload, of an engine that is gone: the next one reads the
- * configuration anyway. */
+/* Answers a pending reload after the engine ended. The next engine reads the configuration anyway,
+ * and the manager must not keep waiting. */
 void supervisor_settle_reload(struct supervisor *supervisor);
