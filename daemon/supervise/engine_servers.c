@@ -96,8 +96,9 @@ void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[
 		r = broker_server_run(servers->broker);
 		tell_of_late_files(servers);
 		if (r < 0 && r != -EPIPE)
-			log_error("the engine's requests for files cannot be received: %s; it is "
-				  "served no more",
+			log_error(
+				"cannot receive the engine's requests for files: %s; serving it no "
+				"longer",
 				strerror(-r));
 		if (r < 0)
 			broker_server_free(TAKE_PTR(servers->broker));
@@ -105,8 +106,9 @@ void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[
 	if (fds[CAPTURE].revents && servers->has_capture_socket) {
 		r = capture_server_run(servers->capture);
 		if (r < 0 && r != -EPIPE)
-			log_error("the engine's requests to capture cannot be received: %s; it is "
-				  "served no more",
+			log_error("cannot receive the engine's requests to capture: %s; serving it "
+				  "no "
+				  "longer",
 				strerror(-r));
 		if (r < 0)
 			servers->has_capture_socket = false;

@@ -75,8 +75,8 @@ void supervisor_take_notices(struct supervisor *supervisor)
 		}
 		if (r == -EBADMSG) {
 			if (!supervisor->has_warned)
-				log_warning("the engine has sent a notice that makes no sense; "
-					    "such are passed over");
+				log_warning("ignoring an invalid notice of the engine, and all "
+					    "further ones");
 			supervisor->has_warned = true;
 			continue;
 		}
