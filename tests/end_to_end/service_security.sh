@@ -12,7 +12,7 @@ need_service
 need_commands curl setpriv
 
 intruder=$workloads/intruder
-symbol_stages='extract symbol symbolize jit process store resolve query render export serve'
+symbol_stages='dwarf extract symbol symbolize jit process store resolve query render export serve'
 
 # --- intruders ---------------------------------------------------------------------------------
 

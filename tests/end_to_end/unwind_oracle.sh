@@ -108,12 +108,12 @@ for dwarfdump in llvm-dwarfdump-14 llvm-dwarfdump ''; do
 	! has "$dwarfdump" || break
 done
 [ -n "$dwarfdump" ] || skip_all 'no llvm-dwarfdump'
-for archive in extract symbol base; do
+for archive in extract dwarf symbol base; do
 	[ -e "$archives/$archive.a" ] || { echo "Bail out! no $archives/$archive.a: make"; exit 1; }
 done
 
 gcc -std=gnu17 -O2 -D_GNU_SOURCE -iquote "$root/daemon" -iquote "$root/include" \
-	"$here/unwind_oracle_rows.c" "$archives"/{extract,symbol,base}.a \
+	"$here/unwind_oracle_rows.c" "$archives"/{extract,dwarf,symbol,base}.a \
 	-lxxhash -lz -ldw -lelf -llzma -l:libiberty.a -lmd -lm -o "$tmp/rows" ||
 	{ echo "Bail out! unwind_oracle_rows.c does not compile"; exit 1; }
 write_program
