@@ -111,6 +111,12 @@ static uint64_t newest_ns(const struct code_store *store)
 	return time_ns;
 }
 
+/* Facts before this are incomplete, and the newest one is among them. */
+static uint64_t after(uint64_t time_ns)
+{
+	return time_ns < UINT64_MAX ? time_ns + 1 : time_ns;
+}
+
 static int fill(struct code_plan *plan, uint64_t horizon_ns, unsigned level, uint32_t *ids)
 {
 	size_t code, before;
@@ -125,7 +131,7 @@ static int fill(struct code_plan *plan, uint64_t horizon_ns, unsigned level, uin
 	/* Else every fact is still there, and a late one is not taken for the rest of its history.
 	 */
 	if (plan->history_dropped > 0)
-		plan->history_ns = newest_ns(plan->store);
+		plan->history_ns = after(newest_ns(plan->store));
 	if (r < 0 || level < CODE_LEVEL_OLDEST)
 		return r;
 	level -= CODE_LEVEL_OLDEST;
