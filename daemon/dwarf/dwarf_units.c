@@ -73,9 +73,10 @@ static const uint8_t *find_header(const struct dwarf_units *units, const uint8_t
 	return low > 0 ? units->headers[low - 1] : NULL;
 }
 
+/* A table that was forgotten still has its memory. */
 static size_t item_count(const struct dwarf_abbreviations *table)
 {
-	return table->count + table->spec_count;
+	return table->capacity + table->spec_capacity;
 }
 
 static int load(struct dwarf_units *units, struct dwarf_unit *unit)
