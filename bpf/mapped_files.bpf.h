@@ -39,9 +39,9 @@ static __always_inline __u64 cpu_time_ns(struct task_struct *task)
 static __always_inline __u64 use_ppm(
 	struct task_struct *task, const struct pilotlight_process *process)
 {
-	__u64 age_us = (bpf_ktime_get_boot_ns() - process->start_ns) / 1000;
+	__u64 age_ms = (bpf_ktime_get_boot_ns() - process->start_ns) / 1000000;
 
-	return cpu_time_ns(task) * 1000 / (age_us + 1);
+	return cpu_time_ns(task) / (age_ms + 1);
 }
 
 /* `request` holds the process, and zeros otherwise. */
