@@ -270,6 +270,10 @@ static int prepare_unwinding(struct pipeline *pipeline)
 			strerror(-r));
 		return 0;
 	}
+	/* A mapping may be younger than the last reading and still be listed. */
+	r = pipeline_read_sideband(pipeline);
+	if (r < 0)
+		return r;
 	return unwinding_prepare(pipeline->unwinding, clock_monotonic_ns() + patience_ns);
 }
 
