@@ -148,7 +148,7 @@ static void ends_are_explained(void **state)
 	}
 }
 
-static void what_is_too_long_is_not_asked(void **state)
+static void oversized_requests_are_refused(void **state)
 {
 	char path[ANSWER_PATH_BYTES + 1];
 	struct answer_job *job = NULL;
@@ -169,7 +169,7 @@ static void what_is_too_long_is_not_asked(void **state)
 	assert_null(job);
 }
 
-static void one_that_is_freed_is_ended(void **state)
+static void freeing_a_job_kills_its_process(void **state)
 {
 	struct answer_job *job = NULL;
 	char path[] = "/tmp/answer-job-XXXXXX", fifo[64], what[96];
@@ -227,8 +227,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_refusal_is_a_text),
 		cmocka_unit_test(replies_that_make_no_sense_are_not_believed),
 		cmocka_unit_test(ends_are_explained),
-		cmocka_unit_test(what_is_too_long_is_not_asked),
-		cmocka_unit_test(one_that_is_freed_is_ended),
+		cmocka_unit_test(oversized_requests_are_refused),
+		cmocka_unit_test(freeing_a_job_kills_its_process),
 		cmocka_unit_test(failing_allocations_start_nothing),
 	};
 

@@ -9,7 +9,7 @@
 
 #include <dirent.h>
 
-static void what_there_is_is_told(void **state)
+static void the_index_lists_the_routes(void **state)
 {
 	struct engine engine;
 
@@ -21,7 +21,7 @@ static void what_there_is_is_told(void **state)
 	end_engine(&engine);
 }
 
-static void the_status_is_told_in_three_ways(void **state)
+static void the_status_has_three_formats(void **state)
 {
 	struct engine engine;
 
@@ -258,8 +258,8 @@ static void profiles_that_are_answered_are_logged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_there_is_is_told),
-		cmocka_unit_test(the_status_is_told_in_three_ways),
+		cmocka_unit_test(the_index_lists_the_routes),
+		cmocka_unit_test(the_status_has_three_formats),
 		cmocka_unit_test(counters_are_the_servers),
 		cmocka_unit_test(refusals_do_not_fill_the_log),
 		cmocka_unit_test(profiles_that_are_answered_are_logged),

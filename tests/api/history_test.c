@@ -67,7 +67,7 @@ static void a_profile_comes_out_of_the_history(void **state)
 }
 
 /* What a new profile's first and last nanosecond rest upon. */
-static void a_window_that_ends_where_one_asks_from_is_not_in_it(void **state)
+static void a_window_that_ends_at_the_start_is_excluded(void **state)
 {
 	struct engine engine;
 	char target[512], *reply;
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_comes_out_of_the_history),
-		cmocka_unit_test(a_window_that_ends_where_one_asks_from_is_not_in_it),
+		cmocka_unit_test(a_window_that_ends_at_the_start_is_excluded),
 		cmocka_unit_test(every_format_comes_whole),
 	};
 

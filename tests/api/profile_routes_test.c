@@ -43,7 +43,7 @@ static void a_profile_is_made_by_a_process(void **state)
 	end_engine(&engine);
 }
 
-static void what_a_process_refuses_is_told(void **state)
+static void errors_of_an_answer_process_are_reported(void **state)
 {
 	struct engine engine;
 
@@ -137,7 +137,7 @@ static void without_a_history_there_is_none(void **state)
 
 /* --- sealing --- */
 
-static void what_is_not_sealed_is_waited_for(void **state)
+static void unsealed_history_is_awaited(void **state)
 {
 	struct engine engine;
 	uint64_t before_ns = clock_realtime_ns();
@@ -189,7 +189,7 @@ static void a_history_that_is_not_sealed_serves_as_it_is(void **state)
 	end_engine(&engine);
 }
 
-static void what_is_sealed_is_not_waited_for(void **state)
+static void sealed_history_is_answered_at_once(void **state)
 {
 	static const struct {
 		const char *target;
@@ -312,7 +312,7 @@ static void users_take_turns(void **state)
 	end_engine(&engine);
 }
 
-static void who_is_gone_is_forgotten(void **state)
+static void queries_of_disconnected_clients_are_cancelled(void **state)
 {
 	char target[256];
 	struct engine engine;
@@ -364,7 +364,7 @@ static void time_is_bounded(void **state)
 	end_engine(&engine);
 }
 
-static void a_queue_that_does_not_move_is_told_of(void **state)
+static void a_query_can_time_out_in_the_queue(void **state)
 {
 	struct engine engine;
 	int fd, queued_fd;
@@ -387,7 +387,7 @@ static void use_no_program(struct api_options *options)
 	options->program = "/nothing/here";
 }
 
-static void processes_that_cannot_be_started_are_told_of(void **state)
+static void processes_that_cannot_start_are_reported(void **state)
 {
 	struct engine engine;
 
@@ -596,20 +596,20 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_is_made_by_a_process),
-		cmocka_unit_test(what_a_process_refuses_is_told),
+		cmocka_unit_test(errors_of_an_answer_process_are_reported),
 		cmocka_unit_test(unknown_parameters_are_named),
 		cmocka_unit_test(unread_answers_leave_less_room),
 		cmocka_unit_test(without_a_history_there_is_none),
-		cmocka_unit_test(what_is_not_sealed_is_waited_for),
+		cmocka_unit_test(unsealed_history_is_awaited),
 		cmocka_unit_test(a_history_that_is_not_sealed_serves_as_it_is),
-		cmocka_unit_test(what_is_sealed_is_not_waited_for),
+		cmocka_unit_test(sealed_history_is_answered_at_once),
 		cmocka_unit_test(a_clock_that_was_set_back_is_not_believed),
 		cmocka_unit_test(so_many_run_at_a_time),
 		cmocka_unit_test(users_take_turns),
-		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(queries_of_disconnected_clients_are_cancelled),
 		cmocka_unit_test(time_is_bounded),
-		cmocka_unit_test(a_queue_that_does_not_move_is_told_of),
-		cmocka_unit_test(processes_that_cannot_be_started_are_told_of),
+		cmocka_unit_test(a_query_can_time_out_in_the_queue),
+		cmocka_unit_test(processes_that_cannot_start_are_reported),
 		cmocka_unit_test(a_broker_without_room_is_asked_again),
 		cmocka_unit_test(an_api_may_end_before_its_answers),
 		cmocka_unit_test(a_new_profile_has_just_its_time),

@@ -44,7 +44,7 @@ static void order_of(struct api *api, const struct query *queries, char *order)
 	}
 }
 
-static void one_user_comes_in_order(void **state)
+static void queries_of_one_user_run_in_order(void **state)
 {
 	struct api api = { 0 };
 	struct query queries[5] = { 0 };
@@ -60,7 +60,7 @@ static void one_user_comes_in_order(void **state)
 	assert_string_equal(order, "01234");
 }
 
-static void others_do_not_wait_behind_one_that_asks_for_many(void **state)
+static void users_take_turns(void **state)
 {
 	struct api api = { 0 };
 	struct query queries[8] = { 0 };
@@ -82,7 +82,7 @@ static void others_do_not_wait_behind_one_that_asks_for_many(void **state)
 }
 
 /* Having been away does not save up turns. */
-static void who_was_away_has_no_credit(void **state)
+static void idle_users_save_up_no_turns(void **state)
 {
 	struct api api = { 0 };
 	struct query queries[6] = { 0 };
@@ -121,9 +121,9 @@ static void users_of_tcp_are_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_user_comes_in_order),
-		cmocka_unit_test(others_do_not_wait_behind_one_that_asks_for_many),
-		cmocka_unit_test(who_was_away_has_no_credit),
+		cmocka_unit_test(queries_of_one_user_run_in_order),
+		cmocka_unit_test(users_take_turns),
+		cmocka_unit_test(idle_users_save_up_no_turns),
 		cmocka_unit_test(users_of_tcp_are_addresses),
 	};
 

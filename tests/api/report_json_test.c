@@ -27,7 +27,7 @@ static char *group_of(const char *text, const char *group)
 	return strndup(start, (size_t)(end - start) + 1);
 }
 
-static void every_number_is_told_once(void **state)
+static void every_number_appears_once(void **state)
 {
 	struct report report;
 	char *text;
@@ -105,7 +105,7 @@ static void processes_are_a_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_number_is_told_once),
+		cmocka_unit_test(every_number_appears_once),
 		cmocka_unit_test(names_have_units),
 		cmocka_unit_test(processes_are_a_list),
 	};

@@ -133,7 +133,7 @@ static void the_text_is_of_the_format(void **state)
 	free(text);
 }
 
-static void numbers_are_told_in_base_units(void **state)
+static void metrics_have_base_units(void **state)
 {
 	struct report report;
 	char *text;
@@ -248,7 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_is_of_the_format),
-		cmocka_unit_test(numbers_are_told_in_base_units),
+		cmocka_unit_test(metrics_have_base_units),
 		cmocka_unit_test(costs_that_are_no_numbers_are_nothing),
 		cmocka_unit_test(fields_are_each_of_their_own),
 		cmocka_unit_test(promtool_has_no_complaint),

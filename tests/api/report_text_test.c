@@ -51,7 +51,7 @@ static void a_service_that_is_well_says_so(void **state)
 	free(text);
 }
 
-static void what_is_wrong_comes_first(void **state)
+static void problems_come_first(void **state)
 {
 	struct report report;
 	struct service_status *s = &report.service;
@@ -105,7 +105,7 @@ static void a_history_that_lags_is_wrong(void **state)
 	free(text);
 }
 
-static void losses_are_told_by_reason(void **state)
+static void losses_are_listed_by_reason(void **state)
 {
 	struct report report;
 	struct accounts *accounts = &report.service.accounts;
@@ -175,7 +175,7 @@ static void the_greatest_jit_processes_are_named(void **state)
 	free(text);
 }
 
-static void what_there_is_nothing_of_is_said_so(void **state)
+static void missing_facts_have_words(void **state)
 {
 	struct report report = { 0 };
 	char *text;
@@ -203,12 +203,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_service_that_is_well_says_so),
-		cmocka_unit_test(what_is_wrong_comes_first),
+		cmocka_unit_test(problems_come_first),
 		cmocka_unit_test(a_history_that_lags_is_wrong),
-		cmocka_unit_test(losses_are_told_by_reason),
+		cmocka_unit_test(losses_are_listed_by_reason),
 		cmocka_unit_test(a_lowered_rate_is_explained),
 		cmocka_unit_test(the_greatest_jit_processes_are_named),
-		cmocka_unit_test(what_there_is_nothing_of_is_said_so),
+		cmocka_unit_test(missing_facts_have_words),
 	};
 
 	if (setenv("TZ", "UTC", 1) < 0)

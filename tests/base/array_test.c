@@ -37,7 +37,7 @@ static void elements_survive_growth(void **state)
 	free(numbers);
 }
 
-static void room_that_is_there_is_kept(void **state)
+static void existing_capacity_is_kept(void **state)
 {
 	uint64_t *numbers = NULL;
 	size_t capacity = 0;
@@ -109,7 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_survive_growth),
-		cmocka_unit_test(room_that_is_there_is_kept),
+		cmocka_unit_test(existing_capacity_is_kept),
 		cmocka_unit_test(limit_is_kept_and_reached),
 		cmocka_unit_test(sizes_do_not_wrap),
 		cmocka_unit_test(failing_allocation_leaves_the_array_whole),

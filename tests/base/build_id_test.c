@@ -50,7 +50,7 @@ static void padded_ids_equal_short_ones(void **state)
 	assert_false(build_id_equal(&other_id, &padded_id));
 }
 
-static void no_id_equals_no_id_only(void **state)
+static void an_empty_id_equals_only_an_empty_id(void **state)
 {
 	const uint8_t zeros[BUILD_ID_BYTES] = { 0 };
 	struct build_id none, zero_id;
@@ -83,7 +83,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_checked),
 		cmocka_unit_test(padded_ids_equal_short_ones),
-		cmocka_unit_test(no_id_equals_no_id_only),
+		cmocka_unit_test(an_empty_id_equals_only_an_empty_id),
 		cmocka_unit_test(hex_is_lower_case),
 	};
 

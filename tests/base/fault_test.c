@@ -21,7 +21,7 @@ static void the_text_nearest_to_the_cause_stays(void **state)
 	assert_string_equal(fault.text, "no file 'a' (7)");
 }
 
-static void nobody_need_ask_for_the_text(void **state)
+static void the_text_is_optional(void **state)
 {
 	(void)state;
 	assert_int_equal(fault_set(NULL, -EPERM, "%s", "unread"), -EPERM);
@@ -47,7 +47,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_nearest_to_the_cause_stays),
-		cmocka_unit_test(nobody_need_ask_for_the_text),
+		cmocka_unit_test(the_text_is_optional),
 		cmocka_unit_test(long_texts_are_cut),
 	};
 

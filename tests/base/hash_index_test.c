@@ -81,7 +81,7 @@ static void an_empty_index_finds_nothing(void **state)
 	hash_index_done(&index);
 }
 
-static void growth_is_foretold(void **state)
+static void a_full_index_grows_on_the_next_reserve(void **state)
 {
 	struct hash_index index = { 0 };
 	bool has_grown = false;
@@ -150,7 +150,7 @@ static void failing_allocations_leave_the_index_whole(void **state)
 	hash_index_done(&index);
 }
 
-static void hashes_tell_their_inputs_apart(void **state)
+static void different_inputs_have_different_hashes(void **state)
 {
 	(void)state;
 	assert_int_equal(hash_bytes("main", 4), hash_bytes("mainly", 4));
@@ -169,10 +169,10 @@ int main(void)
 		cmocka_unit_test(elements_are_found_and_others_not),
 		cmocka_unit_test(equal_hashes_are_told_apart_by_their_keys),
 		cmocka_unit_test(an_empty_index_finds_nothing),
-		cmocka_unit_test(growth_is_foretold),
+		cmocka_unit_test(a_full_index_grows_on_the_next_reserve),
 		cmocka_unit_test(clearing_keeps_the_memory),
 		cmocka_unit_test(failing_allocations_leave_the_index_whole),
-		cmocka_unit_test(hashes_tell_their_inputs_apart),
+		cmocka_unit_test(different_inputs_have_different_hashes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void values_are_separated(void **state)
 	check_finish(written, "{\"empty\":[],\"list\":[1,{},[\"a\",\"b\"],null],\"last\":false}");
 }
 
-static void lines_begin_anew(void **state)
+static void each_line_is_a_new_document(void **state)
 {
 	struct written *written = begin();
 	struct json *json = &written->json;
@@ -151,7 +151,7 @@ static void strings_are_escaped(void **state)
 	}
 }
 
-static void keys_are_strings_too(void **state)
+static void keys_are_escaped_like_strings(void **state)
 {
 	struct written *written = begin();
 	struct json *json = &written->json;
@@ -164,7 +164,7 @@ static void keys_are_strings_too(void **state)
 	check_finish(written, "{\"\\\"\\n\":\"x\"}");
 }
 
-static void levels_go_to_the_bound(void **state)
+static void nesting_up_to_the_limit_works(void **state)
 {
 	struct written *written = begin();
 	char expected[4 * JSON_DEPTH_MAX + 8] = "", *end = expected;
@@ -193,7 +193,7 @@ static int refuse(void *context, const void *bytes, size_t size)
 	return -ENOSPC;
 }
 
-static void errors_are_the_outputs(void **state)
+static void output_errors_are_returned(void **state)
 {
 	struct output *output = malloc(sizeof(*output));
 	struct json json;
@@ -211,7 +211,7 @@ static void errors_are_the_outputs(void **state)
 }
 
 /* Every byte, every pair of bytes, and what Python makes of it. */
-static void another_reader_agrees(void **state)
+static void python_reads_the_same_values(void **state)
 {
 	static const char program[] =
 		"import json,sys\n"
@@ -276,13 +276,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_separated),
-		cmocka_unit_test(lines_begin_anew),
+		cmocka_unit_test(each_line_is_a_new_document),
 		cmocka_unit_test(numbers_are_whole),
 		cmocka_unit_test(strings_are_escaped),
-		cmocka_unit_test(keys_are_strings_too),
-		cmocka_unit_test(levels_go_to_the_bound),
-		cmocka_unit_test(errors_are_the_outputs),
-		cmocka_unit_test(another_reader_agrees),
+		cmocka_unit_test(keys_are_escaped_like_strings),
+		cmocka_unit_test(nesting_up_to_the_limit_works),
+		cmocka_unit_test(output_errors_are_returned),
+		cmocka_unit_test(python_reads_the_same_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

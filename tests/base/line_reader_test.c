@@ -66,7 +66,7 @@ static void lines_come_in_order(void **state)
 	}
 }
 
-static void long_lines_are_passed_over(void **state)
+static void long_lines_are_skipped(void **state)
 {
 	static const struct {
 		const char *text, *joined;
@@ -87,7 +87,7 @@ static void long_lines_are_passed_over(void **state)
 }
 
 /* Every line length around every buffer size, against the obvious answer. */
-static void any_length_fits_any_buffer(void **state)
+static void lines_of_any_length_cross_the_buffer(void **state)
 {
 	(void)state;
 	for (size_t room = 1; room <= 12; room++)
@@ -133,8 +133,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_come_in_order),
-		cmocka_unit_test(long_lines_are_passed_over),
-		cmocka_unit_test(any_length_fits_any_buffer),
+		cmocka_unit_test(long_lines_are_skipped),
+		cmocka_unit_test(lines_of_any_length_cross_the_buffer),
 		cmocka_unit_test(the_limit_holds),
 		cmocka_unit_test(a_failing_read_is_reported),
 	};

@@ -104,7 +104,7 @@ static void the_first_error_sticks(void **state)
 	assert_int_equal(refusal.calls, 1);
 }
 
-static void errors_of_the_last_flush_are_told(void **state)
+static void errors_of_the_last_flush_are_reported(void **state)
 {
 	struct refusal refusal = { .error = -EIO };
 	struct output output;
@@ -130,7 +130,7 @@ static void formatted_text_is_bounded(void **state)
 	free(memory.bytes);
 }
 
-static void files_take_all_of_it(void **state)
+static void all_output_reaches_the_file(void **state)
 {
 	static char found[3 * OUTPUT_BUFFER_BYTES], text[2 * OUTPUT_BUFFER_BYTES + 7];
 	FILE *file = tmpfile();
@@ -149,7 +149,7 @@ static void files_take_all_of_it(void **state)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void errors_of_a_file_are_told(void **state)
+static void file_errors_are_reported(void **state)
 {
 	struct output output;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -187,7 +187,7 @@ static void memory_is_bounded(void **state)
 	free(memory.bytes);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct output_memory memory = { .limit_bytes = LIMIT };
 	static char text[5000];
@@ -212,12 +212,12 @@ int main(void)
 		cmocka_unit_test(everything_arrives_in_order),
 		cmocka_unit_test(sizes_around_the_buffer_pass),
 		cmocka_unit_test(the_first_error_sticks),
-		cmocka_unit_test(errors_of_the_last_flush_are_told),
+		cmocka_unit_test(errors_of_the_last_flush_are_reported),
 		cmocka_unit_test(formatted_text_is_bounded),
-		cmocka_unit_test(files_take_all_of_it),
-		cmocka_unit_test(errors_of_a_file_are_told),
+		cmocka_unit_test(all_output_reaches_the_file),
+		cmocka_unit_test(file_errors_are_reported),
 		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 
 enum { MIB = 1 << 20, CHUNK_BYTES = 64 * 1024 };
 
-static void items_stay_where_they_are(void **state)
+static void growth_moves_no_item(void **state)
 {
 	struct scratch_fixture fixture;
 	struct scratch_array first, second;
@@ -422,7 +422,7 @@ static void sorting_without_room_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(items_stay_where_they_are),
+		cmocka_unit_test(growth_moves_no_item),
 		cmocka_unit_test(contents_are_in_the_file),
 		cmocka_unit_test(the_first_bytes_are_in_memory),
 		cmocka_unit_test(space_of_freed_arrays_still_counts),

@@ -70,7 +70,7 @@ static void a_library_that_is_not_there_is_named(void **state)
 		-ELIBACC);
 }
 
-static void what_is_no_library_is_told_so(void **state)
+static void a_file_that_is_no_library_is_reported(void **state)
 {
 	struct fault fault = { 0 };
 
@@ -83,7 +83,7 @@ static void what_is_no_library_is_told_so(void **state)
 }
 
 /* Also those that were found before it. */
-static void without_one_function_there_is_none(void **state)
+static void missing_functions_are_reported(void **state)
 {
 	const struct shared_library_function wanted[] = {
 		{ "fmax", &greatest },
@@ -155,8 +155,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(all_functions_are_found, set_up),
 		cmocka_unit_test_setup(a_library_that_is_not_there_is_named, set_up),
-		cmocka_unit_test_setup(what_is_no_library_is_told_so, set_up),
-		cmocka_unit_test_setup(without_one_function_there_is_none, set_up),
+		cmocka_unit_test_setup(a_file_that_is_no_library_is_reported, set_up),
+		cmocka_unit_test_setup(missing_functions_are_reported, set_up),
 		cmocka_unit_test(the_program_has_a_note),
 	};
 

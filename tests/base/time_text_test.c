@@ -75,7 +75,7 @@ static void durations_are_read(void **state)
 	}
 }
 
-static void what_is_no_duration_is_refused(void **state)
+static void malformed_durations_are_refused(void **state)
 {
 	static const char *const texts[] = { "", " ", "min", "-5s", "+5s", "5 parsecs", "5.", "5.s",
 		"5. 5s", "1.5.5s", "5,5s", "1e3s", "infinity", "5 MIN", "5minn", "1h-", "0x10s",
@@ -179,7 +179,7 @@ static void zones_are_read(void **state)
 	}
 }
 
-static void what_is_no_time_is_refused(void **state)
+static void malformed_times_are_refused(void **state)
 {
 	static const char *const texts[] = { "", " ", "10min", "noon", "Fri", "2026-11",
 		"2026-11-31", "2026-02-29", "2100-02-29", "2026-13-01", "2026-00-10", "2026-01-00",
@@ -223,7 +223,7 @@ static uint64_t read_time(const char *text)
 	return ns;
 }
 
-static void clocks_that_are_put_forward_and_back(void **state)
+static void daylight_saving_changes_are_handled(void **state)
 {
 	uint64_t ns;
 
@@ -302,7 +302,7 @@ static bool ask_systemd(
 	return is_found;
 }
 
-static void systemd_says_the_same(void **state)
+static void systemd_analyze_agrees(void **state)
 {
 	static const char *const durations[] = { "10min", "1h 30min", "5 10s", "1.5h", ".5s", "1M",
 		"1y 2w", "300ms20s 5day", "55s500ms", "5 parsecs", "5.", "1hr2hours", "-5s",
@@ -338,14 +338,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_are_read),
-		cmocka_unit_test(what_is_no_duration_is_refused),
+		cmocka_unit_test(malformed_durations_are_refused),
 		cmocka_unit_test(times_are_read),
 		cmocka_unit_test(zones_are_read),
-		cmocka_unit_test(what_is_no_time_is_refused),
-		cmocka_unit_test(clocks_that_are_put_forward_and_back),
+		cmocka_unit_test(malformed_times_are_refused),
+		cmocka_unit_test(daylight_saving_changes_are_handled),
 		cmocka_unit_test(times_are_written),
 		cmocka_unit_test(durations_are_written),
-		cmocka_unit_test(systemd_says_the_same),
+		cmocka_unit_test(systemd_analyze_agrees),
 	};
 
 	return cmocka_run_group_tests(tests, set_zone, NULL);

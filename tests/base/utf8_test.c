@@ -158,7 +158,7 @@ static void names_that_just_fit_are_whole(void **state)
 }
 
 /* Too long only because it grows threefold: the end that is kept begins after the head. */
-static void bad_bytes_are_not_said_twice(void **state)
+static void adjacent_bad_bytes_are_replaced_once(void **state)
 {
 	char name[4000], clean[UTF8_CLEAN_BYTES];
 
@@ -196,7 +196,7 @@ static void stray_continuations_are_kept(void **state)
 	assert_string_equal(clean + length - 3, BAD);
 }
 
-static void cleaning_twice_changes_nothing(void **state)
+static void cleaning_is_idempotent(void **state)
 {
 	char name[3000], once[UTF8_CLEAN_BYTES], twice[UTF8_CLEAN_BYTES];
 	unsigned int x = 1;
@@ -226,9 +226,9 @@ int main(void)
 		cmocka_unit_test(bad_bytes_are_replaced),
 		cmocka_unit_test(long_names_lose_their_middle),
 		cmocka_unit_test(names_that_just_fit_are_whole),
-		cmocka_unit_test(bad_bytes_are_not_said_twice),
+		cmocka_unit_test(adjacent_bad_bytes_are_replaced_once),
 		cmocka_unit_test(stray_continuations_are_kept),
-		cmocka_unit_test(cleaning_twice_changes_nothing),
+		cmocka_unit_test(cleaning_is_idempotent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

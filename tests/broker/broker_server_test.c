@@ -481,7 +481,7 @@ static void a_child_whose_answer_is_dropped_is_killed(void **state)
 		assert_true(answer.number < asked);
 }
 
-static void one_run_serves_a_bounded_number(void **state)
+static void one_run_serves_a_bounded_number_of_requests(void **state)
 {
 	struct setting *setting = *state;
 	struct pilotlight_broker_answer answer;
@@ -672,7 +672,7 @@ int main(int argc, char **argv)
 		WITH_SERVER(the_limit_of_children_is_enforced),
 		WITH_SERVER(children_end_with_the_client),
 		WITH_SERVER(a_child_whose_answer_is_dropped_is_killed),
-		WITH_SERVER(one_run_serves_a_bounded_number),
+		WITH_SERVER(one_run_serves_a_bounded_number_of_requests),
 		WITH_SERVER(a_closed_client_is_reported),
 		WITH_SERVER(a_client_that_closes_during_a_request_is_reported),
 		WITH_SERVER(without_descriptors_requests_are_refused),

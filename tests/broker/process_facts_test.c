@@ -152,7 +152,7 @@ static void folders_of_cgroups_open(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void nothing_but_cgroups_opens(void **state)
+static void only_cgroup_folders_open(void **state)
 {
 	const char *mount = test_cgroup_mount();
 	int fd = -7;
@@ -196,7 +196,7 @@ int main(void)
 		WITH_BROKER(zombies_execute_nothing),
 		WITH_BROKER(the_cgroup_of_a_process_is_read),
 		WITH_BROKER(folders_of_cgroups_open),
-		WITH_BROKER(nothing_but_cgroups_opens),
+		WITH_BROKER(only_cgroup_folders_open),
 		IN_BOTH_PLACES(another_sys_has_no_cgroups, NULL, NULL),
 	};
 

@@ -91,7 +91,7 @@ static void a_long_message_reports_its_size(void **state)
 	assert_int_equal(message.size, 6);
 }
 
-static void nothing_waits(void **state)
+static void polling_never_blocks(void **state)
 {
 	struct capture_message message;
 	char text[2];
@@ -116,7 +116,7 @@ int main(void)
 		PAIR_TEST(descriptors_arrive_in_order),
 		PAIR_TEST(descriptors_without_a_number_are_lost),
 		PAIR_TEST(a_long_message_reports_its_size),
-		PAIR_TEST(nothing_waits),
+		PAIR_TEST(polling_never_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void both_families_are_read(void **state)
 	assert_memory_equal(&in6.sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback));
 }
 
-static void all_else_is_refused(void **state)
+static void other_addresses_are_refused(void **state)
 {
 	static const char *const texts[] = { "", ":", ":80", "127.0.0.1",
 		"127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:999999", "127.0.0.1:-1",
@@ -57,7 +57,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_families_are_read),
-		cmocka_unit_test(all_else_is_refused),
+		cmocka_unit_test(other_addresses_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static const struct config_knob *knob(const char *section, const char *key)
 	return &config_knobs[i];
 }
 
-static void each_knob_is_told_once_and_takes_its_default(void **state)
+static void each_key_is_listed_once_with_its_default(void **state)
 {
 	struct config config = { 0 };
 	char reason[CONFIG_REASON_BYTES];
@@ -113,7 +113,7 @@ static void words_are_read(void **state)
 	config_done(&config);
 }
 
-static void what_cannot_be_is_refused_with_a_remedy(void **state)
+static void invalid_values_are_refused_with_a_remedy(void **state)
 {
 	static const struct {
 		const char *section, *key, *text, *remedy;
@@ -215,10 +215,10 @@ static void failing_allocations_leave_the_field(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_knob_is_told_once_and_takes_its_default),
+		cmocka_unit_test(each_key_is_listed_once_with_its_default),
 		cmocka_unit_test(numbers_are_read_in_their_units),
 		cmocka_unit_test(words_are_read),
-		cmocka_unit_test(what_cannot_be_is_refused_with_a_remedy),
+		cmocka_unit_test(invalid_values_are_refused_with_a_remedy),
 		cmocka_unit_test(lists_are_bounded),
 		cmocka_unit_test(failing_allocations_leave_the_field),
 	};

@@ -40,7 +40,7 @@ static void load(const char *path, struct config *ret_config)
 	config_problems_done(&problems);
 }
 
-static void what_is_installed_shows_the_defaults(void **state)
+static void the_installed_file_shows_the_defaults(void **state)
 {
 	struct config config;
 	char *printed, *installed = calloc(1, TEXT_BYTES_MAX);
@@ -90,7 +90,7 @@ static void defaults_can_be_uncommented(void **state)
 	free(printed);
 }
 
-static void what_was_set_is_read_again_as_it_was(void **state)
+static void written_values_are_read_back(void **state)
 {
 	struct config_folder folder;
 	struct config config;
@@ -140,9 +140,9 @@ static int write_template(const char *path)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_installed_shows_the_defaults),
+		cmocka_unit_test(the_installed_file_shows_the_defaults),
 		cmocka_unit_test(defaults_can_be_uncommented),
-		cmocka_unit_test(what_was_set_is_read_again_as_it_was),
+		cmocka_unit_test(written_values_are_read_back),
 	};
 
 	if (argc > 1)

@@ -57,7 +57,7 @@ static void expect(struct loaded *loaded, size_t count, const char *const expect
 	assert_int_equal(loaded->problems.all, count);
 }
 
-static void without_a_file_all_is_default(void **state)
+static void without_a_file_every_key_has_its_default(void **state)
 {
 	struct loaded loaded;
 	static const char *const missing[][2] = { { "/x.conf", "no such file" } };
@@ -126,7 +126,7 @@ static void drop_ins_follow_by_name(void **state)
 	done(&loaded);
 }
 
-static void every_mistake_is_told_with_its_line(void **state)
+static void every_mistake_is_reported_with_its_line(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
@@ -163,7 +163,7 @@ static void every_mistake_is_told_with_its_line(void **state)
 	done(&loaded);
 }
 
-static void knobs_that_contradict_are_told(void **state)
+static void contradicting_keys_are_reported(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
@@ -180,7 +180,7 @@ static void knobs_that_contradict_are_told(void **state)
 	done(&loaded);
 }
 
-static void damaged_files_are_told(void **state)
+static void damaged_files_are_reported(void **state)
 {
 	struct loaded loaded;
 	static const char *const lines[][2] = {
@@ -222,7 +222,7 @@ static void damaged_files_are_told(void **state)
 	free(bytes);
 }
 
-static void unreadable_files_are_told(void **state)
+static void unreadable_files_are_reported(void **state)
 {
 	struct loaded loaded;
 	static const char *const expected[][2] = {
@@ -270,7 +270,7 @@ static int demand_little(const struct config *config, struct fault *fault)
 	return config->frequency_hz > 100 ? fault_set(fault, -EDOM, "that is much") : 0;
 }
 
-static void check_tells_all(void **state)
+static void checking_reports_all_problems(void **state)
 {
 	struct config_folder folder;
 	struct output_memory memory = { .limit_bytes = 1 << 20 };
@@ -333,15 +333,15 @@ static void failing_allocations_leave_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_file_all_is_default),
+		cmocka_unit_test(without_a_file_every_key_has_its_default),
 		cmocka_unit_test(a_file_is_read),
 		cmocka_unit_test(drop_ins_follow_by_name),
-		cmocka_unit_test(every_mistake_is_told_with_its_line),
-		cmocka_unit_test(knobs_that_contradict_are_told),
-		cmocka_unit_test(damaged_files_are_told),
-		cmocka_unit_test(unreadable_files_are_told),
+		cmocka_unit_test(every_mistake_is_reported_with_its_line),
+		cmocka_unit_test(contradicting_keys_are_reported),
+		cmocka_unit_test(damaged_files_are_reported),
+		cmocka_unit_test(unreadable_files_are_reported),
 		cmocka_unit_test(problems_are_bounded_and_counted),
-		cmocka_unit_test(check_tells_all),
+		cmocka_unit_test(checking_reports_all_problems),
 		cmocka_unit_test(failing_allocations_leave_nothing),
 	};
 

@@ -12,7 +12,7 @@
 
 #define UNIT "/system.slice/pilotlightd.service"
 
-static void version_2_takes_the_least_of_the_way_up(void **state)
+static void cgroup_v2_uses_the_smallest_limit_of_all_ancestors(void **state)
 {
 	struct config_folder folder;
 
@@ -32,7 +32,7 @@ static void version_2_takes_the_least_of_the_way_up(void **state)
 	config_folder_remove(&folder);
 }
 
-static void version_1_has_a_hierarchy_of_its_own(void **state)
+static void cgroup_v1_uses_its_memory_hierarchy(void **state)
 {
 	struct config_folder folder;
 
@@ -81,8 +81,8 @@ static void without_memory_there_is_no_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_2_takes_the_least_of_the_way_up),
-		cmocka_unit_test(version_1_has_a_hierarchy_of_its_own),
+		cmocka_unit_test(cgroup_v2_uses_the_smallest_limit_of_all_ancestors),
+		cmocka_unit_test(cgroup_v1_uses_its_memory_hierarchy),
 		cmocka_unit_test(damaged_lines_are_no_limit),
 		cmocka_unit_test(without_memory_there_is_no_limit),
 	};

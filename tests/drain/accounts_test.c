@@ -87,7 +87,7 @@ static void weighted_accounts_close(void **state)
 	assert_int_equal(sum.stored[0], UINT64_MAX);
 }
 
-static void what_was_not_selected_is_filtered(void **state)
+static void unselected_samples_are_filtered(void **state)
 {
 	const struct accounts all = {
 		.fired = 1000,
@@ -208,7 +208,7 @@ int main(void)
 		cmocka_unit_test(every_sample_is_stored_or_dropped),
 		cmocka_unit_test(moving_keeps_the_sum),
 		cmocka_unit_test(weighted_accounts_close),
-		cmocka_unit_test(what_was_not_selected_is_filtered),
+		cmocka_unit_test(unselected_samples_are_filtered),
 		cmocka_unit_test(a_part_of_the_accounts_is_subtracted),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
 	};

@@ -138,7 +138,7 @@ static void check_against_the_kernel(struct fixture *fixture)
 	assert_true(cost.map_bytes > 0);
 }
 
-static void what_fired_is_stored_or_dropped(void **state)
+static void every_fired_sample_is_stored_or_dropped(void **state)
 {
 	struct fixture fixture;
 
@@ -168,7 +168,7 @@ static void small_maps_lose_nothing(void **state)
 	close_fixture(&fixture);
 }
 
-static void refused_samples_are_dropped_from_the_books(void **state)
+static void refused_samples_leave_the_accounts(void **state)
 {
 	struct fixture fixture;
 
@@ -307,7 +307,7 @@ static void put_count(struct fixture *fixture, uint32_t tid, uint64_t count)
 		0);
 }
 
-static void what_is_counted_and_not_there_is_unread(void **state)
+static void counted_but_missing_samples_are_unread(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 12, .stored = { 10, 2 } };
 	struct fixture fixture;
@@ -330,7 +330,7 @@ static void what_is_counted_and_not_there_is_unread(void **state)
 	close_fixture(&fixture);
 }
 
-static void what_is_there_and_not_counted_is_a_bug(void **state)
+static void uncounted_samples_are_a_bug(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 3, .stored = { 3, 0 } };
 	struct fixture fixture;
@@ -384,7 +384,7 @@ static bool wants_to_be_drained(const struct fixture *fixture)
 	return poll(&waited, 1, 0) == 1;
 }
 
-static void one_waking_is_one_drain(void **state)
+static void one_wakeup_is_one_drain(void **state)
 {
 	struct fixture fixture;
 
@@ -405,14 +405,14 @@ static void one_waking_is_one_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_fired_is_stored_or_dropped),
+		cmocka_unit_test(every_fired_sample_is_stored_or_dropped),
 		cmocka_unit_test(small_maps_lose_nothing),
-		cmocka_unit_test(refused_samples_are_dropped_from_the_books),
+		cmocka_unit_test(refused_samples_leave_the_accounts),
 		cmocka_unit_test(only_followed_processes_and_their_children_are_sampled),
 		cmocka_unit_test(a_sample_has_the_cgroup_of_its_thread),
-		cmocka_unit_test(what_is_counted_and_not_there_is_unread),
-		cmocka_unit_test(what_is_there_and_not_counted_is_a_bug),
-		cmocka_unit_test(one_waking_is_one_drain),
+		cmocka_unit_test(counted_but_missing_samples_are_unread),
+		cmocka_unit_test(uncounted_samples_are_a_bug),
+		cmocka_unit_test(one_wakeup_is_one_drain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

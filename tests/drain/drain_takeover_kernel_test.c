@@ -366,7 +366,7 @@ static void die_without_privilege(const struct capture_place *place)
 }
 
 /* Of the window that was open nothing is known, but that it was. Afterwards all is well. */
-static void nobody_drains_and_the_next_one_takes_over(void **state)
+static void the_next_engine_drains_what_none_drained(void **state)
 {
 	struct accounts total = { 0 }, accounts;
 	struct walked walked = { 0 };
@@ -405,7 +405,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_engine_may_die_at_any_step),
-		cmocka_unit_test(nobody_drains_and_the_next_one_takes_over),
+		cmocka_unit_test(the_next_engine_drains_what_none_drained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

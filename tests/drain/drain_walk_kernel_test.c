@@ -186,7 +186,7 @@ static void stacks_come_with_their_frames(void **state)
 }
 
 /* The least ring there is, which nobody reads for long: what comes later is counted. */
-static void where_the_ring_is_nearly_full_stacks_are_counted(void **state)
+static void a_nearly_full_ring_counts_stacks_in_the_kernel(void **state)
 {
 	struct fixture fixture;
 
@@ -284,7 +284,7 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 	assert_int_equal(fixture.of_another_cgroup, 0);
 }
 
-static void without_a_budget_the_kernel_walks(void **state)
+static void without_table_memory_the_kernel_walks(void **state)
 {
 	struct fixture fixture;
 
@@ -301,9 +301,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_come_with_their_frames),
-		cmocka_unit_test(where_the_ring_is_nearly_full_stacks_are_counted),
+		cmocka_unit_test(a_nearly_full_ring_counts_stacks_in_the_kernel),
 		cmocka_unit_test(a_thread_that_is_moved_has_the_cgroup_where_it_is),
-		cmocka_unit_test(without_a_budget_the_kernel_walks),
+		cmocka_unit_test(without_table_memory_the_kernel_walks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void good_record_is_read(void **state)
 	assert_ptr_equal(sample.user_frames, good.user_frames);
 }
 
-static void comm_without_an_end_gets_one(void **state)
+static void an_unterminated_comm_is_terminated(void **state)
 {
 	struct record record = good;
 	struct ring_sample sample;
@@ -55,7 +55,7 @@ static void comm_without_an_end_gets_one(void **state)
 	assert_int_equal(strlen(sample.header.comm), PILOTLIGHT_COMM_BYTES - 1);
 }
 
-static void every_other_length_is_refused(void **state)
+static void other_lengths_are_refused(void **state)
 {
 	struct ring_sample sample;
 
@@ -123,7 +123,7 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 	assert_int_equal(strlen(walk.header.comm), PILOTLIGHT_COMM_BYTES - 1);
 }
 
-static void walks_that_are_none_are_refused(void **state)
+static void malformed_walks_are_refused(void **state)
 {
 	struct walk_record record = good_walk;
 	struct ring_walk walk;
@@ -149,7 +149,7 @@ static void walks_that_are_none_are_refused(void **state)
 }
 
 /* Counts that the length would bear out. */
-static void walks_are_no_deeper_than_any(void **state)
+static void walks_that_are_too_deep_are_refused(void **state)
 {
 	static struct {
 		struct pilotlight_ring_walk header;
@@ -174,12 +174,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_record_is_read),
-		cmocka_unit_test(comm_without_an_end_gets_one),
-		cmocka_unit_test(every_other_length_is_refused),
+		cmocka_unit_test(an_unterminated_comm_is_terminated),
+		cmocka_unit_test(other_lengths_are_refused),
 		cmocka_unit_test(counts_and_set_are_bounded),
 		cmocka_unit_test(walks_are_read_with_their_sample_and_without),
-		cmocka_unit_test(walks_that_are_none_are_refused),
-		cmocka_unit_test(walks_are_no_deeper_than_any),
+		cmocka_unit_test(malformed_walks_are_refused),
+		cmocka_unit_test(walks_that_are_too_deep_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void stacks_are_found_by_their_hash(void **state)
 	walk_table_done(&table);
 }
 
-static void what_comes_twice_is_kept_once(void **state)
+static void duplicate_stacks_are_kept_once(void **state)
 {
 	struct ring_walk first = walk_of(7, 3, 0), second = walk_of(7, 5, 1);
 	struct walk_table table;
@@ -67,7 +67,7 @@ static void what_comes_twice_is_kept_once(void **state)
 	walk_table_done(&table);
 }
 
-static void beyond_the_bound_nothing_is_added(void **state)
+static void a_full_set_refuses_more(void **state)
 {
 	struct walk_table table;
 
@@ -114,8 +114,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_are_found_by_their_hash),
-		cmocka_unit_test(what_comes_twice_is_kept_once),
-		cmocka_unit_test(beyond_the_bound_nothing_is_added),
+		cmocka_unit_test(duplicate_stacks_are_kept_once),
+		cmocka_unit_test(a_full_set_refuses_more),
 		cmocka_unit_test(failing_allocations_cost_the_stack_alone),
 	};
 

@@ -68,7 +68,7 @@ static void stubs_are_known(void **state)
 	assert_unknown(0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x34, 0x24, 0x22);
 }
 
-static void others_are_not(void **state)
+static void other_forms_are_refused(void **state)
 {
 	static const uint8_t long_one[80] = { 0x77, 8 };
 
@@ -100,7 +100,7 @@ int main(void)
 		cmocka_unit_test(registers_have_offsets),
 		cmocka_unit_test(memory_is_read_once),
 		cmocka_unit_test(stubs_are_known),
-		cmocka_unit_test(others_are_not),
+		cmocka_unit_test(other_forms_are_refused),
 		cmocka_unit_test(sums_wrap),
 	};
 

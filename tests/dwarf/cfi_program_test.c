@@ -142,7 +142,7 @@ static void locations_are_moved_in_many_ways(void **state)
 	assert_rows("0-100: r7+1 ra [-8]", ADVANCE(2), DEF_CFA_OFFSET(1));
 }
 
-static void nothing_is_behind_the_end(void **state)
+static void nothing_follows_the_end(void **state)
 {
 	(void)state;
 	assert_rows("0-100: r7+8 ra [-8]", 0x03, 0, 1, DEF_CFA_OFFSET(16));
@@ -240,7 +240,7 @@ int main(void)
 		cmocka_unit_test_setup(a_prologue_and_an_epilogue_are_rows, set_up),
 		cmocka_unit_test_setup(each_instruction_has_its_effect, set_up),
 		cmocka_unit_test_setup(locations_are_moved_in_many_ways, set_up),
-		cmocka_unit_test_setup(nothing_is_behind_the_end, set_up),
+		cmocka_unit_test_setup(nothing_follows_the_end, set_up),
 		cmocka_unit_test_setup(states_are_remembered_and_rules_restored, set_up),
 		cmocka_unit_test_setup(an_expression_is_forgotten, set_up),
 		cmocka_unit_test_setup(nests_end, set_up),

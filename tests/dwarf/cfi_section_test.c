@@ -48,7 +48,7 @@ static void assert_cie_and_fde(void)
 	assert_int_equal(cfi_section_next(&section, &position, &entry), 0);
 }
 
-static void entries_are_told_one_by_one(void **state)
+static void entries_are_returned_one_by_one(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -179,7 +179,7 @@ static void other_encodings_are_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(entries_are_told_one_by_one, set_up),
+		cmocka_unit_test_setup(entries_are_returned_one_by_one, set_up),
 		cmocka_unit_test_setup(a_cut_section_is_an_error, set_up),
 		cmocka_unit_test_setup(lengths_that_lie_are_errors, set_up),
 		cmocka_unit_test_setup(pointers_are_of_many_encodings, set_up),

@@ -47,7 +47,7 @@ static void other_sizes_are_no_integers(void **state)
 	assert_true(bytes.is_short);
 }
 
-static void what_is_not_there_is_zero(void **state)
+static void missing_attributes_are_zero(void **state)
 {
 	static const uint8_t data[] = { 1, 2, 3 };
 	struct dwarf_bytes bytes = of(data, sizeof(data)), none = { 0 };
@@ -190,7 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers_have_either_order),
 		cmocka_unit_test(other_sizes_are_no_integers),
-		cmocka_unit_test(what_is_not_there_is_zero),
+		cmocka_unit_test(missing_attributes_are_zero),
 		cmocka_unit_test(leb128_is_read),
 		cmocka_unit_test(leb128_has_an_end),
 		cmocka_unit_test(strings_have_an_end),

@@ -95,7 +95,7 @@ static void the_file_within_is_opened(void **state)
 	assert_int_equal(open_packed(&packed, SCRATCH_BYTES), 0);
 }
 
-static void it_may_be_missing(void **state)
+static void the_section_is_optional(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct scratch_array bytes;
@@ -179,7 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_file_within_is_opened),
-		cmocka_unit_test(it_may_be_missing),
+		cmocka_unit_test(the_section_is_optional),
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test(bombs_end_at_the_bounds),
 		cmocka_unit_test(failing_allocations_are_reported),

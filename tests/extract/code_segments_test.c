@@ -65,7 +65,7 @@ static int init_two(uint64_t first_vaddr, uint64_t vaddr, uint64_t bytes)
 	return code_segments_init(&segments, &code);
 }
 
-static void what_no_offset_reaches_is_refused(void **state)
+static void unreachable_offsets_are_refused(void **state)
 {
 	const struct symbol_builder_code nothing = { .segments = { { .vaddr = 1 } },
 		.segment_count = 1 };
@@ -106,7 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_are_sorted_without_the_empty_ones),
 		cmocka_unit_test(a_vaddr_is_in_one_segment_or_none),
-		cmocka_unit_test(what_no_offset_reaches_is_refused),
+		cmocka_unit_test(unreachable_offsets_are_refused),
 		cmocka_unit_test(discarded_code_is_known_by_its_addresses),
 	};
 

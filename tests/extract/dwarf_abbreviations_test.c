@@ -197,7 +197,7 @@ static void every_shorter_table_is_survived(void **state)
 	assert_int_equal(read_table(UINT64_MAX), -EBADMSG);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -230,7 +230,7 @@ int main(void)
 		TEST(the_budget_ends),
 		TEST(the_encoding_decides_sizes),
 		TEST(every_shorter_table_is_survived),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void siblings_that_lie_are_not_believed(void **state)
 	}
 }
 
-static void what_is_too_deep_is_a_loss(void **state)
+static void entries_nested_too_deep_lose_their_unit(void **state)
 {
 	enum { DEPTH = 3000 };
 
@@ -245,7 +245,7 @@ int main(void)
 		TEST(types_in_functions_always_have_code),
 		TEST(functions_in_functions_are_their_own),
 		TEST(siblings_that_lie_are_not_believed),
-		TEST(what_is_too_deep_is_a_loss),
+		TEST(entries_nested_too_deep_lose_their_unit),
 		TEST(ranges_are_read_from_lists),
 		TEST(missing_ranges_are_a_loss),
 	};

@@ -170,7 +170,7 @@ static void a_damaged_split_is_a_loss(void **state)
 	assert_lost();
 }
 
-static void what_is_before_the_damage_is_kept(void **state)
+static void rows_before_damage_are_kept(void **state)
 {
 	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
@@ -346,7 +346,7 @@ static void a_skeleton_in_a_split_is_not_followed(void **state)
 	assert_int_equal(s.opened, 1);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -380,7 +380,7 @@ int main(void)
 		TEST(a_missing_split_is_a_loss),
 		TEST(another_file_is_not_the_split),
 		TEST(a_damaged_split_is_a_loss),
-		TEST(what_is_before_the_damage_is_kept),
+		TEST(rows_before_damage_are_kept),
 		TEST(two_units_take_turns_with_one_room),
 		TEST(names_are_of_the_split_that_is_open),
 		TEST(ranges_are_where_the_version_has_them),
@@ -388,7 +388,7 @@ int main(void)
 		TEST(other_units_of_a_split_are_not_followed),
 		TEST(addresses_that_are_not_there_are_a_loss),
 		TEST(a_skeleton_in_a_split_is_not_followed),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,7 +286,7 @@ static void many_abbreviations_are_read_for_each_unit(void **state)
 	assert_int_equal(units_lost(&f), 0);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -321,7 +321,7 @@ int main(void)
 		TEST(a_file_without_dwarf_has_none),
 		TEST(nonsense_is_an_error),
 		TEST(many_abbreviations_are_read_for_each_unit),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void paths_are_bounded(void **state)
 	assert_int_equal(s.opened, 1);
 }
 
-static void without_anybody_to_ask_there_are_none(void **state)
+static void without_an_opener_no_split_file_is_found(void **state)
 {
 	(void)state;
 	put_split();
@@ -215,7 +215,7 @@ static void files_are_looked_into_a_bounded_number_of_times(void **state)
 	assert_int_equal(s.opened, 1);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -242,14 +242,14 @@ int main(void)
 		TEST(files_are_asked_for_by_their_path),
 		TEST(a_file_stays_open_for_the_next_unit),
 		TEST(paths_are_bounded),
-		TEST(without_anybody_to_ask_there_are_none),
+		TEST(without_an_opener_no_split_file_is_found),
 		TEST(other_files_are_refused),
 		TEST(a_split_may_have_more_than_one_info),
 		TEST(packages_have_units_by_their_id),
 		TEST(damaged_packages_have_nothing),
 		TEST(compressed_files_share_their_room),
 		TEST(files_are_looked_into_a_bounded_number_of_times),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

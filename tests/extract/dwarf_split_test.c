@@ -72,7 +72,7 @@ static void units_are_found_by_their_id(void **state)
 	}
 }
 
-static void nothing_is_found_in_nothing(void **state)
+static void an_empty_index_finds_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(find(1), -ENOENT);
@@ -144,7 +144,7 @@ static void abbreviations_are_looked_for_in_the_split(void **state)
 	assert_int_equal(find(11), -EBADMSG);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -169,14 +169,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(units_are_found_by_their_id),
-		TEST(nothing_is_found_in_nothing),
+		TEST(an_empty_index_finds_nothing),
 		TEST(truncated_split_files_are_refused),
 		TEST(lengths_that_lead_nowhere_are_refused),
 		TEST(units_of_other_versions_are_refused),
 		TEST(addresses_are_as_wide_as_the_skeletons),
 		TEST(units_are_looked_at_a_bounded_number_of_times),
 		TEST(abbreviations_are_looked_for_in_the_split),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

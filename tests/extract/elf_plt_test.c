@@ -200,7 +200,7 @@ static void other_machines_have_none(void **state)
 	assert_int_equal(found.count, 0);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_reported(void **state)
 {
 	static struct found found;
 	struct fixture fixture = { 0 };
@@ -404,7 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stubs_are_bound_through_their_slots),
 		cmocka_unit_test(other_machines_have_none),
-		cmocka_unit_test(errors_are_told),
+		cmocka_unit_test(errors_are_reported),
 		cmocka_unit_test(jumps_at_the_end_are_not_read_beyond_it),
 		cmocka_unit_test(stubs_of_the_machines_programs_agree),
 		cmocka_unit_test(stubs_of_all_linkers_agree),

@@ -160,7 +160,7 @@ static void the_package_of_another_program_leaves_the_split_files(void **state)
 	assert_whole(&programs[0]);
 }
 
-static void what_is_missing_is_told_and_the_rest_is_there(void **state)
+static void missing_split_files_are_counted_and_the_rest_is_read(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
@@ -239,7 +239,7 @@ static void truncated_split_files_cost_their_units(void **state)
 	}
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -267,10 +267,10 @@ int main(void)
 		TEST(split_files_are_read_one_by_one),
 		TEST(split_files_are_read_from_a_package),
 		TEST(the_package_of_another_program_leaves_the_split_files),
-		TEST(what_is_missing_is_told_and_the_rest_is_there),
+		TEST(missing_split_files_are_counted_and_the_rest_is_read),
 		TEST(split_files_of_a_debug_file_are_read),
 		TEST(truncated_split_files_cost_their_units),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

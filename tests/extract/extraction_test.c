@@ -228,7 +228,7 @@ static void a_debug_file_alone_has_all_of_the_code(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void nothing_is_told_of_nothing(void **state)
+static void files_that_are_not_elf_are_refused(void **state)
 {
 	_cleanup_close_ int empty = memfd_create("empty", MFD_CLOEXEC);
 
@@ -411,7 +411,7 @@ static void an_output_that_cannot_be_written_is_an_error(void **state)
 	assert_int_equal(report.error, -ENOSPC);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -452,7 +452,7 @@ int main(void)
 		TEST(a_debug_file_alone_needs_the_identity),
 		TEST(an_alternate_file_names_functions),
 		TEST(a_debug_file_alone_has_all_of_the_code),
-		TEST(nothing_is_told_of_nothing),
+		TEST(files_that_are_not_elf_are_refused),
 		TEST(symbols_remain_of_damaged_dwarf),
 		TEST(a_debug_file_without_its_dwarf_has_a_low_rank),
 		TEST(damaged_compression_has_a_low_rank),
@@ -461,7 +461,7 @@ int main(void)
 		TEST(too_many_segments_are_too_many),
 		TEST(the_scratch_has_a_limit),
 		TEST(an_output_that_cannot_be_written_is_an_error),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

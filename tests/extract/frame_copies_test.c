@@ -86,7 +86,7 @@ static void a_chain_is_copied_below_the_new_name(void **state)
 	assert_int_equal(frame_of(fixture, 1).name, 10);
 }
 
-static void what_is_copied_is_used_again(void **state)
+static void copies_are_reused(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t inner = rename_root(fixture, 4, 99);
@@ -109,7 +109,7 @@ static void an_equal_name_needs_no_copy(void **state)
 	assert_int_equal(fixture->frames.count, 5);
 }
 
-static void one_frame_for_each_name_that_only_symbols_know(void **state)
+static void names_only_from_symbols_share_one_frame(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t frames[3];
@@ -189,10 +189,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_chain_is_copied_below_the_new_name, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_copied_is_used_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(copies_are_reused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_equal_name_needs_no_copy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			one_frame_for_each_name_that_only_symbols_know, set_up, tear_down),
+			names_only_from_symbols_share_one_frame, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(copies_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_scratch_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

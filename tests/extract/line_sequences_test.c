@@ -121,7 +121,7 @@ static void going_back_ends_a_sequence(void **state)
 	assert_rows(fixture, wanted, ARRAY_SIZE(wanted));
 }
 
-static void what_has_no_code_is_nothing(void **state)
+static void sequences_without_code_have_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -230,7 +230,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(equal_neighbours_are_one_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sequences_are_put_in_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(going_back_ends_a_sequence, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_has_no_code_is_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			sequences_without_code_have_no_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_sequence_that_nobody_ends_reaches_to_its_last_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_code_has_lines, set_up, tear_down),

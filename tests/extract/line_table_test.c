@@ -467,7 +467,7 @@ static void the_budget_ends(void **state)
 	assert_int_equal(open_table(), -EBADMSG);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 	int r;
@@ -510,7 +510,7 @@ int main(void)
 		TEST(entries_without_bytes_are_refused),
 		TEST(paths_that_are_too_long_are_unknown),
 		TEST(the_budget_ends),
-		TEST(failing_allocations_are_told),
+		TEST(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

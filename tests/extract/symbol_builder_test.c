@@ -339,7 +339,7 @@ static void of_nothing_no_file_is_made(void **state)
 	assert_int_equal(status.st_size, 0);
 }
 
-static void one_kind_of_knowledge_is_enough(void **state)
+static void one_source_of_names_is_enough(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
@@ -437,7 +437,7 @@ static void copies_that_are_refused_are_counted(void **state)
 	assert_string_equal(line.function, "main");
 }
 
-static void what_cannot_be_code_is_refused(void **state)
+static void ranges_outside_code_are_refused(void **state)
 {
 	const struct symbol_builder_code nothing = { 0 };
 	const struct symbol_builder_code huge = {
@@ -530,11 +530,11 @@ int main(void)
 		cmocka_unit_test(random_programs_are_what_the_model_says),
 		cmocka_unit_test(equal_programs_make_equal_files),
 		cmocka_unit_test_setup_teardown(of_nothing_no_file_is_made, set_up, tear_down),
-		cmocka_unit_test(one_kind_of_knowledge_is_enough),
+		cmocka_unit_test(one_source_of_names_is_enough),
 		cmocka_unit_test_setup_teardown(a_chain_may_be_very_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			copies_that_are_refused_are_counted, set_up, tear_down),
-		cmocka_unit_test(what_cannot_be_code_is_refused),
+		cmocka_unit_test(ranges_outside_code_are_refused),
 		cmocka_unit_test_setup_teardown(a_full_scratch_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			failing_allocations_are_reported, set_up, tear_down),

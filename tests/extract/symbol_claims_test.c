@@ -204,7 +204,7 @@ static void an_error_ends_the_walk(void **state)
 	assert_int_equal(count, 3);
 }
 
-static void claims_can_be_taken_back(void **state)
+static void claims_can_be_truncated(void **state)
 {
 	static const struct symbol_claim first = {
 		.start = 1, .end = 4, .name = 1, .kind = SYMBOL_CLAIM_FUNCTION
@@ -282,7 +282,7 @@ int main(void)
 		cmocka_unit_test(ranges_are_those_of_a_slow_search),
 		cmocka_unit_test(many_nested_claims_are_no_more_work),
 		cmocka_unit_test(an_error_ends_the_walk),
-		cmocka_unit_test(claims_can_be_taken_back),
+		cmocka_unit_test(claims_can_be_truncated),
 		cmocka_unit_test(a_scratch_without_room_is_an_error),
 		cmocka_unit_test(no_claims_are_no_error),
 	};

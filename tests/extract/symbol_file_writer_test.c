@@ -134,7 +134,7 @@ static void of_a_long_origin_the_end_is_kept(void **state)
 	assert_string_equal(kept, "/a\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-static void what_no_reader_takes_is_refused(void **state)
+static void files_too_large_for_readers_are_refused(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("output", MFD_CLOEXEC);
 	struct symbol_file_writer writer;
@@ -182,7 +182,7 @@ int main(void)
 		cmocka_unit_test(a_reader_finds_what_was_written),
 		cmocka_unit_test(the_layout_is_what_the_format_says),
 		cmocka_unit_test(of_a_long_origin_the_end_is_kept),
-		cmocka_unit_test(what_no_reader_takes_is_refused),
+		cmocka_unit_test(files_too_large_for_readers_are_refused),
 		cmocka_unit_test(errors_are_reported),
 	};
 

@@ -113,7 +113,7 @@ static void assert_folds_to(struct fixture *fixture, const struct wanted *wanted
 	}
 }
 
-static void nothing_is_nothing(void **state)
+static void an_empty_layer_folds_to_nothing(void **state)
 {
 	assert_folds_to(*state, NULL, 0);
 }
@@ -194,7 +194,7 @@ static void a_full_scratch_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_is_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_empty_layer_folds_to_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_symbol_names_what_no_function_has, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

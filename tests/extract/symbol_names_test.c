@@ -87,7 +87,7 @@ static void the_order_is_strict(void **state)
 	assert_false(symbol_names_prefer(&names, &claims[EMPTY], &claims[EMPTY]));
 }
 
-static void what_cannot_be_read_is_not_preferred(void **state)
+static void unreadable_names_are_not_preferred(void **state)
 {
 	const struct symbol_claim beyond = { .name = UINT32_MAX };
 
@@ -114,7 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions_are_no_part_of_names),
 		cmocka_unit_test(the_order_is_strict),
-		cmocka_unit_test(what_cannot_be_read_is_not_preferred),
+		cmocka_unit_test(unreadable_names_are_not_preferred),
 		cmocka_unit_test(choosing_has_an_end),
 	};
 

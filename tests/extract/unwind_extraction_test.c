@@ -222,7 +222,7 @@ static void go_has_a_table_without_rows(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void nothing_is_told_as_nothing(void **state)
+static void files_without_tables_have_no_data(void **state)
 {
 	(void)state;
 	assert_int_equal(extract(), -ENODATA);
@@ -251,7 +251,7 @@ static void damage_is_an_error_if_nothing_is_left(void **state)
 	assert_int_equal(summary()->function_count, 1);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_reported(void **state)
 {
 	(void)state;
 	add_functions();
@@ -321,9 +321,9 @@ int main(void)
 		cmocka_unit_test_setup(debug_files_tell_what_binaries_do_not, set_up),
 		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
 		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
-		cmocka_unit_test_setup(nothing_is_told_as_nothing, set_up),
+		cmocka_unit_test_setup(files_without_tables_have_no_data, set_up),
 		cmocka_unit_test_setup(damage_is_an_error_if_nothing_is_left, set_up),
-		cmocka_unit_test_setup(errors_are_told, set_up),
+		cmocka_unit_test_setup(errors_are_reported, set_up),
 		cmocka_unit_test_setup(hostile_sections_end, set_up),
 		cmocka_unit_test_setup(a_failed_allocation_is_an_error, set_up),
 	};

@@ -107,7 +107,7 @@ static void only_what_is_in_the_file_counts(void **state)
 	assert_false(unwind_files_find_offset(&files, CODE_VADDR + 0x100, &offset, &bytes));
 }
 
-static void others_have_no_table(void **state)
+static void other_machines_have_no_table(void **state)
 {
 	const struct extraction_files nothing = { .binary_fd = -1, .debug_fd = -1 };
 
@@ -145,7 +145,7 @@ static void far_code_is_too_big(void **state)
 	assert_int_equal(open_elf(), -EFBIG);
 }
 
-static void nobody_has_so_many_segments(void **state)
+static void too_many_segments_are_refused(void **state)
 {
 	_cleanup_close_ int fd = -1;
 	struct extraction_files descriptors = { .debug_fd = -1 };
@@ -176,9 +176,9 @@ int main(void)
 		cmocka_unit_test_setup(headers_are_no_code, set_up),
 		cmocka_unit_test_setup(code_begins_with_its_first_section, set_up),
 		cmocka_unit_test_setup(only_what_is_in_the_file_counts, set_up),
-		cmocka_unit_test_setup(others_have_no_table, set_up),
+		cmocka_unit_test_setup(other_machines_have_no_table, set_up),
 		cmocka_unit_test_setup(far_code_is_too_big, set_up),
-		cmocka_unit_test_setup(nobody_has_so_many_segments, set_up),
+		cmocka_unit_test_setup(too_many_segments_are_refused, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void code_that_is_not_there_is_a_loss(void **state)
 	assert_function(0, CODE_BYTES - 0x10, CODE_BYTES, 0);
 }
 
-static void what_comes_before_damage_is_kept(void **state)
+static void rows_before_damage_are_kept(void **state)
 {
 	(void)state;
 	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR, 0x10, 0);
@@ -175,8 +175,7 @@ int main(void)
 			functions_of_damaged_cies_are_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			code_that_is_not_there_is_a_loss, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			what_comes_before_damage_is_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rows_before_damage_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_is_an_error, set_up, tear_down),
 	};
 

@@ -63,7 +63,7 @@ static void assert_page(size_t i, uint32_t line)
 	assert_int_equal(((const uint32_t *)packing.pages.items)[i], line);
 }
 
-static void nothing_comes_of_nothing(void **state)
+static void no_rows_pack_to_an_empty_table(void **state)
 {
 	(void)state;
 	build();
@@ -181,7 +181,7 @@ static void rare_rules_escape(void **state)
 	assert_int_equal(found, 45);
 }
 
-static void what_is_not_supported_is_counted(void **state)
+static void unsupported_rows_are_counted(void **state)
 {
 	const struct pilotlight_unwind_rule none = { .kind = PILOTLIGHT_UNWIND_UNSUPPORTED };
 	uint32_t id;
@@ -255,14 +255,13 @@ static void a_failed_allocation_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_comes_of_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_rows_pack_to_an_empty_table, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			rules_are_in_the_order_of_their_use, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines_end_where_deltas_do, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pages_tell_where_to_search, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rare_rules_escape, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			what_is_not_supported_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unsupported_rows_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_is_an_end_to_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error, set_up, tear_down),

@@ -90,7 +90,7 @@ static uint32_t add(
 	return CFI_ADD_FDE(out, cie, CODE_VADDR + start, bytes, DEF_CFA_OFFSET(size));
 }
 
-static void gaps_are_rows_too(void **state)
+static void gaps_have_rows(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
@@ -105,7 +105,7 @@ static void gaps_are_rows_too(void **state)
 	assert_int_equal(rows.failed, 0);
 }
 
-static void who_begins_first_has_the_code(void **state)
+static void the_first_of_overlapping_functions_has_the_code(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
@@ -124,7 +124,7 @@ static void who_begins_first_has_the_code(void **state)
 	assert_int_equal(rows.failed, 2);
 }
 
-static void what_is_told_twice_is_no_loss(void **state)
+static void duplicate_entries_are_no_loss(void **state)
 {
 	static const uint8_t data[] = { 1, 0x1b };
 	static const uint8_t program[] = { DEF_CFA(RSP, 8), OFFSET(RIP, 1), 0, 0 };
@@ -205,7 +205,7 @@ static int32_t rbx_offset_of(size_t row)
 }
 
 /* Where it is of no use, it makes no rows. */
-static void rbx_is_told_where_a_frame_begins_at_it(void **state)
+static void rbx_is_restored_where_a_frame_uses_it(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
@@ -348,14 +348,15 @@ static void a_failed_allocation_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(gaps_are_rows_too, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_begins_first_has_the_code, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_told_twice_is_no_loss, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(gaps_have_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_first_of_overlapping_functions_has_the_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(duplicate_entries_are_no_loss, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cies_that_differ_make_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			functions_that_make_no_sense_leave_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			rbx_is_told_where_a_frame_begins_at_it, set_up, tear_down),
+			rbx_is_restored_where_a_frame_uses_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_frame_fills_the_gaps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			go_code_is_walked_by_frame_pointers, set_up, tear_down),

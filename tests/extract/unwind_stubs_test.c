@@ -88,7 +88,7 @@ static void stubs_that_push_are_known_by_the_first(void **state)
 	assert_int_equal(stubs.count, 0);
 }
 
-static void stubs_that_jump_are_known_too(void **state)
+static void jumping_stubs_are_recognized(void **state)
 {
 	static const uint8_t second[] = { ENDBR64, 0xf2, JUMP, 0, 0, 0, 0, 0 };
 
@@ -115,7 +115,7 @@ static void sections_are_in_the_order_of_the_file(void **state)
 		assert_true(stubs.stubs[i].end <= stubs.stubs[i + 1].start);
 }
 
-static void what_is_no_code_is_left_out(void **state)
+static void stubs_outside_code_are_skipped(void **state)
 {
 	(void)state;
 	unwind_elf_add_part(&elf, ".plt", CODE_VADDR + CODE_BYTES, lazy, sizeof(lazy));
@@ -156,9 +156,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(stubs_that_push_are_known_by_the_first, set_up),
-		cmocka_unit_test_setup(stubs_that_jump_are_known_too, set_up),
+		cmocka_unit_test_setup(jumping_stubs_are_recognized, set_up),
 		cmocka_unit_test_setup(sections_are_in_the_order_of_the_file, set_up),
-		cmocka_unit_test_setup(what_is_no_code_is_left_out, set_up),
+		cmocka_unit_test_setup(stubs_outside_code_are_skipped, set_up),
 		cmocka_unit_test_setup(aarch64_has_a_header_with_a_frame, set_up),
 	};
 

@@ -7,7 +7,7 @@ static uint64_t due_ms(const struct jit_fixture *fixture, bool is_awaited)
 	return jit_table_due_ns(fixture->table, is_awaited) / MS;
 }
 
-static void nothing_is_due_where_nobody_generates_code(void **state)
+static void without_generated_code_nothing_is_due(void **state)
 {
 	struct jit_fixture *fixture = *state;
 
@@ -77,7 +77,7 @@ static void a_perf_map_is_looked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_JIT(nothing_is_due_where_nobody_generates_code),
+		WITH_JIT(without_generated_code_nothing_is_due),
 		WITH_JIT(a_file_that_is_written_to_is_read_soon_and_others_more_and_more_seldom),
 		WITH_JIT(what_happens_to_a_process_is_looked_at_soon),
 		WITH_JIT(a_perf_map_is_looked_for),

@@ -142,7 +142,7 @@ static void execve_ends_what_a_child_has_inherited(void **state)
 	jit_fixture_dump_done(&dump);
 }
 
-static void what_ran_before_an_execve_is_no_childs(void **state)
+static void a_child_inherits_no_code_from_before_execve(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_dump dump;
@@ -286,7 +286,7 @@ int main(void)
 		WITH_JIT(a_parent_that_is_gone_is_not_anybody),
 		WITH_JIT(a_child_that_is_gone_has_left_nothing),
 		WITH_JIT(execve_ends_what_a_child_has_inherited),
-		WITH_JIT(what_ran_before_an_execve_is_no_childs),
+		WITH_JIT(a_child_inherits_no_code_from_before_execve),
 		WITH_JIT(a_child_with_a_dump_of_its_own_has_its_parents_code),
 		WITH_JIT(a_child_with_a_map_of_its_own_has_its_parents_code),
 		WITH_JIT(threads_and_forks_of_others_are_nothing),

@@ -66,7 +66,7 @@ static void processes_are_bounded_and_those_that_ended_give_way(void **state)
 	assert_int_equal(processes_evicted(fixture), 0);
 }
 
-static void of_the_living_the_one_that_nobody_asks_for_gives_way(void **state)
+static void the_least_recently_sampled_process_is_evicted(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_table_limits limits = jit_table_default_limits;
@@ -113,7 +113,7 @@ static void pids_that_come_and_go_are_all_found(void **state)
 }
 
 /* It is followed again as soon as a sample is in it. */
-static void of_files_the_one_that_nobody_asks_for_gives_way(void **state)
+static void the_least_recently_sampled_file_is_evicted(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_table_limits limits = jit_table_default_limits;
@@ -188,7 +188,7 @@ static void write_many(struct jit_dump *dump, uint32_t pid, uint64_t ms, unsigne
 	jit_fixture_flush(dump);
 }
 
-static void who_holds_the_most_gives_way(void **state)
+static void the_largest_process_is_compacted_first(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_table_limits limits = jit_table_default_limits;
@@ -304,7 +304,7 @@ static void many_small_ones_keep_to_the_bound_together(void **state)
 		jit_fixture_dump_done(&dumps[i]);
 }
 
-static void who_writes_faster_than_may_be_read_lags_alone(void **state)
+static void a_fast_writer_delays_only_itself(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_table_limits limits = jit_table_default_limits;
@@ -405,7 +405,7 @@ static void a_clock_that_was_read_early_does_no_harm(void **state)
 	jit_fixture_dump_done(&dump);
 }
 
-static void what_nobody_asks_for_any_more_goes(void **state)
+static void processes_without_waiting_samples_are_removed(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	struct jit_dump dump;
@@ -426,18 +426,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_JIT(processes_are_bounded_and_those_that_ended_give_way),
-		WITH_JIT(of_the_living_the_one_that_nobody_asks_for_gives_way),
+		WITH_JIT(the_least_recently_sampled_process_is_evicted),
 		WITH_JIT(pids_that_come_and_go_are_all_found),
-		WITH_JIT(of_files_the_one_that_nobody_asks_for_gives_way),
+		WITH_JIT(the_least_recently_sampled_file_is_evicted),
 		WITH_JIT(beside_a_dump_a_map_takes_no_room),
-		WITH_JIT(who_holds_the_most_gives_way),
+		WITH_JIT(the_largest_process_is_compacted_first),
 		WITH_JIT(lines_without_code_keep_to_the_bound),
 		WITH_JIT(many_small_ones_keep_to_the_bound_together),
-		WITH_JIT(who_writes_faster_than_may_be_read_lags_alone),
+		WITH_JIT(a_fast_writer_delays_only_itself),
 		WITH_JIT(who_has_ended_is_over_when_what_it_left_is_read),
 		WITH_JIT(at_the_end_all_is_read),
 		WITH_JIT(a_clock_that_was_read_early_does_no_harm),
-		WITH_JIT(what_nobody_asks_for_any_more_goes),
+		WITH_JIT(processes_without_waiting_samples_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	assert_int_equal(report.last_record_ns, 0);
 }
 
-static void who_is_asked_for_no_more_is_looked_at_no_more(void **state)
+static void unsampled_processes_are_not_polled(void **state)
 {
 	struct jit_fixture *fixture = *state;
 	uint64_t ms = 0;
@@ -103,7 +103,7 @@ static void a_map_that_was_written_at_the_end_is_found_below_the_parents_root(vo
 	assert_true(jit_table_is_final(fixture->table, 5, 50 * MS, false));
 }
 
-static void who_ends_without_a_file_is_settled(void **state)
+static void a_process_that_ends_without_a_file_is_final(void **state)
 {
 	struct jit_fixture *fixture = *state;
 
@@ -283,9 +283,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_JIT(a_map_that_comes_later_is_found_and_followed),
-		WITH_JIT(who_is_asked_for_no_more_is_looked_at_no_more),
+		WITH_JIT(unsampled_processes_are_not_polled),
 		WITH_JIT(a_map_that_was_written_at_the_end_is_found_below_the_parents_root),
-		WITH_JIT(who_ends_without_a_file_is_settled),
+		WITH_JIT(a_process_that_ends_without_a_file_is_final),
 		WITH_JIT(another_users_map_is_distrusted_and_counted_once),
 		WITH_JIT(a_dump_takes_the_maps_place),
 		WITH_JIT(beside_a_dump_no_map_is_used),

@@ -66,7 +66,7 @@ static void runs_of_few_steps_read_everything(void **state)
 	close_bench(&bench);
 }
 
-static void one_step_reads_any_record(void **state)
+static void one_step_reads_a_record_of_any_size(void **state)
 {
 	struct bench bench = { 0 };
 
@@ -306,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_growing_file_is_followed_byte_by_byte),
 		cmocka_unit_test(runs_of_few_steps_read_everything),
-		cmocka_unit_test(one_step_reads_any_record),
+		cmocka_unit_test(one_step_reads_a_record_of_any_size),
 		cmocka_unit_test(records_bytes_and_lines_cost_steps),
 		cmocka_unit_test(code_larger_than_the_buffer_is_skipped),
 		cmocka_unit_test(an_impossible_size_ends_the_reading),

@@ -75,7 +75,7 @@ static void other_names_identify_nothing(void **state)
 		assert_int_equal(runtime_of(unknown[i]), JITDUMP_RUNTIME_UNKNOWN);
 }
 
-static void one_weak_sign_is_not_enough(void **state)
+static void one_weak_hint_names_no_runtime(void **state)
 {
 	struct jitdump_runtime_guess guess = { 0 };
 
@@ -157,7 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_identify_their_runtime),
 		cmocka_unit_test(other_names_identify_nothing),
-		cmocka_unit_test(one_weak_sign_is_not_enough),
+		cmocka_unit_test(one_weak_hint_names_no_runtime),
 		cmocka_unit_test(the_guess_stops_after_4096_names),
 		cmocka_unit_test(long_names_are_not_searched),
 		cmocka_unit_test(code_without_a_vma_is_llvm),

@@ -92,7 +92,7 @@ static void the_first_file_after_exec(void **state)
 	assert_executable(table, 5, 301, NULL);
 }
 
-static void without_exec_it_is_not_known(void **state)
+static void without_exec_the_executable_is_unknown(void **state)
 {
 	struct process_table *table = *state;
 
@@ -121,7 +121,7 @@ static void children_have_their_parents(void **state)
 	assert_executable(table, 6, 170, "/bin/true");
 }
 
-static void what_proc_says(void **state)
+static void proc_exe_names_the_executable(void **state)
 {
 	struct process_table *table = *state;
 	struct mapped_file file;
@@ -311,9 +311,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_TABLE(the_first_file_after_exec),
-		WITH_TABLE(without_exec_it_is_not_known),
+		WITH_TABLE(without_exec_the_executable_is_unknown),
 		WITH_TABLE(children_have_their_parents),
-		WITH_TABLE(what_proc_says),
+		WITH_TABLE(proc_exe_names_the_executable),
 		cmocka_unit_test(a_program_that_is_refused_is_not_known),
 		cmocka_unit_test(churn_is_bounded),
 		WITH_TABLE(a_scan_finds_it),

@@ -218,7 +218,7 @@ static void the_time_of_a_change_is_told(void **state)
 	assert_version(table, 2, version_of(table, 2), 60);
 }
 
-static void what_changes_nothing_is_no_version(void **state)
+static void repeated_mappings_keep_the_version(void **state)
 {
 	struct process_table *table = *state;
 	uint64_t version;
@@ -391,7 +391,7 @@ static void one_image_cannot_take_all_bytes_of_paths(void **state)
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, new_table, free_table)
 
-static void a_process_is_told_from_who_has_its_pid_later(void **state)
+static void a_reused_pid_is_another_process(void **state)
 {
 	struct process_table *table = *state;
 	uint64_t born_ns = 0;
@@ -464,10 +464,10 @@ int main(void)
 		WITH_TABLE(a_count_that_is_too_high_is_corrected),
 		WITH_TABLE(a_count_from_proc_holds_from_its_time_on),
 		WITH_TABLE(the_time_of_a_change_is_told),
-		WITH_TABLE(what_changes_nothing_is_no_version),
+		WITH_TABLE(repeated_mappings_keep_the_version),
 		WITH_TABLE(anonymous_memory_within_itself_is_no_change),
 		WITH_TABLE(files_that_nobody_maps_are_forgotten),
-		WITH_TABLE(a_process_is_told_from_who_has_its_pid_later),
+		WITH_TABLE(a_reused_pid_is_another_process),
 		cmocka_unit_test(ended_images_crowd_the_room_that_live_ones_leave),
 		cmocka_unit_test(files_are_held_by_all_who_map_them),
 		cmocka_unit_test(one_image_cannot_take_all_files),

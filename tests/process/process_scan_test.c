@@ -224,7 +224,7 @@ static struct rlimit exhaust_descriptors(void)
 	return before;
 }
 
-static void what_is_short_for_a_moment_ends_no_scan(void **state)
+static void a_scan_survives_running_out_of_descriptors(void **state)
 {
 	struct tree *tree = *state;
 	struct process_rescan rescan = { 0 };
@@ -283,7 +283,7 @@ static bool is_kept(struct process_table *table, pid_t pid)
 
 static const char one_line[] = "2000-3000 r-xp 00001000 fe:01 7 /bin/a\n";
 
-static void what_was_there_has_not_changed(void **state)
+static void an_unchanged_process_keeps_its_version(void **state)
 {
 	struct tree *tree = *state;
 	uint64_t version, changed_ns = 99;
@@ -405,7 +405,7 @@ static void a_check_finds_who_is_gone(void **state)
 	assert_int_equal(process_scan_check(tree->files.broker, tree->table, 13), 0);
 }
 
-static void what_does_not_say_changes_nothing(void **state)
+static void an_unreadable_status_changes_nothing(void **state)
 {
 	struct tree *tree = *state;
 	char path[128];
@@ -456,14 +456,14 @@ int main(void)
 		IN_TREE(hostile_lengths_are_bounded),
 		IN_TREE(all_processes_are_added),
 		IN_TREE(a_full_table_is_not_an_error_of_all),
-		IN_TREE(what_is_short_for_a_moment_ends_no_scan),
+		IN_TREE(a_scan_survives_running_out_of_descriptors),
 		cmocka_unit_test(the_live_system_is_scanned),
-		IN_TREE(what_was_there_has_not_changed),
+		IN_TREE(an_unchanged_process_keeps_its_version),
 		IN_TREE(threads_are_counted),
 		IN_TREE(a_check_corrects_the_count),
 		IN_TREE(a_check_finds_who_is_gone),
 		IN_TREE(a_rescan_goes_in_steps),
-		IN_TREE(what_does_not_say_changes_nothing),
+		IN_TREE(an_unreadable_status_changes_nothing),
 		IN_TREE(failing_allocations_are_reported),
 	};
 

@@ -168,7 +168,7 @@ static void failing_allocations_are_reported(void **state)
 	assert_true(n >= 1);
 }
 
-static void the_parent_is_told(void **state)
+static void the_parent_is_read(void **state)
 {
 	static const char text[] = "State:\tS\nPPid:\t4711\nThreads:\t1\n";
 	static const char none[] = "State:\tS\nThreads:\t1\n",
@@ -192,7 +192,7 @@ int main(void)
 		cmocka_unit_test(long_lists_of_groups_are_passed_over),
 		cmocka_unit_test(this_process_is_read),
 		cmocka_unit_test(failing_allocations_are_reported),
-		cmocka_unit_test(the_parent_is_told),
+		cmocka_unit_test(the_parent_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void threads_of_one_comm_are_summed_up(void **state)
 	assert_int_equal(totals->process_count, 3);
 }
 
-static void nothing_has_no_comms(void **state)
+static void an_empty_profile_has_no_comms(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(comm_totals_freep) struct comm_totals *totals = NULL;
@@ -83,7 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_one_comm_are_summed_up),
-		cmocka_unit_test(nothing_has_no_comms),
+		cmocka_unit_test(an_empty_profile_has_no_comms),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -113,7 +113,7 @@ static void base_widths_show_what_is_gone(void **state)
 }
 
 /* The same work in half the CPU time: its share of the time is half, that of all work is not. */
-static void time_is_another_whole(void **state)
+static void times_scale_the_other_profile(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_empty();
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
@@ -172,7 +172,7 @@ static void hostile_names_are_escaped(void **state)
 	assert_non_null(strstr(text, "]]&gt;&lt;/metadata&gt;\xef\xbf\xbd"));
 }
 
-static void nothing_is_a_picture_too(void **state)
+static void an_empty_profile_is_drawn(void **state)
 {
 	_cleanup_(profile_freep) struct profile *empty = example_empty();
 	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
@@ -236,10 +236,10 @@ int main(void)
 		cmocka_unit_test(upgrade_is_golden_in_any_order),
 		cmocka_unit_test(frames_tell_both_sides),
 		cmocka_unit_test(base_widths_show_what_is_gone),
-		cmocka_unit_test(time_is_another_whole),
+		cmocka_unit_test(times_scale_the_other_profile),
 		cmocka_unit_test(small_changes_stay_pale),
 		cmocka_unit_test(hostile_names_are_escaped),
-		cmocka_unit_test(nothing_is_a_picture_too),
+		cmocka_unit_test(an_empty_profile_is_drawn),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(output_errors_stick),
 	};

@@ -97,7 +97,7 @@ static void binaries_are_known_by_their_base_names(void **state)
 				     "  library     read      /usr/lib/libother.so\n"));
 }
 
-static void most_functions_that_are_asked_for(void **state)
+static void at_most_the_requested_functions_are_listed(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_machine(false);
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
@@ -127,7 +127,7 @@ static void small_changes_are_counted_not_listed(void **state)
 	assert_non_null(strstr(text, "# 2 more lines\n"));
 }
 
-static void nothing_is_a_header(void **state)
+static void an_empty_table_is_a_header(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_empty();
 	_cleanup_free_ char *text =
@@ -183,9 +183,9 @@ int main(void)
 		cmocka_unit_test(upgrade_is_golden_in_any_order),
 		cmocka_unit_test(order_is_as_asked),
 		cmocka_unit_test(binaries_are_known_by_their_base_names),
-		cmocka_unit_test(most_functions_that_are_asked_for),
+		cmocka_unit_test(at_most_the_requested_functions_are_listed),
 		cmocka_unit_test(small_changes_are_counted_not_listed),
-		cmocka_unit_test(nothing_is_a_header),
+		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -222,7 +222,7 @@ static void width_is_kept_in_bounds(void **state)
 	}
 }
 
-static void nothing_is_a_picture_too(void **state)
+static void an_empty_profile_is_drawn(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test(narrow_frames_are_merged_and_reported),
 		cmocka_unit_test(the_root_is_at_the_requested_end),
 		cmocka_unit_test(width_is_kept_in_bounds),
-		cmocka_unit_test(nothing_is_a_picture_too),
+		cmocka_unit_test(an_empty_profile_is_drawn),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(output_errors_stick),
 	};

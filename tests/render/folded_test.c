@@ -103,7 +103,7 @@ static void hostile_names_stay_in_their_frames(void **state)
 	assert_int_equal(sum_of_counts(text), accounts_stored(&profile->accounts));
 }
 
-static void nothing_gives_nothing(void **state)
+static void two_empty_profiles_have_no_difference(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = fold(profile, false);
@@ -150,7 +150,7 @@ int main(void)
 		cmocka_unit_test(kinds_have_suffixes),
 		cmocka_unit_test(lines_are_told_apart_if_asked),
 		cmocka_unit_test(hostile_names_stay_in_their_frames),
-		cmocka_unit_test(nothing_gives_nothing),
+		cmocka_unit_test(two_empty_profiles_have_no_difference),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(output_errors_stick),
 	};

@@ -85,7 +85,7 @@ static void either_side_may_be_drawn(void **state)
 }
 
 /* The other kind of frame of one name is another frame; so is one on another stack. */
-static void names_alone_do_not_match(void **state)
+static void frames_match_by_name_and_caller(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_empty();
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
@@ -284,7 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_matched_by_name),
 		cmocka_unit_test(either_side_may_be_drawn),
-		cmocka_unit_test(names_alone_do_not_match),
+		cmocka_unit_test(frames_match_by_name_and_caller),
 		cmocka_unit_test(small_counterparts_are_found),
 		cmocka_unit_test(losses_are_frames_of_both),
 		cmocka_unit_test(empty_profiles_have_a_root),

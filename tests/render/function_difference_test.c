@@ -102,7 +102,7 @@ static void order_does_not_depend_on_filling(void **state)
 	}
 }
 
-static void nothing_has_no_functions(void **state)
+static void an_empty_profile_has_no_functions(void **state)
 {
 	_cleanup_(profile_freep) struct profile *empty = example_empty();
 	_cleanup_(function_difference_freep) struct function_difference *functions =
@@ -144,7 +144,7 @@ int main(void)
 		cmocka_unit_test(functions_of_both_are_put_together),
 		cmocka_unit_test(equal_names_elsewhere_stay_apart),
 		cmocka_unit_test(order_does_not_depend_on_filling),
-		cmocka_unit_test(nothing_has_no_functions),
+		cmocka_unit_test(an_empty_profile_has_no_functions),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

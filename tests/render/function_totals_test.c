@@ -123,7 +123,7 @@ static void slices_add_up(void **state)
 	assert_int_equal(totals->items[STACKS].total, 1);
 }
 
-static void nothing_has_no_functions(void **state)
+static void an_empty_profile_has_no_functions(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(function_totals_freep) struct function_totals *totals = totals_of(profile);
@@ -162,7 +162,7 @@ int main(void)
 		cmocka_unit_test(inlined_frames_count),
 		cmocka_unit_test(equal_functions_are_ordered_by_binary),
 		cmocka_unit_test(slices_add_up),
-		cmocka_unit_test(nothing_has_no_functions),
+		cmocka_unit_test(an_empty_profile_has_no_functions),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -34,7 +34,7 @@ static void machine_is_golden_in_any_order(void **state)
 	}
 }
 
-static void most_functions_that_are_asked_for(void **state)
+static void at_most_the_requested_functions_are_listed(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	_cleanup_free_ char *text = tabulate(profile, 3);
@@ -86,7 +86,7 @@ static void lines_are_rows_if_asked(void **state)
 	assert_non_null(strstr(text, "# 1 more lines\n"));
 }
 
-static void nothing_is_a_header(void **state)
+static void an_empty_table_is_a_header(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = tabulate(profile, 0);
@@ -131,10 +131,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machine_is_golden_in_any_order),
-		cmocka_unit_test(most_functions_that_are_asked_for),
+		cmocka_unit_test(at_most_the_requested_functions_are_listed),
 		cmocka_unit_test(small_functions_are_counted_not_listed),
 		cmocka_unit_test(lines_are_rows_if_asked),
-		cmocka_unit_test(nothing_is_a_header),
+		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -182,7 +182,7 @@ static void a_forgery_is_nobody_elses(void **state)
 	assert_int_equal(find_by_id(place, forger), right);
 }
 
-static void files_are_told_apart_that_are_read_for_their_build_id(void **state)
+static void forged_build_ids_do_not_replace_the_real_file(void **state)
 {
 	struct place *place = *state;
 	size_t forger = add_process(place, false, false), victim = add_process(place, true, false);
@@ -263,7 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_PLACE(a_forgery_is_nobody_elses),
-		IN_PLACE(files_are_told_apart_that_are_read_for_their_build_id),
+		IN_PLACE(forged_build_ids_do_not_replace_the_real_file),
 		IN_PLACE(processes_of_one_owner_share_his_binary),
 		IN_PLACE(strangers_mean_trusted_files),
 		IN_PLACE(failing_allocations_confuse_nobody),

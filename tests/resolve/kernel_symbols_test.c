@@ -209,7 +209,7 @@ static void one_of_several_names_is_chosen(void **state)
 	}
 }
 
-static void nothing_reaches_far(void **state)
+static void the_last_symbol_of_an_image_has_a_bounded_size(void **state)
 {
 	struct tree *tree = *state;
 
@@ -501,7 +501,7 @@ int main(void)
 		IN_TREE(identity_does_not_depend_on_kaslr),
 		IN_TREE(the_kernel_begins_where_it_says),
 		IN_TREE(one_of_several_names_is_chosen),
-		IN_TREE(nothing_reaches_far),
+		IN_TREE(the_last_symbol_of_an_image_has_a_bounded_size),
 		IN_TREE(broken_lines_are_passed_over),
 		IN_TREE(data_alone_has_no_names),
 		IN_TREE(hidden_addresses_are_a_missing_privilege),

@@ -369,7 +369,7 @@ static void shared_memory_has_what_others_wrote(void **state)
 	close_fixture(&fixture);
 }
 
-static void without_room_the_oldest_go_on(void **state)
+static void without_room_the_oldest_are_sent(void **state)
 {
 	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
 	struct late_counters counters;
@@ -393,7 +393,7 @@ static void without_room_the_oldest_go_on(void **state)
 }
 
 /* Whoever waits for what never comes makes room before others do. */
-static void without_room_those_who_hold_the_most_go_on(void **state)
+static void without_room_the_largest_holder_is_sent_first(void **state)
 {
 	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
 	struct raw_sample greedy = sample_of(150, 150);
@@ -442,7 +442,7 @@ static void stacks_that_nobody_waits_with_go(void **state)
 	close_fixture(&fixture);
 }
 
-static void what_has_no_room_even_alone_goes_on_at_once(void **state)
+static void a_sample_too_large_for_the_buffer_is_sent_at_once(void **state)
 {
 	const struct late_samples_limits limits = { .bytes = 64, .patience_ns = UINT64_MAX };
 	struct late_counters counters;
@@ -563,10 +563,10 @@ int main(void)
 		cmocka_unit_test(other_frames_keep_their_names),
 		cmocka_unit_test(code_that_changed_meanwhile_is_not_named),
 		cmocka_unit_test(shared_memory_has_what_others_wrote),
-		cmocka_unit_test(without_room_the_oldest_go_on),
-		cmocka_unit_test(without_room_those_who_hold_the_most_go_on),
+		cmocka_unit_test(without_room_the_oldest_are_sent),
+		cmocka_unit_test(without_room_the_largest_holder_is_sent_first),
 		cmocka_unit_test(stacks_that_nobody_waits_with_go),
-		cmocka_unit_test(what_has_no_room_even_alone_goes_on_at_once),
+		cmocka_unit_test(a_sample_too_large_for_the_buffer_is_sent_at_once),
 		cmocka_unit_test(the_functions_error_is_passed_on),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

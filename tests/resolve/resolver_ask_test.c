@@ -126,7 +126,7 @@ static void an_address_is_asked_for_and_a_file_is_not(void **state)
 	assert_true(knows_after(fixture, PID, address_frame()));
 }
 
-static void who_cannot_be_asked_is_not_asked_again_in_a_window(void **state)
+static void an_unreadable_process_is_read_once_a_window(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -156,7 +156,7 @@ static void questions_end_with_their_time_and_go_on_in_the_next_window(void **st
 	assert_true(knows_after(fixture, PID + 1, address_frame()));
 }
 
-static void nobody_and_who_came_later_are_not_asked(void **state)
+static void idle_and_later_images_are_not_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_mapping mapping;
@@ -176,9 +176,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TREE(an_address_is_asked_for_and_a_file_is_not),
-		IN_TREE(who_cannot_be_asked_is_not_asked_again_in_a_window),
+		IN_TREE(an_unreadable_process_is_read_once_a_window),
 		IN_TREE(questions_end_with_their_time_and_go_on_in_the_next_window),
-		IN_TREE(nobody_and_who_came_later_are_not_asked),
+		IN_TREE(idle_and_later_images_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static void anonymous_memory_is_the_processs_own(void **state)
 }
 
 /* As the side-band has it, where /proc/PID/maps is read as nameless. */
-static void named_anonymous_memory_is_too(void **state)
+static void named_anonymous_memory_is_generated_code(void **state)
 {
 	const struct process_mapping_event event = {
 		.start = 0x100000,
@@ -268,7 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(anonymous_memory_is_the_processs_own),
-		cmocka_unit_test(named_anonymous_memory_is_too),
+		cmocka_unit_test(named_anonymous_memory_is_generated_code),
 		cmocka_unit_test(shared_anonymous_memory_is_shared),
 		cmocka_unit_test(dev_zero_is_shared),
 		cmocka_unit_test(a_memfd_that_is_no_elf_file_is_shared_code),

@@ -225,7 +225,7 @@ static void kernel_code_that_changed_is_read_anew(void **state)
 }
 
 /* More changes than are kept apart. */
-static void much_kernel_code_that_changed_is_all_of_it(void **state)
+static void too_many_kernel_changes_reload_all_symbols(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint64_t ip = 0xffffffff81000110;
@@ -337,7 +337,7 @@ static void a_cut_by_build_ids_is_remembered_and_counted_each_time(void **state)
 	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 15);
 }
 
-static void a_raw_cut_is_no_answer_and_build_ids_mend_it(void **state)
+static void unmapped_addresses_request_build_ids(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t ips[] = { 0x1234 };
@@ -363,7 +363,7 @@ static void a_raw_cut_is_no_answer_and_build_ids_mend_it(void **state)
 	assert_int_not_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
 }
 
-static void what_came_before_a_change_says_nothing_of_what_comes_after(void **state)
+static void results_before_a_mapping_change_do_not_serve_later_samples(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t ips[] = { address_of(strtoul) };
@@ -514,14 +514,14 @@ int main(void)
 		RESOLVED(the_vdso_is_a_library_with_an_image),
 		RESOLVED(kernel_frames_have_names_and_no_run_time_address),
 		RESOLVED(kernel_code_that_changed_is_read_anew),
-		RESOLVED(much_kernel_code_that_changed_is_all_of_it),
+		RESOLVED(too_many_kernel_changes_reload_all_symbols),
 		RESOLVED(kernel_stands_on_user),
 		RESOLVED(full_depth_says_that_there_was_more),
 		RESOLVED(sample_without_a_stack_has_no_frames),
 		RESOLVED(a_stack_is_resolved_once_in_each_state_of_its_process),
 		RESOLVED(a_cut_by_build_ids_is_remembered_and_counted_each_time),
-		RESOLVED(a_raw_cut_is_no_answer_and_build_ids_mend_it),
-		RESOLVED(what_came_before_a_change_says_nothing_of_what_comes_after),
+		RESOLVED(unmapped_addresses_request_build_ids),
+		RESOLVED(results_before_a_mapping_change_do_not_serve_later_samples),
 		RESOLVED(an_unread_file_keeps_its_offsets_apart),
 		RESOLVED(descriptors_are_bounded),
 		RESOLVED(binaries_are_bounded),

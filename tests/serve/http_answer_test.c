@@ -106,7 +106,7 @@ static struct http_counters counters_of(struct http_server *server)
 	return counters;
 }
 
-static void texts_of_a_route_carry_its_field(void **state)
+static void text_answers_have_the_header_of_their_route(void **state)
 {
 	struct seen seen;
 	struct http_server *server = new_server(NULL, &seen);
@@ -185,7 +185,7 @@ static void files_that_wait_are_bounded(void **state)
 	http_server_free(server);
 }
 
-static void a_client_that_goes_is_told_of(void **state)
+static void a_disconnected_client_cancels_its_request(void **state)
 {
 	struct seen seen;
 	struct http_server *server = new_server(NULL, &seen);
@@ -260,11 +260,11 @@ static void failing_allocations_lose_no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_of_a_route_carry_its_field),
+		cmocka_unit_test(text_answers_have_the_header_of_their_route),
 		cmocka_unit_test(files_are_sent_as_they_are),
 		cmocka_unit_test(a_file_that_is_too_short_ends_the_connection),
 		cmocka_unit_test(files_that_wait_are_bounded),
-		cmocka_unit_test(a_client_that_goes_is_told_of),
+		cmocka_unit_test(a_disconnected_client_cancels_its_request),
 		cmocka_unit_test(failing_allocations_lose_no_file),
 	};
 

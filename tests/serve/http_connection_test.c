@@ -59,7 +59,7 @@ static unsigned open_connections(const struct http_server *server)
 }
 
 /* Two take what they may and try for more: a third one is heard all the same. */
-static void users_do_not_shut_out_others(void **state)
+static void one_user_cannot_use_all_connections(void **state)
 {
 	static const struct http_limits limits = { 16, 8, 16 << 10, 1 << 20, 10, 60 };
 	struct http_server *server = new_server(&limits);
@@ -78,7 +78,7 @@ static void users_do_not_shut_out_others(void **state)
 }
 
 /* Of those that are refused at once, one that has asked is told, whatever it has asked for. */
-static void who_is_refused_at_once_is_told(void **state)
+static void refused_clients_get_an_answer(void **state)
 {
 	static const struct http_limits limits = { 16, 1, 16 << 10, 1 << 20, 10, 60 };
 	struct http_server *server = new_server(&limits);
@@ -111,8 +111,8 @@ static void who_is_refused_at_once_is_told(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(users_do_not_shut_out_others),
-		cmocka_unit_test(who_is_refused_at_once_is_told),
+		cmocka_unit_test(one_user_cannot_use_all_connections),
+		cmocka_unit_test(refused_clients_get_an_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

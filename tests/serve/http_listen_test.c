@@ -71,7 +71,7 @@ static void a_dead_socket_makes_room_and_a_live_one_does_not(void **state)
 	(void)close(second.fd);
 }
 
-static void what_is_no_socket_stays(void **state)
+static void a_file_that_is_not_a_socket_stays(void **state)
 {
 	struct folder *folder = *state;
 	struct http_listener listener;
@@ -88,7 +88,7 @@ static void what_is_no_socket_stays(void **state)
 	assert_true(S_ISREG(status.st_mode));
 }
 
-static void paths_that_cannot_be_are_told(void **state)
+static void invalid_paths_are_reported(void **state)
 {
 	struct folder *folder = *state;
 	struct http_listener listener;
@@ -104,7 +104,7 @@ static void paths_that_cannot_be_are_told(void **state)
 	assert_non_null(strstr(too_long.text, "107 bytes"));
 }
 
-static void a_group_that_cannot_be_given_leaves_no_socket(void **state)
+static void an_impossible_group_leaves_no_socket(void **state)
 {
 	struct folder *folder = *state;
 	struct http_listener listener;
@@ -122,7 +122,7 @@ static void a_group_that_cannot_be_given_leaves_no_socket(void **state)
 		assert_int_equal(seteuid(0), 0);
 }
 
-static void tcp_listens_on_what_is_free(void **state)
+static void tcp_can_choose_a_free_port(void **state)
 {
 	struct http_listener first, second;
 	struct fault fault = { 0 }, bad = { 0 };
@@ -150,12 +150,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_dead_socket_makes_room_and_a_live_one_does_not,
 			make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
-			what_is_no_socket_stays, make_folder, remove_folder),
+			a_file_that_is_not_a_socket_stays, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
-			paths_that_cannot_be_are_told, make_folder, remove_folder),
+			invalid_paths_are_reported, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
-			a_group_that_cannot_be_given_leaves_no_socket, make_folder, remove_folder),
-		cmocka_unit_test(tcp_listens_on_what_is_free),
+			an_impossible_group_leaves_no_socket, make_folder, remove_folder),
+		cmocka_unit_test(tcp_can_choose_a_free_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void routes_answer(void **state)
 	http_server_free(server);
 }
 
-static void what_nobody_serves_is_refused(void **state)
+static void unknown_routes_are_refused(void **state)
 {
 	struct seen seen;
 	struct http_server *server = new_server(NULL, &seen);
@@ -255,7 +255,7 @@ static void a_client_that_stopped_writing_is_answered(void **state)
 	http_server_free(server);
 }
 
-static void a_late_answer_for_nobody_leaves_nothing(void **state)
+static void an_answer_after_a_disconnect_is_freed(void **state)
 {
 	struct seen seen;
 	struct http_server *server = new_server(NULL, &seen);
@@ -302,7 +302,7 @@ static void a_server_may_end_before_its_answers(void **state)
 	}
 }
 
-static void a_user_and_all_have_so_many_connections(void **state)
+static void connections_are_bounded_per_user_and_in_all(void **state)
 {
 	static const struct http_limits of_user = { 2, 2, 16 << 10, 1 << 20, 10, 60 },
 					of_all = { 2, 8, 16 << 10, 1 << 20, 10, 60 };
@@ -338,7 +338,7 @@ static void a_user_and_all_have_so_many_connections(void **state)
 	}
 }
 
-static void a_head_has_its_time(void **state)
+static void a_request_head_has_a_timeout(void **state)
 {
 	static const struct http_limits limits = { 8, 8, 16 << 10, 1 << 20, 1, 60 };
 	static const char *const starts[] = { "", "GET /hello HT", "GET /hello HTTP/1.1\r\n" HOST,
@@ -365,7 +365,7 @@ static void a_head_has_its_time(void **state)
 	http_server_free(server);
 }
 
-static void a_reader_that_takes_nothing_is_left(void **state)
+static void a_reader_that_stalls_is_disconnected(void **state)
 {
 	static const struct http_limits limits = { 8, 8, 16 << 10, 6 << 20, 10, 1 };
 	struct seen seen;
@@ -385,7 +385,7 @@ static void a_reader_that_takes_nothing_is_left(void **state)
 	http_server_free(server);
 }
 
-static void great_answers_arrive_whole(void **state)
+static void large_answers_arrive_whole(void **state)
 {
 	struct seen seen;
 	struct http_server *server = new_server(NULL, &seen);
@@ -540,7 +540,7 @@ static void listeners_are_accepted_from(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void being_out_of_descriptors_is_waited_for(void **state)
+static void accepting_waits_when_descriptors_run_out(void **state)
 {
 	struct rlimit limit, none;
 	struct http_listener listener;
@@ -631,20 +631,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routes_answer),
-		cmocka_unit_test(what_nobody_serves_is_refused),
+		cmocka_unit_test(unknown_routes_are_refused),
 		cmocka_unit_test(many_parameters_and_long_heads_are_refused),
 		cmocka_unit_test(a_connection_carries_requests_in_turn),
 		cmocka_unit_test(a_client_that_stopped_writing_is_answered),
-		cmocka_unit_test(a_late_answer_for_nobody_leaves_nothing),
+		cmocka_unit_test(an_answer_after_a_disconnect_is_freed),
 		cmocka_unit_test(a_server_may_end_before_its_answers),
-		cmocka_unit_test(a_user_and_all_have_so_many_connections),
-		cmocka_unit_test(a_head_has_its_time),
-		cmocka_unit_test(a_reader_that_takes_nothing_is_left),
-		cmocka_unit_test(great_answers_arrive_whole),
+		cmocka_unit_test(connections_are_bounded_per_user_and_in_all),
+		cmocka_unit_test(a_request_head_has_a_timeout),
+		cmocka_unit_test(a_reader_that_stalls_is_disconnected),
+		cmocka_unit_test(large_answers_arrive_whole),
 		cmocka_unit_test(answers_that_wait_are_bounded),
 		cmocka_unit_test(answers_that_wait_leave_room_for_others),
 		cmocka_unit_test(listeners_are_accepted_from),
-		cmocka_unit_test(being_out_of_descriptors_is_waited_for),
+		cmocka_unit_test(accepting_waits_when_descriptors_run_out),
 		cmocka_unit_test(failing_allocations_end_new),
 		cmocka_unit_test(failing_allocations_end_a_request_and_no_more),
 	};

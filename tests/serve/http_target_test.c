@@ -41,7 +41,7 @@ static void path_and_parameters_are_decoded(void **state)
 	http_target_done(&target);
 }
 
-static void what_is_no_text_is_refused(void **state)
+static void malformed_encodings_are_refused(void **state)
 {
 	static const char *const texts[] = { "/%", "/%4", "/%zz", "/%-1", "/a?b=%", "/a?%0", "/%00",
 		"/a?b=%00", "/a?%00=b", "/%ff", "/a?b=%c0%80", "/a?b=%ed%a0%80", "/\xff",
@@ -71,7 +71,7 @@ static void parameters_are_bounded(void **state)
 	assert_int_equal(http_target_parse(text, &target), -E2BIG);
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	struct http_target target;
 
@@ -85,9 +85,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(path_and_parameters_are_decoded),
-		cmocka_unit_test(what_is_no_text_is_refused),
+		cmocka_unit_test(malformed_encodings_are_refused),
 		cmocka_unit_test(parameters_are_bounded),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

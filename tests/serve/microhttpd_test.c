@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 /* Nobody has served before it here, and no file can be opened. */
-static void where_it_cannot_be_loaded_its_package_is_told(void **state)
+static void a_missing_library_names_its_package(void **state)
 {
 	struct fault fault = { 0 };
 	struct rlimit files, none;
@@ -26,7 +26,7 @@ static void where_it_cannot_be_loaded_its_package_is_told(void **state)
 	assert_non_null(strstr(fault.text, "apt-get install libmicrohttpd"));
 }
 
-static void every_function_is_there(void **state)
+static void every_function_is_found(void **state)
 {
 	void *const *functions;
 	struct microhttpd before;
@@ -46,8 +46,8 @@ static void every_function_is_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(where_it_cannot_be_loaded_its_package_is_told),
-		cmocka_unit_test(every_function_is_there),
+		cmocka_unit_test(a_missing_library_names_its_package),
+		cmocka_unit_test(every_function_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void rings_shrink_with_the_number_of_cpus(void **state)
 }
 
 /* What is named as the least does, and a byte less does not. */
-static void the_least_is_named(void **state)
+static void the_minimum_budget_is_reported(void **state)
 {
 	static const struct memory_work works[] = {
 		{ .cpu_count = 1, .rate_hz = 99 },
@@ -160,7 +160,7 @@ static void the_least_is_named(void **state)
 	}
 }
 
-static void no_budget_is_enough_for_all_memory_there_is(void **state)
+static void too_much_work_fits_no_budget(void **state)
 {
 	const struct memory_work work = {
 		.cpu_count = UINT32_MAX, .rate_hz = UINT32_MAX, .jit_bytes = SIZE_MAX
@@ -259,7 +259,7 @@ static void tables_hold_to_their_shares(void **state)
 }
 
 /* At the default: enough for a host of a thousand processes. */
-static void a_host_has_room(void **state)
+static void shares_of_64_mib_suit_a_host(void **state)
 {
 	const struct memory_work work = { .cpu_count = 4, .rate_hz = 99 };
 	struct memory_shares shares = shares_of(64 * MIB, &work);
@@ -280,7 +280,7 @@ static void a_host_has_room(void **state)
 	assert_true(cgroups.cgroups >= 1000);
 }
 
-static void limits_are_never_nothing(void **state)
+static void limits_are_never_zero(void **state)
 {
 	const struct memory_shares nothing = { 0 };
 	struct process_table_limits processes;
@@ -303,11 +303,11 @@ int main(void)
 		cmocka_unit_test(the_default_is_split_sensibly),
 		cmocka_unit_test(maps_take_no_more_than_they_need),
 		cmocka_unit_test(rings_shrink_with_the_number_of_cpus),
-		cmocka_unit_test(the_least_is_named),
-		cmocka_unit_test(no_budget_is_enough_for_all_memory_there_is),
+		cmocka_unit_test(the_minimum_budget_is_reported),
+		cmocka_unit_test(too_much_work_fits_no_budget),
 		cmocka_unit_test(tables_hold_to_their_shares),
-		cmocka_unit_test(a_host_has_room),
-		cmocka_unit_test(limits_are_never_nothing),
+		cmocka_unit_test(shares_of_64_mib_suit_a_host),
+		cmocka_unit_test(limits_are_never_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

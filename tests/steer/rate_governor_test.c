@@ -92,7 +92,7 @@ static struct rate_governor new_governor(void)
 	return governor;
 }
 
-static void a_cheap_machine_keeps_the_wanted_rate(void **state)
+static void a_cheap_machine_keeps_the_configured_rate(void **state)
 {
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 6000, .load = 1, .constant_ppm = 300 };
@@ -103,7 +103,7 @@ static void a_cheap_machine_keeps_the_wanted_rate(void **state)
 	assert_float_equal(rate_governor_cost_ppm(&governor), 894, 1);
 }
 
-static void too_dear_a_machine_has_a_lower_rate_soon(void **state)
+static void an_expensive_machine_lowers_the_rate_soon(void **state)
 {
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 30000, .load = 1 };
@@ -243,7 +243,7 @@ static void bursts_that_are_within_the_budget_on_the_whole_pass(void **state)
 	}
 }
 
-static void an_idle_machine_tells_little(void **state)
+static void an_idle_machine_raises_the_rate_late(void **state)
 {
 	struct rate_governor busy = new_governor(), idle = new_governor();
 	struct machine dear = { .ns_a_sample = 30000, .load = 1 }, cheap = dear;
@@ -263,7 +263,7 @@ static void an_idle_machine_tells_little(void **state)
 }
 
 /* Start-up and answers take of the budget over ten minutes, and at most half of it. */
-static void what_is_not_sampling_is_spread(void **state)
+static void other_cpu_time_is_averaged(void **state)
 {
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 7000, .load = 1 }, start = machine;
@@ -300,7 +300,7 @@ static void it_never_goes_below_the_floor(void **state)
 }
 
 /* Down by the least, and up again: the same rungs, of which none but the first divides a second. */
-static void rates_are_of_one_ladder(void **state)
+static void rates_are_steps_of_one_ladder(void **state)
 {
 	static const uint32_t wanted[] = { 19, 49, 97, 99, 100, 250, 499, 997, 999, 1000, 1999,
 		25000 };
@@ -350,7 +350,7 @@ static void without_a_budget_nothing_is_steered(void **state)
 	assert_float_equal(rate_governor_cost_ppm(&governor), 99000, 1);
 }
 
-static void nothing_is_learnt_of_no_time(void **state)
+static void an_empty_interval_changes_nothing(void **state)
 {
 	struct rate_governor governor = new_governor();
 	struct rate_governor_use use = { .cpu_count = CPUS, .sampling_ns = UINT64_MAX };
@@ -367,7 +367,7 @@ static void nothing_is_learnt_of_no_time(void **state)
 	assert_int_equal(rate_governor_run(&governor, &use), governor.floor_hz);
 }
 
-static void the_cost_is_of_a_minute(void **state)
+static void the_cost_is_averaged_over_a_minute(void **state)
 {
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 5000, .load = 1, .other_ppm = 100 };
@@ -385,21 +385,21 @@ static void the_cost_is_of_a_minute(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cheap_machine_keeps_the_wanted_rate),
-		cmocka_unit_test(too_dear_a_machine_has_a_lower_rate_soon),
+		cmocka_unit_test(a_cheap_machine_keeps_the_configured_rate),
+		cmocka_unit_test(an_expensive_machine_lowers_the_rate_soon),
 		cmocka_unit_test(it_converges),
 		cmocka_unit_test(noise_does_not_make_it_swing),
 		cmocka_unit_test(it_recovers_from_a_burst),
 		cmocka_unit_test(load_that_comes_and_goes_makes_fewer_and_fewer_changes),
 		cmocka_unit_test(bursts_that_are_too_much_on_the_whole_lower_the_rate),
 		cmocka_unit_test(bursts_that_are_within_the_budget_on_the_whole_pass),
-		cmocka_unit_test(an_idle_machine_tells_little),
-		cmocka_unit_test(what_is_not_sampling_is_spread),
+		cmocka_unit_test(an_idle_machine_raises_the_rate_late),
+		cmocka_unit_test(other_cpu_time_is_averaged),
 		cmocka_unit_test(it_never_goes_below_the_floor),
-		cmocka_unit_test(rates_are_of_one_ladder),
+		cmocka_unit_test(rates_are_steps_of_one_ladder),
 		cmocka_unit_test(without_a_budget_nothing_is_steered),
-		cmocka_unit_test(nothing_is_learnt_of_no_time),
-		cmocka_unit_test(the_cost_is_of_a_minute),
+		cmocka_unit_test(an_empty_interval_changes_nothing),
+		cmocka_unit_test(the_cost_is_averaged_over_a_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void columns_come_back(void **state)
 	free(blob);
 }
 
-static void what_is_asked_for_and_not_there(void **state)
+static void reading_beyond_a_column_reports_damage(void **state)
 {
 	struct column_writer writer;
 	struct column_reader reader;
@@ -172,7 +172,7 @@ int main(void)
 		cmocka_unit_test(varints_come_back),
 		cmocka_unit_test(varints_that_are_too_long),
 		cmocka_unit_test(columns_come_back),
-		cmocka_unit_test(what_is_asked_for_and_not_there),
+		cmocka_unit_test(reading_beyond_a_column_reports_damage),
 		cmocka_unit_test(heads_that_lie),
 		cmocka_unit_test(a_blob_of_more_than_the_bound),
 	};

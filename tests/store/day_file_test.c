@@ -60,7 +60,7 @@ static void only_names_of_ours_are_seen(void **state)
 	fixture_remove(folder);
 }
 
-static void a_day_goes_with_what_is_beside_it(void **state)
+static void removing_a_day_removes_its_journal(void **state)
 {
 	struct fault fault = { 0 };
 	char folder[64];
@@ -80,7 +80,7 @@ static void a_day_goes_with_what_is_beside_it(void **state)
 	fixture_remove(folder);
 }
 
-static void what_is_set_aside_is_bounded(void **state)
+static void files_set_aside_are_bounded(void **state)
 {
 	struct fault fault = { 0 };
 	struct day_files files;
@@ -148,8 +148,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_names_of_ours_are_seen),
-		cmocka_unit_test(a_day_goes_with_what_is_beside_it),
-		cmocka_unit_test(what_is_set_aside_is_bounded),
+		cmocka_unit_test(removing_a_day_removes_its_journal),
+		cmocka_unit_test(files_set_aside_are_bounded),
 		cmocka_unit_test(orphans_alone_are_removed),
 		cmocka_unit_test(a_failing_allocation),
 	};

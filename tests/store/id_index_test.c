@@ -31,7 +31,7 @@ static int add(struct id_index *index, const uint32_t *elements, uint32_t id)
 	return r;
 }
 
-static void what_was_added_is_found(void **state)
+static void added_elements_are_found(void **state)
 {
 	static uint32_t elements[2 * ELEMENTS];
 	struct id_index index = { 0 };
@@ -85,7 +85,7 @@ static void failing_allocations_leave_it_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_added_is_found),
+		cmocka_unit_test(added_elements_are_found),
 		cmocka_unit_test(failing_allocations_leave_it_whole),
 	};
 

@@ -97,7 +97,7 @@ static uint64_t kill_one(const char *folder, uint64_t next, unsigned int moment)
 	return next;
 }
 
-static void what_was_appended_outlives_the_process(void **state)
+static void appended_windows_survive_a_kill(void **state)
 {
 	static const struct store_selection merged = {
 		.end_ns = UINT64_MAX,
@@ -146,7 +146,7 @@ static void what_was_appended_outlives_the_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_appended_outlives_the_process),
+		cmocka_unit_test(appended_windows_survive_a_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static uint64_t bytes_of(const char *folder)
 }
 
 /* What is missing goes, and no more of it for being given back later. */
-static void a_disk_that_gives_back_late_keeps_days(void **state)
+static void a_disk_that_frees_space_late_keeps_days(void **state)
 {
 	const uint64_t now_ns = FIXTURE_DAY_NS + 9 * DAY_NS, reserve = (1 << 30) / 100;
 	struct store_limits limits = store_default_limits;
@@ -385,7 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_is_waited_out),
 		cmocka_unit_test(a_small_disk_keeps_the_last_days),
-		cmocka_unit_test(a_disk_that_gives_back_late_keeps_days),
+		cmocka_unit_test(a_disk_that_frees_space_late_keeps_days),
 		cmocka_unit_test(a_small_disk_has_room_for_a_window),
 		cmocka_unit_test(a_disk_that_cannot_be_written),
 		cmocka_unit_test(a_disk_that_can_only_be_read),

@@ -90,7 +90,7 @@ static void make_link(const char *path)
 static void (*const replacements[])(const char *path) = { make_folder, make_fifo, make_link };
 
 /* At the start and while it is written; more often than four times, as none of it is removed. */
-static void what_is_no_file_is_set_aside(void **state)
+static void special_files_are_set_aside(void **state)
 {
 	char folder[64], path[DAY_PATH_BYTES];
 	struct store_found found;
@@ -484,7 +484,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_damaged_day_is_set_aside),
-		cmocka_unit_test(what_is_no_file_is_set_aside),
+		cmocka_unit_test(special_files_are_set_aside),
 		cmocka_unit_test(a_day_that_is_removed_is_begun_again),
 		cmocka_unit_test(a_file_that_may_not_be_read),
 		cmocka_unit_test(damage_is_found_late),

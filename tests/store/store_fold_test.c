@@ -348,7 +348,7 @@ static void generations_of_threads_are_folded(void **state)
 }
 
 /* More rows than a fold may have: then there is none of it, or several. */
-static void what_is_too_large_is_not_folded(void **state)
+static void oversized_windows_are_not_folded(void **state)
 {
 	enum { ROWS = 20000, ROUNDS = 3 };
 	struct fault fault = { 0 };
@@ -444,7 +444,7 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_fold_is_read_from_windows),
 		cmocka_unit_test(folds_are_selected_from_like_windows),
 		cmocka_unit_test(generations_of_threads_are_folded),
-		cmocka_unit_test(what_is_too_large_is_not_folded),
+		cmocka_unit_test(oversized_windows_are_not_folded),
 		cmocka_unit_test(failing_allocations_cost_no_fold),
 	};
 

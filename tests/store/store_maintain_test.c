@@ -141,7 +141,7 @@ static void append_large(struct store *store, uint64_t start_ns)
 	profile_free(profile);
 }
 
-static void what_is_large_in_sum_is_made_of_fewer(void **state)
+static void large_windows_merge_in_smaller_groups(void **state)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX };
 	struct store_found found;
@@ -221,7 +221,7 @@ static void append_windows(const char *folder, uint32_t count)
 }
 
 /* Between two threads of one the other one's node is far off: three bytes more for each row. */
-static void what_is_large_once_merged_is_made_of_fewer(void **state)
+static void windows_that_grow_by_merging_stay_apart(void **state)
 {
 	char folder[64];
 
@@ -279,7 +279,7 @@ static void an_old_day_is_made_coarser_after_a_restart(void **state)
 }
 
 /* A pause, another period, another boot, a clock that was set: none of these is one stretch. */
-static void what_does_not_belong_together_stays_apart(void **state)
+static void windows_of_different_settings_stay_apart(void **state)
 {
 	static const struct fixture_sample sample = {
 		.pid = 1, .address = 0x3000, .count = 1, .comm = "one"
@@ -551,11 +551,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_become_coarser_with_age),
-		cmocka_unit_test(what_is_large_in_sum_is_made_of_fewer),
-		cmocka_unit_test(what_is_large_once_merged_is_made_of_fewer),
+		cmocka_unit_test(large_windows_merge_in_smaller_groups),
+		cmocka_unit_test(windows_that_grow_by_merging_stay_apart),
 		cmocka_unit_test(two_of_three_become_one),
 		cmocka_unit_test(an_old_day_is_made_coarser_after_a_restart),
-		cmocka_unit_test(what_does_not_belong_together_stays_apart),
+		cmocka_unit_test(windows_of_different_settings_stay_apart),
 		cmocka_unit_test(old_days_go),
 		cmocka_unit_test(a_clock_set_ahead_costs_no_history),
 		cmocka_unit_test(bytes_are_kept_to_by_days),

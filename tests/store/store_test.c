@@ -18,7 +18,7 @@ static const char *const described[] = {
 	"/system.slice/beta.service/beta;/usr/bin/prog+1000;/usr/lib/libwork.so+4000 3",
 };
 
-static void what_was_appended_is_read(void **state)
+static void appended_windows_are_read(void **state)
 {
 	struct profile *profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(100), some, 3), *read;
 	struct fault fault = { 0 };
@@ -557,7 +557,7 @@ static void a_profile_that_is_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_appended_is_read),
+		cmocka_unit_test(appended_windows_are_read),
 		cmocka_unit_test(ids_go_on_after_a_restart),
 		cmocka_unit_test(one_writer_at_a_time),
 		cmocka_unit_test(a_folder_that_is_not_there),

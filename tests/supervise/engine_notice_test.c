@@ -24,7 +24,7 @@ static int check(const struct pilotlight_notice *notice)
 	return engine_notice_check(notice, sizeof(*notice));
 }
 
-static void what_an_engine_sends_is_taken(void **state)
+static void notices_of_an_engine_are_received(void **state)
 {
 	struct pilotlight_notice notice;
 
@@ -39,7 +39,7 @@ static void what_an_engine_sends_is_taken(void **state)
 	assert_int_equal(check(&notice), 0);
 }
 
-static void anything_else_is_malformed(void **state)
+static void other_messages_are_malformed(void **state)
 {
 	static const uint32_t others[] = { PILOTLIGHT_NOTICE_READY, PILOTLIGHT_NOTICE_RELOADING,
 		PILOTLIGHT_NOTICE_PROGRESS };
@@ -85,7 +85,7 @@ static void send_with_descriptor(int fd, const struct pilotlight_notice *notice)
 	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), sizeof(*notice));
 }
 
-static void notices_come_one_at_a_time(void **state)
+static void notices_are_returned_one_at_a_time(void **state)
 {
 	struct pilotlight_notice notice = notice_of(PILOTLIGHT_NOTICE_STATUS, "well"), received;
 	int fds[2];
@@ -111,9 +111,9 @@ static void notices_come_one_at_a_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_an_engine_sends_is_taken),
-		cmocka_unit_test(anything_else_is_malformed),
-		cmocka_unit_test(notices_come_one_at_a_time),
+		cmocka_unit_test(notices_of_an_engine_are_received),
+		cmocka_unit_test(other_messages_are_malformed),
+		cmocka_unit_test(notices_are_returned_one_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 static const uint64_t ms = NSEC_PER_SEC / 1000, second = NSEC_PER_SEC;
 
-static void pauses_grow_to_a_bound(void **state)
+static void backoff_grows_to_a_bound(void **state)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
 	struct engine_watch watch;
@@ -33,7 +33,7 @@ static void pauses_grow_to_a_bound(void **state)
 	assert_int_equal(engine_watch_ended(&watch, false, 59 * second, now), 200 * ms);
 }
 
-static void one_that_worked_is_followed_within_a_second(void **state)
+static void a_ready_engine_is_restarted_within_a_second(void **state)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1000, 1000 };
 	struct engine_watch watch;
@@ -50,7 +50,7 @@ static void one_that_worked_is_followed_within_a_second(void **state)
 	assert_int_equal(engine_watch_ended(&watch, false, 1, second), 2 * second);
 }
 
-static void renewal_is_at_once_but_not_for_ever(void **state)
+static void requested_restarts_are_immediate_but_bounded(void **state)
 {
 	struct engine_watch watch;
 
@@ -63,7 +63,7 @@ static void renewal_is_at_once_but_not_for_ever(void **state)
 	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
 }
 
-static void silence_ends_an_engine(void **state)
+static void a_silent_engine_is_killed(void **state)
 {
 	struct engine_watch watch;
 
@@ -90,7 +90,7 @@ static void silence_ends_an_engine(void **state)
 	assert_int_equal(engine_watch_next_ns(&watch), 19 * second + 100 * ms);
 }
 
-static void one_that_is_told_to_end_has_its_time(void **state)
+static void a_stopping_engine_has_its_timeout(void **state)
 {
 	struct engine_watch watch;
 
@@ -103,7 +103,7 @@ static void one_that_is_told_to_end_has_its_time(void **state)
 	assert_int_equal(engine_watch_take(&watch, 21 * second), ENGINE_WATCH_KILL);
 }
 
-static void an_engine_that_hangs_leaves_time_for_the_next(void **state)
+static void a_hung_engine_leaves_time_for_the_next(void **state)
 {
 	(void)state;
 	assert_int_equal(engine_watch_patience_ns(60 * second), 30 * second);
@@ -112,7 +112,7 @@ static void an_engine_that_hangs_leaves_time_for_the_next(void **state)
 	assert_int_equal(engine_watch_patience_ns(0), 60 * second);
 }
 
-static void without_patience_nothing_is_due(void **state)
+static void without_a_timeout_nothing_is_due(void **state)
 {
 	struct engine_watch watch;
 
@@ -129,13 +129,13 @@ static void without_patience_nothing_is_due(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pauses_grow_to_a_bound),
-		cmocka_unit_test(one_that_worked_is_followed_within_a_second),
-		cmocka_unit_test(renewal_is_at_once_but_not_for_ever),
-		cmocka_unit_test(silence_ends_an_engine),
-		cmocka_unit_test(one_that_is_told_to_end_has_its_time),
-		cmocka_unit_test(an_engine_that_hangs_leaves_time_for_the_next),
-		cmocka_unit_test(without_patience_nothing_is_due),
+		cmocka_unit_test(backoff_grows_to_a_bound),
+		cmocka_unit_test(a_ready_engine_is_restarted_within_a_second),
+		cmocka_unit_test(requested_restarts_are_immediate_but_bounded),
+		cmocka_unit_test(a_silent_engine_is_killed),
+		cmocka_unit_test(a_stopping_engine_has_its_timeout),
+		cmocka_unit_test(a_hung_engine_leaves_time_for_the_next),
+		cmocka_unit_test(without_a_timeout_nothing_is_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

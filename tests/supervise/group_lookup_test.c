@@ -59,7 +59,7 @@ static int look_up(const char *name, int patience_ms, gid_t *ret_group)
 	return r;
 }
 
-static void a_child_without_privileges_is_asked(void **state)
+static void an_unprivileged_child_resolves_the_group(void **state)
 {
 	gid_t group = 0;
 
@@ -68,7 +68,7 @@ static void a_child_without_privileges_is_asked(void **state)
 	assert_int_equal(group, GROUP);
 }
 
-static void without_an_answer_there_is_none(void **state)
+static void a_missing_answer_is_an_error(void **state)
 {
 	gid_t group = 5;
 
@@ -99,8 +99,8 @@ static void without_descriptors_it_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_child_without_privileges_is_asked),
-		cmocka_unit_test(without_an_answer_there_is_none),
+		cmocka_unit_test(an_unprivileged_child_resolves_the_group),
+		cmocka_unit_test(a_missing_answer_is_an_error),
 		cmocka_unit_test(without_descriptors_it_fails),
 	};
 

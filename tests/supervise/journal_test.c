@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static void a_stream_is_known_by_its_file(void **state)
+static void a_journal_stream_is_recognized_by_its_inode(void **state)
 {
 	struct stat status;
 	char text[64];
@@ -124,7 +124,7 @@ static void begin_taking(void)
 	log_set_sink(taking_sink);
 }
 
-static void what_a_sink_does_not_take_is_shown(void **state)
+static void messages_that_the_journal_refuses_go_to_stderr(void **state)
 {
 	char text[256];
 
@@ -138,10 +138,10 @@ static void what_a_sink_does_not_take_is_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stream_is_known_by_its_file),
+		cmocka_unit_test(a_journal_stream_is_recognized_by_its_inode),
 		cmocka_unit_test(without_a_journal_nothing_changes),
 		cmocka_unit_test(without_libsystemd_messages_stay_lines),
-		cmocka_unit_test(what_a_sink_does_not_take_is_shown),
+		cmocka_unit_test(messages_that_the_journal_refuses_go_to_stderr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

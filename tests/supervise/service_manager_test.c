@@ -46,7 +46,7 @@ static int prepare_without_files(struct fault *fault)
 }
 
 /* Before any test that has loaded it. */
-static void without_libsystemd_a_manager_is_a_fault(void **state)
+static void without_libsystemd_a_service_manager_is_an_error(void **state)
 {
 	static const char *const variables[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS" };
 	const char *const manager = strdupa(getenv("NOTIFY_SOCKET"));
@@ -75,7 +75,7 @@ static void without_libsystemd_a_manager_is_a_fault(void **state)
 	assert_true(recv(manager_fd, fault.text, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
-static void it_is_loaded_for_a_manager(void **state)
+static void libsystemd_is_loaded_for_a_service_manager(void **state)
 {
 	struct fault fault = { 0 };
 
@@ -121,7 +121,7 @@ static void sockets_are_taken_once(void **state)
 	assert_int_equal(unsetenv("LISTEN_FDS"), 0);
 }
 
-static void states_are_told(void **state)
+static void states_are_sent_to_systemd(void **state)
 {
 	(void)state;
 	service_manager_ready();
@@ -132,7 +132,7 @@ static void states_are_told(void **state)
 	expect("WATCHDOG=1");
 }
 
-static void a_reload_is_dated(void **state)
+static void a_reload_carries_its_time(void **state)
 {
 	const char prefix[] = "RELOADING=1\nMONOTONIC_USEC=";
 	uint64_t before_us = clock_monotonic_ns() / 1000, told_us;
@@ -164,7 +164,7 @@ static void a_status_is_one_line(void **state)
 	assert_null(memchr(text, '\n', 1024));
 }
 
-static void the_watchdogs_time_is_found(void **state)
+static void the_watchdog_interval_is_read(void **state)
 {
 	char other[32];
 
@@ -186,7 +186,7 @@ static void the_watchdogs_time_is_found(void **state)
 	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
 }
 
-static void some_variables_are_the_main_processes(void **state)
+static void systemds_variables_are_removed_from_the_environment(void **state)
 {
 	(void)state;
 	assert_true(service_manager_is_own_variable("NOTIFY_SOCKET=@x"));
@@ -197,7 +197,7 @@ static void some_variables_are_the_main_processes(void **state)
 	assert_false(service_manager_is_own_variable("STATE_DIRECTORY=/var/lib/pilotlight"));
 }
 
-static void without_a_manager_nothing_is_told(void **state)
+static void without_a_service_manager_nothing_is_sent(void **state)
 {
 	char byte;
 
@@ -230,15 +230,15 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_libsystemd_a_manager_is_a_fault),
-		cmocka_unit_test(it_is_loaded_for_a_manager),
+		cmocka_unit_test(without_libsystemd_a_service_manager_is_an_error),
+		cmocka_unit_test(libsystemd_is_loaded_for_a_service_manager),
 		cmocka_unit_test(sockets_are_taken_once),
-		cmocka_unit_test(states_are_told),
-		cmocka_unit_test(a_reload_is_dated),
+		cmocka_unit_test(states_are_sent_to_systemd),
+		cmocka_unit_test(a_reload_carries_its_time),
 		cmocka_unit_test(a_status_is_one_line),
-		cmocka_unit_test(the_watchdogs_time_is_found),
-		cmocka_unit_test(some_variables_are_the_main_processes),
-		cmocka_unit_test(without_a_manager_nothing_is_told),
+		cmocka_unit_test(the_watchdog_interval_is_read),
+		cmocka_unit_test(systemds_variables_are_removed_from_the_environment),
+		cmocka_unit_test(without_a_service_manager_nothing_is_sent),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -162,7 +162,7 @@ static void stop(struct service *service)
 	assert_int_equal(wait_for_end(service), 0);
 }
 
-static void an_engine_finds_what_it_needs_and_nothing_else(void **state)
+static void an_engine_inherits_only_what_it_needs(void **state)
 {
 	struct engine_report report;
 	struct service service;
@@ -204,7 +204,7 @@ static void an_engine_has_its_own_user(void **state)
 	assert_int_equal(wait_for_end(&service), ENOENT);
 }
 
-static void what_the_engine_says_is_passed_on(void **state)
+static void the_engines_status_is_forwarded(void **state)
 {
 	struct service service;
 
@@ -256,7 +256,7 @@ static void a_reload_waits_for_the_engine(void **state)
 	stop(&service);
 }
 
-static void an_engine_that_dies_is_followed(void **state)
+static void an_engine_that_dies_is_restarted(void **state)
 {
 	struct engine_report report;
 	struct service service;
@@ -278,7 +278,7 @@ static void an_engine_that_dies_is_followed(void **state)
 	stop(&service);
 }
 
-static void a_crash_is_told_and_survived(void **state)
+static void a_crash_is_logged_and_survived(void **state)
 {
 	struct service service;
 
@@ -310,7 +310,7 @@ static void a_reload_ends_with_the_next_engine(void **state)
 	stop(&service);
 }
 
-static void an_engine_ends_the_service(void **state)
+static void exit_statuses_of_an_engine_end_the_service(void **state)
 {
 	struct service service;
 
@@ -323,7 +323,7 @@ static void an_engine_ends_the_service(void **state)
 	assert_int_equal(wait_for_end(&service), ECANCELED);
 }
 
-static void a_later_engine_that_fails_is_followed(void **state)
+static void a_later_engine_that_fails_is_restarted(void **state)
 {
 	struct engine_report report;
 	struct service service;
@@ -343,7 +343,7 @@ static void a_later_engine_that_fails_is_followed(void **state)
 }
 
 /* It ends as it should; the service, which was not told to, does not. */
-static void an_engine_that_others_end_is_followed(void **state)
+static void an_engine_killed_by_others_is_restarted(void **state)
 {
 	struct engine_report report;
 	struct service service;
@@ -379,7 +379,7 @@ static void an_engine_without_progress_is_killed(void **state)
 	}
 }
 
-static void notices_without_sense_are_passed_over(void **state)
+static void malformed_notices_are_ignored(void **state)
 {
 	struct service service;
 
@@ -389,7 +389,7 @@ static void notices_without_sense_are_passed_over(void **state)
 	stop(&service);
 }
 
-static void a_flood_is_held_back(void **state)
+static void a_flood_of_notices_is_limited(void **state)
 {
 	struct service service;
 	char message[1024];
@@ -410,7 +410,7 @@ static void a_flood_is_held_back(void **state)
 	stop(&service);
 }
 
-static void an_engine_that_speaks_to_nobody_is_waited_for(void **state)
+static void the_service_waits_for_a_silent_engine(void **state)
 {
 	struct service service;
 
@@ -445,7 +445,7 @@ static void the_service_ends_between_two_engines(void **state)
 	stop(&service);
 }
 
-static void a_program_that_cannot_be_started_is_a_fault(void **state)
+static void a_program_that_cannot_start_is_an_error(void **state)
 {
 	char *const arguments[] = { "pilotlight", NULL };
 	const struct supervisor_options options = {
@@ -459,7 +459,7 @@ static void a_program_that_cannot_be_started_is_a_fault(void **state)
 	assert_string_equal(fault.text, "the engine cannot be started: No such file or directory");
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	const uint64_t before = blocked_signals();
 	int reports[2], r;
@@ -486,26 +486,26 @@ static void failing_allocations_are_told(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_engine_finds_what_it_needs_and_nothing_else),
+		cmocka_unit_test(an_engine_inherits_only_what_it_needs),
 		cmocka_unit_test(an_engine_has_its_own_user),
-		cmocka_unit_test(what_the_engine_says_is_passed_on),
+		cmocka_unit_test(the_engines_status_is_forwarded),
 		cmocka_unit_test(the_servers_answer),
 		cmocka_unit_test(a_reload_is_passed_on),
 		cmocka_unit_test(a_reload_waits_for_the_engine),
 		cmocka_unit_test(a_reload_ends_with_the_next_engine),
-		cmocka_unit_test(an_engine_that_dies_is_followed),
-		cmocka_unit_test(a_crash_is_told_and_survived),
-		cmocka_unit_test(an_engine_ends_the_service),
-		cmocka_unit_test(a_later_engine_that_fails_is_followed),
-		cmocka_unit_test(an_engine_that_others_end_is_followed),
+		cmocka_unit_test(an_engine_that_dies_is_restarted),
+		cmocka_unit_test(a_crash_is_logged_and_survived),
+		cmocka_unit_test(exit_statuses_of_an_engine_end_the_service),
+		cmocka_unit_test(a_later_engine_that_fails_is_restarted),
+		cmocka_unit_test(an_engine_killed_by_others_is_restarted),
 		cmocka_unit_test(an_engine_without_progress_is_killed),
-		cmocka_unit_test(notices_without_sense_are_passed_over),
-		cmocka_unit_test(a_flood_is_held_back),
-		cmocka_unit_test(an_engine_that_speaks_to_nobody_is_waited_for),
+		cmocka_unit_test(malformed_notices_are_ignored),
+		cmocka_unit_test(a_flood_of_notices_is_limited),
+		cmocka_unit_test(the_service_waits_for_a_silent_engine),
 		cmocka_unit_test(a_second_signal_does_not_wait),
 		cmocka_unit_test(the_service_ends_between_two_engines),
-		cmocka_unit_test(a_program_that_cannot_be_started_is_a_fault),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(a_program_that_cannot_start_is_an_error),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "engine") == 0)

@@ -383,7 +383,7 @@ static void a_pipe_is_opened_when_there_is_something_to_write(void **state)
 	(void)close(fd);
 }
 
-static void without_unnamed_files_a_name_is_there_while_it_is_written(void **state)
+static void without_unnamed_files_a_temporary_name_is_used(void **state)
 {
 	struct output_file *file;
 	struct stat status;
@@ -412,7 +412,7 @@ static void without_unnamed_files_a_name_is_there_while_it_is_written(void **sta
 	}
 }
 
-static void names_that_are_taken_end_in_an_error(void **state)
+static void exhausted_temporary_names_are_an_error(void **state)
 {
 	struct output_file *file = open_file("x");
 	struct fault fault = { 0 };
@@ -491,8 +491,8 @@ int main(void)
 		TEST(a_file_without_a_name_is_written_as_it_is),
 		TEST(devices_are_written_as_they_are),
 		TEST(a_pipe_is_opened_when_there_is_something_to_write),
-		TEST(without_unnamed_files_a_name_is_there_while_it_is_written),
-		TEST(names_that_are_taken_end_in_an_error),
+		TEST(without_unnamed_files_a_temporary_name_is_used),
+		TEST(exhausted_temporary_names_are_an_error),
 		TEST(a_kill_leaves_nothing_behind),
 		TEST(failing_allocations_leave_nothing_behind),
 	};

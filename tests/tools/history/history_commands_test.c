@@ -254,7 +254,7 @@ static void two_selections_become_a_graph_and_a_table(void **state)
 		"against.pid=7\nagainst.from=@86400.000000000\nformat=svg\n");
 }
 
-static void one_of_them_may_be_asked_for(void **state)
+static void the_graph_or_the_table_can_be_requested(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -342,7 +342,7 @@ static void failing_allocations_end_a_difference(void **state)
 	assert_true(n >= 8);
 }
 
-static void the_service_tells_how_it_is(void **state)
+static void the_service_reports_its_state(void **state)
 {
 	(void)state;
 	assert_int_equal(command_run(&status_command, ""), 0);
@@ -471,12 +471,12 @@ int main(void)
 		TEST(a_terminal_gets_no_binary_output),
 		TEST(failing_allocations_leave_nothing_behind),
 		TEST(two_selections_become_a_graph_and_a_table),
-		TEST(one_of_them_may_be_asked_for),
+		TEST(the_graph_or_the_table_can_be_requested),
 		TEST(a_difference_needs_two_selections),
 		TEST(a_difference_that_is_too_long_is_refused),
 		TEST(a_failing_first_request_ends_the_command),
 		TEST(failing_allocations_end_a_difference),
-		TEST(the_service_tells_how_it_is),
+		TEST(the_service_reports_its_state),
 		TEST(a_service_that_does_not_answer_is_a_failure),
 		TEST(the_state_has_no_selection),
 		TEST(failing_allocations_end_the_state),

@@ -54,7 +54,7 @@ static const char *run(bool is_final)
 	return seen;
 }
 
-static void whole_lines_are_taken_once(void **state)
+static void each_complete_line_is_returned_once(void **state)
 {
 	(void)state;
 	add("1000 10 a b\nnone\n2000 10 c");
@@ -126,7 +126,7 @@ static void failures_are_returned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FILE_TEST(whole_lines_are_taken_once),
+		FILE_TEST(each_complete_line_is_returned_once),
 		FILE_TEST(starting_at_the_end_skips_an_incomplete_line),
 		FILE_TEST(a_shorter_file_is_read_anew),
 		FILE_TEST(long_lines_lose_their_end),

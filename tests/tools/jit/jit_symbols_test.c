@@ -105,7 +105,7 @@ static void records_before_an_impossible_one_are_shown(void **state)
 	assert_true(command_run_complained("continuing with what comes before"));
 }
 
-static void another_kind_of_file_fails(void **state)
+static void other_kinds_of_files_fail(void **state)
 {
 	(void)state;
 	assert_true(jit_run_write("\177ELF and more\nof it\n", 20));
@@ -151,7 +151,7 @@ int main(void)
 		JIT_TEST(a_perf_map_is_sorted_and_its_last_line_wins),
 		JIT_TEST(times_of_the_cpu_cannot_be_asked_for),
 		JIT_TEST(records_before_an_impossible_one_are_shown),
-		JIT_TEST(another_kind_of_file_fails),
+		JIT_TEST(other_kinds_of_files_fail),
 		JIT_TEST(failing_allocations_are_reported),
 	};
 

@@ -94,7 +94,7 @@ static void oddities_of_the_header_are_reported(void **state)
 	assert_int_equal(count("cpu-clock"), 1);
 }
 
-static void a_header_without_records_is_looked_at(void **state)
+static void a_header_without_records_is_checked(void **state)
 {
 	(void)state;
 	begin();
@@ -222,7 +222,7 @@ static void oddities_of_code_are_reported(void **state)
 	check_only("address", 72);
 }
 
-static void moves_need_what_they_move(void **state)
+static void move_records_need_a_code_record(void **state)
 {
 	size_t at;
 
@@ -244,7 +244,7 @@ static void moves_need_what_they_move(void **state)
 	assert_int_equal(count("vma"), 1);
 }
 
-static void lines_need_their_code(void **state)
+static void line_records_need_a_code_record(void **state)
 {
 	size_t at;
 
@@ -323,7 +323,7 @@ static void records_after_close_are_reported(void **state)
 	assert_int_equal(count("no-close"), 0);
 }
 
-static void people_see_some_of_each_kind_and_a_sum(void **state)
+static void text_shows_some_of_each_kind_and_a_total(void **state)
 {
 	(void)state;
 	begin();
@@ -385,7 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		JIT_TEST(a_good_file_has_no_deviations),
 		JIT_TEST(oddities_of_the_header_are_reported),
-		JIT_TEST(a_header_without_records_is_looked_at),
+		JIT_TEST(a_header_without_records_is_checked),
 		JIT_TEST(clocks_are_distinguished),
 		JIT_TEST(times_must_not_go_backward),
 		JIT_TEST(damaged_records_are_reported),
@@ -393,13 +393,13 @@ int main(void)
 		JIT_TEST(unknown_records_are_reported),
 		JIT_TEST(each_foreign_pid_is_reported_once),
 		JIT_TEST(oddities_of_code_are_reported),
-		JIT_TEST(moves_need_what_they_move),
-		JIT_TEST(lines_need_their_code),
+		JIT_TEST(move_records_need_a_code_record),
+		JIT_TEST(line_records_need_a_code_record),
 		JIT_TEST(damaged_lines_are_reported),
 		JIT_TEST(a_bias_is_reported_if_all_lines_have_it),
 		JIT_TEST(parts_of_unwinding_must_fit),
 		JIT_TEST(records_after_close_are_reported),
-		JIT_TEST(people_see_some_of_each_kind_and_a_sum),
+		JIT_TEST(text_shows_some_of_each_kind_and_a_total),
 		JIT_TEST(a_file_that_is_not_a_dump_fails),
 		JIT_TEST(failing_allocations_are_reported),
 	};

@@ -121,7 +121,7 @@ static void the_engine_has_its_sockets_and_no_more(void **state)
 	(void)close(secret);
 }
 
-static void the_engines_end_is_reported(void **state)
+static void the_end_of_the_engine_is_reported(void **state)
 {
 	static const struct {
 		int (*run)(const void *context);
@@ -362,7 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_engine_has_its_sockets_and_no_more),
-		cmocka_unit_test(the_engines_end_is_reported),
+		cmocka_unit_test(the_end_of_the_engine_is_reported),
 		cmocka_unit_test(a_living_engine_is_killed),
 		cmocka_unit_test(the_engine_is_served_during_a_wait),
 		cmocka_unit_test(other_descriptors_and_the_timeout_return_0),

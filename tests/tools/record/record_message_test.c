@@ -38,7 +38,7 @@ static void end(int i)
 	fds[i] = -1;
 }
 
-static void words_arrive_in_order(void **state)
+static void messages_arrive_in_order(void **state)
 {
 	struct record_message message = { .type = RECORD_SAMPLED, .number = -EIO }, heard;
 
@@ -56,7 +56,7 @@ static void words_arrive_in_order(void **state)
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EAGAIN);
 }
 
-static void a_descriptor_comes_where_it_is_wanted(void **state)
+static void a_descriptor_arrives_with_its_message(void **state)
 {
 	const struct record_message message = { .type = RECORD_WRITE };
 	struct record_message heard;
@@ -112,7 +112,7 @@ static void invalid_messages_are_refused(void **state)
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), 0);
 }
 
-static void the_end_comes_after_the_last_word(void **state)
+static void the_end_follows_the_last_message(void **state)
 {
 	const struct record_message unheard = { .type = RECORD_STOP };
 	const struct record_message last = { .type = RECORD_FAILED };
@@ -135,10 +135,10 @@ static void the_end_comes_after_the_last_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(words_arrive_in_order),
-		TEST(a_descriptor_comes_where_it_is_wanted),
+		TEST(messages_arrive_in_order),
+		TEST(a_descriptor_arrives_with_its_message),
 		TEST(invalid_messages_are_refused),
-		TEST(the_end_comes_after_the_last_word),
+		TEST(the_end_follows_the_last_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void defaults_suit_a_first_try(void **state)
 	assert_null(options->command);
 }
 
-static void each_option_is_taken(void **state)
+static void each_option_is_parsed(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -198,7 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_suit_a_first_try),
-		cmocka_unit_test(each_option_is_taken),
+		cmocka_unit_test(each_option_is_parsed),
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),

@@ -109,7 +109,7 @@ static void drop_under_another_parent(int socket_fd)
 	REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void one_whose_parent_is_gone_does_not_begin(void **state)
+static void a_child_whose_parent_is_gone_does_not_start(void **state)
 {
 	(void)state;
 	try(drop_under_another_parent);
@@ -130,7 +130,7 @@ static void refuse_maps(int socket_fd)
 	REQUIRE(status_of("CapEff") == before);
 }
 
-static void where_maps_are_refused_privileges_stay(void **state)
+static void privileges_stay_if_maps_are_refused(void **state)
 {
 	(void)state;
 	try(refuse_maps);
@@ -206,7 +206,7 @@ static void confine_without_landlock(int socket_fd)
 		REQUIRE(text[0] == '\0');
 }
 
-static void root_is_warned_where_it_is_not_confined(void **state)
+static void unconfined_root_is_warned(void **state)
 {
 	(void)state;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
@@ -237,9 +237,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(privileges_are_dropped),
-		cmocka_unit_test(one_whose_parent_is_gone_does_not_begin),
-		cmocka_unit_test(where_maps_are_refused_privileges_stay),
-		cmocka_unit_test(root_is_warned_where_it_is_not_confined),
+		cmocka_unit_test(a_child_whose_parent_is_gone_does_not_start),
+		cmocka_unit_test(privileges_stay_if_maps_are_refused),
+		cmocka_unit_test(unconfined_root_is_warned),
 		cmocka_unit_test(the_sandbox_allows_only_what_an_engine_does),
 		cmocka_unit_test(no_file_is_left_but_its_own),
 	};

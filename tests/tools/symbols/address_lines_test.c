@@ -92,7 +92,7 @@ static void the_last_line_needs_no_newline(void **state)
 	check_end();
 }
 
-static void nothing_is_no_line(void **state)
+static void empty_input_has_no_line(void **state)
 {
 	(void)state;
 	end_input();
@@ -193,7 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PIPE_TEST(buffered_lines_are_announced),
 		PIPE_TEST(the_last_line_needs_no_newline),
-		PIPE_TEST(nothing_is_no_line),
+		PIPE_TEST(empty_input_has_no_line),
 		PIPE_TEST(long_lines_are_cut),
 		PIPE_TEST(a_long_line_may_be_the_last),
 		PIPE_TEST(many_lines_cross_the_buffer),

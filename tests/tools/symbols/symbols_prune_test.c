@@ -89,7 +89,7 @@ static void make_fetch_folder(const char *name, bool is_alive, int *ret_fd)
 	(void)close(fd);
 }
 
-static void remains_of_fetches_are_removed(void **state)
+static void leftover_downloads_are_removed(void **state)
 {
 	int alive, dead, other;
 
@@ -147,7 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(the_oldest_go_first),
 		CACHE_TEST(unwind_tables_are_pruned_too),
-		CACHE_TEST(remains_of_fetches_are_removed),
+		CACHE_TEST(leftover_downloads_are_removed),
 		CACHE_TEST(an_empty_cache_has_nothing),
 		CACHE_TEST(failing_allocations_are_reported),
 	};

@@ -32,7 +32,7 @@ static void check_end(const char *expected)
 	free(memory.bytes);
 }
 
-static void bytes_are_short(void **state)
+static void byte_counts_are_abbreviated(void **state)
 {
 	static const struct {
 		uint64_t bytes;
@@ -89,7 +89,7 @@ static void unknown_values_have_words(void **state)
 	assert_null(symbols_text_machine(EM_NONE));
 }
 
-static void contents_are_named(void **state)
+static void named_contents_are_listed(void **state)
 {
 	struct json json;
 
@@ -186,10 +186,10 @@ static void origins_end_with_their_field(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_are_short),
+		cmocka_unit_test(byte_counts_are_abbreviated),
 		cmocka_unit_test(times_are_local),
 		cmocka_unit_test(unknown_values_have_words),
-		cmocka_unit_test(contents_are_named),
+		cmocka_unit_test(named_contents_are_listed),
 		cmocka_unit_test(losses_are_counted),
 		cmocka_unit_test(terminals_get_no_control_sequences),
 		cmocka_unit_test(origins_end_with_their_field),

@@ -21,7 +21,7 @@ static int set_up(void **state)
 		       : -1;
 }
 
-static void whole_files_are_good(void **state)
+static void intact_files_pass(void **state)
 {
 	(void)state;
 	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_SUCCESS);
@@ -168,7 +168,7 @@ static void failing_allocations_are_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CACHE_TEST(whole_files_are_good),
+		CACHE_TEST(intact_files_pass),
 		CACHE_TEST(damaged_files_are_reported),
 		CACHE_TEST(damaged_ones_can_be_removed),
 		CACHE_TEST(unwind_tables_are_verified_too),

@@ -181,7 +181,7 @@ static void signals_give_the_terminal_back(void **state)
 	}
 }
 
-static void a_service_that_goes_away_comes_back(void **state)
+static void a_restarted_service_is_found_again(void **state)
 {
 	(void)state;
 	if (put_up("xterm", "top -d 500ms") < 0) {
@@ -239,7 +239,7 @@ int main(void)
 		TEST(the_error_of_the_service_is_reported),
 		TEST(on_a_terminal_it_stays_and_answers_keys),
 		TEST(signals_give_the_terminal_back),
-		TEST(a_service_that_goes_away_comes_back),
+		TEST(a_restarted_service_is_found_again),
 		TEST(a_terminal_that_cannot_draw_gets_a_table),
 		TEST(failing_allocations_are_reported),
 	};

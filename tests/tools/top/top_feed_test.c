@@ -106,7 +106,7 @@ static void a_selection_that_is_too_long_is_reported(void **state)
 	top_feed_free(feed);
 }
 
-static void an_answer_that_was_not_taken_is_freed(void **state)
+static void an_unread_answer_is_freed(void **state)
 {
 	struct top_feed *feed = new_feed(NULL);
 	struct pollfd fd = { .fd = top_feed_poll_fd(feed), .events = POLLIN };
@@ -117,7 +117,7 @@ static void an_answer_that_was_not_taken_is_freed(void **state)
 	top_feed_free(feed);
 }
 
-static void a_question_under_way_is_given_up(void **state)
+static void a_pending_request_is_cancelled(void **state)
 {
 	struct top_feed *feed = new_feed("never");
 
@@ -180,8 +180,8 @@ int main(void)
 		TEST(each_question_has_an_answer),
 		TEST(an_error_is_an_answer),
 		TEST(a_selection_that_is_too_long_is_reported),
-		TEST(an_answer_that_was_not_taken_is_freed),
-		TEST(a_question_under_way_is_given_up),
+		TEST(an_unread_answer_is_freed),
+		TEST(a_pending_request_is_cancelled),
 		TEST(failing_allocations_are_reported),
 	};
 

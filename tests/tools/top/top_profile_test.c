@@ -111,7 +111,7 @@ static void malformed_lines_are_counted(void **state)
 	top_profile_free(profile);
 }
 
-static void names_are_made_harmless(void **state)
+static void control_characters_in_names_are_replaced(void **state)
 {
 	struct top_profile *profile = make("a;e\x1b[31m\xff;r_[k] 1\n");
 	enum folded_kind kind;
@@ -220,7 +220,7 @@ int main(void)
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(losses_are_distinguished),
 		cmocka_unit_test(malformed_lines_are_counted),
-		cmocka_unit_test(names_are_made_harmless),
+		cmocka_unit_test(control_characters_in_names_are_replaced),
 		cmocka_unit_test(the_same_stack_has_the_same_path_in_each_profile),
 		cmocka_unit_test(stacks_that_are_too_deep_are_cut),
 		cmocka_unit_test(stacks_that_are_too_many_are_cut),

@@ -274,7 +274,7 @@ static void pause_help_and_end(void **state)
 	assert_string_equal(screen.view.filter, "q");
 }
 
-static void keys_do_no_harm_where_there_is_nothing(void **state)
+static void keys_are_harmless_in_an_empty_table(void **state)
 {
 	enum top_action action;
 
@@ -362,7 +362,7 @@ int main(void)
 		TEST(the_selected_row_is_seen),
 		TEST(the_time_changes_in_steps),
 		TEST(pause_help_and_end),
-		TEST(keys_do_no_harm_where_there_is_nothing),
+		TEST(keys_are_harmless_in_an_empty_table),
 		TEST(too_many_open_nodes_are_refused),
 		TEST(failing_allocations_leave_no_rows),
 	};
