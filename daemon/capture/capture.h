@@ -109,8 +109,9 @@ int capture_follow(struct capture *capture, pid_t pid);
 
 /*
  * Makes the sampler request all files that running programs have mapped executable, for
- * walk_maps_drain_requests(). Returns 0; -EOPNOTSUPP if the sampler does not walk stacks; or
- * -errno.
+ * walk_maps_drain_requests(). Lists for at most a second; if a process holds its mmap lock longer,
+ * the files of the processes after it are not requested. Returns 0; -EOPNOTSUPP if the sampler does
+ * not walk stacks; or -errno.
  */
 int capture_list_files(struct capture *capture);
 

@@ -5,6 +5,7 @@
 #include "capture/cpu_events.h"
 #include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
+#include "capture/killable_read.h"
 #include "capture/sampler_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 enum {
+	LIST_TIMEOUT_MS = 1000,
 	SIDEBAND_BUDGET_BYTES = 8 << 20, /* for all CPUs together */
 	SIDEBAND_RING_BYTES_MAX = 512 << 10,
 	SIDEBAND_RING_BYTES_MIN = 32 << 10,
@@ -321,14 +323,13 @@ int capture_host_follow(struct capture_host *host, pid_t pid)
 
 /*
  * The iterator program leaves requests in a map and prints nothing, so that one read runs it over
- * all mappings, up to a million of them.
+ * all mappings, up to a million of them. The read takes each process's mmap lock.
  */
 int capture_host_list_files(struct capture_host *host)
 {
 	_cleanup_close_ int fd = -1;
 	struct bpf_link *link;
-	char byte;
-	int r = 0;
+	int r;
 
 	if (!host->sizes.has_walks)
 		return -EOPNOTSUPP;
@@ -336,10 +337,10 @@ int capture_host_list_files(struct capture_host *host)
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0 || read(fd, &byte, sizeof(byte)) < 0)
-		r = -errno;
+	r = fd < 0 ? -errno : killable_read(fd, LIST_TIMEOUT_MS);
 	bpf_link__destroy(link);
-	return r;
+	/* Files that were not reached wait for a sample. */
+	return r == -ETIMEDOUT ? 0 : r;
 }
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
