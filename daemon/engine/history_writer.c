@@ -42,7 +42,7 @@ struct history_writer {
 	struct job jobs[HISTORY_WRITER_WAITING_MAX];
 	size_t first, done, count;
 	size_t waiting_bytes; /* of jobs that are not done */
-	bool is_ending, has_entered;
+	bool is_ending, has_entered, has_read_first;
 	int enter_error;
 	struct store_summary summary;
 };
@@ -165,6 +165,16 @@ static bool enter(struct history_writer *writer)
 	return r == 0;
 }
 
+static void read_first(struct history_writer *writer)
+{
+	if (writer->options.read_first)
+		writer->options.read_first(writer->options.context);
+	(void)pthread_mutex_lock(&writer->lock);
+	writer->has_read_first = true;
+	(void)pthread_cond_broadcast(&writer->changed);
+	(void)pthread_mutex_unlock(&writer->lock);
+}
+
 static void *run(void *context)
 {
 	struct history_writer *writer = context;
@@ -173,6 +183,7 @@ static void *run(void *context)
 	(void)prctl(PR_SET_NAME, "pilotlightd-db");
 	if (!enter(writer))
 		return NULL;
+	read_first(writer);
 	read_summary(writer);
 	while ((job = wait_for_job(writer))) {
 		write_job(writer, job);
@@ -220,6 +231,24 @@ int history_writer_new(
 		return r;
 	*ret_writer = TAKE_PTR(writer);
 	return 0;
+}
+
+bool history_writer_wait_first(struct history_writer *writer, uint64_t timeout_ns)
+{
+	const uint64_t end_ns = clock_monotonic_ns() + timeout_ns;
+	const struct timespec end = {
+		.tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(end_ns % NSEC_PER_SEC),
+	};
+	bool has_read_first;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&writer->lock);
+	while (!writer->has_read_first && r == 0)
+		r = pthread_cond_clockwait(&writer->changed, &writer->lock, CLOCK_MONOTONIC, &end);
+	has_read_first = writer->has_read_first;
+	(void)pthread_mutex_unlock(&writer->lock);
+	return has_read_first;
 }
 
 void history_writer_finish(struct history_writer *writer)

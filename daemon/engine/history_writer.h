@@ -30,6 +30,9 @@ struct history_writer_options {
 	/* The thread calls this once, before it touches anything. May be NULL. Returns 0 or -errno;
 	 * history_writer_new() fails with that error. */
 	int (*enter)(void);
+	/* The thread calls this once after `enter`, before it opens the history. May be NULL. */
+	void (*read_first)(void *context);
+	void *context;
 };
 
 /*
@@ -38,6 +41,9 @@ struct history_writer_options {
  */
 int history_writer_new(
 	const struct history_writer_options *options, struct history_writer **ret_writer);
+
+/* Waits until `read_first` has returned, or until the timeout. Returns whether it has. */
+bool history_writer_wait_first(struct history_writer *writer, uint64_t timeout_ns);
 
 /* Waits without a timeout until all windows are written or dropped. Add no window after this;
  * results can still be read. */

@@ -91,16 +91,33 @@ void loss_record_close(struct loss_record *record)
 
 /* --- what the history holds --- */
 
-struct sealed {
-	const uint8_t *boot_id;
-	uint64_t since_ns; /* CLOCK_MONOTONIC */
-	struct accounts accounts;
-	uint64_t until_ns; /* the end of the last one */
-};
+/* What the last engine drained and did not close. It can claim no more than `drained` as lost, even
+ * if it corrupted its own record. */
+static struct accounts open_accounts(const struct totals *totals)
+{
+	struct accounts open = totals->drained;
+
+	(void)accounts_subtract(&open, &totals->closed);
+	return open;
+}
+
+bool loss_record_needs_history(
+	const struct loss_record *record, struct loss_record_sealed *ret_sealed)
+{
+	const struct totals *totals = current_totals(record);
+
+	*ret_sealed = (struct loss_record_sealed){
+		.since_ns = totals->closed_until_ns,
+		.until_ns = totals->closed_until_ns,
+	};
+	memcpy(ret_sealed->boot_id, record->boot_id, sizeof(ret_sealed->boot_id));
+	/* 0: the last engine never began a window, so the history has none of it. */
+	return open_accounts(totals).fired > 0 && totals->closed_until_ns > 0;
+}
 
 static int add_sealed(void *context, const struct store_window_line *line)
 {
-	struct sealed *sealed = context;
+	struct loss_record_sealed *sealed = context;
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
 
 	if (line->monotonic_ns < sealed->since_ns ||
@@ -112,40 +129,26 @@ static int add_sealed(void *context, const struct store_window_line *line)
 	return 0;
 }
 
-/* Includes windows that begin in the future, which exist after the clock was set back. */
-static int read_sealed(const char *history, struct sealed *sealed, struct fault *fault)
+/*
+ * Includes windows that begin in the future, which exist after the clock was set back, and those of
+ * two days more than CLOCK_MONOTONIC says, which a suspend or a clock set ahead may have added.
+ */
+void loss_record_read_sealed(const char *history, struct loss_record_sealed *sealed)
 {
 	_cleanup_(store_reader_closep) struct store_reader *reader = NULL;
 	uint64_t now_ns = clock_realtime_ns();
-	uint64_t ago_ns = clock_monotonic_ns() - sealed->since_ns;
-	int r = store_reader_open(history, &reader, fault);
-
-	if (r < 0)
-		return r;
-	return store_reader_each(reader, ago_ns < now_ns ? now_ns - ago_ns : 0, UINT64_MAX,
-		add_sealed, sealed, fault);
-}
-
-/* Subtracts from `lost` the windows that the history holds. */
-static void subtract_sealed(const struct loss_record *record, const char *history,
-	struct accounts *lost, uint64_t *closed_until_ns)
-{
-	struct sealed sealed = {
-		.boot_id = record->boot_id,
-		.since_ns = *closed_until_ns,
-		.until_ns = *closed_until_ns,
-	};
+	uint64_t ago_ns = clock_monotonic_ns() - sealed->since_ns + 2ULL * 86400 * NSEC_PER_SEC;
 	struct fault fault = { 0 };
-	int r = read_sealed(history, &sealed, &fault);
+	int r = store_reader_open(history, &reader, &fault);
 
-	if (r == 0 && !accounts_subtract(lost, &sealed.accounts))
-		r = -ERANGE;
+	if (r == 0)
+		r = store_reader_each(reader, ago_ns < now_ns ? now_ns - ago_ns : 0, UINT64_MAX,
+			add_sealed, sealed, &fault);
 	if (r < 0)
 		log_debug("cannot read what the last engine sealed (%s), continuing with the loss "
 			  "record alone",
 			fault.text[0] ? fault.text : strerror(-r));
-	else
-		*closed_until_ns = sealed.until_ns;
+	sealed->error = r;
 }
 
 /* --- an engine --- */
@@ -158,25 +161,34 @@ static void write_totals(struct loss_record *record, const struct totals *totals
 	__atomic_store_n(&record->current, next, __ATOMIC_RELEASE);
 }
 
-void loss_record_begin(struct loss_record *record, const char *history,
+/* Subtracts from `lost` the windows that the history holds. Returns until when it has windows. */
+static uint64_t subtract_sealed(struct accounts *lost, const struct loss_record_sealed *sealed)
+{
+	if (sealed->error == 0 && accounts_subtract(lost, &sealed->accounts))
+		return sealed->until_ns;
+	/* All of it is reported now. The engine after this one must not subtract it from its own.
+	 */
+	return clock_monotonic_ns();
+}
+
+void loss_record_begin(struct loss_record *record, const struct loss_record_sealed *sealed,
 	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning)
 {
 	struct totals totals = *current_totals(record);
-	struct accounts lost = totals.drained;
+	struct accounts lost = open_accounts(&totals);
+	uint64_t lost_samples = 0;
 
-	/* An engine that corrupted its own record can claim no more than `drained` as lost. */
-	(void)accounts_subtract(&lost, &totals.closed);
-	/* 0: the last engine never began a window, so the history has none of it. */
-	if (lost.fired > 0 && totals.closed_until_ns > 0 && history[0])
-		subtract_sealed(record, history, &lost, &totals.closed_until_ns);
+	if (sealed)
+		totals.closed_until_ns = subtract_sealed(&lost, sealed);
 	accounts_add(&lost, left_behind);
 	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
-		record->lost_samples += lost.stored[path];
+		lost_samples += lost.stored[path];
 		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
 	}
 	totals.drained = lost;
 	totals.closed = (struct accounts){ 0 };
 	write_totals(record, &totals);
+	record->lost_samples += lost_samples;
 	*ret_beginning = (struct loss_record_beginning){
 		.engines = ++record->engines,
 		.lost = lost,

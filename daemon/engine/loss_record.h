@@ -19,17 +19,19 @@
  *  - the whole service was killed: the same, but the next engine's first window does not begin
  *    where the last one ended, because nothing was sampled in between.
  *  - reboot: another boot_id. The totals begin at zero; CLOCK_MONOTONIC did too.
- *  - midnight, or a clock set back: windows are compared by boot_id and CLOCK_MONOTONIC. A clock
- *    set ahead between a commit and the restart can hide that window; it is then reported twice.
+ *  - midnight, or a clock set back: windows are compared by boot_id and CLOCK_MONOTONIC. A suspend
+ *    or a clock set ahead by more than two days between a commit and the restart can hide that
+ *    window; it is then reported as lost, too.
  *  - a window that was dropped (full disk): closed. The status counts it; it is no loss by a kill.
  *  - no history: a window is closed when it ends.
- *  - a history that cannot be read: the record alone counts.
+ *  - a history that cannot be read, or not in time: the record alone counts.
  */
 #pragma once
 
 #include "base/fault.h"
 #include "drain/accounts.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loss_record;
@@ -52,12 +54,30 @@ struct loss_record_beginning {
 	uint64_t closed_until_ns;
 };
 
+/* The last engine's windows that the history holds and the record does not list as closed. */
+struct loss_record_sealed {
+	uint8_t boot_id[16];
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+	int error;	   /* -errno of reading; `accounts` and `until_ns` are not valid then */
+	struct accounts accounts;
+	uint64_t until_ns; /* the end of the last one, CLOCK_MONOTONIC */
+};
+
 /*
- * Begins an engine: subtracts, and records the result as drained by this engine. `history` is the
- * folder, or "" if no history is kept. `left_behind` was in BPF maps that are gone. The disk is
- * read only if the record alone says that something is lost.
+ * Returns whether the history must be read before loss_record_begin(), that is, whether the record
+ * alone says that something is lost. Fills in what loss_record_read_sealed() needs.
  */
-void loss_record_begin(struct loss_record *record, const char *history,
+bool loss_record_needs_history(
+	const struct loss_record *record, struct loss_record_sealed *ret_sealed);
+
+/* Reads the history in the folder `history`. The disk may hang: call it in a thread of its own. */
+void loss_record_read_sealed(const char *history, struct loss_record_sealed *sealed);
+
+/*
+ * Begins an engine: subtracts, and records the result as drained by this engine. `sealed` is NULL
+ * if no history is kept or none is needed. `left_behind` was in BPF maps that are gone.
+ */
+void loss_record_begin(struct loss_record *record, const struct loss_record_sealed *sealed,
 	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning);
 
 /*

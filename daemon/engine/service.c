@@ -20,6 +20,7 @@
 enum {
 	PROGRESS_PERIOD_MS = 1000,
 	STATUS_PERIOD_S = 10,
+	SEALED_TIMEOUT_NS = 1000000000,
 };
 
 void service_notify(enum pilotlight_notice_kind kind, const char *text)
@@ -32,6 +33,26 @@ void service_notify(enum pilotlight_notice_kind kind, const char *text)
 	(void)send(ENGINE_NOTICE_FD, &notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/*
+ * Begins this engine in the loss record. The history's thread has had the time since it started to
+ * read what the last engine sealed; a disk that hangs must not delay the first drain (I5).
+ */
+static void begin_loss_record(struct service *service, const struct accounts *left_behind,
+	struct loss_record_beginning *ret_beginning)
+{
+	struct loss_record_sealed unread = { .error = -ETIMEDOUT };
+	const struct loss_record_sealed *sealed = NULL;
+
+	if (service->reads_sealed)
+		sealed = history_writer_wait_first(service->writer, SEALED_TIMEOUT_NS)
+				 ? &service->sealed
+				 : &unread;
+	if (sealed == &unread)
+		log_debug("cannot read in time what the last engine sealed, continuing with the "
+			  "loss record alone");
+	loss_record_begin(service->loss_record, sealed, left_behind, ret_beginning);
+}
+
 static int start(struct service *service, struct fault *fault)
 {
 	struct loss_record_beginning beginning;
@@ -42,8 +63,7 @@ static int start(struct service *service, struct fault *fault)
 		return r;
 	/* Record this at once: if this engine is killed, nothing else knows of these losses. */
 	pipeline_left_behind(service->pipeline, &left_behind);
-	loss_record_begin(
-		service->loss_record, service->settings.history, &left_behind, &beginning);
+	begin_loss_record(service, &left_behind, &beginning);
 	service->engines = beginning.engines;
 	service->lost_samples = beginning.lost_samples;
 	service->closed_until_ns =

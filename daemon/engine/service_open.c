@@ -162,6 +162,14 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		     : 0;
 }
 
+static void read_sealed(void *context)
+{
+	struct service *service = context;
+
+	if (service->reads_sealed)
+		loss_record_read_sealed(service->settings.history, &service->sealed);
+}
+
 static int open_history(struct service *service, struct fault *fault)
 {
 	const struct config *config = &service->settings.config;
@@ -175,11 +183,14 @@ static int open_history(struct service *service, struct fault *fault)
 		},
 		.waiting_bytes_max = service->settings.shares.profile_bytes,
 		.enter = sandbox_forbid_engine,
+		.read_first = read_sealed,
+		.context = service,
 	};
 	int r;
 
 	if (!service->settings.history[0])
 		return 0;
+	service->reads_sealed = loss_record_needs_history(service->loss_record, &service->sealed);
 	r = history_writer_new(&options, &service->writer);
 	return r < 0 ? fault_set(fault, r, "cannot start the history's writer: %s", strerror(-r))
 		     : 0;

@@ -36,6 +36,9 @@ struct service {
 	struct history_writer *writer; /* NULL: history is off */
 	struct api *api;
 	struct loss_record *loss_record;
+	/* Written by the writer's thread until history_writer_wait_first() returns true. */
+	struct loss_record_sealed sealed;
+	bool reads_sealed;
 	struct rate_governor governor;
 	uint32_t rate_hz;
 	int epoll_fd, signal_fd, statm_fd;

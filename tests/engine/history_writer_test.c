@@ -302,6 +302,46 @@ static void what_entering_returns_is_returned(void **state)
 	fixture_remove(folder);
 }
 
+/* Stands in for a disk that hangs: reads from a pipe. */
+static void read_pipe(void *context)
+{
+	char byte;
+
+	assert_int_equal(read(*(int *)context, &byte, 1), 1);
+}
+
+static void the_first_reading_delays_nothing_but_the_thread(void **state)
+{
+	int fds[2];
+	struct history_writer_options options = {
+		.limits = store_default_limits,
+		.waiting_bytes_max = SIZE_MAX,
+		.read_first = read_pipe,
+		.context = &fds[0],
+	};
+	const struct store_window window = { .monotonic_ns = 1 };
+	struct history_writer *writer;
+	struct history_result result;
+	char folder[64];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	fixture_folder(folder);
+	options.folder = folder;
+	assert_int_equal(history_writer_new(&options, &writer), 0);
+	assert_false(history_writer_wait_first(writer, 1000000));
+	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	assert_true(history_writer_wait_first(writer, UINT64_MAX / 2));
+	take(writer, &result);
+	assert_int_equal(result.error, 0);
+	history_writer_free(writer);
+	fixture_remove(folder);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
 static void allocations_may_fail(void **state)
 {
 	struct history_writer_options options = {
@@ -337,6 +377,7 @@ int main(void)
 		cmocka_unit_test(a_bounded_number_waits),
 		cmocka_unit_test(a_bounded_number_of_bytes_waits),
 		cmocka_unit_test(what_entering_returns_is_returned),
+		cmocka_unit_test(the_first_reading_delays_nothing_but_the_thread),
 		cmocka_unit_test(allocations_may_fail),
 	};
 
