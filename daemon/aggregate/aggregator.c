@@ -13,6 +13,7 @@ enum { NO_BINARY = UINT32_MAX };
 struct aggregator {
 	struct profile *profile;
 	const struct binary_table *binaries;
+	uint64_t *names_refused; /* borrowed */
 	/*
 	 * By the binary table's id and the executable segment, and the other way round: a mapping
 	 * of pprof has one offset, so each segment is a binary of the profile.
@@ -24,7 +25,7 @@ struct aggregator {
 };
 
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
-	struct aggregator **ret_aggregator)
+	uint64_t *names_refused, struct aggregator **ret_aggregator)
 {
 	struct aggregator *aggregator = calloc(1, sizeof(*aggregator));
 
@@ -32,6 +33,7 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 		return -ENOMEM;
 	aggregator->profile = profile;
 	aggregator->binaries = binaries;
+	aggregator->names_refused = names_refused;
 	*ret_aggregator = aggregator;
 	return 0;
 }
@@ -114,6 +116,29 @@ static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uin
 	return add_binary(aggregator, table_binary, &binary, segment, ret_binary);
 }
 
+/* The process that generated the code chose its names. */
+static int add_jit_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
+	uint32_t *ret_location)
+{
+	struct profile *profile = aggregator->profile;
+	struct profile_frame frame = { .line = resolved->line, .column = resolved->column };
+	uint32_t binary;
+	int r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
+
+	if (r < 0)
+		return r;
+	r = profile_add_foreign_string(profile, resolved->name, &frame.function);
+	if (r == 0 && resolved->file)
+		r = profile_add_foreign_string(profile, resolved->file, &frame.file);
+	if (r == -E2BIG) {
+		++*aggregator->names_refused;
+		return profile_add_synthetic(profile, "[names over quota]", ret_location);
+	}
+	return r < 0 ? r
+		     : profile_add_jit_location(
+			       profile, binary, resolved->address, &frame, ret_location);
+}
+
 static int add_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
 	uint32_t *ret_location)
 {
@@ -124,6 +149,8 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 
 	if (resolved->binary == RESOLVED_SYNTHETIC)
 		return profile_add_synthetic(profile, resolved->name, ret_location);
+	if (resolved->jit && resolved->name)
+		return add_jit_location(aggregator, resolved, ret_location);
 	r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
 	if (r == 0 && resolved->name)
 		r = profile_add_string(profile, resolved->name, &frame.function);
@@ -133,9 +160,6 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 		return r;
 	frame.line = resolved->line;
 	frame.column = resolved->column;
-	if (resolved->jit && resolved->name)
-		return profile_add_jit_location(
-			profile, binary, resolved->address, &frame, ret_location);
 	r = profile_add_location(profile, binary, resolved->address, ret_location);
 	if (r < 0 || !resolved->name || profile->locations.items[*ret_location].frame_count > 0)
 		return r;

@@ -12,9 +12,12 @@
 
 struct aggregator;
 
-/* Both are borrowed and must outlive the aggregator. */
+/*
+ * All are borrowed and must outlive the aggregator. It adds to `names_refused` the frames of
+ * generated code whose names had no room; they become "[names over quota]".
+ */
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
-	struct aggregator **ret_aggregator);
+	uint64_t *names_refused, struct aggregator **ret_aggregator);
 void aggregator_free(struct aggregator *aggregator);
 DEFINE_CLEANUP(struct aggregator, aggregator_free);
 

@@ -9,7 +9,8 @@
 
 enum {
 	NO_BINARY = UINT32_MAX,
-	STRING_SHARE = 4, /* strings may take a quarter of the budget */
+	STRING_SHARE = 4,  /* strings may take a quarter of the budget */
+	FOREIGN_SHARE = 2, /* and foreign ones half of that */
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -123,6 +124,12 @@ int profile_add_binary(
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string)
 {
 	return string_pool_intern(&profile->strings, string, strlen(string), ret_string);
+}
+
+int profile_add_foreign_string(struct profile *profile, const char *string, uint32_t *ret_string)
+{
+	return string_pool_intern_within(&profile->strings, string, strlen(string),
+		profile->strings.limit_bytes / FOREIGN_SHARE, ret_string);
 }
 
 struct location_key {

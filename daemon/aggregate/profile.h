@@ -136,6 +136,12 @@ uint64_t profile_binary_hash(const struct profile_binary *binary);
 int profile_add_binary(
 	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary);
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
+/*
+ * For strings that any process can choose freely, such as names of generated code. They may fill
+ * half of the room for strings, so that one process's names never push out the labels and paths of
+ * others (-E2BIG).
+ */
+int profile_add_foreign_string(struct profile *profile, const char *string, uint32_t *ret_string);
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
 /* Adds a location with its single frame, which has a function. */

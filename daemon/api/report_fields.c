@@ -153,6 +153,9 @@ const struct report_field report_fields[] = {
 		REPORT_NUMBER },
 	{ "jit", "waiting", "jit_samples_waiting", "Samples in JIT code that wait for a name.",
 		FIELD(service.jit_waiting), REPORT_NUMBER },
+	{ "jit", "names_refused", "jit_names_refused_total",
+		"Frames of JIT code shown as [names over quota]: the window had no room for names.",
+		FIELD(service.jit_names_refused), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

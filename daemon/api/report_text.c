@@ -389,6 +389,9 @@ static void write_jit(const struct service_status *service, struct output *outpu
 	write_entry(output, "JIT", "%s samples, %s of them without a name",
 		count_text(service->jit_samples, count),
 		share_text(service->jit_leaves_unknown, service->jit_samples, share));
+	if (service->jit_names_refused > 0)
+		write_entry(output, "", "%s frames lost their names: a window was full of names",
+			count_text(service->jit_names_refused, count));
 	for (; shown < JIT_SHOWN_MAX && (jit = next_jit(service, is_shown)); shown++) {
 		char comm[UTF8_CLEAN_BYTES], kind[UTF8_CLEAN_BYTES], runtime[UTF8_CLEAN_BYTES];
 

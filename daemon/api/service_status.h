@@ -61,7 +61,7 @@ struct service_status {
 	uint64_t processes, processes_refused, mappings;
 	uint64_t sideband_records, sideband_lost;
 	uint64_t stacks_by_tables, stacks_by_frame_pointers, stacks_cut;
-	uint64_t jit_samples, jit_leaves_unknown, jit_waiting;
+	uint64_t jit_samples, jit_leaves_unknown, jit_waiting, jit_names_refused;
 	struct service_status_jit jit[SERVICE_STATUS_JIT_MAX];
 	size_t jit_count;
 	uint64_t jit_processes; /* total, including those that `jit` has no room for */

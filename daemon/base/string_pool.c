@@ -51,6 +51,12 @@ const char *string_pool_get(const struct string_pool *pool, uint32_t id)
 
 int string_pool_intern(struct string_pool *pool, const char *string, size_t size, uint32_t *ret_id)
 {
+	return string_pool_intern_within(pool, string, size, pool->limit_bytes, ret_id);
+}
+
+int string_pool_intern_within(struct string_pool *pool, const char *string, size_t size,
+	size_t limit_bytes, uint32_t *ret_id)
+{
 	char clean[UTF8_CLEAN_BYTES];
 	struct string_key key = { .bytes = clean };
 	uint64_t hash;
@@ -65,6 +71,8 @@ int string_pool_intern(struct string_pool *pool, const char *string, size_t size
 		return 0;
 	}
 
+	if (pool->size + key.size + 1 > limit_bytes)
+		return -E2BIG;
 	r = ARRAY_RESERVE(
 		pool->bytes, &pool->capacity, pool->size + key.size + 1, pool->limit_bytes);
 	if (r < 0)

@@ -31,6 +31,10 @@ void string_pool_done(struct string_pool *pool);
  */
 int string_pool_intern(struct string_pool *pool, const char *string, size_t size, uint32_t *ret_id);
 
+/* The same, but a string that the pool does not have yet must leave it within `limit_bytes`. */
+int string_pool_intern_within(struct string_pool *pool, const char *string, size_t size,
+	size_t limit_bytes, uint32_t *ret_id);
+
 /* Borrowed, NUL-terminated; valid until the next intern. */
 const char *string_pool_get(const struct string_pool *pool, uint32_t id);
 

@@ -308,7 +308,12 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = set_timer(pipeline, true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
-	return capture_start(pipeline->capture, fault);
+	r = capture_start(pipeline->capture, fault);
+	if (r < 0)
+		return r;
+	/* Only now is it known whether this machine counts cycles. */
+	r = pipeline_window_name_event(pipeline, &pipeline->open);
+	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
 }
 
 int pipeline_poll_fd(const struct pipeline *pipeline)
@@ -406,11 +411,7 @@ static int switch_windows(struct pipeline *pipeline)
 		pipeline, pipeline->open.number + 1, pipeline->last_flip_ns, &next);
 	if (r < 0)
 		return r;
-	r = pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
-	if (r < 0) {
-		pipeline_window_done(&next);
-		return r;
-	}
+	pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
 	pipeline->ended = pipeline->open;
 	pipeline->open = next;
 	return 0;
@@ -484,10 +485,10 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
 	pipeline_window_account(pipeline, window);
 	pipeline_want_symbols(pipeline, window);
-	r = pipeline_window_end(pipeline, window, now_ns);
+	pipeline_window_end(pipeline, window, now_ns);
 	window->profile->accounts = window->accounts;
 	symbolizer_hurry(pipeline->symbolizer);
-	return r < 0 ? fault_set(fault, r, "cannot finish the profile: %s", strerror(-r)) : 0;
+	return 0;
 }
 
 size_t pipeline_symbols_pending(const struct pipeline *pipeline)

@@ -100,9 +100,12 @@ bool pipeline_is_scanning(const struct pipeline *pipeline);
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);
 void pipeline_window_done(struct pipeline_window *window);
-/* Sets the window's end, CPU count and event; names come later. Its accounts already count all its
- * samples. Returns 0 or -errno. */
-int pipeline_window_end(
+/* Sets the window's event to the one that the sampler counts; "" before it started. Returns 0 or
+ * -errno. */
+int pipeline_window_name_event(struct pipeline *pipeline, struct pipeline_window *window);
+/* Sets the window's end and CPU count; names come later. Its accounts already count all its
+ * samples. It allocates nothing: a window that is full must end like any other. */
+void pipeline_window_end(
 	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns);
 /* Accounts for late samples that did not fit into the profile. */
 void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window);

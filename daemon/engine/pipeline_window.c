@@ -15,7 +15,11 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 
 	r = profile_new(pipeline->settings.profile_budget_bytes, &window.profile);
 	if (r == 0)
-		r = aggregator_new(window.profile, pipeline->binaries, &window.aggregator);
+		r = aggregator_new(window.profile, pipeline->binaries,
+			&pipeline->report.names_refused, &window.aggregator);
+	/* Now, while there is room for sure. pipeline_start() adds it to the first window. */
+	if (r == 0)
+		r = pipeline_window_name_event(pipeline, &window);
 	if (r < 0) {
 		pipeline_window_done(&window);
 		return r;
@@ -35,15 +39,20 @@ void pipeline_window_done(struct pipeline_window *window)
 	*window = (struct pipeline_window){ 0 };
 }
 
+int pipeline_window_name_event(struct pipeline *pipeline, struct pipeline_window *window)
+{
+	return profile_add_string(
+		window->profile, capture_event_name(pipeline->capture), &window->profile->event);
+}
+
 /* The length follows CLOCK_MONOTONIC, so a change of the wall clock does not affect it. */
-int pipeline_window_end(
+void pipeline_window_end(
 	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns)
 {
 	struct profile *profile = window->profile;
 
 	profile->end_ns = profile->start_ns + (end_monotonic_ns - window->monotonic_ns);
 	profile->cpu_count = capture_cpu_count(pipeline->capture);
-	return profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
 }
 
 void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window)

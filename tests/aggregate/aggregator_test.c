@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,6 +18,7 @@ struct fixture {
 	struct profile *profile;
 	struct aggregator *aggregator;
 	uint32_t kernel, jit;
+	uint64_t names_refused;
 };
 
 static int open_fixture(struct fixture *fixture, size_t profile_budget)
@@ -36,7 +38,8 @@ static int open_fixture(struct fixture *fixture, size_t profile_budget)
 	if (r == 0)
 		r = profile_new(profile_budget, &fixture->profile);
 	if (r == 0)
-		r = aggregator_new(fixture->profile, fixture->binaries, &fixture->aggregator);
+		r = aggregator_new(fixture->profile, fixture->binaries, &fixture->names_refused,
+			&fixture->aggregator);
 	if (r == 0)
 		r = binary_table_find_jit(fixture->binaries, 7, 1, &fixture->jit);
 	if (r == 0)
@@ -271,6 +274,50 @@ static void a_full_profile_refuses(void **state)
 	close_fixture(&fixture);
 }
 
+/* The name of the node that was added last. */
+static const char *newest_name(const struct fixture *fixture)
+{
+	return string_of(fixture, frame_of(fixture, fixture->profile->nodes.count - 1)->function);
+}
+
+/* One process's names fill their share. Its samples stay, and other processes keep their labels. */
+static void names_of_generated_code_are_bounded(void **state)
+{
+	struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
+	struct raw_sample sample = sample_of(7, "hostile"), other = sample_of(8, "innocent");
+	struct resolved_frame frame = { .jit = RESOLVED_JIT }, kernel = { .name = "do_idle" };
+	struct fixture fixture;
+	char name[200];
+	uint64_t added = 0;
+
+	(void)state;
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	frame.binary = fixture.jit;
+	frame.name = name;
+	kernel.binary = fixture.kernel;
+	while (fixture.names_refused < 100) {
+		added++;
+		frame.address = added;
+		(void)snprintf(name, sizeof(name), "%0150llu", (unsigned long long)added);
+		assert_int_equal(
+			aggregator_add(fixture.aggregator, &sample, &labels, &frame, 1), 0);
+	}
+	/* An eighth of the budget. */
+	assert_in_range(added - 100, (1 << 17) / 160, (1 << 17) / 150);
+	assert_string_equal(newest_name(&fixture), "[names over quota]");
+	assert_true(fixture.profile->strings.size <= 1 << 17);
+	/* A name that is there is found, whatever the room. */
+	(void)snprintf(name, sizeof(name), "%0150d", 1);
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &labels, &frame, 1), 0);
+	assert_int_equal(fixture.names_refused, 100);
+
+	labels.exe = "/usr/bin/other";
+	labels.cgroup = "/system.slice/other.service";
+	assert_int_equal(aggregator_add(fixture.aggregator, &other, &labels, &kernel, 1), 0);
+	assert_string_equal(newest_name(&fixture), "do_idle");
+	close_fixture(&fixture);
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct raw_sample sample = sample_of(7, "main");
@@ -314,6 +361,7 @@ int main(void)
 		cmocka_unit_test(names_of_the_kernel_are_no_part_of_a_location),
 		cmocka_unit_test(a_sample_without_frames_is_still_one),
 		cmocka_unit_test(a_full_profile_refuses),
+		cmocka_unit_test(names_of_generated_code_are_bounded),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -153,7 +153,7 @@ static int take(bool is_hurried, struct accounts *ret_accounts)
 	return r;
 }
 
-static void it_does_not_drain_before_its_time(void **state)
+static void no_drain_comes_early(void **state)
 {
 	(void)state;
 	open_pipeline();
@@ -162,7 +162,7 @@ static void it_does_not_drain_before_its_time(void **state)
 	assert_int_equal(pipeline_drains(pipeline), 0);
 }
 
-static void what_was_left_is_drained_at_once(void **state)
+static void samples_of_an_earlier_engine_are_drained_at_once(void **state)
 {
 	(void)state;
 	world.is_taken_over = true;
@@ -174,7 +174,7 @@ static void what_was_left_is_drained_at_once(void **state)
 }
 
 /* The end of a window drains as well. */
-static void a_cut_puts_the_next_drain_off(void **state)
+static void a_cut_postpones_the_next_drain(void **state)
 {
 	(void)state;
 	world.is_taken_over = true; /* one is due at once */
@@ -186,8 +186,36 @@ static void a_cut_puts_the_next_drain_off(void **state)
 	assert_int_equal(world.follows, 1);
 }
 
+/* A process can fill a window with names. The engine must not end over it. */
+static void a_window_without_room_for_strings_ends_like_any_other(void **state)
+{
+	struct profile *profile = NULL;
+	struct fault fault = { 0 };
+	uint64_t monotonic_ns;
+	char text[1000];
+	uint32_t id;
+
+	(void)state;
+	open_pipeline();
+	for (int turn = 0; turn < 2; turn++) {
+		/* The test fills the window in place of samples: to the last byte. */
+		profile = (struct profile *)pipeline_profile(pipeline);
+		for (int size = sizeof(text) - 1; size > 0; size /= 10)
+			for (int i = 0, r = 0; r == 0; i++) {
+				(void)snprintf(text, sizeof(text), "%0*d", size, i);
+				r = profile_add_string(profile, text, &id);
+			}
+		cut();
+		assert_int_equal(
+			pipeline_take_window(pipeline, false, &profile, &monotonic_ns, &fault), 0);
+		assert_string_equal(
+			string_pool_get(&profile->strings, profile->event), "cpu-clock");
+		profile_free(profile);
+	}
+}
+
 /* Images of processes that have ended would go whose samples are still to be read. */
-static void it_drains_early_where_processes_come_and_go(void **state)
+static void many_short_processes_bring_the_drain_forward(void **state)
 {
 	(void)state;
 	open_pipeline();
@@ -211,7 +239,7 @@ static void it_drains_early_where_processes_come_and_go(void **state)
 	assert_int_equal(world.windows, 1);
 }
 
-static void cpus_that_cannot_be_followed_hold_nothing_up(void **state)
+static void cpus_that_cannot_be_followed_delay_nothing(void **state)
 {
 	(void)state;
 	world.is_taken_over = true;
@@ -258,7 +286,7 @@ static void assert_all_is_counted(void)
  * Whenever the pipeline calls capture, and after each of its runs, a sample that fired is either in
  * the maps or in the accounts that the loss record gets.
  */
-static void samples_are_in_the_maps_or_in_the_accounts(void **state)
+static void each_sample_is_in_the_maps_or_in_the_accounts(void **state)
 {
 	struct accounts accounts;
 
@@ -283,7 +311,7 @@ static void samples_are_in_the_maps_or_in_the_accounts(void **state)
 }
 
 /* One set is the next pipeline's, if there is one. */
-static void at_the_end_both_sets_are_drained(void **state)
+static void finishing_drains_both_sets(void **state)
 {
 	struct accounts accounts;
 	struct fault fault = { 0 };
@@ -306,7 +334,7 @@ static void at_the_end_both_sets_are_drained(void **state)
 }
 
 /* What counts is how many the maps were made for, not how many could be sampled at first. */
-static void more_cpus_than_the_maps_are_for_end_it(void **state)
+static void more_cpus_than_the_maps_hold_are_an_error(void **state)
 {
 	struct fault fault = { 0 };
 
@@ -322,7 +350,7 @@ static void more_cpus_than_the_maps_are_for_end_it(void **state)
 	assert_int_equal(world.stops, 1);
 }
 
-static void what_was_left_behind_is_told_if_it_closes(void **state)
+static void left_behind_accounts_count_if_they_close(void **state)
 {
 	struct accounts accounts;
 
@@ -343,7 +371,7 @@ static void what_was_left_behind_is_told_if_it_closes(void **state)
 }
 
 /* Else there would be more in the window than its time allows. */
-static void the_first_window_begins_where_others_have_ended(void **state)
+static void the_first_window_continues_the_last_one(void **state)
 {
 	const struct accounts lost = { .fired = 6, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } };
 	const uint64_t unknown[] = { 0, UINT64_MAX }, away_ns = 5000000000;
@@ -377,7 +405,7 @@ static void the_first_window_begins_where_others_have_ended(void **state)
 }
 
 /* But where nothing was sampled meanwhile, that is no time of which anything is known. */
-static void it_begins_by_itself_where_sampling_did(void **state)
+static void without_an_earlier_engine_the_first_window_begins_with_sampling(void **state)
 {
 	const struct accounts lost = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } };
 	uint64_t since_ns;
@@ -395,18 +423,19 @@ static void it_begins_by_itself_where_sampling_did(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PIPELINE_TEST(it_does_not_drain_before_its_time),
-		PIPELINE_TEST(what_was_left_is_drained_at_once),
-		PIPELINE_TEST(a_cut_puts_the_next_drain_off),
-		PIPELINE_TEST(it_drains_early_where_processes_come_and_go),
-		PIPELINE_TEST(cpus_that_cannot_be_followed_hold_nothing_up),
+		PIPELINE_TEST(no_drain_comes_early),
+		PIPELINE_TEST(samples_of_an_earlier_engine_are_drained_at_once),
+		PIPELINE_TEST(a_cut_postpones_the_next_drain),
+		PIPELINE_TEST(a_window_without_room_for_strings_ends_like_any_other),
+		PIPELINE_TEST(many_short_processes_bring_the_drain_forward),
+		PIPELINE_TEST(cpus_that_cannot_be_followed_delay_nothing),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
-		PIPELINE_TEST(samples_are_in_the_maps_or_in_the_accounts),
-		PIPELINE_TEST(at_the_end_both_sets_are_drained),
-		PIPELINE_TEST(more_cpus_than_the_maps_are_for_end_it),
-		PIPELINE_TEST(what_was_left_behind_is_told_if_it_closes),
-		PIPELINE_TEST(the_first_window_begins_where_others_have_ended),
-		PIPELINE_TEST(it_begins_by_itself_where_sampling_did),
+		PIPELINE_TEST(each_sample_is_in_the_maps_or_in_the_accounts),
+		PIPELINE_TEST(finishing_drains_both_sets),
+		PIPELINE_TEST(more_cpus_than_the_maps_hold_are_an_error),
+		PIPELINE_TEST(left_behind_accounts_count_if_they_close),
+		PIPELINE_TEST(the_first_window_continues_the_last_one),
+		PIPELINE_TEST(without_an_earlier_engine_the_first_window_begins_with_sampling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
