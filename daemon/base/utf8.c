@@ -58,6 +58,30 @@ static bool is_noncharacter(const char *bytes, size_t length)
 	return length == 3 && memcmp(bytes, "\xef\xbf", 2) == 0 && (unsigned char)bytes[2] >= 0xbe;
 }
 
+/*
+ * Controls of text direction reorder what stands beside a name, in a terminal as in a picture, and
+ * can make one program look like another: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069. The separators of lines and paragraphs, U+2028 and U+2029, break lines.
+ */
+static bool is_layout_control(const char *bytes, size_t length)
+{
+	unsigned char last = (unsigned char)bytes[length - 1];
+
+	if (length == 2)
+		return memcmp(bytes, "\xd8\x9c", 2) == 0;
+	if (length != 3)
+		return false;
+	if (memcmp(bytes, "\xe2\x80", 2) == 0)
+		return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
+	return memcmp(bytes, "\xe2\x81", 2) == 0 && last >= 0xa6 && last <= 0xa9;
+}
+
+static bool is_replaced(const char *bytes, size_t length)
+{
+	return length == 0 || is_control(bytes, length) || is_noncharacter(bytes, length) ||
+	       is_layout_control(bytes, length);
+}
+
 struct piece {
 	const char *text; /* what it becomes */
 	size_t size;
@@ -69,7 +93,7 @@ static struct piece first_piece(const char *bytes, size_t size)
 {
 	size_t length = utf8_sequence(bytes, size);
 
-	if (length == 0 || is_control(bytes, length) || is_noncharacter(bytes, length))
+	if (is_replaced(bytes, length))
 		return (struct piece){ replacement, sizeof(replacement) - 1, length ? length : 1 };
 	return (struct piece){ bytes, length, length };
 }

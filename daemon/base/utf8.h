@@ -9,8 +9,8 @@ enum { UTF8_CLEAN_BYTES = 1025 };
 
 /*
  * Copies `size` bytes to `clean` (UTF8_CLEAN_BYTES of room) as valid UTF-8 with a NUL at the end:
- * an invalid byte, a NUL or a control character becomes U+FFFD, and what exceeds the room loses its
- * middle to "…". Returns the length without the NUL.
+ * an invalid byte, a NUL, a control character or a control of text direction becomes U+FFFD, and
+ * what exceeds the room loses its middle to "…". Returns the length without the NUL.
  */
 size_t utf8_clean(char *clean, const char *bytes, size_t size);
 
