@@ -109,12 +109,40 @@ static int set_build_id(struct pilotlight_broker_request *request, const struct 
 	return 0;
 }
 
+/* Sends a request whose success is answered with `fd_count` descriptors. */
+static int ask_server(struct broker *broker, struct pilotlight_broker_request *request,
+	int *ret_fds, size_t fd_count)
+{
+	struct pilotlight_broker_answer answer;
+	const struct broker_exchange exchange = {
+		.version = PILOTLIGHT_BROKER_VERSION,
+		.timeouts = 1,
+		.request = request,
+		.answer = &answer,
+		.request_bytes = sizeof(*request),
+		.answer_bytes = sizeof(answer),
+	};
+	struct broker_message message;
+	int r = broker_client_ask(&broker->client, &exchange, &message);
+
+	if (r < 0)
+		return r;
+	if (answer.result < 0)
+		return answer.result;
+	if (answer.result > 0 || message.fd_count != fd_count) {
+		broker_message_close(&message);
+		return -EBADMSG;
+	}
+	memcpy(ret_fds, message.fds, fd_count * sizeof(*ret_fds));
+	return 0;
+}
+
 static int ask(struct broker *broker, struct pilotlight_broker_request *request, int *ret_fd)
 {
 	int r;
 
 	if (!broker->roots.proc)
-		return broker_client_ask(&broker->client, request, ret_fd, 1);
+		return ask_server(broker, request, ret_fd, 1);
 	r = broker_request_check(request);
 	return r < 0 ? r : broker_request_execute(&broker->roots, request, ret_fd);
 }
@@ -284,7 +312,7 @@ int broker_start_child(
 	assert(broker_is_remote(broker));
 	request_init(&request, PILOTLIGHT_BROKER_START_CHILD);
 	request.file = kind;
-	r = broker_client_ask(&broker->client, &request, fds, ARRAY_SIZE(fds));
+	r = ask_server(broker, &request, fds, ARRAY_SIZE(fds));
 	if (r < 0)
 		return r;
 	*ret_socket_fd = fds[0];

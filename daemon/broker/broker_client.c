@@ -3,13 +3,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "broker/broker_socket.h"
 #include "pilotlight/broker_request.h"
+#include "pilotlight/capture_message.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -20,6 +19,21 @@ enum {
 	/* Late answers that one call drops at most. */
 	LATE_ANSWERS_MAX = 64,
 };
+
+/* The start of every request; of an answer it is struct pilotlight_broker_answer. */
+struct head {
+	uint32_t version, operation;
+	uint64_t number;
+};
+
+#define HAS_HEAD(type, head, second)                                               \
+	_Static_assert(offsetof(type, version) == offsetof(head, version) &&       \
+			       offsetof(type, second) == offsetof(head, second) && \
+			       offsetof(type, number) == offsetof(head, number),   \
+		"the messages begin alike")
+HAS_HEAD(struct pilotlight_broker_request, struct head, operation);
+HAS_HEAD(struct pilotlight_capture_request, struct head, operation);
+HAS_HEAD(struct pilotlight_capture_answer, struct pilotlight_broker_answer, result);
 
 int broker_client_init(struct broker_client *client, int fd, uint64_t timeout_ns)
 {
@@ -33,53 +47,53 @@ int broker_client_init(struct broker_client *client, int fd, uint64_t timeout_ns
 
 void broker_client_done(struct broker_client *client)
 {
-	if (client->fd >= 0)
-		(void)close(client->fd);
+	closep(&client->fd);
 	client->fd = -1;
 }
 
-static int result_of(const struct pilotlight_broker_answer *answer,
-	const struct broker_message *message, size_t fd_count)
+/* Returns 1: the answer to the last request; 0: a late answer to an earlier one; or -EBADMSG. */
+static int check_number(const struct broker_client *client, const struct broker_exchange *exchange,
+	const struct broker_message *message)
 {
-	size_t count = (size_t)(message->passed_fd >= 0) + (size_t)(message->second_fd >= 0);
+	struct pilotlight_broker_answer head;
 
-	if (answer->result == 0 && message->has_lost_fds && count < fd_count)
-		return -EMFILE;
-	if (answer->result > 0 || answer->result < -ERRNO_MAX || message->has_lost_fds ||
-		count != (answer->result == 0 ? fd_count : 0))
+	if (message->size != exchange->answer_bytes)
 		return -EBADMSG;
-	return answer->result;
+	memcpy(&head, exchange->answer, sizeof(head));
+	if (head.version != exchange->version || head.number > client->number)
+		return -EBADMSG;
+	return head.number == client->number;
 }
 
 /*
- * Returns 1 and the result of the last request, with its descriptors if that is 0; 0 a late answer
- * was dropped; -EAGAIN no answer has arrived; or -errno.
+ * Returns 1 and the answer to the last request; 0 a late answer was dropped; -EAGAIN no answer has
+ * arrived; or -errno.
  */
-static int receive_answer(
-	struct broker_client *client, int *ret_result, int *ret_fds, size_t fd_count)
+static int receive_answer(const struct broker_client *client,
+	const struct broker_exchange *exchange, struct broker_message *ret_message)
 {
-	struct pilotlight_broker_answer answer;
-	struct broker_message message;
-	_cleanup_close_ int fd = -1, second_fd = -1;
-	int r = broker_socket_receive(
-		client->fd, &answer, sizeof(answer), BROKER_SOCKET_FDS_MAX, &message);
+	int r = broker_socket_receive(client->fd, exchange->answer, exchange->answer_bytes,
+		BROKER_SOCKET_FDS_MAX, ret_message);
 
 	if (r < 0)
 		return r;
-	fd = message.passed_fd;
-	second_fd = message.second_fd;
-	if (message.size != sizeof(answer) || answer.version != PILOTLIGHT_BROKER_VERSION ||
-		answer.number > client->number)
+	r = check_number(client, exchange, ret_message);
+	if (r <= 0)
+		broker_message_close(ret_message);
+	return r;
+}
+
+/* Checks what is the same for all answers. */
+static int check_answer(
+	const struct broker_exchange *exchange, const struct broker_message *message)
+{
+	struct pilotlight_broker_answer head;
+
+	memcpy(&head, exchange->answer, sizeof(head));
+	if (head.result < -ERRNO_MAX ||
+		(head.result < 0 && (message->fd_count > 0 || message->has_lost_fds)))
 		return -EBADMSG;
-	if (answer.number < client->number)
-		return 0;
-	r = result_of(&answer, &message, fd_count);
-	if (r == 0 && fd_count > 0)
-		ret_fds[0] = TAKE_FD(fd);
-	if (r == 0 && fd_count > 1)
-		ret_fds[1] = TAKE_FD(second_fd);
-	*ret_result = r;
-	return 1;
+	return message->has_lost_fds ? -EMFILE : 0;
 }
 
 static int wait_for_message(int fd, uint64_t deadline_ns)
@@ -99,15 +113,14 @@ static int wait_for_message(int fd, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Returns 0 and the server's result, which may be any -errno; or -errno if there was no answer. */
-static int await_answer(
-	struct broker_client *client, int *ret_result, int *ret_fds, size_t fd_count)
+static int await_answer(const struct broker_client *client, const struct broker_exchange *exchange,
+	struct broker_message *ret_message)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + client->timeout_ns;
+	uint64_t deadline_ns = clock_monotonic_ns() + exchange->timeouts * client->timeout_ns;
 	int r;
 
 	for (;;) {
-		r = receive_answer(client, ret_result, ret_fds, fd_count);
+		r = receive_answer(client, exchange, ret_message);
 		if (r > 0)
 			return 0;
 		if (r < 0 && r != -EAGAIN)
@@ -122,12 +135,16 @@ static int await_answer(
  * Drops the answers that have arrived since a timeout. Returns -ETIMEDOUT if the last one is still
  * missing and it is too early to try again.
  */
-static int catch_up(struct broker_client *client)
+static int catch_up(struct broker_client *client, const struct broker_exchange *exchange)
 {
-	int result, r = 0;
+	struct broker_message message;
+	int r = 0;
 
-	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++)
-		r = receive_answer(client, &result, NULL, 0);
+	for (int i = 0; r == 0 && i < LATE_ANSWERS_MAX; i++) {
+		r = receive_answer(client, exchange, &message);
+		if (r > 0)
+			broker_message_close(&message);
+	}
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	if (r <= 0 && clock_monotonic_ns() < client->retry_ns)
@@ -136,17 +153,20 @@ static int catch_up(struct broker_client *client)
 	return 0;
 }
 
-static int exchange(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_result, int *ret_fds, size_t fd_count)
+static int send_and_await(struct broker_client *client, const struct broker_exchange *exchange,
+	struct broker_message *ret_message)
 {
+	struct head head;
 	int r;
 
-	request->version = PILOTLIGHT_BROKER_VERSION;
-	request->number = client->number + 1;
-	r = broker_socket_send(client->fd, request, sizeof(*request), -1);
+	memcpy(&head, exchange->request, sizeof(head));
+	head.version = exchange->version;
+	head.number = client->number + 1;
+	memcpy(exchange->request, &head, sizeof(head));
+	r = broker_socket_send(client->fd, exchange->request, exchange->request_bytes, NULL, 0);
 	if (r == 0) {
 		client->number++;
-		r = await_answer(client, ret_result, ret_fds, fd_count);
+		r = await_answer(client, exchange, ret_message);
 	}
 	if (r == -ETIMEDOUT || r == -EAGAIN) {
 		client->is_behind = true;
@@ -156,18 +176,21 @@ static int exchange(struct broker_client *client, struct pilotlight_broker_reque
 	return r;
 }
 
-int broker_client_ask(struct broker_client *client, struct pilotlight_broker_request *request,
-	int *ret_fds, size_t fd_count)
+int broker_client_ask(struct broker_client *client, const struct broker_exchange *exchange,
+	struct broker_message *ret_message)
 {
-	int result = 0, r;
+	int r;
 
-	assert(fd_count >= 1 && fd_count <= BROKER_SOCKET_FDS_MAX);
-	if (client->fd < 0)
+	if (client->is_gone)
 		return -EPIPE;
-	r = client->is_behind ? catch_up(client) : 0;
+	r = client->is_behind ? catch_up(client, exchange) : 0;
 	if (r == 0)
-		r = exchange(client, request, &result, ret_fds, fd_count);
-	if (r == -EPIPE)
-		broker_client_done(client);
-	return r < 0 ? r : result;
+		r = send_and_await(client, exchange, ret_message);
+	client->is_gone = r == -EPIPE;
+	if (r < 0)
+		return r;
+	r = check_answer(exchange, ret_message);
+	if (r < 0)
+		broker_message_close(ret_message);
+	return r;
 }

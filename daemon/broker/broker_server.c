@@ -11,8 +11,12 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
-/* Requests that one broker_server_run() serves. */
-enum { RUN_REQUESTS_MAX = 16 };
+enum {
+	/* Requests that one broker_server_run() serves. */
+	RUN_REQUESTS_MAX = 16,
+	/* Descriptors of an answer: a child's two sockets. */
+	FDS_MAX = 2,
+};
 
 struct broker_server {
 	int fd;
@@ -163,18 +167,6 @@ static int check(const struct pilotlight_broker_request *request,
 	return -EBADMSG;
 }
 
-static int send_answer(struct broker_server *server, struct pilotlight_broker_answer *answer,
-	const int *fds, size_t fd_count)
-{
-	int r = broker_socket_send_all(server->fd, answer, sizeof(*answer), fds, fd_count);
-
-	if (r == 0 || r == -EPIPE || r == -EAGAIN || answer->result < 0)
-		return r;
-	/* The descriptors cannot be sent: too many are in flight. */
-	answer->result = r;
-	return broker_socket_send(server->fd, answer, sizeof(*answer), -1);
-}
-
 /* `malformed` is the reason if `operation` is 0. */
 static void count(struct broker_server_counters *counters, uint32_t operation, int result,
 	enum broker_refusal malformed)
@@ -192,7 +184,7 @@ static void count(struct broker_server_counters *counters, uint32_t operation, i
  * descriptors, or -errno.
  */
 static int execute(struct broker_server *server, const struct pilotlight_broker_request *request,
-	int refusal, int ret_fds[BROKER_SOCKET_FDS_MAX])
+	int refusal, int ret_fds[FDS_MAX])
 {
 	int r;
 
@@ -209,7 +201,7 @@ static int answer_one(struct broker_server *server, const struct pilotlight_brok
 {
 	struct pilotlight_broker_answer answer = { .version = PILOTLIGHT_BROKER_VERSION };
 	enum broker_refusal malformed = BROKER_REFUSAL_OTHER;
-	int fds[BROKER_SOCKET_FDS_MAX];
+	int fds[FDS_MAX];
 	uint32_t operation = 0;
 	int r, fd_count = 0;
 
@@ -221,7 +213,8 @@ static int answer_one(struct broker_server *server, const struct pilotlight_brok
 		answer.result = r < 0 ? r : 0;
 		fd_count = r < 0 ? 0 : r;
 	}
-	r = send_answer(server, &answer, fds, (size_t)fd_count);
+	r = broker_socket_send_answer(
+		server->fd, &answer, sizeof(answer), &answer.result, fds, (size_t)fd_count);
 	/* If the answer was not sent, closing these kills the child. */
 	for (int i = 0; i < fd_count; i++)
 		(void)close(fds[i]);

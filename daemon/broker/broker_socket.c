@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Room for all descriptors, aligned as a header must be. */
 union control {
@@ -37,22 +38,21 @@ static int error_of(int error)
 	return error == ECONNRESET || error == ENOTCONN ? -EPIPE : -error;
 }
 
-int broker_socket_send_all(
-	int fd, const void *bytes, size_t size, const int *passed_fds, size_t passed_count)
+int broker_socket_send(int fd, const void *bytes, size_t size, const int *fds, size_t count)
 {
 	struct iovec part = { .iov_base = (void *)bytes, .iov_len = size };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
 	union control control = { .bytes = { 0 } };
 	ssize_t sent;
 
-	assert(passed_count <= BROKER_SOCKET_FDS_MAX);
-	if (passed_count > 0) {
-		control.header.cmsg_len = CMSG_LEN(passed_count * sizeof(int));
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		memcpy(CMSG_DATA(&control.header), passed_fds, passed_count * sizeof(int));
+	assert(count <= BROKER_SOCKET_FDS_MAX);
+	if (count > 0) {
+		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
 		header.msg_control = &control;
-		header.msg_controllen = CMSG_SPACE(passed_count * sizeof(int));
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	}
 	do
 		sent = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -60,22 +60,26 @@ int broker_socket_send_all(
 	return sent < 0 ? error_of(errno) : 0;
 }
 
-int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd)
+int broker_socket_send_answer(
+	int fd, const void *answer, size_t size, int32_t *result, const int *fds, size_t count)
 {
-	return broker_socket_send_all(fd, bytes, size, &passed_fd, passed_fd >= 0);
+	int r = broker_socket_send(fd, answer, size, fds, count);
+
+	if (r == 0 || r == -EPIPE || r == -EAGAIN || count == 0)
+		return r;
+	*result = r;
+	return broker_socket_send(fd, answer, size, NULL, 0);
 }
 
 static void get_fds(const struct msghdr *header, struct broker_message *message)
 {
 	const struct cmsghdr *control = CMSG_FIRSTHDR(header);
-	int fds[BROKER_SOCKET_FDS_MAX] = { -1, -1 };
 
 	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
 		return;
 	/* The kernel delivers no more than the buffer holds. */
-	memcpy(fds, CMSG_DATA(control), control->cmsg_len - CMSG_LEN(0));
-	message->passed_fd = fds[0];
-	message->second_fd = fds[1];
+	message->fd_count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(message->fds, CMSG_DATA(control), message->fd_count * sizeof(int));
 }
 
 static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
@@ -102,12 +106,9 @@ static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
 		return size < 0 ? error_of(errno) : -EPIPE;
 	*ret_message = (struct broker_message){
 		.size = (size_t)size,
-		.passed_fd = -1,
-		.second_fd = -1,
 		.has_lost_fds = header.msg_flags & MSG_CTRUNC,
 	};
-	if (fds_max > 0)
-		get_fds(&header, ret_message);
+	get_fds(&header, ret_message);
 	return 0;
 }
 
@@ -120,4 +121,11 @@ int broker_socket_receive(
 int broker_socket_peek(int fd, void *bytes, size_t room, struct broker_message *ret_message)
 {
 	return receive(fd, bytes, room, 0, MSG_PEEK, ret_message);
+}
+
+void broker_message_close(struct broker_message *message)
+{
+	for (size_t i = 0; i < message->fd_count; i++)
+		(void)close(message->fds[i]);
+	message->fd_count = 0;
 }

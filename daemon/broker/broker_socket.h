@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum { BROKER_SOCKET_FDS_MAX = 32 };
 
 /*
  * Returns 0 if `fd` is a local SOCK_SEQPACKET socket; -EPROTOTYPE another kind; -ENOTSOCK or
@@ -12,20 +15,22 @@
 int broker_socket_check(int fd);
 
 /*
- * Sends `passed_fd` with the message; -1: no descriptor. -EAGAIN: the socket's buffer is full.
- * -EPIPE: the other side is gone. Or -errno of sendmsg().
+ * Sends the message with `count` descriptors, at most BROKER_SOCKET_FDS_MAX. -EAGAIN: the socket's
+ * buffer is full. -EPIPE: the other side is gone. Or -errno of sendmsg().
  */
-int broker_socket_send(int fd, const void *bytes, size_t size, int passed_fd);
+int broker_socket_send(int fd, const void *bytes, size_t size, const int *fds, size_t count);
 
-/* The same with up to BROKER_SOCKET_FDS_MAX descriptors. */
-enum { BROKER_SOCKET_FDS_MAX = 2 };
-int broker_socket_send_all(
-	int fd, const void *bytes, size_t size, const int *passed_fds, size_t passed_count);
+/*
+ * Sends an answer. If its descriptors cannot be sent, because too many are in flight, the answer
+ * goes without them, and `*result`, which is part of it, says why.
+ */
+int broker_socket_send_answer(
+	int fd, const void *answer, size_t size, int32_t *result, const int *fds, size_t count);
 
 struct broker_message {
 	size_t size; /* of the whole message, even if it was longer than the room for it */
-	/* O_CLOEXEC, owned by the receiver; -1: none */
-	int passed_fd, second_fd;
+	int fds[BROKER_SOCKET_FDS_MAX]; /* O_CLOEXEC, owned by the receiver */
+	size_t fd_count;
 	bool has_lost_fds; /* more descriptors came than were received */
 };
 
@@ -39,3 +44,6 @@ int broker_socket_receive(
 
 /* Reads the next message without removing it, and without its descriptors. */
 int broker_socket_peek(int fd, void *bytes, size_t room, struct broker_message *ret_message);
+
+/* Closes the message's descriptors. */
+void broker_message_close(struct broker_message *message);

@@ -2,27 +2,44 @@
 #include "capture/capture_link.h"
 
 #include "base/clock.h"
-#include "capture/capture_client.h"
+#include "broker/broker_client.h"
 #include "capture/capture_session.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 /* The time for an answer, except to the request that loads the programs. */
 #define TIMEOUT_NS (5ULL * NSEC_PER_SEC)
 
-/* Exactly one of the two is set. */
+/* Loading the programs takes the kernel about a second, and many on a busy machine. */
+enum { OPEN_TIMEOUTS = 12 };
+
+_Static_assert(
+	(int)PILOTLIGHT_CAPTURE_FDS <= (int)BROKER_SOCKET_FDS_MAX, "an answer's descriptors");
+
 struct capture_link {
-	struct capture_session *session;
-	struct capture_client *client;
+	struct capture_session *session; /* NULL: `client` asks another process */
+	struct broker_client client;
 };
+
+static int link_alloc(struct capture_link **ret_link)
+{
+	struct capture_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return -ENOMEM;
+	link->client.fd = -1;
+	*ret_link = link;
+	return 0;
+}
 
 int capture_link_new(struct capture_link **ret_link)
 {
-	_cleanup_(capture_link_freep) struct capture_link *link = calloc(1, sizeof(*link));
+	_cleanup_(capture_link_freep) struct capture_link *link = NULL;
 
-	if (!link)
+	if (link_alloc(&link) < 0)
 		return -ENOMEM;
 	link->session = calloc(1, sizeof(*link->session));
 	if (!link->session)
@@ -33,12 +50,11 @@ int capture_link_new(struct capture_link **ret_link)
 
 int capture_link_connect(int fd, struct capture_link **ret_link)
 {
-	_cleanup_(capture_link_freep) struct capture_link *link = calloc(1, sizeof(*link));
-	int r;
+	_cleanup_(capture_link_freep) struct capture_link *link = NULL;
+	int r = link_alloc(&link);
 
-	if (!link)
-		return -ENOMEM;
-	r = capture_client_new(fd, TIMEOUT_NS, &link->client);
+	if (r == 0)
+		r = broker_client_init(&link->client, fd, TIMEOUT_NS);
 	if (r == 0)
 		*ret_link = TAKE_PTR(link);
 	return r;
@@ -46,14 +62,14 @@ int capture_link_connect(int fd, struct capture_link **ret_link)
 
 void capture_link_release(struct capture_link *link)
 {
-	(void)capture_client_release(link->client);
+	link->client.fd = -1;
 }
 
 void capture_link_free(struct capture_link *link)
 {
 	if (!link)
 		return;
-	capture_client_free(link->client);
+	broker_client_done(&link->client);
 	if (link->session)
 		capture_session_done(link->session);
 	free(link->session);
@@ -88,7 +104,35 @@ static int duplicate_fds(int *fds, size_t count)
 	return 0;
 }
 
-int capture_link_ask(const struct capture_link *link, struct pilotlight_capture_request *request,
+static int ask_server(struct capture_link *link, struct pilotlight_capture_request *request,
+	struct pilotlight_capture_answer *answer, int fds[PILOTLIGHT_CAPTURE_FDS],
+	size_t *ret_count)
+{
+	const struct broker_exchange exchange = {
+		.version = PILOTLIGHT_CAPTURE_VERSION,
+		.timeouts = request->operation == PILOTLIGHT_CAPTURE_OPEN ? OPEN_TIMEOUTS : 1,
+		.request = request,
+		.answer = answer,
+		.request_bytes = sizeof(*request),
+		.answer_bytes = sizeof(*answer),
+	};
+	struct broker_message message;
+	int r = broker_client_ask(&link->client, &exchange, &message);
+
+	if (r < 0)
+		return r;
+	if (message.fd_count > PILOTLIGHT_CAPTURE_FDS ||
+		!memchr(answer->fault, '\0', sizeof(answer->fault)) ||
+		!memchr(answer->state.event, '\0', sizeof(answer->state.event))) {
+		broker_message_close(&message);
+		return -EBADMSG;
+	}
+	memcpy(fds, message.fds, message.fd_count * sizeof(*fds));
+	*ret_count = message.fd_count;
+	return 0;
+}
+
+int capture_link_ask(struct capture_link *link, struct pilotlight_capture_request *request,
 	struct pilotlight_capture_answer *ret_answer, int fds[PILOTLIGHT_CAPTURE_FDS],
 	size_t *ret_count)
 {
@@ -96,8 +140,8 @@ int capture_link_ask(const struct capture_link *link, struct pilotlight_capture_
 	size_t count = 0;
 	int r;
 
-	if (link->client) {
-		r = capture_client_ask(link->client, request, &answer, fds, &count);
+	if (!link->session) {
+		r = ask_server(link, request, &answer, fds, &count);
 	} else {
 		request->version = PILOTLIGHT_CAPTURE_VERSION;
 		assert(capture_request_check(request) == 0);

@@ -17,8 +17,8 @@ struct capture_link;
 /* Links to a host in this process, which ends with the link. Returns 0 or -ENOMEM. */
 int capture_link_new(struct capture_link **ret_link);
 /*
- * Links to a capture_server. Takes ownership of `fd` on success. Returns 0 or -errno of
- * capture_client_new().
+ * Links to a capture_server. Takes ownership of `fd` on success. Returns 0, -ENOMEM, or -errno of
+ * broker_socket_check().
  */
 int capture_link_connect(int fd, struct capture_link **ret_link);
 void capture_link_free(struct capture_link *link);
@@ -31,10 +31,10 @@ bool capture_link_is_here(const struct capture_link *link);
 
 /*
  * Sends the request, after setting its version and number. Returns the answer's result, and its
- * descriptors, which the caller owns; or -errno of capture_client_ask() with `ret_answer`
+ * descriptors, which the caller owns; or -errno of broker_client_ask() with `ret_answer`
  * untouched.
  */
-int capture_link_ask(const struct capture_link *link, struct pilotlight_capture_request *request,
+int capture_link_ask(struct capture_link *link, struct pilotlight_capture_request *request,
 	struct pilotlight_capture_answer *ret_answer, int fds[PILOTLIGHT_CAPTURE_FDS],
 	size_t *ret_count);
 void capture_link_close_fds(int *fds, size_t count);

@@ -3,7 +3,6 @@
 
 #include "broker/broker_socket.h"
 #include "capture/capture_session.h"
-#include "capture/capture_socket.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,18 +69,6 @@ int capture_server_poll_fd(const struct capture_server *server)
 	return server->epoll_fd;
 }
 
-static int send_answer(const struct capture_server *server,
-	struct pilotlight_capture_answer *answer, const int *fds, size_t count)
-{
-	int r = capture_socket_send(server->fd, answer, sizeof(*answer), fds, count);
-
-	if (r == 0 || r == -EPIPE || r == -EAGAIN || count == 0)
-		return r;
-	/* The descriptors cannot be sent: too many are in flight. */
-	answer->result = r;
-	return capture_socket_send(server->fd, answer, sizeof(*answer), NULL, 0);
-}
-
 static int serve_one(struct capture_server *server)
 {
 	struct pilotlight_capture_request request;
@@ -91,7 +78,7 @@ static int serve_one(struct capture_server *server)
 	size_t count = 0;
 	int r;
 
-	r = broker_socket_receive(server->fd, &request, sizeof(request), false, &message);
+	r = broker_socket_receive(server->fd, &request, sizeof(request), 0, &message);
 	if (r < 0)
 		return r;
 	if (message.size == sizeof(request) && !message.has_lost_fds &&
@@ -103,7 +90,8 @@ static int serve_one(struct capture_server *server)
 		answer.number = message.size == sizeof(request) ? request.number : 0;
 		answer.result = -EBADMSG;
 	}
-	r = send_answer(server, &answer, fds, count);
+	r = broker_socket_send_answer(
+		server->fd, &answer, sizeof(answer), &answer.result, fds, count);
 	return r == -EPIPE ? r : 0;
 }
 

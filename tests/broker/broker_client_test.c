@@ -28,26 +28,41 @@
 #define SHORT_NS 1000000ULL
 
 struct setting {
-	size_t descriptors; /* that were open before */
-	int file;	    /* to be passed */
-	int server;	    /* the other end of the client's socket; -1: closed */
-	struct broker_client client;
+	size_t descriptors;	     /* that were open before */
+	int file;		     /* to be passed */
+	int server;		     /* the other end of the client's socket; -1: closed */
+	struct broker_client client; /* of the test, unless it has a broker */
+	struct broker *broker;
 };
 
-static int set_up(void **state)
+static int set_up_with(void **state, bool has_broker)
 {
 	struct setting *setting = calloc(1, sizeof(*setting));
 	int pair[2];
 
 	assert_non_null(setting);
 	setting->descriptors = open_descriptors();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	make_pair(pair);
 	setting->file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(setting->file >= 0);
 	setting->server = pair[1];
-	assert_int_equal(broker_client_init(&setting->client, pair[0], LONG_NS), 0);
+	setting->client.fd = -1;
+	if (has_broker)
+		assert_int_equal(broker_connect(pair[0], &setting->broker), 0);
+	else
+		assert_int_equal(broker_client_init(&setting->client, pair[0], LONG_NS), 0);
 	*state = setting;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_with(state, false);
+}
+
+static int set_up_broker(void **state)
+{
+	return set_up_with(state, true);
 }
 
 static void hang_up(struct setting *setting)
@@ -62,6 +77,7 @@ static int tear_down(void **state)
 	struct setting *setting = *state;
 
 	broker_client_done(&setting->client);
+	broker_free(setting->broker);
 	if (setting->server >= 0)
 		hang_up(setting);
 	assert_int_equal(close(setting->file), 0);
@@ -81,14 +97,35 @@ static void answer(struct setting *setting, uint64_t number, int result, size_t 
 	send_message(setting->server, &sent, sizeof(sent), setting->file, fds);
 }
 
+/* Returns the error of asking, or the answer's result with at most one descriptor. */
 static int ask(struct setting *setting, int *ret_fd)
 {
+	const struct broker_process process = { .pid = 77 };
 	struct pilotlight_broker_request request = {
 		.operation = PILOTLIGHT_BROKER_MAPS,
 		.pid = 77,
 	};
+	struct pilotlight_broker_answer got;
+	const struct broker_exchange exchange = {
+		.version = PILOTLIGHT_BROKER_VERSION,
+		.timeouts = 1,
+		.request = &request,
+		.answer = &got,
+		.request_bytes = sizeof(request),
+		.answer_bytes = sizeof(got),
+	};
+	struct broker_message message;
+	int r;
 
-	return broker_client_ask(&setting->client, &request, ret_fd, 1);
+	if (setting->broker)
+		return broker_open_maps(setting->broker, &process, ret_fd);
+	r = broker_client_ask(&setting->client, &exchange, &message);
+	if (r < 0)
+		return r;
+	assert_true(message.fd_count <= 1);
+	if (message.fd_count == 1)
+		*ret_fd = message.fds[0];
+	return got.result;
 }
 
 static void assert_asks(struct setting *setting, int result)
@@ -173,13 +210,9 @@ static void malformed_answers_are_refused(void **state)
 	assert_opens(setting);
 }
 
-static int ask_two(struct setting *setting, int ret_fds[2])
+static int start_child(struct setting *setting, int ret_fds[2])
 {
-	struct pilotlight_broker_request request = {
-		.operation = PILOTLIGHT_BROKER_START_CHILD,
-	};
-
-	return broker_client_ask(&setting->client, &request, ret_fds, 2);
+	return broker_start_child(setting->broker, BROKER_CHILD_ANSWER, &ret_fds[0], &ret_fds[1]);
 }
 
 static void two_descriptors_arrive_if_two_are_expected(void **state)
@@ -195,20 +228,20 @@ static void two_descriptors_arrive_if_two_are_expected(void **state)
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		answer(setting, ++number, refused[i].result, refused[i].fds);
-		assert_int_equal(ask_two(setting, fds), -EBADMSG);
+		assert_int_equal(start_child(setting, fds), -EBADMSG);
 	}
 	answer(setting, ++number, -EAGAIN, 0);
-	assert_int_equal(ask_two(setting, fds), -EAGAIN);
+	assert_int_equal(start_child(setting, fds), -EAGAIN);
 	/* With room for one of them. */
 	before = limit_descriptors(1);
 	answer(setting, ++number, 0, 2);
-	assert_int_equal(ask_two(setting, fds), -EMFILE);
+	assert_int_equal(start_child(setting, fds), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(fds[0], -7);
 	assert_int_equal(fds[1], -7);
 
 	answer(setting, ++number, 0, 2);
-	assert_int_equal(ask_two(setting, fds), 0);
+	assert_int_equal(start_child(setting, fds), 0);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
 		assert_int_equal(close(fds[i]), 0);
@@ -368,7 +401,7 @@ static void a_closed_server_is_reported(void **state)
 
 	hang_up(setting);
 	assert_asks(setting, -EPIPE);
-	assert_int_equal(setting->client.fd, -1);
+	assert_true(setting->client.is_gone);
 	assert_asks(setting, -EPIPE);
 }
 
@@ -382,7 +415,7 @@ static void a_server_that_closes_during_a_request_is_reported(void **state)
 	answer(setting, 1, 0, 1);
 	hang_up(setting);
 	assert_asks(setting, -EPIPE);
-	assert_int_equal(setting->client.fd, -1);
+	assert_true(setting->client.is_gone);
 	assert_asks(setting, -EPIPE);
 }
 
@@ -447,18 +480,13 @@ static void without_room_for_a_descriptor_none_leaks(void **state)
 
 static void connection_errors_reach_the_caller(void **state)
 {
-	const struct broker_process process = { .pid = 77 };
-	struct broker *broker;
-	int pair[2], fd = -7;
+	struct setting *setting = *state;
+	int fd = -7;
 
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(broker_connect(pair[0], &broker), 0);
-	assert_int_equal(close(pair[1]), 0);
-	assert_int_equal(broker_open_maps(broker, &process, &fd), -EPIPE);
-	assert_int_equal(broker_open_path(broker, "/bin", &fd), -EPIPE);
+	hang_up(setting);
+	assert_asks(setting, -EPIPE);
+	assert_int_equal(broker_open_path(setting->broker, "/bin", &fd), -EPIPE);
 	assert_int_equal(fd, -7);
-	broker_free(broker);
 }
 
 static void other_kinds_of_sockets_are_refused(void **state)
@@ -490,7 +518,7 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	make_pair(pair);
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = broker_connect(pair[0], &broker);
@@ -508,14 +536,15 @@ static void failing_allocations_are_reported(void **state)
 }
 
 #define WITH_CLIENT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_BROKER(test) cmocka_unit_test_setup_teardown(test, set_up_broker, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CLIENT(answers_are_returned_unchanged),
+		WITH_BROKER(answers_are_returned_unchanged),
 		WITH_CLIENT(errors_of_the_broker_do_not_end_it),
-		WITH_CLIENT(malformed_answers_are_refused),
-		WITH_CLIENT(two_descriptors_arrive_if_two_are_expected),
+		WITH_BROKER(malformed_answers_are_refused),
+		WITH_BROKER(two_descriptors_arrive_if_two_are_expected),
 		WITH_CLIENT(messages_of_another_size_or_version_are_refused),
 		WITH_CLIENT(answers_are_matched_by_number),
 		WITH_CLIENT(a_hung_server_costs_one_timeout),
@@ -526,8 +555,8 @@ int main(void)
 		WITH_CLIENT(a_server_that_closes_during_a_request_is_reported),
 		WITH_CLIENT(a_server_that_dies_during_a_request_is_reported),
 		WITH_CLIENT(a_stopped_server_costs_one_timeout),
-		WITH_CLIENT(without_room_for_a_descriptor_none_leaks),
-		cmocka_unit_test(connection_errors_reach_the_caller),
+		WITH_BROKER(without_room_for_a_descriptor_none_leaks),
+		WITH_BROKER(connection_errors_reach_the_caller),
 		cmocka_unit_test(other_kinds_of_sockets_are_refused),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -5,18 +5,9 @@
  */
 #pragma once
 
-#include <fcntl.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/harness/descriptors.h"
+
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { PASSED_FDS_MAX = 8 };
 
@@ -43,26 +34,4 @@ static inline void send_message(int socket_fd, const void *bytes, size_t size, i
 		memcpy(CMSG_DATA(&control.header), passed, fds * sizeof(int));
 	}
 	assert_int_equal(sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL), size);
-}
-
-/* The number of this process's next descriptor. */
-static inline int next_descriptor(void)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(close(fd), 0);
-	return fd;
-}
-
-/* Leaves room for `more` descriptors, if the open ones have low numbers. */
-static inline struct rlimit limit_descriptors(int more)
-{
-	struct rlimit before, limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	limit = before;
-	limit.rlim_cur = (rlim_t)(next_descriptor() + more);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	return before;
 }

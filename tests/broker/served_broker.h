@@ -4,8 +4,8 @@
 
 #include "broker/broker.h"
 #include "broker/broker_server.h"
+#include "tests/harness/descriptors.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -39,20 +39,6 @@ struct placed_broker {
 	pid_t server;	    /* 0: none */
 	size_t descriptors; /* that were open before */
 };
-
-/* How many this process has open. */
-static inline size_t open_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	if (!folder)
-		abort();
-	while (readdir(folder))
-		count++;
-	(void)closedir(folder);
-	return count;
-}
 
 /* Serves until the other side is gone. The exit status reports leaked descriptors. */
 static inline _Noreturn void serve_broker(int fd, const struct broker_options *options)

@@ -112,11 +112,8 @@ static int answer_of(struct broker_server *server, int fd, uint64_t number)
 	}
 	assert_int_equal(message.size, sizeof(answer));
 	assert_int_equal(answer.number, number);
-	assert_int_equal(message.passed_fd >= 0, answer.result == 0);
-	if (message.passed_fd >= 0)
-		(void)close(message.passed_fd);
-	if (message.second_fd >= 0)
-		(void)close(message.second_fd);
+	assert_int_equal(message.fd_count > 0, answer.result == 0);
+	broker_message_close(&message);
 	return answer.result;
 }
 

@@ -3,8 +3,8 @@
  * The test is the client of a server in its own process. The kernel test covers what the server
  * opens.
  */
+#include "broker/broker_socket.h"
 #include "capture/capture_server.h"
-#include "capture/capture_socket.h"
 #include "tests/capture/capture_messages.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -56,16 +56,17 @@ static int ask(struct setting *setting, const void *bytes, size_t size, size_t f
 {
 	int passed[PILOTLIGHT_CAPTURE_FDS];
 	struct pilotlight_capture_answer answer;
-	struct capture_message message;
+	struct broker_message message;
 
 	for (size_t i = 0; i < PILOTLIGHT_CAPTURE_FDS; i++)
 		passed[i] = setting->client;
-	assert_int_equal(capture_socket_send(setting->client, bytes, size, passed, fds), 0);
+	assert_int_equal(broker_socket_send(setting->client, bytes, size, passed, fds), 0);
 	assert_true(has_work(setting));
 	assert_int_equal(capture_server_run(setting->server), 0);
 	assert_false(has_work(setting));
-	assert_int_equal(
-		capture_socket_receive(setting->client, &answer, sizeof(answer), &message), 0);
+	assert_int_equal(broker_socket_receive(setting->client, &answer, sizeof(answer),
+				 BROKER_SOCKET_FDS_MAX, &message),
+		0);
 	assert_int_equal(message.size, sizeof(answer));
 	assert_int_equal(message.fd_count, 0);
 	assert_int_equal(answer.version, PILOTLIGHT_CAPTURE_VERSION);
@@ -108,8 +109,7 @@ static void unread_answers_are_dropped(void **state)
 
 	for (int i = 0; i < 2000; i++) {
 		assert_int_equal(
-			capture_socket_send(setting->client, &request, sizeof(request), NULL, 0),
-			0);
+			broker_socket_send(setting->client, &request, sizeof(request), NULL, 0), 0);
 		assert_int_equal(capture_server_run(setting->server), 0);
 	}
 	assert_false(has_work(setting));
@@ -122,8 +122,7 @@ static void one_run_serves_one_request(void **state)
 
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(
-			capture_socket_send(setting->client, &request, sizeof(request), NULL, 0),
-			0);
+			broker_socket_send(setting->client, &request, sizeof(request), NULL, 0), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_true(has_work(setting));
 		assert_int_equal(capture_server_run(setting->server), 0);

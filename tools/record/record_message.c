@@ -11,7 +11,7 @@ enum { ERRNO_MAX = 4095 };
 
 int record_message_send(int fd, const struct record_message *message, int passed_fd)
 {
-	return broker_socket_send(fd, message, sizeof(*message), passed_fd);
+	return broker_socket_send(fd, message, sizeof(*message), &passed_fd, passed_fd >= 0);
 }
 
 int record_message_receive(int fd, struct record_message *ret_message, int *ret_fd)
@@ -27,7 +27,7 @@ int record_message_receive(int fd, struct record_message *ret_message, int *ret_
 		r = broker_socket_receive(fd, &message, sizeof(message), ret_fd != NULL, &received);
 	if (r < 0)
 		return r;
-	_cleanup_close_ int passed_fd = received.passed_fd;
+	_cleanup_close_ int passed_fd = received.fd_count > 0 ? received.fds[0] : -1;
 
 	if (received.size != sizeof(message) || received.has_lost_fds || message.type == 0 ||
 		message.type >= RECORD_MESSAGE_TYPES || message.number < -ERRNO_MAX)

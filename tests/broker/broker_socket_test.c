@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "capture/capture_socket.h"
-#include "tests/capture/capture_messages.h"
+#include "broker/broker_socket.h"
+
+#include "tests/harness/descriptors.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 static int pair[2];
@@ -23,6 +25,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static int receive(int fd, char *text, size_t room, struct broker_message *ret_message)
+{
+	return broker_socket_receive(fd, text, room, BROKER_SOCKET_FDS_MAX, ret_message);
+}
+
 static ino_t inode_of(int fd)
 {
 	struct stat status;
@@ -33,20 +40,19 @@ static ino_t inode_of(int fd)
 
 static void descriptors_arrive_in_order(void **state)
 {
-	static const size_t counts[] = { 0, 1, PILOTLIGHT_CAPTURE_FDS_WITHOUT_WALKS,
-		PILOTLIGHT_CAPTURE_FDS };
+	static const size_t counts[] = { 0, 1, 2, BROKER_SOCKET_FDS_MAX };
 	size_t before = open_descriptors();
-	struct capture_message message;
+	struct broker_message message;
 	char text[8];
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-		int fds[PILOTLIGHT_CAPTURE_FDS];
+		int fds[BROKER_SOCKET_FDS_MAX];
 
-		for (size_t i = 0; i < PILOTLIGHT_CAPTURE_FDS; i++)
+		for (size_t i = 0; i < BROKER_SOCKET_FDS_MAX; i++)
 			fds[i] = pair[i % 2];
-		assert_int_equal(capture_socket_send(pair[0], "hello", 6, fds, counts[c]), 0);
-		assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+		assert_int_equal(broker_socket_send(pair[0], "hello", 6, fds, counts[c]), 0);
+		assert_int_equal(receive(pair[1], text, sizeof(text), &message), 0);
 		assert_int_equal(message.size, 6);
 		assert_string_equal(text, "hello");
 		assert_int_equal(message.fd_count, counts[c]);
@@ -55,8 +61,8 @@ static void descriptors_arrive_in_order(void **state)
 			assert_int_equal(inode_of(message.fds[i]), inode_of(pair[i % 2]));
 			assert_true(fcntl(message.fds[i], F_GETFD) & FD_CLOEXEC);
 		}
-		capture_message_close(&message);
-		capture_message_close(&message);
+		broker_message_close(&message);
+		broker_message_close(&message);
 	}
 	assert_int_equal(open_descriptors(), before);
 }
@@ -64,48 +70,48 @@ static void descriptors_arrive_in_order(void **state)
 static void descriptors_without_a_number_are_lost(void **state)
 {
 	size_t before = open_descriptors();
-	struct capture_message message;
+	struct broker_message message;
 	int fds[4] = { pair[0], pair[0], pair[0], pair[0] };
 	struct rlimit limit;
 	char text[8];
 
 	(void)state;
-	assert_int_equal(capture_socket_send(pair[0], "x", 1, fds, 4), 0);
+	assert_int_equal(broker_socket_send(pair[0], "x", 1, fds, 4), 0);
 	limit = limit_descriptors(2);
-	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+	assert_int_equal(receive(pair[1], text, sizeof(text), &message), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_true(message.has_lost_fds);
 	assert_int_equal(message.fd_count, 2);
-	capture_message_close(&message);
+	broker_message_close(&message);
 	assert_int_equal(open_descriptors(), before);
 }
 
 static void a_long_message_reports_its_size(void **state)
 {
-	struct capture_message message;
+	struct broker_message message;
 	char text[2];
 
 	(void)state;
-	assert_int_equal(capture_socket_send(pair[0], "hello", 6, NULL, 0), 0);
-	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), 0);
+	assert_int_equal(broker_socket_send(pair[0], "hello", 6, NULL, 0), 0);
+	assert_int_equal(receive(pair[1], text, sizeof(text), &message), 0);
 	assert_int_equal(message.size, 6);
 }
 
 static void polling_never_blocks(void **state)
 {
-	struct capture_message message;
+	struct broker_message message;
 	char text[2];
 	int r = 0;
 
 	(void)state;
-	assert_int_equal(capture_socket_receive(pair[1], text, sizeof(text), &message), -EAGAIN);
+	assert_int_equal(receive(pair[1], text, sizeof(text), &message), -EAGAIN);
 	for (int i = 0; r == 0 && i < 1 << 20; i++)
-		r = capture_socket_send(pair[0], "x", 1, NULL, 0);
+		r = broker_socket_send(pair[0], "x", 1, NULL, 0);
 	assert_int_equal(r, -EAGAIN);
 	(void)close(pair[1]);
 	pair[1] = -1;
-	assert_int_equal(capture_socket_send(pair[0], "x", 1, NULL, 0), -EPIPE);
-	assert_int_equal(capture_socket_receive(pair[0], text, sizeof(text), &message), -EPIPE);
+	assert_int_equal(broker_socket_send(pair[0], "x", 1, NULL, 0), -EPIPE);
+	assert_int_equal(receive(pair[0], text, sizeof(text), &message), -EPIPE);
 }
 
 #define PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
