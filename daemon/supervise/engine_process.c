@@ -113,7 +113,7 @@ void engine_process_signal(const struct engine_process *engine, int signal_numbe
 		(void)pidfd_send_signal(engine->pidfd, signal_number, NULL, 0);
 }
 
-int engine_process_take_end(struct engine_process *engine, struct engine_process_end *ret_end)
+int engine_process_reap(struct engine_process *engine, struct engine_process_end *ret_end)
 {
 	siginfo_t info = { 0 };
 

@@ -47,4 +47,4 @@ DEFINE_CLEANUP(struct engine_process, engine_process_free);
 void engine_process_signal(const struct engine_process *engine, int signal_number);
 
 /* Reaps the engine. Returns 0, once; -EAGAIN while it runs; or -errno. */
-int engine_process_take_end(struct engine_process *engine, struct engine_process_end *ret_end);
+int engine_process_reap(struct engine_process *engine, struct engine_process_end *ret_end);

@@ -41,7 +41,7 @@ void engine_servers_done(struct engine_servers *servers)
 void engine_servers_disconnect(struct engine_servers *servers)
 {
 	broker_server_free(TAKE_PTR(servers->broker));
-	servers->has_capture_socket = servers->has_told = false;
+	servers->has_capture_socket = servers->has_warned = false;
 }
 
 int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd)
@@ -65,7 +65,8 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 	return 0;
 }
 
-void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS])
+void engine_servers_fill_pollfds(
+	const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS])
 {
 	fds[BROKER] = (struct pollfd){
 		.fd = servers->broker ? broker_server_poll_fd(servers->broker) : -1,
@@ -78,27 +79,26 @@ void engine_servers_want(const struct engine_servers *servers, struct pollfd fds
 }
 
 /* Logs once an engine: further late files have the same cause. */
-static void tell_of_late_files(struct engine_servers *servers)
+static void warn_of_late_files(struct engine_servers *servers)
 {
 	const struct broker_server_counters *counters = broker_server_counters(servers->broker);
 
-	if (servers->has_told || counters->refusals[BROKER_REFUSAL_LATE] == 0)
+	if (servers->has_warned || counters->refusals[BROKER_REFUSAL_LATE] == 0)
 		return;
-	servers->has_told = true;
-	log_warning("a file system does not answer; the code in files of it stays without names");
+	servers->has_warned = true;
+	log_warning("a file system does not answer; code in its files stays unsymbolized");
 }
 
-void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS])
+void engine_servers_handle(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS])
 {
 	int r;
 
 	if (fds[BROKER].revents && servers->broker) {
 		r = broker_server_run(servers->broker);
-		tell_of_late_files(servers);
+		warn_of_late_files(servers);
 		if (r < 0 && r != -EPIPE)
-			log_error(
-				"cannot receive the engine's requests for files: %s; serving it no "
-				"longer",
+			log_error("cannot receive the engine's requests for files: %s; ignoring "
+				  "further ones",
 				strerror(-r));
 		if (r < 0)
 			broker_server_free(TAKE_PTR(servers->broker));
@@ -106,9 +106,8 @@ void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[
 	if (fds[CAPTURE].revents && servers->has_capture_socket) {
 		r = capture_server_run(servers->capture);
 		if (r < 0 && r != -EPIPE)
-			log_error("cannot receive the engine's requests to capture: %s; serving it "
-				  "no "
-				  "longer",
+			log_error("cannot receive the engine's requests to capture: %s; ignoring "
+				  "further ones",
 				strerror(-r));
 		if (r < 0)
 			servers->has_capture_socket = false;

@@ -21,7 +21,7 @@ struct engine_servers {
 	struct broker_server *broker;	      /* NULL: there is no engine, or it closed its end */
 	struct file_opener_lost lost_openers; /* from earlier engines */
 	bool has_capture_socket;
-	bool has_told; /* warned about a file system that blocks opens of this engine */
+	bool has_warned; /* warned about a file system that blocks opens of this engine */
 };
 
 /* Also raises the limit of open files to its maximum, since each CPU needs some. Returns 0 or
@@ -37,8 +37,9 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 void engine_servers_disconnect(struct engine_servers *servers);
 
 /* Fills in the descriptors to poll. */
-void engine_servers_want(const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS]);
+void engine_servers_fill_pollfds(
+	const struct engine_servers *servers, struct pollfd fds[ENGINE_SERVERS]);
 
 /* Serves the requests that poll() reported. Closes a socket that fails or that the engine closed.
  */
-void engine_servers_run(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS]);
+void engine_servers_handle(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS]);

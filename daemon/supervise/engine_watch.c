@@ -7,26 +7,20 @@ static const uint64_t pause_min_ns = NSEC_PER_SEC / 10;
 static const uint64_t pause_after_progress_max_ns = NSEC_PER_SEC;
 static const uint64_t pause_max_ns = 5ULL * NSEC_PER_SEC;
 /* An engine that ran this long was healthy: its end resets the backoff. */
-static const uint64_t sound_ns = 60ULL * NSEC_PER_SEC;
+static const uint64_t healthy_ns = 60ULL * NSEC_PER_SEC;
 /* A renewal sooner than this would repeat for ever, so it gets a backoff. */
-static const uint64_t renewed_ns = NSEC_PER_SEC;
+static const uint64_t renewal_min_ns = NSEC_PER_SEC;
 /* The time to log a last message after SIGABRT, and to seal the window after SIGTERM. */
-static const uint64_t abort_patience_ns = NSEC_PER_SEC;
-static const uint64_t stop_patience_ns = 20ULL * NSEC_PER_SEC;
+static const uint64_t abort_timeout_ns = NSEC_PER_SEC;
+static const uint64_t stop_timeout_ns = 20ULL * NSEC_PER_SEC;
+static const uint64_t default_progress_timeout_ns = 60ULL * NSEC_PER_SEC;
 
-static const uint64_t patience_without_watchdog_ns = 60ULL * NSEC_PER_SEC;
-
-uint64_t engine_watch_patience_ns(uint64_t watchdog_ns)
-{
-	return watchdog_ns > 0 ? watchdog_ns / 2 : patience_without_watchdog_ns;
-}
-
-void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns)
+void engine_watch_init(struct engine_watch *watch, uint64_t watchdog_ns)
 {
 	*watch = (struct engine_watch){
-		.patience_ns = patience_ns,
+		.progress_timeout_ns =
+			watchdog_ns > 0 ? watchdog_ns / 2 : default_progress_timeout_ns,
 		.pause_ns = pause_min_ns,
-		.stop_patience_ns = stop_patience_ns,
 	};
 }
 
@@ -44,7 +38,7 @@ void engine_watch_progressed(struct engine_watch *watch, uint64_t now_ns)
 	watch->has_progressed = true;
 }
 
-void engine_watch_held_up(struct engine_watch *watch, uint64_t duration_ns)
+void engine_watch_extend(struct engine_watch *watch, uint64_t duration_ns)
 {
 	if (watch->progress_ns)
 		watch->progress_ns += duration_ns;
@@ -52,7 +46,7 @@ void engine_watch_held_up(struct engine_watch *watch, uint64_t duration_ns)
 
 void engine_watch_stopping(struct engine_watch *watch, uint64_t now_ns)
 {
-	watch->kill_ns = now_ns + watch->stop_patience_ns;
+	watch->kill_ns = now_ns + stop_timeout_ns;
 	watch->start_ns = 0;
 }
 
@@ -61,9 +55,9 @@ uint64_t engine_watch_ended(
 {
 	uint64_t pause = 0;
 
-	if (lived_ns >= sound_ns)
+	if (lived_ns >= healthy_ns)
 		watch->pause_ns = pause_min_ns;
-	if (!is_renewed || lived_ns < renewed_ns) {
+	if (!is_renewed || lived_ns < renewal_min_ns) {
 		pause = watch->pause_ns;
 		if (watch->has_progressed && pause > pause_after_progress_max_ns)
 			pause = pause_after_progress_max_ns;
@@ -78,13 +72,12 @@ uint64_t engine_watch_ended(
 /* The deadline for progress; UINT64_MAX: none. An engine that is ending has kill_ns instead. */
 static uint64_t progress_deadline_ns(const struct engine_watch *watch)
 {
-	if (!watch->patience_ns || !watch->progress_ns || watch->kill_ns ||
-		watch->patience_ns > UINT64_MAX - watch->progress_ns)
+	if (!watch->progress_ns || watch->kill_ns)
 		return UINT64_MAX;
-	return watch->progress_ns + watch->patience_ns;
+	return watch->progress_ns + watch->progress_timeout_ns;
 }
 
-enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t now_ns)
+enum engine_watch_action engine_watch_next_action(struct engine_watch *watch, uint64_t now_ns)
 {
 	if (watch->start_ns && watch->start_ns <= now_ns) {
 		watch->start_ns = 0;
@@ -92,13 +85,14 @@ enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t 
 	}
 	if (watch->kill_ns && watch->kill_ns <= now_ns) {
 		/* Repeats the kill if the kernel takes long to end it. */
-		watch->kill_ns = now_ns + abort_patience_ns;
+		watch->kill_ns = now_ns + abort_timeout_ns;
 		return ENGINE_WATCH_KILL;
 	}
 	if (progress_deadline_ns(watch) > now_ns)
 		return ENGINE_WATCH_NOTHING;
-	watch->kill_ns = now_ns + (watch->patience_ns < abort_patience_ns ? watch->patience_ns
-									  : abort_patience_ns);
+	watch->kill_ns =
+		now_ns + (watch->progress_timeout_ns < abort_timeout_ns ? watch->progress_timeout_ns
+									: abort_timeout_ns);
 	return ENGINE_WATCH_ABORT;
 }
 

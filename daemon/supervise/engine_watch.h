@@ -10,13 +10,12 @@
 #include <stdint.h>
 
 struct engine_watch {
-	uint64_t patience_ns; /* progress timeout; 0: none */
+	uint64_t progress_timeout_ns;
 	uint64_t progress_ns; /* time of the last progress, or of the start; 0: not running */
 	uint64_t kill_ns;     /* deadline for the engine to end after SIGTERM or SIGABRT */
 	uint64_t start_ns;    /* when the next engine starts */
 	uint64_t pause_ns;    /* backoff after the next crash */
-	uint64_t stop_patience_ns;
-	bool has_progressed; /* the current engine */
+	bool has_progressed;  /* the current engine */
 };
 
 enum engine_watch_action {
@@ -27,17 +26,15 @@ enum engine_watch_action {
 };
 
 /*
- * The progress timeout for a service manager's watchdog: half of it, which leaves the other half
- * for the next engine to start. One minute if `watchdog_ns` is 0 (no watchdog).
+ * `watchdog_ns` is the timeout of the service manager's watchdog; 0: none. The engine gets half of
+ * it, which leaves the other half for the next engine to start; one minute without a watchdog.
  */
-uint64_t engine_watch_patience_ns(uint64_t watchdog_ns);
-
-void engine_watch_init(struct engine_watch *watch, uint64_t patience_ns);
+void engine_watch_init(struct engine_watch *watch, uint64_t watchdog_ns);
 void engine_watch_started(struct engine_watch *watch, uint64_t now_ns);
 void engine_watch_progressed(struct engine_watch *watch, uint64_t now_ns);
 
 /* Extends the progress deadline by time that the engine spent waiting for this process. */
-void engine_watch_held_up(struct engine_watch *watch, uint64_t duration_ns);
+void engine_watch_extend(struct engine_watch *watch, uint64_t duration_ns);
 
 /* The engine got SIGTERM: starts its stop timeout. */
 void engine_watch_stopping(struct engine_watch *watch, uint64_t now_ns);
@@ -51,8 +48,8 @@ void engine_watch_stopping(struct engine_watch *watch, uint64_t now_ns);
 uint64_t engine_watch_ended(
 	struct engine_watch *watch, bool is_renewed, uint64_t lived_ns, uint64_t now_ns);
 
-/* Returns the action that is due and marks it done. */
-enum engine_watch_action engine_watch_take(struct engine_watch *watch, uint64_t now_ns);
+/* Returns the action that is due. The caller must do it: the next call returns another. */
+enum engine_watch_action engine_watch_next_action(struct engine_watch *watch, uint64_t now_ns);
 
 /* When the next action is due; UINT64_MAX: never. */
 uint64_t engine_watch_next_ns(const struct engine_watch *watch);

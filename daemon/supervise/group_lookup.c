@@ -27,10 +27,10 @@ static _Noreturn void be_child(const char *name, int fd)
 	_exit(0);
 }
 
-static int receive(int fd, int patience_ms, gid_t *ret_group)
+static int receive(int fd, int timeout_ms, gid_t *ret_group)
 {
 	struct pollfd waited = { .fd = fd, .events = POLLIN };
-	int n = poll(&waited, 1, patience_ms);
+	int n = poll(&waited, 1, timeout_ms);
 	ssize_t size;
 	gid_t group;
 
@@ -56,7 +56,7 @@ static void end_child(pid_t child)
 	(void)waitpid(child, NULL, WNOHANG);
 }
 
-int group_lookup(const char *name, int patience_ms, gid_t *ret_group)
+int group_lookup(const char *name, int timeout_ms, gid_t *ret_group)
 {
 	int pair[2], r;
 	pid_t child;
@@ -71,7 +71,7 @@ int group_lookup(const char *name, int patience_ms, gid_t *ret_group)
 	r = child < 0 ? -errno : 0;
 	(void)close(pair[1]);
 	if (r == 0) {
-		r = receive(pair[0], patience_ms, ret_group);
+		r = receive(pair[0], timeout_ms, ret_group);
 		end_child(child);
 	}
 	(void)close(pair[0]);

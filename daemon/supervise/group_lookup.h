@@ -9,7 +9,7 @@
 
 /*
  * The caller must have one thread and must not ignore SIGCHLD. Returns 0; -ENOENT if there is no
- * such group, or if the child crashed; -ETIMEDOUT after `patience_ms`; or -errno. A killed child
+ * such group, or if the child crashed; -ETIMEDOUT after `timeout_ms`; or -errno. A killed child
  * that a file system blocks is left behind.
  */
-int group_lookup(const char *name, int patience_ms, gid_t *ret_group);
+int group_lookup(const char *name, int timeout_ms, gid_t *ret_group);

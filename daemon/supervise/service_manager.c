@@ -38,7 +38,7 @@ int service_manager_take_sockets(struct fault *fault)
 }
 
 /* `state`: assignments, one a line. */
-static void tell(const char *state)
+static void notify(const char *state)
 {
 	if (libsystemd())
 		(void)libsystemd()->notify(0, state);
@@ -46,7 +46,7 @@ static void tell(const char *state)
 
 void service_manager_ready(void)
 {
-	tell("READY=1");
+	notify("READY=1");
 }
 
 void service_manager_reloading(void)
@@ -59,12 +59,12 @@ void service_manager_reloading(void)
 
 void service_manager_stopping(void)
 {
-	tell("STOPPING=1");
+	notify("STOPPING=1");
 }
 
 void service_manager_progress(void)
 {
-	tell("WATCHDOG=1");
+	notify("WATCHDOG=1");
 }
 
 void service_manager_status(const char *text)

@@ -95,20 +95,19 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 		.listen_fds = options->listen_fds,
 		.listen_count = options->listen_count,
 	};
-	engine_watch_init(
-		&supervisor->watch, engine_watch_patience_ns(service_manager_watchdog_ns()));
+	engine_watch_init(&supervisor->watch, service_manager_watchdog_ns());
 	r = find_user(options->user, &supervisor->engine_options, fault);
 	if (r == 0)
 		r = copy_environment(&supervisor->environment);
 	if (r == 0)
 		r = engine_servers_init(&supervisor->servers);
 	if (r < 0)
-		return fault_set(fault, r, "the service cannot begin: %s", strerror(-r));
+		return fault_set(fault, r, "cannot start the service: %s", strerror(-r));
 	supervisor->engine_options.environment = supervisor->environment;
 	supervised_signals(&signals);
 	supervisor->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return supervisor->signal_fd < 0
-		       ? fault_set(fault, -errno, "signals cannot be received: %s", strerror(errno))
+		       ? fault_set(fault, -errno, "cannot receive signals: %s", strerror(errno))
 		       : 0;
 }
 
@@ -145,23 +144,23 @@ static void plan_next_engine(
 		engine_watch_ended(&supervisor->watch, is_renewed, lived_ns, clock_monotonic_ns());
 
 	if (pause_ns == 0) {
-		log_info("%s, and begins anew", what);
+		log_info("%s; the next one starts at once", what);
 		return;
 	}
-	(void)snprintf(status, sizeof(status), "%s, the next one is started in %s", what,
+	(void)snprintf(status, sizeof(status), "%s, the next one starts in %s", what,
 		time_text_format_duration(pause_ns, pause));
-	log_error("%s; what was sampled stays in the kernel's maps", status);
+	log_error("%s; samples stay in the kernel's maps until then", status);
 	service_manager_status(status);
 }
 
-static void try_next_engine(struct supervisor *supervisor)
+static void start_next_engine(struct supervisor *supervisor)
 {
 	char what[128];
 	int r = start_engine(supervisor);
 
 	if (r == 0)
 		return;
-	(void)snprintf(what, sizeof(what), "an engine could not be started: %s", strerror(-r));
+	(void)snprintf(what, sizeof(what), "cannot start an engine: %s", strerror(-r));
 	plan_next_engine(supervisor, false, 0, what);
 }
 
@@ -179,12 +178,12 @@ static void describe_end(const struct engine_process_end *end, char what[128])
 			end->exit_status, lived);
 }
 
-static void judge_end(struct supervisor *supervisor, const struct engine_process_end *end)
+static void plan_after_end(struct supervisor *supervisor, const struct engine_process_end *end)
 {
 	const int status = end->signal ? -1 : end->exit_status;
 	const bool has_failed =
 		status == PILOTLIGHT_ENGINE_EXIT_FAILED || status == PILOTLIGHT_ENGINE_EXIT_MISTAKE;
-	/* EXIT_DONE without our SIGTERM: someone else signalled the engine. The service goes on. */
+	/* EXIT_DONE without our SIGTERM: someone else signalled the engine. Restart it. */
 	const bool is_renewed =
 		status == PILOTLIGHT_ENGINE_EXIT_RENEW || status == PILOTLIGHT_ENGINE_EXIT_DONE;
 	char what[128];
@@ -195,32 +194,32 @@ static void judge_end(struct supervisor *supervisor, const struct engine_process
 			status == PILOTLIGHT_ENGINE_EXIT_MISTAKE ? -EBADMSG : -ECANCELED);
 	} else if (supervisor->is_stopping) {
 		if (status != PILOTLIGHT_ENGINE_EXIT_DONE)
-			log_warning("%s when it was told to end; the open window is lost", what);
+			log_warning("%s while it was stopping; the open window is lost", what);
 		finish(supervisor, 0);
 	} else {
 		/* The failure may be temporary, and an expired watchdog would end the service. */
 		if (has_failed)
 			service_manager_progress();
 		plan_next_engine(supervisor, is_renewed, end->lived_ns, what);
-		supervisor_settle_reload(supervisor);
+		supervisor_end_reload(supervisor);
 	}
 }
 
-static void take_end(struct supervisor *supervisor)
+static void handle_end(struct supervisor *supervisor)
 {
 	struct engine_process_end end;
-	int r = engine_process_take_end(supervisor->engine, &end);
+	int r = engine_process_reap(supervisor->engine, &end);
 
 	if (r == -EAGAIN)
 		return;
 	/* The engine's last notices. */
-	supervisor_take_notices(supervisor);
+	supervisor_handle_notices(supervisor);
 	engine_servers_disconnect(&supervisor->servers);
 	engine_process_free(TAKE_PTR(supervisor->engine));
 	if (r < 0)
 		finish(supervisor, r);
 	else
-		judge_end(supervisor, &end);
+		plan_after_end(supervisor, &end);
 }
 
 /* --- signals and timers -------------------------------------------------------------------- */
@@ -240,7 +239,7 @@ static void stop(struct supervisor *supervisor)
 	supervisor->is_stopping = true;
 }
 
-static void take_signals(struct supervisor *supervisor)
+static void handle_signals(struct supervisor *supervisor)
 {
 	struct signalfd_siginfo info;
 
@@ -254,19 +253,19 @@ static void take_signals(struct supervisor *supervisor)
 	}
 }
 
-static void take_times(struct supervisor *supervisor)
+static void handle_timers(struct supervisor *supervisor)
 {
 	char silence[TIME_TEXT_BYTES];
 
-	switch (engine_watch_take(&supervisor->watch, clock_monotonic_ns())) {
+	switch (engine_watch_next_action(&supervisor->watch, clock_monotonic_ns())) {
 	case ENGINE_WATCH_NOTHING:
 		break;
 	case ENGINE_WATCH_START:
-		try_next_engine(supervisor);
+		start_next_engine(supervisor);
 		break;
 	case ENGINE_WATCH_ABORT:
-		log_error("the engine has made no progress for %s; it is killed",
-			time_text_format_duration(supervisor->watch.patience_ns, silence));
+		log_error("the engine made no progress for %s; killing it",
+			time_text_format_duration(supervisor->watch.progress_timeout_ns, silence));
 		engine_process_signal(supervisor->engine, SIGABRT);
 		break;
 	case ENGINE_WATCH_KILL:
@@ -281,17 +280,17 @@ static int wait_for_anything(struct supervisor *supervisor, struct pollfd fds[PO
 {
 	const struct engine_process *engine = supervisor->engine;
 	uint64_t now_ns = clock_monotonic_ns(), next_ns = engine_watch_next_ns(&supervisor->watch);
-	uint64_t hearing_ns = UINT64_MAX;
-	bool hears = engine && supervisor_hears_notices(supervisor, now_ns, &hearing_ns);
+	uint64_t may_read_ns = UINT64_MAX;
+	bool may_read = engine && supervisor_may_read_notices(supervisor, now_ns, &may_read_ns);
 	struct timespec timeout;
 
-	if (engine && hearing_ns < next_ns)
-		next_ns = hearing_ns;
+	if (engine && may_read_ns < next_ns)
+		next_ns = may_read_ns;
 	fds[POLL_SIGNALS] = (struct pollfd){ .fd = supervisor->signal_fd, .events = POLLIN };
 	fds[POLL_END] = (struct pollfd){ .fd = engine ? engine->pidfd : -1, .events = POLLIN };
 	fds[POLL_NOTICES] =
-		(struct pollfd){ .fd = hears ? engine->notice_fd : -1, .events = POLLIN };
-	engine_servers_want(&supervisor->servers, &fds[POLL_SERVERS]);
+		(struct pollfd){ .fd = may_read ? engine->notice_fd : -1, .events = POLLIN };
+	engine_servers_fill_pollfds(&supervisor->servers, &fds[POLL_SERVERS]);
 	next_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	timeout = (struct timespec){
 		.tv_sec = (time_t)(next_ns / NSEC_PER_SEC),
@@ -315,16 +314,16 @@ static int run_once(struct supervisor *supervisor)
 		return r;
 	/* The engine waits for us while we load programs; do not count that against it. */
 	before_ns = clock_monotonic_ns();
-	engine_servers_run(&supervisor->servers, &fds[POLL_SERVERS]);
-	engine_watch_held_up(&supervisor->watch, clock_monotonic_ns() - before_ns);
+	engine_servers_handle(&supervisor->servers, &fds[POLL_SERVERS]);
+	engine_watch_extend(&supervisor->watch, clock_monotonic_ns() - before_ns);
 	if (fds[POLL_NOTICES].revents)
-		supervisor_take_notices(supervisor);
+		supervisor_handle_notices(supervisor);
 	if (fds[POLL_END].revents)
-		take_end(supervisor);
+		handle_end(supervisor);
 	if (!supervisor->is_over && fds[POLL_SIGNALS].revents)
-		take_signals(supervisor);
+		handle_signals(supervisor);
 	if (!supervisor->is_over)
-		take_times(supervisor);
+		handle_timers(supervisor);
 	return 0;
 }
 
@@ -339,14 +338,14 @@ static int run(const struct supervisor_options *options, struct fault *fault)
 		return r;
 	r = start_engine(&supervisor);
 	if (r < 0)
-		return fault_set(fault, r, "the engine cannot be started: %s", strerror(-r));
+		return fault_set(fault, r, "cannot start the engine: %s", strerror(-r));
 	while (r == 0 && !supervisor.is_over)
 		r = run_once(&supervisor);
 	if (r < 0)
-		return fault_set(fault, r, "the service cannot go on: %s", strerror(-r));
+		return fault_set(fault, r, "the service cannot continue: %s", strerror(-r));
 	if (supervisor.result == -ECANCELED)
-		return fault_set(
-			fault, supervisor.result, "the engine gave up; its messages above say why");
+		return fault_set(fault, supervisor.result,
+			"the engine could not start; the messages above say why");
 	if (supervisor.result == -EBADMSG)
 		return fault_set(fault, supervisor.result,
 			"the configuration is wrong; the messages above say where");
@@ -364,7 +363,7 @@ int supervisor_run(const struct supervisor_options *options, struct fault *fault
 	supervised_signals(&signals);
 	if (sigprocmask(SIG_BLOCK, &signals, &signals_before) < 0 ||
 		sigaction(SIGCHLD, &children, &children_before) < 0)
-		return fault_set(fault, -errno, "signals cannot be received: %s", strerror(errno));
+		return fault_set(fault, -errno, "cannot receive signals: %s", strerror(errno));
 	r = run(options, fault);
 	(void)sigaction(SIGCHLD, &children_before, NULL);
 	(void)sigprocmask(SIG_SETMASK, &signals_before, NULL);

@@ -14,7 +14,8 @@
  */
 enum { NOTICES_PER_S_MAX = 64 };
 
-bool supervisor_hears_notices(struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns)
+bool supervisor_may_read_notices(
+	struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns)
 {
 	if (now_ns - supervisor->notices_since_ns >= NSEC_PER_SEC) {
 		supervisor->notices_since_ns = now_ns;
@@ -26,25 +27,25 @@ bool supervisor_hears_notices(struct supervisor *supervisor, uint64_t now_ns, ui
 	return false;
 }
 
-static void take_ready(struct supervisor *supervisor)
+static void handle_ready(struct supervisor *supervisor)
 {
 	supervisor->is_ready = supervisor->was_ever_ready = true;
 	engine_watch_progressed(&supervisor->watch, clock_monotonic_ns());
 	service_manager_ready();
 	/* The engine may have read the configuration before SIGHUP came. */
-	if (supervisor->owes_reload)
+	if (supervisor->sends_sighup_later)
 		engine_process_signal(supervisor->engine, SIGHUP);
-	supervisor->owes_reload = false;
+	supervisor->sends_sighup_later = false;
 }
 
-static void take_notice(struct supervisor *supervisor, const struct pilotlight_notice *notice)
+static void handle_notice(struct supervisor *supervisor, const struct pilotlight_notice *notice)
 {
 	switch (notice->kind) {
 	case PILOTLIGHT_NOTICE_READY:
-		take_ready(supervisor);
+		handle_ready(supervisor);
 		break;
 	case PILOTLIGHT_NOTICE_RELOADING:
-		supervisor->owes_reloading = false;
+		supervisor->awaits_reloading = false;
 		service_manager_reloading();
 		break;
 	case PILOTLIGHT_NOTICE_STATUS:
@@ -57,32 +58,32 @@ static void take_notice(struct supervisor *supervisor, const struct pilotlight_n
 	}
 }
 
-void supervisor_take_notices(struct supervisor *supervisor)
+void supervisor_handle_notices(struct supervisor *supervisor)
 {
 	struct pilotlight_notice notice;
 	uint64_t next_ns;
 	int r;
 
 	while (supervisor->engine->notice_fd >= 0 &&
-		supervisor_hears_notices(supervisor, clock_monotonic_ns(), &next_ns)) {
+		supervisor_may_read_notices(supervisor, clock_monotonic_ns(), &next_ns)) {
 		r = engine_notice_receive(supervisor->engine->notice_fd, &notice);
 		if (r == -EAGAIN)
 			return;
 		supervisor->notice_count++;
 		if (r == 0) {
-			take_notice(supervisor, &notice);
+			handle_notice(supervisor, &notice);
 			continue;
 		}
 		if (r == -EBADMSG) {
 			if (!supervisor->has_warned)
-				log_warning("ignoring an invalid notice of the engine, and all "
-					    "further ones");
+				log_warning("the engine sent an invalid notice; ignoring it and "
+					    "further invalid ones");
 			supervisor->has_warned = true;
 			continue;
 		}
 		if (r != -EPIPE)
-			log_error("the engine's notices cannot be received: %s; it is not heard "
-				  "any more",
+			log_error("cannot receive the engine's notices: %s; ignoring it until it "
+				  "restarts",
 				strerror(-r));
 		(void)close(TAKE_FD(supervisor->engine->notice_fd));
 	}
@@ -90,17 +91,17 @@ void supervisor_take_notices(struct supervisor *supervisor)
 
 void supervisor_reload(struct supervisor *supervisor)
 {
-	supervisor->owes_reloading = true;
+	supervisor->awaits_reloading = true;
 	/* Before the engine is ready, SIGHUP might end it. */
-	supervisor->owes_reload = !supervisor->engine || !supervisor->is_ready;
-	if (!supervisor->owes_reload)
+	supervisor->sends_sighup_later = !supervisor->engine || !supervisor->is_ready;
+	if (!supervisor->sends_sighup_later)
 		engine_process_signal(supervisor->engine, SIGHUP);
 }
 
-void supervisor_settle_reload(struct supervisor *supervisor)
+void supervisor_end_reload(struct supervisor *supervisor)
 {
-	supervisor->owes_reload = false;
-	if (supervisor->owes_reloading)
+	supervisor->sends_sighup_later = false;
+	if (supervisor->awaits_reloading)
 		service_manager_reloading();
-	supervisor->owes_reloading = false;
+	supervisor->awaits_reloading = false;
 }

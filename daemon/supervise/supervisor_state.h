@@ -19,11 +19,11 @@ struct supervisor {
 	char **environment;	       /* owned array of borrowed strings (environ) */
 	int signal_fd;
 
-	bool is_ready;	     /* the engine handles signals now */
-	bool was_ever_ready; /* this engine or an earlier one: the service works here */
-	bool owes_reload;    /* send SIGHUP once the engine is ready */
-	bool owes_reloading; /* the manager waits for RELOADING=1 */
-	bool has_warned;     /* about malformed notices of this engine */
+	bool is_ready;		 /* the engine handles signals now */
+	bool was_ever_ready;	 /* this engine or an earlier one: the service works here */
+	bool sends_sighup_later; /* send SIGHUP once the engine is ready */
+	bool awaits_reloading;	 /* the manager waits for RELOADING=1 */
+	bool has_warned;	 /* about malformed notices of this engine */
 	bool is_stopping;
 	bool is_over;
 	int result; /* valid once is_over */
@@ -34,15 +34,15 @@ struct supervisor {
 };
 
 /* Forwards the engine's notices to the service manager. */
-void supervisor_take_notices(struct supervisor *supervisor);
+void supervisor_handle_notices(struct supervisor *supervisor);
 
 /* Does the rate limit allow another notice now? False: not before `*ret_next_ns`. */
-bool supervisor_hears_notices(
+bool supervisor_may_read_notices(
 	struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns);
 
 /* Handles SIGHUP. */
 void supervisor_reload(struct supervisor *supervisor);
 
-/* Answers a pending reload after the engine ended. The next engine reads the configuration anyway,
- * and the manager must not keep waiting. */
-void supervisor_settle_reload(struct supervisor *supervisor);
+/* Ends a pending reload after the engine ended. The next engine reads the configuration anyway, and
+ * the manager must not keep waiting. */
+void supervisor_end_reload(struct supervisor *supervisor);

@@ -44,7 +44,7 @@ accounts_of_metrics() {
 }
 
 no_process_restarted() {
-	[ "$(role_pids engine)" = "$engine" ] && ! grep -E 'begins anew|no progress|the next one' "$tmp/service.log"
+	[ "$(role_pids engine)" = "$engine" ] && ! grep -E 'starts at once|no progress|the next one' "$tmp/service.log"
 }
 
 one_way() {

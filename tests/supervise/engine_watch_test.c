@@ -24,11 +24,11 @@ static void backoff_grows_to_a_bound(void **state)
 		assert_int_equal(engine_watch_ended(&watch, false, second, now), pauses_ms[i] * ms);
 		assert_int_equal(engine_watch_next_ns(&watch), now + pauses_ms[i] * ms);
 		now += pauses_ms[i] * ms;
-		assert_int_equal(engine_watch_take(&watch, now - 1), ENGINE_WATCH_NOTHING);
-		assert_int_equal(engine_watch_take(&watch, now), ENGINE_WATCH_START);
-		assert_int_equal(engine_watch_take(&watch, now), ENGINE_WATCH_NOTHING);
+		assert_int_equal(engine_watch_next_action(&watch, now - 1), ENGINE_WATCH_NOTHING);
+		assert_int_equal(engine_watch_next_action(&watch, now), ENGINE_WATCH_START);
+		assert_int_equal(engine_watch_next_action(&watch, now), ENGINE_WATCH_NOTHING);
 	}
-	/* One that has lasted begins them anew. */
+	/* An engine that ran for a minute resets the backoff. */
 	assert_int_equal(engine_watch_ended(&watch, false, 60 * second, now), 100 * ms);
 	assert_int_equal(engine_watch_ended(&watch, false, 59 * second, now), 200 * ms);
 }
@@ -45,7 +45,7 @@ static void a_ready_engine_is_restarted_within_a_second(void **state)
 		engine_watch_progressed(&watch, second);
 		assert_int_equal(engine_watch_ended(&watch, false, 1, second), pauses_ms[i] * ms);
 	}
-	/* The next one does not get so far. */
+	/* The next one makes no progress. */
 	engine_watch_started(&watch, second);
 	assert_int_equal(engine_watch_ended(&watch, false, 1, second), 2 * second);
 }
@@ -57,7 +57,7 @@ static void requested_restarts_are_immediate_but_bounded(void **state)
 	(void)state;
 	engine_watch_init(&watch, 0);
 	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
-	assert_int_equal(engine_watch_take(&watch, 5), ENGINE_WATCH_START);
+	assert_int_equal(engine_watch_next_action(&watch, 5), ENGINE_WATCH_START);
 	assert_int_equal(engine_watch_ended(&watch, true, second - 1, 5), 100 * ms);
 	assert_int_equal(engine_watch_ended(&watch, true, 0, 5), 200 * ms);
 	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
@@ -68,25 +68,25 @@ static void a_silent_engine_is_killed(void **state)
 	struct engine_watch watch;
 
 	(void)state;
-	engine_watch_init(&watch, 10 * second);
+	engine_watch_init(&watch, 20 * second);
 	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
 	engine_watch_started(&watch, second);
 	assert_int_equal(engine_watch_next_ns(&watch), 11 * second);
 	engine_watch_progressed(&watch, 5 * second);
-	assert_int_equal(engine_watch_take(&watch, 15 * second - 1), ENGINE_WATCH_NOTHING);
-	engine_watch_held_up(&watch, 2 * second);
-	assert_int_equal(engine_watch_take(&watch, 17 * second - 1), ENGINE_WATCH_NOTHING);
-	assert_int_equal(engine_watch_take(&watch, 17 * second), ENGINE_WATCH_ABORT);
-	/* What it says now comes too late. */
+	assert_int_equal(engine_watch_next_action(&watch, 15 * second - 1), ENGINE_WATCH_NOTHING);
+	engine_watch_extend(&watch, 2 * second);
+	assert_int_equal(engine_watch_next_action(&watch, 17 * second - 1), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_next_action(&watch, 17 * second), ENGINE_WATCH_ABORT);
+	/* Progress after the abort changes nothing. */
 	engine_watch_progressed(&watch, 17 * second);
-	assert_int_equal(engine_watch_take(&watch, 18 * second - 1), ENGINE_WATCH_NOTHING);
-	assert_int_equal(engine_watch_take(&watch, 18 * second), ENGINE_WATCH_KILL);
-	assert_int_equal(engine_watch_take(&watch, 18 * second), ENGINE_WATCH_NOTHING);
-	assert_int_equal(engine_watch_take(&watch, 19 * second), ENGINE_WATCH_KILL);
+	assert_int_equal(engine_watch_next_action(&watch, 18 * second - 1), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_next_action(&watch, 18 * second), ENGINE_WATCH_KILL);
+	assert_int_equal(engine_watch_next_action(&watch, 18 * second), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_next_action(&watch, 19 * second), ENGINE_WATCH_KILL);
 	assert_int_equal(engine_watch_ended(&watch, false, 18 * second, 19 * second), 100 * ms);
 	assert_int_equal(engine_watch_next_ns(&watch), 19 * second + 100 * ms);
-	/* Nobody waits for one that is not there. */
-	engine_watch_held_up(&watch, second);
+	/* No engine runs, so there is no deadline to extend. */
+	engine_watch_extend(&watch, second);
 	assert_int_equal(engine_watch_next_ns(&watch), 19 * second + 100 * ms);
 }
 
@@ -95,35 +95,31 @@ static void a_stopping_engine_has_its_timeout(void **state)
 	struct engine_watch watch;
 
 	(void)state;
-	engine_watch_init(&watch, second);
+	engine_watch_init(&watch, 2 * second);
 	engine_watch_started(&watch, second);
 	engine_watch_stopping(&watch, second);
-	assert_int_equal(engine_watch_take(&watch, 20 * second), ENGINE_WATCH_NOTHING);
+	assert_int_equal(engine_watch_next_action(&watch, 20 * second), ENGINE_WATCH_NOTHING);
 	assert_int_equal(engine_watch_next_ns(&watch), 21 * second);
-	assert_int_equal(engine_watch_take(&watch, 21 * second), ENGINE_WATCH_KILL);
+	assert_int_equal(engine_watch_next_action(&watch, 21 * second), ENGINE_WATCH_KILL);
 }
 
-static void a_hung_engine_leaves_time_for_the_next(void **state)
+static void a_hung_engine_leaves_half_of_the_watchdogs_time(void **state)
 {
-	(void)state;
-	assert_int_equal(engine_watch_patience_ns(60 * second), 30 * second);
-	assert_int_equal(engine_watch_patience_ns(UINT64_MAX), UINT64_MAX / 2);
-	/* Nor does it hang for ever where nobody watches the service. */
-	assert_int_equal(engine_watch_patience_ns(0), 60 * second);
-}
-
-static void without_a_timeout_nothing_is_due(void **state)
-{
+	static const struct {
+		uint64_t watchdog_ns, timeout_ns;
+	} cases[] = {
+		{ 60ULL * NSEC_PER_SEC, 30ULL * NSEC_PER_SEC },
+		{ UINT64_MAX, UINT64_MAX / 2 },
+		{ 0, 60ULL * NSEC_PER_SEC },
+	};
 	struct engine_watch watch;
 
 	(void)state;
-	engine_watch_init(&watch, 0);
-	engine_watch_started(&watch, second);
-	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
-	assert_int_equal(engine_watch_take(&watch, UINT64_MAX - 1), ENGINE_WATCH_NOTHING);
-	engine_watch_init(&watch, UINT64_MAX);
-	engine_watch_started(&watch, second);
-	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
+	for (size_t i = 0; i < 3; i++) {
+		engine_watch_init(&watch, cases[i].watchdog_ns);
+		engine_watch_started(&watch, second);
+		assert_int_equal(engine_watch_next_ns(&watch), second + cases[i].timeout_ns);
+	}
 }
 
 int main(void)
@@ -134,8 +130,7 @@ int main(void)
 		cmocka_unit_test(requested_restarts_are_immediate_but_bounded),
 		cmocka_unit_test(a_silent_engine_is_killed),
 		cmocka_unit_test(a_stopping_engine_has_its_timeout),
-		cmocka_unit_test(a_hung_engine_leaves_time_for_the_next),
-		cmocka_unit_test(without_a_timeout_nothing_is_due),
+		cmocka_unit_test(a_hung_engine_leaves_half_of_the_watchdogs_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

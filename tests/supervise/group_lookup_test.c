@@ -43,13 +43,13 @@ struct group *getgrnam(const char *name)
 }
 
 /* Whatever it came to, nobody is left and nothing is open. */
-static int look_up(const char *name, int patience_ms, gid_t *ret_group)
+static int look_up(const char *name, int timeout_ms, gid_t *ret_group)
 {
 	int before = dup(STDIN_FILENO), after, r;
 
 	assert_true(before >= 0);
 	assert_int_equal(close(before), 0);
-	r = group_lookup(name, patience_ms, ret_group);
+	r = group_lookup(name, timeout_ms, ret_group);
 	assert_false(was_asked);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);

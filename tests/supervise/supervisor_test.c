@@ -456,7 +456,7 @@ static void a_program_that_cannot_start_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(supervisor_run(&options, &fault), -ENOENT);
-	assert_string_equal(fault.text, "the engine cannot be started: No such file or directory");
+	assert_string_equal(fault.text, "cannot start the engine: No such file or directory");
 }
 
 static void failing_allocations_are_reported(void **state)

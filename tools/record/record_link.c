@@ -189,14 +189,14 @@ int record_link_serve(struct record_link *link, struct pollfd *fds, size_t count
 	struct pollfd *own = fds + count;
 
 	own[0] = (struct pollfd){ .fd = link->message_fd, .events = POLLIN };
-	engine_servers_want(&link->servers, own + 1);
+	engine_servers_fill_pollfds(&link->servers, own + 1);
 	if (poll(fds, count + RECORD_LINK_FDS, timeout_ms) < 0) {
 		if (errno != EINTR)
 			return fault_set(fault, -errno, "cannot wait: %s", strerror(errno));
 		for (size_t i = 0; i < count + RECORD_LINK_FDS; i++)
 			fds[i].revents = 0;
 	}
-	engine_servers_run(&link->servers, own + 1);
+	engine_servers_handle(&link->servers, own + 1);
 	/* Whatever poll() has seen: a message that came before a signal counts first. */
 	return receive(link, ret_message, fault);
 }
