@@ -24,7 +24,6 @@ struct making {
 	const struct answer_request *request;
 	struct answer_reply *reply;
 	struct answer_parameters parameters;
-	struct store_reader *reader;
 	struct symbol_cache *cache;
 	struct cached_symbol_source *names;
 	struct profile *profiles[DIFFERENCE_SIDE_COUNT];
@@ -40,7 +39,6 @@ static void making_done(struct making *making)
 		profile_free(making->profiles[i]);
 	cached_symbol_source_free(making->names);
 	symbol_cache_free(making->cache);
-	store_reader_close(making->reader);
 	answer_parameters_done(&making->parameters);
 }
 
@@ -77,11 +75,8 @@ static int check_request(struct making *making)
 static int open_sources(struct making *making)
 {
 	const struct answer_request *request = making->request;
-	struct fault fault = { 0 };
-	int r = store_reader_open(request->history, &making->reader, &fault);
+	int r = 0;
 
-	if (r < 0)
-		return answer_fail_reading(making->reply, r, &fault, request->memory_max);
 	if (request->symbol_cache[0])
 		r = symbol_cache_open(
 			request->symbol_cache, SYMBOL_CACHE_BYTES_DEFAULT, &making->cache, NULL);
@@ -143,14 +138,14 @@ static int read_side(struct making *making, enum difference_side side)
 	int r;
 
 	selection_store(selection, &asked);
-	r = store_reader_read(making->reader, &asked, profile_budget(making),
+	r = store_reader_read(making->request->history, &asked, profile_budget(making),
 		&making->profiles[side], &found, &fault);
 	if (r < 0)
 		return answer_fail_reading(making->reply, r, &fault, making->request->memory_max);
 	profile = making->profiles[side];
 	if ((found.windows == 0 && found.supplements == 0) ||
 		(profile->samples.count == 0 && selection_has_filter(selection)))
-		return answer_fail_empty(making->reply, making->reader, selection, &found,
+		return answer_fail_empty(making->reply, making->request->history, selection, &found,
 			making->request->memory_max);
 	if (selection_has_filter(selection))
 		select_accounts(profile);

@@ -80,8 +80,8 @@ static bool wants_nothing(void *context, const struct store_thread *thread)
 }
 
 /* Names an event that the history has for this time. */
-static int fail_event(struct answer_reply *reply, struct store_reader *reader,
-	const struct store_selection *asked)
+static int fail_event(
+	struct answer_reply *reply, const char *history, const struct store_selection *asked)
 {
 	const struct store_selection any = {
 		.start_ns = asked->start_ns,
@@ -93,7 +93,7 @@ static int fail_event(struct answer_reply *reply, struct store_reader *reader,
 	struct store_found found;
 	const char *there = "";
 
-	if (store_reader_read(reader, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
+	if (store_reader_read(history, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
 		there = string_pool_get(&profile->strings, profile->event);
 	return answer_fail(reply, ANSWER_NOT_THERE,
 		"no event \"%.40s\" in the history of this time; there is \"%.40s\"", asked->event,
@@ -119,7 +119,7 @@ static int fail_time(struct answer_reply *reply, const struct store_selection *a
 		is_gap ? ", when nothing was recorded" : "", first, last);
 }
 
-static int fail_windows(struct answer_reply *reply, struct store_reader *reader,
+static int fail_windows(struct answer_reply *reply, const char *history,
 	const struct store_selection *asked, const struct store_found *found, uint64_t memory_max)
 {
 	struct store_summary summary = { 0 };
@@ -127,13 +127,13 @@ static int fail_windows(struct answer_reply *reply, struct store_reader *reader,
 	int r;
 
 	if (found->has_other_events && asked->event)
-		return fail_event(reply, reader, asked);
+		return fail_event(reply, history, asked);
 	if (found->days_damaged > 0)
 		return answer_fail(reply, ANSWER_NOT_THERE,
 			"the history of this time is damaged: %" PRIu64
 			" of its days cannot be read; see the service's journal",
 			found->days_damaged);
-	r = store_reader_summary(reader, &summary, &fault);
+	r = store_reader_summary(history, &summary, &fault);
 	if (r < 0)
 		return answer_fail_reading(reply, r, &fault, memory_max);
 	if (summary.windows == 0)
@@ -166,13 +166,13 @@ static int fail_filter(struct answer_reply *reply, const struct selection *selec
 		"no such %s in the history of this time; there is %s", parameter, list);
 }
 
-int answer_fail_empty(struct answer_reply *reply, struct store_reader *reader,
-	struct selection *selection, const struct store_found *found, uint64_t memory_max)
+int answer_fail_empty(struct answer_reply *reply, const char *history, struct selection *selection,
+	const struct store_found *found, uint64_t memory_max)
 {
 	struct store_selection asked;
 
 	if (found->windows > 0 || found->supplements > 0)
 		return fail_filter(reply, selection);
 	selection_store(selection, &asked);
-	return fail_windows(reply, reader, &asked, found, memory_max);
+	return fail_windows(reply, history, &asked, found, memory_max);
 }

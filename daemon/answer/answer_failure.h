@@ -31,5 +31,5 @@ int answer_fail_reading(
 	struct answer_reply *reply, int error, const struct fault *fault, uint64_t memory_max);
 
 /* For a selection without windows or samples: says which data the history has instead. */
-int answer_fail_empty(struct answer_reply *reply, struct store_reader *reader,
-	struct selection *selection, const struct store_found *found, uint64_t memory_max);
+int answer_fail_empty(struct answer_reply *reply, const char *history, struct selection *selection,
+	const struct store_found *found, uint64_t memory_max);

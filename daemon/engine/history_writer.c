@@ -29,8 +29,7 @@ struct history_writer {
 	struct history_writer_options options;
 	char *folder;
 	struct store *store; /* used by the thread only; NULL: not open */
-	struct store_reader *reader;
-	unsigned windows; /* used by the thread only */
+	unsigned windows;    /* used by the thread only */
 	bool is_maintenance_failing;
 	pthread_t thread;
 	bool has_thread;
@@ -88,9 +87,7 @@ static void read_summary(struct history_writer *writer)
 	struct store_summary summary;
 	struct fault fault = { 0 };
 
-	if (!writer->reader && store_reader_open(writer->folder, &writer->reader, &fault) < 0)
-		return;
-	if (store_reader_summary(writer->reader, &summary, &fault) < 0)
+	if (store_reader_summary(writer->folder, &summary, &fault) < 0)
 		return;
 	(void)pthread_mutex_lock(&writer->lock);
 	writer->summary = summary;
@@ -270,7 +267,6 @@ void history_writer_free(struct history_writer *writer)
 	history_writer_finish(writer);
 	for (size_t i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
 		profile_free(writer->jobs[i].profile);
-	store_reader_close(writer->reader);
 	store_close(writer->store);
 	if (writer->event_fd >= 0)
 		(void)close(writer->event_fd);

@@ -135,15 +135,12 @@ static int add_sealed(void *context, const struct store_window_line *line)
  */
 void loss_record_read_sealed(const char *history, struct loss_record_sealed *sealed)
 {
-	_cleanup_(store_reader_closep) struct store_reader *reader = NULL;
 	uint64_t now_ns = clock_realtime_ns();
 	uint64_t ago_ns = clock_monotonic_ns() - sealed->since_ns + 2ULL * 86400 * NSEC_PER_SEC;
 	struct fault fault = { 0 };
-	int r = store_reader_open(history, &reader, &fault);
+	int r = store_reader_each(history, ago_ns < now_ns ? now_ns - ago_ns : 0, UINT64_MAX,
+		add_sealed, sealed, &fault);
 
-	if (r == 0)
-		r = store_reader_each(reader, ago_ns < now_ns ? now_ns - ago_ns : 0, UINT64_MAX,
-			add_sealed, sealed, &fault);
 	if (r < 0)
 		log_debug("cannot read what the last engine sealed (%s), continuing with the loss "
 			  "record alone",

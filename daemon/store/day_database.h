@@ -148,6 +148,10 @@ struct day_window {
 	uint32_t cpu_count;
 	int64_t fold; /* in a fold's own row: DAY_FOLD_NEVER */
 	int64_t generations[DAY_PARTS];
+	/*
+	 * The window was too large for one row, and this is a further one: its samples are in the
+	 * accounts of the first row, and the time is the same.
+	 */
 	bool is_supplement;
 	uint8_t boot_id[16];
 	char event[64];

@@ -5,16 +5,12 @@
 #include "store/day_database.h"
 #include "store/day_file.h"
 
-struct store_reader {
-	char *folder;
-};
-
 /* Returns 0 or -errno. -EBADMSG means that the day is damaged: the next day follows. */
 typedef int (*reader_day_function)(
 	void *context, struct day_database *database, struct fault *fault);
 
 /* Calls `function` for each day that may have a window in the time, the oldest first. */
-int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+int store_reader_each_day(const char *folder, uint64_t start_ns, uint64_t end_ns,
 	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault);
 
 /* Prepares DAY_WINDOWS or DAY_FOLDS for the windows that overlap the time. */

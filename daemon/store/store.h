@@ -18,9 +18,9 @@
  *
  * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min); windows too
  * large to merge are merged in parts. Whole days are removed, the oldest first. Age counts from the
- * last day but one, so a clock that was set ahead for a day deletes no history. Each reader has its
- * own connection and does not block the writer. A writer belongs to one owner and one thread. It
- * takes at most 8 MiB, plus a sixth of the profile being appended.
+ * last day but one, so a clock that was set ahead for a day deletes no history. Each read
+ * opens connections of its own and does not block the writer. A writer belongs to one owner and one
+ * thread. It takes at most 8 MiB, plus a sixth of the profile being appended.
  */
 #pragma once
 
@@ -46,11 +46,6 @@ extern const struct store_limits store_default_limits;
 struct store_window {
 	uint8_t boot_id[16];   /* /proc/sys/kernel/random/boot_id */
 	uint64_t monotonic_ns; /* CLOCK_MONOTONIC at its start; shows when the clock was set */
-	/*
-	 * This window holds late samples of the stored window with the same boot_id and
-	 * monotonic_ns. The accounts of that window already include them.
-	 */
-	bool is_supplement;
 };
 
 /*
@@ -79,12 +74,7 @@ int store_maintain(
 
 /* --- reading --- */
 
-struct store_reader;
-
-/* Opens a folder for reading; a missing folder reads as empty. Returns 0 or -errno with `fault`. */
-int store_reader_open(const char *folder, struct store_reader **ret_reader, struct fault *fault);
-void store_reader_close(struct store_reader *reader);
-DEFINE_CLEANUP(struct store_reader, store_reader_close);
+/* A missing folder reads as empty. */
 
 struct store_thread {
 	uint64_t process_start_ns;
@@ -119,7 +109,8 @@ struct store_selection {
 };
 
 struct store_found {
-	uint64_t windows, supplements;
+	uint64_t windows;
+	uint64_t supplements;	   /* further rows of windows too large for one */
 	uint64_t start_ns, end_ns; /* of the first and the last window; 0 if there is none */
 	uint64_t days_damaged;	   /* days that could not be read */
 	bool has_other_events;
@@ -131,7 +122,7 @@ struct store_found {
  * periods are rescaled to the shortest period, with their accounts, so totals stay true. Returns 0,
  * -E2BIG if `profile_bytes` do not suffice, or another -errno with `fault`.
  */
-int store_reader_read(struct store_reader *reader, const struct store_selection *selection,
+int store_reader_read(const char *folder, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,
 	struct fault *fault);
 
@@ -146,7 +137,7 @@ struct store_window_line {
 	struct accounts accounts;
 };
 typedef int (*store_window_function)(void *context, const struct store_window_line *line);
-int store_reader_each(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+int store_reader_each(const char *folder, uint64_t start_ns, uint64_t end_ns,
 	store_window_function function, void *context, struct fault *fault);
 
 struct store_summary {
@@ -155,4 +146,4 @@ struct store_summary {
 	uint64_t days_set_aside;
 };
 int store_reader_summary(
-	struct store_reader *reader, struct store_summary *ret_summary, struct fault *fault);
+	const char *folder, struct store_summary *ret_summary, struct fault *fault);

@@ -329,8 +329,6 @@ static int append_to_day(struct store *store, const struct day_window *window,
 static int describe(const struct store_window *window, const struct profile *profile,
 	struct day_window *ret_window, struct fault *fault)
 {
-	struct accounts none = { 0 };
-
 	if (profile->period_ns == 0 || profile->start_ns > profile->end_ns ||
 		profile->end_ns > INT64_MAX)
 		return fault_set(fault, -EINVAL, "a window from %llu to %llu, of period %llu",
@@ -342,13 +340,11 @@ static int describe(const struct store_window *window, const struct profile *pro
 		.monotonic_ns = window->monotonic_ns,
 		.period_ns = profile->period_ns,
 		.cpu_count = profile->cpu_count,
-		.is_supplement = window->is_supplement,
 	};
 	memcpy(ret_window->boot_id, window->boot_id, sizeof(ret_window->boot_id));
 	(void)snprintf(ret_window->event, sizeof(ret_window->event), "%s",
 		string_pool_get(&profile->strings, profile->event));
-	ret_window->accounts_size = accounts_blob_write(
-		window->is_supplement ? &none : &profile->accounts, ret_window->accounts);
+	ret_window->accounts_size = accounts_blob_write(&profile->accounts, ret_window->accounts);
 	return 0;
 }
 

@@ -541,7 +541,7 @@ static void scale(struct profile *profile)
 		accounts_divide(&profile->accounts, profile->period_ns);
 }
 
-int store_reader_read(struct store_reader *reader, const struct store_selection *selection,
+int store_reader_read(const char *folder, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,
 	struct fault *fault)
 {
@@ -559,7 +559,7 @@ int store_reader_read(struct store_reader *reader, const struct store_selection 
 			.binary_index = &reading.binary_index,
 			.part = i,
 		};
-	r = store_reader_each_day(reader, selection->start_ns, selection->end_ns, read_day,
+	r = store_reader_each_day(folder, selection->start_ns, selection->end_ns, read_day,
 		&reading, &reading.found.days_damaged, fault);
 	hash_index_done(&reading.binary_index);
 	sample_sum_done(&reading.sum);

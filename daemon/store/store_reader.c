@@ -5,37 +5,14 @@
 #include "store/store.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-int store_reader_open(const char *folder, struct store_reader **ret_reader, struct fault *fault)
-{
-	_cleanup_(store_reader_closep) struct store_reader *reader = calloc(1, sizeof(*reader));
-
-	if (!reader)
-		return -ENOMEM;
-	(void)fault;
-	reader->folder = strdup(folder);
-	if (!reader->folder)
-		return -ENOMEM;
-	*ret_reader = TAKE_PTR(reader);
-	return 0;
-}
-
-void store_reader_close(struct store_reader *reader)
-{
-	if (!reader)
-		return;
-	free(reader->folder);
-	free(reader);
-}
-
-int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+int store_reader_each_day(const char *folder, uint64_t start_ns, uint64_t end_ns,
 	reader_day_function function, void *context, uint64_t *ret_damaged, struct fault *fault)
 {
 	uint64_t damaged = 0;
 	struct day_files files;
-	int r = day_files_read(&files, reader->folder, fault);
+	int r = day_files_read(&files, folder, fault);
 
 	if (r < 0)
 		return r;
@@ -48,7 +25,7 @@ int store_reader_each_day(struct store_reader *reader, uint64_t start_ns, uint64
 		if (file->damaged > 0 || file->day * DAY_NS >= end_ns ||
 			(file->day + 2ULL) * DAY_NS <= start_ns)
 			continue;
-		r = day_database_open(reader->folder, file->day, DAY_READ, &database, &damage);
+		r = day_database_open(folder, file->day, DAY_READ, &database, &damage);
 		if (r == 0)
 			r = day_database_begin_reading(database, &damage);
 		if (r == 0)
@@ -128,7 +105,7 @@ static int list_day(void *context, struct day_database *database, struct fault *
 	return r;
 }
 
-int store_reader_each(struct store_reader *reader, uint64_t start_ns, uint64_t end_ns,
+int store_reader_each(const char *folder, uint64_t start_ns, uint64_t end_ns,
 	store_window_function function, void *context, struct fault *fault)
 {
 	struct listing listing = {
@@ -139,7 +116,7 @@ int store_reader_each(struct store_reader *reader, uint64_t start_ns, uint64_t e
 	};
 	uint64_t damaged;
 
-	return store_reader_each_day(reader, start_ns, end_ns, list_day, &listing, &damaged, fault);
+	return store_reader_each_day(folder, start_ns, end_ns, list_day, &listing, &damaged, fault);
 }
 
 /* --- the summary --- */
@@ -171,16 +148,15 @@ static int sum_day(void *context, struct day_database *database, struct fault *f
 	return 0;
 }
 
-int store_reader_summary(
-	struct store_reader *reader, struct store_summary *ret_summary, struct fault *fault)
+int store_reader_summary(const char *folder, struct store_summary *ret_summary, struct fault *fault)
 {
 	struct store_summary summary = { 0 };
 	struct day_files files;
 	uint64_t damaged;
-	int r = store_reader_each_day(reader, 0, UINT64_MAX, sum_day, &summary, &damaged, fault);
+	int r = store_reader_each_day(folder, 0, UINT64_MAX, sum_day, &summary, &damaged, fault);
 
 	if (r == 0)
-		r = day_files_read(&files, reader->folder, fault);
+		r = day_files_read(&files, folder, fault);
 	if (r < 0)
 		return r;
 	summary.bytes = files.bytes;

@@ -54,7 +54,7 @@ static inline void answer_fixture_append_all(struct store *store, uint64_t start
 	for (size_t i = 0; i < profile->locations.count; i++)
 		if (profile->locations.items[i].binary == 0)
 			profile->locations.items[i].address = SYMBOL_FILE_FIXTURE_BASE;
-	if (fixture_append(store, profile, false, &fault) < 0)
+	if (fixture_append(store, profile, &fault) < 0)
 		fail_msg("%s", fault.text);
 	profile_free(profile);
 }

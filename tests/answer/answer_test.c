@@ -338,7 +338,7 @@ static void append_event(struct answer_fixture *fixture, uint64_t start_ns, cons
 	struct fault fault = { 0 };
 
 	assert_int_equal(profile_add_string(profile, event, &profile->event), 0);
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	store_close(store);
 	profile_free(profile);
 }

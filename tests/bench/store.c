@@ -415,14 +415,12 @@ static void run_read(const char *folder, char *unit)
 		.context = unit,
 	};
 	uint64_t wall = clock_monotonic_ns(), cpu = clock_process_cpu_ns(), samples = 0;
-	struct store_reader *reader;
 	struct store_found found;
 	struct profile *profile;
 	struct fault fault = { 0 };
 	struct rusage usage;
 
-	require(store_reader_open(folder, &reader, &fault), &fault, folder);
-	require(store_reader_read(reader, &selection, READ_BYTES, &profile, &found, &fault), &fault,
+	require(store_reader_read(folder, &selection, READ_BYTES, &profile, &found, &fault), &fault,
 		"read");
 	if (found.days_damaged > 0)
 		errx(1, "%" PRIu64 " days are damaged", found.days_damaged);
@@ -438,7 +436,6 @@ static void run_read(const char *folder, char *unit)
 		profile->samples.count, profile->nodes.count, (double)usage.ru_maxrss / 1024,
 		(double)profile_bytes(profile) / 1048576);
 	profile_free(profile);
-	store_reader_close(reader);
 }
 
 int main(int argc, char **argv)

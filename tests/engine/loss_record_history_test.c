@@ -5,7 +5,6 @@
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -220,12 +219,9 @@ static void begin_expecting(
 static void damage(const char *sql)
 {
 	char day[DAY_PATH_BYTES];
-	sqlite3 *connection;
 
 	fixture_path(day, folder);
-	assert_int_equal(sqlite3_open(day, &connection), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(connection, sql, NULL, NULL, NULL), SQLITE_OK);
-	(void)sqlite3_close(connection);
+	(void)fixture_sql(day, sql);
 }
 
 static void without_a_readable_history_the_record_alone_counts(void **state)

@@ -36,25 +36,22 @@ static uint64_t read_all(const char *folder)
 	struct store_selection selection = {
 		.end_ns = UINT64_MAX, .wants_thread = wants, .context = &length, .event = "fuzz"
 	};
-	struct store_reader *reader;
 	struct profile *profile;
 	struct store_found found = { 0 };
 	struct store_summary summary;
 
-	require(store_reader_open(folder, &reader, NULL) == 0);
-	(void)store_reader_summary(reader, &summary, NULL);
+	(void)store_reader_summary(folder, &summary, NULL);
 	selection.event = NULL;
-	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)
+	if (store_reader_read(folder, &selection, 4 << 20, &profile, &found, NULL) == 0)
 		profile_free(profile);
 	selection.merges_threads = true;
-	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)
+	if (store_reader_read(folder, &selection, 4 << 20, &profile, &found, NULL) == 0)
 		profile_free(profile);
 	selection.merges_threads = false;
 	selection.event = "fuzz";
 	found = (struct store_found){ 0 };
-	if (store_reader_read(reader, &selection, 4 << 20, &profile, &found, NULL) == 0)
+	if (store_reader_read(folder, &selection, 4 << 20, &profile, &found, NULL) == 0)
 		profile_free(profile);
-	store_reader_close(reader);
 	return found.windows;
 }
 

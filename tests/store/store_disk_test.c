@@ -241,7 +241,7 @@ static int append_new(const char *folder, uint64_t start_ns)
 			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
 		assert_int_equal(profile_add_sample(profile, &sample), 0);
 	}
-	r = fixture_append(store, profile, false, &fault);
+	r = fixture_append(store, profile, &fault);
 	profile_free(profile);
 	store_close(store);
 	return r;
@@ -318,7 +318,6 @@ static void a_disk_that_can_only_be_read(void **state)
 {
 	char folder[64], copy[80], command[384];
 	struct fault fault = { 0 };
-	struct store_reader *reader;
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
@@ -344,15 +343,12 @@ static void a_disk_that_can_only_be_read(void **state)
 	assert_int_equal(system(command), 0);
 	store_close(store);
 	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	assert_int_equal(store_reader_open(copy, &reader, &fault), 0);
 	read = NULL;
-	assert_int_equal(
-		store_reader_read(reader, &(struct store_selection){ .end_ns = UINT64_MAX },
-			1 << 20, &read, &found, &fault),
+	assert_int_equal(store_reader_read(copy, &(struct store_selection){ .end_ns = UINT64_MAX },
+				 1 << 20, &read, &found, &fault),
 		-EROFS);
 	assert_null(read);
 	assert_string_not_equal(fault.text, "");
-	store_reader_close(reader);
 	assert_int_equal(umount(folder), 0);
 	fixture_remove(folder);
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 
 static void damage(const char *path, off_t offset, size_t size)
 {
@@ -17,15 +16,6 @@ static void damage(const char *path, off_t offset, size_t size)
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, bytes, size, offset), (ssize_t)size);
 	assert_int_equal(close(fd), 0);
-}
-
-static void execute(const char *path, const char *sql)
-{
-	sqlite3 *connection;
-
-	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(connection, sql, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
 }
 
 /* In all its ways: the damaged one is set aside, and a new one takes what comes. */
@@ -45,7 +35,7 @@ static void a_damaged_day_is_set_aside(void **state)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		fixture_write_one(folder, FIXTURE_DAY_NS);
 		if (ways[i])
-			execute(path, ways[i]);
+			(void)fixture_sql(path, ways[i]);
 		else
 			damage(path, 0, 100);
 		read = fixture_read(folder, NULL, &found);
@@ -234,9 +224,9 @@ static void a_damaged_window_is_one_window(void **state)
 	fixture_path(path, folder);
 	for (uint32_t i = 0; i < 5; i++)
 		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
-	execute(path, "UPDATE bodies SET body = x'01284a' WHERE window = 2;"
-		      "UPDATE bodies SET body = x'02' WHERE window = 3;"
-		      "UPDATE windows SET accounts = x'0163' WHERE id = 4");
+	(void)fixture_sql(path, "UPDATE bodies SET body = x'01284a' WHERE window = 2;"
+				"UPDATE bodies SET body = x'02' WHERE window = 3;"
+				"UPDATE windows SET accounts = x'0163' WHERE id = 4");
 	for (int round = 0; round < 2; round++) {
 		read = fixture_read(folder, NULL, &found);
 		assert_int_equal(found.days_damaged, 1);
@@ -253,21 +243,12 @@ static void a_damaged_window_is_one_window(void **state)
 	fixture_remove(folder);
 }
 
-static uint64_t count_rows(const char *path, const char *condition)
+static int64_t count_rows(const char *path, const char *condition)
 {
-	sqlite3_stmt *statement;
-	sqlite3 *connection;
-	uint64_t count;
 	char sql[128];
 
 	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM windows WHERE %s", condition);
-	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(connection, sql, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	count = (uint64_t)sqlite3_column_int64(statement, 0);
-	(void)sqlite3_finalize(statement);
-	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
-	return count;
+	return fixture_sql(path, sql);
 }
 
 /*
@@ -306,7 +287,7 @@ static void a_damaged_window_holds_up_no_other(void **state)
 				0);
 		}
 		store_close(store);
-		execute(path, ways[i]);
+		(void)fixture_sql(path, ways[i]);
 		store = fixture_open(folder);
 		/* As many steps as it may take, many times over: it comes to an end. */
 		for (int step = 0; step < 200; step++)
@@ -334,7 +315,7 @@ static void a_damaged_dictionary_is_its_generation(void **state)
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
-	execute(path, "UPDATE dictionary SET body = x'01284a' WHERE part = 0");
+	(void)fixture_sql(path, "UPDATE dictionary SET body = x'01284a' WHERE part = 0");
 	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
 	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(20));
 	read = fixture_read(folder, NULL, &found);
@@ -390,12 +371,12 @@ static void failing_allocations_cost_a_window_at_most(void **state)
 		fail_allocation(n);
 		r = store_open(folder, &store_default_limits, &store, &fault);
 		if (r == 0)
-			r = fixture_append(store, profile, false, &fault);
+			r = fixture_append(store, profile, &fault);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
 		if (store)
-			again = fixture_append(store, profile, false, &fault);
+			again = fixture_append(store, profile, &fault);
 		assert_int_equal(again, 0);
 		store_close(store);
 		profile_free(profile);
@@ -421,7 +402,6 @@ static void failing_allocations_fail_a_reading(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	for (n = 0;; n++) {
-		struct store_reader *reader = NULL;
 		struct profile *read = NULL;
 		struct store_summary summary;
 		struct store_found found;
@@ -429,12 +409,9 @@ static void failing_allocations_fail_a_reading(void **state)
 		int r;
 
 		fail_allocation(n);
-		r = store_reader_open(folder, &reader, &fault);
+		r = store_reader_read(folder, &selection, 1 << 20, &read, &found, &fault);
 		if (r == 0)
-			r = store_reader_read(reader, &selection, 1 << 20, &read, &found, &fault);
-		if (r == 0)
-			r = store_reader_summary(reader, &summary, &fault);
-		store_reader_close(reader);
+			r = store_reader_summary(folder, &summary, &fault);
 		if (!allocation_failed()) {
 			assert_int_equal(r, 0);
 			profile_free(read);

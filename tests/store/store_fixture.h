@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -145,12 +146,11 @@ static inline struct store *fixture_open(const char *folder)
 
 /* A window of the boot that began the day before the fixture's. */
 static inline int fixture_append(
-	struct store *store, const struct profile *profile, bool is_supplement, struct fault *fault)
+	struct store *store, const struct profile *profile, struct fault *fault)
 {
 	struct store_window window = {
 		.boot_id = "a boot of a test",
 		.monotonic_ns = profile->start_ns - FIXTURE_DAY_NS + DAY_NS,
-		.is_supplement = is_supplement,
 	};
 
 	return store_append(store, &window, profile, fault);
@@ -165,7 +165,7 @@ static inline int fixture_append_one(
 	};
 	struct profile *profile = fixture_profile(start_ns, &sample, 1);
 	struct fault fault = { 0 };
-	int r = fixture_append(store, profile, false, &fault);
+	int r = fixture_append(store, profile, &fault);
 
 	profile_free(profile);
 	return r;
@@ -175,15 +175,12 @@ static inline struct profile *fixture_read(
 	const char *folder, const struct store_selection *selection, struct store_found *ret_found)
 {
 	struct store_selection all = { .end_ns = UINT64_MAX };
-	struct store_reader *reader;
 	struct profile *profile = NULL;
 	struct fault fault = { 0 };
 
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
-	if (store_reader_read(reader, selection ? selection : &all, 64 << 20, &profile, ret_found,
+	if (store_reader_read(folder, selection ? selection : &all, 64 << 20, &profile, ret_found,
 		    &fault) < 0)
 		fail_msg("%s", fault.text);
-	store_reader_close(reader);
 	return profile;
 }
 
@@ -272,15 +269,38 @@ static inline void fixture_path(char path[DAY_PATH_BYTES], const char *folder)
 	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
 }
 
+static inline int fixture_first_column(void *context, int columns, char **values, char **names)
+{
+	(void)columns;
+	(void)names;
+	*(int64_t *)context = values[0] ? strtoll(values[0], NULL, 10) : 0;
+	return 0;
+}
+
+/* Runs SQL on a day. Returns the first column of the last row; 0: there is none. */
+static inline int64_t fixture_sql(const char *path, const char *sql)
+{
+	sqlite3 *connection;
+	int64_t number = 0;
+
+	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(connection, sql, fixture_first_column, &number, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+	return number;
+}
+
+/* Makes the last window a further row of the one before, as if both were too large for one row. */
+#define FIXTURE_SUPPLEMENT                                                   \
+	"UPDATE windows SET is_supplement = 1, accounts = x'01' WHERE id = " \
+	"(SELECT max(id) FROM windows WHERE level = 0)"
+
 static inline struct store_summary fixture_summary(const char *folder)
 {
-	struct store_reader *reader;
 	struct store_summary summary;
 	struct fault fault = { 0 };
 
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
-	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
-	store_reader_close(reader);
+	assert_int_equal(store_reader_summary(folder, &summary, &fault), 0);
 	return summary;
 }
 

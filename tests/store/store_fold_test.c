@@ -6,7 +6,6 @@
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 
 enum { WINDOWS = 360 };
 
@@ -27,18 +26,9 @@ static void maintain(struct store *store, uint64_t now_ns)
 static int64_t ask(const char *folder, const char *sql)
 {
 	char path[DAY_PATH_BYTES];
-	sqlite3_stmt *statement;
-	sqlite3 *connection;
-	int64_t number = 0;
 
-	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
-	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(connection, sql, -1, &statement, NULL), SQLITE_OK);
-	if (sqlite3_step(statement) == SQLITE_ROW)
-		number = sqlite3_column_int64(statement, 0);
-	assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
-	return number;
+	fixture_path(path, folder);
+	return fixture_sql(path, sql);
 }
 
 #define COUNT_FOLDS "SELECT count(*) FROM windows WHERE level >= 8"
@@ -64,7 +54,7 @@ static void append_hour(struct store *store, uint64_t start_ns)
 		};
 		struct profile *profile = fixture_profile(start_ns + SECONDS(10) * i, samples, 3);
 
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 }
@@ -191,7 +181,8 @@ static void late_samples_are_counted_once(void **state)
 	total = fixture_total(before);
 	supplement = fixture_profile(FIXTURE_DAY_NS + SECONDS(600), &late, 1);
 	for (uint64_t hours = 4; hours < 80; hours += 25) {
-		assert_int_equal(fixture_append(store, supplement, true, &fault), 0);
+		assert_int_equal(fixture_append(store, supplement, &fault), 0);
+		(void)ask(folder, FIXTURE_SUPPLEMENT);
 		total += 1000;
 		for (int round = 0; round < 2; round++) {
 			read = fixture_read(folder, &merged, &found);
@@ -327,7 +318,7 @@ static void generations_of_threads_are_folded(void **state)
 						     .count = 1,
 						     .comm = "many",
 					     });
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 	maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
@@ -373,7 +364,7 @@ static void oversized_windows_are_not_folded(void **state)
 						     .count = 1,
 						     .comm = "large",
 					     });
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 	maintain(store, FIXTURE_DAY_NS + SECONDS(3600 * 3));
@@ -417,12 +408,9 @@ static void failing_allocations_cost_no_fold(void **state)
 	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
 	(void)ask(folder, DAMAGE_FOLDED);
 	for (n = 0; n < 1000; n++) {
-		struct store_reader *reader;
 
-		assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
 		fail_allocation(n);
-		r = store_reader_read(reader, &merged, 8 << 20, &read, &found, &fault);
-		store_reader_close(reader);
+		r = store_reader_read(folder, &merged, 8 << 20, &read, &found, &fault);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);

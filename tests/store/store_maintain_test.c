@@ -39,13 +39,10 @@ static int see(void *context, const struct store_window_line *line)
 
 static struct seen look(const char *folder)
 {
-	struct store_reader *reader;
 	struct fault fault = { 0 };
 	struct seen seen = { 0 };
 
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
-	assert_int_equal(store_reader_each(reader, 0, UINT64_MAX, see, &seen, &fault), 0);
-	store_reader_close(reader);
+	assert_int_equal(store_reader_each(folder, 0, UINT64_MAX, see, &seen, &fault), 0);
 	return seen;
 }
 
@@ -65,7 +62,7 @@ static void append_hour(struct store *store, uint64_t start_ns)
 		};
 		struct profile *profile = fixture_profile(start_ns + SECONDS(10) * i, samples, 2);
 
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 }
@@ -137,7 +134,7 @@ static void append_large(struct store *store, uint64_t start_ns)
 			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
 		assert_int_equal(profile_add_sample(profile, &sample), 0);
 	}
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 }
 
@@ -286,7 +283,7 @@ static void windows_of_different_settings_stay_apart(void **state)
 	};
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64];
+	char folder[64], path[DAY_PATH_BYTES];
 
 	(void)state;
 	fixture_folder(folder);
@@ -313,8 +310,9 @@ static void windows_of_different_settings_stay_apart(void **state)
 		assert_int_equal(store_append(store, &window, profile, &fault), 0);
 		/* Of the first, which it goes with. */
 		if (i == 0) {
-			window.is_supplement = true;
 			assert_int_equal(store_append(store, &window, profile, &fault), 0);
+			fixture_path(path, folder);
+			(void)fixture_sql(path, FIXTURE_SUPPLEMENT);
 		}
 		profile_free(profile);
 	}
@@ -440,7 +438,7 @@ static void bytes_are_kept_to_within_a_day(void **state)
 			sample.address = state_of_draw >> 20;
 			fixture_add(profile, &sample);
 		}
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 		maintain(store, FIXTURE_DAY_NS + SECONDS(10) * (i + 1));
 		assert_true(folder_bytes(folder) <= limits.bytes);
@@ -468,7 +466,7 @@ static void append_alike(struct store *store, uint32_t number, uint64_t *state_o
 		sample.count = 1 + (*state_of_draw >> 36);
 		fixture_add(profile, &sample);
 	}
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 }
 

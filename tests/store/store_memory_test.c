@@ -123,7 +123,7 @@ static void append(struct store *store, struct profile *profile, size_t *largest
 	if (profile_bytes(profile) > *largest)
 		*largest = profile_bytes(profile);
 	heap.counts = true;
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	heap.counts = false;
 	profile_free(profile);
 }

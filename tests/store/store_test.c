@@ -3,7 +3,6 @@
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 
 static const struct fixture_sample some[] = {
 	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha" },
@@ -29,7 +28,7 @@ static void appended_windows_are_read(void **state)
 	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	/* While it is written to. */
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
@@ -68,7 +67,7 @@ static void ids_go_on_after_a_restart(void **state)
 		struct store *store = fixture_open(folder);
 		struct fault fault = { 0 };
 
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		store_close(store);
 		profile_free(profile);
 	}
@@ -128,12 +127,12 @@ static void windows_that_make_no_sense_are_refused(void **state)
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	profile->period_ns = 0;
-	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	assert_int_equal(fixture_append(store, profile, &fault), -EINVAL);
 	profile->period_ns = 1;
 	profile->end_ns = profile->start_ns - 1;
-	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	assert_int_equal(fixture_append(store, profile, &fault), -EINVAL);
 	profile->end_ns = UINT64_MAX;
-	assert_int_equal(fixture_append(store, profile, false, &fault), -EINVAL);
+	assert_int_equal(fixture_append(store, profile, &fault), -EINVAL);
 	profile_free(profile);
 	store_close(store);
 	fixture_remove(folder);
@@ -204,7 +203,7 @@ static void only_what_is_selected(void **state)
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 3; i++) {
 		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 3);
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 	selection.wants_thread = is_beta;
@@ -254,7 +253,7 @@ static void jit_code_comes_back_by_its_lines(void **state)
 			profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
 		assert_int_equal(profile_add_sample(profile, &sample), 0);
 	}
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	store_close(store);
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(read->samples.count, 3);
@@ -273,8 +272,6 @@ static void a_dictionary_has_few_rows(void **state)
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
-	sqlite3_stmt *statement;
-	sqlite3 *connection;
 
 	(void)state;
 	fixture_folder(folder);
@@ -292,16 +289,8 @@ static void a_dictionary_has_few_rows(void **state)
 	assert_int_equal(read->threads.count, WINDOWS);
 	assert_int_equal(fixture_total(read), WINDOWS);
 	profile_free(read);
-	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
-	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_prepare_v2(connection, "SELECT count(*) FROM dictionary WHERE part = 1", -1,
-			&statement, NULL),
-		SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	assert_in_range(sqlite3_column_int64(statement, 0), 2, 70);
-	assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
+	fixture_path(path, folder);
+	assert_in_range(fixture_sql(path, "SELECT count(*) FROM dictionary WHERE part = 1"), 2, 70);
 	fixture_remove(folder);
 }
 
@@ -349,7 +338,7 @@ static void one_event_at_a_time(void **state)
 		assert_int_equal(
 			profile_add_string(profile, i ? "cycles" : "cpu-clock", &profile->event),
 			0);
-		assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
 	store_close(store);
@@ -385,10 +374,10 @@ static void periods_are_brought_to_the_shortest(void **state)
 	store = fixture_open(folder);
 	profile = fixture_profile(FIXTURE_DAY_NS, samples, 7);
 	profile->period_ns = 25000000;
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 	profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10), samples + 7, 100);
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 	store_close(store);
 	read = fixture_read(folder, NULL, &found);
@@ -415,14 +404,16 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
+	char folder[64], path[DAY_PATH_BYTES];
 
 	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
-	assert_int_equal(fixture_append(store, profile, true, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	store_close(store);
+	fixture_path(path, folder);
+	(void)fixture_sql(path, FIXTURE_SUPPLEMENT);
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 1);
@@ -460,7 +451,7 @@ static void generations_follow_each_other(void **state)
 
 		fixture_add(profile, &sample);
 	}
-	assert_int_equal(fixture_append(store, profile, false, &fault), 0);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20), 5, 3), 0);
 	store_close(store);
 	store = fixture_open(folder);
@@ -498,7 +489,6 @@ static void windows_are_listed(void **state)
 {
 	struct seen_windows seen = { 0 };
 	struct store_summary summary;
-	struct store_reader *reader;
 	struct fault fault = { 0 };
 	struct store *store;
 	char folder[64];
@@ -511,22 +501,20 @@ static void windows_are_listed(void **state)
 			fixture_append_one(store, FIXTURE_DAY_NS + (4 - i) * DAY_NS / 2, 1, i + 1),
 			0);
 	store_close(store);
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
-	assert_int_equal(store_reader_each(reader, 0, UINT64_MAX, see_window, &seen, &fault), 0);
+	assert_int_equal(store_reader_each(folder, 0, UINT64_MAX, see_window, &seen, &fault), 0);
 	assert_int_equal(seen.count, 5);
 	assert_int_equal(seen.samples, 15);
 	assert_int_equal(seen.fired, 20);
 	seen = (struct seen_windows){ .count = 99 };
 	assert_int_equal(
-		store_reader_each(reader, 0, UINT64_MAX, see_window, &seen, &fault), -ECANCELED);
-	assert_int_equal(store_reader_summary(reader, &summary, &fault), 0);
+		store_reader_each(folder, 0, UINT64_MAX, see_window, &seen, &fault), -ECANCELED);
+	assert_int_equal(store_reader_summary(folder, &summary, &fault), 0);
 	assert_int_equal(summary.days, 3);
 	assert_int_equal(summary.windows, 5);
 	assert_int_equal(summary.first_ns, FIXTURE_DAY_NS);
 	assert_int_equal(summary.last_ns, FIXTURE_DAY_NS + 2 * DAY_NS + SECONDS(10));
 	assert_true(summary.bytes > 0);
 	assert_int_equal(summary.days_set_aside, 0);
-	store_reader_close(reader);
 	fixture_remove(folder);
 }
 
@@ -534,7 +522,6 @@ static void a_profile_that_is_too_large(void **state)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX };
 	struct profile *read = NULL;
-	struct store_reader *reader;
 	struct store_found found;
 	struct fault fault = { 0 };
 	struct store *store;
@@ -546,11 +533,9 @@ static void a_profile_that_is_too_large(void **state)
 	for (uint32_t i = 0; i < 50; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i, i + 1, 1), 0);
 	store_close(store);
-	assert_int_equal(store_reader_open(folder, &reader, &fault), 0);
 	assert_int_equal(
-		store_reader_read(reader, &selection, 4096, &read, &found, &fault), -E2BIG);
+		store_reader_read(folder, &selection, 4096, &read, &found, &fault), -E2BIG);
 	assert_null(read);
-	store_reader_close(reader);
 	fixture_remove(folder);
 }
 
