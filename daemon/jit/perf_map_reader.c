@@ -30,6 +30,8 @@ struct perf_map_reader {
 	size_t head_size, tail_size;
 	char head[HEAD_BYTES], tail[HEAD_BYTES];
 	struct perf_map_counters counters;
+	perf_map_line_function watcher;
+	void *watcher_context;
 };
 
 /* A part of the file, and the position in it. */
@@ -55,6 +57,13 @@ void perf_map_reader_free(struct perf_map_reader *reader)
 		return;
 	closep(&reader->fd);
 	free(reader);
+}
+
+void perf_map_reader_set_watcher(
+	struct perf_map_reader *reader, perf_map_line_function function, void *context)
+{
+	reader->watcher = function;
+	reader->watcher_context = context;
 }
 
 /* Returns the bytes read: 0 at the end of the file and on errors. */
@@ -91,7 +100,8 @@ static void check_rewrite(struct perf_map_reader *reader, struct code_index *ind
 		return;
 	if (reader->file_bytes < reader->offset || size < reader->head_size ||
 		memcmp(head, reader->head, reader->head_size) != 0 || !has_tail(reader)) {
-		code_index_clear(index);
+		if (index)
+			code_index_clear(index);
 		reader->offset = 0;
 		reader->tail_size = 0;
 		reader->is_skipping = false;
@@ -128,8 +138,10 @@ static int take_line(struct perf_map_reader *reader, struct code_index *index, c
 		.name = line.name,
 		.name_size = line.name_size,
 	};
-	r = code_index_load(index, &load);
-	if (r == -ENOMEM)
+	r = reader->watcher ? reader->watcher(reader->watcher_context, &line) : 0;
+	if (r == 0 && index)
+		r = code_index_load(index, &load) == -ENOMEM ? -ENOMEM : 0;
+	if (r < 0)
 		return r;
 	reader->is_erlang |= line.is_erlang;
 	return 0;
@@ -144,7 +156,7 @@ static void advance(struct perf_map_reader *reader, struct block *block, size_t 
 
 /*
  * Reads the next line or the start of one that is too long, or skips the rest of one. Returns the
- * steps that it took, 0 if the line is unfinished, or -ENOMEM.
+ * steps that it took, 0 if the line is unfinished, or -errno.
  */
 static int take_next(
 	struct perf_map_reader *reader, struct code_index *index, struct block *block, bool is_last)

@@ -50,11 +50,19 @@ void perf_map_reader_free(struct perf_map_reader *reader);
 DEFINE_CLEANUP(struct perf_map_reader, perf_map_reader_free);
 
 /*
- * Reads new lines into `index`, with time 0 and writer 0, until the end of the file or until
- * `steps` are used up: about one for each line and each 4 KiB. If the file was rewritten, `index`
- * is cleared first. With `is_final` the last line needs no newline, as its writer is gone. Returns
- * the steps that are left (0: there may be more to read), or -ENOMEM; the next run then reads the
- * same line again. A file that cannot be read counts as one that ends.
+ * A watcher sees each line that could be parsed, for commands that show lines. A result other than
+ * 0 ends the run and is returned.
+ */
+typedef int (*perf_map_line_function)(void *context, const struct perf_map_line *line);
+void perf_map_reader_set_watcher(
+	struct perf_map_reader *reader, perf_map_line_function function, void *context);
+
+/*
+ * Reads new lines into `index` (NULL: none), with time 0 and writer 0, until the end of the file or
+ * until `steps` are used up: about one for each line and each 4 KiB. If the file was rewritten,
+ * `index` is cleared first. With `is_final` the last line needs no newline, as its writer is gone.
+ * Returns the steps that are left (0: there may be more to read), -ENOMEM, or the watcher's error;
+ * the next run then reads the same line again. A file that cannot be read counts as one that ends.
  */
 int64_t perf_map_reader_run(
 	struct perf_map_reader *reader, struct code_index *index, bool is_final, int64_t steps);

@@ -130,6 +130,34 @@ static void lines_are_read_as_they_appear(void **state)
 	assert_int_equal(state_of(map).counters.restarts, 0);
 }
 
+static int see_line(void *context, const struct perf_map_line *line)
+{
+	uint64_t *sum = context;
+
+	*sum += line->address;
+	return line->address == 0x4000 ? -EPIPE : 0;
+}
+
+static void a_watcher_sees_each_line_once_without_an_index(void **state)
+{
+	struct followed *map = *state;
+	uint64_t sum = 0;
+
+	perf_map_reader_set_watcher(map->reader, see_line, &sum);
+	append(map, "1000 10 a b\nnone\n2000 10 c");
+	assert_in_range(perf_map_reader_run(map->reader, NULL, false, STEPS), 1, STEPS);
+	assert_int_equal(sum, 0x1000);
+	append(map, "ont\n");
+	assert_in_range(perf_map_reader_run(map->reader, NULL, false, STEPS), 1, STEPS);
+	assert_int_equal(sum, 0x3000);
+	assert_int_equal(ftruncate(map->fd, 0), 0);
+	append(map, "5000 10 e");
+	assert_in_range(perf_map_reader_run(map->reader, NULL, true, STEPS), 1, STEPS);
+	assert_int_equal(sum, 0x8000);
+	append(map, "\n4000 10 d\n");
+	assert_int_equal(perf_map_reader_run(map->reader, NULL, false, STEPS), -EPIPE);
+}
+
 static void a_final_line_needs_no_newline(void **state)
 {
 	struct followed *map = *state;
@@ -460,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FOLLOWED(lines_are_read_as_they_appear),
+		FOLLOWED(a_watcher_sees_each_line_once_without_an_index),
 		FOLLOWED(a_final_line_needs_no_newline),
 		FOLLOWED(the_last_line_for_an_address_wins),
 		FOLLOWED(erlang_is_recognized_by_its_names),

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "jit/jitdump_reader.h"
+#include "jit/perf_map_reader.h"
 #include "tools/jit/jit_commands.h"
-#include "tools/jit/jit_map_lines.h"
 #include "tools/jit/jit_process_file.h"
 #include "tools/jit/jit_text.h"
 #include "tools/shown_text.h"
@@ -31,8 +31,8 @@ struct tailing {
 	pid_t pid;
 	int pidfd;
 	struct jit_process_file file;
-	struct jitdump_reader *reader; /* of a jitdump file */
-	struct jit_map_lines lines;    /* of a perf map */
+	struct jitdump_reader *reader; /* of a jitdump file; else: */
+	struct perf_map_reader *map;
 	enum jitdump_fault reported;
 };
 
@@ -41,6 +41,7 @@ static void done(void *invocation)
 	struct tailing *tailing = invocation;
 
 	jitdump_reader_free(tailing->reader);
+	perf_map_reader_free(tailing->map);
 	jit_process_file_done(&tailing->file);
 	closep(&tailing->pidfd);
 }
@@ -83,6 +84,8 @@ static int visit_line(void *context, const struct perf_map_line *line)
 	struct tailing *tailing = context;
 	struct json *json = &tailing->base.json;
 
+	if (tailing->is_silent)
+		return 0;
 	if (!tailing->base.is_json) {
 		write_symbol(tailing, "-", line->address, line->size, line->name, line->name_size);
 		return tailing->base.output.error;
@@ -116,14 +119,14 @@ static int read_on(struct tailing *tailing, bool is_final)
 {
 	int64_t left;
 
-	if (!tailing->reader)
-		return jit_map_lines_run(&tailing->lines, is_final, visit_line, tailing);
 	do
-		left = jitdump_reader_run(tailing->reader, NULL, STEPS);
+		left = tailing->map ? perf_map_reader_run(tailing->map, NULL, is_final, STEPS)
+				    : jitdump_reader_run(tailing->reader, NULL, STEPS);
 	while (left == 0);
 	if (left < 0)
 		return (int)left;
-	tell_fault(tailing);
+	if (tailing->reader)
+		tell_fault(tailing);
 	return 0;
 }
 
@@ -156,14 +159,16 @@ static int begin(struct tailing *tailing, struct fault *fault)
 	r = jit_process_file_open(tailing->pid, &tailing->file, fault);
 	if (r < 0)
 		return r;
-	if (!tailing->file.is_jitdump)
-		return jit_map_lines_init(
-			&tailing->lines, tailing->file.fd, tailing->count != NULL);
 	options.path = tailing->file.path;
-	r = jitdump_reader_new(TAKE_FD(tailing->file.fd), &options, &tailing->reader);
+	r = tailing->file.is_jitdump
+		    ? jitdump_reader_new(TAKE_FD(tailing->file.fd), &options, &tailing->reader)
+		    : perf_map_reader_new(TAKE_FD(tailing->file.fd), &tailing->map);
 	if (r < 0)
 		return r;
-	jitdump_reader_set_watcher(tailing->reader, visit_record, tailing);
+	if (tailing->reader)
+		jitdump_reader_set_watcher(tailing->reader, visit_record, tailing);
+	else
+		perf_map_reader_set_watcher(tailing->map, visit_line, tailing);
 	tailing->is_silent = !tailing->count;
 	if (tailing->is_silent)
 		r = read_on(tailing, false);
