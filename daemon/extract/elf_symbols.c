@@ -6,7 +6,6 @@
 #include "extract/demangle.h"
 #include "extract/elf_plt.h"
 #include "extract/symbol_claims.h"
-#include "extract/symbol_names.h"
 #include "extract/symbol_table.h"
 
 #include <assert.h>
@@ -41,8 +40,7 @@ struct elf_symbols {
 	bool has_failed;		  /* an error of the builder or scratch, not of the table */
 	uint32_t marks[MARKS]; /* offsets of names that are known to be mapping symbols */
 
-	struct symbol_names names;
-	char name[SYMBOL_NAME_BYTES];
+	char name[SYMBOL_NAME_BYTES], other_name[SYMBOL_NAME_BYTES]; /* buffers */
 };
 
 int elf_symbols_new(
@@ -55,7 +53,6 @@ int elf_symbols_new(
 		return -ENOMEM;
 	symbols->builder = builder;
 	symbols->scratch = scratch;
-	symbol_names_init(&symbols->names, symbols->tables);
 	r = symbol_claims_init(&symbols->claims, scratch);
 	if (r < 0)
 		return r;
@@ -306,6 +303,65 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 	return r < 0 ? r : 0;
 }
 
+/*
+ * Versions look like foo@VERSION or foo@@VERSION. But assembler labels such as ..@5.loop have an @
+ * in the name.
+ */
+static char *find_version(char *text, size_t length)
+{
+	size_t dots = strspn(text, ".");
+
+	return length > dots + 1 ? memchr(text + dots + 1, '@', length - dots - 1) : NULL;
+}
+
+/* Reads the name without its version. Errors as symbol_table_read_name(). */
+static int read_name(const struct elf_symbols *symbols, const struct symbol_claim *claim,
+	char text[SYMBOL_NAME_BYTES], size_t *ret_length)
+{
+	size_t length;
+	char *version;
+	int r;
+
+	r = symbol_table_read_name(&symbols->tables[claim->table], claim->name, text, &length);
+	if (r < 0)
+		return r;
+	version = find_version(text, length);
+	if (version) {
+		*version = '\0';
+		length = (size_t)(version - text);
+	}
+	*ret_length = length;
+	return 0;
+}
+
+static bool is_preferred(const char *name, size_t length, const char *best, size_t best_length)
+{
+	size_t underscores = strspn(name, "_"), best_underscores = strspn(best, "_");
+
+	if (length == 0 || best_length == 0)
+		return length > 0;
+	if (underscores != best_underscores)
+		return underscores < best_underscores;
+	if (length != best_length)
+		return length < best_length;
+	return strcmp(name, best) < 0;
+}
+
+/* A name that is empty or unreadable is never preferred. */
+static bool prefer_claim(
+	void *context, const struct symbol_claim *claim, const struct symbol_claim *best)
+{
+	struct elf_symbols *symbols = context;
+	size_t length, best_length;
+
+	if ((claim->flags | best->flags) & CLAIM_IS_TABLE)
+		return !(claim->flags & CLAIM_IS_TABLE);
+	if (read_name(symbols, claim, symbols->name, &length) < 0)
+		return false;
+	return read_name(symbols, best, symbols->other_name, &best_length) < 0 ||
+	       is_preferred(symbols->name, length, symbols->other_name, best_length);
+}
+
 static int add_stub_name(struct elf_symbols *symbols, const char *name, uint32_t *ret_name)
 {
 	static const char suffix[] = "@plt";
@@ -337,7 +393,7 @@ static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
 	if (claim->flags & CLAIM_IS_TABLE)
 		(void)strcpy(symbols->name, PLT_NAME);
 	else
-		r = symbol_names_read(&symbols->names, claim, symbols->name, &length);
+		r = read_name(symbols, claim, symbols->name, &length);
 	if (r < 0) {
 		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_NAME, r);
 		return 0;
@@ -351,16 +407,6 @@ static int name_claim(struct elf_symbols *symbols, struct symbol_claim *claim)
 	claim->name = name;
 	claim->flags |= CLAIM_HAS_NAME;
 	return 1;
-}
-
-static bool prefer_claim(
-	void *context, const struct symbol_claim *claim, const struct symbol_claim *best)
-{
-	struct elf_symbols *symbols = context;
-
-	if ((claim->flags | best->flags) & CLAIM_IS_TABLE)
-		return !(claim->flags & CLAIM_IS_TABLE);
-	return symbol_names_prefer(&symbols->names, claim, best);
 }
 
 static int add_range(void *context, struct symbol_claim *claim, uint64_t start, uint64_t end)

@@ -77,11 +77,15 @@ static void the_best_of_several_names_is_shown(void **state)
 		/* The better one is shorter than the other. */
 		{ "g_local", TEXT + 0x70, 0x10, LOCAL, FIXTURE_TEXT },
 		{ "g", TEXT + 0x70, 0x8, GLOBAL, FIXTURE_TEXT },
+		{ "@VERSION", TEXT + 0x80, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "__", TEXT + 0x80, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "..@5.loop", TEXT + 0x90, 0x10, GLOBAL, FIXTURE_TEXT },
 	};
 	static const struct expectation expectations[] = { { TEXT + 1, "a_global" },
 		{ TEXT + 0x11, "b_weak" }, { TEXT + 0x21, "_c_is_longer" },
 		{ TEXT + 0x31, "short" }, { TEXT + 0x41, "e_a" }, { TEXT + 0x51, "local_function" },
-		{ TEXT + 0x61, "f_version" }, { TEXT + 0x71, "g" }, { TEXT + 0x79, "g_local" } };
+		{ TEXT + 0x61, "f_version" }, { TEXT + 0x71, "g" }, { TEXT + 0x79, "g_local" },
+		{ TEXT + 0x81, "@VERSION" }, { TEXT + 0x91, "..@5.loop" } };
 	struct fixture_symbol reversed[ARRAY_SIZE(symbols)];
 	struct fixture fixture = { 0 };
 
@@ -368,51 +372,6 @@ static void files_without_tables_have_no_symbols(void **state)
 	assert_int_equal(builder.losses[SYMBOL_LOSS_SYMBOLS], 0);
 }
 
-/* Two million names for one place, all of them long: they are not all read. */
-static void many_names_of_one_place_are_bounded(void **state)
-{
-	enum { SYMBOLS = 2 * 1000 * 1000, NAME = 16000 };
-	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
-	_cleanup_free_ char *names = malloc(SYMBOLS);
-	_cleanup_free_ Elf64_Sym *entries = calloc(SYMBOLS, sizeof(Elf64_Sym));
-	_cleanup_close_ int fd = -1;
-	struct fixture fixture = { 0 };
-	const off_t entries_at = 1 << 20, names_at = entries_at + SYMBOLS * sizeof(Elf64_Sym);
-	struct elf_file file;
-
-	(void)state;
-	assert_true(names && entries);
-	memset(names, 'n', SYMBOLS);
-	names[SYMBOLS - 1] = '\0';
-	for (size_t i = 1; i < SYMBOLS; i++)
-		entries[i] = (Elf64_Sym){ .st_name = (uint32_t)(i % (SYMBOLS - NAME) + 1),
-			.st_info = GLOBAL,
-			.st_shndx = FIXTURE_TEXT,
-			.st_value = TEXT,
-			.st_size = 1 + i % 0xfff };
-	(void)build(&fixture, one, 1);
-	fixture_patch(&fixture,
-		fixture.shdrs + FIXTURE_SYMBOLS * 64 + offsetof(Elf64_Shdr, sh_offset),
-		(uint64_t)entries_at, 8);
-	fixture_patch(&fixture,
-		fixture.shdrs + FIXTURE_SYMBOLS * 64 + offsetof(Elf64_Shdr, sh_size),
-		SYMBOLS * sizeof(Elf64_Sym), 8);
-	fixture_patch(&fixture,
-		fixture.shdrs + FIXTURE_STRINGS * 64 + offsetof(Elf64_Shdr, sh_offset),
-		(uint64_t)names_at, 8);
-	fixture_patch(&fixture,
-		fixture.shdrs + FIXTURE_STRINGS * 64 + offsetof(Elf64_Shdr, sh_size), SYMBOLS, 8);
-	fd = fixture_fd(&fixture);
-	assert_int_equal(pwrite(fd, entries, SYMBOLS * sizeof(Elf64_Sym), entries_at),
-		SYMBOLS * sizeof(Elf64_Sym));
-	assert_int_equal(pwrite(fd, names, SYMBOLS, names_at), SYMBOLS);
-	assert_int_equal(elf_file_init(&file, fd), 0);
-	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
-	assert_true(builder.count > 0);
-	assert_int_equal(builder.symbols[0].start, TEXT);
-	assert_int_equal(builder.symbols[builder.count - 1].end, TEXT + 0xfff);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,7 +388,6 @@ int main(void)
 		cmocka_unit_test(too_many_sections_cost_the_table),
 		cmocka_unit_test(files_that_shrink_lose_names_or_tables),
 		cmocka_unit_test(files_without_tables_have_no_symbols),
-		cmocka_unit_test(many_names_of_one_place_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
