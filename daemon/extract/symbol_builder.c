@@ -4,12 +4,11 @@
 #include "extract/bucket_index.h"
 #include "extract/code_segments.h"
 #include "extract/code_spans.h"
-#include "extract/frame_copies.h"
-#include "extract/frame_selection.h"
 #include "extract/function_flattener.h"
 #include "extract/line_sequences.h"
 #include "extract/name_table.h"
 #include "extract/symbol_file_writer.h"
+#include "extract/symbol_frames.h"
 #include "extract/symbol_layer.h"
 
 #include <assert.h>
@@ -19,7 +18,7 @@ struct symbol_builder {
 	struct scratch *scratch; /* borrowed */
 	struct code_segments segments;
 	struct name_table names;
-	struct scratch_array frames; /* of struct pilotlight_symbol_frame */
+	struct symbol_frames frames;
 	struct function_flattener flattener;
 	struct code_spans functions; /* entries of struct pilotlight_symbol_boundary */
 	struct line_sequences lines;
@@ -50,10 +49,7 @@ static int init_tables(struct symbol_builder *builder)
 	if (r == 0)
 		r = symbol_layer_init(&builder->symbols, scratch);
 	if (r == 0)
-		r = scratch_array_init(&builder->frames, scratch,
-			sizeof(struct pilotlight_symbol_frame), UINT32_MAX);
-	if (r == 0)
-		r = scratch_array_grow(&builder->frames);
+		r = symbol_frames_init(&builder->frames, scratch);
 	return r;
 }
 
@@ -72,7 +68,6 @@ int symbol_builder_new(const struct symbol_builder_code *code, struct scratch *s
 		r = init_tables(builder);
 	if (r < 0)
 		return r;
-	builder->frames.count = 1;
 	*ret_builder = TAKE_PTR(builder);
 	return 0;
 }
@@ -82,7 +77,7 @@ void symbol_builder_free(struct symbol_builder *builder)
 	if (!builder)
 		return;
 	name_table_done(&builder->names);
-	scratch_array_done(&builder->frames);
+	symbol_frames_done(&builder->frames);
 	function_flattener_done(&builder->flattener);
 	code_spans_done(&builder->functions);
 	line_sequences_done(&builder->lines);
@@ -107,28 +102,14 @@ int symbol_builder_add_file(
 	return name_table_add_file(&builder->names, path, length, ret_file);
 }
 
-static int add_frame(struct symbol_builder *builder, const struct pilotlight_symbol_frame *frame,
-	uint32_t *ret_frame)
-{
-	struct scratch_array *frames = &builder->frames;
-	int r = scratch_array_grow(frames);
-
-	if (r < 0)
-		return r;
-	assert(frame->name < builder->names.strings.count);
-	*ret_frame = (uint32_t)frames->count;
-	((struct pilotlight_symbol_frame *)frames->items)[frames->count++] = *frame;
-	return 0;
-}
-
 int symbol_builder_begin_function(
 	struct symbol_builder *builder, uint32_t name, uint32_t *ret_frame)
 {
 	const struct pilotlight_symbol_frame frame = { .name = name };
 	int r;
 
-	assert(builder->root == 0);
-	r = add_frame(builder, &frame, &builder->root);
+	assert(builder->root == 0 && name < builder->names.strings.count);
+	r = symbol_frames_add(&builder->frames, &frame, &builder->root);
 	if (r == 0)
 		*ret_frame = builder->root;
 	return r;
@@ -136,7 +117,7 @@ int symbol_builder_begin_function(
 
 static bool is_of_function(const struct symbol_builder *builder, uint32_t frame)
 {
-	return builder->root != 0 && frame >= builder->root && frame < builder->frames.count;
+	return builder->root != 0 && frame >= builder->root && frame < builder->frames.frames.count;
 }
 
 int symbol_builder_add_inlined(struct symbol_builder *builder, uint32_t parent, uint32_t name,
@@ -149,8 +130,8 @@ int symbol_builder_add_inlined(struct symbol_builder *builder, uint32_t parent, 
 		.call_high = (uint32_t)(call >> 32),
 	};
 
-	assert(is_of_function(builder, parent));
-	return add_frame(builder, &frame, ret_frame);
+	assert(is_of_function(builder, parent) && name < builder->names.strings.count);
+	return symbol_frames_add(&builder->frames, &frame, ret_frame);
 }
 
 int symbol_builder_add_range(
@@ -181,7 +162,7 @@ int symbol_builder_end_function(struct symbol_builder *builder)
 	r = function_flattener_flush(&builder->flattener, root, &builder->functions);
 	/* Linkers discard functions by the thousand, but keep their debug information. */
 	if (r == 0 && builder->functions.spans.count == spans)
-		builder->frames.count = root;
+		builder->frames.frames.count = root;
 	return r;
 }
 
@@ -268,21 +249,21 @@ static int finished_init(struct finished *finished, struct scratch *scratch)
 
 static int finish_functions(struct symbol_builder *builder, struct finished *finished)
 {
-	_cleanup_(frame_copies_done) struct frame_copies copies = { 0 };
 	int r = code_spans_sort(&builder->functions);
 
 	if (r == 0)
-		r = frame_copies_init(&copies, builder->scratch, &builder->frames);
+		r = symbol_frames_begin_symbols(&builder->frames, builder->scratch);
 	if (r == 0)
-		r = symbol_layer_fold(
-			&builder->symbols, &builder->functions, &copies, &finished->boundaries);
+		r = symbol_layer_fold(&builder->symbols, &builder->functions, &builder->frames,
+			&finished->boundaries);
 	if (r == 0)
-		r = frame_selection_run(builder->scratch, &builder->frames, &finished->boundaries);
+		r = symbol_frames_remove_unused(
+			&builder->frames, builder->scratch, &finished->boundaries);
 	if (r == 0)
 		r = bucket_index_build(&finished->boundaries, builder->segments.span,
 			&finished->boundary_index, &finished->boundary_shift);
 	if (r == 0)
-		add_up(&builder->names_failed, copies.refused);
+		add_up(&builder->names_failed, builder->frames.refused);
 	return r;
 }
 
@@ -325,7 +306,7 @@ static void add_sections(struct symbol_file_writer *writer, const struct symbol_
 		builder->segments.count, sizeof(builder->segments.segments[0]));
 	add_array(writer, PILOTLIGHT_SYMBOL_BOUNDARIES, &finished->boundaries);
 	add_array(writer, PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, &finished->boundary_index);
-	add_array(writer, PILOTLIGHT_SYMBOL_FRAMES, &builder->frames);
+	add_array(writer, PILOTLIGHT_SYMBOL_FRAMES, &builder->frames.frames);
 	add_array(writer, PILOTLIGHT_SYMBOL_ROWS, &finished->rows);
 	add_array(writer, PILOTLIGHT_SYMBOL_ROW_INDEX, &finished->row_index);
 	add_array(writer, PILOTLIGHT_SYMBOL_FILES, &builder->names.files);

@@ -47,7 +47,7 @@ struct fold {
 	const struct layer_symbol *symbols;
 	size_t symbol_count;
 	size_t next; /* the first symbol that ends after the position */
-	struct frame_copies *copies;
+	struct symbol_frames *frames;
 	struct scratch_array *boundaries;
 	uint32_t done;	/* all code before it has its boundaries */
 	uint32_t frame; /* of the last boundary */
@@ -73,9 +73,9 @@ static int choose_frame(struct fold *fold, const struct layer_symbol *symbol, ui
 	uint32_t root, uint32_t *ret_frame)
 {
 	if (frame == 0)
-		return frame_copies_add(fold->copies, symbol->name, ret_frame);
+		return symbol_frames_find_symbol(fold->frames, symbol->name, ret_frame);
 	if (!symbol->is_guess)
-		return frame_copies_rename(fold->copies, frame, root, symbol->name, ret_frame);
+		return symbol_frames_rename(fold->frames, frame, root, symbol->name, ret_frame);
 	*ret_frame = frame;
 	return 0;
 }
@@ -121,12 +121,12 @@ static int cover_function(void *context, uint32_t start, uint32_t end, const str
 }
 
 int symbol_layer_fold(const struct symbol_layer *layer, struct code_spans *functions,
-	struct frame_copies *copies, struct scratch_array *boundaries)
+	struct symbol_frames *frames, struct scratch_array *boundaries)
 {
 	struct fold fold = {
 		.symbols = layer->symbols.items,
 		.symbol_count = layer->symbols.count,
-		.copies = copies,
+		.frames = frames,
 		.boundaries = boundaries,
 	};
 	int r = code_spans_each(functions, cover_function, &fold);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "extract/code_spans.h"
-#include "extract/frame_copies.h"
+#include "extract/symbol_frames.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ int symbol_layer_add(
 /*
  * Makes the contents of BOUNDARIES; called once, after the last symbol. `functions` are sorted,
  * have their outermost frames as owners, and are empty afterwards. `boundaries` is an empty array
- * of struct pilotlight_symbol_boundary. Errors of `copies` and the scratch.
+ * of struct pilotlight_symbol_boundary. Errors of `frames` and the scratch.
  */
 int symbol_layer_fold(const struct symbol_layer *layer, struct code_spans *functions,
-	struct frame_copies *copies, struct scratch_array *boundaries);
+	struct symbol_frames *frames, struct scratch_array *boundaries);

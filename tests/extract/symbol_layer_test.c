@@ -15,17 +15,16 @@ enum { FUNCTION = 10, CALL = 20, SYMBOL = 30, OTHER = 40 };
 
 struct fixture {
 	struct scratch_fixture scratch;
-	struct scratch_array frames, boundaries;
+	struct symbol_frames frames;
+	struct scratch_array boundaries;
 	struct code_spans functions;
-	struct frame_copies copies;
 	struct symbol_layer layer;
 };
 
 static int init_arrays(struct fixture *fixture)
 {
 	struct scratch *scratch = &fixture->scratch.scratch;
-	int r = scratch_array_init(
-		&fixture->frames, scratch, sizeof(struct pilotlight_symbol_frame), UINT32_MAX);
+	int r = symbol_frames_init(&fixture->frames, scratch);
 
 	if (r == 0)
 		r = scratch_array_init(&fixture->boundaries, scratch,
@@ -35,34 +34,32 @@ static int init_arrays(struct fixture *fixture)
 			&fixture->functions, scratch, sizeof(struct pilotlight_symbol_boundary));
 	if (r == 0)
 		r = symbol_layer_init(&fixture->layer, scratch);
-	if (r == 0)
-		r = scratch_array_reserve(&fixture->frames, 3);
 	return r;
 }
 
 static int set_up(void **state)
 {
+	const struct pilotlight_symbol_frame function = { .name = FUNCTION };
+	const struct pilotlight_symbol_frame call = { .parent = 1, .name = CALL };
 	static struct fixture fixture;
-	struct pilotlight_symbol_frame *frames;
+	uint32_t id;
 
 	*state = &fixture;
 	if (!scratch_fixture_init(&fixture.scratch, 1 << 24) || init_arrays(&fixture) < 0)
 		return -1;
-	frames = fixture.frames.items;
-	frames[1].name = FUNCTION;
-	frames[2] = (struct pilotlight_symbol_frame){ .parent = 1, .name = CALL };
-	fixture.frames.count = 3;
-	return frame_copies_init(&fixture.copies, &fixture.scratch.scratch, &fixture.frames);
+	if (symbol_frames_add(&fixture.frames, &function, &id) < 0 ||
+		symbol_frames_add(&fixture.frames, &call, &id) < 0)
+		return -1;
+	return symbol_frames_begin_symbols(&fixture.frames, &fixture.scratch.scratch);
 }
 
 static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	scratch_array_done(&fixture->frames);
+	symbol_frames_done(&fixture->frames);
 	scratch_array_done(&fixture->boundaries);
 	code_spans_done(&fixture->functions);
-	frame_copies_done(&fixture->copies);
 	symbol_layer_done(&fixture->layer);
 	scratch_fixture_done(&fixture->scratch);
 	return 0;
@@ -98,10 +95,10 @@ static void assert_folds_to(struct fixture *fixture, const struct wanted *wanted
 	const struct pilotlight_symbol_frame *frames;
 
 	assert_int_equal(code_spans_sort(&fixture->functions), 0);
-	assert_int_equal(symbol_layer_fold(&fixture->layer, &fixture->functions, &fixture->copies,
+	assert_int_equal(symbol_layer_fold(&fixture->layer, &fixture->functions, &fixture->frames,
 				 &fixture->boundaries),
 		0);
-	frames = fixture->frames.items;
+	frames = fixture->frames.frames.items;
 	boundaries = fixture->boundaries.items;
 	assert_int_equal(fixture->boundaries.count, count);
 	for (size_t i = 0; i < count; i++) {
@@ -143,7 +140,7 @@ static void a_symbol_with_a_size_renames_a_function(void **state)
 	add(fixture, 25, 28, FUNCTION, false);
 	add(fixture, 28, 60, OTHER, false);
 	assert_folds_to(fixture, wanted, ARRAY_SIZE(wanted));
-	assert_int_equal(fixture->copies.refused, 0);
+	assert_int_equal(fixture->frames.refused, 0);
 }
 
 static void of_symbols_that_overlap_the_first_has_the_code(void **state)
@@ -183,7 +180,7 @@ static void a_full_scratch_is_an_error(void **state)
 
 	add(fixture, 1, 2, SYMBOL, false);
 	fixture->scratch.scratch.limit_bytes = fixture->scratch.scratch.used_bytes;
-	assert_int_equal(symbol_layer_fold(&fixture->layer, &fixture->functions, &fixture->copies,
+	assert_int_equal(symbol_layer_fold(&fixture->layer, &fixture->functions, &fixture->frames,
 				 &fixture->boundaries),
 		-EFBIG);
 	for (uint32_t i = 2; r == 0 && i < 100000; i++)
