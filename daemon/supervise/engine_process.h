@@ -18,8 +18,6 @@ struct engine_process_options {
 	char *const *environment;
 	const int *listen_fds; /* borrowed */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
-	uid_t user;
-	gid_t group;
 };
 
 struct engine_process {
@@ -36,7 +34,13 @@ struct engine_process_end {
 	uint64_t lived_ns;
 };
 
-/* Returns 0 or -errno. */
+/*
+ * Starts an engine as the caller's user, without privileges from its first instruction on
+ * (sandbox_drop_privileges_to()). It has its own session, so a terminal's signals do not reach it,
+ * default signal dispositions and an empty signal mask. It shares our standard output and error,
+ * and inherits only its sockets. The caller must have one thread. Returns 0 or -errno, also if
+ * exec() failed.
+ */
 int engine_process_start(
 	const struct engine_process_options *options, struct engine_process **ret_engine);
 

@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -53,25 +52,6 @@ static int copy_environment(char ***ret_environment)
 	return 0;
 }
 
-static int find_user(const char *name, struct engine_process_options *options, struct fault *fault)
-{
-	struct passwd *user;
-
-	options->user = geteuid();
-	options->group = getegid();
-	if (!name || options->user != 0)
-		return 0;
-	errno = 0;
-	user = getpwnam(name);
-	if (!user)
-		return fault_set(fault, errno ? -errno : -ENOENT,
-			"there is no user '%s' to run as: %s; systemd-sysusers(8) makes it", name,
-			errno ? strerror(errno) : "not found");
-	options->user = user->pw_uid;
-	options->group = user->pw_gid;
-	return 0;
-}
-
 static void supervisor_done(struct supervisor *supervisor)
 {
 	engine_process_free(TAKE_PTR(supervisor->engine));
@@ -96,9 +76,7 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 		.listen_count = options->listen_count,
 	};
 	engine_watch_init(&supervisor->watch, service_manager_watchdog_ns());
-	r = find_user(options->user, &supervisor->engine_options, fault);
-	if (r == 0)
-		r = copy_environment(&supervisor->environment);
+	r = copy_environment(&supervisor->environment);
 	if (r == 0)
 		r = engine_servers_init(&supervisor->servers);
 	if (r < 0)

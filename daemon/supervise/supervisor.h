@@ -32,7 +32,6 @@ struct supervisor_options {
 	const char *program;   /* NULL: /proc/self/exe; another one in tests */
 	const int *listen_fds; /* borrowed; handed to every engine */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
-	const char *user;      /* the engine's, if we are root; NULL: the same user as ours */
 };
 
 /*
@@ -43,7 +42,7 @@ struct supervisor_options {
  * are blocked meanwhile and read from a signalfd. No other thread may run, and no other code may
  * wait for every child (waitpid(-1)).
  *
- * The engine: it starts in its own session, as `user`, and can never gain a capability
+ * The engine: it starts in its own session, as our user, and can never gain a capability
  * (sandbox_drop_privileges_to()). It must repeat that call, since exec() lets other processes of
  * its user inspect it again. Then it calls sandbox_die_with_parent() with ENGINE_NOTICE_FD. Its
  * standard input is /dev/null; its output and error are ours. Its listening sockets start at

@@ -5,7 +5,6 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/supervise/engine_roles.h"
 
-#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,14 +51,13 @@ static int open_manager(void)
 	return fd;
 }
 
-static int run(const char *roles, const int *listen_fd, const char *user)
+static int run(const char *roles, const int *listen_fd)
 {
 	char *const arguments[] = { "pilotlight", "engine", (char *)roles, NULL };
 	const struct supervisor_options options = {
 		.engine_arguments = arguments,
 		.listen_fds = listen_fd,
 		.listen_count = 1,
-		.user = user,
 	};
 	struct fault fault = { 0 };
 	int r = supervisor_run(&options, &fault);
@@ -81,8 +79,8 @@ static void open_runs(struct service *service)
 	assert_int_equal(setenv("ENGINE_RUNS", service->runs, 1), 0);
 }
 
-static void start_as(
-	struct service *service, const char *roles, const char *user, const char *watchdog_usec)
+static void start_with_watchdog(
+	struct service *service, const char *roles, const char *watchdog_usec)
 {
 	service->notify_fd = open_manager();
 	open_runs(service);
@@ -96,12 +94,12 @@ static void start_as(
 	service->pid = fork();
 	assert_true(service->pid >= 0);
 	if (service->pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0)
-		_exit(-run(roles, &service->reports[1], user));
+		_exit(-run(roles, &service->reports[1]));
 }
 
 static void start(struct service *service, const char *roles)
 {
-	start_as(service, roles, NULL, NULL);
+	start_with_watchdog(service, roles, NULL);
 }
 
 /* The supervisor's errno, 0 where it is content. */
@@ -173,6 +171,7 @@ static void an_engine_inherits_only_what_it_needs(void **state)
 	assert_int_equal(report.run, 1);
 	assert_int_equal(report.session, report.pid);
 	assert_int_equal(report.user, getuid());
+	assert_int_equal(report.group, getgid());
 	assert_int_equal(report.open, 0x7f);
 	assert_int_equal(report.blocked, 0);
 	assert_int_equal(report.ignored, 0);
@@ -180,28 +179,6 @@ static void an_engine_inherits_only_what_it_needs(void **state)
 	assert_false(report.has_own_variables);
 	expect(&service, "READY=1");
 	stop(&service);
-}
-
-static void an_engine_has_its_own_user(void **state)
-{
-	const struct passwd *nobody = getpwnam("nobody");
-	struct engine_report report;
-	struct service service;
-
-	(void)state;
-	if (geteuid() != 0 || !nobody) {
-		print_message("skipped: only root can be another user\n");
-		skip();
-	}
-	start_as(&service, "sound", "nobody", NULL);
-	report = next_engine(&service);
-	assert_int_equal(report.user, nobody->pw_uid);
-	assert_int_equal(report.group, nobody->pw_gid);
-	assert_int_equal(report.capabilities, 0);
-	expect(&service, "READY=1");
-	stop(&service);
-	start_as(&service, "sound", "nobody-of-that-name", NULL);
-	assert_int_equal(wait_for_end(&service), ENOENT);
 }
 
 static void the_engines_status_is_forwarded(void **state)
@@ -370,7 +347,7 @@ static void an_engine_without_progress_is_killed(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		/* Long enough for an engine to begin on a machine that is busy. */
-		start_as(&service, roles[i], NULL, "4000000");
+		start_with_watchdog(&service, roles[i], "4000000");
 		expect(&service, "READY=1");
 		expect(&service, ends[i]);
 		expect(&service, "READY=1");
@@ -471,7 +448,7 @@ static void failing_allocations_are_reported(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = run("exit 1", &reports[1], NULL);
+		r = run("exit 1", &reports[1]);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
@@ -487,7 +464,6 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_engine_inherits_only_what_it_needs),
-		cmocka_unit_test(an_engine_has_its_own_user),
 		cmocka_unit_test(the_engines_status_is_forwarded),
 		cmocka_unit_test(the_servers_answer),
 		cmocka_unit_test(a_reload_is_passed_on),
