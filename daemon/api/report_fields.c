@@ -221,69 +221,73 @@ uint64_t report_field_get(const struct report_field *field, const struct report 
 	return wide;
 }
 
-const char *report_drop_name(enum pilotlight_drop reason, char name[REPORT_NAME_BYTES])
-{
-	const char *text = accounts_drop_name(reason);
-	size_t i;
+static const char *const path_names[] = {
+	[PILOTLIGHT_PATH_MAP] = "map",
+	[PILOTLIGHT_PATH_RING] = "ring",
+};
+_Static_assert(ARRAY_SIZE(path_names) == PILOTLIGHT_PATH_COUNT, "each has a name");
 
-	for (i = 0; text[i] && i + 1 < REPORT_NAME_BYTES; i++)
-		name[i] = text[i] == ' ' ? '_' : (char)tolower((unsigned char)text[i]);
-	name[i] = '\0';
+static const char *const event_names[] = {
+	[PILOTLIGHT_EVENT_BUILD_ID_CALL] = "build_id_call",
+	[PILOTLIGHT_EVENT_BUILD_ID_COLLISION] = "build_id_collision",
+	[PILOTLIGHT_EVENT_STACK_COLLISION] = "stack_collision",
+	[PILOTLIGHT_EVENT_STACKMAP_FULL] = "stackmap_full",
+	[PILOTLIGHT_EVENT_COUNTS_FULL] = "counts_full",
+	[PILOTLIGHT_EVENT_STACK_ERROR] = "stack_error",
+	[PILOTLIGHT_EVENT_TIMED] = "timed",
+	[PILOTLIGHT_EVENT_WALK_UNSENT] = "walk_unsent",
+};
+_Static_assert(ARRAY_SIZE(event_names) == PILOTLIGHT_EVENT_COUNT, "each has a name");
+
+static const char *const walker_names[] = {
+	[PILOTLIGHT_WALKER_KERNEL] = "kernel",
+	[PILOTLIGHT_WALKER_TABLES] = "tables",
+};
+_Static_assert(ARRAY_SIZE(walker_names) == PILOTLIGHT_WALKERS, "each has a name");
+
+static const char *const walk_end_names[] = {
+	[PILOTLIGHT_WALK_ROOT] = "root",
+	[PILOTLIGHT_WALK_NO_TABLE] = "no_table",
+	[PILOTLIGHT_WALK_NO_FUNCTION] = "no_function",
+	[PILOTLIGHT_WALK_UNREADABLE] = "unreadable",
+	[PILOTLIGHT_WALK_UNSUPPORTED] = "unsupported",
+	[PILOTLIGHT_WALK_NO_CODE] = "no_code",
+	[PILOTLIGHT_WALK_LOOPED] = "looped",
+	[PILOTLIGHT_WALK_DEEP] = "deep",
+};
+_Static_assert(ARRAY_SIZE(walk_end_names) == PILOTLIGHT_WALK_ENDS, "each has a name");
+
+const struct report_counters report_counters[REPORT_COUNTERS] = {
+	{ "stored", "samples_stored_total", "path",
+		"Samples stored in profiles, including windows that could not be written.",
+		offsetof(struct accounts, stored), PILOTLIGHT_PATH_COUNT, path_names },
+	{ "dropped", "samples_dropped_total", "reason",
+		"Samples dropped, by reason; idle and filtered samples are not losses.",
+		offsetof(struct accounts, dropped), PILOTLIGHT_DROP_COUNT, NULL },
+	{ "events", "sample_events_total", "event",
+		"Events that degraded a sample without losing it.",
+		offsetof(struct accounts, events), PILOTLIGHT_EVENT_COUNT, event_names },
+	{ "walked", "samples_walked_total", "walker", "Samples with a user stack, by unwinder.",
+		offsetof(struct accounts, walked), PILOTLIGHT_WALKERS, walker_names },
+	{ "walk_ends", "table_walks_total", "end",
+		"Unwinds by unwind tables, by reason of their end.",
+		offsetof(struct accounts, ends), PILOTLIGHT_WALK_ENDS, walk_end_names },
+};
+
+uint64_t report_counter_get(
+	const struct report_counters *counters, const struct accounts *accounts, size_t i)
+{
+	return ((const uint64_t *)((const char *)accounts + counters->offset))[i];
+}
+
+const char *report_counter_name(
+	const struct report_counters *counters, size_t i, char name[REPORT_NAME_BYTES])
+{
+	const char *text = counters->names ? counters->names[i] : accounts_drop_name(i);
+	size_t size;
+
+	for (size = 0; text[size] && size + 1 < REPORT_NAME_BYTES; size++)
+		name[size] = text[size] == ' ' ? '_' : (char)tolower((unsigned char)text[size]);
+	name[size] = '\0';
 	return name;
-}
-
-const char *report_path_name(enum pilotlight_path path)
-{
-	static const char *const names[] = {
-		[PILOTLIGHT_PATH_MAP] = "map",
-		[PILOTLIGHT_PATH_RING] = "ring",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == PILOTLIGHT_PATH_COUNT, "each has a name");
-	return names[path];
-}
-
-const char *report_event_name(enum pilotlight_event event)
-{
-	static const char *const names[] = {
-		[PILOTLIGHT_EVENT_BUILD_ID_CALL] = "build_id_call",
-		[PILOTLIGHT_EVENT_BUILD_ID_COLLISION] = "build_id_collision",
-		[PILOTLIGHT_EVENT_STACK_COLLISION] = "stack_collision",
-		[PILOTLIGHT_EVENT_STACKMAP_FULL] = "stackmap_full",
-		[PILOTLIGHT_EVENT_COUNTS_FULL] = "counts_full",
-		[PILOTLIGHT_EVENT_STACK_ERROR] = "stack_error",
-		[PILOTLIGHT_EVENT_TIMED] = "timed",
-		[PILOTLIGHT_EVENT_WALK_UNSENT] = "walk_unsent",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == PILOTLIGHT_EVENT_COUNT, "each has a name");
-	return names[event];
-}
-
-const char *report_walker_name(enum pilotlight_walker walker)
-{
-	static const char *const names[] = {
-		[PILOTLIGHT_WALKER_KERNEL] = "kernel",
-		[PILOTLIGHT_WALKER_TABLES] = "tables",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == PILOTLIGHT_WALKERS, "each has a name");
-	return names[walker];
-}
-
-const char *report_walk_end_name(enum pilotlight_walk_end end)
-{
-	static const char *const names[] = {
-		[PILOTLIGHT_WALK_ROOT] = "root",
-		[PILOTLIGHT_WALK_NO_TABLE] = "no_table",
-		[PILOTLIGHT_WALK_NO_FUNCTION] = "no_function",
-		[PILOTLIGHT_WALK_UNREADABLE] = "unreadable",
-		[PILOTLIGHT_WALK_UNSUPPORTED] = "unsupported",
-		[PILOTLIGHT_WALK_NO_CODE] = "no_code",
-		[PILOTLIGHT_WALK_LOOPED] = "looped",
-		[PILOTLIGHT_WALK_DEEP] = "deep",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == PILOTLIGHT_WALK_ENDS, "each has a name");
-	return names[end];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The plain numbers of a report, in one table with their JSON and Prometheus names, so that both
- * formats report all of them. Code elsewhere writes fields with labels, texts or lists.
+ * formats report all of them; and the labelled counters. Code elsewhere writes texts and lists.
  */
 #pragma once
 
@@ -33,10 +33,20 @@ extern const size_t report_field_count;
 /* Returns the field's value. Rounds REPORT_PPM_DOUBLE; 0 if it is negative or not finite. */
 uint64_t report_field_get(const struct report_field *field, const struct report *report);
 
-/* Enumeration names in snake_case, for JSON keys and metric labels. */
-enum { REPORT_NAME_BYTES = 32 };
-const char *report_drop_name(enum pilotlight_drop reason, char name[REPORT_NAME_BYTES]);
-const char *report_path_name(enum pilotlight_path path);
-const char *report_event_name(enum pilotlight_event event);
-const char *report_walker_name(enum pilotlight_walker walker);
-const char *report_walk_end_name(enum pilotlight_walk_end end);
+/* An array of counters in struct accounts: an object in JSON, a metric with a label. */
+struct report_counters {
+	const char *key;    /* in JSON */
+	const char *metric; /* without "pilotlight_" */
+	const char *label, *help;
+	size_t offset, count;
+	const char *const *names; /* NULL: accounts_drop_name() */
+};
+
+enum { REPORT_COUNTERS = 5, REPORT_NAME_BYTES = 32 };
+extern const struct report_counters report_counters[REPORT_COUNTERS];
+
+uint64_t report_counter_get(
+	const struct report_counters *counters, const struct accounts *accounts, size_t i);
+/* Writes the name of one counter, in snake_case, into `name`, and returns it. */
+const char *report_counter_name(
+	const struct report_counters *counters, size_t i, char name[REPORT_NAME_BYTES]);

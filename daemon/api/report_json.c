@@ -110,25 +110,6 @@ static void write_groups(struct json *json, const struct report *report)
 		json_end_object(json);
 }
 
-static void write_walks(struct json *json, const struct accounts *accounts)
-{
-	json_key(json, "events");
-	json_begin_object(json);
-	for (enum pilotlight_event i = 0; i < PILOTLIGHT_EVENT_COUNT; i++)
-		write_number(json, report_event_name(i), accounts->events[i]);
-	json_end_object(json);
-	json_key(json, "walked");
-	json_begin_object(json);
-	for (enum pilotlight_walker i = 0; i < PILOTLIGHT_WALKERS; i++)
-		write_number(json, report_walker_name(i), accounts->walked[i]);
-	json_end_object(json);
-	json_key(json, "walk_ends");
-	json_begin_object(json);
-	for (enum pilotlight_walk_end i = 0; i < PILOTLIGHT_WALK_ENDS; i++)
-		write_number(json, report_walk_end_name(i), accounts->ends[i]);
-	json_end_object(json);
-}
-
 static void write_accounts(struct json *json, const char *key, const struct accounts *accounts)
 {
 	char name[REPORT_NAME_BYTES];
@@ -137,17 +118,16 @@ static void write_accounts(struct json *json, const char *key, const struct acco
 	json_begin_object(json);
 	write_number(json, "fired", accounts->fired);
 	write_number(json, "lost", accounts_lost(accounts));
-	json_key(json, "stored");
-	json_begin_object(json);
-	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
-		write_number(json, report_path_name(i), accounts->stored[i]);
-	json_end_object(json);
-	json_key(json, "dropped");
-	json_begin_object(json);
-	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
-		write_number(json, report_drop_name(i, name), accounts->dropped[i]);
-	json_end_object(json);
-	write_walks(json, accounts);
+	for (size_t i = 0; i < REPORT_COUNTERS; i++) {
+		const struct report_counters *counters = &report_counters[i];
+
+		json_key(json, counters->key);
+		json_begin_object(json);
+		for (size_t n = 0; n < counters->count; n++)
+			write_number(json, report_counter_name(counters, n, name),
+				report_counter_get(counters, accounts, n));
+		json_end_object(json);
+	}
 	json_end_object(json);
 }
 

@@ -86,53 +86,30 @@ static void write_build(struct output *output, const struct service_status *serv
 	output_string(output, "\"} 1\n");
 }
 
-static void write_labelled(struct output *output, const char *name, const char *label,
-	const char *value, uint64_t count)
+static void write_counter(struct output *output, const char *name, const char *help, uint64_t value)
 {
-	output_printf(output, "pilotlight_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, count);
+	write_head(output, name, "counter", help);
+	output_printf(output, "pilotlight_%s %" PRIu64 "\n", name, value);
 }
 
-static void write_samples(struct output *output, const struct accounts *accounts)
+static void write_accounts(struct output *output, const struct accounts *accounts)
 {
-	write_head(output, "samples_fired_total", "counter",
-		"Samples taken; each is either stored or dropped.");
-	output_printf(output, "pilotlight_samples_fired_total %" PRIu64 "\n", accounts->fired);
-	write_head(output, "samples_stored_total", "counter",
-		"Samples stored in profiles, including windows that could not be written.");
-	for (enum pilotlight_path i = 0; i < PILOTLIGHT_PATH_COUNT; i++)
-		write_labelled(output, "samples_stored_total", "path", report_path_name(i),
-			accounts->stored[i]);
-	write_head(output, "samples_dropped_total", "counter",
-		"Samples dropped, by reason; idle and filtered samples are not losses.");
-	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++) {
-		char name[REPORT_NAME_BYTES];
+	char name[REPORT_NAME_BYTES];
 
-		write_labelled(output, "samples_dropped_total", "reason", report_drop_name(i, name),
-			accounts->dropped[i]);
+	write_counter(output, "samples_fired_total",
+		"Samples taken; each is either stored or dropped.", accounts->fired);
+	write_counter(output, "samples_lost_total",
+		"Samples lost: dropped, except idle and filtered ones.", accounts_lost(accounts));
+	for (size_t i = 0; i < REPORT_COUNTERS; i++) {
+		const struct report_counters *counters = &report_counters[i];
+
+		write_head(output, counters->metric, "counter", counters->help);
+		for (size_t n = 0; n < counters->count; n++)
+			output_printf(output, "pilotlight_%s{%s=\"%s\"} %" PRIu64 "\n",
+				counters->metric, counters->label,
+				report_counter_name(counters, n, name),
+				report_counter_get(counters, accounts, n));
 	}
-	write_head(output, "samples_lost_total", "counter",
-		"Samples lost: dropped, except idle and filtered ones.");
-	output_printf(
-		output, "pilotlight_samples_lost_total %" PRIu64 "\n", accounts_lost(accounts));
-}
-
-static void write_walks(struct output *output, const struct accounts *accounts)
-{
-	write_head(output, "sample_events_total", "counter",
-		"Events that degraded a sample without losing it.");
-	for (enum pilotlight_event i = 0; i < PILOTLIGHT_EVENT_COUNT; i++)
-		write_labelled(output, "sample_events_total", "event", report_event_name(i),
-			accounts->events[i]);
-	write_head(output, "samples_walked_total", "counter",
-		"Samples with a user stack, by unwinder.");
-	for (enum pilotlight_walker i = 0; i < PILOTLIGHT_WALKERS; i++)
-		write_labelled(output, "samples_walked_total", "walker", report_walker_name(i),
-			accounts->walked[i]);
-	write_head(output, "table_walks_total", "counter",
-		"Unwinds by unwind tables, by reason of their end.");
-	for (enum pilotlight_walk_end i = 0; i < PILOTLIGHT_WALK_ENDS; i++)
-		write_labelled(output, "table_walks_total", "end", report_walk_end_name(i),
-			accounts->ends[i]);
 }
 
 static void write_responses(struct output *output, const struct http_counters *http)
@@ -149,12 +126,10 @@ void report_write_metrics(const struct report *report, struct output *output)
 	write_build(output, &report->service);
 	for (size_t i = 0; i < report_field_count; i++)
 		write_field(output, &report_fields[i], report);
-	write_samples(output, &report->service.accounts);
-	write_head(output, "samples_lost_with_engines_total", "counter",
+	write_accounts(output, &report->service.accounts);
+	write_counter(output, "samples_lost_with_engines_total",
 		"Samples lost with windows that were open, or not confirmed as written, when an "
-		"engine was killed.");
-	output_printf(output, "pilotlight_samples_lost_with_engines_total %" PRIu64 "\n",
+		"engine was killed.",
 		report->service.lost_by_engines);
-	write_walks(output, &report->service.accounts);
 	write_responses(output, &report->http);
 }
