@@ -66,6 +66,9 @@ struct query_options {
 /* Takes the contents of `parameters`. Always answers the request, now or later. */
 void query_add(struct api *api, struct http_request *request, const struct query_options *options,
 	struct parameter_list *parameters);
+/* Counts and logs a refusal, answers with it, and frees the request's query if there is one. */
+void query_refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
+	const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* The route's `gone` callback. */
 void query_abandon(void *api, struct http_request *request);
 /* Advances every query that can advance. */

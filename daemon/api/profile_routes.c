@@ -4,66 +4,41 @@
 #include "base/time_text.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
 	SECONDS_DEFAULT = 30, /* as Go's net/http/pprof has it */
 	SECONDS_MAX = 600,
-	TEXT_BYTES = 512,
 };
 
 static const uint64_t DAY_NS = 86400ULL * NSEC_PER_SEC;
 
-static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
-	const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static void refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
-	const char *format, ...)
-{
-	char text[TEXT_BYTES];
-	struct http_peer peer;
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	http_request_peer(request, &peer);
-	if (status < 500)
-		api->queries.refused++;
-	else
-		api->queries.failed++;
-	query_log_refusal(&api->log, path, &peer, status, NULL);
-	http_answer_text(request, status, "%s", text);
-}
-
 /* Returns whether the parameters are valid. If not, it has answered the request. */
-static bool take_parameters(struct api *api, struct http_request *request, const char *path,
+static bool read_parameters(struct api *api, struct http_request *request, const char *path,
 	enum parameter_route route, struct parameter_list *list)
 {
 	const char *unknown;
 	int r;
 
 	if (!*api->options.history) {
-		refuse(api, request, path, 404,
+		query_refuse(api, request, path, 404,
 			"No history: this service does not keep one. Set Enabled=yes in [History] "
 			"of pilotlight.conf, or use 'pilotlight record'.");
 		return false;
 	}
 	r = parameter_list_take(list, route, request, &unknown);
 	if (r == -EINVAL)
-		refuse(api, request, path, 400,
+		query_refuse(api, request, path, 400,
 			"Unknown parameter '%.100s' of '%s'. See pilotlightd(8) for the "
 			"parameters.",
 			unknown, path);
 	else if (r == -E2BIG)
-		refuse(api, request, path, 400,
+		query_refuse(api, request, path, 400,
 			"Query too long: its parameters have more than %d bytes. Select less at a "
 			"time.",
 			ANSWER_PARAMETERS_BYTES);
 	else if (r < 0)
-		refuse(api, request, path, 503, "Out of memory. Try again later.");
+		query_refuse(api, request, path, 503, "Out of memory. Try again later.");
 	return r == 0;
 }
 
@@ -85,7 +60,7 @@ static void add_history_query(struct api *api, struct http_request *request,
 {
 	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
 
-	if (take_parameters(api, request, options->path, route, &parameters))
+	if (read_parameters(api, request, options->path, route, &parameters))
 		query_add(api, request, options, &parameters);
 }
 
@@ -144,18 +119,18 @@ void route_new_profile(void *context, struct http_request *request)
 	unsigned seconds;
 
 	if (!parse_seconds(http_request_parameter(request, "seconds"), &seconds)) {
-		refuse(api, request, options.path, 400,
+		query_refuse(api, request, options.path, 400,
 			"Invalid value of 'seconds'. Use a whole number from 1 to %d.",
 			SECONDS_MAX);
 		return;
 	}
 	options.duration_ns = (uint64_t)seconds * NSEC_PER_SEC;
-	if (!take_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
+	if (!read_parameters(api, request, options.path, PARAMETERS_NEW_PROFILE, &parameters))
 		return;
 	/* Collectors store a series for each set of labels, so the default has only services. */
 	if (!http_request_parameter(request, "labels") &&
 		parameter_list_add(&parameters, "labels", "service") < 0)
-		refuse(api, request, options.path, 503, "Out of memory. Try again later.");
+		query_refuse(api, request, options.path, 503, "Out of memory. Try again later.");
 	else
 		query_add(api, request, &options, &parameters);
 }

@@ -15,16 +15,6 @@ enum { LINES_A_PERIOD = 10 };
 
 #define PERIOD_NS (60ULL * NSEC_PER_SEC)
 
-const char *peer_text(const struct http_peer *peer, char text[PEER_TEXT_BYTES])
-{
-	if (peer->is_local)
-		(void)snprintf(text, PEER_TEXT_BYTES, "user %u, pid %d", (unsigned)peer->uid,
-			(int)peer->pid);
-	else
-		(void)snprintf(text, PEER_TEXT_BYTES, "%s", peer->address);
-	return text;
-}
-
 /* Returns NULL if the quota is used up, else the end of the line to log. */
 static const char *use_quota(struct query_log_quota *quota)
 {
@@ -41,7 +31,7 @@ static const char *use_quota(struct query_log_quota *quota)
 void query_log_answer(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, uint64_t bytes)
 {
-	char peer_name[PEER_TEXT_BYTES], uid[16], pid[16], status_text[16], bytes_text[24];
+	char peer_name[HTTP_PEER_TEXT_BYTES], uid[16], pid[16], status_text[16], bytes_text[24];
 	const char *more = use_quota(&log->answers);
 	const struct log_field fields[] = {
 		{ "PATH", path },
@@ -66,18 +56,18 @@ void query_log_answer(struct query_log *log, const char *path, const struct http
 	(void)snprintf(status_text, sizeof(status_text), "%u", status);
 	(void)snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, bytes);
 	log_event(&event, "'%s' answered to %s with status %u, %" PRIu64 " bytes%s", path,
-		peer_text(peer, peer_name), status, bytes, more);
+		http_peer_text(peer, peer_name), status, bytes, more);
 }
 
 void query_log_refusal(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, const char *reason)
 {
-	char clean[UTF8_CLEAN_BYTES], peer_name[PEER_TEXT_BYTES];
+	char clean[UTF8_CLEAN_BYTES], peer_name[HTTP_PEER_TEXT_BYTES];
 	const char *more = use_quota(&log->refusals);
 
 	if (!more)
 		return;
-	(void)utf8_clean(clean, reason ? reason : "", reason ? strlen(reason) : 0);
-	log_info("'%s' refused to %s with status %u%s%s%s", path, peer_text(peer, peer_name),
-		status, reason ? ": " : "", clean, more);
+	(void)utf8_clean(clean, reason, strlen(reason));
+	log_info("'%s' refused to %s with status %u: %s%s", path, http_peer_text(peer, peer_name),
+		status, clean, more);
 }

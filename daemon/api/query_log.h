@@ -18,10 +18,6 @@ struct query_log {
 
 void query_log_answer(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, uint64_t bytes);
-/* `reason` may hold any bytes; NULL: none. */
+/* `reason` may hold any bytes. */
 void query_log_refusal(struct query_log *log, const char *path, const struct http_peer *peer,
 	unsigned status, const char *reason);
-
-/* Writes "user 1000, pid 4711" or a TCP address into `text`, and returns it. */
-enum { PEER_TEXT_BYTES = 80 };
-const char *peer_text(const struct http_peer *peer, char text[PEER_TEXT_BYTES]);

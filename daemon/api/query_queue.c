@@ -68,31 +68,37 @@ static void remove_query(struct api *api, struct query *query)
 
 /* --- ends --- */
 
-static void count_refusal(struct api *api, unsigned status)
+static struct query *find_query(const struct api *api, const struct http_request *request)
 {
+	struct query *query = api->first;
+
+	while (query && query->request != request)
+		query = query->next;
+	return query;
+}
+
+void query_refuse(struct api *api, struct http_request *request, const char *path, unsigned status,
+	const char *format, ...)
+{
+	struct query *query = find_query(api, request);
+	char text[TEXT_BYTES];
+	struct http_peer peer;
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
 	if (status < 500)
 		api->queries.refused++;
 	else if (status == 504)
 		api->queries.timed_out++;
 	else
 		api->queries.failed++;
-}
-
-static void refuse(struct api *api, struct query *query, unsigned status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void refuse(struct api *api, struct query *query, unsigned status, const char *format, ...)
-{
-	char text[TEXT_BYTES];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	count_refusal(api, status);
-	query_log_refusal(&api->log, query->path, &query->peer, status, text);
-	http_answer_text(query->request, status, "%s", text);
-	remove_query(api, query);
+	http_request_peer(request, &peer);
+	query_log_refusal(&api->log, path, &peer, status, text);
+	http_answer_text(request, status, "%s", text);
+	if (query)
+		remove_query(api, query);
 }
 
 /* Adds a field with a time in seconds. Adds none for 0, an unknown time. */
@@ -111,27 +117,29 @@ static size_t add_seconds(struct http_field *fields, size_t count, const char *n
 static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
 {
 	char covered[TIME_BYTES], period[TIME_BYTES];
-	struct http_field fields[2];
+	struct http_field fields[3];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
 		.fields = fields,
 		.size = (size_t)outcome->bytes };
 
 	if (outcome->status == STATUS_TOO_GREAT && query->bytes_max < api->options.query_bytes) {
-		refuse(api, query, 503,
+		query_refuse(api, query->request, query->path, 503,
 			"Answer too large: unread answers leave memory for only %" PRIu64
 			" KiB. Read those first and try again, or ask for less.",
 			query->bytes_max / 1024);
 		return;
 	}
 	if (outcome->status != 200) {
-		refuse(api, query, outcome->status, "%s", outcome->text);
+		query_refuse(
+			api, query->request, query->path, outcome->status, "%s", outcome->text);
 		return;
 	}
 	if (query->duration_ns > 0) {
 		/* The same header fields as Go's net/http/pprof. */
 		answer.content_type = "application/octet-stream";
-		answer.file_name = "profile";
+		fields[answer.field_count++] = (struct http_field){ "Content-Disposition",
+			"attachment; filename=\"profile\"" };
 	}
 	answer.field_count = add_seconds(
 		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
@@ -145,17 +153,15 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 
 void query_abandon(void *context, struct http_request *request)
 {
-	char peer[PEER_TEXT_BYTES];
+	char peer[HTTP_PEER_TEXT_BYTES];
 	struct api *api = context;
-	struct query *query;
+	struct query *query = find_query(api, request);
 
-	for (query = api->first; query && query->request != request; query = query->next)
-		;
 	if (!query)
 		return;
 	api->queries.abandoned++;
-	log_debug(
-		"'%s' cancelled: %s has disconnected", query->path, peer_text(&query->peer, peer));
+	log_debug("'%s' cancelled: %s has disconnected", query->path,
+		http_peer_text(&query->peer, peer));
 	http_answer_text(request, STATUS_GONE, "Cancelled: the client has disconnected.");
 	remove_query(api, query);
 }
@@ -227,7 +233,7 @@ static void end_profile(struct api *api, struct query *query)
 	int r = add_time(&query->parameters, "from", query->begin_ns);
 
 	if (now_ns + CLOCK_ERROR_NS < query->end_ns || now_ns > query->end_ns + CLOCK_ERROR_NS) {
-		refuse(api, query, 503,
+		query_refuse(api, query->request, query->path, 503,
 			"Recording failed: the machine was suspended or its clock was set. Try "
 			"again.");
 		return;
@@ -237,8 +243,8 @@ static void end_profile(struct api *api, struct query *query)
 	if (r == 0)
 		r = parameter_list_add(&query->parameters, "format", "pprof");
 	if (r < 0) {
-		refuse(api, query, 503, "Cannot start the query: %s. Try again later.",
-			strerror(-r));
+		query_refuse(api, query->request, query->path, 503,
+			"Cannot start the query: %s. Try again later.", strerror(-r));
 		return;
 	}
 	query->state = QUERY_SEALING;
@@ -247,16 +253,6 @@ static void end_profile(struct api *api, struct query *query)
 
 /* --- */
 
-static void refuse_new(struct api *api, struct http_request *request, const char *path)
-{
-	struct http_peer peer;
-
-	http_request_peer(request, &peer);
-	api->queries.failed++;
-	query_log_refusal(&api->log, path, &peer, 503, "out of memory");
-	http_answer_text(request, 503, "Out of memory. Try again later.");
-}
-
 void query_add(struct api *api, struct http_request *request, const struct query_options *options,
 	struct parameter_list *parameters)
 {
@@ -264,7 +260,7 @@ void query_add(struct api *api, struct http_request *request, const struct query
 
 	if (!query) {
 		parameter_list_done(parameters);
-		refuse_new(api, request, options->path);
+		query_refuse(api, request, options->path, 503, "Out of memory. Try again later.");
 		return;
 	}
 	query->request = request;
@@ -333,7 +329,7 @@ static void start_jobs(struct api *api, uint64_t now_ns)
 		if (r == -EAGAIN)
 			api->retry_ns = now_ns + RETRY_NS;
 		else if (r < 0)
-			refuse(api, query, 503,
+			query_refuse(api, query->request, query->path, 503,
 				"Cannot start the query process: %s. Try again later.",
 				strerror(-r));
 	}
@@ -360,7 +356,7 @@ static void run_query(struct api *api, struct query *query, uint64_t now_ns)
 		break;
 	case QUERY_QUEUED:
 		if (is_late)
-			refuse(api, query, 504,
+			query_refuse(api, query->request, query->path, 504,
 				"Query timed out after %.3g s in the queue behind other queries. "
 				"Try again later.",
 				(double)api->options.query_timeout_ns / NSEC_PER_SEC);

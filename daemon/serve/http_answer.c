@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/utf8.h"
-#include "serve/http_fields.h"
 #include "serve/http_private.h"
 
 #include <assert.h>
@@ -11,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 1024, DISPOSITION_BYTES = 256 };
+enum { TEXT_BYTES = 1024 };
 
 static const char *const PLAIN_TEXT = "text/plain; charset=utf-8";
 
@@ -102,16 +101,10 @@ static bool add_field(struct MHD_Response *response, const char *name, const cha
 
 static bool add_fields(struct MHD_Response *response, const struct http_answer *answer)
 {
-	char disposition[DISPOSITION_BYTES];
-
 	for (size_t i = 0; i < answer->field_count; i++)
 		if (!add_field(response, answer->fields[i].name, answer->fields[i].value))
 			return false;
-	if (answer->file_name)
-		http_content_disposition(answer->file_name, disposition, sizeof(disposition));
 	return add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type) &&
-	       add_field(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
-		       answer->file_name ? disposition : NULL) &&
 	       add_field(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
 	       add_field(response, "X-Content-Type-Options", "nosniff");
 }

@@ -9,16 +9,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static void describe_inet(
-	struct http_connection *connection, int family, const void *address, in_port_t port)
+static void describe_inet(struct http_peer *peer, int family, const void *address, in_port_t port)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!inet_ntop(family, address, text, sizeof(text)))
-		return;
-	(void)snprintf(connection->peer.address, sizeof(connection->peer.address),
-		family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, (unsigned)ntohs(port));
-	memcpy(connection->peer_address, address, family == AF_INET6 ? 16 : 4);
+	if (inet_ntop(family, address, text, sizeof(text)))
+		(void)snprintf(peer->address, sizeof(peer->address),
+			family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, (unsigned)ntohs(port));
 }
 
 /* Leaves user and group -1 and pid 0 if the kernel does not know the peer. */
@@ -49,20 +46,41 @@ static void find_peer(struct http_connection *connection)
 		peer->pid = credentials.pid;
 		break;
 	case AF_INET:
-		describe_inet(connection, AF_INET, &address.in.sin_addr, address.in.sin_port);
+		describe_inet(peer, AF_INET, &address.in.sin_addr, address.in.sin_port);
 		break;
 	case AF_INET6:
-		describe_inet(connection, AF_INET6, &address.in6.sin6_addr, address.in6.sin6_port);
+		describe_inet(peer, AF_INET6, &address.in6.sin6_addr, address.in6.sin6_port);
 		break;
 	default:
 		break;
 	}
 }
 
-static bool is_same_user(const struct http_connection *a, const struct http_connection *b)
+/* Returns the length of the address without the port. */
+static size_t host_bytes(const char *address)
 {
-	return a->peer.is_local == b->peer.is_local && a->peer.uid == b->peer.uid &&
-	       memcmp(a->peer_address, b->peer_address, sizeof(a->peer_address)) == 0;
+	const char *port = strrchr(address, ':');
+
+	return port ? (size_t)(port - address) : strlen(address);
+}
+
+bool http_peer_is_same_user(const struct http_peer *a, const struct http_peer *b)
+{
+	size_t size = host_bytes(a->address);
+
+	if (a->is_local || b->is_local)
+		return a->is_local == b->is_local && a->uid == b->uid;
+	return size == host_bytes(b->address) && memcmp(a->address, b->address, size) == 0;
+}
+
+const char *http_peer_text(const struct http_peer *peer, char text[HTTP_PEER_TEXT_BYTES])
+{
+	if (peer->is_local)
+		(void)snprintf(text, HTTP_PEER_TEXT_BYTES, "user %u, pid %d", (unsigned)peer->uid,
+			(int)peer->pid);
+	else
+		(void)snprintf(text, HTTP_PEER_TEXT_BYTES, "%s", peer->address);
+	return text;
 }
 
 /* Returns 0, or the status that refuses a connection beyond a bound. */
@@ -74,7 +92,7 @@ static unsigned refusal_of(
 	for (const struct http_connection *c = server->connections; c; c = c->next)
 		if (c->refusal_status == 0) {
 			all++;
-			of_user += is_same_user(c, candidate);
+			of_user += http_peer_is_same_user(&c->peer, &candidate->peer);
 		}
 	if (of_user >= server->limits.connections_of_user)
 		return MHD_HTTP_TOO_MANY_REQUESTS;
@@ -89,7 +107,7 @@ size_t http_connection_user_bytes(const struct http_connection *connection)
 	size_t bytes = 0;
 
 	for (const struct http_connection *c = connection->server->connections; c; c = c->next)
-		if (is_same_user(c, connection))
+		if (http_peer_is_same_user(&c->peer, &connection->peer))
 			bytes += c->answer_bytes;
 	return bytes;
 }

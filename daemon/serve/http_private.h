@@ -43,7 +43,6 @@ struct http_connection {
 	struct MHD_Connection *handle;
 	int fd;			  /* owned by libmicrohttpd */
 	struct http_peer peer;	  /* as routes see it */
-	uint8_t peer_address[16]; /* TCP only, without the port */
 	unsigned refusal_status;  /* 0: admitted */
 	uint64_t deadline_ns;	  /* CLOCK_MONOTONIC; UINT64_MAX: none */
 	size_t answer_bytes;	  /* of the unsent body */
@@ -105,7 +104,7 @@ void http_request_complete(void *server, struct MHD_Connection *handle, void **r
 	enum MHD_RequestTerminationCode code);
 void http_requests_resume(struct http_server *server);
 /* Reports a lost client to the route if `key` is the address of a suspended, unanswered request. */
-void http_request_tell_gone(struct http_server *server, const void *key);
+void http_request_notify_gone(struct http_server *server, const void *key);
 
 /* http_answer.c */
 

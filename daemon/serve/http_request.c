@@ -156,7 +156,7 @@ static void find_route(struct http_request *request, const char *method)
  * Watches for the client's end, as libmicrohttpd ignores suspended connections. If epoll_ctl() runs
  * out of memory, the server notices the end when it sends the answer.
  */
-static void watch_for_end(struct http_request *request)
+static void watch_connection(struct http_request *request)
 {
 	struct epoll_event event = { .events = EPOLLONESHOT, .data.u64 = (uintptr_t)request };
 
@@ -165,14 +165,14 @@ static void watch_for_end(struct http_request *request)
 			request->server->epoll_fd, EPOLL_CTL_ADD, request->connection->fd, &event);
 }
 
-static void watch_no_more(struct http_request *request)
+static void unwatch_connection(struct http_request *request)
 {
 	if (request->route && request->route->gone)
 		(void)epoll_ctl(
 			request->server->epoll_fd, EPOLL_CTL_DEL, request->connection->fd, NULL);
 }
 
-void http_request_tell_gone(struct http_server *server, const void *key)
+void http_request_notify_gone(struct http_server *server, const void *key)
 {
 	for (struct http_request *request = server->suspended; request; request = request->next)
 		if (request == key && !request->is_answered) {
@@ -190,7 +190,7 @@ static void suspend(struct http_request *request)
 	if (request->next)
 		request->next->previous = request;
 	server->suspended = request;
-	watch_for_end(request);
+	watch_connection(request);
 	microhttpd()->suspend_connection(request->connection->handle);
 }
 
@@ -199,7 +199,7 @@ static void unlink_suspended(struct http_request *request)
 	if (!request->is_suspended)
 		return;
 	request->is_suspended = false;
-	watch_no_more(request);
+	unwatch_connection(request);
 	if (request->previous)
 		request->previous->next = request->next;
 	else
@@ -211,18 +211,13 @@ static void unlink_suspended(struct http_request *request)
 
 static void log_answer(const struct http_request *request)
 {
-	const struct http_peer *peer = &request->connection->peer;
-	char path[UTF8_CLEAN_BYTES] = "";
+	char path[UTF8_CLEAN_BYTES] = "", peer[HTTP_PEER_TEXT_BYTES];
 
 	if (request->target.path)
 		(void)utf8_clean(path, request->target.path, strlen(request->target.path));
-	if (peer->is_local)
-		log_debug("'%s' for user %u, pid %d: status %u, %zu bytes", path,
-			(unsigned)peer->uid, (int)peer->pid, request->status,
-			request->answer_bytes);
-	else
-		log_debug("'%s' for %s: status %u, %zu bytes", path, peer->address, request->status,
-			request->answer_bytes);
+	log_debug("'%s' for %s: status %u, %zu bytes", path,
+		http_peer_text(&request->connection->peer, peer), request->status,
+		request->answer_bytes);
 }
 
 /* Returns MHD_NO, which closes the connection, if there was no memory for an answer. */

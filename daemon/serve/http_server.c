@@ -206,7 +206,7 @@ int http_server_run(struct http_server *server)
 		else if (which < DAEMON_EVENT)
 			http_listener_accept(server, &server->listeners[which]);
 		else if (which > RESUME_EVENT)
-			http_request_tell_gone(server, (const void *)(uintptr_t)which);
+			http_request_notify_gone(server, (const void *)(uintptr_t)which);
 	}
 	http_connections_cut(server, now_ns);
 	/* Runs without an event, too: resumed and half-read connections cause none. */

@@ -61,6 +61,12 @@ int http_request_each(
 	const struct http_request *request, http_parameter_function function, void *context);
 void http_request_peer(const struct http_request *request, struct http_peer *ret_peer);
 
+/* On TCP a user is an address, whatever the port. */
+bool http_peer_is_same_user(const struct http_peer *a, const struct http_peer *b);
+/* Writes "user 1000, pid 4711" or a TCP address into `text`, and returns it. */
+enum { HTTP_PEER_TEXT_BYTES = 80 };
+const char *http_peer_text(const struct http_peer *peer, char text[HTTP_PEER_TEXT_BYTES]);
+
 /* A header field; borrowed. */
 struct http_field {
 	const char *name, *value;
@@ -77,7 +83,6 @@ struct http_field {
 struct http_answer {
 	unsigned status;
 	const char *content_type;
-	const char *file_name;		 /* offers the body as a file; NULL: shows it */
 	const struct http_field *fields; /* further header fields; copied */
 	size_t field_count;
 	char *body;

@@ -5,7 +5,6 @@
  * allocated.
  */
 #include "base/utf8.h"
-#include "serve/http_fields.h"
 #include "serve/http_private.h"
 
 #include <assert.h>

@@ -57,10 +57,9 @@ static int new_file(size_t size)
 static void answer_file(void *context, struct http_request *request)
 {
 	struct seen *seen = context;
-	struct http_answer answer = { .status = 200,
-		.content_type = "application/octet-stream",
-		.file_name = "profile",
-		.size = seen->big_bytes };
+	struct http_answer answer = {
+		.status = 200, .content_type = "application/octet-stream", .size = seen->big_bytes
+	};
 
 	http_answer_file(request, &answer, new_file(seen->file_bytes));
 }
@@ -133,8 +132,6 @@ static void files_are_sent_as_they_are(void **state)
 		seen.big_bytes = seen.big_bytes * 7 + BODY_BLOCK_BYTES - 1) {
 		seen.file_bytes = seen.big_bytes;
 		reply = http_exchange(server, "GET /file HTTP/1.1\r\n" CLOSE);
-		assert_non_null(
-			strstr(reply, "Content-Disposition: attachment; filename=\"profile\"\r\n"));
 		body = strstr(reply, "\r\n\r\n");
 		assert_non_null(body);
 		body += 4;

@@ -28,8 +28,7 @@ static void answer_hello(void *context, struct http_request *request)
 	struct http_answer answer = { .status = 200,
 		.content_type = "text/html",
 		.fields = fields,
-		.field_count = ARRAY_SIZE(fields),
-		.file_name = "a b.html" };
+		.field_count = ARRAY_SIZE(fields) };
 
 	http_request_peer(request, &seen->peer);
 	answer.body = strdup("<p>hello");
@@ -130,8 +129,8 @@ static void routes_answer(void **state)
 	(void)state;
 	EXPECT(server, "GET /hello HTTP/1.1\r\nAccept-Encoding: gzip\r\n" CLOSE,
 		"HTTP/1.1 200 OK\r\n", "Content-Type: text/html\r\n", "X-One: 1\r\n",
-		"X-Two: 2\r\n", "Content-Disposition: attachment; filename=\"a b.html\"\r\n",
-		"Cache-Control: no-store\r\n", "Content-Length: 8\r\n", "\r\n\r\n<p>hello");
+		"X-Two: 2\r\n", "Cache-Control: no-store\r\n", "Content-Length: 8\r\n",
+		"\r\n\r\n<p>hello");
 	assert_true(seen.peer.is_local);
 	assert_int_equal(seen.peer.uid, getuid());
 	assert_int_equal(seen.peer.gid, getgid());
