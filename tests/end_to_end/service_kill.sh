@@ -75,17 +75,20 @@ kill_role() {
 	[ "$role" = worker ] || engine_kills=$((engine_kills + 1))
 }
 
-# A new engine finds samples from before its start, so its first window, which reports them and the losses, must
-# begin before it. Counts windows with more samples than can fire in their time. A new service is exempt: the
-# losses of the previous service are from before its first window.
-count_crowded() {
-	"$pilotlight" report --last 2s -o "$tmp/last.txt" 2>/dev/null || return 0
-	awk -v each=$((rate_hz * $(getconf _NPROCESSORS_ONLN))) '
+# has_too_many REPORT FACTOR: the report has more than FACTOR times the samples, with losses, that can fire in its time.
+has_too_many() {
+	awk -v factor="$2" -v each=$((rate_hz * $(getconf _NPROCESSORS_ONLN))) '
 		$2 == "time" { sub(/.*UTC, /, ""); seconds = $1 }
 		$2 == "samples" { fired = $3 }
-		END { exit !(fired > 1.25 * each * seconds + 20) }' "$tmp/last.txt" || return 0
-	crowded=$((crowded + 1))
-	note "$(grep -E '^# (time|samples|lost)' "$tmp/last.txt")"
+		END { exit !(fired > factor * each * seconds + 20) }' "$1" || return
+	note "$(grep -E '^# (time|samples|lost)' "$1")"
+}
+
+# A new engine finds samples from before its start, so its first window, which reports them and the losses, must
+# begin before it. A new service is exempt: the losses of the previous service are from before its first window.
+count_crowded() {
+	"$pilotlight" report --last 2s -o "$tmp/last.txt" 2>/dev/null || return 0
+	! has_too_many "$tmp/last.txt" 1.25 || crowded=$((crowded + 1))
 }
 
 # One kill: all sealed samples must remain.
@@ -197,9 +200,11 @@ kill_in_commit() {
 	wait_for 60 answers || return
 	note "$before windows before it, $(windows_until "$killed_ns") afterwards"
 	[ "$(windows_until "$killed_ns")" -gt "$before" ] || return
-	killed_s=${killed_ns%?????????}.${killed_ns: -9}
-	written=$(history "SELECT samples FROM windows WHERE level < 8 AND is_supplement = 0 AND
-		end_ns <= $killed_ns ORDER BY monotonic_ns DESC LIMIT 1")
+	written=$(history "SELECT samples || ' ' || (start_ns + 1000000) FROM windows WHERE level < 8 AND
+		is_supplement = 0 AND end_ns <= $killed_ns ORDER BY monotonic_ns DESC LIMIT 1")
+	written_s=${written#* }
+	written_s=${written_s%?????????}.${written_s: -9}
+	written=${written% *}
 }
 
 # No two windows overlap in time.
@@ -213,15 +218,12 @@ none_overlap() {
 	return 1
 }
 
-# The losses reported after that window are fewer than its samples, so its samples are not reported as lost.
+# From that window's start on, no more samples are stored or reported as lost than can fire.
 is_reported_once() {
-	local lost
-
 	none_overlap || return
-	"$pilotlight" report --from "@$killed_s" -o "$tmp/once.txt" 2>/dev/null || return
-	lost=$(grep -oE 'engine killed [0-9,]+' "$tmp/once.txt" | tr -dc 0-9)
-	note "the window has $written samples; ${lost:-0} are reported lost"
-	[ "$written" -gt 0 ] && [ "${lost:-0}" -lt "$written" ]
+	"$pilotlight" report --from "@$written_s" -o "$tmp/once.txt" 2>/dev/null || return
+	note "that window has $written samples; from its start: $(grep -E '^# (time|samples|lost)' "$tmp/once.txt" | tr -s '\n' ' ')"
+	[ "$written" -gt 0 ] && ! has_too_many "$tmp/once.txt" 1.05
 }
 
 has_next_window() { [ "$(windows_until 9000000000000000000)" -gt "$windows" ]; }

@@ -240,8 +240,10 @@ answered() {
 	[ "$(cat "$tmp"/codes.* | grep -c '^200$')" -gt 0 ]
 }
 
-told_of_limits() {
-	[ "$clients" -le 32 ] || cat "$tmp"/codes.* | grep -qE '^(429|503)$'
+# On a busy machine, few of the ordinary clients may run at once; the senders of garbage count, too.
+surplus_is_refused() {
+	[ "$clients" -le 32 ] || { cat "$tmp"/codes.*; grep -oE 'status_[0-9]+' "$tmp/garbage"; } |
+		grep -qE '^(status_)?(429|503)$'
 }
 
 # Every reply is an HTTP answer, and none is a failure of the service.
@@ -305,7 +307,7 @@ note "requests each second: $answers answers, the slowest after $slowest s; $una
 check "at most 5 % of its requests get no answer" [ $((unanswered * 20)) -le "$answers" ]
 check "its answers take at most $patience s" at_least $patience "$slowest"
 check "the other clients get answers" answered
-check "surplus clients are refused" told_of_limits
+check "surplus clients are refused" surplus_is_refused
 check "no client gets any other reply" no_other_answers
 check "garbage is refused" garbage_is_refused
 check "silent and slow connections are closed" silence_is_ended
