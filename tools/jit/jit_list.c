@@ -201,20 +201,6 @@ static void print_json_troubles(struct json *json, const struct jit_process_repo
 static void print_json(struct listing *listing, const struct jit_process_report *report)
 {
 	const struct figures figures = figures_of(report);
-	const struct {
-		const char *key;
-		uint64_t value;
-	} members[] = {
-		{ "bytes", figures.bytes },
-		{ "records", figures.records },
-		{ "symbols", report->symbols },
-		{ "memory_bytes", report->bytes },
-		{ "unread_bytes", figures.unread_bytes },
-		{ "damaged", figures.damaged },
-		{ "dropped", report->code.history_dropped + report->code.lines_dropped +
-				     report->code.code_dropped },
-		{ "sharers", report->sharers },
-	};
 	struct json *json = &listing->base.json;
 	uint64_t age_ns;
 
@@ -227,9 +213,16 @@ static void print_json(struct listing *listing, const struct jit_process_report 
 	json_member_string(json, "runtime", report->runtime);
 	json_member_string(json, "kind", figures.kind);
 	json_member_string(json, "path", report->path);
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_member_u64(json, members[i].key, members[i].value);
-	}
+	json_member_u64(json, "bytes", figures.bytes);
+	json_member_u64(json, "records", figures.records);
+	json_member_u64(json, "symbols", report->symbols);
+	json_member_u64(json, "memory_bytes", report->bytes);
+	json_member_u64(json, "unread_bytes", figures.unread_bytes);
+	json_member_u64(json, "damaged", figures.damaged);
+	json_member_u64(json, "dropped",
+		report->code.history_dropped + report->code.lines_dropped +
+			report->code.code_dropped);
+	json_member_u64(json, "sharers", report->sharers);
 	json_key(json, "age_s");
 	if (age_of(listing, report, &age_ns))
 		json_seconds(json, (double)age_ns / (double)NSEC_PER_SEC);

@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/symbols/symbols_addition.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "symbol/elf_image.h"
 #include "symbolize/debug_files.h"
 #include "tools/shown_text.h"
+#include "tools/symbols/symbols_argument.h"
 #include "tools/symbols/symbols_text.h"
 #include "tools/symbols/symbols_unwind.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
-
-static int open_file(const char *path, int *ret_fd, struct fault *fault)
-{
-	/* Opening a pipe without a writer would block. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		return fault_set(fault, -errno, "cannot open '%s': %s", path, strerror(errno));
-	*ret_fd = fd;
-	return 0;
-}
 
 static int read_image(const char *path, int fd, struct elf_image *ret_image, struct fault *fault)
 {
@@ -50,7 +38,7 @@ static int open_debug_file(
 	struct elf_image debug;
 	int r;
 
-	r = open_file(path, &fd, fault);
+	r = symbols_argument_open(path, &fd, fault);
 	if (r == 0)
 		r = read_image(path, fd, &debug, fault);
 	if (r < 0)
@@ -142,7 +130,7 @@ static int start(struct symbols_addition *addition,
 	struct elf_image image;
 	int r;
 
-	r = open_file(addition->name, &fd, fault);
+	r = symbols_argument_open(addition->name, &fd, fault);
 	if (r == 0)
 		r = read_image(addition->name, fd, &image, fault);
 	if (r == 0)
@@ -233,18 +221,6 @@ static int explain(const struct symbols_addition *addition,
 		symbols_text_remedy((uint8_t)outcome->failure));
 }
 
-static void count(struct symbols_added *added)
-{
-	uint64_t frames = symbol_file_count(added->file, PILOTLIGHT_SYMBOL_FRAMES);
-
-	for (uint64_t i = 1; i < frames; i++)
-		if (symbol_file_frame_parent(added->file, (uint32_t)i, NULL))
-			added->inlined++;
-		else
-			added->functions++;
-	added->lines = symbol_file_count(added->file, PILOTLIGHT_SYMBOL_ROWS);
-}
-
 int symbols_added_read(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbols_added *ret_added)
 {
@@ -258,7 +234,8 @@ int symbols_added_read(struct symbol_cache *cache, const struct symbol_identity 
 	}
 	if (r < 0)
 		return r;
-	count(&added);
+	symbols_text_count_frames(added.file, &added.functions, &added.inlined);
+	added.lines = symbol_file_count(added.file, PILOTLIGHT_SYMBOL_ROWS);
 	*ret_added = added;
 	return 0;
 }
@@ -274,23 +251,15 @@ void symbols_added_write_json(struct json *json, const struct symbols_added *add
 	const struct pilotlight_symbol_header *header = symbol_file_header(added->file);
 	struct symbol_identity identity = symbol_file_identity(added->file);
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
-	const struct {
-		const char *key;
-		uint64_t value;
-	} members[] = {
-		{ "functions", added->functions },
-		{ "inlined", added->inlined },
-		{ "lines", added->lines },
-		{ "bytes", header->file_bytes },
-	};
 
 	json_member_string(json, "identity", symbol_identity_format(&identity, text));
 	json_member_string(json, "source", symbols_text_rank_word(header->rank));
 	json_key(json, "contents");
 	symbols_text_json_contents(json, header->contents);
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_member_u64(json, members[i].key, members[i].value);
-	}
+	json_member_u64(json, "functions", added->functions);
+	json_member_u64(json, "inlined", added->inlined);
+	json_member_u64(json, "lines", added->lines);
+	json_member_u64(json, "bytes", header->file_bytes);
 	symbols_text_json_losses(json, header);
 	json_key(json, "seconds");
 	json_seconds(json, (double)added->elapsed_ns / 1e9);

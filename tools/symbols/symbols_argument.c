@@ -21,7 +21,7 @@ static bool is_path(const char *text)
 	return strchr(text, '/') || (stat(text, &status) == 0 && !S_ISDIR(status.st_mode));
 }
 
-static int open_file(const char *path, int *ret_fd, struct fault *fault)
+int symbols_argument_open(const char *path, int *ret_fd, struct fault *fault)
 {
 	/* Opening a pipe without a writer would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +45,7 @@ static int identity_of_file(
 	const char *path, struct symbol_identity *ret_identity, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
-	int r = open_file(path, &fd, fault);
+	int r = symbols_argument_open(path, &fd, fault);
 
 	return r < 0 ? r : fault_of_file(path, symbol_identity_read_file(fd, ret_identity), fault);
 }
@@ -53,38 +53,28 @@ static int identity_of_file(
 static int image_of_file(const char *path, struct elf_image *ret_image, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
-	int r = open_file(path, &fd, fault);
+	int r = symbols_argument_open(path, &fd, fault);
 
 	return r < 0 ? r : fault_of_file(path, elf_image_read(fd, ret_image), fault);
 }
 
-int symbols_argument_identity(
-	const char *text, struct symbol_identity *ret_identity, struct fault *fault)
+int symbols_argument_build_id(const char *text, struct build_id *ret_id, struct fault *fault)
 {
-	if (is_path(text))
-		return identity_of_file(text, ret_identity, fault);
-	if (symbol_identity_parse(text, ret_identity) < 0)
+	struct symbol_identity identity;
+	struct elf_image image;
+
+	if (is_path(text)) {
+		int r = image_of_file(text, &image, fault);
+
+		if (r < 0)
+			return r;
+		identity = symbol_identity_of_build_id(&image.build_id);
+	} else if (symbol_identity_parse(text, &identity) < 0) {
 		return fault_set(fault, -EINVAL,
 			"'%s' is neither a whole build-id in hex digits nor the path of an ELF "
 			"file",
 			text);
-	return 0;
-}
-
-int symbols_argument_build_id(const char *text, struct build_id *ret_id, struct fault *fault)
-{
-	struct elf_image image = { .build_id = { .size = 0 } };
-	struct symbol_identity identity;
-	int r;
-
-	if (is_path(text)) {
-		r = image_of_file(text, &image, fault);
-		identity = symbol_identity_of_build_id(&image.build_id);
-	} else {
-		r = symbols_argument_identity(text, &identity, fault);
 	}
-	if (r < 0)
-		return r;
 	if (identity.kind != PILOTLIGHT_SYMBOL_BUILD_ID || identity.id.size == 0)
 		return fault_set(fault, -EINVAL,
 			"'%s' has no build-id, and servers know nothing else", text);

@@ -10,20 +10,20 @@
 
 enum { SYMBOLS_PREFIX_DIGITS_MIN = 4 };
 
-/*
- * Parses an identity: an ELF file, if `text` has a slash or such a file exists; a whole build-id in
- * hex; or "htlhash:" or "owned:" and a whole identity of that kind. Does not search the cache.
- * Returns 0 or -errno with `fault`; -EINVAL if `text` is none of these.
+/* Opens a file to read, without waiting for the writer of a pipe. Returns 0 or -errno with `fault`.
  */
-int symbols_argument_identity(
-	const char *text, struct symbol_identity *ret_identity, struct fault *fault);
+int symbols_argument_open(const char *path, int *ret_fd, struct fault *fault);
 
-/* The same for a build-id only; of a file, the build-id in the file, whoever owns the file. Returns
- * 0 or -errno with `fault`; -EINVAL also if the file has none. */
+/*
+ * Parses a whole build-id in hex, or reads that of an ELF file, whoever owns the file. `text` is a
+ * path if it has a slash or such a file exists. Returns 0 or -errno with `fault`; -EINVAL: it is
+ * neither, or the file has no build-id.
+ */
 int symbols_argument_build_id(const char *text, struct build_id *ret_id, struct fault *fault);
 
 /*
- * As symbols_argument_identity(), but `text` may also be a prefix of at least
+ * Finds the identity that `text` means: the path of an ELF file; a whole build-id in hex;
+ * "htlhash:" or "owned:" and a whole identity of that kind; or a prefix of at least
  * SYMBOLS_PREFIX_DIGITS_MIN digits that only one entry of the cache (NULL: empty) has. Returns 0;
  * -ENOENT for no entry, -EEXIST for several, or another -errno; each with `fault`.
  */

@@ -58,7 +58,8 @@ int symbols_open_cache(const struct symbols_invocation *invocation, uint64_t byt
 	return symbols_open_folder(directory, bytes_max, is_made, ret_cache, fault);
 }
 
-int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbol_file **ret_file,
+/* `cache` NULL: it is empty. */
+static int open_file(struct symbol_cache *cache, const char *text, struct symbol_file **ret_file,
 	struct fault *fault)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
@@ -96,7 +97,7 @@ int symbols_open(const struct symbols_invocation *invocation, const char *text,
 
 	r = symbols_open_cache(invocation, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r == 0 || r == -ENOENT)
-		r = symbols_open_file(cache, text, ret_file, fault);
+		r = open_file(cache, text, ret_file, fault);
 	if (r == 0)
 		*ret_cache = TAKE_PTR(cache);
 	return r;

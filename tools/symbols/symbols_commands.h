@@ -35,13 +35,10 @@ int symbols_open_folder(const char *directory, uint64_t bytes_max, bool is_made,
 	struct symbol_cache **ret_cache, struct fault *fault);
 
 /*
- * Opens the symbol file that `text` means (tools/symbols/symbols_argument.h). `cache` may be NULL:
- * empty. A negative entry is an error too. Returns 0 or -errno with `fault`.
+ * Opens the cache, whose folder may be missing, and the symbol file in it that `text` means
+ * (tools/symbols/symbols_argument.h). A negative entry is an error too. Returns 0 or -errno with
+ * `fault`.
  */
-int symbols_open_file(struct symbol_cache *cache, const char *text, struct symbol_file **ret_file,
-	struct fault *fault);
-
-/* Opens the cache and a symbol file in it. The folder may be missing. */
 int symbols_open(const struct symbols_invocation *invocation, const char *text,
 	struct symbol_cache **ret_cache, struct symbol_file **ret_file, struct fault *fault);
 

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/output.h"
-#include "base/string_pool.h"
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
@@ -15,10 +14,8 @@
 #include <string.h>
 
 enum {
-	/* Bounds of sorting by use (I4): 5 MiB of entries, 8 MiB of origins. */
-	ROWS_MAX = 1 << 16,
+	ROWS_MAX = 1 << 16, /* the bound of sorting by use: 13 MiB (I4) */
 	ORIGIN_BYTES = sizeof((struct pilotlight_symbol_header){ 0 }.origin),
-	ORIGINS_BYTES_MAX = 1 + ROWS_MAX * ORIGIN_BYTES,
 };
 
 struct row {
@@ -26,8 +23,8 @@ struct row {
 	uint64_t bytes, used_s;
 	int error; /* -errno: the members below are not set */
 	uint8_t rank, failure;
-	uint32_t origin; /* in `origins`, if the entry is kept */
 	uint64_t frames, lines;
+	char origin[ORIGIN_BYTES + 1];
 };
 
 struct listing {
@@ -36,7 +33,6 @@ struct listing {
 	bool has_title;
 	struct row *rows; /* to sort; NULL: entries are printed at once */
 	size_t count, capacity;
-	struct string_pool origins;
 };
 
 static void done(void *invocation)
@@ -44,7 +40,6 @@ static void done(void *invocation)
 	struct listing *listing = invocation;
 
 	free(listing->rows);
-	string_pool_done(&listing->origins);
 }
 
 /*
@@ -73,7 +68,7 @@ static void read_counts(const char *path, const struct pilotlight_symbol_header 
 	}
 }
 
-static void print_json(struct listing *listing, const struct row *row, const char *origin)
+static void print_json(struct listing *listing, const struct row *row)
 {
 	struct json *json = &listing->symbols.base.json;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
@@ -92,20 +87,20 @@ static void print_json(struct listing *listing, const struct row *row, const cha
 		}
 		json_member_u64(json, "frames", row->frames);
 		json_member_u64(json, "lines", row->lines);
-		json_member_string(json, "origin", origin);
+		json_member_string(json, "origin", row->origin);
 	}
 	json_end_object(json);
 	json_end_line(json);
 }
 
-static void print(struct listing *listing, const struct row *row, const char *origin)
+static void print(struct listing *listing, const struct row *row)
 {
 	char id[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char used[SYMBOLS_TEXT_TIME_BYTES], source[32];
 	struct output *output = &listing->symbols.base.output;
 
 	if (listing->symbols.base.is_json) {
-		print_json(listing, row, origin);
+		print_json(listing, row);
 		return;
 	}
 	if (!listing->has_title)
@@ -125,17 +120,14 @@ static void print(struct listing *listing, const struct row *row, const char *or
 	if (row->error < 0)
 		output_string(output, row->error == -EBADMSG ? "damaged" : strerror(-row->error));
 	else
-		shown_text_string(output, origin);
+		shown_text_string(output, row->origin);
 	output_char(output, '\n');
 }
 
-static int keep(struct listing *listing, struct row *row, const char *origin)
+static int keep(struct listing *listing, const struct row *row)
 {
-	int r;
+	int r = ARRAY_RESERVE(listing->rows, &listing->capacity, listing->count + 1, ROWS_MAX);
 
-	r = ARRAY_RESERVE(listing->rows, &listing->capacity, listing->count + 1, ROWS_MAX);
-	if (r == 0)
-		r = string_pool_intern(&listing->origins, origin, strlen(origin), &row->origin);
 	if (r == 0)
 		listing->rows[listing->count++] = *row;
 	return r;
@@ -150,17 +142,16 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 		.used_s = entry->used_s,
 		.error = entry->error,
 	};
-	char origin[ORIGIN_BYTES + 1] = "";
 
 	if (entry->error == 0) {
 		row.rank = entry->header.rank;
 		row.failure = entry->header.failure;
-		memcpy(origin, entry->header.origin, ORIGIN_BYTES);
+		memcpy(row.origin, entry->header.origin, ORIGIN_BYTES);
 		read_counts(entry->path, &entry->header, &row.frames, &row.lines);
 	}
 	if (strcmp(listing->order, "used") == 0)
-		return keep(listing, &row, origin);
-	print(listing, &row, origin);
+		return keep(listing, &row);
+	print(listing, &row);
 	return listing->symbols.base.output.error;
 }
 
@@ -178,12 +169,9 @@ static int run(void *invocation)
 	struct listing *listing = invocation;
 	struct fault *fault = &listing->symbols.base.fault;
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
-	int r;
+	int r = symbols_open_cache(
+		&listing->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 
-	r = string_pool_init(&listing->origins, ORIGINS_BYTES_MAX);
-	if (r == 0)
-		r = symbols_open_cache(
-			&listing->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = symbol_cache_each(cache, false, visit, listing);
@@ -198,8 +186,7 @@ static int run(void *invocation)
 	if (listing->count > 0)
 		qsort(listing->rows, listing->count, sizeof(*listing->rows), compare_use);
 	for (size_t i = 0; i < listing->count; i++)
-		print(listing, &listing->rows[i],
-			string_pool_get(&listing->origins, listing->rows[i].origin));
+		print(listing, &listing->rows[i]);
 	return command_flush(&listing->symbols.base);
 }
 

@@ -30,26 +30,18 @@ struct pruning {
 static void write_json(struct json *json, const struct pruning *pruning)
 {
 	const struct symbol_cache_pruned *pruned = &pruning->pruned, *tables = &pruning->tables;
-	const struct {
-		const char *key;
-		uint64_t value;
-	} members[] = {
-		{ "removed_entries", pruned->entries },
-		{ "removed_bytes", pruned->bytes },
-		{ "removed_drafts", pruned->drafts + tables->drafts },
-		{ "removed_fetches", pruning->fetches },
-		{ "left_entries", pruned->left_entries },
-		{ "left_bytes", pruned->left_bytes },
-		{ "removed_tables", tables->entries },
-		{ "removed_table_bytes", tables->bytes },
-		{ "left_tables", tables->left_entries },
-		{ "left_table_bytes", tables->left_bytes },
-	};
 
 	json_begin_object(json);
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		json_member_u64(json, members[i].key, members[i].value);
-	}
+	json_member_u64(json, "removed_entries", pruned->entries);
+	json_member_u64(json, "removed_bytes", pruned->bytes);
+	json_member_u64(json, "removed_drafts", pruned->drafts + tables->drafts);
+	json_member_u64(json, "removed_fetches", pruning->fetches);
+	json_member_u64(json, "left_entries", pruned->left_entries);
+	json_member_u64(json, "left_bytes", pruned->left_bytes);
+	json_member_u64(json, "removed_tables", tables->entries);
+	json_member_u64(json, "removed_table_bytes", tables->bytes);
+	json_member_u64(json, "left_tables", tables->left_entries);
+	json_member_u64(json, "left_table_bytes", tables->left_bytes);
 	json_end_object(json);
 	json_end_line(json);
 }

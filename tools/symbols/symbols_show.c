@@ -45,17 +45,6 @@ static int visit(void *context, const struct symbol_cache_entry *entry)
 	return 1; /* found */
 }
 
-static void count_frames(struct sight *sight)
-{
-	uint64_t count = symbol_file_count(sight->file, PILOTLIGHT_SYMBOL_FRAMES);
-
-	for (uint64_t i = 1; i < count; i++)
-		if (symbol_file_frame_parent(sight->file, (uint32_t)i, NULL))
-			sight->inlined++;
-		else
-			sight->functions++;
-}
-
 /* The count without the empty first entry. */
 static uint64_t count_entries(
 	const struct symbol_file *file, enum pilotlight_symbol_section_id section)
@@ -87,21 +76,13 @@ static void write_json_segments(struct json *json, const struct symbol_file *fil
 static void write_json_counts(struct json *json, const struct sight *sight)
 {
 	const struct symbol_file *file = sight->file;
-	const struct {
-		const char *key;
-		uint64_t value;
-	} members[] = {
-		{ "functions", sight->functions },
-		{ "inlined", sight->inlined },
-		{ "boundaries", symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES) },
-		{ "lines", symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS) },
-		{ "files", count_entries(file, PILOTLIGHT_SYMBOL_FILES) },
-		{ "string_bytes", symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS) },
-	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		json_member_u64(json, members[i].key, members[i].value);
-	}
+	json_member_u64(json, "functions", sight->functions);
+	json_member_u64(json, "inlined", sight->inlined);
+	json_member_u64(json, "boundaries", symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES));
+	json_member_u64(json, "lines", symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS));
+	json_member_u64(json, "files", count_entries(file, PILOTLIGHT_SYMBOL_FILES));
+	json_member_u64(json, "string_bytes", symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS));
 }
 
 static void write_json(struct sight *sight)
@@ -243,7 +224,7 @@ static int run(void *invocation)
 	r = symbols_unwind_find(&sight->unwind, cache, &sight->identity, fault);
 	if (r < 0)
 		return r;
-	count_frames(sight);
+	symbols_text_count_frames(sight->file, &sight->functions, &sight->inlined);
 	if (sight->symbols.base.is_json)
 		write_json(sight);
 	else

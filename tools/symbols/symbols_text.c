@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "symbol/symbol_file.h"
 #include "tools/shown_text.h"
 
 #include <elf.h>
@@ -155,6 +156,17 @@ void symbols_text_write_origin(struct output *output, const struct pilotlight_sy
 void symbols_text_json_origin(struct json *json, const struct pilotlight_symbol_header *header)
 {
 	json_string_bytes(json, header->origin, strnlen(header->origin, sizeof(header->origin)));
+}
+
+void symbols_text_count_frames(
+	const struct symbol_file *file, uint64_t *ret_functions, uint64_t *ret_inlined)
+{
+	uint64_t count = symbol_file_count(file, PILOTLIGHT_SYMBOL_FRAMES);
+
+	*ret_functions = *ret_inlined = 0;
+	for (uint64_t i = 1; i < count; i++)
+		(*(symbol_file_frame_parent(file, (uint32_t)i, NULL) ? ret_inlined
+								     : ret_functions))++;
 }
 
 void symbols_text_json_losses(struct json *json, const struct pilotlight_symbol_header *header)

@@ -10,6 +10,7 @@
 
 struct json;
 struct output;
+struct symbol_file;
 
 /* A word for programs, and a phrase for people. Never NULL: other versions may have other values.
  */
@@ -36,6 +37,10 @@ const char *symbols_text_time(uint64_t time_s, char text[SYMBOLS_TEXT_TIME_BYTES
 void symbols_text_write_origin(
 	struct output *output, const struct pilotlight_symbol_header *header);
 void symbols_text_json_origin(struct json *json, const struct pilotlight_symbol_header *header);
+
+/* Counts functions, and those that were inlined into others. */
+void symbols_text_count_frames(
+	const struct symbol_file *file, uint64_t *ret_functions, uint64_t *ret_inlined);
 
 /* The losses of extraction, as members of an object. */
 void symbols_text_json_losses(struct json *json, const struct pilotlight_symbol_header *header);

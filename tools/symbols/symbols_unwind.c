@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/symbols/symbols_unwind.h"
 
-#include "base/array.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "tools/shown_text.h"
@@ -153,23 +152,15 @@ void symbols_unwind_write(const struct symbols_unwind *unwind, struct output *ou
 static void json_table(const struct unwind_table *table, struct json *json)
 {
 	const struct pilotlight_unwind_summary *summary = table->summary;
-	const struct {
-		const char *key;
-		uint64_t value;
-	} members[] = {
-		{ "functions", summary->function_count },
-		{ "functions_failed", summary->functions_failed },
-		{ "rows", summary->row_count },
-		{ "rows_unsupported", summary->unsupported_rows },
-		{ "lines", summary->line_count },
-		{ "rules", summary->rule_count },
-		{ "escapes", summary->escape_count },
-		{ "bytes", unwind_table_bytes(table) },
-	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_member_u64(json, members[i].key, members[i].value);
-	}
+	json_member_u64(json, "functions", summary->function_count);
+	json_member_u64(json, "functions_failed", summary->functions_failed);
+	json_member_u64(json, "rows", summary->row_count);
+	json_member_u64(json, "rows_unsupported", summary->unsupported_rows);
+	json_member_u64(json, "lines", summary->line_count);
+	json_member_u64(json, "rules", summary->rule_count);
+	json_member_u64(json, "escapes", summary->escape_count);
+	json_member_u64(json, "bytes", unwind_table_bytes(table));
 	json_key(json, "bytes_per_row");
 	json_seconds(json, bytes_a_row(table));
 	json_member_bool(json, "keeps_frame_pointers", keeps_frame_pointers(table));
@@ -177,24 +168,23 @@ static void json_table(const struct unwind_table *table, struct json *json)
 
 void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
 {
+	const struct pilotlight_symbol_header *header;
+
 	if (unwind->state == SYMBOLS_UNWIND_UNKNOWN) {
 		json_null(json);
 		return;
 	}
+	header = symbol_file_header(unwind->file);
 	json_begin_object(json);
-	json_key(json, "source");
-	if (unwind->state == SYMBOLS_UNWIND_TABLE)
-		json_string(json, symbols_text_rank_word(symbol_file_header(unwind->file)->rank));
-	else
-		json_string(json, "none");
 	if (unwind->state == SYMBOLS_UNWIND_TABLE) {
+		json_member_string(json, "source", symbols_text_rank_word(header->rank));
 		json_table(&unwind->table, json);
 	} else {
+		json_member_string(json, "source", "none");
 		json_member_string(json, "reason",
-			unwind->state == SYMBOLS_UNWIND_DAMAGED
-				? symbols_text_failure_word(PILOTLIGHT_SYMBOL_DAMAGED)
-				: symbols_text_failure_word(
-					  symbol_file_header(unwind->file)->failure));
+			symbols_text_failure_word(unwind->state == SYMBOLS_UNWIND_DAMAGED
+							  ? PILOTLIGHT_SYMBOL_DAMAGED
+							  : header->failure));
 	}
 	json_end_object(json);
 }

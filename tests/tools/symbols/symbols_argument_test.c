@@ -57,37 +57,10 @@ static void addresses_are_hexadecimal(void **state)
 	assert_true(address == 77);
 }
 
-static void identities_are_whole_or_of_files(void **state)
-{
-	struct symbol_identity identity, own;
-	char text[SYMBOL_IDENTITY_TEXT_BYTES];
-	struct fault fault = { 0 };
-
-	(void)state;
-	assert_int_equal(symbols_argument_identity("/proc/self/exe", &own, &fault), 0);
-	(void)symbol_identity_format(&own, text);
-	assert_int_equal(symbols_argument_identity(text, &identity, &fault), 0);
-	assert_true(symbol_identity_equal(&identity, &own));
-	assert_int_equal(symbols_argument_identity(
-				 "htlhash:00112233445566778899aabbccddeeff", &identity, &fault),
-		0);
-	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_HTLHASH);
-	assert_string_equal(fault.text, "");
-
-	assert_int_equal(symbols_argument_identity("/proc/self/none", &identity, &fault), -ENOENT);
-	assert_non_null(strstr(fault.text, "cannot open '/proc/self/none'"));
-	fault.text[0] = '\0';
-	assert_int_equal(symbols_argument_identity("/dev/null", &identity, &fault), -ENOEXEC);
-	assert_non_null(strstr(fault.text, "not an ELF file"));
-	fault.text[0] = '\0';
-	assert_int_equal(symbols_argument_identity("nonsense", &identity, &fault), -EINVAL);
-	assert_non_null(strstr(fault.text, "'nonsense' is neither"));
-}
-
 /* A file in the current folder, without a slash. */
 static void names_of_files_are_paths(void **state)
 {
-	struct symbol_identity identity;
+	struct build_id id;
 	struct fault fault = { 0 };
 	char *before = getcwd(NULL, 0);
 	int fd;
@@ -95,11 +68,11 @@ static void names_of_files_are_paths(void **state)
 	(void)state;
 	assert_non_null(before);
 	assert_int_equal(chdir(symbols_run_cache.folder), 0);
-	assert_int_equal(symbols_argument_identity("abcdef12", &identity, &fault), 0);
+	assert_int_equal(symbols_argument_build_id("abcdef12", &id, &fault), 0);
 	fd = open("abcdef12", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	(void)close(fd);
-	assert_true(symbols_argument_identity("abcdef12", &identity, &fault) < 0);
+	assert_true(symbols_argument_build_id("abcdef12", &id, &fault) < 0);
 	assert_int_equal(chdir(before), 0);
 	free(before);
 }
@@ -147,6 +120,7 @@ static void prefixes_that_fail_are_reported(void **state)
 		{ "htlhash:", -EINVAL, "is no build-id" },
 		{ "12345a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a", -EINVAL, "is no build-id" },
 		{ "./nothing", -ENOENT, "cannot open './nothing'" },
+		{ "/dev/null", -ENOEXEC, "'/dev/null' is not an ELF file" },
 	};
 	struct symbol_identity found, identity;
 	struct symbol_cache *cache = symbols_run_cache.cache;
@@ -221,7 +195,7 @@ static void a_build_id_is_read_from_the_file(void **state)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* Whoever may have written it. */
 	assert_int_equal(fchmod(fd, 0666), 0);
-	assert_int_equal(symbols_argument_identity(path, &identity, &fault), 0);
+	assert_int_equal(symbols_argument_find(NULL, path, &identity, &fault), 0);
 	assert_int_equal(identity.kind, PILOTLIGHT_SYMBOL_OWNED);
 	id.size = 0;
 	assert_int_equal(symbols_argument_build_id(path, &id, &fault), 0);
@@ -233,7 +207,9 @@ static void a_build_id_is_read_from_the_file(void **state)
 	fault.text[0] = '\0';
 	assert_int_equal(symbols_argument_build_id("owned:0102", &id, &fault), -EINVAL);
 	assert_non_null(strstr(fault.text, "has no build-id"));
+	fault.text[0] = '\0';
 	assert_int_equal(symbols_argument_build_id("main", &id, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "'main' is neither"));
 	elf.build_id_bytes = 0;
 	fixture_build(&elf);
 	fd = fixture_fd(&elf);
@@ -272,7 +248,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_hexadecimal),
-		cmocka_unit_test(identities_are_whole_or_of_files),
 		cmocka_unit_test(a_build_id_is_read_from_the_file),
 		cmocka_unit_test_setup_teardown(
 			names_of_files_are_paths, symbols_run_set_up, symbols_run_tear_down),
