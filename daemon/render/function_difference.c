@@ -107,9 +107,7 @@ static int add_up(struct function_difference *functions,
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
 		const struct profile *profile = difference->sides[i];
 
-		r = detail == FRAME_BY_LINE
-			    ? function_totals_new_by_line(profile, &functions->sides[i])
-			    : function_totals_new(profile, &functions->sides[i]);
+		r = function_totals_new(profile, detail, &functions->sides[i]);
 		if (r < 0)
 			return r;
 		count += functions->sides[i]->count;

@@ -202,7 +202,7 @@ static void sort_functions(struct function_totals *totals)
 		totals->items[i].binary = totals->labels->ranked_binaries[totals->items[i].binary];
 }
 
-static int add_up(const struct profile *profile, enum frame_detail detail,
+int function_totals_new(const struct profile *profile, enum frame_detail detail,
 	struct function_totals **ret_totals)
 {
 	_cleanup_(function_totals_freep) struct function_totals *totals =
@@ -228,16 +228,6 @@ static int add_up(const struct profile *profile, enum frame_detail detail,
 	sort_functions(totals);
 	*ret_totals = TAKE_PTR(totals);
 	return 0;
-}
-
-int function_totals_new(const struct profile *profile, struct function_totals **ret_totals)
-{
-	return add_up(profile, FRAME_BY_FUNCTION, ret_totals);
-}
-
-int function_totals_new_by_line(const struct profile *profile, struct function_totals **ret_totals)
-{
-	return add_up(profile, FRAME_BY_LINE, ret_totals);
 }
 
 void function_totals_free(struct function_totals *totals)

@@ -24,8 +24,8 @@ struct function_totals {
 	uint64_t without_stack; /* samples without any frame */
 };
 
-/* Both return 0, -ENOMEM or -E2BIG. */
-int function_totals_new(const struct profile *profile, struct function_totals **ret_totals);
-int function_totals_new_by_line(const struct profile *profile, struct function_totals **ret_totals);
+/* Returns 0, -ENOMEM or -E2BIG. */
+int function_totals_new(const struct profile *profile, enum frame_detail detail,
+	struct function_totals **ret_totals);
 void function_totals_free(struct function_totals *totals);
 DEFINE_CLEANUP(struct function_totals, function_totals_free);

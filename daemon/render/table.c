@@ -27,7 +27,6 @@ static void write_header(const struct profile *profile, struct output *output)
 		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
 
-/* Returns the number of functions that are shown. */
 static bool shown(const struct function_totals *totals, const struct table_options *options,
 	const struct function_total *function, size_t shown_already)
 {
@@ -75,8 +74,8 @@ int table_write(
 	size_t rows = 0, width;
 	int r;
 
-	r = options->by_line ? function_totals_new_by_line(profile, &totals)
-			     : function_totals_new(profile, &totals);
+	r = function_totals_new(
+		profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION, &totals);
 	if (r < 0)
 		return r;
 	write_header(profile, output);

@@ -10,7 +10,7 @@ static struct function_totals *totals_of(const struct profile *profile)
 {
 	struct function_totals *totals = NULL;
 
-	assert_int_equal(function_totals_new(profile, &totals), 0);
+	assert_int_equal(function_totals_new(profile, FRAME_BY_FUNCTION, &totals), 0);
 	return totals;
 }
 
@@ -61,7 +61,7 @@ static void lines_count_by_themselves_if_asked(void **state)
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 
 	(void)state;
-	assert_int_equal(function_totals_new_by_line(profile, &totals), 0);
+	assert_int_equal(function_totals_new(profile, FRAME_BY_LINE, &totals), 0);
 	assert_int_equal(totals->count, 3);
 	assert_function(totals, 0, "f (f.c:20)", 2, 3);
 	assert_function(totals, 1, "f (f.c:10)", 1, 1);
@@ -143,7 +143,7 @@ static void failing_allocations_are_reported(void **state)
 	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
-		r = function_totals_new(profile, &totals);
+		r = function_totals_new(profile, FRAME_BY_FUNCTION, &totals);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);

@@ -118,7 +118,7 @@ static int print_functions(FILE *file, const struct profile *profile)
 {
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 	char name[FRAME_NAME_BYTES];
-	int r = function_totals_new(profile, &totals);
+	int r = function_totals_new(profile, FRAME_BY_FUNCTION, &totals);
 
 	if (r < 0)
 		return r;
