@@ -182,8 +182,6 @@ static void failing_allocations_are_reported(void **state)
 	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
 	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
 	struct output output;
-	size_t n;
-	int r;
 
 	(void)state;
 	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 1;
@@ -199,16 +197,9 @@ static void failing_allocations_are_reported(void **state)
 		thread.exe = thread.cgroup = string(profile, name);
 		add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
 	}
-	for (n = 0;; n++) {
-		output_init(&output, output_to_memory, &memory);
-		fail_allocation(n);
-		r = pprof_write(profile, &options, &output);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 20);
+	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, output_to_memory, &memory),
+						 pprof_write(profile, &options, &output)),
+			    -ENOMEM, true, 0) >= 20);
 	free(memory.bytes);
 	profile_free(profile);
 }

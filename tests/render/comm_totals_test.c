@@ -62,20 +62,10 @@ static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct comm_totals *totals = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = comm_totals_new(profile, &totals);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(totals);
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(n, 4);
+	assert_int_equal(
+		FAIL_EACH_ALLOCATION(comm_totals_new(profile, &totals), -ENOMEM, !totals, 0), 4);
 	comm_totals_free(totals);
 }
 

@@ -160,21 +160,13 @@ static void failing_allocations_are_reported(void **state)
 	struct profile_difference difference =
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	static struct output output;
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		output_init(&output, discard, NULL);
-		fail_allocation(n);
-		r = difference_table_write(
-			&difference, &(struct difference_table_options){ 0 }, &output);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 20);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    (output_init(&output, discard, NULL),
+				    difference_table_write(&difference,
+					    &(struct difference_table_options){ 0 }, &output)),
+			    -ENOMEM, true, 0) >= 20);
 }
 
 int main(void)

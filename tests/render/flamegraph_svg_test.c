@@ -237,20 +237,13 @@ static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		output_init(&output, discard, NULL);
-		fail_allocation(n);
-		r = flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, &output);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 15);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    (output_init(&output, discard, NULL),
+				    flamegraph_svg_write(profile,
+					    &(struct flamegraph_svg_options){ 0 }, &output)),
+			    -ENOMEM, true, 0) >= 15);
 }
 
 static void output_errors_stick(void **state)

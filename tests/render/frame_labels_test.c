@@ -222,20 +222,10 @@ static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct frame_labels *labels = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = frame_labels_new(profile, FRAME_BY_LINE, &labels);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(labels);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 8);
+	assert_true(FAIL_EACH_ALLOCATION(frame_labels_new(profile, FRAME_BY_LINE, &labels), -ENOMEM,
+			    !labels, 0) >= 8);
 	frame_labels_free(labels);
 }
 

@@ -127,21 +127,11 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
 	struct frame_places *places = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = frame_places_new(profile, labels, &places);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(places);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 7);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    frame_places_new(profile, labels, &places), -ENOMEM, !places, 0) >= 7);
 	frame_places_free(places);
 }
 

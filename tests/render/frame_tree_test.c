@@ -239,8 +239,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct frame_tree *tree = NULL;
 	char stack[64];
-	size_t n;
-	int r;
 
 	(void)state;
 	/* Enough siblings for the sort to want memory of its own. */
@@ -248,16 +246,8 @@ static void failing_allocations_are_reported(void **state)
 		(void)snprintf(stack, sizeof(stack), "c|1|x:main|l:f%d", i);
 		example_add(profile, stack);
 	}
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = frame_tree_new(profile, FRAME_BY_FUNCTION, 0, &tree);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(tree);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 20);
+	assert_true(FAIL_EACH_ALLOCATION(frame_tree_new(profile, FRAME_BY_FUNCTION, 0, &tree),
+			    -ENOMEM, !tree, 0) >= 20);
 	assert_conserved(tree);
 	frame_tree_free(tree);
 }

@@ -137,20 +137,10 @@ static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct function_totals *totals = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = function_totals_new(profile, FRAME_BY_FUNCTION, &totals);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(totals);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 14);
+	assert_true(FAIL_EACH_ALLOCATION(function_totals_new(profile, FRAME_BY_FUNCTION, &totals),
+			    -ENOMEM, !totals, 0) >= 14);
 	function_totals_free(totals);
 }
 

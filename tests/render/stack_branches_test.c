@@ -104,20 +104,11 @@ static void failing_allocations_leave_nothing(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
 	struct stack_branches branches = { 0 };
-	size_t n;
-	int r;
 
 	(void)state;
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = stack_branches_init(&branches, profile);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(branches.items);
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(n, 2);
+	assert_int_equal(FAIL_EACH_ALLOCATION(stack_branches_init(&branches, profile), -ENOMEM,
+				 !branches.items, 0),
+		2);
 	stack_branches_done(&branches);
 }
 

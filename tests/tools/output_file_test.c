@@ -449,23 +449,13 @@ static void failing_allocations_leave_nothing_behind(void **state)
 {
 	static const char *const names[] = { "new", "old", "dangling" };
 	struct output_file *file = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
 	put("old", "old", 0644);
 	assert_int_equal(symlink("nothing", "dangling"), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		for (n = 0;; n++) {
-			fail_allocation(n);
-			r = output_file_open(names[i], &file, NULL);
-			if (!allocation_failed())
-				break;
-			assert_int_equal(r, -ENOMEM);
-			assert_null(file);
-		}
-		assert_int_equal(r, 0);
-		assert_true(n >= 3);
+		assert_true(FAIL_EACH_ALLOCATION(output_file_open(names[i], &file, NULL), -ENOMEM,
+				    !file, 0) >= 3);
 		output_file_free(file);
 		file = NULL;
 	}

@@ -196,22 +196,11 @@ static void a_file_that_is_not_a_program_is_refused(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	enum doctor_unwinding unwinding = (enum doctor_unwinding)77;
-	size_t n;
 
 	(void)state;
 	make_program(false, FRAME_BYTES, ".eh_frame");
-	for (n = 0;; n++) {
-		int r;
-
-		fail_allocation(n);
-		r = look(&unwinding);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_int_equal(unwinding, 77);
-	}
+	assert_true(FAIL_EACH_ALLOCATION(look(&unwinding), -ENOMEM, unwinding == 77, 0) > 0);
 	assert_int_equal(unwinding, DOCTOR_UNWINDING_FRAMES);
-	assert_true(n > 0);
 }
 
 static const struct doctor_check *binaries_check(void)

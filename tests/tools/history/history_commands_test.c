@@ -325,21 +325,9 @@ static void a_failing_first_request_ends_the_command(void **state)
 
 static void failing_allocations_end_a_difference(void **state)
 {
-	size_t n;
-
 	(void)state;
-	for (n = 0;; n++) {
-		int status;
-
-		fail_allocation(n);
-		status = command_run(&diff_command, "-q --against --last 1h");
-		if (!allocation_failed()) {
-			assert_int_equal(status, 0);
-			break;
-		}
-		assert_int_equal(status, 1);
-	}
-	assert_true(n >= 8);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    command_run(&diff_command, "-q --against --last 1h"), 1, true, 0) >= 8);
 }
 
 static void the_service_reports_its_state(void **state)
@@ -373,21 +361,8 @@ static void the_state_has_no_selection(void **state)
 
 static void failing_allocations_end_the_state(void **state)
 {
-	size_t n;
-
 	(void)state;
-	for (n = 0;; n++) {
-		int status;
-
-		fail_allocation(n);
-		status = command_run(&status_command, "");
-		if (!allocation_failed()) {
-			assert_int_equal(status, 0);
-			break;
-		}
-		assert_int_equal(status, 1);
-	}
-	assert_true(n >= 3);
+	assert_true(FAIL_EACH_ALLOCATION(command_run(&status_command, ""), 1, true, 0) >= 3);
 }
 
 static void a_gone_reader_gets_no_message(void **state)

@@ -249,21 +249,11 @@ static void a_full_disk_is_reported_and_a_closed_pipe_is_not(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	size_t n;
-
 	(void)state;
 	write_example();
 	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		(void)jit_run_file(&jit_dump, "");
-		if (!allocation_failed())
-			break;
-		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(command_run_complained("Cannot allocate memory"));
-	}
-	assert_int_equal(ran.status, EXIT_SUCCESS);
-	assert_true(n > 2);
+	assert_true(FAIL_EACH_ALLOCATION(jit_run_file(&jit_dump, ""), EXIT_FAILURE,
+			    command_run_complained("Cannot allocate memory"), EXIT_SUCCESS) > 2);
 }
 
 #define JIT_TEST(function) \

@@ -218,20 +218,12 @@ static void a_file_of_another_user_is_not_read(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	char line[32];
-	size_t n;
 
 	(void)state;
 	(void)snprintf(line, sizeof(line), "%d", (int)getpid());
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		(void)command_run(&jit_tail, line);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(ran.status, EXIT_FAILURE);
-		assert_true(command_run_complained("Cannot allocate memory"));
-	}
+	assert_true(FAIL_EACH_ALLOCATION(command_run(&jit_tail, line), EXIT_FAILURE,
+			    command_run_complained("Cannot allocate memory"), EXIT_FAILURE) > 3);
 	assert_true(command_run_complained("neither"));
-	assert_true(n > 3);
 }
 
 #define JIT_TEST(function) \

@@ -121,22 +121,10 @@ static void an_empty_cache_has_nothing(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	size_t n;
-
 	(void)state;
 	assert_int_equal(unwind_folder_store(&young, 1, true), 0);
-	for (n = 0;; n++) {
-		int status;
-
-		fail_allocation(n);
-		status = symbols_run(&symbols_prune, "");
-		if (!allocation_failed())
-			break;
-		assert_int_equal(status, EXIT_FAILURE);
-		assert_memory_equal(ran.err, "pilotlight: ", 12);
-	}
-	assert_int_equal(ran.status, EXIT_SUCCESS);
-	assert_true(n > 2);
+	assert_true(FAIL_EACH_ALLOCATION(symbols_run(&symbols_prune, ""), EXIT_FAILURE,
+			    command_run_complained(""), EXIT_SUCCESS) > 2);
 }
 
 #define CACHE_TEST(function) \

@@ -135,19 +135,8 @@ static void failing_allocations_are_reported(void **state)
 
 	(void)state;
 	query_text_init(&query, "/api/v1/profile");
-	for (n = 0;; n++) {
-		int r;
-
-		fail_allocation(n);
-		r = top_feed_new(service.path, &query, &feed);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-		assert_null(feed);
-	}
-	assert_true(n >= 3);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    top_feed_new(service.path, &query, &feed), -ENOMEM, !feed, 0) >= 3);
 	for (n = 0;; n++) {
 		struct top_answer answer;
 

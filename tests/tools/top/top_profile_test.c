@@ -193,22 +193,13 @@ static void failing_allocations_are_reported(void **state)
 {
 	struct top_profile *profile = NULL;
 	char text[4096];
-	size_t n, size = 0;
-	int r;
+	size_t size = 0;
 
 	(void)state;
 	for (int i = 0; i < 200; i++)
 		size += (size_t)snprintf(text + size, sizeof(text) - size, "a;f%d;g 1\n", i);
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = top_profile_new(text, size, &profile);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(profile);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 8);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    top_profile_new(text, size, &profile), -ENOMEM, !profile, 0) >= 8);
 	assert_int_equal(profile->samples, 200);
 	top_profile_free(profile);
 }
