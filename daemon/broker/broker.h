@@ -98,7 +98,8 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
  * The same for the marker of a jitdump: a file that is still being written and may be empty. By
  * `path` only files named like jitdumps, jit-NUMBER.dump, are opened. The caller must check the
  * file's owner before it trusts the file. -EREMOTE: the file is on a file system whose server may
- * not answer.
+ * not answer, or on an overlayfs that another user namespace may have mounted over one. On an
+ * overlayfs a marker is opened by `path` only.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /*
  * Opens /proc/PID. The descriptor refers to the process, not to its pid: after the process is gone
@@ -117,6 +118,24 @@ static int open_root(int process_fd, int *ret_fd)
 	return 0;
 }
 
+/*
+ * Who mounted the file systems below the root of the process? Call this after the root was opened:
+ * a process that leaves our user namespace can neither return nor make its root ours. Without user
+ * namespaces in the kernel the file is missing. It is also missing if the process is gone, which
+ * check_process() reports.
+ */
+static enum regular_file_mounter mounter_of(int process_fd)
+{
+	struct stat theirs, ours;
+
+	if (fstatat(process_fd, "ns/user", &theirs, 0) < 0)
+		return errno == ENOENT ? REGULAR_FILE_BY_ADMINISTRATOR : REGULAR_FILE_BY_ANYONE;
+	if (stat("/proc/self/ns/user", &ours) < 0 || theirs.st_dev != ours.st_dev ||
+		theirs.st_ino != ours.st_ino)
+		return REGULAR_FILE_BY_ANYONE;
+	return REGULAR_FILE_BY_ADMINISTRATOR;
+}
+
 static int open_below_root(int process_fd, const char *path, bool is_growing, int *ret_fd)
 {
 	_cleanup_close_ int root_fd = -1;
@@ -125,8 +144,8 @@ static int open_below_root(int process_fd, const char *path, bool is_growing, in
 	if (r < 0)
 		return r;
 	if (is_growing)
-		return regular_file_open_growing(
-			root_fd, path, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, ret_fd);
+		return regular_file_open_growing(root_fd, path,
+			RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, mounter_of(process_fd), ret_fd);
 	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
 }
 
@@ -140,7 +159,9 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_g
 	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
 		(unsigned long long)end);
 	if (is_growing)
-		return regular_file_open_growing(process_fd, name, 0, ret_fd);
+		/* The process may have the file from a process of another user namespace. */
+		return regular_file_open_growing(
+			process_fd, name, 0, REGULAR_FILE_BY_ANYONE, ret_fd);
 	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
 }
 
@@ -176,7 +197,7 @@ static int open_mapping(const struct broker_roots *roots,
 		       : open_map_file(process_fd, request->range_start, request->range_end,
 				 is_growing, &fd);
 	if (request->has_path && (!is_growing || is_marker_name(request->path)) &&
-		(r == -ENOENT || r == -EACCES || r == -EPERM))
+		(r == -ENOENT || r == -EACCES || r == -EPERM || r == -EREMOTE))
 		r = open_below_root(process_fd, request->path, is_growing, &fd);
 	r = check_process(process_fd, request, r);
 	if (r < 0)
@@ -210,8 +231,8 @@ static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
 	if (folder_fd < 0)
 		return folder_fd;
 	(void)snprintf(name, sizeof(name), "perf-%u.map", ns_pid);
-	return regular_file_open_growing(
-		folder_fd, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH, ret_fd);
+	return regular_file_open_growing(folder_fd, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+		mounter_of(process_fd), ret_fd);
 }
 
 int process_request_open_perf_map(const struct broker_roots *roots,

@@ -67,15 +67,19 @@ static bool is_one_of(const uint64_t *types, size_t count, uint64_t type)
 	return false;
 }
 
-int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device)
+int regular_file_check_storage(
+	uint64_t type, uint64_t blocks, dev_t device, enum regular_file_mounter mounter)
 {
-	static const uint64_t without_disk[] = { TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
-		BTRFS_SUPER_MAGIC, UBIFS_MAGIC, ZFS_MAGIC, BCACHEFS_MAGIC, AUFS_MAGIC };
+	static const uint64_t without_disk[] = { TMPFS_MAGIC, RAMFS_MAGIC, BTRFS_SUPER_MAGIC,
+		UBIFS_MAGIC, ZFS_MAGIC, BCACHEFS_MAGIC };
+	static const uint64_t with_layers[] = { OVERLAYFS_SUPER_MAGIC, AUFS_MAGIC };
 	static const uint64_t with_disk_and_server[] = { FUSE_SUPER_MAGIC, GFS2_MAGIC,
 		OCFS2_SUPER_MAGIC };
 
 	if (is_one_of(without_disk, ARRAY_SIZE(without_disk), type))
 		return 0;
+	if (is_one_of(with_layers, ARRAY_SIZE(with_layers), type))
+		return mounter == REGULAR_FILE_BY_ADMINISTRATOR ? 0 : -EREMOTE;
 	if (is_one_of(with_disk_and_server, ARRAY_SIZE(with_disk_and_server), type))
 		return -EREMOTE;
 	if (major(device) != 0)
@@ -84,14 +88,15 @@ int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device)
 	return blocks > 0 ? -EREMOTE : -EINVAL;
 }
 
-static int check_storage(int fd, const struct stat *status)
+static int check_storage(int fd, const struct stat *status, enum regular_file_mounter mounter)
 {
 	struct statfs system;
 
 	/* Only a file system with a server fails to answer. */
 	if (fstatfs(fd, &system) < 0)
 		return -EREMOTE;
-	return regular_file_check_storage((uint64_t)system.f_type, system.f_blocks, status->st_dev);
+	return regular_file_check_storage(
+		(uint64_t)system.f_type, system.f_blocks, status->st_dev, mounter);
 }
 
 /*
@@ -133,7 +138,8 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
 	return open_found(found_fd, ret_fd);
 }
 
-int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve, int *ret_fd)
+int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
+	enum regular_file_mounter mounter, int *ret_fd)
 {
 	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve);
 	struct stat status;
@@ -145,6 +151,6 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	r = check_storage(found_fd, &status);
+	r = check_storage(found_fd, &status, mounter);
 	return r < 0 ? r : open_found(found_fd, ret_fd);
 }

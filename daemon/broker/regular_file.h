@@ -23,10 +23,17 @@ enum regular_file_walk {
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
 
 /*
+ * Who mounted the file system? Overlayfs hides its layers from statfs(). Any user can mount it over
+ * a FUSE of his own, but only in a user namespace of his own.
+ */
+enum regular_file_mounter { REGULAR_FILE_BY_ANYONE, REGULAR_FILE_BY_ADMINISTRATOR };
+
+/*
  * The same for a file that is still being written and may be empty. `resolve` is RESOLVE_* of
  * openat2(2). Also returns -EREMOTE: see regular_file_check_storage().
  */
-int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve, int *ret_fd);
+int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
+	enum regular_file_mounter mounter, int *ret_fd);
 
 /*
  * May the client read a growing file on this file system? `type` and `blocks` are of statfs(),
@@ -34,4 +41,5 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
  * wait for a server, as on FUSE and NFS, because the client, unlike the opener, has no time limit.
  * A file system on a disk has a device number with a major; those without a disk are listed here.
  */
-int regular_file_check_storage(uint64_t type, uint64_t blocks, dev_t device);
+int regular_file_check_storage(
+	uint64_t type, uint64_t blocks, dev_t device, enum regular_file_mounter mounter);

@@ -63,10 +63,10 @@ struct jit_marker {
 /*
  * Open and check the jitdump file behind a marker, or /tmp/perf-<ns_pid>.map below the process's
  * root; if the process is gone, below the root of `parent` (pid 0: none). The file may be empty. A
- * file on a file system whose server may not answer (FUSE, NFS: jit/mount_table.h), or on an
- * unknown one, is never touched. Return 0 and a descriptor that the caller owns, -EREMOTE for such
- * a file, or an error of jit_file_check() or of the broker: -ENOENT no file, -ESRCH the process is
- * gone.
+ * file on a file system whose server may not answer (FUSE, NFS; regular_file_check_storage()), or
+ * on an unknown one, is never touched. Return 0 and a descriptor that the caller owns, -EREMOTE for
+ * such a file, or an error of jit_file_check() or of the broker: -ENOENT no file, -ESRCH the
+ * process is gone.
  */
 int jit_file_open_jitdump(struct broker *broker, const struct broker_process *process,
 	const struct jit_marker *marker, const struct jit_process_facts *facts, int *ret_fd);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -303,33 +304,37 @@ static void files_on_network_file_systems_are_refused(void **state)
 	const struct {
 		uint64_t type, blocks;
 		dev_t device;
-		int result;
+		int result, anyones_result; /* mounted by the administrator, by anyone */
 	} cases[] = {
-		{ EXT4_SUPER_MAGIC, 100, disk, 0 },
-		{ MSDOS_SUPER_MAGIC, 100, disk, 0 },
-		{ 0x12345678, 100, disk, 0 },
-		{ TMPFS_MAGIC, 0, none, 0 },
-		{ RAMFS_MAGIC, 0, none, 0 },
-		{ OVERLAYFS_SUPER_MAGIC, 100, none, 0 },
-		{ BTRFS_SUPER_MAGIC, 100, none, 0 },
-		{ 0x65735546 /* FUSE */, 100, none, -EREMOTE },
-		{ 0x65735546 /* FUSE */, 0, none, -EREMOTE },
-		{ 0x65735546 /* fuseblk */, 100, disk, -EREMOTE },
-		{ 0x7461636f /* OCFS2 */, 100, disk, -EREMOTE },
-		{ NFS_SUPER_MAGIC, 100, none, -EREMOTE },
-		{ SMB_SUPER_MAGIC, 100, none, -EREMOTE },
-		{ V9FS_MAGIC, 100, none, -EREMOTE },
-		{ 0x12345678, 100, none, -EREMOTE },
-		{ PROC_SUPER_MAGIC, 0, none, -EINVAL },
-		{ DEBUGFS_MAGIC, 0, none, -EINVAL },
-		{ 0x12345678, 0, none, -EINVAL },
+		{ EXT4_SUPER_MAGIC, 100, disk, 0, 0 },
+		{ MSDOS_SUPER_MAGIC, 100, disk, 0, 0 },
+		{ 0x12345678, 100, disk, 0, 0 },
+		{ TMPFS_MAGIC, 0, none, 0, 0 },
+		{ RAMFS_MAGIC, 0, none, 0, 0 },
+		{ OVERLAYFS_SUPER_MAGIC, 100, none, 0, -EREMOTE },
+		{ BTRFS_SUPER_MAGIC, 100, none, 0, 0 },
+		{ 0x65735546 /* FUSE */, 100, none, -EREMOTE, -EREMOTE },
+		{ 0x65735546 /* FUSE */, 0, none, -EREMOTE, -EREMOTE },
+		{ 0x65735546 /* fuseblk */, 100, disk, -EREMOTE, -EREMOTE },
+		{ 0x7461636f /* OCFS2 */, 100, disk, -EREMOTE, -EREMOTE },
+		{ NFS_SUPER_MAGIC, 100, none, -EREMOTE, -EREMOTE },
+		{ SMB_SUPER_MAGIC, 100, none, -EREMOTE, -EREMOTE },
+		{ V9FS_MAGIC, 100, none, -EREMOTE, -EREMOTE },
+		{ 0x12345678, 100, none, -EREMOTE, -EREMOTE },
+		{ PROC_SUPER_MAGIC, 0, none, -EINVAL, -EINVAL },
+		{ DEBUGFS_MAGIC, 0, none, -EINVAL, -EINVAL },
+		{ 0x12345678, 0, none, -EINVAL, -EINVAL },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(
-			regular_file_check_storage(cases[i].type, cases[i].blocks, cases[i].device),
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(regular_file_check_storage(cases[i].type, cases[i].blocks,
+					 cases[i].device, REGULAR_FILE_BY_ADMINISTRATOR),
 			cases[i].result);
+		assert_int_equal(regular_file_check_storage(cases[i].type, cases[i].blocks,
+					 cases[i].device, REGULAR_FILE_BY_ANYONE),
+			cases[i].anyones_result);
+	}
 }
 
 static void markers_must_be_regular_files(void **state)
@@ -395,6 +400,96 @@ static void files_of_kernel_file_systems_are_refused(void **state)
 	assert_int_equal(WEXITSTATUS(status), EINVAL);
 }
 
+static bool write_own(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* Its user becomes root there, as overlayfs demands. */
+static bool enter_namespaces(int namespaces)
+{
+	char users[32], groups[32];
+
+	(void)snprintf(users, sizeof(users), "0 %u 1", geteuid());
+	(void)snprintf(groups, sizeof(groups), "0 %u 1", getegid());
+	if (unshare(namespaces) < 0)
+		return false;
+	return !(namespaces & CLONE_NEWUSER) || (write_own("/proc/self/setgroups", "deny") &&
+							write_own("/proc/self/uid_map", users) &&
+							write_own("/proc/self/gid_map", groups));
+}
+
+/*
+ * Runs in a process of its own. Mounts an overlayfs over a tmpfs in new namespaces, and writes a
+ * perf map and a marker there. Then waits until it is killed.
+ */
+_Noreturn static void hold_overlay(int namespaces, int pipe_fd)
+{
+	static const char *const folders[] = { "/tmp/lower", "/tmp/upper", "/tmp/work" };
+	/* Ends with a test that fails, too. */
+	bool is_mounted = enter_namespaces(namespaces) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+			  mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+			  mount("none", "/tmp", "tmpfs", 0, NULL) == 0;
+	int fd = -1;
+
+	for (size_t i = 0; is_mounted && i < sizeof(folders) / sizeof(folders[0]); i++)
+		is_mounted = mkdir(folders[i], 0755) == 0;
+	if (is_mounted && mount("overlay", "/tmp", "overlay", 0,
+				  "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work") == 0)
+		fd = open("/tmp/perf-5.map", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || open("/tmp/jit-5.dump", O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0)
+		_exit(NO_NAMESPACE);
+	if (write(pipe_fd, "x", 1) != 1)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
+/*
+ * Such an overlayfs may have a layer on a FUSE of the same user, where a read may last for ever.
+ * statfs() does not show it.
+ */
+static void overlays_of_other_user_namespaces_are_refused(void **state)
+{
+	static const struct {
+		int namespaces;
+		int result;
+	} cases[] = { { CLONE_NEWNS, 0 }, { CLONE_NEWNS | CLONE_NEWUSER, -EREMOTE } };
+	struct broker *broker;
+
+	(void)state;
+	assert_int_equal(broker_new(NULL, &broker), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct broker_process process;
+		int pipe_fds[2], map_fd = -1, marker_fd = -1;
+		char byte;
+
+		assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+		process = (struct broker_process){ .pid = fork() };
+		if (process.pid == 0)
+			hold_overlay(cases[i].namespaces, pipe_fds[1]);
+		assert_true(process.pid > 0);
+		assert_int_equal(close(pipe_fds[1]), 0);
+		if (read(pipe_fds[0], &byte, 1) == 1) {
+			assert_int_equal(broker_open_perf_map(broker, &process, 5, &map_fd),
+				cases[i].result);
+			assert_int_equal(broker_open_marker(broker, &process, 0, 0,
+						 "/tmp/jit-5.dump", &marker_fd),
+				cases[i].result);
+		} else {
+			print_message("skipped a case: no overlayfs in these namespaces\n");
+		}
+		assert_int_equal(kill(process.pid, SIGKILL), 0);
+		assert_int_equal(waitpid(process.pid, NULL, 0), process.pid);
+		closep(&pipe_fds[0]);
+		closep(&map_fd);
+		closep(&marker_fd);
+	}
+	broker_free(broker);
+}
+
 static void time_offsets_open_if_the_kernel_has_them(void **state)
 {
 	struct tree *tree = *state;
@@ -442,6 +537,7 @@ int main(void)
 		cmocka_unit_test(files_on_network_file_systems_are_refused),
 		IN_TREE(markers_must_be_regular_files),
 		IN_TREE_HERE(files_of_kernel_file_systems_are_refused),
+		cmocka_unit_test(overlays_of_other_user_namespaces_are_refused),
 		IN_TREE(time_offsets_open_if_the_kernel_has_them),
 	};
 
