@@ -13,8 +13,9 @@
  * or if no more can arrive.
  *
  * Bounds (I4): processes, files, and one budget in bytes for all code. When the bytes are used up,
- * the biggest file drops code. At the limit of processes or files, the one without a sample for
- * longest is evicted, and its next sample starts a new search. Each run has a budget of steps and
+ * the biggest file drops code. At the limit of processes, the user with the most of them loses the
+ * one without a sample for longest; at the limit of files, the file without a sample for longest
+ * is evicted. The next sample starts a new search. Each run has a budget of steps and
  * of CPU time, shared by the files with unread data. A file that grows too fast delays only itself.
  * One owner, one thread. Times are CLOCK_MONOTONIC in ns.
  */

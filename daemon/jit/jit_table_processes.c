@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "base/hash_index.h"
 #include "jit/jit_table_state.h"
 
 #include <errno.h>
@@ -43,6 +44,29 @@ static void remove_process(struct jit_table *table, struct jit_process *process)
 	free(process);
 }
 
+/*
+ * The user with the most processes makes room, so that one user's processes do not evict those of
+ * others (I4). Users share the counters, as there may be many.
+ */
+enum { USER_COUNTERS = 256 };
+
+static size_t counter_of(const struct jit_process *process)
+{
+	return hash_pair(process->facts.uid, 0) % USER_COUNTERS;
+}
+
+static size_t biggest_user(const struct jit_table *table)
+{
+	size_t counts[USER_COUNTERS] = { 0 }, biggest = 0;
+
+	for (size_t i = 0; i < table->process_count; i++)
+		counts[counter_of(table->processes[i])]++;
+	for (size_t i = 1; i < USER_COUNTERS; i++)
+		if (counts[i] > counts[biggest])
+			biggest = i;
+	return biggest;
+}
+
 /* The order of eviction: ended processes, then the one without a sample for longest. */
 static bool goes_before(const struct jit_process *first, const struct jit_process *second)
 {
@@ -55,12 +79,16 @@ static bool goes_before(const struct jit_process *first, const struct jit_proces
 
 static bool evict_process(struct jit_table *table, const struct jit_process *kept)
 {
+	const size_t biggest = biggest_user(table);
 	struct jit_process *first = NULL;
 
-	for (size_t i = 0; i < table->process_count; i++)
-		if (table->processes[i] != kept &&
-			(!first || goes_before(table->processes[i], first)))
-			first = table->processes[i];
+	for (size_t i = 0; i < table->process_count; i++) {
+		struct jit_process *process = table->processes[i];
+
+		if (process != kept && counter_of(process) == biggest &&
+			(!first || goes_before(process, first)))
+			first = process;
+	}
 	if (!first)
 		return false;
 	table->counters.processes_evicted += first->end_ns == PROCESS_LIVE;
@@ -91,6 +119,7 @@ static struct jit_process *new_process(
 		.start_ns = image->start_ns,
 		.end_ns = image->end_ns,
 		.since_ns = image->program_ns,
+		.facts.uid = JIT_NO_USER,
 		.dump = JIT_NO_FILE,
 		.map = JIT_NO_FILE,
 	};
@@ -136,7 +165,7 @@ static void *fork_process(void *context, void *data, const struct process_image 
 	child = new_process(table, image, parent);
 	if (!child)
 		return NULL;
-	child->sampled_ns = image->start_ns;
+	child->facts.uid = parent->facts.uid;
 	child->is_fork = true;
 	child->dump = share_file(table, parent->dump);
 	child->map = share_file(table, parent->map);

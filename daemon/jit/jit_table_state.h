@@ -14,6 +14,7 @@
 
 enum {
 	JIT_NO_FILE = UINT32_MAX,
+	JIT_NO_USER = UINT32_MAX,
 	/* One index may hold 1/2 of all bytes. */
 	JIT_INDEX_SHARE = 2,
 };
@@ -28,15 +29,15 @@ struct jit_process {
 	uint64_t since_ns;	   /* older code in its files belongs to another program */
 	uint64_t sampled_ns;	   /* newest sample in its code; 0: none */
 	bool has_facts;
-	bool is_fork;		/* its parent's code at start_ns is its own, too */
-	bool has_forks;		/* another process may refer to it by forked_from */
-	bool has_own_map;	/* `map` is not its parent's */
-	bool was_sampled;	/* since the last search for its perf map */
-	bool is_start_rounded;	/* start_ns comes from /proc */
-	bool lacks_marker_scan; /* its mappings have not been searched for a marker */
-	bool is_finished;	/* it has ended, and all that it wrote was read */
-	uint64_t final_bytes;	/* file size when first checked after the end */
-	struct jit_process_facts facts;
+	bool is_fork;			 /* its parent's code at start_ns is its own, too */
+	bool has_forks;			 /* another process may refer to it by forked_from */
+	bool has_own_map;		 /* `map` is not its parent's */
+	bool was_sampled;		 /* since the last search for its perf map */
+	bool is_start_rounded;		 /* start_ns comes from /proc */
+	bool lacks_marker_scan;		 /* its mappings have not been searched for a marker */
+	bool is_finished;		 /* it has ended, and all that it wrote was read */
+	uint64_t final_bytes;		 /* file size when first checked after the end */
+	struct jit_process_facts facts;	 /* uid is JIT_NO_USER until it is known */
 	struct jit_process *forked_from; /* files are inherited from it; NULL: none, or gone */
 	uint32_t dump, map; /* files, or JIT_NO_FILE; the map counts until the dump is valid */
 	int open_error;	    /* of the last attempt */

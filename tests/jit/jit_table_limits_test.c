@@ -87,6 +87,32 @@ static void the_least_recently_sampled_process_is_evicted(void **state)
 	assert_int_equal(processes_evicted(fixture), 2);
 }
 
+/* Neither forks that are never sampled nor processes that are sampled all the time. */
+static void processes_of_one_user_evict_no_others(void **state)
+{
+	static const bool are_sampled[] = { false, true };
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_fixture *fixture = *state;
+
+	limits.processes = 8;
+	jit_fixture_process_of(fixture, 5, 5, 1000);
+	jit_fixture_process_of(fixture, 6, 6, 1001);
+	for (size_t i = 0; i < sizeof(are_sampled) / sizeof(are_sampled[0]); i++) {
+		jit_fixture_limit(fixture, &limits);
+		jit_fixture_memory(fixture, 5, 10);
+		jit_fixture_memory(fixture, 6, 20);
+		jit_fixture_run(fixture, 30);
+		for (pid_t pid = 100; pid < 120; pid++) {
+			jit_fixture_fork(fixture, pid, 6, (uint64_t)pid);
+			if (are_sampled[i])
+				jit_fixture_memory(fixture, pid, (uint64_t)pid);
+		}
+		assert_true(is_known(fixture, 5));
+		for (pid_t pid = 100; pid < 120; pid++)
+			jit_fixture_exit(fixture, pid, 120);
+	}
+}
+
 static void pids_that_come_and_go_are_all_found(void **state)
 {
 	struct jit_fixture *fixture = *state;
@@ -427,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_JIT(processes_are_bounded_and_those_that_ended_give_way),
 		WITH_JIT(the_least_recently_sampled_process_is_evicted),
+		WITH_JIT(processes_of_one_user_evict_no_others),
 		WITH_JIT(pids_that_come_and_go_are_all_found),
 		WITH_JIT(the_least_recently_sampled_file_is_evicted),
 		WITH_JIT(beside_a_dump_a_map_takes_no_room),
