@@ -43,7 +43,7 @@ void pipeline_free(struct pipeline *pipeline)
 	late_samples_free(pipeline->late);
 	pipeline_window_done(&pipeline->ended);
 	pipeline_window_done(&pipeline->open);
-	free(pipeline->wanted);
+	free(pipeline->symbol_states);
 	cgroup_table_free(pipeline->cgroups);
 	resolver_free(pipeline->resolver);
 	jit_table_free(pipeline->jit);
@@ -127,7 +127,7 @@ static uint64_t drain_period_ns(const struct pipeline *pipeline)
 }
 
 /* Bounds the time of lookups during a drain: the BPF maps fill up meanwhile (I5). */
-static void bound_questions(struct pipeline *pipeline)
+static void bound_lookups(struct pipeline *pipeline)
 {
 	uint64_t ask_ns = drain_period_ns(pipeline) / ASK_SHARE;
 
@@ -142,14 +142,14 @@ static void bound_questions(struct pipeline *pipeline)
  */
 static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 {
-	uint64_t wanted_ns = flip_ns, oldest_ns = late_samples_oldest_ns(pipeline->late);
+	uint64_t needed_ns = flip_ns, oldest_ns = late_samples_oldest_ns(pipeline->late);
 
-	if (pipeline->unwinding && wanted_ns > pipeline->last_request_ns)
-		wanted_ns = pipeline->last_request_ns;
-	process_table_retire(pipeline->processes, oldest_ns < wanted_ns ? oldest_ns : wanted_ns);
+	if (pipeline->unwinding && needed_ns > pipeline->last_request_ns)
+		needed_ns = pipeline->last_request_ns;
+	process_table_retire(pipeline->processes, oldest_ns < needed_ns ? oldest_ns : needed_ns);
 	/* Processes whose samples wait for JIT names stay while there is room. */
 	if (process_table_is_crowded(pipeline->processes))
-		process_table_shed(pipeline->processes, wanted_ns);
+		process_table_shed(pipeline->processes, needed_ns);
 }
 
 static int drain(struct pipeline *pipeline, struct fault *fault)
@@ -172,8 +172,8 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
 	if (r < 0)
 		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
-	bound_questions(pipeline);
-	r = drain_window(pipeline->drain, pipeline_take_sample, pipeline, &accounts);
+	bound_lookups(pipeline);
+	r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, &accounts);
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
 	if (!accounts_close(&accounts))
@@ -186,13 +186,13 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = run_late(pipeline, pipeline->last_flip_ns);
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
-	pipeline_want_symbols(pipeline, &pipeline->open);
+	pipeline_request_symbols(pipeline, &pipeline->open);
 	retire_processes(pipeline, flip_ns);
 	pipeline->last_flip_ns = flipped_ns;
 	return 0;
 }
 
-static int drain_and_tell(struct pipeline *pipeline, struct fault *fault)
+static int drain_timed(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
 	int r = drain(pipeline, fault);
@@ -258,10 +258,10 @@ static int set_timer(struct pipeline *pipeline, bool has_changes)
  * until its table is loaded. */
 static int prepare_unwinding(struct pipeline *pipeline)
 {
-	uint64_t patience_ns = pipeline->settings.prepare_ns;
+	uint64_t timeout_ns = pipeline->settings.prepare_ns;
 	int r;
 
-	if (!pipeline->unwinding || patience_ns == 0)
+	if (!pipeline->unwinding || timeout_ns == 0)
 		return 0;
 	r = capture_list_files(pipeline->capture);
 	if (r < 0) {
@@ -274,7 +274,7 @@ static int prepare_unwinding(struct pipeline *pipeline)
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return r;
-	return unwinding_prepare(pipeline->unwinding, clock_monotonic_ns() + patience_ns);
+	return unwinding_prepare(pipeline->unwinding, clock_monotonic_ns() + timeout_ns);
 }
 
 int pipeline_start(struct pipeline *pipeline, struct fault *fault)
@@ -378,12 +378,12 @@ static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 	r = capture_follow_cpus(pipeline->capture);
 	lacks_cpus = r < 0;
 	if (lacks_cpus && !pipeline->lacks_cpus)
-		log_warning("cannot follow the CPUs: %s, continuing with the %u that are sampled, "
-			    "and trying again every %d s",
+		log_warning(
+			"cannot follow CPU hotplug: %s; sampling %u CPUs, trying again every %d s",
 			strerror(-r), capture_cpu_count(pipeline->capture),
 			(int)(CPUS_PERIOD_NS / NSEC_PER_SEC));
 	else if (!lacks_cpus && pipeline->lacks_cpus)
-		log_info("the CPUs are followed again: %d are sampled", r);
+		log_info("following CPU hotplug again: sampling %d CPUs", r);
 	pipeline->lacks_cpus = lacks_cpus;
 }
 
@@ -398,7 +398,7 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
 	r = run_unwinding(pipeline, fault);
-	return r < 0 ? r : drain_and_tell(pipeline, fault);
+	return r < 0 ? r : drain_timed(pipeline, fault);
 }
 
 static int switch_windows(struct pipeline *pipeline)
@@ -474,7 +474,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
 	/* Both sets: the active one, and the one that a failed flip may have left full. */
 	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
-		r = drain_and_tell(pipeline, fault);
+		r = drain_timed(pipeline, fault);
 		if (r < 0)
 			return r;
 	}
@@ -484,7 +484,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
 	pipeline_window_account(pipeline, window);
-	pipeline_want_symbols(pipeline, window);
+	pipeline_request_symbols(pipeline, window);
 	pipeline_window_end(pipeline, window, now_ns);
 	window->profile->accounts = window->accounts;
 	symbolizer_hurry(pipeline->symbolizer);
@@ -531,7 +531,7 @@ static bool is_outgrown(const struct pipeline *pipeline)
 	       capture_maps(pipeline->capture)->sizes.cpu_count;
 }
 
-bool pipeline_is_worn(const struct pipeline *pipeline)
+bool pipeline_needs_restart(const struct pipeline *pipeline)
 {
 	size_t bound = pipeline->binary_limits.binaries_max;
 
@@ -547,7 +547,7 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
 	pipeline->next_cpus_ns = UINT64_MAX;
 	/* Drains one set; pipeline_cut() drains the other. A killed engine may have left that one
 	 * half drained. */
-	return drain_and_tell(pipeline, fault);
+	return drain_timed(pipeline, fault);
 }
 
 void pipeline_retire(struct pipeline *pipeline)

@@ -37,7 +37,7 @@ struct pipeline_settings {
 	uint64_t symbol_cache_bytes; /* 0: SYMBOL_CACHE_BYTES_DEFAULT */
 	const char *debuginfod_urls; /* NULL: use no server */
 	/* Timeout of samples that wait for the names of their JIT code; 0: until the end. */
-	uint64_t jit_patience_ns;
+	uint64_t jit_timeout_ns;
 	size_t jit_bytes;  /* bound of JIT names; 0: jit_table_default_limits */
 	size_t late_bytes; /* bound of samples that wait for JIT names; 0: 4 MiB */
 	/* NULL: the defaults. Borrowed for the call. */
@@ -162,7 +162,7 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
  * Should another pipeline take over? True if the binary table, which only grows, is over 3/4 full,
  * or the machine has more CPUs than the maps were made for.
  */
-bool pipeline_is_worn(const struct pipeline *pipeline);
+bool pipeline_needs_restart(const struct pipeline *pipeline);
 /* Call last. If the maps are too small, makes the next pipeline create new ones. */
 void pipeline_retire(struct pipeline *pipeline);
 

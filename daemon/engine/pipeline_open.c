@@ -81,9 +81,8 @@ static int open_jit(struct pipeline *pipeline)
 	const struct late_samples_limits limits = {
 		.bytes = pipeline->settings.late_bytes ? pipeline->settings.late_bytes
 						       : JIT_SAMPLES_BYTES,
-		.patience_ns = pipeline->settings.jit_patience_ns
-				       ? pipeline->settings.jit_patience_ns
-				       : UINT64_MAX,
+		.patience_ns = pipeline->settings.jit_timeout_ns ? pipeline->settings.jit_timeout_ns
+								 : UINT64_MAX,
 	};
 	struct jit_table_limits table_limits = jit_table_default_limits;
 	struct rlimit descriptors;
@@ -99,8 +98,8 @@ static int open_jit(struct pipeline *pipeline)
 
 	if (r < 0)
 		return r;
-	return late_samples_new(&limits, pipeline->jit, pipeline->binaries, pipeline_take_late,
-		pipeline, &pipeline->late);
+	return late_samples_new(&limits, pipeline->jit, pipeline->binaries,
+		pipeline_add_late_sample, pipeline, &pipeline->late);
 }
 
 int pipeline_open_stages(struct pipeline *pipeline)

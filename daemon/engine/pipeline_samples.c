@@ -53,7 +53,7 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	return r;
 }
 
-int pipeline_take_sample(void *context, const struct raw_sample *sample)
+int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
@@ -72,7 +72,7 @@ int pipeline_take_sample(void *context, const struct raw_sample *sample)
 	return lacks_build_ids ? DRAIN_ASK_AGAIN : 0;
 }
 
-int pipeline_take_late(void *context, const struct raw_sample *sample,
+int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count)
 {
 	struct pipeline *pipeline = context;
@@ -115,8 +115,8 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
-	if (id < pipeline->wanted_count)
-		opened.identity = pipeline->wanted[id].symbols;
+	if (id < pipeline->symbol_state_count)
+		opened.identity = pipeline->symbol_states[id].identity;
 	/* The identity finds the symbols even after the file is gone. */
 	if (opened.identity.id.size > 0) {
 		*ret_binary = opened;
@@ -142,16 +142,16 @@ int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_b
 }
 
 /* Requests symbols while the file exists, and stores the identity that finds them. */
-static void want_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
-	uint32_t profile_binary, struct pipeline_wanted *wanted)
+static void request_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
+	uint32_t profile_binary, struct pipeline_symbols *state)
 {
 	struct symbol_binary binary;
 	int r;
 
-	wanted->has_been = true;
+	state->is_requested = true;
 	if (open_binary(pipeline, window, profile_binary, &binary) < 0)
 		return;
-	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &wanted->symbols);
+	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &state->identity);
 	if (r == 0)
 		r = symbolizer_request(pipeline->symbolizer, &binary);
 	if (r < 0)
@@ -161,34 +161,36 @@ static void want_symbols(struct pipeline *pipeline, const struct pipeline_window
 		(void)close(binary.fd);
 }
 
-static int find_wanted(struct pipeline *pipeline, uint32_t id, struct pipeline_wanted **ret_wanted)
+static int find_symbol_state(
+	struct pipeline *pipeline, uint32_t id, struct pipeline_symbols **ret_state)
 {
-	int r = ARRAY_RESERVE(pipeline->wanted, &pipeline->wanted_capacity, (size_t)id + 1,
-		pipeline->binary_limits.binaries_max);
+	int r = ARRAY_RESERVE(pipeline->symbol_states, &pipeline->symbol_state_capacity,
+		(size_t)id + 1, pipeline->binary_limits.binaries_max);
 
 	if (r < 0)
 		return r;
-	while (pipeline->wanted_count <= id)
-		pipeline->wanted[pipeline->wanted_count++] = (struct pipeline_wanted){ 0 };
-	*ret_wanted = &pipeline->wanted[id];
+	while (pipeline->symbol_state_count <= id)
+		pipeline->symbol_states[pipeline->symbol_state_count++] =
+			(struct pipeline_symbols){ 0 };
+	*ret_state = &pipeline->symbol_states[id];
 	return 0;
 }
 
-void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window)
+void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window *window)
 {
 	struct profile *profile = window->profile;
 
 	while (window->binaries_seen < profile->binaries.count) {
 		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
 		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
-		struct pipeline_wanted *wanted;
+		struct pipeline_symbols *state;
 
-		if (id == UINT32_MAX || find_wanted(pipeline, id, &wanted) < 0)
+		if (id == UINT32_MAX || find_symbol_state(pipeline, id, &state) < 0)
 			continue;
-		if (!wanted->has_been)
-			want_symbols(pipeline, window, profile_binary, wanted);
+		if (!state->is_requested)
+			request_symbols(pipeline, window, profile_binary, state);
 		/* The profile stores a build-id already. */
-		if (wanted->symbols.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
-			profile->binaries.items[profile_binary].symbols = wanted->symbols;
+		if (state->identity.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
+			profile->binaries.items[profile_binary].symbols = state->identity;
 	}
 }

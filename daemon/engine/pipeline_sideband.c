@@ -35,7 +35,7 @@ static void note_mapping(struct pipeline *pipeline, const struct sideband_record
 	binary_table_note_mapping(pipeline->binaries, record->pid, mapping);
 }
 
-static void take_mapping(struct pipeline *pipeline, const struct sideband_record *record)
+static void add_mapping(struct pipeline *pipeline, const struct sideband_record *record)
 {
 	struct process_mapping_event event = {
 		.start = record->start,
@@ -59,7 +59,7 @@ static void take_mapping(struct pipeline *pipeline, const struct sideband_record
 		note_mapping(pipeline, record, &mapping);
 }
 
-static void take_exit(struct pipeline *pipeline, const struct sideband_record *record)
+static void handle_exit(struct pipeline *pipeline, const struct sideband_record *record)
 {
 	process_table_exit(pipeline->processes, record->pid, record->time_ns);
 	/* The main thread usually exits last. If not, /proc shows the remaining threads. */
@@ -67,13 +67,13 @@ static void take_exit(struct pipeline *pipeline, const struct sideband_record *r
 		(void)process_scan_check(pipeline->broker, pipeline->processes, record->pid);
 }
 
-static void take_sideband(void *context, const struct sideband_record *record)
+static void handle_sideband(void *context, const struct sideband_record *record)
 {
 	struct pipeline *pipeline = context;
 
 	switch (record->kind) {
 	case SIDEBAND_MAP:
-		take_mapping(pipeline, record);
+		add_mapping(pipeline, record);
 		break;
 	case SIDEBAND_EXEC:
 		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
@@ -83,7 +83,7 @@ static void take_sideband(void *context, const struct sideband_record *record)
 			pipeline->processes, record->pid, record->parent, record->time_ns);
 		break;
 	case SIDEBAND_EXIT:
-		take_exit(pipeline, record);
+		handle_exit(pipeline, record);
 		break;
 	case SIDEBAND_KERNEL_SYMBOL:
 		resolver_kernel_changed(pipeline->resolver, record->start, record->end);
@@ -188,7 +188,7 @@ int pipeline_read_sideband(struct pipeline *pipeline)
 	struct sideband_counters counters;
 	int r;
 
-	r = sideband_read(sideband, now_ns, take_sideband, pipeline);
+	r = sideband_read(sideband, now_ns, handle_sideband, pipeline);
 	sideband_counters(sideband, &counters);
 	if (now_ns >= pipeline->next_cgroups_ns)
 		begin_cgroup_scan(pipeline);

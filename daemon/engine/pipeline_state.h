@@ -30,9 +30,9 @@ struct pipeline_window {
 };
 
 /* The state of symbol extraction for one binary of the table. */
-struct pipeline_wanted {
-	struct symbol_identity symbols; /* id.size 0: unknown */
-	bool has_been; /* already handled: no window or segment requests it again */
+struct pipeline_symbols {
+	struct symbol_identity identity; /* id.size 0: unknown */
+	bool is_requested;		 /* once, whatever the result */
 };
 
 /* The event sources of the epoll descriptor. */
@@ -62,9 +62,9 @@ struct pipeline {
 	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
-	struct unwinding *unwinding;	/* NULL: only the kernel walks user stacks */
-	struct pipeline_wanted *wanted; /* indexed by id of the binary table */
-	size_t wanted_count, wanted_capacity;
+	struct unwinding *unwinding;		/* NULL: only the kernel walks user stacks */
+	struct pipeline_symbols *symbol_states; /* indexed by id of the binary table */
+	size_t symbol_state_count, symbol_state_capacity;
 	int epoll_fd, timer_fd;
 	bool is_sideband_watched;
 	bool lacks_cpus;	/* the last attempt to follow CPUs failed */
@@ -111,9 +111,9 @@ void pipeline_window_end(
 void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window);
 
 /* A drain_function: resolves a sample, then adds it to the open window or to late_samples. */
-int pipeline_take_sample(void *context, const struct raw_sample *sample);
+int pipeline_add_sample(void *context, const struct raw_sample *sample);
 /* A late_function: adds a sample after its wait for the names of its JIT code. */
-int pipeline_take_late(void *context, const struct raw_sample *sample,
+int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
 
 /* A naming_open: opens a binary of the open window's profile for symbolization. */
@@ -122,4 +122,4 @@ int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_b
  * Starts symbol extraction for new binaries, since the file may soon vanish. Stores the identity
  * that finds their symbols with the window's binaries.
  */
-void pipeline_want_symbols(struct pipeline *pipeline, struct pipeline_window *window);
+void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window *window);

@@ -88,7 +88,7 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 	if (window->waiting > 0)
 		return -EAGAIN;
 	/* Late samples may have added binaries. */
-	pipeline_want_symbols(pipeline, window);
+	pipeline_request_symbols(pipeline, window);
 	pipeline_window_account(pipeline, window);
 	window->profile->accounts = window->accounts;
 	*ret_monotonic_ns = window->monotonic_ns;

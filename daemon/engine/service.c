@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/service_state.h"
+#include "pilotlight/engine_notice.h"
 #include "supervise/journal.h"
 #include "supervise/supervisor.h"
 
@@ -23,7 +24,7 @@ enum {
 	SEALED_TIMEOUT_NS = 1000000000,
 };
 
-void service_notify(enum pilotlight_notice_kind kind, const char *text)
+static void send_notice(enum pilotlight_notice_kind kind, const char *text)
 {
 	struct pilotlight_notice notice = { .version = PILOTLIGHT_NOTICE_VERSION, .kind = kind };
 
@@ -76,7 +77,7 @@ static int start(struct service *service, struct fault *fault)
 	service->ended_ns = clock_monotonic_ns();
 	service->next_cut_ns = service_next_cut_ns(service);
 	(void)service_steer(service);
-	service_notify(PILOTLIGHT_NOTICE_READY, "");
+	send_notice(PILOTLIGHT_NOTICE_READY, "");
 	return 0;
 }
 
@@ -92,18 +93,18 @@ static void close_service(struct service *service)
 
 /* --- running --- */
 
-static void tell_progress(struct service *service)
+static void notify_progress(struct service *service)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t drains = pipeline_drains(service->pipeline);
-	char text[1024]; /* service_notify() truncates it to fit */
+	char text[1024]; /* send_notice() truncates it to fit */
 
-	if (now_ns < service->told_ns + PROGRESS_PERIOD_MS * 1000000ULL)
+	if (now_ns < service->notified_ns + PROGRESS_PERIOD_MS * 1000000ULL)
 		return;
-	if (drains != service->told_drains)
-		service_notify(PILOTLIGHT_NOTICE_PROGRESS, "");
-	service->told_drains = drains;
-	if (service->told_ns / NSEC_PER_SEC / STATUS_PERIOD_S !=
+	if (drains != service->notified_drains)
+		send_notice(PILOTLIGHT_NOTICE_PROGRESS, "");
+	service->notified_drains = drains;
+	if (service->notified_ns / NSEC_PER_SEC / STATUS_PERIOD_S !=
 		now_ns / NSEC_PER_SEC / STATUS_PERIOD_S) {
 		(void)snprintf(text, sizeof(text),
 			"%u Hz on %u CPUs, cost %.3f %%, %llu windows kept%s%s%s%s",
@@ -112,9 +113,9 @@ static void tell_progress(struct service *service)
 			(unsigned long long)service->windows_sealed,
 			service->is_history_failing ? "; history: " : "", service->history_fault,
 			service->listen_fault[0] ? "; " : "", service->listen_fault);
-		service_notify(PILOTLIGHT_NOTICE_STATUS, text);
+		send_notice(PILOTLIGHT_NOTICE_STATUS, text);
 	}
-	service->told_ns = now_ns;
+	service->notified_ns = now_ns;
 }
 
 /* Compares the settings that are fixed when sampling starts (capture_settings). */
@@ -135,18 +136,18 @@ static void reload(struct service *service)
 	struct service_settings settings;
 	struct fault fault = { 0 };
 
-	service_notify(PILOTLIGHT_NOTICE_RELOADING, "");
+	send_notice(PILOTLIGHT_NOTICE_RELOADING, "");
 	if (service_settings_load(service->settings.config_path, true, &settings, &fault) < 0) {
-		log_error("%s; going on with the configuration that there was", fault.text);
-		service_notify(PILOTLIGHT_NOTICE_READY, "");
+		log_error("%s; keeping the previous configuration", fault.text);
+		send_notice(PILOTLIGHT_NOTICE_READY, "");
 		return;
 	}
 	service->has_new_sampling = !has_same_sampling(&service->settings, &settings);
 	service_settings_done(&settings);
-	service->wants_renewal = true;
+	service->needs_restart = true;
 }
 
-static void take_signals(struct service *service)
+static void handle_signals(struct service *service)
 {
 	struct signalfd_siginfo info;
 
@@ -170,7 +171,7 @@ static int timeout_ms(const struct service *service)
 						      : PROGRESS_PERIOD_MS;
 }
 
-static int turn(struct service *service, struct fault *fault)
+static int run_once(struct service *service, struct fault *fault)
 {
 	struct epoll_event events[SERVICE_EVENTS];
 	bool has[SERVICE_EVENTS] = { false };
@@ -182,15 +183,15 @@ static int turn(struct service *service, struct fault *fault)
 	for (int i = 0; i < n; i++)
 		has[events[i].data.u32] = true;
 	if (has[SERVICE_SIGNALS])
-		take_signals(service);
+		handle_signals(service);
 	if (has[SERVICE_PIPELINE])
 		r = pipeline_run(service->pipeline, fault);
 	if (r == 0)
 		r = service_run_windows(service, has[SERVICE_WRITER], fault);
 	if (r == 0 && (has[SERVICE_API] || api_timeout_ns(service->api) < 1000000))
 		r = api_run(service->api);
-	tell_progress(service);
-	service->wants_renewal |= pipeline_is_worn(service->pipeline);
+	notify_progress(service);
+	service->needs_restart |= pipeline_needs_restart(service->pipeline);
 	return r;
 }
 
@@ -198,8 +199,8 @@ static int run(struct service *service, struct fault *fault)
 {
 	int r = 0;
 
-	while (r == 0 && !service->is_ending && !service->wants_renewal)
-		r = turn(service, fault);
+	while (r == 0 && !service->is_ending && !service->needs_restart)
+		r = run_once(service, fault);
 	return r;
 }
 
@@ -244,7 +245,7 @@ int service_engine_main(int argc, char **argv)
 
 	log_set_level(LOG_LEVEL_INFO);
 	if (!parse(argc, argv, &options)) {
-		log_error("this is started by pilotlightd alone");
+		log_error("only pilotlightd starts this role");
 		return PILOTLIGHT_ENGINE_EXIT_FAILED;
 	}
 	journal_begin("engine");
@@ -261,7 +262,7 @@ int service_engine_main(int argc, char **argv)
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
 	close_service(&service);
-	if (service.has_mistake)
+	if (service.has_invalid_config)
 		return PILOTLIGHT_ENGINE_EXIT_MISTAKE;
 	/* After a successful start, a restart may help. */
 	if (r < 0)

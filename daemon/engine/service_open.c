@@ -19,7 +19,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-#define JIT_PATIENCE_NS (2ULL * NSEC_PER_SEC)
+#define JIT_TIMEOUT_NS (2ULL * NSEC_PER_SEC)
 
 enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
 
@@ -58,15 +58,15 @@ static int listen_unix(
 	int r;
 
 	if (!group && name[0])
-		log_warning("there is no group '%s' ([Api] Group=), so nobody but root and the "
-			    "service's own user may ask it",
+		log_warning("there is no group '%s' ([Api] Group=): only root and the service's "
+			    "own user can connect",
 			name);
 	r = http_listen_unix(service->settings.socket, group ? group->gr_gid : (gid_t)-1,
 		ret_listener, &refused);
 	if (r != -EPERM || !group)
 		return r < 0 ? fault_set(fault, r, "%s", refused.text) : 0;
 	/* Root without capabilities, in the foreground. systemd makes the socket itself. */
-	log_warning("%s; continuing with one that is for this user alone", refused.text);
+	log_warning("%s; only this user can connect", refused.text);
 	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
 }
 
@@ -120,7 +120,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.symbol_cache = service->settings.symbol_cache,
 		.context = service,
 		.status = service_fill_status,
-		.request_seal = service_want_sealed,
+		.request_seal = service_request_seal,
 	};
 
 	limits.connections = (unsigned)config->max_connections;
@@ -154,11 +154,11 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 	r = sandbox_confine(folders + (service->settings.history[0] == '\0'),
 		ARRAY_SIZE(folders) - (service->settings.history[0] == '\0'));
 	if (r == -ENOSYS || r == -EOPNOTSUPP) {
-		log_info("this kernel has no Landlock: files are out of reach by the user's rights "
-			 "alone");
+		log_info("this kernel has no Landlock: only the user's rights protect files");
 		r = 0;
 	}
-	return r < 0 ? fault_set(fault, r, "cannot confine itself to its folders: %s", strerror(-r))
+	return r < 0 ? fault_set(fault, r, "cannot confine the engine to its folders: %s",
+			       strerror(-r))
 		     : 0;
 }
 
@@ -210,7 +210,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 	struct process_table_limits processes;
 	struct binary_table_limits binaries;
 	struct cgroup_table_limits cgroups;
-	const struct pipeline_settings wanted = {
+	const struct pipeline_settings options = {
 		.capture = {
 			.rate_hz = (uint32_t)settings->config.frequency_hz,
 			.event = event_of(settings->config.event),
@@ -224,7 +224,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.symbol_cache = settings->symbol_cache,
 		.symbol_cache_bytes = settings->config.symbol_cache_bytes,
 		.debuginfod_urls = settings->debuginfod_urls[0] ? settings->debuginfod_urls : NULL,
-		.jit_patience_ns = JIT_PATIENCE_NS,
+		.jit_timeout_ns = JIT_TIMEOUT_NS,
 		.jit_bytes = shares->jit_bytes,
 		.late_bytes = shares->late_bytes,
 		.process_limits = &processes,
@@ -238,7 +238,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 	memory_shares_process_limits(shares, &processes);
 	memory_shares_binary_limits(shares, &binaries);
 	memory_shares_cgroup_limits(shares, &cgroups);
-	return pipeline_open(&wanted, &service->pipeline, fault);
+	return pipeline_open(&options, &service->pipeline, fault);
 }
 
 static int watch(struct service *service, int fd, enum service_event what)
@@ -281,7 +281,7 @@ static int open_polling(struct service *service)
 }
 
 /* This also opens the journal's socket before the sandbox forbids new sockets. */
-static void tell_start(const struct service *service)
+static void log_start(const struct service *service)
 {
 	const struct log_field fields[] = { { "CONFIG", service->settings.config_path } };
 	const struct log_event event = {
@@ -291,7 +291,7 @@ static void tell_start(const struct service *service)
 		.field_count = ARRAY_SIZE(fields),
 	};
 
-	log_event(&event, "the engine begins, with %llu MiB of memory and %s%s",
+	log_event(&event, "the engine starts with %llu MiB of memory and %s%s",
 		(unsigned long long)(service->settings.memory_budget >> 20),
 		service->settings.history[0] ? "the history in " : "without a history",
 		service->settings.history);
@@ -308,8 +308,7 @@ static uint64_t service_number(void)
 	(void)snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || start_time_read(fd, &ticks) < 0)
-		log_debug("cannot tell since when the service is there, continuing with its pid "
-			  "alone");
+		log_debug("cannot read the service's start time, continuing with its pid alone");
 	return ticks << PID_BITS | pid;
 }
 
@@ -322,7 +321,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	r = open_signals(service);
 	if (r == 0)
 		r = service_settings_load(options->config, false, &service->settings, fault);
-	service->has_mistake = r == -EINVAL || r == -ENOSPC;
+	service->has_invalid_config = r == -EINVAL || r == -ENOSPC;
 	if (r == 0)
 		r = service_settings_make_folders(&service->settings, fault);
 	if (r == 0)
@@ -339,7 +338,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	/* Read files now that are out of reach afterwards. */
 	tzset();
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	tell_start(service);
+	log_start(service);
 	r = give_up_privileges(service, fault);
 	if (r == 0)
 		r = open_history(service, fault);

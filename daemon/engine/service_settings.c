@@ -170,7 +170,7 @@ int service_settings_load(const char *config_path, bool is_confined,
 		return r;
 	if (r < 0)
 		(void)fault_set(fault, r,
-			"the configuration has mistakes; `pilotlightd --check` tells of them");
+			"the configuration is invalid; `pilotlightd --check` lists its problems");
 	if (r == 0) {
 		r = set_paths(&settings);
 		if (r == 0)

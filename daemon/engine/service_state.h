@@ -6,9 +6,7 @@
 #include "engine/history_writer.h"
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
-#include "engine/seal_request.h"
 #include "engine/service_settings.h"
-#include "pilotlight/engine_notice.h"
 #include "steer/rate_governor.h"
 
 #include <stdbool.h>
@@ -52,10 +50,12 @@ struct service {
 	 * (CLOCK_MONOTONIC). */
 	struct accounts closed;
 	uint64_t closed_until_ns;
-	struct seal_request seal_request;
+	bool is_seal_requested; /* a client waits for the end of the open window */
+	bool is_hurried;	/* a client waits for the ended window */
 
-	struct service_use use;	       /* at the last call of the governor */
-	uint64_t told_ns, told_drains; /* last progress notice to the supervisor; CLOCK_MONOTONIC */
+	struct service_use use; /* at the last call of the governor */
+	/* The last progress notice to the supervisor; CLOCK_MONOTONIC. */
+	uint64_t notified_ns, notified_drains;
 
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
@@ -63,10 +63,10 @@ struct service {
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses */
 
-	bool is_ending, wants_renewal;
-	bool has_mistake;      /* the configuration is invalid; service_open() failed */
-	bool has_new_sampling; /* sampling settings changed: the next engine cannot take over the
-				  maps */
+	bool is_ending, needs_restart;
+	bool has_invalid_config; /* service_open() failed */
+	bool has_new_sampling;	 /* sampling settings changed: the next engine cannot take over the
+				    maps */
 };
 
 struct engine_options {
@@ -89,13 +89,10 @@ uint64_t service_windows_due_ns(const struct service *service);
 int service_finish_windows(struct service *service, struct fault *fault);
 /* Updates the loss record. Called as pipeline_settings.drained. */
 void service_record_losses(void *context);
-/* A callback of api.h: a client waits for history sealed up to `until_ns`. */
-void service_want_sealed(void *context, uint64_t until_ns);
+/* A callback of api.h: a client waits for history up to `until_ns`. */
+void service_request_seal(void *context, uint64_t until_ns);
 
 /* Runs the governor on the CPU time used since the last call. Returns the rate from now on. */
 uint32_t service_steer(struct service *service);
 /* A callback of api.h: fills in the service's status. */
 void service_fill_status(void *context, struct service_status *ret_status);
-
-/* Sends a notice to the supervisor. */
-void service_notify(enum pilotlight_notice_kind kind, const char *text);

@@ -34,21 +34,14 @@ uint64_t service_next_cut_ns(const struct service *service)
 	return clock_monotonic_ns() + window_ns - clock_realtime_ns() % window_ns;
 }
 
-/* Must the open window end now for a client? */
-static bool is_wanted(const struct service *service, uint64_t now_ns)
+/* Is it time to end the open window, at the end of its time or for a client? */
+static bool is_cut_due(const struct service *service, uint64_t now_ns)
 {
-	return seal_request_is_due(&service->seal_request) &&
-	       now_ns >= service->ended_ns + WINDOW_NS_MIN;
+	return now_ns >= service->next_cut_ns ||
+	       (service->is_seal_requested && now_ns >= service->ended_ns + WINDOW_NS_MIN);
 }
 
-/* Releases clients that wait for this window: it was written, dropped, or not kept. */
-static void answer(struct service *service, uint64_t end_ns)
-{
-	seal_request_close_window(&service->seal_request, end_ns);
-	api_sealed(service->api, end_ns);
-}
-
-static void tell_rate(const struct service *service)
+static void log_rate(const struct service *service)
 {
 	char rate[16], wanted[16], cost[32];
 	const struct log_field fields[] = {
@@ -65,7 +58,7 @@ static void tell_rate(const struct service *service)
 	double ppm = rate_governor_cost_ppm(&service->governor);
 
 	(void)snprintf(rate, sizeof(rate), "%u", service->rate_hz);
-	(void)snprintf(wanted, sizeof(wanted), "%u", service->governor.wanted_hz);
+	(void)snprintf(wanted, sizeof(wanted), "%u", service->governor.configured_hz);
 	(void)snprintf(cost, sizeof(cost), "%.0f", ppm);
 	log_event(&event, "sampling at %u Hz from now on: it costs %.3f %% of the machine",
 		service->rate_hz, ppm / 10000);
@@ -78,27 +71,28 @@ static int steer(struct service *service, struct fault *fault)
 	if (rate_hz == service->rate_hz)
 		return 0;
 	service->rate_hz = rate_hz;
-	tell_rate(service);
+	log_rate(service);
 	return pipeline_set_rate(service->pipeline, rate_hz, fault);
 }
 
 /* A new rate starts with a window, except between setting it and flipping the maps. */
 static int cut(struct service *service, struct fault *fault)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	int r = steer(service, fault);
 
+	if (r == 0)
+		r = pipeline_cut(service->pipeline, fault);
 	if (r < 0)
 		return r;
-	seal_request_end_window(&service->seal_request, clock_realtime_ns());
-	r = pipeline_cut(service->pipeline, fault);
-	if (r < 0)
-		return r;
-	service->ended_ns = clock_monotonic_ns();
+	service->is_hurried = service->is_seal_requested;
+	service->is_seal_requested = false;
+	service->ended_ns = now_ns;
 	service->next_cut_ns = service_next_cut_ns(service);
 	return 0;
 }
 
-static void tell_history(const struct service *service, const char *id, const char *what)
+static void log_history(const struct service *service, const char *id, const char *what)
 {
 	char dropped[32];
 	const struct log_field fields[] = {
@@ -114,11 +108,12 @@ static void tell_history(const struct service *service, const char *id, const ch
 
 	(void)snprintf(
 		dropped, sizeof(dropped), "%llu", (unsigned long long)service->windows_dropped);
-	log_event(&event, "the history: %s; windows missing: %s, sampling goes on", what, dropped);
+	log_event(&event, "the history: %s; windows not written: %s, sampling continues", what,
+		dropped);
 }
 
 /* The status reports damaged databases while they exist; the log reports them once. */
-static void tell_damaged(struct service *service)
+static void report_damage(struct service *service)
 {
 	char text[sizeof(service->history_fault)] = "";
 	struct store_summary summary;
@@ -126,8 +121,7 @@ static void tell_damaged(struct service *service)
 	history_writer_summary(service->writer, &summary);
 	if (summary.days_set_aside > 0)
 		(void)snprintf(text, sizeof(text),
-			"what was damaged is set aside as *.damaged-N in the history's folder, "
-			"databases: %llu",
+			"damaged databases set aside as *.damaged-N in the history's folder: %llu",
 			(unsigned long long)summary.days_set_aside);
 	if (strcmp(text, service->history_fault) == 0)
 		return;
@@ -141,12 +135,12 @@ static void window_written(struct service *service, const struct history_result 
 	service->windows_sealed++;
 	service->sealed_until_ns = result->end_ns;
 	if (!service->is_history_failing) {
-		tell_damaged(service);
+		report_damage(service);
 		return;
 	}
 	service->is_history_failing = false;
 	service->history_fault[0] = '\0';
-	tell_history(service, JOURNAL_HISTORY_RECOVERED, "it is written again");
+	log_history(service, JOURNAL_HISTORY_RECOVERED, "it is written again");
 }
 
 static void window_dropped(struct service *service, const char *why)
@@ -157,7 +151,7 @@ static void window_dropped(struct service *service, const char *why)
 	if (service->is_history_failing)
 		return;
 	service->is_history_failing = true;
-	tell_history(service, JOURNAL_HISTORY_FAILED, why);
+	log_history(service, JOURNAL_HISTORY_FAILED, why);
 }
 
 static void close_window(
@@ -167,7 +161,7 @@ static void close_window(
 	service->closed_until_ns = end_monotonic_ns;
 }
 
-static void hear_writer(struct service *service)
+static void handle_results(struct service *service)
 {
 	struct history_result result;
 
@@ -177,7 +171,7 @@ static void hear_writer(struct service *service)
 		else
 			window_dropped(service, result.fault);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
-		answer(service, result.end_ns);
+		api_sealed(service->api, result.end_ns);
 	}
 }
 
@@ -192,21 +186,21 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 		close_window(
 			service, &profile->accounts, monotonic_ns + (end_ns - profile->start_ns));
 		profile_free(profile);
-		answer(service, end_ns);
+		api_sealed(service->api, end_ns);
 		return;
 	}
 	/* Late names may have moved samples from stored to dropped since the last drain. */
 	service_record_losses(service);
 	if (history_writer_add(service->writer, &window, profile) < 0) {
-		window_dropped(service, "the disk is too slow for it");
+		window_dropped(service, "the disk is too slow");
 		/* Earlier windows are still being written: they end the closed time. */
 		close_window(service, &service->last_window, service->closed_until_ns);
-		answer(service, end_ns);
+		api_sealed(service->api, end_ns);
 	}
 }
 
 /* Takes the ended window once its last JIT names are ready, or at once if `is_hurried`. */
-static int take(struct service *service, bool is_hurried, struct fault *fault)
+static int take_window(struct service *service, bool is_hurried, struct fault *fault)
 {
 	struct profile *profile;
 	uint64_t monotonic_ns;
@@ -219,8 +213,7 @@ static int take(struct service *service, bool is_hurried, struct fault *fault)
 
 uint64_t service_windows_due_ns(const struct service *service)
 {
-	if (seal_request_is_pending(&service->seal_request) ||
-		pipeline_has_window(service->pipeline))
+	if (service->is_seal_requested || pipeline_has_window(service->pipeline))
 		return clock_monotonic_ns() + WAITING_PERIOD_NS;
 	return service->next_cut_ns;
 }
@@ -231,19 +224,17 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 	int r = 0;
 
 	if (has_results)
-		hear_writer(service);
+		handle_results(service);
 	if (pipeline_has_window(service->pipeline))
-		r = take(service,
-			seal_request_is_pending(&service->seal_request) &&
-				now_ns > service->ended_ns + HURRY_NS,
-			fault);
-	if (r == 0 && (now_ns >= service->next_cut_ns || is_wanted(service, now_ns))) {
+		r = take_window(service,
+			service->is_hurried && now_ns > service->ended_ns + HURRY_NS, fault);
+	if (r == 0 && is_cut_due(service, now_ns)) {
 		/* A window that still waits for names has used up its time. */
-		r = take(service, true, fault);
+		r = take_window(service, true, fault);
 		if (r == 0)
 			r = cut(service, fault);
 		if (r == 0)
-			r = take(service, false, fault);
+			r = take_window(service, false, fault);
 	}
 	service_record_losses(service);
 	return r;
@@ -252,24 +243,27 @@ int service_run_windows(struct service *service, bool has_results, struct fault 
 int service_finish_windows(struct service *service, struct fault *fault)
 {
 	bool is_taken_over = !service->is_ending && !service->has_new_sampling;
-	int r = take(service, true, fault);
+	int r = take_window(service, true, fault);
 
 	if (r == 0)
 		r = pipeline_prepare_end(service->pipeline, is_taken_over, fault);
 	if (r == 0)
 		r = pipeline_cut(service->pipeline, fault);
 	if (r == 0)
-		r = take(service, true, fault);
+		r = take_window(service, true, fault);
 	if (service->writer)
 		history_writer_finish(service->writer);
-	hear_writer(service);
+	handle_results(service);
 	service_record_losses(service);
 	return r;
 }
 
-void service_want_sealed(void *context, uint64_t until_ns)
+void service_request_seal(void *context, uint64_t until_ns)
 {
 	struct service *service = context;
+	uint64_t now_ns = clock_realtime_ns(), ago_ns = now_ns > until_ns ? now_ns - until_ns : 0;
 
-	seal_request_add(&service->seal_request, until_ns, clock_realtime_ns());
+	/* Until then by CLOCK_MONOTONIC, since the wall clock may have been set meanwhile. */
+	service->is_seal_requested |= clock_monotonic_ns() > service->ended_ns + ago_ns;
+	service->is_hurried = true;
 }

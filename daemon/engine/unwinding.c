@@ -204,14 +204,14 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 {
 	_cleanup_close_ int opened =
 		fd < 0 ? unwinding_files_open_again(&unwinding->parts.files, file, binary) : -1;
-	const struct symbol_binary wanted = {
+	const struct symbol_binary request = {
 		.build_id = binary->build_id,
 		.path = binary->path,
 		.fd = fd < 0 ? opened : fd,
 		.debug_fd = -1,
 	};
 
-	return wanted.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &wanted);
+	return request.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &request);
 }
 
 /* Looks for the table of an identified file, or has it made. `fd` as above. */
@@ -347,7 +347,7 @@ static void reload_all(struct unwinding *unwinding)
 
 /* --- requests --- */
 
-static void take_request(void *context, const struct pilotlight_file_key *key,
+static void add_request(void *context, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_request *request)
 {
 	struct unwinding *unwinding = context;
@@ -362,7 +362,7 @@ static void take_request(void *context, const struct pilotlight_file_key *key,
 
 void unwinding_read_requests(struct unwinding *unwinding)
 {
-	int r = walk_maps_drain_requests(unwinding->parts.maps, take_request, unwinding);
+	int r = walk_maps_drain_requests(unwinding->parts.maps, add_request, unwinding);
 
 	if (r < 0)
 		log_debug("cannot read the sampler's requests for unwind tables: %s, trying again "

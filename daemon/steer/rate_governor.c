@@ -46,17 +46,17 @@ static uint32_t rung_below(const struct rate_governor *governor, uint32_t rate_h
 /* The highest rung that is not above `limit_hz`, or the floor. */
 static uint32_t rung_at_most(const struct rate_governor *governor, double limit_hz)
 {
-	uint32_t rung = governor->wanted_hz;
+	uint32_t rung = governor->configured_hz;
 
 	while (rung > limit_hz && rung > governor->floor_hz)
 		rung = rung_below(governor, rung);
 	return rung;
 }
 
-/* The next rung above the rate; the wanted rate is the last. */
+/* The next rung above the rate; the configured rate is the last. */
 static uint32_t rung_above(const struct rate_governor *governor)
 {
-	uint32_t rung = governor->wanted_hz, below;
+	uint32_t rung = governor->configured_hz, below;
 
 	while (rung > governor->floor_hz) {
 		below = rung_below(governor, rung);
@@ -67,22 +67,17 @@ static uint32_t rung_above(const struct rate_governor *governor)
 	return rung;
 }
 
-static void set_wanted(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
+void rate_governor_init(struct rate_governor *governor, uint32_t configured_hz, uint64_t max_ppm)
 {
-	assert(wanted_hz > 0);
-	governor->wanted_hz = wanted_hz;
-	governor->floor_hz =
-		wanted_hz < RATE_GOVERNOR_FLOOR_HZ ? wanted_hz : RATE_GOVERNOR_FLOOR_HZ;
-	governor->max_ppm = max_ppm;
-	governor->calm_units = 0;
-	governor->calm_wanted = CALM_UNITS_MIN;
-	governor->has_risen = false;
-}
-
-void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm)
-{
-	*governor = (struct rate_governor){ .rate_hz = wanted_hz };
-	set_wanted(governor, wanted_hz, max_ppm);
+	assert(configured_hz > 0);
+	*governor = (struct rate_governor){
+		.configured_hz = configured_hz,
+		.floor_hz = configured_hz < RATE_GOVERNOR_FLOOR_HZ ? configured_hz
+								   : RATE_GOVERNOR_FLOOR_HZ,
+		.max_ppm = max_ppm,
+		.rate_hz = configured_hz,
+		.calm_needed = CALM_UNITS_MIN,
+	};
 }
 
 /* The weight of one period in a moving average over `over_s`. */
@@ -100,16 +95,16 @@ static void fall(struct rate_governor *governor, uint32_t rate_hz)
 {
 	governor->rate_hz = rate_hz;
 	governor->calm_units = 0;
-	if (governor->has_risen && governor->calm_wanted < CALM_UNITS_MAX)
-		governor->calm_wanted *= 2;
+	if (governor->has_risen && governor->calm_needed < CALM_UNITS_MAX)
+		governor->calm_needed *= 2;
 	governor->has_risen = false;
 }
 
 /* The last step up has held for the whole calm period, so halve the next one. */
 static void rise(struct rate_governor *governor, uint32_t rate_hz)
 {
-	if (governor->has_risen && governor->calm_wanted > CALM_UNITS_MIN)
-		governor->calm_wanted /= 2;
+	if (governor->has_risen && governor->calm_needed > CALM_UNITS_MIN)
+		governor->calm_needed /= 2;
 	governor->has_risen = rate_hz > governor->rate_hz;
 	governor->rate_hz = rate_hz;
 	governor->calm_units = 0;
@@ -170,7 +165,7 @@ static void steer(struct rate_governor *governor, const struct rate_governor_use
 		return;
 	}
 	governor->calm_units += units_of(governor, use);
-	if (governor->calm_units >= governor->calm_wanted)
+	if (governor->calm_units >= governor->calm_needed)
 		rise(governor, next);
 }
 

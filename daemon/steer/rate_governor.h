@@ -7,8 +7,8 @@
  * period well below the budget, the rate rises by one step. To avoid oscillation, each fall after a
  * step up doubles that calm period, to about an hour at most.
  *
- * Rates come from a ladder of primes below the wanted rate, which do not beat with timers of round
- * periods.
+ * Rates come from a ladder of primes below the configured rate, which do not beat with timers of
+ * round periods.
  *
  * Cost that does not depend on the rate comes in bursts, so it is averaged over ten minutes. It is
  * deducted from the budget, but never more than half of it: a lower rate would not reduce it.
@@ -20,16 +20,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RATE_GOVERNOR_FLOOR_HZ = 7 }; /* or the wanted rate, if lower */
+enum { RATE_GOVERNOR_FLOOR_HZ = 7 }; /* or the configured rate, if lower */
 
 struct rate_governor {
-	uint32_t wanted_hz, floor_hz; /* the upper and the lower bound of rate_hz */
-	uint64_t max_ppm;	      /* of the machine's CPU time; 0: no budget */
+	uint32_t configured_hz, floor_hz; /* the upper and the lower bound of rate_hz */
+	uint64_t max_ppm;		  /* of the machine's CPU time; 0: no budget */
 	uint32_t rate_hz;
 	/* Private. */
 	double average_ppm, other_ppm; /* total, over 1 min; rate-independent, over 10 min */
 	unsigned calm_units;	       /* calm time since the last change; see BUSY_UNITS */
-	unsigned calm_wanted;
+	unsigned calm_needed;
 	double over_ppm;  /* lowest cost of sampling while above its allowance */
 	uint64_t over_ns; /* time above it, less the time paid back; 0: not above */
 	bool has_average;
@@ -45,8 +45,8 @@ struct rate_governor_use {
 	uint64_t samples;     /* without those of idle CPUs: an idle machine's cost says little */
 };
 
-/* Starts at `wanted_hz`, which is not 0. */
-void rate_governor_init(struct rate_governor *governor, uint32_t wanted_hz, uint64_t max_ppm);
+/* Starts at `configured_hz`, which is not 0. */
+void rate_governor_init(struct rate_governor *governor, uint32_t configured_hz, uint64_t max_ppm);
 
 /* Call about every ten seconds. Returns the rate from now on, in Hz. */
 uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use);

@@ -341,11 +341,11 @@ static void more_cpus_than_the_maps_hold_are_an_error(void **state)
 	(void)state;
 	open_pipeline();
 	world.cpus = 2;
-	assert_false(pipeline_is_worn(pipeline));
+	assert_false(pipeline_needs_restart(pipeline));
 	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
 	assert_int_equal(world.stops, 0);
 	world.cpus = 3;
-	assert_true(pipeline_is_worn(pipeline));
+	assert_true(pipeline_needs_restart(pipeline));
 	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
 	assert_int_equal(world.stops, 1);
 }

@@ -70,7 +70,7 @@ static struct outcome run(
 
 		after = rate_governor_run(governor, &use);
 		assert_int_equal(after, governor->rate_hz);
-		assert_in_range(governor->rate_hz, governor->floor_hz, governor->wanted_hz);
+		assert_in_range(governor->rate_hz, governor->floor_hz, governor->configured_hz);
 		outcome.mean_ppm += ppm / period_count;
 		if (ppm > outcome.most_ppm)
 			outcome.most_ppm = ppm;
