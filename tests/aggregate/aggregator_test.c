@@ -74,7 +74,6 @@ static void one_stack_of_two_threads_is_one_node(void **state)
 	struct fixture fixture;
 	struct resolved_frame frames[2];
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frames[0] = (struct resolved_frame){ .binary = fixture.jit, .address = 0x7000 };
 	frames[1] = (struct resolved_frame){
@@ -100,7 +99,6 @@ static void binaries_are_found_from_both_sides(void **state)
 	struct resolved_frame frames[2];
 	uint32_t jit;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frames[0] = (struct resolved_frame){ .binary = RESOLVED_SYNTHETIC, .name = "[unknown]" };
 	frames[1] = (struct resolved_frame){ .binary = fixture.jit, .address = 0x7000 };
@@ -122,7 +120,6 @@ static void names_of_the_kernel_come_at_once(void **state)
 	struct resolved_frame frame;
 	const struct profile_location *location;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frame = (struct resolved_frame){
 		.binary = fixture.kernel,
@@ -161,7 +158,6 @@ static void generated_code_arrives_with_its_place_in_the_source(void **state)
 	struct resolved_frame frame;
 	struct fixture fixture;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frame = (struct resolved_frame){
 		.binary = fixture.jit,
@@ -190,7 +186,6 @@ static void one_address_is_as_many_locations_as_functions_were_there(void **stat
 	struct raw_sample sample = sample_of(7, "main");
 	struct fixture fixture;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct resolved_frame frame = {
@@ -220,7 +215,6 @@ static void names_of_the_kernel_are_no_part_of_a_location(void **state)
 	struct raw_sample sample = sample_of(7, "main");
 	struct fixture fixture;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	for (size_t i = 0; i < 2; i++) {
 		const struct resolved_frame frame = {
@@ -241,7 +235,6 @@ static void a_sample_without_frames_is_still_one(void **state)
 	struct raw_sample sample = sample_of(7, "main");
 	struct fixture fixture;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, NULL, 0), 0);
 	assert_int_equal(fixture.profile->samples.count, 1);
@@ -260,7 +253,6 @@ static void a_full_profile_refuses(void **state)
 	uint64_t added = 0;
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 64 << 10), 0);
 	frame.binary = fixture.jit;
 	while (r == 0) {
@@ -290,7 +282,6 @@ static void names_of_generated_code_are_bounded(void **state)
 	char name[200];
 	uint64_t added = 0;
 
-	(void)state;
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frame.binary = fixture.jit;
 	frame.name = name;
@@ -325,7 +316,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct resolved_frame frames[2] = { { .name = "do_idle" } };
 

@@ -17,7 +17,6 @@ static void equal_stacks_are_one_node(void **state)
 	struct profile *profile;
 	uint32_t id, main_location, work_location, node, again, other;
 
-	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
 	assert_int_equal(profile_add_location(profile, id, 0x1000, &main_location), 0);
@@ -40,7 +39,6 @@ static void the_same_address_in_two_binaries_is_two_locations(void **state)
 	struct profile *profile;
 	uint32_t first, second, a, b;
 
-	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &first), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &second), 0);
@@ -57,7 +55,6 @@ static void another_function_at_the_same_address_is_another_location(void **stat
 	uint32_t jit, a, b, again, other_line, plain;
 	struct profile *profile;
 
-	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &jit), 0);
 	assert_int_equal(profile_add_string(profile, "first", &first.function), 0);
@@ -91,7 +88,6 @@ static void samples_of_one_stack_and_thread_add_up(void **state)
 	struct profile_sample sample = { .count = 3, .first_ns = 50, .last_ns = 60 };
 	struct profile *profile;
 
-	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_thread(profile, &thread, &sample.thread), 0);
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
@@ -114,7 +110,6 @@ static void synthetic_frames_are_known_by_their_text(void **state)
 	struct profile *profile;
 	uint32_t first, second, third;
 
-	(void)state;
 	assert_int_equal(profile_new(PLENTY, &profile), 0);
 	assert_int_equal(profile_add_synthetic(profile, "[unknown]", &first), 0);
 	assert_int_equal(profile_add_synthetic(profile, "[no stack]", &second), 0);
@@ -140,7 +135,6 @@ static void the_budget_holds(void **state)
 	size_t depth = 0;
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(profile_new(budget, &profile), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
 	while (r == 0) {
@@ -191,7 +185,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = build_something(&profile);

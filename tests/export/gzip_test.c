@@ -37,7 +37,6 @@ static void what_goes_in_comes_out(void **state)
 	static const size_t steps[] = { 1 << 20, 65536, 1000, 1 };
 	uint8_t *bytes = noise(PLAIN_BYTES);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		struct output_memory memory = { .limit_bytes = LIMIT };
 		size_t size = steps[i] == 1 ? 5000 : PLAIN_BYTES;
@@ -65,7 +64,6 @@ static void header_names_no_time_and_no_system(void **state)
 	uint8_t *plain;
 	size_t size;
 
-	(void)state;
 	output_init(&output, output_to_memory, &memory);
 	assert_int_equal(compress_noise(&output, header, 0, 1), 0);
 	assert_int_equal(output_finish(&output), 0);
@@ -81,8 +79,6 @@ static int refuse(void *context, const void *bytes, size_t size)
 {
 	size_t *calls_left = context;
 
-	(void)bytes;
-	(void)size;
 	if (*calls_left == 0)
 		return -ENOSPC;
 	(*calls_left)--;
@@ -93,7 +89,6 @@ static void errors_of_the_output_end_it(void **state)
 {
 	uint8_t *bytes = noise(PLAIN_BYTES);
 
-	(void)state;
 	for (size_t calls = 0;; calls++) {
 		size_t calls_left = calls;
 		struct output output;
@@ -116,7 +111,6 @@ static void failing_allocations_are_reported(void **state)
 	struct output output;
 	struct gzip *gzip = NULL;
 
-	(void)state;
 	output_init(&output, output_to_memory, &memory);
 	assert_true(FAIL_EACH_ALLOCATION(gzip_new(&output, 9, &gzip), -ENOMEM, !gzip, 0) >= 5);
 	gzip_free(gzip);

@@ -13,7 +13,6 @@ static void values_do_not_wrap(void **state)
 	uint32_t location = add_location(profile, binary, UINT64_MAX);
 	struct decoded decoded;
 
-	(void)state;
 	profile->start_ns = UINT64_MAX;
 	profile->end_ns = 5;
 	profile->binaries.items[binary].text_vaddr = UINT64_MAX - 1;
@@ -48,7 +47,6 @@ static void hostile_names_become_text(void **state)
 	struct profile *profile = new_profile();
 	struct decoded decoded;
 
-	(void)state;
 	memset(long_name, 0xe2, sizeof(long_name) - 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct profile_thread thread = {
@@ -111,7 +109,6 @@ static void many_samples_pass(void **state)
 	uint64_t wanted = 0, sum = 0;
 	struct decoded decoded;
 
-	(void)state;
 	for (size_t i = 0; i < profile->samples.count; i++)
 		wanted += profile->samples.items[i].count;
 	round_trip(profile, &decoded);
@@ -128,7 +125,6 @@ static void same_profile_gives_same_bytes(void **state)
 	struct profile *profiles[] = { new_large_profile(), new_large_profile() };
 	struct output_memory memory[2];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		write_to_memory(profiles[i], &memory[i]);
 		profile_free(profiles[i]);
@@ -143,8 +139,6 @@ static int refuse(void *context, const void *bytes, size_t size)
 {
 	size_t *calls_left = context;
 
-	(void)bytes;
-	(void)size;
 	if (*calls_left == 0)
 		return -EPIPE;
 	(*calls_left)--;
@@ -156,7 +150,6 @@ static void errors_of_the_output_are_returned(void **state)
 	struct profile *profile = new_large_profile();
 	size_t calls, early = 0;
 
-	(void)state;
 	for (calls = 0;; calls++) {
 		size_t calls_left = calls;
 		struct output output;
@@ -183,7 +176,6 @@ static void failing_allocations_are_reported(void **state)
 	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
 	struct output output;
 
-	(void)state;
 	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 1;
 	for (uint32_t i = 0; i < 200; i++) {
 		struct profile_thread thread = { .tgid = i, .tid = i };

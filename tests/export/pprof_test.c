@@ -8,7 +8,6 @@ static void says_what_it_is_of(void **state)
 	struct profile *profile = new_profile();
 	struct decoded decoded;
 
-	(void)state;
 	round_trip(profile, &decoded);
 	assert_int_equal(decoded.sample_count, 0);
 	ASSERT_STRING(&decoded, decoded.sample_types[0][1], "samples");
@@ -34,7 +33,6 @@ static void the_duration_is_what_was_recorded(void **state)
 	struct profile *profile = new_profile();
 	struct decoded decoded;
 
-	(void)state;
 	profile->covered_ns = 1500000000;
 	profile->longest_period_ns = 100000000;
 	round_trip(profile, &decoded);
@@ -55,7 +53,6 @@ static void stacks_keep_their_places(void **state)
 	struct decoded decoded;
 	uint32_t stack[3];
 
-	(void)state;
 	for (uint8_t i = 0; i < BUILD_ID_BYTES; i++)
 		profile->binaries.items[program].build_id.bytes[i] = (uint8_t)(0xf0 + i);
 	profile->binaries.items[program].build_id.size = BUILD_ID_BYTES;
@@ -118,7 +115,6 @@ static void inlined_frames_stay_innermost_first(void **state)
 	const struct decoded_location *found;
 	struct decoded decoded;
 
-	(void)state;
 	assert_int_equal(profile_name_location(profile, location, frames, 3), 0);
 	add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
 	round_trip(profile, &decoded);
@@ -142,7 +138,6 @@ static void mappings_claim_what_all_locations_have(void **state)
 	const char *const paths[] = { "/all", "/no-file", "/no-line", "/no-name", "/only-a-file" };
 	struct decoded decoded;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		uint32_t binary = add_binary(profile, BINARY_LIBRARY, paths[i]);
 		uint32_t stack[3];
@@ -177,7 +172,6 @@ static void what_no_sample_uses_is_left_out(void **state)
 	uint32_t here = add_named(profile, used, 5, "f", "f.c", 1);
 	struct decoded decoded;
 
-	(void)state;
 	(void)add_named(profile, used, 6, "another_unused_function", "f.c", 1);
 	add_sample(profile, add_stack(profile, &gone, 1), &thread, 0);
 	add_sample(profile, add_stack(profile, &here, 1), &thread, 1);
@@ -199,7 +193,6 @@ static void synthetic_frames_have_no_mapping(void **state)
 	struct decoded decoded;
 	uint32_t truncated;
 
-	(void)state;
 	assert_int_equal(profile_add_synthetic(profile, "[truncated: depth]", &truncated), 0);
 	add_sample(profile, add_stack(profile, &truncated, 1), &thread, 2);
 	add_sample(profile, PROFILE_ROOT, &thread, 3);
@@ -226,7 +219,6 @@ static void losses_are_drawn_and_the_accounts_close(void **state)
 	struct decoded decoded;
 	uint64_t sum = 0;
 
-	(void)state;
 	profile->accounts.fired = 1000;
 	profile->accounts.stored[PILOTLIGHT_PATH_MAP] = 90;
 	profile->accounts.stored[PILOTLIGHT_PATH_RING] = 10;
@@ -296,7 +288,6 @@ static void labels_say_whose_a_sample_is(void **state)
 	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
 	struct decoded decoded;
 
-	(void)state;
 	/* Twice, since what a cgroup says is remembered. */
 	for (uint32_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
 		uint32_t location = add_location(profile, binary, i);
@@ -335,7 +326,6 @@ static void merged_threads_have_no_numbers(void **state)
 	uint32_t node = add_stack(profile, &location, 1);
 	struct decoded decoded;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(exes); i++) {
 		struct profile_thread thread = {
 			.comm = string(profile, "a"),
@@ -371,7 +361,6 @@ static void equal_labels_and_stacks_are_one_sample(void **state)
 	struct decoded decoded;
 	uint64_t sum = 0;
 
-	(void)state;
 	/* Four kinds by stack and comm, each in three processes that differ in their start only. */
 	for (uint64_t start = 0; start < 3; start++)
 		for (uint32_t i = 0; i < 4; i++) {
@@ -419,7 +408,6 @@ static void scraped_labels_are_those_of_services(void **state)
 	struct output_memory memory;
 	struct decoded decoded;
 
-	(void)state;
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		char text[64];
 		struct profile_thread thread = {

@@ -64,7 +64,6 @@ static void formats_are_found(void **state)
 		{ "x.y.txt", "txt" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_ptr_equal(
 			profile_format_of_path(cases[i][0]), profile_format_find(cases[i][1]));
@@ -80,7 +79,6 @@ static void formats_are_found(void **state)
 
 static void each_format_says_what_it_is(void **state)
 {
-	(void)state;
 	for (const struct profile_format *format = profile_formats; format->name; format++) {
 		assert_ptr_equal(profile_format_find(format->name), format);
 		assert_int_equal(format->ending[0], '.');
@@ -95,7 +93,6 @@ static void titles_are_shown(void **state)
 	const struct profile_format_options options = { .title = "unit a<b\n" };
 	char *bytes;
 
-	(void)state;
 	bytes = write_as("svg", &options);
 	assert_non_null(strstr(bytes, "unit a&lt;b"));
 	free(bytes);
@@ -114,7 +111,6 @@ static void lines_are_told_apart(void **state)
 {
 	static const char *const names[] = { "svg", "folded", "txt" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (int by_line = 0; by_line < 2; by_line++) {
 			const struct profile_format_options options = { .by_line = by_line };
@@ -128,9 +124,6 @@ static void lines_are_told_apart(void **state)
 
 static int ignore(void *context, const void *bytes, size_t size)
 {
-	(void)context;
-	(void)bytes;
-	(void)size;
 	return 0;
 }
 
@@ -140,7 +133,6 @@ static void every_allocation_may_fail(void **state)
 	struct output *output = malloc(sizeof(*output));
 	struct profile *profile = make_profile();
 
-	(void)state;
 	assert_non_null(output);
 	for (const struct profile_format *format = profile_formats; format->name; format++) {
 		size_t n = 0;

@@ -31,7 +31,6 @@ static void numbers_are_varints(void **state)
 {
 	struct protobuf message;
 
-	(void)state;
 	protobuf_init(&message, LIMIT);
 	protobuf_u64(&message, 1, 150);
 	protobuf_u64(&message, 2, 0);
@@ -52,7 +51,6 @@ static void strings_have_a_length(void **state)
 {
 	struct protobuf message;
 
-	(void)state;
 	protobuf_init(&message, LIMIT);
 	protobuf_bytes(&message, 2, "testing", 7);
 	protobuf_bytes(&message, 6, "", 0);
@@ -68,7 +66,6 @@ static void messages_nest(void **state)
 	struct protobuf message;
 	size_t outer, inner;
 
-	(void)state;
 	protobuf_init(&message, LIMIT);
 	outer = protobuf_begin(&message, 4);
 	protobuf_u64(&message, 1, 1);
@@ -93,7 +90,6 @@ static void long_messages_move_over(void **state)
 	static const size_t sizes[] = { 0, 1, 126, 127, 128, 129, 16382, 16383, 16384, 20000 };
 	static char text[20000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		size_t prefix = sizes[i] < 128 ? 1 : sizes[i] < 16384 ? 2 : 3;
@@ -128,7 +124,6 @@ static void limit_is_kept(void **state)
 	struct protobuf message;
 	size_t begin;
 
-	(void)state;
 	protobuf_init(&message, 8);
 	protobuf_bytes(&message, 1, "123456", 6);
 	expect_bytes(&message, "0a06313233343536");
@@ -158,7 +153,6 @@ static void errors_stick(void **state)
 	struct protobuf message;
 	size_t begin;
 
-	(void)state;
 	protobuf_init(&message, 3);
 	protobuf_bytes(&message, 1, "123456", 6);
 	assert_int_equal(message.error, -E2BIG);
@@ -185,7 +179,6 @@ static void failing_allocations_are_reported(void **state)
 	struct protobuf message;
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		protobuf_init(&message, LIMIT);
 		fail_allocation(n);

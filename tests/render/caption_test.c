@@ -8,7 +8,6 @@ static void source_tells_what_is_known(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	char text[CAPTION_BYTES], event[2000];
 
-	(void)state;
 	assert_string_equal(caption_source(profile, text), "samples");
 	profile->event = example_string(profile, "cycles");
 	profile->period_ns = 10101010;
@@ -36,7 +35,6 @@ static void time_is_utc_and_as_long_as_it_was(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	char text[CAPTION_BYTES];
 
-	(void)state;
 	assert_string_equal(caption_time(profile, text), "");
 	profile->start_ns = 951782400000000000;
 	assert_string_equal(caption_time(profile, text), "2000-02-29 00:00:00 UTC");
@@ -61,7 +59,6 @@ static void counts_have_groups_of_three(void **state)
 {
 	char text[CAPTION_COUNT_BYTES];
 
-	(void)state;
 	assert_string_equal(caption_count(0, text), "0");
 	assert_string_equal(caption_count(999, text), "999");
 	assert_string_equal(caption_count(1000, text), "1,000");
@@ -73,7 +70,6 @@ static void shares_are_rounded(void **state)
 {
 	char text[CAPTION_SHARE_BYTES];
 
-	(void)state;
 	assert_string_equal(caption_share(0, 0, text), "0.00");
 	assert_string_equal(caption_share(1, 0, text), "0.00");
 	assert_string_equal(caption_share(1, 3, text), "33.33");
@@ -89,7 +85,6 @@ static void losses_are_listed_by_reason(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	char text[CAPTION_LOSSES_BYTES];
 
-	(void)state;
 	assert_string_equal(caption_losses(profile, text), "nothing");
 	example_lose(profile, PILOTLIGHT_DROP_IDLE, 5);
 	assert_string_equal(caption_losses(profile, text), "nothing");

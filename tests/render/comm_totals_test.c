@@ -31,7 +31,6 @@ static void threads_of_one_comm_are_summed_up(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(comm_totals_freep) struct comm_totals *totals = NULL;
 
-	(void)state;
 	add(profile, "zz", 1, 100, 1, 5);
 	add(profile, "aa", 2, 100, 2, 4);
 	add(profile, "zz", 1, 100, 3, 3);
@@ -52,7 +51,6 @@ static void an_empty_profile_has_no_comms(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(comm_totals_freep) struct comm_totals *totals = NULL;
 
-	(void)state;
 	assert_int_equal(comm_totals_new(profile, &totals), 0);
 	assert_int_equal(totals->count, 0);
 	assert_int_equal(totals->process_count, 0);
@@ -63,7 +61,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct comm_totals *totals = NULL;
 
-	(void)state;
 	assert_int_equal(
 		FAIL_EACH_ALLOCATION(comm_totals_new(profile, &totals), -ENOMEM, !totals, 0), 4);
 	comm_totals_free(totals);

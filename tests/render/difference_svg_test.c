@@ -42,7 +42,6 @@ static void upgrade_is_golden_in_any_order(void **state)
 	struct difference_svg_options options = { .title = "An upgrade",
 		.names = { "before", "after" } };
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *base = example_machine(backwards);
 		_cleanup_(profile_freep) struct profile *compared = example_upgraded(!backwards);
@@ -60,7 +59,6 @@ static void frames_tell_both_sides(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(base, "c|30|x:main|x:less");
 	example_add(base, "c|10|x:main");
 	example_add(base, "c|60|x:main|x:same|x:gone");
@@ -96,7 +94,6 @@ static void base_widths_show_what_is_gone(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(base, "c|40|x:main|x:gone");
 	example_add(compared, "c|10|x:main");
 	text = draw(base, compared, DIFFERENCE_BY_TOTAL,
@@ -119,7 +116,6 @@ static void times_scale_the_other_profile(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_free_ char *by_time = NULL, *by_total = NULL;
 
-	(void)state;
 	example_add(base, "c|100|x:main");
 	example_add(compared, "c|50|x:main");
 	base->start_ns = compared->start_ns = 1000000000;
@@ -143,7 +139,6 @@ static void small_changes_stay_pale(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(base, "c|5000|x:main");
 	example_add(base, "c|5000|x:other");
 	example_add(compared, "c|5010|x:main");
@@ -162,7 +157,6 @@ static void hostile_names_are_escaped(void **state)
 		.names = { "<base>\"\\", "]]></metadata>\xff" } };
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 1);
 	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &options);
 	assert_int_equal(count_of(text, "<script>"), 1);
@@ -178,7 +172,6 @@ static void an_empty_profile_is_drawn(void **state)
 	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
 	_cleanup_free_ char *nothing = NULL, *vanished = NULL, *appeared = NULL;
 
-	(void)state;
 	nothing = draw(empty, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
 	vanished = draw(machine, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
 	appeared = draw(empty, machine, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
@@ -200,7 +193,6 @@ static void failing_allocations_are_reported(void **state)
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	static struct output output;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
 				    difference_svg_write(&difference,
@@ -214,7 +206,6 @@ static void output_errors_stick(void **state)
 	struct profile_difference difference = example_difference(base, base, DIFFERENCE_BY_TOTAL);
 	static struct output output;
 
-	(void)state;
 	output_init(&output, no_space, NULL);
 	assert_int_equal(
 		difference_svg_write(&difference, &(struct difference_svg_options){ 0 }, &output),

@@ -36,7 +36,6 @@ static void upgrade_is_golden_in_any_order(void **state)
 {
 	struct difference_table_options options = { .names = { "before", "after" } };
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *base = example_machine(backwards);
 		_cleanup_(profile_freep) struct profile *compared = example_upgraded(!backwards);
@@ -57,7 +56,6 @@ static void order_is_as_asked(void **state)
 	_cleanup_(profile_freep) struct profile *base = example_empty();
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 
-	(void)state;
 	example_add(base, "c|10|x:main|l:one");
 	example_add(compared, "c|2|x:leaf");
 	example_add(compared, "c|3|x:main|l:one");
@@ -79,7 +77,6 @@ static void binaries_are_known_by_their_base_names(void **state)
 	_cleanup_free_ char *text = NULL;
 	uint32_t libc;
 
-	(void)state;
 	example_add(base, "c|10|l:read");
 	example_add(compared, "c|4|l:read");
 	example_add(compared, "c|6|m:read");
@@ -104,7 +101,6 @@ static void at_most_the_requested_functions_are_listed(void **state)
 	struct difference_table_options options = { .functions_max = 3 };
 	_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
 
-	(void)state;
 	assert_int_equal(count_rows(text), 3);
 	assert_non_null(strstr(text, " more functions\n"));
 }
@@ -116,7 +112,6 @@ static void small_changes_are_counted_not_listed(void **state)
 	struct difference_table_options options = { .by_line = true };
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(base, "c|100000|x:large#/src/a.c:1");
 	example_add(compared, "c|99985|x:large#/src/a.c:1");
 	example_add(compared, "c|9|x:small");
@@ -133,7 +128,6 @@ static void an_empty_table_is_a_header(void **state)
 	_cleanup_free_ char *text =
 		tabulate(base, base, DIFFERENCE_BY_TOTAL, &(struct difference_table_options){ 0 });
 
-	(void)state;
 	assert_int_equal(count_rows(text), 0);
 	assert_non_null(strstr(text, "# base: samples\n#   samples  0 stored, 0 lost\n"));
 	assert_non_null(strstr(text, "# compared: samples\n"));
@@ -146,7 +140,6 @@ static void hostile_names_keep_their_lines(void **state)
 	struct difference_table_options options = { .names = { "a\nb", "\x1b[31m" } };
 	_cleanup_free_ char *text = tabulate(base, compared, DIFFERENCE_BY_TOTAL, &options);
 
-	(void)state;
 	assert_int_equal(count_rows(text), 10);
 	assert_null(strchr(text, '\x1b'));
 	assert_non_null(strstr(text, "# a\xef\xbf\xbd"
@@ -161,7 +154,6 @@ static void failing_allocations_are_reported(void **state)
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	static struct output output;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
 				    difference_table_write(&difference,

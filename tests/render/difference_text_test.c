@@ -15,7 +15,6 @@ static void shares_have_two_digits(void **state)
 {
 	char text[DIFFERENCE_TEXT_BYTES];
 
-	(void)state;
 	assert_string_equal(difference_share(0, text), "0.00");
 	assert_string_equal(difference_share(SHARE(12.34), text), "12.34");
 	assert_string_equal(difference_share(SHARE(12.345), text), "12.35");
@@ -28,7 +27,6 @@ static void points_have_a_sign_unless_they_round_to_nothing(void **state)
 {
 	char text[DIFFERENCE_TEXT_BYTES];
 
-	(void)state;
 	assert_string_equal(difference_points(SHARE(2.66), text), "+2.66");
 	assert_string_equal(difference_points(SHARE(-0.5), text), "-0.50");
 	assert_string_equal(difference_points(0, text), "0.00");
@@ -42,7 +40,6 @@ static void ratios_are_of_the_base(void **state)
 {
 	char text[DIFFERENCE_TEXT_BYTES];
 
-	(void)state;
 	assert_string_equal(difference_ratio(SHARE(10), SHARE(12.16), text), "+21.6 %");
 	assert_string_equal(difference_ratio(SHARE(10), SHARE(5), text), "-50.0 %");
 	assert_string_equal(difference_ratio(SHARE(10), SHARE(10), text), "0.0 %");

@@ -41,7 +41,6 @@ static void machine_is_golden_in_any_order(void **state)
 {
 	struct flamegraph_svg_options options = { .title = "A busy machine" };
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
 		_cleanup_free_ char *text = draw(profile, &options);
@@ -54,7 +53,6 @@ static void machine_is_golden_in_any_order(void **state)
 
 static void assets_cannot_end_early(void **state)
 {
-	(void)state;
 	assert_null(strstr(flamegraph_js, "]]>"));
 	assert_null(strpbrk(flamegraph_css, "<&"));
 	assert_true(flamegraph_js_end - flamegraph_js > 1000);
@@ -90,7 +88,6 @@ static void is_well_formed(void **state)
 	_cleanup_free_ char *first = NULL, *second = NULL;
 	struct flamegraph_svg_options options = { .title = "</title>\x01\xff]]><script>\"" };
 
-	(void)state;
 	first = draw(machine, &(struct flamegraph_svg_options){ 0 });
 	second = draw(hostile, &options);
 	if (!parses_as_xml(first) || !parses_as_xml(second)) {
@@ -104,7 +101,6 @@ static void hostile_names_are_escaped(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_hostile();
 	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
 
-	(void)state;
 	assert_int_equal(count_of(text, "<script>"), 1);
 	assert_int_equal(count_of(text, "]]>"), 1);
 	assert_null(strstr(text, "<rect/>"));
@@ -119,7 +115,6 @@ static void frames_tell_their_line(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *merged = NULL, *apart = NULL;
 
-	(void)state;
 	example_add(profile, "c|3|x:main#/src/m.c:5|l:f^g#/inc/g.h:8");
 	example_add(profile, "c|1|x:main#/src/m.c:9|l:f^g#/inc/g.h:8");
 	merged = draw(profile, &(struct flamegraph_svg_options){ 0 });
@@ -139,7 +134,6 @@ static void inlined_frames_without_a_line_are_marked(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(profile, "c|3|x:main|l:outer^inner");
 	text = draw(profile, &(struct flamegraph_svg_options){ 0 });
 	assert_non_null(strstr(text, "<title>inner\ninlined\n3 samples"));
@@ -156,7 +150,6 @@ static void samples_are_conserved(void **state)
 	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
 	uint64_t sum = 0;
 
-	(void)state;
 	assert_null(strstr(text, "class=\"e0\""));
 	for (const char *next = text; (next = strstr(next, "data-s=\"")); next++)
 		sum += strtoull(next + strlen("data-s=\""), NULL, 10);
@@ -170,7 +163,6 @@ static void narrow_frames_are_merged_and_reported(void **state)
 	_cleanup_free_ char *text = NULL;
 	char stack[64];
 
-	(void)state;
 	example_add(profile, "c|100000|x:main|x:wide");
 	for (int i = 0; i < 300; i++) {
 		(void)snprintf(stack, sizeof(stack), "c|10|x:main|x:narrow_%d|x:above", i);
@@ -193,7 +185,6 @@ static void the_root_is_at_the_requested_end(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *classic = NULL, *inverted = NULL;
 
-	(void)state;
 	example_add(profile, "c|1|x:main");
 	classic = draw(profile, &(struct flamegraph_svg_options){ 0 });
 	inverted = draw(profile, &(struct flamegraph_svg_options){ .inverted = true });
@@ -213,7 +204,6 @@ static void width_is_kept_in_bounds(void **state)
 		{ 1000000, "width=\"20000\"" } };
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct flamegraph_svg_options options = { .width_px = cases[i].wanted };
 		_cleanup_free_ char *text = draw(profile, &options);
@@ -227,7 +217,6 @@ static void an_empty_profile_is_drawn(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
 
-	(void)state;
 	assert_non_null(strstr(text, "<title>all\n0 samples, 0.00 %"));
 	assert_non_null(strstr(text, ">Flame graph</title>"));
 	assert_int_equal(count_of(text, "data-n="), 1);
@@ -238,7 +227,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
 				    flamegraph_svg_write(profile,
@@ -251,7 +239,6 @@ static void output_errors_stick(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	(void)state;
 	output_init(&output, no_space, NULL);
 	assert_int_equal(
 		flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, &output), 0);

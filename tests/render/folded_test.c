@@ -33,7 +33,6 @@ static uint64_t sum_of_counts(const char *text)
 
 static void machine_is_golden_in_any_order(void **state)
 {
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
 		_cleanup_free_ char *text = fold(profile, false);
@@ -49,7 +48,6 @@ static void kinds_have_suffixes(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *with = NULL, *without = NULL;
 
-	(void)state;
 	example_add(profile, "c|2|x:main|l:outer^inner|j:jitted|k:sys");
 	example_lose(profile, PILOTLIGHT_DROP_UNREAD, 5);
 	example_lose(profile, PILOTLIGHT_DROP_FILTERED, 6);
@@ -72,7 +70,6 @@ static void lines_are_told_apart_if_asked(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
 	_cleanup_free_ char *apart = NULL, *together = NULL;
 
-	(void)state;
 	apart = fold_with(profile, &(struct folded_options){ .by_line = true });
 	together = fold(profile, false);
 	assert_string_equal(apart,
@@ -92,7 +89,6 @@ static void hostile_names_stay_in_their_frames(void **state)
 	_cleanup_free_ char *text = fold(profile, true);
 	size_t lines = 0;
 
-	(void)state;
 	for (const char *c = text; (c = strchr(c, '\n')); c++)
 		lines++;
 	assert_int_equal(lines, 6);
@@ -108,7 +104,6 @@ static void two_empty_profiles_have_no_difference(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = fold(profile, false);
 
-	(void)state;
 	assert_string_equal(text, "");
 }
 
@@ -117,7 +112,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
 				    folded_write(profile, &(struct folded_options){ 0 }, &output)),
@@ -129,7 +123,6 @@ static void output_errors_stick(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	(void)state;
 	output_init(&output, no_space, NULL);
 	assert_int_equal(folded_write(profile, &(struct folded_options){ 0 }, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);

@@ -49,7 +49,6 @@ static void frames_are_matched_by_name(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	example_add(base, "c|5|x:main|x:work|l:gone");
 	example_add(base, "c|2|x:main|x:work");
 	example_add(base, "c|1|x:other|x:work");
@@ -74,7 +73,6 @@ static void either_side_may_be_drawn(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	example_add(base, "c|5|x:main|x:work|l:gone");
 	example_add(compared, "c|4|x:main@7|x:fresh");
 	frames = pair_of(base, compared, DIFFERENCE_BASE, 0);
@@ -91,7 +89,6 @@ static void frames_match_by_name_and_caller(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	example_add(base, "c|5|x:main|l:write");
 	example_add(compared, "c|4|x:main|k:write");
 	example_add(compared, "d|3|x:main");
@@ -111,7 +108,6 @@ static void small_counterparts_are_found(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	example_add(base, "c|1|x:main|x:grown");
 	example_add(base, "c|90|x:main|x:shrunk");
 	example_add(base, "c|1000|x:main|x:zero");
@@ -132,7 +128,6 @@ static void losses_are_frames_of_both(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 3);
 	example_lose(compared, PILOTLIGHT_DROP_RING_FULL, 7);
 	frames = pair_of(base, compared, DIFFERENCE_COMPARED, 0);
@@ -145,7 +140,6 @@ static void empty_profiles_have_a_root(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	(void)state;
 	frames = pair_of(base, compared, DIFFERENCE_COMPARED, 0);
 	assert_int_equal(frames->tree->count, 1);
 	assert_totals(frames, "all", 1008, 0);
@@ -158,7 +152,6 @@ static void samples_are_conserved(void **state)
 	_cleanup_(profile_freep) struct profile *base = example_machine(false);
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(true);
 
-	(void)state;
 	for (enum difference_side drawn = 0; drawn < DIFFERENCE_SIDE_COUNT; drawn++) {
 		for (uint64_t minimum = 0; minimum <= 100; minimum += 20) {
 			_cleanup_(frame_difference_freep) struct frame_difference *frames =
@@ -185,7 +178,6 @@ static void a_profile_differs_in_nothing_from_itself(void **state)
 	_cleanup_(frame_difference_freep) struct frame_difference *frames =
 		pair_of(base, same, DIFFERENCE_COMPARED, 0);
 
-	(void)state;
 	assert_int_equal(frames->undrawn, 0);
 	for (size_t i = 0; i < frames->tree->count; i++) {
 		const struct frame_change *change = &frames->changes[i];
@@ -229,7 +221,6 @@ static void matches_are_mutual(void **state)
 {
 	unsigned seed = 7;
 
-	(void)state;
 	for (int round = 0; round < 30; round++) {
 		_cleanup_(profile_freep) struct profile *base = random_profile(&seed);
 		_cleanup_(profile_freep) struct profile *compared = random_profile(&seed);
@@ -262,7 +253,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct frame_difference *frames = NULL;
 

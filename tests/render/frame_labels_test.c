@@ -32,7 +32,6 @@ static void chains_are_outermost_first(void **state)
 	uint32_t location = example_location(profile, "k:outer^middle^inner", "c");
 	const struct frame_chain *chain;
 
-	(void)state;
 	labels = labels_of(profile);
 	chain = &labels->chains[location];
 	assert_int_equal(chain->count, 3);
@@ -58,7 +57,6 @@ static void nameless_locations_tell_binary_and_address(void **state)
 		{ "/", "[unknown]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		_cleanup_(profile_freep) struct profile *profile = example_empty();
 		_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
@@ -78,7 +76,6 @@ static void longest_names_fit(void **state)
 	char path[3000];
 	uint32_t location;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(
@@ -97,7 +94,6 @@ static void longest_names_with_lines_fit(void **state)
 	char path[3000];
 	uint32_t location;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	frame.file = example_string(profile, path);
@@ -122,7 +118,6 @@ static void lines_are_labels_if_asked(void **state)
 	uint32_t earlier = example_location(profile, "l:f#/a/e.c:11", "c");
 	uint32_t none = example_location(profile, "l:f", "c");
 
-	(void)state;
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_LINE, &labels), 0);
 #define LABEL(location) (labels->chain[labels->chains[location].first])
 	assert_int_equal(LABEL(ninth), LABEL(copy));
@@ -150,7 +145,6 @@ static void equal_names_of_a_kind_are_one_label(void **state)
 	uint32_t nearer = example_location(profile, "l:+9", "c");
 	uint32_t farther = example_location(profile, "l:+10", "c");
 
-	(void)state;
 	labels = labels_of(profile);
 #define LABEL(location) (labels->chain[labels->chains[location].first])
 	assert_int_equal(LABEL(one), LABEL(two));
@@ -170,7 +164,6 @@ static void binaries_rank_by_path_and_build_id(void **state)
 		.path = example_string(profile, "/b") };
 	uint32_t ids[4], locations[4];
 
-	(void)state;
 	assert_int_equal(build_id_set(&binary.build_id, "\x02", 1), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &ids[0]), 0);
 	assert_int_equal(profile_add_binary(profile, &binary, &ids[1]), 0);
@@ -194,7 +187,6 @@ static void losses_have_labels_where_there_are_any(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
 
-	(void)state;
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		example_lose(profile, i, i == PILOTLIGHT_DROP_UNREAD ? 0 : 1 + i);
 	labels = labels_of(profile);
@@ -210,7 +202,6 @@ static void losses_have_labels_where_there_are_any(void **state)
 
 static void kinds_have_names(void **state)
 {
-	(void)state;
 	for (enum frame_kind i = 0; i < FRAME_KIND_COUNT; i++) {
 		assert_true(*frame_kind_name(i));
 		for (enum frame_kind j = 0; j < i; j++)
@@ -223,7 +214,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct frame_labels *labels = NULL;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(frame_labels_new(profile, FRAME_BY_LINE, &labels), -ENOMEM,
 			    !labels, 0) >= 8);
 	frame_labels_free(labels);

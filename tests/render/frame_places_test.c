@@ -21,7 +21,6 @@ static const char *name_of(
 
 static void chains_have_places_in_order(void **state)
 {
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		static const char *const stacks[] = {
 			"c|1|x:main#/src/b.c:20",
@@ -54,7 +53,6 @@ static void no_lines_are_no_places(void **state)
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
 	_cleanup_(frame_places_freep) struct frame_places *places = NULL;
 
-	(void)state;
 	example_add(profile, "c|1|x:main|l:outer^inner");
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
 	assert_int_equal(frame_places_new(profile, labels, &places), 0);
@@ -83,7 +81,6 @@ static void frames_tell_their_hottest_line(void **state)
 		"c|9|x:main|l:f|k:sys#/s.c:3",
 	};
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile =
 			example_of(stacks, ARRAY_SIZE(stacks), backwards);
@@ -102,7 +99,6 @@ static void frames_tell_their_hottest_line(void **state)
 
 static void paths_without_a_name_are_whole(void **state)
 {
-	(void)state;
 	assert_string_equal(frame_base_name("/src/a.c"), "a.c");
 	assert_string_equal(frame_base_name("a.c"), "a.c");
 	assert_string_equal(frame_base_name("/src/"), "/src/");
@@ -115,7 +111,6 @@ static void longest_places_fit(void **state)
 	struct frame_place place = { .line = UINT32_MAX };
 	char path[3000], text[FRAME_PLACE_BYTES];
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	place.file = example_string(profile, path);
@@ -128,7 +123,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
 	struct frame_places *places = NULL;
 
-	(void)state;
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
 	assert_true(FAIL_EACH_ALLOCATION(
 			    frame_places_new(profile, labels, &places), -ENOMEM, !places, 0) >= 7);

@@ -69,7 +69,6 @@ static void addresses_of_one_name_are_one_frame(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 4, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 0);
 
-	(void)state;
 	assert_tree(tree, "0 all 0/15\n1 c 0/15\n2 main 0/15\n"
 			  "3 work 8/8\n3 work 4/7\n4 leaf 3/3\n");
 	assert_int_equal(tree->depth, 4);
@@ -87,7 +86,6 @@ static void inlined_frames_are_frames(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 4, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 0);
 
-	(void)state;
 	/* The example's "@2" cuts the chain off: the name is that of the outermost frame. */
 	assert_tree(tree, "0 all 0/15\n1 c 0/15\n2 main 0/15\n3 outer 2/15\n"
 			  "4 inner 0/9\n5 innermost 8/8\n5 leaf 1/1\n4 leaf 4/4\n");
@@ -100,7 +98,6 @@ static void comms_and_losses_stand_on_the_root(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 4, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 
-	(void)state;
 	example_lose(profile, PILOTLIGHT_DROP_UNREAD, 16);
 	example_lose(profile, PILOTLIGHT_DROP_IDLE, 32);
 	tree = tree_of(profile, 0);
@@ -122,7 +119,6 @@ static void comms_share_stacks(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 4, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 0);
 
-	(void)state;
 	assert_tree(tree, "0 all 0/15\n1 one 0/5\n2 start 0/5\n3 f 0/1\n4 g 1/1\n3 h 4/4\n"
 			  "1 two 0/10\n2 start 0/10\n3 f 2/10\n4 g 8/8\n");
 }
@@ -141,7 +137,6 @@ static void small_frames_are_elided_after_merging(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 7, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 5);
 
-	(void)state;
 	assert_tree(tree, "0 all 0/24 (-1 4)\n1 c 0/20\n2 main 0/20 (-2 4)\n3 big 10/10\n"
 			  "3 sum 0/6 (-3 6)\n");
 	assert_int_equal(tree->elided_count, 6);
@@ -155,7 +150,6 @@ static void many_siblings_are_sorted_and_merged(void **state)
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	char stack[64];
 
-	(void)state;
 	for (uint32_t i = 0; i < 3000; i++) {
 		(void)snprintf(stack, sizeof(stack), "c|1|x:main|l:f%u@%u", i * 7919 % 1000, i);
 		example_add(profile, stack);
@@ -177,7 +171,6 @@ static void deep_stacks_are_as_deep(void **state)
 	struct profile_sample sample = { .count = 3 };
 	uint32_t location = example_location(profile, "x:recurse", "c");
 
-	(void)state;
 	example_add(profile, "c|1|x:main");
 	for (int i = 0; i < DEPTH; i++)
 		assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
@@ -192,7 +185,6 @@ static void binary_does_not_depend_on_order(void **state)
 {
 	static const char *const stacks[] = { "c|1|l:f", "c|1|m:f", "c|1|l:f@2" };
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 3, backwards);
 		_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 0);
@@ -210,7 +202,6 @@ static void samples_of_nothing_leave_no_frame(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 3, false);
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = tree_of(profile, 0);
 
-	(void)state;
 	assert_tree(tree, "0 all 0/1\n1 c 0/1\n2 main 1/1\n");
 }
 
@@ -218,7 +209,6 @@ static int stop_at_the_third(void *context, const struct frame *frame)
 {
 	int *count = context;
 
-	(void)frame;
 	return ++*count == 3 ? -EINTR : 0;
 }
 
@@ -228,7 +218,6 @@ static void visitor_can_end_the_walk(void **state)
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
 	int count = 0;
 
-	(void)state;
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
 	assert_int_equal(frame_walk(profile, labels, NULL, 0, stop_at_the_third, &count), -EINTR);
 	assert_int_equal(count, 3);
@@ -240,7 +229,6 @@ static void failing_allocations_are_reported(void **state)
 	struct frame_tree *tree = NULL;
 	char stack[64];
 
-	(void)state;
 	/* Enough siblings for the sort to want memory of its own. */
 	for (int i = 0; i < 100; i++) {
 		(void)snprintf(stack, sizeof(stack), "c|1|x:main|l:f%d", i);

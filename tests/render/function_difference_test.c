@@ -37,7 +37,6 @@ static void functions_of_both_are_put_together(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(function_difference_freep) struct function_difference *functions = NULL;
 
-	(void)state;
 	example_add(base, "c|40|x:main|x:gone");
 	example_add(base, "c|60|x:main");
 	example_add(compared, "c|30|x:main@3|x:fresh");
@@ -60,7 +59,6 @@ static void equal_names_elsewhere_stay_apart(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(function_difference_freep) struct function_difference *functions = NULL;
 
-	(void)state;
 	example_add(base, "c|10|l:write");
 	example_add(compared, "c|4|k:write");
 	example_add(compared, "c|6|m:write");
@@ -81,7 +79,6 @@ static void order_does_not_depend_on_filling(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
 	_cleanup_(profile_freep) struct profile *same_compared = example_upgraded(true);
 
-	(void)state;
 	for (enum function_order order = FUNCTIONS_BY_SELF; order <= FUNCTIONS_BY_TOTAL; order++) {
 		_cleanup_(function_difference_freep) struct function_difference *first =
 			differ(base, compared, order);
@@ -108,7 +105,6 @@ static void an_empty_profile_has_no_functions(void **state)
 	_cleanup_(function_difference_freep) struct function_difference *functions =
 		differ(empty, empty, FUNCTIONS_BY_SELF);
 
-	(void)state;
 	assert_int_equal(functions->count, 0);
 }
 
@@ -121,7 +117,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct function_difference *functions = NULL;
 

@@ -37,7 +37,6 @@ static void recursion_counts_once_a_stack(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 3, false);
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 
-	(void)state;
 	example_add(profile, stacks[3]);
 	totals = totals_of(profile);
 	/* g and main of d are in another binary than those of c. */
@@ -60,7 +59,6 @@ static void lines_count_by_themselves_if_asked(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 2, false);
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 
-	(void)state;
 	assert_int_equal(function_totals_new(profile, FRAME_BY_LINE, &totals), 0);
 	assert_int_equal(totals->count, 3);
 	assert_function(totals, 0, "f (f.c:20)", 2, 3);
@@ -74,7 +72,6 @@ static void inlined_frames_count(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 2, false);
 	_cleanup_(function_totals_freep) struct function_totals *totals = totals_of(profile);
 
-	(void)state;
 	assert_int_equal(totals->count, 4);
 	assert_function(totals, 0, "inner", 3, 5);
 	assert_function(totals, 1, "f", 2, 2);
@@ -87,7 +84,6 @@ static void equal_functions_are_ordered_by_binary(void **state)
 {
 	static const char *const stacks[] = { "c|5|l:f", "c|5|m:f" };
 
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 2, backwards);
 		_cleanup_(function_totals_freep) struct function_totals *totals =
@@ -109,7 +105,6 @@ static void slices_add_up(void **state)
 	uint32_t location = example_location(profile, "x:leaf", "c"), hub;
 	struct profile_sample sample = { .count = 1 };
 
-	(void)state;
 	example_add(profile, "c|1|x:hub");
 	hub = profile->samples.items[0].node;
 	for (uint32_t i = 0; i < STACKS; i++) {
@@ -128,7 +123,6 @@ static void an_empty_profile_has_no_functions(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_(function_totals_freep) struct function_totals *totals = totals_of(profile);
 
-	(void)state;
 	assert_int_equal(totals->count, 0);
 	assert_int_equal(totals->samples, 0);
 }
@@ -138,7 +132,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	struct function_totals *totals = NULL;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(function_totals_new(profile, FRAME_BY_FUNCTION, &totals),
 			    -ENOMEM, !totals, 0) >= 14);
 	function_totals_free(totals);

@@ -15,7 +15,6 @@ static void width_is_that_of_the_widest_up_to_a_bound(void **state)
 {
 	char name[200];
 
-	(void)state;
 	assert_int_equal(name_column_widen(8, "short"), 8);
 	assert_int_equal(name_column_widen(3, "longer"), 6);
 	assert_int_equal(name_column_widen(1, "\xc3\xa9t\xc3\xa9"), 3);
@@ -31,7 +30,6 @@ static void paths_stand_below_each_other(void **state)
 	_cleanup_free_ char *too_long = written("function", 6, "/bin/a");
 	_cleanup_free_ char *pathless = written("main", 6, "");
 
-	(void)state;
 	assert_string_equal(plain, "main    /bin/a");
 	assert_string_equal(accents, "\xc3\xa9t\xc3\xa9     /bin/a");
 	assert_string_equal(too_long, "function  /bin/a");

@@ -40,17 +40,11 @@ static inline char *rendering_end(struct rendering *rendering)
 /* A sink without memory of its own, for tests in which allocations fail. */
 static inline int discard(void *context, const void *bytes, size_t size)
 {
-	(void)context;
-	(void)bytes;
-	(void)size;
 	return 0;
 }
 
 static inline int no_space(void *context, const void *bytes, size_t size)
 {
-	(void)context;
-	(void)bytes;
-	(void)size;
 	return -ENOSPC;
 }
 

@@ -43,7 +43,6 @@ static void all_samples_are_summed_up(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
 	_cleanup_(stack_branches_done) struct stack_branches branches = { 0 };
 
-	(void)state;
 	assert_int_equal(stack_branches_init(&branches, profile), 0);
 	stack_branches_fill(&branches, 0, profile->samples.count);
 	assert_int_equal(branches.count, 7);
@@ -61,7 +60,6 @@ static void each_filling_forgets_the_last(void **state)
 	_cleanup_(stack_branches_done) struct stack_branches branches = { 0 };
 	static const uint32_t chosen[] = { 2, 0 };
 
-	(void)state;
 	assert_int_equal(stack_branches_init(&branches, profile), 0);
 	for (int round = 0; round < 3; round++) {
 		stack_branches_fill(&branches, 3, 1);
@@ -86,7 +84,6 @@ static void many_chosen_samples(void **state)
 	uint32_t chosen[200];
 	char stack[64];
 
-	(void)state;
 	for (uint32_t i = 0; i < 400; i++) {
 		(void)snprintf(stack, sizeof(stack), "c|%u|x:main|x:f%u", i + 1, i);
 		example_add(profile, stack);
@@ -105,7 +102,6 @@ static void failing_allocations_leave_nothing(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
 	struct stack_branches branches = { 0 };
 
-	(void)state;
 	assert_int_equal(FAIL_EACH_ALLOCATION(stack_branches_init(&branches, profile), -ENOMEM,
 				 !branches.items, 0),
 		2);

@@ -9,7 +9,6 @@ static void markup_is_escaped(void **state)
 {
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	svg_write_text(rendering_begin(&rendering), "a<b>&\"c\" ]]> 'd'");
 	text = rendering_end(&rendering);
 	assert_string_equal(text, "a&lt;b&gt;&amp;&quot;c&quot; ]]&gt; 'd'");
@@ -19,7 +18,6 @@ static void json_is_escaped_too(void **state)
 {
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	svg_write_json(rendering_begin(&rendering), "/a\\b\"<c>&/");
 	text = rendering_end(&rendering);
 	assert_string_equal(text, "/a\\\\b\\\"&lt;c&gt;&amp;/");
@@ -33,7 +31,6 @@ static void hundredths_have_no_zeros_at_the_end(void **state)
 	} cases[] = { { 0, "0" }, { 1, "0.01" }, { 10, "0.1" }, { 99, "0.99" }, { 100, "1" },
 		{ 1250, "12.5" }, { UINT64_MAX, "184467440737095516.15" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		_cleanup_free_ char *text = NULL;
 
@@ -45,7 +42,6 @@ static void hundredths_have_no_zeros_at_the_end(void **state)
 
 static void wide_characters_take_two_columns(void **state)
 {
-	(void)state;
 	assert_int_equal(svg_text_columns(""), 0);
 	assert_int_equal(svg_text_columns("abc"), 3);
 	assert_int_equal(svg_text_columns("\xc3\xa9"), 1);
@@ -72,7 +68,6 @@ static void long_text_is_elided_between_characters(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		strcpy(text, cases[i].text);
 		svg_elide_text(text, sizeof(text), cases[i].columns);
@@ -85,7 +80,6 @@ static void no_room_for_an_ellipsis_leaves_the_text(void **state)
 {
 	char text[5] = "main";
 
-	(void)state;
 	svg_elide_text(text, sizeof(text), 3);
 	assert_string_equal(text, "main");
 }

@@ -25,7 +25,6 @@ static size_t count_lines(const char *text, bool headers)
 
 static void machine_is_golden_in_any_order(void **state)
 {
-	(void)state;
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
 		_cleanup_free_ char *text = tabulate(profile, 0);
@@ -39,7 +38,6 @@ static void at_most_the_requested_functions_are_listed(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	_cleanup_free_ char *text = tabulate(profile, 3);
 
-	(void)state;
 	assert_int_equal(count_lines(text, false), 3);
 	assert_non_null(strstr(text, "rc_encode"));
 	assert_non_null(strstr(text, " more functions\n"));
@@ -50,7 +48,6 @@ static void small_functions_are_counted_not_listed(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	example_add(profile, "c|1000000|x:large");
 	example_add(profile, "c|99|x:small");
 	example_add(profile, "c|101|x:just");
@@ -73,7 +70,6 @@ static void lines_are_rows_if_asked(void **state)
 	static struct rendering rendering;
 	_cleanup_free_ char *text = NULL;
 
-	(void)state;
 	assert_int_equal(table_write(profile, &options, rendering_begin(&rendering)), 0);
 	text = rendering_end(&rendering);
 	assert_int_equal(count_lines(text, false), 3);
@@ -91,7 +87,6 @@ static void an_empty_table_is_a_header(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = tabulate(profile, 0);
 
-	(void)state;
 	assert_int_equal(count_lines(text, false), 0);
 	assert_non_null(strstr(text, "0 fired = 0 stored + 0 idle + 0 filtered + 0 lost"));
 	assert_non_null(strstr(text, "# lost     nothing\n"));
@@ -102,7 +97,6 @@ static void hostile_names_keep_their_lines(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_hostile();
 	_cleanup_free_ char *text = tabulate(profile, 0);
 
-	(void)state;
 	assert_int_equal(count_lines(text, false), 10);
 	assert_non_null(strstr(text, "# 1 samples have no stack\n"));
 }
@@ -112,7 +106,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
 				    table_write(profile, &(struct table_options){ 0 }, &output)),

@@ -17,7 +17,6 @@ static void each_counter_comes_back(void **state)
 	struct accounts accounts, read;
 	size_t size;
 
-	(void)state;
 	for (size_t i = 0; i < COUNTERS; i++)
 		values[i] = i % 3 ? UINT64_MAX - i : i / 3;
 	memcpy(&accounts, values, sizeof(accounts));
@@ -40,7 +39,6 @@ static void the_numbers_stay(void **state)
 		6 };
 	struct accounts accounts;
 
-	(void)state;
 	assert_int_equal(accounts_blob_read(&accounts, bytes, sizeof(bytes)), 0);
 	assert_int_equal(accounts.fired, 9);
 	assert_int_equal(accounts.stored[PILOTLIGHT_PATH_MAP], 5);
@@ -57,7 +55,6 @@ static void other_bytes_are_damage(void **state)
 	uint8_t large[ACCOUNTS_BLOB_BYTES_MAX + 1] = { 1 };
 	struct accounts accounts = { .fired = 77 };
 
-	(void)state;
 	assert_int_equal(accounts_blob_read(&accounts, version, sizeof(version)), -EBADMSG);
 	assert_int_equal(accounts_blob_read(&accounts, number, sizeof(number)), -EBADMSG);
 	assert_int_equal(accounts_blob_read(&accounts, odd, sizeof(odd)), -EBADMSG);

@@ -18,7 +18,6 @@ static void varints_come_back(void **state)
 {
 	uint8_t bytes[VARINT_BYTES_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < NUMBERS; i++) {
 		size_t size = varint_put(bytes, numbers[i]);
 		const uint8_t *next = bytes;
@@ -43,7 +42,6 @@ static void varints_that_are_too_long(void **state)
 	const uint8_t *next = above;
 	uint64_t value;
 
-	(void)state;
 	assert_false(varint_get(&next, above + sizeof(above), &value));
 	next = longer;
 	assert_false(varint_get(&next, longer + sizeof(longer), &value));
@@ -56,7 +54,6 @@ static void columns_come_back(void **state)
 	uint8_t *blob;
 	size_t size, bytes, plain_size;
 
-	(void)state;
 	column_writer_init(&writer, 3);
 	for (size_t i = 0; i < NUMBERS; i++) {
 		column_put(&writer, 0, numbers[i]);
@@ -96,7 +93,6 @@ static void reading_beyond_a_column_reports_damage(void **state)
 	uint8_t *blob;
 	size_t size, plain_size;
 
-	(void)state;
 	column_writer_init(&writer, 1);
 	column_put(&writer, 0, 10);
 	column_put(&writer, 0, 11);
@@ -128,7 +124,6 @@ static void heads_that_lie(void **state)
 	uint8_t blob[64];
 	struct column_reader reader;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(plains) / sizeof(*plains); i++) {
 		size_t size = ZSTD_compress(blob + 1, sizeof(blob) - 1, plains[i], 4, 1);
 
@@ -149,7 +144,6 @@ static void a_blob_of_more_than_the_bound(void **state)
 	struct column_writer writer;
 	struct column_reader reader;
 
-	(void)state;
 	assert_true(plain && blob);
 	size = ZSTD_compress(blob + 1, bound, plain, plain_size, 1);
 	blob[0] = COLUMN_BLOB_VERSION;

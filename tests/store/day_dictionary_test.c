@@ -73,7 +73,6 @@ static void pieces_make_the_whole(void **state)
 	uint8_t *blobs[2];
 	size_t sizes[2];
 
-	(void)state;
 	assert_int_equal(day_dictionary_init(&dictionary), 0);
 	assert_int_equal(day_dictionary_init(&again), 0);
 	marks[0] = day_tables_mark(&dictionary.tables);
@@ -115,7 +114,6 @@ static void names_are_kept_where_nobody_finds_them_later(void **state)
 	struct day_dictionary dictionary;
 	uint32_t function, location;
 
-	(void)state;
 	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
 	assert_int_equal(profile_add_string(profile, "hot_loop", &function), 0);
 	assert_int_equal(profile_add_jit_location(profile, 3, 0x7000,
@@ -154,7 +152,6 @@ static void jit_locations_that_differ_in_a_line_stay_apart(void **state)
 	struct profile_frame frame = { 0 };
 	uint32_t files[2], location, before;
 
-	(void)state;
 	profile->limit_bytes = 64 << 20;
 	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
 	assert_int_equal(profile_add_string(profile, "hot_loop", &frame.function), 0);
@@ -190,7 +187,6 @@ static void binaries_of_other_symbols_stay_apart(void **state)
 	uint8_t *blob;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(day_dictionary_init(&dictionary), 0);
 	assert_int_equal(day_dictionary_init(&again), 0);
 	none = day_tables_mark(&dictionary.tables);
@@ -228,7 +224,6 @@ static void symbols_of_no_kind_are_damage(void **state)
 		{ 127, -EBADMSG },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
 		struct day_dictionary dictionary, again;
@@ -264,7 +259,6 @@ static void threads_are_folded(void **state)
 	uint32_t ids[3];
 	size_t n;
 
-	(void)state;
 	assert_int_equal(day_dictionary_init(&from), 0);
 	assert_int_equal(intern(&from, profile), 0);
 	assert_int_equal(from.tables.threads.count, 3);
@@ -305,7 +299,6 @@ static void stacks_of_any_depth(void **state)
 	struct day_dictionary dictionary;
 	uint32_t location;
 
-	(void)state;
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		assert_int_equal(profile_add_location(profile, 0, i % 50, &location), 0);
 		assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
@@ -329,7 +322,6 @@ static void a_full_dictionary_refuses_and_stays_whole(void **state)
 	uint8_t *blob;
 	size_t size;
 
-	(void)state;
 	profile->limit_bytes = 64 << 20;
 	for (uint32_t i = 0; i < DAY_THREADS_MAX + 10; i++) {
 		struct profile_thread thread = { .tid = i };
@@ -364,7 +356,6 @@ static void failing_allocations(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = day_dictionary_init(&dictionary);

@@ -36,7 +36,6 @@ static void only_names_of_ours_are_seen(void **state)
 	struct day_files files;
 	char folder[64], path[DAY_PATH_BYTES];
 
-	(void)state;
 	fixture_folder(folder);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		touch(folder, others[i], 1);
@@ -65,7 +64,6 @@ static void removing_a_day_removes_its_journal(void **state)
 	struct fault fault = { 0 };
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	touch(folder, "2026-09-04.db", 1);
 	touch(folder, "2026-09-04.db-wal", 1);
@@ -86,7 +84,6 @@ static void files_set_aside_are_bounded(void **state)
 	struct day_files files;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	assert_int_equal(day_file_set_aside(folder, FIXTURE_DAY, &fault), -ENOENT);
 	assert_true(fault.text[0] != '\0');
@@ -112,7 +109,6 @@ static void orphans_alone_are_removed(void **state)
 	struct fault fault = { 0 };
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	touch(folder, "2026-09-04.db", 1);
 	touch(folder, "2026-09-04.db-wal", 1);
@@ -135,7 +131,6 @@ static void a_failing_allocation(void **state)
 	struct day_files files;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	touch(folder, "2026-09-04.db", 1);
 	fail_allocation(0);

@@ -63,7 +63,6 @@ static void version_1_is_read(void **state)
 {
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	copy_to("tests/data/store/v1.db", folder);
 	expect_v1(folder);
@@ -78,7 +77,6 @@ static void version_1_is_written_to(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	copy_to("tests/data/store/v1.db", folder);
 	store = fixture_open(folder);

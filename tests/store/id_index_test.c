@@ -36,7 +36,6 @@ static void added_elements_are_found(void **state)
 	static uint32_t elements[2 * ELEMENTS];
 	struct id_index index = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * ELEMENTS; i++)
 		elements[i] = i * 2654435761U;
 	for (uint32_t i = 0; i < 2 * ELEMENTS; i++) {
@@ -61,7 +60,6 @@ static void failing_allocations_leave_it_whole(void **state)
 	uint32_t elements[200];
 	struct id_index index = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 200; i++) {
 		elements[i] = i;
 		fail_allocation(0);

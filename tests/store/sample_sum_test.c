@@ -23,7 +23,6 @@ static void sums_are_kept_apart(void **state)
 {
 	struct sample_sum sum = { 0 };
 
-	(void)state;
 	for (uint32_t round = 1; round <= 3; round++)
 		for (uint32_t i = 0; i < KEYS; i++)
 			assert_int_equal(sample_sum_add(&sum, i % 7, i, round, KEYS), 0);
@@ -40,7 +39,6 @@ static void the_bound_holds_for_what_is_new(void **state)
 {
 	struct sample_sum sum = { 0 };
 
-	(void)state;
 	assert_int_equal(sample_sum_add(&sum, 0, 0, 1, 2), 0);
 	assert_int_equal(sample_sum_add(&sum, UINT32_MAX - 1, UINT32_MAX, UINT64_MAX, 2), 0);
 	assert_int_equal(sample_sum_add(&sum, 1, 1, 1, 2), -E2BIG);
@@ -55,7 +53,6 @@ static void failing_allocations_keep_the_sums(void **state)
 	struct sample_sum sum = { 0 };
 	uint32_t i = 0;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(sample_sum_add(&sum, 1, i, 1, KEYS), -ENOMEM);
 	assert_true(allocation_failed());

@@ -97,7 +97,6 @@ static void appended_windows_survive_a_kill(void **state)
 	uint64_t next = 0, lost = 0;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	for (unsigned int i = 0; i < KILLS; i++) {
 		struct store_summary summary;

@@ -50,7 +50,6 @@ static void a_full_disk_is_waited_out(void **state)
 	uint64_t appended = 0;
 	int fd, r;
 
-	(void)state;
 	fixture_folder(folder);
 	mount_small(folder);
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
@@ -133,7 +132,6 @@ static void a_small_disk_keeps_the_last_days(void **state)
 	size_t days, before;
 	uint32_t last;
 
-	(void)state;
 	fixture_folder(folder);
 	mount_small(folder);
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
@@ -189,7 +187,6 @@ static void a_disk_that_frees_space_late_keeps_days(void **state)
 	uint32_t last;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	limits.minute_s = limits.minutes_s = UINT64_MAX;
 	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
@@ -256,7 +253,6 @@ static void a_small_disk_has_room_for_a_window(void **state)
 	struct stat status;
 	uint32_t last;
 
-	(void)state;
 	fixture_folder(folder);
 	mount_of(folder, "size=4m");
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
@@ -286,7 +282,6 @@ static void a_disk_that_cannot_be_written(void **state)
 	struct profile *read;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	mount_small(folder);
 	store = fixture_open(folder);
@@ -322,7 +317,6 @@ static void a_disk_that_can_only_be_read(void **state)
 	struct profile *read;
 	struct store *store;
 
-	(void)state;
 	fixture_folder(folder);
 	mount_small(folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
@@ -360,7 +354,6 @@ static void a_folder_with_any_name(void **state)
 	struct store_found found;
 	struct profile *read;
 
-	(void)state;
 	fixture_folder(folder);
 	mount_small(folder);
 	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);

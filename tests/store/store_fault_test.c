@@ -29,7 +29,6 @@ static void a_damaged_day_is_set_aside(void **state)
 	struct store_found found;
 	struct profile *read;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -88,7 +87,6 @@ static void special_files_are_set_aside(void **state)
 	struct store *store;
 	size_t set_aside = 0;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
@@ -121,7 +119,6 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 	struct profile *read;
 	struct store *store;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	store = fixture_open(folder);
@@ -155,7 +152,6 @@ static void a_file_that_may_not_be_read(void **state)
 	struct profile *read;
 	struct store *store;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
@@ -191,7 +187,6 @@ static void damage_is_found_late(void **state)
 	struct store *store;
 	size_t set_aside = 0;
 
-	(void)state;
 	for (off_t page = 1; page < 9; page++) {
 		fixture_folder(folder);
 		fixture_path(path, folder);
@@ -219,7 +214,6 @@ static void a_damaged_window_is_one_window(void **state)
 	struct profile *read;
 	struct store *store;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	for (uint32_t i = 0; i < 5; i++)
@@ -271,7 +265,6 @@ static void a_damaged_window_holds_up_no_other(void **state)
 	struct fault fault = { 0 };
 	struct store *store;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		fixture_folder(folder);
 		fixture_path(path, folder);
@@ -311,7 +304,6 @@ static void a_damaged_dictionary_is_its_generation(void **state)
 	struct store_found found;
 	struct profile *read;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	fixture_write_one(folder, FIXTURE_DAY_NS);
@@ -332,7 +324,6 @@ static void leftovers_of_a_day_that_went_are_removed(void **state)
 	struct store_found found;
 	struct profile *read;
 
-	(void)state;
 	fixture_folder(folder);
 	fixture_path(path, folder);
 	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
@@ -359,7 +350,6 @@ static void failing_allocations_cost_a_window_at_most(void **state)
 	char folder[64];
 	size_t n;
 
-	(void)state;
 	fixture_folder(folder);
 	for (n = 0;; n++) {
 		uint64_t start_ns = FIXTURE_DAY_NS + n * DAY_NS;
@@ -397,7 +387,6 @@ static void failing_allocations_fail_a_reading(void **state)
 	char folder[64];
 	size_t n;
 
-	(void)state;
 	fixture_folder(folder);
 	for (uint32_t i = 0; i < 3; i++)
 		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
@@ -433,7 +422,6 @@ static void failing_allocations_fail_a_merge(void **state)
 	size_t n;
 	int r = 0;
 
-	(void)state;
 	fixture_folder(folder);
 	for (uint32_t i = 0; i < 4; i++)
 		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);

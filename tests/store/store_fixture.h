@@ -271,8 +271,6 @@ static inline void fixture_path(char path[DAY_PATH_BYTES], const char *folder)
 
 static inline int fixture_first_column(void *context, int columns, char **values, char **names)
 {
-	(void)columns;
-	(void)names;
 	*(int64_t *)context = values[0] ? strtoll(values[0], NULL, 10) : 0;
 	return 0;
 }

@@ -98,7 +98,6 @@ static void folds_hold_what_their_windows_hold(void **state)
 		uint64_t windows;
 	} ages[] = { { 1, 0, 360 }, { 4, 6, 60 }, { 7, 1, 60 }, { 73, 1, 6 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
 		struct store_selection processes = merged;
 		struct profile *before, *read;
@@ -141,7 +140,6 @@ static void a_damaged_fold_costs_nothing(void **state)
 	};
 	char folder[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		struct profile *before, *read;
 		struct store_found found;
@@ -175,7 +173,6 @@ static void late_samples_are_counted_once(void **state)
 	char folder[64];
 	uint64_t total;
 
-	(void)state;
 	fixture_folder(folder);
 	store = make_folded(folder, 4, &before);
 	total = fixture_total(before);
@@ -215,7 +212,6 @@ static void a_part_of_a_fold_is_read_from_windows(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = make_folded(folder, 7, &before);
 	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
@@ -256,8 +252,6 @@ static bool is_stays(void *context, const struct store_thread *thread)
 
 static bool is_kernel(void *context, const struct profile_binary *binary, const char *path)
 {
-	(void)context;
-	(void)path;
 	return binary->kind == BINARY_KERNEL;
 }
 
@@ -270,7 +264,6 @@ static void folds_are_selected_from_like_windows(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = make_folded(folder, 7, &before);
 	selection.wants_thread = is_stays;
@@ -305,7 +298,6 @@ static void generations_of_threads_are_folded(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -348,7 +340,6 @@ static void oversized_windows_are_not_folded(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -389,7 +380,6 @@ static void failing_allocations_cost_no_fold(void **state)
 	size_t n;
 	int r = 0;
 
-	(void)state;
 	fixture_folder(folder);
 	store = make_folded(folder, 1, &before);
 	for (n = 0; n < 100000; n += 1 + n / 50) {
@@ -408,7 +398,6 @@ static void failing_allocations_cost_no_fold(void **state)
 	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
 	(void)ask(folder, DAMAGE_FOLDED);
 	for (n = 0; n < 1000; n++) {
-
 		fail_allocation(n);
 		r = store_reader_read(folder, &merged, 8 << 20, &read, &found, &fault);
 		if (!allocation_failed())

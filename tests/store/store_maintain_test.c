@@ -98,7 +98,6 @@ static void windows_become_coarser_with_age(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	append_hour(store, start_ns);
@@ -146,7 +145,6 @@ static void large_windows_merge_in_smaller_groups(void **state)
 	struct profile *read;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 4; i++)
@@ -222,7 +220,6 @@ static void windows_that_grow_by_merging_stay_apart(void **state)
 {
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	append_windows(folder, 2);
 	set_body(folder, 1, 50000, 0, 1);
@@ -243,7 +240,6 @@ static void two_of_three_become_one(void **state)
 {
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	append_windows(folder, 3);
 	set_body(folder, 2, 70000, 0, 1);
@@ -258,7 +254,6 @@ static void an_old_day_is_made_coarser_after_a_restart(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	append_hour(store, FIXTURE_DAY_NS);
@@ -285,7 +280,6 @@ static void windows_of_different_settings_stay_apart(void **state)
 	struct store *store;
 	char folder[64], path[DAY_PATH_BYTES];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 6; i++) {
@@ -342,7 +336,6 @@ static void old_days_go(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 40; i++)
@@ -361,7 +354,6 @@ static void a_clock_set_ahead_costs_no_history(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 5; i++)
@@ -394,7 +386,6 @@ static void bytes_are_kept_to_by_days(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	limits.bytes = 400 << 10;
 	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
@@ -422,7 +413,6 @@ static void bytes_are_kept_to_within_a_day(void **state)
 	uint64_t state_of_draw = 1;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	limits.bytes = 3 << 20;
 	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
@@ -491,7 +481,6 @@ static void a_day_never_goes_as_a_whole(void **state)
 	char folder[64];
 	size_t most = 0;
 
-	(void)state;
 	fixture_folder(folder);
 	store = open_small(folder);
 	for (uint32_t i = 0; i < ALIKE; i++) {
@@ -524,7 +513,6 @@ static void a_reader_that_stays_costs_no_history(void **state)
 	struct store *store;
 	size_t count;
 
-	(void)state;
 	fixture_folder(folder);
 	store = open_small(folder);
 	for (uint32_t i = 0; folder_bytes(folder) <= ALIKE_LIMIT; i++)

@@ -31,7 +31,6 @@ static struct {
 
 static void see_malloc(const volatile void *place, size_t size)
 {
-	(void)place;
 	if (!heap.counts)
 		return;
 	heap.bytes += size;
@@ -194,12 +193,10 @@ static void the_writer_keeps_to_its_memory(void **state)
 	static const uint32_t sizes[] = { 500, 3000, 40000 };
 	uint64_t random = 1;
 
-	(void)state;
 	assert_int_not_equal(__sanitizer_install_malloc_and_free_hooks(see_malloc, see_free), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		fill(sizes[i], &random);
 #else
-	(void)state;
 	print_message("memory is counted by the address sanitizer only\n");
 	skip();
 #endif

@@ -25,7 +25,6 @@ static void appended_windows_are_read(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
@@ -59,7 +58,6 @@ static void ids_go_on_after_a_restart(void **state)
 	struct profile *read;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	for (uint32_t i = 0; i < 4; i++) {
 		struct profile *profile =
@@ -87,7 +85,6 @@ static void one_writer_at_a_time(void **state)
 	struct fault fault = { 0 };
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(store_open(folder, &store_default_limits, &second, &fault), -EBUSY);
@@ -106,7 +103,6 @@ static void a_folder_that_is_not_there(void **state)
 	struct store *store = NULL;
 	struct profile *read;
 
-	(void)state;
 	assert_int_equal(
 		store_open("/nowhere/at/all", &store_default_limits, &store, &fault), -ENOENT);
 	assert_non_null(strstr(fault.text, "/nowhere/at/all"));
@@ -123,7 +119,6 @@ static void windows_that_make_no_sense_are_refused(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	profile->period_ns = 0;
@@ -148,7 +143,6 @@ static void days_and_clocks_may_jump(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (size_t i = 0; i < 6; i++)
@@ -183,7 +177,6 @@ static bool is_beta(void *context, const struct store_thread *thread)
 
 static bool is_kernel(void *context, const struct profile_binary *binary, const char *path)
 {
-	(void)context;
 	assert_int_equal(binary->kind == BINARY_KERNEL, strcmp(path, "[kernel.kallsyms]") == 0);
 	return binary->kind == BINARY_KERNEL;
 }
@@ -198,7 +191,6 @@ static void only_what_is_selected(void **state)
 	size_t asked = 0;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -238,7 +230,6 @@ static void jit_code_comes_back_by_its_lines(void **state)
 	char folder[64];
 	uint32_t location;
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
@@ -273,7 +264,6 @@ static void a_dictionary_has_few_rows(void **state)
 	struct profile *read;
 	struct store *store;
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < WINDOWS; i++) {
@@ -302,7 +292,6 @@ static void threads_may_be_merged(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 9; i++)
@@ -330,7 +319,6 @@ static void one_event_at_a_time(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -365,7 +353,6 @@ static void periods_are_brought_to_the_shortest(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	for (uint32_t i = 0; i < 107; i++)
 		samples[i] = (struct fixture_sample){
 			.pid = i + 1, .address = 0x5000 + i, .count = 1, .comm = "p"
@@ -406,7 +393,6 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	struct store *store;
 	char folder[64], path[DAY_PATH_BYTES];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
@@ -437,7 +423,6 @@ static void generations_follow_each_other(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(profile_new(64 << 20, &profile), 0);
@@ -493,7 +478,6 @@ static void windows_are_listed(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 5; i++)
@@ -527,7 +511,6 @@ static void a_profile_that_is_too_large(void **state)
 	struct store *store;
 	char folder[64];
 
-	(void)state;
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	for (uint32_t i = 0; i < 50; i++)

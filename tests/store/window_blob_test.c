@@ -49,7 +49,6 @@ static void rows_come_back(void **state)
 	uint8_t *blob;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(write_rows(some, 4, &blob, &size), 0);
 	assert_int_equal(read_all(blob, size, UINT32_MAX, UINT32_MAX, &rows), 0);
 	assert_int_equal(rows.count, 4);
@@ -72,7 +71,6 @@ static void ids_beyond_the_limits_are_damage(void **state)
 	uint8_t *blob;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(write_rows(some, 4, &blob, &size), 0);
 	assert_int_equal(read_all(blob, size, 4000001, 1000001, &rows), 0);
 	assert_int_equal(read_all(blob, size, 4000000, 1000001, &rows), -EBADMSG);
@@ -88,7 +86,6 @@ static void every_cut_and_every_flip_is_survived(void **state)
 	uint8_t *blob, *copy;
 	size_t size, refused = 0;
 
-	(void)state;
 	assert_int_equal(write_rows(some, 4, &blob, &size), 0);
 	for (size_t cut = 0; cut < size; cut++) {
 		copy = malloc(cut + 1);
@@ -121,7 +118,6 @@ static void columns_must_agree(void **state)
 		{ 2, 0 }, { UINT64_MAX, 1 }, { WINDOW_ROWS_MAX + 1, 1 } };
 	struct window_rows rows = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
 		struct column_writer writer;
 		uint8_t *blob;
@@ -150,7 +146,6 @@ static void more_rows_than_there_may_be(void **state)
 	uint8_t *blob = NULL;
 	size_t size;
 
-	(void)state;
 	window_writer_init(&writer);
 	for (uint32_t i = 0; i <= WINDOW_ROWS_MAX; i++)
 		window_writer_add(
@@ -167,7 +162,6 @@ static void failing_allocations(void **state)
 	size_t size, n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		free(blob);
 		blob = NULL;

@@ -49,7 +49,6 @@ static void check_help(const struct command *command)
 
 static void every_command_explains_itself(void **state)
 {
-	(void)state;
 	check_help(&pilotlight_command);
 }
 
@@ -118,7 +117,6 @@ static void wrong_use_is_refused(void **state)
 		{ "jit verify", "", "jit verify needs a jitdump file" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char line[256], help[128];
 
@@ -137,7 +135,6 @@ static void a_group_without_a_command_shows_its_help(void **state)
 {
 	static const char *const lines[] = { "", "symbols", "jit" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_int_equal(command_run(&pilotlight_command, lines[i]), EXIT_USAGE);
 		assert_memory_equal(ran.err, "usage: pilotlight", 17);
@@ -211,7 +208,6 @@ static const struct command example = {
 
 static void values_are_stored_by_their_kind(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&example, ""), 7);
 	assert_true(seen.is_default && !seen.is_set && !seen.base.is_json && !seen.string);
 	assert_int_equal(command_run(&example,
@@ -236,7 +232,6 @@ static void values_out_of_range_are_refused(void **state)
 		"-n 1", "-n 10", "-n 2x", "-n +2", "-n 18446744073709551618", "--bytes 1KB",
 		"--time 0", "--time 3s", "--time soon", "-t ", "a b c", "-s=1", "-n" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_int_equal(command_run(&example, lines[i]), EXIT_USAGE);
 		assert_true(command_run_complained("see `pilotlight example --help`"));
@@ -273,7 +268,6 @@ static void bytes_have_units(void **state)
 		{ "17179869184G", -ERANGE, 77 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t bytes = 77;
 
@@ -284,7 +278,6 @@ static void bytes_have_units(void **state)
 
 static void a_failing_allocation_is_reported(void **state)
 {
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(command_run(&example, ""), EXIT_FAILURE);
 	assert_true(allocation_failed());

@@ -130,7 +130,6 @@ static void a_new_file_appears_when_it_is_whole(void **state)
 	struct stat status;
 	int fd = begin(file);
 
-	(void)state;
 	assert_int_equal(write(fd, "new", 3), 3);
 	assert_int_equal(test_folder_count_files(), 0);
 	assert_int_equal(output_file_commit(file, 0, NULL), 0);
@@ -147,7 +146,6 @@ static void an_old_file_stays_until_then(void **state)
 	struct stat status;
 	int fd;
 
-	(void)state;
 	put("x", "old", 0640);
 	if (geteuid() == 0)
 		assert_int_equal(chown("x", NOBODY, NOBODY), 0);
@@ -171,7 +169,6 @@ static void an_uncommitted_file_is_removed(void **state)
 	struct output_file *file;
 	struct fault fault = { 0 };
 
-	(void)state;
 	put("x", "old", 0644);
 	for (int round = 0; round < 2; round++) {
 		lacks_unnamed_files = round == 1;
@@ -197,7 +194,6 @@ static void a_file_that_appears_meanwhile_is_replaced(void **state)
 {
 	struct output_file *file = open_file("x");
 
-	(void)state;
 	put("x", "other", 0644);
 	write_file(file, "new");
 	assert_content("x", "new");
@@ -208,7 +204,6 @@ static void links_are_followed_and_stay(void **state)
 {
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(mkdir("real", 0777), 0);
 	put("real/x", "old", 0600);
 	assert_int_equal(symlink("x", "real/nearer"), 0);
@@ -228,7 +223,6 @@ static void links_to_nothing_are_followed_too(void **state)
 	char absolute[PATH_MAX];
 	struct stat status;
 
-	(void)state;
 	(void)snprintf(absolute, sizeof(absolute), "%s/real/x", test_folder);
 	assert_int_equal(mkdir("real", 0777), 0);
 	assert_int_equal(symlink("nearer", "real/relative"), 0);
@@ -242,7 +236,6 @@ static void links_to_nothing_are_followed_too(void **state)
 
 static void a_link_that_another_planted_is_not_followed(void **state)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("making another user's link takes root\n");
 		skip();
@@ -255,7 +248,6 @@ static void a_link_that_another_planted_is_not_followed(void **state)
 
 static void wrong_places_are_refused_at_once(void **state)
 {
-	(void)state;
 	put("x", "old", 0644);
 	assert_int_equal(symlink("circle", "circle"), 0);
 	assert_refused(".", -EISDIR);
@@ -268,7 +260,6 @@ static void wrong_places_are_refused_at_once(void **state)
 
 static void read_only_places_are_refused_at_once(void **state)
 {
-	(void)state;
 	put("x", "old", 0444);
 	assert_int_equal(mkdir("closed", 0555), 0);
 	if (geteuid() == 0)
@@ -286,7 +277,6 @@ static void standard_output_is_not_replaced(void **state)
 	int saved = dup(STDOUT_FILENO), fd;
 	struct stat before, after;
 
-	(void)state;
 	put("x", "", 0644);
 	assert_int_equal(stat("x", &before), 0);
 	fd = open("x", O_WRONLY | O_APPEND);
@@ -312,7 +302,6 @@ static void a_closed_standard_output_is_no_stream(void **state)
 	int fd = -1, wait_status;
 	pid_t child;
 
-	(void)state;
 	put("x", "old", 0644);
 	child = fork();
 	if (child == 0) {
@@ -336,7 +325,6 @@ static void a_file_without_a_name_is_written_as_it_is(void **state)
 	struct output_file *file;
 	int fd;
 
-	(void)state;
 	put("x", "older", 0644);
 	fd = open("x", O_RDWR);
 	assert_true(fd >= 0);
@@ -357,7 +345,6 @@ static void devices_are_written_as_they_are(void **state)
 	struct stat status;
 	int fd = begin(file);
 
-	(void)state;
 	assert_int_equal(write(fd, "x", 1), -1);
 	assert_int_equal(output_file_commit(file, -errno, NULL), -ENOSPC);
 	output_file_free(file);
@@ -372,7 +359,6 @@ static void a_pipe_is_opened_when_there_is_something_to_write(void **state)
 	char content[8];
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkfifo("pipe", 0644), 0);
 	/* Would wait for ever if it opened the pipe. */
 	file = open_file("pipe");
@@ -389,7 +375,6 @@ static void without_unnamed_files_a_temporary_name_is_used(void **state)
 	struct stat status;
 	int fd;
 
-	(void)state;
 	lacks_unnamed_files = true;
 	put("x", "old", 0640);
 	for (int round = 0; round < 2; round++) {
@@ -417,7 +402,6 @@ static void exhausted_temporary_names_are_an_error(void **state)
 	struct output_file *file = open_file("x");
 	struct fault fault = { 0 };
 
-	(void)state;
 	names_are_taken = true;
 	(void)begin(file);
 	assert_int_equal(output_file_commit(file, 0, &fault), -EEXIST);
@@ -435,7 +419,6 @@ static void a_kill_leaves_nothing_behind(void **state)
 	pid_t child = fork();
 	int wait_status;
 
-	(void)state;
 	if (child == 0) {
 		(void)!write(begin(open_file("x")), "new", 3);
 		(void)raise(SIGKILL);
@@ -450,7 +433,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 	static const char *const names[] = { "new", "old", "dangling" };
 	struct output_file *file = NULL;
 
-	(void)state;
 	put("old", "old", 0644);
 	assert_int_equal(symlink("nothing", "dangling"), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

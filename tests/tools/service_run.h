@@ -75,7 +75,6 @@ static inline void service_run_profile(void *context, struct http_request *reque
 	struct http_answer answer = { .status = 200, .content_type = "text/plain" };
 	FILE *file;
 
-	(void)context;
 	if (unit && strcmp(unit, "never") == 0)
 		return;
 	if (unit && strcmp(unit, "bad") == 0) {
@@ -97,7 +96,6 @@ static inline void service_run_profile(void *context, struct http_request *reque
 
 static inline void service_run_metrics_page(void *context, struct http_request *request)
 {
-	(void)context;
 	service_run_text(request, service_run_metrics);
 }
 
@@ -105,7 +103,6 @@ static inline void service_run_status(void *context, struct http_request *reques
 {
 	const char *format = http_request_parameter(request, "format");
 
-	(void)context;
 	service_run_text(request, format && strcmp(format, "text") == 0 ? "well\n" : "{}\n");
 }
 

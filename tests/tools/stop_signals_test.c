@@ -24,7 +24,6 @@ static void held_signals_are_taken(void **state)
 	struct stop_signals signals = { .fd = -1 };
 	struct pollfd fd = { .events = POLLIN };
 
-	(void)state;
 	assert_int_equal(stop_signals_init(&signals, NULL), 0);
 	assert_false(stop_signals_take(&signals));
 	(void)raise(SIGINT);
@@ -44,7 +43,6 @@ static void the_callers_mask_comes_back(void **state)
 	struct stop_signals signals = { .fd = -1 };
 	sigset_t callers, before;
 
-	(void)state;
 	(void)sigemptyset(&callers);
 	(void)sigaddset(&callers, SIGHUP);
 	(void)sigaddset(&callers, SIGUSR1);
@@ -68,7 +66,6 @@ static void released_signals_end_the_program(void **state)
 	int wait_status;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		if (stop_signals_init(&signals, NULL) == 0) {
 			stop_signals_release(&signals);
@@ -84,7 +81,6 @@ static void a_hangup_that_is_ignored_stays_so(void **state)
 {
 	struct stop_signals signals = { .fd = -1 };
 
-	(void)state;
 	(void)signal(SIGHUP, SIG_IGN);
 	/* A shell ignores it for what it starts in the background. */
 	(void)signal(SIGINT, SIG_IGN);

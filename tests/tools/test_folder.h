@@ -14,7 +14,6 @@ static char test_folder[] = "/tmp/tools-test.XXXXXX";
 
 static inline int test_folder_enter(void **state)
 {
-	(void)state;
 	strcpy(test_folder + strlen(test_folder) - 6, "XXXXXX");
 	return mkdtemp(test_folder) && chdir(test_folder) == 0 ? 0 : -1;
 }
@@ -23,7 +22,6 @@ static inline int test_folder_leave(void **state)
 {
 	char command[sizeof(test_folder) + 16];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -rf %s", test_folder);
 	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }

@@ -12,7 +12,6 @@ static void capabilities_are_the_effective_ones(void **state)
 {
 	uint64_t capabilities = 77;
 
-	(void)state;
 	assert_int_equal(doctor_text_capabilities("Name:\tCapEff:\n"
 						  "CapInh:\t0000000000000001\n"
 						  "CapEff:\t000001ffffffffff\n"
@@ -41,7 +40,6 @@ static void bad_capabilities_are_refused(void **state)
 	};
 	uint64_t capabilities = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(doctor_text_capabilities(bad[i], &capabilities), -EINVAL);
 	assert_true(capabilities == 77);
@@ -53,7 +51,6 @@ static void versions(void **state)
 		"-6.1", "4294967296.1", "6.99999999999999999999" };
 	unsigned major = 7, minor = 8;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(doctor_text_version(bad[i], &major, &minor), -EINVAL);
 	assert_int_equal(major, 7);
@@ -71,7 +68,6 @@ static void integers(void **state)
 	static const char *const bad[] = { "", "-", "+1", " 1", "1 ", "1x", "0x10", "--1" };
 	long value = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(doctor_text_integer(bad[i], &value), -EINVAL);
 	assert_int_equal(doctor_text_integer("99999999999999999999", &value), -ERANGE);
@@ -88,7 +84,6 @@ static void cpu_lists(void **state)
 		"0-4294967295", "0-2147483647,0-2147483647", "4294967296" };
 	uint32_t first = 7, count = 8;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(doctor_text_cpu_list(bad[i], &first, &count), -EINVAL);
 	assert_int_equal(first, 7);

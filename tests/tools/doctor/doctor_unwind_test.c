@@ -119,7 +119,6 @@ static void call_frame_information_is_found(void **state)
 {
 	static const char *const names[] = { ".eh_frame", ".debug_frame", ".zdebug_frame" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		make_program(false, FRAME_BYTES, names[i]);
 		assert_unwinding(DOCTOR_UNWINDING_FRAMES);
@@ -140,7 +139,6 @@ static void call_frame_information_is_found(void **state)
 
 static void start_code_alone_is_no_information(void **state)
 {
-	(void)state;
 	make_program(false, START_FRAME_BYTES, ".eh_frame");
 	assert_unwinding(DOCTOR_UNWINDING_NONE);
 	/* Unless there is hardly any other. */
@@ -150,7 +148,6 @@ static void start_code_alone_is_no_information(void **state)
 
 static void frame_pointers_are_found(void **state)
 {
-	(void)state;
 	make_program(true, START_FRAME_BYTES, ".eh_frame");
 	assert_unwinding(DOCTOR_UNWINDING_FRAME_POINTERS);
 	make_program(true, FRAME_BYTES, ".eh_frame");
@@ -169,7 +166,6 @@ static void a_file_that_is_not_a_program_is_refused(void **state)
 	enum doctor_unwinding unwinding = (enum doctor_unwinding)77;
 	int pipes[2];
 
-	(void)state;
 	make_program(true, FRAME_BYTES, ".eh_frame");
 	program.header.e_machine = OTHER_MACHINE;
 	assert_int_equal(look(&unwinding), -ENODATA);
@@ -197,7 +193,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	enum doctor_unwinding unwinding = (enum doctor_unwinding)77;
 
-	(void)state;
 	make_program(false, FRAME_BYTES, ".eh_frame");
 	assert_true(FAIL_EACH_ALLOCATION(look(&unwinding), -ENOMEM, unwinding == 77, 0) > 0);
 	assert_int_equal(unwinding, DOCTOR_UNWINDING_FRAMES);
@@ -245,7 +240,6 @@ static void mapped_binaries_without_information_are_named(void **state)
 	void *mapping, *second;
 	int fd;
 
-	(void)state;
 	run_check(&before);
 	assert_true(before.state == DOCTOR_OK || before.state == DOCTOR_LIMITED);
 	if (before.detail_count == DOCTOR_DETAILS_MAX) {
@@ -287,7 +281,6 @@ static void the_survey_survives_failing_allocations(void **state)
 	struct doctor_finding finding;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < 32; n++) {
 		fail_allocation(n);
 		run_check(&finding);

@@ -12,7 +12,6 @@
 
 static void each_command_has_its_place_and_format(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&flamegraph_command, "--last 10min"), 0);
 	assert_string_equal(ran.err, "written to flamegraph.svg\n");
 	assert_string_equal(ran.out, "");
@@ -30,7 +29,6 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	static const char *const names[] = { "pid", "tid", "comm", "thread", "exe", "unit",
 		"cgroup", "container", "pod", "slice", "build-id", "event" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char line[128], expected[128];
 
@@ -61,7 +59,6 @@ static void calendar_times_are_in_the_zone_of_the_user(void **state)
 		{ "UTC", "--last 1h", "last=1h\nformat=txt\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(setenv("TZ", cases[i][0], 1), 0);
 		assert_int_equal(command_run(&report_command, cases[i][1]), 0);
@@ -80,7 +77,6 @@ static void malformed_times_are_reported(void **state)
 		{ "--from -2h --from -1h", "--from is given twice" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(command_run(&report_command, cases[i][0]), 2);
 		assert_true(command_run_complained(cases[i][1]));
@@ -102,7 +98,6 @@ static void the_ending_or_f_chooses_the_format(void **state)
 		{ &flamegraph_command, "--output=x --format=txt", "x", "txt" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char expected[sizeof(service_run_folded)];
 
@@ -131,7 +126,6 @@ static void a_format_must_be_known(void **state)
 		{ "--quiet=yes", "--quiet takes no value" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(command_run(&flamegraph_command, cases[i][0]), 2);
 		assert_true(command_run_complained(cases[i][1]));
@@ -144,7 +138,6 @@ static void a_selection_that_is_too_long_is_reported(void **state)
 	char word[4200];
 	char *argv[] = { "report", "--comm", word, NULL };
 
-	(void)state;
 	/* Each of these is three bytes of a request. */
 	memset(word, '%', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
@@ -154,7 +147,6 @@ static void a_selection_that_is_too_long_is_reported(void **state)
 
 static void a_refused_query_leaves_no_file(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&flamegraph_command, "--unit bad"), 1);
 	assert_true(command_run_complained("answers 400: unit 'bad' is none: write nginx.service"));
 	assert_int_equal(command_run(&flamegraph_command, "--unit none"), 1);
@@ -172,7 +164,6 @@ static void an_old_file_stays_where_the_new_one_fails(void **state)
 {
 	FILE *file = fopen("flamegraph.svg", "w");
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(fputs("old", file) >= 0);
 	assert_int_equal(fclose(file), 0);
@@ -185,7 +176,6 @@ static void an_old_file_stays_where_the_new_one_fails(void **state)
 /* The file is opened first, as a query may take long. */
 static void an_unwritable_target_is_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&report_command, "--socket /none -o nowhere/x.txt"), 1);
 	assert_true(command_run_complained("nowhere/x.txt"));
 	assert_int_equal(command_run(&report_command, "-f txt -o /dev/full"), 1);
@@ -197,7 +187,6 @@ static void a_terminal_gets_no_binary_output(void **state)
 	char *argv[] = { "export", "-o", "-", NULL };
 	int terminal, ours, saved, err, status;
 
-	(void)state;
 	if (openpty(&terminal, &ours, NULL, NULL, NULL) < 0) {
 		print_message("there are no pseudo terminals here\n");
 		skip();
@@ -221,7 +210,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		int status;
 		bool has_failed;
@@ -243,7 +231,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 
 static void two_selections_become_a_graph_and_a_table(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		command_run(&diff_command, "--last 1h --unit a --against --from @86400 -p 7"), 0);
 	assert_string_equal(ran.out, "last=1h\nunit=a\n"
@@ -256,7 +243,6 @@ static void two_selections_become_a_graph_and_a_table(void **state)
 
 static void the_graph_or_the_table_can_be_requested(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		command_run(&diff_command, "-o d.txt --normalise time --lines --against --last 1h"),
 		0);
@@ -285,7 +271,6 @@ static void a_difference_needs_two_selections(void **state)
 		{ "--against --last 1h nginx", "'nginx'" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(command_run(&diff_command, cases[i][0]), 2);
 		assert_true(command_run_complained(cases[i][1]));
@@ -298,7 +283,6 @@ static void a_difference_that_is_too_long_is_refused(void **state)
 {
 	static const size_t sizes[] = { 4087, 4200 };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		char word[4300];
 		char *argv[] = { "diff", "--against", "--comm", word, NULL };
@@ -314,7 +298,6 @@ static void a_difference_that_is_too_long_is_refused(void **state)
 
 static void a_failing_first_request_ends_the_command(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&diff_command, "--unit bad --against --last 1h"), 1);
 	assert_true(command_run_complained("answers 400"));
 	assert_string_equal(ran.out, "");
@@ -325,14 +308,12 @@ static void a_failing_first_request_ends_the_command(void **state)
 
 static void failing_allocations_end_a_difference(void **state)
 {
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    command_run(&diff_command, "-q --against --last 1h"), 1, true, 0) >= 8);
 }
 
 static void the_service_reports_its_state(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&status_command, ""), 0);
 	assert_string_equal(ran.out, "well\n");
 	assert_string_equal(ran.err, "");
@@ -342,7 +323,6 @@ static void the_service_reports_its_state(void **state)
 
 static void a_service_that_does_not_answer_is_a_failure(void **state)
 {
-	(void)state;
 	service_run_end();
 	assert_int_equal(command_run(&status_command, ""), 1);
 	assert_true(command_run_complained("is pilotlightd running?"));
@@ -352,7 +332,6 @@ static void a_service_that_does_not_answer_is_a_failure(void **state)
 
 static void the_state_has_no_selection(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&status_command, "nginx"), 2);
 	assert_true(command_run_complained("'nginx'"));
 	assert_int_equal(command_run(&status_command, "--last 1h"), 2);
@@ -361,7 +340,6 @@ static void the_state_has_no_selection(void **state)
 
 static void failing_allocations_end_the_state(void **state)
 {
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(command_run(&status_command, ""), 1, true, 0) >= 3);
 }
 
@@ -370,7 +348,6 @@ static void a_gone_reader_gets_no_message(void **state)
 	int saved = dup(STDOUT_FILENO), err, ends[2], status;
 	char *argv[] = { "report", NULL };
 
-	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(ends), 0);
 	(void)close(ends[0]);
@@ -409,7 +386,6 @@ static void a_terminal_shows_progress(void **state)
 	int terminal, ours;
 	pid_t child;
 
-	(void)state;
 	if (openpty(&terminal, &ours, NULL, NULL, NULL) < 0) {
 		print_message("there are no pseudo terminals here\n");
 		skip();

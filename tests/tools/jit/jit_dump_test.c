@@ -30,7 +30,6 @@ static void write_example(void)
 
 static void every_record_is_a_line(void **state)
 {
-	(void)state;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
@@ -52,7 +51,6 @@ static void every_record_is_a_line(void **state)
 
 static void the_other_byte_order_is_said(void **state)
 {
-	(void)state;
 	jit_run.dump.is_swapped = true;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
@@ -63,7 +61,6 @@ static void the_other_byte_order_is_said(void **state)
 
 static void json_is_an_object_a_line(void **state)
 {
-	(void)state;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_dump, "--json"), EXIT_SUCCESS);
 	assert_int_equal(jit_run_lines(ran.out), 7);
@@ -87,7 +84,6 @@ static void json_is_an_object_a_line(void **state)
 
 static void hostile_names_are_made_safe(void **state)
 {
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
 	jitdump_fixture_load(&jit_run.dump, 1, 1, 0x1000, 4, 0, "a\xff\x1b[2J\n\"b");
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
@@ -99,7 +95,6 @@ static void hostile_names_are_made_safe(void **state)
 
 static void oddities_of_code_are_shown(void **state)
 {
-	(void)state;
 	jitdump_fixture_header_of(&jit_run.dump, 1, 0xdeadbeef, 1);
 	jitdump_fixture_begin_load(&jit_run.dump, 1, 1, 0, 0x1000, 4, 0, "llvm");
 	jitdump_fixture_end(&jit_run.dump);
@@ -111,7 +106,6 @@ static void oddities_of_code_are_shown(void **state)
 
 static void damage_is_shown_as_that(void **state)
 {
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
 	/* A MOVE that is too short, lines without an end, and one that is whole. */
 	jitdump_fixture_begin(&jit_run.dump, 1, 1);
@@ -135,7 +129,6 @@ static void damage_is_shown_as_that(void **state)
 
 static void a_partial_tail_is_reported(void **state)
 {
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
 	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
 	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x2000, 400, 0, "partial");
@@ -152,7 +145,6 @@ static void records_after_an_impossible_size_are_lost(void **state)
 {
 	size_t at;
 
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
 	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
 	at = jit_run.dump.size;
@@ -169,7 +161,6 @@ static void records_after_an_impossible_size_are_lost(void **state)
 
 static void a_header_alone_is_a_dump(void **state)
 {
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 77);
 	assert_int_equal(jit_run_dump(&jit_dump, ""), EXIT_SUCCESS);
 	assert_int_equal(jit_run_lines(ran.out), 1);
@@ -178,7 +169,6 @@ static void a_header_alone_is_a_dump(void **state)
 
 static void a_file_that_is_not_a_dump_fails(void **state)
 {
-	(void)state;
 	assert_true(jit_run_write("no dump at all, whatever its length may be\n", 43));
 	assert_int_equal(jit_run_file(&jit_dump, ""), EXIT_FAILURE);
 	assert_true(command_run_complained("is no jitdump file"));
@@ -203,7 +193,6 @@ static void a_file_that_is_not_a_dump_fails(void **state)
 /* Nor does opening them wait. */
 static void only_regular_files_are_read(void **state)
 {
-	(void)state;
 	assert_int_equal(mkfifo(jit_run.path, 0600), 0);
 	assert_int_equal(jit_run_file(&jit_dump, ""), EXIT_FAILURE);
 	assert_true(command_run_complained("is no regular file"));
@@ -220,7 +209,6 @@ static void a_full_disk_is_reported_and_a_closed_pipe_is_not(void **state)
 	char *argv[] = { (char *)"dump", jit_run.path, NULL };
 	int out, err, full, pipes[2];
 
-	(void)state;
 	write_example();
 	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -249,7 +237,6 @@ static void a_full_disk_is_reported_and_a_closed_pipe_is_not(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	write_example();
 	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	assert_true(FAIL_EACH_ALLOCATION(jit_run_file(&jit_dump, ""), EXIT_FAILURE,

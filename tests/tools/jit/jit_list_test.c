@@ -39,7 +39,6 @@ static void a_jitdump_is_listed(void **state)
 	struct jit_child child;
 	char *line;
 
-	(void)state;
 	if (!jit_child_start(&child, test_folder)) {
 		print_message("no executable mapping of a file in /tmp\n");
 		skip();
@@ -68,7 +67,6 @@ static void a_perf_map_is_listed(void **state)
 	struct jit_child child;
 	char *line;
 
-	(void)state;
 	if (!jit_child_start(&child, NULL)) {
 		print_message("no executable memory\n");
 		skip();
@@ -95,7 +93,6 @@ static void a_perf_map_is_listed(void **state)
 /* The first ones alone: how many follow depends on what runs here. */
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < 4; n++) {
 		fail_allocation(n);
 		assert_int_equal(command_run(&jit_list, ""), EXIT_FAILURE);

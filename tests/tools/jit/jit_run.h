@@ -29,7 +29,6 @@ static inline int jit_run_set_up(void **state)
 
 static inline int jit_run_tear_down(void **state)
 {
-	(void)state;
 	jitdump_fixture_done(&jit_run.dump);
 	(void)unlink(jit_run.path);
 	/* Fails if the command left a file of its own behind. */

@@ -23,7 +23,6 @@ static void write_example(void)
 
 static void the_end_of_the_file_is_shown_by_address(void **state)
 {
-	(void)state;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_symbols, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
@@ -35,7 +34,6 @@ static void the_end_of_the_file_is_shown_by_address(void **state)
 
 static void other_times_show_other_code(void **state)
 {
-	(void)state;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_symbols, "--at 4.999999999"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "");
@@ -52,7 +50,6 @@ static void other_times_show_other_code(void **state)
 
 static void json_is_an_object_a_line(void **state)
 {
-	(void)state;
 	write_example();
 	assert_int_equal(jit_run_dump(&jit_symbols, "--json --at 5.5"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "{\"address\":\"0x20000\",\"size\":256,\"name\":\"above\","
@@ -67,7 +64,6 @@ static void a_perf_map_is_sorted_and_its_last_line_wins(void **state)
 				  "7f0000001000 20 new\n"
 				  "7f0000003000 10 without an end";
 
-	(void)state;
 	assert_true(jit_run_write(map, sizeof(map) - 1));
 	assert_int_equal(jit_run_file(&jit_symbols, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
@@ -81,7 +77,6 @@ static void a_perf_map_is_sorted_and_its_last_line_wins(void **state)
 
 static void times_of_the_cpu_cannot_be_asked_for(void **state)
 {
-	(void)state;
 	jitdump_fixture_header_of(&jit_run.dump, 1, 0, 1);
 	jitdump_fixture_load(&jit_run.dump, 5000000000, 1, 0x20000, 0x100, 0, "hot");
 	assert_int_equal(jit_run_dump(&jit_symbols, ""), EXIT_SUCCESS);
@@ -94,7 +89,6 @@ static void records_before_an_impossible_one_are_shown(void **state)
 {
 	size_t at;
 
-	(void)state;
 	jitdump_fixture_header(&jit_run.dump, 1);
 	jitdump_fixture_load(&jit_run.dump, 3, 1, 0x1000, 4, 0, "whole");
 	at = jit_run.dump.size;
@@ -107,7 +101,6 @@ static void records_before_an_impossible_one_are_shown(void **state)
 
 static void other_kinds_of_files_fail(void **state)
 {
-	(void)state;
 	assert_true(jit_run_write("\177ELF and more\nof it\n", 20));
 	assert_int_equal(jit_run_file(&jit_symbols, ""), EXIT_FAILURE);
 	assert_true(command_run_complained("neither a jitdump file nor a perf map"));
@@ -121,7 +114,6 @@ static void other_kinds_of_files_fail(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	write_example();
 	assert_true(jit_run_write(jit_run.dump.bytes, jit_run.dump.size));
 	assert_true(FAIL_EACH_ALLOCATION(jit_run_file(&jit_symbols, ""), EXIT_FAILURE,

@@ -79,7 +79,6 @@ static void symbols_are_shown_as_they_are_written(void **state)
 	struct jit_child child;
 	struct tail tail;
 
-	(void)state;
 	start_child(&child, true);
 	start_tail(&tail, "-n all", child.pid);
 	assert_non_null(strstr(next_line(&tail), " 1000 40 symbol 1\n"));
@@ -99,7 +98,6 @@ static void earlier_symbols_are_not_shown(void **state)
 	const char *line;
 	unsigned first, written = 1;
 
-	(void)state;
 	start_child(&child, true);
 	start_tail(&tail, "", child.pid);
 	/* It has begun when it shows one. */
@@ -128,7 +126,6 @@ static void a_perf_map_is_followed_too(void **state)
 	struct jit_child child;
 	struct tail tail;
 
-	(void)state;
 	start_child(&child, false);
 	start_tail(&tail, "-n all", child.pid);
 	assert_string_equal(next_line(&tail), "- 1000 40 symbol 1\n");
@@ -144,7 +141,6 @@ static void json_is_an_object_a_line(void **state)
 	struct jit_child child;
 	struct tail tail;
 
-	(void)state;
 	start_child(&child, true);
 	start_tail(&tail, "--json -n all", child.pid);
 	assert_non_null(strstr(
@@ -169,7 +165,6 @@ static void it_ends_when_its_reader_is_gone(void **state)
 	struct jit_child child;
 	struct tail tail;
 
-	(void)state;
 	start_child(&child, true);
 	start_tail(&tail, "-n all", child.pid);
 	(void)next_line(&tail);
@@ -183,7 +178,6 @@ static void a_process_without_a_file_is_reported(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	(void)snprintf(line, sizeof(line), "%d", (int)getpid());
 	assert_int_equal(command_run(&jit_tail, line), EXIT_FAILURE);
 	assert_true(command_run_complained("has neither a jitdump file nor a perf map"));
@@ -201,7 +195,6 @@ static void a_file_of_another_user_is_not_read(void **state)
 	struct jit_child child;
 	char line[32];
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("only root can give a file away\n");
 		skip();
@@ -219,7 +212,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	char line[32];
 
-	(void)state;
 	(void)snprintf(line, sizeof(line), "%d", (int)getpid());
 	assert_true(FAIL_EACH_ALLOCATION(command_run(&jit_tail, line), EXIT_FAILURE,
 			    command_run_complained("Cannot allocate memory"), EXIT_FAILURE) > 3);

@@ -12,7 +12,6 @@ static void times_have_all_their_digits(void **state)
 {
 	char text[JIT_TEXT_TIME_BYTES];
 
-	(void)state;
 	assert_string_equal(jit_text_time(0, text), "0.000000000");
 	assert_string_equal(jit_text_time(551226382574, text), "551.226382574");
 	assert_string_equal(jit_text_time(5000000001, text), "5.000000001");
@@ -35,7 +34,6 @@ static void times_are_read_back(void **state)
 	};
 	uint64_t time_ns;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(jit_text_parse_time(cases[i].text, &time_ns), 0);
 		assert_int_equal(time_ns, cases[i].time_ns);
@@ -66,7 +64,6 @@ static void a_malformed_time_is_refused(void **state)
 	};
 	uint64_t time_ns = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(jit_text_parse_time(cases[i].text, &time_ns), cases[i].error);
 	assert_int_equal(time_ns, 77);
@@ -74,7 +71,6 @@ static void a_malformed_time_is_refused(void **state)
 
 static void kinds_have_names(void **state)
 {
-	(void)state;
 	assert_string_equal(jit_text_kind(0), "LOAD");
 	assert_string_equal(jit_text_kind(4), "UNWINDING_INFO");
 	assert_string_equal(jit_text_kind(5), "UNKNOWN");

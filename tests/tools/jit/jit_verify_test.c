@@ -59,7 +59,6 @@ static void check_only(const char *kind, uint64_t offset)
 
 static void a_good_file_has_no_deviations(void **state)
 {
-	(void)state;
 	begin();
 	lines(5, 0x1000, 0);
 	load(5, 0x1000);
@@ -78,7 +77,6 @@ static void a_good_file_has_no_deviations(void **state)
 
 static void oddities_of_the_header_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	load(5, 0x1000);
 	jitdump_fixture_set_u32(&jit_run.dump, 12, 0);
@@ -96,7 +94,6 @@ static void oddities_of_the_header_are_reported(void **state)
 
 static void a_header_without_records_is_checked(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_set_u32(&jit_run.dump, 16, 1);
 	check_only("header-padding", 16);
@@ -111,7 +108,6 @@ static void clocks_are_distinguished(void **state)
 {
 	uint64_t now_us = (uint64_t)time(NULL) * 1000000;
 
-	(void)state;
 	begin();
 	load(5, 0x1000);
 	jitdump_fixture_set_u64(&jit_run.dump, 24, now_us);
@@ -134,7 +130,6 @@ static void clocks_are_distinguished(void **state)
 
 static void times_must_not_go_backward(void **state)
 {
-	(void)state;
 	begin();
 	load(5, 0x1000);
 	load(4, 0x2000);
@@ -147,7 +142,6 @@ static void damaged_records_are_reported(void **state)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = jit_run.dump.size;
 	jitdump_fixture_begin(&jit_run.dump, 1, 5);
@@ -167,7 +161,6 @@ static void a_partial_tail_is_reported(void **state)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = jit_run.dump.size;
 	load(5, 0x1000);
@@ -179,7 +172,6 @@ static void a_partial_tail_is_reported(void **state)
 
 static void unknown_records_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_begin(&jit_run.dump, 5, 5);
 	jitdump_fixture_end(&jit_run.dump);
@@ -188,7 +180,6 @@ static void unknown_records_are_reported(void **state)
 
 static void each_foreign_pid_is_reported_once(void **state)
 {
-	(void)state;
 	begin();
 	for (uint32_t i = 0; i < 100; i++)
 		jitdump_fixture_load(&jit_run.dump, 5 + i, 2 + i % 3, 0x1000, 64, i, "hot");
@@ -198,7 +189,6 @@ static void each_foreign_pid_is_reported_once(void **state)
 
 static void oddities_of_code_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_load(&jit_run.dump, 5, 1, 0x1000, 4, 0, "");
 	check_only("no-name", 40);
@@ -226,7 +216,6 @@ static void move_records_need_a_code_record(void **state)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	load(5, 0x1000);
 	at = jit_run.dump.size;
@@ -248,7 +237,6 @@ static void line_records_need_a_code_record(void **state)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	lines(5, 0x1000, 0);
 	/* Other records may stand between. */
@@ -267,7 +255,6 @@ static void line_records_need_a_code_record(void **state)
 
 static void damaged_lines_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_begin_debug(&jit_run.dump, 5, 0x1000, 2);
 	jitdump_fixture_debug_entry(&jit_run.dump, 0x1000, 1, 0, "a");
@@ -289,7 +276,6 @@ static void damaged_lines_are_reported(void **state)
 
 static void a_bias_is_reported_if_all_lines_have_it(void **state)
 {
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 4; i++) {
 		lines(5, 0x1000 * i, i == 2 ? 67 : 64);
@@ -304,7 +290,6 @@ static void a_bias_is_reported_if_all_lines_have_it(void **state)
 
 static void parts_of_unwinding_must_fit(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_unwinding(&jit_run.dump, 5, 16, 20);
 	assert_int_equal(jit_run_dump(&jit_verify, "--json"), EXIT_FAILURE);
@@ -314,7 +299,6 @@ static void parts_of_unwinding_must_fit(void **state)
 
 static void records_after_close_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	jitdump_fixture_close(&jit_run.dump, 5);
 	load(5, 0x1000);
@@ -325,7 +309,6 @@ static void records_after_close_are_reported(void **state)
 
 static void text_shows_some_of_each_kind_and_a_total(void **state)
 {
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 100; i++)
 		jitdump_fixture_load(&jit_run.dump, 5 + i, 1, 0x1000 * i, 4, i, "");
@@ -343,7 +326,6 @@ static void text_shows_some_of_each_kind_and_a_total(void **state)
 
 static void a_file_that_is_not_a_dump_fails(void **state)
 {
-	(void)state;
 	assert_true(jit_run_write("1000 10 a perf map\n", 19));
 	assert_int_equal(jit_run_file(&jit_verify, ""), EXIT_FAILURE);
 	assert_true(command_run_complained("is no jitdump file"));
@@ -356,7 +338,6 @@ static void a_file_that_is_not_a_dump_fails(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 100; i++)
 		lines(5, 0x1000 * i, 0);

@@ -58,7 +58,6 @@ static int die_of(const void *number)
 
 static int wait_for_ever(const void *context)
 {
-	(void)context;
 	do
 		(void)pause();
 	while (true);
@@ -71,7 +70,6 @@ static int send_numbers(const void *context)
 	static const int numbers[] = { RECORD_BROKER_FD, RECORD_CAPTURE_FD, RECORD_MESSAGE_FD };
 	char byte;
 
-	(void)context;
 	for (int fd = RECORD_MESSAGE_FD + 1; fd < 1024; fd++)
 		if (fcntl(fd, F_GETFD) >= 0)
 			return 1;
@@ -100,7 +98,6 @@ static void the_engine_has_its_sockets_and_no_more(void **state)
 	int filler[4], secret = open("/proc/self/stat", O_RDONLY);
 	char bytes[3];
 
-	(void)state;
 	/* The sockets' first numbers may be any, as where our caller closed its standard streams.
 	 */
 	for (int shift = 0; shift < 4; shift++) {
@@ -138,7 +135,6 @@ static void the_end_of_the_engine_is_reported(void **state)
 		{ close_and_wait, 0, false, -ECHILD, "signal 9 (Killed)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record_message message;
 		struct fault fault = { 0 };
@@ -160,7 +156,6 @@ static void a_living_engine_is_killed(void **state)
 {
 	struct record_link link = fork_link(wait_for_ever, NULL);
 
-	(void)state;
 	end(&link);
 	record_link_init(&link);
 	record_link_done(&link);
@@ -190,7 +185,6 @@ static int ask_broker(const void *context)
 	struct broker *broker;
 	int r;
 
-	(void)context;
 	if (!receives(RECORD_OPEN) || broker_connect(RECORD_BROKER_FD, &broker) < 0)
 		return EXIT_FAILURE;
 	r = broker_open_kernel_file(broker, BROKER_KERNEL_NOTES, &fd);
@@ -209,7 +203,6 @@ static void the_engine_is_served_during_a_wait(void **state)
 	struct record_link link = start(ask_broker);
 	struct record_message message;
 
-	(void)state;
 	assert_int_equal(record_link_send_type(&link, RECORD_OPEN), 0);
 	assert_int_equal(record_link_expect(&link, -1, RECORD_PREPARED, &message, NULL), 0);
 	assert_int_equal(record_link_send_type(&link, RECORD_START), 0);
@@ -222,7 +215,6 @@ static void the_engine_is_served_during_a_wait(void **state)
 
 static int wait_for_end(const void *context)
 {
-	(void)context;
 	(void)receives(RECORD_MESSAGE_TYPES);
 	return EXIT_SUCCESS;
 }
@@ -234,7 +226,6 @@ static void other_descriptors_and_the_timeout_return_0(void **state)
 	struct record_message message;
 	int pipe_fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	fds[0].fd = pipe_fds[0];
 	assert_int_equal(record_link_serve(&link, fds, 1, 0, &message, NULL), 0);
@@ -254,7 +245,6 @@ static void a_signal_ends_the_wait_for_an_engine_that_hangs(void **state)
 	struct fault fault = { 0 };
 	int pipe_fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
 	assert_int_equal(
@@ -268,14 +258,12 @@ static void a_signal_ends_the_wait_for_an_engine_that_hangs(void **state)
 
 static int report_failure(const void *context)
 {
-	(void)context;
 	send_type(RECORD_FAILED);
 	return EXIT_FAILURE;
 }
 
 static int send_unexpected(const void *context)
 {
-	(void)context;
 	send_type(RECORD_NAMING);
 	(void)receives(RECORD_MESSAGE_TYPES);
 	return EXIT_SUCCESS;
@@ -283,7 +271,6 @@ static int send_unexpected(const void *context)
 
 static int send_invalid(const void *context)
 {
-	(void)context;
 	send_type(RECORD_MESSAGE_TYPES);
 	(void)receives(RECORD_MESSAGE_TYPES);
 	return EXIT_SUCCESS;
@@ -291,7 +278,6 @@ static int send_invalid(const void *context)
 
 static int leave(const void *context)
 {
-	(void)context;
 	return EXIT_SUCCESS;
 }
 
@@ -307,7 +293,6 @@ static void unexpected_messages_are_errors(void **state)
 		{ send_invalid, -EBADMSG, "no valid message" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record_link link = start(cases[i].run);
 		struct record_message message;
@@ -330,7 +315,6 @@ static void sending_to_an_engine_that_is_gone_is_no_error(void **state)
 	struct record_message message;
 	siginfo_t info;
 
-	(void)state;
 	assert_int_equal(waitid(P_PID, (id_t)link.pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(record_link_send_type(&link, RECORD_STOP), 0);
 	assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLED, &message, NULL), -EPROTO);
@@ -339,7 +323,6 @@ static void sending_to_an_engine_that_is_gone_is_no_error(void **state)
 
 static void failing_allocations_start_no_servers(void **state)
 {
-	(void)state;
 	for (size_t n = 0;; n++) {
 		struct record_link link;
 		bool has_failed;

@@ -19,13 +19,11 @@ static int fds[2];
 
 static int open_pair(void **state)
 {
-	(void)state;
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds);
 }
 
 static int close_pair(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
@@ -42,7 +40,6 @@ static void messages_arrive_in_order(void **state)
 {
 	struct record_message message = { .type = RECORD_SAMPLED, .number = -EIO }, heard;
 
-	(void)state;
 	assert_int_equal(record_message_receive(fds[1], &heard, NULL), -EAGAIN);
 	assert_int_equal(record_message_send(fds[0], &message, -1), 0);
 	message =
@@ -63,7 +60,6 @@ static void a_descriptor_arrives_with_its_message(void **state)
 	int pipe_fds[2], fd = -2;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	assert_int_equal(record_message_send(fds[0], &message, pipe_fds[1]), 0);
 	assert_int_equal(record_message_receive(fds[1], &heard, &fd), 0);
@@ -97,7 +93,6 @@ static void invalid_messages_are_refused(void **state)
 	char bytes[sizeof(good) + 1] = { RECORD_STOP };
 	struct record_message heard;
 
-	(void)state;
 	memset(&heard, 0x55, sizeof(heard));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(record_message_send(fds[0], &cases[i], -1), 0);
@@ -118,7 +113,6 @@ static void the_end_follows_the_last_message(void **state)
 	const struct record_message last = { .type = RECORD_FAILED };
 	struct record_message heard;
 
-	(void)state;
 	/* The kernel tells of words that were not heard before it hands out those that were said.
 	 */
 	assert_int_equal(record_message_send(fds[1], &unheard, -1), 0);

@@ -18,14 +18,12 @@ static struct record_options *options;
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = malloc(record_command.bytes);
 	return options ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(options);
 	return 0;
 }
@@ -47,7 +45,6 @@ static int parse(const char *line)
 
 static void defaults_suit_a_first_try(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(""), 0);
 	assert_int_equal(options->rate_hz, 99);
 	assert_true(options->duration_ns == 0);
@@ -63,7 +60,6 @@ static void defaults_suit_a_first_try(void **state)
 
 static void each_option_is_parsed(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		parse("-F 499 -d 0.5 -p 12 -p 34 -o x.pb.gz --no-kernel --stack-slots 64 -q -v "
 		      "--lines"),
@@ -83,7 +79,6 @@ static void each_option_is_parsed(void **state)
 
 static void stacks_are_walked_as_asked(void **state)
 {
-	(void)state;
 	assert_int_equal(parse("--unwind=fp"), 0);
 	assert_string_equal(options->unwind, "fp");
 	assert_int_equal(parse("--unwind=fp --unwind=auto"), 0);
@@ -96,7 +91,6 @@ static void a_command_needs_no_dashes(void **state)
 {
 	static const char *const lines[] = { "-F 9 make -j4 -F x", "-F 9 -- make -j4 -F x" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(parse(lines[i]), 0);
 		assert_int_equal(options->rate_hz, 9);
@@ -118,7 +112,6 @@ static void durations_have_units(void **state)
 	} cases[] = { { "-d 10", 10000 }, { "-d 2s", 2000 }, { "-d 250ms", 250 },
 		{ "-d 1.5min", 90000 }, { "-d 1h", 3600000 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(parse(cases[i].line), 0);
 		assert_true(options->duration_ns == cases[i].ms * 1000000);
@@ -137,7 +130,6 @@ static void formats_are_found(void **state)
 		{ "-o - -f pprof", "pprof" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(parse(cases[i][0]), 0);
 		assert_string_equal(options->format->name, cases[i][1]);
@@ -151,7 +143,6 @@ static void mistakes_are_refused(void **state)
 		"-p 0", "-p 2147483648", "-p self", "-f gif", "-o x.gif", "-o .svg",
 		"--stack-slots 0", "--nonsense", "-a -p 1", "-p 1 true", "-p 1 -- true" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_int_equal(parse(lines[i]), EXIT_USAGE);
 	}
@@ -162,7 +153,6 @@ static void pids_are_bounded(void **state)
 	char *argv[2 * (RECORD_PIDS_MAX + 1) + 2] = { "record" };
 	int argc = 1;
 
-	(void)state;
 	for (int i = 0; i <= RECORD_PIDS_MAX; i++) {
 		argv[argc++] = "-p";
 		argv[argc++] = "1";
@@ -178,7 +168,6 @@ static void a_rate_above_the_kernels_is_refused(void **state)
 	struct fault fault = { 0 };
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "1000\n", 5), 5);
 	assert_int_equal(record_options_check_rate(1000, path, &fault), 0);

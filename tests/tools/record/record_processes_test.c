@@ -55,7 +55,6 @@ static void processes_are_counted_until_the_last(void **state)
 	struct record_processes *processes = NULL;
 	pid_t pids[] = { start_process(), start_process() };
 
-	(void)state;
 	assert_int_equal(record_processes_open(pids, 2, &processes, NULL), 0);
 	assert_int_equal(record_processes_check(processes, NULL), 0);
 	assert_int_equal(record_processes_count(processes), 2);
@@ -77,7 +76,6 @@ static void one_process_may_be_named_twice(void **state)
 	struct record_processes *processes = NULL;
 	pid_t pid = start_process(), pids[] = { pid, pid };
 
-	(void)state;
 	assert_int_equal(record_processes_open(pids, 2, &processes, NULL), 0);
 	end_process(pid);
 	assert_int_equal(record_processes_count(processes), 0);
@@ -92,7 +90,6 @@ static void an_end_before_sampling_is_noticed(void **state)
 	struct fault fault = { 0 };
 	char number[16];
 
-	(void)state;
 	assert_int_equal(record_processes_open(pids, 2, &processes, NULL), 0);
 	end_process(pids[1]);
 	assert_int_equal(record_processes_check(processes, &fault), -ESRCH);
@@ -112,7 +109,6 @@ static void a_pid_without_a_process_is_refused(void **state)
 	pid_t pids[] = { getpid(), start_process() };
 	struct fault fault = { 0 };
 
-	(void)state;
 	end_process(pids[1]);
 	assert_int_equal(record_processes_open(pids, 2, &processes, &fault), -ESRCH);
 	assert_non_null(strstr(fault.text, "there is no process"));
@@ -146,7 +142,6 @@ static void a_thread_is_refused_and_its_process_named(void **state)
 	char sentence[64];
 	pthread_t id;
 
-	(void)state;
 	assert_int_equal(pthread_create(&id, NULL, open_own_thread, &thread), 0);
 	assert_int_equal(pthread_join(id, NULL), 0);
 	assert_int_equal(thread.r, -ESRCH);
@@ -164,7 +159,6 @@ static void descriptors_that_run_out_are_an_error(void **state)
 	int wait_status;
 	pid_t child;
 
-	(void)state;
 	for (size_t i = 0; i < 64; i++)
 		pids[i] = getpid();
 	child = fork();
@@ -187,7 +181,6 @@ static void failing_allocations_are_an_error(void **state)
 	struct record_processes *processes = NULL;
 	pid_t pid = getpid();
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(record_processes_open(&pid, 1, &processes, NULL), -ENOMEM);
 	assert_true(allocation_failed());

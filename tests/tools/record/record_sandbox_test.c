@@ -86,7 +86,6 @@ static void drop(int socket_fd)
 
 static void privileges_are_dropped(void **state)
 {
-	(void)state;
 	try(drop);
 }
 
@@ -111,7 +110,6 @@ static void drop_under_another_parent(int socket_fd)
 
 static void a_child_whose_parent_is_gone_does_not_start(void **state)
 {
-	(void)state;
 	try(drop_under_another_parent);
 }
 
@@ -132,7 +130,6 @@ static void refuse_maps(int socket_fd)
 
 static void privileges_stay_if_maps_are_refused(void **state)
 {
-	(void)state;
 	try(refuse_maps);
 }
 
@@ -208,7 +205,6 @@ static void confine_without_landlock(int socket_fd)
 
 static void unconfined_root_is_warned(void **state)
 {
-	(void)state;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		skip();
 	try(confine_without_landlock);
@@ -216,7 +212,6 @@ static void unconfined_root_is_warned(void **state)
 
 static void the_sandbox_allows_only_what_an_engine_does(void **state)
 {
-	(void)state;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		skip();
 	try(confine);
@@ -224,7 +219,6 @@ static void the_sandbox_allows_only_what_an_engine_does(void **state)
 
 static void no_file_is_left_but_its_own(void **state)
 {
-	(void)state;
 	/* Its version. */
 	if (syscall(LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 1) {
 		print_message("this kernel has no Landlock\n");

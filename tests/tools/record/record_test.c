@@ -52,15 +52,12 @@ static void must(bool condition)
 
 int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, struct fault *fault)
 {
-	(void)socket_fd;
-	(void)fault;
 	*ret_keeps_privileges = false;
 	return script->drop ? script->drop() : 0;
 }
 
 void record_sandbox_confine(const char *symbol_cache)
 {
-	(void)symbol_cache;
 	script->confined++;
 }
 
@@ -94,15 +91,11 @@ void pipeline_free(struct pipeline *pipeline)
 
 int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 {
-	(void)pipeline;
-	(void)fault;
 	return script->follow ? script->follow(pid) : 0;
 }
 
 int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 {
-	(void)pipeline;
-	(void)fault;
 	script->started++;
 	return 0;
 }
@@ -116,7 +109,6 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 {
 	int r = script->run ? script->run() : 0;
 
-	(void)pipeline;
 	return r < 0 ? fault_set(fault, r, "running failed") : 0;
 }
 
@@ -124,14 +116,12 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 {
 	int r = script->finish ? script->finish() : 0;
 
-	(void)pipeline;
 	script->finished++;
 	return r < 0 ? fault_set(fault, r, "finishing failed") : 0;
 }
 
 size_t pipeline_symbols_pending(const struct pipeline *pipeline)
 {
-	(void)pipeline;
 	return script->symbols_pending;
 }
 
@@ -144,7 +134,6 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 {
 	int r = script->run_symbols ? script->run_symbols() : 0;
 
-	(void)pipeline;
 	if (!script->run_symbols)
 		script->symbols_pending--;
 	return r < 0 ? fault_set(fault, r, "following the workers failed") : 0;
@@ -154,7 +143,6 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 {
 	int r = script->name ? script->name() : 0;
 
-	(void)pipeline;
 	script->named++;
 	return r < 0 ? fault_set(fault, r, "naming failed") : 0;
 }
@@ -250,7 +238,6 @@ static int die(void)
 
 static void a_failure_to_write_is_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-f", "svg", "-o", "/dev/full"), 1);
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "missing/x.svg"), 1);
 	assert_int_equal(script->started, 1);
@@ -353,7 +340,6 @@ static void a_second_signal_ends_the_program(void **state)
 	int wait_status;
 	pid_t child;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		*script = cases[i];
 		child = fork();
@@ -367,7 +353,6 @@ static void a_second_signal_ends_the_program(void **state)
 
 static void the_exit_status_of_the_command_is_returned(void **state)
 {
-	(void)state;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c", "exit 7"), 7);
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "sh", "-c", "kill -TERM $$"), 143);
 	assert_true(is_whole("x.svg"));
@@ -375,7 +360,6 @@ static void the_exit_status_of_the_command_is_returned(void **state)
 
 static void ending_the_command_is_no_failure(void **state)
 {
-	(void)state;
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg", "--", "sleep", "1000"), 0);
 	script->run = interrupt_once;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sleep", "1000"), 0);
@@ -390,7 +374,6 @@ static int interrupt_when_the_command_runs(void)
 /* The command gets SIGTERM and sends Ctrl-C then. */
 static void a_second_signal_while_the_command_ends_is_no_failure(void **state)
 {
-	(void)state;
 	script->run = interrupt_when_the_command_runs;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "sh", "-c",
 				 "trap 'kill -INT $PPID' TERM; : >ready; while :; do :; done"),
@@ -401,7 +384,6 @@ static void a_second_signal_while_the_command_ends_is_no_failure(void **state)
 
 static void a_command_that_cannot_run_leaves_no_file(void **state)
 {
-	(void)state;
 	assert_int_equal(RECORD("-q", "-o", "x.svg", "--", "/nonexistent/command"), 1);
 	assert_int_equal(test_folder_count_files(), 0);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
@@ -432,7 +414,6 @@ static void the_recording_ends_with_its_processes(void **state)
 {
 	char first[16], second[16];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		script->watched[i] = start_process();
 	(void)snprintf(first, sizeof(first), "%d", (int)script->watched[0]);
@@ -450,7 +431,6 @@ static void a_process_that_ends_before_sampling_is_an_error(void **state)
 	pid_t ended = start_process();
 	char first[16], second[16];
 
-	(void)state;
 	survivor = start_process();
 	(void)snprintf(first, sizeof(first), "%d", (int)ended);
 	(void)snprintf(second, sizeof(second), "%d", (int)survivor);
@@ -469,7 +449,6 @@ static void the_recording_ends_with_processes_that_end_early(void **state)
 	pid_t pid = start_process();
 	char number[16];
 
-	(void)state;
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
 	survivor = 0;
 	script->follow = end_unless_survivor;
@@ -481,7 +460,6 @@ static void the_recording_ends_with_processes_that_end_early(void **state)
 
 static void an_engine_that_cannot_start_leaves_no_file(void **state)
 {
-	(void)state;
 	script->drop = fail_at_once;
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "x.svg", "--", "touch", "ran"), 1);
 	assert_int_equal(script->confined, 0);
@@ -505,7 +483,6 @@ static void an_engine_that_dies_is_an_error_and_leaves_no_file(void **state)
 		&script->name,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++) {
 		memset(script, 0, sizeof(*script));
 		script->symbols_pending = 1;
@@ -547,13 +524,11 @@ static void check_that_the_command_lives_on(int (*run)(void), ssize_t files)
 
 static void the_command_outlives_a_failure_of_ours(void **state)
 {
-	(void)state;
 	check_that_the_command_lives_on(fail_when_the_command_runs, 2);
 }
 
 static void the_command_outlives_an_engine_that_dies(void **state)
 {
-	(void)state;
 	check_that_the_command_lives_on(die_when_the_command_runs, 1);
 }
 

@@ -67,7 +67,6 @@ static void exit_statuses_are_a_shells(void **state)
 		int status;
 	} cases[] = { { "exit 0", 0 }, { "exit 7", 7 }, { "kill -TERM $$", 143 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct workload_command *command = start_script(cases[i].script, NULL);
 
@@ -85,7 +84,6 @@ static void a_command_that_cannot_run_is_reported(void **state)
 	struct workload_command *command = fork_command(argv, NULL);
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(workload_command_start(command, &fault), -ENOENT);
 	assert_non_null(strstr(fault.text, "'/nonexistent/command'"));
 	workload_command_free(command);
@@ -97,7 +95,6 @@ static void a_command_killed_before_its_start_is_reported(void **state)
 	struct workload_command *command = fork_command(argv, NULL);
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(kill(workload_command_pid(command), SIGKILL), 0);
 	wait_until_ended(command);
 	assert_int_equal(workload_command_start(command, &fault), -EPIPE);
@@ -111,7 +108,6 @@ static void a_command_that_never_started_ends_with_us(void **state)
 	struct workload_command *command = fork_command(argv, NULL);
 	pid_t pid = workload_command_pid(command);
 
-	(void)state;
 	assert_int_equal(kill(pid, 0), 0);
 	workload_command_free(command);
 	assert_int_equal(kill(pid, 0), -1);
@@ -124,7 +120,6 @@ static void a_command_that_runs_is_left_alone(void **state)
 	struct workload_command *command = start_script("echo >&$1; exec sleep 1000", &ready);
 	pid_t pid = workload_command_pid(command);
 
-	(void)state;
 	wait_for_word(ready);
 	workload_command_free(command);
 	assert_int_equal(waitpid(pid, &wait_status, WNOHANG), 0);
@@ -143,7 +138,6 @@ static void signals_are_as_our_caller_had_them(void **state)
 	char **argvs[] = { blocked, ignored };
 	sigset_t mask, ours, before;
 
-	(void)state;
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGUSR1);
 	(void)sigemptyset(&ours);
@@ -168,7 +162,6 @@ static void a_signal_before_the_start_is_kept_for_it(void **state)
 	struct workload_command *command;
 	sigset_t ours, before;
 
-	(void)state;
 	(void)sigemptyset(&ours);
 	(void)sigaddset(&ours, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &ours, &before);
@@ -185,7 +178,6 @@ static void a_command_ends_when_it_is_asked_to(void **state)
 {
 	struct workload_command *command = start_script("exec sleep 1000", NULL);
 
-	(void)state;
 	assert_true(workload_command_is_running(command));
 	assert_int_equal(workload_command_end(command, -1, FOR_EVER_MS), WORKLOAD_END_DONE);
 	assert_int_equal(workload_command_status(command), 128 + SIGTERM);
@@ -197,7 +189,6 @@ static void a_stopped_command_ends_too(void **state)
 	struct workload_command *command = start_script("kill -STOP $$; exec sleep 1000", NULL);
 	int wait_status;
 
-	(void)state;
 	assert_int_equal(waitpid(workload_command_pid(command), &wait_status, WUNTRACED),
 		workload_command_pid(command));
 	assert_true(WIFSTOPPED(wait_status));
@@ -211,7 +202,6 @@ static void a_stubborn_command_is_killed(void **state)
 	int interrupt_fd = eventfd(0, EFD_CLOEXEC), ready;
 	struct workload_command *command = start_script(script, &ready);
 
-	(void)state;
 	wait_for_word(ready);
 	assert_int_equal(workload_command_end(command, interrupt_fd, 50), WORKLOAD_END_KILLED);
 	assert_int_equal(workload_command_status(command), 128 + SIGKILL);
@@ -231,7 +221,6 @@ static void a_command_of_another_user_goes_on(void **state)
 	struct workload_command *command;
 	enum workload_end end;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("becoming another user takes root\n");
 		skip();
@@ -251,7 +240,6 @@ static void failing_allocations_fork_nothing(void **state)
 	struct workload_command *command = NULL;
 	sigset_t none;
 
-	(void)state;
 	(void)sigemptyset(&none);
 	fail_allocation(0);
 	assert_int_equal(workload_command_fork(argv, &none, &command, NULL), -ENOMEM);

@@ -17,7 +17,6 @@ static int ends[2];
 
 static int open_pipe(void **state)
 {
-	(void)state;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	(void)fcntl(ends[1], F_SETPIPE_SZ, 256 * 1024);
@@ -34,7 +33,6 @@ static void end_input(void)
 
 static int close_pipe(void **state)
 {
-	(void)state;
 	end_input();
 	return close(ends[0]);
 }
@@ -66,7 +64,6 @@ static void check_end(void)
 
 static void buffered_lines_are_announced(void **state)
 {
-	(void)state;
 	assert_false(address_lines_has_next(&lines));
 	put("one\n\ntwo\nthr", 12);
 	check_next("one");
@@ -84,7 +81,6 @@ static void buffered_lines_are_announced(void **state)
 
 static void the_last_line_needs_no_newline(void **state)
 {
-	(void)state;
 	put("one\ntwo", 7);
 	end_input();
 	check_next("one");
@@ -94,7 +90,6 @@ static void the_last_line_needs_no_newline(void **state)
 
 static void empty_input_has_no_line(void **state)
 {
-	(void)state;
 	end_input();
 	check_end();
 	assert_int_equal(lines.count, 0);
@@ -119,7 +114,6 @@ static void long_lines_are_cut(void **state)
 		ADDRESS_LINES_BUFFER_BYTES, ADDRESS_LINES_BUFFER_BYTES + 1,
 		2 * ADDRESS_LINES_BUFFER_BYTES };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		size_t kept = sizes[i] < ADDRESS_LINE_BYTES_MAX ? sizes[i] : ADDRESS_LINE_BYTES_MAX;
 		char *text = make_long(sizes[i]), *cut = make_long(kept);
@@ -152,7 +146,6 @@ static void a_long_line_may_be_the_last(void **state)
 	char *text = make_long(3 * ADDRESS_LINE_BYTES_MAX),
 	     *cut = make_long(ADDRESS_LINE_BYTES_MAX);
 
-	(void)state;
 	put(text, 3 * ADDRESS_LINE_BYTES_MAX);
 	end_input();
 	check_next(cut);
@@ -165,7 +158,6 @@ static void many_lines_cross_the_buffer(void **state)
 {
 	char text[16];
 
-	(void)state;
 	for (int i = 0; i < 20000; i++)
 		put(text, (size_t)snprintf(text, sizeof(text), "%d\n", i));
 	end_input();
@@ -181,7 +173,6 @@ static void errors_of_reading_are_reported(void **state)
 	const char *line;
 	size_t size;
 
-	(void)state;
 	address_lines_init(&lines, ends[1]);
 	assert_int_equal(address_lines_next(&lines, &line, &size), -EBADF);
 }

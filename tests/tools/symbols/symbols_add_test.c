@@ -137,7 +137,6 @@ static int rank_of(uint8_t number)
 
 static void binaries_are_added(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	make_elf("two", 0x22, false);
 	make_elf("three", 0x33, false);
@@ -155,7 +154,6 @@ static void binaries_are_added(void **state)
 
 static void existing_symbols_are_kept(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(add("one"), EXIT_SUCCESS);
 	assert_int_equal(add("one"), EXIT_SUCCESS);
@@ -166,7 +164,6 @@ static void existing_symbols_are_kept(void **state)
 
 static void json_is_an_object_a_file(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(add("--json one"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out,
@@ -183,7 +180,6 @@ static void json_is_an_object_a_file(void **state)
 
 static void failures_are_reported_with_a_remedy(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	make_elf("crashes", 0x22, false);
 	make_elf("nothing", 0x33, false);
@@ -200,7 +196,6 @@ static void failures_are_reported_with_a_remedy(void **state)
 /* An explicit `add` tries again: the user may have mended the cause. */
 static void failures_are_tried_again(void **state)
 {
-	(void)state;
 	make_elf("memory", 0x44, false);
 	assert_int_equal(add("memory"), EXIT_FAILURE);
 	assert_non_null(
@@ -213,7 +208,6 @@ static void failures_are_tried_again(void **state)
 
 static void debug_files_are_taken(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	make_elf("one.debug", 0x11, true);
 	assert_int_equal(add("one"), EXIT_SUCCESS);
@@ -229,7 +223,6 @@ static void debug_files_are_taken(void **state)
 
 static void a_debug_file_goes_before_its_binary(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	make_elf("one.debug", 0x11, true);
 	assert_int_equal(add("one"), EXIT_SUCCESS);
@@ -245,7 +238,6 @@ static void force_removes_the_unwind_table(void **state)
 {
 	struct symbol_identity one = identity_of(0x11), two = identity_of(0x22);
 
-	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(add("--force one"), EXIT_SUCCESS);
 	assert_null(strstr(ran.out, "unwind"));
@@ -266,7 +258,6 @@ static void force_removes_the_unwind_table(void **state)
 
 static void wrong_debug_files_are_reported(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	make_elf("refuses", 0x22, false);
 	make_elf("two.debug", 0x22, true);
@@ -289,7 +280,6 @@ static void wrong_debug_files_are_reported(void **state)
 
 static void files_without_a_build_id_have_a_hash(void **state)
 {
-	(void)state;
 	make_elf("one", 0, false);
 	assert_int_equal(add("one"), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "one: htlhash:", 13);
@@ -302,7 +292,6 @@ static void symbols_of_untrusted_files_are_kept_apart(void **state)
 {
 	struct symbol_identity one = identity_of(0x11);
 
-	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(chmod("one", 0777), 0);
 	assert_int_equal(unwind_folder_store(&one, 1, true), 0);
@@ -329,7 +318,6 @@ static void many_files_take_turns(void **state)
 	static const char *const names[] = { "a", "b", "nothing-c", "d", "e", "f", "crashes-g",
 		"h" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		make_elf(names[i], (uint8_t)(0x51 + i), false);
 	assert_int_equal(add("-j 3 a b x nothing-c d e y f crashes-g h"), EXIT_FAILURE);
@@ -341,7 +329,6 @@ static void many_files_take_turns(void **state)
 
 static void an_unwritable_cache_is_reported_first(void **state)
 {
-	(void)state;
 	make_elf("one", 0x11, false);
 	assert_int_equal(add("--cache /proc/self one"), EXIT_FAILURE);
 	assert_true(command_run_complained("symbol cache"));
@@ -352,7 +339,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
-	(void)state;
 	make_elf("one", 0x11, false);
 	for (n = 0;; n++) {
 		int status;

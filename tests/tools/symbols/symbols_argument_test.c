@@ -44,7 +44,6 @@ static void addresses_are_hexadecimal(void **state)
 		"0x1.", "main" };
 	uint64_t address = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(parse_address(cases[i].text, strlen(cases[i].text), &address), 0);
 		assert_true(address == cases[i].address);
@@ -65,7 +64,6 @@ static void names_of_files_are_paths(void **state)
 	char *before = getcwd(NULL, 0);
 	int fd;
 
-	(void)state;
 	assert_non_null(before);
 	assert_int_equal(chdir(symbols_run_cache.folder), 0);
 	assert_int_equal(symbols_argument_build_id("abcdef12", &id, &fault), 0);
@@ -84,7 +82,6 @@ static void prefixes_are_found(void **state)
 	struct symbol_cache *cache = symbols_run_cache.cache;
 	struct fault fault = { 0 };
 
-	(void)state;
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
 	hash.id.size = 16;
 	memset(hash.id.bytes + 16, 0, 4);
@@ -125,7 +122,6 @@ static void prefixes_that_fail_are_reported(void **state)
 	struct symbol_identity found, identity;
 	struct symbol_cache *cache = symbols_run_cache.cache;
 
-	(void)state;
 	for (uint32_t i = 0; i < 6; i++) {
 		identity = cache_fixture_identity(0x3412);
 		identity.id.bytes[2] = (uint8_t)i;
@@ -164,7 +160,6 @@ static void short_build_ids_are_found(void **state)
 	struct symbol_identity found;
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &identity, 1, 0), 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(
@@ -185,7 +180,6 @@ static void a_build_id_is_read_from_the_file(void **state)
 	struct build_id id = { .size = 9 };
 	int fd;
 
-	(void)state;
 	assert_int_equal(symbols_argument_build_id("0102030405060708", &id, &fault), 0);
 	assert_string_equal(build_id_format(&id, hex), "0102030405060708");
 	elf = (struct fixture){ .build_id = bytes, .build_id_bytes = sizeof(bytes) };
@@ -226,7 +220,6 @@ static void failing_allocations_are_reported(void **state)
 	struct symbol_identity one = cache_fixture_identity(0x3412), found;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &one, 1, 0), 0);
 	for (n = 0;; n++) {
 		struct fault fault = { 0 };

@@ -101,7 +101,6 @@ static void skip_without_library(void)
 
 static void debug_files_are_fetched(void **state)
 {
-	(void)state;
 	skip_without_library();
 	put_file(KNOWN, "debug");
 	assert_int_equal(fetch("--timeout 60 " KNOWN), EXIT_SUCCESS);
@@ -118,7 +117,6 @@ static void debug_files_are_fetched(void **state)
 
 static void a_file_that_no_server_has_is_reported(void **state)
 {
-	(void)state;
 	skip_without_library();
 	assert_int_equal(fetch(UNKNOWN), EXIT_FAILURE);
 	assert_true(
@@ -131,7 +129,6 @@ static void a_file_that_no_server_has_is_reported(void **state)
 
 static void servers_are_needed(void **state)
 {
-	(void)state;
 	(void)setenv("DEBUGINFOD_URLS", " ", 1);
 	assert_int_equal(fetch(KNOWN), EXIT_FAILURE);
 	assert_true(command_run_complained("no server to ask; name one by --urls"));
@@ -142,7 +139,6 @@ static void servers_are_needed(void **state)
 
 static void only_build_ids_are_asked_for(void **state)
 {
-	(void)state;
 	assert_int_equal(fetch("htlhash:00112233445566778899aabbccddeeff"), EXIT_FAILURE);
 	assert_true(command_run_complained("has no build-id"));
 	assert_int_equal(fetch("main"), EXIT_FAILURE);

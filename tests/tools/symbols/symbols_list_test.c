@@ -50,7 +50,6 @@ static size_t count_lines(const char *text)
 
 static void the_last_used_comes_first(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, ""), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
 	assert_int_equal(count_lines(ran.out), 4);
@@ -62,7 +61,6 @@ static void the_last_used_comes_first(void **state)
 
 static void names_may_come_first(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, "--sort name"), EXIT_SUCCESS);
 	assert_true(has_in_order("\n01005a5a", "\n12345a5a", "\n99995a5a"));
 	assert_int_equal(symbols_run(&symbols_list, "--sort used"), EXIT_SUCCESS);
@@ -71,7 +69,6 @@ static void names_may_come_first(void **state)
 
 static void json_is_an_object_a_line(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, "--json"), EXIT_SUCCESS);
 	assert_int_equal(count_lines(ran.out), 3);
 	assert_memory_equal(ran.out,
@@ -86,7 +83,6 @@ static void damaged_headers_are_listed(void **state)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];
 
-	(void)state;
 	assert_int_equal(truncate(cache_fixture_path(&symbols_run_cache, &example, path), 100), 0);
 	assert_int_equal(symbols_run(&symbols_list, "--sort name"), EXIT_SUCCESS);
 	assert_true(has_in_order("12345a5a", "(unreadable)", "damaged\n"));
@@ -100,7 +96,6 @@ static void too_many_to_sort_are_reported(void **state)
 	enum { FOLDERS = 16, FILES = 4096 };
 	char name[128];
 
-	(void)state;
 	for (int folder = 0; folder < FOLDERS; folder++) {
 		(void)snprintf(
 			name, sizeof(name), "%s/%02x", symbols_run_cache.folder, 0xa0 + folder);
@@ -123,7 +118,6 @@ static void an_empty_cache_has_nothing(void **state)
 {
 	char line[256];
 
-	(void)state;
 	(void)snprintf(line, sizeof(line), "--cache %s/none", symbols_run_cache.folder);
 	assert_int_equal(symbols_run(&symbols_list, line), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "");
@@ -134,7 +128,6 @@ static void an_empty_cache_has_nothing(void **state)
 
 static void a_cache_that_cannot_be_opened_is_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_list, "--cache /dev/null"), EXIT_FAILURE);
 	assert_true(command_run_complained("symbol cache"));
 	assert_non_null(strstr(ran.err, "/dev/null"));
@@ -142,7 +135,6 @@ static void a_cache_that_cannot_be_opened_is_reported(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(symbols_run(&symbols_list, ""), EXIT_FAILURE,
 			    command_run_complained(""), EXIT_SUCCESS) > 3);
 	assert_int_equal(count_lines(ran.out), 4);

@@ -30,7 +30,6 @@ static int look_up_lines(const char *line, const char *input)
 
 static void arguments_are_answered(void **state)
 {
-	(void)state;
 	assert_int_equal(look_up("12345a 0x401000 401010 0x401020 0x401040 0x401060 0x401080 0x1"),
 		EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
@@ -41,7 +40,6 @@ static void arguments_are_answered(void **state)
 
 static void lines_are_answered(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		look_up_lines("12345a", "0x401000\n0x401010\r\n 0xffffffffffffffff"), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
@@ -52,7 +50,6 @@ static void lines_are_answered(void **state)
 
 static void offsets_are_made_vaddrs(void **state)
 {
-	(void)state;
 	assert_int_equal(look_up("--offset 12345a 0x1010 0x401010 0x1100 0xfff"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, INLINED UNKNOWN UNKNOWN UNKNOWN);
 	assert_int_equal(look_up("--offset --json 12345a 0x1040"), EXIT_SUCCESS);
@@ -63,7 +60,6 @@ static void offsets_are_made_vaddrs(void **state)
 
 static void json_is_an_object_a_line(void **state)
 {
-	(void)state;
 	assert_int_equal(look_up("--json 12345a 401020 0x401060 0x401080"), EXIT_SUCCESS);
 	assert_string_equal(ran.out,
 		"{\"address\":\"0x401020\",\"frames\":["
@@ -78,7 +74,6 @@ static void json_is_an_object_a_line(void **state)
 
 static void mistakes_keep_the_count(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		look_up_lines("12345a", "0x401010\nma\x1b\"in\n\n0x401010\n"), EXIT_FAILURE);
 	assert_string_equal(ran.out, INLINED UNKNOWN UNKNOWN INLINED);
@@ -96,7 +91,6 @@ static void mistakes_are_reported_a_few_times(void **state)
 	char input[201] = "";
 	size_t told = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 100; i++)
 		(void)strcat(input, "x\n");
 	assert_int_equal(look_up_lines("12345a", input), EXIT_FAILURE);
@@ -115,7 +109,6 @@ static void many_are_answered_in_order(void **state)
 	const char *at = ran.out;
 	size_t size = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT; i++)
 		size += (size_t)snprintf(input + size, sizeof(input) - size, "0x%x\n",
 			i % 3 ? 0x401080U : 0x401010U);
@@ -138,7 +131,6 @@ static void debug_files_alone_have_no_offsets(void **state)
 	struct symbol_identity identity = cache_fixture_identity(0x7777);
 	static struct symbol_file_fixture file;
 
-	(void)state;
 	symbol_file_fixture_fill(&file);
 	memcpy(file.identity, identity.id.bytes, sizeof(file.identity));
 	file.segments = &segment;
@@ -161,7 +153,6 @@ static void hostile_names_are_cleaned(void **state)
 	static struct symbol_file_fixture file;
 	struct pilotlight_symbol_row row = symbol_file_fixture_row(0, 1, 7, 0);
 
-	(void)state;
 	symbol_file_fixture_fill(&file);
 	memcpy(file.identity, identity.id.bytes, sizeof(file.identity));
 	file.frames = &frame;
@@ -184,7 +175,6 @@ static void missing_symbols_are_reported(void **state)
 {
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
 
-	(void)state;
 	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &negative, 0, 0), 0);
 	assert_int_equal(look_up("8888 0x1"), EXIT_FAILURE);
 	assert_true(command_run_complained("no symbols of '8888'"));
@@ -199,7 +189,6 @@ static void damaged_files_are_not_believed(void **state)
 {
 	struct symbol_identity identity = cache_fixture_identity(0x3412);
 
-	(void)state;
 	assert_int_equal(symbols_run_damage(&identity), 0);
 	assert_int_equal(look_up("12345a 0x401000"), EXIT_FAILURE);
 	assert_true(command_run_complained("no symbols of '12345a'"));
@@ -210,7 +199,6 @@ static void a_cache_that_is_not_there_is_not_made(void **state)
 {
 	char line[256], folder[128];
 
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "%s/none", symbols_run_cache.folder);
 	(void)snprintf(line, sizeof(line), "--cache %s 12345a 0x1", folder);
 	assert_int_equal(look_up(line), EXIT_FAILURE);
@@ -225,7 +213,6 @@ static void output_that_fails_is_reported(void **state)
 		NULL };
 	int err, status;
 
-	(void)state;
 	if (full < 0) {
 		print_message("no /dev/full\n");
 		skip();
@@ -244,7 +231,6 @@ static void output_that_fails_is_reported(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(look_up("12345a 0x401010"), EXIT_FAILURE,
 			    !*ran.out && command_run_complained(""), EXIT_SUCCESS) > 3);
 	assert_string_equal(ran.out, INLINED);

@@ -29,7 +29,6 @@ static int set_up(void **state)
 
 static void the_oldest_go_first(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_prune, ""), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "removed 0 symbol files of 0 B; 2 of 2", 37);
 	assert_int_equal(symbols_run(&symbols_prune, "--max-bytes 15K"), EXIT_SUCCESS);
@@ -49,7 +48,6 @@ static void the_oldest_go_first(void **state)
 /* They may have an eighth, and symbol files what they leave. */
 static void unwind_tables_are_pruned_too(void **state)
 {
-	(void)state;
 	assert_int_equal(unwind_folder_store(&young, 10, true), 0);
 	assert_int_equal(unwind_folder_store(&old, 300, true), 0);
 	assert_int_equal(symbols_run(&symbols_prune, ""), EXIT_SUCCESS);
@@ -93,7 +91,6 @@ static void leftover_downloads_are_removed(void **state)
 {
 	int alive, dead, other;
 
-	(void)state;
 	make_fetch_folder("fetch.0123456789abcdef", false, &dead);
 	make_fetch_folder("fetch.fedcba9876543210", true, &alive);
 	make_fetch_folder("somebody.else", false, &other);
@@ -113,7 +110,6 @@ static void leftover_downloads_are_removed(void **state)
 
 static void an_empty_cache_has_nothing(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_prune, "--cache /nowhere/at/all"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "removed 0 symbol files of 0 B; 0 of 0 B are left\n");
 	assert_true(access("/nowhere", F_OK) < 0);
@@ -121,7 +117,6 @@ static void an_empty_cache_has_nothing(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(unwind_folder_store(&young, 1, true), 0);
 	assert_true(FAIL_EACH_ALLOCATION(symbols_run(&symbols_prune, ""), EXIT_FAILURE,
 			    command_run_complained(""), EXIT_SUCCESS) > 2);

@@ -14,13 +14,11 @@ static struct cache_fixture symbols_run_cache;
 
 static inline int symbols_run_set_up(void **state)
 {
-	(void)state;
 	return cache_fixture_open(&symbols_run_cache, 1 << 30) ? 0 : -1;
 }
 
 static inline int symbols_run_tear_down(void **state)
 {
-	(void)state;
 	cache_fixture_close(&symbols_run_cache);
 	return 0;
 }

@@ -34,7 +34,6 @@ static void each_fact_is_reported(void **state)
 		"\nleft out   nothing\n",
 	};
 
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_string_equal(ran.err, "");
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
@@ -58,7 +57,6 @@ static void json_has_each_fact(void **state)
 		"\"symbol_tables_failed\":0}\n",
 	};
 
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		assert_non_null(strstr(ran.out, facts[i]));
@@ -105,7 +103,6 @@ static void a_table_is_shown(void **state)
 				   "  size     220 B (220 bytes), 18.33 bytes a row\n"
 				   "  frame pointers are kept\n";
 
-	(void)state;
 	store_table(true);
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, text));
@@ -118,7 +115,6 @@ static void a_table_is_shown(void **state)
 
 static void a_damaged_table_is_reported(void **state)
 {
-	(void)state;
 	store_table(false);
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nunwinding  none: the table is damaged\n"));
@@ -132,7 +128,6 @@ static void no_table_is_reported(void **state)
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	char folder[sizeof(symbols_run_cache.folder) + 8];
 
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nunwinding  no table in the cache\n"));
 	(void)snprintf(folder, sizeof(folder), "%s/unwind", symbols_run_cache.folder);
@@ -160,7 +155,6 @@ static void negative_entries_are_shown(void **state)
 {
 	struct symbol_identity negative = cache_fixture_identity(0x9999);
 
-	(void)state;
 	assert_int_equal(cache_fixture_store(symbols_run_cache.cache, &negative, 0, 0), 0);
 	assert_int_equal(symbols_run(&symbols_show, "9999"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nsource     none: it has neither symbols nor debug "
@@ -172,7 +166,6 @@ static void negative_entries_are_shown(void **state)
 
 static void missing_symbols_are_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_show, "8888"), EXIT_FAILURE);
 	assert_true(command_run_complained("no symbols of '8888'"));
 	assert_int_equal(symbols_run(&symbols_show, "/proc/self/exe"), EXIT_FAILURE);
@@ -187,7 +180,6 @@ static void missing_symbols_are_reported(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	store_table(true);
 	assert_true(FAIL_EACH_ALLOCATION(symbols_run(&symbols_show, "1234"), EXIT_FAILURE,
 			    command_run_complained("") && !*ran.out, EXIT_SUCCESS) > 3);

@@ -49,7 +49,6 @@ static void byte_counts_are_abbreviated(void **state)
 	};
 	char text[SHOWN_TEXT_BYTES_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(shown_text_bytes(cases[i].bytes, text), cases[i].text);
 }
@@ -58,7 +57,6 @@ static void times_are_local(void **state)
 {
 	char text[SYMBOLS_TEXT_TIME_BYTES];
 
-	(void)state;
 	(void)setenv("TZ", "UTC-2", 1);
 	tzset();
 	assert_string_equal(symbols_text_time(1700000000, text), "2023-11-15 00:13");
@@ -72,7 +70,6 @@ static void times_are_local(void **state)
 
 static void unknown_values_have_words(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
 		assert_true(strlen(symbols_text_rank_word((uint8_t)i)) > 0);
 		assert_true(strlen(symbols_text_rank((uint8_t)i)) > 0);
@@ -93,7 +90,6 @@ static void named_contents_are_listed(void **state)
 {
 	struct json json;
 
-	(void)state;
 	begin();
 	symbols_text_write_contents(&output, 0);
 	output_char(&output, '|');
@@ -113,7 +109,6 @@ static void losses_are_counted(void **state)
 	const struct pilotlight_symbol_header nothing = { 0 };
 	struct json json;
 
-	(void)state;
 	assert_false(symbols_text_has_losses(&nothing));
 	assert_true(symbols_text_has_losses(&header));
 	begin();
@@ -144,7 +139,6 @@ static void terminals_get_no_control_sequences(void **state)
 		{ "\xff\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *copy = strdup(cases[i].text);
 
@@ -163,7 +157,6 @@ static void origins_end_with_their_field(void **state)
 	char expected[3 * sizeof(header->origin) + 8];
 	struct json json;
 
-	(void)state;
 	assert_non_null(header);
 	memset(header->origin, 'o', sizeof(header->origin));
 	header->origin[sizeof(header->origin) - 1] = '\n';

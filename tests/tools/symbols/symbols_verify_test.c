@@ -23,7 +23,6 @@ static int set_up(void **state)
 
 static void intact_files_pass(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_SUCCESS);
 	assert_memory_equal(ran.out, "2 symbol files of ", 18);
 	assert_non_null(strstr(ran.out, ": 0 damaged, 0 unreadable\n"));
@@ -34,7 +33,6 @@ static void intact_files_pass(void **state)
 
 static void damaged_files_are_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run_damage(&bad), 0);
 	assert_int_equal(symbols_run(&symbols_verify, ""), EXIT_FAILURE);
 	assert_memory_equal(ran.out, "01005a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a: damaged (/", 52);
@@ -47,7 +45,6 @@ static void damaged_files_are_reported(void **state)
 
 static void damaged_ones_can_be_removed(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run_damage(&bad), 0);
 	assert_int_equal(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE);
 	assert_non_null(strstr(ran.out, "5a5a: damaged, removed (/"));
@@ -62,7 +59,6 @@ static void unwind_tables_are_verified_too(void **state)
 	struct symbol_identity senseless = cache_fixture_identity(0x0002), none;
 	struct cache_fixture folder;
 
-	(void)state;
 	assert_int_equal(unwind_folder_store(&good, 2, true), 0);
 	assert_int_equal(unwind_folder_open(&folder), 0);
 	none = cache_fixture_identity(0x0003);
@@ -98,7 +94,6 @@ static void symbols_in_the_place_of_a_table_are_damage(void **state)
 {
 	struct cache_fixture folder;
 
-	(void)state;
 	assert_int_equal(unwind_folder_open(&folder), 0);
 	assert_int_equal(cache_fixture_store(folder.cache, &good, 1, 100), 0);
 	symbol_cache_free(folder.cache);
@@ -113,7 +108,6 @@ static void other_versions_are_left_alone(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	int fd;
 
-	(void)state;
 	symbol_file_fixture_fill(&file);
 	memcpy(file.identity, bad.id.bytes, sizeof(file.identity));
 	symbol_file_fixture_build(&file);
@@ -130,7 +124,6 @@ static void other_versions_are_left_alone(void **state)
 
 static void an_empty_cache_is_good(void **state)
 {
-	(void)state;
 	assert_int_equal(symbols_run(&symbols_verify, "--cache /nowhere"), EXIT_SUCCESS);
 	assert_string_equal(ran.out, "0 symbol files of 0 B: 0 damaged, 0 unreadable\n");
 	assert_int_equal(symbols_run(&symbols_verify, "--cache /nowhere --json"), EXIT_SUCCESS);
@@ -140,7 +133,6 @@ static void an_empty_cache_is_good(void **state)
 /* A file is not damaged because there is no memory to look at it. */
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(unwind_folder_store(&good, 1, true), 0);
 	assert_true(FAIL_EACH_ALLOCATION(symbols_run(&symbols_verify, "--remove"), EXIT_FAILURE,
 			    command_run_complained("") && !strstr(ran.out, "5a: damaged") &&

@@ -33,7 +33,6 @@ static void frames_come_root_first(void **state)
 	static const char text[] = "a b;operator new(unsigned long) const;;c_[k] 42";
 	struct folded_line line;
 
-	(void)state;
 	assert_int_equal(folded_line_parse(text, strlen(text), &line), 0);
 	assert_int_equal(line.count, 42);
 	expect_frame(&line, "a b");
@@ -54,7 +53,6 @@ static void counts_are_numbers_that_fit(void **state)
 	static const char most[] = "a 18446744073709551615";
 	struct folded_line line = { .count = 7 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(folded_line_parse(wrong[i], strlen(wrong[i]), &line), -EINVAL);
 		assert_int_equal(line.count, 7);
@@ -81,7 +79,6 @@ static void suffixes_tell_the_kind(void **state)
 		{ "[kernel+0x1]_[k]", FOLDED_KERNEL, 12 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t size = 99;
 
@@ -93,7 +90,6 @@ static void suffixes_tell_the_kind(void **state)
 
 static void losses_are_known(void **state)
 {
-	(void)state;
 	assert_true(folded_frame_is_loss("[lost: ring full]", 17));
 	assert_false(folded_frame_is_loss("[lost: ", 7));
 	assert_false(folded_frame_is_loss("[lost] x", 8));

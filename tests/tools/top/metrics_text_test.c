@@ -35,7 +35,6 @@ static void expect(const char *series, int error, double expected)
 
 static void values_are_found_by_their_series(void **state)
 {
-	(void)state;
 	expect("cpus", 0, 4);
 	expect("cpus_online", 0, 7);
 	expect("seconds{role=\"engine\"}", 0, 1.5e-3);
@@ -46,7 +45,6 @@ static void missing_series_and_malformed_numbers_are_reported(void **state)
 {
 	double value = -1;
 
-	(void)state;
 	expect("cpu", -ENOENT, -1);
 	expect("seconds", -ENOENT, -1);
 	expect("none", -EINVAL, -1);

@@ -14,7 +14,6 @@
 
 static void without_a_terminal_it_is_one_table(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&top_command, "--unit a"), 0);
 	assert_non_null(strstr(ran.out, "\n  50.0    50.0        50 jit     render\n"));
 	assert_non_null(strstr(ran.out, "last 10s\n"));
@@ -33,7 +32,6 @@ static void wrong_usage_is_reported(void **state)
 		{ "nginx", "'nginx'" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(command_run(&top_command, cases[i][0]), 2);
 		assert_true(command_run_complained(cases[i][1]));
@@ -46,7 +44,6 @@ static void wrong_usage_is_reported(void **state)
 
 static void the_error_of_the_service_is_reported(void **state)
 {
-	(void)state;
 	assert_int_equal(command_run(&top_command, "--unit bad"), 1);
 	assert_true(command_run_complained("unit 'bad' is none"));
 	assert_int_equal(command_run(&top_command, "--unit none"), 1);
@@ -141,7 +138,6 @@ static void expect_end(int expected)
 
 static void on_a_terminal_it_stays_and_answers_keys(void **state)
 {
-	(void)state;
 	if (put_up("xterm", "top -d 1h") < 0) {
 		print_message("there are no pseudo terminals here\n");
 		skip();
@@ -169,7 +165,6 @@ static void signals_give_the_terminal_back(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGHUP, SIGINT };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		if (put_up("vt100", "top -d 1h") < 0) {
 			print_message("there are no pseudo terminals here\n");
@@ -183,7 +178,6 @@ static void signals_give_the_terminal_back(void **state)
 
 static void a_restarted_service_is_found_again(void **state)
 {
-	(void)state;
 	if (put_up("xterm", "top -d 500ms") < 0) {
 		print_message("there are no pseudo terminals here\n");
 		skip();
@@ -199,7 +193,6 @@ static void a_restarted_service_is_found_again(void **state)
 
 static void a_terminal_that_cannot_draw_gets_a_table(void **state)
 {
-	(void)state;
 	if (put_up("dumb", "top") < 0) {
 		print_message("there are no pseudo terminals here\n");
 		skip();
@@ -212,7 +205,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		int status;
 

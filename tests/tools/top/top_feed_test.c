@@ -39,7 +39,6 @@ static void each_question_has_an_answer(void **state)
 {
 	struct top_feed *feed = new_feed("a");
 
-	(void)state;
 	for (uint64_t seconds = 10; seconds < 13; seconds++) {
 		struct top_answer answer, none;
 
@@ -68,7 +67,6 @@ static void an_error_is_an_answer(void **state)
 	struct top_feed *feed = new_feed("bad");
 	struct top_answer answer;
 
-	(void)state;
 	top_feed_ask(feed, NSEC_PER_SEC);
 	answer = wait_for_answer(feed);
 	assert_int_equal(answer.error, -EREMOTEIO);
@@ -94,7 +92,6 @@ static void a_selection_that_is_too_long_is_reported(void **state)
 	struct top_answer answer;
 	struct top_feed *feed;
 
-	(void)state;
 	/* It fits, and the time behind it does not. */
 	memset(word, '%', sizeof(word));
 	word[sizeof(word) - 1] = '\0';
@@ -111,7 +108,6 @@ static void an_unread_answer_is_freed(void **state)
 	struct top_feed *feed = new_feed(NULL);
 	struct pollfd fd = { .fd = top_feed_poll_fd(feed), .events = POLLIN };
 
-	(void)state;
 	top_feed_ask(feed, NSEC_PER_SEC);
 	assert_int_equal(poll(&fd, 1, -1), 1);
 	top_feed_free(feed);
@@ -121,7 +117,6 @@ static void a_pending_request_is_cancelled(void **state)
 {
 	struct top_feed *feed = new_feed("never");
 
-	(void)state;
 	top_feed_ask(feed, NSEC_PER_SEC);
 	/* Would wait for ever otherwise. */
 	top_feed_free(feed);
@@ -133,7 +128,6 @@ static void failing_allocations_are_reported(void **state)
 	struct query_text query;
 	size_t n;
 
-	(void)state;
 	query_text_init(&query, "/api/v1/profile");
 	assert_true(FAIL_EACH_ALLOCATION(
 			    top_feed_new(service.path, &query, &feed), -ENOMEM, !feed, 0) >= 3);

@@ -56,7 +56,6 @@ static void stacks_become_a_tree_and_functions(void **state)
 {
 	struct top_profile *profile = make("a;f;g 3\na;f 2\nb;g 4\na;f;g 1\nc 5\n");
 
-	(void)state;
 	assert_int_equal(profile->samples, 15);
 	assert_int_equal(profile->lost, 0);
 	assert_int_equal(profile->damaged + profile->cut, 0);
@@ -80,7 +79,6 @@ static void recursion_counts_once(void **state)
 {
 	struct top_profile *profile = make("a;f;g;f;f 3\na;f 1\n");
 
-	(void)state;
 	assert_int_equal(function(profile, "f")->total, 4);
 	assert_int_equal(function(profile, "f")->self, 4);
 	assert_int_equal(function(profile, "g")->total, 3);
@@ -91,7 +89,6 @@ static void losses_are_distinguished(void **state)
 {
 	struct top_profile *profile = make("a;f 3\n[lost: ring full] 2\n[lost: x];f 1\n");
 
-	(void)state;
 	assert_int_equal(profile->samples, 4);
 	assert_int_equal(profile->lost, 2);
 	top_profile_free(profile);
@@ -101,7 +98,6 @@ static void malformed_lines_are_counted(void **state)
 {
 	struct top_profile *profile = make("\nnonsense\na;f 1\na;f 18446744073709551615\na 0");
 
-	(void)state;
 	assert_int_equal(profile->samples, 1);
 	assert_int_equal(profile->damaged, 4);
 	top_profile_free(profile);
@@ -120,7 +116,6 @@ static void control_characters_in_names_are_replaced(void **state)
 	const char *name;
 	size_t size;
 
-	(void)state;
 	assert_int_not_equal(node, TOP_PROFILE_NONE);
 	name = top_profile_name(profile, profile->nodes[node].name, &size, &kind);
 	assert_int_equal(size, 1);
@@ -135,7 +130,6 @@ static void the_same_stack_has_the_same_path_in_each_profile(void **state)
 	static const char *const names[] = { "a", "f", "g", NULL };
 	static const char *const others[] = { "b", "f", "g", NULL };
 
-	(void)state;
 	assert_true(
 		first->nodes[find(first, names)].path == second->nodes[find(second, names)].path);
 	assert_true(
@@ -150,7 +144,6 @@ static void stacks_that_are_too_deep_are_cut(void **state)
 	struct top_profile *profile;
 	size_t size = 0;
 
-	(void)state;
 	for (int i = 0; i < TOP_PROFILE_DEPTH_MAX + 10; i++) {
 		text[size++] = 'f';
 		text[size++] = ';';
@@ -173,7 +166,6 @@ static void stacks_that_are_too_many_are_cut(void **state)
 	uint64_t self = 0;
 	size_t size = 0;
 
-	(void)state;
 	assert_non_null(text);
 	for (int i = 0; i < LINES; i++)
 		size += (size_t)snprintf(text + size, LINE_BYTES, "a;%x 1\n", i);
@@ -195,7 +187,6 @@ static void failing_allocations_are_reported(void **state)
 	char text[4096];
 	size_t size = 0;
 
-	(void)state;
 	for (int i = 0; i < 200; i++)
 		size += (size_t)snprintf(text + size, sizeof(text) - size, "a;f%d;g 1\n", i);
 	assert_true(FAIL_EACH_ALLOCATION(

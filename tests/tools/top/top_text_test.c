@@ -42,7 +42,6 @@ static void the_machine_fits_a_line(void **state)
 	struct top_answer answer = answer_of(stacks);
 	char line[TOP_TEXT_BYTES];
 
-	(void)state;
 	assert_string_equal(top_text_machine(&answer, line),
 		"CPU 25.0% of 4, 100 samples at 10 Hz, 25 lost (20.00%); costs 0.05%, 32.0 MiB");
 	/* The windows are whole: more than was asked for, and of another rate than that of now. */
@@ -67,7 +66,6 @@ static void the_title_has_the_time(void **state)
 		.received_ns = 1763608320ULL * NSEC_PER_SEC };
 	char line[TOP_TEXT_BYTES];
 
-	(void)state;
 	assert_int_equal(setenv("TZ", "UTC", 1), 0);
 	(void)top_text_title(&answer, line);
 	assert_int_equal(strncmp(line, "pilotlight top  ", 16), 0);
@@ -81,7 +79,6 @@ static void columns_are_as_wide_as_their_head(void **state)
 	const struct top_row huge = { .total = UINT64_MAX, .self = UINT64_MAX, .name = 1 };
 	char head[TOP_TEXT_COLUMNS_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
 
-	(void)state;
 	for (enum top_mode mode = TOP_FUNCTIONS; mode < TOP_MODE_COUNT; mode++)
 		for (int is_narrow = 0; is_narrow < 2; is_narrow++)
 			assert_int_equal(strlen(top_text_head(mode, is_narrow, head)),
@@ -109,7 +106,6 @@ static void a_table_has_the_functions(void **state)
 	struct output *output = malloc(sizeof(*output));
 	const char *table;
 
-	(void)state;
 	assert_non_null(output);
 	output_init(output, output_to_memory, &memory);
 	assert_int_equal(top_text_write(&answer, output), 0);
@@ -134,7 +130,6 @@ static void failing_allocations_are_reported(void **state)
 	struct output_memory memory = { .limit_bytes = 1 << 16 };
 	struct output *output = malloc(sizeof(*output));
 
-	(void)state;
 	assert_non_null(output);
 	output_init(output, output_to_memory, &memory);
 	fail_allocation(0);

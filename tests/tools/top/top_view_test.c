@@ -28,7 +28,6 @@ static struct screen screen;
 
 static int set_up(void **state)
 {
-	(void)state;
 	top_view_init(&screen.view, 10ULL * NSEC_PER_SEC);
 	if (top_profile_new(stacks, strlen(stacks), &screen.profile) < 0)
 		return -1;
@@ -38,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	top_profile_free(screen.profile);
 	top_view_done(&screen.view);
 	return 0;
@@ -81,7 +79,6 @@ static void type(const char *keys)
 
 static void each_mode_has_its_rows_in_order(void **state)
 {
-	(void)state;
 	assert_string_equal(
 		rows(), "render_[j]* malloc read_[k] Malloc_hook idle start main serve ");
 	type("s");
@@ -98,7 +95,6 @@ static void each_mode_has_its_rows_in_order(void **state)
 
 static void the_tree_opens_and_closes(void **state)
 {
-	(void)state;
 	type("t");
 	(void)press(TOP_KEY_DOWN);
 	(void)press(TOP_KEY_RIGHT);
@@ -127,7 +123,6 @@ static void the_tree_opens_and_closes(void **state)
 
 static void a_process_leads_to_its_tree(void **state)
 {
-	(void)state;
 	type("p");
 	(void)press(TOP_KEY_DOWN);
 	(void)press(TOP_KEY_LEFT);
@@ -141,7 +136,6 @@ static void the_selected_row_stays_selected(void **state)
 {
 	static const char later[] = "node;start;f 1\nnginx;main;serve;malloc 90\nnew;x 200\n";
 
-	(void)state;
 	type("t");
 	(void)press(TOP_KEY_DOWN);
 	(void)press(TOP_KEY_RIGHT);
@@ -160,7 +154,6 @@ static void the_selected_row_stays_selected(void **state)
 
 static void a_filter_is_typed(void **state)
 {
-	(void)state;
 	type("/mall");
 	assert_string_equal(rows(), "malloc* Malloc_hook ");
 	type("oc_");
@@ -191,7 +184,6 @@ static void a_filter_is_typed(void **state)
 
 static void a_filter_has_bounds_and_characters(void **state)
 {
-	(void)state;
 	type("/");
 	(void)press(0xfc);
 	(void)press(0x65e5);
@@ -213,7 +205,6 @@ static void a_filter_has_bounds_and_characters(void **state)
 
 static void the_selected_row_is_seen(void **state)
 {
-	(void)state;
 	top_view_resize(&screen.view, 3);
 	for (int i = 0; i < 20; i++)
 		(void)press(TOP_KEY_DOWN);
@@ -240,7 +231,6 @@ static void the_selected_row_is_seen(void **state)
 
 static void the_time_changes_in_steps(void **state)
 {
-	(void)state;
 	assert_int_equal(press('-'), TOP_ACTION_NONE);
 	assert_string_equal(screen.view.note, "this is the shortest time");
 	assert_int_equal(press('+'), TOP_ACTION_ASK);
@@ -256,7 +246,6 @@ static void the_time_changes_in_steps(void **state)
 
 static void pause_help_and_end(void **state)
 {
-	(void)state;
 	assert_int_equal(press(' '), TOP_ACTION_NONE);
 	assert_true(screen.view.is_paused);
 	assert_int_equal(press(' '), TOP_ACTION_ASK);
@@ -278,7 +267,6 @@ static void keys_are_harmless_in_an_empty_table(void **state)
 {
 	enum top_action action;
 
-	(void)state;
 	top_profile_free(screen.profile);
 	screen.profile = NULL;
 	assert_int_equal(top_view_update(&screen.view, NULL), 0);
@@ -297,7 +285,6 @@ static void keys_are_harmless_in_an_empty_table(void **state)
 
 static void too_many_open_nodes_are_refused(void **state)
 {
-	(void)state;
 	type("t");
 	for (uint64_t path = 1; screen.view.open.count < TOP_OPEN_MAX; path++)
 		assert_true(top_open_add(&screen.view.open, path * 7919));
@@ -318,7 +305,6 @@ static void failing_allocations_leave_no_rows(void **state)
 {
 	static const uint32_t keys[] = { 'p', 't', '/', 'm' };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		size_t n;
 
