@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is let in where several users want more connections than there are. */
-#include "base/array.h"
+/* The bounds of connections, for one user and for all, and their timeouts. */
 #include "tests/serve/http_fixture.h"
 
-#define REQUEST "GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-
-static void answer_hello(void *context, struct http_request *request)
+static struct http_server *start_as_root(struct http_seen *seen, const struct http_limits *limits)
 {
-	(void)context;
-	http_answer_text(request, 200, "hello");
-}
-
-static struct http_server *new_server(const struct http_limits *limits)
-{
-	static const struct http_route routes[] = {
-		{ "GET", "/", answer_hello, NULL, NULL },
-		{ 0 },
-	};
-	struct http_server *server;
-	struct fault fault = { 0 };
-
 	if (geteuid() != 0) {
-		print_message("only root can connect as others\n");
+		print_message("skipped: only root can connect as other users\n");
 		skip();
 	}
-	assert_int_equal(http_server_new(limits, NULL, 0, routes, NULL, &server, &fault), 0);
-	return server;
+	return http_start(seen, limits);
 }
 
-/* As another user: of a pair of sockets the kernel tells who has made it. */
+/* Connects as another user: the kernel records who made a pair of sockets. */
 static int connect_as(struct http_server *server, uid_t user)
 {
 	int fd;
@@ -39,54 +22,35 @@ static int connect_as(struct http_server *server, uid_t user)
 	return fd;
 }
 
-static void expect_answer(struct http_server *server, int fd, const char *begin)
-{
-	char *reply;
-
-	http_ask(server, fd, REQUEST);
-	reply = http_receive(server, fd, NULL);
-	assert_memory_equal(reply, begin, strlen(begin));
-	free(reply);
-	(void)close(fd);
-}
-
-static unsigned open_connections(const struct http_server *server)
-{
-	struct http_counters counters;
-
-	http_server_counters(server, &counters);
-	return (unsigned)counters.open;
-}
-
-/* Two take what they may and try for more: a third one is heard all the same. */
+/* Two users take all that they may have and ask for more: a third one still gets in. */
 static void one_user_cannot_use_all_connections(void **state)
 {
 	static const struct http_limits limits = { 16, 8, 16 << 10, 1 << 20, 10, 60 };
-	struct http_server *server = new_server(&limits);
-	int fds[2 * (8 + REFUSALS_MAX)];
+	struct http_server *server = start_as_root(*state, &limits);
+	int fds[2 * (8 + REFUSALS_MAX)], fd;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = connect_as(server, 1 + i % 2);
-	/* 7 each: the last two are for users who have none. */
-	assert_int_equal(open_connections(server), 14 + REFUSALS_MAX);
-	expect_answer(server, connect_as(server, 3), "HTTP/1.1 200 ");
-	expect_answer(server, connect_as(server, 1), "HTTP/1.1 503 ");
+	/* 7 each: the last two are reserved for users without a connection. */
+	assert_int_equal(http_counters_of(server).open, 14 + REFUSALS_MAX);
+	fd = connect_as(server, 3);
+	http_ask(server, fd, "GET /hello HTTP/1.1\r\n" CLOSE);
+	EXPECT_REPLY(server, fd, "HTTP/1.1 200 ");
+	fd = connect_as(server, 1);
+	http_ask(server, fd, "GET /hello HTTP/1.1\r\n" CLOSE);
+	EXPECT_REPLY(server, fd, "HTTP/1.1 503 ");
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		(void)close(fds[i]);
-	http_server_free(server);
 }
 
-/* Of those that are refused at once, one that has asked is told, whatever it has asked for. */
+/* A client that is refused at once, and has sent its request, gets the refusal. */
 static void refused_clients_get_an_answer(void **state)
 {
 	static const struct http_limits limits = { 16, 1, 16 << 10, 1 << 20, 10, 60 };
-	struct http_server *server = new_server(&limits);
+	struct http_server *server = start_as_root(*state, &limits);
 	int fds[1 + REFUSALS_MAX], pair[2];
 	static char long_request[16 << 10];
-	char *reply;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = connect_as(server, 1);
 	assert_int_equal(seteuid(1), 0);
@@ -97,22 +61,90 @@ static void refused_clients_get_an_answer(void **state)
 	assert_int_equal(send(pair[1], long_request, sizeof(long_request), MSG_NOSIGNAL),
 		sizeof(long_request));
 	http_connection_add(server, pair[0]);
-	reply = http_receive(NULL, pair[1], NULL);
-	assert_memory_equal(reply, "HTTP/1.1 429 ", 13);
-	assert_non_null(strstr(reply, "Connection: close\r\n\r\n"));
-	free(reply);
-	assert_int_equal(open_connections(server), 1 + REFUSALS_MAX);
-	(void)close(pair[1]);
+	EXPECT_REPLY(NULL, pair[1], "HTTP/1.1 429 ", "Connection: close\r\n\r\n");
+	assert_int_equal(http_counters_of(server).open, 1 + REFUSALS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		(void)close(fds[i]);
-	http_server_free(server);
+}
+
+static void connections_are_bounded_per_user_and_in_all(void **state)
+{
+	static const struct http_limits of_user = { 2, 2, 16 << 10, 1 << 20, 10, 60 },
+					of_all = { 2, 8, 16 << 10, 1 << 20, 10, 60 };
+	int fds[2 + REFUSALS_MAX], beyond;
+	struct http_seen *seen = *state;
+
+	for (int round = 0; round < 2; round++) {
+		struct http_server *server = http_start(seen, round ? &of_all : &of_user);
+
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+			fds[i] = http_connect(server);
+		beyond = http_connect(server);
+		EXPECT_REPLY(server, beyond, round ? "HTTP/1.1 503 Service" : "HTTP/1.1 429 Too");
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+			http_ask(server, fds[i], "GET /hello HTTP/1.1\r\n" CLOSE);
+			EXPECT_REPLY(server, fds[i], "Connection: close\r\n",
+				i < 2	? "HTTP/1.1 200 "
+				: round ? "HTTP/1.1 503 "
+					: "HTTP/1.1 429 ");
+		}
+		EXPECT(server, "GET /hello HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ");
+		assert_int_equal(http_counters_of(server).connections, ARRAY_SIZE(fds) + 2);
+		assert_int_equal(http_counters_of(server).connections_refused, REFUSALS_MAX + 1);
+	}
+}
+
+static void a_request_head_has_a_timeout(void **state)
+{
+	static const struct http_limits limits = { 8, 8, 16 << 10, 1 << 20, 1, 60 };
+	static const char *const starts[] = { "", "GET /hello HT", "GET /hello HTTP/1.1\r\n" HOST,
+		"GET /hello HTTP/1.1\r\n" HOST "\r\n" };
+	struct http_seen *seen = *state;
+	struct http_server *server = http_start(seen, &limits);
+	int fds[ARRAY_SIZE(starts)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		fds[i] = http_connect(server);
+		http_ask(server, fds[i], starts[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		char *reply = http_receive(server, fds[i], NULL);
+
+		/* Only the last request is complete. Its client then sends nothing more. */
+		assert_int_equal(strstr(reply, "<p>hello") != NULL, i == 3);
+		free(reply);
+		(void)close(fds[i]);
+	}
+	assert_int_equal(http_counters_of(server).timeouts, 3);
+	assert_int_equal(http_counters_of(server).open, 0);
+}
+
+static void a_reader_that_stalls_is_disconnected(void **state)
+{
+	static const struct http_limits limits = { 8, 8, 16 << 10, 6 << 20, 10, 1 };
+	struct http_seen *seen = *state;
+	struct http_server *server = http_start(seen, &limits);
+	int fd = http_connect(server);
+
+	seen->big_bytes = 3 << 20;
+	http_ask(server, fd, "GET /big HTTP/1.1\r\n" HOST "\r\n");
+	do
+		http_step(server, -1, 0);
+	while (http_counters_of(server).open > 0);
+	assert_int_equal(http_counters_of(server).timeouts, 1);
+	assert_true(http_counters_of(server).bytes < seen->big_bytes);
+	assert_int_equal(server->answer_bytes, 0);
+	(void)close(fd);
 }
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_user_cannot_use_all_connections),
-		cmocka_unit_test(refused_clients_get_an_answer),
+	const struct CMUnitTest tests[] = {
+		WITH_SERVER(one_user_cannot_use_all_connections),
+		WITH_SERVER(refused_clients_get_an_answer),
+		WITH_SERVER(connections_are_bounded_per_user_and_in_all),
+		WITH_SERVER(a_request_head_has_a_timeout),
+		WITH_SERVER(a_reader_that_stalls_is_disconnected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
