@@ -197,26 +197,14 @@ static void freeing_a_job_kills_its_process(void **state)
 
 static void failing_allocations_start_nothing(void **state)
 {
+	struct answer_job *job = NULL;
 	struct asked asked;
-	size_t n;
 
 	(void)state;
 	ask(&asked, "echo");
-	for (n = 0;; n++) {
-		struct answer_job *job = NULL;
-		int r;
-
-		fail_allocation(n);
-		r = answer_job_start(&asked.options, &job);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			answer_job_free(job);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-		assert_null(job);
-	}
-	assert_true(n >= 2);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    answer_job_start(&asked.options, &job), -ENOMEM, !job, 0) >= 2);
+	answer_job_free(job);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An API on a unix socket, an engine that seals as it is told, and clients, all in one thread. */
+/*
+ * An API on a unix socket, an engine that seals on request, and clients, all in one thread. Tests
+ * are listed with WITH_ENGINE() and get a struct engine as their state.
+ */
 #pragma once
 
 #include "api/api_private.h"
@@ -23,10 +26,11 @@ enum { GUARD_MS = 20000, REPLY_BYTES = 4 << 20, CLIENTS_MAX = 16 };
 struct engine {
 	struct api *api;
 	char folder[32], path[64], fifo[64];
+	char waiting_target[128]; /* its query process waits for release() */
 	/* Of request_seal(). */
 	unsigned seal_requests;
 	uint64_t seal_requested_ns;
-	bool seals; /* at once, and a little later than it was asked for */
+	bool seals; /* at once, up to a little later than requested */
 };
 
 static inline void fill_status(void *context, struct service_status *ret_status)
@@ -45,7 +49,7 @@ static inline void note_seal_request(void *context, uint64_t until_ns)
 		api_sealed(engine->api, until_ns + 1234);
 }
 
-/* With a folder, a fifo in it, and the listener's path. */
+/* Makes a folder with a fifo, and a listener in it. */
 static inline struct http_listener begin_engine(struct engine *engine)
 {
 	struct http_listener listener;
@@ -55,6 +59,8 @@ static inline struct http_listener begin_engine(struct engine *engine)
 	assert_non_null(mkdtemp(engine->folder));
 	(void)snprintf(engine->path, sizeof(engine->path), "%s/api.sock", engine->folder);
 	(void)snprintf(engine->fifo, sizeof(engine->fifo), "%s/fifo", engine->folder);
+	(void)snprintf(engine->waiting_target, sizeof(engine->waiting_target),
+		"/api/v1/profile?comm=wait+%s", engine->fifo);
 	assert_int_equal(chmod(engine->folder, 0755), 0);
 	assert_int_equal(mkfifo(engine->fifo, 0600), 0);
 	assert_int_equal(http_listen_unix(engine->path, (gid_t)-1, &listener, &fault), 0);
@@ -89,11 +95,29 @@ static inline void start_api(struct engine *engine, void (*change)(struct api_op
 
 static inline void end_engine(struct engine *engine)
 {
+	if (!engine->folder[0])
+		return;
 	api_free(engine->api);
 	assert_int_equal(unlink(engine->path), 0);
 	assert_int_equal(unlink(engine->fifo), 0);
 	assert_int_equal(rmdir(engine->folder), 0);
+	*engine = (struct engine){ 0 };
 }
+
+static inline int set_up_engine(void **state)
+{
+	*state = calloc(1, sizeof(struct engine));
+	return *state ? 0 : -1;
+}
+
+static inline int tear_down_engine(void **state)
+{
+	end_engine(*state);
+	free(*state);
+	return 0;
+}
+
+#define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, set_up_engine, tear_down_engine)
 
 /* Lets the API do what there is to do, after waiting for it or `fd` (-1: none) if need be. */
 static inline void step(struct engine *engine, int fd, short events)
@@ -120,7 +144,7 @@ static inline int connect_client(struct engine *engine)
 	return fd;
 }
 
-/* Asks, and leaves the answer to come. */
+/* Sends a request, and returns its connection. */
 static inline int ask(struct engine *engine, const char *target)
 {
 	int fd = connect_client(engine);
@@ -132,7 +156,7 @@ static inline int ask(struct engine *engine, const char *target)
 	return fd;
 }
 
-/* All to the connection's end, which is closed; free(). */
+/* Receives to the end of the connection, and closes it. Free the text. */
 static inline char *receive(struct engine *engine, int fd)
 {
 	char *reply = malloc(REPLY_BYTES);
@@ -170,7 +194,7 @@ static inline void wait_for_queries(struct engine *engine, enum query_state stat
 		step(engine, -1, 0);
 }
 
-/* Lets a process that plays "wait" go on. */
+/* Releases a query process that plays "wait". */
 static inline void release(struct engine *engine)
 {
 	int fd = open(engine->fifo, O_WRONLY | O_CLOEXEC);

@@ -11,51 +11,44 @@
 
 static void the_index_lists_the_routes(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
-	start_api(&engine, NULL);
-	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "GET /api/v1/profile?", "GET /metrics\n");
-	CHECK_REPLY(&engine, ask(&engine, "/debug/pprof/"), 200, "profile: CPU profile");
-	CHECK_REPLY(&engine, ask(&engine, "/nothing"), 404, "'/nothing'");
-	end_engine(&engine);
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, ask(engine, "/"), 200, "GET /api/v1/profile?", "GET /metrics\n");
+	CHECK_REPLY(engine, ask(engine, "/debug/pprof/"), 200, "profile: CPU profile");
+	CHECK_REPLY(engine, ask(engine, "/nothing"), 404, "'/nothing'");
 }
 
 static void the_status_has_three_formats(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
-	start_api(&engine, NULL);
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status"), 200,
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, ask(engine, "/api/v1/status"), 200,
 		"Content-Type: application/json\r\n",
 		"\r\n\r\n{\"service\":{\"version\":\"0.1.0\",");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=json"), 200, "\"rate_hz\":99,");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?format=text"), 200,
+	CHECK_REPLY(engine, ask(engine, "/api/v1/status?format=json"), 200, "\"rate_hz\":99,");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/status?format=text"), 200,
 		"Content-Type: text/plain; charset=utf-8\r\n", "\r\n\r\npilotlight 0.1.0, ");
-	CHECK_REPLY(
-		&engine, ask(&engine, "/api/v1/status?format=xml"), 400, "Unknown format 'xml'");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/status?fromat=text"), 400, "'fromat'");
-	CHECK_REPLY(&engine, ask(&engine, "/metrics?any=thing"), 200,
+	CHECK_REPLY(engine, ask(engine, "/api/v1/status?format=xml"), 400, "Unknown format 'xml'");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/status?fromat=text"), 400, "'fromat'");
+	CHECK_REPLY(engine, ask(engine, "/metrics?any=thing"), 200,
 		"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n",
 		"\npilotlight_http_requests_total 6\n",
 		"\npilotlight_http_responses_total{code=\"4xx\"} 2\n",
 		"\npilotlight_queries_answered_total 0\n");
-	end_engine(&engine);
 }
 
 static void counters_are_the_servers(void **state)
 {
 	struct http_counters counters;
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
-	start_api(&engine, NULL);
-	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "");
-	api_counters(engine.api, &counters);
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, ask(engine, "/"), 200, "");
+	api_counters(engine->api, &counters);
 	assert_int_equal(counters.requests, 1);
 	assert_int_equal(counters.statuses[2], 1);
-	end_engine(&engine);
 }
 
 static size_t count_descriptors(void)
@@ -72,30 +65,29 @@ static size_t count_descriptors(void)
 
 static void failing_allocations_leave_the_listeners(void **state)
 {
-	struct engine engine;
-	struct http_listener listener = begin_engine(&engine);
+	struct engine *engine = *state;
+	struct http_listener listener = begin_engine(engine);
 	size_t descriptors = count_descriptors(), n;
 
-	(void)state;
 	for (n = 0;; n++) {
-		struct api_options options = engine_options(&engine, &listener);
+		struct api_options options = engine_options(engine, &listener);
 		struct fault fault = { 0 };
 		int r;
 
 		fail_allocation(n);
-		r = api_new(&options, &engine.api, &fault);
+		r = api_new(&options, &engine->api, &fault);
 		if (!allocation_failed()) {
 			assert_int_equal(r, 0);
 			break;
 		}
 		assert_int_equal(r, -ENOMEM);
 		assert_string_not_equal(fault.text, "");
-		assert_null(engine.api);
+		assert_null(engine->api);
 		assert_int_equal(count_descriptors(), descriptors);
 	}
 	assert_true(n >= 4);
-	CHECK_REPLY(&engine, ask(&engine, "/"), 200, "");
-	end_engine(&engine);
+	CHECK_REPLY(engine, ask(engine, "/"), 200, "");
+	end_engine(engine);
 	assert_int_equal(count_descriptors(), descriptors - 1);
 }
 
@@ -105,25 +97,24 @@ static void failing_allocations_end_a_request_and_no_more(void **state)
 	static const char *const targets[] = { "/api/v1/profile?comm=echo&unit=a",
 		"/api/v1/diff?comm=refuse+404", "/metrics", "/api/v1/status?format=text",
 		"/api/v1/status" };
-	struct engine engine;
+	struct engine *engine = *state;
 	size_t descriptors;
 
-	(void)state;
-	start_api(&engine, NULL);
-	CHECK_REPLY(&engine, ask(&engine, targets[0]), 200, "comm=echo");
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, ask(engine, targets[0]), 200, "comm=echo");
 	descriptors = count_descriptors();
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
 		for (size_t n = 0;; n++) {
-			int fd = ask(&engine, targets[i]);
+			int fd = ask(engine, targets[i]);
 			bool has_failed;
 			char *reply;
 
 			/* Not what receive() allocates, which comes first. */
 			fail_allocation(n + 1);
-			reply = receive(&engine, fd);
+			reply = receive(engine, fd);
 			has_failed = allocation_failed();
-			assert_null(engine.api->first);
-			assert_int_equal(engine.api->running, 0);
+			assert_null(engine->api->first);
+			assert_int_equal(engine->api->running, 0);
 			if (has_failed && *reply)
 				assert_true(strncmp(reply, "HTTP/1.1 503 ", 13) == 0 ||
 					    strstr(reply, "\r\nContent-Length: 0\r\n"));
@@ -134,29 +125,27 @@ static void failing_allocations_end_a_request_and_no_more(void **state)
 				break;
 			}
 		}
-	CHECK_REPLY(&engine, ask(&engine, targets[0]), 200, "comm=echo");
-	end_engine(&engine);
+	CHECK_REPLY(engine, ask(engine, targets[0]), 200, "comm=echo");
 }
 
 static void failing_allocations_end_a_new_profile_and_no_more(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 	size_t n;
 
-	(void)state;
-	start_api(&engine, NULL);
+	start_api(engine, NULL);
 	for (n = 0;; n++) {
-		int fd = ask(&engine, "/debug/pprof/profile?seconds=600");
+		int fd = ask(engine, "/debug/pprof/profile?seconds=600");
 		bool has_failed;
 		char *reply;
 
-		wait_for_queries(&engine, QUERY_RECORDING, 1);
-		engine.api->first->end_ns = clock_realtime_ns();
-		engine.api->first->deadline_ns = 0;
+		wait_for_queries(engine, QUERY_RECORDING, 1);
+		engine->api->first->end_ns = clock_realtime_ns();
+		engine->api->first->deadline_ns = 0;
 		fail_allocation(n + 1);
-		reply = receive(&engine, fd);
+		reply = receive(engine, fd);
 		has_failed = allocation_failed();
-		assert_null(engine.api->first);
+		assert_null(engine->api->first);
 		if (!has_failed)
 			assert_int_equal(strncmp(reply, "HTTP/1.1 200 ", 13), 0);
 		else if (*reply)
@@ -166,7 +155,6 @@ static void failing_allocations_end_a_new_profile_and_no_more(void **state)
 			break;
 	}
 	assert_true(n >= 4);
-	end_engine(&engine);
 }
 
 static unsigned lines_logged, last_lines;
@@ -181,23 +169,22 @@ static int count_line(const struct log_event *event, const char *text)
 
 static void refusals_do_not_fill_the_log(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
 	lines_logged = last_lines = 0;
 	log_set_level(LOG_LEVEL_INFO);
 	log_set_sink(count_line);
-	start_api(&engine, NULL);
+	start_api(engine, NULL);
 	for (int i = 0; i < 25; i++)
-		CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
+		CHECK_REPLY(engine, ask(engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
 	assert_int_equal(lines_logged, 10);
 	assert_int_equal(last_lines, 1);
-	assert_int_equal(engine.api->queries.refused, 25);
+	assert_int_equal(engine->api->queries.refused, 25);
 	/* In the next minute they are again. */
-	engine.api->log.refusals.since_ns -= 61ULL * NSEC_PER_SEC;
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
+	engine->api->log.refusals.since_ns -= 61ULL * NSEC_PER_SEC;
+	CHECK_REPLY(engine, ask(engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
 	assert_int_equal(lines_logged, 11);
-	end_engine(&engine);
+	end_engine(engine);
 	log_set_sink(NULL);
 	log_set_level(LOG_LEVEL_WARNING);
 }
@@ -234,23 +221,22 @@ static int check_answer(const struct log_event *event, const char *text)
 
 static void profiles_that_are_answered_are_logged(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
 	answers_logged = 0;
 	log_set_level(LOG_LEVEL_INFO);
 	log_set_sink(check_answer);
-	start_api(&engine, NULL);
-	CHECK_REPLY(&engine, ask(&engine, "/metrics"), 200, "pilotlight_");
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=refuse+404"), 404, "not to be had");
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, ask(engine, "/metrics"), 200, "pilotlight_");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/profile?comm=refuse+404"), 404, "not to be had");
 	assert_int_equal(answers_logged, 0);
 	for (int i = 0; i < 12; i++)
-		CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
+		CHECK_REPLY(engine, ask(engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 10);
-	engine.api->log.answers.since_ns -= 61ULL * NSEC_PER_SEC;
-	CHECK_REPLY(&engine, ask(&engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
+	engine->api->log.answers.since_ns -= 61ULL * NSEC_PER_SEC;
+	CHECK_REPLY(engine, ask(engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 11);
-	end_engine(&engine);
+	end_engine(engine);
 	log_set_sink(NULL);
 	log_set_level(LOG_LEVEL_WARNING);
 }
@@ -258,14 +244,14 @@ static void profiles_that_are_answered_are_logged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_index_lists_the_routes),
-		cmocka_unit_test(the_status_has_three_formats),
-		cmocka_unit_test(counters_are_the_servers),
-		cmocka_unit_test(refusals_do_not_fill_the_log),
-		cmocka_unit_test(profiles_that_are_answered_are_logged),
-		cmocka_unit_test(failing_allocations_leave_the_listeners),
-		cmocka_unit_test(failing_allocations_end_a_request_and_no_more),
-		cmocka_unit_test(failing_allocations_end_a_new_profile_and_no_more),
+		WITH_ENGINE(the_index_lists_the_routes),
+		WITH_ENGINE(the_status_has_three_formats),
+		WITH_ENGINE(counters_are_the_servers),
+		WITH_ENGINE(refusals_do_not_fill_the_log),
+		WITH_ENGINE(profiles_that_are_answered_are_logged),
+		WITH_ENGINE(failing_allocations_leave_the_listeners),
+		WITH_ENGINE(failing_allocations_end_a_request_and_no_more),
+		WITH_ENGINE(failing_allocations_end_a_new_profile_and_no_more),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "answer") == 0)

@@ -46,52 +46,48 @@ static const char *target_of(char text[512], uint64_t from_ns, uint64_t to_ns, c
 
 static void a_profile_comes_out_of_the_history(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 	char target[512];
 
-	(void)state;
-	start_api(&engine, use_fixture);
-	CHECK_REPLY(&engine,
-		ask(&engine, target_of(target, ANSWER_FIXTURE_FIRST,
-				     ANSWER_FIXTURE_FIRST + SECONDS(20), "")),
+	start_api(engine, use_fixture);
+	CHECK_REPLY(engine,
+		ask(engine, target_of(target, ANSWER_FIXTURE_FIRST,
+				    ANSWER_FIXTURE_FIRST + SECONDS(20), "")),
 		200, "Content-Type: text/plain", "alpha;", " 7\n", "beta;", " 3\n");
-	CHECK_REPLY(&engine,
-		ask(&engine, target_of(target, ANSWER_FIXTURE_FIRST,
-				     ANSWER_FIXTURE_FIRST + SECONDS(20), "&comm=nobody")),
+	CHECK_REPLY(engine,
+		ask(engine, target_of(target, ANSWER_FIXTURE_FIRST,
+				    ANSWER_FIXTURE_FIRST + SECONDS(20), "&comm=nobody")),
 		404, "comm");
-	CHECK_REPLY(&engine,
-		ask(&engine, target_of(target, ANSWER_FIXTURE_FIRST,
-				     ANSWER_FIXTURE_FIRST + SECONDS(20), "&pid=one")),
+	CHECK_REPLY(engine,
+		ask(engine, target_of(target, ANSWER_FIXTURE_FIRST,
+				    ANSWER_FIXTURE_FIRST + SECONDS(20), "&pid=one")),
 		400, "pid");
-	end_engine(&engine);
 }
 
 /* What a new profile's first and last nanosecond rest upon. */
 static void a_window_that_ends_at_the_start_is_excluded(void **state)
 {
-	struct engine engine;
+	struct engine *engine = *state;
 	char target[512], *reply;
 
-	(void)state;
-	start_api(&engine, use_fixture);
-	reply = receive(&engine, ask(&engine, target_of(target, ANSWER_FIXTURE_SECOND,
-						      ANSWER_FIXTURE_SECOND + 1, "")));
+	start_api(engine, use_fixture);
+	reply = receive(engine, ask(engine, target_of(target, ANSWER_FIXTURE_SECOND,
+						    ANSWER_FIXTURE_SECOND + 1, "")));
 	assert_int_equal(strncmp(reply, "HTTP/1.1 200 ", 13), 0);
 	assert_non_null(strstr(reply, " 7\n"));
 	assert_null(strstr(reply, "beta"));
 	free(reply);
-	reply = receive(&engine,
-		ask(&engine, target_of(target, ANSWER_FIXTURE_FIRST, ANSWER_FIXTURE_SECOND, "")));
+	reply = receive(engine,
+		ask(engine, target_of(target, ANSWER_FIXTURE_FIRST, ANSWER_FIXTURE_SECOND, "")));
 	assert_int_equal(strncmp(reply, "HTTP/1.1 200 ", 13), 0);
 	assert_null(strstr(reply, " 7\n"));
 	assert_non_null(strstr(reply, "beta"));
 	free(reply);
-	reply = receive(&engine, ask(&engine, target_of(target, ANSWER_FIXTURE_SECOND - 1,
-						      ANSWER_FIXTURE_SECOND + 1, "")));
+	reply = receive(engine, ask(engine, target_of(target, ANSWER_FIXTURE_SECOND - 1,
+						    ANSWER_FIXTURE_SECOND + 1, "")));
 	assert_non_null(strstr(reply, " 7\n"));
 	assert_non_null(strstr(reply, "beta"));
 	free(reply);
-	end_engine(&engine);
 }
 
 static void every_format_comes_whole(void **state)
@@ -107,28 +103,26 @@ static void every_format_comes_whole(void **state)
 		  "against.to=2026-09-05&format=svg",
 			"image/svg+xml" },
 	};
-	struct engine engine;
+	struct engine *engine = *state;
 
-	(void)state;
-	start_api(&engine, use_fixture);
-	api_sealed(engine.api, clock_realtime_ns());
+	start_api(engine, use_fixture);
+	api_sealed(engine->api, clock_realtime_ns());
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		char type[64];
 
 		(void)snprintf(type, sizeof(type), "Content-Type: %s", formats[i].type);
-		CHECK_REPLY(&engine, ask(&engine, formats[i].target), 200, type);
+		CHECK_REPLY(engine, ask(engine, formats[i].target), 200, type);
 	}
 	CHECK_REPLY(
-		&engine, ask(&engine, "/api/v1/profile?from=2026-09-04&format=gif"), 400, "format");
-	end_engine(&engine);
+		engine, ask(engine, "/api/v1/profile?from=2026-09-04&format=gif"), 400, "format");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_profile_comes_out_of_the_history),
-		cmocka_unit_test(a_window_that_ends_at_the_start_is_excluded),
-		cmocka_unit_test(every_format_comes_whole),
+		WITH_ENGINE(a_profile_comes_out_of_the_history),
+		WITH_ENGINE(a_window_that_ends_at_the_start_is_excluded),
+		WITH_ENGINE(every_format_comes_whole),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "answer") == 0)

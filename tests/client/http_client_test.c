@@ -415,23 +415,14 @@ static void the_environment_names_the_socket(void **state)
 
 static void failing_allocations_are_told(void **state)
 {
-	struct http_client_options options = { .socket_path = "/nowhere" };
-	struct http_client *client;
+	const struct http_client_options options = { .socket_path = "/nowhere" };
+	struct http_client *client = NULL;
 	struct http_reply reply;
 	struct fault fault = { 0 };
-	size_t n;
 
 	(void)state;
-	for (n = 0;; n++) {
-		int r;
-
-		fail_allocation(n);
-		r = http_client_new(&options, &client);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_true(n >= 2);
+	assert_true(
+		FAIL_EACH_ALLOCATION(http_client_new(&options, &client), -ENOMEM, !client, 0) >= 2);
 	fail_allocation(0);
 	assert_int_equal(http_client_get(client, "/", refuse_bytes, NULL, &reply, &fault), -ENOMEM);
 	assert_true(allocation_failed());

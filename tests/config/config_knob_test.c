@@ -191,25 +191,14 @@ static void failing_allocations_leave_the_field(void **state)
 	char reason[CONFIG_REASON_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		for (size_t n = 0;; n++) {
-			struct config config = { 0 };
-			int r;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		struct config config = { 0 };
 
-			fail_allocation(n);
-			r = config_knob_set(
-				knob("Api", keys[i]), i ? "[::]:1" : "adm", &config, reason);
-			if (!allocation_failed()) {
-				assert_int_equal(r, 0);
-				assert_true(n >= 1);
-				config_done(&config);
-				break;
-			}
-			assert_int_equal(r, -ENOMEM);
-			assert_null(config.group);
-			assert_int_equal(config.listen.count, 0);
-			config_done(&config);
-		}
+		assert_true(FAIL_EACH_ALLOCATION(config_knob_set(knob("Api", keys[i]),
+							 i ? "[::]:1" : "adm", &config, reason),
+				    -ENOMEM, !config.group && config.listen.count == 0, 0) >= 1);
+		config_done(&config);
+	}
 }
 
 int main(void)

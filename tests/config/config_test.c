@@ -302,8 +302,9 @@ static void checking_reports_all_problems(void **state)
 
 static void failing_allocations_leave_nothing(void **state)
 {
+	struct config_problems problems;
 	struct config_folder folder;
-	size_t n;
+	struct config config;
 
 	(void)state;
 	config_folder_make(&folder);
@@ -311,22 +312,11 @@ static void failing_allocations_leave_nothing(void **state)
 		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
 		"http://b\n");
 	config_folder_write(&folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
-	for (n = 0;; n++) {
-		struct config_problems problems;
-		struct config config;
-		int r;
-
-		fail_allocation(n);
-		r = config_load(folder.file, CONFIG_MUST_EXIST, &config, &problems);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			config_done(&config);
-			config_problems_done(&problems);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_true(n >= 10);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    config_load(folder.file, CONFIG_MUST_EXIST, &config, &problems),
+			    -ENOMEM, true, 0) >= 10);
+	config_done(&config);
+	config_problems_done(&problems);
 	config_folder_remove(&folder);
 }
 

@@ -350,19 +350,12 @@ static void allocations_may_fail(void **state)
 	};
 	struct history_writer *writer = NULL;
 	char folder[64];
-	int r;
 
 	(void)state;
 	fixture_folder(folder);
 	options.folder = folder;
-	for (size_t n = 0;; n++) {
-		fail_allocation(n);
-		r = history_writer_new(&options, &writer);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, -EPERM);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    history_writer_new(&options, &writer), -ENOMEM, !writer, -EPERM) > 0);
 	fixture_remove(folder);
 }
 

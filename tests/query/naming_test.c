@@ -205,28 +205,20 @@ static void what_no_binary_would_survive_stops(void **state)
 	}
 }
 
-static void failing_allocations_are_reported(void **state)
+static int build_and_name(void)
 {
+	_cleanup_(profile_freep) struct profile *profile = NULL;
 	struct even_source source = { .base = { .lookup = even_lookup } };
 	struct naming_counters counters;
-	struct profile *profile = NULL;
-	size_t n;
-	int r;
+	int r = build_profile(&profile);
 
+	return r < 0 ? r : naming_run(profile, &source.base, open_by_number, NULL, &counters);
+}
+
+static void failing_allocations_are_reported(void **state)
+{
 	(void)state;
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = build_profile(&profile);
-		if (r == 0)
-			r = naming_run(profile, &source.base, open_by_number, NULL, &counters);
-		profile_free(profile);
-		profile = NULL;
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n > 8);
+	assert_true(FAIL_EACH_ALLOCATION(build_and_name(), -ENOMEM, true, 0) > 8);
 }
 
 int main(void)

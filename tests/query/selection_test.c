@@ -500,19 +500,9 @@ static int make_all(struct selection **ret_selection)
 static void every_allocation_may_fail(void **state)
 {
 	struct selection *selection = NULL;
-	size_t n = 0;
-	int r;
 
 	(void)state;
-	for (;; n++) {
-		fail_allocation(n);
-		r = make_all(&selection);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(n, 8);
+	assert_int_equal(FAIL_EACH_ALLOCATION(make_all(&selection), -ENOMEM, true, 0), 8);
 	selection_free(selection);
 }
 

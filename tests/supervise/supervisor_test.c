@@ -439,22 +439,14 @@ static void a_program_that_cannot_start_is_an_error(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	const uint64_t before = blocked_signals();
-	int reports[2], r;
-	size_t n;
+	int reports[2];
 
 	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = run("exit 1", &reports[1]);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, -ECANCELED);
-	assert_true(n >= 3);
+	assert_true(
+		FAIL_EACH_ALLOCATION(run("exit 1", &reports[1]), -ENOMEM, true, -ECANCELED) >= 3);
 	assert_int_equal(blocked_signals(), before);
 	(void)close(reports[0]);
 	(void)close(reports[1]);
