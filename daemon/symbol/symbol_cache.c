@@ -52,6 +52,7 @@ void symbol_cache_free(struct symbol_cache *cache)
 	if (!cache)
 		return;
 	closep(&cache->fd);
+	free(cache->oldest);
 	free(cache->directory);
 	free(cache);
 }
@@ -242,7 +243,7 @@ int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity
 		return r;
 	cache->counters.stored++;
 	symbol_cache_add_size(cache, header.file_bytes, replaced_bytes);
-	symbol_cache_evict(cache, identity);
+	symbol_cache_evict(cache, identity, header.file_bytes);
 	return 0;
 }
 
@@ -287,6 +288,8 @@ int symbol_cache_remove(struct symbol_cache *cache, const struct symbol_identity
 		return -ENOENT;
 	if (r == 0 && unlinkat(folder_fd, name.file, 0) < 0)
 		r = -errno;
+	/* Its size was not read. */
+	cache->is_size_known = cache->is_size_known && r < 0;
 	return r;
 }
 

@@ -11,11 +11,13 @@
  * the folder is the truth, and a file's modification time is its last use (to the minute). The
  * cache leaves foreign names alone and follows no symbolic link below the folder.
  *
- * The cache is bounded in bytes (I4); a file counts for whole blocks of 4 KiB. A store that exceeds
- * the bound evicts down to 15/16 of it, in whole MiB, so that a full cache is not scanned at each
- * store. Processes that store at once see each other's files late and may exceed the bound by a
- * sixteenth each. A damaged entry is removed and counted when it is read. In a read-only folder
- * the entries can be used; only stores fail. One owner, one thread for each struct.
+ * The cache is bounded in bytes (I4); a file counts for whole blocks of 4 KiB. When a store exceeds
+ * the bound, this and the following stores evict down to 15/16 of it, in whole MiB, so that a full
+ * cache is not scanned at each store. One store evicts a limited number of entries, but at least as
+ * many bytes as it adds, so a cache that was too big (with a lower bound than before) shrinks over
+ * several stores. Processes that store at once see each other's files late and may exceed the bound
+ * by a sixteenth each. A damaged entry is removed and counted when it is read. In a read-only
+ * folder the entries can be used; only stores fail. One owner, one thread for each struct.
  */
 #pragma once
 
@@ -33,6 +35,7 @@ enum {
 	SYMBOL_CACHE_NEGATIVE_S = 24 * 60 * 60, /* lifetime of a negative entry */
 	SYMBOL_CACHE_PATIENCE_MS = 1000,	/* default wait for the lock */
 	SYMBOL_CACHE_DRAFT_BYTES = 48,		/* a draft's name */
+	SYMBOL_CACHE_EVICTIONS_MAX = 256,	/* by one store: about 10 ms */
 };
 #define SYMBOL_CACHE_BYTES_DEFAULT (2ULL << 30)
 

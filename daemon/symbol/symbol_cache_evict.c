@@ -133,8 +133,10 @@ int symbol_cache_size(struct symbol_cache *cache, uint64_t *ret_entries, uint64_
 }
 
 /* Others may have changed the folder since the scan, so the sums may be too small. */
-static void subtract(struct symbol_cache *cache, uint64_t bytes)
+void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes)
 {
+	uint64_t bytes = symbol_cache_block_bytes(file_bytes);
+
 	cache->entries -= cache->entries > 0;
 	cache->bytes -= bytes < cache->bytes ? bytes : cache->bytes;
 }
@@ -142,7 +144,7 @@ static void subtract(struct symbol_cache *cache, uint64_t bytes)
 void symbol_cache_add_size(struct symbol_cache *cache, uint64_t bytes, uint64_t replaced_bytes)
 {
 	if (replaced_bytes > 0)
-		subtract(cache, symbol_cache_block_bytes(replaced_bytes));
+		symbol_cache_subtract_size(cache, replaced_bytes);
 	cache->entries++;
 	cache->bytes += symbol_cache_block_bytes(bytes);
 	cache->added_bytes += symbol_cache_block_bytes(bytes);
@@ -156,69 +158,115 @@ static int evict_item(struct symbol_cache *cache, const struct symbol_cache_item
 	uint64_t bytes = symbol_cache_block_bytes(item->bytes);
 	int r = symbol_cache_item_remove(cache, item);
 
-	if (r < 0 && r != -ENOENT)
-		return r;
-	subtract(cache, bytes);
-	if (r == 0) {
-		cache->counters.evicted++;
-		cache->counters.evicted_bytes += bytes;
-		pruned->entries++;
-		pruned->bytes += bytes;
+	if (r == -ENOENT) {
+		symbol_cache_subtract_size(cache, item->bytes);
+		return 0;
 	}
+	if (r < 0)
+		return r;
+	cache->counters.evicted++;
+	cache->counters.evicted_bytes += bytes;
+	pruned->entries++;
+	pruned->bytes += bytes;
 	return 0;
 }
 
-/* Evicts from one scan's list. Returns 1 if a further scan may free more; 0; or -errno. */
-static int evict_oldest(struct symbol_cache *cache, const struct item_list *oldest,
-	uint64_t target_bytes, const struct symbol_identity *kept,
-	struct symbol_cache_pruned *pruned)
+struct eviction {
+	uint64_t bytes_max,
+		target_bytes; /* above bytes_max it evicts until target_bytes are left */
+	const struct symbol_identity *kept; /* or NULL */
+	size_t entries_max;
+	uint64_t bytes_due; /* evicts as many bytes, even if they are more entries */
+	struct symbol_cache_pruned pruned;
+};
+
+static bool is_over(const struct symbol_cache *cache, const struct eviction *eviction)
+{
+	return cache->bytes > eviction->target_bytes &&
+	       (eviction->pruned.entries < eviction->entries_max ||
+		       eviction->pruned.bytes < eviction->bytes_due);
+}
+
+/* Evicts from the last scan's list. Returns 1 if a further scan may free more; 0; or -errno. */
+static int evict_listed(struct symbol_cache *cache, struct eviction *eviction)
 {
 	bool has_evicted = false;
 	int r, first_error = 0;
 
-	for (size_t i = 0; i < oldest->count && cache->bytes > target_bytes; i++) {
-		const struct symbol_cache_item *item = &oldest->items[i];
+	for (; cache->oldest_next < cache->oldest_count && is_over(cache, eviction);
+		cache->oldest_next++) {
+		const struct symbol_cache_item *item = &cache->oldest[cache->oldest_next];
 
-		if (kept && symbol_identity_equal(kept, &item->identity))
+		if (eviction->kept && symbol_identity_equal(eviction->kept, &item->identity))
 			continue;
-		r = evict_item(cache, item, pruned);
+		r = evict_item(cache, item, &eviction->pruned);
 		if (r == -EBUSY)
 			return r;
 		has_evicted = has_evicted || r == 0;
 		if (r < 0 && r != -ESTALE && first_error == 0)
 			first_error = r;
 	}
-	return first_error < 0 ? first_error : has_evicted && cache->bytes > target_bytes;
+	return first_error < 0 ? first_error : has_evicted && is_over(cache, eviction);
 }
 
-/* Above `bytes_max`, evicts the least recently used until `target_bytes` are left. */
-static int evict(struct symbol_cache *cache, uint64_t bytes_max, uint64_t target_bytes,
-	const struct symbol_identity *kept, struct symbol_cache_pruned *pruned)
+static void forget_oldest(struct symbol_cache *cache)
 {
-	int r;
+	free(cache->oldest);
+	cache->oldest = NULL;
+	cache->oldest_count = 0;
+	cache->oldest_next = 0;
+}
 
-	do {
-		_cleanup_(item_list_done) struct item_list oldest = { .compare = compare_use };
-		int scanned = scan(cache, &oldest);
+static int list_oldest(struct symbol_cache *cache)
+{
+	struct item_list oldest = { .compare = compare_use };
+	int r = scan(cache, &oldest);
 
-		if (scanned == -ENOMEM || cache->bytes <= bytes_max)
-			return scanned;
-		r = evict_oldest(cache, &oldest, target_bytes, kept, pruned);
-		if (scanned < 0 && r >= 0)
-			return scanned;
-	} while (r > 0);
+	forget_oldest(cache);
+	cache->oldest = oldest.items;
+	cache->oldest_count = oldest.count;
 	return r;
 }
 
-void symbol_cache_evict(struct symbol_cache *cache, const struct symbol_identity *kept)
+/* Evicts the least recently used. Goes on with the list of the call before, if that has a rest. */
+static int evict(struct symbol_cache *cache, struct eviction *eviction)
+{
+	int r, scanned = 0;
+
+	do {
+		if (cache->oldest_next == cache->oldest_count) {
+			scanned = list_oldest(cache);
+			if (scanned == -ENOMEM || cache->bytes <= eviction->bytes_max) {
+				forget_oldest(cache);
+				return scanned;
+			}
+		}
+		r = evict_listed(cache, eviction);
+		if (scanned < 0 && r >= 0)
+			r = scanned;
+	} while (r > 0);
+	if (r < 0 || cache->bytes <= eviction->target_bytes)
+		forget_oldest(cache);
+	return r;
+}
+
+void symbol_cache_evict(
+	struct symbol_cache *cache, const struct symbol_identity *kept, uint64_t stored_bytes)
 {
 	uint64_t max = cache->bytes_max;
-	struct symbol_cache_pruned pruned = { 0 };
+	struct eviction eviction = {
+		.bytes_max = max,
+		.target_bytes = max - max / SHARE / SLACK_UNIT * SLACK_UNIT,
+		.kept = kept,
+		.entries_max = SYMBOL_CACHE_EVICTIONS_MAX,
+		.bytes_due = symbol_cache_block_bytes(stored_bytes),
+	};
 
-	if (cache->is_size_known && cache->bytes <= max && cache->added_bytes <= max / SHARE)
+	if (!cache->oldest && cache->is_size_known && cache->bytes <= max &&
+		cache->added_bytes <= max / SHARE)
 		return;
 	/* The entry is stored in any case; after an error the next store tries again. */
-	(void)evict(cache, max, max - max / SHARE / SLACK_UNIT * SLACK_UNIT, kept, &pruned);
+	(void)evict(cache, &eviction);
 }
 
 /* --- pruning --- */
@@ -274,6 +322,11 @@ int symbol_cache_prune(struct symbol_cache *cache, uint64_t bytes_max, bool is_c
 	struct symbol_cache_pruned *ret_pruned)
 {
 	struct prune prune = { .cache = cache, .is_checked = is_checked };
+	struct eviction eviction = {
+		.bytes_max = bytes_max,
+		.target_bytes = bytes_max,
+		.entries_max = SIZE_MAX,
+	};
 	int r;
 
 	r = symbol_cache_item_each(cache, prune_item, &prune);
@@ -281,10 +334,13 @@ int symbol_cache_prune(struct symbol_cache *cache, uint64_t bytes_max, bool is_c
 		r = prune.first_error;
 	if (r == 0)
 		r = symbol_cache_clear_drafts(cache, &prune.pruned.drafts);
+	forget_oldest(cache);
 	if (r == 0)
-		r = evict(cache, bytes_max, bytes_max, NULL, &prune.pruned);
+		r = evict(cache, &eviction);
 	if (r < 0)
 		return r;
+	prune.pruned.entries += eviction.pruned.entries;
+	prune.pruned.bytes += eviction.pruned.bytes;
 	prune.pruned.left_entries = cache->entries;
 	prune.pruned.left_bytes = cache->bytes;
 	*ret_pruned = prune.pruned;

@@ -216,7 +216,7 @@ int symbol_cache_item_open(const struct symbol_cache *cache, const struct symbol
 	return 0;
 }
 
-int symbol_cache_item_remove(const struct symbol_cache *cache, const struct symbol_cache_item *item)
+int symbol_cache_item_remove(struct symbol_cache *cache, const struct symbol_cache_item *item)
 {
 	_cleanup_close_ int folder_fd = -1, lock_fd = -1;
 	struct symbol_cache_name name = symbol_cache_name_of(&item->identity);
@@ -236,7 +236,10 @@ int symbol_cache_item_remove(const struct symbol_cache *cache, const struct symb
 		status.st_mtim.tv_sec != item->modified.tv_sec ||
 		status.st_mtim.tv_nsec != item->modified.tv_nsec)
 		return -ESTALE;
-	return unlinkat(folder_fd, name.file, 0) < 0 ? -errno : 0;
+	if (unlinkat(folder_fd, name.file, 0) < 0)
+		return -errno;
+	symbol_cache_subtract_size(cache, item->bytes);
+	return 0;
 }
 
 /* Returns 1 and an item; 0: foreign or removed; or -errno. */

@@ -33,6 +33,11 @@ struct symbol_cache {
 	bool is_size_known;
 	uint64_t entries, bytes;
 	uint64_t added_bytes; /* stored by this process since the last scan */
+
+	/* The least recently used as of the last scan, while the next stores evict them; else NULL.
+	 */
+	struct symbol_cache_item *oldest;
+	size_t oldest_count, oldest_next;
 };
 
 /* An entry as a scan found it. */
@@ -66,9 +71,9 @@ bool symbol_cache_folder_has(int folder_fd, const char *name, int fd);
 int symbol_cache_item_open(const struct symbol_cache *cache, const struct symbol_identity *identity,
 	int *ret_fd, struct symbol_cache_item *ret_item);
 
-/* Removes an entry. -ESTALE: it was replaced or used since the scan. -ENOENT: it is gone. */
-int symbol_cache_item_remove(
-	const struct symbol_cache *cache, const struct symbol_cache_item *item);
+/* Removes an entry, also from the size. -ESTALE: it was replaced or used since the scan. -ENOENT:
+ * it is gone. */
+int symbol_cache_item_remove(struct symbol_cache *cache, const struct symbol_cache_item *item);
 
 /* Calls `visit` for each entry of one folder, unordered, until it returns an error. */
 typedef int (*symbol_cache_visit)(void *context, const struct symbol_cache_item *item);
@@ -103,5 +108,12 @@ uint64_t symbol_cache_block_bytes(uint64_t file_bytes);
 /* Counts a stored file; `replaced_bytes` (0: none) is the size of its predecessor. */
 void symbol_cache_add_size(struct symbol_cache *cache, uint64_t bytes, uint64_t replaced_bytes);
 
-/* Evicts if the cache is over its bound; `kept` stays. */
-void symbol_cache_evict(struct symbol_cache *cache, const struct symbol_identity *kept);
+/* Counts a removed file. */
+void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes);
+
+/*
+ * Evicts if the cache is over its bound, or still evicts because it was: SYMBOL_CACHE_EVICTIONS_MAX
+ * entries, or those of `stored_bytes` if they are more. `kept` stays.
+ */
+void symbol_cache_evict(
+	struct symbol_cache *cache, const struct symbol_identity *kept, uint64_t stored_bytes);

@@ -96,6 +96,7 @@ static void folders_larger_than_a_list_are_handled(void **state)
 	struct symbol_identity identity = cache_fixture_identity(7);
 	struct listing listing = { .stop_at = 0 };
 	time_t start = time(NULL) - 100;
+	struct symbol_cache_counters counters = { 0 };
 	struct symbol_cache_pruned pruned;
 	struct symbol_file_fixture file;
 	char path[CACHE_FIXTURE_PATH_BYTES];
@@ -128,11 +129,18 @@ static void folders_larger_than_a_list_are_handled(void **state)
 	assert_int_equal(pruned.entries, 1000);
 	assert_int_equal(pruned.left_entries, 19000);
 
-	/* The next store finds the folder over its bound. */
+	/* The next stores find the folder over its bound. */
 	assert_int_equal(
 		symbol_cache_open(fixture.folder, (LEFT + 1) * BLOCK_BYTES, &cache, NULL), 0);
 	identity = cache_fixture_identity(7);
-	assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+	for (uint64_t entries = 19000, bytes; entries > LEFT + 1;) {
+		uint64_t before = counters.evicted;
+
+		assert_int_equal(cache_fixture_store(cache, &identity, 1, 10), 0);
+		symbol_cache_counters(cache, &counters);
+		assert_in_range(counters.evicted - before, 1, SYMBOL_CACHE_EVICTIONS_MAX);
+		assert_int_equal(symbol_cache_size(cache, &entries, &bytes), 0);
+	}
 	symbol_cache_free(cache);
 	listing = (struct listing){ .stop_at = 0 };
 	assert_int_equal(symbol_cache_each(fixture.cache, true, count_in_order, &listing), 0);

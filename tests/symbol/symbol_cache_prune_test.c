@@ -127,6 +127,78 @@ static void sizes_are_counted_once(void **state)
 	cache_fixture_close(&fixture);
 }
 
+/* Longer than a fixture can be: its strings end with zeros. */
+static int store_large(
+	struct symbol_cache *cache, const struct symbol_identity *identity, size_t size)
+{
+	_cleanup_free_ uint8_t *bytes = calloc(1, size);
+	struct symbol_file_fixture file;
+	struct pilotlight_symbol_section *strings;
+
+	assert_non_null(bytes);
+	cache_fixture_build(&file, identity, 1, 10);
+	strings = symbol_file_fixture_section(&file, PILOTLIGHT_SYMBOL_STRINGS);
+	strings->bytes = size - strings->offset;
+	symbol_file_fixture_header(&file)->file_bytes = size;
+	memcpy(bytes, file.bytes, file.size);
+	symbol_file_fixture_seal(bytes, size);
+	return cache_fixture_commit_bytes(cache, identity, bytes, size);
+}
+
+/* A cache full of small entries does not grow by a large one, however many it costs. */
+static void a_store_evicts_as_many_bytes_as_it_adds(void **state)
+{
+	enum { SMALL = 2 * SYMBOL_CACHE_EVICTIONS_MAX };
+	struct symbol_identity large = cache_fixture_identity(SMALL);
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+	uint64_t entries, bytes;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, SMALL * BLOCK_BYTES));
+	for (uint32_t i = 0; i < SMALL; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	}
+	assert_int_equal(store_large(fixture.cache, &large, (SMALL - 100) * BLOCK_BYTES), 0);
+	assert_true(cache_fixture_has(&fixture, &large));
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_in_range(counters.evicted, SMALL - 100, SMALL);
+	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
+	assert_int_equal(entries, SMALL + 1 - counters.evicted);
+	assert_in_range(bytes, 1, SMALL * BLOCK_BYTES);
+	cache_fixture_close(&fixture);
+}
+
+/* However it was removed. */
+static void removed_entries_do_not_count(void **state)
+{
+	struct symbol_identity removed = cache_fixture_identity(1);
+	struct symbol_identity damaged = cache_fixture_identity(2);
+	struct symbol_identity left = cache_fixture_identity(3);
+	struct cache_fixture fixture;
+	uint64_t entries, bytes;
+
+	(void)state;
+	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
+	assert_int_equal(cache_fixture_store(fixture.cache, &removed, 1, 10), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &damaged, 1, 5000), 0);
+	assert_int_equal(cache_fixture_store(fixture.cache, &left, 1, 10), 0);
+	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
+	assert_int_equal(entries, 3);
+	assert_int_equal(cache_fixture_damage(&fixture, 2), 0);
+	assert_int_equal(cache_fixture_find(fixture.cache, &damaged), -ENOENT);
+	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
+	assert_int_equal(entries, 2);
+	assert_int_equal(bytes, 2 * BLOCK_BYTES);
+	assert_int_equal(symbol_cache_remove(fixture.cache, &removed), 0);
+	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
+	assert_int_equal(entries, 1);
+	assert_int_equal(bytes, BLOCK_BYTES);
+	cache_fixture_close(&fixture);
+}
+
 static time_t last_use(const struct cache_fixture *fixture, const struct symbol_identity *identity)
 {
 	char path[CACHE_FIXTURE_PATH_BYTES];
@@ -448,6 +520,8 @@ int main(void)
 		cmocka_unit_test(use_by_other_processes_counts),
 		cmocka_unit_test(sizes_are_counted_once),
 		cmocka_unit_test(use_is_kept_to_the_minute),
+		cmocka_unit_test(a_store_evicts_as_many_bytes_as_it_adds),
+		cmocka_unit_test(removed_entries_do_not_count),
 		cmocka_unit_test(used_entries_are_not_evicted),
 		cmocka_unit_test(entries_in_use_are_evicted_last),
 		cmocka_unit_test(storing_counts_as_a_use),
