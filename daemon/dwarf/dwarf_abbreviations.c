@@ -203,6 +203,8 @@ static int read_item(
 
 		if (bytes->is_short || (at == 0 && form == 0))
 			break;
+		if (abbreviations->spec_count - item.first_spec == ITEM_SPECS_MAX)
+			return -EBADMSG;
 		r = add_spec(abbreviations, bytes, at, form);
 		if (r < 0)
 			return r;
@@ -211,7 +213,7 @@ static int read_item(
 			values_bytes = DWARF_SIZE_VARIES;
 	}
 	item.values_bytes = (uint16_t)values_bytes;
-	if (bytes->is_short || abbreviations->spec_count - item.first_spec > ITEM_SPECS_MAX)
+	if (bytes->is_short)
 		return -EBADMSG;
 	item.spec_count = (uint16_t)(abbreviations->spec_count - item.first_spec);
 	r = ARRAY_RESERVE(abbreviations->items, &abbreviations->capacity, abbreviations->count + 1,

@@ -6,7 +6,9 @@
 #include "dwarf/elf_sections.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct section_name {
 	const char *name; /* after ".debug_" */
@@ -116,22 +118,31 @@ static int add_section(void *context, uint32_t index, const Elf64_Shdr *section,
 	return r;
 }
 
+/*
+ * Maps the file, and a page of zeros behind it: another process may overwrite the file at any
+ * moment, and a string whose end was checked would otherwise have none in the mapping.
+ */
 static int map(struct dwarf_file *file, int fd)
 {
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct elf_file elf;
 	void *mapping;
+	size_t bytes;
 	int r;
 
 	r = elf_file_init(&elf, fd);
 	if (r < 0)
 		return r;
-	if (elf.size_bytes > SIZE_MAX)
+	if (elf.size_bytes > SIZE_MAX - 2 * page_bytes)
 		return -EFBIG;
-	mapping = mmap(NULL, elf.size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	bytes = ((size_t)elf.size_bytes + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
+	mapping = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mapping == MAP_FAILED)
 		return -errno;
 	file->mapping = mapping;
-	file->mapping_bytes = elf.size_bytes;
+	file->mapping_bytes = bytes;
+	if (mmap(mapping, elf.size_bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return -errno;
 	return elf_file_init_memory(&file->elf, mapping, elf.size_bytes);
 }
 
@@ -141,6 +152,7 @@ static void close_mapping(struct dwarf_file *file)
 		(void)munmap(file->mapping, file->mapping_bytes);
 	file->mapping = NULL;
 	file->unpacked.count = 0;
+	file->next_info_count = 0;
 	file->sections = (struct dwarf_sections){ 0 };
 }
 
@@ -159,39 +171,60 @@ int dwarf_file_open(struct dwarf_file *file, int fd, bool is_split, struct scrat
 	return r;
 }
 
-struct info_search {
-	struct dwarf_file *file;
-	struct dwarf_sections *sections; /* whose `info` is replaced */
+/* A .debug_info.dwo after the first. Each is unpacked once, however often it is searched. */
+struct dwarf_next_info {
+	uint32_t index;
+	struct dwarf_bytes bytes;
 };
 
-/* Returns 1 once it has replaced it. */
+static int add_next_info(struct dwarf_file *file, uint32_t index, const struct dwarf_bytes *bytes)
+{
+	int r = ARRAY_RESERVE(
+		file->next_infos, &file->next_info_capacity, file->next_info_count + 1, UINT32_MAX);
+
+	if (r < 0)
+		return r;
+	file->next_infos[file->next_info_count++] =
+		(struct dwarf_next_info){ .index = index, .bytes = *bytes };
+	return 0;
+}
+
+/* Returns 1 once it has added one. */
 static int try_next_info(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
 {
-	struct info_search *search = context;
+	struct dwarf_file *file = context;
+	uint32_t last = file->next_info_count > 0
+				? file->next_infos[file->next_info_count - 1].index
+				: file->sections.info_index;
 	struct dwarf_bytes info = { 0 };
 	int r;
 
-	if (index <= search->sections->info_index ||
-		find_field(search->sections, name, true) != &search->sections->info)
+	if (index <= last || find_field(&file->sections, name, true) != &file->sections.info)
 		return 0;
-	r = read_section(search->file, section, name, &info);
-	if (r < 0 || !info.position)
-		return r;
-	search->sections->info = info;
-	search->sections->info_index = index;
-	return 1;
+	r = read_section(file, section, name, &info);
+	if (r == 0 && info.position)
+		r = add_next_info(file, index, &info);
+	return r < 0 ? r : info.position != NULL;
 }
 
 bool dwarf_file_next_info(struct dwarf_file *file, struct dwarf_sections *sections)
 {
-	struct info_search search = { .file = file, .sections = sections };
+	size_t i = 0;
 
-	return file->mapping && elf_sections_each(&file->elf, try_next_info, &search) == 1;
+	while (i < file->next_info_count && file->next_infos[i].index <= sections->info_index)
+		i++;
+	if (i == file->next_info_count &&
+		(!file->mapping || elf_sections_each(&file->elf, try_next_info, file) != 1))
+		return false;
+	sections->info = file->next_infos[i].bytes;
+	sections->info_index = file->next_infos[i].index;
+	return true;
 }
 
 void dwarf_file_close(struct dwarf_file *file)
 {
 	close_mapping(file);
+	free(file->next_infos);
 	if (file->has_unpacked)
 		scratch_array_done(&file->unpacked);
 	*file = (struct dwarf_file){ 0 };

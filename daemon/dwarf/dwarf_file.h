@@ -11,7 +11,7 @@
 #include "symbol/elf_file.h"
 
 struct dwarf_file {
-	void *mapping; /* NULL: the file is closed */
+	void *mapping; /* of the file and a page of zeros; NULL: the file is closed */
 	size_t mapping_bytes;
 	struct elf_file elf; /* of the mapping */
 	bool is_split;
@@ -19,6 +19,8 @@ struct dwarf_file {
 	struct scratch_array unpacked;
 	struct scratch *scratch; /* borrowed */
 	struct dwarf_sections sections;
+	struct dwarf_next_info *next_infos; /* of dwarf_file_next_info(), in the file's order */
+	size_t next_info_count, next_info_capacity;
 };
 
 /*

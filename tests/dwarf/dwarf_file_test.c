@@ -70,17 +70,23 @@ static void opened_done(struct opened *opened)
 	scratch_fixture_done(&opened->scratch);
 }
 
-static int open_sections(struct opened *opened, struct fixture *fixture,
-	const struct fixture_section *sections, size_t count, uint64_t limit_bytes)
+static int open_file(
+	struct opened *opened, const struct fixture *fixture, bool is_split, uint64_t limit_bytes)
 {
 	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
 
-	fixture_build_sections(fixture, sections, count);
 	*opened = (struct opened){ .r = -1 };
 	assert_true(scratch_fixture_init(&opened->scratch, limit_bytes));
 	assert_int_equal(write(fd, fixture->bytes, fixture->size), fixture->size);
-	opened->r = dwarf_file_open(&opened->file, fd, false, &opened->scratch.scratch);
+	opened->r = dwarf_file_open(&opened->file, fd, is_split, &opened->scratch.scratch);
 	return opened->r;
+}
+
+static int open_sections(struct opened *opened, struct fixture *fixture,
+	const struct fixture_section *sections, size_t count, uint64_t limit_bytes)
+{
+	fixture_build_sections(fixture, sections, count);
+	return open_file(opened, fixture, false, limit_bytes);
 }
 
 static void assert_contents(const struct dwarf_bytes *section, const void *bytes, size_t size)
@@ -325,6 +331,70 @@ static void a_file_may_be_opened_after_another(void **state)
 	assert_null(opened.file.sections.info.position);
 }
 
+/* Split units that are searched in turn name a file with many types again and again. */
+static void each_info_of_a_split_file_is_unpacked_once(void **state)
+{
+	enum { INFOS = 3, BYTES = 10000 };
+	struct fixture_section sections[INFOS];
+	_cleanup_(opened_done) struct opened opened = { .r = -1 };
+	struct packed packed[INFOS] = { 0 };
+	struct fixture fixture = { 0 };
+	uint64_t used_bytes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < INFOS; i++) {
+		put_header(&packed[i], &fixture, ELFCOMPRESS_ZLIB, BYTES - i);
+		put_stream(&packed[i], info, BYTES - i);
+		sections[i] = (struct fixture_section){ .name = ".debug_info.dwo",
+			.type = SHT_PROGBITS,
+			.flags = SHF_COMPRESSED,
+			.bytes = packed[i].bytes,
+			.size = packed[i].size };
+	}
+	fixture_build_sections(&fixture, sections, INFOS);
+	assert_int_equal(open_file(&opened, &fixture, true, SCRATCH_BYTES), 0);
+	for (int pass = 0; pass < 100; pass++) {
+		struct dwarf_sections found = opened.file.sections;
+
+		for (size_t i = 0; i < INFOS; i++) {
+			assert_int_equal(found.info_index, i + 1);
+			assert_contents(&found.info, info, BYTES - i);
+			assert_int_equal(dwarf_file_next_info(&opened.file, &found), i + 1 < INFOS);
+		}
+		if (pass == 0)
+			used_bytes = opened.scratch.scratch.used_bytes;
+		assert_int_equal(opened.scratch.scratch.used_bytes, used_bytes);
+	}
+}
+
+/* A string ends with the file even if its NUL is overwritten after it was read. */
+static void strings_of_a_file_that_changes_have_an_end(void **state)
+{
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	const struct fixture_section section = {
+		.name = ".debug_str", .type = SHT_PROGBITS, .bytes = "", .size = 1
+	};
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
+	_cleanup_(opened_done) struct opened opened = { .r = -1 };
+	struct fixture fixture = { 0 };
+	const char *string;
+
+	(void)state;
+	fixture_build_sections(&fixture, &section, 1);
+	/* The section is the end of a file of whole pages. */
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_offset), page_bytes - 4, 8);
+	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_size), 4, 8);
+	assert_true(fixture.size < page_bytes - 4);
+	memcpy(fixture.bytes + page_bytes - 4, "end", 4);
+	assert_true(scratch_fixture_init(&opened.scratch, SCRATCH_BYTES));
+	assert_int_equal(write(fd, fixture.bytes, page_bytes), page_bytes);
+	assert_int_equal(dwarf_file_open(&opened.file, fd, false, &opened.scratch.scratch), 0);
+	string = dwarf_sections_string(&opened.file.sections.str, 0);
+	assert_string_equal(string, "end");
+	assert_int_equal(pwrite(fd, "s and goes on", 13, (off_t)page_bytes - 1), 13);
+	assert_string_equal(string, "ends");
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct fixture fixture = { 0 };
@@ -420,6 +490,8 @@ int main(void)
 		cmocka_unit_test(bombs_end_at_the_limit),
 		cmocka_unit_test(sections_outside_the_file_are_refused),
 		cmocka_unit_test(a_file_may_be_opened_after_another),
+		cmocka_unit_test(each_info_of_a_split_file_is_unpacked_once),
+		cmocka_unit_test(strings_of_a_file_that_changes_have_an_end),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(files_that_objcopy_compressed_are_unpacked),
 	};

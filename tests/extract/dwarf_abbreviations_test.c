@@ -175,6 +175,30 @@ static void the_encoding_decides_sizes(void **state)
 	assert_int_equal(abbreviations.items[0].values_bytes, 8 + 4 + 8);
 }
 
+/* A table of one item with very many attributes is refused before it takes memory. */
+static void items_with_too_many_attributes_are_refused(void **state)
+{
+	static const struct {
+		int attributes, result;
+	} cases[] = { { 256, 0 }, { 257, -EBADMSG }, { 1500, -EBADMSG } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		f.abbrev.size = 0;
+		put_uleb(&f.abbrev, 1);
+		put_uleb(&f.abbrev, DW_TAG_variable);
+		put(&f.abbrev, 0, 1);
+		for (int j = 0; j < cases[i].attributes; j++) {
+			put_uleb(&f.abbrev, DW_AT_name);
+			put_uleb(&f.abbrev, DW_FORM_flag_present);
+		}
+		put(&f.abbrev, 0, 3);
+		dwarf_abbreviations_forget(&abbreviations);
+		assert_int_equal(read_table(0), cases[i].result);
+		assert_in_range(abbreviations.spec_capacity, 256, 512);
+	}
+}
+
 static void every_shorter_table_is_survived(void **state)
 {
 	size_t size;
@@ -229,6 +253,7 @@ int main(void)
 		TEST(a_table_is_read_once_in_a_row),
 		TEST(the_budget_ends),
 		TEST(the_encoding_decides_sizes),
+		TEST(items_with_too_many_attributes_are_refused),
 		TEST(every_shorter_table_is_survived),
 		TEST(failing_allocations_are_reported),
 	};
