@@ -33,7 +33,7 @@ VERSION := 0.1.0
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CPPFLAGS := -D_GNU_SOURCE -DPILOTLIGHT_VERSION='"$(VERSION)"' -iquote daemon -iquote include -iquote bpf -iquote $(B) -iquote .
 CFLAGS := -std=gnu17 -g $(WARNINGS)
-LDLIBS := -lbpf -lelf -lz -llzma -lseccomp -lmd -lxxhash -l:libiberty.a -lm -Wl,--as-needed -lsqlite3 -lzstd -linih -lcurl -lncursesw
+LDLIBS := -lbpf -lelf -lz -llzma -lseccomp -lmd -lxxhash -l:libiberty.a -lm -Wl,--as-needed -lsqlite3 -lzstd -linih -lncursesw
 
 ifeq ($(VARIANT),release)
 CFLAGS += -O2 -fno-omit-frame-pointer -fstack-protector-strong -D_FORTIFY_SOURCE=2

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/utf8.h"
+#include "client/libcurl.h"
 #include "pilotlight/api.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static size_t take_body(char *bytes, size_t one, size_t size, void *context)
 	long status = 0;
 
 	(void)one;
-	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (!is_success(status)) {
 		size_t part = size < room ? size : room;
 
@@ -86,50 +86,60 @@ static int report_progress(
 	return 1;
 }
 
+static int out_of_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
+}
+
 static CURLcode set_up(struct http_client *client)
 {
 	CURL *curl = client->curl;
-	CURLcode code = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
+	CURLcode code = libcurl()->easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
 
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+		code = libcurl()->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION);
+		code = libcurl()->easy_setopt(
+			curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION);
 	/* Ignore a proxy from the environment: it cannot reach this socket. */
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_PROXY, "");
+		code = libcurl()->easy_setopt(curl, CURLOPT_PROXY, "");
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+		code = libcurl()->easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+		code = libcurl()->easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s);
+		code = libcurl()->easy_setopt(
+			curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_WRITEDATA, client);
+		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEDATA, client);
 	if (code != CURLE_OK || !client->options.progress)
 		return code;
-	code = curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report_progress);
+	code = libcurl()->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report_progress);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
-	return code == CURLE_OK ? curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) : code;
+		code = libcurl()->easy_setopt(curl, CURLOPT_XFERINFODATA, client);
+	return code == CURLE_OK ? libcurl()->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) : code;
 }
 
-int http_client_new(const struct http_client_options *options, struct http_client **ret_client)
+int http_client_new(const struct http_client_options *options, struct http_client **ret_client,
+	struct fault *fault)
 {
-	_cleanup_(http_client_freep) struct http_client *client = calloc(1, sizeof(*client));
+	_cleanup_(http_client_freep) struct http_client *client = NULL;
+	int r = libcurl_load(fault);
 
+	if (r < 0)
+		return r;
+	client = calloc(1, sizeof(*client));
 	if (!client)
-		return -ENOMEM;
+		return out_of_memory(fault);
 	client->options = *options;
 	client->socket_path = strdup(options->socket_path);
-	if (!client->socket_path)
-		return -ENOMEM;
 	client->options.socket_path = client->socket_path;
-	client->curl = curl_easy_init();
-	if (!client->curl || set_up(client) != CURLE_OK)
-		return -ENOMEM;
+	client->curl = libcurl()->easy_init();
+	if (!client->socket_path || !client->curl || set_up(client) != CURLE_OK)
+		return out_of_memory(fault);
 	*ret_client = TAKE_PTR(client);
 	return 0;
 }
@@ -138,7 +148,7 @@ void http_client_free(struct http_client *client)
 {
 	if (!client)
 		return;
-	curl_easy_cleanup(client->curl);
+	libcurl()->easy_cleanup(client->curl);
 	free(client->socket_path);
 	free(client);
 }
@@ -149,7 +159,7 @@ static int explain_connection(const struct http_client *client, struct fault *fa
 	struct stat status;
 	long error = 0;
 
-	(void)curl_easy_getinfo(client->curl, CURLINFO_OS_ERRNO, &error);
+	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_OS_ERRNO, &error);
 	switch (error) {
 	case ENOENT:
 		return fault_set(fault, -ENOENT,
@@ -202,11 +212,11 @@ static int explain(const struct http_client *client, CURLcode code, struct fault
 			"pilotlightd",
 			client->socket_path, client->options.timeout_s);
 	case CURLE_OUT_OF_MEMORY:
-		return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
+		return out_of_memory(fault);
 	default:
 		return fault_set(fault, -EPROTO,
 			"invalid or incomplete answer on '%s': %s; is it pilotlightd's socket?",
-			client->socket_path, curl_easy_strerror(code));
+			client->socket_path, libcurl()->easy_strerror(code));
 	}
 }
 
@@ -230,7 +240,7 @@ static uint64_t read_seconds(const struct http_client *client, const char *name)
 	const char *at;
 	uint64_t ns = 0;
 
-	if (curl_easy_header(client->curl, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK)
+	if (libcurl()->easy_header(client->curl, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK)
 		return 0;
 	at = field->value;
 	if (!decimal_parse(&at, &seconds) || *at || !decimal_add(&ns, &seconds, NSEC_PER_SEC))
@@ -243,8 +253,8 @@ static void fill_reply(const struct http_client *client, struct http_reply *repl
 	char *type = NULL;
 	long status = 0;
 
-	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-	(void)curl_easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
+	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
 	*reply = (struct http_reply){
 		.status = (unsigned)status,
 		.body_bytes = client->body_bytes,
@@ -265,16 +275,16 @@ int http_client_get(struct http_client *client, const char *target, output_funct
 		return fault_set(fault, -ENAMETOOLONG,
 			"socket path '%.200s' is too long: use a shorter one", client->socket_path);
 	if (!url)
-		return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
+		return out_of_memory(fault);
 	if (snprintf(url, URL_BYTES, "http://localhost%s", target) >= URL_BYTES)
 		return fault_set(fault, -E2BIG, "the request is too long: select less at once");
 	client->write = write;
 	client->context = context;
 	client->body_bytes = client->error_size = 0;
 	client->error = 0;
-	code = curl_easy_setopt(client->curl, CURLOPT_URL, url);
+	code = libcurl()->easy_setopt(client->curl, CURLOPT_URL, url);
 	if (code == CURLE_OK)
-		code = curl_easy_perform(client->curl);
+		code = libcurl()->easy_perform(client->curl);
 	if (code != CURLE_OK)
 		return explain(client, code, fault);
 	fill_reply(client, &reply);

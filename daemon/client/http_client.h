@@ -39,8 +39,12 @@ struct http_reply {
 /* Returns $PILOTLIGHT_SOCKET, or the service's default socket. Borrowed. */
 const char *http_client_default_socket(void);
 
-/* Copies `options` and the path. Returns 0 or -ENOMEM. */
-int http_client_new(const struct http_client_options *options, struct http_client **ret_client);
+/*
+ * Copies `options` and the path. Returns 0, or with a fault -ENOMEM, -ELIBACC or -ELIBBAD: libcurl
+ * is not installed or unsuitable.
+ */
+int http_client_new(const struct http_client_options *options, struct http_client **ret_client,
+	struct fault *fault);
 void http_client_free(struct http_client *client);
 DEFINE_CLEANUP(struct http_client, http_client_free);
 

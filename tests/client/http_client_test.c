@@ -143,8 +143,9 @@ static struct http_client *new_client(const char *path)
 {
 	struct http_client_options options = { .socket_path = path, .timeout_s = 20 };
 	struct http_client *client;
+	struct fault fault = { 0 };
 
-	assert_int_equal(http_client_new(&options, &client), 0);
+	assert_int_equal(http_client_new(&options, &client, &fault), 0);
 	return client;
 }
 
@@ -355,7 +356,7 @@ static void a_reader_may_stop(void **state)
 	assert_non_null(strstr(full.text, "No space left"));
 	http_client_free(client);
 
-	assert_int_equal(http_client_new(&options, &client), 0);
+	assert_int_equal(http_client_new(&options, &client, &interrupted), 0);
 	assert_int_equal(
 		http_client_get(client, "/never", output_to_memory, &memory, &reply, &interrupted),
 		-ECANCELED);
@@ -365,7 +366,7 @@ static void a_reader_may_stop(void **state)
 
 	options =
 		(struct http_client_options){ .socket_path = service.path, .limit_bytes = 1 << 20 };
-	assert_int_equal(http_client_new(&options, &client), 0);
+	assert_int_equal(http_client_new(&options, &client, &too_much), 0);
 	assert_int_equal(
 		http_client_get(client, "/big", output_to_memory, &memory, &reply, &too_much),
 		-E2BIG);
@@ -381,11 +382,12 @@ static void waiting_has_an_end(void **state)
 	struct service service;
 	struct http_client_options options = { .timeout_s = 1 };
 	struct http_client *client;
+	struct fault fault = { 0 };
 
 	(void)state;
 	start(&service, NULL);
 	options.socket_path = service.path;
-	assert_int_equal(http_client_new(&options, &client), 0);
+	assert_int_equal(http_client_new(&options, &client, &fault), 0);
 	expect_failure(client, "/never", -ETIMEDOUT, "within 1 s");
 	http_client_free(client);
 	stop(&service);
@@ -421,8 +423,8 @@ static void failing_allocations_are_told(void **state)
 	struct fault fault = { 0 };
 
 	(void)state;
-	assert_true(
-		FAIL_EACH_ALLOCATION(http_client_new(&options, &client), -ENOMEM, !client, 0) >= 2);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    http_client_new(&options, &client, &fault), -ENOMEM, !client, 0) >= 2);
 	fail_allocation(0);
 	assert_int_equal(http_client_get(client, "/", refuse_bytes, NULL, &reply, &fault), -ENOMEM);
 	assert_true(allocation_failed());

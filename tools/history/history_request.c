@@ -250,7 +250,7 @@ static int receive(struct history_request *request, const char *target, struct t
 	_cleanup_(http_client_freep) struct http_client *client = NULL;
 	struct fault *fault = &request->base.fault, http = { 0 };
 	struct http_reply reply;
-	int r = http_client_new(&options, &client);
+	int r = http_client_new(&options, &client, fault);
 
 	if (r < 0)
 		return r;

@@ -198,7 +198,7 @@ static int look(struct top *top, struct fault *fault)
 	int r = stop_signals_init(&top->signals, fault);
 
 	if (r == 0)
-		r = top_feed_new(top->request.socket_path, &top->request.query, &top->feed);
+		r = top_feed_new(top->request.socket_path, &top->request.query, &top->feed, fault);
 	if (r == 0)
 		r = wait_for_first(top, fault);
 	if (r != 0)

@@ -164,8 +164,8 @@ static int start(struct top_feed *feed)
 	return -error;
 }
 
-int top_feed_new(
-	const char *socket_path, const struct query_text *query, struct top_feed **ret_feed)
+int top_feed_new(const char *socket_path, const struct query_text *query,
+	struct top_feed **ret_feed, struct fault *fault)
 {
 	_cleanup_(top_feed_freep) struct top_feed *feed = calloc(1, sizeof(*feed));
 	struct http_client_options options = {
@@ -184,7 +184,7 @@ int top_feed_new(
 	atomic_init(&feed->is_ending, false);
 	(void)pthread_mutex_init(&feed->mutex, NULL);
 	(void)pthread_cond_init(&feed->changed, NULL);
-	r = http_client_new(&options, &feed->client);
+	r = http_client_new(&options, &feed->client, fault);
 	if (r < 0)
 		return r;
 	feed->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -36,9 +36,10 @@ struct top_answer {
 	uint64_t received_ns; /* CLOCK_REALTIME */
 };
 
-/* `query` has the path and the selection without times; both are copied. Returns 0 or -errno. */
-int top_feed_new(
-	const char *socket_path, const struct query_text *query, struct top_feed **ret_feed);
+/* `query` has the path and the selection without times; both are copied. Returns 0; or -errno,
+ * with a fault if libcurl cannot be loaded. */
+int top_feed_new(const char *socket_path, const struct query_text *query,
+	struct top_feed **ret_feed, struct fault *fault);
 /* Cancels a query under way, which takes at most a second. */
 void top_feed_free(struct top_feed *feed);
 DEFINE_CLEANUP(struct top_feed, top_feed_free);

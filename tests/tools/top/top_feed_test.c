@@ -15,11 +15,12 @@ static struct top_feed *new_feed(const char *unit)
 {
 	struct query_text query;
 	struct top_feed *feed = NULL;
+	struct fault fault = { 0 };
 
 	query_text_init(&query, "/api/v1/profile");
 	if (unit)
 		query_text_add(&query, "unit", unit);
-	assert_int_equal(top_feed_new(service.path, &query, &feed), 0);
+	assert_int_equal(top_feed_new(service.path, &query, &feed, &fault), 0);
 	return feed;
 }
 
@@ -125,12 +126,13 @@ static void a_pending_request_is_cancelled(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	struct top_feed *feed = NULL;
+	struct fault fault = { 0 };
 	struct query_text query;
 	size_t n;
 
 	query_text_init(&query, "/api/v1/profile");
-	assert_true(FAIL_EACH_ALLOCATION(
-			    top_feed_new(service.path, &query, &feed), -ENOMEM, !feed, 0) >= 3);
+	assert_true(FAIL_EACH_ALLOCATION(top_feed_new(service.path, &query, &feed, &fault), -ENOMEM,
+			    !feed, 0) >= 3);
 	for (n = 0;; n++) {
 		struct top_answer answer;
 
