@@ -10,7 +10,7 @@
 #define SONAME "libcurl-gnutls.so.4"
 
 SHARED_LIBRARY_NOTE(
-	SONAME, "client", "Asks the service; commands for its history need it", "recommended");
+	SONAME, "client", "Asks the service; commands for its history need it", "required");
 
 static struct libcurl loaded;
 

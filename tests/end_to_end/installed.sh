@@ -210,20 +210,22 @@ paranoid_is_restored() {
 	return 1
 }
 
-# The libraries that the program loads at run time, from its ELF notes, and the packages that have them.
+# The libraries that the programs load at run time, from their ELF notes, and the packages that have them.
 loaded_is_asked_for() {
-	local field line soname notes
+	local field line soname notes package
 
-	readelf -p .note.dlopen "$tmp/other/s/pilotlightd" >"$tmp/notes" 2>"$tmp/log" || return
+	readelf -p .note.dlopen "$tmp/other/s/pilotlightd" "$tmp/other/b/pilotlight" >"$tmp/notes" 2>"$tmp/log" || return
 	mapfile -t notes < <(grep -oE '\[\{.*\}\]' "$tmp/notes")
-	for soname in libmicrohttpd.so.12 libsystemd.so.0; do
+	for soname in libmicrohttpd.so.12 libsystemd.so.0 libcurl-gnutls.so.4; do
 		grep -qF "\"$soname\"" "$tmp/notes" || { note "no note of $soname"; return 1; }
 	done
 	for line in "${notes[@]}"; do
 		soname=$(sed -E 's/.*"soname":\["([^"]*)"\].*/\1/' <<<"$line")
 		field=Depends
 		[[ $line != *'"priority":"suggested"'* ]] || field=Suggests
-		grep -qE "^$field:(.*[ ,])?${soname/.so./}( \(.*\))?(,|\$)" "$root/systemd/debian/control" && continue
+		package=${soname/.so./}
+		[ "$soname" != libcurl-gnutls.so.4 ] || package=libcurl3-gnutls
+		grep -qE "^$field:(.*[ ,])?$package( \(.*\))?(,|\$)" "$root/systemd/debian/control" && continue
 		note "$field of the package lacks $soname"
 		return 1
 	done
