@@ -15,6 +15,8 @@ enum {
 	STEPS_SHARE_MIN = 256,
 	STEPS_SHARE_MAX = 4096,
 	READERS_SHARE = 4, /* 1/4 of the bytes for the readers' pending lines */
+	/* Read from a perf map after all its writers have ended: a million lines. */
+	LAST_BYTES_MAX = 64 << 20,
 };
 
 /* The search for a perf map starts soon after the memory appears and backs off exponentially. */
@@ -183,6 +185,19 @@ uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited)
 								  : table->due_ns;
 }
 
+/* The last read of a perf map, whose names no running process needs, is bounded. */
+static bool is_last_read_over(struct jit_followed *file)
+{
+	struct perf_map_reader_state state;
+
+	perf_map_reader_state(file->perf_map, &state);
+	if (!file->is_ended) {
+		file->is_ended = true;
+		file->ended_bytes = state.counters.bytes;
+	}
+	return state.counters.bytes - file->ended_bytes >= LAST_BYTES_MAX;
+}
+
 static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 {
 	struct jit_followed *file = &table->files[id];
@@ -192,6 +207,10 @@ static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 	if (file->perf_map) {
 		bool is_last = is_written(table, id);
 
+		if (is_last && is_last_read_over(file)) {
+			file->is_final = true;
+			return steps;
+		}
 		left = perf_map_reader_run(file->perf_map, file->index, is_last, steps);
 		file->is_final = is_last && left > 0;
 		return left;

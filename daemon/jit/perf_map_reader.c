@@ -94,7 +94,8 @@ static bool has_tail(const struct perf_map_reader *reader)
 static void check_rewrite(struct perf_map_reader *reader, struct code_index *index)
 {
 	char head[HEAD_BYTES];
-	size_t size = read_at(reader, head, sizeof(head), 0);
+	/* A hole may still be filled. */
+	size_t size = strnlen(head, read_at(reader, head, sizeof(head), 0));
 
 	if (size == 0 && reader->file_bytes > 0)
 		return;
@@ -193,12 +194,23 @@ static size_t block_size(int64_t steps)
 							      : (size_t)steps * BLOCK_BYTES_OF_STEP;
 }
 
+/*
+ * The next block, which ends at a NUL: no map has any, but a hole is nothing else. Its reader would
+ * be busy for hours with a file of one line that was made as long as the file system allows.
+ */
+static struct block read_block(const struct perf_map_reader *reader, char *bytes, int64_t steps)
+{
+	size_t size = read_at(reader, bytes, block_size(steps), reader->offset);
+	const char *nul = memchr(bytes, '\0', size);
+
+	return (struct block){ .at = bytes, .end = nul ? nul : bytes + size };
+}
+
 static int64_t read_lines(struct perf_map_reader *reader, struct code_index *index, char *bytes,
 	bool is_final, int64_t steps)
 {
 	while (steps > 0) {
-		size_t size = read_at(reader, bytes, block_size(steps), reader->offset);
-		struct block block = { .at = bytes, .end = bytes + size };
+		struct block block = read_block(reader, bytes, steps);
 		int taken;
 
 		while (steps > 0 && (taken = take_next(reader, index, &block, false)) != 0) {

@@ -67,6 +67,36 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	assert_int_equal(report.last_record_ns, 0);
 }
 
+/* Of a file that is no map, too: a line without an end. */
+static void the_last_read_is_bounded(void **state)
+{
+	enum { CHUNK_BYTES = 1 << 20, CHUNKS = 100 };
+	struct jit_fixture *fixture = *state;
+	char *chunk = malloc(CHUNK_BYTES);
+	char path[192];
+	int fd;
+
+	assert_non_null(chunk);
+	memset(chunk, 'x', CHUNK_BYTES);
+	jit_fixture_process(fixture, 5);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	(void)snprintf(path, sizeof(path), "%s/5/root/tmp/perf-5.map", fixture->proc);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_true(fd >= 0);
+	for (int i = 0; i < CHUNKS; i++)
+		assert_int_equal(write(fd, chunk, CHUNK_BYTES), CHUNK_BYTES);
+	assert_int_equal(close(fd), 0);
+	free(chunk);
+	jit_fixture_exit(fixture, 5, 30);
+	for (uint64_t ms = 1000; ms < 5000; ms += 1000)
+		jit_fixture_run(fixture, ms);
+	assert_in_range(report_of(fixture, 5).perf_map.counters.bytes, 64 << 20, 80 << 20);
+	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, false));
+	assert_string_equal(jit_fixture_name(fixture, 5, 20, CODE), "mapped");
+}
+
 static void unsampled_processes_are_not_polled(void **state)
 {
 	struct jit_fixture *fixture = *state;
@@ -282,6 +312,7 @@ static void forks_from_before_have_their_parents_map(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WITH_JIT(the_last_read_is_bounded),
 		WITH_JIT(a_map_that_comes_later_is_found_and_followed),
 		WITH_JIT(unsampled_processes_are_not_polled),
 		WITH_JIT(a_map_that_was_written_at_the_end_is_found_below_the_parents_root),

@@ -385,12 +385,12 @@ static void an_endless_line_is_read_once(void **state)
 	assert_name(map, 0x2000, "behind");
 }
 
-static void a_huge_hole_keeps_to_the_steps(void **state)
+static void a_huge_line_keeps_to_the_steps(void **state)
 {
 	struct followed *map = *state;
-	uint64_t bytes = UINT64_C(1) << 40;
+	uint64_t bytes = 8 << 20;
 
-	assert_int_equal(ftruncate(map->fd, (off_t)bytes), 0);
+	append_name_of(map, "", bytes);
 	for (uint64_t i = 1; i <= 10; i++) {
 		assert_int_equal(run(map, true, 100), 0);
 		assert_in_range(
@@ -482,11 +482,35 @@ static void failing_allocations_lose_nothing(void **state)
 	assert_true(failures >= 2);
 }
 
+/* A hole that is filled in later is read then. */
+static void a_sparse_file_ends_at_its_hole(void **state)
+{
+	static const off_t sizes[] = { 100, 1 << 20, (off_t)1 << 40 };
+	struct followed *map = *state;
+
+	append(map, "1000 10 first\n2000 10 cut");
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		assert_int_equal(ftruncate(map->fd, sizes[i]), 0);
+		assert_true(run(map, false, STEPS) >= STEPS - 2);
+		assert_int_equal(state_of(map).counters.lines, 1);
+	}
+	assert_name(map, 0x1000, "first");
+	assert_nothing(map, 0x2000);
+	assert_int_equal(pwrite(map->fd, " off\n3000 10 third\n", 19, 25), 19);
+	run_all(map);
+	assert_name(map, 0x2000, "cut off");
+	assert_name(map, 0x3000, "third");
+	/* The end of the writer makes no line of the rest. */
+	assert_true(run(map, true, STEPS) >= STEPS - 2);
+	assert_int_equal(state_of(map).counters.lines, 3);
+}
+
 #define FOLLOWED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FOLLOWED(a_sparse_file_ends_at_its_hole),
 		FOLLOWED(lines_are_read_as_they_appear),
 		FOLLOWED(a_watcher_sees_each_line_once_without_an_index),
 		FOLLOWED(a_final_line_needs_no_newline),
@@ -500,7 +524,7 @@ int main(void)
 		FOLLOWED(lines_may_cross_blocks),
 		FOLLOWED(long_lines_keep_their_start),
 		FOLLOWED(an_endless_line_is_read_once),
-		FOLLOWED(a_huge_hole_keeps_to_the_steps),
+		FOLLOWED(a_huge_line_keeps_to_the_steps),
 		FOLLOWED(lines_that_the_index_refuses_are_skipped),
 		FOLLOWED(unreadable_files_count_as_ended),
 		FOLLOWED(failing_allocations_lose_nothing),
