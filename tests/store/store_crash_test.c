@@ -4,7 +4,7 @@
  * it has told to be appended is there, every database is whole, and the next one goes on (I7).
  */
 #include "store/store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,9 +95,7 @@ static void appended_windows_survive_a_kill(void **state)
 		.merges_threads = true,
 	};
 	uint64_t next = 0, lost = 0;
-	char folder[64];
 
-	fixture_folder(folder);
 	for (unsigned int i = 0; i < KILLS; i++) {
 		struct store_summary summary;
 		struct fault fault = { 0 };
@@ -105,9 +103,9 @@ static void appended_windows_survive_a_kill(void **state)
 		struct profile *read;
 		uint64_t total;
 
-		next = kill_one(folder, next, i * 7 + 1);
+		next = kill_one(store_folder, next, i * 7 + 1);
 		/* A reader comes first, then whatever looks into the files. */
-		read = fixture_read(folder, NULL, &found);
+		read = fixture_read(store_folder, NULL, &found);
 		total = fixture_total(read);
 		assert_int_equal(found.days_damaged, 0);
 		/* It may have been killed between the appending and the telling. */
@@ -116,24 +114,23 @@ static void appended_windows_survive_a_kill(void **state)
 		assert_int_equal(read->accounts.fired, 2 * total);
 		profile_free(read);
 		/* And its folds have neither too little nor too much. */
-		read = fixture_read(folder, &merged, &found);
+		read = fixture_read(store_folder, &merged, &found);
 		assert_int_equal(fixture_total(read), total);
 		assert_int_equal(read->accounts.fired, 2 * total);
 		profile_free(read);
-		check_databases(folder);
-		assert_int_equal(store_reader_summary(folder, &summary, &fault), 0);
+		check_databases(store_folder);
+		assert_int_equal(store_reader_summary(store_folder, &summary, &fault), 0);
 		assert_int_equal(summary.days_set_aside, 0);
 	}
 	assert_true(next >= KILLS);
 	print_message("%d kills, %llu windows, %llu of them not told of\n", KILLS,
 		(unsigned long long)next, (unsigned long long)lost);
-	fixture_remove(folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(appended_windows_survive_a_kill),
+		STORE_TEST(appended_windows_survive_a_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A disk that is full, small or read-only. */
 #include "store/store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,17 +43,16 @@ static void mount_small(const char *folder)
 
 static void a_full_disk_is_waited_out(void **state)
 {
-	char folder[64], filler[80], bytes[4096] = { 0 };
+	char filler[80], bytes[4096] = { 0 };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 	uint64_t appended = 0;
 	int fd, r;
 
-	fixture_folder(folder);
-	mount_small(folder);
-	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
-	store = fixture_open(folder);
+	mount_small(store_folder);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", store_folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -73,14 +72,13 @@ static void a_full_disk_is_waited_out(void **state)
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 0);
 	assert_int_equal(found.windows, 4 + appended);
 	assert_int_equal(read->threads.count, 4 + appended);
 	assert_int_equal(fixture_total(read), 4 + appended);
 	profile_free(read);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 /* As far as a full disk lets it. */
@@ -126,16 +124,15 @@ static size_t count_days(const char *folder, uint32_t *ret_last)
 /* It has less room than the limit allows: days that are over make it, and only those. */
 static void a_small_disk_keeps_the_last_days(void **state)
 {
-	char folder[64], filler[80];
+	char filler[80];
 	struct store *store;
 	uint64_t now_ns;
 	size_t days, before;
 	uint32_t last;
 
-	fixture_folder(folder);
-	mount_small(folder);
-	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
-	store = fixture_open(folder);
+	mount_small(store_folder);
+	(void)snprintf(filler, sizeof(filler), "%s/filler", store_folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 40; i++) {
 		int r;
 
@@ -149,19 +146,18 @@ static void a_small_disk_keeps_the_last_days(void **state)
 		assert_int_equal(r, 0);
 		maintain(store, now_ns);
 	}
-	days = count_days(folder, &last);
+	days = count_days(store_folder, &last);
 	assert_true(days >= 2 && days < 32);
 	do {
 		before = days;
 		fill(filler);
 		maintain(store, now_ns);
-		days = count_days(folder, &last);
+		days = count_days(store_folder, &last);
 		assert_true(before > 1 ? days < before : days == 1);
 	} while (before > 1);
 	assert_int_equal(last, day_of(now_ns));
 	store_close(store);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 static uint64_t bytes_of(const char *folder)
@@ -185,24 +181,21 @@ static void a_disk_that_frees_space_late_keeps_days(void **state)
 	struct fault fault = { 0 };
 	struct store *store;
 	uint32_t last;
-	char folder[64];
 
-	fixture_folder(folder);
 	limits.minute_s = limits.minutes_s = UINT64_MAX;
-	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
 	for (uint64_t n = 0; n < 10; n++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + n * DAY_NS, 1, 1), 0);
 	store_close(store);
 	/* Ten days of one size, and two and a half of them are wanted. */
-	full.f_bavail = reserve - bytes_of(folder) / 4;
-	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	full.f_bavail = reserve - bytes_of(store_folder) / 4;
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
 	made_up_disk = &full;
 	assert_int_equal(store_maintain(store, now_ns, UINT64_MAX, &fault), 0);
 	made_up_disk = NULL;
 	store_close(store);
-	assert_int_equal(count_days(folder, &last), 7);
+	assert_int_equal(count_days(store_folder, &last), 7);
 	assert_int_equal(last, day_of(now_ns));
-	fixture_remove(folder);
 }
 
 /* As a disk is on which others have left little, and days that are over have the rest. */
@@ -248,29 +241,27 @@ static int append_new(const char *folder, uint64_t start_ns)
 static void a_small_disk_has_room_for_a_window(void **state)
 {
 	uint64_t now_ns = FIXTURE_DAY_NS + 30 * DAY_NS;
-	char folder[64], filler[80];
+	char filler[80];
 	struct store *store;
 	struct stat status;
 	uint32_t last;
 
-	fixture_folder(folder);
-	mount_of(folder, "size=4m");
-	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
-	fill_with_days(folder, now_ns);
+	mount_of(store_folder, "size=4m");
+	(void)snprintf(filler, sizeof(filler), "%s/filler", store_folder);
+	fill_with_days(store_folder, now_ns);
 	fill(filler);
 	assert_int_equal(stat(filler, &status), 0);
 	assert_int_equal(truncate(filler, status.st_size - (150 << 10)), 0);
 	/* As history_writer.c does: what has failed is begun anew, and nothing stays open
 	 * meanwhile. */
-	assert_int_equal(append_new(folder, now_ns), -ENOSPC);
-	store = fixture_open(folder);
+	assert_int_equal(append_new(store_folder, now_ns), -ENOSPC);
+	store = fixture_open(store_folder);
 	maintain(store, now_ns);
 	store_close(store);
-	assert_int_equal(append_new(folder, now_ns), 0);
-	assert_true(count_days(folder, &last) > 1);
+	assert_int_equal(append_new(store_folder, now_ns), 0);
+	assert_true(count_days(store_folder, &last) > 1);
 	assert_int_equal(last, day_of(now_ns));
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 /* A mount on top that is read-only: what is open stays writable, all else is not. */
@@ -280,105 +271,99 @@ static void a_disk_that_cannot_be_written(void **state)
 	struct store *store, *other;
 	struct store_found found;
 	struct profile *read;
-	char folder[64];
 
-	fixture_folder(folder);
-	mount_small(folder);
-	store = fixture_open(folder);
+	mount_small(store_folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
-	assert_int_equal(mount(folder, folder, NULL, MS_BIND, NULL), 0);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
-	assert_int_equal(store_open(folder, &store_default_limits, &other, &fault), -EROFS);
+	assert_int_equal(mount(store_folder, store_folder, NULL, MS_BIND, NULL), 0);
+	assert_int_equal(
+		mount(NULL, store_folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+	assert_int_equal(store_open(store_folder, &store_default_limits, &other, &fault), -EROFS);
 	for (uint32_t i = 1; i < 3; i++) {
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS * i, 1, 1), -EROFS);
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, 1, 1), -EROFS);
 	}
-	assert_int_equal(umount(folder), 0);
+	assert_int_equal(umount(store_folder), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 1, 1), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 1, 1), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 3);
 	assert_int_equal(found.days_damaged, 0);
 	profile_free(read);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 /* A day that was closed cleanly is read where nothing can be made beside it; another one says so.
  */
 static void a_disk_that_can_only_be_read(void **state)
 {
-	char folder[64], copy[80], command[384];
+	char copy[80], command[384];
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 
-	fixture_folder(folder);
-	mount_small(folder);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	read = fixture_read(folder, NULL, &found);
+	mount_small(store_folder);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
+	assert_int_equal(mount(NULL, store_folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.days_damaged, 0);
-	assert_int_equal(fixture_summary(folder).windows, 1);
+	assert_int_equal(fixture_summary(store_folder).windows, 1);
 	profile_free(read);
 
 	/* Of a copy the last window is in the -wal alone, and there is no -shm. */
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT, NULL), 0);
-	store = fixture_open(folder);
+	assert_int_equal(mount(NULL, store_folder, NULL, MS_REMOUNT, NULL), 0);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
-	(void)snprintf(copy, sizeof(copy), "%s/copy", folder);
+	(void)snprintf(copy, sizeof(copy), "%s/copy", store_folder);
 	(void)snprintf(command, sizeof(command), "mkdir %s && cp %s/*.db %s/*.db-wal %s", copy,
-		folder, folder, copy);
+		store_folder, store_folder, copy);
 	assert_int_equal(system(command), 0);
 	store_close(store);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	assert_int_equal(mount(NULL, store_folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
 	read = NULL;
 	assert_int_equal(store_reader_read(copy, &(struct store_selection){ .end_ns = UINT64_MAX },
 				 1 << 20, &read, &found, &fault),
 		-EROFS);
 	assert_null(read);
 	assert_string_not_equal(fault.text, "");
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 /* Signs that mean something in the address of a database. */
 static void a_folder_with_any_name(void **state)
 {
-	char folder[64], odd[96], path[DAY_PATH_BYTES + 8];
+	char odd[96], path[DAY_PATH_BYTES + 8];
 	struct store_found found;
 	struct profile *read;
 
-	fixture_folder(folder);
-	mount_small(folder);
-	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", folder);
+	mount_small(store_folder);
+	(void)snprintf(odd, sizeof(odd), "%s/a%%41?b=1#c d", store_folder);
 	assert_int_equal(mkdir(odd, 0700), 0);
 	fixture_write_one(odd, FIXTURE_DAY_NS);
-	assert_int_equal(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	assert_int_equal(mount(NULL, store_folder, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
 	read = fixture_read(odd, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	profile_free(read);
 	fixture_path(path, odd);
 	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
+	assert_int_equal(umount(store_folder), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_disk_is_waited_out),
-		cmocka_unit_test(a_small_disk_keeps_the_last_days),
-		cmocka_unit_test(a_disk_that_frees_space_late_keeps_days),
-		cmocka_unit_test(a_small_disk_has_room_for_a_window),
-		cmocka_unit_test(a_disk_that_cannot_be_written),
-		cmocka_unit_test(a_disk_that_can_only_be_read),
-		cmocka_unit_test(a_folder_with_any_name),
+		STORE_TEST(a_full_disk_is_waited_out),
+		STORE_TEST(a_small_disk_keeps_the_last_days),
+		STORE_TEST(a_disk_that_frees_space_late_keeps_days),
+		STORE_TEST(a_small_disk_has_room_for_a_window),
+		STORE_TEST(a_disk_that_cannot_be_written),
+		STORE_TEST(a_disk_that_can_only_be_read),
+		STORE_TEST(a_folder_with_any_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

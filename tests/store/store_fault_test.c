@@ -2,7 +2,7 @@
 /* What goes wrong around the history: the files, memory. */
 #include "store/store.h"
 #include "tests/harness/failing_allocation.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,34 +24,32 @@ static void a_damaged_day_is_set_aside(void **state)
 	static const char *const ways[] = { "PRAGMA user_version = 2", "PRAGMA application_id = 3",
 		"DROP TABLE bodies", "CREATE TRIGGER t AFTER INSERT ON windows BEGIN SELECT 1; END",
 		"ALTER TABLE windows ADD COLUMN other", NULL };
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct store_summary summary;
 	struct store_found found;
 	struct profile *read;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
+	fixture_path(path, store_folder);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
-		fixture_write_one(folder, FIXTURE_DAY_NS);
+		fixture_write_one(store_folder, FIXTURE_DAY_NS);
 		if (ways[i])
 			(void)fixture_sql(path, ways[i]);
 		else
 			damage(path, 0, 100);
-		read = fixture_read(folder, NULL, &found);
+		read = fixture_read(store_folder, NULL, &found);
 		assert_int_equal(found.days_damaged, 1);
 		assert_int_equal(found.windows, 0);
 		profile_free(read);
-		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
-		summary = fixture_summary(folder);
+		fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10));
+		summary = fixture_summary(store_folder);
 		assert_int_equal(summary.windows, 1);
 		/* Four are kept at most. */
 		assert_int_equal(summary.days_set_aside, i < 4 ? i + 1 : 4);
-		read = fixture_read(folder, NULL, &found);
+		read = fixture_read(store_folder, NULL, &found);
 		assert_int_equal(found.days_damaged, 0);
 		assert_int_equal(fixture_total(read), 1);
 		profile_free(read);
 	}
-	fixture_remove(folder);
 }
 
 static void make_folder(const char *path)
@@ -81,102 +79,95 @@ static void (*const replacements[])(const char *path) = { make_folder, make_fifo
 /* At the start and while it is written; more often than four times, as none of it is removed. */
 static void special_files_are_set_aside(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 	size_t set_aside = 0;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
+	fixture_path(path, store_folder);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	for (size_t i = 0; i < sizeof(replacements) / sizeof(*replacements); i++)
 		for (int round = 0; round < 2; round++) {
-			store = round ? fixture_open(folder) : NULL;
+			store = round ? fixture_open(store_folder) : NULL;
 			if (round)
 				assert_int_equal(
 					fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 			replacements[i](path);
 			if (!round)
-				store = fixture_open(folder);
+				store = fixture_open(store_folder);
 			assert_int_equal(
 				fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 			store_close(store);
-			assert_int_equal(fixture_summary(folder).days_set_aside, ++set_aside);
-			read = fixture_read(folder, NULL, &found);
+			assert_int_equal(fixture_summary(store_folder).days_set_aside, ++set_aside);
+			read = fixture_read(store_folder, NULL, &found);
 			assert_int_equal(found.windows, 1);
 			assert_int_equal(found.days_damaged, 0);
 			profile_free(read);
 		}
-	fixture_remove(folder);
 }
 
 /* A writer that went on with what has no name would write for nobody. */
 static void a_day_that_is_removed_is_begun_again(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES], other[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES], other[DAY_PATH_BYTES];
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
-	store = fixture_open(folder);
+	fixture_path(path, store_folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 2, 1), 0);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.days_damaged, 0);
 	profile_free(read);
 
 	/* Another one in its place is gone on with. */
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 3, 1), 0);
-	assert_int_equal(day_file_path(other, folder, FIXTURE_DAY + 1), 0);
+	assert_int_equal(day_file_path(other, store_folder, FIXTURE_DAY + 1), 0);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS + SECONDS(10), 4, 1), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 2);
 	assert_int_equal(found.days_damaged, 0);
 	profile_free(read);
-	assert_int_equal(fixture_summary(folder).days_set_aside, 0);
-	fixture_remove(folder);
+	assert_int_equal(fixture_summary(store_folder).days_set_aside, 0);
 }
 
 /* Root may read whatever its mode is, but for one without capabilities, as the service is. */
 static void a_file_that_may_not_be_read(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
+	fixture_path(path, store_folder);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	assert_int_equal(chmod(path, 0), 0);
 	if (access(path, R_OK) == 0) {
 		print_message("this user may read what has no permission\n");
-		fixture_remove(folder);
 		skip();
 	}
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 1);
 	profile_free(read);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
-	assert_int_equal(fixture_summary(folder).days_set_aside, 1);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
+	assert_int_equal(fixture_summary(store_folder).days_set_aside, 1);
 
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(chmod(path, 0), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 	store_close(store);
-	assert_int_equal(fixture_summary(folder).days_set_aside, 2);
-	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(fixture_summary(store_folder).days_set_aside, 2);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 /* Pages that SQLite finds to be damaged only when it comes to them. */
@@ -208,33 +199,31 @@ static void damage_is_found_late(void **state)
 /* A window whose bytes are damaged costs itself and no other. */
 static void a_damaged_window_is_one_window(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
+	fixture_path(path, store_folder);
 	for (uint32_t i = 0; i < 5; i++)
-		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+		fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	(void)fixture_sql(path, "UPDATE bodies SET body = x'01284a' WHERE window = 2;"
 				"UPDATE bodies SET body = x'02' WHERE window = 3;"
 				"UPDATE windows SET accounts = x'0163' WHERE id = 4");
 	for (int round = 0; round < 2; round++) {
-		read = fixture_read(folder, NULL, &found);
+		read = fixture_read(store_folder, NULL, &found);
 		assert_int_equal(found.days_damaged, 1);
 		assert_int_equal(found.windows, 2);
 		assert_int_equal(fixture_total(read), 2);
 		profile_free(read);
 		/* Nor does it hold up what makes history coarser. */
-		store = fixture_open(folder);
+		store = fixture_open(store_folder);
 		while (store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault) == 1)
 			;
 		assert_string_equal(fault.text, "");
 		store_close(store);
 	}
-	fixture_remove(folder);
 }
 
 static int64_t count_rows(const char *path, const char *condition)
@@ -300,41 +289,37 @@ static void a_damaged_window_holds_up_no_other(void **state)
 
 static void a_damaged_dictionary_is_its_generation(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct store_found found;
 	struct profile *read;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
+	fixture_path(path, store_folder);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	(void)fixture_sql(path, "UPDATE dictionary SET body = x'01284a' WHERE part = 0");
-	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10));
-	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(20));
-	read = fixture_read(folder, NULL, &found);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10));
+	fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(20));
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 1);
 	assert_int_equal(found.windows, 2);
 	assert_int_equal(fixture_total(read), 2);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static void leftovers_of_a_day_that_went_are_removed(void **state)
 {
-	char folder[64], path[DAY_PATH_BYTES], wal[DAY_PATH_BYTES + 8];
+	char path[DAY_PATH_BYTES], wal[DAY_PATH_BYTES + 8];
 	struct store_found found;
 	struct profile *read;
 
-	fixture_folder(folder);
-	fixture_path(path, folder);
+	fixture_path(path, store_folder);
 	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
 	assert_true(close(open(wal, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == 0);
 	damage(wal, 0, 4096);
-	fixture_write_one(folder, FIXTURE_DAY_NS);
+	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	assert_int_equal(access(wal, F_OK), -1);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 /* Whatever allocation fails: -ENOMEM, and afterwards all is as it should be. */
@@ -347,10 +332,8 @@ static void failing_allocations_cost_a_window_at_most(void **state)
 	struct profile *profile, *read;
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 	size_t n;
 
-	fixture_folder(folder);
 	for (n = 0;; n++) {
 		uint64_t start_ns = FIXTURE_DAY_NS + n * DAY_NS;
 		struct fault fault = { 0 };
@@ -359,7 +342,7 @@ static void failing_allocations_cost_a_window_at_most(void **state)
 		profile = fixture_profile(start_ns, samples, 2);
 		store = NULL;
 		fail_allocation(n);
-		r = store_open(folder, &store_default_limits, &store, &fault);
+		r = store_open(store_folder, &store_default_limits, &store, &fault);
 		if (r == 0)
 			r = fixture_append(store, profile, &fault);
 		if (!allocation_failed())
@@ -374,22 +357,19 @@ static void failing_allocations_cost_a_window_at_most(void **state)
 	profile_free(profile);
 	store_close(store);
 	assert_true(n > 20);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 0);
 	assert_int_equal(read->samples.count, 2);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static void failing_allocations_fail_a_reading(void **state)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX };
-	char folder[64];
 	size_t n;
 
-	fixture_folder(folder);
 	for (uint32_t i = 0; i < 3; i++)
-		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+		fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10) * i);
 	for (n = 0;; n++) {
 		struct profile *read = NULL;
 		struct store_summary summary;
@@ -398,9 +378,9 @@ static void failing_allocations_fail_a_reading(void **state)
 		int r;
 
 		fail_allocation(n);
-		r = store_reader_read(folder, &selection, 1 << 20, &read, &found, &fault);
+		r = store_reader_read(store_folder, &selection, 1 << 20, &read, &found, &fault);
 		if (r == 0)
-			r = store_reader_summary(folder, &summary, &fault);
+			r = store_reader_summary(store_folder, &summary, &fault);
 		if (!allocation_failed()) {
 			assert_int_equal(r, 0);
 			profile_free(read);
@@ -410,7 +390,6 @@ static void failing_allocations_fail_a_reading(void **state)
 		profile_free(read);
 	}
 	assert_true(n > 20);
-	fixture_remove(folder);
 }
 
 static void failing_allocations_fail_a_merge(void **state)
@@ -418,14 +397,12 @@ static void failing_allocations_fail_a_merge(void **state)
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
-	char folder[64];
 	size_t n;
 	int r = 0;
 
-	fixture_folder(folder);
 	for (uint32_t i = 0; i < 4; i++)
-		fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(10) * i);
-	store = fixture_open(folder);
+		fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10) * i);
+	store = fixture_open(store_folder);
 	for (n = 0; n < 1000; n++) {
 		struct fault fault = { 0 };
 
@@ -438,28 +415,27 @@ static void failing_allocations_fail_a_merge(void **state)
 	assert_int_equal(r, 0);
 	assert_true(n > 10);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(fixture_total(read), 4);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_damaged_day_is_set_aside),
-		cmocka_unit_test(special_files_are_set_aside),
-		cmocka_unit_test(a_day_that_is_removed_is_begun_again),
-		cmocka_unit_test(a_file_that_may_not_be_read),
+		STORE_TEST(a_damaged_day_is_set_aside),
+		STORE_TEST(special_files_are_set_aside),
+		STORE_TEST(a_day_that_is_removed_is_begun_again),
+		STORE_TEST(a_file_that_may_not_be_read),
 		cmocka_unit_test(damage_is_found_late),
-		cmocka_unit_test(a_damaged_window_is_one_window),
+		STORE_TEST(a_damaged_window_is_one_window),
 		cmocka_unit_test(a_damaged_window_holds_up_no_other),
-		cmocka_unit_test(a_damaged_dictionary_is_its_generation),
-		cmocka_unit_test(leftovers_of_a_day_that_went_are_removed),
-		cmocka_unit_test(failing_allocations_cost_a_window_at_most),
-		cmocka_unit_test(failing_allocations_fail_a_reading),
-		cmocka_unit_test(failing_allocations_fail_a_merge),
+		STORE_TEST(a_damaged_dictionary_is_its_generation),
+		STORE_TEST(leftovers_of_a_day_that_went_are_removed),
+		STORE_TEST(failing_allocations_cost_a_window_at_most),
+		STORE_TEST(failing_allocations_fail_a_reading),
+		STORE_TEST(failing_allocations_fail_a_merge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

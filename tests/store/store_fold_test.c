@@ -3,7 +3,7 @@
  */
 #include "store/store.h"
 #include "tests/harness/failing_allocation.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 
@@ -170,19 +170,17 @@ static void late_samples_are_counted_once(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 	uint64_t total;
 
-	fixture_folder(folder);
-	store = make_folded(folder, 4, &before);
+	store = make_folded(store_folder, 4, &before);
 	total = fixture_total(before);
 	supplement = fixture_profile(FIXTURE_DAY_NS + SECONDS(600), &late, 1);
 	for (uint64_t hours = 4; hours < 80; hours += 25) {
 		assert_int_equal(fixture_append(store, supplement, &fault), 0);
-		(void)ask(folder, FIXTURE_SUPPLEMENT);
+		(void)ask(store_folder, FIXTURE_SUPPLEMENT);
 		total += 1000;
 		for (int round = 0; round < 2; round++) {
-			read = fixture_read(folder, &merged, &found);
+			read = fixture_read(store_folder, &merged, &found);
 			assert_int_equal(fixture_total(read), total);
 			assert_int_equal(read->samples.count, before->samples.count);
 			assert_int_equal(found.supplements > 0, true);
@@ -191,18 +189,18 @@ static void late_samples_are_counted_once(void **state)
 			profile_free(read);
 			maintain(store, FIXTURE_DAY_NS + SECONDS(3600) * hours);
 		}
-		assert_int_equal(ask(folder, "SELECT count(*) FROM windows WHERE fold = 0"), 0);
+		assert_int_equal(
+			ask(store_folder, "SELECT count(*) FROM windows WHERE fold = 0"), 0);
 	}
 	/* All of it is in folds by now. */
-	(void)ask(folder, DAMAGE_FOLDED);
-	read = fixture_read(folder, &merged, &found);
+	(void)ask(store_folder, DAMAGE_FOLDED);
+	read = fixture_read(store_folder, &merged, &found);
 	assert_int_equal(found.days_damaged, 0);
 	assert_int_equal(fixture_total(read), total);
 	profile_free(read);
 	profile_free(supplement);
 	profile_free(before);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* Ten minutes of the hour and some of the next ones, from any minute on. */
@@ -210,11 +208,9 @@ static void a_part_of_a_fold_is_read_from_windows(void **state)
 {
 	struct profile *before;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = make_folded(folder, 7, &before);
-	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
+	store = make_folded(store_folder, 7, &before);
+	assert_int_equal(ask(store_folder, COUNT_FOLDS), 1);
 	for (uint64_t minute = 0; minute < 50; minute += 7) {
 		struct store_selection selection = merged, processes;
 		struct profile *read, *expected;
@@ -224,8 +220,8 @@ static void a_part_of_a_fold_is_read_from_windows(void **state)
 		selection.end_ns = selection.start_ns + SECONDS(60 * 10);
 		processes = selection;
 		processes.wants_processes = true;
-		read = fixture_read(folder, &selection, &found);
-		expected = fixture_read(folder, &processes, &other);
+		read = fixture_read(store_folder, &selection, &found);
+		expected = fixture_read(store_folder, &processes, &other);
 		assert_int_equal(found.windows, 10);
 		assert_memory_equal(&found, &other, sizeof(found));
 		expect_same(read, expected);
@@ -234,7 +230,6 @@ static void a_part_of_a_fold_is_read_from_windows(void **state)
 	}
 	profile_free(before);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 struct asked {
@@ -262,14 +257,12 @@ static void folds_are_selected_from_like_windows(void **state)
 	struct asked asked = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = make_folded(folder, 7, &before);
+	store = make_folded(store_folder, 7, &before);
 	selection.wants_thread = is_stays;
 	selection.context = &asked;
 	for (int round = 0; round < 2; round++) {
-		read = fixture_read(folder, &selection, &found);
+		read = fixture_read(store_folder, &selection, &found);
 		assert_int_equal(fixture_total(read), 3 * WINDOWS);
 		assert_int_equal(read->samples.count, 5);
 		assert_int_equal(asked.count, round ? 1 + WINDOWS : 2);
@@ -280,12 +273,11 @@ static void folds_are_selected_from_like_windows(void **state)
 	}
 	selection = merged;
 	selection.wants_binary = is_kernel;
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(fixture_total(read), WINDOWS * (WINDOWS + 1) / 2);
 	profile_free(read);
 	profile_free(before);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* Of many generations of threads one fold is made in the end. */
@@ -296,10 +288,8 @@ static void generations_of_threads_are_folded(void **state)
 	struct profile *profile, *read;
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * round, NULL, 0);
 		profile->limit_bytes = 64 << 20;
@@ -314,20 +304,19 @@ static void generations_of_threads_are_folded(void **state)
 		profile_free(profile);
 	}
 	maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
-	assert_true(ask(folder, "SELECT count(DISTINCT thread_generation) FROM windows "
-				"WHERE level < 8") > 2);
-	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
-	(void)ask(folder, DAMAGE_FOLDED);
-	read = fixture_read(folder, &merged, &found);
+	assert_true(ask(store_folder, "SELECT count(DISTINCT thread_generation) FROM windows "
+				      "WHERE level < 8") > 2);
+	assert_int_equal(ask(store_folder, COUNT_FOLDS), 1);
+	(void)ask(store_folder, DAMAGE_FOLDED);
+	read = fixture_read(store_folder, &merged, &found);
 	assert_int_equal(found.days_damaged, 0);
 	assert_int_equal(found.windows + found.supplements,
-		ask(folder, "SELECT count(*) FROM windows WHERE level < 8"));
+		ask(store_folder, "SELECT count(*) FROM windows WHERE level < 8"));
 	assert_int_equal(read->threads.count, 1);
 	assert_int_equal(read->samples.count, 50);
 	assert_int_equal(fixture_total(read), THREADS * ROUNDS);
 	profile_free(read);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* More rows than a fold may have: then there is none of it, or several. */
@@ -338,10 +327,8 @@ static void oversized_windows_are_not_folded(void **state)
 	struct profile *profile, *read;
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		uint32_t rows = round == 0 ? 2 * ROWS : ROWS;
 
@@ -359,15 +346,14 @@ static void oversized_windows_are_not_folded(void **state)
 		profile_free(profile);
 	}
 	maintain(store, FIXTURE_DAY_NS + SECONDS(3600 * 3));
-	assert_int_equal(ask(folder, COUNT_FOLDS), 2);
+	assert_int_equal(ask(store_folder, COUNT_FOLDS), 2);
 	assert_int_equal(
-		ask(folder, "SELECT count(*) FROM windows WHERE fold = -1 AND level < 8"), 1);
-	read = fixture_read(folder, &merged, &found);
+		ask(store_folder, "SELECT count(*) FROM windows WHERE fold = -1 AND level < 8"), 1);
+	read = fixture_read(store_folder, &merged, &found);
 	assert_int_equal(found.windows, ROUNDS);
 	assert_int_equal(fixture_total(read), ROWS * (ROUNDS + 1));
 	profile_free(read);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static void failing_allocations_cost_no_fold(void **state)
@@ -376,12 +362,10 @@ static void failing_allocations_cost_no_fold(void **state)
 	struct profile *before, *read;
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 	size_t n;
 	int r = 0;
 
-	fixture_folder(folder);
-	store = make_folded(folder, 1, &before);
+	store = make_folded(store_folder, 1, &before);
 	for (n = 0; n < 100000; n += 1 + n / 50) {
 		fault = (struct fault){ 0 };
 		fail_allocation(n);
@@ -389,17 +373,17 @@ static void failing_allocations_cost_no_fold(void **state)
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
-		read = fixture_read(folder, &merged, &found);
+		read = fixture_read(store_folder, &merged, &found);
 		expect_same(read, before);
 		profile_free(read);
 	}
 	assert_int_equal(r, 0);
 	assert_true(n > 50);
-	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
-	(void)ask(folder, DAMAGE_FOLDED);
+	assert_int_equal(ask(store_folder, COUNT_FOLDS), 1);
+	(void)ask(store_folder, DAMAGE_FOLDED);
 	for (n = 0; n < 1000; n++) {
 		fail_allocation(n);
-		r = store_reader_read(folder, &merged, 8 << 20, &read, &found, &fault);
+		r = store_reader_read(store_folder, &merged, 8 << 20, &read, &found, &fault);
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
@@ -409,7 +393,6 @@ static void failing_allocations_cost_no_fold(void **state)
 	profile_free(read);
 	profile_free(before);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 int main(void)
@@ -417,12 +400,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folds_hold_what_their_windows_hold),
 		cmocka_unit_test(a_damaged_fold_costs_nothing),
-		cmocka_unit_test(late_samples_are_counted_once),
-		cmocka_unit_test(a_part_of_a_fold_is_read_from_windows),
-		cmocka_unit_test(folds_are_selected_from_like_windows),
-		cmocka_unit_test(generations_of_threads_are_folded),
-		cmocka_unit_test(oversized_windows_are_not_folded),
-		cmocka_unit_test(failing_allocations_cost_no_fold),
+		STORE_TEST(late_samples_are_counted_once),
+		STORE_TEST(a_part_of_a_fold_is_read_from_windows),
+		STORE_TEST(folds_are_selected_from_like_windows),
+		STORE_TEST(generations_of_threads_are_folded),
+		STORE_TEST(oversized_windows_are_not_folded),
+		STORE_TEST(failing_allocations_cost_no_fold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

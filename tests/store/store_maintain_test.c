@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store.h"
 #include "store/window_blob.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -96,24 +96,21 @@ static void windows_become_coarser_with_age(void **state)
 {
 	uint64_t start_ns = FIXTURE_DAY_NS + 3600 * SECONDS(5), hour = SECONDS(3600);
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	append_hour(store, start_ns);
 	maintain(store, start_ns + 2 * hour);
-	expect_hour(folder, 360, 10);
+	expect_hour(store_folder, 360, 10);
 	/* Half of them are older than two hours. */
 	maintain(store, start_ns + 2 * hour + hour / 2);
-	assert_int_equal(look(folder).count, 180 + 30);
+	assert_int_equal(look(store_folder).count, 180 + 30);
 	maintain(store, start_ns + 3 * hour);
-	expect_hour(folder, 60, 60);
+	expect_hour(store_folder, 60, 60);
 	maintain(store, start_ns + 48 * hour + hour);
-	expect_hour(folder, 6, 600);
+	expect_hour(store_folder, 6, 600);
 	maintain(store, start_ns + 480 * hour);
-	expect_hour(folder, 6, 600);
+	expect_hour(store_folder, 6, 600);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* 20,000 rows of seven bytes. */
@@ -143,25 +140,22 @@ static void large_windows_merge_in_smaller_groups(void **state)
 	struct store_found found;
 	struct store *store;
 	struct profile *read;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 4; i++)
 		append_large(store, FIXTURE_DAY_NS + SECONDS(10) * i);
 	maintain(store, FIXTURE_DAY_NS + SECONDS(3 * 3600));
-	assert_int_equal(look(folder).count, 2);
-	assert_int_equal(look(folder).widest_ns, SECONDS(20));
+	assert_int_equal(look(store_folder).count, 2);
+	assert_int_equal(look(store_folder).widest_ns, SECONDS(20));
 	for (int i = 0; i < 2; i++) {
 		selection.merges_threads = i == 1;
-		read = fixture_read(folder, &selection, &found);
+		read = fixture_read(store_folder, &selection, &found);
 		assert_int_equal(read->samples.count, 20000);
 		for (size_t n = 0; n < 20000; n++)
 			assert_int_equal(read->samples.items[n].count, (uint64_t)1 << 40);
 		profile_free(read);
 	}
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* Rows of four bytes and a few, each of a thread of its own: every other one from `thread` on. */
@@ -238,36 +232,29 @@ static void windows_that_grow_by_merging_stay_apart(void **state)
 /* Of three the first and the second, where the second and the third are too large. */
 static void two_of_three_become_one(void **state)
 {
-	char folder[64];
-
-	fixture_folder(folder);
-	append_windows(folder, 3);
-	set_body(folder, 2, 70000, 0, 1);
-	set_body(folder, 3, 70000, 0, 1);
-	assert_int_equal(count_merged(folder), 2);
-	assert_int_equal(look(folder).widest_ns, SECONDS(20));
-	fixture_remove(folder);
+	append_windows(store_folder, 3);
+	set_body(store_folder, 2, 70000, 0, 1);
+	set_body(store_folder, 3, 70000, 0, 1);
+	assert_int_equal(count_merged(store_folder), 2);
+	assert_int_equal(look(store_folder).widest_ns, SECONDS(20));
 }
 
 static void an_old_day_is_made_coarser_after_a_restart(void **state)
 {
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	append_hour(store, FIXTURE_DAY_NS);
 	store_close(store);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
-	expect_hour(folder, 6, 600);
+	expect_hour(store_folder, 6, 600);
 	/* What comes for it later is made coarser as well. */
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3600), 9, 1), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3610), 9, 1), 0);
 	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
-	assert_int_equal(look(folder).count, 7);
+	assert_int_equal(look(store_folder).count, 7);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* A pause, another period, another boot, a clock that was set: none of these is one stretch. */
@@ -278,10 +265,9 @@ static void windows_of_different_settings_stay_apart(void **state)
 	};
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 6; i++) {
 		struct profile *profile =
 			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, &sample, 1);
@@ -305,18 +291,17 @@ static void windows_of_different_settings_stay_apart(void **state)
 		/* Of the first, which it goes with. */
 		if (i == 0) {
 			assert_int_equal(store_append(store, &window, profile, &fault), 0);
-			fixture_path(path, folder);
+			fixture_path(path, store_folder);
 			(void)fixture_sql(path, FIXTURE_SUPPLEMENT);
 		}
 		profile_free(profile);
 	}
-	assert_int_equal(look(folder).count, 7);
+	assert_int_equal(look(store_folder).count, 7);
 	maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS);
-	assert_int_equal(look(folder).count, 6);
-	assert_int_equal(look(folder).samples, 7);
-	assert_int_equal(look(folder).accounts.fired, 12);
+	assert_int_equal(look(store_folder).count, 6);
+	assert_int_equal(look(store_folder).samples, 7);
+	assert_int_equal(look(store_folder).accounts.fired, 12);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static size_t count_days(const char *folder)
@@ -334,37 +319,31 @@ static size_t count_days(const char *folder)
 static void old_days_go(void **state)
 {
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 40; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
-	assert_int_equal(count_days(folder), 40);
+	assert_int_equal(count_days(store_folder), 40);
 	maintain(store, FIXTURE_DAY_NS + 39 * DAY_NS + 1);
 	/* Thirty days before the last but one, those two, and today. */
-	assert_int_equal(count_days(folder), 32);
-	assert_int_equal(look(folder).count, 32);
+	assert_int_equal(count_days(store_folder), 32);
+	assert_int_equal(look(store_folder).count, 32);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static void a_clock_set_ahead_costs_no_history(void **state)
 {
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + 9000 * DAY_NS, 1, 1), 0);
 	maintain(store, FIXTURE_DAY_NS + 9000 * DAY_NS + SECONDS(20));
-	assert_int_equal(count_days(folder), 6);
+	assert_int_equal(count_days(store_folder), 6);
 	maintain(store, SECONDS(20));
-	assert_int_equal(count_days(folder), 6);
+	assert_int_equal(count_days(store_folder), 6);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static uint64_t folder_bytes(const char *folder)
@@ -384,21 +363,18 @@ static void bytes_are_kept_to_by_days(void **state)
 	struct store_limits limits = store_default_limits;
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
 	limits.bytes = 400 << 10;
-	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i * DAY_NS, 1, 1), 0);
-	assert_true(folder_bytes(folder) > limits.bytes);
+	assert_true(folder_bytes(store_folder) > limits.bytes);
 	maintain(store, FIXTURE_DAY_NS + 19 * DAY_NS);
-	assert_true(folder_bytes(folder) <= limits.bytes);
-	assert_true(count_days(folder) > 2);
+	assert_true(folder_bytes(store_folder) <= limits.bytes);
+	assert_true(count_days(store_folder) > 2);
 	/* The last one is the youngest. */
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + 19 * DAY_NS, 1, 1), 0);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* Within one day the oldest generation goes. */
@@ -411,11 +387,9 @@ static void bytes_are_kept_to_within_a_day(void **state)
 	struct profile *read;
 	struct store *store;
 	uint64_t state_of_draw = 1;
-	char folder[64];
 
-	fixture_folder(folder);
 	limits.bytes = 3 << 20;
-	assert_int_equal(store_open(folder, &limits, &store, &fault), 0);
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
 	for (uint32_t i = 0; i < 60; i++) {
 		struct profile *profile =
 			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, NULL, 0);
@@ -431,16 +405,15 @@ static void bytes_are_kept_to_within_a_day(void **state)
 		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 		maintain(store, FIXTURE_DAY_NS + SECONDS(10) * (i + 1));
-		assert_true(folder_bytes(folder) <= limits.bytes);
+		assert_true(folder_bytes(store_folder) <= limits.bytes);
 	}
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(found.days_damaged, 0);
 	assert_true(found.windows > 0 && found.windows < 60);
 	/* The last ones are there. */
 	assert_int_equal(found.end_ns, FIXTURE_DAY_NS + SECONDS(600));
 	profile_free(read);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* The same stacks in all of them: their dictionary has room for ever. */
@@ -478,76 +451,71 @@ static void a_day_never_goes_as_a_whole(void **state)
 {
 	uint64_t state_of_draw = 1;
 	struct store *store;
-	char folder[64];
 	size_t most = 0;
 
-	fixture_folder(folder);
-	store = open_small(folder);
+	store = open_small(store_folder);
 	for (uint32_t i = 0; i < ALIKE; i++) {
 		size_t count;
 
 		append_alike(store, i, &state_of_draw);
 		maintain(store, FIXTURE_DAY_NS + SECONDS(10) * (i + 1));
-		assert_true(folder_bytes(folder) <= ALIKE_LIMIT);
-		count = look(folder).count;
+		assert_true(folder_bytes(store_folder) <= ALIKE_LIMIT);
+		count = look(store_folder).count;
 		assert_true(count >= most / 2);
 		if (count > most)
 			most = count;
 		if (i % 7 == 0) {
 			store_close(store);
-			store = open_small(folder);
+			store = open_small(store_folder);
 		}
 	}
 	/* Some of it went, or nothing was shown. */
 	assert_true(most > 20 && most < ALIKE);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* It keeps the -wal from being given back, which is no reason to drop all that there is. */
 static void a_reader_that_stays_costs_no_history(void **state)
 {
 	uint64_t state_of_draw = 1;
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	sqlite3 *connection;
 	struct store *store;
 	size_t count;
 
-	fixture_folder(folder);
-	store = open_small(folder);
-	for (uint32_t i = 0; folder_bytes(folder) <= ALIKE_LIMIT; i++)
+	store = open_small(store_folder);
+	for (uint32_t i = 0; folder_bytes(store_folder) <= ALIKE_LIMIT; i++)
 		append_alike(store, i, &state_of_draw);
-	count = look(folder).count;
-	assert_int_equal(day_file_path(path, folder, FIXTURE_DAY), 0);
+	count = look(store_folder).count;
+	assert_int_equal(day_file_path(path, store_folder, FIXTURE_DAY), 0);
 	assert_int_equal(sqlite3_open(path, &connection), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(connection, "BEGIN; SELECT count(*) FROM bodies", NULL, NULL, NULL),
 		SQLITE_OK);
 	maintain(store, FIXTURE_DAY_NS + SECONDS(10));
-	assert_true(look(folder).count > count / 2);
+	assert_true(look(store_folder).count > count / 2);
 	assert_int_equal(sqlite3_close(connection), SQLITE_OK);
 	maintain(store, FIXTURE_DAY_NS + SECONDS(10));
-	assert_true(folder_bytes(folder) <= ALIKE_LIMIT);
-	assert_true(look(folder).count > count / 2);
+	assert_true(folder_bytes(store_folder) <= ALIKE_LIMIT);
+	assert_true(look(store_folder).count > count / 2);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(windows_become_coarser_with_age),
-		cmocka_unit_test(large_windows_merge_in_smaller_groups),
+		STORE_TEST(windows_become_coarser_with_age),
+		STORE_TEST(large_windows_merge_in_smaller_groups),
 		cmocka_unit_test(windows_that_grow_by_merging_stay_apart),
-		cmocka_unit_test(two_of_three_become_one),
-		cmocka_unit_test(an_old_day_is_made_coarser_after_a_restart),
-		cmocka_unit_test(windows_of_different_settings_stay_apart),
-		cmocka_unit_test(old_days_go),
-		cmocka_unit_test(a_clock_set_ahead_costs_no_history),
-		cmocka_unit_test(bytes_are_kept_to_by_days),
-		cmocka_unit_test(bytes_are_kept_to_within_a_day),
-		cmocka_unit_test(a_day_never_goes_as_a_whole),
-		cmocka_unit_test(a_reader_that_stays_costs_no_history),
+		STORE_TEST(two_of_three_become_one),
+		STORE_TEST(an_old_day_is_made_coarser_after_a_restart),
+		STORE_TEST(windows_of_different_settings_stay_apart),
+		STORE_TEST(old_days_go),
+		STORE_TEST(a_clock_set_ahead_costs_no_history),
+		STORE_TEST(bytes_are_kept_to_by_days),
+		STORE_TEST(bytes_are_kept_to_within_a_day),
+		STORE_TEST(a_day_never_goes_as_a_whole),
+		STORE_TEST(a_reader_that_stays_costs_no_history),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

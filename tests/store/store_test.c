@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_folder.h"
 
 #include <errno.h>
 
@@ -23,13 +23,11 @@ static void appended_windows_are_read(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	/* While it is written to. */
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 0);
 	assert_int_equal(found.days_damaged, 0);
@@ -49,51 +47,44 @@ static void appended_windows_are_read(void **state)
 	profile_free(read);
 	profile_free(profile);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static void ids_go_on_after_a_restart(void **state)
 {
 	struct store_found found;
 	struct profile *read;
-	char folder[64];
 
-	fixture_folder(folder);
 	for (uint32_t i = 0; i < 4; i++) {
 		struct profile *profile =
 			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 3);
-		struct store *store = fixture_open(folder);
+		struct store *store = fixture_open(store_folder);
 		struct fault fault = { 0 };
 
 		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		store_close(store);
 		profile_free(profile);
 	}
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 4);
 	assert_int_equal(read->samples.count, 3);
 	assert_int_equal(fixture_total(read), 40);
 	assert_int_equal(read->accounts.fired, 4 * 13);
 	assert_true(accounts_close(&read->accounts));
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static void one_writer_at_a_time(void **state)
 {
 	struct store *store, *second = NULL;
 	struct fault fault = { 0 };
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
-	assert_int_equal(store_open(folder, &store_default_limits, &second, &fault), -EBUSY);
+	store = fixture_open(store_folder);
+	assert_int_equal(store_open(store_folder, &store_default_limits, &second, &fault), -EBUSY);
 	assert_non_null(strstr(fault.text, "another process"));
 	assert_null(second);
 	store_close(store);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static void a_folder_that_is_not_there(void **state)
@@ -117,10 +108,8 @@ static void windows_that_make_no_sense_are_refused(void **state)
 	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 3);
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	profile->period_ns = 0;
 	assert_int_equal(fixture_append(store, profile, &fault), -EINVAL);
 	profile->period_ns = 1;
@@ -130,7 +119,6 @@ static void windows_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(fixture_append(store, profile, &fault), -EINVAL);
 	profile_free(profile);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 static void days_and_clocks_may_jump(void **state)
@@ -141,30 +129,27 @@ static void days_and_clocks_may_jump(void **state)
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (size_t i = 0; i < 6; i++)
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + starts[i], 7, 1U << i), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(fixture_total(read), 63);
 	assert_int_equal(found.start_ns, FIXTURE_DAY_NS + 10);
 	profile_free(read);
 	/* The first one began on the day before and lasts into this one. */
 	selection.start_ns = FIXTURE_DAY_NS + 5 * DAY_NS;
 	selection.end_ns = selection.start_ns + 1;
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(fixture_total(read), 1 + 32);
 	profile_free(read);
 	selection.start_ns = FIXTURE_DAY_NS + 4 * DAY_NS + SECONDS(10);
 	selection.end_ns = FIXTURE_DAY_NS + 5 * DAY_NS - SECONDS(5);
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(fixture_total(read), 16);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static bool is_beta(void *context, const struct store_thread *thread)
@@ -189,10 +174,8 @@ static void only_what_is_selected(void **state)
 	struct store_found found;
 	struct store *store;
 	size_t asked = 0;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 3; i++) {
 		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 3);
 		assert_int_equal(fixture_append(store, profile, &fault), 0);
@@ -200,7 +183,7 @@ static void only_what_is_selected(void **state)
 	}
 	selection.wants_thread = is_beta;
 	selection.context = &asked;
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(asked, 2);
 	assert_int_equal(read->samples.count, 1);
 	assert_int_equal(fixture_total(read), 9);
@@ -210,12 +193,11 @@ static void only_what_is_selected(void **state)
 
 	selection.wants_thread = NULL;
 	selection.wants_binary = is_kernel;
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(read->samples.count, 1);
 	assert_int_equal(fixture_total(read), 6);
 	profile_free(read);
 	store_close(store);
-	fixture_remove(folder);
 }
 
 /* JIT code: the same address and function, in other lines, comes back as two. */
@@ -227,11 +209,9 @@ static void jit_code_comes_back_by_its_lines(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 	uint32_t location;
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_binary(profile, BINARY_JIT, "[jit]", 0), 3);
 	assert_int_equal(profile_add_string(profile, "hot_loop", &frame.function), 0);
 	assert_int_equal(profile_add_string(profile, "a.js", &frame.file), 0);
@@ -246,42 +226,39 @@ static void jit_code_comes_back_by_its_lines(void **state)
 	}
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(read->samples.count, 3);
 	fixture_expect(read, "/system.slice/alpha.service/alpha;hot_loop@a.js:3 1");
 	fixture_expect(read, "/system.slice/alpha.service/alpha;hot_loop@a.js:4 2");
 	profile_free(read);
 	profile_free(profile);
-	fixture_remove(folder);
 }
 
 /* Rows of the dictionary are written anew as one now and then, across restarts too. */
 static void a_dictionary_has_few_rows(void **state)
 {
 	enum { WINDOWS = 200 };
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < WINDOWS; i++) {
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) * i, i + 1, 1), 0);
 		if (i == WINDOWS / 2 + 5) {
 			store_close(store);
-			store = fixture_open(folder);
+			store = fixture_open(store_folder);
 		}
 	}
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(read->threads.count, WINDOWS);
 	assert_int_equal(fixture_total(read), WINDOWS);
 	profile_free(read);
-	fixture_path(path, folder);
+	fixture_path(path, store_folder);
 	assert_in_range(fixture_sql(path, "SELECT count(*) FROM dictionary WHERE part = 1"), 2, 70);
-	fixture_remove(folder);
 }
 
 static void threads_may_be_merged(void **state)
@@ -290,24 +267,21 @@ static void threads_may_be_merged(void **state)
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 9; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i, i + 1, 2), 0);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(read->threads.count, 9);
 	assert_int_equal(read->samples.count, 9);
 	profile_free(read);
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(read->threads.count, 1);
 	assert_int_equal(read->threads.items[0].tgid, 0);
 	assert_int_equal(read->samples.count, 1);
 	assert_int_equal(fixture_total(read), 18);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static void one_event_at_a_time(void **state)
@@ -317,10 +291,8 @@ static void one_event_at_a_time(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 2; i++) {
 		profile = fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, some, 1 + i);
 		assert_int_equal(
@@ -330,17 +302,16 @@ static void one_event_at_a_time(void **state)
 		profile_free(profile);
 	}
 	store_close(store);
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_true(found.has_other_events);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(fixture_total(read), 5);
 	profile_free(read);
 	selection.event = "cycles";
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(fixture_total(read), 7);
 	assert_string_equal(string_pool_get(&read->strings, read->event), "cycles");
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 /* 100 samples of 10 ms and 7 of 25 ms are 1175 ms, hence 117 or 118 of 10 ms. */
@@ -351,14 +322,12 @@ static void periods_are_brought_to_the_shortest(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64];
 
 	for (uint32_t i = 0; i < 107; i++)
 		samples[i] = (struct fixture_sample){
 			.pid = i + 1, .address = 0x5000 + i, .count = 1, .comm = "p"
 		};
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	profile = fixture_profile(FIXTURE_DAY_NS, samples, 7);
 	profile->period_ns = 25000000;
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
@@ -367,7 +336,7 @@ static void periods_are_brought_to_the_shortest(void **state)
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(read->period_ns, 10000000);
 	assert_int_equal(read->samples.count, 107);
 	assert_int_equal(fixture_total(read), 117);
@@ -382,7 +351,6 @@ static void periods_are_brought_to_the_shortest(void **state)
 	for (size_t i = 0; i < 107; i++)
 		assert_in_range(read->samples.items[i].count, 1, 3);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 static void supplements_add_samples_and_no_accounts(void **state)
@@ -391,16 +359,15 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	struct fault fault = { 0 };
 	struct store_found found;
 	struct store *store;
-	char folder[64], path[DAY_PATH_BYTES];
+	char path[DAY_PATH_BYTES];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	store_close(store);
-	fixture_path(path, folder);
+	fixture_path(path, store_folder);
 	(void)fixture_sql(path, FIXTURE_SUPPLEMENT);
-	read = fixture_read(folder, NULL, &found);
+	read = fixture_read(store_folder, NULL, &found);
 	assert_int_equal(found.windows, 1);
 	assert_int_equal(found.supplements, 1);
 	assert_int_equal(read->possible_cpu_ns, SECONDS(10) * 4);
@@ -409,7 +376,6 @@ static void supplements_add_samples_and_no_accounts(void **state)
 	assert_int_equal(read->accounts.fired, 13);
 	profile_free(read);
 	profile_free(profile);
-	fixture_remove(folder);
 }
 
 /* More threads than a generation holds, in one window and in many. */
@@ -421,10 +387,8 @@ static void generations_follow_each_other(void **state)
 	struct fault fault = { 0 };
 	struct store_selection selection = { .end_ns = UINT64_MAX, .merges_threads = true };
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(profile_new(64 << 20, &profile), 0);
 	profile_free(profile);
 	profile = fixture_profile(FIXTURE_DAY_NS, some, 3);
@@ -439,17 +403,16 @@ static void generations_follow_each_other(void **state)
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20), 5, 3), 0);
 	store_close(store);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 6, 3), 0);
 	store_close(store);
-	read = fixture_read(folder, &selection, &found);
+	read = fixture_read(store_folder, &selection, &found);
 	assert_int_equal(found.windows, 3);
 	assert_true(found.supplements >= 2);
 	assert_int_equal(fixture_total(read), 10 + THREADS + 6);
 	assert_int_equal(read->accounts.fired, profile->accounts.fired + 8);
 	profile_free(read);
 	profile_free(profile);
-	fixture_remove(folder);
 }
 
 struct seen_windows {
@@ -476,30 +439,28 @@ static void windows_are_listed(void **state)
 	struct store_summary summary;
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(
 			fixture_append_one(store, FIXTURE_DAY_NS + (4 - i) * DAY_NS / 2, 1, i + 1),
 			0);
 	store_close(store);
-	assert_int_equal(store_reader_each(folder, 0, UINT64_MAX, see_window, &seen, &fault), 0);
+	assert_int_equal(
+		store_reader_each(store_folder, 0, UINT64_MAX, see_window, &seen, &fault), 0);
 	assert_int_equal(seen.count, 5);
 	assert_int_equal(seen.samples, 15);
 	assert_int_equal(seen.fired, 20);
 	seen = (struct seen_windows){ .count = 99 };
-	assert_int_equal(
-		store_reader_each(folder, 0, UINT64_MAX, see_window, &seen, &fault), -ECANCELED);
-	assert_int_equal(store_reader_summary(folder, &summary, &fault), 0);
+	assert_int_equal(store_reader_each(store_folder, 0, UINT64_MAX, see_window, &seen, &fault),
+		-ECANCELED);
+	assert_int_equal(store_reader_summary(store_folder, &summary, &fault), 0);
 	assert_int_equal(summary.days, 3);
 	assert_int_equal(summary.windows, 5);
 	assert_int_equal(summary.first_ns, FIXTURE_DAY_NS);
 	assert_int_equal(summary.last_ns, FIXTURE_DAY_NS + 2 * DAY_NS + SECONDS(10));
 	assert_true(summary.bytes > 0);
 	assert_int_equal(summary.days_set_aside, 0);
-	fixture_remove(folder);
 }
 
 static void a_profile_that_is_too_large(void **state)
@@ -509,38 +470,35 @@ static void a_profile_that_is_too_large(void **state)
 	struct store_found found;
 	struct fault fault = { 0 };
 	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
+	store = fixture_open(store_folder);
 	for (uint32_t i = 0; i < 50; i++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + i, i + 1, 1), 0);
 	store_close(store);
 	assert_int_equal(
-		store_reader_read(folder, &selection, 4096, &read, &found, &fault), -E2BIG);
+		store_reader_read(store_folder, &selection, 4096, &read, &found, &fault), -E2BIG);
 	assert_null(read);
-	fixture_remove(folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(appended_windows_are_read),
-		cmocka_unit_test(ids_go_on_after_a_restart),
-		cmocka_unit_test(one_writer_at_a_time),
+		STORE_TEST(appended_windows_are_read),
+		STORE_TEST(ids_go_on_after_a_restart),
+		STORE_TEST(one_writer_at_a_time),
 		cmocka_unit_test(a_folder_that_is_not_there),
-		cmocka_unit_test(windows_that_make_no_sense_are_refused),
-		cmocka_unit_test(days_and_clocks_may_jump),
-		cmocka_unit_test(only_what_is_selected),
-		cmocka_unit_test(jit_code_comes_back_by_its_lines),
-		cmocka_unit_test(a_dictionary_has_few_rows),
-		cmocka_unit_test(threads_may_be_merged),
-		cmocka_unit_test(one_event_at_a_time),
-		cmocka_unit_test(periods_are_brought_to_the_shortest),
-		cmocka_unit_test(supplements_add_samples_and_no_accounts),
-		cmocka_unit_test(generations_follow_each_other),
-		cmocka_unit_test(windows_are_listed),
-		cmocka_unit_test(a_profile_that_is_too_large),
+		STORE_TEST(windows_that_make_no_sense_are_refused),
+		STORE_TEST(days_and_clocks_may_jump),
+		STORE_TEST(only_what_is_selected),
+		STORE_TEST(jit_code_comes_back_by_its_lines),
+		STORE_TEST(a_dictionary_has_few_rows),
+		STORE_TEST(threads_may_be_merged),
+		STORE_TEST(one_event_at_a_time),
+		STORE_TEST(periods_are_brought_to_the_shortest),
+		STORE_TEST(supplements_add_samples_and_no_accounts),
+		STORE_TEST(generations_follow_each_other),
+		STORE_TEST(windows_are_listed),
+		STORE_TEST(a_profile_that_is_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
