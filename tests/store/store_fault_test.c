@@ -36,10 +36,7 @@ static void a_damaged_day_is_set_aside(void **state)
 			(void)fixture_sql(path, ways[i]);
 		else
 			damage(path, 0, 100);
-		read = fixture_read(store_folder, NULL, &found);
-		assert_int_equal(found.days_damaged, 1);
-		assert_int_equal(found.windows, 0);
-		profile_free(read);
+		fixture_expect_windows(store_folder, 0, 1);
 		fixture_write_one(store_folder, FIXTURE_DAY_NS + SECONDS(10));
 		summary = fixture_summary(store_folder);
 		assert_int_equal(summary.windows, 1);
@@ -80,8 +77,6 @@ static void (*const replacements[])(const char *path) = { make_folder, make_fifo
 static void special_files_are_set_aside(void **state)
 {
 	char path[DAY_PATH_BYTES];
-	struct store_found found;
-	struct profile *read;
 	struct store *store;
 	size_t set_aside = 0;
 
@@ -100,10 +95,7 @@ static void special_files_are_set_aside(void **state)
 				fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 			store_close(store);
 			assert_int_equal(fixture_summary(store_folder).days_set_aside, ++set_aside);
-			read = fixture_read(store_folder, NULL, &found);
-			assert_int_equal(found.windows, 1);
-			assert_int_equal(found.days_damaged, 0);
-			profile_free(read);
+			fixture_expect_windows(store_folder, 1, 0);
 		}
 }
 
@@ -111,8 +103,6 @@ static void special_files_are_set_aside(void **state)
 static void a_day_that_is_removed_is_begun_again(void **state)
 {
 	char path[DAY_PATH_BYTES], other[DAY_PATH_BYTES];
-	struct store_found found;
-	struct profile *read;
 	struct store *store;
 
 	fixture_path(path, store_folder);
@@ -120,10 +110,7 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 2, 1), 0);
-	read = fixture_read(store_folder, NULL, &found);
-	assert_int_equal(found.windows, 1);
-	assert_int_equal(found.days_damaged, 0);
-	profile_free(read);
+	fixture_expect_windows(store_folder, 1, 0);
 
 	/* Another one in its place is gone on with. */
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS, 3, 1), 0);
@@ -131,10 +118,7 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + DAY_NS + SECONDS(10), 4, 1), 0);
 	store_close(store);
-	read = fixture_read(store_folder, NULL, &found);
-	assert_int_equal(found.windows, 2);
-	assert_int_equal(found.days_damaged, 0);
-	profile_free(read);
+	fixture_expect_windows(store_folder, 2, 0);
 	assert_int_equal(fixture_summary(store_folder).days_set_aside, 0);
 }
 
@@ -142,8 +126,6 @@ static void a_day_that_is_removed_is_begun_again(void **state)
 static void a_file_that_may_not_be_read(void **state)
 {
 	char path[DAY_PATH_BYTES];
-	struct store_found found;
-	struct profile *read;
 	struct store *store;
 
 	fixture_path(path, store_folder);
@@ -153,9 +135,7 @@ static void a_file_that_may_not_be_read(void **state)
 		print_message("this user may read what has no permission\n");
 		skip();
 	}
-	read = fixture_read(store_folder, NULL, &found);
-	assert_int_equal(found.days_damaged, 1);
-	profile_free(read);
+	fixture_expect_windows(store_folder, 0, 1);
 	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	assert_int_equal(fixture_summary(store_folder).days_set_aside, 1);
 
@@ -165,9 +145,7 @@ static void a_file_that_may_not_be_read(void **state)
 	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10), 1, 1), 0);
 	store_close(store);
 	assert_int_equal(fixture_summary(store_folder).days_set_aside, 2);
-	read = fixture_read(store_folder, NULL, &found);
-	assert_int_equal(found.windows, 1);
-	profile_free(read);
+	fixture_expect_windows(store_folder, 1, 0);
 }
 
 /* Pages that SQLite finds to be damaged only when it comes to them. */
@@ -308,8 +286,6 @@ static void a_damaged_dictionary_is_its_generation(void **state)
 static void leftovers_of_a_day_that_went_are_removed(void **state)
 {
 	char path[DAY_PATH_BYTES], wal[DAY_PATH_BYTES + 8];
-	struct store_found found;
-	struct profile *read;
 
 	fixture_path(path, store_folder);
 	(void)snprintf(wal, sizeof(wal), "%s-wal", path);
@@ -317,9 +293,7 @@ static void leftovers_of_a_day_that_went_are_removed(void **state)
 	damage(wal, 0, 4096);
 	fixture_write_one(store_folder, FIXTURE_DAY_NS);
 	assert_int_equal(access(wal, F_OK), -1);
-	read = fixture_read(store_folder, NULL, &found);
-	assert_int_equal(found.windows, 1);
-	profile_free(read);
+	fixture_expect_windows(store_folder, 1, 0);
 }
 
 /* Whatever allocation fails: -ENOMEM, and afterwards all is as it should be. */

@@ -184,6 +184,16 @@ static inline struct profile *fixture_read(
 	return profile;
 }
 
+static inline void fixture_expect_windows(
+	const char *folder, uint64_t windows, uint64_t days_damaged)
+{
+	struct store_found found;
+
+	profile_free(fixture_read(folder, NULL, &found));
+	assert_int_equal(found.windows, windows);
+	assert_int_equal(found.days_damaged, days_damaged);
+}
+
 static inline uint64_t fixture_total(const struct profile *profile)
 {
 	uint64_t sum = 0;
