@@ -333,6 +333,17 @@ folded_share() {
 		'BEGIN { printf "%.2f\n", whole ? 100 * part / whole : 0 }'
 }
 
+# has_shares FILE COMM POINTS: hot_60, hot_30 and hot_10 of COMM have their shares within POINTS.
+has_shares() {
+	local share part
+
+	for part in 60 30 10; do
+		share=$(folded_share "$1" "$2" hot_$part)
+		note "hot_$part of $2: $share %"
+		within "$share" $part "$3" || return
+	done
+}
+
 # within VALUE TARGET TOLERANCE: compares decimal numbers.
 within() {
 	awk -v value="$1" -v target="$2" -v tolerance="$3" 'BEGIN {

@@ -17,15 +17,6 @@ record_contained() {
 		-o "$tmp/inside.folded" -- "$workloads/shares" 3 2>"$tmp/inside.folded.log"
 }
 
-has_shares() {
-	local frame
-
-	for frame in hot_60 hot_30 hot_10; do
-		note "$frame of $2: $(folded_share "$1" "$2" "$frame") %"
-		within "$(folded_share "$1" "$2" "$frame")" "${frame#hot_}" 8 || return
-	done
-}
-
 outsider_is_counted() {
 	local count
 
@@ -43,11 +34,11 @@ plan 8
 export -f run_contained
 export workloads
 check "a container: record succeeds" record "$tmp/out.folded" -F 999 -a -- bash -c run_contained
-check "a container: comm and symbols" has_shares "$tmp/out.folded" contained
+check "a container: comm and symbols" has_shares "$tmp/out.folded" contained 8
 check "a container: the accounts close" accounts_close "$tmp/out.folded.log"
 
 check "inside: record succeeds" record_contained
-check "inside: comm and symbols" has_shares "$tmp/inside.folded" shares
+check "inside: comm and symbols" has_shares "$tmp/inside.folded" shares 8
 check "inside: the accounts close" accounts_close "$tmp/inside.folded.log"
 
 cp "$workloads/shares" "$tmp/outsider"

@@ -26,27 +26,9 @@ has_samples() {
 	stacks_of shares && [ "$(folded_count "$tmp/shares.folded" shares '')" -ge 1500 ]
 }
 
-# has_shares COMM: 60, 30 and 10 % within 6.5 points, five standard deviations of 1,500 samples.
-has_shares() {
-	local frame share off
-
-	stacks_of "$1" || return
-	for frame in 60 30 10; do
-		share=$(folded_share "$tmp/$1.folded" "$1" hot_$frame)
-		off=$(awk -v a="$share" -v b=$frame 'BEGIN { d = a - b; print (d < 0 ? -d : d) < 6.5 }')
-		note "hot_$frame: $share %"
-		[ "$off" = 1 ] || return 1
-	done
-}
-
-accounts_of_metrics() {
-	local page=$tmp/metrics
-
-	curl -s --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics >"$page"
-	awk '/^pilotlight_samples_fired_total/ { fired = $2 }
-		/^pilotlight_samples_stored_total/ { sum += $2 }
-		/^pilotlight_samples_dropped_total/ { sum += $2 }
-		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$page"
+# service_has_shares COMM: less than 6.5 points off, five standard deviations of 1,500 samples.
+service_has_shares() {
+	stacks_of "$1" && has_shares "$tmp/$1.folded" "$1" 6.49
 }
 
 # engine_has FIELD VALUE: all engine threads have the value in /proc/PID/status.
@@ -142,7 +124,7 @@ check "the engine cannot gain a capability" engine_has NoNewPrivs 1
 check "the engine has a seccomp filter" engine_has Seccomp 2
 
 check "folded stacks of the last minute are exported" "$pilotlight" export --last 1min --comm shares -o "$tmp/all.folded"
-check "the stacks have the program's shares" shows has_shares shares
+check "the stacks have the program's shares" shows service_has_shares shares
 if has_cgroup2; then
 	check "a unit's stacks are exported" "$pilotlight" export --from "@$begun" --unit "pilotlight-a-$$" -o "$tmp/a.folded"
 	check "a unit's stacks have no samples of another unit" not_of_b "$tmp/a.folded"

@@ -35,14 +35,6 @@ is_reported() {
 	grep -q 'a file system does not answer' "$tmp/service.log"
 }
 
-accounts_of_metrics() {
-	curl -s --max-time 10 --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics >"$tmp/metrics"
-	awk '/^pilotlight_samples_fired_total/ { fired = $2 }
-		/^pilotlight_samples_stored_total/ { sum += $2 }
-		/^pilotlight_samples_dropped_total/ { sum += $2 }
-		END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }' "$tmp/metrics"
-}
-
 no_process_restarted() {
 	[ "$(role_pids engine)" = "$engine" ] && ! grep -E 'starts at once|no progress|the next one' "$tmp/service.log"
 }

@@ -167,15 +167,6 @@ replaced_code_is_told_apart() {
 		within "$(folded_share "$output" replaced_code bravo)" 75 6
 }
 
-shares_are_true() {
-	local output=$1 frame
-
-	for frame in hot_60 hot_30 hot_10; do
-		note "$frame has $(folded_share "$output" shares "$frame") %"
-		within "$(folded_share "$output" shares "$frame")" "${frame#hot_}" 1.5 || return
-	done
-}
-
 # --- programs of every kind ---------------------------------------------------------------------
 
 # has_most FILE COMM FRAME: at least 30 samples, 90 % of them with the frame.
@@ -275,7 +266,7 @@ export workloads cpu_count
 export -f run_shares
 check "shares: record succeeds" record_shares "$tmp/shares.folded"
 if [ "$samples" -ge $SHARES_SAMPLES ] || ! $others_were_busy; then
-	check "shares: 60, 30 and 10 % within 1.5 points" shares_are_true "$tmp/shares.folded"
+	check "shares: 60, 30 and 10 % within 1.5 points" has_shares "$tmp/shares.folded" shares 1.5
 else
 	skip "shares: 60, 30 and 10 % within 1.5 points" \
 		"the machine has other work: $samples samples of $SHARES_SAMPLES"

@@ -61,10 +61,21 @@ role_pids() {
 	pgrep -P "$service_pid" -f "^pilotlightd? $1"
 }
 
+metrics() {
+	curl -s --max-time 10 --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics
+}
+
 # metric NAME[{labels}]: prints its value.
 metric() {
-	curl -s --max-time 10 --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics |
-		awk -v name="$1" '$1 == name { print $2 }'
+	metrics | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# Every sample is accounted for exactly (I1).
+accounts_of_metrics() {
+	metrics |awk '/^pilotlight_samples_fired_total/ { fired = $2 }
+			/^pilotlight_samples_stored_total/ { sum += $2 }
+			/^pilotlight_samples_dropped_total/ { sum += $2 }
+			END { print "# " fired " fired, " sum " stored or dropped"; exit !(fired > 0 && fired == sum) }'
 }
 
 # in_cgroup PATH COMMAND...: runs the command in that cgroup, in the background, until stop_started. Returns
