@@ -2,10 +2,10 @@
 #include "answer/answer.h"
 
 #include "answer/answer_failure.h"
-#include "answer/answer_names.h"
 #include "answer/answer_parameters.h"
 #include "base/output.h"
 #include "base/time_text.h"
+#include "query/naming.h"
 #include "render/difference_svg.h"
 #include "render/difference_table.h"
 #include "store/store.h"
@@ -128,12 +128,32 @@ static void select_accounts(struct profile *profile)
 	accounts_select(&profile->accounts, selected);
 }
 
+/* A binary without an image has file offsets for addresses, which symbols cannot match. */
+static int open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
+{
+	const struct profile *profile = context;
+	const struct profile_binary *binary = &profile->binaries.items[profile_binary];
+
+	if (binary->text_bytes == 0 || (binary->build_id.size == 0 && binary->symbols.id.size == 0))
+		return -ENOENT;
+	/* Omits the path: the string may move while names are added, and no code opens it. */
+	*ret_binary = (struct symbol_binary){
+		.build_id = binary->build_id,
+		.identity = binary->symbols,
+		.path = "",
+		.fd = -1,
+		.debug_fd = -1,
+	};
+	return 0;
+}
+
 static int read_side(struct making *making, enum difference_side side)
 {
 	struct selection *selection = making->parameters.sides[side];
 	struct store_selection asked;
 	struct store_found found = { 0 };
 	struct profile *profile;
+	struct naming_counters counters;
 	struct fault fault = { 0 };
 	int r;
 
@@ -149,7 +169,8 @@ static int read_side(struct making *making, enum difference_side side)
 			making->request->memory_max);
 	if (selection_has_filter(selection))
 		select_accounts(profile);
-	r = answer_names_run(profile, cached_symbol_source_interface(making->names));
+	r = naming_run(profile, cached_symbol_source_interface(making->names), open_binary, profile,
+		&counters);
 	if (r == -ENOMEM)
 		return answer_fail_memory(making->reply, making->request->memory_max);
 	making->covered_ns = profile->covered_ns;

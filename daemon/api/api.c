@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -48,70 +47,24 @@ static void set_defaults(struct api_options *options, const struct http_limits *
 		options->seal_timeout_ns = SEAL_TIMEOUT_DEFAULT_NS;
 }
 
-static int copy_options(struct api *api, const struct api_options *options)
+static int open_api(struct api *api, const struct api_options *options, struct fault *fault)
 {
-	api->options = *options;
-	set_defaults(&api->options, options->limits ? options->limits : &http_default_limits);
-	api->history = strdup(options->history);
-	api->symbol_cache = strdup(options->symbol_cache);
-	if (!api->history || !api->symbol_cache)
-		return -ENOMEM;
-	api->options.history = api->history;
-	api->options.symbol_cache = api->symbol_cache;
-	return 0;
-}
-
-static int watch(struct api *api, int fd)
-{
+	const struct http_limits *limits = options->limits ? options->limits : &http_default_limits;
 	struct epoll_event event = { .events = EPOLLIN };
+	int r;
 
-	return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-/* Duplicated listeners: api_new() can still fail after the server took its descriptors. */
-struct duplicates {
-	struct http_listener *listeners; /* owned, with the remaining descriptors */
-	size_t count;
-};
-
-static void duplicates_done(struct duplicates *duplicates)
-{
-	for (size_t i = 0; i < duplicates->count; i++)
-		(void)close(duplicates->listeners[i].fd);
-	free(duplicates->listeners);
-}
-
-static int duplicate_listeners(struct duplicates *duplicates, const struct api_options *options)
-{
-	size_t count = options->listener_count;
-
-	duplicates->listeners = calloc(count ? count : 1, sizeof(*duplicates->listeners));
-	if (!duplicates->listeners)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		int fd = fcntl(options->listeners[i].fd, F_DUPFD_CLOEXEC, 0);
-
-		if (fd < 0)
-			return -errno;
-		duplicates->listeners[i] =
-			(struct http_listener){ fd, options->listeners[i].is_tcp };
-		duplicates->count++;
-	}
-	return 0;
-}
-
-static int open_server(struct api *api, const struct api_options *options, struct fault *fault)
-{
-	_cleanup_(duplicates_done) struct duplicates duplicates = { 0 };
-	int r = duplicate_listeners(&duplicates, options);
-
+	api->options = *options;
+	set_defaults(&api->options, limits);
+	api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (api->epoll_fd < 0)
+		return -errno;
+	r = http_server_new(limits, options->listeners, options->listener_count, routes, api,
+		&api->server, fault);
 	if (r < 0)
 		return r;
-	r = http_server_new(options->limits ? options->limits : &http_default_limits,
-		duplicates.listeners, duplicates.count, routes, api, &api->server, fault);
-	if (r == 0)
-		duplicates.count = 0;
-	return r < 0 ? r : watch(api, http_server_poll_fd(api->server));
+	return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, http_server_poll_fd(api->server), &event) < 0
+		       ? -errno
+		       : 0;
 }
 
 int api_new(const struct api_options *options, struct api **ret_api, struct fault *fault)
@@ -122,14 +75,9 @@ int api_new(const struct api_options *options, struct api **ret_api, struct faul
 	assert(options->status && options->request_seal);
 	if (!api)
 		return fault_set(fault, -ENOMEM, "cannot start the API: out of memory");
-	api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	r = api->epoll_fd < 0 ? -errno : copy_options(api, options);
-	if (r == 0)
-		r = open_server(api, options, fault);
+	r = open_api(api, options, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot start the API: %s", strerror(-r));
-	for (size_t i = 0; i < options->listener_count; i++)
-		(void)close(options->listeners[i].fd);
 	*ret_api = TAKE_PTR(api);
 	return 0;
 }
@@ -142,8 +90,6 @@ void api_free(struct api *api)
 	http_server_free(api->server);
 	if (api->epoll_fd >= 0)
 		(void)close(api->epoll_fd);
-	free(api->history);
-	free(api->symbol_cache);
 	free(api);
 }
 

@@ -38,9 +38,9 @@ struct api_options {
 	const struct http_limits *limits; /* NULL: the defaults */
 	const struct http_listener *listeners;
 	size_t listener_count;
-	struct broker *broker;	     /* borrowed; starts the query processes */
-	const char *history;	     /* absolute path of its folder; "": none */
-	const char *symbol_cache;    /* absolute path of its folder; "": none */
+	struct broker *broker; /* borrowed; starts the query processes */
+	/* Absolute paths of folders, borrowed; "": none. */
+	const char *history, *symbol_cache;
 	const char *program;	     /* the query processes' program; NULL: /proc/self/exe */
 	unsigned queries_max;	     /* running at a time; 0: 2 */
 	uint64_t query_memory_bytes; /* limit of one query process; 0: 96 MiB */
@@ -57,7 +57,8 @@ struct api_options {
 	void (*request_seal)(void *context, uint64_t until_ns);
 };
 
-/* Returns 0 and takes the listeners' descriptors, or -errno with `fault`. */
+/* Returns 0 and takes the listeners' descriptors. Returns -errno with `fault` on a failure, which
+ * may have closed them. */
 int api_new(const struct api_options *options, struct api **ret_api, struct fault *fault);
 /* Kills the running queries and closes all connections. */
 void api_free(struct api *api);

@@ -44,7 +44,6 @@ struct api {
 	struct http_server *server;
 	int epoll_fd;		    /* the server and all query processes; the owner polls it */
 	struct api_options options; /* defaults filled in */
-	char *history, *symbol_cache;
 	struct query *first, *last;
 	unsigned running;
 	uint64_t turn;		    /* of the last query started */

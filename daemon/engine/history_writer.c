@@ -27,7 +27,6 @@ struct job {
 
 struct history_writer {
 	struct history_writer_options options;
-	char *folder;
 	struct store *store; /* used by the thread only; NULL: not open */
 	unsigned windows;    /* used by the thread only */
 	bool is_maintenance_failing;
@@ -53,9 +52,9 @@ static struct job *job_at(struct history_writer *writer, size_t i)
 
 static int open_store(struct history_writer *writer, struct fault *fault)
 {
-	return writer->store
-		       ? 0
-		       : store_open(writer->folder, &writer->options.limits, &writer->store, fault);
+	return writer->store ? 0
+			     : store_open(writer->options.folder, &writer->options.limits,
+				       &writer->store, fault);
 }
 
 static int append(struct history_writer *writer, const struct job *job, struct fault *fault)
@@ -87,7 +86,7 @@ static void read_summary(struct history_writer *writer)
 	struct store_summary summary;
 	struct fault fault = { 0 };
 
-	if (store_reader_summary(writer->folder, &summary, &fault) < 0)
+	if (store_reader_summary(writer->options.folder, &summary, &fault) < 0)
 		return;
 	(void)pthread_mutex_lock(&writer->lock);
 	writer->summary = summary;
@@ -217,9 +216,6 @@ int history_writer_new(
 	writer->event_fd = -1;
 	(void)pthread_mutex_init(&writer->lock, NULL);
 	(void)pthread_cond_init(&writer->changed, NULL);
-	writer->folder = strdup(options->folder);
-	if (!writer->folder)
-		return -ENOMEM;
 	writer->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (writer->event_fd < 0)
 		return -errno;
@@ -272,7 +268,6 @@ void history_writer_free(struct history_writer *writer)
 		(void)close(writer->event_fd);
 	(void)pthread_cond_destroy(&writer->changed);
 	(void)pthread_mutex_destroy(&writer->lock);
-	free(writer->folder);
 	free(writer);
 }
 

@@ -23,7 +23,7 @@ struct history_writer;
 enum { HISTORY_WRITER_WAITING_MAX = 4 };
 
 struct history_writer_options {
-	const char *folder; /* must exist */
+	const char *folder; /* borrowed */
 	struct store_limits limits;
 	/* Bounds the bytes of all unwritten windows. A single window is accepted at any size. */
 	size_t waiting_bytes_max;

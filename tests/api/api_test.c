@@ -67,25 +67,13 @@ static void failing_allocations_leave_the_listeners(void **state)
 {
 	struct engine *engine = *state;
 	struct http_listener listener = begin_engine(engine);
-	size_t descriptors = count_descriptors(), n;
+	const struct api_options options = engine_options(engine, &listener);
+	size_t descriptors = count_descriptors();
+	struct fault fault = { 0 };
 
-	for (n = 0;; n++) {
-		struct api_options options = engine_options(engine, &listener);
-		struct fault fault = { 0 };
-		int r;
-
-		fail_allocation(n);
-		r = api_new(&options, &engine->api, &fault);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-		assert_string_not_equal(fault.text, "");
-		assert_null(engine->api);
-		assert_int_equal(count_descriptors(), descriptors);
-	}
-	assert_true(n >= 4);
+	assert_true(FAIL_EACH_ALLOCATION(api_new(&options, &engine->api, &fault), -ENOMEM,
+			    fault.text[0] && !engine->api && count_descriptors() == descriptors,
+			    0) >= 3);
 	CHECK_REPLY(engine, ask(engine, "/"), 200, "");
 	end_engine(engine);
 	assert_int_equal(count_descriptors(), descriptors - 1);
