@@ -16,7 +16,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
-#include "drain/ring_sample.h"
+#include "drain/ring_record.h"
 #include "drain/walk_table.h"
 
 #include <bpf/bpf.h>
@@ -67,54 +67,6 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->walk_hash = hash;
 }
 
-/* Fills in the fields that all ring samples share. */
-static void hand_out(struct drain *drain, struct raw_sample *sample)
-{
-	sample->count = 1;
-	sample->last_ns = sample->first_ns;
-	sample->path = PILOTLIGHT_PATH_RING;
-	sample->depth_max = drain->maps->sizes.stack_depth;
-	if (drain->function(drain->context, sample) < 0)
-		drain->ring_accounts[drain->idle_set].refused++;
-}
-
-static void hand_out_sample(struct drain *drain, const struct ring_sample *ring)
-{
-	struct raw_sample sample = {
-		.process = ring->header.process,
-		.tid = ring->header.tid,
-		.cgroup_id = ring->header.cgroup_id,
-		.comm = ring->header.comm,
-		.first_ns = ring->header.time_ns,
-		.kernel_ips = (const uint64_t *)ring->kernel_ips,
-		.kernel_count = ring->header.kernel_count,
-		.user_frames = ring->user_frames,
-		.user_count = ring->header.user_count,
-	};
-
-	hand_out(drain, &sample);
-}
-
-static void hand_out_walk(struct drain *drain, const struct ring_walk *ring)
-{
-	struct raw_sample sample = {
-		.process = ring->header.process,
-		.tid = ring->header.tid,
-		.cgroup_id = ring->header.cgroup_id,
-		.comm = ring->header.comm,
-		.first_ns = ring->header.time_ns,
-		.kernel_ips = (const uint64_t *)ring->kernel_ips,
-		.kernel_count = ring->header.kernel_count,
-		.walker = PILOTLIGHT_WALKER_TABLES,
-		.walk_frames = (const uint64_t *)ring->frames,
-		.walk_count = ring->header.count,
-		.walk_end = (enum pilotlight_walk_end)ring->header.end,
-		.walk_hash = ring->header.hash,
-	};
-
-	hand_out(drain, &sample);
-}
-
 /* Stores each record after its size, padded so that the next one is aligned. */
 static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 {
@@ -133,44 +85,36 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 	return 0;
 }
 
-/* Keeps a walked stack for the samples that refer to it. */
-static void keep_walk(struct drain *drain, const void *bytes, size_t size)
-{
-	struct ring_walk walk;
-	int r = ring_walk_parse(bytes, size, &walk);
-
-	if (r == 0)
-		r = walk_table_add(&drain->walks, &walk);
-	if (r < 0)
-		log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
-}
-
 /*
- * Takes a record of the idle set: keeps a stack, passes a sample on. BPF sends a stack before it
+ * Handles a record of the idle set: keeps a stack, passes a sample on. BPF sends a stack before it
  * counts samples with it. A record that does not parse has no known window, so it is charged to the
  * window being drained.
  */
-static void take_own(struct drain *drain, const void *bytes, size_t size)
+static void handle_own_record(struct drain *drain, const void *bytes, size_t size)
 {
 	struct ring_accounts *accounts = &drain->ring_accounts[drain->idle_set];
-	int kind = ring_record_kind(bytes, size);
-	struct ring_sample sample;
-	struct ring_walk walk;
+	char comm[PILOTLIGHT_COMM_BYTES];
+	struct raw_sample sample;
+	int r = ring_record_parse(bytes, size, &sample, comm);
 
-	if (kind == PILOTLIGHT_RING_WALK) {
-		keep_walk(drain, bytes, size);
+	if (ring_record_kind(bytes, size) == PILOTLIGHT_RING_WALK) {
+		if (r == 0)
+			r = walk_table_add(&drain->walks, &sample);
+		if (r < 0)
+			log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
 		return;
 	}
 	accounts->received++;
-	if (kind == PILOTLIGHT_RING_WALKED_SAMPLE && ring_walk_parse(bytes, size, &walk) == 0)
-		hand_out_walk(drain, &walk);
-	else if (kind == PILOTLIGHT_RING_SAMPLE && ring_sample_parse(bytes, size, &sample) == 0)
-		hand_out_sample(drain, &sample);
-	else
+	if (r < 0) {
 		accounts->malformed++;
+		return;
+	}
+	sample.depth_max = drain->maps->sizes.stack_depth;
+	if (drain->function(drain->context, &sample) < 0)
+		accounts->refused++;
 }
 
-static int take_record(void *context, void *bytes, size_t size)
+static int handle_record(void *context, void *bytes, size_t size)
 {
 	struct drain *drain = context;
 
@@ -180,7 +124,7 @@ static int take_record(void *context, void *bytes, size_t size)
 		(void)keep_waiting(drain, bytes, size);
 		return 0;
 	}
-	take_own(drain, bytes, size);
+	handle_own_record(drain, bytes, size);
 	return 0;
 }
 
@@ -188,7 +132,7 @@ static int take_record(void *context, void *bytes, size_t size)
  * Waiting records belong to the set that was active then. Unless a flip failed, that set is now
  * idle.
  */
-static void take_waiting(struct drain *drain)
+static void handle_waiting_records(struct drain *drain)
 {
 	size_t at = 0, kept = 0;
 
@@ -200,7 +144,7 @@ static void take_waiting(struct drain *drain)
 		entry_bytes = sizeof(size) + ((size + 7) & ~(uint64_t)7);
 		at += entry_bytes;
 		if (ring_record_set(entry + sizeof(size), size) == (int)drain->idle_set) {
-			take_own(drain, entry + sizeof(size), size);
+			handle_own_record(drain, entry + sizeof(size), size);
 			continue;
 		}
 		memmove(drain->waiting + kept, entry, entry_bytes);
@@ -212,7 +156,7 @@ static void take_waiting(struct drain *drain)
 /*
  * Opens a descriptor that reports only BPF's wakeups. The ring itself is readable as soon as it
  * holds any record, but BPF wakes its reader only when the ring is half full. An edge-triggered
- * epoll reports that wakeup until the edge is taken.
+ * epoll reports that wakeup until epoll_wait() returns it.
  */
 static int open_poll_fd(int ring_fd)
 {
@@ -225,7 +169,7 @@ static int open_poll_fd(int ring_fd)
 }
 
 /* Call before reading the ring, so that a later wakeup counts as new. */
-static int take_edge(const struct drain *drain)
+static int consume_wakeup(const struct drain *drain)
 {
 	struct epoll_event event;
 
@@ -343,7 +287,7 @@ static void forget_stack(struct drain *drain, const struct pilotlight_sample_key
 	(void)bpf_map_delete_elem(drain->maps->known_stacks_fd, &known);
 }
 
-static void hand_out_count(struct drain *drain, const struct pilotlight_sample_key *key,
+static void pass_on_count(struct drain *drain, const struct pilotlight_sample_key *key,
 	struct pilotlight_sample_count *count, struct accounts *accounts)
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
@@ -407,7 +351,7 @@ static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t
 			if (drain->counts[i].count > in_maps - samples)
 				return -EPROTO;
 			samples += drain->counts[i].count;
-			hand_out_count(drain, &drain->keys[i], &drain->counts[i], accounts);
+			pass_on_count(drain, &drain->keys[i], &drain->counts[i], accounts);
 		}
 		read += n;
 	}
@@ -501,7 +445,7 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
 	if (!drain->cpu_counters || !drain->keys || !drain->counts)
 		return -ENOMEM;
-	drain->ring = ring_buffer__new(maps->ring_fd, take_record, drain, NULL);
+	drain->ring = ring_buffer__new(maps->ring_fd, handle_record, drain, NULL);
 	if (!drain->ring)
 		return -errno;
 	drain->poll_fd = open_poll_fd(maps->ring_fd);
@@ -515,7 +459,7 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 }
 
 /* Closes the ring's part of the accounts. */
-static int settle_ring(struct drain *drain, struct accounts *accounts)
+static int close_ring_accounts(struct drain *drain, struct accounts *accounts)
 {
 	struct ring_accounts *ring = &drain->ring_accounts[drain->idle_set];
 	uint64_t stored = accounts->stored[PILOTLIGHT_PATH_RING];
@@ -544,16 +488,16 @@ int drain_window(
 
 	drain->function = function;
 	drain->context = context;
-	r = take_edge(drain);
+	r = consume_wakeup(drain);
 	if (r == 0)
 		r = read_counters(drain, &accounts);
 	if (r < 0)
 		return r;
-	take_waiting(drain);
+	handle_waiting_records(drain);
 	r = ring_buffer__consume(drain->ring);
 	if (r < 0)
 		return r;
-	r = settle_ring(drain, &accounts);
+	r = close_ring_accounts(drain, &accounts);
 	if (r < 0)
 		return r;
 	in_maps = accounts.stored[PILOTLIGHT_PATH_MAP];

@@ -42,10 +42,10 @@ const struct walked_stack *walk_table_find(const struct walk_table *table, uint6
 	return id == HASH_INDEX_NONE ? NULL : &table->stacks[id];
 }
 
-int walk_table_add(struct walk_table *table, const struct ring_walk *walk)
+int walk_table_add(struct walk_table *table, const struct raw_sample *sample)
 {
-	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH, count = walk->header.count;
-	uint64_t hash = walk->header.hash;
+	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH, count = sample->walk_count;
+	uint64_t hash = sample->walk_hash;
 	int r;
 
 	if (walk_table_find(table, hash))
@@ -59,12 +59,13 @@ int walk_table_add(struct walk_table *table, const struct ring_walk *walk)
 	if (r < 0)
 		return r;
 	if (count > 0)
-		memcpy(table->frames + table->frame_count, walk->frames, count * sizeof(uint64_t));
+		memcpy(table->frames + table->frame_count, sample->walk_frames,
+			count * sizeof(uint64_t));
 	table->stacks[table->count] = (struct walked_stack){
 		.hash = hash,
 		.first_frame = table->frame_count,
-		.count = walk->header.count,
-		.end = walk->header.end,
+		.count = (uint16_t)count,
+		.end = (uint8_t)sample->walk_end,
 	};
 	hash_index_insert(&table->index, hash_pair(hash, 0), (uint32_t)table->count);
 	table->frame_count += count;

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "base/hash_index.h"
-#include "drain/ring_sample.h"
+#include "drain/drain.h"
+#include "pilotlight/walk.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,9 +35,10 @@ void walk_table_done(struct walk_table *table);
 void walk_table_clear(struct walk_table *table);
 
 /*
- * Copies a stack. Returns 0, also if the stack is already there; -E2BIG at the limit, or -ENOMEM.
+ * Copies the stack of a sample by PILOTLIGHT_WALKER_TABLES. Returns 0, also if the stack is already
+ * there; -E2BIG at the limit, or -ENOMEM.
  */
-int walk_table_add(struct walk_table *table, const struct ring_walk *walk);
+int walk_table_add(struct walk_table *table, const struct raw_sample *sample);
 
 /*
  * Returns the stack, or NULL if it is not there. It and its frames are borrowed until the next

@@ -11,18 +11,19 @@
 
 enum { LIMIT = 1000 };
 
-/* Its frames are good until the next one's. */
-static struct ring_walk walk_of(uint64_t hash, uint16_t count, uint8_t end)
+/* Its frames are valid until the next call. */
+static struct raw_sample walk_of(uint64_t hash, uint16_t count, enum pilotlight_walk_end end)
 {
-	static __u64 frames[PILOTLIGHT_WALK_DEPTH];
-	const struct ring_walk walk = {
-		.header = { .hash = hash, .count = count, .end = end },
-		.frames = frames,
-	};
+	static uint64_t frames[PILOTLIGHT_WALK_DEPTH];
 
 	for (uint16_t i = 0; i < count; i++)
 		frames[i] = hash * 1000 + i;
-	return walk;
+	return (struct raw_sample){
+		.walk_hash = hash,
+		.walk_count = count,
+		.walk_end = end,
+		.walk_frames = frames,
+	};
 }
 
 static void stacks_are_found_by_their_hash(void **state)
@@ -33,8 +34,8 @@ static void stacks_are_found_by_their_hash(void **state)
 	(void)state;
 	walk_table_init(&table, LIMIT);
 	for (uint64_t hash = 1; hash <= 300; hash++) {
-		struct ring_walk walk = walk_of(
-			hash, (uint16_t)(hash % 256), (uint8_t)(hash % PILOTLIGHT_WALK_ENDS));
+		struct raw_sample walk =
+			walk_of(hash, (uint16_t)(hash % 256), hash % PILOTLIGHT_WALK_ENDS);
 
 		assert_int_equal(walk_table_add(&table, &walk), 0);
 	}
@@ -55,7 +56,7 @@ static void stacks_are_found_by_their_hash(void **state)
 
 static void duplicate_stacks_are_kept_once(void **state)
 {
-	struct ring_walk first = walk_of(7, 3, 0), second = walk_of(7, 5, 1);
+	struct raw_sample first = walk_of(7, 3, 0), second = walk_of(7, 5, 1);
 	struct walk_table table;
 
 	(void)state;
@@ -74,7 +75,7 @@ static void a_full_set_refuses_more(void **state)
 	(void)state;
 	walk_table_init(&table, 16);
 	for (uint64_t hash = 1; hash <= 17; hash++) {
-		struct ring_walk walk = walk_of(hash, 1, 0);
+		struct raw_sample walk = walk_of(hash, 1, 0);
 
 		assert_int_equal(walk_table_add(&table, &walk), hash <= 16 ? 0 : -E2BIG);
 	}
@@ -85,7 +86,7 @@ static void a_full_set_refuses_more(void **state)
 
 static void failing_allocations_cost_the_stack_alone(void **state)
 {
-	struct ring_walk walk = walk_of(9, 200, 0);
+	struct raw_sample walk = walk_of(9, 200, 0);
 	size_t n;
 	int r;
 

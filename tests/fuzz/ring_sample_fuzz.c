@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of the ring buffer: samples, and stacks that the sampler has unwound. */
-#include "drain/ring_sample.h"
+#include "drain/ring_record.h"
 #include "drain/walk_table.h"
 
 #include <stdint.h>
@@ -11,36 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { STACKS_MAX = 2 };
 
-static uint64_t sum_of_sample(const void *record, size_t size)
-{
-	struct ring_sample sample;
-	uint64_t sum;
-
-	if (ring_sample_parse(record, size, &sample) < 0)
-		return 0;
-	sum = strlen(sample.header.comm);
-	for (size_t i = 0; i < sample.header.kernel_count; i++)
-		sum += sample.kernel_ips[i];
-	for (size_t i = 0; i < sample.header.user_count; i++)
-		sum += sample.user_frames[i].offset_or_ip + sample.user_frames[i].build_id[19];
-	return sum;
-}
-
-static uint64_t sum_of_walk(const void *record, size_t size)
+static uint64_t sum_of_stack(const struct raw_sample *sample)
 {
 	const struct walked_stack *stack;
 	struct walk_table table;
-	struct ring_walk walk;
-	uint64_t sum;
+	uint64_t sum = 0;
 
-	if (ring_walk_parse(record, size, &walk) < 0)
-		return 0;
-	sum = strlen(walk.header.comm);
-	for (size_t i = 0; i < walk.header.kernel_count; i++)
-		sum += walk.kernel_ips[i];
 	walk_table_init(&table, STACKS_MAX);
-	if (walk_table_add(&table, &walk) == 0) {
-		stack = walk_table_find(&table, walk.header.hash);
+	if (walk_table_add(&table, sample) == 0) {
+		stack = walk_table_find(&table, sample->walk_hash);
 		if (!stack)
 			abort();
 		for (size_t i = 0; i < stack->count; i++)
@@ -50,26 +29,30 @@ static uint64_t sum_of_walk(const void *record, size_t size)
 	return sum;
 }
 
+static uint64_t sum_of_sample(const struct raw_sample *sample)
+{
+	uint64_t sum = strlen(sample->comm);
+
+	for (size_t i = 0; i < sample->kernel_count; i++)
+		sum += sample->kernel_ips[i];
+	for (size_t i = 0; i < sample->user_count; i++)
+		sum += sample->user_frames[i].offset_or_ip + sample->user_frames[i].build_id[19];
+	return sum + (sample->walker == PILOTLIGHT_WALKER_TABLES ? sum_of_stack(sample) : 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	/* BPF aligns its records. A copy of exactly the record's length exposes reads beyond it. */
 	void *record = malloc(size ? size : 1);
+	char comm[PILOTLIGHT_COMM_BYTES];
+	struct raw_sample sample;
 	uint64_t sum = 0;
 
 	if (!record)
 		return 0;
 	memcpy(record, bytes, size);
-	switch (ring_record_kind(record, size)) {
-	case PILOTLIGHT_RING_SAMPLE:
-		sum = sum_of_sample(record, size);
-		break;
-	case PILOTLIGHT_RING_WALK:
-	case PILOTLIGHT_RING_WALKED_SAMPLE:
-		sum = sum_of_walk(record, size);
-		break;
-	default:
-		break;
-	}
+	if (ring_record_parse(record, size, &sample, comm) == 0)
+		sum = sum_of_sample(&sample);
 	free(record);
 	return sum == 42 ? 1 : 0;
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "drain/ring_record.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int read_header(const void *bytes, size_t size, struct pilotlight_ring_header *header)
+{
+	if (size < sizeof(*header))
+		return -EINVAL;
+	memcpy(header, bytes, sizeof(*header));
+	if (header->kind >= PILOTLIGHT_RING_KINDS || header->set >= PILOTLIGHT_SET_COUNT)
+		return -EINVAL;
+	return 0;
+}
+
+int ring_record_kind(const void *bytes, size_t size)
+{
+	struct pilotlight_ring_header header;
+	int r = read_header(bytes, size, &header);
+
+	return r < 0 ? r : (int)header.kind;
+}
+
+int ring_record_set(const void *bytes, size_t size)
+{
+	struct pilotlight_ring_header header;
+	int r = read_header(bytes, size, &header);
+
+	return r < 0 ? r : (int)header.set;
+}
+
+static const char *terminate(const char bytes[], char comm[PILOTLIGHT_COMM_BYTES])
+{
+	memcpy(comm, bytes, PILOTLIGHT_COMM_BYTES);
+	comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
+	return comm;
+}
+
+static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_sample,
+	char comm[PILOTLIGHT_COMM_BYTES])
+{
+	const struct pilotlight_ring_sample *header = bytes;
+	const uint64_t *ips = (const void *)(header + 1);
+
+	if (size < sizeof(*header) || header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
+		header->user_count > PILOTLIGHT_STACK_DEPTH ||
+		size != sizeof(*header) + header->kernel_count * sizeof(*ips) +
+				header->user_count * sizeof(struct pilotlight_user_frame))
+		return -EINVAL;
+	*ret_sample = (struct raw_sample){
+		.process = header->process,
+		.tid = header->tid,
+		.cgroup_id = header->cgroup_id,
+		.comm = terminate(header->comm, comm),
+		.count = 1,
+		.first_ns = header->time_ns,
+		.last_ns = header->time_ns,
+		.path = PILOTLIGHT_PATH_RING,
+		.kernel_ips = ips,
+		.kernel_count = header->kernel_count,
+		.user_frames = (const void *)(ips + header->kernel_count),
+		.user_count = header->user_count,
+	};
+	return 0;
+}
+
+static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sample,
+	char comm[PILOTLIGHT_COMM_BYTES])
+{
+	const struct pilotlight_ring_walk *header = bytes;
+	const uint64_t *frames = (const void *)(header + 1);
+
+	if (size < sizeof(*header) || header->count > PILOTLIGHT_WALK_DEPTH ||
+		header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
+		header->end >= PILOTLIGHT_WALK_ENDS ||
+		size != sizeof(*header) +
+				((size_t)header->count + header->kernel_count) * sizeof(*frames))
+		return -EINVAL;
+	*ret_sample = (struct raw_sample){
+		.process = header->process,
+		.tid = header->tid,
+		.cgroup_id = header->cgroup_id,
+		.comm = terminate(header->comm, comm),
+		.count = 1,
+		.first_ns = header->time_ns,
+		.last_ns = header->time_ns,
+		.path = PILOTLIGHT_PATH_RING,
+		.kernel_ips = frames + header->count,
+		.kernel_count = header->kernel_count,
+		.walker = PILOTLIGHT_WALKER_TABLES,
+		.walk_frames = frames,
+		.walk_count = header->count,
+		.walk_end = (enum pilotlight_walk_end)header->end,
+		.walk_hash = header->hash,
+	};
+	return 0;
+}
+
+int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sample,
+	char comm[PILOTLIGHT_COMM_BYTES])
+{
+	int kind = ring_record_kind(bytes, size);
+
+	if (kind < 0)
+		return kind;
+	return kind == PILOTLIGHT_RING_SAMPLE ? parse_sample(bytes, size, ret_sample, comm)
+					      : parse_walk(bytes, size, ret_sample, comm);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Parses and checks records of the BPF ring: counts against lengths, sets and kinds against their
+ * number.
+ */
+#pragma once
+
+#include "drain/drain.h"
+#include "pilotlight/walk.h"
+
+#include <stddef.h>
+
+/*
+ * The record's enum pilotlight_ring_kind, and the set it belongs to. Both return -EINVAL if the
+ * bytes are not a record.
+ */
+int ring_record_kind(const void *bytes, size_t size);
+int ring_record_set(const void *bytes, size_t size);
+
+/*
+ * Fills in a sample of count 1 without `depth_max`. It borrows the record, which must be aligned to
+ * 8, and `comm`. Of a PILOTLIGHT_RING_WALK only the walk has a meaning. Returns 0 or -EINVAL.
+ */
+int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sample,
+	char comm[PILOTLIGHT_COMM_BYTES]);
