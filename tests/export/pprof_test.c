@@ -382,19 +382,38 @@ static void equal_labels_and_stacks_are_one_sample(void **state)
 	decoded_done(&decoded);
 }
 
+#define POD "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice"
+static const struct service {
+	const char *cgroup, *unit, *container, *pod;
+} services[] = {
+	{ "/system.slice/nginx.service", "nginx.service", NULL, NULL },
+	{ "/docker/" CONTAINER, NULL, CONTAINER, NULL },
+	{ POD "/cri-containerd-" CONTAINER ".scope", "cri-containerd-" CONTAINER ".scope",
+		CONTAINER, "01234567-89ab-cdef-0123-456789abcdef" },
+	{ "/", NULL, NULL, NULL },
+};
+
+/* One sample has this count, and its labels are those of the service and no others. */
+static void assert_service(
+	const struct decoded *decoded, const struct service *service, uint64_t count)
+{
+	const char *const texts[] = { service->unit, service->container, service->pod };
+	size_t labels = 0, j = 0;
+
+	while (j < decoded->sample_count && decoded->samples[j].values[0] != count)
+		j++;
+	assert_true(j < decoded->sample_count);
+	assert_label(decoded, j, "unit", texts[0]);
+	assert_label(decoded, j, "container", texts[1]);
+	assert_label(decoded, j, "pod", texts[2]);
+	for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+		labels += texts[k] != NULL;
+	assert_int_equal(decoded->samples[j].label_count, labels);
+}
+
 /* A collector makes a series of each distinct set: hundreds of processes give one a service. */
 static void scraped_labels_are_those_of_services(void **state)
 {
-#define POD "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice"
-	static const struct {
-		const char *cgroup, *unit, *container, *pod;
-	} services[] = {
-		{ "/system.slice/nginx.service", "nginx.service", NULL, NULL },
-		{ "/docker/" CONTAINER, NULL, CONTAINER, NULL },
-		{ POD "/cri-containerd-" CONTAINER ".scope", "cri-containerd-" CONTAINER ".scope",
-			CONTAINER, "01234567-89ab-cdef-0123-456789abcdef" },
-		{ "/", NULL, NULL, NULL },
-	};
 	enum { PROCESSES = 400, SERVICES = ARRAY_SIZE(services) };
 	const struct pprof_options scraped = {
 		.labels = PPROF_LABELS_SERVICE,
@@ -428,23 +447,9 @@ static void scraped_labels_are_those_of_services(void **state)
 	decode(&decoded, memory.bytes, memory.size);
 	free(memory.bytes);
 	assert_int_equal(decoded.sample_count, SERVICES);
-	for (size_t i = 0; i < SERVICES; i++) {
-		const char *const texts[] = { services[i].unit, services[i].container,
-			services[i].pod };
-		size_t labels = 0, j = 0;
-
-		while (j < SERVICES && decoded.samples[j].values[0] != counts[i])
-			j++;
-		assert_true(j < SERVICES);
-		assert_label(&decoded, j, "unit", texts[0]);
-		assert_label(&decoded, j, "container", texts[1]);
-		assert_label(&decoded, j, "pod", texts[2]);
-		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
-			labels += texts[k] != NULL;
-		assert_int_equal(decoded.samples[j].label_count, labels);
-	}
+	for (size_t i = 0; i < SERVICES; i++)
+		assert_service(&decoded, &services[i], counts[i]);
 	decoded_done(&decoded);
-#undef POD
 }
 
 int main(void)

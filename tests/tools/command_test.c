@@ -52,80 +52,80 @@ static void every_command_explains_itself(void **state)
 	check_help(&pilotlight_command);
 }
 
+static const struct {
+	const char *name, *arguments, *sentence;
+} misuses[] = {
+	{ "", "frobnicate", "there is no command 'frobnicate'" },
+	{ "symbols", "frobnicate", "there is no command 'symbols frobnicate'" },
+	{ "doctor", "--nonsense", "there is no option '--nonsense'" },
+	{ "doctor", "x", "doctor takes options alone, not 'x'" },
+	{ "symbols add", "", "symbols add needs a file" },
+	{ "symbols add", "-j 0 x", "-j takes a number from 1 to 64, not '0'" },
+	{ "symbols add", "-j 65 x", "not '65'" },
+	{ "symbols add", "-j 1K x", "not '1K'" },
+	{ "symbols add", "-j x x", "not 'x'" },
+	{ "symbols add", "--memory 1M x", "--memory takes 16M or more, not '1M'" },
+	{ "symbols add", "--memory much x", "--memory takes a number of bytes" },
+	{ "symbols add", "--timeout 0 x", "from 1 to 86400, not '0'" },
+	{ "symbols add", "--timeout 86401 x", "not '86401'" },
+	{ "symbols add", "--timeout 1s x", "not '1s'" },
+	{ "symbols add", "--debug x one two", "and there is also 'two'" },
+	{ "symbols add", "--nonsense x", "'--nonsense'" },
+	{ "symbols fetch", "", "symbols fetch needs a build-id" },
+	{ "symbols fetch", "a b", "no further argument, such as 'b'" },
+	{ "symbols fetch", "--timeout 0 12345678", "not '0'" },
+	{ "symbols fetch", "--timeout x 12345678", "not 'x'" },
+	{ "symbols fetch", "--timeout 1M 12345678", "not '1M'" },
+	{ "symbols fetch", "--timeout 86401 12345678", "not '86401'" },
+	{ "symbols fetch", "--urls", "--urls needs URLS" },
+	{ "symbols list", "--sort size", "--sort takes used|name, not 'size'" },
+	{ "symbols list", "--sort", "--sort needs used|name" },
+	{ "symbols list", "x", "'x'" },
+	{ "symbols list", "--cache ", "--cache takes DIR, not ''" },
+	{ "symbols lookup", "", "needs a build-id" },
+	{ "symbols lookup", "--nonsense 12345a", "'--nonsense'" },
+	{ "symbols lookup", "--cache", "--cache needs DIR" },
+	{ "symbols prune", "--max-bytes", "--max-bytes needs SIZE" },
+	{ "symbols prune", "--max-bytes x", "not 'x'" },
+	{ "symbols prune", "--max-bytes 1.5G", "not '1.5G'" },
+	{ "symbols prune", "--max-bytes 99999999999T", "--max-bytes takes" },
+	{ "symbols prune", "--max-bytes -1", "not '-1'" },
+	{ "symbols prune", "x", "'x'" },
+	{ "symbols show", "", "symbols show needs a build-id" },
+	{ "symbols show", "1234 5678", "'5678'" },
+	{ "symbols verify", "x", "'x'" },
+	{ "symbols verify", "--remove=x", "--remove takes no value" },
+	{ "jit dump", "", "jit dump needs a jitdump file" },
+	{ "jit dump", "a b", "'b'" },
+	{ "jit dump", "-x", "there is no option '-x'" },
+	{ "jit list", "x", "'x'" },
+	{ "jit list", "--at 5", "'--at'" },
+	{ "jit symbols", "", "jit symbols needs a jitdump file or a perf map" },
+	{ "jit symbols", "--at 5s x", "--at takes ns, or seconds with a point" },
+	{ "jit symbols", "--at -1 x", "not '-1'" },
+	{ "jit symbols", "--at", "--at needs TIME" },
+	{ "jit tail", "", "jit tail needs the PID of a process" },
+	{ "jit tail", "x", "not 'x'" },
+	{ "jit tail", "0", "not '0'" },
+	{ "jit tail", "12x", "not '12x'" },
+	{ "jit tail", "99999999999999", "not '99999999999999'" },
+	{ "jit tail", "-n 5 1", "-n takes all, not '5'" },
+	{ "jit tail", "1 2", "'2'" },
+	{ "jit verify", "", "jit verify needs a jitdump file" },
+};
+
 /* The line is refused with this sentence, before anything is done. */
 static void wrong_use_is_refused(void **state)
 {
-	static const struct {
-		const char *name, *arguments, *sentence;
-	} cases[] = {
-		{ "", "frobnicate", "there is no command 'frobnicate'" },
-		{ "symbols", "frobnicate", "there is no command 'symbols frobnicate'" },
-		{ "doctor", "--nonsense", "there is no option '--nonsense'" },
-		{ "doctor", "x", "doctor takes options alone, not 'x'" },
-		{ "symbols add", "", "symbols add needs a file" },
-		{ "symbols add", "-j 0 x", "-j takes a number from 1 to 64, not '0'" },
-		{ "symbols add", "-j 65 x", "not '65'" },
-		{ "symbols add", "-j 1K x", "not '1K'" },
-		{ "symbols add", "-j x x", "not 'x'" },
-		{ "symbols add", "--memory 1M x", "--memory takes 16M or more, not '1M'" },
-		{ "symbols add", "--memory much x", "--memory takes a number of bytes" },
-		{ "symbols add", "--timeout 0 x", "from 1 to 86400, not '0'" },
-		{ "symbols add", "--timeout 86401 x", "not '86401'" },
-		{ "symbols add", "--timeout 1s x", "not '1s'" },
-		{ "symbols add", "--debug x one two", "and there is also 'two'" },
-		{ "symbols add", "--nonsense x", "'--nonsense'" },
-		{ "symbols fetch", "", "symbols fetch needs a build-id" },
-		{ "symbols fetch", "a b", "no further argument, such as 'b'" },
-		{ "symbols fetch", "--timeout 0 12345678", "not '0'" },
-		{ "symbols fetch", "--timeout x 12345678", "not 'x'" },
-		{ "symbols fetch", "--timeout 1M 12345678", "not '1M'" },
-		{ "symbols fetch", "--timeout 86401 12345678", "not '86401'" },
-		{ "symbols fetch", "--urls", "--urls needs URLS" },
-		{ "symbols list", "--sort size", "--sort takes used|name, not 'size'" },
-		{ "symbols list", "--sort", "--sort needs used|name" },
-		{ "symbols list", "x", "'x'" },
-		{ "symbols list", "--cache ", "--cache takes DIR, not ''" },
-		{ "symbols lookup", "", "needs a build-id" },
-		{ "symbols lookup", "--nonsense 12345a", "'--nonsense'" },
-		{ "symbols lookup", "--cache", "--cache needs DIR" },
-		{ "symbols prune", "--max-bytes", "--max-bytes needs SIZE" },
-		{ "symbols prune", "--max-bytes x", "not 'x'" },
-		{ "symbols prune", "--max-bytes 1.5G", "not '1.5G'" },
-		{ "symbols prune", "--max-bytes 99999999999T", "--max-bytes takes" },
-		{ "symbols prune", "--max-bytes -1", "not '-1'" },
-		{ "symbols prune", "x", "'x'" },
-		{ "symbols show", "", "symbols show needs a build-id" },
-		{ "symbols show", "1234 5678", "'5678'" },
-		{ "symbols verify", "x", "'x'" },
-		{ "symbols verify", "--remove=x", "--remove takes no value" },
-		{ "jit dump", "", "jit dump needs a jitdump file" },
-		{ "jit dump", "a b", "'b'" },
-		{ "jit dump", "-x", "there is no option '-x'" },
-		{ "jit list", "x", "'x'" },
-		{ "jit list", "--at 5", "'--at'" },
-		{ "jit symbols", "", "jit symbols needs a jitdump file or a perf map" },
-		{ "jit symbols", "--at 5s x", "--at takes ns, or seconds with a point" },
-		{ "jit symbols", "--at -1 x", "not '-1'" },
-		{ "jit symbols", "--at", "--at needs TIME" },
-		{ "jit tail", "", "jit tail needs the PID of a process" },
-		{ "jit tail", "x", "not 'x'" },
-		{ "jit tail", "0", "not '0'" },
-		{ "jit tail", "12x", "not '12x'" },
-		{ "jit tail", "99999999999999", "not '99999999999999'" },
-		{ "jit tail", "-n 5 1", "-n takes all, not '5'" },
-		{ "jit tail", "1 2", "'2'" },
-		{ "jit verify", "", "jit verify needs a jitdump file" },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(misuses) / sizeof(misuses[0]); i++) {
 		char line[256], help[128];
 
-		(void)snprintf(line, sizeof(line), "%s%s%s", cases[i].name,
-			*cases[i].name && *cases[i].arguments ? " " : "", cases[i].arguments);
+		(void)snprintf(line, sizeof(line), "%s%s%s", misuses[i].name,
+			*misuses[i].name && *misuses[i].arguments ? " " : "", misuses[i].arguments);
 		(void)snprintf(help, sizeof(help), "; see `pilotlight%s%s --help`\n",
-			*cases[i].name ? " " : "", cases[i].name);
+			*misuses[i].name ? " " : "", misuses[i].name);
 		assert_int_equal(command_run(&pilotlight_command, line), EXIT_USAGE);
-		if (!command_run_complained(cases[i].sentence) || !strstr(ran.err, help))
+		if (!command_run_complained(misuses[i].sentence) || !strstr(ran.err, help))
 			fail_msg("'%s' is answered by '%s'", line, ran.err);
 		assert_string_equal(ran.out, "");
 	}
