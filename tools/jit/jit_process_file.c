@@ -15,35 +15,35 @@
 #include <string.h>
 
 /* The state of the search for one process. */
-struct sight {
+struct search {
 	struct broker *broker;
 	struct process_table *processes;
 	struct broker_process process;
 	struct jit_process_facts facts;
 };
 
-static void sight_done(struct sight *sight)
+static void search_done(struct search *search)
 {
-	process_table_free(sight->processes);
-	broker_free(sight->broker);
+	process_table_free(search->processes);
+	broker_free(search->broker);
 }
 
 /* Returns 0, -ENOENT if it maps no marker, or the -errno of the last one. */
-static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
+static int open_jitdump(const struct search *search, int *ret_fd, char **ret_path)
 {
 	const struct process_mapping *mappings;
 	size_t count;
 	int r = -ENOENT;
 
 	count = process_table_mappings(
-		sight->processes, sight->process.pid, clock_monotonic_ns(), &mappings);
+		search->processes, search->process.pid, clock_monotonic_ns(), &mappings);
 	/* The marker that was mapped last mostly has the lowest address. */
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_close_ int fd = -1;
 		struct jit_marker marker;
 		struct mapped_file file;
 
-		process_table_file(sight->processes, mappings[i].file, &file);
+		process_table_file(search->processes, mappings[i].file, &file);
 		if (!jit_file_is_marker(file.path))
 			continue;
 		marker = (struct jit_marker){
@@ -52,7 +52,7 @@ static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 			.path = file.path,
 		};
 		r = jit_file_open_jitdump(
-			sight->broker, &sight->process, &marker, &sight->facts, &fd);
+			search->broker, &search->process, &marker, &search->facts, &fd);
 		if (r < 0)
 			continue;
 		*ret_path = strdup(file.path);
@@ -64,17 +64,17 @@ static int open_jitdump(const struct sight *sight, int *ret_fd, char **ret_path)
 	return r;
 }
 
-static int open_perf_map(const struct sight *sight, int *ret_fd, char **ret_path)
+static int open_perf_map(const struct search *search, int *ret_fd, char **ret_path)
 {
 	const struct broker_process nobody = { 0 };
 	_cleanup_close_ int fd = -1;
 	char path[64];
 	int r;
 
-	r = jit_file_open_perf_map(sight->broker, &sight->process, &nobody, &sight->facts, &fd);
+	r = jit_file_open_perf_map(search->broker, &search->process, &nobody, &search->facts, &fd);
 	if (r < 0)
 		return r;
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", sight->facts.ns_pid);
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", search->facts.ns_pid);
 	*ret_path = strdup(path);
 	if (!*ret_path)
 		return -ENOMEM;
@@ -82,21 +82,21 @@ static int open_perf_map(const struct sight *sight, int *ret_fd, char **ret_path
 	return 0;
 }
 
-static int look(struct sight *sight, pid_t pid)
+static int find_process(struct search *search, pid_t pid)
 {
 	int r;
 
-	r = broker_new(NULL, &sight->broker);
+	r = broker_new(NULL, &search->broker);
 	if (r == 0)
-		r = process_table_new(&process_table_default_limits, &sight->processes);
+		r = process_table_new(&process_table_default_limits, &search->processes);
 	if (r < 0)
 		return r;
-	sight->process.pid = pid;
-	r = jit_file_read_facts(sight->broker, &sight->process, &sight->facts);
+	search->process.pid = pid;
+	r = jit_file_read_facts(search->broker, &search->process, &search->facts);
 	if (r < 0)
 		return r;
-	sight->process.start_ns = sight->facts.start_ns;
-	r = process_scan_one(sight->broker, sight->processes, pid, clock_monotonic_ns());
+	search->process.start_ns = search->facts.start_ns;
+	r = process_scan_one(search->broker, search->processes, pid, clock_monotonic_ns());
 	/* A truncated list may still be enough. */
 	return r == -E2BIG ? 0 : r;
 }
@@ -123,17 +123,17 @@ const char *jit_process_file_explain(int error)
 
 int jit_process_file_open(pid_t pid, struct jit_process_file *ret_file, struct fault *fault)
 {
-	_cleanup_(sight_done) struct sight sight = { 0 };
+	_cleanup_(search_done) struct search search = { 0 };
 	struct jit_process_file file = { .fd = -1 };
 	int r, map_error;
 
-	r = look(&sight, pid);
+	r = find_process(&search, pid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot look at process %d: %s", (int)pid, strerror(-r));
-	r = open_jitdump(&sight, &file.fd, &file.path);
+	r = open_jitdump(&search, &file.fd, &file.path);
 	file.is_jitdump = r == 0;
 	if (r == -ENOENT) {
-		map_error = open_perf_map(&sight, &file.fd, &file.path);
+		map_error = open_perf_map(&search, &file.fd, &file.path);
 		if (map_error == -ENOENT)
 			return fault_set(fault, map_error,
 				"process %d has neither a jitdump file nor a perf map; its runtime "

@@ -20,7 +20,7 @@
 
 enum { STEPS = 1 << 20 };
 
-struct asking {
+struct listing {
 	struct invocation base;
 	bool has_time;
 	uint64_t time_ns;
@@ -29,12 +29,12 @@ struct asking {
 
 static void done(void *invocation)
 {
-	struct asking *asking = invocation;
+	struct listing *listing = invocation;
 
-	code_index_free(asking->index);
+	code_index_free(listing->index);
 }
 
-static int read_perf_map(struct asking *asking, struct jit_input *input, struct fault *fault)
+static int read_perf_map(struct listing *listing, struct jit_input *input, struct fault *fault)
 {
 	_cleanup_(perf_map_reader_freep) struct perf_map_reader *reader = NULL;
 	struct perf_map_reader_state state;
@@ -45,7 +45,7 @@ static int read_perf_map(struct asking *asking, struct jit_input *input, struct 
 	if (r < 0)
 		return r;
 	do
-		left = perf_map_reader_run(reader, asking->index, true, STEPS);
+		left = perf_map_reader_run(reader, listing->index, true, STEPS);
 	while (left == 0);
 	if (left < 0)
 		return (int)left;
@@ -56,19 +56,19 @@ static int read_perf_map(struct asking *asking, struct jit_input *input, struct 
 	return 0;
 }
 
-static int read_file(struct asking *asking, struct jit_input *input, struct fault *fault)
+static int read_file(struct listing *listing, struct jit_input *input, struct fault *fault)
 {
 	struct jitdump_reader_state state;
 	int r;
 
-	if (!input->is_jitdump && asking->has_time)
+	if (!input->is_jitdump && listing->has_time)
 		return fault_set(fault, -EINVAL,
 			"'%s' is no jitdump file, and nothing else tells times: leave --at out",
 			input->path);
 	if (!input->is_jitdump)
-		return read_perf_map(asking, input, fault);
-	r = jit_input_read(input, asking->index, NULL, NULL, &state, fault);
-	if (r == 0 && asking->has_time && (state.header.flags & PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP))
+		return read_perf_map(listing, input, fault);
+	r = jit_input_read(input, listing->index, NULL, NULL, &state, fault);
+	if (r == 0 && listing->has_time && (state.header.flags & PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP))
 		return fault_set(fault, -EINVAL,
 			"'%s' has times of the CPU's counter, which --at cannot ask for",
 			input->path);
@@ -79,12 +79,12 @@ static int read_file(struct asking *asking, struct jit_input *input, struct faul
 	return r;
 }
 
-static void warn_of_losses(const struct asking *asking, const char *path)
+static void warn_of_losses(const struct listing *listing, const char *path)
 {
 	struct code_index_counters counters;
 	uint64_t dropped;
 
-	code_index_counters(asking->index, &counters);
+	code_index_counters(listing->index, &counters);
 	/* Reports symbols lost at the bound; `jit verify` reports errors of the file. */
 	dropped = counters.history_dropped + counters.lines_dropped + counters.code_dropped;
 	if (dropped > 0)
@@ -96,16 +96,16 @@ static void warn_of_losses(const struct asking *asking, const char *path)
 
 static int visit(void *context, const struct code_found *found)
 {
-	struct asking *asking = context;
-	struct json *json = &asking->base.json;
+	struct listing *listing = context;
+	struct json *json = &listing->base.json;
 	char time[JIT_TEXT_TIME_BYTES];
 
-	if (!asking->base.is_json) {
-		output_printf(&asking->base.output, "%" PRIx64 " %" PRIx64 " ", found->address,
+	if (!listing->base.is_json) {
+		output_printf(&listing->base.output, "%" PRIx64 " %" PRIx64 " ", found->address,
 			found->size);
-		output_string(&asking->base.output, found->name);
-		output_char(&asking->base.output, '\n');
-		return asking->base.output.error;
+		output_string(&listing->base.output, found->name);
+		output_char(&listing->base.output, '\n');
+		return listing->base.output.error;
 	}
 	json_begin_object(json);
 	json_member_hex(json, "address", found->address);
@@ -114,45 +114,45 @@ static int visit(void *context, const struct code_found *found)
 	json_member_string(json, "since", jit_text_time(found->time_ns, time));
 	json_end_object(json);
 	json_end_line(json);
-	return asking->base.output.error;
+	return listing->base.output.error;
 }
 
 static int run(void *invocation)
 {
-	struct asking *asking = invocation;
-	struct fault *fault = &asking->base.fault;
-	const char *path = asking->base.arguments[0];
+	struct listing *listing = invocation;
+	struct fault *fault = &listing->base.fault;
+	const char *path = listing->base.arguments[0];
 	struct jit_input input;
 	int r;
 
-	r = code_index_new(INDEX_BYTES_MAX, &asking->index);
+	r = code_index_new(INDEX_BYTES_MAX, &listing->index);
 	if (r < 0)
 		return r;
 	r = jit_input_open(path, &input, fault);
 	if (r == 0)
-		r = read_file(asking, &input, fault);
+		r = read_file(listing, &input, fault);
 	jit_input_done(&input);
 	if (r < 0)
 		return r;
-	warn_of_losses(asking, path);
-	r = code_index_each(asking->index, asking->has_time ? asking->time_ns : UINT64_MAX, NULL,
-		visit, asking);
+	warn_of_losses(listing, path);
+	r = code_index_each(listing->index, listing->has_time ? listing->time_ns : UINT64_MAX, NULL,
+		visit, listing);
 	/* command_flush() reports an error of the output. */
-	if (r < 0 && !asking->base.output.error)
+	if (r < 0 && !listing->base.output.error)
 		return r;
-	return command_flush(&asking->base);
+	return command_flush(&listing->base);
 }
 
 static int take_time(void *invocation, const struct option_row *option, const char *value)
 {
-	struct asking *asking = invocation;
+	struct listing *listing = invocation;
 
 	(void)option;
-	if (jit_text_parse_time(value, &asking->time_ns) < 0)
-		return command_misuse(asking->base.command,
+	if (jit_text_parse_time(value, &listing->time_ns) < 0)
+		return command_misuse(listing->base.command,
 			"--at takes ns, or seconds with a point and up to nine digits, not '%s'",
 			value);
-	asking->has_time = true;
+	listing->has_time = true;
 	return 0;
 }
 
@@ -177,7 +177,7 @@ const struct command jit_symbols = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.argument = "a jitdump file or a perf map",
-	.bytes = sizeof(struct asking),
+	.bytes = sizeof(struct listing),
 	.run = run,
 	.done = done,
 };

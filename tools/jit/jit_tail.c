@@ -101,7 +101,7 @@ static int visit_line(void *context, const struct perf_map_line *line)
 }
 
 /* Report each error once: the file may be rewritten. */
-static void tell_fault(struct tailing *tailing)
+static void warn_of_fault(struct tailing *tailing)
 {
 	struct jitdump_reader_state state;
 
@@ -126,7 +126,7 @@ static int read_on(struct tailing *tailing, bool is_final)
 	if (left < 0)
 		return (int)left;
 	if (tailing->reader)
-		tell_fault(tailing);
+		warn_of_fault(tailing);
 	return 0;
 }
 

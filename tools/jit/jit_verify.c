@@ -192,7 +192,7 @@ static struct verified_lines *find_lines(const struct verification *verification
 	return id == HASH_INDEX_NONE ? NULL : &verification->lines[id];
 }
 
-static void tell_unclaimed(struct verification *verification, const struct verified_lines *lines)
+static void report_unclaimed(struct verification *verification, const struct verified_lines *lines)
 {
 	jit_deviations_add(&verification->deviations, JIT_DEVIATION_LINES_UNCLAIMED, lines->offset,
 		"no LOAD of 0x%" PRIx64 " follows", lines->address);
@@ -206,7 +206,7 @@ static int keep_lines(struct verification *verification, uint64_t offset, uint64
 
 	if (lines) {
 		if (!lines->is_claimed)
-			tell_unclaimed(verification, lines);
+			report_unclaimed(verification, lines);
 		*lines = (struct verified_lines){ address, offset, false };
 		return 0;
 	}
@@ -385,7 +385,7 @@ static void finish_lines(struct verification *verification)
 			compare_offsets);
 	for (size_t i = 0; i < verification->lines_count; i++)
 		if (!verification->lines[i].is_claimed)
-			tell_unclaimed(verification, &verification->lines[i]);
+			report_unclaimed(verification, &verification->lines[i]);
 	/* Some lines begin there by chance; then others begin before, or fewer do. */
 	if (verification->with_bias > 0 && verification->with_less == 0 &&
 		verification->with_bias >= verification->with_lines - verification->with_bias)

@@ -73,7 +73,7 @@ static void write_result(struct adding *adding, const struct symbols_addition *a
 	json_end_line(json);
 }
 
-static void tell_failure(struct adding *adding, const char *name,
+static void report_failure(struct adding *adding, const char *name,
 	enum pilotlight_symbol_failure failure, const struct fault *fault)
 {
 	struct json *json = &adding->symbols.base.json;
@@ -102,7 +102,7 @@ static void warn_of_debug_file(const struct adding *adding, const struct symbols
 			adding->settings.debug_path);
 }
 
-static void tell(struct adding *adding, struct symbols_addition *addition)
+static void report(struct adding *adding, struct symbols_addition *addition)
 {
 	enum pilotlight_symbol_failure failure = PILOTLIGHT_SYMBOL_UNREADABLE;
 	struct fault fault = { 0 };
@@ -111,7 +111,7 @@ static void tell(struct adding *adding, struct symbols_addition *addition)
 
 	r = symbols_addition_finish(addition, &adding->settings, &added, &failure, &fault);
 	if (r < 0) {
-		tell_failure(adding, addition->name, failure, &fault);
+		report_failure(adding, addition->name, failure, &fault);
 		return;
 	}
 	symbols_progress_clear(&adding->progress);
@@ -135,7 +135,7 @@ static void start_more(struct adding *adding)
 			continue;
 		}
 		adding->ended++;
-		tell_failure(adding, name, PILOTLIGHT_SYMBOL_UNREADABLE, &fault);
+		report_failure(adding, name, PILOTLIGHT_SYMBOL_UNREADABLE, &fault);
 	}
 }
 
@@ -151,9 +151,10 @@ static void run_all(struct adding *adding)
 			continue;
 		}
 		if (r < 0)
-			tell_failure(adding, addition->name, PILOTLIGHT_SYMBOL_UNREADABLE, &fault);
+			report_failure(
+				adding, addition->name, PILOTLIGHT_SYMBOL_UNREADABLE, &fault);
 		else
-			tell(adding, addition);
+			report(adding, addition);
 		adding->ended++;
 		symbols_addition_done(addition);
 		*addition = adding->running[--adding->running_count];

@@ -34,7 +34,7 @@ static int open_debug_file(
 	const char *path, const struct elf_image *image, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
-	char wanted[BUILD_ID_HEX_BYTES], found[BUILD_ID_HEX_BYTES];
+	char expected[BUILD_ID_HEX_BYTES], found[BUILD_ID_HEX_BYTES];
 	struct elf_image debug;
 	int r;
 
@@ -48,7 +48,7 @@ static int open_debug_file(
 		return fault_set(fault, -EINVAL,
 			"'%s' belongs to another binary: its build-id is %s, and the binary's %s",
 			path, build_id_format(&debug.build_id, found),
-			build_id_format(&image->build_id, wanted));
+			build_id_format(&image->build_id, expected));
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -72,8 +72,9 @@ static bool has_to_be_made(const struct symbols_addition *addition,
 	       (rank < PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE && debug_files_is_debug_file(fd));
 }
 
-static int want(struct symbols_addition *addition, const struct symbols_addition_settings *settings,
-	const struct symbol_binary *binary, struct fault *fault)
+static int request_symbols(struct symbols_addition *addition,
+	const struct symbols_addition_settings *settings, const struct symbol_binary *binary,
+	struct fault *fault)
 {
 	struct symbolizer_options options = {
 		.cache = settings->cache,
@@ -113,7 +114,7 @@ static int identify(struct symbols_addition *addition, const struct elf_image *i
 }
 
 /* The table may be the reason for --force; the next recording makes it again. */
-static int forget_table(struct symbols_addition *addition,
+static int remove_table(struct symbols_addition *addition,
 	const struct symbols_addition_settings *settings, struct fault *fault)
 {
 	int r = symbols_unwind_remove(settings->cache, &addition->identity, fault);
@@ -136,7 +137,7 @@ static int start(struct symbols_addition *addition,
 	if (r == 0)
 		r = identify(addition, &image, fd, fault);
 	if (r == 0 && settings->is_forced)
-		r = forget_table(addition, settings, fault);
+		r = remove_table(addition, settings, fault);
 	if (r == 0 && settings->debug_path)
 		r = open_debug_file(settings->debug_path, &image, &debug_fd, fault);
 	if (r < 0)
@@ -145,7 +146,7 @@ static int start(struct symbols_addition *addition,
 	 */
 	if (settings->debug_path)
 		debug_path = realpath(settings->debug_path, NULL);
-	return want(addition, settings,
+	return request_symbols(addition, settings,
 		&(struct symbol_binary){
 			.build_id = image.build_id,
 			.path = addition->path,

@@ -27,7 +27,7 @@ struct question {
 	int error;	  /* 0, or -errno: not an address */
 };
 
-struct inquiry {
+struct lookup {
 	struct symbols_invocation symbols;
 	bool is_offset;
 	struct symbol_cache *cache;
@@ -43,16 +43,16 @@ struct inquiry {
 
 static void done(void *invocation)
 {
-	struct inquiry *inquiry = invocation;
+	struct lookup *lookup = invocation;
 
-	symbol_file_free(inquiry->file);
-	symbol_cache_free(inquiry->cache);
+	symbol_file_free(lookup->file);
+	symbol_cache_free(lookup->cache);
 }
 
-static void write_line(struct inquiry *inquiry, const char *function, uint64_t place)
+static void write_line(struct lookup *lookup, const char *function, uint64_t place)
 {
-	struct symbol_place source = symbol_file_place(inquiry->file, place);
-	struct output *output = &inquiry->symbols.base.output;
+	struct symbol_place source = symbol_file_place(lookup->file, place);
+	struct output *output = &lookup->symbols.base.output;
 
 	shown_text_string(output, *function ? function : "??");
 	output_char(output, '\n');
@@ -64,34 +64,34 @@ static void write_line(struct inquiry *inquiry, const char *function, uint64_t p
 	output_char(output, '\n');
 }
 
-static void write_text(struct inquiry *inquiry, size_t i)
+static void write_text(struct lookup *lookup, size_t i)
 {
-	uint32_t frame = inquiry->frames[i];
-	uint64_t place = inquiry->places[i];
+	uint32_t frame = lookup->frames[i];
+	uint64_t place = lookup->places[i];
 
 	do {
-		const char *function = symbol_file_frame_name(inquiry->file, frame);
+		const char *function = symbol_file_frame_name(lookup->file, frame);
 		uint64_t call = 0;
-		uint32_t parent = symbol_file_frame_parent(inquiry->file, frame, &call);
+		uint32_t parent = symbol_file_frame_parent(lookup->file, frame, &call);
 
-		write_line(inquiry, function, place);
+		write_line(lookup, function, place);
 		frame = parent;
 		place = call;
 	} while (frame);
-	output_char(&inquiry->symbols.base.output, '\n');
+	output_char(&lookup->symbols.base.output, '\n');
 }
 
-static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t place)
+static void write_json_frames(struct lookup *lookup, uint32_t frame, uint64_t place)
 {
-	struct json *json = &inquiry->symbols.base.json;
+	struct json *json = &lookup->symbols.base.json;
 
 	while (frame || place) {
-		struct symbol_place source = symbol_file_place(inquiry->file, place);
+		struct symbol_place source = symbol_file_place(lookup->file, place);
 		uint64_t call = 0;
-		uint32_t parent = symbol_file_frame_parent(inquiry->file, frame, &call);
+		uint32_t parent = symbol_file_frame_parent(lookup->file, frame, &call);
 
 		json_begin_object(json);
-		json_member_string(json, "function", symbol_file_frame_name(inquiry->file, frame));
+		json_member_string(json, "function", symbol_file_frame_name(lookup->file, frame));
 		json_member_string(json, "file", source.file);
 		json_member_u64(json, "line", source.line);
 		json_member_u64(json, "column", source.column);
@@ -104,10 +104,10 @@ static void write_json_frames(struct inquiry *inquiry, uint32_t frame, uint64_t 
 	}
 }
 
-static void write_json(struct inquiry *inquiry, size_t i)
+static void write_json(struct lookup *lookup, size_t i)
 {
-	const struct question *question = &inquiry->questions[i];
-	struct json *json = &inquiry->symbols.base.json;
+	const struct question *question = &lookup->questions[i];
+	struct json *json = &lookup->symbols.base.json;
 
 	json_begin_object(json);
 	json_key(json, "address");
@@ -117,7 +117,7 @@ static void write_json(struct inquiry *inquiry, size_t i)
 		json_string_bytes(json, question->text, question->size);
 	json_key(json, "frames");
 	json_begin_array(json);
-	write_json_frames(inquiry, inquiry->frames[i], inquiry->places[i]);
+	write_json_frames(lookup, lookup->frames[i], lookup->places[i]);
 	json_end_array(json);
 	if (question->error < 0) {
 		json_member_string(json, "error", "no address");
@@ -128,46 +128,45 @@ static void write_json(struct inquiry *inquiry, size_t i)
 
 /* An address without a vaddr is unknown. */
 static bool find_vaddr(
-	const struct inquiry *inquiry, const struct question *question, uint64_t *ret_vaddr)
+	const struct lookup *lookup, const struct question *question, uint64_t *ret_vaddr)
 {
 	if (question->error < 0)
 		return false;
-	if (inquiry->is_offset)
-		return symbol_file_find_vaddr(inquiry->file, question->address, ret_vaddr);
+	if (lookup->is_offset)
+		return symbol_file_find_vaddr(lookup->file, question->address, ret_vaddr);
 	*ret_vaddr = question->address;
 	return true;
 }
 
-static void answer(struct inquiry *inquiry)
+static void answer(struct lookup *lookup)
 {
-	for (size_t i = 0; i < inquiry->count; i++) {
+	for (size_t i = 0; i < lookup->count; i++) {
 		/* Any will do where there is none. */
-		inquiry->vaddrs[i] = 0;
-		(void)find_vaddr(inquiry, &inquiry->questions[i], &inquiry->vaddrs[i]);
+		lookup->vaddrs[i] = 0;
+		(void)find_vaddr(lookup, &lookup->questions[i], &lookup->vaddrs[i]);
 	}
 	symbol_file_find(
-		inquiry->file, inquiry->vaddrs, inquiry->count, inquiry->frames, inquiry->places);
-	for (size_t i = 0; i < inquiry->count; i++) {
+		lookup->file, lookup->vaddrs, lookup->count, lookup->frames, lookup->places);
+	for (size_t i = 0; i < lookup->count; i++) {
 		uint64_t vaddr;
 
-		if (!find_vaddr(inquiry, &inquiry->questions[i], &vaddr))
-			inquiry->frames[i] = 0, inquiry->places[i] = 0;
-		if (inquiry->symbols.base.is_json)
-			write_json(inquiry, i);
+		if (!find_vaddr(lookup, &lookup->questions[i], &vaddr))
+			lookup->frames[i] = 0, lookup->places[i] = 0;
+		if (lookup->symbols.base.is_json)
+			write_json(lookup, i);
 		else
-			write_text(inquiry, i);
+			write_text(lookup, i);
 	}
-	inquiry->count = 0;
+	lookup->count = 0;
 }
 
-static void complain(
-	struct inquiry *inquiry, const char *text, size_t size, int error, uint64_t line)
+static void complain(struct lookup *lookup, const char *text, size_t size, int error, uint64_t line)
 {
 	const char *why = error == -ERANGE ? "is more than 64 bits" : "is no address";
 	char clean[256];
 	size_t shown = size < sizeof(clean) ? size : sizeof(clean) - 1;
 
-	if (inquiry->mistakes++ >= COMPLAINTS_MAX)
+	if (lookup->mistakes++ >= COMPLAINTS_MAX)
 		return;
 	for (size_t i = 0; i < shown; i++)
 		clean[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
@@ -180,32 +179,32 @@ static void complain(
 }
 
 /* `line` is 0 if the text is an argument. */
-static void ask(struct inquiry *inquiry, const char *text, size_t size, uint64_t line)
+static void ask(struct lookup *lookup, const char *text, size_t size, uint64_t line)
 {
-	struct question *question = &inquiry->questions[inquiry->count++];
+	struct question *question = &lookup->questions[lookup->count++];
 
 	*question = (struct question){ .text = text, .size = size };
 	question->error = symbols_argument_address(text, size, &question->address);
 	if (question->error < 0)
-		complain(inquiry, text, size, question->error, line);
+		complain(lookup, text, size, question->error, line);
 }
 
-static int ask_lines(struct inquiry *inquiry, struct fault *fault)
+static int ask_lines(struct lookup *lookup, struct fault *fault)
 {
 	const char *text;
 	size_t size;
 	int r;
 
-	address_lines_init(&inquiry->lines, STDIN_FILENO);
-	while ((r = address_lines_next(&inquiry->lines, &text, &size)) > 0) {
-		bool has_next = address_lines_has_next(&inquiry->lines);
+	address_lines_init(&lookup->lines, STDIN_FILENO);
+	while ((r = address_lines_next(&lookup->lines, &text, &size)) > 0) {
+		bool has_next = address_lines_has_next(&lookup->lines);
 
-		ask(inquiry, text, size, inquiry->lines.count);
-		if (inquiry->count == BATCH_MAX || !has_next)
-			answer(inquiry);
+		ask(lookup, text, size, lookup->lines.count);
+		if (lookup->count == BATCH_MAX || !has_next)
+			answer(lookup);
 		/* Answer now: the writer of the pipe may wait for it. */
-		r = has_next ? inquiry->symbols.base.output.error
-			     : command_flush(&inquiry->symbols.base);
+		r = has_next ? lookup->symbols.base.output.error
+			     : command_flush(&lookup->symbols.base);
 		if (r < 0)
 			return r;
 	}
@@ -226,47 +225,47 @@ static bool has_offsets(const struct symbol_file *file)
 	return false;
 }
 
-static int inquire(struct inquiry *inquiry)
+static int look_up(struct lookup *lookup)
 {
-	struct fault *fault = &inquiry->symbols.base.fault;
-	char **arguments = inquiry->symbols.base.arguments;
-	int count = inquiry->symbols.base.argument_count;
+	struct fault *fault = &lookup->symbols.base.fault;
+	char **arguments = lookup->symbols.base.arguments;
+	int count = lookup->symbols.base.argument_count;
 	int r;
 
-	r = symbols_open(&inquiry->symbols, arguments[0], &inquiry->cache, &inquiry->file, fault);
+	r = symbols_open(&lookup->symbols, arguments[0], &lookup->cache, &lookup->file, fault);
 	if (r < 0)
 		return r;
-	if (inquiry->is_offset && !has_offsets(inquiry->file))
+	if (lookup->is_offset && !has_offsets(lookup->file))
 		return fault_set(fault, -ENODATA,
 			"the symbols of '%s' were made of a debug file alone, so offsets are not "
 			"known; `pilotlight symbols add --force BINARY`, or give addresses",
 			arguments[0]);
 	if (count == 1)
-		r = ask_lines(inquiry, fault);
+		r = ask_lines(lookup, fault);
 	for (int i = 1; i < count; i++) {
-		ask(inquiry, arguments[i], strlen(arguments[i]), 0);
-		if (inquiry->count == BATCH_MAX || i == count - 1)
-			answer(inquiry);
+		ask(lookup, arguments[i], strlen(arguments[i]), 0);
+		if (lookup->count == BATCH_MAX || i == count - 1)
+			answer(lookup);
 	}
-	if (r == 0 || inquiry->symbols.base.output.error < 0)
-		r = command_flush(&inquiry->symbols.base);
-	if (inquiry->mistakes > COMPLAINTS_MAX)
+	if (r == 0 || lookup->symbols.base.output.error < 0)
+		r = command_flush(&lookup->symbols.base);
+	if (lookup->mistakes > COMPLAINTS_MAX)
 		log_error("and %" PRIu64 " more that are no addresses",
-			inquiry->mistakes - COMPLAINTS_MAX);
+			lookup->mistakes - COMPLAINTS_MAX);
 	return r;
 }
 
 static int run(void *invocation)
 {
-	struct inquiry *inquiry = invocation;
-	int r = inquire(inquiry);
+	struct lookup *lookup = invocation;
+	int r = look_up(lookup);
 
-	return r == 0 && inquiry->mistakes > 0 ? EXIT_FAILURE : r;
+	return r == 0 && lookup->mistakes > 0 ? EXIT_FAILURE : r;
 }
 
 static const struct option_row options[] = {
 	{ 0, "offset", NULL, "The addresses are offsets in the binary's file.", OPTION_SET,
-		.offset = offsetof(struct inquiry, is_offset) },
+		.offset = offsetof(struct lookup, is_offset) },
 	{ 0 },
 };
 
@@ -286,7 +285,7 @@ const struct command symbols_lookup = {
 	.arguments_min = 1,
 	.arguments_max = INT_MAX,
 	.argument = "a build-id",
-	.bytes = sizeof(struct inquiry),
+	.bytes = sizeof(struct lookup),
 	.run = run,
 	.done = done,
 };

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct sight {
+struct show {
 	struct symbols_invocation symbols;
 	struct symbol_identity identity;
 	char *path; /* owned */
@@ -25,23 +25,23 @@ struct sight {
 
 static void done(void *invocation)
 {
-	struct sight *sight = invocation;
+	struct show *show = invocation;
 
-	symbol_file_free(sight->file);
-	symbols_unwind_done(&sight->unwind);
-	free(sight->path);
+	symbol_file_free(show->file);
+	symbols_unwind_done(&show->unwind);
+	free(show->path);
 }
 
 static int visit(void *context, const struct symbol_cache_entry *entry)
 {
-	struct sight *sight = context;
+	struct show *show = context;
 
-	if (!symbol_identity_equal(&entry->identity, &sight->identity))
+	if (!symbol_identity_equal(&entry->identity, &show->identity))
 		return 0;
-	sight->path = strdup(entry->path);
-	if (!sight->path)
+	show->path = strdup(entry->path);
+	if (!show->path)
 		return -ENOMEM;
-	sight->used_s = entry->used_s;
+	show->used_s = entry->used_s;
 	return 1; /* found */
 }
 
@@ -73,32 +73,32 @@ static void write_json_segments(struct json *json, const struct symbol_file *fil
 	json_end_array(json);
 }
 
-static void write_json_counts(struct json *json, const struct sight *sight)
+static void write_json_counts(struct json *json, const struct show *show)
 {
-	const struct symbol_file *file = sight->file;
+	const struct symbol_file *file = show->file;
 
-	json_member_u64(json, "functions", sight->functions);
-	json_member_u64(json, "inlined", sight->inlined);
+	json_member_u64(json, "functions", show->functions);
+	json_member_u64(json, "inlined", show->inlined);
 	json_member_u64(json, "boundaries", symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES));
 	json_member_u64(json, "lines", symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS));
 	json_member_u64(json, "files", count_entries(file, PILOTLIGHT_SYMBOL_FILES));
 	json_member_u64(json, "string_bytes", symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS));
 }
 
-static void write_json(struct sight *sight)
+static void write_json(struct show *show)
 {
-	struct json *json = &sight->symbols.base.json;
-	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
+	struct json *json = &show->symbols.base.json;
+	const struct pilotlight_symbol_header *header = symbol_file_header(show->file);
 	const char *machine = symbols_text_machine(header->machine);
 	char text[SYMBOL_IDENTITY_TEXT_BYTES];
 
 	json_begin_object(json);
-	json_member_string(json, "identity", symbol_identity_format(&sight->identity, text));
-	json_member_string(json, "path", sight->path);
+	json_member_string(json, "identity", symbol_identity_format(&show->identity, text));
+	json_member_string(json, "path", show->path);
 	json_member_u64(json, "bytes", header->file_bytes);
 	json_member_u64(json, "version", header->version);
 	json_member_u64(json, "created_s", header->created_s);
-	json_member_u64(json, "used_s", sight->used_s);
+	json_member_u64(json, "used_s", show->used_s);
 	json_member_string(json, "source", symbols_text_rank_word(header->rank));
 	if (header->rank == PILOTLIGHT_SYMBOL_RANK_NONE) {
 		json_member_string(json, "reason", symbols_text_failure_word(header->failure));
@@ -113,10 +113,10 @@ static void write_json(struct sight *sight)
 	else
 		json_u64(json, header->machine);
 	json_member_hex(json, "base_vaddr", header->base_vaddr);
-	write_json_segments(json, sight->file);
-	write_json_counts(json, sight);
+	write_json_segments(json, show->file);
+	write_json_counts(json, show);
 	json_key(json, "unwind");
-	symbols_unwind_json(&sight->unwind, json);
+	symbols_unwind_json(&show->unwind, json);
 	symbols_text_json_losses(json, header);
 	json_end_object(json);
 	json_end_line(json);
@@ -157,29 +157,29 @@ static void write_code(struct output *output, const struct symbol_file *file)
 	}
 }
 
-static void write_text(struct sight *sight)
+static void write_text(struct show *show)
 {
-	const struct pilotlight_symbol_header *header = symbol_file_header(sight->file);
-	const struct symbol_file *file = sight->file;
+	const struct pilotlight_symbol_header *header = symbol_file_header(show->file);
+	const struct symbol_file *file = show->file;
 	char text[SYMBOL_IDENTITY_TEXT_BYTES], bytes[SHOWN_TEXT_BYTES_BYTES];
 	char created[SYMBOLS_TEXT_TIME_BYTES], used[SYMBOLS_TEXT_TIME_BYTES];
-	struct output *output = &sight->symbols.base.output;
+	struct output *output = &show->symbols.base.output;
 
 	output_printf(output, "identity   %s\nfile       ",
-		symbol_identity_format(&sight->identity, text));
-	shown_text_string(output, sight->path);
+		symbol_identity_format(&show->identity, text));
+	shown_text_string(output, show->path);
 	output_printf(output, "\nsize       %s (%" PRIu64 " bytes), format version %" PRIu32 "\n",
 		shown_text_bytes(header->file_bytes, bytes), header->file_bytes, header->version);
 	output_printf(output, "created    %s\nlast used  %s\n",
 		symbols_text_time(header->created_s, created),
-		symbols_text_time(sight->used_s, used));
+		symbols_text_time(show->used_s, used));
 	write_source(output, header);
 	write_code(output, file);
 	output_printf(output,
 		"functions  %" PRIu64 "\ninlined    %" PRIu64 "\nboundaries %" PRIu64
 		"\nlines      %" PRIu64 "\nfiles      %" PRIu64 "\nstrings    %" PRIu64
 		" bytes\nleft out   ",
-		sight->functions, sight->inlined,
+		show->functions, show->inlined,
 		symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES),
 		symbol_file_count(file, PILOTLIGHT_SYMBOL_ROWS),
 		count_entries(file, PILOTLIGHT_SYMBOL_FILES),
@@ -189,29 +189,29 @@ static void write_text(struct sight *sight)
 	else
 		output_string(output, "nothing");
 	output_char(output, '\n');
-	symbols_unwind_write(&sight->unwind, output);
+	symbols_unwind_write(&show->unwind, output);
 }
 
 static int run(void *invocation)
 {
-	struct sight *sight = invocation;
-	struct fault *fault = &sight->symbols.base.fault;
-	const char *text = sight->symbols.base.arguments[0];
+	struct show *show = invocation;
+	struct fault *fault = &show->symbols.base.fault;
+	const char *text = show->symbols.base.arguments[0];
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	int r;
 
-	r = symbols_open_cache(&sight->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
+	r = symbols_open_cache(&show->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &cache, fault);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = symbols_argument_find(cache, text, &sight->identity, fault);
+	r = symbols_argument_find(cache, text, &show->identity, fault);
 	if (r < 0)
 		return r;
 	/* Find it before opening: opening updates the time of the last use. */
-	r = cache ? symbol_cache_each(cache, false, visit, sight) : 0;
+	r = cache ? symbol_cache_each(cache, false, visit, show) : 0;
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the symbol cache: %s", strerror(-r));
 	if (r == 1)
-		r = symbol_cache_find(cache, &sight->identity, &sight->file);
+		r = symbol_cache_find(cache, &show->identity, &show->file);
 	else
 		r = -ENOENT;
 	if (r < 0)
@@ -220,16 +220,16 @@ static int run(void *invocation)
 				       "symbols add FILE` makes them"
 				     : "cannot read the symbols of '%s'",
 			text);
-	sight->identity = symbol_file_identity(sight->file);
-	r = symbols_unwind_find(&sight->unwind, cache, &sight->identity, fault);
+	show->identity = symbol_file_identity(show->file);
+	r = symbols_unwind_find(&show->unwind, cache, &show->identity, fault);
 	if (r < 0)
 		return r;
-	symbols_text_count_frames(sight->file, &sight->functions, &sight->inlined);
-	if (sight->symbols.base.is_json)
-		write_json(sight);
+	symbols_text_count_frames(show->file, &show->functions, &show->inlined);
+	if (show->symbols.base.is_json)
+		write_json(show);
 	else
-		write_text(sight);
-	return command_flush(&sight->symbols.base);
+		write_text(show);
+	return command_flush(&show->symbols.base);
 }
 
 const struct command symbols_show = {
@@ -244,7 +244,7 @@ const struct command symbols_show = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.argument = "a build-id",
-	.bytes = sizeof(struct sight),
+	.bytes = sizeof(struct show),
 	.run = run,
 	.done = done,
 };
