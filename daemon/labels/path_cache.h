@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 struct path_key {
@@ -15,14 +16,14 @@ struct path_key {
 	pid_t pid;
 };
 
+LIST_HEAD(path_cache_bucket, path_cache_entry);
+
 struct path_cache {
-	struct path_cache_entry *entries;
-	size_t count, capacity, limit;
-	uint32_t *buckets;   /* first entry of each chain */
-	size_t bucket_count; /* a power of two */
-	uint32_t free;	     /* the first free entry */
-	uint32_t oldest, newest;
-	size_t path_bytes, path_bytes_limit; /* NULs included */
+	size_t count, limit;
+	struct path_cache_bucket *buckets;
+	size_t bucket_count;		       /* a power of two */
+	TAILQ_HEAD(, path_cache_entry) by_use; /* the least recently used first */
+	size_t path_bytes, path_bytes_limit;   /* NULs included */
 	uint64_t evicted;
 };
 
