@@ -246,20 +246,11 @@ static void failing_allocations_are_reported(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t frame = 77;
-	size_t n;
-	int r;
 
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = symbol_frames_find_symbol(&fixture->frames, 10, &frame);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_int_equal(frame, 77);
-		assert_int_equal(fixture->frames.frames.count, 5);
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(n, 1);
+	assert_int_equal(
+		FAIL_EACH_ALLOCATION(symbol_frames_find_symbol(&fixture->frames, 10, &frame),
+			-ENOMEM, frame == 77 && fixture->frames.frames.count == 5, 0),
+		1);
 }
 
 int main(void)

@@ -260,21 +260,11 @@ static void failing_allocations_are_reported(void **state)
 	struct fixture fixture = { .symbols = two, .symbol_count = 2 };
 	_cleanup_close_ int fd = -1;
 	struct symbol_table table;
-	size_t n;
-	int r;
 
 	(void)state;
 	fixture_build(&fixture);
 	fd = fixture_fd(&fixture);
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = open_table(&table, fd);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(n, 1);
+	assert_int_equal(FAIL_EACH_ALLOCATION(open_table(&table, fd), -ENOMEM, true, 0), 1);
 	symbol_table_close(&table);
 }
 

@@ -428,22 +428,11 @@ static void version_1_stays_readable(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	struct symbol_file *file = NULL;
-	size_t n;
-	int r;
 
 	(void)state;
 	fill();
 	symbol_file_fixture_build(&fixture);
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = open_bytes(&file);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(file);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 1);
+	assert_true(FAIL_EACH_ALLOCATION(open_bytes(&file), -ENOMEM, !file, 0) >= 1);
 	symbol_file_free(file);
 	symbol_file_free(NULL);
 }

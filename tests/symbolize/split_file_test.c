@@ -188,17 +188,8 @@ static void private_files_of_other_users_are_refused(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	const struct place *place = *state;
-	size_t n;
-	int r;
 
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = try_to_open(place, "a.dwo");
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
+	(void)FAIL_EACH_ALLOCATION(try_to_open(place, "a.dwo"), -ENOMEM, true, 0);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

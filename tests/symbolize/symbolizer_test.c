@@ -330,16 +330,8 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = symbolizer_new(&options, &symbolizer);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_null(symbolizer);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 4);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    symbolizer_new(&options, &symbolizer), -ENOMEM, !symbolizer, 0) >= 4);
 	symbolizer_free(symbolizer);
 
 	/* A failure during a request affects only that binary. */
