@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/extract/dwarf_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/extract/dwarf_reading.h"
 
 static struct dwarf_fixture f;
 
@@ -12,23 +7,9 @@ static int clear_fixture(void **state)
 {
 	(void)state;
 	dwarf_fixture_init(&f);
+	dwarf_reading_init(NULL);
 	return 0;
 }
-
-static int free_fixture(void **state)
-{
-	(void)state;
-	dwarf_fixture_done(&f);
-	return 0;
-}
-
-static void read_and_write(void)
-{
-	assert_int_equal(read_dwarf(&f), 0);
-	assert_int_equal(write_dwarf(&f), 0);
-}
-
-#define assert_chain(vaddr, text) assert_string_equal(look_up(&f, vaddr), text)
 
 /* A class with a function in it; `is_known` is where it ends. */
 static void put_type_with_code(bool is_known, const char *name, uint64_t start)
@@ -77,7 +58,7 @@ static void enumerations_are_types(void **state)
 		put_end(&f);
 		end_unit(&f);
 	}
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "one :0:0");
 	assert_chain(0x1010, "last :0:0");
 	assert_chain(0x1020, "");
@@ -88,7 +69,7 @@ static void types_have_code_where_their_language_says_so(void **state)
 {
 	(void)state;
 	put_types(DW_LANG_Rust);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "one :0:0");
 	assert_chain(0x1010, "two :0:0");
 	assert_chain(0x1020, "around :0:0");
@@ -96,14 +77,14 @@ static void types_have_code_where_their_language_says_so(void **state)
 	assert_chain(0x1050, "four :0:0");
 	assert_chain(0x1060, "last :0:0");
 	/* Its line table is not there. */
-	assert_int_equal(units_lost(&f), 1);
+	assert_int_equal(units_lost(), 1);
 }
 
 static void types_in_functions_always_have_code(void **state)
 {
 	(void)state;
 	put_types(DW_LANG_C_plus_plus_14);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "");
 	assert_chain(0x1010, "");
 	assert_chain(0x1020, "around :0:0");
@@ -131,13 +112,13 @@ static void functions_in_functions_are_their_own(void **state)
 	put_end(&f);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "outer :0:0");
 	assert_chain(0x1010, "inner :0:0 < outer :2:20");
 	assert_chain(0x1020, "nested :0:0");
 	assert_chain(0x1028, "inner :0:0 < nested :1:10");
 	assert_chain(0x1040, "deepest :0:0");
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void siblings_that_lie_are_not_believed(void **state)
@@ -161,9 +142,9 @@ static void siblings_that_lie_are_not_believed(void **state)
 		if (target > sibling + 4 - f.unit && f.info.bytes[f.unit + target - 1] == 0)
 			continue;
 		patch(&f.info, sibling, target, 4);
-		read_and_write();
+		read_and_write(&f);
 		assert_chain(0x1000, "after :0:0");
-		dwarf_fixture_done(&f);
+		dwarf_reading_done();
 	}
 }
 
@@ -182,10 +163,10 @@ static void entries_nested_too_deep_lose_their_unit(void **state)
 	(void)put_function(&f, FUNCTION, "shallow", 0x1010, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "");
 	assert_chain(0x1010, "shallow :0:0");
-	assert_int_equal(units_lost(&f), 1);
+	assert_int_equal(units_lost(), 1);
 }
 
 static void put_ranges_unit(uint64_t ranges)
@@ -214,14 +195,14 @@ static void ranges_are_read_from_lists(void **state)
 	}
 	put(&f.ranges, 0, 16);
 	put_ranges_unit(16);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "split :0:0");
 	assert_chain(0x1010, "");
 	assert_chain(0x1040, "split :0:0");
 	assert_chain(0x1050, "");
 	assert_chain(0x1080, "to end :0:0");
 	assert_chain(0x1090, "");
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void missing_ranges_are_a_loss(void **state)
@@ -230,12 +211,13 @@ static void missing_ranges_are_a_loss(void **state)
 	f.has_no_ranges = true;
 	put_one_function(&f, "before", 0x1000);
 	put_ranges_unit(0);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1080, "to end :0:0");
-	assert_int_equal(units_lost(&f), 1);
+	assert_int_equal(units_lost(), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, clear_fixture, free_fixture)
+#define TEST(function) \
+	cmocka_unit_test_setup_teardown(function, clear_fixture, dwarf_reading_tear_down)
 
 int main(void)
 {

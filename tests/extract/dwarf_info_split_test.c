@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* DWARF whose functions are in split files, read together with them. */
-#include "tests/extract/split_fixture.h"
+#include "tests/dwarf/split_fixture.h"
+#include "tests/extract/dwarf_reading.h"
 #include "tests/harness/failing_allocation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static struct split_fixture s;
 
@@ -14,28 +10,15 @@ static int set_up(void **state)
 {
 	(void)state;
 	split_fixture_init(&s, 5);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	if (s.main.package_fd >= 0)
-		(void)close(s.main.package_fd);
-	split_fixture_done(&s);
+	dwarf_reading_init(&s.opener);
 	return 0;
 }
 
 static void start_again(void **state, uint16_t version)
 {
-	(void)tear_down(state);
+	(void)dwarf_reading_tear_down(state);
 	split_fixture_init(&s, version);
-}
-
-static void read_and_write(void)
-{
-	assert_int_equal(read_dwarf(&s.main), 0);
-	assert_int_equal(write_dwarf(&s.main), 0);
+	dwarf_reading_init(&s.opener);
 }
 
 static void put_small_program(void)
@@ -44,17 +27,15 @@ static void put_small_program(void)
 	put_small_split(&s, SPLIT_ID, 0x1000);
 }
 
-#define assert_chain(vaddr, text) assert_string_equal(look_up(&s.main, vaddr), text)
-
 static void assert_small_program(void)
 {
 	assert_chain(0x1000, "within :0:0 < function :0:0");
 	assert_chain(0x1004, "function :0:0");
 	assert_chain(0x100f, "function :0:0");
 	assert_chain(0x1010, "");
-	assert_int_equal(units_lost(&s.main), 0);
-	assert_false(s.main.gaps.split);
-	assert_int_equal(symbol_file_header(s.main.file)->contents, PILOTLIGHT_SYMBOL_HAS_SPLIT);
+	assert_int_equal(units_lost(), 0);
+	assert_false(reading.gaps.split);
+	assert_int_equal(symbol_file_header(reading.file)->contents, PILOTLIGHT_SYMBOL_HAS_SPLIT);
 }
 
 static void functions_are_in_a_file_of_their_own(void **state)
@@ -65,7 +46,7 @@ static void functions_are_in_a_file_of_their_own(void **state)
 		start_again(state, versions[i]);
 		put_small_program();
 		build_split(&s);
-		read_and_write();
+		read_and_write(&s.main);
 		assert_small_program();
 		assert_string_equal(s.path, "/src/a.dwo");
 	}
@@ -80,8 +61,8 @@ static void functions_are_in_a_package(void **state)
 		put_small_program();
 		put_index_of_all(&s, SPLIT_ID);
 		build_split(&s);
-		s.main.package_fd = open_built_split(&s);
-		read_and_write();
+		reading.package_fd = open_built_split(&s);
+		read_and_write(&s.main);
 		assert_small_program();
 		assert_int_equal(s.opened, 0);
 	}
@@ -93,8 +74,8 @@ static void a_package_without_the_unit_leaves_its_file(void **state)
 	put_small_program();
 	put_index_of_all(&s, SPLIT_ID + 1);
 	build_split(&s);
-	s.main.package_fd = open_built_split(&s);
-	read_and_write();
+	reading.package_fd = open_built_split(&s);
+	read_and_write(&s.main);
 	assert_small_program();
 	assert_int_equal(s.opened, 1);
 }
@@ -108,20 +89,20 @@ static void a_package_that_lies_leaves_its_file(void **state)
 	put_small_split(&s, SPLIT_ID + 1, 0x1000);
 	put_index_of_all(&s, SPLIT_ID);
 	build_split(&s);
-	s.main.package_fd = open_built_split(&s);
+	reading.package_fd = open_built_split(&s);
 	s.info.size = s.abbrev.size = s.str.size = s.str_offsets.size = s.main.addr.size = 0;
 	s.index.size = 0;
 	put_small_split(&s, SPLIT_ID, 0x1000);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_small_program();
 }
 
 static void assert_lost(void)
 {
-	assert_int_equal(units_lost(&s.main), 1);
-	assert_true(s.main.gaps.split);
-	assert_false(symbol_file_header(s.main.file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
+	assert_int_equal(units_lost(), 1);
+	assert_true(reading.gaps.split);
+	assert_false(symbol_file_header(reading.file)->contents & PILOTLIGHT_SYMBOL_HAS_SPLIT);
 	assert_chain(0x1000, "");
 	assert_chain(0x2000, "other :0:0");
 }
@@ -136,7 +117,7 @@ static void a_missing_split_is_a_loss(void **state)
 		s.main.unit_type = DW_UT_compile;
 		put_one_function(&s.main, "other", 0x2000);
 		s.has_no_file = true;
-		read_and_write();
+		read_and_write(&s.main);
 		assert_lost();
 	}
 }
@@ -152,7 +133,7 @@ static void another_file_is_not_the_split(void **state)
 		put_one_function(&s.main, "other", 0x2000);
 		put_small_split(&s, SPLIT_ID + 1, 0x1000);
 		build_split(&s);
-		read_and_write();
+		read_and_write(&s.main);
 		assert_lost();
 	}
 }
@@ -166,7 +147,7 @@ static void a_damaged_split_is_a_loss(void **state)
 	put_small_split(&s, SPLIT_ID, 0x1000);
 	patch(&s.info, 0, s.info.size, 4);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_lost();
 }
 
@@ -180,10 +161,10 @@ static void rows_before_damage_are_kept(void **state)
 	put(&s.info, 0x7f, 1);
 	end_split_unit(&s);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_chain(0x1000, "first :0:0");
-	assert_int_equal(units_lost(&s.main), 1);
-	assert_false(s.main.gaps.split);
+	assert_int_equal(units_lost(), 1);
+	assert_false(reading.gaps.split);
 }
 
 static void two_units_take_turns_with_one_room(void **state)
@@ -195,11 +176,11 @@ static void two_units_take_turns_with_one_room(void **state)
 	put_small_split(&s, 1, 0x1000);
 	put_small_split(&s, 2, 0x3000);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_chain(0x1000, "within :0:0 < function :0:0");
 	assert_chain(0x3000, "within :0:0 < function :0:0");
 	assert_int_equal(s.opened, 2);
-	assert_int_equal(units_lost(&s.main), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 /* The split file, of which the file b.dwo has another name in the same place. */
@@ -224,7 +205,7 @@ static void names_are_of_the_split_that_is_open(void **state)
 	(void)put_address(&s, 0x3000);
 	s.opener.open = open_one_of_two;
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_chain(0x1000, "within :0:0 < function :0:0");
 	assert_chain(0x3000, "inside :0:0 < function :0:0");
 }
@@ -271,14 +252,14 @@ static void ranges_are_where_the_version_has_them(void **state)
 		end_split_unit(&s);
 		put_ranges();
 		build_split(&s);
-		read_and_write();
+		read_and_write(&s.main);
 		assert_chain(0x1000, "");
 		assert_chain(0x1010, "spread :0:0");
 		assert_chain(0x1020, "");
 		assert_chain(0x1047, "spread :0:0");
 		assert_chain(0x1048, "");
 		/* The second one's list is not there. */
-		assert_int_equal(units_lost(&s.main), 1);
+		assert_int_equal(units_lost(), 1);
 	}
 }
 
@@ -299,10 +280,10 @@ static void references_may_lead_in_a_circle(void **state)
 	put(&s.info, 0, 1);
 	end_split_unit(&s);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_chain(0x1000, " :0:0");
 	assert_chain(0x1010, " :0:0");
-	assert_int_equal(units_lost(&s.main), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void other_units_of_a_split_are_not_followed(void **state)
@@ -314,7 +295,7 @@ static void other_units_of_a_split_are_not_followed(void **state)
 	put(&s.info, 0, 1);
 	end_split_unit(&s);
 	build_split(&s);
-	read_and_write();
+	read_and_write(&s.main);
 	assert_chain(0x1000, " :0:0");
 }
 
@@ -330,7 +311,7 @@ static void addresses_that_are_not_there_are_a_loss(void **state)
 	s.main.addr.size += 7;
 	build_split(&s);
 	assert_int_equal(read_dwarf(&s.main), 0);
-	assert_int_equal(write_dwarf(&s.main), -ENOEXEC);
+	assert_int_equal(write_dwarf(), -ENOEXEC);
 }
 
 /* Its own split file, for ever. */
@@ -342,7 +323,7 @@ static void a_skeleton_in_a_split_is_not_followed(void **state)
 	patch(&s.info, 6, DW_UT_skeleton, 1);
 	build_split(&s);
 	assert_int_equal(read_dwarf(&s.main), 0);
-	assert_true(s.main.gaps.split);
+	assert_true(reading.gaps.split);
 	assert_int_equal(s.opened, 1);
 }
 
@@ -355,7 +336,7 @@ static void failing_allocations_are_reported(void **state)
 	put_small_program();
 	build_split(&s);
 	for (n = 0;; n++) {
-		dwarf_fixture_done(&s.main);
+		dwarf_reading_done();
 		fail_allocation(n);
 		r = read_dwarf(&s.main);
 		if (!allocation_failed())
@@ -364,11 +345,11 @@ static void failing_allocations_are_reported(void **state)
 	}
 	assert_int_equal(r, 0);
 	assert_true(n >= 5);
-	assert_int_equal(write_dwarf(&s.main), 0);
+	assert_int_equal(write_dwarf(), 0);
 	assert_small_program();
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, dwarf_reading_tear_down)
 
 int main(void)
 {

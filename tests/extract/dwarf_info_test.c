@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/extract/dwarf_fixture.h"
+#include "tests/extract/dwarf_reading.h"
 #include "tests/harness/failing_allocation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static struct dwarf_fixture f;
 
@@ -13,23 +8,9 @@ static int clear_fixture(void **state)
 {
 	(void)state;
 	dwarf_fixture_init(&f);
+	dwarf_reading_init(NULL);
 	return 0;
 }
-
-static int free_fixture(void **state)
-{
-	(void)state;
-	dwarf_fixture_done(&f);
-	return 0;
-}
-
-static void read_and_write(void)
-{
-	assert_int_equal(read_dwarf(&f), 0);
-	assert_int_equal(write_dwarf(&f), 0);
-}
-
-#define assert_chain(vaddr, text) assert_string_equal(look_up(&f, vaddr), text)
 
 /* A line table with /src/a.c as file 1: line 10 at 0x1000, 11 at 0x1010, 12 at 0x1020. */
 static size_t put_line_table(void)
@@ -111,14 +92,14 @@ static void assert_program(void)
 	assert_chain(0x1030, "");
 	assert_chain(0x1100, "after :0:0");
 	assert_chain(0x1110, "");
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void functions_have_calls_and_lines(void **state)
 {
 	(void)state;
 	put_program();
-	read_and_write();
+	read_and_write(&f);
 	assert_program();
 }
 
@@ -133,9 +114,9 @@ static void all_versions_are_read(void **state)
 			if (version < 4 && is_64_bit)
 				continue;
 			put_program();
-			read_and_write();
+			read_and_write(&f);
 			assert_program();
-			(void)free_fixture(state);
+			(void)dwarf_reading_tear_down(state);
 		}
 }
 
@@ -148,7 +129,7 @@ static void a_line_program_is_run_once(void **state)
 	(void)put_function(&f, FUNCTION, "twin", 0x1200, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_program();
 	assert_chain(0x1200, "twin :0:0");
 }
@@ -163,11 +144,11 @@ static void assert_lost(void (*damage)(void))
 	damage();
 	end_unit(&f);
 	put_one_function(&f, "after", 0x1020);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "before :0:0");
 	assert_chain(0x1010, "within :0:0");
 	assert_chain(0x1020, "after :0:0");
-	assert_int_equal(units_lost(&f), 1);
+	assert_int_equal(units_lost(), 1);
 }
 
 static void put_unknown_code(void)
@@ -206,7 +187,7 @@ static void damage_costs_its_unit(void **state)
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		(void)clear_fixture(state);
 		assert_lost(damages[i]);
-		(void)free_fixture(state);
+		(void)dwarf_reading_tear_down(state);
 	}
 }
 
@@ -219,10 +200,10 @@ static void partial_units_are_not_walked(void **state)
 	(void)put_function(&f, FUNCTION, "none", 0x1010, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "code :0:0");
 	assert_chain(0x1010, "");
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void a_unit_beyond_the_section_ends_the_rest(void **state)
@@ -231,17 +212,17 @@ static void a_unit_beyond_the_section_ends_the_rest(void **state)
 	put_one_function(&f, "before", 0x1000);
 	put_one_function(&f, "after", 0x1010);
 	patch(&f.info, f.unit, 0x7fffffff, 4);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "before :0:0");
 	assert_chain(0x1010, "");
-	assert_int_equal(units_lost(&f), 1);
+	assert_int_equal(units_lost(), 1);
 }
 
 static void a_file_without_dwarf_has_none(void **state)
 {
 	(void)state;
 	assert_int_equal(read_dwarf(&f), -ENODATA);
-	dwarf_fixture_done(&f);
+	dwarf_reading_done();
 	/* Units alone, whose abbreviations are missing. */
 	put_one_function(&f, "lost", 0x1000);
 	f.abbrev.size = 0;
@@ -254,7 +235,7 @@ static void nonsense_is_an_error(void **state)
 	put_one_function(&f, "lost", 0x1000);
 	patch(&f.info, 4, 77, 2);
 	assert_int_equal(read_dwarf(&f), -ENOEXEC);
-	dwarf_fixture_done(&f);
+	dwarf_reading_done();
 	patch(&f.info, 4, 4, 2);
 	patch(&f.info, 6, 0xffff, 4); /* its abbreviations */
 	assert_int_equal(read_dwarf(&f), -ENOEXEC);
@@ -278,12 +259,12 @@ static void many_abbreviations_are_read_for_each_unit(void **state)
 		(void)snprintf(name, sizeof(name), "f%u", (unsigned int)i);
 		put_one_function(&f, name, 0x1000 + i * 16);
 	}
-	read_and_write();
+	read_and_write(&f);
 	for (uint64_t i = 0; i < 400; i++) {
 		(void)snprintf(name, sizeof(name), "f%u :0:0", (unsigned int)i);
 		assert_chain(0x1000 + i * 16, name);
 	}
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -299,15 +280,16 @@ static void failing_allocations_are_reported(void **state)
 		if (!allocation_failed())
 			break;
 		assert_int_equal(r, -ENOMEM);
-		(void)free_fixture(state);
+		(void)dwarf_reading_tear_down(state);
 	}
 	assert_int_equal(r, 0);
 	assert_true(n >= 5);
-	assert_int_equal(write_dwarf(&f), 0);
+	assert_int_equal(write_dwarf(), 0);
 	assert_program();
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, clear_fixture, free_fixture)
+#define TEST(function) \
+	cmocka_unit_test_setup_teardown(function, clear_fixture, dwarf_reading_tear_down)
 
 int main(void)
 {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/extract/dwarf_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/extract/dwarf_reading.h"
 
 static struct dwarf_fixture f;
 
@@ -12,23 +7,9 @@ static int clear_fixture(void **state)
 {
 	(void)state;
 	dwarf_fixture_init(&f);
+	dwarf_reading_init(NULL);
 	return 0;
 }
-
-static int free_fixture(void **state)
-{
-	(void)state;
-	dwarf_fixture_done(&f);
-	return 0;
-}
-
-static void read_and_write(void)
-{
-	assert_int_equal(read_dwarf(&f), 0);
-	assert_int_equal(write_dwarf(&f), 0);
-}
-
-#define assert_chain(vaddr, text) assert_string_equal(look_up(&f, vaddr), text)
 
 static void names_come_by_references(void **state)
 {
@@ -58,13 +39,13 @@ static void names_come_by_references(void **state)
 	put_pc_range(&f, 0x1040, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1010, "plain :0:0");
 	assert_chain(0x1020, "long::name() :0:0");
 	assert_chain(0x1030, "long::name() :0:0");
 	assert_chain(0x1040, "near :0:0");
-	assert_false(f.gaps.alternate);
-	assert_int_equal(units_lost(&f), 0);
+	assert_false(reading.gaps.alternate);
+	assert_int_equal(units_lost(), 0);
 }
 
 static void references_across_units_are_followed(void **state)
@@ -91,12 +72,12 @@ static void references_across_units_are_followed(void **state)
 	put_pc_range(&f, 0x1020, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, "there :0:0");
 	assert_chain(0x1010, " :0:0");
 	assert_chain(0x1020, " :0:0");
-	assert_true(f.gaps.alternate);
-	assert_int_equal(units_lost(&f), 1);
+	assert_true(reading.gaps.alternate);
+	assert_int_equal(units_lost(), 1);
 }
 
 /* Once for the file, however many names there are in it. */
@@ -112,9 +93,9 @@ static void a_missing_alternate_is_one_loss(void **state)
 	}
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
-	assert_true(f.gaps.alternate);
-	assert_int_equal(units_lost(&f), 1);
+	read_and_write(&f);
+	assert_true(reading.gaps.alternate);
+	assert_int_equal(units_lost(), 1);
 }
 
 static void circles_of_references_end(void **state)
@@ -139,14 +120,15 @@ static void circles_of_references_end(void **state)
 	(void)put_function(&f, FUNCTION, "after", 0x1020, 0x10);
 	put_end(&f);
 	end_unit(&f);
-	read_and_write();
+	read_and_write(&f);
 	assert_chain(0x1000, " :0:0");
 	assert_chain(0x1010, " :0:0");
 	assert_chain(0x1020, "after :0:0");
-	assert_int_equal(units_lost(&f), 0);
+	assert_int_equal(units_lost(), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, clear_fixture, free_fixture)
+#define TEST(function) \
+	cmocka_unit_test_setup_teardown(function, clear_fixture, dwarf_reading_tear_down)
 
 int main(void)
 {

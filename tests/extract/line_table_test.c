@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/line_table.h"
-#include "tests/extract/dwarf_fixture.h"
+#include "tests/extract/dwarf_reading.h"
 #include "tests/harness/failing_allocation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { OPCODE_BASE = 13, LINE_BASE = -3, LINE_RANGE = 12, BUDGET = 1 << 20 };
 
@@ -17,21 +12,14 @@ static size_t start, header;
 
 static int set_up(void **state)
 {
-	const struct symbol_builder_code code = {
-		.segments[0] = { .vaddr = DWARF_FIXTURE_CODE,
-			.memory_bytes = DWARF_FIXTURE_CODE_BYTES },
-		.segment_count = 1,
-	};
-
 	(void)state;
 	memset(&f, 0, sizeof(f));
 	memset(&line_str, 0, sizeof(line_str));
 	f.version = 4;
-	if (!scratch_fixture_init(&f.scratch, 64 << 20))
+	dwarf_reading_init(NULL);
+	if (dwarf_reading_begin() < 0)
 		return -1;
-	if (symbol_builder_new(&code, &f.scratch.scratch, &f.builder) < 0)
-		return -1;
-	line_table_init(&table, f.builder, BUDGET);
+	line_table_init(&table, reading.builder, BUDGET);
 	return 0;
 }
 
@@ -39,7 +27,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	line_table_done(&table);
-	dwarf_fixture_done(&f);
+	dwarf_reading_done();
 	return 0;
 }
 
@@ -150,10 +138,10 @@ static void run_table(void)
 {
 	assert_int_equal(open_table(), 0);
 	assert_int_equal(line_table_read_rows(&table), 0);
-	assert_int_equal(write_dwarf(&f), 0);
+	assert_int_equal(write_dwarf(), 0);
 }
 
-#define assert_line(vaddr, text) assert_string_equal(look_up(&f, vaddr), text)
+#define assert_line(vaddr, text) assert_string_equal(look_up(vaddr), text)
 
 /* Sets each file in turn, 16 bytes of code each. */
 static void put_all_files(uint64_t first, uint64_t last)
@@ -338,7 +326,7 @@ static void a_missing_end_ends_the_rows(void **state)
 	end_table();
 	assert_int_equal(open_table(), 0);
 	assert_int_equal(line_table_read_rows(&table), -EBADMSG);
-	assert_int_equal(write_dwarf(&f), 0);
+	assert_int_equal(write_dwarf(), 0);
 	assert_line(0x1000, " /comp/a.c:1:0");
 	assert_line(0x1008, "");
 }
@@ -486,7 +474,7 @@ static void failing_allocations_are_reported(void **state)
 			break;
 		assert_int_equal(r, -ENOMEM);
 		line_table_done(&table);
-		line_table_init(&table, f.builder, BUDGET);
+		line_table_init(&table, reading.builder, BUDGET);
 	}
 	(void)state;
 	assert_int_equal(r, 0);

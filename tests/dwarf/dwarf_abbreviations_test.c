@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/dwarf_abbreviations.h"
-#include "tests/extract/dwarf_fixture.h"
+#include "tests/dwarf/dwarf_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * DWARF made by hand: units are put together DIE by DIE, read into a real builder whose code is
- * [0x1000, 0x9000), and what came out is looked up. Sections are limited to some kilobytes.
- */
+/* Builds DWARF sections of some kilobytes, DIE by DIE. */
 #pragma once
 
-#include "extract/dwarf_info.h"
-#include "symbol/symbol_file.h"
-#include "tests/base/scratch_fixture.h"
-#include "tests/dwarf/section_fixture.h"
+#include "dwarf/dwarf_sections.h"
 
 #include <assert.h>
 #include <dwarf.h>
-#include <errno.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
-enum {
-	DWARF_FIXTURE_BYTES = 16 * 1024,
-	DWARF_FIXTURE_CODE = 0x1000,
-	DWARF_FIXTURE_CODE_BYTES = 0x8000,
-};
+enum { DWARF_FIXTURE_BYTES = 16 * 1024 };
 
 struct section_bytes {
 	uint8_t bytes[DWARF_FIXTURE_BYTES];
@@ -59,7 +48,7 @@ static inline void patch(
 	section->size = end;
 }
 
-/* What the DIEs of all tests are. Those of a plural name have children. */
+/* The abbreviations. Those with a plural name have children. */
 enum {
 	UNIT = 1,	   /* name, comp_dir, language, stmt_list */
 	FUNCTIONS,	   /* name, low_pc, high_pc */
@@ -92,14 +81,7 @@ struct dwarf_fixture {
 	bool is_64_bit; /* the format */
 	uint8_t unit_type;
 	bool has_no_ranges; /* the section is missing */
-	const struct dwarf_split_opener *opener;
-	int package_fd;
-	struct dwarf_info_gaps gaps; /* what dwarf_info_read() said of it */
-	size_t unit;		     /* where the present one begins in `info` */
-	struct scratch_fixture scratch;
-	struct symbol_builder *builder;
-	struct symbol_file *file;
-	char text[4096]; /* of the last look-up */
+	size_t unit;	    /* where the open one begins in `info` */
 };
 
 static inline void put_abbreviation(struct dwarf_fixture *fixture, uint64_t code, uint64_t tag,
@@ -310,10 +292,12 @@ static inline struct dwarf_bytes view(const struct section_bytes *section)
 	};
 }
 
-static inline int read_sections(struct dwarf_fixture *f, const struct dwarf_sections *alternate)
+/* The sections without a file around them. */
+static inline struct dwarf_sections view_sections(const struct dwarf_fixture *f)
 {
 	const bool has_pairs = f->version < 5;
-	const struct dwarf_sections sections = {
+
+	return (struct dwarf_sections){
 		.info = view(&f->info),
 		.abbrev = view(&f->abbrev),
 		.line = view(&f->line),
@@ -325,79 +309,10 @@ static inline int read_sections(struct dwarf_fixture *f, const struct dwarf_sect
 		.rnglists = has_pairs || f->has_no_ranges ? (struct dwarf_bytes){ 0 }
 							  : view(&f->ranges),
 	};
-	struct dwarf_split_files split_files;
-	int r;
-
-	dwarf_split_files_init(&split_files, f->package_fd, f->opener, &f->scratch.scratch);
-	r = dwarf_info_read(f->builder, &sections, alternate, &split_files, &f->gaps);
-	dwarf_split_files_done(&split_files);
-	return r;
-}
-
-/* Puts the sections together and reads them. Returns what dwarf_info_read() does. */
-static inline int read_dwarf(struct dwarf_fixture *f)
-{
-	const struct symbol_builder_code code = {
-		.segments[0] = { .offset = DWARF_FIXTURE_CODE,
-			.vaddr = DWARF_FIXTURE_CODE,
-			.file_bytes = DWARF_FIXTURE_CODE_BYTES,
-			.memory_bytes = DWARF_FIXTURE_CODE_BYTES },
-		.segment_count = 1,
-	};
-	int r;
-
-	if (!scratch_fixture_init(&f->scratch, 64 << 20))
-		return -EMFILE;
-	r = symbol_builder_new(&code, &f->scratch.scratch, &f->builder);
-	return r < 0 ? r : read_sections(f, NULL);
-}
-
-/* The symbol file of what was read. */
-static inline int write_dwarf(struct dwarf_fixture *f)
-{
-	const struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID,
-		.id = { .bytes = { 1 }, .size = 20 } };
-	_cleanup_close_ int fd = memfd_create("symbols", MFD_CLOEXEC);
-	int r;
-
-	r = symbol_builder_write(
-		f->builder, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, EM_X86_64, "test", fd);
-	return r < 0 ? r : symbol_file_open(fd, &f->file);
-}
-
-/* "inner file:line:column < outer file:line:column"; "" where nothing is known. */
-static inline const char *look_up(struct dwarf_fixture *f, uint64_t vaddr)
-{
-	struct symbol_line lines[64];
-	size_t count = symbol_file_find_chain(f->file, vaddr, lines, 64), used = 0;
-
-	f->text[0] = '\0';
-	for (size_t i = 0; i < count && used < sizeof(f->text); i++)
-		used += (size_t)snprintf(f->text + used, sizeof(f->text) - used, "%s%s %s:%u:%u",
-			i > 0 ? " < " : "", lines[i].function, lines[i].place.file,
-			lines[i].place.line, lines[i].place.column);
-	return f->text;
-}
-
-static inline uint32_t units_lost(const struct dwarf_fixture *f)
-{
-	return symbol_file_header(f->file)->units_failed;
 }
 
 static inline void dwarf_fixture_init(struct dwarf_fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->version = 4;
-	f->package_fd = -1;
-	f->scratch.fd = -1;
-}
-
-/* The sections stay, to be read again. */
-static inline void dwarf_fixture_done(struct dwarf_fixture *f)
-{
-	symbol_file_free(f->file);
-	symbol_builder_free(f->builder);
-	scratch_fixture_done(&f->scratch);
-	f->file = NULL;
-	f->builder = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/dwarf_split.h"
 
-#include "tests/extract/split_fixture.h"
+#include "tests/dwarf/split_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <setjmp.h>

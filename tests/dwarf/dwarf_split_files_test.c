@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/dwarf_split_files.h"
 
-#include "tests/extract/split_fixture.h"
+#include "tests/base/scratch_fixture.h"
+#include "tests/dwarf/split_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <setjmp.h>

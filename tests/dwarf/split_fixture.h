@@ -7,9 +7,14 @@
 
 #include "base/cleanup.h"
 #include "dwarf/dwarf_package.h"
-#include "tests/extract/dwarf_fixture.h"
+#include "dwarf/dwarf_split_files.h"
+#include "tests/dwarf/dwarf_fixture.h"
+#include "tests/dwarf/section_fixture.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* The abbreviations of a split file. */
 enum {
@@ -260,13 +265,6 @@ static inline void split_fixture_init(struct split_fixture *s, uint16_t version)
 	dwarf_fixture_init(&s->main);
 	s->version = version;
 	s->opener = (struct dwarf_split_opener){ .open = open_any_split, .context = s };
-	s->main.opener = &s->opener;
-}
-
-/* The sections stay, to be read again. */
-static inline void split_fixture_done(struct split_fixture *s)
-{
-	dwarf_fixture_done(&s->main);
 }
 
 /* The sections without a file around them. */
