@@ -20,7 +20,7 @@
 enum { TITLE_BYTES = 512 };
 
 /* The state of one answer. A function that fails fills the reply and returns -errno. */
-struct making {
+struct answer {
 	const struct answer_request *request;
 	struct answer_reply *reply;
 	struct answer_parameters parameters;
@@ -33,13 +33,13 @@ struct making {
 	int output_fd;
 };
 
-static void making_done(struct making *making)
+static void answer_done(struct answer *answer)
 {
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
-		profile_free(making->profiles[i]);
-	cached_symbol_source_free(making->names);
-	symbol_cache_free(making->cache);
-	answer_parameters_done(&making->parameters);
+		profile_free(answer->profiles[i]);
+	cached_symbol_source_free(answer->names);
+	symbol_cache_free(answer->cache);
+	answer_parameters_done(&answer->parameters);
 }
 
 static bool has_end(const char *text, size_t room)
@@ -47,9 +47,9 @@ static bool has_end(const char *text, size_t room)
 	return memchr(text, '\0', room) != NULL;
 }
 
-static int check_request(struct making *making)
+static int check_request(struct answer *answer)
 {
-	const struct answer_request *request = making->request;
+	const struct answer_request *request = answer->request;
 	struct fault fault = { 0 };
 	int r;
 
@@ -57,52 +57,52 @@ static int check_request(struct making *making)
 		(request->kind != ANSWER_PROFILE && request->kind != ANSWER_DIFFERENCE) ||
 		!has_end(request->history, sizeof(request->history)) ||
 		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
-		return answer_fail(making->reply, ANSWER_FAILED,
+		return answer_fail(answer->reply, ANSWER_FAILED,
 			"the service sent an invalid request; restart it");
-	r = answer_parameters_read(request, &making->parameters, &fault);
+	r = answer_parameters_read(request, &answer->parameters, &fault);
 	if (r == -ENOMEM)
-		return answer_fail_memory(making->reply, request->memory_max);
+		return answer_fail_memory(answer->reply, request->memory_max);
 	if (r < 0)
-		return answer_fail(making->reply, ANSWER_WRONG, "%s", fault.text);
+		return answer_fail(answer->reply, ANSWER_INVALID, "%s", fault.text);
 	if (!request->history[0])
-		return answer_fail(making->reply, ANSWER_NOT_NOW,
+		return answer_fail(answer->reply, ANSWER_UNAVAILABLE,
 			"the service keeps no history; set Enabled=yes in [History] of "
 			"pilotlight.conf");
 	return 0;
 }
 
 /* A missing symbol cache is no error: the code stays visibly unsymbolized. */
-static int open_sources(struct making *making)
+static int open_sources(struct answer *answer)
 {
-	const struct answer_request *request = making->request;
+	const struct answer_request *request = answer->request;
 	int r = 0;
 
 	if (request->symbol_cache[0])
 		r = symbol_cache_open(
-			request->symbol_cache, SYMBOL_CACHE_BYTES_DEFAULT, &making->cache, NULL);
+			request->symbol_cache, SYMBOL_CACHE_BYTES_DEFAULT, &answer->cache, NULL);
 	if (r != -ENOMEM)
-		r = cached_symbol_source_new(making->cache, &making->names);
-	return r < 0 ? answer_fail_memory(making->reply, request->memory_max) : 0;
+		r = cached_symbol_source_new(answer->cache, &answer->names);
+	return r < 0 ? answer_fail_memory(answer->reply, request->memory_max) : 0;
 }
 
 /* --- profiles --- */
 
 /* Profiles get half of the memory; reading, symbolizing and rendering need less than the rest. */
-static size_t profile_budget(const struct making *making)
+static size_t profile_budget(const struct answer *answer)
 {
-	uint64_t budget = making->request->memory_max / 2;
+	uint64_t budget = answer->request->memory_max / 2;
 
-	if (making->request->kind == ANSWER_DIFFERENCE)
+	if (answer->request->kind == ANSWER_DIFFERENCE)
 		budget /= 2;
 	return budget < SIZE_MAX ? (size_t)budget : SIZE_MAX;
 }
 
-static void title(struct making *making, enum difference_side side, const struct store_found *found,
+static void title(struct answer *answer, enum difference_side side, const struct store_found *found,
 	bool lacks_names)
 {
-	const struct selection *selection = making->parameters.sides[side];
+	const struct selection *selection = answer->parameters.sides[side];
 	const char *text = selection_text(selection);
-	char *shown = making->titles[side];
+	char *shown = answer->titles[side];
 	size_t used = 0;
 
 	if (found->days_damaged > 0)
@@ -147,9 +147,9 @@ static int open_binary(void *context, uint32_t profile_binary, struct symbol_bin
 	return 0;
 }
 
-static int read_side(struct making *making, enum difference_side side)
+static int read_side(struct answer *answer, enum difference_side side)
 {
-	struct selection *selection = making->parameters.sides[side];
+	struct selection *selection = answer->parameters.sides[side];
 	struct store_selection asked;
 	struct store_found found = { 0 };
 	struct profile *profile;
@@ -158,23 +158,23 @@ static int read_side(struct making *making, enum difference_side side)
 	int r;
 
 	selection_store(selection, &asked);
-	r = store_reader_read(making->request->history, &asked, profile_budget(making),
-		&making->profiles[side], &found, &fault);
+	r = store_reader_read(answer->request->history, &asked, profile_budget(answer),
+		&answer->profiles[side], &found, &fault);
 	if (r < 0)
-		return answer_fail_reading(making->reply, r, &fault, making->request->memory_max);
-	profile = making->profiles[side];
+		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
+	profile = answer->profiles[side];
 	if ((found.windows == 0 && found.supplements == 0) ||
 		(profile->samples.count == 0 && selection_has_filter(selection)))
-		return answer_fail_empty(making->reply, making->request->history, selection, &found,
-			making->request->memory_max);
+		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
+			answer->request->memory_max);
 	if (selection_has_filter(selection))
 		select_accounts(profile);
-	r = naming_run(profile, cached_symbol_source_interface(making->names), open_binary, profile,
+	r = naming_run(profile, cached_symbol_source_interface(answer->names), open_binary, profile,
 		&counters);
 	if (r == -ENOMEM)
-		return answer_fail_memory(making->reply, making->request->memory_max);
-	making->covered_ns = profile->covered_ns;
-	title(making, side, &found, r == -E2BIG);
+		return answer_fail_memory(answer->reply, answer->request->memory_max);
+	answer->covered_ns = profile->covered_ns;
+	title(answer, side, &found, r == -E2BIG);
 	return 0;
 }
 
@@ -183,14 +183,14 @@ static int read_side(struct making *making, enum difference_side side)
 /* Returns -EFBIG if the answer would exceed its bound. */
 static int write_counted(void *context, const void *bytes, size_t size)
 {
-	struct making *making = context;
+	struct answer *answer = context;
 	const char *at = bytes;
 
-	if (size > making->request->bytes_max - making->written_bytes)
+	if (size > answer->request->bytes_max - answer->written_bytes)
 		return -EFBIG;
-	making->written_bytes += size;
+	answer->written_bytes += size;
 	while (size > 0) {
-		ssize_t n = write(making->output_fd, at, size);
+		ssize_t n = write(answer->output_fd, at, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -202,109 +202,109 @@ static int write_counted(void *context, const void *bytes, size_t size)
 	return 0;
 }
 
-static int draw_profile(struct making *making, struct output *output)
+static int draw_profile(struct answer *answer, struct output *output)
 {
 	const struct profile_format_options options = {
-		.title = making->titles[DIFFERENCE_COMPARED],
-		.by_line = making->parameters.by_line,
-		.pprof_labels = making->parameters.pprof_labels,
+		.title = answer->titles[DIFFERENCE_COMPARED],
+		.by_line = answer->parameters.by_line,
+		.pprof_labels = answer->parameters.pprof_labels,
 	};
 
-	return making->parameters.format->write(
-		making->profiles[DIFFERENCE_COMPARED], &options, output);
+	return answer->parameters.format->write(
+		answer->profiles[DIFFERENCE_COMPARED], &options, output);
 }
 
 static int draw_difference(
-	struct making *making, const struct profile_difference *difference, struct output *output)
+	struct answer *answer, const struct profile_difference *difference, struct output *output)
 {
-	const char *base = making->titles[DIFFERENCE_BASE];
-	const char *compared = making->titles[DIFFERENCE_COMPARED];
+	const char *base = answer->titles[DIFFERENCE_BASE];
+	const char *compared = answer->titles[DIFFERENCE_COMPARED];
 	const struct difference_svg_options svg = {
 		.names = { base, compared },
-		.by_line = making->parameters.by_line,
+		.by_line = answer->parameters.by_line,
 	};
 	const struct difference_table_options table = {
 		.names = { base, compared },
-		.by_line = making->parameters.by_line,
+		.by_line = answer->parameters.by_line,
 	};
 
-	return strcmp(making->parameters.format->name, "svg") == 0
+	return strcmp(answer->parameters.format->name, "svg") == 0
 		       ? difference_svg_write(difference, &svg, output)
 		       : difference_table_write(difference, &table, output);
 }
 
-static int fail_output(struct making *making, int error)
+static int fail_output(struct answer *answer, int error)
 {
-	uint64_t bytes_max = making->request->bytes_max;
+	uint64_t bytes_max = answer->request->bytes_max;
 
 	if (error == -ENOMEM || error == -E2BIG)
-		return answer_fail_memory(making->reply, making->request->memory_max);
+		return answer_fail_memory(answer->reply, answer->request->memory_max);
 	if (error == -EFBIG)
-		return answer_fail(making->reply, ANSWER_TOO_GREAT,
+		return answer_fail(answer->reply, ANSWER_TOO_LARGE,
 			"the answer is larger than %" PRIu64
 			" KiB; select less, or use a smaller format: pprof is the smallest",
 			bytes_max / 1024);
 	return answer_fail(
-		making->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));
+		answer->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));
 }
 
-static int write_output(struct making *making)
+static int write_output(struct answer *answer)
 {
-	bool is_difference = making->request->kind == ANSWER_DIFFERENCE;
+	bool is_difference = answer->request->kind == ANSWER_DIFFERENCE;
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	struct profile_difference difference;
 	struct fault fault = { 0 };
 	int r = 0, error;
 
 	if (!output)
-		return fail_output(making, -ENOMEM);
-	output_init(output, write_counted, making);
+		return fail_output(answer, -ENOMEM);
+	output_init(output, write_counted, answer);
 	if (is_difference)
-		r = profile_difference_init(&difference, making->profiles[DIFFERENCE_BASE],
-			making->profiles[DIFFERENCE_COMPARED], making->parameters.whole, &fault);
+		r = profile_difference_init(&difference, answer->profiles[DIFFERENCE_BASE],
+			answer->profiles[DIFFERENCE_COMPARED], answer->parameters.whole, &fault);
 	if (r < 0)
-		return answer_fail(making->reply, ANSWER_WRONG, "%s", fault.text);
-	r = is_difference ? draw_difference(making, &difference, output)
-			  : draw_profile(making, output);
+		return answer_fail(answer->reply, ANSWER_INVALID, "%s", fault.text);
+	r = is_difference ? draw_difference(answer, &difference, output)
+			  : draw_profile(answer, output);
 	error = output_finish(output);
 	if (error < 0 || r < 0)
-		return fail_output(making, error < 0 ? error : r);
+		return fail_output(answer, error < 0 ? error : r);
 	return 0;
 }
 
-static int make(struct making *making)
+static int make(struct answer *answer)
 {
-	int r = check_request(making);
+	int r = check_request(answer);
 
 	if (r == 0)
-		r = open_sources(making);
+		r = open_sources(answer);
 	if (r == 0)
-		r = read_side(making, DIFFERENCE_COMPARED);
-	if (r == 0 && making->request->kind == ANSWER_DIFFERENCE)
-		r = read_side(making, DIFFERENCE_BASE);
-	return r < 0 ? r : write_output(making);
+		r = read_side(answer, DIFFERENCE_COMPARED);
+	if (r == 0 && answer->request->kind == ANSWER_DIFFERENCE)
+		r = read_side(answer, DIFFERENCE_BASE);
+	return r < 0 ? r : write_output(answer);
 }
 
 void answer_make(
 	const struct answer_request *request, int output_fd, struct answer_reply *ret_reply)
 {
-	_cleanup_(making_done) struct making making = {
+	_cleanup_(answer_done) struct answer answer = {
 		.request = request,
 		.reply = ret_reply,
 		.output_fd = output_fd,
 	};
 
-	if (make(&making) < 0)
+	if (make(&answer) < 0)
 		return;
 	*ret_reply = (struct answer_reply){
 		.version = ANSWER_VERSION,
 		.status = ANSWER_OK,
-		.bytes = making.written_bytes,
+		.bytes = answer.written_bytes,
 	};
 	if (request->kind == ANSWER_PROFILE) {
-		ret_reply->covered_ns = making.covered_ns;
-		ret_reply->period_ns = making.profiles[DIFFERENCE_COMPARED]->period_ns;
+		ret_reply->covered_ns = answer.covered_ns;
+		ret_reply->period_ns = answer.profiles[DIFFERENCE_COMPARED]->period_ns;
 	}
 	(void)snprintf(ret_reply->content_type, sizeof(ret_reply->content_type), "%s",
-		making.parameters.format->content_type);
+		answer.parameters.format->content_type);
 }

@@ -54,7 +54,7 @@ int answer_fail(struct answer_reply *reply, uint16_t status, const char *format,
 
 int answer_fail_memory(struct answer_reply *reply, uint64_t memory_max)
 {
-	return answer_fail(reply, ANSWER_TOO_GREAT,
+	return answer_fail(reply, ANSWER_TOO_LARGE,
 		"the query needs more than %" PRIu64
 		" MiB of memory; select less: a shorter time, a unit or a process",
 		memory_max / MEBIBYTE);
@@ -67,12 +67,12 @@ int answer_fail_reading(
 		return answer_fail_memory(reply, memory_max);
 	if (error == -EBUSY)
 		return answer_fail(
-			reply, ANSWER_NOT_NOW, "the history database stayed locked; try again");
+			reply, ANSWER_UNAVAILABLE, "the history database stayed locked; try again");
 	return answer_fail(
 		reply, ANSWER_FAILED, "%s", fault->text[0] ? fault->text : strerror(-error));
 }
 
-static bool wants_nothing(void *context, const struct store_thread *thread)
+static bool selects_nothing(void *context, const struct store_thread *thread)
 {
 	(void)context;
 	(void)thread;
@@ -87,7 +87,7 @@ static int fail_event(
 		.start_ns = asked->start_ns,
 		.end_ns = asked->end_ns,
 		.merges_threads = true,
-		.wants_thread = wants_nothing,
+		.wants_thread = selects_nothing,
 	};
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	struct store_found found;
@@ -95,7 +95,7 @@ static int fail_event(
 
 	if (store_reader_read(history, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
 		there = string_pool_get(&profile->strings, profile->event);
-	return answer_fail(reply, ANSWER_NOT_THERE,
+	return answer_fail(reply, ANSWER_NOT_FOUND,
 		"no event \"%.40s\" in the history of this time; there is \"%.40s\"", asked->event,
 		there);
 }
@@ -111,9 +111,9 @@ static int fail_time(struct answer_reply *reply, const struct store_selection *a
 	(void)time_text_format(summary->last_ns, last);
 	(void)time_text_format(asked->end_ns, end);
 	if (asked->start_ns == 0)
-		return answer_fail(reply, ANSWER_NOT_THERE,
+		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"no history before %s; it reaches from %s to %s", end, first, last);
-	return answer_fail(reply, ANSWER_NOT_THERE,
+	return answer_fail(reply, ANSWER_NOT_FOUND,
 		"no history from %s to %s%s; it reaches from %s to %s",
 		time_text_format(asked->start_ns, start), end,
 		is_gap ? ", when nothing was recorded" : "", first, last);
@@ -129,7 +129,7 @@ static int fail_windows(struct answer_reply *reply, const char *history,
 	if (found->has_other_events && asked->event)
 		return fail_event(reply, history, asked);
 	if (found->days_damaged > 0)
-		return answer_fail(reply, ANSWER_NOT_THERE,
+		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"the history of this time is damaged: %" PRIu64
 			" of its days cannot be read; see the service's journal",
 			found->days_damaged);
@@ -137,7 +137,7 @@ static int fail_windows(struct answer_reply *reply, const char *history,
 	if (r < 0)
 		return answer_fail_reading(reply, r, &fault, memory_max);
 	if (summary.windows == 0)
-		return answer_fail(reply, ANSWER_NOT_THERE,
+		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"the history is still empty; try again in some seconds");
 	return fail_time(reply, asked, &summary);
 }
@@ -151,18 +151,18 @@ static int fail_filter(struct answer_reply *reply, const struct selection *selec
 	size_t count = selection_seen(selection, &parameter, &names), used = 0;
 
 	if (!parameter)
-		return answer_fail(reply, ANSWER_NOT_THERE,
+		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"nothing in the history matches all of this: %s",
 			selection_text(selection));
 	if (count == 0)
-		return answer_fail(reply, ANSWER_NOT_THERE,
+		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"nothing in the history of this time has a %s; omit that parameter",
 			parameter);
 	list[0] = '\0';
 	for (size_t i = 0; i < count; i++)
 		used += (size_t)snprintf(
 			list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", names[i]);
-	return answer_fail(reply, ANSWER_NOT_THERE,
+	return answer_fail(reply, ANSWER_NOT_FOUND,
 		"no such %s in the history of this time; there is %s", parameter, list);
 }
 

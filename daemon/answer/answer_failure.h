@@ -11,11 +11,11 @@
 
 enum {
 	ANSWER_OK = 200,
-	ANSWER_WRONG = 400,
-	ANSWER_NOT_THERE = 404,
-	ANSWER_TOO_GREAT = 413,
+	ANSWER_INVALID = 400,
+	ANSWER_NOT_FOUND = 404,
+	ANSWER_TOO_LARGE = 413,
 	ANSWER_FAILED = 500,
-	ANSWER_NOT_NOW = 503,
+	ANSWER_UNAVAILABLE = 503,
 };
 
 /* Fills the reply; a sentence that is too long ends in "…". Returns -EPROTO, which the caller

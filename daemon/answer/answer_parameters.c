@@ -61,7 +61,7 @@ static const char *name_against(const struct parameter *parameter)
 }
 
 /* Returns whether "against." sets this parameter or, if it is a time, any time. */
-static bool is_told_against(const struct reading *reading, const char *name)
+static bool is_given_against(const struct reading *reading, const char *name)
 {
 	struct parameter parameter;
 	const char *other;
@@ -83,7 +83,7 @@ static int add_selected(struct reading *reading, const struct parameter *paramet
 	int r = selection_add(
 		sides[DIFFERENCE_COMPARED], parameter->name, parameter->value, reading->fault);
 
-	if (r == 0 && sides[DIFFERENCE_BASE] && !is_told_against(reading, parameter->name))
+	if (r == 0 && sides[DIFFERENCE_BASE] && !is_given_against(reading, parameter->name))
 		r = selection_add(
 			sides[DIFFERENCE_BASE], parameter->name, parameter->value, reading->fault);
 	return r;
@@ -118,7 +118,7 @@ static int keep_once(struct reading *reading, const char **kept, const struct pa
 	return 0;
 }
 
-static int take(struct reading *reading, const struct parameter *parameter)
+static int read_parameter(struct reading *reading, const struct parameter *parameter)
 {
 	const char *other = name_against(parameter);
 	char clean[UTF8_CLEAN_BYTES];
@@ -253,7 +253,7 @@ static int read_all(struct reading *reading)
 	if (r == 0 && reading->request->kind == ANSWER_DIFFERENCE)
 		r = selection_new(&sides[DIFFERENCE_BASE]);
 	while (r == 0 && next_parameter(reading->request, &at, &parameter))
-		r = take(reading, &parameter);
+		r = read_parameter(reading, &parameter);
 	if (r == 0)
 		r = set_format(reading);
 	if (r == 0)

@@ -20,12 +20,12 @@ enum {
 	STACK_BYTES = 8 << 20,
 	DESCRIPTORS = 64,
 	MEMORY_BYTES_MIN = 2 << 20, /* libseccomp crashes with less */
-	EXIT_NOT_ASKED = 3,
+	EXIT_NO_REQUEST = 3,
 };
 
 static const struct answer_reply too_slow = {
 	.version = ANSWER_VERSION,
-	.status = ANSWER_NOT_NOW,
+	.status = ANSWER_UNAVAILABLE,
 	.text = "query timed out; select less: a shorter time, a unit or a process",
 };
 
@@ -40,7 +40,7 @@ static int send_reply(const struct answer_reply *reply)
 }
 
 /* A signal handler cannot clean up at an arbitrary point, and exit makes cleanup unnecessary. */
-static void give_up(int signal)
+static void time_out(int signal)
 {
 	(void)signal;
 	_exit(send_reply(&too_slow));
@@ -49,7 +49,7 @@ static void give_up(int signal)
 /* Ignores SIGXFSZ, so that a file beyond its limit fails write() and does not kill the process. */
 static int bound_time(uint32_t timeout_s)
 {
-	const struct sigaction end = { .sa_handler = give_up };
+	const struct sigaction end = { .sa_handler = time_out };
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	if (sigaction(SIGALRM, &end, NULL) < 0 || sigaction(SIGXCPU, &end, NULL) < 0 ||
@@ -95,7 +95,7 @@ static int enter_sandbox(const struct answer_request *request)
 	return r;
 }
 
-static bool is_sound(const struct answer_request *request)
+static bool is_valid(const struct answer_request *request)
 {
 	return request->version == ANSWER_VERSION &&
 	       memchr(request->history, '\0', sizeof(request->history)) &&
@@ -118,8 +118,8 @@ int answer_main(int argc, char **argv)
 		r = sandbox_die_with_parent(ANSWER_SOCKET_FD);
 	if (r == 0)
 		r = child_request_receive(request, sizeof(*request));
-	if (r < 0 || !is_sound(request))
-		return EXIT_NOT_ASKED;
+	if (r < 0 || !is_valid(request))
+		return EXIT_NO_REQUEST;
 	r = enter_sandbox(request);
 	if (r < 0)
 		(void)answer_fail(&reply, ANSWER_FAILED, "cannot sandbox the query process: %s",

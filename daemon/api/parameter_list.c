@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct taking {
+struct reading {
 	struct parameter_list *list;
 	enum parameter_route route;
 	const char *unknown;
@@ -65,26 +65,26 @@ static bool is_known(enum parameter_route route, const char *name)
 	return false;
 }
 
-static int take(void *context, const char *name, const char *value)
+static int add_known(void *context, const char *name, const char *value)
 {
-	struct taking *taking = context;
+	struct reading *reading = context;
 
-	if (!is_known(taking->route, name)) {
-		taking->unknown = name;
+	if (!is_known(reading->route, name)) {
+		reading->unknown = name;
 		return -EINVAL;
 	}
-	if (taking->route == PARAMETERS_NEW_PROFILE && strcmp(name, "seconds") == 0)
+	if (reading->route == PARAMETERS_NEW_PROFILE && strcmp(name, "seconds") == 0)
 		return 0;
-	return parameter_list_add(taking->list, name, value);
+	return parameter_list_add(reading->list, name, value);
 }
 
-int parameter_list_take(struct parameter_list *list, enum parameter_route route,
+int parameter_list_read(struct parameter_list *list, enum parameter_route route,
 	const struct http_request *request, const char **ret_unknown)
 {
-	struct taking taking = { .list = list, .route = route };
-	int r = http_request_each(request, take, &taking);
+	struct reading reading = { .list = list, .route = route };
+	int r = http_request_each(request, add_known, &reading);
 
 	if (r == -EINVAL)
-		*ret_unknown = taking.unknown;
+		*ret_unknown = reading.unknown;
 	return r;
 }

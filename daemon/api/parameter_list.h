@@ -29,5 +29,5 @@ int parameter_list_add(struct parameter_list *list, const char *name, const char
  * Adds all parameters of a request. Returns 0, -E2BIG, -ENOMEM, or -EINVAL with the first name that
  * the route does not know, borrowed from the request.
  */
-int parameter_list_take(struct parameter_list *list, enum parameter_route route,
+int parameter_list_read(struct parameter_list *list, enum parameter_route route,
 	const struct http_request *request, const char **ret_unknown);

@@ -26,7 +26,7 @@ static bool read_parameters(struct api *api, struct http_request *request, const
 			"of pilotlight.conf, or use 'pilotlight record'.");
 		return false;
 	}
-	r = parameter_list_take(list, route, request, &unknown);
+	r = parameter_list_read(list, route, request, &unknown);
 	if (r == -EINVAL)
 		query_refuse(api, request, path, 400,
 			"Unknown parameter '%.100s' of '%s'. See pilotlightd(8) for the "

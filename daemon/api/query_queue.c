@@ -19,7 +19,7 @@
 enum {
 	TEXT_BYTES = 512,
 	TIME_BYTES = 40,
-	STATUS_TOO_GREAT = 413,
+	STATUS_TOO_LARGE = 413,
 	STATUS_GONE = 499, /* the client left; not counted as a failure of the service */
 	NSEC_PER_MSEC = 1000000,
 	RETRY_NS = 200 * NSEC_PER_MSEC,
@@ -123,7 +123,7 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 		.fields = fields,
 		.size = (size_t)outcome->bytes };
 
-	if (outcome->status == STATUS_TOO_GREAT && query->bytes_max < api->options.query_bytes) {
+	if (outcome->status == STATUS_TOO_LARGE && query->bytes_max < api->options.query_bytes) {
 		query_refuse(api, query->request, query->path, 503,
 			"Answer too large: unread answers leave memory for only %" PRIu64
 			" KiB. Read those first and try again, or ask for less.",

@@ -335,10 +335,10 @@ static void write_samples(const struct service_status *service, struct output *o
 static void write_names(const struct service_status *service, struct output *output)
 {
 	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], pending[NUMBER_BYTES],
-		wanted[NUMBER_BYTES], without[NUMBER_BYTES], entries[NUMBER_BYTES];
+		requested[NUMBER_BYTES], without[NUMBER_BYTES], entries[NUMBER_BYTES];
 
 	write_entry(output, "Names", "%s binaries requested: %s pending, %s failed",
-		count_text(service->binaries_wanted, wanted),
+		count_text(service->binaries_wanted, requested),
 		count_text(service->binaries_pending, pending),
 		count_text(service->binaries_failed, without));
 	write_entry(output, "", "symbol cache: %s, limit %s, %s binaries",

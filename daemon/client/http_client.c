@@ -52,7 +52,7 @@ static int pass_on(struct http_client *client, const char *bytes, size_t size)
 }
 
 /* A result other than `size` ends the request. */
-static size_t take_body(char *bytes, size_t one, size_t size, void *context)
+static size_t receive_body(char *bytes, size_t one, size_t size, void *context)
 {
 	struct http_client *client = context;
 	size_t room = sizeof(client->error_text) - client->error_size;
@@ -112,7 +112,7 @@ static CURLcode set_up(struct http_client *client)
 		code = libcurl()->easy_setopt(
 			curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s);
 	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_body);
 	if (code == CURLE_OK)
 		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEDATA, client);
 	if (code != CURLE_OK || !client->options.progress)

@@ -145,7 +145,7 @@ bool config_is_set(const struct config *config, const char *section, const char 
 }
 
 int config_check(
-	const char *path, unsigned flags, config_check_function demand, struct output *output)
+	const char *path, unsigned flags, config_check_function check, struct output *output)
 {
 	struct config_problems problems;
 	struct config config;
@@ -155,7 +155,7 @@ int config_check(
 
 	if (r < 0)
 		return r;
-	if (problems.all == 0 && demand(&config, &fault) < 0)
+	if (problems.all == 0 && check(&config, &fault) < 0)
 		r = config_problem_add(&problems, path, 0, "%s", fault.text);
 	if (r < 0) {
 		config_done(&config);

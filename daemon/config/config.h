@@ -103,4 +103,4 @@ typedef int (*config_check_function)(const struct config *config, struct fault *
  * -EINVAL if there is a problem, or -ENOMEM. Check `output` for write errors.
  */
 int config_check(
-	const char *path, unsigned flags, config_check_function demand, struct output *output);
+	const char *path, unsigned flags, config_check_function check, struct output *output);

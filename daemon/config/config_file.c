@@ -32,16 +32,16 @@ static void note(struct file_reader *reader, int r)
 		reader->error = r;
 }
 
-static void complain(struct file_reader *reader, const char *sentence)
+static void report(struct file_reader *reader, const char *sentence)
 {
 	note(reader, config_problem_add(reader->reading.problems, reader->reading.file,
 			     reader->reading.line, "%s", sentence));
 }
 
-static void settle_line(struct file_reader *reader)
+static void end_line(struct file_reader *reader)
 {
 	if (reader->awaits_assignment)
-		complain(reader, "not Key=value, [Section] or a comment: begin a comment with '#'");
+		report(reader, "not Key=value, [Section] or a comment: begin a comment with '#'");
 	reader->awaits_assignment = false;
 }
 
@@ -51,7 +51,7 @@ static void check_section(struct file_reader *reader, const char *line, size_t s
 	char name[64];
 
 	if (!end) {
-		complain(reader, "section name without ']': write [Section]");
+		report(reader, "section name without ']': write [Section]");
 		return;
 	}
 	size = (size_t)(end - line) - 1;
@@ -68,12 +68,11 @@ static bool check_line(struct file_reader *reader, const char *line, size_t size
 	if (size == 0 || *line == '#' || *line == ';')
 		return false;
 	if (size > LINE_BYTES_MAX - LINE_BYTES_RESERVED) {
-		complain(reader, "line too long, ignored: split it");
+		report(reader, "line too long, ignored: split it");
 		return false;
 	}
 	if (memchr(line, '\0', size)) {
-		complain(reader,
-			"line contains a NUL byte, ignored: check that this is a text file");
+		report(reader, "line contains a NUL byte, ignored: check that this is a text file");
 		return false;
 	}
 	if (*line == '[')
@@ -90,7 +89,7 @@ static char *next_line(char *buffer, int capacity, void *context)
 	const char *line = reader->next, *newline;
 	size_t size;
 
-	settle_line(reader);
+	end_line(reader);
 	if (line == reader->end || reader->error < 0)
 		return NULL;
 	newline = memchr(line, '\n', (size_t)(reader->end - line));

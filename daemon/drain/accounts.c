@@ -111,12 +111,12 @@ bool accounts_subtract(struct accounts *accounts, const struct accounts *part)
 static void weigh(uint64_t *values, size_t count, uint64_t part, uint64_t whole)
 {
 	unsigned __int128 sum = 0;
-	uint64_t told = 0;
+	uint64_t given = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		sum += values[i];
-		values[i] = (uint64_t)(sum * part / whole) - told;
-		told += values[i];
+		values[i] = (uint64_t)(sum * part / whole) - given;
+		given += values[i];
 	}
 }
 

@@ -43,10 +43,10 @@ static bool is_cut_due(const struct service *service, uint64_t now_ns)
 
 static void log_rate(const struct service *service)
 {
-	char rate[16], wanted[16], cost[32];
+	char rate[16], configured[16], cost[32];
 	const struct log_field fields[] = {
 		{ "RATE_HZ", rate },
-		{ "WANTED_RATE_HZ", wanted },
+		{ "WANTED_RATE_HZ", configured },
 		{ "COST_PPM", cost },
 	};
 	const struct log_event event = {
@@ -58,7 +58,7 @@ static void log_rate(const struct service *service)
 	double ppm = rate_governor_cost_ppm(&service->governor);
 
 	(void)snprintf(rate, sizeof(rate), "%u", service->rate_hz);
-	(void)snprintf(wanted, sizeof(wanted), "%u", service->governor.configured_hz);
+	(void)snprintf(configured, sizeof(configured), "%u", service->governor.configured_hz);
 	(void)snprintf(cost, sizeof(cost), "%.0f", ppm);
 	log_event(&event, "sampling at %u Hz from now on: it costs %.3f %% of the machine",
 		service->rate_hz, ppm / 10000);

@@ -14,7 +14,7 @@ static bool is_vdso(const struct pilotlight_file_key *key)
 	return memcmp(key, &vdso, sizeof(vdso)) == 0;
 }
 
-/* Is it the file that the sampler has met? Size and time of modification tell. */
+/* Is it the file that the sampler saw? Compares size and modification time. */
 static bool is_file(int fd, const struct pilotlight_file_key *key)
 {
 	struct stat status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Opens and identifies the files that the sampler has met. A file is checked against the kernel's
+ * Opens and identifies the files that the sampler saw. A file is checked against the kernel's
  * key, because another one may be at its path by now.
  */
 #pragma once

@@ -4,17 +4,21 @@
  * of parameters, each a name and a value, as in `pilotlight flamegraph --last 10min --unit
  * nginx.service` and "?last=10min&unit=nginx.service":
  *
- *   last DURATION       until "to", or until now; not together with "from"
- *   from TIME, to TIME  as base/time_text.h reads them. "to" may be a time of day: its next
- * occurrence after "from". "+10min" counts from "from". The default of "to" is now, that of "from"
- * the beginning of history pid N, tid N        of the process, of the thread, in the host's name
- * space comm TEXT           the thread's own name. Both are the same, since history does not keep
- * the thread TEXT         name of the process's first thread exe PATH            the executable;
- * without a '/' the last part of its path unit NAME           of systemd, also of a user's own;
- * without an ending it is a service slice NAME          with the slices in it; without an ending it
- * is a slice cgroup PATH         with its descendants container ID, pod UID  a prefix is enough
- *   build-id HEX        stacks with code of this binary; a prefix is enough
- *   event NAME          the default is the event of the first window
+ *   last DURATION    until "to"; not together with "from"
+ *   from TIME        as in base/time_text.h; the default is the beginning of the history
+ *   to TIME          the default is now; a time of day is the next one after "from"; "+10min"
+ *                    counts from "from"
+ *   pid N, tid N     of the process, of the thread, in the host's namespace
+ *   comm TEXT        the thread's name
+ *   thread TEXT      the same: the history does not keep the name of the first thread
+ *   exe PATH         the executable; without a '/', its last part
+ *   unit NAME        of systemd, also a user's; without a suffix, a service
+ *   slice NAME       with the slices in it; the suffix may be omitted
+ *   cgroup PATH      with its descendants
+ *   container ID, pod UID
+ *                    a prefix is enough
+ *   build-id HEX     stacks with code of this binary; a prefix is enough
+ *   event NAME       the default is the event of the first window
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash
  * stands for itself, as in unit names. "*" also matches threads without a value. Values of one

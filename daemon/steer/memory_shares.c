@@ -100,9 +100,9 @@ static uint64_t share_sideband(uint32_t cpu_count, uint64_t left_bytes)
 }
 
 /* The size of the sample maps if they hold all samples between two drains. */
-static size_t wanted_map_bytes(const struct memory_work *work, size_t budget_bytes)
+static size_t needed_map_bytes(const struct memory_work *work, size_t budget_bytes)
 {
-	const struct map_sizes_work wanted = {
+	const struct map_sizes_work full = {
 		.rate_hz = work->rate_hz,
 		.cpu_count = work->cpu_count,
 		.stack_depth = PILOTLIGHT_STACK_DEPTH,
@@ -110,7 +110,7 @@ static size_t wanted_map_bytes(const struct memory_work *work, size_t budget_byt
 	};
 	struct map_sizes sizes;
 
-	map_sizes_compute(&wanted, budget_bytes, &sizes);
+	map_sizes_compute(&full, budget_bytes, &sizes);
 	return at_most(sizes.total_bytes, budget_bytes);
 }
 
@@ -155,7 +155,7 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	shares.profile_bytes = profiles / (2 * STORE_PROFILE_PART + 1) * STORE_PROFILE_PART;
 	shares.store_bytes = STORE_BYTES + shares.profile_bytes / STORE_PROFILE_PART;
 	maps = percent(left, MAP_PERCENT);
-	samples = wanted_map_bytes(work, percent(maps, SAMPLE_PERCENT));
+	samples = needed_map_bytes(work, percent(maps, SAMPLE_PERCENT));
 	shares.unwind_bytes = at_most(maps - samples, UNWIND_BYTES_MAX);
 	shares.map_bytes = shares.unwind_bytes + samples;
 	shares.total_bytes = sum(&shares);

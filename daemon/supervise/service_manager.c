@@ -51,7 +51,7 @@ void service_manager_ready(void)
 
 void service_manager_reloading(void)
 {
-	/* The time tells the manager whether this answers its own signal or someone else's. */
+	/* From the time, the manager sees whether this answers its own signal or another one. */
 	if (libsystemd())
 		(void)libsystemd()->notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
 			clock_monotonic_ns() / NSEC_PER_USEC);

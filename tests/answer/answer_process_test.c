@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The process that answers: this program started anew, which then has no privileges left. */
+/* The process that answers: this program started again, which then has no privileges left. */
 #include "child/child_process.h"
 #include "tests/answer/answer_fixture.h"
 
@@ -139,7 +139,7 @@ static void all_that_was_committed_is_seen(void **state)
 	store_close(store);
 }
 
-/* What was committed before a crash is in the log, which nobody may write to. */
+/* Windows committed before a crash are in the log, which is read-only here. */
 static void a_log_without_a_writer_is_read(void **state)
 {
 	struct answer_fixture *fixture = *state;

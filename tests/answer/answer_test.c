@@ -163,7 +163,7 @@ static void formats_are_what_they_say(void **state)
 	assert_memory_equal(fixture->output, "\x1f\x8b", 2);
 }
 
-static void lines_are_told_apart(void **state)
+static void lines_are_frames_of_their_own(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
@@ -203,7 +203,7 @@ static void differences_are_made(void **state)
 		strstr(fixture->output, "2026-09-04 10:00:00 to 10:00:10, unit beta.service"));
 }
 
-static void what_is_by_time_and_by_total_differs(void **state)
+static void by_time_and_by_total_differ(void **state)
 {
 	struct answer_fixture *fixture = *state;
 	char by_total[4096];
@@ -219,7 +219,7 @@ static void what_is_by_time_and_by_total_differs(void **state)
 	assert_string_not_equal(by_total, fixture->output);
 }
 
-static void wrong_parameters_are_told(void **state)
+static void invalid_parameters_are_reported(void **state)
 {
 	static const struct {
 		const char *pairs[7];
@@ -254,7 +254,7 @@ static void wrong_parameters_are_told(void **state)
 	}
 }
 
-static void what_is_not_there_is_told_with_what_is(void **state)
+static void missing_values_are_reported_with_existing_ones(void **state)
 {
 	static const struct {
 		const char *pairs[7];
@@ -284,7 +284,7 @@ static void what_is_not_there_is_told_with_what_is(void **state)
 	expect_status(fixture, 404, "there is alpha.service");
 }
 
-static void no_history_is_told(void **state)
+static void a_missing_history_is_reported(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
@@ -296,7 +296,7 @@ static void no_history_is_told(void **state)
 	expect_status(fixture, 503, "keeps no history");
 }
 
-/* A window in which nothing ran is an answer, and not a lack of one. */
+/* A window in which nothing ran is an empty profile, not an error. */
 static void idle_is_an_answer(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -310,7 +310,7 @@ static void idle_is_an_answer(void **state)
 }
 
 /* Four were lost beside 17 that are stored; alpha has 12 of these, beta 3. */
-static void what_others_lost_is_not_the_selections(void **state)
+static void losses_of_others_are_not_counted(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
@@ -343,7 +343,7 @@ static void append_event(struct answer_fixture *fixture, uint64_t start_ns, cons
 	profile_free(profile);
 }
 
-static void other_events_are_told_of(void **state)
+static void other_events_are_reported(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
@@ -359,7 +359,7 @@ static void other_events_are_told_of(void **state)
 	expect_status(fixture, 400, "cannot be compared");
 }
 
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
 	struct answer_fixture *fixture = *state;
 	char path[DAY_PATH_BYTES];
@@ -396,7 +396,7 @@ static void bounds_are_kept(void **state)
 	expect_status(fixture, 413, "of memory");
 }
 
-static void output_that_fails_is_told(void **state)
+static void failing_output_is_reported(void **state)
 {
 	struct answer_fixture *fixture = *state;
 	int output_fd = fixture->output_fd;
@@ -449,7 +449,7 @@ static void malformed_requests_are_refused(void **state)
 	}
 }
 
-/* Sentences lose their end between two characters. */
+/* Long sentences are cut between two characters. */
 static void long_sentences_are_shortened(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -508,18 +508,18 @@ int main(void)
 		TEST(without_a_cache_there_are_addresses),
 		TEST(each_parameter_selects),
 		TEST(formats_are_what_they_say),
-		TEST(lines_are_told_apart),
+		TEST(lines_are_frames_of_their_own),
 		TEST(differences_are_made),
-		TEST(what_is_by_time_and_by_total_differs),
-		TEST(wrong_parameters_are_told),
-		TEST(what_is_not_there_is_told_with_what_is),
-		TEST(no_history_is_told),
+		TEST(by_time_and_by_total_differ),
+		TEST(invalid_parameters_are_reported),
+		TEST(missing_values_are_reported_with_existing_ones),
+		TEST(a_missing_history_is_reported),
 		TEST(idle_is_an_answer),
-		TEST(what_others_lost_is_not_the_selections),
-		TEST(other_events_are_told_of),
-		TEST(damage_is_told),
+		TEST(losses_of_others_are_not_counted),
+		TEST(other_events_are_reported),
+		TEST(damage_is_reported),
 		TEST(bounds_are_kept),
-		TEST(output_that_fails_is_told),
+		TEST(failing_output_is_reported),
 		TEST(malformed_requests_are_refused),
 		TEST(long_sentences_are_shortened),
 		TEST(every_allocation_may_fail),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stand-in for the process that makes answers: this test started anew with "answer", as the
+ * A stand-in for the process that makes answers: this test, started again with "answer", as the
  * program would be. What it is to do stands in the parameter "comm":
  *
  *   echo          answers with kind, times and parameters, "NAME=VALUE;" each
@@ -8,7 +8,7 @@
  *   refuse STATUS says so, with a text
  *   cover         says what is covered by an answer of nothing
  *   hang          says nothing for ever
- *   wait PATH     waits until somebody opens the fifo at PATH for writing, then as echo
+ *   wait PATH     waits until a process opens the fifo at PATH for writing, then as echo
  *   exit STATUS, signal NUMBER
  *   lie WHAT      a reply that makes no sense
  */
@@ -156,7 +156,7 @@ static inline int answer_role(void)
 	if (reply.status != 200)
 		strcpy(reply.text, "That is\x1b not to be had.");
 	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
-	/* It is ended by whoever has the answer. */
+	/* The receiver of the answer kills it. */
 	for (;;)
 		(void)pause();
 }

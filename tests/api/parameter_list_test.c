@@ -19,7 +19,7 @@ static void take(void *context, struct http_request *request)
 	struct seen *seen = context;
 	const char *unknown = "";
 
-	seen->result = parameter_list_take(&seen->list, seen->route, request, &unknown);
+	seen->result = parameter_list_read(&seen->list, seen->route, request, &unknown);
 	(void)snprintf(seen->unknown, sizeof(seen->unknown), "%s", unknown);
 	http_answer_text(request, 200, "seen");
 }

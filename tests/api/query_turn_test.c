@@ -32,7 +32,7 @@ static struct query *start(struct api *api)
 	return query;
 }
 
-/* Runs all, one after the other, and tells whose they were in which order. */
+/* Runs all queries, one after another, and writes their numbers in that order. */
 static void order_of(struct api *api, const struct query *queries, char *order)
 {
 	struct query *query;
@@ -81,7 +81,7 @@ static void users_take_turns(void **state)
 	assert_string_equal(order, "257364");
 }
 
-/* Having been away does not save up turns. */
+/* A user's idle time saves up no turns. */
 static void idle_users_save_up_no_turns(void **state)
 {
 	struct api api = { 0 };

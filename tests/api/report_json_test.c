@@ -88,7 +88,7 @@ static void processes_are_a_list(void **state)
 	text = write_report(report_write_json, &report);
 	EXPECT_PARTS(text, "\"jit\":{\"processes\":[],");
 	free(text);
-	/* More than there is room for would be a bug of whoever fills it, and not of ours. */
+	/* A count beyond the array would be a bug of the code that fills it. */
 	s->jit_count = SERVICE_STATUS_JIT_MAX + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(s->jit); i++) {
 		s->jit[i].pid = (uint32_t)i;

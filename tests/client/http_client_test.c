@@ -90,7 +90,7 @@ static void serve(const struct service *service)
 	}
 }
 
-/* Sends what it is told, whatever it is asked, and closes. */
+/* Sends a given answer to any request, and closes the connection. */
 static void serve_bytes(const struct service *service, const char *bytes)
 {
 	int flags = fcntl(service->listener.fd, F_GETFL);
@@ -197,7 +197,7 @@ static void one_connection_serves_many_requests(void **state)
 	stop(&service);
 }
 
-static void what_the_service_says_is_told(void **state)
+static void refusals_of_the_service_are_reported(void **state)
 {
 	struct service service;
 	struct http_client *client;
@@ -213,7 +213,7 @@ static void what_the_service_says_is_told(void **state)
 	stop(&service);
 }
 
-static void who_is_not_there_is_told(void **state)
+static void a_missing_service_is_reported(void **state)
 {
 	struct service service;
 	struct http_client *client;
@@ -242,7 +242,7 @@ static void who_is_not_there_is_told(void **state)
 	http_client_free(client);
 }
 
-static void who_may_not_is_told_who_may(void **state)
+static void a_lack_of_permission_is_explained(void **state)
 {
 	struct service service;
 	struct http_client *client;
@@ -263,7 +263,7 @@ static void who_may_not_is_told_who_may(void **state)
 		assert_int_equal(seteuid(0), 0);
 }
 
-static void what_is_no_http_is_told(void **state)
+static void answers_that_are_not_http_are_reported(void **state)
 {
 	static const char *const answers[] = { "", "SSH-2.0-OpenSSH_9.2\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
@@ -282,7 +282,7 @@ static void what_is_no_http_is_told(void **state)
 	}
 }
 
-/* What is told of a profile; what makes no sense is as if it were not told. */
+/* Header fields of a profile; invalid ones count as missing. */
 static void fields_of_seconds_are_read(void **state)
 {
 	static const struct {
@@ -415,7 +415,7 @@ static void the_environment_names_the_socket(void **state)
 	assert_string_equal(http_client_default_socket(), "/x");
 }
 
-static void failing_allocations_are_told(void **state)
+static void failing_allocations_are_reported(void **state)
 {
 	const struct http_client_options options = { .socket_path = "/nowhere" };
 	struct http_client *client = NULL;
@@ -435,16 +435,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_connection_serves_many_requests),
-		cmocka_unit_test(what_the_service_says_is_told),
-		cmocka_unit_test(who_is_not_there_is_told),
-		cmocka_unit_test(who_may_not_is_told_who_may),
-		cmocka_unit_test(what_is_no_http_is_told),
+		cmocka_unit_test(refusals_of_the_service_are_reported),
+		cmocka_unit_test(a_missing_service_is_reported),
+		cmocka_unit_test(a_lack_of_permission_is_explained),
+		cmocka_unit_test(answers_that_are_not_http_are_reported),
 		cmocka_unit_test(fields_of_seconds_are_read),
 		cmocka_unit_test(a_reader_may_stop),
 		cmocka_unit_test(waiting_has_an_end),
 		cmocka_unit_test(requests_are_bounded),
 		cmocka_unit_test(the_environment_names_the_socket),
-		cmocka_unit_test(failing_allocations_are_told),
+		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

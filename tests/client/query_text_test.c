@@ -26,7 +26,7 @@ static void parameters_are_encoded(void **state)
 		"&flag&empty=");
 }
 
-static void what_does_not_fit_is_told(void **state)
+static void a_query_that_is_too_long_is_reported(void **state)
 {
 	static struct query_text query;
 	static char value[QUERY_TEXT_BYTES + 1];
@@ -55,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parameters_are_encoded),
-		cmocka_unit_test(what_does_not_fit_is_told),
+		cmocka_unit_test(a_query_that_is_too_long_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

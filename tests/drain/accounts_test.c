@@ -117,7 +117,7 @@ static void unselected_samples_are_filtered(void **state)
 	assert_int_equal(accounts_stored(&accounts) + accounts_lost(&accounts), 0);
 	assert_true(accounts_close(&accounts));
 
-	/* All of them, or more: of a window whose accounts tell of less. */
+	/* All samples are selected, or more than the accounts have. */
 	accounts = all;
 	accounts_select(&accounts, 100);
 	assert_memory_equal(&accounts, &all, sizeof(all));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Drain over the lives of several engines, of which one is killed at each of its steps; and in an
- * engine that is nobody and has no capabilities.
+ * engine that runs as nobody without capabilities.
  */
 #include "base/clock.h"
 #include "drain/drain.h"
@@ -64,8 +64,8 @@ static void work_on_many_stacks(void)
 		(void)work(depth, clock_thread_cpu_ns() + 2 * NSEC_PER_SEC / RATE_HZ);
 }
 
-/* An engine that drains two windows, and tells what their accounts are if it comes to that. */
-static _Noreturn void be_engine(const struct capture *capture, struct accounts *told)
+/* An engine that drains two windows and adds their accounts, unless it is killed first. */
+static _Noreturn void be_engine(const struct capture *capture, struct accounts *drained)
 {
 	struct accounts accounts;
 	uint64_t samples = 0;
@@ -77,7 +77,7 @@ static _Noreturn void be_engine(const struct capture *capture, struct accounts *
 	for (int i = 0; i < 2; i++) {
 		REQUIRE(drain_flip(drain) == 0);
 		REQUIRE(drain_window(drain, count_samples, &samples, &accounts) == 0);
-		accounts_add(told, &accounts);
+		accounts_add(drained, &accounts);
 	}
 	_exit(0);
 }
@@ -139,8 +139,8 @@ static void drain_after(const struct capture *capture, struct accounts *total)
 
 static void an_engine_may_die_at_any_step(void **state)
 {
-	struct accounts *told = mmap(
-		NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct accounts *drained = mmap(
+		NULL, sizeof(*drained), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct capture *capture = NULL;
 	struct accounts total = { 0 };
 	struct fault fault = { 0 };
@@ -149,7 +149,7 @@ static void an_engine_may_die_at_any_step(void **state)
 
 	(void)state;
 	skip_without_bpf();
-	assert_ptr_not_equal(told, MAP_FAILED);
+	assert_ptr_not_equal(drained, MAP_FAILED);
 	if (capture_open(&settings, &capture, &fault) < 0 || capture_start(capture, &fault) < 0)
 		fail_msg("%s", fault.text);
 	for (unsigned calls = 0; was_killed; calls += 1 + calls / 8) {
@@ -158,14 +158,14 @@ static void an_engine_may_die_at_any_step(void **state)
 		work_on_many_stacks();
 		engine = fork();
 		if (engine == 0)
-			be_engine(capture, told);
+			be_engine(capture, drained);
 		was_killed = kill_at_call(engine, calls);
 		drain_after(capture, &total);
 	}
 	capture_stop(capture);
 	drain_after(capture, &total);
 	capture_read_cost(capture, &cost);
-	accounts_add(&total, told);
+	accounts_add(&total, drained);
 	assert_true(accounts_close(&total));
 	assert_true(accounts_stored(&total) > 0);
 	assert_true(total.stored[PILOTLIGHT_PATH_RING] > 0);
@@ -174,7 +174,7 @@ static void an_engine_may_die_at_any_step(void **state)
 	if (cost.program_runs > 0)
 		assert_int_equal(total.fired, cost.program_runs);
 	capture_free(capture);
-	assert_int_equal(munmap(told, sizeof(*told)), 0);
+	assert_int_equal(munmap(drained, sizeof(*drained)), 0);
 }
 
 static void become_nobody(void)
@@ -259,7 +259,7 @@ static void use_walk_maps(const struct walk_maps *maps)
 }
 
 /* So that no unwind table is needed; of one file always the same, so that its stacks are, too. */
-static void tell_of_file(void *context, const struct pilotlight_file_key *key,
+static void set_file(void *context, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_request *request)
 {
 	const struct walk_maps *maps = context;
@@ -281,18 +281,18 @@ static int work_for_walks(const struct capture *capture)
 	work_on_many_stacks();
 	if (!maps)
 		return 0;
-	r = walk_maps_drain_requests(maps, tell_of_file, (void *)maps);
+	r = walk_maps_drain_requests(maps, set_file, (void *)maps);
 	return r < 0 ? r : 0;
 }
 
-/* Of this process: samples that the sampler has walked, and those whose frames nobody has. A busy
+/* Of this process: samples that the sampler has walked, and those without frames. A busy
  * machine's others may have more stacks than the small maps of this test hold. */
 struct walked {
 	uint64_t missing, of_us;
 	uint64_t calls, calls_max; /* the last one kills; 0: there is none such */
 };
 
-static int take_walk(void *context, const struct raw_sample *sample)
+static int count_walk(void *context, const struct raw_sample *sample)
 {
 	struct walked *walked = context;
 
@@ -326,7 +326,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 		_exit(1);
 	}
 	REQUIRE(!capture_is_taken_over(capture));
-	/* The host has mapped the rings before: for them the kernel charges nobody twice. */
+	/* The host has mapped the rings before: the kernel charges them only once. */
 	REQUIRE(status_number("VmPin:") == 0 && status_number("VmLck:") == 0);
 	REQUIRE(drain_new(capture_maps(capture), &drain) == 0);
 	work_on_many_stacks();
@@ -340,7 +340,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 	for (int i = 0; i < 4; i++) {
 		REQUIRE(work_for_walks(capture) == 0);
 		REQUIRE(drain_flip(drain) == 0);
-		REQUIRE(drain_window(drain, take_walk, &walked, &accounts) == 0);
+		REQUIRE(drain_window(drain, count_walk, &walked, &accounts) == 0);
 	}
 	REQUIRE(!capture_walk_maps(capture) || walked.of_us > 0);
 	/* It ends in the middle of a window that has enough. */
@@ -349,7 +349,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 		walked.calls = 0;
 		walked.calls_max = 5;
 		REQUIRE(drain_flip(drain) == 0);
-		REQUIRE(drain_window(drain, take_walk, &walked, &accounts) == 0);
+		REQUIRE(drain_window(drain, count_walk, &walked, &accounts) == 0);
 	}
 }
 
@@ -387,7 +387,7 @@ static void the_next_engine_drains_what_none_drained(void **state)
 		walked = (struct walked){ 0 };
 		assert_int_equal(work_for_walks(capture), 0);
 		assert_int_equal(drain_flip(drain), 0);
-		assert_int_equal(drain_window(drain, take_walk, &walked, &accounts), 0);
+		assert_int_equal(drain_window(drain, count_walk, &walked, &accounts), 0);
 		assert_true(accounts_close(&accounts));
 		accounts_add(&total, &accounts);
 		if (i > 0)

@@ -185,7 +185,7 @@ static void stacks_come_with_their_frames(void **state)
 	close_fixture(&fixture);
 }
 
-/* The least ring there is, which nobody reads for long: what comes later is counted. */
+/* The smallest ring, unread for long: samples that do not fit are counted. */
 static void a_nearly_full_ring_counts_stacks_in_the_kernel(void **state)
 {
 	struct fixture fixture;

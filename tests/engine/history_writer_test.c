@@ -38,13 +38,13 @@ static void wait_for_result(struct history_writer *writer)
 	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
 }
 
-static void take(struct history_writer *writer, struct history_result *ret_result)
+static void wait_for_next(struct history_writer *writer, struct history_result *ret_result)
 {
 	while (history_writer_next_result(writer, ret_result) == -EAGAIN)
 		wait_for_result(writer);
 }
 
-static void windows_are_written_and_told_of(void **state)
+static void windows_are_written_and_reported(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
 	struct history_writer *writer;
@@ -64,7 +64,7 @@ static void windows_are_written_and_told_of(void **state)
 
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
 		wait_for_result(writer);
-		take(writer, &result);
+		wait_for_next(writer, &result);
 		assert_int_equal(result.end_monotonic_ns, 1 + length_ns);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
@@ -83,7 +83,7 @@ static void windows_are_written_and_told_of(void **state)
 	fixture_remove(folder);
 }
 
-/* What finishing has written is told of afterwards. */
+/* Results can still be read after finishing. */
 static void finishing_writes_what_waits(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
@@ -129,12 +129,12 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	(void)state;
 	writer = writer_of_missing(folder, moved);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
-	take(writer, &result);
+	wait_for_next(writer, &result);
 	assert_int_equal(result.error, -ENOENT);
 	assert_non_null(strstr(result.fault, folder));
 	assert_int_equal(rename(moved, folder), 0);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(1)), 0);
-	take(writer, &result);
+	wait_for_next(writer, &result);
 	assert_int_equal(result.error, 0);
 	history_writer_free(writer);
 	profile_free(fixture_read(folder, NULL, &found));
@@ -179,7 +179,7 @@ static void a_full_disk_costs_the_old_day(void **state)
 	writer = writer_of(folder);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
-		take(writer, &result);
+		wait_for_next(writer, &result);
 		assert_int_equal(result.error, i == 0 ? -ENOSPC : 0);
 	}
 	history_writer_free(writer);
@@ -235,20 +235,20 @@ static void a_bounded_number_waits(void **state)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
 	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
 	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
-		take(writer, &result);
+		wait_for_next(writer, &result);
 		assert_int_equal(result.error, -ENOENT);
 		assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
 	}
 	/* The last one that was taken ends the time of the refused one, too. */
-	take(writer, &result);
+	wait_for_next(writer, &result);
 	assert_true(result.end_monotonic_ns > refused.monotonic_ns);
 	history_writer_free(writer);
 	assert_int_equal(rename(moved, folder), 0);
 	fixture_remove(folder);
 }
 
-/* However large, one is taken; the next only once that is written, which now and then it may be at
- * once. */
+/* One window of any size is accepted, the next one only once that is written. That may be at once,
+ * so the test tries up to 100 times. */
 static void a_bounded_number_of_bytes_waits(void **state)
 {
 	const struct store_window window = { .monotonic_ns = 1 };
@@ -269,8 +269,8 @@ static void a_bounded_number_of_bytes_waits(void **state)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
 		is_refused =
 			history_writer_add(writer, &window, window_profile(2 * i + 1)) == -EAGAIN;
-		for (unsigned told = is_refused; told < 2; told++) {
-			take(writer, &result);
+		for (unsigned reported = is_refused; reported < 2; reported++) {
+			wait_for_next(writer, &result);
 			assert_int_equal(result.error, 0);
 		}
 	}
@@ -285,7 +285,7 @@ static int refuse(void)
 	return -EPERM;
 }
 
-static void what_entering_returns_is_returned(void **state)
+static void an_error_of_enter_is_returned(void **state)
 {
 	struct history_writer_options options = {
 		.limits = store_default_limits,
@@ -334,7 +334,7 @@ static void the_first_reading_delays_nothing_but_the_thread(void **state)
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	assert_true(history_writer_wait_first(writer, UINT64_MAX / 2));
-	take(writer, &result);
+	wait_for_next(writer, &result);
 	assert_int_equal(result.error, 0);
 	history_writer_free(writer);
 	fixture_remove(folder);
@@ -362,14 +362,14 @@ static void allocations_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(windows_are_written_and_told_of),
+		cmocka_unit_test(windows_are_written_and_reported),
 		cmocka_unit_test(finishing_writes_what_waits),
 		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
 		cmocka_unit_test(a_full_disk_costs_the_old_day),
 		cmocka_unit_test(a_window_is_written_behind_one_that_failed),
 		cmocka_unit_test(a_bounded_number_waits),
 		cmocka_unit_test(a_bounded_number_of_bytes_waits),
-		cmocka_unit_test(what_entering_returns_is_returned),
+		cmocka_unit_test(an_error_of_enter_is_returned),
 		cmocka_unit_test(the_first_reading_delays_nothing_but_the_thread),
 		cmocka_unit_test(allocations_may_fail),
 	};

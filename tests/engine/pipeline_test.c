@@ -97,7 +97,7 @@ static struct sideband_record *put_records(size_t count)
 	return world.records;
 }
 
-/* This process generates code, of which nobody tells. */
+/* This process generates code without a jitdump or a perf map. */
 static void generate_code(void)
 {
 	*put_records(1) = (struct sideband_record){

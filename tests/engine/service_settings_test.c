@@ -162,7 +162,7 @@ static void what_is_wrong_is_an_error(void **state)
 	assert_true(service_settings_load(missing, false, &settings, &fault) < 0);
 }
 
-/* As the engine is when it is told to read it again. */
+/* As the engine is confined when it reloads. */
 static void one_that_is_confined_sees_no_groups(void **state)
 {
 	struct service_settings settings;

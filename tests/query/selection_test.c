@@ -98,7 +98,7 @@ static void the_end_is_the_next_time_of_day(void **state)
 	tzset();
 }
 
-static void wrong_parameters_are_told(void **state)
+static void invalid_parameters_are_reported(void **state)
 {
 	static const struct {
 		const char *name, *value, *says;
@@ -137,7 +137,7 @@ static void wrong_parameters_are_told(void **state)
 	selection_free(selection);
 }
 
-static void wrong_times_are_told(void **state)
+static void invalid_times_are_reported(void **state)
 {
 	static const struct {
 		const char *pairs[5];
@@ -168,7 +168,7 @@ static void wrong_times_are_told(void **state)
 	}
 }
 
-static void what_is_given_once_is_not_given_twice(void **state)
+static void times_and_events_are_given_once(void **state)
 {
 	static const char *const names[] = { "last", "from", "to", "event" };
 	struct selection *selection;
@@ -249,8 +249,8 @@ static const struct store_thread bare = { .comm = "", .exe = "", .cgroup = "" };
 static const struct store_thread *const threads[] = { &nginx, &escaped, &user, &docker, &pod,
 	&bare };
 
-/* Which of the above, as a mask. */
-static unsigned wanted(const char *const *pairs)
+/* Returns the selected ones of the above, as a mask. */
+static unsigned selected_threads(const char *const *pairs)
 {
 	struct selection *selection = make(pairs);
 	struct store_selection asked;
@@ -318,9 +318,9 @@ static void threads_are_selected(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (wanted(cases[i].pairs) != cases[i].mask)
+		if (selected_threads(cases[i].pairs) != cases[i].mask)
 			fail_msg("%s %s: %x", cases[i].pairs[0], cases[i].pairs[1],
-				wanted(cases[i].pairs));
+				selected_threads(cases[i].pairs));
 }
 
 static void binaries_are_selected(void **state)
@@ -430,7 +430,7 @@ static void the_likest_names_are_kept(void **state)
 	selection_free(selection);
 }
 
-static void a_selection_is_told_in_words(void **state)
+static void a_selection_is_described(void **state)
 {
 	static const struct {
 		const char *pairs[9];
@@ -511,16 +511,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_are_read),
 		cmocka_unit_test(the_end_is_the_next_time_of_day),
-		cmocka_unit_test(wrong_parameters_are_told),
-		cmocka_unit_test(wrong_times_are_told),
-		cmocka_unit_test(what_is_given_once_is_not_given_twice),
+		cmocka_unit_test(invalid_parameters_are_reported),
+		cmocka_unit_test(invalid_times_are_reported),
+		cmocka_unit_test(times_and_events_are_given_once),
 		cmocka_unit_test(parameters_are_known),
 		cmocka_unit_test(threads_are_selected),
 		cmocka_unit_test(binaries_are_selected),
 		cmocka_unit_test(threads_are_merged_unless_asked_for),
 		cmocka_unit_test(what_there_is_instead_is_seen),
 		cmocka_unit_test(the_likest_names_are_kept),
-		cmocka_unit_test(a_selection_is_told_in_words),
+		cmocka_unit_test(a_selection_is_described),
 		cmocka_unit_test(a_glob_is_not_a_trap),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A server and its clients in one thread: whoever waits lets the server run meanwhile. Tests are
+ * A server and its clients in one thread: a client that waits runs the server meanwhile. Tests are
  * listed with WITH_SERVER() and get a struct http_seen as their state.
  */
 #pragma once

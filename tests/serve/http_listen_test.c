@@ -110,7 +110,7 @@ static void an_impossible_group_leaves_no_socket(void **state)
 	struct http_listener listener;
 	struct fault fault = { 0 };
 
-	/* Root may give it to anybody, but only until it is somebody else. */
+	/* Root may give a socket to any group, so become another user. */
 	if (getuid() == 0 && (chown(folder->path, 65534, 65534) < 0 || seteuid(65534) < 0)) {
 		print_message("# root may give a socket to any group\n");
 		skip();

@@ -31,7 +31,7 @@ static struct memory_shares shares_of(uint64_t budget_bytes, const struct memory
 	return shares;
 }
 
-/* Whatever there is, each has something, and the sum of all is what is told and in the budget. */
+/* For every budget, each share is above 0, and their sum is total_bytes and within the budget. */
 static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 {
 	struct memory_shares shares = shares_of(budget_bytes, work);
@@ -145,13 +145,13 @@ static void the_minimum_budget_is_reported(void **state)
 		struct memory_shares shares = { .map_bytes = 77 };
 		struct fault fault = { 0 };
 		uint64_t least_mib;
-		const char *told;
+		const char *text;
 
 		assert_int_equal(memory_shares_compute(MIB, &works[i], &shares, &fault), -ENOSPC);
 		assert_int_equal(shares.map_bytes, 77);
-		told = strstr(fault.text, "the least is ");
-		assert_non_null(told);
-		assert_int_equal(sscanf(told, "the least is %" SCNu64 " MiB", &least_mib), 1);
+		text = strstr(fault.text, "the least is ");
+		assert_non_null(text);
+		assert_int_equal(sscanf(text, "the least is %" SCNu64 " MiB", &least_mib), 1);
 		assert_true(least_mib * MIB >= MEMORY_BUDGET_MIN);
 		check_shares(least_mib * MIB, &works[i]);
 		assert_int_equal(

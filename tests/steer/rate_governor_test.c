@@ -15,7 +15,7 @@
 /* FALL: periods of too much after which the rate is lowered. */
 enum { WANTED_HZ = 99, MAX_PPM = 1500, CPUS = 4, HOUR = 360, RUNGS_MAX = 64, FALL = 3 };
 
-/* What a machine takes, of which a governor is told period by period. */
+/* What sampling costs on a machine. */
 struct machine {
 	double ns_a_sample;
 	double constant_ppm; /* of what goes with sampling, and does not with its rate */
@@ -286,32 +286,32 @@ static void other_cpu_time_is_averaged(void **state)
 
 static void it_never_goes_below_the_floor(void **state)
 {
-	static const uint32_t wanted[] = { 1, 2, 5, 7, 8, 9, 11, 99, 1000, UINT32_MAX };
+	static const uint32_t configured[] = { 1, 2, 5, 7, 8, 9, 11, 99, 1000, UINT32_MAX };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(configured); i++) {
 		struct rate_governor governor;
 		struct machine machine = { .ns_a_sample = 1e9, .load = 0.001 };
 
-		rate_governor_init(&governor, wanted[i], 1);
+		rate_governor_init(&governor, configured[i], 1);
 		(void)run(&governor, &machine, 10 * FALL);
-		assert_int_equal(governor.rate_hz, wanted[i] < 7 ? wanted[i] : 7);
+		assert_int_equal(governor.rate_hz, configured[i] < 7 ? configured[i] : 7);
 	}
 }
 
 /* Down by the least, and up again: the same rungs, of which none but the first divides a second. */
 static void rates_are_steps_of_one_ladder(void **state)
 {
-	static const uint32_t wanted[] = { 19, 49, 97, 99, 100, 250, 499, 997, 999, 1000, 1999,
+	static const uint32_t configured[] = { 19, 49, 97, 99, 100, 250, 499, 997, 999, 1000, 1999,
 		25000 };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(configured); i++) {
 		struct rate_governor governor;
 		uint32_t rungs[RUNGS_MAX];
 		size_t count = 0;
 
-		rate_governor_init(&governor, wanted[i], 1000);
+		rate_governor_init(&governor, configured[i], 1000);
 		while (governor.rate_hz > governor.floor_hz) {
 			const struct rate_governor_use dear = { .elapsed_ns = PERIOD_NS,
 				.cpu_count = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Engines of all kinds, which the test's own program plays: started as `pilotlight engine ROLES`,
- * where the n-th engine of a service plays the n-th of the roles, which commas part, and those
- * after the last one the last. The first listening socket is the test's, for reports.
+ * Engines of all kinds, played by the test's own program. It is started as `pilotlight engine
+ * ROLES`, a list with commas: the n-th engine of a service plays the n-th role, later ones the last
+ * role. The first listening socket carries reports to the test.
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What an engine finds, and tells the test. */
+/* What an engine finds, and reports to the test. */
 struct engine_report {
 	uint32_t run; /* from 1 on */
 	pid_t pid, session;
@@ -88,7 +88,7 @@ static uint64_t all_capabilities(void)
 	       (sets[0].effective | sets[0].permitted | sets[0].inheritable);
 }
 
-/* The count of the engines before is in a file of the test's, if the environment names one. */
+/* Counts the engines in a file, if the environment names one. */
 static uint32_t count_runs(void)
 {
 	const char *path = getenv("ENGINE_RUNS");
@@ -137,7 +137,7 @@ static int open_signals(void)
 	return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
-/* Does what a service must, until it is told to end. */
+/* Becomes ready, answers SIGHUP, and ends on SIGTERM. */
 static void play_sound(int signal_fd, bool says_more)
 {
 	struct signalfd_siginfo info;
@@ -155,7 +155,7 @@ static void play_sound(int signal_fd, bool says_more)
 	}
 }
 
-/* Its time passes in the kernel, for as long as nobody kills it. */
+/* Blocks all signals but SIGKILL. */
 static void play_deaf(void)
 {
 	sigset_t all;
@@ -193,7 +193,7 @@ static void send_malformed_notices(void)
 	(void)sendmsg(ENGINE_NOTICE_FD, &message, MSG_NOSIGNAL);
 }
 
-/* More than the supervisor looks at; it ends all the same when it is told to. */
+/* Sends more than the supervisor reads, and ends on SIGTERM. */
 static void play_flood(int signal_fd)
 {
 	const struct pilotlight_notice notice = { .version = PILOTLIGHT_NOTICE_VERSION,
@@ -208,7 +208,7 @@ static void play_flood(int signal_fd)
 	_exit(PILOTLIGHT_ENGINE_EXIT_DONE);
 }
 
-/* A request that the broker refuses, and one for a file. */
+/* Sends both servers a request that they refuse. */
 static void ask_the_broker(void)
 {
 	char answer[64];
@@ -234,14 +234,14 @@ static void play(const char *role, int signal_fd)
 		send_malformed_notices();
 		play_sound(signal_fd, false);
 	} else if (strncmp(role, "silent", 6) == 0) {
-		/* Its sockets closed, it lives on, and is not waited for at them. */
+		/* Closes its sockets and goes on. */
 		(void)close(ENGINE_BROKER_FD);
 		(void)close(ENGINE_CAPTURE_FD);
 		send_notice(PILOTLIGHT_NOTICE_READY, "");
 		(void)close(ENGINE_NOTICE_FD);
 		play_sound(signal_fd, false);
 	} else if (strncmp(role, "late", 4) == 0) {
-		/* Ready when it is told by the report's socket, and open to SIGHUP only then. */
+		/* Blocks SIGHUP, and becomes ready, only after a message from the test. */
 		char byte;
 
 		(void)recv(ENGINE_LISTEN_FD, &byte, 1, 0);
@@ -275,7 +275,7 @@ static int engine_role_main(int argc, char **argv)
 	role = argv[2];
 	for (uint32_t i = 1; i < run && (next = strchr(role, ',')); i++)
 		role = next + 1;
-	/* These have no signal blocked. */
+	/* These roles block no signal. */
 	is_open = strncmp(role, "late", 4) == 0 || strncmp(role, "naked", 5) == 0;
 	play(role, is_open ? -1 : open_signals());
 	return 97;

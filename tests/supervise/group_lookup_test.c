@@ -42,7 +42,7 @@ struct group *getgrnam(const char *name)
 	return strcmp(name, "there") == 0 && !has_privileges() ? &group : NULL;
 }
 
-/* Whatever it came to, nobody is left and nothing is open. */
+/* Every lookup leaves no child and no descriptor. */
 static int look_up(const char *name, int timeout_ms, gid_t *ret_group)
 {
 	int before = dup(STDIN_FILENO), after, r;

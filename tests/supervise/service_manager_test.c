@@ -64,7 +64,7 @@ static void without_libsystemd_a_service_manager_is_an_error(void **state)
 		assert_non_null(strstr(fault.text, "apt-get install libsystemd0"));
 		assert_int_equal(unsetenv(variables[i]), 0);
 	}
-	/* Nobody would listen, and nothing is there to tell it with. */
+	/* Without a manager the functions do nothing. */
 	assert_int_equal(setenv("NOTIFY_SOCKET", manager, 1), 0);
 	service_manager_ready();
 	service_manager_reloading();
@@ -135,15 +135,15 @@ static void states_are_sent_to_systemd(void **state)
 static void a_reload_carries_its_time(void **state)
 {
 	const char prefix[] = "RELOADING=1\nMONOTONIC_USEC=";
-	uint64_t before_us = clock_monotonic_ns() / 1000, told_us;
+	uint64_t before_us = clock_monotonic_ns() / 1000, sent_us;
 	char message[256] = "";
 
 	(void)state;
 	service_manager_reloading();
 	assert_true(recv(manager_fd, message, sizeof(message) - 1, MSG_DONTWAIT) > 0);
 	assert_memory_equal(message, prefix, strlen(prefix));
-	told_us = strtoull(message + strlen(prefix), NULL, 10);
-	assert_in_range(told_us, before_us, clock_monotonic_ns() / 1000);
+	sent_us = strtoull(message + strlen(prefix), NULL, 10);
+	assert_in_range(sent_us, before_us, clock_monotonic_ns() / 1000);
 }
 
 static void a_status_is_one_line(void **state)

@@ -15,11 +15,11 @@
 #include <cmocka.h>
 
 enum {
-	REPORTS = 0,	 /* the test's side */
-	PATIENCE_S = 60, /* with which a test fails that would wait for ever */
+	REPORTS = 0,	/* the test's side */
+	TIMEOUT_S = 60, /* a test that waits longer fails */
 };
 
-/* A supervisor's process, and what it and its engines say. */
+/* A supervisor's process, its messages to the manager, and its engines' reports. */
 struct service {
 	char runs[32];
 	pid_t pid;
@@ -28,12 +28,12 @@ struct service {
 
 static void wait_at_most(int fd)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
 
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
 }
 
-/* An abstract name of the kernel's choice, in the form that sd_notify(3) has for them. */
+/* Binds to an abstract name that the kernel chooses, written as sd_notify(3) expects it. */
 static int open_manager(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -66,7 +66,7 @@ static int run(const char *roles, const int *listen_fd)
 	return r;
 }
 
-/* A file that counts engines, which any user's may write to. */
+/* Makes a file that counts engines. */
 static void open_runs(struct service *service)
 {
 	int fd;
@@ -102,12 +102,12 @@ static void start(struct service *service, const char *roles)
 	start_with_watchdog(service, roles, NULL);
 }
 
-/* The supervisor's errno, 0 where it is content. */
+/* Returns the supervisor's errno; 0: success. */
 static int wait_for_end(struct service *service)
 {
 	int status;
 
-	/* First, as the supervisor waits for a manager that is slow to read. */
+	/* First, because the supervisor waits for a manager that does not read. */
 	(void)close(service->notify_fd);
 	assert_int_equal(waitpid(service->pid, &status, 0), service->pid);
 	(void)unlink(service->runs);
@@ -135,7 +135,7 @@ static void next_message(struct service *service, char message[1024])
 	message[size] = '\0';
 }
 
-/* That all that is told until then is what the test expects. */
+/* The next message to the manager must begin with `expected`. */
 static void expect(struct service *service, const char *expected)
 {
 	char message[1024];
@@ -188,7 +188,7 @@ static void the_engines_status_is_forwarded(void **state)
 	(void)state;
 	start(&service, "talkative");
 	expect(&service, "READY=1");
-	/* Of an assignment in the text nothing remains but its letters. */
+	/* Control characters of the text are replaced, so it stays one assignment. */
 	expect(&service, "STATUS=one\xef\xbf\xbdREADY=1\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd two");
 	expect(&service, "WATCHDOG=1");
 	stop(&service);
@@ -225,7 +225,7 @@ static void a_reload_waits_for_the_engine(void **state)
 	start(&service, "late");
 	(void)next_engine(&service);
 	assert_int_equal(kill(service.pid, SIGHUP), 0);
-	/* Now it makes itself open to the signal. */
+	/* Only now does the engine block the signal and become ready. */
 	assert_int_equal(send(service.reports[REPORTS], "x", 1, 0), 1);
 	expect(&service, "READY=1");
 	expect(&service, "RELOADING=1\nMONOTONIC_USEC=");
@@ -263,7 +263,7 @@ static void a_crash_is_logged_and_survived(void **state)
 	start(&service, "crash,exit 3,exit 75,sound");
 	expect(&service, "STATUS=the engine ended by signal 9, Killed, after ");
 	expect(&service, "STATUS=the engine ended with status 3 after ");
-	/* Renewed before it has done anything, as it would be for ever. */
+	/* A renewal within a second gets a pause, too. */
 	expect(&service, "STATUS=the engine ended with status 75 after ");
 	expect(&service, "READY=1");
 	stop(&service);
@@ -278,7 +278,7 @@ static void a_reload_ends_with_the_next_engine(void **state)
 	start(&service, "naked,sound");
 	report = next_engine(&service);
 	expect(&service, "READY=1");
-	/* It has no handler of this, and ends by it. */
+	/* This engine has no handler for SIGHUP. */
 	assert_int_equal(kill(service.pid, SIGHUP), 0);
 	assert_true(report.pid > 0);
 	expect(&service, "STATUS=the engine ended by signal 1, Hangup, after ");
@@ -319,7 +319,7 @@ static void a_later_engine_that_fails_is_restarted(void **state)
 	stop(&service);
 }
 
-/* It ends as it should; the service, which was not told to, does not. */
+/* The engine ends as on a stop, but the service goes on. */
 static void an_engine_killed_by_others_is_restarted(void **state)
 {
 	struct engine_report report;
@@ -332,7 +332,7 @@ static void an_engine_killed_by_others_is_restarted(void **state)
 	assert_int_equal(kill(report.pid, SIGTERM), 0);
 	report = next_engine(&service);
 	assert_int_equal(report.run, 2);
-	/* There is a pause, and that is told, if it has not lived for long. */
+	/* If the engine did not run for long, a message about the pause comes first. */
 	wait_for(&service, "READY=1");
 	stop(&service);
 }
@@ -346,7 +346,7 @@ static void an_engine_without_progress_is_killed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		/* Long enough for an engine to begin on a machine that is busy. */
+		/* Long enough for an engine to start on a busy machine. */
 		start_with_watchdog(&service, roles[i], "4000000");
 		expect(&service, "READY=1");
 		expect(&service, ends[i]);
@@ -377,7 +377,7 @@ static void a_flood_of_notices_is_limited(void **state)
 	start(&service, "flood");
 	expect(&service, "READY=1");
 	began_ns = now_ns = clock_monotonic_ns();
-	/* Three seconds' worth, which take two at the least, however fast the engine is. */
+	/* Three seconds' worth: they take at least two seconds. */
 	for (; count < 3 * 64; count++) {
 		next_message(&service, message);
 		assert_string_equal(message, "STATUS=much");
@@ -418,7 +418,7 @@ static void the_service_ends_between_two_engines(void **state)
 	start(&service, "crash,crash,crash,crash,sound");
 	for (int i = 0; i < 4; i++)
 		expect(&service, "STATUS=the engine ended by signal 9");
-	/* The pause is of most of a second now. */
+	/* The pause is 800 ms now. */
 	stop(&service);
 }
 
