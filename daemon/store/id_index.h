@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A hash index like base/hash_index.h in half the memory: it stores ids only and recomputes hashes
- * when it grows. Meant for tables of some hundred thousand elements that are cheap to compare. Not
- * thread-safe; bounded by the table.
+ * when it grows. Meant for tables of some hundred thousand elements that are cheap to compare: with
+ * the other index, full dictionaries of a day would take 1.5 MiB more, and the writer has 140 KiB
+ * left of its 8 MiB (tests/store/store_memory_test.c). Not thread-safe; bounded by the table.
  */
 #pragma once
 
